@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+# lk_module() builds one folder of src/, lk_libraries() links all of them into the two libraries.
+#
+#   lk_module(lock
+#       SOURCES mutex.c fair.c            C files, compiled into the object library latchkey_lock
+#       SCRIPTS acquire.lua release.lua   embedded as lk__lua_lock_acquire, ...: "lock/scripts.h"
+#       PARTS   queue.lua                 Lua that scripts of this floor and above join in front of
+#                                         themselves with a header line `-- uses: queue`
+#       USES    wait)                     modules it stands on; the floors below have to come first
+#
+# Part names are unique in the whole tree.
+
+function(lk_module module)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;SCRIPTS;PARTS;USES")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "lk_module(${module}): unexpected ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    foreach(used IN LISTS arg_USES)
+        if(NOT TARGET latchkey_${used})
+            message(FATAL_ERROR "lk_module(${module}): ${used} is no module of a floor below")
+        endif()
+    endforeach()
+
+    foreach(part IN LISTS arg_PARTS)
+        set_property(GLOBAL APPEND PROPERTY LATCHKEY_PARTS "${CMAKE_CURRENT_SOURCE_DIR}/${part}")
+    endforeach()
+    if(arg_SCRIPTS)
+        lk_embed(${module} generated ${arg_SCRIPTS})
+    endif()
+
+    add_library(latchkey_${module} OBJECT ${arg_SOURCES} ${generated})
+    set_target_properties(latchkey_${module} PROPERTIES
+        POSITION_INDEPENDENT_CODE ON
+        C_VISIBILITY_PRESET hidden)
+    target_include_directories(latchkey_${module} PRIVATE
+        "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_BINARY_DIR}/generated")
+    target_link_libraries(latchkey_${module} PRIVATE latchkey_flags latchkey_dependencies)
+    set_property(GLOBAL APPEND PROPERTY LATCHKEY_MODULES latchkey_${module})
+endfunction()
+
+# Have scripts.h and scripts.c made from the .lua files of a module; `result` names the two.
+function(lk_embed module result)
+    set(embed "${PROJECT_SOURCE_DIR}/cmake/embed_lua.cmake")
+    set(folder "${PROJECT_BINARY_DIR}/generated/${module}")
+    list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" OUTPUT_VARIABLE scripts)
+    get_property(parts GLOBAL PROPERTY LATCHKEY_PARTS)
+
+    add_custom_command(
+        OUTPUT "${folder}/scripts.h" "${folder}/scripts.c"
+        COMMAND "${CMAKE_COMMAND}" "-DMODULE=${module}" "-DSCRIPTS=${scripts}" "-DPARTS=${parts}"
+                "-DOUTPUT=${folder}" -P "${embed}"
+        # The list file stands for the list itself: make does not notice that a command changed.
+        DEPENDS ${scripts} ${parts} "${embed}" "${CMAKE_CURRENT_LIST_FILE}"
+        COMMENT "Embedding the scripts of ${module}"
+        VERBATIM)
+    set_source_files_properties("${folder}/scripts.c" PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)
+    set(${result} "${folder}/scripts.h" "${folder}/scripts.c" PARENT_SCOPE)
+endfunction()
+
+# Link the modules into liblatchkey.so, which exports what the version script names, and liblatchkey.a.
+function(lk_libraries)
+    get_property(modules GLOBAL PROPERTY LATCHKEY_MODULES)
+    list(TRANSFORM modules REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+
+    add_library(latchkey SHARED ${objects})
+    add_library(latchkey_static STATIC ${objects})
+    set_target_properties(latchkey PROPERTIES
+        VERSION ${PROJECT_VERSION}
+        SOVERSION ${PROJECT_VERSION_MAJOR}
+        LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/latchkey.map")
+    set_target_properties(latchkey_static PROPERTIES OUTPUT_NAME latchkey)
+
+    foreach(library latchkey latchkey_static)
+        add_library(latchkey::${library} ALIAS ${library})
+        set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C)
+        target_include_directories(${library} INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>")
+    endforeach()
+    target_link_libraries(latchkey PRIVATE latchkey_dependencies)
+    target_link_libraries(latchkey_static PUBLIC latchkey_dependencies)
+
+    # nodelete: threads and fork handlers of the library outlive a dlclose().
+    target_link_options(latchkey PRIVATE
+        "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/latchkey.map"
+        LINKER:-z,nodelete LINKER:-z,relro LINKER:-z,now)
+    if(NOT LATCHKEY_SANITIZE) # a sanitizer's symbols come from the program
+        target_link_options(latchkey PRIVATE LINKER:--no-undefined)
+    endif()
+endfunction()

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api.h - what every public header stands on: export marks, words for codes,
+ * log, memory that the library gave out
+ */
+#ifndef LATCHKEY_API_H
+#define LATCHKEY_API_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#if defined(__GNUC__)
+#define LK_API __attribute__((visibility("default")))
+#define LK_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define LK_API
+#define LK_MUST_CHECK
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As a relative time: wait as long as it takes. */
+#define LK_FOREVER ((int64_t)-1)
+
+/* Longest name of an object, in bytes, with the client's prefix. */
+#define LK_NAME_MAX 512
+
+/*
+ * Words for a code: what it means everywhere in this library.
+ *
+ *   code      what a function returned; 0 and unknown codes have words as well
+ *
+ * Returns     a constant string, never NULL
+ * Threads     any
+ */
+LK_API const char *lk_strerror(int code);
+
+/*
+ * Words for the calling thread's last failure: what was asked, of which name or
+ * server, what the matter is and, where that helps, what to do about it. Never
+ * holds a password.
+ *
+ * Returns     a string that stays as it is until this thread's next failing call;
+ *             "" before the first. Never NULL. Not to be freed.
+ * Threads     any; each has its own
+ */
+LK_API const char *lk_errortext(void);
+
+/*
+ * The version of the library that runs, as "0.1.0".
+ *
+ * Threads     any
+ */
+LK_API const char *lk_version(void);
+
+/*
+ * Give back memory that a function of this library handed out and said so.
+ *
+ *   memory    may be NULL
+ *
+ * Threads     any
+ */
+LK_API void lk_free(void *memory);
+
+enum {
+    LK_LOG_ERROR = 1,   /* something the caller was told, too */
+    LK_LOG_WARNING = 2, /* a lost lease, an unsafe server, a long wait */
+    LK_LOG_INFO = 3,    /* connected, reconnected */
+    LK_LOG_DEBUG = 4    /* each step of the connection */
+};
+
+/*
+ * Takes one line of log, without a newline and without secrets.
+ *
+ *   arg       as given to lk_setlog()
+ *
+ * Runs on     whichever thread has something to say, with no lock of the library
+ *             held; must not block for long and must not call the library.
+ */
+typedef void (*lk_log_t)(void *arg, int level, const char *line);
+
+/*
+ * Send log lines to `log` from now on. Until the first call warnings and errors
+ * go to stderr; the environment variable LATCHKEY_LOG (error, warning, info,
+ * debug, off), read once, moves that threshold.
+ *
+ *   log       NULL: say nothing
+ *   level     the least important level wanted, LK_LOG_ERROR..LK_LOG_DEBUG
+ *   arg       handed to `log`; must outlive its last call. A line that another
+ *             thread is about to log may still reach the previous function
+ *             shortly after this returns
+ *
+ * Returns     0, EINVAL for an unknown level, ENOMEM: nothing changed
+ * Threads     any; a line goes to one log function or the other, never both
+ */
+LK_API int lk_setlog(lk_log_t log, int level, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

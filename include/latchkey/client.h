@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client.h - a client: one server, one identity, and the threads that keep its
+ * holds alive
+ *
+ * Server   Redis 7.0 or Valkey 7.2 and newer.
+ * Threads  a client has a thread that connects, from its first hold on one that
+ *          renews leases, from its first wait on one that listens for wake-ups,
+ *          and with a listener one that calls it. They block all signals.
+ * Fork     the child of a fork owns nothing: an explicitly opened client and its
+ *          objects answer ECANCELED there, objects of the default client bind
+ *          anew on their first use. No byte goes out on the parent's sockets.
+ */
+#ifndef LATCHKEY_CLIENT_H
+#define LATCHKEY_CLIENT_H
+
+#include <latchkey/api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lk_client lk_client_t;
+
+/*
+ * Open a client and connect it once.
+ *
+ *   client    receives the client, on success only
+ *   url       NULL: $LATCHKEY_URL, else $REDIS_URL, else redis://127.0.0.1:6379.
+ *             redis://[user:password@]host[:port][/db][?key=value...],
+ *             valkey:// likewise, unix:///path/to/socket[?db=n&...].
+ *             Durations carry a unit: lease=1500ms. The keys are described in
+ *             docs/configuration.md; one that is not known is an error.
+ *
+ * Returns     0          connected
+ *             EINVAL     the URL cannot be read, or its times cannot work together
+ *             ENOTCONN   no server there would serve it, within the connect timeout
+ *             EACCES     the server refuses the credentials or a command we need
+ *             EPROTO     what answers is no Redis
+ *             ENOTSUP    a scheme that this build or version cannot serve; a server
+ *                        older than the floor; with strict=yes also one that may
+ *                        evict live locks
+ *             ENOMEM     out of memory, descriptors or threads
+ * Threads     any
+ * Round trips 1 to connect, 1 pipeline of probes
+ * Frees       lk_client_close()
+ */
+LK_API LK_MUST_CHECK int lk_client_open(lk_client_t **client, const char *url);
+
+/*
+ * The same with the options of a JSON file; docs/configuration.md lists its keys.
+ *
+ *   json_path read once, now
+ *
+ * Returns     as lk_client_open(); EINVAL also for a file that cannot be read: the
+ *             words name file, line and key. ENOENT: no such file
+ */
+LK_API LK_MUST_CHECK int lk_client_open_file(lk_client_t **client, const char *json_path);
+
+/*
+ * The client that static initialisers and a NULL client mean: opened by the
+ * first call that needs it, as lk_client_open(&client, NULL).
+ *
+ * Returns     as lk_client_open(). A failure is reported to whoever needed the
+ *             client; the next call tries again.
+ * Threads     any; all get the same client
+ * Frees       need not be closed; a process may simply end. lk_client_close()
+ *             closes it, and the next call opens a new one.
+ */
+LK_API LK_MUST_CHECK int lk_client_default(lk_client_t **client);
+
+/*
+ * End a client: its waiting calls return ECANCELED, its holds are released, its
+ * threads end. The caller sees to it that no thread begins a new call with
+ * `client` itself; objects of it may still be used and answer ECANCELED, and stay
+ * valid until each is destroyed.
+ *
+ *   client    gone after this call, whatever it returns (but EDEADLK); NULL is
+ *             allowed and does nothing
+ *
+ * Returns     0          all holds are confirmed released
+ *             EIO        something ends with its lease instead
+ *             EDEADLK    called from a listener; nothing was done
+ * Threads     any but a listener's; takes two command timeouts at most
+ * Round trips 1 for all holds together
+ */
+LK_API int lk_client_close(lk_client_t *client);
+
+enum {
+    LK_EVENT_AT_RISK = 1,   /* a renewal failed; the hold is still good for remaining_ms */
+    LK_EVENT_RECOVERED = 2, /* renewed again after LK_EVENT_AT_RISK */
+    LK_EVENT_LOST = 3       /* the hold is over, finally; exactly one for each lost hold */
+};
+
+enum {
+    LK_REASON_NONE = 0,
+    LK_REASON_EXPIRED = 1,     /* no renewal succeeded in time */
+    LK_REASON_GONE = 2,        /* the server no longer knows the hold */
+    LK_REASON_THREAD_EXIT = 3, /* its thread ended while holding */
+    LK_REASON_MAX_HOLD = 4,    /* held as long as max_hold_ms allows */
+    LK_REASON_FIXED = 5        /* a fixed lease ran out */
+};
+
+enum { LK_KIND_MUTEX = 1 };
+
+typedef struct lk_event {
+    int type;             /* LK_EVENT_... */
+    int reason;           /* LK_REASON_... */
+    int kind;             /* LK_KIND_... */
+    int64_t remaining_ms; /* of the hold, when the event was fetched; 0 when lost */
+    uint64_t token;       /* fencing token of the hold */
+    uint64_t owner;       /* number of the owner in this client */
+    uint64_t spare[4];
+    char name[LK_NAME_MAX + 1]; /* as the user gave it */
+} lk_event_t;
+
+/*
+ * Hears of what happens to holds.
+ *
+ * Runs on     a thread of the library that holds no lock and does nothing else: it
+ *             may block, lock and unlock, but not close the client. A slow
+ *             listener delays later events, never a renewal.
+ */
+typedef void (*lk_listener_t)(const lk_event_t *event, void *arg);
+
+/*
+ * Call `listener` for each event from now on. Several changes of one hold that
+ * the listener had no time for come as the last one; LK_EVENT_LOST always comes.
+ *
+ *   listener  NULL: none any more. When this returns, the previous listener is
+ *             not running and will not be called again (from within a listener:
+ *             will not be called again)
+ *   arg       handed to it
+ *
+ * Returns     0, ENOMEM (no thread could be started), ECANCELED
+ * Threads     any
+ */
+LK_API int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg);
+
+/*
+ * The same events for poll(), epoll and event loops: a descriptor that is readable
+ * while lk_client_nextevent() has something. Events count from this call on.
+ *
+ *   fd        receives the descriptor. Only to be polled, never read, written or
+ *             closed; it lives as long as the client
+ *
+ * Returns     0, ENOMEM, ECANCELED
+ * Threads     any
+ */
+LK_API LK_MUST_CHECK int lk_client_eventfd(lk_client_t *client, int *fd);
+
+/*
+ * Fetch the oldest event that was not fetched yet.
+ *
+ *   event     written on success only
+ *
+ * Returns     0, EAGAIN when there is none, ECANCELED
+ * Threads     any; each event is fetched once
+ */
+LK_API LK_MUST_CHECK int lk_client_nextevent(lk_client_t *client, lk_event_t *event);
+
+/*
+ * What this client did so far, as a JSON text: docs/statistics.md has the fields.
+ *
+ *   json      receives the text, on success only
+ *
+ * Returns     0, ENOMEM, ECANCELED
+ * Threads     any
+ * Round trips 0
+ * Frees       lk_free(*json)
+ */
+LK_API LK_MUST_CHECK int lk_client_stats(lk_client_t *client, char **json);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

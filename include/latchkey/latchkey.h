@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * latchkey.h - pthreads for a fleet: all of Latchkey's public headers
+ *
+ * Promise   While a hold's remaining time is above zero, no other client is
+ *           granted a conflicting hold, provided clock rates differ by less
+ *           than 1 %, the server's clock does not jump and the server loses
+ *           no acknowledged write. Tokens of one name strictly increase, also
+ *           across restart and failover.
+ * Not       promised: exclusivity after lost writes, or while a virtual machine
+ *           is paused with its clocks stopped; nor that a suspended holder
+ *           stops in time. A resource that compares fencing tokens is safe in
+ *           these cases too, one that ignores them is not.
+ *
+ * Codes     Functions return 0 or a positive errno value and leave errno alone.
+ *           lk_errortext() has the words of the calling thread's last failure.
+ *
+ *   EBUSY ETIMEDOUT   a try failed; not within the time. Both: confirmed not held
+ *   EPERM             the caller never held it, or gave it back
+ *   ESTALE            the caller held it, but the lease was lost: the answer to
+ *                     every call of that owner until each unlock was made
+ *   EDEADLK           would deadlock
+ *   EAGAIN            a limit of recursion was reached
+ *   EOWNERDEAD        held now; its previous holder died holding it
+ *   ENOTRECOVERABLE   a robust object was given back unrepaired
+ *   ENOTCONN          no server would serve it, nothing was done
+ *   EIO               sent, and the outcome is unknown
+ *   EPROTO            unreadable answer, or the key is of another type
+ *   EACCES            credentials or access rules refuse it
+ *   ENOSPC            the server is out of memory
+ *   ENOTSUP           this server or this build cannot
+ *   ECANCELED         the client was closed, or belongs to a process forked from
+ *   EINVAL            a visible mistake of the caller
+ *   ENOMEM            local allocation failed
+ */
+#ifndef LATCHKEY_LATCHKEY_H
+#define LATCHKEY_LATCHKEY_H
+
+#include <latchkey/version.h>
+#include <latchkey/api.h>
+#include <latchkey/client.h>
+#include <latchkey/mutex.h>
+
+#endif

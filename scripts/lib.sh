@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# What the scripts of this folder share. Sourced after `set -uo pipefail`, in the top folder afterwards.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+# One line a step, with the time since the start.
+say() { printf '[%4ds] %s\n' "$SECONDS" "$*"; }
+
+# Prints the part of a script's first comment that is meant for --help.
+usage() { sed -n '/^# Usage:/,/^[^#]/s/^#\( \|$\)//p' "$0"; }
+
+# --- what a step leaves behind -----------------------------------------------------------------
+
+running='' # the step that runs, leader of a process group
+
+# Run a step in a process group of its own, wait for it, and end what it may have left running.
+run() {
+    local code=0
+    set -m
+    "$@" </dev/null &
+    running=$!
+    set +m
+    wait "$running" || code=$?
+    end_running
+    return "$code"
+}
+
+end_running() {
+    [[ -z $running ]] || kill -- "-$running" 2>/dev/null
+    running=''
+}
+
+# Every end of a script, Ctrl-C included, comes through here; a script may define `cleanup` anew.
+cleanup() { :; }
+at_end() {
+    trap '' INT TERM HUP
+    end_running
+    allow_services
+    cleanup
+}
+trap at_end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# --- packages --------------------------------------------------------------------------------------
+
+# Prints the Debian packages that build and tests lack here; each line: package, how to see that it is there.
+missing_packages() {
+    local package check
+    while read -r package check; do
+        bash -c "$check" >/dev/null 2>&1 || echo "$package"
+    done <<'END'
+gcc             command -v gcc
+g++             command -v g++
+libc6-dev       echo '#include <stdio.h>' | cpp
+cmake           command -v cmake
+ninja-build     command -v ninja
+pkg-config      command -v pkg-config
+libhiredis-dev  pkg-config --exists hiredis
+libjansson-dev  pkg-config --exists jansson
+libcmocka-dev   pkg-config --exists cmocka
+redis-server    command -v redis-server && command -v redis-cli
+procps          command -v ps
+END
+}
+
+as_root=() # what makes a command root's
+((EUID == 0)) || as_root=(sudo)
+
+# Install what is missing. Exits 77 where only the user can do that.
+need_packages() {
+    local packages log
+    mapfile -t packages < <(missing_packages)
+    ((${#packages[@]})) || return 0
+    if ! command -v apt-get >/dev/null || ! command -v "${as_root[@]-env}" >/dev/null; then
+        echo "Please install what these Debian packages hold, then start this again: ${packages[*]}"
+        exit 77
+    fi
+
+    say "Installing ${packages[*]}"
+    forbid_services
+    if ! log=$({
+        "${as_root[@]}" apt-get update && "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y --no-install-recommends "${packages[@]}"
+    } 2>&1); then
+        echo "$log"
+        exit 1
+    fi
+    allow_services
+}
+
+# A policy that says no keeps apt-get from starting the redis-server it installs. One that is there stays.
+policy=/usr/sbin/policy-rc.d
+our_policy=''
+forbid_services() {
+    [[ ! -e $policy ]] || return 0
+    our_policy=$policy
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+    "${as_root[@]}" chmod +x "$policy"
+}
+allow_services() {
+    [[ -z $our_policy ]] || "${as_root[@]}" rm -f "$our_policy"
+    our_policy=''
+}
+
+# --- building -------------------------------------------------------------------------------------
+
+# Configure and build a preset; its output is shown only when it fails.
+build() { # <preset>
+    local log
+    mkdir -p "build/$1"
+    log=build/$1/build.log
+    say "Building $1"
+    run bash -c "cmake --preset $1 && cmake --build --preset $1" >"$log" 2>&1 && return
+    cat "$log"
+    say "Building $1 failed"
+    return 1
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base.h - the ground floor: time, randomness, memory, words, log, containers,
+ * parking. Nothing here knows Redis.
+ *
+ * Lock order of the whole library, outermost first; no network call and no user
+ * callback runs under any of them:
+ *   process < client < object < hub < watchdog < connection < parker
+ */
+#ifndef LK__BASE_H
+#define LK__BASE_H
+
+#include <latchkey/api.h>
+#include <latchkey/version.h>
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define LK__CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+#define LK__PRINTF(words, first) __attribute__((format(printf, words, first)))
+
+/* --- clock.c: one clock for everything that is counted here ------------------------------ */
+
+/* Microseconds on CLOCK_BOOTTIME: it counts suspended time too, so a lease cannot outlive a nap. */
+int64_t lk__now_us(void);
+
+/* Later than every moment. */
+#define LK__NEVER INT64_MAX
+
+/* `a` + `b`, neither negative, or LK__NEVER where that overflows. */
+int64_t lk__later(int64_t a_us, int64_t b_us);
+
+/*
+ * The moment lk__now_us() will show at `abstime` of `clock` (REALTIME, MONOTONIC or BOOTTIME), as
+ * these clocks stand now. A moment in the past stays in the past. EINVAL for other clocks and for
+ * nanoseconds out of range.
+ */
+int lk__deadline_at(clockid_t clock, const struct timespec *abstime, int64_t *deadline_us);
+
+/* The moment `timeout_ms` from now; LK_FOREVER gives LK__NEVER; EINVAL for other negatives. */
+int lk__deadline_in(int64_t timeout_ms, int64_t *deadline_us);
+
+/* Whole milliseconds until `moment_us`, rounded up, at most INT_MAX; 0 when it has passed: for poll(). */
+int lk__ms_until(int64_t moment_us, int64_t now_us);
+
+/* --- random.c --------------------------------------------------------------------------------- */
+
+/* 128 random bits as 32 lower-case hex digits and a NUL. 0 or ENOMEM (the kernel has none to give). */
+#define LK__ID_LENGTH 32
+int lk__random_id(char id[LK__ID_LENGTH + 1]);
+
+/* For jitter, not for secrets: a number in 0..bound-1, 0 for a bound of 0. Any thread, no lock. */
+uint64_t lk__random_below(uint64_t bound);
+
+/* --- process.c: which process and which thread is this? --------------------------------------- */
+
+/*
+ * A number that no other process has, also none forked from this one; never 0, always even: a shell
+ * keeps a mark of its own in the lowest bit.
+ */
+uintptr_t lk__process(void);
+
+/* What the library knows of the calling thread; made on its first call, freed when it ends. */
+struct lk__thread {
+    uint64_t owner;    /* implicit owner: never used again by another thread of this process */
+    uintptr_t process; /* a fork's child is another owner with no holds */
+    unsigned holds;    /* held by the implicit owner, in all clients */
+    char errortext[384];
+};
+
+/* NULL when out of memory. */
+struct lk__thread *lk__thread_self(void);
+
+/* Like lk__thread_self(), but never makes one. */
+struct lk__thread *lk__thread_known(void);
+
+/* Call `exited(owner)` on each thread that ends with holds > 0. Set once, by the client module. */
+void lk__thread_onexit(void (*exited)(uint64_t owner));
+
+/*
+ * Start a thread of the library: all signals blocked, `name` (15 bytes) for debuggers. ENOMEM when
+ * the system has no more threads to give.
+ */
+int lk__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
+
+/* --- words.c: words of the last failure, log -------------------------------------------------- */
+
+/* Keep the words of this thread's failure and return `code`, so that `return lk__fail(...)` reads well. */
+int lk__fail(int code, const char *format, ...) LK__PRINTF(2, 3);
+
+/* Log a line if anybody wants that level. Not under a lock: the sink is a user's function. */
+void lk__log(int level, const char *format, ...) LK__PRINTF(2, 3);
+
+/* --- memory.c --------------------------------------------------------------------------------- */
+
+/* Zeroed memory, or NULL. All of the library's own allocations come from here. */
+void *lk__alloc(size_t size);
+void *lk__realloc(void *memory, size_t size);
+char *lk__strdup(const char *text);
+void lk__release(void *memory); /* accepts NULL */
+
+/* --- list.c: intrusive, circular, doubly linked ------------------------------------------------ */
+
+struct lk__link {
+    struct lk__link *next, *prev; /* both NULL: in no list */
+};
+
+void lk__list_init(struct lk__link *list);
+bool lk__list_empty(const struct lk__link *list);
+void lk__list_append(struct lk__link *list, struct lk__link *link);
+void lk__list_remove(struct lk__link *link);                                              /* harmless when in no list */
+struct lk__link *lk__list_first(const struct lk__link *list);                             /* NULL when empty */
+struct lk__link *lk__list_next(const struct lk__link *list, const struct lk__link *link); /* NULL at the end */
+static inline bool lk__listed(const struct lk__link *link)
+{
+    return link->next != NULL;
+}
+
+/* --- heap.c: the earliest of many moments ------------------------------------------------------- */
+
+struct lk__timer {
+    int64_t due_us;
+    size_t place; /* 1 + index in the heap; 0: in none */
+};
+
+struct lk__heap {
+    struct lk__timer **timers;
+    size_t count, room;
+};
+
+/* Make room for `more` timers beyond those reserved so far, so that insertions cannot fail. ENOMEM. */
+int lk__heap_reserve(struct lk__heap *heap, size_t total);
+void lk__heap_set(struct lk__heap *heap, struct lk__timer *timer, int64_t due_us); /* inserts or moves */
+void lk__heap_remove(struct lk__heap *heap, struct lk__timer *timer);              /* harmless when absent */
+struct lk__timer *lk__heap_first(const struct lk__heap *heap);                     /* NULL when empty */
+void lk__heap_free(struct lk__heap *heap);
+
+/* --- map.c: strings to things ------------------------------------------------------------------- */
+
+struct lk__entry {
+    struct lk__entry *next;
+    const char *key; /* lives in what contains the entry */
+    size_t length;
+    int kind;
+};
+
+struct lk__map {
+    struct lk__entry *buckets[256];
+    size_t count;
+};
+
+/* A kind and a name are one key: kinds never share an entry. */
+struct lk__entry *lk__map_find(const struct lk__map *map, int kind, const char *key, size_t length);
+void lk__map_insert(struct lk__map *map, struct lk__entry *entry);
+void lk__map_remove(struct lk__map *map, struct lk__entry *entry); /* harmless when absent */
+/* Calls `visit` for each entry, which may remove that one. */
+void lk__map_each(struct lk__map *map, void (*visit)(struct lk__entry *entry, void *arg), void *arg);
+
+/* --- parker.c: where a thread sleeps until told --------------------------------------------------- */
+
+/*
+ * A wake-up given before the park ends it at once, as java.util.concurrent's LockSupport has it. There
+ * are two kinds, so that a connection can hand its work to a parked thread without its caller noticing.
+ * A wake-up is a hint; who was parked looks again at what it waits for.
+ *
+ * A parker that is reading a connection for others sleeps in poll() instead; `kick_fd` is then the
+ * eventfd that ends the poll.
+ */
+enum { LK__WOKEN = 1, LK__NUDGED = 2 };
+
+struct lk__parker {
+    pthread_mutex_t mu;
+    pthread_cond_t cond; /* with mu; CLOCK_MONOTONIC */
+    unsigned signals;    /* under mu; LK__WOKEN, LK__NUDGED, not taken yet */
+    int kick_fd;         /* under mu; -1: not in a poll */
+};
+
+void lk__parker_init(struct lk__parker *parker);
+void lk__parker_destroy(struct lk__parker *parker); /* after a signal under way is through */
+void lk__parker_signal(struct lk__parker *parker, unsigned signal);
+/* Set *word and signal in one step: who sees the value may destroy the parker, and waits for this to end. */
+void lk__parker_publish(struct lk__parker *parker, unsigned signal, _Atomic int *word, int value);
+
+/* Until a signal comes or `until_us`; takes all signals and returns them, 0 when the time passed. */
+unsigned lk__parker_park(struct lk__parker *parker, int64_t until_us);
+
+/* From now on a signal kicks `fd` (-1: the condition again). Takes and returns those that came before. */
+unsigned lk__parker_pollwith(struct lk__parker *parker, int fd);
+
+/* pthread_cond_wait() that ends at `until_us`, also after a suspend. ETIMEDOUT or 0. */
+int lk__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mu, int64_t until_us);
+void lk__cond_init(pthread_cond_t *cond); /* on CLOCK_MONOTONIC */
+
+/* An eventfd, CLOEXEC and non-blocking; -1 when out of descriptors. */
+int lk__eventfd_open(void);
+void lk__eventfd_set(int fd);
+void lk__eventfd_clear(int fd);
+
+/* --- manners.c ------------------------------------------------------------------------------------- */
+
+/* What a public call leaves as it found it: errno, and the caller's cancelability, which is off meanwhile. */
+struct lk__manners {
+    int error, cancel_state;
+};
+
+struct lk__manners lk__begin(void);
+/* Returns `code`, so that `return lk__end(&manners, rc)` reads well. */
+int lk__end(const struct lk__manners *manners, int code);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process.c - which process and which thread is this?
+ *
+ * A fork makes a new process with the old memory: the child forgets the number and draws its own when
+ * it first needs one. Thread ids of the system come back after a thread ended, so owners are counted.
+ */
+#include "base/base.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static _Atomic uintptr_t number; /* 0: not drawn yet in this process */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static int key_rc;
+static atomic_uint_least64_t owners;
+static _Atomic(void (*)(uint64_t)) onexit_handler;
+
+static void forget(void)
+{
+    atomic_store(&number, 0);
+}
+
+static void thread_ends(void *self)
+{
+    struct lk__thread *thread = self;
+    void (*exited)(uint64_t) = atomic_load(&onexit_handler);
+    if (thread->holds > 0 && thread->process == lk__process() && exited != NULL)
+        exited(thread->owner);
+    lk__release(thread);
+}
+
+static void prepare(void)
+{
+    key_rc = pthread_key_create(&key, thread_ends);
+    pthread_atfork(NULL, NULL, forget);
+}
+
+uintptr_t lk__process(void)
+{
+    pthread_once(&once, prepare);
+    uintptr_t known = atomic_load(&number), fresh = 0;
+    while (known == 0) {
+        if (getrandom(&fresh, sizeof fresh, 0) != sizeof fresh)
+            fresh = (uintptr_t)getpid() << 32 ^ (uintptr_t)lk__now_us();
+        fresh &= ~(uintptr_t)1;
+        if (fresh != 0 && atomic_compare_exchange_strong(&number, &known, fresh))
+            known = fresh;
+    }
+    return known;
+}
+
+static void adopt(struct lk__thread *thread)
+{
+    thread->process = lk__process();
+    thread->owner = atomic_fetch_add(&owners, 1) + 1;
+    thread->holds = 0;
+}
+
+struct lk__thread *lk__thread_known(void)
+{
+    pthread_once(&once, prepare);
+    return key_rc == 0 ? pthread_getspecific(key) : NULL;
+}
+
+struct lk__thread *lk__thread_self(void)
+{
+    struct lk__thread *thread = lk__thread_known();
+    if (thread != NULL) {
+        if (thread->process != lk__process())
+            adopt(thread);
+        return thread;
+    }
+    if (key_rc != 0 || (thread = lk__alloc(sizeof *thread)) == NULL)
+        return NULL;
+    if (pthread_setspecific(key, thread) != 0) {
+        lk__release(thread);
+        return NULL;
+    }
+    adopt(thread);
+    return thread;
+}
+
+void lk__thread_onexit(void (*exited)(uint64_t owner))
+{
+    atomic_store(&onexit_handler, exited);
+}
+
+int lk__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(thread, NULL, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0)
+        return lk__fail(ENOMEM, "no thread could be started for %s: %s", name, strerrordesc_np(rc));
+    pthread_setname_np(*thread, name);
+    return 0;
+}

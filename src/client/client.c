@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client.c - open, share, close
+ *
+ * Guards: client->mu the registry and the end of the last call. A call counts itself before it looks
+ * whether the client is closing, and close waits for the count, so neither misses the other.
+ */
+#include "client/client.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- calls under way ------------------------------------------------------------------------------------- */
+
+bool lk__client_isclosed(const lk_client_t *client)
+{
+    return atomic_load(&client->closing);
+}
+
+int lk__client_enter(lk_client_t *client)
+{
+    if (client == NULL)
+        return lk__fail(EINVAL, "no client was given");
+    if (client->process != lk__process())
+        return lk__fail(ECANCELED, "the client was opened before a fork, or in another process");
+    atomic_fetch_add(&client->calls, 1);
+    if (!lk__client_isclosed(client))
+        return 0;
+    lk__client_leave(client);
+    return lk__fail(ECANCELED, "the client was closed");
+}
+
+void lk__client_leave(lk_client_t *client)
+{
+    /* The last one may free nothing: whoever is here holds an object of the client, or the client itself. */
+    if (atomic_fetch_sub(&client->calls, 1) == 1 && lk__client_isclosed(client)) {
+        pthread_mutex_lock(&client->mu);
+        pthread_cond_broadcast(&client->idle);
+        pthread_mutex_unlock(&client->mu);
+    }
+}
+
+struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *object, uint64_t owner)
+{
+    struct lk__hold *hold = lk__hold_new(&client->dog);
+    if (hold == NULL)
+        return NULL;
+    unsigned long long acquisition = atomic_fetch_add(&client->acquisitions, 1) + 1;
+    snprintf(hold->id, sizeof hold->id, "%s:%" PRIu64 ":%llu", client->id, owner, acquisition);
+    hold->owner = owner;
+    hold->kind = object->entry.kind;
+    hold->name = lk__strdup(object->name);
+    if (hold->name == NULL) {
+        lk__hold_drop(hold);
+        lk__fail(ENOMEM, "%s: out of memory for a hold", object->what);
+        return NULL;
+    }
+    return hold;
+}
+
+/* --- opening ---------------------------------------------------------------------------------------------- */
+
+void lk__client_drop(lk_client_t *client)
+{
+    if (atomic_fetch_sub(&client->refs, 1) != 1)
+        return;
+    pthread_cond_destroy(&client->idle);
+    pthread_mutex_destroy(&client->mu);
+    lk__release(client);
+}
+
+/* Build what needs descriptors; on failure nothing of it stays. */
+static int build(lk_client_t *client)
+{
+    int rc = lk__conn_init(&client->conn, client->connector, "command");
+    if (rc != 0)
+        return rc;
+    client->conn.inspect = true;
+    rc = lk__hub_init(&client->hub, client->connector);
+    if (rc != 0)
+        goto no_hub;
+    rc = lk__watchdog_init(&client->dog, client->connector, lk__events_notify, &client->events);
+    if (rc != 0)
+        goto no_dog;
+    lk__events_init(&client->events);
+    lk__room_init(&client->room, client->id, &client->conn, &client->hub, client->options);
+    pthread_mutex_init(&client->mu, NULL);
+    lk__cond_init(&client->idle);
+    return 0;
+no_dog:
+    lk__hub_destroy(&client->hub);
+no_hub:
+    lk__conn_destroy(&client->conn);
+    return rc;
+}
+
+/* Wait for the first connection, one attempt. */
+static int connect_once(lk_client_t *client)
+{
+    char words[192];
+    struct lk__parker parker;
+    lk__parker_init(&parker);
+    int64_t until_us = lk__now_us() + client->options->connect_timeout_ms * 1000;
+    int rc = lk__conn_awaitup(&client->conn, &parker, 0, until_us);
+    lk__parker_destroy(&parker);
+    if (rc == 0)
+        return 0;
+    if (lk__conn_trouble(&client->conn, words, sizeof words) != 0)
+        return lk__fail(rc == ETIMEDOUT ? ENOTCONN : rc, "%s", words);
+    lk__options_print(client->options, words, sizeof words);
+    return lk__fail(ENOTCONN, "%s: no connection within %lld ms (connect_timeout)", words,
+                    (long long)client->options->connect_timeout_ms);
+}
+
+/* The end of all that has a thread or a descriptor; objects may still point at the rest, and find it closed. */
+static void shut(lk_client_t *client)
+{
+    lk__connector_stop(client->connector);
+    lk__conn_close(&client->conn);
+    lk__room_destroy(&client->room);
+    lk__hub_destroy(&client->hub);
+    lk__watchdog_destroy(&client->dog);
+    lk__conn_destroy(&client->conn);
+    lk__events_destroy(&client->events);
+    lk__connector_drop(client->connector);
+    lk__client_drop(client);
+}
+
+/* Takes what `options` holds. */
+static int open_with(lk_client_t **opened, struct lk__options *options)
+{
+    struct lk__household *here = lk__household();
+    lk_client_t *client = here != NULL ? lk__alloc(sizeof *client) : NULL;
+    int rc = client == NULL ? lk__fail(ENOMEM, "out of memory for a client") : lk__random_id(client->id);
+    if (rc == 0)
+        rc = lk__connector_start(&client->connector, options);
+    lk__options_clear(options);
+    if (rc != 0) {
+        lk__release(client);
+        return rc;
+    }
+    client->process = lk__process();
+    client->refs = 1;
+    client->options = &client->connector->options;
+    rc = build(client);
+    if (rc != 0) {
+        lk__connector_stop(client->connector);
+        lk__connector_drop(client->connector);
+        lk__release(client);
+        return rc;
+    }
+    rc = connect_once(client);
+    if (rc != 0) {
+        atomic_store(&client->closing, true);
+        shut(client);
+        return rc;
+    }
+    pthread_mutex_lock(&here->mu);
+    lk__list_append(&here->clients, &client->link);
+    pthread_mutex_unlock(&here->mu);
+    *opened = client;
+    return 0;
+}
+
+static int open_url(lk_client_t **client, const char *url)
+{
+    struct lk__options options;
+    if (client == NULL)
+        return lk__fail(EINVAL, "lk_client_open: nowhere to put the client");
+    if (url == NULL)
+        url = secure_getenv("LATCHKEY_URL");
+    if (url == NULL)
+        url = secure_getenv("REDIS_URL");
+    int rc = lk__options_url(&options, url != NULL ? url : "redis://127.0.0.1:6379");
+    return rc != 0 ? rc : open_with(client, &options);
+}
+
+int lk_client_open(lk_client_t **client, const char *url)
+{
+    struct lk__manners manners = lk__begin();
+    return lk__end(&manners, open_url(client, url));
+}
+
+static int open_file(lk_client_t **client, const char *json_path)
+{
+    struct lk__options options;
+    if (client == NULL || json_path == NULL)
+        return lk__fail(EINVAL, "lk_client_open_file: no client or no path was given");
+    int rc = lk__options_file(&options, json_path);
+    return rc != 0 ? rc : open_with(client, &options);
+}
+
+int lk_client_open_file(lk_client_t **client, const char *json_path)
+{
+    struct lk__manners manners = lk__begin();
+    return lk__end(&manners, open_file(client, json_path));
+}
+
+static int close_client(lk_client_t *client);
+
+static int find_default(lk_client_t **client)
+{
+    struct lk__household *here = lk__household();
+    if (here == NULL)
+        return lk__fail(ENOMEM, "out of memory for a client");
+    pthread_mutex_lock(&here->mu);
+    lk_client_t *known = here->default_client;
+    pthread_mutex_unlock(&here->mu);
+    if (known == NULL) { /* several may try at once; the first one to succeed is it */
+        lk_client_t *fresh;
+        int rc = open_url(&fresh, NULL);
+        if (rc != 0)
+            return rc;
+        pthread_mutex_lock(&here->mu);
+        known = here->default_client;
+        if (known == NULL)
+            known = here->default_client = fresh;
+        pthread_mutex_unlock(&here->mu);
+        if (known != fresh)
+            close_client(fresh);
+    }
+    if (client != NULL)
+        *client = known;
+    return 0;
+}
+
+int lk_client_default(lk_client_t **client)
+{
+    struct lk__manners manners = lk__begin();
+    return lk__end(&manners, find_default(client));
+}
+
+/* --- closing ---------------------------------------------------------------------------------------------- */
+
+static void cancel_object(struct lk__entry *entry, void *arg)
+{
+    (void)arg;
+    lk__line_cancel(&LK__CONTAINER(entry, struct lk__object, entry)->line);
+}
+
+/* Everybody leaves; each is bounded by one command timeout from now. */
+static void wait_for_calls(lk_client_t *client)
+{
+    lk__room_close(&client->room);
+    pthread_mutex_lock(&client->mu);
+    while (atomic_load(&client->calls) > 0) {
+        /* again and again: one may have come into a line after the last look */
+        lk__map_each(&client->objects, cancel_object, NULL);
+        lk__cond_wait(&client->idle, &client->mu, lk__now_us() + 20000);
+    }
+    pthread_mutex_unlock(&client->mu);
+}
+
+/* Take a hold off the watchdog's list; NULL when there is none. */
+static struct lk__hold *next_hold(struct lk__watchdog *dog)
+{
+    pthread_mutex_lock(&dog->mu);
+    struct lk__link *link = lk__list_first(&dog->holds);
+    struct lk__hold *hold = link != NULL ? lk__hold_keep(LK__CONTAINER(link, struct lk__hold, all)) : NULL;
+    pthread_mutex_unlock(&dog->mu);
+    return hold;
+}
+
+static bool send_release(lk_client_t *client, struct lk__hold *hold, struct lk__parker *parker, bool eval)
+{
+    if (hold->call == NULL)
+        hold->call = lk__request_new(NULL);
+    if (hold->call == NULL)
+        return false;
+    hold->call->parker = parker;
+    lk__command_fill(&hold->release, LK__RELEASE_KEEP, hold->keep_until_us);
+    lk__command_fill(&hold->release, LK__RELEASE_UNREPAIRED, hold->owner_died);
+    return lk__conn_send(&client->conn, hold->call, &hold->release, eval) == 0;
+}
+
+static bool await_release(lk_client_t *client, struct lk__hold *hold, struct lk__parker *parker, int64_t until_us)
+{
+    struct lk__request *request = hold->call;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        while (atomic_load(&request->state) == LK__FLYING && lk__now_us() < until_us)
+            lk__conn_await(&client->conn, request, until_us);
+        if (atomic_load(&request->state) != LK__ANSWERED)
+            return false;
+        if (lk__reply_integers(request->reply, 2)) {
+            lk__watchdog_sweepcopies(&client->dog, hold, request->reply->values[1].number);
+            return true;
+        }
+        if (!lk__reply_is(request->reply, "NOSCRIPT"))
+            return false;
+        if (!send_release(client, hold, parker, true))
+            return false;
+    }
+    return false;
+}
+
+/* All releases go out in one pipeline, then all answers are awaited. */
+static bool release_holds(lk_client_t *client, int64_t until_us)
+{
+    struct lk__link sent;
+    struct lk__parker parker;
+    struct lk__hold *hold;
+    bool clean = true;
+    lk__list_init(&sent);
+    lk__parker_init(&parker);
+    while ((hold = next_hold(&client->dog)) != NULL) {
+        bool good = lk__watchdog_end(&client->dog, hold);
+        if (good && send_release(client, hold, &parker, false)) {
+            lk__list_append(&sent, &hold->all);
+        } else {
+            clean = clean && !good;
+            lk__hold_drop(hold);
+        }
+    }
+    struct lk__link *link;
+    while ((link = lk__list_first(&sent)) != NULL) {
+        hold = LK__CONTAINER(link, struct lk__hold, all);
+        lk__list_remove(link);
+        clean &= await_release(client, hold, &parker, until_us);
+        lk__conn_abandon(&client->conn, hold->call);
+        hold->call = NULL;
+        lk__hold_drop(hold);
+    }
+    lk__parker_destroy(&parker);
+    return clean;
+}
+
+/* The threads that held them are told ECANCELED from now on. */
+static void forget_holds(struct lk__entry *entry, void *arg)
+{
+    struct lk__object *object = LK__CONTAINER(entry, struct lk__object, entry);
+    struct lk__link *link;
+    (void)arg;
+    object->stop(object);
+    while ((link = lk__list_first(&object->holds)) != NULL)
+        lk__object_drophold(object, LK__CONTAINER(link, struct lk__hold, mine));
+}
+
+static void leave_household(lk_client_t *client)
+{
+    struct lk__household *here = lk__household();
+    pthread_mutex_lock(&here->mu);
+    lk__list_remove(&client->link);
+    if (here->default_client == client)
+        here->default_client = NULL;
+    pthread_mutex_unlock(&here->mu);
+}
+
+/* In the child of a fork: no lock, no byte on the sockets; the memory may be in any state and is left. */
+static int close_inherited(lk_client_t *client)
+{
+    struct lk__conn *conns[] = { &client->conn, &client->hub.conn, &client->dog.conn };
+    for (size_t i = 0; i < sizeof conns / sizeof *conns; i++)
+        if (conns[i]->stream != NULL)
+            close(conns[i]->stream->fd);
+    return 0;
+}
+
+static int close_client(lk_client_t *client)
+{
+    if (client->process != lk__process())
+        return close_inherited(client);
+    if (lk__events_ishere(&client->events))
+        return lk__fail(EDEADLK, "a listener cannot close the client that calls it");
+
+    int64_t until_us = lk__now_us() + 2 * client->options->command_timeout_ms * 1000;
+    leave_household(client);
+    atomic_store(&client->closing, true);
+    wait_for_calls(client);
+    bool clean = release_holds(client, until_us);
+    lk__watchdog_settle(&client->dog, until_us);
+    pthread_mutex_lock(&client->mu);
+    lk__map_each(&client->objects, forget_holds, NULL);
+    pthread_mutex_unlock(&client->mu);
+    lk__hub_stop(&client->hub);
+    clean &= lk__watchdog_stop(&client->dog);
+    lk__events_stop(&client->events);
+    shut(client);
+    return clean ? 0 : lk__fail(EIO, "a release could not be confirmed: what it held ends with its lease");
+}
+
+int lk_client_close(lk_client_t *client)
+{
+    struct lk__manners manners = lk__begin();
+    return lk__end(&manners, client != NULL ? close_client(client) : 0);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client.h - a client, the objects it knows, what happens to their holds
+ */
+#ifndef LK__CLIENT_H
+#define LK__CLIENT_H
+
+#include "wait/wait.h"
+
+#include <latchkey/client.h>
+
+/* --- events.c --------------------------------------------------------------------------------------------- */
+
+enum { LK__LISTENER, LK__EVENTFD };
+
+struct lk__events {
+    pthread_mutex_t mu;                    /* innermost but for a parker's: taken under dog->mu */
+    pthread_cond_t news;                   /* with mu: something for the listener, or stop */
+    pthread_cond_t quiet;                  /* with mu: the listener returned */
+    struct lk__link queues[LK__AUDIENCES]; /* under mu: notices not fetched yet */
+    bool wanted[LK__AUDIENCES];            /* under mu */
+    lk_listener_t listener;                /* under mu */
+    void *arg;                             /* under mu */
+    bool running;                          /* under mu: the listener is being called */
+    bool started, stopping;                /* under mu */
+    pthread_t thread;
+    int fd; /* -1: not asked for */
+};
+
+void lk__events_init(struct lk__events *events);
+void lk__events_notify(void *events, struct lk__hold *hold, int type); /* under dog->mu */
+bool lk__events_ishere(struct lk__events *events);                     /* is this the listener's thread? */
+void lk__events_stop(struct lk__events *events);
+void lk__events_destroy(struct lk__events *events);
+
+/* --- stats.c ---------------------------------------------------------------------------------------------- */
+
+enum { LK__BUCKETS = 13, LK__KINDS = LK_KIND_MUTEX + 1 };
+
+struct lk__histogram {
+    atomic_ullong count, sum_us, buckets[LK__BUCKETS];
+};
+
+void lk__histogram_add(struct lk__histogram *histogram, int64_t us);
+
+struct lk__kindstats {
+    struct lk__histogram wait, hold;
+};
+
+/* --- object.c: what a name is in this process --------------------------------------------------------------- */
+
+struct lk__object {
+    struct lk__entry entry; /* under client->mu; kind and full name */
+    int refs;               /* under client->mu: shells */
+    lk_client_t *client;
+    char *full;                              /* with the client's prefix: what Redis sees */
+    const char *name;                        /* as the user gave it: the end of full */
+    char *what;                              /* "mutex orders": for words */
+    bool fair, robust;                       /* of the name, not of a shell */
+    void (*stop)(struct lk__object *object); /* nobody is to wake us any more; before the hub ends */
+    void (*free)(struct lk__object *object);
+
+    pthread_mutex_t mu;
+    struct lk__link holds; /* under mu: of all owners; lost ones until each unlock was made */
+    struct lk__line line;  /* threads that wait for their turn to wait in Redis */
+    atomic_int waiting;    /* threads that want it now */
+    atomic_ullong acquisitions, contended, renewals, losses; /* of holds that ended */
+};
+
+/* Makes the primitive's part of a new object; its `object` is filled in. NULL: ENOMEM, with words. */
+typedef struct lk__object *(*lk__object_make_t)(lk_client_t *client, const char *full);
+
+/*
+ * The object of that name, made if there is none, with one reference more. EINVAL for a refused name, or
+ * one that is there with other attributes.
+ */
+int lk__object_get(lk_client_t *client, int kind, const char *name, bool fair, bool robust, lk__object_make_t make,
+                   struct lk__object **object);
+void lk__object_put(struct lk__object *object);
+
+const char *lk__kind_name(int kind); /* "mutex" */
+
+/* The hold of `owner`, or NULL; under object->mu or by the owner itself. */
+struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner);
+void lk__object_addhold(struct lk__object *object, struct lk__hold *hold);
+void lk__object_drophold(struct lk__object *object, struct lk__hold *hold); /* and its reference */
+/* Is it held, by a lease that is good, or waited for, through this client? */
+bool lk__object_isbusy(struct lk__object *object);
+
+/* --- client.c -------------------------------------------------------------------------------------------------- */
+
+struct lk_client {
+    struct lk__link link; /* under the process' mu: in its clients */
+    uintptr_t process;    /* a fork's child only ever reads this */
+    atomic_int refs;      /* the opener's, and one for each object */
+    char id[LK__ID_LENGTH + 1];
+    struct lk__connector *connector;
+    const struct lk__options *options;
+    struct lk__conn conn;
+    struct lk__hub hub;
+    struct lk__watchdog dog;
+    struct lk__room room;
+    struct lk__events events;
+
+    pthread_mutex_t mu;
+    pthread_cond_t idle;    /* with mu: no call is under way */
+    struct lk__map objects; /* under mu */
+    atomic_bool closing;
+    atomic_int calls; /* under way */
+    atomic_ullong acquisitions;
+    struct lk__kindstats stats[LK__KINDS];
+};
+
+/* Every public call on an object runs between these two. ECANCELED: the client is closed. */
+int lk__client_enter(lk_client_t *client);
+void lk__client_leave(lk_client_t *client);
+bool lk__client_isclosed(const lk_client_t *client);
+void lk__client_drop(lk_client_t *client);
+
+/* A hold to be of `owner`, with its id: a fresh acquisition. NULL: ENOMEM. */
+struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *object, uint64_t owner);
+
+/* --- foreign.c: waiters that Redisson's messages wake --------------------------------------------------------- */
+
+/* With redisson=yes an object hears Redisson's channel of its name, and hints at those who wait here. */
+struct lk__foreign {
+    lk_client_t *client;
+    struct lk__ear ear;
+    bool everybody;          /* a message is for all that wait, not for one of each process */
+    pthread_mutex_t mu;      /* after hub->mu, before room->mu */
+    struct lk__link waiters; /* under mu */
+    bool listening;          /* under mu */
+};
+
+/* `channel` lives as long. */
+void lk__foreign_init(struct lk__foreign *foreign, lk_client_t *client, const char *channel, bool everybody);
+void lk__foreign_destroy(struct lk__foreign *foreign);
+void lk__foreign_stop(struct lk__foreign *foreign); /* hears nothing any more; before the hub ends */
+void lk__foreign_join(struct lk__foreign *foreign, struct lk__waiter *waiter); /* harmless without redisson=yes */
+void lk__foreign_leave(struct lk__foreign *foreign, struct lk__waiter *waiter);
+
+/* --- process.c: what there is once in a process ------------------------------------------------------------------ */
+
+struct lk__household {
+    uintptr_t process;
+    pthread_mutex_t mu;
+    struct lk__link clients;       /* under mu */
+    lk_client_t *default_client;   /* under mu */
+    struct lk__binding *retired;   /* under mu: of shells bound anew after the default client was closed */
+    struct lk__household *parents; /* of a fork: left alone */
+};
+
+struct lk__household *lk__household(void); /* NULL: ENOMEM */
+
+/* --- shell.c: from the user's struct to the object behind it ---------------------------------------------------- */
+
+/* The fields of a shell, whatever its primitive. */
+struct lk__shell {
+    const char **name;
+    const void **attr;
+    void **impl;
+    uintptr_t *process;
+    uintptr_t *spare;
+};
+
+/* What a shell's impl points at: one for each shell, so that two of one name may differ. */
+struct lk__binding {
+    struct lk__object *object;
+    struct lk__binding *older;                  /* under the household's mu: in its retired */
+    _Alignas(max_align_t) unsigned char attr[]; /* the primitive's attributes, copied */
+};
+
+/* How a primitive is bound. */
+struct lk__shelltype {
+    int kind;
+    size_t attr_size;
+    lk__object_make_t make;
+    /* Check the user's attributes (NULL: defaults) and complete them into `attr`, which is zeroed. */
+    int (*check)(void *attr, const void *given);
+    void (*traits)(const void *attr, bool *fair, bool *robust);
+};
+
+int lk__shell_init(struct lk__shell shell, const struct lk__shelltype *type, lk_client_t *client, const char *name,
+                   const void *attr);
+/* The binding of a shell, made on its first use; the client is entered. Then lk__client_leave(). */
+int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, struct lk__binding **binding);
+int lk__shell_destroy(struct lk__shell shell);
+/* Is it bound to a client of another process, such as the parent of a fork? */
+bool lk__shell_isforeign(struct lk__shell shell);
+
+/* --- frame.c: one public call on an object ---------------------------------------------------------------------- */
+
+struct lk__frame {
+    struct lk__object *object;
+    const void *attr;        /* as this shell has them: the primitive's type */
+    struct lk__thread *self; /* who calls */
+    struct lk__manners manners;
+};
+
+/*
+ * Begin a call; after 0 the client stays until the call ends. To be ended with lk__frame_leave(), which
+ * returns its code.
+ */
+int lk__frame_enter(struct lk__frame *frame, struct lk__shell shell, const struct lk__shelltype *type);
+int lk__frame_leave(const struct lk__frame *frame, int code);
+
+/* The caller's hold: 0 it is good · EPERM there is none · ESTALE it was lost; with words. */
+int lk__frame_hold(const struct lk__frame *frame, struct lk__hold **hold);
+
+/* --- take.c: becoming the holder of something that has a lease ---------------------------------------------------- */
+
+/*
+ * One acquire, on the caller's stack. The primitive fills in the first part and calls lk__take_run().
+ * Everything that may fail for want of memory comes before the first byte is sent.
+ */
+struct lk__take {
+    const struct lk__frame *frame;
+    uint64_t owner;
+    bool tied;                        /* the hold ends with the owner's thread */
+    int64_t lease_ms;                 /* 0: the client's */
+    int64_t min_hold_ms, max_hold_ms; /* 0: none */
+    bool fixed;
+    bool in_line; /* of the owner's process one waits in Redis, the others in line */
+    /* Format take->waiter.ask, and the commands of take->hold: renew, release, more. 0 or ENOMEM. */
+    int (*seal)(struct lk__take *take);
+    void *arg;                   /* for seal */
+    struct lk__foreign *foreign; /* NULL: none */
+
+    /* what seal() may use; `lease` is what the ask should ask for */
+    struct lk__waiter waiter;
+    struct lk__hold *hold;
+    bool try_only;
+    char lease[24];
+
+    /* private */
+    int64_t began_us;
+    bool contended;
+};
+
+/*
+ * 0 or EOWNERDEAD: take->hold is good, known to the object and renewed. Otherwise not held, with words; a
+ * request whose answer got lost is taken back in the background.
+ */
+int lk__take_run(struct lk__take *take, int64_t limit_us);
+
+#endif

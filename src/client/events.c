@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * events.c - what happened to holds, told to a listener and to whoever polls
+ *
+ * Guards: events->mu the queues. Taken under dog->mu, so it is held for moments only; the listener runs
+ * without any lock.
+ *
+ * A notice lives in its hold, one for each audience, so that telling allocates nothing and a loss is never
+ * dropped for want of room. A hold that changes again before it was fetched shows its last state.
+ */
+#include "client/client.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+void lk__events_init(struct lk__events *events)
+{
+    *events = (struct lk__events){ .fd = -1 };
+    pthread_mutex_init(&events->mu, NULL);
+    lk__cond_init(&events->news);
+    lk__cond_init(&events->quiet);
+    for (int i = 0; i < LK__AUDIENCES; i++)
+        lk__list_init(&events->queues[i]);
+}
+
+void lk__events_notify(void *arg, struct lk__hold *hold, int type)
+{
+    struct lk__events *events = arg;
+    pthread_mutex_lock(&events->mu);
+    for (int i = 0; i < LK__AUDIENCES; i++) {
+        struct lk__notice *notice = &hold->notices[i];
+        if (!events->wanted[i])
+            continue;
+        notice->type = type;
+        notice->reason = type == LK_EVENT_LOST ? hold->reason : LK_REASON_NONE;
+        if (!lk__listed(&notice->link)) {
+            lk__hold_keep(hold);
+            lk__list_append(&events->queues[i], &notice->link);
+        }
+        if (i == LK__LISTENER)
+            pthread_cond_signal(&events->news);
+        else
+            lk__eventfd_set(events->fd);
+    }
+    pthread_mutex_unlock(&events->mu);
+}
+
+static void describe(lk_event_t *event, const struct lk__hold *hold, const struct lk__notice *notice)
+{
+    int64_t left_us = atomic_load(&hold->valid_until_us) - lk__now_us();
+    *event = (lk_event_t){ .type = notice->type,
+                           .reason = notice->reason,
+                           .kind = hold->kind,
+                           .remaining_ms = notice->type == LK_EVENT_LOST || left_us < 0 ? 0 : left_us / 1000,
+                           .token = hold->token,
+                           .owner = hold->owner };
+    snprintf(event->name, sizeof event->name, "%s", hold->name);
+}
+
+/* Under events->mu. The hold of the notice is then the caller's to drop, without the lock. */
+static struct lk__hold *fetch(struct lk__events *events, int audience, lk_event_t *event)
+{
+    struct lk__link *link = lk__list_first(&events->queues[audience]);
+    if (link == NULL)
+        return NULL;
+    struct lk__notice *notice = LK__CONTAINER(link, struct lk__notice, link);
+    struct lk__hold *hold = LK__CONTAINER(notice - audience, struct lk__hold, notices);
+    lk__list_remove(link);
+    describe(event, hold, notice);
+    return hold;
+}
+
+/* Under events->mu, left and taken again: forget what an audience has not fetched. */
+static void forget(struct lk__events *events, int audience)
+{
+    lk_event_t event;
+    struct lk__hold *hold;
+    while ((hold = fetch(events, audience, &event)) != NULL) {
+        pthread_mutex_unlock(&events->mu);
+        lk__hold_drop(hold);
+        pthread_mutex_lock(&events->mu);
+    }
+}
+
+static void *run(void *arg)
+{
+    struct lk__events *events = arg;
+    lk_event_t event;
+    pthread_mutex_lock(&events->mu);
+    while (!events->stopping) {
+        struct lk__hold *hold = fetch(events, LK__LISTENER, &event);
+        if (hold == NULL) {
+            pthread_cond_wait(&events->news, &events->mu);
+            continue;
+        }
+        lk_listener_t listener = events->listener;
+        void *listener_arg = events->arg;
+        events->running = true;
+        pthread_mutex_unlock(&events->mu);
+        lk__hold_drop(hold);
+        if (listener != NULL)
+            listener(&event, listener_arg);
+        pthread_mutex_lock(&events->mu);
+        events->running = false;
+        pthread_cond_broadcast(&events->quiet);
+    }
+    pthread_mutex_unlock(&events->mu);
+    return NULL;
+}
+
+bool lk__events_ishere(struct lk__events *events)
+{
+    pthread_mutex_lock(&events->mu);
+    bool here = events->started && pthread_equal(events->thread, pthread_self());
+    pthread_mutex_unlock(&events->mu);
+    return here;
+}
+
+void lk__events_stop(struct lk__events *events)
+{
+    pthread_mutex_lock(&events->mu);
+    bool started = events->started;
+    events->stopping = true;
+    events->wanted[LK__LISTENER] = events->wanted[LK__EVENTFD] = false;
+    pthread_cond_signal(&events->news);
+    pthread_mutex_unlock(&events->mu);
+    if (started)
+        pthread_join(events->thread, NULL);
+    pthread_mutex_lock(&events->mu);
+    events->started = false;
+    for (int i = 0; i < LK__AUDIENCES; i++)
+        forget(events, i);
+    pthread_mutex_unlock(&events->mu);
+}
+
+void lk__events_destroy(struct lk__events *events)
+{
+    if (events->fd >= 0)
+        close(events->fd);
+    pthread_cond_destroy(&events->news);
+    pthread_cond_destroy(&events->quiet);
+    pthread_mutex_destroy(&events->mu);
+}
+
+int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg)
+{
+    struct lk__manners manners = lk__begin();
+    int rc = lk__client_enter(client);
+    if (rc != 0)
+        return lk__end(&manners, rc);
+    struct lk__events *events = &client->events;
+    bool here = lk__events_ishere(events);
+    pthread_mutex_lock(&events->mu);
+    if (!events->started && listener != NULL) {
+        rc = lk__thread_start(&events->thread, "lk-listener", run, events);
+        events->started = rc == 0;
+    }
+    if (rc == 0) {
+        events->listener = listener;
+        events->arg = arg;
+        events->wanted[LK__LISTENER] = listener != NULL;
+        while (events->running && !here)
+            pthread_cond_wait(&events->quiet, &events->mu);
+        if (listener == NULL)
+            forget(events, LK__LISTENER);
+    }
+    pthread_mutex_unlock(&events->mu);
+    lk__client_leave(client);
+    return lk__end(&manners, rc);
+}
+
+int lk_client_eventfd(lk_client_t *client, int *fd)
+{
+    if (fd == NULL)
+        return lk__fail(EINVAL, "lk_client_eventfd: nowhere to put the descriptor");
+    struct lk__manners manners = lk__begin();
+    int rc = lk__client_enter(client);
+    if (rc != 0)
+        return lk__end(&manners, rc);
+    struct lk__events *events = &client->events;
+    pthread_mutex_lock(&events->mu);
+    if (events->fd < 0)
+        events->fd = lk__eventfd_open();
+    if (events->fd < 0) {
+        rc = lk__fail(ENOMEM, "no descriptor left for events");
+    } else {
+        events->wanted[LK__EVENTFD] = true;
+        *fd = events->fd;
+    }
+    pthread_mutex_unlock(&events->mu);
+    lk__client_leave(client);
+    return lk__end(&manners, rc);
+}
+
+int lk_client_nextevent(lk_client_t *client, lk_event_t *event)
+{
+    if (event == NULL)
+        return lk__fail(EINVAL, "lk_client_nextevent: nowhere to put the event");
+    struct lk__manners manners = lk__begin();
+    int rc = lk__client_enter(client);
+    if (rc != 0)
+        return lk__end(&manners, rc);
+    struct lk__events *events = &client->events;
+    pthread_mutex_lock(&events->mu);
+    struct lk__hold *hold = fetch(events, LK__EVENTFD, event);
+    if (events->fd >= 0 && lk__list_empty(&events->queues[LK__EVENTFD]))
+        lk__eventfd_clear(events->fd);
+    pthread_mutex_unlock(&events->mu);
+    lk__hold_drop(hold);
+    lk__client_leave(client);
+    return lk__end(&manners, hold != NULL ? 0 : EAGAIN);
+}

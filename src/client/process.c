@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process.c - what there is once in a process: its clients, and the default one
+ *
+ * A fork's child must not take the parent's locks, which another thread may have held at that moment; it
+ * starts a household of its own and leaves the parent's memory as it is.
+ */
+#include "client/client.h"
+
+static _Atomic(struct lk__household *) household;
+
+static void thread_exited(uint64_t owner)
+{
+    struct lk__household *here = lk__household();
+    if (here == NULL)
+        return;
+    pthread_mutex_lock(&here->mu);
+    for (struct lk__link *l = lk__list_first(&here->clients); l != NULL; l = lk__list_next(&here->clients, l))
+        lk__watchdog_ownergone(&LK__CONTAINER(l, struct lk_client, link)->dog, owner);
+    pthread_mutex_unlock(&here->mu);
+}
+
+struct lk__household *lk__household(void)
+{
+    uintptr_t process = lk__process();
+    struct lk__household *here = atomic_load(&household);
+    while (here == NULL || here->process != process) {
+        struct lk__household *fresh = lk__alloc(sizeof *fresh);
+        if (fresh == NULL)
+            return NULL;
+        fresh->process = process;
+        fresh->parents = here;
+        pthread_mutex_init(&fresh->mu, NULL);
+        lk__list_init(&fresh->clients);
+        if (atomic_compare_exchange_strong(&household, &here, fresh)) {
+            lk__thread_onexit(thread_exited);
+            return fresh;
+        }
+        pthread_mutex_destroy(&fresh->mu);
+        lk__release(fresh);
+    }
+    return here;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stats.c - what a client did so far, as JSON
+ *
+ * Counters are relaxed in meaning: each is right, two of them may be a call apart.
+ */
+#include "client/client.h"
+
+#include <jansson.h>
+
+enum { OBJECTS_MAX = 1000 };
+
+/* Upper bounds in microseconds; the last bucket has none. */
+static const int64_t bounds_us[LK__BUCKETS - 1] = { 1000,    5000,    10000,    50000,    100000,   500000,
+                                                    1000000, 5000000, 10000000, 30000000, 60000000, 300000000 };
+
+void lk__histogram_add(struct lk__histogram *histogram, int64_t us)
+{
+    int bucket = 0;
+    while (bucket < LK__BUCKETS - 1 && us > bounds_us[bucket])
+        bucket++;
+    atomic_fetch_add(&histogram->count, 1);
+    atomic_fetch_add(&histogram->sum_us, us > 0 ? (unsigned long long)us : 0);
+    atomic_fetch_add(&histogram->buckets[bucket], 1);
+}
+
+static json_t *count_of(const atomic_ullong *counter)
+{
+    return json_integer((json_int_t)atomic_load(counter));
+}
+
+/* Buckets count what is at most `le` seconds and above the bucket before. */
+static json_t *histogram_json(const struct lk__histogram *histogram)
+{
+    json_t *buckets = json_array();
+    for (int i = 0; i < LK__BUCKETS; i++) {
+        json_t *le = i < LK__BUCKETS - 1 ? json_real((double)bounds_us[i] / 1e6) : json_string("inf");
+        json_array_append_new(buckets, json_pack("{s:o, s:o}", "le", le, "count", count_of(&histogram->buckets[i])));
+    }
+    return json_pack("{s:o, s:f, s:o}", "count", count_of(&histogram->count), "sum",
+                     (double)atomic_load(&histogram->sum_us) / 1e6, "buckets", buckets);
+}
+
+struct listing {
+    json_t *objects;
+    json_int_t left_out;
+};
+
+static json_t *object_json(struct lk__object *object)
+{
+    unsigned long long renewals = atomic_load(&object->renewals), losses = atomic_load(&object->losses);
+    pthread_mutex_lock(&object->mu);
+    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
+        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
+        renewals += atomic_load(&hold->renewals);
+        losses += lk__watchdog_waslost(hold->dog, hold);
+    }
+    pthread_mutex_unlock(&object->mu);
+    return json_pack("{s:s, s:s, s:o, s:o, s:I, s:I, s:i}", "name", object->name, "kind",
+                     lk__kind_name(object->entry.kind), "acquisitions", count_of(&object->acquisitions), "contended",
+                     count_of(&object->contended), "renewals", (json_int_t)renewals, "lost", (json_int_t)losses,
+                     "waiting", atomic_load(&object->waiting));
+}
+
+static void list_object(struct lk__entry *entry, void *arg)
+{
+    struct listing *listing = arg;
+    if (json_array_size(listing->objects) >= OBJECTS_MAX) {
+        listing->left_out++;
+        return;
+    }
+    json_t *json = object_json(LK__CONTAINER(entry, struct lk__object, entry));
+    if (json == NULL) /* a name that is no UTF-8 */
+        listing->left_out++;
+    else
+        json_array_append_new(listing->objects, json);
+}
+
+static json_t *client_json(lk_client_t *client)
+{
+    unsigned long long round_trips =
+        atomic_load(&client->conn.round_trips) + atomic_load(&client->dog.conn.round_trips);
+    unsigned long long connects = atomic_load(&client->conn.connects);
+    unsigned long long reloads = atomic_load(&client->conn.reloads) + atomic_load(&client->dog.conn.reloads);
+    return json_pack("{s:s, s:I, s:I, s:I, s:o}", "id", client->id, "reconnects",
+                     (json_int_t)(connects > 0 ? connects - 1 : 0), "round_trips", (json_int_t)round_trips,
+                     "script_reloads", (json_int_t)reloads, "messages", count_of(&client->hub.messages));
+}
+
+static json_t *kinds_json(const struct lk__kindstats stats[LK__KINDS])
+{
+    json_t *kinds = json_object();
+    for (int kind = 1; kind < LK__KINDS; kind++)
+        json_object_set_new(kinds, lk__kind_name(kind),
+                            json_pack("{s:o, s:o}", "wait_seconds", histogram_json(&stats[kind].wait), "hold_seconds",
+                                      histogram_json(&stats[kind].hold)));
+    return kinds;
+}
+
+static char *write_json(lk_client_t *client)
+{
+    struct listing listing = { json_array(), 0 };
+    pthread_mutex_lock(&client->mu);
+    lk__map_each(&client->objects, list_object, &listing);
+    pthread_mutex_unlock(&client->mu);
+    json_t *all =
+        json_pack("{s:s, s:o, s:o, s:o, s:I}", "version", lk_version(), "client", client_json(client), "kinds",
+                  kinds_json(client->stats), "objects", listing.objects, "objects_left_out", listing.left_out);
+    char *text = all != NULL ? json_dumps(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER) : NULL;
+    json_decref(all);
+    return text;
+}
+
+int lk_client_stats(lk_client_t *client, char **json)
+{
+    if (json == NULL)
+        return lk__fail(EINVAL, "lk_client_stats: nowhere to put the text");
+    struct lk__manners manners = lk__begin();
+    int rc = lk__client_enter(client);
+    if (rc == 0) {
+        char *text = write_json(client);
+        if (text != NULL)
+            *json = text;
+        else
+            rc = lk__fail(ENOMEM, "out of memory for statistics");
+        lk__client_leave(client);
+    }
+    return lk__end(&manners, rc);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * take.c - becoming the holder of something that has a lease
+ *
+ * Everything that may fail for want of memory comes before the first byte is sent: the hold with its
+ * place on the watchdog's heap, and the commands that ask, renew and give back.
+ */
+#include "client/client.h"
+
+#include <stdio.h>
+
+static int prepare(struct lk__take *take, int64_t limit_us)
+{
+    struct lk__object *object = take->frame->object;
+    struct lk__waiter *waiter = &take->waiter;
+    int rc = lk__waiter_init(waiter);
+    if (rc != 0)
+        return rc;
+    take->hold = lk__client_newhold(object->client, object, take->owner);
+    if (take->hold == NULL)
+        return ENOMEM;
+    struct lk__hold *hold = take->hold;
+    hold->fixed = take->fixed;
+    hold->tied = take->tied;
+    hold->lease_ms = take->lease_ms != 0 ? take->lease_ms : object->client->options->lease_ms;
+
+    int64_t asked_ms = hold->lease_ms;
+    if (take->max_hold_ms != 0 && take->max_hold_ms < asked_ms)
+        asked_ms = take->max_hold_ms;
+    snprintf(take->lease, sizeof take->lease, "%lld", (long long)asked_ms);
+    take->try_only = take->began_us >= limit_us;
+    waiter->hold = hold;
+    waiter->what = object->what;
+    waiter->machine.limit_us = limit_us;
+    waiter->machine.lease_ms = asked_ms;
+    waiter->machine.try_only = take->try_only;
+    return take->seal(take);
+}
+
+static int wait_in_redis(struct lk__take *take)
+{
+    struct lk__room *room = &take->frame->object->client->room;
+    if (take->foreign == NULL || take->try_only)
+        return lk__room_wait(room, &take->waiter);
+    lk__foreign_join(take->foreign, &take->waiter);
+    int rc = lk__room_wait(room, &take->waiter);
+    lk__foreign_leave(take->foreign, &take->waiter);
+    return rc;
+}
+
+/* In line first, where only the first one of a process goes further. */
+static int wait_for_it(struct lk__take *take)
+{
+    struct lk__object *object = take->frame->object;
+    struct lk__place place;
+    if (!take->in_line || take->try_only)
+        return wait_in_redis(take);
+    take->contended = lk__line_length(&object->line) > 0;
+    int rc = lk__line_enter(&object->line, &place, &take->waiter.parker, take->waiter.machine.limit_us);
+    if (rc == ETIMEDOUT)
+        return lk__fail(rc, "%s: not within the time; other threads of this process wait, too", object->what);
+    if (rc != 0)
+        return lk__fail(rc, "%s: the client was closed", object->what);
+    rc = wait_in_redis(take);
+    lk__line_leave(&object->line, &place);
+    return rc;
+}
+
+/* When to renew first: a claim is confirmed soon, with the whole lease; a fixed one at once, and never again. */
+static int64_t first_renewal(const struct lk__take *take)
+{
+    const struct lk__acquire *a = &take->waiter.machine;
+    bool capped = take->max_hold_ms != 0 && take->max_hold_ms <= take->hold->lease_ms;
+    if (take->fixed || capped)
+        return a->claimed ? lk__now_us() : LK__NEVER;
+    return a->first_us;
+}
+
+static void become_holder(struct lk__take *take, int code)
+{
+    const struct lk__acquire *a = &take->waiter.machine;
+    struct lk__object *object = take->frame->object;
+    struct lk__hold *hold = take->hold;
+    int64_t now_us = lk__now_us();
+
+    hold->token = a->token;
+    hold->copies_us = a->unsure_us;
+    hold->began_us = now_us;
+    hold->holds = 1;
+    hold->owner_died = code == EOWNERDEAD;
+    if (take->min_hold_ms != 0)
+        hold->keep_until_us = a->grant_server_us + take->min_hold_ms * 1000;
+    if (take->fixed)
+        hold->reason = LK_REASON_FIXED;
+    if (take->max_hold_ms != 0) {
+        hold->cap_us = now_us + take->max_hold_ms * 1000;
+        if (take->max_hold_ms <= hold->lease_ms)
+            hold->reason = LK_REASON_MAX_HOLD;
+    }
+    lk__object_addhold(object, hold);
+    lk__watchdog_take(hold->dog, hold, a->valid_until_us, first_renewal(take));
+
+    lk__histogram_add(&object->client->stats[object->entry.kind].wait, now_us - take->began_us);
+    atomic_fetch_add(&object->acquisitions, 1);
+    if (a->arrival != 0 || take->contended)
+        atomic_fetch_add(&object->contended, 1);
+}
+
+/* An ask that got no answer is given back: now, and once more when no copy of it can come any more. */
+static void give_back(struct lk__take *take)
+{
+    const struct lk__acquire *a = &take->waiter.machine;
+    int64_t end_us = lk__now_us() + 2 * a->command_us + a->lease_ms * 1000;
+    lk__watchdog_sweep(take->hold->dog, take->hold, a->unsure_us, end_us);
+}
+
+int lk__take_run(struct lk__take *take, int64_t limit_us)
+{
+    struct lk__object *object = take->frame->object;
+    take->began_us = lk__now_us();
+    int rc = prepare(take, limit_us);
+    bool held = false;
+    if (rc == 0) {
+        atomic_fetch_add(&object->waiting, 1);
+        rc = wait_for_it(take);
+        atomic_fetch_sub(&object->waiting, 1);
+        held = rc == 0 || rc == EOWNERDEAD;
+        if (held)
+            become_holder(take, rc);
+        else if (take->waiter.machine.unknown)
+            give_back(take);
+    }
+    if (!held) {
+        lk__hold_drop(take->hold);
+        take->hold = NULL;
+    }
+    if (take->waiter.request != NULL)
+        lk__waiter_destroy(&object->client->room, &take->waiter);
+    return rc;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hub.h - the ear of a client: channels, and who hears them
+ *
+ * A message is only ever a hint: what it says is checked by who hears it. After each (re)subscription a
+ * listener hears NULL: messages may have been missed, look for yourself.
+ */
+#ifndef LK__HUB_H
+#define LK__HUB_H
+
+#include "redis/redis.h"
+
+enum lk__ear_state { LK__EAR_NEW, LK__EAR_ASKED, LK__EAR_OPEN, LK__EAR_DEAF };
+
+struct lk__ear {
+    struct lk__entry entry;   /* under hub->mu; key = channel */
+    struct lk__link order;    /* under hub->mu: in hub->asked while a confirmation is awaited */
+    enum lk__ear_state state; /* under hub->mu */
+    /* Runs on the hub's thread under hub->mu: must not block and not call the hub. */
+    void (*heard)(struct lk__ear *ear, const char *payload);
+};
+
+struct lk__hub {
+    pthread_mutex_t mu;
+    struct lk__conn conn;
+    struct lk__map ears;     /* under mu, by channel */
+    struct lk__link asked;   /* under mu: subscriptions sent, in order */
+    struct lk__link leaving; /* under mu: channels to be unsubscribed */
+    bool started, stopping;  /* under mu */
+    int wake_fd;
+    pthread_t thread;
+    const struct lk__options *options;
+    atomic_int waiters; /* who would notice silence; pings are frequent while there are any */
+    /* thread only */
+    unsigned long long connects;
+    int64_t heard_us, pinged_us;
+    atomic_ullong messages;
+};
+
+int lk__hub_init(struct lk__hub *hub, struct lk__connector *connector);
+void lk__hub_stop(struct lk__hub *hub);
+void lk__hub_destroy(struct lk__hub *hub);
+
+/*
+ * Subscribe to the channel ear->entry.key; starts the thread on the first call. The ear stays with the
+ * hub until lk__hub_unlisten() returned. 0, or ENOMEM: not heard, poll instead.
+ */
+int lk__hub_listen(struct lk__hub *hub, struct lk__ear *ear);
+void lk__hub_unlisten(struct lk__hub *hub, struct lk__ear *ear);
+
+/* True when the server refused the subscription: nothing will be heard. */
+bool lk__hub_isdeaf(struct lk__hub *hub, struct lk__ear *ear);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lock.c - lock, trylock, timedlock, clocklock, lockfor
+ *
+ * They differ in the moment at which waiting ends, and in nothing else.
+ */
+#include "lock/lock.h"
+
+#include <limits.h>
+
+/* It is this thread's already: what that means depends on the type. */
+static int lock_again(const struct lk__frame *frame, struct lk__hold *hold, bool only_try)
+{
+    const char *what = frame->object->what;
+    if (lk__mutex_attr(frame)->type == LK_MUTEX_ERRORCHECK)
+        return only_try ? lk__fail(EBUSY, "%s: held by this thread", what)
+                        : lk__fail(EDEADLK, "%s: held by this thread, which would wait for itself", what);
+    if (hold->holds == INT_MAX)
+        return lk__fail(EAGAIN, "%s: held %d times", what, hold->holds);
+    int rc = lk__mutex_attr(frame)->nested_local ? 0 : lk__mutex_nest(frame, hold, hold->holds + 1);
+    if (rc == 0)
+        hold->holds++;
+    return rc;
+}
+
+static int lock_until(lk_mutex_t *m, int64_t limit_us)
+{
+    struct lk__frame frame;
+    int rc = lk__mutex_enter(m, &frame);
+    if (rc != 0)
+        return rc;
+    struct lk__hold *hold = lk__object_hold(frame.object, frame.self->owner);
+    if (hold != NULL)
+        rc = lk__frame_hold(&frame, &hold);
+    if (rc == 0 && hold != NULL && lk__mutex_attr(&frame)->type != LK_MUTEX_NORMAL)
+        rc = lock_again(&frame, hold, lk__now_us() >= limit_us);
+    else if (rc == 0)
+        rc = lk__mutex_acquire(&frame, limit_us);
+    return lk__frame_leave(&frame, rc);
+}
+
+/* With a limit, "busy" is a limit that passed. */
+static int lock_within(lk_mutex_t *m, int64_t limit_us)
+{
+    int rc = lock_until(m, limit_us);
+    return rc == EBUSY ? ETIMEDOUT : rc;
+}
+
+int lk_mutex_lock(lk_mutex_t *m)
+{
+    return lock_until(m, LK__NEVER);
+}
+
+int lk_mutex_trylock(lk_mutex_t *m)
+{
+    return lock_until(m, 0);
+}
+
+int lk_mutex_timedlock(lk_mutex_t *m, const struct timespec *abstime)
+{
+    return lk_mutex_clocklock(m, CLOCK_REALTIME, abstime);
+}
+
+int lk_mutex_clocklock(lk_mutex_t *m, clockid_t clock, const struct timespec *abstime)
+{
+    int64_t limit_us;
+    int rc = lk__deadline_at(clock, abstime, &limit_us);
+    return rc != 0 ? rc : lock_within(m, limit_us);
+}
+
+int lk_mutex_lockfor(lk_mutex_t *m, int64_t timeout_ms)
+{
+    int64_t limit_us;
+    int rc = lk__deadline_in(timeout_ms, &limit_us);
+    return rc != 0 ? rc : lock_within(m, limit_us);
+}

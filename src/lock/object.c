@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* object.c - the keys and channels of a mutex, and its shell */
+#include "lock/lock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(sizeof(lk_mutex_t) == 8 * sizeof(void *), "ABI");
+
+static void mutex_stop(struct lk__object *object)
+{
+    lk__foreign_stop(&LK__CONTAINER(object, struct lk__mutex, object)->foreign);
+}
+
+static void mutex_free(struct lk__object *object)
+{
+    struct lk__mutex *mutex = LK__CONTAINER(object, struct lk__mutex, object);
+    lk__foreign_destroy(&mutex->foreign);
+    lk__release(mutex->strings);
+    lk__release(mutex);
+}
+
+/* All keys and the channel, one after the other in one block. */
+static int write_keys(struct lk__mutex *mutex, const char *full)
+{
+    size_t room = 5 * (strlen(full) + 64);
+    char *at = mutex->strings = lk__alloc(room);
+    if (at == NULL)
+        return ENOMEM;
+    mutex->keys[LK__KEY_NAME] = full;
+    mutex->keys[LK__KEY_TOKEN] = at;
+    at += lk__key_redisson(at, "redisson_lock_token", full) + 1;
+    mutex->keys[LK__KEY_QUEUE] = at;
+    at += lk__key_ours(at, "latchkey:queue:mutex", full) + 1;
+    mutex->keys[LK__KEY_SEEN] = at;
+    at += lk__key_ours(at, "latchkey:seen:mutex", full) + 1;
+    mutex->keys[LK__KEY_MARK] = at;
+    at += lk__key_ours(at, "latchkey:robust:mutex", full) + 1;
+    mutex->channel = at;
+    at += lk__key_redisson(at, "redisson_lock__channel", full) + 1;
+    assert((size_t)(at - mutex->strings) <= room);
+    return 0;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+struct lk__object *lk__mutex_make(lk_client_t *client, const char *full)
+{
+    const struct lk__options *options = client->options;
+    struct lk__mutex *mutex = lk__alloc(sizeof *mutex);
+    if (mutex == NULL || write_keys(mutex, full) != 0) {
+        lk__release(mutex);
+        return NULL;
+    }
+    int64_t claim_ms = larger(3000, 2 * options->command_timeout_ms);
+    snprintf(mutex->claim_ms, sizeof mutex->claim_ms, "%lld",
+             (long long)(claim_ms < options->lease_ms ? claim_ms : options->lease_ms));
+    snprintf(mutex->liveness_ms, sizeof mutex->liveness_ms, "%lld", (long long)larger(3 * options->poll_ms, 5000));
+    mutex->object.stop = mutex_stop;
+    mutex->object.free = mutex_free;
+    lk__foreign_init(&mutex->foreign, client, mutex->channel, false);
+    return &mutex->object;
+}
+
+static void traits(const void *checked, bool *fair, bool *robust)
+{
+    const lk_mutexattr_t *attr = checked;
+    *fair = attr->fair;
+    *robust = attr->robust;
+}
+
+const struct lk__shelltype lk__mutex_type = {
+    .kind = LK_KIND_MUTEX,
+    .attr_size = sizeof(lk_mutexattr_t),
+    .make = lk__mutex_make,
+    .check = lk__mutexattr_check,
+    .traits = traits,
+};
+
+int lk__mutex_enter(lk_mutex_t *m, struct lk__frame *frame)
+{
+    if (m == NULL)
+        return lk__fail(EINVAL, "no mutex was given");
+    return lk__frame_enter(frame, lk__mutex_shell(m), &lk__mutex_type);
+}
+
+struct lk__shell lk__mutex_shell(lk_mutex_t *m)
+{
+    return (struct lk__shell){ &m->lk_name, (const void **)&m->lk_attr, &m->lk_impl, &m->lk_process, m->lk_spare };
+}
+
+int lk_mutex_init(lk_mutex_t *m, lk_client_t *client, const char *name, const lk_mutexattr_t *attr)
+{
+    if (m == NULL)
+        return lk__fail(EINVAL, "lk_mutex_init: no mutex was given");
+    struct lk__manners manners = lk__begin();
+    return lk__end(&manners, lk__shell_init(lk__mutex_shell(m), &lk__mutex_type, client, name, attr));
+}
+
+int lk_mutex_destroy(lk_mutex_t *m)
+{
+    if (m == NULL)
+        return lk__fail(EINVAL, "lk_mutex_destroy: no mutex was given");
+    struct lk__manners manners = lk__begin();
+    return lk__end(&manners, lk__shell_destroy(lk__mutex_shell(m)));
+}

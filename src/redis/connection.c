@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection.c - one connection that many threads share, without a thread of its own
+ *
+ * Guards: conn->mu everything marked so in the header. Order: conn->mu before the connector's mu (never
+ * both for long) and before a parker's.
+ *
+ * The leader is the request whose thread reads. It alone touches the stream's parser, and it does so
+ * without conn->mu; each reply is handed out under it. Whoever leaves the role gives it to the oldest
+ * request with a waiting thread, under the same lock, so it is never lost. The parsed bytes stay in the
+ * stream, so the next leader goes on in the middle of a reply.
+ *
+ * The hard case: a stream that ends while the leader polls it. lk__conn_reset() takes it out of the
+ * connection and shuts the socket down, which ends the poll; the leader's own reference keeps the
+ * descriptor from being closed, and so from being reused, under the poll.
+ */
+#include "redis/redis.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct expecting {
+    struct lk__link link;
+    struct lk__parker *parker;
+};
+
+/* --- life -------------------------------------------------------------------------------------------------- */
+
+int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const char *what)
+{
+    *conn = (struct lk__conn){ .connector = connector, .what = what, .owner_fd = -1 };
+    conn->kick_fd = lk__eventfd_open();
+    if (conn->kick_fd < 0)
+        return lk__fail(ENOMEM, "no descriptor left for a connection");
+    pthread_mutex_init(&conn->mu, NULL);
+    lk__list_init(&conn->flying);
+    lk__list_init(&conn->expecting);
+    return 0;
+}
+
+void lk__conn_destroy(struct lk__conn *conn)
+{
+    assert(conn->stream == NULL && lk__list_empty(&conn->flying));
+    pthread_mutex_destroy(&conn->mu);
+    close(conn->kick_fd);
+}
+
+struct lk__request *lk__request_new(struct lk__parker *parker)
+{
+    struct lk__request *request = lk__alloc(sizeof *request);
+    if (request == NULL)
+        return NULL;
+    request->reply = lk__reply_new();
+    request->parker = parker;
+    if (request->reply == NULL) {
+        lk__release(request);
+        return NULL;
+    }
+    return request;
+}
+
+void lk__request_free(struct lk__request *request)
+{
+    if (request == NULL)
+        return;
+    lk__reply_free(request->reply);
+    lk__release(request);
+}
+
+/* Under conn->mu: the request flies no longer. */
+static void land(struct lk__conn *conn, struct lk__request *request, enum lk__request_state state)
+{
+    lk__list_remove(&request->link);
+    request->waiting = false;
+    if (conn->leader == request && !conn->leading)
+        conn->leader = NULL; /* was about to; its thread now leaves without a look at us */
+    if (request->abandoned)
+        lk__request_free(request);
+    else if (request->parker == NULL || (conn->leader == request && conn->handing))
+        atomic_store(&request->state, state); /* nobody sleeps: the leader is at it itself */
+    else                                      /* from then on its thread may free it */
+        lk__parker_publish(request->parker, LK__NUDGED, &request->state, state);
+}
+
+/* Under conn->mu: tell those who wait for the connection, and the thread that owns it, to look again. */
+static void tell_expecting(struct lk__conn *conn)
+{
+    for (struct lk__link *l = lk__list_first(&conn->expecting); l != NULL; l = lk__list_next(&conn->expecting, l))
+        lk__parker_signal(LK__CONTAINER(l, struct expecting, link)->parker, LK__NUDGED);
+    if (conn->owner_fd >= 0)
+        lk__eventfd_set(conn->owner_fd);
+}
+
+/* Under conn->mu. `cut` is what becomes of requests that were sent. */
+static void end_stream(struct lk__conn *conn, enum lk__request_state cut)
+{
+    struct lk__stream *stream = conn->stream;
+    if (stream == NULL)
+        return;
+    conn->stream = NULL;
+    struct lk__link *link;
+    while ((link = lk__list_first(&conn->flying)) != NULL) {
+        struct lk__request *request = LK__CONTAINER(link, struct lk__request, link);
+        land(conn, request, request->end <= stream->sent ? cut : LK__UNSENT);
+    }
+    shutdown(stream->fd, SHUT_RDWR);
+    lk__stream_drop(stream);
+    tell_expecting(conn);
+}
+
+/* Under conn->mu. */
+static void want(struct lk__conn *conn)
+{
+    struct lk__connector *connector = conn->connector;
+    pthread_mutex_lock(&connector->mu);
+    if (!conn->wanted && !connector->stopping) {
+        conn->wanted = true;
+        lk__list_append(&connector->wanted, &conn->link);
+        pthread_cond_signal(&connector->work);
+    }
+    pthread_mutex_unlock(&connector->mu);
+}
+
+void lk__conn_want(struct lk__conn *conn)
+{
+    pthread_mutex_lock(&conn->mu);
+    if (conn->stream == NULL && !conn->closed)
+        want(conn);
+    pthread_mutex_unlock(&conn->mu);
+}
+
+static void unwant(struct lk__conn *conn)
+{
+    pthread_mutex_lock(&conn->connector->mu);
+    lk__list_remove(&conn->link);
+    conn->wanted = false;
+    pthread_mutex_unlock(&conn->connector->mu);
+}
+
+void lk__conn_close(struct lk__conn *conn)
+{
+    pthread_mutex_lock(&conn->mu);
+    conn->closed = true;
+    end_stream(conn, LK__CUT);
+    tell_expecting(conn);
+    unwant(conn);
+    pthread_mutex_unlock(&conn->mu);
+}
+
+/* Under conn->mu: the stream is of no use any more; have another one made. */
+static void replace_stream(struct lk__conn *conn, struct lk__stream *stream, enum lk__request_state cut,
+                           const char *why)
+{
+    if (conn->stream != stream || stream == NULL)
+        return;
+    snprintf(conn->words, sizeof conn->words, "%s", why);
+    end_stream(conn, cut);
+    if (!conn->closed)
+        want(conn);
+}
+
+void lk__conn_reset(struct lk__conn *conn, const char *why)
+{
+    pthread_mutex_lock(&conn->mu);
+    replace_stream(conn, conn->stream, LK__CUT, why);
+    pthread_mutex_unlock(&conn->mu);
+}
+
+void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__greeting *greeting)
+{
+    lk__conn_clock(conn, greeting->before_us, greeting->server_us);
+    pthread_mutex_lock(&conn->mu);
+    unwant(conn);
+    if (conn->closed) {
+        lk__stream_drop(stream);
+    } else {
+        assert(conn->stream == NULL);
+        conn->stream = stream;
+        conn->failures = 0;
+        conn->trouble = 0;
+        atomic_fetch_add(&conn->connects, 1);
+    }
+    tell_expecting(conn);
+    pthread_mutex_unlock(&conn->mu);
+}
+
+void lk__conn_failed(struct lk__conn *conn, int code, const char *words)
+{
+    pthread_mutex_lock(&conn->mu);
+    unwant(conn);
+    conn->failures++;
+    conn->trouble = code;
+    snprintf(conn->words, sizeof conn->words, "%s", words);
+    tell_expecting(conn);
+    pthread_mutex_unlock(&conn->mu);
+}
+
+bool lk__conn_isup(struct lk__conn *conn)
+{
+    pthread_mutex_lock(&conn->mu);
+    bool up = conn->stream != NULL;
+    pthread_mutex_unlock(&conn->mu);
+    return up;
+}
+
+unsigned lk__conn_failures(struct lk__conn *conn)
+{
+    pthread_mutex_lock(&conn->mu);
+    unsigned failures = conn->failures;
+    pthread_mutex_unlock(&conn->mu);
+    return failures;
+}
+
+int lk__conn_trouble(struct lk__conn *conn, char *words, size_t size)
+{
+    pthread_mutex_lock(&conn->mu);
+    int trouble = conn->trouble;
+    snprintf(words, size, "%s", conn->words);
+    pthread_mutex_unlock(&conn->mu);
+    return trouble;
+}
+
+int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us)
+{
+    struct expecting me = { .parker = parker };
+    unsigned signals = 0;
+    int rc;
+    pthread_mutex_lock(&conn->mu);
+    lk__list_append(&conn->expecting, &me.link);
+    for (;;) {
+        if (conn->closed)
+            rc = ECANCELED;
+        else if (conn->stream != NULL)
+            rc = 0;
+        else if (conn->failures != failures && conn->trouble != 0)
+            rc = conn->trouble;
+        else if (signals & LK__WOKEN)
+            rc = EINTR;
+        else if (lk__now_us() >= until_us)
+            rc = ETIMEDOUT;
+        else {
+            want(conn);
+            pthread_mutex_unlock(&conn->mu);
+            signals = lk__parker_park(parker, until_us);
+            pthread_mutex_lock(&conn->mu);
+            continue;
+        }
+        break;
+    }
+    lk__list_remove(&me.link);
+    pthread_mutex_unlock(&conn->mu);
+    if (signals & LK__WOKEN && rc != EINTR)
+        lk__parker_signal(parker, LK__WOKEN); /* not ours to swallow */
+    return rc;
+}
+
+/* --- sending ------------------------------------------------------------------------------------------------ */
+
+/* Under conn->mu: what was appended goes out now, or with what the leader writes when it has read. */
+static void flush(struct lk__conn *conn)
+{
+    struct lk__stream *stream = conn->stream;
+    if (stream == NULL || conn->handing)
+        return;
+    if (lk__stream_give(stream) != 0)
+        replace_stream(conn, stream, LK__CUT, "the server closed the connection");
+    else if (lk__stream_pending(stream) && conn->leader != NULL && conn->leader->parker != NULL)
+        lk__parker_signal(conn->leader->parker, LK__NUDGED); /* let it wait for room, too */
+}
+
+/* Appends the pieces, or nothing. */
+static int append(struct lk__stream *stream, const char *const pieces[], const size_t lengths[], int count)
+{
+    size_t end = stream->out_end - stream->out_begin;
+    uint64_t queued = stream->queued;
+    for (int i = 0; i < count; i++)
+        if (lk__stream_append(stream, pieces[i], lengths[i]) != 0) {
+            stream->out_end = stream->out_begin + end;
+            stream->queued = queued;
+            return lk__fail(ENOMEM, "out of memory for a request");
+        }
+    return 0;
+}
+
+/* `request` is NULL for what is answered by messages. */
+static int send_pieces(struct lk__conn *conn, struct lk__request *request, const char *const pieces[],
+                       const size_t lengths[], int count)
+{
+    pthread_mutex_lock(&conn->mu);
+    int rc = 0;
+    if (conn->closed) {
+        rc = ECANCELED;
+    } else if (conn->stream == NULL) {
+        want(conn);
+        rc = ENOTCONN;
+    } else if ((rc = append(conn->stream, pieces, lengths, count)) == 0) {
+        if (request != NULL) {
+            request->sent_us = lk__now_us();
+            request->end = conn->stream->queued;
+            atomic_store(&request->state, LK__FLYING);
+            lk__list_append(&conn->flying, &request->link);
+        }
+        flush(conn);
+    }
+    pthread_mutex_unlock(&conn->mu);
+    return rc;
+}
+
+int lk__conn_post(struct lk__conn *conn, const char *bytes, size_t length)
+{
+    return send_pieces(conn, NULL, &bytes, &length, 1);
+}
+
+int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command, bool eval)
+{
+    assert(atomic_load(&request->state) != LK__FLYING);
+    atomic_store(&request->state, LK__IDLE);
+    if (!eval)
+        return send_pieces(conn, request, (const char *const[]){ command->bytes }, &command->length, 1);
+    /* EVALSHA's first words are replaced, the rest is the same. */
+    const struct lk__script *script = command->script;
+    char head[48];
+    int length = snprintf(head, sizeof head, "%.*s\r\n$4\r\nEVAL\r\n$%zu\r\n", (int)strcspn(command->bytes, "\r"),
+                          command->bytes, script->length);
+    const char *pieces[] = { head, script->source, "\r\n", command->bytes + command->tail };
+    size_t lengths[] = { (size_t)length, script->length, 2, command->length - command->tail };
+    atomic_fetch_add(&conn->reloads, 1);
+    return send_pieces(conn, request, pieces, lengths, 4);
+}
+
+void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
+{
+    if (request == NULL)
+        return;
+    pthread_mutex_lock(&conn->mu);
+    bool flying = atomic_load(&request->state) == LK__FLYING;
+    request->abandoned = flying;
+    request->parker = NULL;
+    pthread_mutex_unlock(&conn->mu);
+    if (!flying)
+        lk__request_free(request);
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------- */
+
+/* The leader's: hand out what the parser has. False: the stream is over. */
+static bool hand_out(struct lk__conn *conn, struct lk__stream *stream)
+{
+    int rc;
+    while ((rc = lk__stream_next(stream)) == 0) {
+        if (conn->message != NULL) {
+            conn->message(conn->arg, stream->filling);
+            continue;
+        }
+        pthread_mutex_lock(&conn->mu);
+        struct lk__link *oldest = conn->stream == stream ? lk__list_first(&conn->flying) : NULL;
+        if (oldest != NULL) {
+            struct lk__request *request = LK__CONTAINER(oldest, struct lk__request, link);
+            struct lk__reply *filled = stream->filling;
+            stream->filling = request->reply;
+            request->reply = filled;
+            atomic_fetch_add(&conn->round_trips, 1);
+            land(conn, request, LK__ANSWERED);
+        }
+        pthread_mutex_unlock(&conn->mu);
+        if (oldest == NULL)
+            return false; /* an answer that nobody asked for */
+    }
+    return rc == EAGAIN;
+}
+
+/* Under conn->mu, left and taken again: read what is there and hand it out, then write what came meanwhile. */
+static void pump(struct lk__conn *conn, struct lk__stream *stream)
+{
+    conn->handing = true;
+    pthread_mutex_unlock(&conn->mu);
+    int rc = lk__stream_take(stream);
+    bool good = rc != 0 || hand_out(conn, stream);
+    pthread_mutex_lock(&conn->mu);
+    conn->handing = false;
+    if (rc == EIO)
+        replace_stream(conn, stream, LK__CUT, "the server closed the connection");
+    else if (!good)
+        replace_stream(conn, stream, LK__GARBLED, "the server's answer could not be read");
+    flush(conn);
+}
+
+/* Under conn->mu: when the oldest request has been unanswered for too long. */
+static int64_t dead_at(const struct lk__conn *conn)
+{
+    struct lk__link *oldest = lk__list_first(&conn->flying);
+    if (oldest == NULL)
+        return LK__NEVER;
+    return LK__CONTAINER(oldest, struct lk__request, link)->sent_us +
+           conn->connector->options.command_timeout_ms * 1000;
+}
+
+static void wait_for(struct pollfd *polled, int count, int64_t until_us)
+{
+    int64_t now_us = lk__now_us(), left_us = until_us > now_us ? until_us - now_us : 0;
+    struct timespec left = { (time_t)(left_us / 1000000), (long)(left_us % 1000000) * 1000 };
+    if (ppoll(polled, (nfds_t)count, until_us == LK__NEVER ? NULL : &left, NULL) < 0)
+        for (int i = 0; i < count; i++)
+            polled[i].revents = 0;
+}
+
+/* Nobody may have read for a while: what lies there is not unanswered. */
+static bool readable(const struct lk__stream *stream)
+{
+    struct pollfd polled = { stream->fd, POLLIN, 0 };
+    return poll(&polled, 1, 0) > 0;
+}
+
+/*
+ * Under conn->mu, left and taken again: poll the stream with others, read it if something came, end it
+ * if it is dead: silent while the oldest request waited for longer than the command timeout.
+ */
+static void round_of(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us)
+{
+    struct lk__stream *stream = conn->stream;
+    int64_t dead_us = dead_at(conn);
+    polled[0].fd = -1;
+    if (stream != NULL) {
+        atomic_fetch_add(&stream->refs, 1);
+        polled[0] = (struct pollfd){ stream->fd, POLLIN, 0 };
+        if (lk__stream_pending(stream))
+            polled[0].events |= POLLOUT;
+    }
+    pthread_mutex_unlock(&conn->mu);
+    wait_for(polled, count, dead_us < until_us ? dead_us : until_us);
+    pthread_mutex_lock(&conn->mu);
+    if (stream == NULL)
+        return;
+    if (polled[0].revents & (POLLIN | POLLERR | POLLHUP))
+        pump(conn, stream);
+    else if (polled[0].revents & POLLOUT)
+        flush(conn);
+    if (conn->stream == stream && lk__now_us() >= dead_at(conn) && !readable(stream))
+        replace_stream(conn, stream, LK__CUT, "the server did not answer within the command timeout");
+    lk__stream_drop(stream);
+}
+
+/* Under conn->mu: give the role to the oldest request whose thread waits. */
+static void resign(struct lk__conn *conn)
+{
+    conn->leader = NULL;
+    conn->leading = false;
+    for (struct lk__link *l = lk__list_first(&conn->flying); l != NULL; l = lk__list_next(&conn->flying, l)) {
+        struct lk__request *next = LK__CONTAINER(l, struct lk__request, link);
+        if (next->waiting) {
+            conn->leader = next;
+            lk__parker_signal(next->parker, LK__NUDGED);
+            return;
+        }
+    }
+}
+
+/* Under conn->mu: read for all until the own reply, a wake-up or the limit. True: woken. */
+static bool lead(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
+{
+    unsigned signals = 0;
+    conn->leader = request;
+    conn->leading = true;
+    while (atomic_load(&request->state) == LK__FLYING && !(signals & LK__WOKEN) && lk__now_us() < until_us) {
+        signals |= lk__parker_pollwith(request->parker, conn->kick_fd);
+        if (!(signals & LK__WOKEN)) {
+            struct pollfd polled[2] = { { -1, 0, 0 }, { conn->kick_fd, POLLIN, 0 } };
+            round_of(conn, polled, 2, until_us);
+            if (polled[1].revents != 0)
+                lk__eventfd_clear(conn->kick_fd);
+        }
+        signals |= lk__parker_pollwith(request->parker, -1);
+    }
+    resign(conn);
+    return (signals & LK__WOKEN) != 0;
+}
+
+/* Under conn->mu, left and taken again: sleep until handed the reply, the role, or a wake-up. True: woken. */
+static bool follow(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
+{
+    request->waiting = true;
+    pthread_mutex_unlock(&conn->mu);
+    bool woken = (lk__parker_park(request->parker, until_us) & LK__WOKEN) != 0;
+    pthread_mutex_lock(&conn->mu);
+    request->waiting = false;
+    if (conn->leader == request && (woken || lk__now_us() >= until_us))
+        resign(conn);
+    return woken;
+}
+
+bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
+{
+    bool woken = false;
+    pthread_mutex_lock(&conn->mu);
+    while (!woken && atomic_load(&request->state) == LK__FLYING && lk__now_us() < until_us) {
+        if (conn->leader == NULL || conn->leader == request)
+            woken = lead(conn, request, until_us);
+        else
+            woken = follow(conn, request, until_us);
+    }
+    if (conn->leader == request)
+        resign(conn);
+    pthread_mutex_unlock(&conn->mu);
+    return woken;
+}
+
+void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us)
+{
+    struct pollfd polled[4] = { { -1, 0, 0 } };
+    assert(extra_count <= 3);
+    memcpy(polled + 1, extra, (size_t)extra_count * sizeof *extra);
+    pthread_mutex_lock(&conn->mu);
+    if (conn->stream == NULL && !conn->closed)
+        want(conn);
+    round_of(conn, polled, extra_count + 1, until_us);
+    pthread_mutex_unlock(&conn->mu);
+    memcpy(extra, polled + 1, (size_t)extra_count * sizeof *extra);
+}
+
+/* --- the server's clock ------------------------------------------------------------------------------------------ */
+
+void lk__conn_clock(struct lk__conn *conn, int64_t before_us, int64_t server_us)
+{
+    pthread_mutex_lock(&conn->mu);
+    conn->clock_before_us = before_us;
+    conn->clock_server_us = server_us;
+    pthread_mutex_unlock(&conn->mu);
+}
+
+int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us)
+{
+    pthread_mutex_lock(&conn->mu);
+    int64_t server_us = conn->clock_server_us + (now_us - conn->clock_before_us);
+    pthread_mutex_unlock(&conn->mu);
+    return server_us;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handshake.c - from a socket to a server that we may use
+ *
+ * All questions go out in one write; each answer is judged by itself. What the server does not permit
+ * us to ask, and what we can do without, is passed over.
+ */
+#include "redis/redis.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct talk {
+    struct lk__stream *stream;
+    const struct lk__options *options;
+    struct lk__greeting *greeting;
+    bool inspect;
+    char *words;
+    size_t size;
+};
+
+static int complain(const struct talk *talk, int code, const char *what, const char *detail)
+{
+    snprintf(talk->words, talk->size, "%s%s%s", what, detail[0] != '\0' ? ": " : "", detail);
+    return code;
+}
+
+/* An answer that should not be an error. */
+static int judge(const struct talk *talk, const struct lk__reply *reply, const char *what)
+{
+    bool retry;
+    if (reply->type != LK__ERROR)
+        return 0;
+    int code = lk__reply_error(reply, &retry);
+    return complain(talk, code, what, lk__reply_text(reply, 0));
+}
+
+static int on_auth(const struct talk *talk, const struct lk__reply *reply)
+{
+    int rc = judge(talk, reply, "the server refuses the user or the password");
+    return rc == EPROTO ? EACCES : rc; /* "ERR AUTH called without any password configured" */
+}
+
+static int on_select(const struct talk *talk, const struct lk__reply *reply)
+{
+    int rc = judge(talk, reply, "the server refuses the database");
+    return rc == EPROTO ? EINVAL : rc;
+}
+
+static int on_role(const struct talk *talk, const struct lk__reply *reply)
+{
+    bool retry;
+    if (reply->type == LK__ERROR) {
+        int code = lk__reply_error(reply, &retry);
+        /* Without the right to ask, the first script finds out. */
+        return code == EACCES && lk__reply_is(reply, "NOPERM")
+                   ? 0
+                   : judge(talk, reply, "the server does not tell its role");
+    }
+    if (reply->type != LK__ARRAY || lk__reply_text(reply, 0)[0] == '\0')
+        return complain(talk, EPROTO, "what answers is no Redis server", "");
+    if (strcmp(lk__reply_text(reply, 0), "master") != 0)
+        return complain(talk, ENOTCONN, "the server is a replica and takes no locks; connect to its master", "");
+    return 0;
+}
+
+static int on_time(const struct talk *talk, const struct lk__reply *reply)
+{
+    int rc = judge(talk, reply, "the server does not tell the time");
+    if (rc != 0)
+        return rc;
+    long long s = strtoll(lk__reply_text(reply, 0), NULL, 10), us = strtoll(lk__reply_text(reply, 1), NULL, 10);
+    if (reply->type != LK__ARRAY || reply->count != 2 || s <= 0 || us < 0)
+        return complain(talk, EPROTO, "what answers is no Redis server", "");
+    talk->greeting->server_us = (int64_t)s * 1000000 + us;
+    return 0;
+}
+
+static int on_name(const struct talk *talk, const struct lk__reply *reply)
+{
+    (void)talk;
+    (void)reply; /* a server that permits no name works as well */
+    return 0;
+}
+
+/* The value behind "\nfield:" in an INFO text, or NULL. */
+static const char *info_field(const char *info, const char *field)
+{
+    size_t length = strlen(field);
+    for (const char *at = info; (at = strstr(at, field)) != NULL; at += length)
+        if ((at == info || at[-1] == '\n') && at[length] == ':')
+            return at + length + 1;
+    return NULL;
+}
+
+static int on_version(const struct talk *talk, const struct lk__reply *reply)
+{
+    const char *version = info_field(lk__reply_text(reply, 0), "redis_version");
+    if (version == NULL || atoi(version) >= 7) /* Valkey calls itself 7.2 there */
+        return 0;
+    char seen[24];
+    snprintf(seen, sizeof seen, "%.*s", (int)strcspn(version, "\r\n"), version);
+    return complain(talk, ENOTSUP, "the server is older than Redis 7.0", seen);
+}
+
+static int on_policy(const struct talk *talk, const struct lk__reply *reply)
+{
+    const char *policy = info_field(lk__reply_text(reply, 0), "maxmemory_policy");
+    if (policy == NULL || strncmp(policy, "noeviction", 10) == 0)
+        return 0;
+    char seen[32];
+    snprintf(seen, sizeof seen, "%.*s", (int)strcspn(policy, "\r\n"), policy);
+    if (talk->options->strict)
+        return complain(talk, ENOTSUP, "the server may evict live locks (set maxmemory-policy noeviction)", seen);
+    lk__log(LK_LOG_WARNING, "the server may evict live locks: its maxmemory-policy is %s, set noeviction", seen);
+    return 0;
+}
+
+static int on_eval(const struct talk *talk, const struct lk__reply *reply)
+{
+    return judge(talk, reply, "the server runs no scripts for this user (eval, evalsha)");
+}
+
+typedef int (*judge_t)(const struct talk *, const struct lk__reply *);
+
+/* What is asked, in this order. Returns the number of words in argv; 0: not asked. */
+enum question { ASK_AUTH, ASK_SELECT, ASK_ROLE, ASK_TIME, ASK_NAME, ASK_VERSION, ASK_POLICY, ASK_EVAL, QUESTIONS };
+
+static int words_of(const struct talk *talk, enum question question, const char *argv[4], char number[16])
+{
+    const struct lk__options *o = talk->options;
+    int argc = 0;
+    switch (question) {
+    case ASK_AUTH:
+        if (o->password == NULL)
+            return 0;
+        argv[argc++] = "AUTH";
+        if (o->user != NULL)
+            argv[argc++] = o->user;
+        argv[argc++] = o->password;
+        return argc;
+    case ASK_SELECT:
+        if (o->db == 0)
+            return 0;
+        snprintf(number, 16, "%d", o->db);
+        argv[argc++] = "SELECT";
+        argv[argc++] = number;
+        return argc;
+    case ASK_ROLE:
+        argv[argc++] = "ROLE";
+        return argc;
+    case ASK_TIME:
+        argv[argc++] = "TIME";
+        return argc;
+    case ASK_NAME:
+        argv[argc++] = "CLIENT";
+        argv[argc++] = "SETNAME";
+        argv[argc++] = o->client_name != NULL ? o->client_name : "latchkey";
+        return argc;
+    case ASK_VERSION:
+    case ASK_POLICY:
+        if (!talk->inspect)
+            return 0;
+        argv[argc++] = "INFO";
+        argv[argc++] = question == ASK_VERSION ? "server" : "memory";
+        return argc;
+    case ASK_EVAL:
+        if (!talk->inspect)
+            return 0;
+        argv[argc++] = "EVAL";
+        argv[argc++] = "return 1";
+        argv[argc++] = "0";
+        return argc;
+    default:
+        return 0;
+    }
+}
+
+static int append(struct lk__stream *stream, int argc, const char *argv[])
+{
+    char *bytes = NULL;
+    int length = redisFormatCommandArgv(&bytes, argc, argv, NULL);
+    if (length < 0)
+        return ENOMEM;
+    int rc = lk__stream_append(stream, bytes, (size_t)length);
+    explicit_bzero(bytes, (size_t)length); /* a password may be in it */
+    redisFreeCommand(bytes);
+    return rc;
+}
+
+static int next_reply(const struct talk *talk, int64_t until_us, int cancel_fd)
+{
+    for (;;) {
+        int rc = lk__stream_next(talk->stream);
+        if (rc == EPROTO)
+            return complain(talk, EPROTO, "what answers does not speak Redis' protocol", "");
+        if (rc != EAGAIN)
+            return rc;
+        if (lk__stream_give(talk->stream) != 0)
+            return complain(talk, ENOTCONN, "the server closed the connection", "");
+        struct pollfd polled[2] = {
+            { talk->stream->fd, (short)(POLLIN | (lk__stream_pending(talk->stream) ? POLLOUT : 0)), 0 },
+            { cancel_fd, POLLIN, 0 },
+        };
+        int ready = poll(polled, 2, lk__ms_until(until_us, lk__now_us()));
+        if (ready > 0 && polled[1].revents != 0)
+            return complain(talk, ECANCELED, "the client was closed", "");
+        if (ready == 0 && lk__now_us() >= until_us)
+            return complain(talk, ENOTCONN, "the server accepts connections but does not answer in time", "");
+        if (ready > 0 && lk__stream_take(talk->stream) == EIO)
+            return complain(talk, ENOTCONN, "the server closed the connection", "");
+    }
+}
+
+int lk__handshake(struct lk__stream *stream, const struct lk__options *options, bool inspect, int64_t until_us,
+                  int cancel_fd, struct lk__greeting *greeting, char *words, size_t size)
+{
+    static const judge_t judges[QUESTIONS] = { on_auth, on_select,  on_role,   on_time,
+                                               on_name, on_version, on_policy, on_eval };
+    struct talk talk = { stream, options, greeting, inspect, words, size };
+    bool asked[QUESTIONS];
+    int rc = 0;
+
+    greeting->before_us = lk__now_us();
+    for (int q = 0; q < QUESTIONS && rc == 0; q++) {
+        const char *argv[4];
+        char number[16];
+        int argc = words_of(&talk, q, argv, number);
+        asked[q] = argc > 0;
+        if (asked[q])
+            rc = append(stream, argc, argv);
+    }
+    for (int q = 0; q < QUESTIONS && rc == 0; q++) {
+        if (!asked[q])
+            continue;
+        rc = next_reply(&talk, until_us, cancel_fd);
+        if (rc == 0)
+            rc = judges[q](&talk, stream->filling);
+    }
+    stream->filling->text_used = 0;
+    if (rc == ENOMEM)
+        complain(&talk, ENOMEM, "out of memory while connecting", "");
+    return rc;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redis.h - scripts, commands, replies, and connections that many threads share
+ *
+ * A connection is full duplex and has no thread of its own: a caller appends its command and writes it;
+ * the first one that waits reads for all (the leader) and hands that role on when it leaves. A request
+ * belongs to its slot, not to its caller: who leaves early abandons it and the reply is dropped.
+ */
+#ifndef LK__REDIS_H
+#define LK__REDIS_H
+
+#include "base/base.h"
+#include "redis/options.h"
+
+#include <netdb.h>
+#include <poll.h>
+
+/* --- scripts: embedded by the build from the .lua files ------------------------------------------ */
+
+struct lk__script {
+    const char *name;   /* "lock/acquire" */
+    const char *source; /* with its shared parts in front */
+    size_t length;
+    const char *sha1; /* of source */
+    int keys;         /* number of KEYS */
+};
+
+/* --- command.c: a script call, formatted once, with holes for numbers that change ------------------ */
+
+enum { LK__HOLES_MAX = 4, LK__HOLE_DIGITS = 20 };
+
+struct lk__command {
+    const struct lk__script *script;
+    char *bytes; /* EVALSHA ... */
+    size_t length;
+    size_t tail; /* offset of what follows the SHA1: the same for EVAL */
+    size_t holes[LK__HOLES_MAX];
+};
+
+/*
+ * Format a call of `script`. An argument that is NULL is a hole: a number of 20 digits, 0 at first.
+ * Sending and filling holes then allocates nothing. 0 or ENOMEM.
+ */
+int lk__command_seal(struct lk__command *command, const struct lk__script *script, const char *const *keys,
+                     const char *const *args, int arg_count);
+void lk__command_fill(struct lk__command *command, int hole, int64_t number); /* number >= 0 */
+void lk__command_free(struct lk__command *command);                           /* accepts one that was never sealed */
+
+/* --- reply.c: one reply, flat, in memory that is reused ------------------------------------------- */
+
+enum { LK__REPLY_MAX = 64, LK__REPLY_BYTES_MAX = 1 << 20 };
+
+enum lk__type { LK__NONE, LK__NIL, LK__INTEGER, LK__TEXT, LK__ERROR, LK__ARRAY };
+
+struct lk__value {
+    enum lk__type type;
+    int64_t number; /* of an integer */
+    size_t at;      /* offset of a text in the reply's own memory */
+    size_t length;
+};
+
+struct lk__reply {
+    enum lk__type type;
+    unsigned count;                         /* elements of an array; 1 for anything else */
+    struct lk__value values[LK__REPLY_MAX]; /* what an array holds in arrays of its own is left out */
+    char *text;                             /* NUL after each text */
+    size_t text_used, text_room;
+    int64_t came_us; /* when it was read */
+};
+
+struct lk__reply *lk__reply_new(void);                                     /* NULL when out of memory */
+void lk__reply_free(struct lk__reply *reply);                              /* accepts NULL */
+const char *lk__reply_text(const struct lk__reply *reply, unsigned index); /* "" for what is no text */
+/* True when it is an array that begins with `count` integers. */
+bool lk__reply_integers(const struct lk__reply *reply, unsigned count);
+
+/* The code for an error reply; `retry` tells that nothing was done and it may work later. */
+int lk__reply_error(const struct lk__reply *reply, bool *retry);
+bool lk__reply_is(const struct lk__reply *reply, const char *error_code); /* "NOSCRIPT" */
+
+/* --- stream.c: one socket and the parser of what comes out of it ------------------------------------ */
+
+struct lk__stream {
+    atomic_int refs;
+    int fd;
+    void *reader;              /* hiredis' redisReader */
+    struct lk__reply *filling; /* what the parser fills next */
+    char *out;                 /* bytes not yet taken by the socket: out[out_begin..out_end) */
+    size_t out_begin, out_end, out_room;
+    uint64_t queued, sent; /* bytes ever appended, bytes ever given to the socket */
+    char *in;
+};
+
+/* To the first of `addresses` that takes it: 0, ETIMEDOUT, ECANCELED, ENOMEM, or what connect() says. */
+int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *addresses,
+                       int64_t until_us, int cancel_fd);
+void lk__stream_drop(struct lk__stream *stream); /* the last one closes the socket; accepts NULL */
+int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length); /* 0 or ENOMEM: nothing appended */
+/* Give the socket what it takes. 0, or EIO: the connection is gone. */
+int lk__stream_give(struct lk__stream *stream);
+bool lk__stream_pending(const struct lk__stream *stream);
+/* Take what the socket has, once. 0 something came, EAGAIN nothing there, EIO gone. */
+int lk__stream_take(struct lk__stream *stream);
+/* Next whole reply in stream->filling: 0, EAGAIN not yet, EPROTO unreadable, ENOMEM. */
+int lk__stream_next(struct lk__stream *stream);
+
+/* --- handshake.c: from a socket to a server that we may use ------------------------------------------ */
+
+struct lk__greeting {
+    int64_t before_us, server_us; /* the server's TIME, asked not before this local moment */
+};
+
+/* AUTH, SELECT, role, time, and with `inspect` version and eviction policy. Words in `words`. */
+int lk__handshake(struct lk__stream *stream, const struct lk__options *options, bool inspect, int64_t until_us,
+                  int cancel_fd, struct lk__greeting *greeting, char *words, size_t size);
+
+/* --- connector.c: the thread that resolves, connects and greets, so that no caller has to ------------- */
+
+struct lk__conn;
+
+struct lk__connector {
+    atomic_int refs; /* the client's and the thread's */
+    struct lk__options options;
+    pthread_mutex_t mu;
+    pthread_cond_t work;             /* with mu: something is wanted, or stop */
+    pthread_cond_t settled;          /* with mu: the thread ended, or is in the resolver */
+    struct lk__link wanted;          /* under mu: connections to bring up */
+    bool stopping;                   /* under mu: the thread touches no connection any more */
+    bool ended;                      /* under mu */
+    bool resolving;                  /* under mu: in the resolver, which cannot be interrupted */
+    int cancel_fd;                   /* readable once stopping */
+    int64_t pause_us, not_before_us; /* thread only: back-off after a failure */
+    pthread_t thread;
+};
+
+/* Takes what `options` holds, on success only. 0 or ENOMEM. */
+int lk__connector_start(struct lk__connector **connector, struct lk__options *options);
+/* Its thread ends, now or when the resolver lets it; connections are not touched afterwards. */
+void lk__connector_stop(struct lk__connector *connector);
+void lk__connector_drop(struct lk__connector *connector);
+
+/* --- connection.c ---------------------------------------------------------------------------------------- */
+
+enum lk__request_state {
+    LK__IDLE,     /* never sent */
+    LK__FLYING,   /* sent, or about to be */
+    LK__ANSWERED, /* its reply is there */
+    LK__CUT,      /* the connection went before a reply came: may be executed */
+    LK__GARBLED,  /* the same, because the server's answer could not be read */
+    LK__UNSENT    /* the connection went before it was sent whole: not executed */
+};
+
+struct lk__request {
+    struct lk__link link;      /* in flying */
+    _Atomic int state;         /* enum lk__request_state; leaves FLYING under the connection's mu */
+    bool waiting;              /* under mu: a thread is parked on it and could lead */
+    bool abandoned;            /* under mu: nobody wants the reply */
+    struct lk__parker *parker; /* whose owner wants to know; NULL: nobody parks on it */
+    struct lk__reply *reply;   /* filled when ANSWERED */
+    int64_t sent_us;           /* before its first byte was written */
+    uint64_t end;              /* position of its last byte in the stream */
+};
+
+struct lk__request *lk__request_new(struct lk__parker *parker); /* NULL when out of memory */
+void lk__request_free(struct lk__request *request);             /* that does not fly; accepts NULL */
+
+struct lk__conn {
+    pthread_mutex_t mu;
+    struct lk__stream *stream;  /* under mu; NULL: down */
+    struct lk__link flying;     /* under mu: unanswered requests, oldest first */
+    struct lk__request *leader; /* under mu: who reads, or is about to; NULL: nobody */
+    bool leading;               /* under mu: the leader is at it */
+    bool handing;               /* under mu: the leader gives out replies and will flush */
+    bool closed;                /* under mu: for good */
+    unsigned failures;          /* under mu: attempts that failed since it was last up */
+    int trouble;                /* under mu: code of the last of them */
+    char words[192];            /* under mu: words of it */
+    struct lk__link expecting;  /* under mu: who waits for it to come up */
+    int kick_fd;                /* ends the leader's poll */
+    int owner_fd;               /* eventfd of the thread that owns this connection, -1: none */
+    bool wanted;                /* under the connector's mu */
+    struct lk__link link;       /* under the connector's mu: in wanted */
+    struct lk__connector *connector;
+    const char *what; /* "command", for logs */
+    bool inspect;     /* look at version and policy when it comes up */
+    /* A message that answers no request; owner's thread, no lock held. NULL: replies answer requests. */
+    void (*message)(void *arg, const struct lk__reply *reply);
+    void *arg;
+    /* under mu: where the server's clock was; an upper bound of its time is server + (now - before) */
+    int64_t clock_before_us, clock_server_us;
+    atomic_ullong connects, round_trips, reloads; /* statistics */
+};
+
+int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const char *what);
+void lk__conn_want(struct lk__conn *conn);    /* have it brought up if it is down; returns at once */
+void lk__conn_close(struct lk__conn *conn);   /* for good; cuts what flies */
+void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it */
+
+/*
+ * Append a command and write it, unless the leader will. `eval` sends the script's text instead of
+ * its SHA1.
+ * Returns 0 · ENOTCONN down: it is being brought up · ECANCELED closed · ENOMEM. But for 0 the
+ * request is IDLE and nothing was sent.
+ * Locks: takes conn->mu.
+ */
+int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command, bool eval);
+/* The same for bytes whose answer comes as a message. */
+int lk__conn_post(struct lk__conn *conn, const char *bytes, size_t length);
+
+/*
+ * Wait until `request` no longer flies, its parker gets LK__WOKEN, or `until_us`; reads for all meanwhile
+ * if nobody else does. The caller looks itself at what happened. True: woken.
+ */
+bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
+
+/* Nobody wants the reply any more; the request is freed, now or when it is answered. Accepts NULL. */
+void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request);
+
+/*
+ * Wait until the connection is up, an attempt failed, `parker` gets LK__WOKEN, or `until_us`.
+ * Returns 0 up · ENOTCONN (or what the trouble's code is) an attempt failed since `failures` was read ·
+ * ECANCELED closed · EINTR woken · ETIMEDOUT.
+ */
+int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us);
+unsigned lk__conn_failures(struct lk__conn *conn);
+/* Words of the last failed attempt; returns its code, 0 if none failed since it was up. */
+int lk__conn_trouble(struct lk__conn *conn, char *words, size_t size);
+
+/*
+ * For the one thread that owns a connection nobody else awaits: poll it together with `extra`, then read
+ * and hand out what came; have it brought up while it is down. Fills extra[].revents.
+ */
+void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us);
+
+/* End the present stream because it is dead or of no use; it is brought up again when wanted. */
+void lk__conn_reset(struct lk__conn *conn, const char *why);
+bool lk__conn_isup(struct lk__conn *conn);
+
+/* Called by the connector. */
+void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__greeting *greeting);
+void lk__conn_failed(struct lk__conn *conn, int code, const char *words);
+
+/* A reply told the server's time: `server_us` is not before `before_us`. */
+void lk__conn_clock(struct lk__conn *conn, int64_t before_us, int64_t server_us);
+/* The latest time the server's clock can show at `now_us`. */
+int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us);
+
+#endif

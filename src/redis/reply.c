@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reply.c - one reply, flat, in memory that is reused
+ *
+ * What our scripts answer is a short array of integers and words. Reading it into one block that the
+ * next reply takes over costs no allocation; a hostile server's giant array is refused by its header.
+ */
+#include "redis/redis.h"
+
+#include <string.h>
+
+struct lk__reply *lk__reply_new(void)
+{
+    return lk__alloc(sizeof(struct lk__reply));
+}
+
+void lk__reply_free(struct lk__reply *reply)
+{
+    if (reply == NULL)
+        return;
+    lk__release(reply->text);
+    lk__release(reply);
+}
+
+const char *lk__reply_text(const struct lk__reply *reply, unsigned index)
+{
+    if (index >= reply->count || (reply->values[index].type != LK__TEXT && reply->values[index].type != LK__ERROR))
+        return "";
+    return reply->text + reply->values[index].at;
+}
+
+bool lk__reply_integers(const struct lk__reply *reply, unsigned count)
+{
+    if (reply->type != LK__ARRAY || reply->count < count)
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (reply->values[i].type != LK__INTEGER)
+            return false;
+    return true;
+}
+
+bool lk__reply_is(const struct lk__reply *reply, const char *error_code)
+{
+    size_t length = strlen(error_code);
+    const char *text = lk__reply_text(reply, 0);
+    return reply->type == LK__ERROR && strncmp(text, error_code, length) == 0 &&
+           (text[length] == ' ' || text[length] == '\0');
+}
+
+/*
+ * Codes, never texts: these differ between servers. The one exception has no code of its own: an access
+ * rule that stops a command inside a script, or a server with all its places taken, both say ERR.
+ */
+int lk__reply_error(const struct lk__reply *reply, bool *retry)
+{
+    static const struct {
+        const char *word;
+        int code;
+        bool retry;
+    } table[] = {
+        { "LOADING", ENOTCONN, true },  { "BUSY", ENOTCONN, true },        { "MASTERDOWN", ENOTCONN, true },
+        { "READONLY", ENOTCONN, true }, { "MISCONF", ENOTCONN, true },     { "NOREPLICAS", ENOTCONN, true },
+        { "TRYAGAIN", ENOTCONN, true }, { "CLUSTERDOWN", ENOTCONN, true }, { "OOM", ENOSPC, true },
+        { "NOAUTH", EACCES, false },    { "WRONGPASS", EACCES, false },    { "NOPERM", EACCES, false },
+        { "MOVED", ENOTSUP, false },    { "ASK", ENOTSUP, false },         { "CROSSSLOT", ENOTSUP, false },
+        { "WRONGTYPE", EPROTO, false },
+    };
+    *retry = false;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (lk__reply_is(reply, table[i].word)) {
+            *retry = table[i].retry;
+            return table[i].code;
+        }
+    if (strstr(lk__reply_text(reply, 0), "user executing the script") != NULL)
+        return EACCES;
+    if (strstr(lk__reply_text(reply, 0), "max number of clients") != NULL) {
+        *retry = true;
+        return ENOTCONN;
+    }
+    return EPROTO;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream.c - one socket and the parser of what comes out of it
+ *
+ * The socket is ours: non-blocking, closed on exec, and a write to a closed peer raises no signal. hiredis
+ * parses; it hands over each element, and what is too large is refused before memory is asked for.
+ * Taking and giving bytes are the two functions that TLS would replace.
+ */
+#include "redis/redis.h"
+
+#include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { IN_SIZE = 16 * 1024, OUT_SIZE = 16 * 1024 };
+
+/* --- what the parser found goes into a flat reply ---------------------------------------------------- */
+
+/* Where a value of this task belongs: NULL for an element of an array within the array. */
+static struct lk__value *place_of(const redisReadTask *task)
+{
+    struct lk__reply *reply = task->privdata;
+    if (task->parent == NULL) {
+        reply->count = 1;
+        return &reply->values[0];
+    }
+    return task->parent->parent == NULL && task->idx < LK__REPLY_MAX ? &reply->values[task->idx] : NULL;
+}
+
+static void *put(const redisReadTask *task, struct lk__value value)
+{
+    struct lk__reply *reply = task->privdata;
+    struct lk__value *place = place_of(task);
+    if (place != NULL)
+        *place = value;
+    if (task->parent == NULL)
+        reply->type = value.type;
+    return reply;
+}
+
+static void *on_text(const redisReadTask *task, char *text, size_t length)
+{
+    struct lk__reply *reply = task->privdata;
+    if (length > LK__REPLY_BYTES_MAX - reply->text_used - 1)
+        return NULL;
+    if (reply->text_used + length + 1 > reply->text_room) {
+        size_t room = 2 * (reply->text_used + length + 1);
+        char *grown = lk__realloc(reply->text, room);
+        if (grown == NULL)
+            return NULL;
+        reply->text = grown;
+        reply->text_room = room;
+    }
+    struct lk__value value = { task->type == REDIS_REPLY_ERROR ? LK__ERROR : LK__TEXT, 0, reply->text_used, length };
+    memcpy(reply->text + reply->text_used, text, length);
+    reply->text[reply->text_used + length] = '\0';
+    reply->text_used += length + 1;
+    return put(task, value);
+}
+
+static void *on_elements(const redisReadTask *task, size_t elements)
+{
+    struct lk__reply *reply = task->privdata;
+    if (elements > LK__REPLY_MAX)
+        return NULL;
+    put(task, (struct lk__value){ .type = LK__ARRAY });
+    if (task->parent == NULL)
+        reply->count = (unsigned)elements;
+    return reply;
+}
+
+/* The number of elements is an int up to hiredis 0.14 and a size_t from 1.0 on. */
+#if HIREDIS_MAJOR < 1
+static void *on_array(const redisReadTask *task, int elements)
+{
+    return elements < 0 ? NULL : on_elements(task, (size_t)elements);
+}
+#else
+static void *on_array(const redisReadTask *task, size_t elements)
+{
+    return on_elements(task, elements);
+}
+#endif
+
+static void *on_integer(const redisReadTask *task, long long number)
+{
+    return put(task, (struct lk__value){ .type = LK__INTEGER, .number = number });
+}
+
+static void *on_nil(const redisReadTask *task)
+{
+    return put(task, (struct lk__value){ .type = LK__NIL });
+}
+
+static void on_free(void *reply)
+{
+    (void)reply; /* it belongs to the stream */
+}
+
+static redisReplyObjectFunctions functions = {
+    .createString = on_text,
+    .createArray = on_array,
+    .createInteger = on_integer,
+    .createNil = on_nil,
+    .freeObject = on_free,
+};
+
+static void begin_reply(struct lk__reply *reply)
+{
+    reply->type = LK__NONE;
+    reply->count = 0;
+    reply->text_used = 0;
+}
+
+/*
+ * hiredis waits for the whole of a text that it was promised, however long. Its cursor stands behind the
+ * text's type byte until then.
+ */
+static bool promises_too_much(const redisReader *reader)
+{
+    if (reader->len - reader->pos > LK__REPLY_BYTES_MAX)
+        return true;
+    return reader->pos > 0 && reader->pos < reader->len && reader->buf[reader->pos - 1] == '$' &&
+           strtoll(reader->buf + reader->pos, NULL, 10) > LK__REPLY_BYTES_MAX;
+}
+
+int lk__stream_next(struct lk__stream *stream)
+{
+    redisReader *reader = stream->reader;
+    void *found = NULL;
+    if (reader->ridx == -1) { /* between two replies */
+        begin_reply(stream->filling);
+        reader->privdata = stream->filling;
+    }
+    if (redisReaderGetReply(reader, &found) != REDIS_OK)
+        return EPROTO;
+    if (found != NULL) {
+        stream->filling->came_us = lk__now_us();
+        return 0;
+    }
+    return promises_too_much(reader) ? EPROTO : EAGAIN;
+}
+
+/* --- bytes -------------------------------------------------------------------------------------------- */
+
+int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length)
+{
+    if (stream->out_begin == stream->out_end)
+        stream->out_begin = stream->out_end = 0;
+    if (stream->out_room - stream->out_end < length && stream->out_begin > 0) {
+        memmove(stream->out, stream->out + stream->out_begin, stream->out_end - stream->out_begin);
+        stream->out_end -= stream->out_begin;
+        stream->out_begin = 0;
+    }
+    if (stream->out_room - stream->out_end < length) {
+        size_t room = 2 * (stream->out_end + length);
+        char *grown = lk__realloc(stream->out, room);
+        if (grown == NULL)
+            return ENOMEM;
+        stream->out = grown;
+        stream->out_room = room;
+    }
+    memcpy(stream->out + stream->out_end, bytes, length);
+    stream->out_end += length;
+    stream->queued += length;
+    return 0;
+}
+
+bool lk__stream_pending(const struct lk__stream *stream)
+{
+    return stream->out_begin < stream->out_end;
+}
+
+int lk__stream_give(struct lk__stream *stream)
+{
+    while (lk__stream_pending(stream)) {
+        ssize_t sent = send(stream->fd, stream->out + stream->out_begin, stream->out_end - stream->out_begin,
+                            MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent >= 0) {
+            stream->out_begin += (size_t)sent;
+            stream->sent += (size_t)sent;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            break;
+        } else if (errno != EINTR) {
+            return EIO;
+        }
+    }
+    return 0;
+}
+
+int lk__stream_take(struct lk__stream *stream)
+{
+    ssize_t got;
+    do
+        got = recv(stream->fd, stream->in, IN_SIZE, MSG_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+    if (got == 0)
+        return EIO;
+    if (got < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK ? EAGAIN : EIO;
+    return redisReaderFeed(stream->reader, stream->in, (size_t)got) == REDIS_OK ? 0 : EIO;
+}
+
+/* --- connecting ------------------------------------------------------------------------------------------ */
+
+static void destroy(struct lk__stream *stream)
+{
+    if (stream->fd >= 0)
+        close(stream->fd);
+    if (stream->reader != NULL)
+        redisReaderFree(stream->reader);
+    lk__reply_free(stream->filling);
+    lk__release(stream->out);
+    lk__release(stream->in);
+    lk__release(stream);
+}
+
+void lk__stream_drop(struct lk__stream *stream)
+{
+    if (stream != NULL && atomic_fetch_sub(&stream->refs, 1) == 1)
+        destroy(stream);
+}
+
+static struct lk__stream *create(void)
+{
+    struct lk__stream *stream = lk__alloc(sizeof *stream);
+    if (stream == NULL)
+        return NULL;
+    stream->fd = -1;
+    stream->refs = 1;
+    stream->reader = redisReaderCreateWithFunctions(&functions);
+    stream->filling = lk__reply_new();
+    stream->out = lk__alloc(OUT_SIZE);
+    stream->out_room = OUT_SIZE;
+    stream->in = lk__alloc(IN_SIZE);
+    if (stream->reader == NULL || stream->filling == NULL || stream->out == NULL || stream->in == NULL) {
+        destroy(stream);
+        return NULL;
+    }
+    return stream;
+}
+
+static void set_int(int fd, int level, int option, int value)
+{
+    setsockopt(fd, level, option, &value, sizeof value); /* an optimisation refused is no error */
+}
+
+static void tune(int fd, int family, const struct lk__options *options)
+{
+    if (family == AF_UNIX)
+        return;
+    set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (options->keepalive_ms > 0) {
+        int idle_s = (int)(options->keepalive_ms + 999) / 1000;
+        set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+        set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
+        set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, idle_s < 15 ? (idle_s + 2) / 3 : 5);
+        set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    }
+}
+
+/* 0, ETIMEDOUT, ECANCELED, or the socket's own error. */
+static int finish_connect(int fd, int64_t until_us, int cancel_fd)
+{
+    struct pollfd polled[2] = { { fd, POLLOUT, 0 }, { cancel_fd, POLLIN, 0 } };
+    for (;;) {
+        int64_t now_us = lk__now_us();
+        int ready = poll(polled, 2, lk__ms_until(until_us, now_us));
+        if (polled[1].revents != 0 && ready > 0)
+            return ECANCELED;
+        if (ready > 0)
+            break;
+        if (ready == 0 && lk__now_us() >= until_us)
+            return ETIMEDOUT;
+    }
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    return error;
+}
+
+static int connect_to(struct lk__stream *stream, const struct sockaddr *address, socklen_t size,
+                      const struct lk__options *options, int64_t until_us, int cancel_fd)
+{
+    if (stream->fd >= 0)
+        close(stream->fd);
+    stream->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (stream->fd < 0)
+        return errno;
+    tune(stream->fd, address->sa_family, options);
+    int rc = connect(stream->fd, address, size) == 0 ? 0 : errno;
+    if (rc == EINPROGRESS || rc == EINTR)
+        rc = finish_connect(stream->fd, until_us, cancel_fd);
+    return rc == EAGAIN ? ETIMEDOUT : rc; /* a unix socket whose backlog is full */
+}
+
+/* Each address gets its share of the time that is left, so that a dead first one leaves some for the next. */
+static int connect_any(struct lk__stream *stream, const struct lk__options *options, const struct addrinfo *addresses,
+                       int64_t until_us, int cancel_fd)
+{
+    int left = 0, rc = EHOSTUNREACH;
+    for (const struct addrinfo *a = addresses; a != NULL; a = a->ai_next)
+        left++;
+    for (const struct addrinfo *a = addresses; a != NULL && rc != 0 && rc != ECANCELED; a = a->ai_next, left--) {
+        int64_t now_us = lk__now_us(), share_us = until_us > now_us ? (until_us - now_us) / left : 0;
+        rc = connect_to(stream, a->ai_addr, a->ai_addrlen, options, now_us + share_us, cancel_fd);
+    }
+    return rc;
+}
+
+int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *addresses,
+                       int64_t until_us, int cancel_fd)
+{
+    struct lk__stream *fresh = create();
+    if (fresh == NULL)
+        return ENOMEM;
+    int rc = connect_any(fresh, options, addresses, until_us, cancel_fd);
+    if (rc != 0) {
+        destroy(fresh);
+        return rc;
+    }
+    *stream = fresh;
+    return 0;
+}

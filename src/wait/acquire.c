@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * acquire.c - an acquire as a state machine
+ *
+ * Events go in with the time, a step comes out: what to do next. It blocks nowhere, allocates nothing
+ * and reads no clock, so a thread can park on it, an event loop can drive it, and a table can test it.
+ *
+ *             ask ── granted ───────────────────────────► held
+ *   start ──►  │ ◄── poll due, hint, reconnect ─┐            ▲
+ *              └── queued ──► parked ── grant ──┼── good ────┘
+ *                                │              └── too old: a hint
+ *                                └── limit, cancel ──► leave ──► not held
+ *
+ * Two clocks: `limit_us` bounds waiting for other holders; what is under way by then is awaited up to
+ * `hard_us`, one command timeout later. What is not known by then is reported as unknown.
+ */
+#include "wait/wait.h"
+
+#include <string.h>
+
+enum {
+    HINT_PAUSE_US = 5000, /* hints are cheap to forge: ask at most this often */
+    SLEEP_MIN_US = 5000,  /* a lease that "has 0 ms left" has not ended yet */
+    GARBLED_MAX = 2       /* the first unreadable answer may be an accident of the connection */
+};
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct lk__step step(enum lk__act act, int64_t until_us)
+{
+    return (struct lk__step){ act, until_us, false };
+}
+
+static struct lk__step end(struct lk__acquire *a, int code)
+{
+    a->phase = LK__ENDED;
+    a->code = code;
+    return step(LK__DONE, 0);
+}
+
+/* What to do now, with nothing new. */
+static struct lk__step proceed(struct lk__acquire *a, int64_t now_us);
+
+/* End with `code`, after the server took us off its lists if we may be on one. */
+static struct lk__step leave(struct lk__acquire *a, int64_t now_us, int code)
+{
+    if (!a->listed && a->unsure_us == 0)
+        return end(a, code);
+    a->phase = LK__LEAVING;
+    a->code = code;
+    a->next_us = now_us;
+    return proceed(a, now_us);
+}
+
+static struct lk__step give_up(struct lk__acquire *a)
+{
+    if (a->listed || a->unsure_us != 0) {
+        a->unknown = true;
+        return end(a, a->garbled > 0 ? EPROTO : EIO);
+    }
+    return end(a, a->trouble != 0 ? a->trouble : a->limit_code);
+}
+
+static struct lk__step proceed(struct lk__acquire *a, int64_t now_us)
+{
+    if (a->phase == LK__ENDED)
+        return step(LK__DONE, 0);
+    if (now_us >= a->hard_us) {
+        if (a->sent && a->phase == LK__WAITING)
+            a->unsure_us = a->deadline_us > a->unsure_us ? a->deadline_us : a->unsure_us;
+        return give_up(a);
+    }
+    if (a->sent)
+        return step(LK__AWAIT, a->hard_us);
+    if (a->phase == LK__LEAVING)
+        return now_us >= a->next_us ? step(LK__LEAVE, 0) : step(LK__PARK, earlier(a->next_us, a->hard_us));
+    if (now_us >= a->limit_us && a->asked)
+        return leave(a, now_us, a->trouble != 0 ? a->trouble : a->limit_code);
+    if (now_us >= a->next_us)
+        return step(LK__ASK, 0);
+    return step(LK__PARK, a->asked ? earlier(a->next_us, a->limit_us) : a->next_us);
+}
+
+/* Wait longer after each refusal or cut in a row; the first is answered at once. */
+static void pause_next(struct lk__acquire *a, int64_t now_us)
+{
+    a->next_us = now_us + a->pause_ms * 1000;
+    a->pause_ms = a->pause_ms == 0 ? a->retry_min_ms : earlier(2 * a->pause_ms, a->retry_max_ms);
+}
+
+/* 80 to 120 per cent, so that those who sleep equally long do not come at one moment. */
+static int64_t jittered(int64_t us)
+{
+    return us * 4 / 5 + (int64_t)lk__random_below((uint64_t)us * 2 / 5 + 1);
+}
+
+/* How long a queued waiter sleeps: the head aims at the end of the present lease, those far behind less often. */
+static int64_t nap(const struct lk__acquire *a, int64_t left_ms, int64_t rank)
+{
+    if (rank >= 2 && !a->deaf)
+        return jittered(a->liveness_ms * 1000 / 3);
+    int64_t us = jittered(a->poll_ms * 1000);
+    if (left_ms >= 0)
+        us = earlier(us, (left_ms + 1) * 1000);
+    return us < SLEEP_MIN_US ? SLEEP_MIN_US : us;
+}
+
+/* Held: until then if nothing is renewed. */
+static struct lk__step hold(struct lk__acquire *a, int64_t valid_until_us, const struct lk__grant *grant)
+{
+    a->valid_until_us = valid_until_us;
+    a->token = grant->token;
+    a->grant_server_us = grant->server_us;
+    return end(a, grant->owner_died ? EOWNERDEAD : 0);
+}
+
+/*
+ * A grant that came by message counts from the server's moment of it, brought to our clock by an answered
+ * ask: that was sent before the server read the time in its answer, so the sum is never too late.
+ */
+static struct lk__step use_grant(struct lk__acquire *a, int64_t now_us)
+{
+    struct lk__grant grant = a->grant;
+    int64_t since_us = grant.server_us - a->anchor_server_us;
+    a->grant.server_us = 0;
+    if (a->anchor_us != 0 && since_us >= 0 && now_us < a->limit_us) {
+        int64_t lasts_us = since_us + grant.lease_ms * 1000;
+        int64_t valid_until_us = a->anchor_us + lasts_us - lasts_us / 100 - 2000;
+        if (valid_until_us > now_us) {
+            a->claimed = true;
+            a->first_us = a->anchor_us + since_us + grant.lease_ms * 1000 / 3;
+            return hold(a, valid_until_us, &grant);
+        }
+    }
+    a->next_us = now_us; /* too old, or not to be dated: ask */
+    return proceed(a, now_us);
+}
+
+static struct lk__step on_granted(struct lk__acquire *a, int64_t now_us, int64_t sent_us, const struct lk__reply *reply)
+{
+    struct lk__grant grant = { reply->values[3].number, a->lease_ms, (uint64_t)reply->values[1].number,
+                               reply->values[0].number == LK__GRANTED_OWNERDEAD };
+    int64_t valid_until_us = sent_us + a->lease_ms * 1000 - lk__guard_us(a->lease_ms);
+    a->listed = true;
+    if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
+        return leave(a, now_us, a->limit_code);
+    if (valid_until_us <= now_us) {
+        a->next_us = now_us; /* the answer took longer than the lease: the same id finds its hold */
+        return proceed(a, now_us);
+    }
+    a->first_us = sent_us + a->lease_ms * 1000 / 3;
+    return hold(a, valid_until_us, &grant);
+}
+
+static struct lk__step on_queued(struct lk__acquire *a, int64_t now_us, const struct lk__reply *reply)
+{
+    a->listed = true;
+    a->arrival = reply->values[1].number;
+    a->trouble = 0;
+    a->pause_ms = 0;
+    if (a->grant.server_us > reply->values[3].number)
+        return use_grant(a, now_us);
+    a->grant.server_us = 0; /* older than this answer, which knows nothing of it */
+    a->next_us = a->again ? now_us + HINT_PAUSE_US : now_us + nap(a, reply->values[2].number, reply->values[4].number);
+    a->again = false;
+    return proceed(a, now_us);
+}
+
+static struct lk__step on_verdict(struct lk__acquire *a, int64_t now_us, int64_t sent_us, const struct lk__reply *reply)
+{
+    a->anchor_us = sent_us;
+    a->anchor_server_us = reply->values[3].number;
+    if (a->unsure_us != 0 && a->anchor_server_us > a->unsure_us)
+        a->unsure_us = 0; /* copies that got no answer are past their deadline */
+    switch (reply->values[0].number) {
+    case LK__GRANTED:
+    case LK__GRANTED_OWNERDEAD:
+        return on_granted(a, now_us, sent_us, reply);
+    case LK__QUEUED:
+        return on_queued(a, now_us, reply);
+    case LK__REFUSED:
+        return leave(a, now_us, EBUSY);
+    case LK__LATE: /* the server's clock moved; the sender knows it now */
+        a->asked = a->listed;
+        pause_next(a, now_us);
+        return proceed(a, now_us);
+    case LK__UNRECOVERABLE:
+        return end(a, ENOTRECOVERABLE);
+    default:
+        a->listed = true;
+        return leave(a, now_us, EPROTO);
+    }
+}
+
+static bool is_sane(const struct lk__reply *reply)
+{
+    if (!lk__reply_integers(reply, 5) || reply->values[3].number <= 0)
+        return false;
+    bool numbered = reply->values[0].number != LK__REFUSED && reply->values[0].number >= LK__QUEUED;
+    return !numbered || reply->values[1].number > 0;
+}
+
+static struct lk__step on_refusal(struct lk__acquire *a, int64_t now_us, const struct lk__reply *reply)
+{
+    bool retry;
+    int code = lk__reply_error(reply, &retry);
+    if (retry) {
+        a->trouble = code;
+        if (a->pause_ms == 0)
+            a->pause_ms = a->retry_min_ms;
+        pause_next(a, now_us);
+        return proceed(a, now_us);
+    }
+    if (code == EACCES)
+        a->listed = true; /* a rule that stopped the script may have done so in its middle */
+    return leave(a, now_us, code);
+}
+
+static struct lk__step on_left(struct lk__acquire *a, int64_t now_us, const struct lk__reply *reply)
+{
+    bool retry = false;
+    if (reply->type == LK__ERROR) {
+        lk__reply_error(reply, &retry);
+        if (retry) {
+            pause_next(a, now_us);
+            return proceed(a, now_us);
+        }
+        return end(a, a->code);
+    }
+    if (!lk__reply_integers(reply, 2)) {
+        a->unknown = true;
+        return end(a, EPROTO);
+    }
+    if (a->unsure_us != 0 && reply->values[1].number <= a->unsure_us)
+        return give_up(a); /* a copy of an ask may still come after this release */
+    return end(a, a->code);
+}
+
+/* --- events ------------------------------------------------------------------------------------------------ */
+
+struct lk__step lk__acquire_start(struct lk__acquire *a, int64_t now_us)
+{
+    a->hard_us = lk__later(a->limit_us > now_us ? a->limit_us : now_us, a->command_us);
+    a->limit_code = ETIMEDOUT;
+    a->next_us = now_us;
+    return proceed(a, now_us);
+}
+
+struct lk__step lk__acquire_answered(struct lk__acquire *a, int64_t now_us, int64_t sent_us,
+                                     const struct lk__reply *reply)
+{
+    a->sent = false;
+    a->garbled = 0;
+    if (lk__reply_is(reply, "NOSCRIPT")) {
+        a->next_us = now_us;
+        a->asked = false;
+        struct lk__step next = proceed(a, now_us);
+        next.eval = true;
+        return next;
+    }
+    if (a->phase == LK__LEAVING)
+        return on_left(a, now_us, reply);
+    if (reply->type == LK__ERROR)
+        return on_refusal(a, now_us, reply);
+    if (!is_sane(reply)) {
+        a->listed = true;
+        return leave(a, now_us, EPROTO);
+    }
+    return on_verdict(a, now_us, sent_us, reply);
+}
+
+struct lk__step lk__acquire_cut(struct lk__acquire *a, int64_t now_us, enum lk__request_state how)
+{
+    a->sent = false;
+    if (how != LK__UNSENT && a->phase == LK__WAITING && a->deadline_us > a->unsure_us)
+        a->unsure_us = a->deadline_us;
+    a->garbled = how == LK__GARBLED ? a->garbled + 1 : 0;
+    if (a->garbled == GARBLED_MAX)
+        return give_up(a);
+    if (a->phase == LK__WAITING && a->grant.server_us != 0)
+        return use_grant(a, now_us);
+    pause_next(a, now_us);
+    if (!a->listed)
+        a->asked = false; /* nothing was said yet: once more, while the time for an answer lasts */
+    return proceed(a, now_us);
+}
+
+struct lk__step lk__acquire_unsent(struct lk__acquire *a, int64_t now_us)
+{
+    if (a->phase == LK__ENDED || now_us >= a->hard_us)
+        return proceed(a, now_us);
+    bool limited = a->phase == LK__WAITING && now_us < a->limit_us;
+    return step(LK__CONNECT, limited ? a->limit_us : a->hard_us);
+}
+
+struct lk__step lk__acquire_connected(struct lk__acquire *a, int64_t now_us, int code)
+{
+    if (code == 0) {
+        a->next_us = now_us;
+        return proceed(a, now_us);
+    }
+    a->trouble = code == ETIMEDOUT ? ENOTCONN : code;
+    bool known = !a->listed && a->unsure_us == 0;
+    if (known && (a->trouble != ENOTCONN || now_us >= a->limit_us))
+        return end(a, a->trouble);
+    return lk__acquire_unsent(a, now_us);
+}
+
+struct lk__step lk__acquire_granted(struct lk__acquire *a, int64_t now_us, const struct lk__grant *grant)
+{
+    if (a->phase != LK__WAITING)
+        return proceed(a, now_us);
+    a->grant = *grant;
+    return a->sent ? proceed(a, now_us) : use_grant(a, now_us);
+}
+
+struct lk__step lk__acquire_hinted(struct lk__acquire *a, int64_t now_us)
+{
+    a->again = true;
+    if (a->phase == LK__WAITING && !a->sent && a->listed) {
+        a->again = false;
+        a->next_us = earlier(a->next_us, a->anchor_us + HINT_PAUSE_US);
+    }
+    return proceed(a, now_us);
+}
+
+struct lk__step lk__acquire_tick(struct lk__acquire *a, int64_t now_us)
+{
+    return proceed(a, now_us);
+}
+
+struct lk__step lk__acquire_cancel(struct lk__acquire *a, int64_t now_us, int code)
+{
+    if (a->phase != LK__WAITING)
+        return proceed(a, now_us);
+    a->limit_code = code;
+    a->trouble = 0;
+    a->grant.server_us = 0;
+    a->limit_us = earlier(a->limit_us, now_us);
+    a->hard_us = earlier(a->hard_us, lk__later(now_us, a->command_us));
+    if (a->sent)
+        return proceed(a, now_us);
+    return leave(a, now_us, code);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call.c - a command that waits for nobody: release, count, check, look
+ */
+#include "wait/wait.h"
+
+#include <string.h>
+
+struct call {
+    struct lk__conn *conn;
+    const char *what;
+    struct lk__command *command;
+    int deadline_hole;
+    bool resend;
+    struct lk__request *request;
+    int64_t hard_us;
+    int64_t pause_ms;
+    bool unsure; /* a copy may have taken effect */
+    int garbled; /* answers in a row that could not be read */
+    bool eval;
+};
+
+static int unreachable(const struct call *call, int code)
+{
+    char words[192];
+    if (code == ECANCELED)
+        return lk__fail(ECANCELED, "%s: the client was closed", call->what);
+    if (call->garbled > 0)
+        return lk__fail(EPROTO, "%s: the server's answer could not be read, the outcome is unknown", call->what);
+    if (call->unsure)
+        return lk__fail(EIO, "%s: the answer got lost, the outcome is unknown", call->what);
+    if (lk__conn_trouble(call->conn, words, sizeof words) == 0 && words[0] == '\0')
+        strcpy(words, "no connection within the command timeout");
+    return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was sent", call->what, words);
+}
+
+/* 0: sent. */
+static int send_it(struct call *call)
+{
+    for (;;) {
+        int64_t now_us = lk__now_us();
+        if (call->deadline_hole >= 0)
+            lk__command_fill(call->command, call->deadline_hole,
+                             lk__conn_servertime(call->conn, now_us) + (call->hard_us - now_us));
+        int rc = lk__conn_send(call->conn, call->request, call->command, call->eval);
+        if (rc == ENOTCONN)
+            rc = lk__conn_awaitup(call->conn, call->request->parker, lk__conn_failures(call->conn), call->hard_us);
+        else if (rc == 0 || rc == ENOMEM)
+            return rc;
+        if (rc != 0 && rc != EINTR)
+            return unreachable(call, rc);
+    }
+}
+
+/* After a refusal that may pass: wait a little. False: no time is left. */
+static bool pause_a_little(struct call *call)
+{
+    const struct lk__options *options = &call->conn->connector->options;
+    call->pause_ms = call->pause_ms == 0 ? options->retry_min_ms : 2 * call->pause_ms;
+    if (call->pause_ms > options->retry_max_ms)
+        call->pause_ms = options->retry_max_ms;
+    int64_t until_us = lk__now_us() + call->pause_ms * 1000;
+    if (until_us >= call->hard_us)
+        return false;
+    lk__parker_park(call->request->parker, until_us);
+    return true;
+}
+
+/* Judge the answer: 0 take it, EAGAIN send once more, else the code to end with. */
+static int judge(struct call *call)
+{
+    const struct lk__reply *reply = call->request->reply;
+    bool retry;
+    if (reply->type != LK__ERROR)
+        return 0;
+    if (lk__reply_is(reply, "NOSCRIPT")) {
+        call->eval = true;
+        return EAGAIN;
+    }
+    if (lk__reply_is(reply, "READONLY"))
+        lk__conn_reset(call->conn, "the server became a replica");
+    int code = lk__reply_error(reply, &retry);
+    if (retry && pause_a_little(call))
+        return EAGAIN;
+    return lk__fail(code, "%s: the server says: %s", call->what, lk__reply_text(reply, 0));
+}
+
+static int run(struct call *call)
+{
+    for (;;) {
+        int rc = send_it(call);
+        if (rc != 0)
+            return rc;
+        while (atomic_load(&call->request->state) == LK__FLYING && lk__now_us() < call->hard_us)
+            lk__conn_await(call->conn, call->request, call->hard_us);
+        int state = atomic_load(&call->request->state);
+        if (state == LK__ANSWERED) {
+            rc = judge(call);
+            if (rc != EAGAIN)
+                return rc;
+            continue;
+        }
+        call->unsure |= state != LK__UNSENT;
+        call->garbled = state == LK__GARBLED ? call->garbled + 1 : 0;
+        if (state == LK__FLYING || call->garbled > 1 || (call->unsure && !call->resend) ||
+            lk__now_us() >= call->hard_us)
+            return unreachable(call, ENOTCONN);
+    }
+}
+
+int lk__call(struct lk__conn *conn, const char *what, struct lk__command *command, int deadline_hole, bool resend,
+             struct lk__request **slot, bool *repeated)
+{
+    struct lk__parker parker;
+    if (*slot == NULL && (*slot = lk__request_new(NULL)) == NULL)
+        return lk__fail(ENOMEM, "%s: out of memory for a request", what);
+    lk__parker_init(&parker);
+    struct call call = { .conn = conn,
+                         .what = what,
+                         .command = command,
+                         .deadline_hole = deadline_hole,
+                         .resend = resend,
+                         .request = *slot,
+                         .hard_us = lk__now_us() + conn->connector->options.command_timeout_ms * 1000 };
+    call.request->parker = &parker;
+    int rc = run(&call);
+    if (repeated != NULL)
+        *repeated = call.unsure;
+    if (atomic_load(&call.request->state) == LK__FLYING) {
+        lk__conn_abandon(conn, call.request);
+        *slot = NULL;
+    } else {
+        call.request->parker = NULL;
+    }
+    lk__parker_destroy(&parker);
+    return rc;
+}

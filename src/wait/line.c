@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * line.c - threads of one process wait for their turn to wait in Redis
+ *
+ * However many threads want one mutex, one of them is queued on the server; the others stand in line here,
+ * in order of arrival, and cost no round trip.
+ */
+#include "wait/wait.h"
+
+void lk__line_init(struct lk__line *line)
+{
+    pthread_mutex_init(&line->mu, NULL);
+    lk__list_init(&line->places);
+}
+
+void lk__line_destroy(struct lk__line *line)
+{
+    assert(lk__list_empty(&line->places));
+    pthread_mutex_destroy(&line->mu);
+}
+
+static bool is_first(const struct lk__line *line, const struct lk__place *place)
+{
+    return lk__list_first(&line->places) == &place->link;
+}
+
+/* Under line->mu. */
+static void step_out(struct lk__line *line, struct lk__place *place)
+{
+    bool was_first = is_first(line, place);
+    lk__list_remove(&place->link);
+    struct lk__link *next = lk__list_first(&line->places);
+    if (was_first && next != NULL)
+        lk__parker_signal(LK__CONTAINER(next, struct lk__place, link)->parker, LK__WOKEN);
+}
+
+int lk__line_enter(struct lk__line *line, struct lk__place *place, struct lk__parker *parker, int64_t until_us)
+{
+    int rc = 0;
+    *place = (struct lk__place){ .parker = parker };
+    pthread_mutex_lock(&line->mu);
+    lk__list_append(&line->places, &place->link);
+    while (rc == 0 && !is_first(line, place)) {
+        if (place->cancelled) {
+            rc = ECANCELED;
+        } else if (lk__now_us() >= until_us) {
+            rc = ETIMEDOUT;
+        } else {
+            pthread_mutex_unlock(&line->mu);
+            lk__parker_park(parker, until_us);
+            pthread_mutex_lock(&line->mu);
+        }
+    }
+    if (rc != 0)
+        step_out(line, place);
+    pthread_mutex_unlock(&line->mu);
+    return rc;
+}
+
+void lk__line_leave(struct lk__line *line, struct lk__place *place)
+{
+    pthread_mutex_lock(&line->mu);
+    step_out(line, place);
+    pthread_mutex_unlock(&line->mu);
+}
+
+void lk__line_cancel(struct lk__line *line)
+{
+    pthread_mutex_lock(&line->mu);
+    for (struct lk__link *l = lk__list_first(&line->places); l != NULL; l = lk__list_next(&line->places, l)) {
+        struct lk__place *place = LK__CONTAINER(l, struct lk__place, link);
+        place->cancelled = true;
+        lk__parker_signal(place->parker, LK__WOKEN);
+    }
+    pthread_mutex_unlock(&line->mu);
+}
+
+unsigned lk__line_length(struct lk__line *line)
+{
+    unsigned length = 0;
+    pthread_mutex_lock(&line->mu);
+    for (struct lk__link *l = lk__list_first(&line->places); l != NULL; l = lk__list_next(&line->places, l))
+        length++;
+    pthread_mutex_unlock(&line->mu);
+    return length;
+}

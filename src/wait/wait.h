@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wait.h - how something is acquired: the state machine, what it parks on, who else waits here
+ *
+ * One way for all primitives. They bring a script that asks and one that gives back; both speak the
+ * language of queue.lua: see the replies below.
+ */
+#ifndef LK__WAIT_H
+#define LK__WAIT_H
+
+#include "hub/hub.h"
+#include "redis/redis.h"
+#include "watchdog/watchdog.h"
+
+/* --- acquire.c: an acquire as a state machine. It has no thread, blocks nowhere, allocates nothing ------- */
+
+/* What an ask answers first: { verdict, token or arrival, ms left, server us, place [, holder] }. */
+enum lk__verdict {
+    LK__GRANTED = 1,
+    LK__GRANTED_OWNERDEAD = 2,
+    LK__QUEUED = 0,
+    LK__REFUSED = 3, /* tried only */
+    LK__LATE = -1,   /* past its deadline, nothing was done */
+    LK__UNRECOVERABLE = -2
+};
+
+/* Holes of an ask. */
+enum { LK__ASK_DEADLINE, LK__ASK_ARRIVAL, LK__ASK_WHO };
+
+struct lk__grant {
+    int64_t server_us; /* when the server made us the owner */
+    int64_t lease_ms;
+    uint64_t token;
+    bool owner_died;
+};
+
+enum lk__act {
+    LK__ASK,     /* send the ask, then await its reply */
+    LK__LEAVE,   /* send the release, then await its reply */
+    LK__AWAIT,   /* the reply of what was sent, until until_us */
+    LK__CONNECT, /* the connection, until until_us */
+    LK__PARK,    /* a grant, a hint, or until_us */
+    LK__DONE     /* with `code` */
+};
+
+struct lk__step {
+    enum lk__act act;
+    int64_t until_us;
+    bool eval; /* the server does not know the script */
+};
+
+struct lk__acquire {
+    /* set before it starts */
+    int64_t limit_us; /* of waiting for other holders; LK__NEVER */
+    int64_t lease_ms;
+    int64_t poll_ms, liveness_ms, command_us, retry_min_ms, retry_max_ms;
+    bool try_only; /* the script queues nobody */
+
+    /* its state */
+    enum { LK__WAITING, LK__LEAVING, LK__ENDED } phase;
+    bool sent;           /* a request is under way */
+    bool asked;          /* at least once */
+    bool listed;         /* the server may have us in the queue, or as owner */
+    bool again;          /* a hint came while the ask was under way */
+    bool deaf;           /* nobody will wake us: poll */
+    int64_t hard_us;     /* the call returns by then, whatever happens */
+    int64_t unsure_us;   /* server's clock: until then an unanswered ask may take effect; 0: none does */
+    int64_t deadline_us; /* server's clock: of the ask under way, set by whoever sends it */
+    int64_t arrival;     /* our place, from the first answer on */
+    int64_t anchor_us, anchor_server_us; /* of the last answered ask: when sent, server's time */
+    int64_t next_us;                     /* not before that the next request */
+    int64_t pause_ms;                    /* after refusals and cuts in a row: doubles */
+    struct lk__grant grant;              /* came, not used yet; server_us 0: none */
+    int limit_code;                      /* what to end with at the limit: ETIMEDOUT, or why we were told to give up */
+    int trouble;                         /* why nothing can be had at present; 0: others are before us */
+
+    /* its end */
+    int code;
+    int garbled;  /* answers in a row that could not be read */
+    bool unknown; /* the server may still have us: send the release in the background */
+    int64_t valid_until_us;
+    uint64_t token;
+    int64_t first_us;        /* first renewal: a third of the lease, or of the claim that it confirms */
+    bool claimed;            /* granted by hand-over: the lease is a claim's */
+    int64_t grant_server_us; /* server's clock: when it became ours, or a little later */
+};
+
+struct lk__step lk__acquire_start(struct lk__acquire *a, int64_t now_us);
+/* The ask or the release was answered; `sent_us` is when it was sent. */
+struct lk__step lk__acquire_answered(struct lk__acquire *a, int64_t now_us, int64_t sent_us,
+                                     const struct lk__reply *reply);
+/* What was sent got no answer; how that came: CUT or GARBLED, when it may have taken effect, or UNSENT. */
+struct lk__step lk__acquire_cut(struct lk__acquire *a, int64_t now_us, enum lk__request_state how);
+/* It could not be sent, the connection is down. */
+struct lk__step lk__acquire_unsent(struct lk__acquire *a, int64_t now_us);
+/* 0: the connection is up again; else why it is not. */
+struct lk__step lk__acquire_connected(struct lk__acquire *a, int64_t now_us, int code);
+/* A grant that names this acquisition. */
+struct lk__step lk__acquire_granted(struct lk__acquire *a, int64_t now_us, const struct lk__grant *grant);
+/* Something may have changed: ask. */
+struct lk__step lk__acquire_hinted(struct lk__acquire *a, int64_t now_us);
+/* Time passed. */
+struct lk__step lk__acquire_tick(struct lk__acquire *a, int64_t now_us);
+/* Give up now and end with `code`. */
+struct lk__step lk__acquire_cancel(struct lk__acquire *a, int64_t now_us, int code);
+
+/* --- room.c: where the acquires of a client wait ----------------------------------------------------------- */
+
+struct lk__room {
+    pthread_mutex_t mu;     /* after hub->mu, before a connection's */
+    struct lk__map waiters; /* under mu, by owner id */
+    struct lk__conn *conn;
+    struct lk__hub *hub;
+    const struct lk__options *options;
+    struct lk__ear ear; /* this client's channel */
+    char channel[16 + LK__ID_LENGTH + 1];
+    bool listening; /* under mu: the ear is with the hub */
+    bool closed;    /* under mu: everybody leaves */
+};
+
+struct lk__waiter {
+    struct lk__acquire machine;
+    struct lk__parker parker;
+    struct lk__hold *hold; /* its id, and the command that gives it back */
+    struct lk__command ask;
+    struct lk__request *request;
+    const char *what;       /* "mutex orders", for the log */
+    struct lk__entry entry; /* under room->mu */
+    struct lk__link hint;   /* under the mu of whatever hints at it; private to the primitive */
+    /* under room->mu: what came in since it looked last */
+    bool hinted, cancelled;
+    struct lk__grant granted; /* server_us 0: none */
+};
+
+void lk__room_init(struct lk__room *room, const char *client_id, struct lk__conn *conn, struct lk__hub *hub,
+                   const struct lk__options *options);
+/* Everybody gives up with ECANCELED, now and from now on. */
+void lk__room_close(struct lk__room *room);
+void lk__room_destroy(struct lk__room *room);
+
+/*
+ * Run an acquire to its end; this is where a thread blocks. The machine's settings, hold and ask are filled
+ * in. Returns machine.code, with words; the machine then tells the rest.
+ */
+int lk__room_wait(struct lk__room *room, struct lk__waiter *waiter);
+
+/* Make waiter and request ready, or take them down. 0 or ENOMEM. */
+int lk__waiter_init(struct lk__waiter *waiter);
+void lk__waiter_destroy(struct lk__room *room, struct lk__waiter *waiter);
+
+/* Tell a waiter that asking now may help. Any thread; the waiter is in the room. */
+void lk__waiter_hint(struct lk__room *room, struct lk__waiter *waiter);
+
+/* --- call.c: a command that waits for nobody ---------------------------------------------------------------- */
+
+/*
+ * Send `command` and await its answer for one command timeout. `deadline_hole` of it, if not negative, gets
+ * that moment in the server's time. `resend` says that a copy is harmless: after a lost connection it is
+ * sent again.
+ *
+ *   slot      a request to use, or NULL in it: then one is made. Its reply is the answer. NULL afterwards
+ *             when the answer is still to come; otherwise the caller's
+ *   repeated  NULL, or told whether an earlier copy may have taken effect
+ *
+ * Returns 0: an answer that is no error · ENOTCONN nothing was sent, or the server would not · EIO the outcome
+ * is unknown · what the server's refusal means · ECANCELED · ENOMEM. With words that begin with `what`.
+ */
+int lk__call(struct lk__conn *conn, const char *what, struct lk__command *command, int deadline_hole, bool resend,
+             struct lk__request **slot, bool *repeated);
+
+/* --- line.c: threads of one process wait for their turn to wait in Redis -------------------------------------- */
+
+struct lk__line {
+    pthread_mutex_t mu;
+    struct lk__link places; /* under mu; the first one's turn it is */
+};
+
+struct lk__place {
+    struct lk__link link;
+    struct lk__parker *parker;
+    bool cancelled; /* under line->mu */
+};
+
+void lk__line_init(struct lk__line *line);
+void lk__line_destroy(struct lk__line *line);
+/* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the line. */
+int lk__line_enter(struct lk__line *line, struct lk__place *place, struct lk__parker *parker, int64_t until_us);
+void lk__line_leave(struct lk__line *line, struct lk__place *place);
+void lk__line_cancel(struct lk__line *line); /* those in it now */
+unsigned lk__line_length(struct lk__line *line);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* hold.c - the life of one hold: made before it is granted, freed when nobody looks at it any more */
+#include "watchdog/watchdog.h"
+
+int64_t lk__guard_us(int64_t lease_ms)
+{
+    return lease_ms * 10 + 2000; /* 1 % and 2 ms */
+}
+
+struct lk__hold *lk__hold_keep(struct lk__hold *hold)
+{
+    atomic_fetch_add(&hold->refs, 1);
+    return hold;
+}
+
+void lk__hold_drop(struct lk__hold *hold)
+{
+    if (hold == NULL || atomic_fetch_sub(&hold->refs, 1) != 1)
+        return;
+    struct lk__watchdog *dog = hold->dog;
+    pthread_mutex_lock(&dog->mu);
+    assert(hold->timer.place == 0 && !lk__listed(&hold->all) && !lk__listed(&hold->flying));
+    dog->reserved--;
+    pthread_mutex_unlock(&dog->mu);
+    lk__conn_abandon(&dog->conn, hold->request);
+    lk__request_free(hold->call);
+    lk__command_free(&hold->nest);
+    lk__command_free(&hold->renew);
+    lk__command_free(&hold->release);
+    lk__release(hold->name);
+    lk__release(hold);
+}

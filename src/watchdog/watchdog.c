@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watchdog.c - one thread that renews leases, ends those that ran out, and sends late releases
+ *
+ * Guards: dog->mu the heap and what the header marks so. Order: after an object's mu, before the
+ * connection's. The thread waits and reads without it.
+ *
+ * A hold is lost when its validity ends, by the local clock alone: no network is asked. Whoever looks
+ * first, the thread or a caller, decides it under dog->mu, and the loss is told exactly once.
+ *
+ * The hard case: a renewal that the server obeyed after the hold was lost here. Its lease then lives on
+ * at the server with no holder, so it is answered by a release.
+ */
+#include "watchdog/watchdog.h"
+
+#include <stdio.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { WINDOW = 48 }; /* renewals under way at once: they fit into the connection's buffer */
+
+/* --- states; all under dog->mu ------------------------------------------------------------------------------ */
+
+static void schedule(struct lk__watchdog *dog, struct lk__hold *hold)
+{
+    int64_t due_us = LK__NEVER;
+    if (hold->state == LK__HELD || hold->state == LK__AT_RISK) {
+        due_us = atomic_load(&hold->valid_until_us);
+        if (hold->renew_us < due_us && !lk__listed(&hold->flying))
+            due_us = hold->renew_us;
+    } else if (hold->sweeping && !lk__listed(&hold->flying)) {
+        due_us = hold->renew_us;
+    }
+    if (due_us == LK__NEVER)
+        lk__heap_remove(&dog->heap, &hold->timer);
+    else
+        lk__heap_set(&dog->heap, &hold->timer, due_us);
+}
+
+static void wake_thread(struct lk__watchdog *dog)
+{
+    if (dog->started)
+        lk__eventfd_set(dog->wake_fd);
+}
+
+/* Tells those who wait for a renewal of `hold`, the first `upto` of them, how it went. */
+static void answer(struct lk__watchdog *dog, struct lk__hold *hold, unsigned upto, int result)
+{
+    hold->result = result;
+    hold->answered = upto;
+    pthread_cond_broadcast(&dog->renewed);
+}
+
+static void lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason)
+{
+    if (hold->state != LK__HELD && hold->state != LK__AT_RISK)
+        return;
+    hold->state = LK__LOST;
+    hold->reason = reason;
+    hold->renew_us = LK__NEVER;
+    atomic_store(&hold->valid_until_us, 0);
+    schedule(dog, hold);
+    answer(dog, hold, hold->asked, ESTALE);
+    dog->notify(dog->arg, hold, LK_EVENT_LOST);
+}
+
+static bool good(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+{
+    if (hold->state != LK__HELD && hold->state != LK__AT_RISK)
+        return false;
+    if (now_us < atomic_load(&hold->valid_until_us))
+        return true;
+    lose(dog, hold, hold->reason != LK_REASON_NONE ? hold->reason : LK_REASON_EXPIRED);
+    return false;
+}
+
+static void set_state(struct lk__watchdog *dog, struct lk__hold *hold, enum lk__hold_state state)
+{
+    if (hold->state == state)
+        return;
+    hold->state = state;
+    dog->notify(dog->arg, hold, state == LK__AT_RISK ? LK_EVENT_AT_RISK : LK_EVENT_RECOVERED);
+}
+
+/* What a renewal at `now_us` may ask for: the lease, but not beyond the cap. */
+static int64_t lease_at(const struct lk__hold *hold, int64_t now_us)
+{
+    int64_t lease_ms = hold->lease_ms;
+    if (hold->cap_us != LK__NEVER && (hold->cap_us - now_us) / 1000 < lease_ms)
+        lease_ms = (hold->cap_us - now_us) / 1000;
+    return lease_ms;
+}
+
+/* A third of the lease from `from_us` on, spread so that many holds are not renewed at one moment. */
+static int64_t next_renewal(const struct lk__hold *hold, int64_t from_us, int64_t lease_ms)
+{
+    if (hold->ownerless || hold->fixed)
+        return LK__NEVER;
+    if (hold->cap_us != LK__NEVER && from_us + lease_ms * 1000 >= hold->cap_us)
+        return LK__NEVER; /* the present lease reaches the cap */
+    int64_t third_us = lease_ms * 1000 / 3;
+    return from_us + third_us - (int64_t)lk__random_below((uint64_t)third_us / 10 + 1);
+}
+
+/* --- sending and reading; on the watchdog's thread ------------------------------------------------------------ */
+
+/* Under dog->mu. 0: under way. */
+static int fly(struct lk__watchdog *dog, struct lk__hold *hold, bool release)
+{
+    int rc = lk__conn_send(&dog->conn, hold->request, release ? &hold->release : &hold->renew, hold->eval);
+    hold->eval = false;
+    hold->releasing = release;
+    if (rc != 0)
+        return rc;
+    hold->requested = hold->asked;
+    lk__list_append(&dog->flying, &hold->flying);
+    lk__hold_keep(hold);
+    return 0;
+}
+
+static int64_t retry_at(const struct lk__watchdog *dog, int64_t now_us)
+{
+    int64_t pause_ms = dog->options->command_timeout_ms;
+    if (pause_ms > dog->options->retry_max_ms)
+        pause_ms = dog->options->retry_max_ms;
+    return now_us + pause_ms * 1000;
+}
+
+static void renewal_failed(struct lk__watchdog *dog, struct lk__hold *hold, int result, int64_t again_us)
+{
+    answer(dog, hold, hold->requested, result);
+    if (hold->state != LK__HELD && hold->state != LK__AT_RISK)
+        return;
+    if (!hold->fixed)
+        set_state(dog, hold, LK__AT_RISK);
+    if (!hold->ownerless)
+        hold->renew_us = again_us;
+}
+
+static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+{
+    int64_t lease_ms = lease_at(hold, now_us);
+    hold->renew_us = LK__NEVER;
+    if (lease_ms <= 0)
+        return; /* capped: ends with what it has */
+    if (hold->unsure_lease_ms != lease_ms && now_us < hold->unsure_us) {
+        hold->renew_us = hold->unsure_us; /* an older request with another lease might come last */
+        return;
+    }
+    int64_t deadline_us = lk__conn_servertime(&dog->conn, now_us) + dog->options->command_timeout_ms * 1000;
+    lk__command_fill(&hold->renew, LK__RENEW_LEASE, lease_ms);
+    lk__command_fill(&hold->renew, LK__RENEW_DEADLINE, deadline_us);
+    int64_t shorter_us = now_us + lease_ms * 1000 - lk__guard_us(lease_ms);
+    if (shorter_us < atomic_load(&hold->valid_until_us)) /* before the server hears of it */
+        atomic_store(&hold->valid_until_us, shorter_us);
+    hold->request_lease_ms = lease_ms;
+    int rc = fly(dog, hold, false);
+    hold->unsent = rc == ENOTCONN;
+    if (hold->unsent && atomic_load(&dog->conn.connects) == 0 && lk__conn_failures(&dog->conn) == 0)
+        return; /* it is coming up for the first time: nothing failed yet */
+    if (rc != 0)
+        renewal_failed(dog, hold, rc, hold->unsent ? LK__NEVER : retry_at(dog, now_us));
+}
+
+/* The reference that a sweep had is then the caller's to drop, without the lock. */
+static void end_sweep(struct lk__watchdog *dog, struct lk__hold *hold)
+{
+    hold->sweeping = false;
+    dog->sweeps--;
+    pthread_cond_broadcast(&dog->renewed);
+}
+
+static void send_release(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+{
+    hold->renew_us = retry_at(dog, now_us);
+    if (now_us >= hold->sweep_end_us)
+        end_sweep(dog, hold);
+    else
+        fly(dog, hold, true);
+}
+
+static void begin_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t past_us, int64_t end_us)
+{
+    if (!hold->sweeping) {
+        lk__hold_keep(hold);
+        dog->sweeps++;
+    }
+    hold->sweeping = true;
+    hold->sweep_past_us = past_us;
+    hold->sweep_end_us = end_us;
+    hold->renew_us = 0;
+    schedule(dog, hold);
+    wake_thread(dog);
+}
+
+/* A release was answered: a copy of the ask can come no more, or once more when it cannot. */
+static void swept(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+{
+    const struct lk__reply *reply = hold->request->reply;
+    int64_t server_us = lk__reply_integers(reply, 2) ? reply->values[1].number : 0;
+    if (server_us > hold->sweep_past_us)
+        end_sweep(dog, hold);
+    else
+        hold->renew_us = now_us + (hold->sweep_past_us - server_us) + 1000;
+}
+
+/* A renewal was answered. */
+static void renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+{
+    const struct lk__request *request = hold->request;
+    const struct lk__reply *reply = request->reply;
+    int64_t verdict = reply->values[0].number, lease_ms = hold->request_lease_ms;
+    int64_t until_us = request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
+
+    lk__conn_clock(&dog->conn, request->sent_us, reply->values[1].number);
+    if (verdict < 0) { /* the server's clock moved; it is known again now */
+        renewal_failed(dog, hold, EIO, now_us);
+        return;
+    }
+    if (!good(dog, hold, now_us)) {
+        if (verdict == 1 && hold->state == LK__LOST) /* too late: nobody holds it any more */
+            begin_sweep(dog, hold, 0, now_us + lease_ms * 1000);
+        return;
+    }
+    if (verdict == 0) {
+        lose(dog, hold, LK_REASON_GONE);
+        return;
+    }
+    atomic_fetch_add(&hold->renewals, 1);
+    atomic_store(&hold->valid_until_us, until_us);
+    hold->unsure_us = 0;
+    if (lease_at(hold, now_us) < hold->lease_ms && !hold->ownerless)
+        hold->reason = LK_REASON_MAX_HOLD;
+    hold->renew_us = next_renewal(hold, request->sent_us, lease_ms);
+    if (hold->asked != hold->requested)
+        hold->renew_us = now_us; /* somebody asked for another lease meanwhile */
+    set_state(dog, hold, LK__HELD);
+    answer(dog, hold, hold->requested, 0);
+}
+
+/* A renewal was refused, or never answered. */
+static void not_renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+{
+    const struct lk__request *request = hold->request;
+    const struct lk__reply *reply = request->reply;
+    int state = atomic_load(&request->state);
+    if (state == LK__UNSENT) {
+        renewal_failed(dog, hold, ENOTCONN, now_us);
+    } else if (state == LK__CUT) {
+        hold->unsure_us = request->sent_us + 2 * dog->options->command_timeout_ms * 1000;
+        hold->unsure_lease_ms = hold->request_lease_ms;
+        renewal_failed(dog, hold, EIO, now_us);
+    } else if (lk__reply_is(reply, "NOSCRIPT")) {
+        hold->eval = true;
+        hold->renew_us = now_us;
+    } else if (reply->type != LK__ERROR) {
+        renewal_failed(dog, hold, EPROTO, retry_at(dog, now_us));
+    } else if (lk__reply_is(reply, "WRONGTYPE")) {
+        lose(dog, hold, LK_REASON_GONE);
+    } else {
+        bool retry;
+        renewal_failed(dog, hold, lk__reply_error(reply, &retry), retry_at(dog, now_us));
+    }
+}
+
+/* Under dog->mu: the request of `hold` is over. */
+static void landed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+{
+    const struct lk__reply *reply = hold->request->reply;
+    bool answered = atomic_load(&hold->request->state) == LK__ANSWERED;
+    bool held = hold->state == LK__HELD || hold->state == LK__AT_RISK;
+
+    if (hold->releasing && answered && lk__reply_is(reply, "NOSCRIPT")) {
+        hold->eval = true;
+        hold->renew_us = now_us;
+    } else if (hold->releasing && answered && reply->type != LK__ERROR) {
+        swept(dog, hold, now_us);
+    } else if (hold->releasing) {
+        hold->renew_us = answered ? retry_at(dog, now_us) : now_us;
+    } else if (answered && lk__reply_integers(reply, 2)) {
+        renewed(dog, hold, now_us);
+    } else if (held && good(dog, hold, now_us)) {
+        not_renewed(dog, hold, now_us);
+    }
+}
+
+/* Those whose timer came: renew, lose, or send a release. False: too many under way, go on later. */
+static bool serve_due(struct lk__watchdog *dog, int64_t now_us, int *under_way)
+{
+    struct lk__timer *timer;
+    while ((timer = lk__heap_first(&dog->heap)) != NULL && timer->due_us <= now_us) {
+        struct lk__hold *hold = LK__CONTAINER(timer, struct lk__hold, timer);
+        bool swept_before = hold->sweeping;
+        if (*under_way >= WINDOW && now_us < atomic_load(&hold->valid_until_us))
+            return false;
+        if (hold->state == LK__HELD || hold->state == LK__AT_RISK) {
+            if (good(dog, hold, now_us) && !lk__listed(&hold->flying) && hold->renew_us <= now_us)
+                send_renewal(dog, hold, now_us);
+        } else if (hold->sweeping && !lk__listed(&hold->flying)) {
+            send_release(dog, hold, now_us);
+        }
+        *under_way += lk__listed(&hold->flying);
+        schedule(dog, hold);
+        if (swept_before && !hold->sweeping) {
+            pthread_mutex_unlock(&dog->mu);
+            lk__hold_drop(hold);
+            pthread_mutex_lock(&dog->mu);
+        }
+    }
+    return true;
+}
+
+/* Requests land in the order in which they flew. */
+static void serve_landed(struct lk__watchdog *dog, int64_t now_us)
+{
+    struct lk__link *link;
+    while ((link = lk__list_first(&dog->flying)) != NULL) {
+        struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, flying);
+        if (atomic_load(&hold->request->state) == LK__FLYING)
+            return;
+        bool swept_before = hold->sweeping;
+        lk__list_remove(link);
+        landed(dog, hold, now_us);
+        schedule(dog, hold);
+        bool drop_sweep = swept_before && !hold->sweeping;
+        pthread_mutex_unlock(&dog->mu);
+        if (drop_sweep)
+            lk__hold_drop(hold);
+        lk__hold_drop(hold); /* the flight's */
+        pthread_mutex_lock(&dog->mu);
+    }
+}
+
+/* Renewals that wait for the connection go out at once when it is up; until an attempt failed they are no risk. */
+static void serve_unsent(struct lk__watchdog *dog, int64_t now_us, bool up)
+{
+    for (struct lk__link *l = lk__list_first(&dog->holds); l != NULL; l = lk__list_next(&dog->holds, l)) {
+        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, all);
+        if (!hold->unsent || hold->ownerless || !good(dog, hold, now_us))
+            continue;
+        if (up) {
+            hold->unsent = false;
+            hold->renew_us = now_us;
+            schedule(dog, hold);
+        } else if (!hold->fixed) {
+            set_state(dog, hold, LK__AT_RISK);
+        }
+    }
+}
+
+/* What the connection went through since the last look. */
+static void serve_connection(struct lk__watchdog *dog, int64_t now_us)
+{
+    unsigned long long connects = atomic_load(&dog->conn.connects);
+    unsigned failures = lk__conn_failures(&dog->conn);
+    if (connects != dog->connects_seen)
+        serve_unsent(dog, now_us, true);
+    else if (failures != dog->failures_seen && failures > 0)
+        serve_unsent(dog, now_us, false);
+    dog->connects_seen = connects;
+    dog->failures_seen = failures;
+}
+
+/* Sleep until the earliest timer; the timerfd makes that moment count suspended time too. */
+static void sleep_until_due(struct lk__watchdog *dog, int timer_fd, int64_t due_us)
+{
+    struct itimerspec when = { { 0, 0 }, { 0, 0 } };
+    if (due_us != LK__NEVER)
+        when.it_value = (struct timespec){ (time_t)(due_us / 1000000), (long)(due_us % 1000000) * 1000 + 1 };
+    if (timer_fd >= 0)
+        timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+    struct pollfd extra[2] = { { dog->wake_fd, POLLIN, 0 }, { timer_fd, POLLIN, 0 } };
+    lk__conn_serve(&dog->conn, extra, 2, due_us);
+    if (extra[0].revents != 0)
+        lk__eventfd_clear(dog->wake_fd);
+}
+
+static void *run(void *arg)
+{
+    struct lk__watchdog *dog = arg;
+    int timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK); /* -1: the poll's own limit serves */
+    pthread_mutex_lock(&dog->mu);
+    while (!dog->stopping) {
+        int64_t now_us = lk__now_us();
+        int under_way = 0;
+        serve_landed(dog, now_us);
+        serve_connection(dog, now_us);
+        for (struct lk__link *l = lk__list_first(&dog->flying); l != NULL; l = lk__list_next(&dog->flying, l))
+            under_way++;
+        int64_t due_us = LK__NEVER;
+        if (serve_due(dog, now_us, &under_way) && lk__heap_first(&dog->heap) != NULL)
+            due_us = lk__heap_first(&dog->heap)->due_us;
+        dog->asleep_us = due_us;
+        pthread_mutex_unlock(&dog->mu);
+        sleep_until_due(dog, timer_fd, due_us);
+        pthread_mutex_lock(&dog->mu);
+    }
+    pthread_mutex_unlock(&dog->mu);
+    if (timer_fd >= 0)
+        close(timer_fd);
+    return NULL;
+}
+
+/* --- life --------------------------------------------------------------------------------------------------------- */
+
+int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector, lk__notify_t notify, void *arg)
+{
+    *dog = (struct lk__watchdog){ .options = &connector->options, .notify = notify, .arg = arg };
+    dog->wake_fd = lk__eventfd_open();
+    if (dog->wake_fd < 0)
+        return lk__fail(ENOMEM, "no descriptor left for a client");
+    int rc = lk__conn_init(&dog->conn, connector, "watchdog");
+    if (rc != 0) {
+        close(dog->wake_fd);
+        return rc;
+    }
+    dog->conn.owner_fd = dog->wake_fd;
+    pthread_mutex_init(&dog->mu, NULL);
+    lk__cond_init(&dog->renewed);
+    lk__list_init(&dog->holds);
+    lk__list_init(&dog->flying);
+    return 0;
+}
+
+bool lk__watchdog_stop(struct lk__watchdog *dog)
+{
+    pthread_mutex_lock(&dog->mu);
+    bool started = dog->started;
+    dog->stopping = true;
+    wake_thread(dog);
+    pthread_mutex_unlock(&dog->mu);
+    if (started)
+        pthread_join(dog->thread, NULL);
+    lk__conn_close(&dog->conn);
+
+    /* Nothing flies and nothing is due any more. */
+    pthread_mutex_lock(&dog->mu);
+    dog->started = false;
+    bool clean = true;
+    struct lk__link *link;
+    while ((link = lk__list_first(&dog->flying)) != NULL) {
+        struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, flying);
+        lk__list_remove(link);
+        schedule(dog, hold); /* one that is swept is found on the heap below */
+        pthread_mutex_unlock(&dog->mu);
+        lk__hold_drop(hold);
+        pthread_mutex_lock(&dog->mu);
+    }
+    struct lk__timer *timer;
+    while ((timer = lk__heap_first(&dog->heap)) != NULL) {
+        struct lk__hold *hold = LK__CONTAINER(timer, struct lk__hold, timer);
+        bool sweeping = hold->sweeping;
+        lk__heap_remove(&dog->heap, timer);
+        clean = clean && !sweeping;
+        if (sweeping)
+            end_sweep(dog, hold);
+        pthread_mutex_unlock(&dog->mu);
+        if (sweeping)
+            lk__hold_drop(hold);
+        pthread_mutex_lock(&dog->mu);
+    }
+    pthread_cond_broadcast(&dog->renewed);
+    pthread_mutex_unlock(&dog->mu);
+    return clean;
+}
+
+void lk__watchdog_destroy(struct lk__watchdog *dog)
+{
+    assert(dog->reserved == 0);
+    lk__conn_destroy(&dog->conn);
+    lk__heap_free(&dog->heap);
+    pthread_cond_destroy(&dog->renewed);
+    pthread_mutex_destroy(&dog->mu);
+    close(dog->wake_fd);
+}
+
+/* Under dog->mu: room on the heap, and a thread to look at it. */
+static int reserve(struct lk__watchdog *dog)
+{
+    if (dog->stopping)
+        return lk__fail(ECANCELED, "the client was closed");
+    if (lk__heap_reserve(&dog->heap, dog->reserved + 1) != 0)
+        return lk__fail(ENOMEM, "out of memory for a hold");
+    if (!dog->started) {
+        int rc = lk__thread_start(&dog->thread, "lk-watchdog", run, dog);
+        if (rc != 0)
+            return rc;
+        dog->started = true;
+        lk__conn_want(&dog->conn);
+    }
+    dog->reserved++;
+    return 0;
+}
+
+struct lk__hold *lk__hold_new(struct lk__watchdog *dog)
+{
+    struct lk__hold *hold = lk__alloc(sizeof *hold);
+    struct lk__request *request = hold != NULL ? lk__request_new(NULL) : NULL;
+    struct lk__request *call = request != NULL ? lk__request_new(NULL) : NULL;
+    if (call == NULL) {
+        lk__request_free(request);
+        lk__release(hold);
+        lk__fail(ENOMEM, "out of memory for a hold");
+        return NULL;
+    }
+    pthread_mutex_lock(&dog->mu);
+    int rc = reserve(dog);
+    pthread_mutex_unlock(&dog->mu);
+    if (rc != 0) {
+        lk__request_free(request);
+        lk__request_free(call);
+        lk__release(hold);
+        return NULL;
+    }
+    hold->refs = 1;
+    hold->dog = dog;
+    hold->request = request;
+    hold->call = call;
+    hold->state = LK__OVER;
+    hold->cap_us = hold->renew_us = LK__NEVER;
+    return hold;
+}
+
+/* --- what callers tell it --------------------------------------------------------------------------------------- */
+
+void lk__watchdog_take(struct lk__watchdog *dog, struct lk__hold *hold, int64_t valid_until_us, int64_t first_us)
+{
+    pthread_mutex_lock(&dog->mu);
+    hold->state = LK__HELD;
+    atomic_store(&hold->valid_until_us, valid_until_us);
+    hold->renew_us = first_us;
+    lk__list_append(&dog->holds, &hold->all);
+    schedule(dog, hold);
+    if (hold->timer.due_us < dog->asleep_us) {
+        dog->asleep_us = hold->timer.due_us;
+        wake_thread(dog);
+    }
+    pthread_mutex_unlock(&dog->mu);
+}
+
+bool lk__watchdog_good(struct lk__watchdog *dog, struct lk__hold *hold, int64_t *remaining_us)
+{
+    int64_t now_us = lk__now_us(), left_us = atomic_load(&hold->valid_until_us) - now_us;
+    if (left_us <= 0) {
+        pthread_mutex_lock(&dog->mu);
+        left_us = good(dog, hold, now_us) ? atomic_load(&hold->valid_until_us) - now_us : 0;
+        pthread_mutex_unlock(&dog->mu);
+    }
+    if (remaining_us != NULL)
+        *remaining_us = left_us;
+    return left_us > 0;
+}
+
+void lk__watchdog_confirm(struct lk__watchdog *dog, struct lk__hold *hold, int64_t valid_until_us)
+{
+    pthread_mutex_lock(&dog->mu);
+    if (good(dog, hold, lk__now_us()) && valid_until_us > atomic_load(&hold->valid_until_us)) {
+        atomic_store(&hold->valid_until_us, valid_until_us);
+        schedule(dog, hold);
+    }
+    pthread_mutex_unlock(&dog->mu);
+}
+
+void lk__watchdog_lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason)
+{
+    pthread_mutex_lock(&dog->mu);
+    lose(dog, hold, reason);
+    pthread_mutex_unlock(&dog->mu);
+}
+
+int64_t lk__watchdog_lease(struct lk__watchdog *dog, struct lk__hold *hold)
+{
+    pthread_mutex_lock(&dog->mu);
+    int64_t lease_ms = lease_at(hold, lk__now_us());
+    pthread_mutex_unlock(&dog->mu);
+    return lease_ms > 0 ? lease_ms : 1; /* PEXPIRE with less deletes the key */
+}
+
+void lk__watchdog_wasgone(struct lk__watchdog *dog, struct lk__hold *hold)
+{
+    pthread_mutex_lock(&dog->mu);
+    hold->state = LK__LOST;
+    hold->reason = LK_REASON_GONE;
+    dog->notify(dog->arg, hold, LK_EVENT_LOST);
+    pthread_mutex_unlock(&dog->mu);
+}
+
+bool lk__watchdog_waslost(struct lk__watchdog *dog, struct lk__hold *hold)
+{
+    pthread_mutex_lock(&dog->mu);
+    bool lost = hold->state == LK__LOST;
+    pthread_mutex_unlock(&dog->mu);
+    return lost;
+}
+
+bool lk__watchdog_isorphan(struct lk__watchdog *dog, struct lk__hold *hold)
+{
+    pthread_mutex_lock(&dog->mu);
+    bool orphan = hold->state == LK__LOST && hold->ownerless;
+    pthread_mutex_unlock(&dog->mu);
+    return orphan;
+}
+
+bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold)
+{
+    pthread_mutex_lock(&dog->mu);
+    bool was_good = good(dog, hold, lk__now_us());
+    if (was_good)
+        hold->state = LK__OVER;
+    atomic_store(&hold->valid_until_us, 0);
+    if (!hold->sweeping)
+        hold->renew_us = LK__NEVER;
+    lk__list_remove(&hold->all);
+    schedule(dog, hold);
+    answer(dog, hold, hold->asked, was_good ? EPERM : ESTALE);
+    pthread_mutex_unlock(&dog->mu);
+    return was_good;
+}
+
+void lk__watchdog_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t past_us, int64_t end_us)
+{
+    pthread_mutex_lock(&dog->mu);
+    if (!dog->stopping)
+        begin_sweep(dog, hold, past_us, end_us);
+    pthread_mutex_unlock(&dog->mu);
+}
+
+void lk__watchdog_sweepcopies(struct lk__watchdog *dog, struct lk__hold *hold, int64_t server_us)
+{
+    if (hold->copies_us == 0 || server_us > hold->copies_us)
+        return;
+    int64_t end_us = lk__now_us() + (hold->copies_us - server_us) + hold->lease_ms * 1000;
+    lk__watchdog_sweep(dog, hold, hold->copies_us, end_us);
+}
+
+void lk__watchdog_settle(struct lk__watchdog *dog, int64_t until_us)
+{
+    pthread_mutex_lock(&dog->mu);
+    while (dog->sweeps > 0 && lk__cond_wait(&dog->renewed, &dog->mu, until_us) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock(&dog->mu);
+}
+
+int lk__watchdog_renew(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms, int64_t until_us)
+{
+    pthread_mutex_lock(&dog->mu);
+    int rc = ESTALE;
+    if (good(dog, hold, lk__now_us())) {
+        unsigned mine = ++hold->asked;
+        hold->lease_ms = lease_ms;
+        hold->renew_us = 0;
+        schedule(dog, hold);
+        wake_thread(dog);
+        while ((int)(hold->answered - mine) < 0 && !dog->stopping &&
+               lk__cond_wait(&dog->renewed, &dog->mu, until_us) != ETIMEDOUT)
+            ;
+        if ((int)(hold->answered - mine) >= 0)
+            rc = hold->result;
+        else if (dog->stopping)
+            rc = ECANCELED;
+        else
+            rc = (int)(hold->requested - mine) >= 0 ? EIO : ENOTCONN;
+    }
+    pthread_mutex_unlock(&dog->mu);
+    return rc;
+}
+
+void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner)
+{
+    pthread_mutex_lock(&dog->mu);
+    for (struct lk__link *l = lk__list_first(&dog->holds); l != NULL; l = lk__list_next(&dog->holds, l)) {
+        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, all);
+        if (!hold->tied || hold->owner != owner)
+            continue;
+        hold->ownerless = true;
+        hold->renew_us = LK__NEVER;
+        if (hold->reason == LK_REASON_NONE || hold->reason == LK_REASON_MAX_HOLD)
+            hold->reason = LK_REASON_THREAD_EXIT;
+        schedule(dog, hold);
+    }
+    pthread_mutex_unlock(&dog->mu);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watchdog.h - holds, and the thread that renews their leases
+ *
+ * It knows no primitive: a hold brings the commands that renew and release it. Everything on the way of
+ * a renewal was allocated when the hold was made.
+ */
+#ifndef LK__WATCHDOG_H
+#define LK__WATCHDOG_H
+
+#include "redis/redis.h"
+
+#include <latchkey/client.h>
+
+/* "<client id>:<owner>:<acquisition>" and a NUL. */
+#define LK__OWNER_ID (LK__ID_LENGTH + 2 * 21 + 2)
+
+/* Holes of the two commands. */
+enum { LK__RENEW_LEASE, LK__RENEW_DEADLINE };
+enum { LK__RELEASE_KEEP, LK__RELEASE_UNREPAIRED };
+
+#define LK__LEASE_MAX_MS (24LL * 60 * 60 * 1000)
+
+enum lk__hold_state {
+    LK__HELD,    /* good while valid_until_us is ahead */
+    LK__AT_RISK, /* the same, but the last renewal failed */
+    LK__LOST,    /* over, finally: nothing revives it */
+    LK__OVER     /* being given back, or given back */
+};
+
+struct lk__watchdog;
+
+/* One who hears of events; two of them: the listener's queue and the one behind the eventfd. */
+enum { LK__AUDIENCES = 2 };
+
+struct lk__notice {
+    struct lk__link link; /* under the events' mu */
+    int type, reason;     /* under the events' mu: the last thing that happened */
+};
+
+struct lk__hold {
+    atomic_int refs;
+    struct lk__watchdog *dog;
+
+    /* never change once the hold is taken */
+    char id[LK__OWNER_ID];
+    uint64_t owner;
+    int kind;
+    char *name; /* as the user gave it */
+    uint64_t token;
+    int64_t began_us;  /* granted */
+    int64_t copies_us; /* server's clock: until then a copy of an ask that got no answer may come; 0: none */
+    bool fixed;        /* not renewed */
+    bool tied;         /* to the thread that took it: not renewed once that ended */
+    struct lk__command renew, release;
+
+    /* under dog->mu */
+    enum lk__hold_state state;
+    int reason;              /* of the loss, known or to come: LK_REASON_... */
+    int64_t lease_ms;        /* of the next renewal */
+    int64_t cap_us;          /* not renewed beyond; LK__NEVER */
+    int64_t renew_us;        /* next renewal; LK__NEVER: none */
+    bool ownerless;          /* its thread ended */
+    unsigned asked;          /* renewals somebody waited for ... */
+    unsigned requested;      /* ... how many of them were sent ... */
+    unsigned answered;       /* ... and how many are through */
+    bool unsent;             /* a renewal waits for the connection */
+    int result;              /* of the last one */
+    int64_t unsure_us;       /* an unanswered renewal may take effect until then ... */
+    int64_t unsure_lease_ms; /* ... with this lease */
+    struct lk__timer timer;
+    struct lk__link all;    /* in dog->holds while held */
+    struct lk__link flying; /* in dog->flying */
+    struct lk__request *request;
+    bool releasing;           /* the request is the release, not a renewal */
+    int64_t request_lease_ms; /* what the renewal asks for */
+    bool eval;                /* the server does not know the script */
+
+    /* under dog->mu: the release that is sent in the background */
+    bool sweeping;
+    int64_t sweep_past_us; /* server's clock: an answer counts only when it is later; 0: any does */
+    int64_t sweep_end_us;  /* by then everything ended with its lease */
+
+    atomic_ullong renewals;         /* that succeeded */
+    _Atomic int64_t valid_until_us; /* written under dog->mu; 0: nothing is held */
+
+    struct lk__notice notices[LK__AUDIENCES];
+
+    /* private to the primitive */
+    struct lk__link mine;     /* under its object's mu */
+    struct lk__request *call; /* the owner's: for what is not a renewal */
+    struct lk__command nest;  /* sets the holds; the primitive's */
+    int holds;                /* of this owner */
+    bool owner_died;          /* EOWNERDEAD was told, and nobody said yet that it is consistent */
+    int64_t keep_until_us;    /* server's clock: min_hold_ms; 0: none */
+};
+
+/* Called under dog->mu: allocates nothing, blocks on nothing. */
+typedef void (*lk__notify_t)(void *arg, struct lk__hold *hold, int type);
+
+struct lk__watchdog {
+    pthread_mutex_t mu;
+    pthread_cond_t renewed; /* with mu: a renewal or sweep that somebody waits for is through */
+    size_t sweeps;          /* releases in the background that are not through */
+    struct lk__conn conn;
+    struct lk__heap heap;
+    struct lk__link holds;  /* held or lost, not given back */
+    struct lk__link flying; /* requests under way, oldest first */
+    size_t reserved;        /* holds that exist: as many timers have room */
+    bool started, stopping;
+    int64_t asleep_us;                /* under mu: the thread looks again by then; not woken for what is due later */
+    unsigned long long connects_seen; /* thread only */
+    unsigned failures_seen;           /* thread only */
+    int wake_fd;
+    pthread_t thread;
+    const struct lk__options *options;
+    lk__notify_t notify;
+    void *arg;
+};
+
+int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector, lk__notify_t notify, void *arg);
+/* Ends the thread and the connection. False: something was still to be swept and ends with its lease. */
+bool lk__watchdog_stop(struct lk__watchdog *dog);
+void lk__watchdog_destroy(struct lk__watchdog *dog); /* when no hold is left */
+
+/*
+ * A hold to be, with room on the heap and the thread running, so that nothing can fail once it is granted.
+ * Its id, name and commands are filled in by the caller. NULL: ENOMEM, with words.
+ */
+struct lk__hold *lk__hold_new(struct lk__watchdog *dog);
+struct lk__hold *lk__hold_keep(struct lk__hold *hold);
+void lk__hold_drop(struct lk__hold *hold); /* accepts NULL */
+
+/*
+ * From now on `hold` is held, until `valid_until_us` if nothing is renewed; `first_us`: the first renewal.
+ */
+void lk__watchdog_take(struct lk__watchdog *dog, struct lk__hold *hold, int64_t valid_until_us, int64_t first_us);
+
+/* True while it is good; decides it if the moment came: then it is lost, for every thread and for ever. */
+bool lk__watchdog_good(struct lk__watchdog *dog, struct lk__hold *hold, int64_t *remaining_us);
+
+/* A request other than a renewal confirmed it: good until then, if that is later and it is not lost. */
+void lk__watchdog_confirm(struct lk__watchdog *dog, struct lk__hold *hold, int64_t valid_until_us);
+
+/* The server no longer knows it. */
+void lk__watchdog_lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason);
+
+/* The lease that a request of its owner may ask for now: the hold's, but not beyond its cap. */
+int64_t lk__watchdog_lease(struct lk__watchdog *dog, struct lk__hold *hold);
+
+/* Its release found nothing to release: it was lost before, and is told so. */
+void lk__watchdog_wasgone(struct lk__watchdog *dog, struct lk__hold *hold);
+
+/* Was it lost? And did its thread end, so that nobody is left to unlock it? */
+bool lk__watchdog_waslost(struct lk__watchdog *dog, struct lk__hold *hold);
+bool lk__watchdog_isorphan(struct lk__watchdog *dog, struct lk__hold *hold);
+
+/* No longer held; to be called before its release is sent. True: it was good until now. */
+bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold);
+
+/*
+ * Send its release in the background: at once, and once more until the server's clock is past `past_us`, the
+ * deadline of requests that got no answer. Give up at `end_us`, when it has ended with its lease anyway.
+ */
+void lk__watchdog_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t past_us, int64_t end_us);
+/* Its release was answered at `server_us`: send it again after the last copy of its ask, if one may still come. */
+void lk__watchdog_sweepcopies(struct lk__watchdog *dog, struct lk__hold *hold, int64_t server_us);
+/* Wait until all of these are through, or `until_us`. */
+void lk__watchdog_settle(struct lk__watchdog *dog, int64_t until_us);
+
+/*
+ * Renew now with that lease and wait for the answer. 0 · ESTALE lost · ENOTCONN nothing sent · EIO · codes
+ * of the server's refusal.
+ */
+int lk__watchdog_renew(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms, int64_t until_us);
+
+/* The thread of that owner ended: its holds are renewed no more. */
+void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner);
+
+/* How much of a lease is not trusted: clock rates may differ, and a timer may fire late. */
+int64_t lk__guard_us(int64_t lease_ms);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * hostile_replies_test.c - answers that make no sense are refused and cost neither memory nor a hold
+ *
+ * labels: memory
+ */
+#include "fake_server.h"
+
+#include <sys/resource.h>
+
+static const char *const nonsense[] = {
+    "hello\r\n",
+    "*100000000\r\n",  /* a header that promises a hundred million elements */
+    "*65\r\n",         /* one more than any of our answers has */
+    "$1073741824\r\n", /* a text of a gigabyte */
+    "*-7\r\n",
+    "$-9\r\n",
+    ":12x\r\n",
+    "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+    "+OK\r\n", /* well-formed, but no answer to this */
+    ":1\r\n",
+    "$-1\r\n",
+    "*0\r\n",
+    "*-1\r\n",
+    "*1\r\n:1\r\n",
+    "*5\r\n$1\r\n1\r\n$1\r\n1\r\n:0\r\n:0\r\n:0\r\n",
+    "*5\r\n:99\r\n:0\r\n:0\r\n:0\r\n:0\r\n", /* no such outcome */
+    "*5\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n",  /* held, with a token that cannot be */
+    "*5\r\n:1\r\n:-5\r\n:0\r\n:0\r\n:0\r\n",
+    "-WHATEVER this is\r\n",
+};
+enum { NONSENSE = sizeof nonsense / sizeof nonsense[0] };
+
+static long peak_kib(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+/* A broken proxy, another protocol, an attacker: the caller is told, and holds nothing. */
+static void nonsense_is_eproto(void **state)
+{
+    struct world *w = *state;
+    struct fake *f = fake_begin(w);
+    lk_client_t *client;
+    lk_mutex_t orders;
+    long before_kib = peak_kib();
+    for (int i = 0; i < NONSENSE; i++) {
+        assert_lk(0, lk_client_open(&client, fake_url(f, "lease=1s")));
+        assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+        fake_answer(f, "EVALSHA", nonsense[i]);
+        print_message("%.20s\n", nonsense[i]);
+        assert_lk(EPROTO, lk_mutex_trylock(&orders));
+        assert_true(lk_errortext()[0] != 0);
+        assert_lk(EPROTO, lk_mutex_lock(&orders));
+        assert_lk(EPERM, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_destroy(&orders));
+        int code = lk_client_close(client);
+        assert_true(code == 0 || code == EIO);
+    }
+    if (!SANITIZED)
+        assert_between(peak_kib() - before_kib, 0, 16 * 1024);
+    fake_end(f);
+}
+
+/* The errors a server really has are told apart. */
+static void errors_have_their_codes(void **state)
+{
+    static const struct {
+        const char *reply;
+        int code;
+    } errors[] = {
+        { "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", EACCES },
+        { "-NOAUTH Authentication required.\r\n", EACCES },
+        { "-OOM command not allowed when used memory > 'maxmemory'.\r\n", ENOSPC },
+        { "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", EPROTO },
+        { "-LOADING Redis is loading the dataset in memory\r\n", ENOTCONN },
+        { "-BUSY Redis is busy running a script.\r\n", ENOTCONN },
+        { "-READONLY You can't write against a read only replica.\r\n", ENOTCONN },
+        { "-NOREPLICAS Not enough good replicas to write.\r\n", ENOTCONN },
+        { "-MISCONF Errors writing to the AOF file\r\n", ENOTCONN },
+        { "-MASTERDOWN Link with MASTER is down\r\n", ENOTCONN },
+    };
+    struct world *w = *state;
+    struct fake *f = fake_begin(w);
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        lk_client_t *client;
+        lk_mutex_t orders;
+        assert_lk(0, lk_client_open(&client, fake_url(f, "lease=1s")));
+        assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+        fake_answer(f, "EVALSHA", errors[i].reply);
+        assert_lk(errors[i].code, lk_mutex_trylock(&orders));
+        assert_lk(EPERM, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_destroy(&orders));
+        lk_client_close(client);
+    }
+    fake_end(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(nonsense_is_eproto),
+        world_test(errors_have_their_codes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * lost_answers_test.c - requests and answers get lost, late or doubled on the way, and still happen once
+ *
+ * labels: threads memory
+ */
+#include "proxy.h"
+
+enum { COMMAND_MS = 300 };
+
+static struct proxy *p;
+static lk_client_t *client;
+static lk_mutex_t orders;
+
+static void open_orders(struct world *w)
+{
+    p = proxy_begin(w);
+    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=5s&command_timeout=300ms")));
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&orders)); /* from now on the server knows the scripts: one chunk a call */
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(&orders));
+}
+
+static void close_orders(void)
+{
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_client_close(client));
+    proxy_end(p);
+}
+
+static const enum proxy_fault cuts[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY };
+static const enum proxy_fault faults[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
+enum { CUTS = sizeof cuts / sizeof cuts[0], FAULTS = sizeof faults / sizeof faults[0] };
+
+/* Let the fault befall the next request of the mutex. */
+static void arm(enum proxy_fault fault)
+{
+    proxy_once(p, fault, 1, "orders");
+}
+
+/* Whatever is lost: lock() returns with one hold of one grant. */
+static void a_lock_is_granted_once(void **state)
+{
+    struct world *w = *state;
+    uint64_t token;
+    open_orders(w);
+    for (int i = 0; i < FAULTS; i++) {
+        int64_t fault = proxy_faults(p), last = world_int(w, "GET redisson_lock_token:{orders}");
+        arm(faults[i]);
+        assert_lk(0, lk_mutex_lock(&orders));
+        assert_int_equal(fault + 1, proxy_faults(p));
+        assert_lk(0, lk_mutex_token(&orders, &token));
+        assert_true((int64_t)token > last);
+        assert_int_equal((int64_t)token, world_int(w, "GET redisson_lock_token:{orders}"));
+        assert_int_equal(1, world_holds(w, "orders"));
+        assert_int_equal(1, world_int(w, "HLEN orders"));
+        assert_lk(0, lk_mutex_unlock(&orders));
+        proxy_release(p); /* the copy that was held back comes after all */
+        sleep_ms(50);
+        assert_false(world_exists(w, "orders"));
+    }
+    close_orders();
+}
+
+/* Nor is a level counted twice, on the way down or up. */
+static void a_level_is_counted_once(void **state)
+{
+    struct world *w = *state;
+    open_orders(w);
+    assert_lk(0, lk_mutex_lock(&orders));
+    for (int i = 0; i < CUTS; i++) {
+        arm(cuts[i]);
+        assert_lk(0, lk_mutex_lock(&orders));
+        assert_int_equal(2, world_holds(w, "orders"));
+        arm(cuts[i]);
+        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_int_equal(1, world_holds(w, "orders"));
+    }
+    assert_lk(0, lk_mutex_unlock(&orders));
+    close_orders();
+}
+
+/*
+ * The connection ends while a request is on its way, and the request arrives when all is over: the caller
+ * asked again, was served and gave back. The late copy must not leave the mutex to nobody.
+ */
+static void a_late_copy_leaves_no_orphan(void **state)
+{
+    struct world *w = *state;
+    open_orders(w);
+    for (int i = 0; i < 3; i++) {
+        arm(PROXY_PARK_REQUEST);
+        assert_lk(0, i == 0   ? lk_mutex_lock(&orders)
+                     : i == 1 ? lk_mutex_trylock(&orders)
+                              : lk_mutex_lockfor(&orders, 1000));
+        assert_lk(0, lk_mutex_unlock(&orders));
+        proxy_release(p);
+        sleep_ms(50);
+        eventually(!world_exists(w, "orders"), 3 * COMMAND_MS); /* a lease is 5 s */
+        assert_lk(0, lk_mutex_trylock(&orders));
+        arm(PROXY_PARK_REQUEST);
+        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_unlock(&orders));
+        arm(PROXY_PARK_REQUEST); /* the one before still is parked */
+        assert_lk(0, lk_mutex_unlock(&orders));
+        proxy_release(p);
+        sleep_ms(50);
+        assert_false(world_exists(w, "orders"));
+    }
+    close_orders();
+}
+
+/* An unlock whose answer is lost with its connection is asked again, and is no loss of the lease. */
+static void an_unlock_is_confirmed(void **state)
+{
+    struct world *w = *state;
+    open_orders(w);
+    for (int i = 0; i < CUTS; i++) {
+        assert_lk(0, lk_mutex_lock(&orders));
+        arm(cuts[i]);
+        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_false(world_exists(w, "orders"));
+    }
+    close_orders();
+}
+
+/* An answer that does not come in time leaves the outcome open, says so, and it is cleaned up behind. */
+static void an_unlock_without_an_answer_is_eio(void **state)
+{
+    struct world *w = *state;
+    open_orders(w);
+    for (int i = CUTS; i < FAULTS; i++) {
+        assert_lk(0, lk_mutex_lock(&orders));
+        arm(faults[i]);
+        int64_t began_ms = now_ms();
+        assert_lk(EIO, lk_mutex_unlock(&orders));
+        assert_between(now_ms() - began_ms, COMMAND_MS - 1, COMMAND_MS + SLACK_MS);
+        eventually(!world_exists(w, "orders"), 2000);
+        proxy_release(p);
+        sleep_ms(50);
+        assert_false(world_exists(w, "orders"));
+    }
+    close_orders();
+}
+
+/* A caller that gave up must not leave the mutex to itself: no late copy of its request takes it. */
+static void who_gave_up_holds_nothing(void **state)
+{
+    struct world *w = *state;
+    open_orders(w);
+    for (int i = 2; i < FAULTS; i++) {
+        arm(faults[i]);
+        assert_lk(EIO, lk_mutex_trylock(&orders));
+        assert_lk(EPERM, lk_mutex_unlock(&orders));
+        eventually(!world_exists(w, "orders"), 3000);
+        proxy_release(p);
+        sleep_ms(100);
+        eventually(!world_exists(w, "orders"), 1000);
+    }
+    sleep_ms(3 * COMMAND_MS); /* until no copy of a request can come any more, and the library knows it */
+    close_orders();
+}
+
+/* A release that arrives late belongs to the hold it was sent for, not to the next one of the same thread. */
+static void a_late_release_spares_the_next_hold(void **state)
+{
+    struct world *w = *state;
+    open_orders(w);
+    assert_lk(0, lk_mutex_lock(&orders));
+    arm(PROXY_HOLD_REQUEST);
+    assert_lk(EIO, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_lock(&orders));
+    proxy_release(p);
+    sleep_ms(100);
+    assert_lk(0, lk_mutex_check(&orders));
+    assert_int_equal(1, world_holds(w, "orders"));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    close_orders();
+}
+
+/* Answers in pieces and late are answers. */
+static void a_slow_network_is_only_slow(void **state)
+{
+    struct world *w = *state;
+    open_orders(w);
+    proxy_delay(p, 60); /* 120 ms for each round trip */
+    for (int i = 0; i < 3; i++) {
+        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_check(&orders));
+        assert_lk(0, lk_mutex_unlock(&orders));
+    }
+    proxy_delay(p, 0);
+    for (int bytes = 0; bytes < 40; bytes += 3) { /* the connection ends within the answer */
+        proxy_cut_after(p, PROXY_DOWN, bytes);
+        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_false(world_exists(w, "orders"));
+    }
+    close_orders();
+}
+
+/* While no connection can be made a try says so, and nothing was done; a wait goes on. */
+static int lock_and_unlock(void *arg)
+{
+    int rc = lk_mutex_lock(arg);
+    return rc != 0 ? rc : lk_mutex_unlock(arg);
+}
+
+static void without_a_connection_a_try_is_enotconn(void **state)
+{
+    struct world *w = *state;
+    struct worker waiter;
+    open_orders(w);
+    proxy_refuse(p, true);
+    proxy_cut(p);
+    int64_t began_ms = now_ms();
+    assert_lk(ENOTCONN, lk_mutex_trylock(&orders));
+    assert_lk(ENOTCONN, lk_mutex_lockfor(&orders, 50));
+    assert_between(now_ms() - began_ms, 0, 2 * COMMAND_MS + 50 + SLACK_MS);
+    worker_start(&waiter, lock_and_unlock, &orders);
+    sleep_ms(2 * COMMAND_MS);
+    proxy_refuse(p, false);
+    assert_int_equal(0, worker_join(&waiter));
+    close_orders();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_lock_is_granted_once),
+        world_test(a_level_is_counted_once),
+        world_test(a_late_copy_leaves_no_orphan),
+        world_test(an_unlock_is_confirmed),
+        world_test(an_unlock_without_an_answer_is_eio),
+        world_test(who_gave_up_holds_nothing),
+        world_test(a_late_release_spares_the_next_hold),
+        world_test(a_slow_network_is_only_slow),
+        world_test(without_a_connection_a_try_is_enotconn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

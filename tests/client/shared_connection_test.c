@@ -1,0 +1,145 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * shared_connection_test.c - who reads the connection for all others may leave, and nobody is left behind
+ *
+ * processors: 2
+ *
+ * labels: threads memory
+ */
+#include "proxy.h"
+
+#include <stdio.h>
+
+enum { COMMAND_MS = 400, PATIENT = 100, HASTY = 20 };
+
+static struct proxy *p;
+static lk_client_t *client;
+
+static void open_client(struct world *w)
+{
+    p = proxy_begin(w);
+    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s&command_timeout=400ms")));
+}
+
+static void close_client(void)
+{
+    sleep_ms(3 * COMMAND_MS); /* until no copy of a request can come any more, and the library knows it */
+    assert_lk(0, lk_client_close(client));
+    proxy_end(p);
+}
+
+/* What lockfor() says; 1000 more than the code of an unlock that failed, 2000 more than of a destroy. */
+static int lock_own_for(int index, int64_t limit_ms)
+{
+    lk_mutex_t own;
+    char name[16];
+    int rc, after = 0;
+    snprintf(name, sizeof name, "own-%d", index);
+    rc = lk_mutex_init(&own, client, name, NULL);
+    if (rc != 0)
+        return 1000 + rc;
+    rc = lk_mutex_lockfor(&own, limit_ms);
+    if (rc == 0)
+        after = lk_mutex_unlock(&own);
+    rc = after != 0 ? 1000 + after : rc;
+    after = lk_mutex_destroy(&own);
+    return after != 0 ? 2000 + after : rc;
+}
+
+static int patient(int index, void *arg)
+{
+    (void)arg;
+    return lock_own_for(index, 10000);
+}
+
+static int all_patient(void *arg)
+{
+    return run_threads(PATIENT, patient, arg);
+}
+
+static int reader_with_little_time(void *arg)
+{
+    (void)arg;
+    return lock_own_for(1000, 1);
+}
+
+/* The first to wait reads for all. When its time is up a hundred others still wait for their answers. */
+static void the_reader_leaves_while_a_hundred_wait(void **state)
+{
+    struct world *w = *state;
+    struct worker reader, others;
+    open_client(w);
+    for (int i = 0; i < 3; i++) {
+        proxy_stall(p, PROXY_BOTH);
+        worker_start(&reader, reader_with_little_time, NULL);
+        sleep_ms(COMMAND_MS / 2);
+        worker_start(&others, all_patient, NULL);
+        assert_int_equal(EIO, worker_join(&reader));
+        sleep_ms(50);
+        proxy_resume(p);
+        assert_int_equal(0, worker_join(&others));
+        eventually(world_elements(w, "KEYS own-*") == 0, 2000);
+    }
+    close_client();
+}
+
+static int hasty(int index, void *arg)
+{
+    struct gate *stop = arg;
+    while (!gate_is_open(stop)) {
+        int rc = lock_own_for(2000 + index, 1);
+        if (rc > 1000 && rc < 2000)
+            rc -= 1000; /* it may as well be the unlock that meets the stop */
+        if (rc != 0 && rc != EIO && rc != ETIMEDOUT && rc != ENOTCONN)
+            return rc;
+    }
+    return 0;
+}
+
+static int all_hasty(void *arg)
+{
+    return run_threads(HASTY, hasty, arg);
+}
+
+/* Limits of a millisecond beside long ones, with a server that stops and goes: the long ones succeed. */
+static void short_limits_do_not_spoil_long_ones(void **state)
+{
+    struct world *w = *state;
+    struct worker impatient, others;
+    struct gate stop = { 0 };
+    open_client(w);
+    worker_start(&impatient, all_hasty, &stop);
+    for (int i = 0; i < 3; i++) {
+        world_stop_server(w);
+        worker_start(&others, all_patient, NULL);
+        sleep_ms(3 * COMMAND_MS / 2);
+        world_cont_server(w);
+        assert_int_equal(0, worker_join(&others));
+    }
+    gate_open(&stop);
+    assert_int_equal(0, worker_join(&impatient));
+    eventually(world_elements(w, "KEYS own-*") == 0, 3000);
+    close_client();
+}
+
+/* All of them by one connection, however many: that is what keeps a fleet's connections countable. */
+static void a_hundred_threads_share_one_connection(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    int64_t before = proxy_connections(p);
+    assert_int_equal(0, run_threads(PATIENT, patient, NULL));
+    assert_between(proxy_connections(p) - before, 0, 2); /* the renewals', and the one for messages */
+    close_client();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(the_reader_leaves_while_a_hundred_wait),
+        world_test(short_limits_do_not_spoil_long_ones),
+        world_test(a_hundred_threads_share_one_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * signals_test.c - signals neither end calls nor kill the program
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static lk_client_t *client;
+static lk_mutex_t orders;
+static int alarms;
+
+static void count_alarm(int number)
+{
+    (void)number;
+    __atomic_add_fetch(&alarms, 1, __ATOMIC_RELAXED);
+}
+
+/* A signal each millisecond, without SA_RESTART, to whichever thread takes it. */
+static void start_alarms(void)
+{
+    struct sigaction action = { .sa_handler = count_alarm };
+    struct itimerval often = { { 0, 1000 }, { 0, 1000 } };
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
+static void stop_alarms(void)
+{
+    struct itimerval never = { { 0, 0 }, { 0, 0 } };
+    setitimer(ITIMER_REAL, &never, NULL);
+    signal(SIGALRM, SIG_DFL);
+}
+
+static void open_orders(struct world *w)
+{
+    client = world_client(w, "lease=2s");
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+}
+
+static void close_orders(void)
+{
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* Signals never end a wait, nor shorten or lengthen its limit. */
+static void a_storm_of_signals_is_not_noticed(void **state)
+{
+    struct world *w = *state;
+    open_orders(w);
+    world_redis(w, "HSET orders somebody:1 1");
+    start_alarms();
+    int64_t began_ms = now_ms();
+    int code = lk_mutex_lockfor(&orders, 500);
+    int64_t took_ms = now_ms() - began_ms;
+    stop_alarms();
+    assert_int_equal(ETIMEDOUT, code);
+    assert_between(took_ms, 500, 500 + SLACK_MS);
+    assert_true(alarms > 50);
+    world_redis(w, "DEL orders");
+    start_alarms();
+    code = 0;
+    for (int i = 0; i < 200 && code == 0; i++) {
+        code = lk_mutex_lock(&orders);
+        if (code == 0)
+            code = lk_mutex_unlock(&orders);
+    }
+    stop_alarms();
+    assert_int_equal(0, code);
+    close_orders();
+}
+
+/* A peer that closed is a code, not a SIGPIPE; and the program's own disposition is its own. */
+static void a_closed_connection_raises_no_sigpipe(void **state)
+{
+    struct world *w = *state;
+    struct sigaction before, after;
+    sigaction(SIGPIPE, NULL, &before);
+    open_orders(w);
+    for (int i = 0; i < 20; i++) {
+        world_redis(w, "CLIENT KILL TYPE normal");
+        assert_lk(0, lk_mutex_lock(&orders));
+        world_redis(w, "CLIENT KILL TYPE normal");
+        assert_lk(0, lk_mutex_unlock(&orders));
+    }
+    sigaction(SIGPIPE, NULL, &after);
+    assert_true(before.sa_handler == SIG_DFL && after.sa_handler == SIG_DFL);
+    close_orders();
+}
+
+/* The library's threads take no signal that was meant for the program's. */
+static void the_librarys_threads_block_all_signals(void **state)
+{
+    struct world *w = *state;
+    DIR *dir;
+    int seen = 0;
+    open_orders(w);
+    assert_lk(0, lk_mutex_lock(&orders)); /* so that there are threads */
+    dir = opendir("/proc/self/task");
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char path[64], line[256];
+        unsigned long long blocked = 0;
+        if (entry->d_name[0] == '.' || strtol(entry->d_name, NULL, 10) == getpid())
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%.20s/status", entry->d_name);
+        FILE *status = fopen(path, "r");
+        while (fgets(line, sizeof line, status) != NULL)
+            if (strncmp(line, "SigBlk:", 7) == 0)
+                blocked = strtoull(line + 7, NULL, 16);
+        fclose(status);
+        if (blocked == 0 && SANITIZED)
+            continue; /* a thread of the sanitizer */
+        for (int number = 1; number < 32; number++)
+            if (number != SIGKILL && number != SIGSTOP && (blocked & (1ULL << (number - 1))) == 0)
+                assert_failed(__FILE__, __LINE__, "a thread of the library does not block signal %d", number);
+        seen++;
+    }
+    closedir(dir);
+    assert_true(seen >= 2);
+    assert_lk(0, lk_mutex_unlock(&orders));
+    close_orders();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_storm_of_signals_is_not_noticed),
+        world_test(a_closed_connection_raises_no_sigpipe),
+        world_test(the_librarys_threads_block_all_signals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

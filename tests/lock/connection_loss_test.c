@@ -1,0 +1,166 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * connection_loss_test.c - scripts flushed and connections killed in the middle are not noticed
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+static lk_client_t *client, *other;
+static lk_mutex_t held, wanted;
+
+static void open_both(struct world *w, const char *options)
+{
+    client = world_client(w, options);
+    other = world_client(w, options);
+    assert_lk(0, lk_mutex_init(&held, client, "orders", NULL));
+    assert_lk(0, lk_mutex_init(&wanted, other, "orders", NULL));
+}
+
+static void close_both(void)
+{
+    assert_lk(0, lk_mutex_destroy(&held));
+    assert_lk(0, lk_mutex_destroy(&wanted));
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+}
+
+static int lock_and_unlock(void *arg)
+{
+    int rc = lk_mutex_lock(arg);
+    return rc != 0 ? rc : lk_mutex_unlock(arg);
+}
+
+static void flush_scripts(struct world *w)
+{
+    world_redis(w, "SCRIPT FLUSH");
+}
+
+static void kill_commands(struct world *w)
+{
+    world_redis(w, "CLIENT KILL TYPE normal"); /* all but the test's own */
+}
+
+static void kill_subscriptions(struct world *w)
+{
+    world_redis(w, "CLIENT KILL TYPE pubsub");
+}
+
+static void kill_all(struct world *w)
+{
+    kill_subscriptions(w);
+    kill_commands(w);
+}
+
+static void (*const faults[])(struct world *w) = { flush_scripts, kill_commands, kill_subscriptions, kill_all };
+enum { FAULTS = sizeof faults / sizeof faults[0] };
+
+/* Each step of a hold's life with a fault before it. */
+static void a_holder_does_not_notice(void **state)
+{
+    struct world *w = *state;
+    uint64_t token, later;
+    open_both(w, "lease=1s");
+    for (int i = 0; i < FAULTS; i++) {
+        faults[i](w);
+        assert_lk(0, lk_mutex_lock(&held));
+        assert_lk(0, lk_mutex_token(&held, &token));
+        faults[i](w);
+        assert_lk(0, lk_mutex_lock(&held));
+        assert_int_equal(2, world_holds(w, "orders"));
+        faults[i](w);
+        assert_lk(EBUSY, lk_mutex_trylock(&wanted));
+        sleep_ms(400); /* a renewal */
+        faults[i](w);
+        assert_lk(0, lk_mutex_check(&held));
+        assert_lk(0, lk_mutex_token(&held, &later));
+        assert_true(token == later);
+        faults[i](w);
+        assert_lk(0, lk_mutex_unlock(&held));
+        faults[i](w);
+        assert_lk(0, lk_mutex_unlock(&held));
+        assert_false(world_exists(w, "orders"));
+    }
+    close_both();
+}
+
+/* A waiter whose connections are gone hears of the unlock all the same, long before its poll. */
+static void a_waiter_does_not_notice(void **state)
+{
+    struct world *w = *state;
+    struct worker waiter;
+    open_both(w, "lease=20s&poll=5s");
+    for (int i = 0; i < FAULTS; i++) {
+        assert_lk(0, lk_mutex_lock(&held));
+        worker_start(&waiter, lock_and_unlock, &wanted);
+        eventually(world_queued(w, "orders") == 1, 5000);
+        faults[i](w);
+        int64_t began_ms = now_ms();
+        assert_lk(0, lk_mutex_unlock(&held)); /* at once: the message may find nobody there */
+        assert_int_equal(0, worker_join(&waiter));
+        assert_between(now_ms() - began_ms, 0, 2000);
+        assert_false(world_exists(w, "orders"));
+    }
+    close_both();
+}
+
+struct traffic {
+    int inside, counter;
+    struct gate stop;
+};
+
+static struct traffic traffic;
+
+static int visit_until_stopped(int index, void *arg)
+{
+    lk_mutex_t *m = index % 2 == 0 ? &held : &wanted;
+    int wrong = 0;
+    (void)arg;
+    while (!gate_is_open(&traffic.stop) && wrong == 0) {
+        int rc = lk_mutex_lock(m);
+        if (rc != 0)
+            return rc;
+        if (traffic.inside != 0)
+            return -1;
+        traffic.inside = 1;
+        traffic.counter++;
+        traffic.inside = 0;
+        wrong = lk_mutex_unlock(m);
+    }
+    return wrong;
+}
+
+static int visits(void *arg)
+{
+    return run_threads(8, visit_until_stopped, arg);
+}
+
+/* Faults at every moment under load: nobody fails, nobody meets anybody, nothing stays behind. */
+static void traffic_goes_on_under_a_hail_of_faults(void **state)
+{
+    struct world *w = *state;
+    struct worker all;
+    traffic = (struct traffic){ 0 };
+    open_both(w, "lease=10s&poll=300ms");
+    worker_start(&all, visits, NULL);
+    for (int i = 0; i < 100; i++) {
+        faults[i % FAULTS](w);
+        sleep_ms(20);
+    }
+    gate_open(&traffic.stop);
+    assert_int_equal(0, worker_join(&all));
+    assert_true(traffic.counter > 8);
+    assert_int_equal(0, world_queued(w, "orders"));
+    close_both();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_holder_does_not_notice),
+        world_test(a_waiter_does_not_notice),
+        world_test(traffic_goes_on_under_a_hail_of_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

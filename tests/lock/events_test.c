@@ -1,0 +1,255 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * events_test.c - whoever listens hears what happens to holds, once, and delays nobody
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEARD_MAX = 64 };
+
+static lk_client_t *client;
+static lk_mutex_t orders;
+
+static struct {
+    pthread_mutex_t mu;
+    int count;
+    lk_event_t events[HEARD_MAX];
+    int64_t sleeps_ms;
+} heard = { .mu = PTHREAD_MUTEX_INITIALIZER };
+
+static void hear(const lk_event_t *event, void *arg)
+{
+    pthread_mutex_lock(&heard.mu);
+    if (heard.count < HEARD_MAX && arg == &heard)
+        heard.events[heard.count++] = *event;
+    pthread_mutex_unlock(&heard.mu);
+    sleep_ms(heard.sleeps_ms);
+}
+
+static int heard_of(const char *name, int type)
+{
+    int count = 0;
+    pthread_mutex_lock(&heard.mu);
+    for (int i = 0; i < heard.count; i++)
+        count += heard.events[i].type == type && strcmp(heard.events[i].name, name) == 0;
+    pthread_mutex_unlock(&heard.mu);
+    return count;
+}
+
+static void open_orders(struct world *w, const char *options)
+{
+    heard.count = 0;
+    heard.sleeps_ms = 0;
+    client = world_client(w, options);
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+}
+
+static void close_orders(void)
+{
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* A key that vanished is a lost hold; it is told at the next renewal, and the hold does not come back. */
+static void a_hold_the_server_forgot_is_told_once(void **state)
+{
+    struct world *w = *state;
+    uint64_t token;
+    open_orders(w, "lease=600ms");
+    assert_lk(0, lk_client_listen(client, hear, &heard));
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_token(&orders, &token));
+    world_redis(w, "DEL orders");
+    eventually(heard_of("orders", LK_EVENT_LOST) == 1, 600 + SLACK_MS);
+    assert_int_equal(LK_REASON_GONE, heard.events[heard.count - 1].reason);
+    assert_true(heard.events[heard.count - 1].token == token);
+    assert_true(heard.events[heard.count - 1].remaining_ms == 0);
+    sleep_ms(700);
+    assert_int_equal(1, heard_of("orders", LK_EVENT_LOST));
+    assert_false(world_exists(w, "orders"));
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    close_orders();
+}
+
+/* A server that pauses: first at risk, with the time that is left, then well again. */
+static void a_short_pause_is_a_risk_and_a_recovery(void **state)
+{
+    struct world *w = *state;
+    lk_event_t event;
+    int64_t left_ms;
+    int fd;
+    open_orders(w, "lease=3s&command_timeout=200ms");
+    assert_lk(0, lk_client_eventfd(client, &fd));
+    assert_lk(0, lk_mutex_lock(&orders));
+    world_stop_server(w);
+    struct pollfd events = { .fd = fd, .events = POLLIN };
+    assert_int_equal(1, poll(&events, 1, 3000));
+    assert_lk(0, lk_client_nextevent(client, &event));
+    assert_int_equal(LK_EVENT_AT_RISK, event.type);
+    assert_between(event.remaining_ms, 1, 2000);
+    assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+    world_cont_server(w);
+    assert_int_equal(1, poll(&events, 1, 3000));
+    assert_lk(0, lk_client_nextevent(client, &event));
+    assert_int_equal(LK_EVENT_RECOVERED, event.type);
+    assert_between(event.remaining_ms, 1000, 3000);
+    assert_lk(EAGAIN, lk_client_nextevent(client, &event));
+    assert_int_equal(0, poll(&events, 1, 0));
+    assert_lk(0, lk_mutex_check(&orders));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    close_orders();
+}
+
+/* The same when there is not even a connection: a renewal that could not be sent is one that failed. */
+static void a_server_that_is_gone_is_a_risk(void **state)
+{
+    struct world *w = *state;
+    lk_event_t event;
+    int fd;
+    for (int killed = 0; killed < 2; killed++) {
+        open_orders(w, "lease=3s&command_timeout=200ms");
+        assert_lk(0, lk_client_eventfd(client, &fd));
+        assert_lk(0, lk_mutex_lock(&orders));
+        world_redis(w, "CLIENT KILL TYPE normal");
+        if (killed)
+            world_kill_server(w);
+        else
+            world_stop_server(w);
+        struct pollfd events = { .fd = fd, .events = POLLIN };
+        int64_t began_ms = now_ms();
+        assert_int_equal(1, poll(&events, 1, 4000));
+        assert_between(now_ms() - began_ms, 0, 1000 + 2 * 200 + SLACK_MS);
+        assert_lk(0, lk_client_nextevent(client, &event));
+        assert_int_equal(LK_EVENT_AT_RISK, event.type);
+        assert_int_equal(1, poll(&events, 1, 4000));
+        assert_lk(0, lk_client_nextevent(client, &event));
+        assert_int_equal(LK_EVENT_LOST, event.type);
+        assert_int_equal(LK_REASON_EXPIRED, event.reason);
+        assert_between(now_ms() - began_ms, 2500, 3000 + SLACK_MS);
+        assert_lk(ESTALE, lk_mutex_unlock(&orders));
+        if (killed)
+            world_restart_server(w);
+        else
+            world_cont_server(w);
+        lk_mutex_destroy(&orders);
+        lk_client_close(client); /* EIO where the server is only just back */
+    }
+}
+
+/* A server that stays away: the loss is told when it happens, without any answer from there. */
+static void a_long_pause_is_a_loss_while_it_lasts(void **state)
+{
+    struct world *w = *state;
+    int64_t left_ms, began_ms;
+    open_orders(w, "lease=800ms");
+    assert_lk(0, lk_client_listen(client, hear, &heard));
+    assert_lk(0, lk_mutex_lock(&orders));
+    began_ms = now_ms();
+    world_stop_server(w);
+    eventually(heard_of("orders", LK_EVENT_LOST) == 1, 800 + SLACK_MS);
+    assert_between(now_ms() - began_ms, 0, 800 + SLACK_MS);
+    assert_int_equal(LK_REASON_EXPIRED, heard.events[heard.count - 1].reason);
+    assert_lk(ESTALE, lk_mutex_remaining(&orders, &left_ms));
+    world_cont_server(w);
+    sleep_ms(300);
+    assert_lk(ESTALE, lk_mutex_remaining(&orders, &left_ms)); /* finally: nothing revives it */
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_int_equal(1, heard_of("orders", LK_EVENT_LOST));
+    eventually(!world_exists(w, "orders"), 2000);
+    close_orders();
+}
+
+/* A program's slow callback is its own affair: other holds are renewed meanwhile. */
+static void a_listener_that_sleeps_costs_no_other_hold_its_lease(void **state)
+{
+    enum { OTHERS = 20, LEASE_MS = 600 };
+    struct world *w = *state;
+    static lk_mutex_t others[OTHERS];
+    char name[16];
+    int64_t left_ms;
+    open_orders(w, "lease=600ms");
+    heard.sleeps_ms = 2 * LEASE_MS;
+    assert_lk(0, lk_client_listen(client, hear, &heard));
+    for (int i = 0; i < OTHERS; i++) {
+        snprintf(name, sizeof name, "other-%d", i);
+        assert_lk(0, lk_mutex_init(&others[i], client, name, NULL));
+        assert_lk(0, lk_mutex_lock(&others[i]));
+    }
+    assert_lk(0, lk_mutex_lock(&orders));
+    world_redis(w, "DEL orders");
+    eventually(heard_of("orders", LK_EVENT_LOST) == 1, 2000);
+    for (int64_t until_ms = now_ms() + 2 * LEASE_MS; now_ms() < until_ms; sleep_ms(50))
+        for (int i = 0; i < OTHERS; i++)
+            assert_lk(0, lk_mutex_remaining(&others[i], &left_ms));
+    for (int i = 0; i < OTHERS; i++) {
+        assert_lk(0, lk_mutex_unlock(&others[i]));
+        assert_lk(0, lk_mutex_destroy(&others[i]));
+    }
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_int_equal(1, heard.count);
+    close_orders();
+}
+
+/* What a listener may do: use the library. What it may not: end the client it runs in. */
+static void lock_and_close(const lk_event_t *event, void *arg)
+{
+    lk_mutex_t m;
+    int *codes = arg;
+    (void)event;
+    codes[0] = lk_mutex_init(&m, client, "from-a-listener", NULL);
+    codes[1] = lk_mutex_lock(&m);
+    codes[2] = lk_mutex_unlock(&m);
+    codes[3] = lk_mutex_destroy(&m);
+    __atomic_store_n(&codes[4], lk_client_close(client), __ATOMIC_RELEASE);
+}
+
+static void a_listener_may_lock_but_not_close(void **state)
+{
+    struct world *w = *state;
+    int codes[5] = { -1, -1, -1, -1, -1 };
+    open_orders(w, "lease=600ms");
+    assert_lk(0, lk_client_listen(client, lock_and_close, codes));
+    assert_lk(0, lk_mutex_lock(&orders));
+    world_redis(w, "DEL orders");
+    eventually(__atomic_load_n(&codes[4], __ATOMIC_ACQUIRE) != -1, 2000);
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(0, codes[i]);
+    assert_int_equal(EDEADLK, codes[4]);
+    close_orders();
+}
+
+/* When lk_client_listen() returns, the previous listener's memory may go. */
+static void a_listener_that_was_replaced_is_silent(void **state)
+{
+    struct world *w = *state;
+    open_orders(w, "lease=600ms");
+    assert_lk(0, lk_client_listen(client, hear, &heard));
+    assert_lk(0, lk_client_listen(client, NULL, NULL));
+    assert_lk(0, lk_mutex_lock(&orders));
+    world_redis(w, "DEL orders");
+    sleep_ms(400);
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_int_equal(0, heard.count);
+    close_orders();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_hold_the_server_forgot_is_told_once),
+        world_test(a_short_pause_is_a_risk_and_a_recovery),
+        world_test(a_server_that_is_gone_is_a_risk),
+        world_test(a_long_pause_is_a_loss_while_it_lasts),
+        world_test(a_listener_that_sleeps_costs_no_other_hold_its_lease),
+        world_test(a_listener_may_lock_but_not_close),
+        world_test(a_listener_that_was_replaced_is_silent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

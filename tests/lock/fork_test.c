@@ -1,0 +1,182 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * fork_test.c - after a fork parent and child are two: the child owns nothing of what the parent holds
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static lk_mutex_t inherited = LK_MUTEX_INITIALIZER("orders");
+
+/* What the child inherits from the parent, opened before the fork on purpose. */
+struct inheritance {
+    lk_client_t *client;
+    lk_mutex_t mutex;
+    struct gate *done;
+};
+
+/* ThreadSanitizer cannot follow a fork out of a process with threads when the child starts its own. */
+static void use_server(struct world *w)
+{
+    if (THREAD_SANITIZED)
+        skip();
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=1s"), 1));
+}
+
+static void close_default(void)
+{
+    lk_client_t *client;
+    assert_lk(0, lk_client_default(&client));
+    assert_lk(0, lk_client_close(client));
+}
+
+static int child_of_a_holder(struct world *w, void *arg)
+{
+    uint64_t token;
+    int64_t left_ms;
+    (void)arg;
+    assert_lk(EPERM, lk_mutex_unlock(&inherited));
+    assert_lk(EPERM, lk_mutex_token(&inherited, &token));
+    assert_lk(EPERM, lk_mutex_remaining(&inherited, &left_ms));
+    assert_lk(EBUSY, lk_mutex_trylock(&inherited)); /* somebody else has it: the parent */
+    assert_lk(EPERM, lk_mutex_unlock(&inherited));
+    world_ready(w);
+    assert_lk(0, lk_mutex_lockfor(&inherited, 10000));
+    assert_lk(0, lk_mutex_lock(&inherited));
+    assert_lk(0, lk_mutex_unlock(&inherited));
+    assert_lk(0, lk_mutex_unlock(&inherited));
+    close_default();
+    return 0;
+}
+
+/* A server that forks its workers needs no change: the same static mutex, each process for itself. */
+static void a_static_mutex_works_in_parent_and_child(void **state)
+{
+    struct world *w = *state;
+    use_server(w);
+    assert_lk(0, lk_mutex_lock(&inherited));
+    pid_t child = world_fork(w, child_of_a_holder, NULL);
+    sleep_ms(1200); /* longer than the lease: the parent's renewals go on */
+    assert_lk(0, lk_mutex_check(&inherited));
+    assert_int_equal(1, world_holds(w, "orders"));
+    assert_lk(0, lk_mutex_unlock(&inherited));
+    assert_int_equal(0, world_wait(w, child));
+    assert_lk(0, lk_mutex_lock(&inherited));
+    assert_lk(0, lk_mutex_unlock(&inherited));
+    assert_lk(0, lk_mutex_destroy(&inherited));
+    close_default();
+}
+
+static int child_of_an_open_client(struct world *w, void *arg)
+{
+    struct inheritance *from = arg;
+    lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
+    lk_mutex_t fresh;
+    uint64_t token;
+    int fd;
+    assert_lk(ECANCELED, lk_mutex_lock(&from->mutex));
+    assert_lk(ECANCELED, lk_mutex_trylock(&from->mutex));
+    assert_lk(ECANCELED, lk_mutex_lockfor(&from->mutex, 100));
+    assert_lk(EPERM, lk_mutex_unlock(&from->mutex));
+    assert_lk(ECANCELED, lk_mutex_token(&from->mutex, &token));
+    assert_lk(ECANCELED, lk_mutex_info(&from->mutex, &info));
+    assert_lk(ECANCELED, lk_mutex_init(&fresh, from->client, "other", NULL));
+    assert_lk(ECANCELED, lk_client_eventfd(from->client, &fd));
+    assert_lk(0, lk_mutex_destroy(&from->mutex));
+    assert_lk(0, lk_client_close(from->client));
+    lk_client_t *own = world_client(w, ""); /* a client of its own is fine */
+    assert_lk(0, lk_mutex_init(&fresh, own, "other", NULL));
+    assert_lk(0, lk_mutex_lock(&fresh));
+    assert_lk(0, lk_mutex_unlock(&fresh));
+    assert_lk(0, lk_mutex_destroy(&fresh));
+    assert_lk(0, lk_client_close(own));
+    world_ready(w);
+    return 0;
+}
+
+/* An explicitly opened client belongs to who opened it; a child that ends it does so for itself only. */
+static void an_open_client_answers_ecanceled_in_the_child(void **state)
+{
+    struct world *w = *state;
+    struct inheritance from;
+    use_server(w);
+    from.client = world_client(w, "lease=1s");
+    assert_lk(0, lk_mutex_init(&from.mutex, from.client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&from.mutex));
+    pid_t child = world_fork(w, child_of_an_open_client, &from);
+    assert_int_equal(0, world_wait(w, child));
+    sleep_ms(1200);
+    assert_lk(0, lk_mutex_check(&from.mutex));
+    assert_lk(0, lk_mutex_unlock(&from.mutex));
+    assert_lk(0, lk_mutex_destroy(&from.mutex));
+    assert_lk(0, lk_client_close(from.client));
+}
+
+static int child_that_just_ends(struct world *w, void *arg)
+{
+    (void)arg;
+    world_ready(w);
+    if (SANITIZED)
+        _exit(0); /* a leak check in the child would look for the parent's threads */
+    exit(0);      /* with all handlers, as a program that failed to exec */
+}
+
+/* A child that ends, even by exit(), sends nothing and releases nothing. */
+static void a_child_that_ends_disturbs_nobody(void **state)
+{
+    struct world *w = *state;
+    use_server(w);
+    assert_lk(0, lk_mutex_lock(&inherited));
+    eventually(world_counter(w, "connected_clients") == 3, 5000); /* the test's, for commands, for renewals */
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(0, world_wait(w, world_fork(w, child_that_just_ends, NULL)));
+    assert_lk(0, lk_mutex_check(&inherited));
+    assert_int_equal(3, world_counter(w, "connected_clients"));
+    assert_int_equal(1, world_holds(w, "orders"));
+    assert_lk(0, lk_mutex_unlock(&inherited));
+    assert_lk(0, lk_mutex_destroy(&inherited));
+    close_default();
+}
+
+static int child_with_shared_memory(struct world *w, void *arg)
+{
+    lk_mutex_t *m = arg;
+    int rc;
+    world_ready(w);
+    rc = lk_mutex_trylock(m);
+    assert_that(rc == ECANCELED || rc == EINVAL);
+    assert_lk(EPERM, lk_mutex_unlock(m));
+    return 0;
+}
+
+/* A mutex in memory that another process sees gives it an answer, not a crash. */
+static void a_mutex_in_shared_memory_is_no_trap(void **state)
+{
+    struct world *w = *state;
+    struct {
+        lk_mutex_t mutex;
+    } *shared = world_shared(w, sizeof *shared);
+    use_server(w);
+    lk_client_t *client = world_client(w, "");
+    assert_lk(0, lk_mutex_init(&shared->mutex, client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&shared->mutex));
+    assert_int_equal(0, world_wait(w, world_fork(w, child_with_shared_memory, &shared->mutex)));
+    assert_lk(0, lk_mutex_unlock(&shared->mutex));
+    assert_lk(0, lk_mutex_destroy(&shared->mutex));
+    assert_lk(0, lk_client_close(client));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_static_mutex_works_in_parent_and_child),
+        world_test(an_open_client_answers_ecanceled_in_the_child),
+        world_test(a_child_that_ends_disturbs_nobody),
+        world_test(a_mutex_in_shared_memory_is_no_trap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

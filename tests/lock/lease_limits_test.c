@@ -1,0 +1,177 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * lease_limits_test.c - fixed leases, shortest and longest holds
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+static lk_client_t *client, *other;
+static lk_mutex_t orders, same_name;
+
+static void open_orders(struct world *w, const lk_mutexattr_t *attr)
+{
+    int fd;
+    client = world_client(w, "lease=2s");
+    other = world_client(w, "lease=2s");
+    assert_lk(0, lk_client_eventfd(client, &fd));
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", attr));
+    assert_lk(0, lk_mutex_init(&same_name, other, "orders", NULL));
+}
+
+static void close_orders(void)
+{
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_mutex_destroy(&same_name));
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+}
+
+/* Wait for the end of this thread's hold, and see that it was told once, with that reason. */
+static void expect_loss(int reason)
+{
+    lk_event_t event;
+    int64_t left_ms;
+    uint64_t token;
+    eventually(lk_mutex_remaining(&orders, &left_ms) == ESTALE, 5000);
+    assert_lk(ESTALE, lk_mutex_token(&orders, &token));
+    eventually(lk_client_nextevent(client, &event) == 0, 1000);
+    assert_int_equal(LK_EVENT_LOST, event.type);
+    assert_int_equal(reason, event.reason);
+    assert_int_equal(LK_KIND_MUTEX, event.kind);
+    assert_int_equal(0, event.remaining_ms);
+    assert_string_equal("orders", event.name);
+    sleep_ms(100);
+    assert_lk(EAGAIN, lk_client_nextevent(client, &event));
+}
+
+/* Redisson's lock(leaseTime): who hangs loses it, whatever its watchdog does. */
+static void a_fixed_lease_ends_by_itself(void **state)
+{
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    int64_t began_ms = now_ms();
+    attr.fixed = 1;
+    attr.lease_ms = 400;
+    open_orders(*state, &attr);
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lockfor(&same_name, 5000));
+    assert_between(now_ms() - began_ms, 400, 400 + 2 * SLACK_MS + 500);
+    expect_loss(LK_REASON_FIXED);
+    assert_lk(ESTALE, lk_mutex_lock(&orders));
+    assert_lk(ESTALE, lk_mutex_trylock(&orders));
+    assert_lk(ESTALE, lk_mutex_unlock(&orders)); /* one for each lock */
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(EPERM, lk_mutex_unlock(&orders));
+    assert_lk(EBUSY, lk_mutex_trylock(&orders));
+    assert_lk(0, lk_mutex_check(&same_name)); /* and the next holder saw nothing of it */
+    assert_lk(0, lk_mutex_unlock(&same_name));
+    close_orders();
+}
+
+/* Who needs longer says so, and how much. */
+static void a_fixed_lease_can_be_extended(void **state)
+{
+    struct world *w = *state;
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    int64_t left_ms;
+    attr.fixed = 1;
+    attr.lease_ms = 400;
+    open_orders(w, &attr);
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_extend(&orders, 2000));
+    assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+    assert_between(left_ms, 1000, 2000);
+    assert_between(world_pttl(w, "orders"), 1000, 2000);
+    sleep_ms(600);
+    assert_lk(0, lk_mutex_check(&orders));
+    assert_lk(EINVAL, lk_mutex_extend(&orders, 99));
+    assert_lk(0, lk_mutex_extend(&orders, 100)); /* shorter again */
+    expect_loss(LK_REASON_FIXED);
+    assert_lk(ESTALE, lk_mutex_extend(&orders, 2000));
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    close_orders();
+}
+
+/* A hung thread does not keep a name for ever only because its process lives. */
+static void the_longest_hold_ends_a_renewed_lease(void **state)
+{
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    int64_t began_ms = now_ms();
+    attr.lease_ms = 300;
+    attr.max_hold_ms = 1000;
+    open_orders(*state, &attr);
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lockfor(&same_name, 5000));
+    assert_between(now_ms() - began_ms, 950, 1000 + 2 * SLACK_MS + 500);
+    expect_loss(LK_REASON_MAX_HOLD);
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(&same_name));
+    close_orders();
+}
+
+/* A cron job on ten machines: whoever is late must find the name taken although the job was quick. */
+static void the_shortest_hold_outlives_the_unlock(void **state)
+{
+    struct world *w = *state;
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    int64_t began_ms = now_ms();
+    attr.min_hold_ms = 700;
+    open_orders(w, &attr);
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(EPERM, lk_mutex_unlock(&orders));
+    assert_lk(EBUSY, lk_mutex_trylock(&same_name));
+    assert_lk(EBUSY, lk_mutex_trylock(&orders)); /* not even who had it */
+    assert_between(world_pttl(w, "orders"), 1, 700);
+    assert_lk(0, lk_mutex_lockfor(&same_name, 5000));
+    assert_between(now_ms() - began_ms, 690, 700 + 2 * SLACK_MS + 1000);
+    assert_lk(0, lk_mutex_unlock(&same_name));
+    close_orders();
+}
+
+/* A hold that lasted long enough is given back at once. */
+static void a_long_enough_hold_ends_with_its_unlock(void **state)
+{
+    struct world *w = *state;
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    attr.min_hold_ms = 200;
+    open_orders(w, &attr);
+    assert_lk(0, lk_mutex_lock(&orders));
+    sleep_ms(250);
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_false(world_exists(w, "orders"));
+    close_orders();
+}
+
+/* Attributes that contradict each other or the rules are mistakes. */
+static void impossible_times_are_refused(void **state)
+{
+    static const struct {
+        int64_t lease_ms, min_hold_ms, max_hold_ms;
+    } impossible[] = { { 99, 0, 0 }, { -1, 0, 0 }, { 0, -1, 0 }, { 0, 0, -1 }, { 0, 0, 99 }, { 0, 2000, 1000 } };
+    lk_mutex_t m;
+    open_orders(*state, NULL);
+    for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
+        lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+        attr.lease_ms = impossible[i].lease_ms;
+        attr.min_hold_ms = impossible[i].min_hold_ms;
+        attr.max_hold_ms = impossible[i].max_hold_ms;
+        assert_lk(EINVAL, lk_mutex_init(&m, client, "stock", &attr));
+    }
+    close_orders();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_fixed_lease_ends_by_itself),
+        world_test(a_fixed_lease_can_be_extended),
+        world_test(the_longest_hold_ends_a_renewed_lease),
+        world_test(the_shortest_hold_outlives_the_unlock),
+        world_test(a_long_enough_hold_ends_with_its_unlock),
+        world_test(impossible_times_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

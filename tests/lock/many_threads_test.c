@@ -1,0 +1,121 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * many_threads_test.c - many threads share one connection, and each gets its own answers
+ *
+ * processors: 2
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <stdio.h>
+
+enum { THREADS = 128, ROUNDS = SANITIZED ? 4 : 10 };
+
+struct crowd {
+    lk_client_t *client;
+    lk_mutex_t shared;
+    int inside, counter;
+};
+
+/* Take a mutex of one's own and ask who has it: an answer meant for another thread would show. */
+static int visit_own(lk_mutex_t *own)
+{
+    lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
+    uint64_t token;
+    int rc;
+    if ((rc = lk_mutex_lock(own)) != 0 || (rc = lk_mutex_lock(own)) != 0)
+        return rc;
+    if ((rc = lk_mutex_token(own, &token)) != 0 || (rc = lk_mutex_info(own, &info)) != 0)
+        return rc;
+    if (info.token != token || info.holds != 2 || info.held != 1)
+        return -2;
+    if ((rc = lk_mutex_unlock(own)) != 0 || (rc = lk_mutex_unlock(own)) != 0)
+        return rc;
+    return 0;
+}
+
+static int visit_shared(struct crowd *crowd)
+{
+    int rc = lk_mutex_lock(&crowd->shared), met;
+    if (rc != 0)
+        return rc;
+    met = crowd->inside++;
+    crowd->counter++;
+    crowd->inside--;
+    rc = lk_mutex_unlock(&crowd->shared);
+    return met != 0 ? -3 : rc;
+}
+
+static int member(int index, void *arg)
+{
+    struct crowd *crowd = arg;
+    lk_mutex_t own;
+    char name[16];
+    int rc;
+    snprintf(name, sizeof name, "own-%d", index);
+    rc = lk_mutex_init(&own, crowd->client, name, NULL);
+    for (int i = 0; i < ROUNDS && rc == 0; i++)
+        rc = i % 5 == 0 ? visit_shared(crowd) : visit_own(&own);
+    return rc != 0 ? rc : lk_mutex_destroy(&own);
+}
+
+static void open_crowd(struct world *w, struct crowd *crowd)
+{
+    *crowd = (struct crowd){ .client = world_client(w, "") };
+    assert_lk(0, lk_mutex_init(&crowd->shared, crowd->client, "shared", NULL));
+}
+
+static void close_crowd(struct crowd *crowd)
+{
+    assert_lk(0, lk_mutex_destroy(&crowd->shared));
+    assert_lk(0, lk_client_close(crowd->client));
+}
+
+/* No answer goes to the wrong thread, no reader's role is lost, nothing happens twice. */
+static void a_crowd_gets_its_own_answers(void **state)
+{
+    struct crowd crowd;
+    open_crowd(*state, &crowd);
+    assert_int_equal(0, run_threads(THREADS, member, &crowd));
+    assert_int_equal(THREADS * ((ROUNDS + 4) / 5), crowd.counter);
+    close_crowd(&crowd);
+}
+
+static void *small_member(void *arg)
+{
+    static int index;
+    return (void *)(intptr_t)member(1000 + __atomic_fetch_add(&index, 1, __ATOMIC_RELAXED), arg);
+}
+
+/* Callers may have the smallest stack that pthreads allows. */
+static void small_stacks_are_large_enough(void **state)
+{
+    struct crowd crowd;
+    pthread_t threads[16];
+    pthread_attr_t attr;
+    if (SANITIZED)
+        skip(); /* sanitizers need more stack than that for themselves */
+    open_crowd(*state, &crowd);
+    pthread_attr_init(&attr);
+    assert_int_equal(0, pthread_attr_setstacksize(&attr, 16384));
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(0, pthread_create(&threads[i], &attr, small_member, &crowd));
+    for (int i = 0; i < 16; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        assert_int_equal(0, (intptr_t)result);
+    }
+    pthread_attr_destroy(&attr);
+    close_crowd(&crowd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_crowd_gets_its_own_answers),
+        world_test(small_stacks_are_large_enough),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

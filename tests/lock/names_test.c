@@ -1,0 +1,147 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * names_test.c - which names are allowed, and that none of them meet
+ *
+ * labels: memory
+ */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char longest[LK_NAME_MAX + 1], too_long[LK_NAME_MAX + 2];
+
+static const char *const refused[] = {
+    "",          "{}",
+    "a{}",       "{}a",
+    "{",         "}",
+    "a{b",       "a}b",
+    "{a",        "a}",
+    "}{",        "{a}{b}",
+    "{a}b}",     "{a{b}",
+    "{{a}}",     "a{b}c{d}",
+    "latchkey:", "latchkey:queue:mutex:{a}",
+    "redisson_", "redisson_lock_token:{a}",
+    too_long,
+};
+
+static const char *const fine[] = {
+    "a",    "{a}",   "a{b}", "{a}b", "a{b}c", "{a:b}",    "latchkey", "redisson",      "xlatchkey:", " ",     "a b",
+    "a\nb", "a\r\n", "*",    "a?b",  "[a]",   "\xc3\xa4", "\xff\xfe", "queue:mutex:a", ":{a}",       longest,
+};
+enum { REFUSED = sizeof refused / sizeof refused[0], FINE = sizeof fine / sizeof fine[0] };
+
+static void fill_long_names(void)
+{
+    memset(longest, 'x', sizeof longest - 1);
+    memset(too_long, 'x', sizeof too_long - 1);
+}
+
+/* A name that would mix keys of different objects never reaches the server. */
+static void bad_names_are_refused_before_anything_is_sent(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, "");
+    lk_mutex_t m;
+    fill_long_names();
+    int64_t commands = world_counter(w, "total_commands_processed");
+    for (int i = 0; i < REFUSED; i++) {
+        assert_lk(EINVAL, lk_mutex_init(&m, client, refused[i], NULL));
+        assert_true(lk_errortext()[0] != 0);
+        assert_lk(EINVAL, lk_mutex_init(&m, NULL, refused[i], NULL)); /* needs no server to know */
+    }
+    assert_lk(EINVAL, lk_mutex_init(&m, client, NULL, NULL));
+    assert_lk(EINVAL, lk_mutex_init(NULL, client, "a", NULL));
+    assert_int_equal(commands + 1, world_counter(w, "total_commands_processed")); /* INFO itself */
+    assert_lk(0, lk_client_close(client));
+}
+
+/* A static mutex with such a name says so at its first use. */
+static void a_static_mutex_with_a_bad_name_never_locks(void **state)
+{
+    struct world *w = *state;
+    lk_mutex_t m = LK_MUTEX_INITIALIZER("a{b"), nameless = LK_MUTEX_INITIALIZER(NULL);
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    assert_lk(EINVAL, lk_mutex_lock(&m));
+    assert_lk(EINVAL, lk_mutex_trylock(&m));
+    assert_lk(EINVAL, lk_mutex_lock(&nameless));
+    lk_client_t *client;
+    assert_lk(0, lk_client_default(&client));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* All at once, each held: no two of them share a key that matters, and each is what the user called it. */
+static void good_names_are_all_different_mutexes(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, ""), *other = world_client(w, "");
+    static lk_mutex_t mutexes[FINE], again[FINE];
+    uint64_t tokens[FINE];
+    fill_long_names();
+    for (int i = 0; i < FINE; i++) {
+        assert_lk(0, lk_mutex_init(&mutexes[i], client, fine[i], NULL));
+        assert_lk(0, lk_mutex_init(&again[i], other, fine[i], NULL));
+        assert_lk(0, lk_mutex_trylock(&mutexes[i]));
+        assert_lk(0, lk_mutex_token(&mutexes[i], &tokens[i]));
+        assert_string_equal("hash", world_str(w, "TYPE %b", fine[i], strlen(fine[i])));
+    }
+    for (int i = 0; i < FINE; i++) {
+        lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
+        assert_lk(EBUSY, lk_mutex_trylock(&again[i]));
+        assert_lk(ETIMEDOUT, lk_mutex_lockfor(&again[i], 2)); /* makes the queue's keys */
+        assert_lk(0, lk_mutex_info(&again[i], &info));
+        assert_int_equal(1, info.holds);
+        assert_int_equal(0, info.waiters);
+        assert_true(info.token >= tokens[i]); /* "a" and "{a}" share Redisson's counter, and nothing else */
+        assert_lk(0, lk_mutex_unlock(&mutexes[i]));
+        assert_lk(0, lk_mutex_destroy(&mutexes[i]));
+        assert_lk(0, lk_mutex_destroy(&again[i]));
+    }
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+}
+
+/* A client's prefix is part of the name: it counts for the length, and keeps teams apart. */
+static void a_prefix_is_part_of_the_name(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, "prefix=team-a:");
+    lk_mutex_t m;
+    fill_long_names();
+    assert_lk(EINVAL, lk_mutex_init(&m, client, longest, NULL));
+    assert_lk(0, lk_mutex_init(&m, client, "latchkey:is-fine-here", NULL));
+    assert_lk(0, lk_mutex_lock(&m));
+    assert_int_equal(1, world_holds(w, "team-a:latchkey:is-fine-here"));
+    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_destroy(&m));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* The name is copied: the caller's memory may go. */
+static void the_name_is_copied(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, "");
+    char name[] = "orders";
+    lk_mutex_t m;
+    assert_lk(0, lk_mutex_init(&m, client, name, NULL));
+    memset(name, 'x', sizeof name - 1);
+    assert_lk(0, lk_mutex_lock(&m));
+    assert_int_equal(1, world_holds(w, "orders"));
+    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_destroy(&m));
+    assert_lk(0, lk_client_close(client));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(bad_names_are_refused_before_anything_is_sent),
+        world_test(a_static_mutex_with_a_bad_name_never_locks),
+        world_test(good_names_are_all_different_mutexes),
+        world_test(a_prefix_is_part_of_the_name),
+        world_test(the_name_is_copied),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

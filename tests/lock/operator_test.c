@@ -1,0 +1,178 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * operator_test.c - looking at a mutex from outside, and taking it away
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+static lk_client_t *client, *other;
+static lk_mutex_t orders, same_name;
+
+static void open_both(struct world *w, const char *options)
+{
+    client = world_client(w, options);
+    other = world_client(w, options);
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_mutex_init(&same_name, other, "orders", NULL));
+}
+
+static void close_both(void)
+{
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_mutex_destroy(&same_name));
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+}
+
+static int lock_and_unlock(void *arg)
+{
+    int rc = lk_mutex_lock(arg);
+    return rc != 0 ? rc : lk_mutex_unlock(arg);
+}
+
+/* "Who has it, for how long, who waits?" is the first question of every operator. */
+static void info_tells_what_the_server_knows(void **state)
+{
+    struct world *w = *state;
+    lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
+    struct worker waiter;
+    uint64_t token;
+    open_both(w, "");
+    assert_lk(0, lk_mutex_info(&orders, &info));
+    assert_int_equal(0, info.held);
+    assert_int_equal(1, info.recoverable);
+    assert_int_equal(0, info.waiters);
+    assert_true(info.token == 0);
+    assert_string_equal("", info.holder);
+
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_token(&orders, &token));
+    worker_start(&waiter, lock_and_unlock, &same_name);
+    eventually(world_queued(w, "orders") == 1, 5000);
+    assert_lk(0, lk_mutex_info(&same_name, &info)); /* not only to the holder's process */
+    assert_int_equal(1, info.held);
+    assert_int_equal(2, info.holds);
+    assert_int_equal(1, info.waiters);
+    assert_true(info.token == token);
+    assert_between(info.remaining_ms, 20000, 30000);
+    assert_string_equal(world_owner(w, "orders"), info.holder);
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_lk(0, lk_mutex_info(&orders, &info));
+    assert_int_equal(0, info.held);
+    assert_true(info.token > token); /* the last one granted */
+    close_both();
+}
+
+/* Holders of other kinds are shown as well: Java's, and ones that somebody left without a lease. */
+static void info_tells_of_foreign_holders(void **state)
+{
+    struct world *w = *state;
+    lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
+    open_both(w, "");
+    world_redis(w, "HSET orders 0f8fad5b-d9cb-469f-a165-70867728950e:57 3");
+    assert_lk(0, lk_mutex_info(&orders, &info));
+    assert_int_equal(1, info.held);
+    assert_int_equal(3, info.holds);
+    assert_true(info.remaining_ms == -1);
+    assert_string_equal("0f8fad5b-d9cb-469f-a165-70867728950e:57", info.holder);
+    world_redis(w, "DEL orders");
+    world_redis(w, "SET orders text");
+    assert_lk(EPROTO, lk_mutex_info(&orders, &info));
+    assert_lk(EPROTO, lk_mutex_trylock(&orders));
+    assert_lk(EPROTO, lk_mutex_lock(&orders));
+    assert_string_equal("text", world_str(w, "GET orders"));
+    world_redis(w, "DEL orders");
+    info.size = 0;
+    assert_lk(EINVAL, lk_mutex_info(&orders, &info));
+    assert_lk(EINVAL, lk_mutex_info(&orders, NULL));
+    close_both();
+}
+
+/* The robbed holder is told; that is the price of the one call that breaks the promise. */
+static void forceunlock_robs_the_holder(void **state)
+{
+    struct world *w = *state;
+    uint64_t token, later;
+    int64_t left_ms;
+    open_both(w, "lease=1s");
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_token(&orders, &token));
+    assert_lk(0, lk_mutex_forceunlock(&same_name));
+    assert_false(world_exists(w, "orders"));
+    assert_lk(0, lk_mutex_lock(&same_name));
+    assert_lk(0, lk_mutex_token(&same_name, &later));
+    assert_true(later > token);
+    eventually(lk_mutex_remaining(&orders, &left_ms) == ESTALE, 1000); /* at its next renewal */
+    assert_lk(ESTALE, lk_mutex_check(&orders));
+    assert_lk(ESTALE, lk_mutex_lock(&orders));
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_check(&same_name));
+    assert_lk(0, lk_mutex_unlock(&same_name));
+    close_both();
+}
+
+/* Unlocking what was taken away is no success, even before the holder had any chance to know. */
+static void unlocking_right_after_the_robbery_is_estale(void **state)
+{
+    struct world *w = *state;
+    open_both(w, "");
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_forceunlock(&same_name));
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(EPERM, lk_mutex_unlock(&orders));
+    assert_false(world_exists(w, "orders"));
+    close_both();
+}
+
+/* check() is the question to the server that remaining() does not ask. */
+static void check_asks_the_server(void **state)
+{
+    struct world *w = *state;
+    int64_t left_ms;
+    open_both(w, "");
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_check(&orders));
+    world_redis(w, "DEL orders");
+    assert_lk(0, lk_mutex_remaining(&orders, &left_ms)); /* cannot know yet */
+    assert_lk(ESTALE, lk_mutex_check(&orders));
+    assert_lk(ESTALE, lk_mutex_remaining(&orders, &left_ms));
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    close_both();
+}
+
+/* Waiters are served by the robbery as by an unlock; a free mutex can be "unlocked" by force, too. */
+static void forceunlock_serves_the_first_waiter(void **state)
+{
+    struct world *w = *state;
+    struct worker waiter;
+    open_both(w, "lease=20s&poll=5s");
+    assert_lk(0, lk_mutex_forceunlock(&orders));
+    world_redis(w, "HSET orders forgotten:1 1"); /* without a lease: only force ends it */
+    worker_start(&waiter, lock_and_unlock, &orders);
+    eventually(world_queued(w, "orders") == 1, 5000);
+    int64_t began_ms = now_ms();
+    assert_lk(0, lk_mutex_forceunlock(&same_name));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_between(now_ms() - began_ms, 0, 1000);
+    close_both();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(info_tells_what_the_server_knows),
+        world_test(info_tells_of_foreign_holders),
+        world_test(forceunlock_robs_the_holder),
+        world_test(unlocking_right_after_the_robbery_is_estale),
+        world_test(check_asks_the_server),
+        world_test(forceunlock_serves_the_first_waiter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

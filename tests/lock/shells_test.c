@@ -1,0 +1,132 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * shells_test.c - several objects of one name in a process are one mutex
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+static lk_client_t *client;
+static lk_mutex_t one, two;
+
+static void open_both(struct world *w)
+{
+    client = world_client(w, "");
+    assert_lk(0, lk_mutex_init(&one, client, "orders", NULL));
+    assert_lk(0, lk_mutex_init(&two, client, "orders", NULL));
+}
+
+static void close_both(void)
+{
+    assert_lk(0, lk_mutex_destroy(&one));
+    assert_lk(0, lk_mutex_destroy(&two));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* Two modules of a program that both guard "orders" share its hold, as they share the name. */
+static void two_of_one_name_share_the_hold(void **state)
+{
+    struct world *w = *state;
+    uint64_t token, same;
+    open_both(w);
+    assert_lk(0, lk_mutex_lock(&one));
+    assert_lk(0, lk_mutex_lock(&two));
+    assert_int_equal(2, world_holds(w, "orders"));
+    assert_lk(0, lk_mutex_token(&one, &token));
+    assert_lk(0, lk_mutex_token(&two, &same));
+    assert_true(token == same);
+    assert_lk(0, lk_mutex_unlock(&one));
+    assert_lk(0, lk_mutex_unlock(&one)); /* either may give back what the other took */
+    assert_false(world_exists(w, "orders"));
+    assert_lk(EPERM, lk_mutex_unlock(&two));
+    close_both();
+}
+
+/* What belongs to the name must agree; what belongs to the object need not. */
+static void attributes_of_the_name_must_agree(void **state)
+{
+    struct world *w = *state;
+    lk_mutexattr_t robust = LK_MUTEXATTR_INIT, different = LK_MUTEXATTR_INIT;
+    lk_mutex_t third;
+    robust.robust = 1;
+    different.type = LK_MUTEX_ERRORCHECK;
+    different.lease_ms = 1000;
+    open_both(w);
+    assert_lk(EINVAL, lk_mutex_init(&third, client, "orders", &robust));
+    assert_lk(0, lk_mutex_init(&third, client, "orders", &different));
+    assert_lk(0, lk_mutex_lock(&one));
+    assert_lk(EDEADLK, lk_mutex_lock(&third));
+    assert_lk(0, lk_mutex_unlock(&one));
+    assert_lk(0, lk_mutex_lock(&third));
+    assert_between(world_pttl(w, "orders"), 1, 1000);
+    assert_lk(0, lk_mutex_unlock(&third));
+    assert_lk(0, lk_mutex_destroy(&third));
+    close_both();
+}
+
+/* Attributes that no version knows are a caller's mistake, not ignored. */
+static void attributes_that_mean_nothing_are_refused(void **state)
+{
+    struct world *w = *state;
+    lk_mutexattr_t no_size = LK_MUTEXATTR_INIT, no_type = LK_MUTEXATTR_INIT, fair = LK_MUTEXATTR_INIT;
+    lk_mutexattr_t no_flag = LK_MUTEXATTR_INIT;
+    lk_mutex_t third;
+    open_both(w);
+    no_size.size = 0;
+    no_type.type = 3;
+    no_flag.robust = 2;
+    fair.fair = 1;
+    assert_lk(EINVAL, lk_mutex_init(&third, client, "stock", &no_size));
+    assert_lk(EINVAL, lk_mutex_init(&third, client, "stock", &no_type));
+    assert_lk(EINVAL, lk_mutex_init(&third, client, "stock", &no_flag));
+    assert_lk(ENOTSUP, lk_mutex_init(&third, client, "stock", &fair));
+    close_both();
+}
+
+static int lock_and_unlock(void *arg)
+{
+    int rc = lk_mutex_lock(arg);
+    return rc != 0 ? rc : lk_mutex_unlock(arg);
+}
+
+/* Freeing what is in use is refused rather than left to crash. */
+static void what_is_in_use_is_not_destroyed(void **state)
+{
+    struct world *w = *state;
+    struct worker waiter;
+    open_both(w);
+    assert_lk(0, lk_mutex_lock(&one));
+    assert_lk(EBUSY, lk_mutex_destroy(&one));
+    assert_lk(0, lk_mutex_check(&one)); /* unchanged */
+    worker_start(&waiter, lock_and_unlock, &two);
+    eventually(world_queued(w, "orders") == 1, 5000);
+    assert_lk(EBUSY, lk_mutex_destroy(&two));
+    assert_lk(0, lk_mutex_unlock(&one));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_lk(EINVAL, lk_mutex_destroy(NULL));
+    close_both();
+}
+
+/* A name lives on in Redis when an object of it is gone. */
+static void destroying_one_leaves_the_other(void **state)
+{
+    struct world *w = *state;
+    open_both(w);
+    assert_lk(0, lk_mutex_destroy(&one));
+    assert_lk(0, lk_mutex_lock(&two));
+    assert_int_equal(1, world_holds(w, "orders"));
+    assert_lk(0, lk_mutex_unlock(&two));
+    assert_lk(0, lk_mutex_init(&one, client, "orders", NULL));
+    close_both();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(two_of_one_name_share_the_hold),           world_test(attributes_of_the_name_must_agree),
+        world_test(attributes_that_mean_nothing_are_refused), world_test(what_is_in_use_is_not_destroyed),
+        world_test(destroying_one_leaves_the_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * static_test.c - a mutex at file scope needs no line of setup
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static lk_mutex_t orders = LK_MUTEX_INITIALIZER("orders");
+static lk_mutexattr_t strict = { .size = sizeof strict, .type = LK_MUTEX_ERRORCHECK };
+static lk_mutex_t checked = LK_MUTEX_INITIALIZER_ATTR("checked", &strict);
+static lk_mutex_t zeroed; /* all zero but the name */
+
+static void use_server(struct world *w)
+{
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=5s"), 1));
+}
+
+static void close_default(void)
+{
+    lk_client_t *client;
+    assert_lk(0, lk_client_default(&client));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* The default client is opened by the first call that needs it, and all share it. */
+static void a_static_mutex_just_works(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *one, *two;
+    use_server(w);
+    zeroed.lk_name = "zeroed";
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(&checked));
+    assert_lk(EDEADLK, lk_mutex_lock(&checked));
+    assert_lk(0, lk_mutex_lock(&zeroed));
+    assert_int_equal(1, world_holds(w, "orders"));
+    assert_lk(0, lk_client_default(&one));
+    assert_lk(0, lk_client_default(&two));
+    assert_ptr_equal(one, two);
+    assert_lk(0, lk_mutex_unlock(&zeroed));
+    assert_lk(0, lk_mutex_unlock(&checked));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_destroy(&zeroed));
+    assert_lk(0, lk_mutex_destroy(&checked));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    close_default();
+}
+
+/* Destroyed means "as if never used": the same object may begin again, also with a new default client. */
+static void a_destroyed_static_mutex_begins_anew(void **state)
+{
+    struct world *w = *state;
+    use_server(w);
+    for (int i = 0; i < 3; i++) {
+        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_destroy(&orders));
+        if (i == 1)
+            close_default();
+    }
+    close_default();
+}
+
+/* Closing the default client is no end: the next call opens a new one, for mutexes that exist as well. */
+static void the_default_client_comes_back(void **state)
+{
+    struct world *w = *state;
+    use_server(w);
+    assert_lk(0, lk_mutex_lock(&orders));
+    close_default();
+    assert_false(world_exists(w, "orders"));
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_int_equal(1, world_holds(w, "orders"));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    close_default();
+}
+
+static lk_mutex_t racing = LK_MUTEX_INITIALIZER("racing");
+
+static int first_use(int index, void *arg)
+{
+    (void)index;
+    gate_pass(arg);
+    int rc = lk_mutex_lock(&racing);
+    return rc != 0 ? rc : lk_mutex_unlock(&racing);
+}
+
+/* Many threads may be the first at once. */
+static void the_first_use_may_be_a_race(void **state)
+{
+    struct world *w = *state;
+    struct gate start = { 1 };
+    use_server(w);
+    assert_int_equal(0, run_threads(16, first_use, &start));
+    assert_lk(0, lk_mutex_destroy(&racing));
+    close_default();
+}
+
+/* A failure to open is told, and the next call tries again. */
+static void the_first_failure_is_not_the_last_word(void **state)
+{
+    struct world *w = *state;
+    use_server(w);
+    world_kill_server(w);
+    int64_t began_ms = now_ms();
+    assert_lk(ENOTCONN, lk_mutex_lock(&orders));
+    assert_between(now_ms() - began_ms, 0, 5000 / 3 + SLACK_MS);
+    assert_non_null(strstr(lk_errortext(), w->socket));
+    world_restart_server(w);
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    close_default();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_static_mutex_just_works),
+        world_test(a_destroyed_static_mutex_begins_anew),
+        world_test(the_default_client_comes_back),
+        world_test(the_first_use_may_be_a_race),
+        world_test(the_first_failure_is_not_the_last_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

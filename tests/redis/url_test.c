@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * url_test.c - what a URL says is understood exactly, or refused in words that help and keep secrets
+ *
+ * labels: memory
+ */
+#include "assert_lk.h"
+#include "redis/options.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Stands for a password in the tables; no words may hold it. */
+#define SECRET "s3cr3t"
+
+/* As assert_lk(), and names the URL. */
+static void read_as(int code, struct lk__options *options, const char *url)
+{
+    errno = ERRNO_MARK;
+    int rc = lk__options_url(options, url);
+    if (rc != code || errno != ERRNO_MARK)
+        fail_msg("%s: %s, not %s (errno %d): %s", url, code_name(rc), code_name(code), errno, lk_errortext());
+}
+
+/* --- what URLs mean ------------------------------------------------------------------------------------ */
+
+/* One field as text, "-" for an absent string. */
+static const char *field(const struct lk__options *o, const char *name, char *text, size_t size)
+{
+    const struct {
+        const char *name, *text;
+    } texts[] = { { "path", o->path },         { "host", o->host },     { "user", o->user },
+                  { "password", o->password }, { "prefix", o->prefix }, { "client_name", o->client_name } };
+    const struct {
+        const char *name;
+        long long number;
+    } numbers[] = { { "port", o->port },
+                    { "db", o->db },
+                    { "lease", o->lease_ms },
+                    { "command", o->command_timeout_ms },
+                    { "connect", o->connect_timeout_ms },
+                    { "poll", o->poll_ms },
+                    { "retry_min", o->retry_min_ms },
+                    { "retry_max", o->retry_max_ms },
+                    { "keepalive", o->keepalive_ms },
+                    { "no_pubsub", o->no_pubsub },
+                    { "redisson", o->redisson },
+                    { "strict", o->strict } };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp(name, texts[i].name) == 0)
+            return texts[i].text != NULL ? texts[i].text : "-";
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(name, numbers[i].name) == 0)
+            snprintf(text, size, "%lld", numbers[i].number);
+    return text;
+}
+
+static const struct {
+    const char *url, *field, *value;
+} meanings[] = {
+    /* the server */
+    { "redis://cache.example", "host", "cache.example" },
+    { "redis://cache.example", "port", "6379" },
+    { "redis://cache.example", "path", "-" },
+    { "redis://cache_1.example:6380", "port", "6380" },
+    { "redis://cache:1", "port", "1" },
+    { "redis://cache:65535/", "port", "65535" },
+    { "REDIS://cache", "host", "cache" },
+    { "valkey://cache", "host", "cache" },
+    { "ValKey://cache", "host", "cache" },
+    { "redis://", "host", "127.0.0.1" },
+    { "redis:///3", "host", "127.0.0.1" },
+    { "redis://:6380", "host", "127.0.0.1" },
+    { "redis://:6380", "port", "6380" },
+    { "redis://10.1.2.3:99", "host", "10.1.2.3" },
+    { "redis://[::1]", "host", "::1" },
+    { "redis://[::1]:6380/2", "port", "6380" },
+    { "redis://[2001:db8::7]/2", "db", "2" },
+    { "redis://[fe80::1%25eth0]:7", "host", "fe80::1%eth0" },
+    { "redis://c%61che", "host", "cache" },
+    /* unix sockets */
+    { "unix:///run/redis.sock", "path", "/run/redis.sock" },
+    { "unix:///run/redis.sock", "host", "-" },
+    { "unix://run/redis.sock", "path", "run/redis.sock" },
+    { "unix://redis.sock", "path", "redis.sock" },
+    { "unix:///a%20b%25%3Fc", "path", "/a b%?c" },
+    { "unix:///run/a:b,c", "path", "/run/a:b,c" },
+    { "Redis+Unix:///run/redis.sock?db=4", "db", "4" },
+    { "redis-socket:///run/redis.sock", "path", "/run/redis.sock" },
+    { "unix://app:" SECRET "@/run/redis.sock", "path", "/run/redis.sock" },
+    { "unix://app:" SECRET "@/run/redis.sock", "user", "app" },
+    { "unix://:" SECRET "@run/redis.sock", "path", "run/redis.sock" },
+    { "unix://:" SECRET "@run/redis.sock", "password", SECRET },
+    /* credentials */
+    { "redis://cache", "user", "-" },
+    { "redis://cache", "password", "-" },
+    { "redis://app:" SECRET "@cache", "user", "app" },
+    { "redis://app:" SECRET "@cache", "password", SECRET },
+    { "redis://:" SECRET "@cache", "user", "-" },
+    { "redis://:" SECRET "@cache", "password", SECRET },
+    { "redis://app:@cache", "password", "" },
+    { "redis://:@cache", "user", "-" },
+    { "redis://:@cache", "password", "-" },
+    { "redis://a%3ab:p%40%2F%3f%23%25:x@cache", "user", "a:b" },
+    { "redis://a%3ab:p%40%2F%3f%23%25:x@cache", "password", "p@/?#%:x" },
+    { "redis://app:p+q@cache", "password", "p+q" },
+    /* database */
+    { "redis://cache", "db", "0" },
+    { "redis://cache/", "db", "0" },
+    { "redis://cache/15", "db", "15" },
+    { "redis://cache?db=15", "db", "15" },
+    { "redis://cache/?db=15", "db", "15" },
+    { "redis://cache/2147483647", "db", "2147483647" },
+    /* other parameters */
+    { "redis://cache?prefix=app:", "prefix", "app:" },
+    { "redis://cache?prefix=%7Bapp%7D:", "prefix", "{app}:" },
+    { "redis://cache?prefix=a=b?c/d", "prefix", "a=b?c/d" },
+    { "redis://cache", "prefix", "-" },
+    { "redis://cache?client_name=worker-7", "client_name", "worker-7" },
+    { "redis://cache", "client_name", "-" },
+    { "redis://cache?protocol=2&db=1", "db", "1" },
+    { "redis://cache", "no_pubsub", "0" },
+    { "redis://cache?pubsub=no", "no_pubsub", "1" },
+    { "redis://cache?pubsub=yes", "no_pubsub", "0" },
+    { "redis://cache?redisson=yes", "redisson", "1" },
+    { "redis://cache?redisson=no", "redisson", "0" },
+    { "redis://cache?strict=yes", "strict", "1" },
+    { "redis://cache", "strict", "0" },
+    /* durations */
+    { "redis://cache?lease=1500ms", "lease", "1500" },
+    { "redis://cache?lease=1.5s", "lease", "1500" },
+    { "redis://cache?lease=00.25m", "lease", "15000" },
+    { "redis://cache?lease=0.001h", "lease", "3600" },
+    { "redis://cache?lease=24h", "lease", "86400000" },
+    { "redis://cache?lease=100ms", "lease", "100" },
+    { "redis://cache?lease=%31s", "lease", "1000" },
+    { "redis://cache?keepalive=no", "keepalive", "-1" },
+    { "redis://cache?keepalive=1m", "keepalive", "60000" },
+    { "redis://cache?poll=1ms", "poll", "1" },
+    { "redis://cache?retry_min=1.000ms", "retry_min", "1" },
+    /* what is not said follows the lease */
+    { "redis://cache", "lease", "30000" },
+    { "redis://cache", "command", "1000" },
+    { "redis://cache", "connect", "2000" },
+    { "redis://cache", "poll", "1000" },
+    { "redis://cache", "retry_min", "20" },
+    { "redis://cache", "retry_max", "3000" },
+    { "redis://cache", "keepalive", "15000" },
+    { "redis://cache?lease=1s", "command", "200" },
+    { "redis://cache?lease=1s", "connect", "333" },
+    { "redis://cache?lease=1s", "poll", "500" },
+    { "redis://cache?lease=1s", "retry_max", "100" },
+    { "redis://cache?lease=100ms", "command", "20" },
+    { "redis://cache?lease=100ms", "retry_min", "10" },
+    { "redis://cache?lease=100ms", "retry_max", "10" },
+    { "redis://cache?retry_min=10s", "retry_max", "10000" },
+    { "redis://cache?retry_max=5ms", "retry_min", "5" },
+    { "redis://cache?retry_min=7ms&retry_max=7ms", "retry_max", "7" },
+    /* the largest that fit */
+    { "redis://cache?command_timeout=9848ms", "command", "9848" },
+    { "redis://cache?lease=100ms&command_timeout=31ms", "command", "31" },
+    { "redis://cache?poll=30s", "poll", "30000" },
+    { "redis://cache?connect_timeout=30s", "connect", "30000" },
+};
+
+static void a_url_means_this(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        struct lk__options options;
+        char text[32] = "no such field";
+        read_as(0, &options, meanings[i].url);
+        const char *value = field(&options, meanings[i].field, text, sizeof text);
+        if (strcmp(value, meanings[i].value) != 0)
+            fail_msg("%s: %s is %s, not %s", meanings[i].url, meanings[i].field, value, meanings[i].value);
+        lk__options_clear(&options);
+    }
+}
+
+/* --- what is refused, and how ---------------------------------------------------------------------------- */
+
+static const struct {
+    const char *url;
+    int code;
+    const char *words;
+} refusals[] = {
+    /* scheme */
+    { "", EINVAL, "scheme" },
+    { "cache:6379", EINVAL, "scheme" },
+    { "/run/redis.sock", EINVAL, "scheme" },
+    { "app:" SECRET "@cache", EINVAL, "scheme" },
+    { "://cache", EINVAL, "unknown scheme" },
+    { "http://cache", EINVAL, "unknown scheme" },
+    { " redis://cache", EINVAL, "unknown scheme" },
+    { SECRET "://cache", EINVAL, "unknown scheme" },
+    /* not in this build */
+    { "rediss://app:" SECRET "@cache", ENOTSUP, "TLS is not built in" },
+    { "VALKEYS://cache", ENOTSUP, "TLS is not built in" },
+    { "redis-sentinel://a,b/mymaster", ENOTSUP, "Sentinel" },
+    { "redis+sentinel://a,b/mymaster", ENOTSUP, "Sentinel" },
+    { "rediss+Sentinel://a/mymaster", ENOTSUP, "Sentinel" },
+    { "valkey-cluster://a,b", ENOTSUP, "Cluster" },
+    { "redis+cluster://a,b", ENOTSUP, "Cluster" },
+    { "redis://a,b", ENOTSUP, "several hosts" },
+    { "redis://:" SECRET "@a:1,b:2/0", ENOTSUP, "several hosts" },
+    { "redis://cache?cacert=/etc/ca.pem", ENOTSUP, "cacert: TLS is not built in" },
+    { "redis://cache?cert=/etc/c.pem", ENOTSUP, "cert: TLS" },
+    { "redis://cache?key=/etc/k.pem", ENOTSUP, "key: TLS" },
+    { "redis://cache?sni=cache", ENOTSUP, "sni: TLS" },
+    { "redis://cache?verify=full", ENOTSUP, "verify: TLS" },
+    /* credentials */
+    { "redis://" SECRET "@cache", EINVAL, "user:password@" },
+    { "redis://@cache", EINVAL, "user:password@" },
+    { "redis://app:" SECRET "@home@cache", EINVAL, "%40" },
+    { "redis://app:" SECRET "/x@cache", EINVAL, "%2F" },
+    { "redis://app:x?" SECRET "@cache", EINVAL, "%3F" },
+    { "redis://app:x?" SECRET "=1@cache", EINVAL, "%3F" },
+    { "redis://app:x#" SECRET "@cache", EINVAL, "%23" },
+    { "redis://app:" SECRET "%@cache", EINVAL, "password: has a %" },
+    { "redis://app:" SECRET "%0@cache", EINVAL, "%25" },
+    { "redis://app:" SECRET "%g0@cache", EINVAL, "%25" },
+    { "redis://app:" SECRET "%00@cache", EINVAL, "%00" },
+    { "redis://a%zz:" SECRET "@cache", EINVAL, "user: has a %" },
+    { "redis://app:" SECRET " x@cache", EINVAL, "blank" },
+    { "redis://app:" SECRET "\n@cache", EINVAL, "control character" },
+    { "redis://app:" SECRET, EINVAL, "port" },
+    { "redis://:" SECRET, EINVAL, "port" },
+    /* host and port */
+    { "redis://cache:", EINVAL, "1 to 65535" },
+    { "redis://cache:0", EINVAL, "1 to 65535" },
+    { "redis://cache:65536", EINVAL, "1 to 65535" },
+    { "redis://cache:-1", EINVAL, "1 to 65535" },
+    { "redis://cache:+1", EINVAL, "1 to 65535" },
+    { "redis://cache:99999999999999999999", EINVAL, "1 to 65535" },
+    { "redis://::1", EINVAL, "[ ]" },
+    { "redis://2001:db8::7/2", EINVAL, "[ ]" },
+    { "redis://[::1", EINVAL, "IPv6" },
+    { "redis://[cache]", EINVAL, "IPv6" },
+    { "redis://[10.1.2.3]", EINVAL, "IPv6" },
+    { "redis://[]", EINVAL, "IPv6" },
+    { "redis://[fe80::1%25]", EINVAL, "IPv6" },
+    { "redis://[fe80::1%eth0]", EINVAL, "host: has a %" },
+    { "redis://[::1]6379", EINVAL, "port" },
+    { "redis://ca$che", EINVAL, "letters" },
+    { "redis://ca%00che", EINVAL, "%00" },
+    { "redis://cache%2F1", EINVAL, "letters" },
+    /* path */
+    { "redis://cache/first", EINVAL, "db: must" },
+    { "redis://cache/-1", EINVAL, "db: must" },
+    { "redis://cache/2147483648", EINVAL, "db: must" },
+    { "redis://cache/1/2", EINVAL, "db: must" },
+    { "redis://cache//1", EINVAL, "db: must" },
+    { "redis://cache/0x1", EINVAL, "db: must" },
+    { "redis://cache/1?db=1", EINVAL, "db: is given twice" },
+    { "unix://", EINVAL, "path" },
+    { "unix://?db=1", EINVAL, "path" },
+    { "unix:///run/a%00b", EINVAL, "path: has a %00" },
+    { "unix:///run/a%b", EINVAL, "path: has a %" },
+    { "unix:///run/a@b", EINVAL, "user" },
+    { "unix:///1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
+      "1234567",
+      EINVAL, "107 bytes" },
+    /* parameters */
+    { "redis://cache#x", EINVAL, "fragment" },
+    { "redis://cache?", EINVAL, "empty parameter" },
+    { "redis://cache?db=1&", EINVAL, "empty parameter" },
+    { "redis://cache?db=1&&poll=1s", EINVAL, "empty parameter" },
+    { "redis://cache?=1", EINVAL, "empty parameter" },
+    { "redis://cache?leese=30s", EINVAL, "leese: no parameter" },
+    { "redis://cache?Lease=30s", EINVAL, "Lease: no parameter" },
+    { "redis://cache?leas=30s", EINVAL, "leas: no parameter" },
+    { "redis://cache?timeouts.connect=1s", EINVAL, "timeouts.connect: no parameter" },
+    { "redis://cache?password=" SECRET, EINVAL, "password: no parameter" },
+    { "redis://cache?username=app", EINVAL, "username: no parameter" },
+    { "redis://cache?l\xff\xc3=1", EINVAL, "l??: no parameter" },
+    { "redis://cache?lease=1s&lease=1s", EINVAL, "lease: is given twice" },
+    { "redis://cache?strict", EINVAL, "strict: has no value" },
+    { "redis://cache?strict=", EINVAL, "strict: must be yes or no" },
+    { "redis://cache?strict=true", EINVAL, "strict: must be yes or no" },
+    { "redis://cache?pubsub=0", EINVAL, "pubsub: must be yes or no" },
+    { "redis://cache?redisson=YES", EINVAL, "redisson: must be yes or no" },
+    { "redis://cache?protocol=3", EINVAL, "protocol: must be 2" },
+    { "redis://cache?prefix=", EINVAL, "prefix: it is empty" },
+    { "redis://cache?prefix={", EINVAL, "prefix: it may have braces only" },
+    { "redis://cache?prefix=latchkey:", EINVAL, "prefix: it begins with latchkey:" },
+    { "redis://cache?prefix=%00", EINVAL, "prefix: has a %00" },
+    { "redis://cache?prefix=%4", EINVAL, "prefix: has a %" },
+    { "redis://cache?client_name=", EINVAL, "client_name: must not be empty" },
+    { "redis://cache?client_name=a%20b", EINVAL, "client_name: must be printable" },
+    { "redis://cache?client_name=%c3%a9", EINVAL, "client_name: must be printable" },
+    /* durations */
+    { "redis://cache?lease=30", EINVAL, "lease: must be whole milliseconds up to 24h with their unit" },
+    { "redis://cache?lease=", EINVAL, "unit" },
+    { "redis://cache?lease=s", EINVAL, "unit" },
+    { "redis://cache?lease=30us", EINVAL, "unit" },
+    { "redis://cache?lease=30S", EINVAL, "unit" },
+    { "redis://cache?lease=30%20s", EINVAL, "unit" },
+    { "redis://cache?lease=-30s", EINVAL, "unit" },
+    { "redis://cache?lease=+30s", EINVAL, "unit" },
+    { "redis://cache?lease=.5s", EINVAL, "unit" },
+    { "redis://cache?lease=1.s", EINVAL, "unit" },
+    { "redis://cache?lease=1e3s", EINVAL, "unit" },
+    { "redis://cache?lease=1,5s", EINVAL, "unit" },
+    { "redis://cache?lease=30sx", EINVAL, "unit" },
+    { "redis://cache?lease=no", EINVAL, "unit" },
+    { "redis://cache?lease=0s", EINVAL, "unit" },
+    { "redis://cache?poll=0.5ms", EINVAL, "whole milliseconds" },
+    { "redis://cache?lease=24.01h", EINVAL, "24h" },
+    { "redis://cache?lease=999999999h", EINVAL, "24h" },
+    { "redis://cache?lease=9999999999999999999s", EINVAL, "24h" },
+    { "redis://cache?lease=1.0000000000s", EINVAL, "unit" },
+    { "redis://cache?keepalive=off", EINVAL, "keepalive: must be a time" },
+    { "redis://cache?keepalive=0s", EINVAL, "or no" },
+    /* times that cannot work together */
+    { "redis://cache?lease=99ms", EINVAL, "lease: must be at least 100ms" },
+    { "redis://cache?command_timeout=20s", EINVAL,
+      "command_timeout: 20s does not fit into lease=30s twice: at most 9848ms, or a longer lease" },
+    { "redis://cache?command_timeout=9849ms", EINVAL, "at most 9848ms" },
+    { "redis://cache?lease=100ms&command_timeout=32ms", EINVAL, "lease=100ms twice: at most 31ms" },
+    { "redis://cache?lease=1s&poll=1001ms", EINVAL, "poll: 1001ms is longer than lease=1s" },
+    { "redis://cache?connect_timeout=31s", EINVAL, "connect_timeout: 31s is longer than lease=30s" },
+    { "redis://cache?retry_min=2s&retry_max=1s", EINVAL, "retry_min: 2s is longer than retry_max=1s" },
+};
+
+/* In logs and terminals the text of an error is public. */
+static void a_url_is_refused_in_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        struct lk__options options, before;
+        memset(&options, 0x5a, sizeof options);
+        before = options;
+        read_as(refusals[i].code, &options, refusals[i].url);
+        if (strstr(lk_errortext(), refusals[i].words) == NULL)
+            fail_msg("%s: \"%s\" does not say \"%s\"", refusals[i].url, lk_errortext(), refusals[i].words);
+        if (strstr(lk_errortext(), SECRET) != NULL)
+            fail_msg("\"%s\" tells the password", lk_errortext());
+        assert_memory_equal(&options, &before, sizeof options);
+    }
+}
+
+/* --- printing -------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *url, *printed;
+} prints[] = {
+    { "redis://", "redis://127.0.0.1:6379/0" },
+    { "valkey://cache/2?lease=1s", "redis://cache:6379/2" },
+    { "redis://app:" SECRET "@cache:6380", "redis://app:***@cache:6380/0" },
+    { "redis://:" SECRET "@cache", "redis://:***@cache:6379/0" },
+    { "redis://app:@cache", "redis://app:***@cache:6379/0" },
+    { "redis://a%3ab%2f%c3%a9~-:" SECRET "@cache", "redis://a%3Ab%2F%C3%A9~-:***@cache:6379/0" },
+    { "redis://[::1]:7/3", "redis://[::1]:7/3" },
+    { "redis://[fe80::1%25eth0]", "redis://[fe80::1%25eth0]:6379/0" },
+    { "unix:///run/redis.sock?db=3", "unix:///run/redis.sock?db=3" },
+    { "unix://run/a%20b%3f%40:c", "unix://run/a%20b%3F%40%3Ac?db=0" },
+    { "unix://app:" SECRET "@/run/redis.sock", "unix://app:***@/run/redis.sock?db=0" },
+};
+
+static void a_print_reads_as_the_same_server(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        struct lk__options options, again;
+        char text[512], text_again[512];
+        read_as(0, &options, meanings[i].url);
+        lk__options_print(&options, text, sizeof text);
+        assert_null(strstr(text, SECRET));
+        read_as(0, &again, text);
+        lk__options_print(&again, text_again, sizeof text_again);
+        assert_string_equal(text, text_again);
+        lk__options_clear(&options);
+        lk__options_clear(&again);
+    }
+}
+
+static void a_print_hides_the_password_and_fits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof prints / sizeof *prints; i++) {
+        struct lk__options options;
+        char text[128];
+        read_as(0, &options, prints[i].url);
+        lk__options_print(&options, text, sizeof text);
+        assert_string_equal(text, prints[i].printed);
+        for (size_t size = 0; size < sizeof text; size++) {
+            memset(text, '+', sizeof text);
+            lk__options_print(&options, text, size);
+            size_t length = size == 0 ? 0 : strlen(text);
+            assert_true(size == 0 || length < size);
+            assert_memory_equal(text, prints[i].printed, length);
+            assert_true(text[size] == '+');
+        }
+        lk__options_clear(&options);
+    }
+}
+
+/* --- hostile and tight ------------------------------------------------------------------------------------- */
+
+/* Pieces that a parser could trip over, put together at random: an answer, never a crash, print stable. */
+static void no_url_is_too_odd(void **state)
+{
+    static const char *const pieces[] = { "redis://", "unix://", "valkey://", "@",    ":",   "/",         "?",   "#",
+                                          "%",        "%4",      "%41",       "%00",  "&",   "=",         "[",   "]",
+                                          "::1",      "db",      "lease=1s",  "db=1", ",",   "keepalive", "no",  "6379",
+                                          "h",        "1.5s",    "\xff",      " ",    "{t}", "prefix=",   "a:b@" };
+    (void)state;
+    unsigned seed = 20; /* a fixed one, so that a failure comes back */
+    for (int i = 0; i < 20000; i++) {
+        struct lk__options options, again;
+        char url[256], text[1024], text_again[1024];
+        seed = seed * 1103515245U + 12345U;
+        int used = snprintf(url, sizeof url, "%s", pieces[seed >> 16 & 1]);
+        for (unsigned n = (seed >> 20) % 10; n > 0; n--) {
+            seed = seed * 1103515245U + 12345U;
+            used += snprintf(url + used, sizeof url - (size_t)used, "%s",
+                             pieces[(seed >> 16) % (sizeof pieces / sizeof *pieces)]);
+        }
+        if (lk__options_url(&options, url) != 0)
+            continue;
+        lk__options_print(&options, text, sizeof text);
+        read_as(0, &again, text);
+        lk__options_print(&again, text_again, sizeof text_again);
+        assert_string_equal(text, text_again);
+        lk__options_clear(&options);
+        lk__options_clear(&again);
+    }
+}
+
+/* Each URL of the tables, cut short anywhere, is answered. */
+static void no_url_is_too_short(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        for (size_t length = strlen(meanings[i].url); length-- > 0;) {
+            struct lk__options options;
+            char *url = strndup(meanings[i].url, length); /* of its own size, for sanitizers */
+            int rc = lk__options_url(&options, url);
+            assert_true(rc == 0 || rc == EINVAL || rc == ENOTSUP);
+            if (rc == 0)
+                lk__options_clear(&options);
+            free(url);
+        }
+}
+
+static void no_url_is_too_long(void **state)
+{
+    const size_t size = 1 << 20;
+    struct lk__options options;
+    char text[64], *url = malloc(size + 1);
+    (void)state;
+    assert_non_null(url);
+    memset(url, 'a', size);
+    url[size] = '\0';
+    memcpy(url, "redis://", 8);
+    read_as(EINVAL, &options, url);
+    memcpy(url + size - 4, ":x@h", 4);
+    read_as(0, &options, url);
+    lk__options_print(&options, text, sizeof text);
+    assert_int_equal(strlen(text), sizeof text - 1);
+    lk__options_clear(&options);
+    memcpy(url, "redis://h?", 10);
+    read_as(EINVAL, &options, url);
+    memcpy(url, "redis://h?prefix=", 17);
+    url[17 + LK_NAME_MAX] = '\0'; /* leaves no room for a name */
+    read_as(EINVAL, &options, url);
+    url[17 + LK_NAME_MAX - 1] = '\0';
+    read_as(0, &options, url);
+    lk__options_clear(&options);
+    free(url);
+}
+
+static void cleared_options_hold_nothing(void **state)
+{
+    struct lk__options options, zero;
+    (void)state;
+    memset(&zero, 0, sizeof zero);
+    read_as(0, &options, "redis://app:" SECRET "@cache?prefix=p&client_name=c");
+    lk__options_clear(&options);
+    assert_memory_equal(&options, &zero, sizeof options);
+    lk__options_clear(&options);
+}
+
+static int read_all(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        struct lk__options options;
+        if (lk__options_url(&options, meanings[i].url) != 0)
+            return 1;
+        lk__options_clear(&options);
+    }
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        struct lk__options options;
+        if (lk__options_url(&options, refusals[i].url) != refusals[i].code)
+            return 1;
+    }
+    return 0;
+}
+
+static void *read_all_run(void *arg)
+{
+    *(int *)arg = read_all(NULL);
+    return NULL;
+}
+
+/* Threads of callers may have the smallest stack there is. */
+static void a_small_stack_is_enough(void **state)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    int rc = -1;
+    (void)state;
+    if (SANITIZED)
+        skip();
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, (size_t)PTHREAD_STACK_MIN), 0);
+    assert_int_equal(pthread_create(&thread, &attr, read_all_run, &rc), 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attr);
+    assert_int_equal(rc, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_url_means_this),
+        cmocka_unit_test(a_url_is_refused_in_words),
+        cmocka_unit_test(a_print_reads_as_the_same_server),
+        cmocka_unit_test(a_print_hides_the_password_and_fits),
+        cmocka_unit_test(no_url_is_too_odd),
+        cmocka_unit_test(no_url_is_too_short),
+        cmocka_unit_test(no_url_is_too_long),
+        cmocka_unit_test(cleared_options_hold_nothing),
+        cmocka_unit_test(a_small_stack_is_enough),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

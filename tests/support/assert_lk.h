@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * assert_lk.h - assertions on codes, time and events, and threads to make them about
+ *
+ * Threads  cmocka's assertions leave the test by a jump, so only the thread that runs the test may
+ *          assert; workers return a result and worker_join() hands it over.
+ * Children In a process made by world_fork() assert_lk(), assert_that() and eventually() print and end
+ *          that process with status 1; cmocka's own assertions must not be used there.
+ */
+#ifndef TESTS_ASSERT_LK_H
+#define TESTS_ASSERT_LK_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZED 1
+#endif
+#endif
+#ifndef THREAD_SANITIZED
+#define THREAD_SANITIZED 0
+#endif
+
+/* How much later than planned things may happen on a busy machine. Nothing may happen earlier. */
+#define SLACK_MS (SANITIZED ? 400 : 150)
+
+/*
+ * The call returns `expected`, and leaves errno alone as every function of the library promises.
+ */
+#define assert_lk(expected, call)                                                                                      \
+    do {                                                                                                               \
+        errno = ERRNO_MARK;                                                                                            \
+        int assert_lk_code = (call);                                                                                   \
+        assert_lk_result((expected), assert_lk_code, errno, #call, __FILE__, __LINE__);                                \
+    } while (0)
+
+/* The condition holds; unlike assert_true() also usable in a child. */
+#define assert_that(condition)                                                                                         \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            assert_failed(__FILE__, __LINE__, "not so: %s", #condition);                                               \
+    } while (0)
+
+/* The condition becomes true within `ms`; looks every other millisecond. */
+#define eventually(condition, ms)                                                                                      \
+    do {                                                                                                               \
+        int64_t eventually_until_ms = now_ms() + (ms);                                                                 \
+        while (!(condition)) {                                                                                         \
+            if (now_ms() > eventually_until_ms)                                                                        \
+                assert_failed(__FILE__, __LINE__, "not so within %d ms: %s", (int)(ms), #condition);                   \
+            sleep_ms(2);                                                                                               \
+        }                                                                                                              \
+    } while (0)
+
+/* `actual` lies in least..most; prints all three. */
+#define assert_between(actual, least, most)                                                                            \
+    assert_between_result((int64_t)(actual), (int64_t)(least), (int64_t)(most), #actual, __FILE__, __LINE__)
+
+/* "EBUSY" for EBUSY, "0" for 0, "?" for codes the library never returns. */
+const char *code_name(int code);
+
+int64_t now_ms(void); /* CLOCK_MONOTONIC */
+void sleep_ms(int64_t ms);
+
+/* A thread of a test. */
+struct worker {
+    pthread_t thread;
+    int (*work)(void *arg);
+    void *arg;
+    int result;
+};
+
+void worker_start(struct worker *worker, int (*work)(void *arg), void *arg);
+int worker_join(struct worker *worker); /* what `work` returned */
+
+/* Run `work` in one other thread and return what it returned: "as somebody else". */
+int in_thread(int (*work)(void *arg), void *arg);
+
+/* Run `work` in `count` threads at once; 0, or one of the results that were not 0. */
+int run_threads(int count, int (*work)(int index, void *arg), void *arg);
+
+/* What the macros stand on. */
+#define ERRNO_MARK 7777
+void assert_lk_result(int expected, int code, int errno_after, const char *call, const char *file, int line);
+void assert_between_result(int64_t actual, int64_t least, int64_t most, const char *text, const char *file, int line);
+void assert_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn));
+
+/* Set by world_fork() in the child. */
+extern bool in_child;
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fake_server.h - a server that answers what the test wants: hostile, broken or foreign
+ *
+ * A child process listens on a unix socket. It answers the greeting of a client as a real server would,
+ * until the test gives a command another answer. Begin it before the test opens a client.
+ */
+#ifndef TESTS_FAKE_SERVER_H
+#define TESTS_FAKE_SERVER_H
+
+#include "world.h"
+
+#define FAKE_SILENT "\1silent" /* says nothing */
+#define FAKE_CLOSE "\1close"   /* ends the connection */
+
+struct fake;
+
+struct fake *fake_begin(struct world *w);
+void fake_end(struct fake *f);
+
+/* As world_url(), to the fake server. */
+const char *fake_url(struct fake *f, const char *options);
+
+/*
+ * From now on `command` (its first word, upper case) is answered with these bytes, as they are: a whole
+ * reply with its line ends, a part of one, or several. fake_answer() takes a text without NULs.
+ */
+void fake_answer(struct fake *f, const char *command, const char *reply);
+void fake_answer_bytes(struct fake *f, const char *command, const char *bytes, size_t length);
+
+/* How often the command was asked so far. */
+int64_t fake_asked(struct fake *f, const char *command);
+
+#endif

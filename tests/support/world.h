@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * world.h - a private redis-server for each test, and processes to use it
+ *
+ * Server   $LATCHKEY_TEST_SERVER, else redis-server from the PATH, in a directory of its own, on a
+ *          unix socket and no port, without persistence. None there: the test program exits 77.
+ * Children die with the test, as the server does. They share what world_shared() gives out. Fork before
+ *          the test opens a client or starts a thread where that is possible: ThreadSanitizer does not
+ *          follow a fork out of a process with threads, and a child should see a process at rest.
+ * End      world_end() fails the test if anything is left: keys, channels, threads, descriptors.
+ * Threads  everything here is for the thread that runs the test, and the main thread of a child.
+ */
+#ifndef TESTS_WORLD_H
+#define TESTS_WORLD_H
+
+#include "assert_lk.h"
+
+#include <latchkey/latchkey.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define WORLD_CHILDREN_MAX 64
+
+struct redisContext;
+struct redisReply;
+
+struct world {
+    char dir[64];
+    char socket[80];
+    pid_t server;               /* 0: not running */
+    char server_args[256];      /* beyond the usual ones; used again by a restart */
+    struct redisContext *redis; /* of process `redis_of` */
+    pid_t redis_of;
+    struct redisContext *ears; /* what world_subscribe() opened */
+    struct world_arena *arena; /* shared with the children */
+    pid_t children[WORLD_CHILDREN_MAX];
+    int child_count;
+    int me; /* in a child: its index */
+    int threads_before, descriptors_before;
+    char allowed[4][64]; /* patterns of keys that may be left */
+    int allowed_count;
+    char complaint[512]; /* first thing world_end() has to say */
+};
+
+/* One test with a world of its own: `*state` is a struct world *. */
+#define world_test(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
+int world_setup(void **state);
+int world_teardown(void **state);
+
+/* Likewise by hand; `server_args` are further options of the server, divided by blanks, or NULL. */
+struct world *world_begin(const char *server_args);
+void world_end(struct world *w);
+
+/* Keys of this glob pattern may be left at the end, with a TTL or without. */
+void world_allow(struct world *w, const char *pattern);
+
+/* "unix://SOCKET?OPTIONS"; good until the eighth next call. */
+const char *world_url(struct world *w, const char *options);
+
+/* A client opened with these options; a failure fails the test. */
+lk_client_t *world_client(struct world *w, const char *options);
+
+/* --- a plain client of the test: commands as redisCommand() takes them; errors fail the test ----- */
+
+void world_redis(struct world *w, const char *format, ...);
+int64_t world_int(struct world *w, const char *format, ...);       /* integer; a number as text too; nil: -1 */
+const char *world_str(struct world *w, const char *format, ...);   /* good until the eighth next call; nil: "" */
+int64_t world_elements(struct world *w, const char *format, ...);  /* how many an array has */
+const char *world_error(struct world *w, const char *format, ...); /* the error's text; "" if there was none */
+
+int64_t world_pttl(struct world *w, const char *name);
+bool world_exists(struct world *w, const char *key);
+int64_t world_queued(struct world *w, const char *name);      /* waiters in the queue of a mutex */
+const char *world_owner(struct world *w, const char *name);   /* first field of a mutex; "" when free */
+int64_t world_holds(struct world *w, const char *name);       /* its count; -1 when free */
+const char *world_keys(struct world *w);                      /* all keys, divided by blanks */
+int64_t world_counter(struct world *w, const char *field);    /* a number from INFO: "total_commands_processed" */
+int64_t world_commands(struct world *w, const char *command); /* calls so far: "evalsha" */
+
+/* Hear what is published on a channel from now on; one channel at a time. */
+void world_subscribe(struct world *w, const char *channel);
+/* The next message, or NULL when none comes within `ms`; good until the eighth next call. */
+const char *world_message(struct world *w, int64_t ms);
+
+/* --- faults of the server ------------------------------------------------------------------------ */
+
+void world_stop_server(struct world *w); /* SIGSTOP: connections stay, nothing is answered */
+void world_cont_server(struct world *w);
+void world_kill_server(struct world *w);    /* SIGKILL */
+void world_restart_server(struct world *w); /* on the same directory and socket; returns when it answers */
+
+/* --- processes ------------------------------------------------------------------------------------- */
+
+/*
+ * Run `fn` in a child; what it returns (0..125) is the child's exit status. Returns its pid once it called
+ * world_ready(); a child that ends before that fails the test.
+ */
+pid_t world_fork(struct world *w, int (*fn)(struct world *w, void *arg), void *arg);
+void world_ready(struct world *w);
+
+/* The exit status, or 128 + the signal that ended it. Waits a minute at most, then kills and fails. */
+int world_wait(struct world *w, pid_t pid);
+void world_kill(struct world *w, pid_t pid); /* SIGKILL, reaped */
+void world_stop(pid_t pid);                  /* SIGSTOP; returns when it stands still */
+void world_cont(pid_t pid);
+
+/* Zeroed memory that children made later share. */
+void *world_shared(struct world *w, size_t size);
+
+/* A gate in shared memory: whoever passes waits until somebody opened it. */
+struct gate {
+    int open; /* reached with atomic builtins */
+};
+void gate_open(struct gate *gate);
+void gate_pass(struct gate *gate); /* half a minute at most, then fails */
+bool gate_is_open(const struct gate *gate);
+
+#endif
