@@ -117,3 +117,34 @@ build() { # <preset>
     say "Building $1 failed"
     return 1
 }
+
+# --- a server of one's own -------------------------------------------------------------------------
+
+work='' server='' socket=''
+
+# Start a Redis server in a folder of its own: no port, nothing kept. Sets work, server and socket.
+begin_server() {
+    local tries
+    work=$(mktemp -d) || return 1
+    cleanup() { end_server; }
+    say "Starting a Redis server"
+    socket=$work/redis.sock
+    redis-server --port 0 --unixsocket "$socket" --dir "$work" --save '' --appendonly no --daemonize no \
+        --maxmemory-policy noeviction </dev/null >"$work/redis.log" 2>&1 &
+    server=$!
+    for ((tries = 100; tries > 0; tries--)); do
+        [[ $(redis-cli -s "$socket" ping 2>/dev/null) != PONG ]] || return 0
+        sleep 0.1
+    done
+    cat "$work/redis.log"
+    say "The server does not start"
+    return 1
+}
+
+end_server() {
+    if [[ -n $server ]]; then
+        kill "$server" 2>/dev/null
+        wait "$server"
+    fi
+    rm -rf "$work"
+}

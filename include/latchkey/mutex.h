@@ -6,6 +6,10 @@
  *         says ESTALE. A thread of the client renews at a third of the lease.
  * Owner   The thread that locked it, as with pthreads. A thread that ends while
  *         holding is not renewed any more.
+ * Fair    With the attribute `fair` it goes to waiters in the order in which they came,
+ *         whatever their process; without, whoever asks first when it is free. Clients
+ *         opened with pubsub=no cannot be handed anything: they take a fair mutex when
+ *         their poll finds it free, and those who listen may come before them.
  * Token   Each grant has a number larger than all before it: hand it to the
  *         resource and let that refuse smaller ones.
  * Java    A Redisson RLock of the same name and this mutex exclude each other.
@@ -36,7 +40,7 @@ enum {
 typedef struct lk_mutexattr {
     size_t size;         /* sizeof(lk_mutexattr_t); see LK_MUTEXATTR_INIT */
     int type;            /* LK_MUTEX_... */
-    int fair;            /* 1: strict order of arrival. ENOTSUP in this version */
+    int fair;            /* 1: strict order of arrival over all threads of all processes */
     int robust;          /* 1: who gets it after a dead holder is told EOWNERDEAD */
     int fixed;           /* 1: the lease is not renewed (Redisson's lock(leaseTime)) */
     int nested_local;    /* 1: locking again costs no round trip; the server sees one hold */
@@ -293,6 +297,23 @@ typedef struct lk_mutexinfo {
  * Round trips 1
  */
 LK_API LK_MUST_CHECK int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info);
+
+typedef struct lk_mutexwaiter {
+    char id[160]; /* its owner id: <client id>:<owner>:<acquisition>; cut to fit */
+} lk_mutexwaiter_t;
+
+/*
+ * Who waits for `m`, the next one first: a waiter's place is its index. Of a fair mutex each waiting thread is
+ * there, of a plain one the first of each process.
+ *
+ *   waiters   room for `room` of them; NULL with a room of 0
+ *   count     receives how many wait, which may be more than `room`; both written on success only
+ *
+ * Returns     0, EINVAL, ENOTCONN, EIO, EPROTO, EACCES, ECANCELED, ENOMEM
+ * Threads     any; takes one command timeout at most for each round trip
+ * Round trips 1 for each 50 waiters asked for. The queue may move between two of them
+ */
+LK_API LK_MUST_CHECK int lk_mutex_queue(lk_mutex_t *m, lk_mutexwaiter_t *waiters, unsigned room, unsigned *count);
 
 #ifdef __cplusplus
 }

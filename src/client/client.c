@@ -353,8 +353,10 @@ static int close_inherited(lk_client_t *client)
 {
     struct lk__conn *conns[] = { &client->conn, &client->hub.conn, &client->dog.conn };
     for (size_t i = 0; i < sizeof conns / sizeof *conns; i++)
-        if (conns[i]->stream != NULL)
+        if (conns[i]->stream != NULL) {
             close(conns[i]->stream->fd);
+            conns[i]->stream = NULL;
+        }
     return 0;
 }
 

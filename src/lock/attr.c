@@ -47,7 +47,5 @@ int lk__mutexattr_check(void *checked, const void *given)
         return lk__fail(EINVAL, "min_hold_ms is %lld: at least 0, at most a day", (long long)attr->min_hold_ms);
     if (attr->max_hold_ms != 0 && attr->min_hold_ms > attr->max_hold_ms)
         return lk__fail(EINVAL, "min_hold_ms is above max_hold_ms");
-    if (attr->fair)
-        return lk__fail(ENOTSUP, "fair mutexes are not in this version");
     return 0;
 }

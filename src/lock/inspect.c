@@ -3,22 +3,32 @@
 #include "lock/lock.h"
 #include "lock/scripts.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* Call a script of this mutex and hand its reply, of at least `integers` integers, to `read`. */
-static int ask(const struct lk__frame *frame, const struct lk__script *script, const char *const *args, int arg_count,
-               bool resend, unsigned integers, void (*read)(const struct lk__reply *reply, void *arg), void *arg)
+/* What is asked, and who reads the answer: an array that begins with `integers` integers. */
+struct question {
+    const struct lk__script *script;
+    const char *const *keys, *const *args;
+    int arg_count;
+    bool resend;
+    unsigned integers;
+    void (*read)(const struct lk__reply *reply, void *arg);
+    void *arg;
+};
+
+static int ask(const struct lk__frame *frame, const struct question *question)
 {
-    struct lk__mutex *mutex = lk__mutex_of(frame);
+    struct lk__object *object = frame->object;
     struct lk__request *request = NULL;
     struct lk__command command;
-    int rc = lk__command_seal(&command, script, mutex->keys, args, arg_count);
+    int rc = lk__command_seal(&command, question->script, question->keys, question->args, question->arg_count);
     if (rc == 0)
-        rc = lk__call(&mutex->object.client->conn, mutex->object.what, &command, -1, resend, &request, NULL);
-    if (rc == 0 && !lk__reply_integers(request->reply, integers))
-        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", mutex->object.what);
-    if (rc == 0 && read != NULL)
-        read(request->reply, arg);
+        rc = lk__call(&object->client->conn, object->what, &command, -1, question->resend, &request, NULL);
+    if (rc == 0 && !lk__reply_integers(request->reply, question->integers))
+        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
+    if (rc == 0 && question->read != NULL)
+        question->read(request->reply, question->arg);
     lk__request_free(request);
     lk__command_free(&command);
     return rc;
@@ -33,7 +43,10 @@ int lk_mutex_forceunlock(lk_mutex_t *m)
     char letters[8];
     lk__mutex_letters(letters, frame.object, false);
     const char *args[] = { lk__mutex_of(&frame)->claim_ms, letters, lk__mutex_of(&frame)->channel };
-    rc = ask(&frame, &lk__lua_lock_force, args, 3, false, 2, NULL, NULL);
+    struct question question = {
+        .script = &lk__lua_lock_force, .keys = lk__mutex_of(&frame)->keys, .args = args, .arg_count = 3, .integers = 2
+    };
+    rc = ask(&frame, &question);
     return lk__frame_leave(&frame, rc);
 }
 
@@ -59,8 +72,70 @@ int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info)
     int rc = lk__mutex_enter(m, &frame);
     if (rc != 0)
         return rc;
-    rc = ask(&frame, &lk__lua_lock_info, NULL, 0, true, 7, read_info, &seen);
+    struct question question = { .script = &lk__lua_lock_info,
+                                 .keys = lk__mutex_of(&frame)->keys,
+                                 .resend = true,
+                                 .integers = 7,
+                                 .read = read_info,
+                                 .arg = &seen };
+    rc = ask(&frame, &question);
     if (rc == 0)
         *info = seen;
+    return lk__frame_leave(&frame, rc);
+}
+
+enum { PAGE = 50 }; /* with its two integers a page stays below what a reply may hold */
+
+/* Where the next page goes. */
+struct listing {
+    lk_mutexwaiter_t *waiters;
+    unsigned room, listed, waiting, on_page;
+};
+
+static void read_page(const struct lk__reply *reply, void *arg)
+{
+    struct listing *listing = arg;
+    listing->waiting = (unsigned)reply->values[0].number;
+    listing->on_page = reply->count - 2;
+    for (unsigned i = 2; i < reply->count && listing->listed < listing->room; i++) {
+        lk_mutexwaiter_t *waiter = &listing->waiters[listing->listed++];
+        snprintf(waiter->id, sizeof waiter->id, "%s", lk__reply_text(reply, i));
+    }
+}
+
+static int list_queue(const struct lk__frame *frame, struct listing *listing)
+{
+    const char *const *keys = &lk__mutex_of(frame)->keys[LK__KEY_QUEUE];
+    char first[16], last[16];
+    const char *args[] = { first, last };
+    struct question question = { .script = &lk__lua_lock_queue_page,
+                                 .keys = keys,
+                                 .args = args,
+                                 .arg_count = 2,
+                                 .resend = true,
+                                 .integers = 2,
+                                 .read = read_page,
+                                 .arg = listing };
+    int rc;
+    do {
+        snprintf(first, sizeof first, "%u", listing->listed);
+        snprintf(last, sizeof last, "%u", listing->listed + PAGE - 1);
+        rc = ask(frame, &question);
+    } while (rc == 0 && listing->on_page == PAGE && listing->listed < listing->room);
+    return rc;
+}
+
+int lk_mutex_queue(lk_mutex_t *m, lk_mutexwaiter_t *waiters, unsigned room, unsigned *count)
+{
+    struct lk__frame frame;
+    struct listing listing = { .waiters = waiters, .room = room };
+    if (count == NULL || (waiters == NULL && room > 0))
+        return lk__fail(EINVAL, "lk_mutex_queue: nowhere to put the waiters");
+    int rc = lk__mutex_enter(m, &frame);
+    if (rc != 0)
+        return rc;
+    rc = list_queue(&frame, &listing);
+    if (rc == 0)
+        *count = listing.waiting;
     return lk__frame_leave(&frame, rc);
 }

@@ -521,8 +521,15 @@ void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count
 
 /* --- the server's clock ------------------------------------------------------------------------------------------ */
 
+bool lk__is_servertime(int64_t server_us)
+{
+    return server_us > 0 && server_us < (int64_t)1 << 53; /* what a script can count; the year 2255 */
+}
+
 void lk__conn_clock(struct lk__conn *conn, int64_t before_us, int64_t server_us)
 {
+    if (!lk__is_servertime(server_us))
+        return;
     pthread_mutex_lock(&conn->mu);
     conn->clock_before_us = before_us;
     conn->clock_server_us = server_us;

@@ -72,7 +72,7 @@ static int on_time(const struct talk *talk, const struct lk__reply *reply)
     if (rc != 0)
         return rc;
     long long s = strtoll(lk__reply_text(reply, 0), NULL, 10), us = strtoll(lk__reply_text(reply, 1), NULL, 10);
-    if (reply->type != LK__ARRAY || reply->count != 2 || s <= 0 || us < 0)
+    if (reply->type != LK__ARRAY || reply->count != 2 || s <= 0 || s > INT64_MAX / 2000000 || us < 0 || us > 999999)
         return complain(talk, EPROTO, "what answers is no Redis server", "");
     talk->greeting->server_us = (int64_t)s * 1000000 + us;
     return 0;

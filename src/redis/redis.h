@@ -240,6 +240,8 @@ bool lk__conn_isup(struct lk__conn *conn);
 void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__greeting *greeting);
 void lk__conn_failed(struct lk__conn *conn, int code, const char *words);
 
+/* Could a server's clock show that? What could not is left alone, so that sums of times stay in range. */
+bool lk__is_servertime(int64_t server_us);
 /* A reply told the server's time: `server_us` is not before `before_us`. */
 void lk__conn_clock(struct lk__conn *conn, int64_t before_us, int64_t server_us);
 /* The latest time the server's clock can show at `now_us`. */

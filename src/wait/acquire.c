@@ -52,6 +52,7 @@ static struct lk__step leave(struct lk__acquire *a, int64_t now_us, int code)
     a->phase = LK__LEAVING;
     a->code = code;
     a->next_us = now_us;
+    a->hard_us = earlier(a->hard_us, lk__later(now_us, a->command_us));
     return proceed(a, now_us);
 }
 
@@ -77,11 +78,13 @@ static struct lk__step proceed(struct lk__acquire *a, int64_t now_us)
         return step(LK__AWAIT, a->hard_us);
     if (a->phase == LK__LEAVING)
         return now_us >= a->next_us ? step(LK__LEAVE, 0) : step(LK__PARK, earlier(a->next_us, a->hard_us));
+    if (a->limit_code != ETIMEDOUT)
+        return leave(a, now_us, a->limit_code);
     if (now_us >= a->limit_us && a->asked)
         return leave(a, now_us, a->trouble != 0 ? a->trouble : a->limit_code);
     if (now_us >= a->next_us)
         return step(LK__ASK, 0);
-    return step(LK__PARK, a->asked ? earlier(a->next_us, a->limit_us) : a->next_us);
+    return step(LK__PARK, earlier(a->next_us, a->asked ? a->limit_us : a->hard_us));
 }
 
 /* Wait longer after each refusal or cut in a row; the first is answered at once. */
@@ -103,8 +106,8 @@ static int64_t nap(const struct lk__acquire *a, int64_t left_ms, int64_t rank)
     if (rank >= 2 && !a->deaf)
         return jittered(a->liveness_ms * 1000 / 3);
     int64_t us = jittered(a->poll_ms * 1000);
-    if (left_ms >= 0)
-        us = earlier(us, (left_ms + 1) * 1000);
+    if (left_ms >= 0 && left_ms < us / 1000)
+        us = (left_ms + 1) * 1000;
     return us < SLEEP_MIN_US ? SLEEP_MIN_US : us;
 }
 
@@ -197,7 +200,7 @@ static struct lk__step on_verdict(struct lk__acquire *a, int64_t now_us, int64_t
 
 static bool is_sane(const struct lk__reply *reply)
 {
-    if (!lk__reply_integers(reply, 5) || reply->values[3].number <= 0)
+    if (!lk__reply_integers(reply, 5) || !lk__is_servertime(reply->values[3].number))
         return false;
     bool numbered = reply->values[0].number != LK__REFUSED && reply->values[0].number >= LK__QUEUED;
     return !numbered || reply->values[1].number > 0;
@@ -228,7 +231,8 @@ static struct lk__step on_left(struct lk__acquire *a, int64_t now_us, const stru
             pause_next(a, now_us);
             return proceed(a, now_us);
         }
-        return end(a, a->code);
+        a->unknown = true; /* and of the codes only those stand that do not say "not held" */
+        return end(a, a->code == EACCES || a->code == EPROTO ? a->code : EIO);
     }
     if (!lk__reply_integers(reply, 2)) {
         a->unknown = true;
@@ -320,7 +324,7 @@ struct lk__step lk__acquire_granted(struct lk__acquire *a, int64_t now_us, const
 struct lk__step lk__acquire_hinted(struct lk__acquire *a, int64_t now_us)
 {
     a->again = true;
-    if (a->phase == LK__WAITING && !a->sent && a->listed) {
+    if (a->phase == LK__WAITING && !a->sent && a->listed && a->trouble == 0) {
         a->again = false;
         a->next_us = earlier(a->next_us, a->anchor_us + HINT_PAUSE_US);
     }

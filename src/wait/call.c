@@ -45,7 +45,7 @@ static int send_it(struct call *call)
         int rc = lk__conn_send(call->conn, call->request, call->command, call->eval);
         if (rc == ENOTCONN)
             rc = lk__conn_awaitup(call->conn, call->request->parker, lk__conn_failures(call->conn), call->hard_us);
-        else if (rc == 0 || rc == ENOMEM)
+        else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
         if (rc != 0 && rc != EINTR)
             return unreachable(call, rc);

@@ -47,7 +47,8 @@ static bool read_grant(const char *at, struct lk__grant *grant)
 {
     int64_t token, died;
     bool good = next_number(&at, 0, &grant->server_us) && next_number(&at, 0, &grant->lease_ms) &&
-                next_number(&at, 0, &token) && next_number(&at, -1, &died) && *at == '\0';
+                next_number(&at, 0, &token) && next_number(&at, -1, &died) && *at == '\0' &&
+                lk__is_servertime(grant->server_us) && grant->lease_ms <= LK__LEASE_MAX_MS;
     if (good) {
         grant->token = (uint64_t)token;
         grant->owner_died = died != 0;

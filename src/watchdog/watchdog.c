@@ -60,6 +60,8 @@ static void lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason)
     hold->renew_us = LK__NEVER;
     atomic_store(&hold->valid_until_us, 0);
     schedule(dog, hold);
+    hold->unlogged = dog->unlogged = true;
+    wake_thread(dog);
     answer(dog, hold, hold->asked, ESTALE);
     dog->notify(dog->arg, hold, LK_EVENT_LOST);
 }
@@ -361,6 +363,50 @@ static void serve_connection(struct lk__watchdog *dog, int64_t now_us)
     dog->failures_seen = failures;
 }
 
+static const char *words_of(int reason)
+{
+    switch (reason) {
+    case LK_REASON_GONE:
+        return "the server no longer knows it";
+    case LK_REASON_THREAD_EXIT:
+        return "its thread ended while holding it";
+    case LK_REASON_MAX_HOLD:
+        return "held as long as max_hold_ms allows";
+    case LK_REASON_FIXED:
+        return "its fixed lease ran out";
+    default:
+        return "no renewal succeeded in time";
+    }
+}
+
+/* Under dog->mu: one whose loss the log does not know yet, with a reference; NULL when there is none. */
+static struct lk__hold *next_unlogged(struct lk__watchdog *dog)
+{
+    for (struct lk__link *l = lk__list_first(&dog->holds); l != NULL; l = lk__list_next(&dog->holds, l)) {
+        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, all);
+        if (hold->unlogged)
+            return lk__hold_keep(hold);
+    }
+    return NULL;
+}
+
+/* Under dog->mu, left and taken again: the log's sink is a user's function. */
+static void log_losses(struct lk__watchdog *dog)
+{
+    while (dog->unlogged) {
+        struct lk__hold *lost = next_unlogged(dog);
+        dog->unlogged = lost != NULL;
+        if (lost == NULL)
+            return;
+        int reason = lost->reason;
+        lost->unlogged = false;
+        pthread_mutex_unlock(&dog->mu);
+        lk__log(LK_LOG_WARNING, "%s: the lease was lost: %s", lost->name, words_of(reason));
+        lk__hold_drop(lost);
+        pthread_mutex_lock(&dog->mu);
+    }
+}
+
 /* Sleep until the earliest timer; the timerfd makes that moment count suspended time too. */
 static void sleep_until_due(struct lk__watchdog *dog, int timer_fd, int64_t due_us)
 {
@@ -385,6 +431,7 @@ static void *run(void *arg)
         int under_way = 0;
         serve_landed(dog, now_us);
         serve_connection(dog, now_us);
+        log_losses(dog);
         for (struct lk__link *l = lk__list_first(&dog->flying); l != NULL; l = lk__list_next(&dog->flying, l))
             under_way++;
         int64_t due_us = LK__NEVER;

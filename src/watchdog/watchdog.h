@@ -61,6 +61,7 @@ struct lk__hold {
     int64_t cap_us;          /* not renewed beyond; LK__NEVER */
     int64_t renew_us;        /* next renewal; LK__NEVER: none */
     bool ownerless;          /* its thread ended */
+    bool unlogged;           /* lost, and the log does not say so yet */
     unsigned asked;          /* renewals somebody waited for ... */
     unsigned requested;      /* ... how many of them were sent ... */
     unsigned answered;       /* ... and how many are through */
@@ -101,6 +102,7 @@ typedef void (*lk__notify_t)(void *arg, struct lk__hold *hold, int type);
 struct lk__watchdog {
     pthread_mutex_t mu;
     pthread_cond_t renewed; /* with mu: a renewal or sweep that somebody waits for is through */
+    bool unlogged;          /* under mu: of some hold */
     size_t sweeps;          /* releases in the background that are not through */
     struct lk__conn conn;
     struct lk__heap heap;

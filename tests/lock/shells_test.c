@@ -69,18 +69,18 @@ static void attributes_of_the_name_must_agree(void **state)
 static void attributes_that_mean_nothing_are_refused(void **state)
 {
     struct world *w = *state;
-    lk_mutexattr_t no_size = LK_MUTEXATTR_INIT, no_type = LK_MUTEXATTR_INIT, fair = LK_MUTEXATTR_INIT;
+    lk_mutexattr_t no_size = LK_MUTEXATTR_INIT, no_type = LK_MUTEXATTR_INIT, no_yes = LK_MUTEXATTR_INIT;
     lk_mutexattr_t no_flag = LK_MUTEXATTR_INIT;
     lk_mutex_t third;
     open_both(w);
     no_size.size = 0;
     no_type.type = 3;
     no_flag.robust = 2;
-    fair.fair = 1;
+    no_yes.fair = 2;
     assert_lk(EINVAL, lk_mutex_init(&third, client, "stock", &no_size));
     assert_lk(EINVAL, lk_mutex_init(&third, client, "stock", &no_type));
     assert_lk(EINVAL, lk_mutex_init(&third, client, "stock", &no_flag));
-    assert_lk(ENOTSUP, lk_mutex_init(&third, client, "stock", &fair));
+    assert_lk(EINVAL, lk_mutex_init(&third, client, "stock", &no_yes));
     close_both();
 }
 

@@ -43,7 +43,7 @@
 #endif
 
 /* How much later than planned things may happen on a busy machine. Nothing may happen earlier. */
-#define SLACK_MS (SANITIZED ? 400 : 150)
+#define SLACK_MS (SANITIZED ? 600 : 300)
 
 /*
  * The call returns `expected`, and leaves errno alone as every function of the library promises.

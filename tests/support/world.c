@@ -38,7 +38,7 @@ static void check_server(struct world *w);
 static void check_process(struct world *w);
 static void remove_dir(struct world *w);
 static redisContext *redis_of(struct world *w);
-static redisReply *command(struct world *w, bool may_fail, const char *format, va_list args);
+static redisReply *command(struct world *w, const char *format, va_list args);
 static redisReply *reply_to(struct world *w, const char *format, ...);
 static char *keep(const char *text, size_t length);
 static int count_entries(const char *dir);
@@ -286,12 +286,12 @@ static redisContext *redis_of(struct world *w)
     return w->redis;
 }
 
-static redisReply *command(struct world *w, bool may_fail, const char *format, va_list args)
+static redisReply *command(struct world *w, const char *format, va_list args)
 {
     redisReply *reply = redisvCommand(redis_of(w), format, args);
     if (reply == NULL)
         assert_failed(__FILE__, __LINE__, "%s: the server did not answer: %s", format, w->redis->errstr);
-    if (reply->type == REDIS_REPLY_ERROR && !may_fail)
+    if (reply->type == REDIS_REPLY_ERROR)
         assert_failed(__FILE__, __LINE__, "%s: %s", format, reply->str);
     return reply;
 }
@@ -300,7 +300,7 @@ static redisReply *reply_to(struct world *w, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    redisReply *reply = command(w, false, format, args);
+    redisReply *reply = command(w, format, args);
     va_end(args);
     return reply;
 }
@@ -309,7 +309,7 @@ void world_redis(struct world *w, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    freeReplyObject(command(w, false, format, args));
+    freeReplyObject(command(w, format, args));
     va_end(args);
 }
 
@@ -317,7 +317,7 @@ int64_t world_int(struct world *w, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    redisReply *reply = command(w, false, format, args);
+    redisReply *reply = command(w, format, args);
     va_end(args);
     int64_t value = reply->type == REDIS_REPLY_INTEGER ? reply->integer
                     : reply->type == REDIS_REPLY_NIL   ? -1
@@ -330,20 +330,9 @@ const char *world_str(struct world *w, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    redisReply *reply = command(w, false, format, args);
+    redisReply *reply = command(w, format, args);
     va_end(args);
     const char *text = reply->str != NULL ? keep(reply->str, reply->len) : keep("", 0);
-    freeReplyObject(reply);
-    return text;
-}
-
-const char *world_error(struct world *w, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    redisReply *reply = command(w, true, format, args);
-    va_end(args);
-    const char *text = reply->type == REDIS_REPLY_ERROR ? keep(reply->str, reply->len) : keep("", 0);
     freeReplyObject(reply);
     return text;
 }
@@ -352,7 +341,7 @@ int64_t world_elements(struct world *w, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    redisReply *reply = command(w, false, format, args);
+    redisReply *reply = command(w, format, args);
     va_end(args);
     int64_t count = (int64_t)reply->elements;
     freeReplyObject(reply);

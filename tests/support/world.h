@@ -66,10 +66,9 @@ lk_client_t *world_client(struct world *w, const char *options);
 /* --- a plain client of the test: commands as redisCommand() takes them; errors fail the test ----- */
 
 void world_redis(struct world *w, const char *format, ...);
-int64_t world_int(struct world *w, const char *format, ...);       /* integer; a number as text too; nil: -1 */
-const char *world_str(struct world *w, const char *format, ...);   /* good until the eighth next call; nil: "" */
-int64_t world_elements(struct world *w, const char *format, ...);  /* how many an array has */
-const char *world_error(struct world *w, const char *format, ...); /* the error's text; "" if there was none */
+int64_t world_int(struct world *w, const char *format, ...);      /* integer; a number as text too; nil: -1 */
+const char *world_str(struct world *w, const char *format, ...);  /* good until the eighth next call; nil: "" */
+int64_t world_elements(struct world *w, const char *format, ...); /* how many an array has */
 
 int64_t world_pttl(struct world *w, const char *name);
 bool world_exists(struct world *w, const char *key);
