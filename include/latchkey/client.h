@@ -101,7 +101,7 @@ enum {
     LK_REASON_FIXED = 5        /* a fixed lease ran out */
 };
 
-enum { LK_KIND_MUTEX = 1 };
+enum { LK_KIND_MUTEX = 1, LK_KIND_LATCH = 5 };
 
 typedef struct lk_event {
     int type;             /* LK_EVENT_... */

@@ -18,7 +18,8 @@
  *   EBUSY ETIMEDOUT   a try failed; not within the time. Both: confirmed not held
  *   EPERM             the caller never held it, or gave it back
  *   ESTALE            the caller held it, but the lease was lost: the answer to
- *                     every call of that owner until each unlock was made
+ *                     every call of that owner until each unlock was made.
+ *                     Of a latch: the count that was waited for is lost
  *   EDEADLK           would deadlock
  *   EAGAIN            a limit of recursion was reached
  *   EOWNERDEAD        held now; its previous holder died holding it
@@ -29,7 +30,9 @@
  *   EACCES            credentials or access rules refuse it
  *   ENOSPC            the server is out of memory
  *   ENOTSUP           this server or this build cannot
- *   ECANCELED         the client was closed, or belongs to a process forked from
+ *   ENOENT EEXIST     no such latch / it has a count already
+ *   ECANCELED         the client was closed, or belongs to a process forked from;
+ *                     the latch was deleted
  *   EINVAL            a visible mistake of the caller
  *   ENOMEM            local allocation failed
  */
@@ -40,5 +43,6 @@
 #include <latchkey/api.h>
 #include <latchkey/client.h>
 #include <latchkey/mutex.h>
+#include <latchkey/latch.h>
 
 #endif

@@ -187,6 +187,12 @@ void lk__parker_publish(struct lk__parker *parker, unsigned signal, _Atomic int 
 /* Until a signal comes or `until_us`; takes all signals and returns them, 0 when the time passed. */
 unsigned lk__parker_park(struct lk__parker *parker, int64_t until_us);
 
+/*
+ * The same as a cancellation point, if `cancel_state` says so: that of the caller's caller, as cancelability is
+ * off inside the library. The parker is at rest when cleanup handlers run.
+ */
+unsigned lk__parker_parkopen(struct lk__parker *parker, int64_t until_us, int cancel_state);
+
 /* From now on a signal kicks `fd` (-1: the condition again). Takes and returns those that came before. */
 unsigned lk__parker_pollwith(struct lk__parker *parker, int fd);
 

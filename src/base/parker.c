@@ -95,6 +95,26 @@ unsigned lk__parker_park(struct lk__parker *parker, int64_t until_us)
     return signals;
 }
 
+static void unlock(void *mu)
+{
+    pthread_mutex_unlock(mu); /* a wait that is cancelled has it again */
+}
+
+unsigned lk__parker_parkopen(struct lk__parker *parker, int64_t until_us, int cancel_state)
+{
+    int before;
+    pthread_mutex_lock(&parker->mu);
+    pthread_cleanup_push(unlock, &parker->mu);
+    pthread_setcancelstate(cancel_state, &before);
+    while (parker->signals == 0 && lk__cond_wait(&parker->cond, &parker->mu, until_us) != ETIMEDOUT)
+        ;
+    pthread_setcancelstate(before, NULL);
+    pthread_cleanup_pop(0);
+    unsigned signals = take_signals(parker);
+    pthread_mutex_unlock(&parker->mu);
+    return signals;
+}
+
 unsigned lk__parker_pollwith(struct lk__parker *parker, int fd)
 {
     pthread_mutex_lock(&parker->mu);

@@ -105,7 +105,7 @@ const char *lk_strerror(int code)
         { EBUSY, "held by someone else" },
         { ETIMEDOUT, "not within the time; not held" },
         { EPERM, "not held by the caller" },
-        { ESTALE, "the lease was lost" },
+        { ESTALE, "the lease was lost, or the count of a latch" },
         { EDEADLK, "would deadlock" },
         { EAGAIN, "a limit was reached, or nothing is there now" },
         { EOVERFLOW, "count above its maximum" },
@@ -119,7 +119,7 @@ const char *lk_strerror(int code)
         { ENOTSUP, "this server or this build cannot" },
         { ENOENT, "no such thing" },
         { EEXIST, "set already" },
-        { ECANCELED, "the client was closed or forked away" },
+        { ECANCELED, "the client was closed or forked away, or the latch deleted" },
         { EINVAL, "a mistake in the call" },
         { ENOMEM, "out of memory, descriptors or threads" },
     };

@@ -237,8 +237,11 @@ int lk_client_default(lk_client_t **client)
 
 static void cancel_object(struct lk__entry *entry, void *arg)
 {
+    struct lk__object *object = LK__CONTAINER(entry, struct lk__object, entry);
     (void)arg;
-    lk__line_cancel(&LK__CONTAINER(entry, struct lk__object, entry)->line);
+    lk__line_cancel(&object->line);
+    if (object->cancel != NULL)
+        object->cancel(object);
 }
 
 /* Everybody leaves; each is bounded by one command timeout from now. */

@@ -35,7 +35,7 @@ void lk__events_destroy(struct lk__events *events);
 
 /* --- stats.c ---------------------------------------------------------------------------------------------- */
 
-enum { LK__BUCKETS = 13, LK__KINDS = LK_KIND_MUTEX + 1 };
+enum { LK__BUCKETS = 13, LK__KINDS = LK_KIND_LATCH + 1 };
 
 struct lk__histogram {
     atomic_ullong count, sum_us, buckets[LK__BUCKETS];
@@ -58,6 +58,8 @@ struct lk__object {
     char *what;                              /* "mutex orders": for words */
     bool fair, robust;                       /* of the name, not of a shell */
     void (*stop)(struct lk__object *object); /* nobody is to wake us any more; before the hub ends */
+    /* NULL, or wake those who wait neither in the room nor in line: the client is closing. Under client->mu. */
+    void (*cancel)(struct lk__object *object);
     void (*free)(struct lk__object *object);
 
     pthread_mutex_t mu;
@@ -78,7 +80,7 @@ int lk__object_get(lk_client_t *client, int kind, const char *name, bool fair, b
                    struct lk__object **object);
 void lk__object_put(struct lk__object *object);
 
-const char *lk__kind_name(int kind); /* "mutex" */
+const char *lk__kind_name(int kind); /* "mutex"; NULL for a number that no kind has */
 
 /* The hold of `owner`, or NULL; under object->mu or by the owner itself. */
 struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner);

@@ -12,7 +12,7 @@
 
 const char *lk__kind_name(int kind)
 {
-    static const char *const names[LK__KINDS] = { [LK_KIND_MUTEX] = "mutex" };
+    static const char *const names[LK__KINDS] = { [LK_KIND_MUTEX] = "mutex", [LK_KIND_LATCH] = "latch" };
     return names[kind];
 }
 

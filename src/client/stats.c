@@ -91,9 +91,10 @@ static json_t *kinds_json(const struct lk__kindstats stats[LK__KINDS])
 {
     json_t *kinds = json_object();
     for (int kind = 1; kind < LK__KINDS; kind++)
-        json_object_set_new(kinds, lk__kind_name(kind),
-                            json_pack("{s:o, s:o}", "wait_seconds", histogram_json(&stats[kind].wait), "hold_seconds",
-                                      histogram_json(&stats[kind].hold)));
+        if (lk__kind_name(kind) != NULL)
+            json_object_set_new(kinds, lk__kind_name(kind),
+                                json_pack("{s:o, s:o}", "wait_seconds", histogram_json(&stats[kind].wait),
+                                          "hold_seconds", histogram_json(&stats[kind].hold)));
     return kinds;
 }
 

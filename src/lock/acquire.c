@@ -21,13 +21,13 @@ static int seal(struct lk__take *take)
 
     const char *ask[] = { id, take->lease, mutex->liveness_ms, mutex->claim_ms, letters, NULL, NULL, NULL };
     const char *release[] = { id, mutex->claim_ms, letters, mutex->channel, NULL, NULL };
-    const char *renew[] = { id, NULL, NULL };
+    const char *renew[] = { id, NULL, NULL, mutex->channel };
     const char *nest[] = { id, NULL, NULL, NULL };
     int rc = lk__command_seal(&take->waiter.ask, &lk__lua_lock_acquire, mutex->keys, ask, 8);
     if (rc == 0)
         rc = lk__command_seal(&hold->release, &lk__lua_lock_release, mutex->keys, release, 6);
     if (rc == 0)
-        rc = lk__command_seal(&hold->renew, &lk__lua_lock_renew, mutex->keys, renew, 3);
+        rc = lk__command_seal(&hold->renew, &lk__lua_lock_renew, mutex->keys, renew, 4);
     if (rc == 0)
         rc = lk__command_seal(&hold->nest, &lk__lua_lock_nest, mutex->keys, nest, 4);
     return rc;

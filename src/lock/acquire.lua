@@ -27,6 +27,12 @@ end
 
 local left = redis.call('PTTL', name)
 local arrival = tonumber(ARGV[7])
+if left == -2 and shared then
+    local turn = javas_turn_left(seen, now)
+    if turn > 0 then
+        left = turn -- as good as held until then
+    end
+end
 
 local function take()
     local token, died = grant(name, token_key, mark, id, lease_ms, now, robust, shared)

@@ -3,6 +3,20 @@
 -- mark  string, of robust mutexes only: "<owner id> <token> <1: its previous holder died>", or
 --       "unrecoverable". An absent hold beside a mark means that the holder died.
 
+-- Java's turn: for some milliseconds after a release that was left to it, C clients that share with
+-- Java queue rather than take. Kept among the signs of life, as 'java', so that it is swept like them.
+local JAVAS_TURN_MS = 10
+
+local function begin_javas_turn(seen, now)
+    redis.call('ZADD', seen, math.floor(now / 1000) + JAVAS_TURN_MS, 'java')
+end
+
+-- Milliseconds left of it, 0 when it is nobody's turn.
+local function javas_turn_left(seen, now)
+    local ends = tonumber(redis.call('ZSCORE', seen, 'java') or '') or 0
+    return math.max(ends - math.floor(now / 1000), 0)
+end
+
 -- Write `id` as holder; returns its token and whether its previous holder died.
 local function grant(name, token_key, mark, id, lease_ms, now, robust, shared)
     redis.call('HSET', name, id, 1)

@@ -31,6 +31,11 @@ local keep_ms = math.ceil((tonumber(ARGV[5]) - now) / 1000)
 if keep_ms > 0 and redis.call('HEXISTS', name, id) == 1 then
     redis.call('PEXPIRE', name, keep_ms) -- nobody's any more, and not free before then
     settle_mark()
+    local first = redis.call('ZRANGE', queue, 0, 0)[1]
+    if first then
+        tell(first, 'F ' .. first) -- each sleeps by the lease it knew, which was longer
+    end
+    redis.pcall('PUBLISH', ARGV[4], '0')
     return { 1, now }
 end
 local mine = redis.call('HDEL', name, id)
@@ -62,7 +67,11 @@ elseif not (robust and redis.call('GET', mark) == 'unrecoverable') then
         local heard = redis.pcall('PUBLISH', ARGV[4], '0')
         javas_turn = type(heard) == 'number' and heard > 0
     end
+    if shared and not javas_turn and javas_turn_left(seen, now) > 0 then
+        return { mine, now } -- somebody else's release left it to Java a moment ago
+    end
     if javas_turn then
+        begin_javas_turn(seen, now)
         local first = redis.call('ZRANGE', queue, 0, 0)[1]
         if first then
             tell(first, 'F ' .. first)

@@ -2,6 +2,7 @@
 --
 -- KEYS[1]  hash, the mutex: this key alone, so that it works while a cluster moves it
 -- ARGV[1]  owner id  ARGV[2] lease, ms  ARGV[3] deadline of this request, server us
+-- ARGV[4]  Redisson's channel: its waiters sleep by the lease they knew, and are told when it gets shorter
 -- returns  { 1 renewed | 0 no such hold | -1 past the deadline, server us }
 -- resend   harmless; never creates, never revives
 local time = redis.call('TIME')
@@ -12,5 +13,9 @@ end
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
     return { 0, now }
 end
+local left = redis.call('PTTL', KEYS[1])
 redis.call('PEXPIRE', KEYS[1], tonumber(ARGV[2]))
+if left > tonumber(ARGV[2]) then
+    redis.pcall('PUBLISH', ARGV[4], '0')
+end
 return { 1, now }

@@ -536,11 +536,20 @@ static char *read_docs(void)
     return text;
 }
 
+/* All kinds of objects have the fields of one. */
+static void keep_mutex_only(json_t *stats)
+{
+    json_t *kinds = json_object_get(stats, "kinds"), *mutex = json_incref(json_object_get(kinds, "mutex"));
+    json_object_clear(kinds);
+    json_object_set_new(kinds, "mutex", mutex);
+}
+
 static struct paths real_paths(struct world *w)
 {
     struct paths paths = { "" };
     open_orders(w, "");
     json_t *stats = stats_of(client);
+    keep_mutex_only(stats);
     add_paths(&paths, "", stats);
     json_decref(stats);
     close_orders();

@@ -138,34 +138,102 @@ static void tokens_continue_after_javas(void **state)
     close_orders();
 }
 
-/* With C waiters always queued, the mutex is left to Java now and then. */
+enum { TURNS = 40 };
+
+struct loop {
+    lk_mutex_t mutex;
+    struct gate stop;
+};
+
+static int lock_again_and_again(void *arg)
+{
+    struct loop *loop = arg;
+    int rc = 0;
+    while (rc == 0 && !gate_is_open(&loop->stop)) {
+        rc = lk_mutex_lock(&loop->mutex);
+        if (rc == 0)
+            rc = lk_mutex_unlock(&loop->mutex);
+    }
+    return rc;
+}
+
+/* What Redisson does when it hears of an unlock: try, and later unlock and publish. */
+static bool java_tries(struct world *w)
+{
+    static const char take[] = "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end "
+                               "redis.call('HSET', KEYS[1], ARGV[1], 1) return redis.call('PEXPIRE', KEYS[1], 30000)";
+    if (world_int(w, "EVAL %s 1 orders 0f8fad5b-d9cb-469f-a165-70867728950e:57", take) != 1)
+        return false;
+    world_redis(w, "DEL orders");
+    world_redis(w, "PUBLISH " CHANNEL " 0");
+    return true;
+}
+
+/* Two C processes' worth of threads never let go, and Java comes to its turn all the same: plain or fair. */
 static void java_gets_its_turn(void **state)
 {
     struct world *w = *state;
-    lk_client_t *second;
-    lk_mutex_t same_name;
-    int seen = 0;
+    static const lk_mutexattr_t kinds[] = { LK_MUTEXATTR_INIT, { .size = sizeof(lk_mutexattr_t), .fair = 1 } };
     world_allow(w, "redisson_lock_token:*");
-    open_orders(w, "redisson=yes&lease=20s&poll=5s");
-    second = world_client(w, "redisson=yes&lease=20s&poll=5s");
-    assert_lk(0, lk_mutex_init(&same_name, second, "orders", NULL));
     world_subscribe(w, CHANNEL);
-    for (int i = 0; i < 200; i++) {
-        struct worker waiter;
-        assert_lk(0, lk_mutex_lock(&orders));
-        worker_start(&waiter, lock_and_unlock, &same_name);
-        eventually(world_queued(w, "orders") == 1, 5000);
-        assert_lk(0, lk_mutex_unlock(&orders));
-        assert_int_equal(0, worker_join(&waiter));
-        if (world_message(w, 0) != NULL)
-            seen++;
-        while (world_message(w, 0) != NULL)
-            seen++;
+    for (int k = 0; k < 2; k++) {
+        struct loop loops[2] = { 0 };
+        struct worker workers[2];
+        lk_client_t *clients[2];
+        int turns = 0;
+        for (int i = 0; i < 2; i++) {
+            clients[i] = world_client(w, "redisson=yes&lease=20s");
+            assert_lk(0, lk_mutex_init(&loops[i].mutex, clients[i], "orders", &kinds[k]));
+            worker_start(&workers[i], lock_again_and_again, &loops[i]);
+        }
+        for (int64_t until_ms = now_ms() + 10000; turns < TURNS && now_ms() < until_ms;)
+            if (world_message(w, 1000) != NULL) {
+                sleep_ms(2); /* Java is not as quick as a test */
+                turns += java_tries(w);
+            }
+        for (int i = 0; i < 2; i++)
+            gate_open(&loops[i].stop);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(0, worker_join(&workers[i]));
+            assert_lk(0, lk_mutex_destroy(&loops[i].mutex));
+            assert_lk(0, lk_client_close(clients[i]));
+        }
+        assert_int_equal(TURNS, turns);
     }
-    assert_true(seen > 200); /* each round's last unlock, and some hand-overs */
-    assert_lk(0, lk_mutex_destroy(&same_name));
-    assert_lk(0, lk_client_close(second));
-    close_orders();
+}
+
+/* An unlock within min_hold_ms makes the lease shorter than its waiters know: they are told, here and in Java. */
+static void a_shorter_lease_is_told(void **state)
+{
+    struct world *w = *state;
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    struct worker waiter;
+    lk_mutex_t kept, wanted;
+    attr.min_hold_ms = 400;
+    lk_client_t *a = world_client(w, "lease=20s&poll=10s"), *b = world_client(w, "lease=20s&poll=10s");
+    assert_lk(0, lk_mutex_init(&kept, a, "orders", &attr));
+    assert_lk(0, lk_mutex_init(&wanted, b, "orders", NULL));
+    world_subscribe(w, CHANNEL);
+    assert_lk(0, lk_mutex_lock(&kept));
+    worker_start(&waiter, lock_and_unlock, &wanted);
+    eventually(world_queued(w, "orders") == 1, 2000);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:*") == 1, 2000);
+    int64_t began_ms = now_ms();
+    assert_lk(0, lk_mutex_unlock(&kept));
+    assert_string_equal("0", world_message(w, 1000));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_between(now_ms() - began_ms, 0, 400 + 2 * SLACK_MS); /* and not a poll ceiling later */
+    attr.min_hold_ms = 0;
+    assert_lk(0, lk_mutex_lock(&wanted));
+    while (world_message(w, 50) != NULL)
+        ;
+    assert_lk(0, lk_mutex_extend(&wanted, 1000));
+    assert_string_equal("0", world_message(w, 1000));
+    assert_lk(0, lk_mutex_unlock(&wanted));
+    assert_lk(0, lk_mutex_destroy(&kept));
+    assert_lk(0, lk_mutex_destroy(&wanted));
+    assert_lk(0, lk_client_close(a));
+    assert_lk(0, lk_client_close(b));
 }
 
 int main(void)
@@ -174,6 +242,7 @@ int main(void)
         world_test(a_java_holder_is_respected),  world_test(java_sees_our_hold),
         world_test(javas_unlock_wakes_us),       world_test(our_unlock_is_published_for_java),
         world_test(tokens_continue_after_javas), world_test(java_gets_its_turn),
+        world_test(a_shorter_lease_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,7 +143,11 @@ static bool may_be_left(struct world *w, const redisReply *key)
     for (int i = 0; i < w->allowed_count; i++)
         if (fnmatch(w->allowed[i], key->str, 0) == 0)
             return true;
-    return strncmp(key->str, "redisson_lock_token:", 20) == 0 && world_int(w, "PTTL %b", key->str, key->len) > 0;
+    static const char *const short_lived[] = { "redisson_lock_token:", "latchkey:once:", "latchkey:opened:" };
+    for (size_t i = 0; i < sizeof short_lived / sizeof *short_lived; i++)
+        if (strncmp(key->str, short_lived[i], strlen(short_lived[i])) == 0)
+            return world_int(w, "PTTL %b", key->str, key->len) > 0;
+    return false;
 }
 
 /* A key that should not be there any more, or NULL. */

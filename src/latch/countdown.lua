@@ -1,0 +1,37 @@
+-- countdown.lua - lower a latch; at zero it opens and everybody wakes
+-- uses: once gate
+--
+-- KEYS[1]  string, the count
+-- KEYS[2]  string, the mark: how the last count ended
+-- KEYS[3]  hash, last request of each owner (once-record)
+-- ARGV[1]  owner  ARGV[2] number of this request  ARGV[3] its deadline, server us
+-- ARGV[4]  Redisson's channel  ARGV[5] by how much
+-- returns  { count left, 0 open | -1 no latch | -2 past the deadline | -3 the key is no count, server us }
+-- resend   harmless: the once-record answers
+local name, mark, once = KEYS[1], KEYS[2], KEYS[3]
+local now = server_time()
+local done = once_answer(once, ARGV[1], ARGV[2])
+if done then
+    return { done, now }
+end
+if now > tonumber(ARGV[3]) then
+    return { -2, now }
+end
+local count = count_of(name)
+if not count then
+    return { count == nil and -1 or -3, now }
+end
+
+redis.call('PEXPIRE', once, 60000) -- first: then a server out of memory allows the rest
+local left = math.max(count - tonumber(ARGV[5]), 0)
+if left > 0 then
+    redis.call('DECRBY', name, ARGV[5])
+else
+    mark_end(mark, 'opened', now)
+    redis.call('DEL', name)
+end
+once_keep(once, ARGV[1], ARGV[2], left)
+if left == 0 then
+    redis.pcall('PUBLISH', ARGV[4], '0')
+end
+return { left, now }

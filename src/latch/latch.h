@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * latch.h - the countdown latch
+ *
+ * object.c  keys, channel and attributes    crowd.c  who waits here, and what they hear
+ * count.c   set, count down, look, delete   wait.c   waiting until it opens
+ */
+#ifndef LK__LATCH_H
+#define LK__LATCH_H
+
+#include "client/client.h"
+#include "redis/keys.h"
+
+#include <latchkey/latch.h>
+
+/* --- crowd.c: all threads of a client that wait for one latch, behind one subscription ------------------------ */
+
+struct lk__crowd {
+    lk_client_t *client;
+    struct lk__ear ear;
+    pthread_mutex_t mu;     /* after hub->mu and client->mu, before a parker's */
+    struct lk__link places; /* under mu */
+    bool listening;         /* under mu */
+};
+
+struct lk__standing {
+    struct lk__link link;      /* under crowd->mu */
+    struct lk__parker *parker; /* gets LK__WOKEN */
+    char word;                 /* under crowd->mu: the last message, '0' or '1', not taken yet; 0: none */
+};
+
+void lk__crowd_init(struct lk__crowd *crowd, lk_client_t *client, const char *channel); /* which lives as long */
+void lk__crowd_destroy(struct lk__crowd *crowd);
+void lk__crowd_stop(struct lk__crowd *crowd); /* hears nothing any more; before the hub ends */
+void lk__crowd_wake(struct lk__crowd *crowd); /* everybody, to see that the client is closing */
+
+/* From now on woken by each message, and when messages may have been missed. False: nobody listens, poll. */
+bool lk__crowd_join(struct lk__crowd *crowd, struct lk__standing *place, struct lk__parker *parker);
+void lk__crowd_leave(struct lk__crowd *crowd, struct lk__standing *place); /* harmless for one that never joined */
+char lk__crowd_take(struct lk__crowd *crowd, struct lk__standing *place);  /* the last message since last time, or 0 */
+
+/* --- object.c --------------------------------------------------------------------------------------------------- */
+
+enum lk__latchkey { LK__LATCH_NAME, LK__LATCH_MARK, LK__LATCH_ONCE, LK__LATCH_KEYS };
+
+struct lk__latch {
+    struct lk__object object;
+    const char *keys[LK__LATCH_KEYS]; /* keys[0] is object.full */
+    char *channel;                    /* Redisson's */
+    char *strings;                    /* where the keys and the channel lie */
+    struct lk__crowd crowd;
+};
+
+static inline struct lk__latch *lk__latch_of(const struct lk__frame *frame)
+{
+    return LK__CONTAINER(frame->object, struct lk__latch, object);
+}
+
+int lk__latch_enter(lk_latch_t *l, struct lk__frame *frame); /* then lk__frame_leave() */
+
+/* --- count.c ---------------------------------------------------------------------------------------------------- */
+
+/* What the server knows of a latch. */
+struct lk__latchstate {
+    int64_t count;        /* -1: there is none */
+    bool opened, deleted; /* how the last count ended; neither: not known */
+    bool since;           /* there was a new count since that end */
+    int64_t serial;       /* of that end; 0: not known */
+};
+
+/* Format the question; the answer to it comes by lk__latch_look(). 0 or ENOMEM. */
+int lk__latch_question(const struct lk__latch *latch, struct lk__command *command);
+/* Ask, for one command timeout at most. As lk__call(), and EPROTO for a key that is no latch. */
+int lk__latch_look(const struct lk__latch *latch, struct lk__command *command, struct lk__request **slot,
+                   struct lk__latchstate *state);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* object.c - the keys, the channel and the attributes of a latch, and its shell */
+#include "latch/latch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(sizeof(lk_latch_t) == 8 * sizeof(void *), "ABI");
+
+static struct lk__latch *latch_of(struct lk__object *object)
+{
+    return LK__CONTAINER(object, struct lk__latch, object);
+}
+
+static void latch_stop(struct lk__object *object)
+{
+    lk__crowd_stop(&latch_of(object)->crowd);
+}
+
+static void latch_cancel(struct lk__object *object)
+{
+    lk__crowd_wake(&latch_of(object)->crowd);
+}
+
+static void latch_free(struct lk__object *object)
+{
+    struct lk__latch *latch = latch_of(object);
+    lk__crowd_destroy(&latch->crowd);
+    lk__release(latch->strings);
+    lk__release(latch);
+}
+
+/* The helper keys and the channel, one after the other in one block. */
+static int write_keys(struct lk__latch *latch, const char *full)
+{
+    size_t room = 3 * (strlen(full) + 64);
+    char *at = latch->strings = lk__alloc(room);
+    if (at == NULL)
+        return ENOMEM;
+    latch->keys[LK__LATCH_NAME] = full;
+    latch->keys[LK__LATCH_MARK] = at;
+    at += lk__key_ours(at, "latchkey:opened", full) + 1;
+    latch->keys[LK__LATCH_ONCE] = at;
+    at += lk__key_ours(at, "latchkey:once", full) + 1;
+    latch->channel = at; /* in braces even if the name has some: Redisson's exception to its own rule */
+    at += snprintf(at, room - (size_t)(at - latch->strings), "redisson_countdownlatch__channel__{%s}", full) + 1;
+    assert((size_t)(at - latch->strings) <= room);
+    return 0;
+}
+
+static struct lk__object *make(lk_client_t *client, const char *full)
+{
+    struct lk__latch *latch = lk__alloc(sizeof *latch);
+    if (latch == NULL || write_keys(latch, full) != 0) {
+        lk__release(latch);
+        return NULL;
+    }
+    latch->object.stop = latch_stop;
+    latch->object.cancel = latch_cancel;
+    latch->object.free = latch_free;
+    lk__crowd_init(&latch->crowd, client, latch->channel);
+    return &latch->object;
+}
+
+/* There are none yet: a size, and zeroes for as far as it reaches. */
+static int check(void *checked, const void *given)
+{
+    const lk_latchattr_t *attr = given;
+    lk_latchattr_t *complete = checked;
+    complete->size = sizeof *complete;
+    if (attr == NULL)
+        return 0;
+    if (attr->size < sizeof attr->size)
+        return lk__fail(EINVAL, "latch attributes without a size: begin with LK_LATCHATTR_INIT");
+    const unsigned char *bytes = given;
+    for (size_t i = sizeof attr->size; i < attr->size && i < 4096; i++)
+        if (bytes[i] != 0)
+            return lk__fail(EINVAL, "a latch attribute that this version of the library does not know");
+    return 0;
+}
+
+static void traits(const void *checked, bool *fair, bool *robust)
+{
+    (void)checked;
+    *fair = *robust = false;
+}
+
+static const struct lk__shelltype latch_type = {
+    .kind = LK_KIND_LATCH,
+    .attr_size = sizeof(lk_latchattr_t),
+    .make = make,
+    .check = check,
+    .traits = traits,
+};
+
+static struct lk__shell shell_of(lk_latch_t *l)
+{
+    return (struct lk__shell){ &l->lk_name, (const void **)&l->lk_attr, &l->lk_impl, &l->lk_process, l->lk_spare };
+}
+
+int lk__latch_enter(lk_latch_t *l, struct lk__frame *frame)
+{
+    if (l == NULL)
+        return lk__fail(EINVAL, "no latch was given");
+    return lk__frame_enter(frame, shell_of(l), &latch_type);
+}
+
+int lk_latch_init(lk_latch_t *l, lk_client_t *client, const char *name, const lk_latchattr_t *attr)
+{
+    if (l == NULL)
+        return lk__fail(EINVAL, "lk_latch_init: no latch was given");
+    struct lk__manners manners = lk__begin();
+    return lk__end(&manners, lk__shell_init(shell_of(l), &latch_type, client, name, attr));
+}
+
+int lk_latch_destroy(lk_latch_t *l)
+{
+    if (l == NULL)
+        return lk__fail(EINVAL, "lk_latch_destroy: no latch was given");
+    struct lk__manners manners = lk__begin();
+    return lk__end(&manners, lk__shell_destroy(shell_of(l)));
+}

@@ -1,0 +1,150 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * cancel_test.c - a wait is a cancellation point while it sleeps, the other calls are none; nothing stays behind
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <string.h>
+
+static lk_client_t *client;
+static lk_latch_t gate;
+static int cleaned; /* how many cleanup handlers of waiting threads ran; atomic builtins */
+
+static void open_gate(struct world *w, const char *options)
+{
+    client = world_client(w, options);
+    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+    assert_lk(0, lk_latch_trysetcount(&gate, 1));
+    cleaned = 0;
+}
+
+static void close_gate(void)
+{
+    assert_lk(0, lk_latch_destroy(&gate)); /* nobody counts as waiting any more */
+    assert_lk(0, lk_client_close(client));
+}
+
+static void clean_up(void *arg)
+{
+    (void)arg;
+    __atomic_add_fetch(&cleaned, 1, __ATOMIC_RELAXED);
+}
+
+static void *wait_for_it(void *arg)
+{
+    int rc;
+    pthread_cleanup_push(clean_up, NULL);
+    rc = lk_latch_wait(arg);
+    pthread_cleanup_pop(0);
+    return (void *)(intptr_t)rc;
+}
+
+/* At whatever moment it comes: the thread ends, and the latch is as if it had never waited. */
+static void a_cancelled_wait_leaves_nothing(void **state)
+{
+    enum { TIMES = 20 };
+    static const char *const options[] = { "lease=20s&poll=5s", "lease=2s&poll=20ms&pubsub=no" };
+    struct world *w = *state;
+    for (int i = 0; i < 2; i++) {
+        open_gate(w, options[i]);
+        for (int k = 0; k < TIMES; k++) {
+            pthread_t thread;
+            void *result;
+            assert_int_equal(0, pthread_create(&thread, NULL, wait_for_it, &gate));
+            sleep_ms(k);
+            assert_int_equal(0, pthread_cancel(thread));
+            assert_int_equal(0, pthread_join(thread, &result));
+            assert_ptr_equal(PTHREAD_CANCELED, result);
+        }
+        assert_int_equal(TIMES, cleaned);
+        assert_lk(0, lk_latch_countdown(&gate));
+        assert_lk(0, lk_latch_wait(&gate));
+        close_gate();
+    }
+}
+
+/* Others who wait for the same latch are not disturbed. */
+static void the_others_wait_on(void **state)
+{
+    struct world *w = *state;
+    pthread_t threads[8];
+    open_gate(w, "lease=20s&poll=5s");
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(0, pthread_create(&threads[i], NULL, wait_for_it, &gate));
+    sleep_ms(100);
+    for (int i = 0; i < 8; i += 2)
+        assert_int_equal(0, pthread_cancel(threads[i]));
+    sleep_ms(20);
+    int64_t counted_ms = now_ms();
+    assert_lk(0, lk_latch_countdown(&gate));
+    for (int i = 0; i < 8; i++) {
+        void *result;
+        assert_int_equal(0, pthread_join(threads[i], &result));
+        assert_ptr_equal(i % 2 == 0 ? PTHREAD_CANCELED : NULL, result);
+    }
+    assert_between(now_ms() - counted_ms, 0, 1000);
+    assert_int_equal(4, cleaned);
+    close_gate();
+}
+
+static void *wait_uncancelable(void *arg)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    return wait_for_it(arg);
+}
+
+/* Who has switched cancellation off is not cancelled in here either. */
+static void disabled_is_disabled(void **state)
+{
+    struct world *w = *state;
+    pthread_t thread;
+    void *result;
+    open_gate(w, "lease=2s&poll=20ms");
+    assert_int_equal(0, pthread_create(&thread, NULL, wait_uncancelable, &gate));
+    sleep_ms(50);
+    assert_int_equal(0, pthread_cancel(thread));
+    sleep_ms(50);
+    assert_lk(0, lk_latch_countdown(&gate));
+    assert_int_equal(0, pthread_join(thread, &result));
+    assert_null(result);
+    close_gate();
+}
+
+static void *count_while_cancelled(void *arg)
+{
+    intptr_t wrong = 0;
+    unsigned count;
+    pthread_cancel(pthread_self());
+    wrong += lk_latch_trysetcount(arg, 1) != EEXIST;
+    wrong += lk_latch_getcount(arg, &count) != 0;
+    wrong += lk_latch_countdown(arg) != 0;
+    wrong += lk_latch_wait(arg) != 0; /* open: it does not sleep */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    return (void *)wrong;
+}
+
+/* Calls that do not wait are no cancellation points: what they do is done wholly, and reported. */
+static void other_calls_are_no_cancellation_points(void **state)
+{
+    pthread_t thread;
+    void *result;
+    open_gate(*state, "");
+    assert_int_equal(0, pthread_create(&thread, NULL, count_while_cancelled, &gate));
+    assert_int_equal(0, pthread_join(thread, &result));
+    assert_null(result);
+    close_gate();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_cancelled_wait_leaves_nothing),
+        world_test(the_others_wait_on),
+        world_test(disabled_is_disabled),
+        world_test(other_calls_are_no_cancellation_points),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

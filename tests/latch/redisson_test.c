@@ -1,0 +1,202 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * redisson_test.c - an RCountDownLatch of the same name is the same latch; Java is played by the commands it sends
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <string.h>
+
+#define CHANNEL "redisson_countdownlatch__channel__{gate}"
+
+static lk_client_t *client;
+static lk_latch_t gate;
+
+static void open_gate(struct world *w, const char *options)
+{
+    client = world_client(w, options);
+    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+}
+
+static void close_gate(void)
+{
+    assert_lk(0, lk_latch_destroy(&gate));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* countDown(): one script of Redisson's, so nobody sees it half done. */
+static void java_counts_down(struct world *w)
+{
+    world_redis(w, "EVAL %s 2 gate %s",
+                "local left = redis.call('decr', KEYS[1]) if left <= 0 then redis.call('del', KEYS[1]) end "
+                "if left == 0 then redis.call('publish', KEYS[2], '0') end",
+                CHANNEL);
+}
+
+static void java_sets(struct world *w, int count)
+{
+    world_redis(w, "SET gate %d", count);
+    world_redis(w, "PUBLISH " CHANNEL " 1");
+}
+
+static int wait_for_it(void *arg)
+{
+    return lk_latch_wait(arg);
+}
+
+static void start_waiting(struct worker *waiter, struct world *w)
+{
+    worker_start(waiter, wait_for_it, &gate);
+    eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1, 5000);
+    sleep_ms(50);
+}
+
+/* With and without redisson=yes, Java's last countdown wakes us by its message. */
+static void javas_zero_wakes_us(void **state)
+{
+    static const char *const options[] = { "lease=20s&poll=5s", "lease=20s&poll=5s&redisson=yes" };
+    struct world *w = *state;
+    for (int i = 0; i < 2; i++) {
+        open_gate(w, options[i]);
+        for (int round = 0; round < 10; round++) {
+            struct worker waiter;
+            unsigned count;
+            java_sets(w, 2);
+            assert_lk(0, lk_latch_getcount(&gate, &count));
+            assert_int_equal(2, count);
+            assert_lk(EEXIST, lk_latch_trysetcount(&gate, 1));
+            start_waiting(&waiter, w);
+            java_counts_down(w);
+            int64_t counted_ms = now_ms();
+            java_counts_down(w);
+            assert_int_equal(0, worker_join(&waiter));
+            assert_between(now_ms() - counted_ms, 0, 1000);
+        }
+        close_gate();
+        eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 0, 2000);
+    }
+}
+
+/* Plain commands, one by one, are as good. */
+static void plain_commands_wake_us(void **state)
+{
+    struct world *w = *state;
+    struct worker waiter;
+    open_gate(w, "lease=20s&poll=5s");
+    java_sets(w, 1);
+    start_waiting(&waiter, w);
+    assert_int_equal(0, world_int(w, "DECR gate"));
+    world_redis(w, "DEL gate");
+    int64_t counted_ms = now_ms();
+    world_redis(w, "PUBLISH " CHANNEL " 0");
+    assert_int_equal(0, worker_join(&waiter));
+    assert_between(now_ms() - counted_ms, 0, 1000);
+    close_gate();
+}
+
+/* What we do is published as Java would: 0 at zero, 1 for a new count and for a deletion. */
+static void ours_is_published_for_java(void **state)
+{
+    struct world *w = *state;
+    open_gate(w, "");
+    world_subscribe(w, CHANNEL);
+    assert_lk(0, lk_latch_trysetcount(&gate, 2));
+    assert_string_equal("1", world_message(w, 1000));
+    assert_string_equal("string", world_str(w, "TYPE gate"));
+    assert_int_equal(-1, world_pttl(w, "gate"));
+    assert_lk(EEXIST, lk_latch_trysetcount(&gate, 2));
+    assert_lk(0, lk_latch_countdown(&gate));
+    assert_null(world_message(w, 50)); /* not yet */
+    assert_lk(0, lk_latch_countdown(&gate));
+    assert_string_equal("0", world_message(w, 1000));
+    assert_lk(ENOENT, lk_latch_countdown(&gate));
+    assert_null(world_message(w, 50));
+    assert_lk(0, lk_latch_trysetcount(&gate, 1));
+    assert_string_equal("1", world_message(w, 1000));
+    assert_lk(0, lk_latch_delete(&gate));
+    assert_string_equal("1", world_message(w, 1000));
+    assert_lk(ENOENT, lk_latch_delete(&gate));
+    assert_null(world_message(w, 50));
+    close_gate();
+}
+
+/* The braces of this channel are added even to a name that has some. */
+static void a_tag_does_not_change_the_channel(void **state)
+{
+    struct world *w = *state;
+    lk_latch_t tagged;
+    open_gate(w, "");
+    assert_lk(0, lk_latch_init(&tagged, client, "{tag}gate", NULL));
+    world_subscribe(w, "redisson_countdownlatch__channel__{{tag}gate}");
+    assert_lk(0, lk_latch_trysetcount(&tagged, 1));
+    assert_string_equal("1", world_message(w, 1000));
+    assert_lk(0, lk_latch_countdown(&tagged));
+    assert_string_equal("0", world_message(w, 1000));
+    assert_lk(0, lk_latch_destroy(&tagged));
+    close_gate();
+}
+
+/* Java's delete leaves no mark; its message says what became of the count. */
+static void javas_deletion_is_told(void **state)
+{
+    struct world *w = *state;
+    struct worker waiter;
+    open_gate(w, "lease=20s&poll=5s");
+    java_sets(w, 1);
+    start_waiting(&waiter, w);
+    world_redis(w, "DEL gate");
+    world_redis(w, "PUBLISH " CHANNEL " 1");
+    assert_int_equal(ECANCELED, worker_join(&waiter));
+    close_gate();
+}
+
+/* With redisson=yes an absent count is zero, as it is in Java; a deletion by us still is one. */
+static void with_redisson_an_absent_one_is_open(void **state)
+{
+    struct world *w = *state;
+    struct worker waiter;
+    open_gate(w, "lease=2s&poll=200ms&redisson=yes");
+    assert_lk(0, lk_latch_wait(&gate));
+    assert_lk(0, lk_latch_waitfor(&gate, 0));
+    assert_lk(ENOENT, lk_latch_countdown(&gate));
+    java_sets(w, 1);
+    start_waiting(&waiter, w);
+    world_redis(w, "DEL gate");
+    assert_int_equal(0, worker_join(&waiter));
+    java_sets(w, 1);
+    start_waiting(&waiter, w);
+    assert_lk(0, lk_latch_delete(&gate));
+    assert_int_equal(ECANCELED, worker_join(&waiter));
+    close_gate();
+}
+
+/* A count of 0 or below, which Java can leave for a moment, is an open latch. */
+static void a_count_of_zero_is_open(void **state)
+{
+    struct world *w = *state;
+    unsigned count;
+    open_gate(w, "");
+    for (int i = 0; i < 2; i++) {
+        world_redis(w, "SET gate %d", -i);
+        assert_lk(0, lk_latch_wait(&gate));
+        assert_lk(0, lk_latch_getcount(&gate, &count));
+        assert_int_equal(0, count);
+        assert_lk(0, lk_latch_countdown(&gate)); /* tidies up */
+        assert_false(world_exists(w, "gate"));
+        assert_lk(0, lk_latch_wait(&gate));
+    }
+    close_gate();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(javas_zero_wakes_us),        world_test(plain_commands_wake_us),
+        world_test(ours_is_published_for_java), world_test(a_tag_does_not_change_the_channel),
+        world_test(javas_deletion_is_told),     world_test(with_redisson_an_absent_one_is_open),
+        world_test(a_count_of_zero_is_open),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
