@@ -101,7 +101,12 @@ enum {
     LK_REASON_FIXED = 5        /* a fixed lease ran out */
 };
 
-enum { LK_KIND_MUTEX = 1, LK_KIND_LATCH = 5 };
+enum {
+    LK_KIND_MUTEX = 1,
+    LK_KIND_SEM = 3,     /* counting semaphore: has statistics, but nothing that events could tell */
+    LK_KIND_PERMITS = 4, /* leased semaphore */
+    LK_KIND_LATCH = 5    /* countdown latch: likewise */
+};
 
 typedef struct lk_event {
     int type;             /* LK_EVENT_... */

@@ -21,7 +21,8 @@
  *                     every call of that owner until each unlock was made.
  *                     Of a latch: the count that was waited for is lost
  *   EDEADLK           would deadlock
- *   EAGAIN            a limit of recursion was reached
+ *   EAGAIN            a limit of recursion was reached; no permit to try for
+ *   EOVERFLOW EEXIST  a number would be above its maximum; was set before
  *   EOWNERDEAD        held now; its previous holder died holding it
  *   ENOTRECOVERABLE   a robust object was given back unrepaired
  *   ENOTCONN          no server would serve it, nothing was done
@@ -44,5 +45,6 @@
 #include <latchkey/client.h>
 #include <latchkey/mutex.h>
 #include <latchkey/latch.h>
+#include <latchkey/semaphore.h>
 
 #endif

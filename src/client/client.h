@@ -180,6 +180,8 @@ struct lk__shelltype {
     /* Check the user's attributes (NULL: defaults) and complete them into `attr`, which is zeroed. */
     int (*check)(void *attr, const void *given);
     void (*traits)(const void *attr, bool *fair, bool *robust);
+    /* NULL, or which type it is with these attributes, checked, and of the same size */
+    const struct lk__shelltype *(*variant)(const void *attr);
 };
 
 int lk__shell_init(struct lk__shell shell, const struct lk__shelltype *type, lk_client_t *client, const char *name,
@@ -222,7 +224,13 @@ struct lk__take {
     int64_t lease_ms;                 /* 0: the client's */
     int64_t min_hold_ms, max_hold_ms; /* 0: none */
     bool fixed;
-    bool in_line; /* of the owner's process one waits in Redis, the others in line */
+    bool in_line;  /* of the owner's process one waits in Redis, the others in line */
+    bool unleased; /* what is taken has no lease: nothing is held, the server remembers the request */
+    /*
+     * Not NULL: the wait is a cancellation point, but not in line. Called on a cancelled thread instead of a
+     * return from lk__take_run().
+     */
+    void (*unwind)(struct lk__take *take);
     /* Format take->waiter.ask, and the commands of take->hold: renew, release, more. 0 or ENOMEM. */
     int (*seal)(struct lk__take *take);
     void *arg;                   /* for seal */

@@ -34,12 +34,17 @@ static int prepare(struct lk__take *take, int64_t limit_us)
     waiter->machine.limit_us = limit_us;
     waiter->machine.lease_ms = asked_ms;
     waiter->machine.try_only = take->try_only;
+    waiter->machine.recorded = take->unleased;
     return take->seal(take);
 }
+
+static void unwind(struct lk__waiter *waiter);
 
 static int wait_in_redis(struct lk__take *take)
 {
     struct lk__room *room = &take->frame->object->client->room;
+    take->waiter.unwind = take->unwind != NULL ? unwind : NULL;
+    take->waiter.cancel_state = take->frame->manners.cancel_state;
     if (take->foreign == NULL || take->try_only)
         return lk__room_wait(room, &take->waiter);
     lk__foreign_join(take->foreign, &take->waiter);
@@ -76,6 +81,15 @@ static int64_t first_renewal(const struct lk__take *take)
     return a->first_us;
 }
 
+static void count_it(struct lk__take *take, int64_t now_us)
+{
+    struct lk__object *object = take->frame->object;
+    lk__histogram_add(&object->client->stats[object->entry.kind].wait, now_us - take->began_us);
+    atomic_fetch_add(&object->acquisitions, 1);
+    if (take->waiter.machine.arrival != 0 || take->contended)
+        atomic_fetch_add(&object->contended, 1);
+}
+
 static void become_holder(struct lk__take *take, int code)
 {
     const struct lk__acquire *a = &take->waiter.machine;
@@ -99,11 +113,7 @@ static void become_holder(struct lk__take *take, int code)
     }
     lk__object_addhold(object, hold);
     lk__watchdog_take(hold->dog, hold, a->valid_until_us, first_renewal(take));
-
-    lk__histogram_add(&object->client->stats[object->entry.kind].wait, now_us - take->began_us);
-    atomic_fetch_add(&object->acquisitions, 1);
-    if (a->arrival != 0 || take->contended)
-        atomic_fetch_add(&object->contended, 1);
+    count_it(take, now_us);
 }
 
 /* An ask that got no answer is given back: now, and once more when no copy of it can come any more. */
@@ -111,7 +121,32 @@ static void give_back(struct lk__take *take)
 {
     const struct lk__acquire *a = &take->waiter.machine;
     int64_t end_us = lk__now_us() + 2 * a->command_us + a->lease_ms * 1000;
-    lk__watchdog_sweep(take->hold->dog, take->hold, a->unsure_us, end_us);
+    int64_t past_us = take->unleased ? 0 : a->unsure_us; /* a late copy is known by the record */
+    lk__watchdog_sweep(take->hold->dog, take->hold, past_us, end_us);
+}
+
+/* The end, whether or not it is held. */
+static void end(struct lk__take *take, bool keep)
+{
+    if (!keep) {
+        lk__hold_drop(take->hold);
+        take->hold = NULL;
+    }
+    if (take->waiter.request != NULL)
+        lk__waiter_destroy(&take->frame->object->client->room, &take->waiter);
+}
+
+/* The thread was cancelled while it was parked, and has left the queue. */
+static void unwind(struct lk__waiter *waiter)
+{
+    struct lk__take *take = LK__CONTAINER(waiter, struct lk__take, waiter);
+    if (take->foreign != NULL)
+        lk__foreign_leave(take->foreign, waiter);
+    atomic_fetch_sub(&take->frame->object->waiting, 1);
+    if (waiter->machine.unknown)
+        give_back(take);
+    end(take, false);
+    take->unwind(take);
 }
 
 int lk__take_run(struct lk__take *take, int64_t limit_us)
@@ -125,16 +160,13 @@ int lk__take_run(struct lk__take *take, int64_t limit_us)
         rc = wait_for_it(take);
         atomic_fetch_sub(&object->waiting, 1);
         held = rc == 0 || rc == EOWNERDEAD;
-        if (held)
+        if (held && take->unleased)
+            count_it(take, lk__now_us());
+        else if (held)
             become_holder(take, rc);
         else if (take->waiter.machine.unknown)
             give_back(take);
     }
-    if (!held) {
-        lk__hold_drop(take->hold);
-        take->hold = NULL;
-    }
-    if (take->waiter.request != NULL)
-        lk__waiter_destroy(&object->client->room, &take->waiter);
+    end(take, held && !take->unleased);
     return rc;
 }

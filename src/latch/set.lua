@@ -12,7 +12,7 @@ local name, mark, once = KEYS[1], KEYS[2], KEYS[3]
 local now = server_time()
 local done = once_answer(once, ARGV[1], ARGV[2])
 if done then
-    return { done, now }
+    return { tonumber(done), now }
 end
 if now > tonumber(ARGV[3]) then
     return { -2, now }

@@ -129,7 +129,7 @@ static struct lk__step use_grant(struct lk__acquire *a, int64_t now_us)
     struct lk__grant grant = a->grant;
     int64_t since_us = grant.server_us - a->anchor_server_us;
     a->grant.server_us = 0;
-    if (a->anchor_us != 0 && since_us >= 0 && now_us < a->limit_us) {
+    if (!a->recorded && a->anchor_us != 0 && since_us >= 0 && now_us < a->limit_us) {
         int64_t lasts_us = since_us + grant.lease_ms * 1000;
         int64_t valid_until_us = a->anchor_us + lasts_us - lasts_us / 100 - 2000;
         if (valid_until_us > now_us) {
@@ -138,7 +138,7 @@ static struct lk__step use_grant(struct lk__acquire *a, int64_t now_us)
             return hold(a, valid_until_us, &grant);
         }
     }
-    a->next_us = now_us; /* too old, or not to be dated: ask */
+    a->next_us = now_us; /* too old, not to be dated, or to be confirmed: ask */
     return proceed(a, now_us);
 }
 
@@ -192,6 +192,8 @@ static struct lk__step on_verdict(struct lk__acquire *a, int64_t now_us, int64_t
         return proceed(a, now_us);
     case LK__UNRECOVERABLE:
         return end(a, ENOTRECOVERABLE);
+    case LK__IMPOSSIBLE:
+        return end(a, EINVAL);
     default:
         a->listed = true;
         return leave(a, now_us, EPROTO);
@@ -238,7 +240,7 @@ static struct lk__step on_left(struct lk__acquire *a, int64_t now_us, const stru
         a->unknown = true;
         return end(a, EPROTO);
     }
-    if (a->unsure_us != 0 && reply->values[1].number <= a->unsure_us)
+    if (!a->recorded && a->unsure_us != 0 && reply->values[1].number <= a->unsure_us)
         return give_up(a); /* a copy of an ask may still come after this release */
     return end(a, a->code);
 }

@@ -1,20 +1,41 @@
--- once.lua - a request that comes twice takes effect once
+-- once.lua - a request that is sent twice counts once, on objects that are bare numbers
 --
--- key  hash, owner -> "<number> <result>" of its last request. An owner makes one request after the other
---      and numbers them upwards: what does not come after the last one is a copy, which nobody awaits.
+-- key  hash, owner -> "<number of its last request> <result> <server seconds>"
+--
+-- An owner sends one request at a time, and its numbers grow. So one entry for each is enough: a copy of
+-- its last request finds the result, a copy of an older one finds that it is older. Every entry lives for
+-- at least a minute; requests have deadlines of half a minute at most, so no copy outlives its entry.
 
--- The result that was kept for a request, a number, or nil: it was not carried out yet.
+local ONCE_SECONDS = 60
+
+-- The result, a text, of that request of `owner`, or nil when it is new. The second value is false when
+-- the entry belongs to a later request: then nobody awaits an answer to this one, and it must do nothing.
 local function once_answer(key, owner, number)
-    local kept, result = string.match(redis.call('HGET', key, owner) or '', '^(%d+) (-?%d+)$')
-    if kept and tonumber(kept) >= tonumber(number) then
-        return tonumber(result)
+    local entry = redis.call('HGET', key, owner)
+    if not entry then
+        return nil
     end
-    return nil
+    local last, result = string.match(entry, '^(%d+) (%S+)')
+    if not last or tonumber(last) < tonumber(number) then
+        return nil
+    end
+    return result, tonumber(last) == tonumber(number)
 end
 
--- Keep the result of a request, a number, for a minute; returns it.
+-- Remember the result, which has no blanks, and return it. Each time two other entries are looked at, and
+-- go when they are old: so the record of a busy object does not grow with the owners that are gone. It
+-- begins with a command that a server out of memory allows.
 local function once_keep(key, owner, number, result)
-    redis.call('HSET', key, owner, number .. ' ' .. result)
-    redis.call('PEXPIRE', key, 60000)
+    local seconds = tonumber(redis.call('TIME')[1])
+    redis.call('EXPIRE', key, ONCE_SECONDS)
+    for _, other in ipairs(redis.call('HRANDFIELD', key, 2) or {}) do
+        local kept = tonumber(string.match(redis.call('HGET', key, other) or '', '(%d+)$') or '')
+        if not kept or kept + ONCE_SECONDS < seconds then
+            redis.call('HDEL', key, other)
+        end
+    end
+    local text = type(result) == 'number' and string.format('%.0f', result) or result
+    redis.call('HSET', key, owner, string.format('%.0f %s %.0f', tonumber(number), text, seconds))
+    redis.call('EXPIRE', key, ONCE_SECONDS)
     return result
 end

@@ -299,6 +299,34 @@ static struct lk__step connect_first(struct visit *visit, int64_t until_us)
     return lk__acquire_connected(&visit->waiter->machine, now_us, rc);
 }
 
+static void run(struct visit *visit, struct lk__step step);
+static void finish(struct visit *visit);
+
+/* The thread is cancelled while it is parked: it gives up as if told to, and never returns. */
+static void cancelled(void *arg)
+{
+    struct visit *visit = arg;
+    struct lk__waiter *waiter = visit->waiter;
+    void (*unwind)(struct lk__waiter *) = waiter->unwind;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    waiter->unwind = NULL;
+    run(visit, lk__acquire_cancel(&waiter->machine, lk__now_us(), ECANCELED));
+    finish(visit);
+    unwind(waiter);
+}
+
+static void park(struct visit *visit, int64_t until_us)
+{
+    struct lk__waiter *waiter = visit->waiter;
+    if (waiter->unwind == NULL) {
+        lk__parker_park(&waiter->parker, until_us);
+        return;
+    }
+    pthread_cleanup_push(cancelled, visit);
+    lk__parker_parkopen(&waiter->parker, until_us, waiter->cancel_state);
+    pthread_cleanup_pop(0);
+}
+
 static struct lk__step drive(struct visit *visit, struct lk__step step)
 {
     struct lk__acquire *a = &visit->waiter->machine;
@@ -316,7 +344,7 @@ static struct lk__step drive(struct visit *visit, struct lk__step step)
     case LK__CONNECT:
         return connect_first(visit, step.until_us);
     case LK__PARK:
-        lk__parker_park(&visit->waiter->parker, step.until_us);
+        park(visit, step.until_us);
         return lk__acquire_tick(a, lk__now_us());
     default:
         return step;
@@ -350,11 +378,26 @@ static int explain(struct visit *visit)
         return lk__fail(ECANCELED, "%s: the client was closed", what);
     case ENOTRECOVERABLE:
         return lk__fail(ENOTRECOVERABLE, "%s: its holder died, and the next one gave it back unrepaired", what);
+    case EINVAL:
+        return lk__fail(EINVAL, "%s: asks for more than there are in total", what);
     case EOWNERDEAD:
         return lk__fail(EOWNERDEAD, "%s: held, but its previous holder died holding it", what);
     default:
         return a->code;
     }
+}
+
+static void run(struct visit *visit, struct lk__step step)
+{
+    while (step.act != LK__DONE)
+        if (!take_mail(visit, &step) || step.act != LK__DONE)
+            step = drive(visit, step);
+}
+
+static void finish(struct visit *visit)
+{
+    atomic_fetch_sub(&visit->room->hub->waiters, 1);
+    go_out(visit->room, visit->waiter);
 }
 
 int lk__room_wait(struct lk__room *room, struct lk__waiter *waiter)
@@ -369,11 +412,7 @@ int lk__room_wait(struct lk__room *room, struct lk__waiter *waiter)
 
     come_in(room, waiter);
     atomic_fetch_add(&room->hub->waiters, 1);
-    struct lk__step step = lk__acquire_start(a, visit.began_us);
-    while (step.act != LK__DONE)
-        if (!take_mail(&visit, &step) || step.act != LK__DONE)
-            step = drive(&visit, step);
-    atomic_fetch_sub(&room->hub->waiters, 1);
-    go_out(room, waiter);
+    run(&visit, lk__acquire_start(a, visit.began_us));
+    finish(&visit);
     return explain(&visit);
 }

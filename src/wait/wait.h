@@ -21,7 +21,8 @@ enum lk__verdict {
     LK__QUEUED = 0,
     LK__REFUSED = 3, /* tried only */
     LK__LATE = -1,   /* past its deadline, nothing was done */
-    LK__UNRECOVERABLE = -2
+    LK__UNRECOVERABLE = -2,
+    LK__IMPOSSIBLE = -3 /* more than there can ever be */
 };
 
 /* Holes of an ask. */
@@ -55,6 +56,7 @@ struct lk__acquire {
     int64_t lease_ms;
     int64_t poll_ms, liveness_ms, command_us, retry_min_ms, retry_max_ms;
     bool try_only; /* the script queues nobody */
+    bool recorded; /* the server remembers requests: an ask confirms a grant, and an answered release is the end */
 
     /* its state */
     enum { LK__WAITING, LK__LEAVING, LK__ENDED } phase;
@@ -127,6 +129,12 @@ struct lk__waiter {
     const char *what;       /* "mutex orders", for the log */
     struct lk__entry entry; /* under room->mu */
     struct lk__link hint;   /* under the mu of whatever hints at it; private to the primitive */
+    /*
+     * Not NULL: parked, the wait is a cancellation point with the caller's `cancel_state`. On the cancelled
+     * thread, which has left the queue by then, this takes down what the calls above it would have.
+     */
+    void (*unwind)(struct lk__waiter *waiter);
+    int cancel_state;
     /* under room->mu: what came in since it looked last */
     bool hinted, cancelled;
     struct lk__grant granted; /* server_us 0: none */

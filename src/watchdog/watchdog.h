@@ -12,8 +12,8 @@
 
 #include <latchkey/client.h>
 
-/* "<client id>:<owner>:<acquisition>" and a NUL. */
-#define LK__OWNER_ID (LK__ID_LENGTH + 2 * 21 + 2)
+/* "<client id>:<owner>:<acquisition>", of semaphores ":<n>" and ":<explicit id>", and a NUL. */
+#define LK__OWNER_ID (LK__ID_LENGTH + 2 * 22 + 11 + 1 + LK__ID_LENGTH + 1)
 
 /* Holes of the two commands. */
 enum { LK__RENEW_LEASE, LK__RENEW_DEADLINE };

@@ -952,7 +952,7 @@ static void an_answer_of_a_wrong_shape_is_taken_back(void **state)
         { 5, { LK__QUEUED, 0, 0, SERVER_BEGAN_US, 0 } }, /* no place */
         { 5, { LK__LATE, 0, 0, 0, 0 } },
         { 5, { 4, 7, 0, SERVER_BEGAN_US, 0 } }, /* a verdict of the future */
-        { 5, { -3, 0, 0, SERVER_BEGAN_US, 0 } },
+        { 5, { -9, 0, 0, SERVER_BEGAN_US, 0 } },
         { 5, { INT64_MAX, 7, 0, SERVER_BEGAN_US, 0 } },
         { 5, { INT64_MIN, 7, 0, SERVER_BEGAN_US, 0 } },
     };

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * semaphore.h - semaphores shared by all processes that know their name
+ *
+ * Counting  A number of permits, as a POSIX semaphore: no owner, anybody may post. A
+ *           process that dies with permits takes them along. Redisson's RSemaphore
+ *           of the same name is the same semaphore.
+ * Leased    Attribute `leased`: each permit is renewed by a thread of the client, as
+ *           a mutex is, and comes back by itself when its process or thread dies.
+ *           free + held = total. Another object than the counting one of that name.
+ * Order     Waiters are served in order of arrival over all processes; nobody passes
+ *           one who wants more permits. Redisson's clients do pass.
+ * Once      A request whose answer got lost is sent again and counts once.
+ * Unlike    sem_t, an operation can fail: check it. More in docs/pthreads.md.
+ */
+#ifndef LATCHKEY_SEMAPHORE_H
+#define LATCHKEY_SEMAPHORE_H
+
+#include <latchkey/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LK_SEM_VALUE_MAX 2147483647 /* free permits of a counting semaphore */
+#define LK_SEM_PERMITS_MAX 1000000  /* asked for or given by one call; total of a leased semaphore */
+#define LK_SEM_LEASED_MAX 1000      /* leased permits taken by one call */
+#define LK_PERMIT_ID 33             /* bytes of a permit's id: 32 hex digits and a NUL */
+
+/*
+ * How a semaphore behaves. All zero but the size is the default of everything.
+ * `leased` belongs to the name: all processes have to agree. The rest belongs to
+ * this lk_sem_t alone, and is for leased ones.
+ */
+typedef struct lk_semattr {
+    size_t size;         /* sizeof(lk_semattr_t); see LK_SEMATTR_INIT */
+    int leased;          /* 1: permits have leases */
+    int64_t lease_ms;    /* 0: the client's; at least 100 */
+    int64_t max_hold_ms; /* not renewed beyond this; at least 100; 0: no limit */
+} lk_semattr_t;
+
+/* clang-format off */
+#define LK_SEMATTR_INIT { sizeof(lk_semattr_t), 0, 0, 0 }
+/* clang-format on */
+
+typedef struct lk_sem {
+    const char *lk_name;         /* copied by lk_sem_init(); a literal in a static initialiser */
+    const lk_semattr_t *lk_attr; /* NULL: defaults; read on first use */
+    void *lk_impl;               /* private: NULL until first use */
+    uintptr_t lk_process;        /* private: whose lk_impl is; checked before it is followed */
+    uintptr_t lk_spare[4];       /* private: [2] is the value to begin with */
+} lk_sem_t;
+
+/* clang-format off */
+/* Fit for file scope; uses the default client from the first call on. */
+#define LK_SEM_INITIALIZER(name, value) { (name), NULL, NULL, 0, { 0, 0, (value), 0 } }
+
+/* The same with attributes, which must stay as they are until the first call. */
+#define LK_SEM_INITIALIZER_ATTR(name, value, attr) { (name), (attr), NULL, 0, { 0, 0, (value), 0 } }
+/* clang-format on */
+
+/*
+ * Make `s` a semaphore of that name. Sends nothing, starts no thread; a semaphore of
+ * the default client needs no server yet.
+ *
+ *   s         memory of any content; neither copied nor moved while in use
+ *   client    NULL: the default client, bound by the first call that needs it
+ *   name      copied; the rules are those of lk_mutex_init()
+ *   value     permits to begin with: set by the first operation that finds no number
+ *             in Redis, whoever makes it; so all should say the same. 0: sets
+ *             nothing, which counts as no permits. At most LK_SEM_VALUE_MAX; of a
+ *             leased one, where it is the total, LK_SEM_PERMITS_MAX
+ *   attr      NULL: defaults; copied
+ *
+ * Returns     0          usable
+ *             EINVAL     a name, value or attributes against the rules
+ *             ECANCELED  the client is closed, or belongs to another process
+ *             ENOMEM     s is unchanged, as after each error
+ * Threads     any
+ * Round trips 0
+ * Frees       lk_sem_destroy()
+ */
+LK_API LK_MUST_CHECK int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned value,
+                                     const lk_semattr_t *attr);
+
+/*
+ * Give back what `s` has in this process. Nothing happens in Redis: the number of
+ * permits and other objects of that name live on.
+ *
+ *   s         not used by any thread; afterwards as if never initialised (a static
+ *             one may be used again)
+ *
+ * Returns     0
+ *             EBUSY      a thread of this process waits for it, or holds leased
+ *                        permits of it, through this client; unchanged
+ *             EINVAL     s is NULL
+ * Threads     any
+ * Round trips 0
+ */
+LK_API int lk_sem_destroy(lk_sem_t *s);
+
+/*
+ * Take one permit, waiting as long as it takes, as sem_wait().
+ *
+ * Returns     0          taken; a leased one is held by this thread
+ *             ENOTCONN   the default client could not be opened; an open client
+ *                        goes on trying, and logs what is wrong
+ *             EIO        sent, answer lost: count it as not taken. If it was taken,
+ *                        the library gives it back, once, within half a minute; if
+ *                        it cannot reach the server for so long, a permit of a
+ *                        counting semaphore may be lost
+ *             EPROTO EACCES ENOSPC ECANCELED EINVAL ENOMEM  not taken
+ * Threads     any; blocks only the caller; not for signal handlers; signals do not
+ *             end the wait. A cancellation point, on entry and while it waits for
+ *             permits: a cancelled thread has no permit and no place in the queue.
+ *             (Not while it waits for an answer or a connection.)
+ * Round trips 1 if a permit is free (2 if it has to wait, and a message), and one
+ *             more a poll ceiling (URL: poll)
+ */
+LK_API LK_MUST_CHECK int lk_sem_wait(lk_sem_t *s);
+
+/*
+ * Take one permit if that is possible now, as sem_trywait(). It passes nobody: while
+ * somebody waits for more permits than are free, there is none.
+ *
+ * Returns     as lk_sem_wait(), and
+ *             EAGAIN     none is free; not taken, not queued
+ *             ENOTCONN   no server would serve it, nothing was done
+ * Threads     any; takes one command timeout at most; no cancellation point
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_sem_trywait(lk_sem_t *s);
+
+/*
+ * Take one permit, waiting until `abstime` on CLOCK_REALTIME, as sem_timedwait().
+ * The moment is converted once, on entry.
+ *
+ *   abstime   EINVAL if its nanoseconds are not in 0..999999999; a time that has
+ *             passed still takes a free permit
+ *
+ * Returns     as lk_sem_wait(), and
+ *             ETIMEDOUT  not within the time; not taken, not queued
+ *             ENOTCONN   no server would serve it, nothing was done
+ * Threads     as lk_sem_wait(); returns by `abstime` plus one command timeout
+ * Round trips as lk_sem_wait(), one more to leave the queue
+ */
+LK_API LK_MUST_CHECK int lk_sem_timedwait(lk_sem_t *s, const struct timespec *abstime);
+
+/*
+ * The same on another clock, as sem_clockwait().
+ *
+ *   clock     CLOCK_REALTIME, CLOCK_MONOTONIC or CLOCK_BOOTTIME; EINVAL otherwise
+ */
+LK_API LK_MUST_CHECK int lk_sem_clockwait(lk_sem_t *s, clockid_t clock, const struct timespec *abstime);
+
+/*
+ * The same with a relative time.
+ *
+ *   timeout_ms  milliseconds; 0 tries once, LK_FOREVER waits on; other negatives
+ *               are EINVAL
+ *
+ * Returns     as lk_sem_timedwait(): ETIMEDOUT also for 0
+ */
+LK_API LK_MUST_CHECK int lk_sem_waitfor(lk_sem_t *s, int64_t timeout_ms);
+
+/*
+ * Take n permits at once, or none. Waiters for many are served in their turn and do
+ * not starve behind waiters for one: those who came later wait until the first one
+ * has its n, so ask for no more than can become free.
+ *
+ *   n         1 to LK_SEM_PERMITS_MAX; of a leased semaphore to LK_SEM_LEASED_MAX
+ *
+ * Returns     as lk_sem_waitfor(), and
+ *             EINVAL     n out of range, or above the total of a leased semaphore
+ *                        (unless that is 0, which may be a pause)
+ */
+LK_API LK_MUST_CHECK int lk_sem_acquire(lk_sem_t *s, unsigned n, int64_t timeout_ms);
+
+/*
+ * Give one permit back, as sem_post(): lk_sem_release(s, 1).
+ */
+LK_API int lk_sem_post(lk_sem_t *s);
+
+/*
+ * Give n permits back; those who wait get them within the same step on the server.
+ * Counting: anybody may, also more than were taken. Leased: those that this thread
+ * took without an id, the oldest first.
+ *
+ *   n         1 to LK_SEM_PERMITS_MAX
+ *
+ * Returns     0          given back
+ *             EINVAL     n out of range; unchanged
+ *             EOVERFLOW  counting: more than LK_SEM_VALUE_MAX would be free; unchanged
+ *             EPERM      leased: this thread holds fewer than n; unchanged. In the
+ *                        child of a fork so is whatever the parent holds
+ *             ESTALE     leased: the lease of some of them had been lost; this thread
+ *                        holds n fewer
+ *             ENOTCONN   counting: nothing was sent, unchanged. Leased: given back,
+ *                        as after an unlock: the library goes on trying
+ *             EIO        sent, answer lost; do not repeat it: the library goes on
+ *                        trying for half a minute, or until the lease ends, and it
+ *                        counts once
+ *             EPROTO EACCES ECANCELED ENOMEM  refused: counting: unchanged; leased:
+ *                        ends with its lease
+ * Threads     any (leased: the one that took them); takes one command timeout at most;
+ *             not for signal handlers, which sem_post() is
+ * Round trips 1; leased: one for each lk_sem_wait() or _acquire() that is given back
+ */
+LK_API int lk_sem_release(lk_sem_t *s, unsigned n);
+
+/*
+ * How many permits are free, as sem_getvalue(); 0 when there are fewer.
+ *
+ *   value     written on success only; may be old by the time it is looked at
+ *
+ * Returns     0, EINVAL, ENOTCONN, EIO, EPROTO, EACCES, ECANCELED, ENOMEM
+ * Threads     any; takes one command timeout at most
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_sem_getvalue(lk_sem_t *s, int *value);
+
+/*
+ * Set the number of permits (leased: the total), if no number is set yet.
+ *
+ *   n         0 to LK_SEM_VALUE_MAX; leased: to LK_SEM_PERMITS_MAX
+ *
+ * Returns     0          set; those who wait get them
+ *             EEXIST     there is a number; unchanged
+ *             EINVAL     n out of range
+ *             ENOTCONN   nothing was done
+ *             EIO        sent, answer lost: unknown
+ *             EPROTO EACCES ENOSPC ECANCELED ENOMEM  not set
+ * Threads     any; takes one command timeout at most
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_sem_trysetpermits(lk_sem_t *s, unsigned n);
+
+/*
+ * Add to the number of permits (leased: the total), or with a negative n reduce it.
+ * A counting semaphore may become negative: as many have to be given back before one
+ * is free. A total shrinks at once, while held permits are left alone: none is
+ * granted until enough came back.
+ *
+ *   n         not 0, at most LK_SEM_VALUE_MAX either way
+ *
+ * Returns     0          done; those who wait get what was added
+ *             EINVAL     n out of range, or the total would be below 0; unchanged
+ *             EOVERFLOW  the number would be above its maximum; unchanged
+ *             EIO        as lk_sem_release()
+ *             ENOTCONN EPROTO EACCES ENOSPC ECANCELED ENOMEM  unchanged
+ * Threads     any; takes one command timeout at most
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_sem_addpermits(lk_sem_t *s, long n);
+
+/*
+ * Take all permits that are free now. It passes those who wait for more than that.
+ *
+ *   taken     how many; written on success only. To give back with lk_sem_release()
+ *
+ * Returns     0, also when none was free
+ *             ENOTSUP    s is leased
+ *             EIO        sent, answer lost: unknown
+ *             EINVAL ENOTCONN EPROTO EACCES ENOSPC ECANCELED ENOMEM  none taken
+ * Threads     any; takes one command timeout at most
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_sem_drain(lk_sem_t *s, unsigned *taken);
+
+/*
+ * How long this thread's oldest leased permit is good for if no renewal follows.
+ *
+ *   ms        written on success only; at least 1
+ *
+ * Returns     0, EPERM (this thread holds none), ESTALE (lost), EINVAL, ECANCELED,
+ *             ENOTSUP (s is not leased)
+ * Threads     any; each sees its own
+ * Round trips 0
+ */
+LK_API LK_MUST_CHECK int lk_sem_remaining(lk_sem_t *s, int64_t *ms);
+
+/*
+ * Take one leased permit that belongs to nobody but who knows its id. The client
+ * renews it until it is given back, max_hold_ms is over, or the client is closed or
+ * its process dies; the thread may end.
+ *
+ *   id        LK_PERMIT_ID bytes: 16 random bytes in hex; written on success only
+ *
+ * Returns     as lk_sem_waitfor(), and
+ *             ENOTSUP    s is not leased
+ */
+LK_API LK_MUST_CHECK int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID]);
+
+/*
+ * Give a permit back by its id, from any thread or process. A client in another
+ * process that renews it finds out at its next renewal (LK_REASON_GONE).
+ *
+ * Returns     0          given back
+ *             EPERM      there is no such permit: it was given back, or ended more
+ *                        than ten minutes ago
+ *             ESTALE     it had ended with its lease
+ *             EINVAL     no id of a permit
+ *             ENOTSUP    s is not leased
+ *             ENOTCONN EIO  as lk_sem_release() for one of this client; for others
+ *                        nothing was done, or it is unknown
+ *             EPROTO EACCES ECANCELED ENOMEM  refused
+ * Threads     any; takes one command timeout at most
+ * Round trips 1
+ */
+LK_API int lk_sem_releaseid(lk_sem_t *s, const char *id);
+
+typedef struct lk_seminfo {
+    size_t size;       /* sizeof(lk_seminfo_t); see LK_SEMINFO_INIT */
+    int64_t available; /* free permits; negative: as many have to come back first */
+    unsigned held;     /* leased: held ones; counting: granted to waiters that did not notice yet */
+    unsigned total;    /* leased: free and held ones; counting: 0 */
+    unsigned waiters;  /* queued in Redis */
+} lk_seminfo_t;
+
+/* clang-format off */
+#define LK_SEMINFO_INIT { sizeof(lk_seminfo_t), 0, 0, 0, 0 }
+/* clang-format on */
+
+/*
+ * Look at `s` on the server.
+ *
+ *   info      its size set by LK_SEMINFO_INIT; the rest written on success only
+ *
+ * Returns     0, EINVAL, ENOTCONN, EIO, EPROTO, EACCES, ECANCELED, ENOMEM
+ * Threads     any; takes one command timeout at most
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_sem_info(lk_sem_t *s, lk_seminfo_t *info);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,57 @@
+-- counted.lua - permits that are a bare number, in the layout of Redisson's RSemaphore
+--
+-- name    string, how many permits are free; may be negative. No key: none
+-- claims  sorted set, waiter's id -> server milliseconds by which it has to confirm what it was granted
+
+local CLAIMS_MS = 2592000000 -- a permit of a waiter that died comes back with the next request, even after weeks
+
+-- Permits of waiters that did not confirm in time come back; returns how many.
+local function reclaim(name, claims, now)
+    local back = 0
+    for _, id in ipairs(redis.call('ZRANGEBYSCORE', claims, '-inf', math.floor(now / 1000), 'LIMIT', 0, 32)) do
+        redis.call('ZREM', claims, id)
+        back = back + wanted(id)
+    end
+    if back > 0 then
+        redis.call('INCRBY', name, back)
+    end
+    return back
+end
+
+local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
+    local function grant(id, n)
+        redis.call('DECRBY', name, n)
+        redis.call('ZADD', claims, math.floor(now / 1000) + claim_ms, id)
+        redis.call('PEXPIRE', claims, CLAIMS_MS)
+        return string.format('G %s %.0f %d 1 0', id, now, claim_ms)
+    end
+    local function undo(id, n)
+        redis.call('ZREM', claims, id)
+        redis.call('INCRBY', name, n)
+    end
+    return serve(queue, seen, asker, free, grant, undo)
+end
+
+local function publish(channel, free)
+    local heard = redis.pcall('PUBLISH', channel, string.format('%.0f', free))
+    return type(heard) == 'number' and heard > 0
+end
+
+-- Permits became free: those who wait get them, and what is left is told to Redisson's waiters. Shared with
+-- Redisson, one time in sixteen these hear of it first, as a hand-over leaves nothing for them.
+local function pass_on(name, claims, queue, seen, free, now, claim_ms, channel, shared)
+    if free <= 0 then
+        return
+    end
+    local first = redis.call('ZRANGE', queue, 0, 0)[1]
+    if first and shared and now % 16 == 0 and publish(channel, free) then
+        tell(first, 'F ' .. first)
+        return
+    end
+    if first then
+        free = hand_out(name, claims, queue, seen, nil, free, now, claim_ms)
+    end
+    if free > 0 then
+        publish(channel, free)
+    end
+end

@@ -1,0 +1,36 @@
+-- drain.lua - take all permits that are free
+-- uses: once queue order counted
+--
+-- KEYS[1]  string, free permits
+-- KEYS[2]  sorted set, grants that are not confirmed
+-- KEYS[3]  hash, last request of each owner (once-record)
+-- ARGV[1]  owner and ARGV[2] number of this request, for the once-record
+-- ARGV[3]  permits to begin with, 0: leave that to others  ARGV[4] deadline of this request, server us
+-- returns  { permits taken | -1 past the deadline, server us }
+-- resend   harmless: the once-record knows how many they were
+local name, claims, once = KEYS[1], KEYS[2], KEYS[3]
+local owner, number, initial = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local now = server_time()
+if now > tonumber(ARGV[4]) then
+    return { -1, now }
+end
+local done = once_answer(once, owner, number)
+if done then
+    return { tonumber(done), now }
+end
+local value = number_in(name)
+if value == false then
+    return no_number()
+end
+if not value then
+    value = initial
+    if initial > 0 then
+        redis.call('SET', name, initial)
+    end
+end
+local taken = math.max(value + reclaim(name, claims, now), 0)
+if taken > 0 then
+    redis.call('DECRBY', name, string.format('%.0f', taken))
+end
+once_keep(once, owner, number, taken)
+return { taken, now }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* give.c - post and release */
+#include "semaphore/semaphore.h"
+
+int lk_sem_post(lk_sem_t *s)
+{
+    return lk_sem_release(s, 1);
+}
+
+int lk_sem_release(lk_sem_t *s, unsigned n)
+{
+    struct lk__semcall call;
+    int rc = lk__sem_enter(s, &call);
+    if (rc == ECANCELED && lk__sem_isinherited(s) && s->lk_attr != NULL && s->lk_attr->leased)
+        return lk__fail(EPERM, "%s: held by another process, not by this one", s->lk_name);
+    if (rc != 0)
+        return rc;
+    if (n == 0 || n > LK_SEM_PERMITS_MAX)
+        rc = lk__fail(EINVAL, "%s: %u permits at once: at least 1, at most %d", call.what, n, LK_SEM_PERMITS_MAX);
+    else
+        rc = call.sem->leased ? lk__leased_give(&call, n) : lk__counted_give(&call, (long)n);
+    return lk__sem_leave(&call, rc);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * leased.c - taking and giving permits that have leases
+ *
+ * Each call that takes makes one hold, renewed by the watchdog, of one permit or several. Given back in
+ * parts, the hold shrinks; with its last part it ends before the release is sent, as that of a mutex.
+ */
+#include "semaphore/scripts.h"
+#include "semaphore/semaphore.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Hole of permit_release.lua, where others have LK__RELEASE_KEEP, which is 0 for permits. */
+enum { RELEASE_KEPT };
+
+struct leased {
+    struct lk__take take;
+    const struct lk__semcall *call;
+    const char *id; /* the permit's own, or NULL */
+    char n[16];
+};
+
+static int seal(struct lk__take *take)
+{
+    struct leased *leased = take->arg;
+    const struct lk__semcall *call = leased->call;
+    const struct lk__sem *sem = call->sem;
+    struct lk__hold *hold = take->hold;
+    const char *n = leased->n, *id = leased->id;
+    size_t length = strlen(hold->id);
+    char letters[8];
+    lk__sem_letters(letters, sem, take->try_only);
+    snprintf(hold->id + length, sizeof hold->id - length, ":%s%s%s", n, id != NULL ? ":" : "", id != NULL ? id : "");
+
+    const char *ask[] = { hold->id,      n,    take->lease, call->initial, letters, sem->liveness_ms,
+                          sem->claim_ms, NULL, NULL,        NULL };
+    const char *release[] = { hold->id, n, sem->claim_ms, NULL, NULL }; /* the holes of every hold's release */
+    const char *renew[] = { hold->id, n, NULL, NULL };
+    int rc = lk__command_seal(&take->waiter.ask, &lk__lua_semaphore_permit_take, sem->keys, ask, 10);
+    if (rc == 0)
+        rc = lk__command_seal(&hold->release, &lk__lua_semaphore_permit_release, sem->keys, release, 5);
+    if (rc == 0)
+        rc = lk__command_seal(&hold->nest, &lk__lua_semaphore_permit_release, sem->keys, release, 5);
+    if (rc == 0)
+        rc = lk__command_seal(&hold->renew, &lk__lua_semaphore_permit_renew, sem->keys, renew, 4);
+    return rc;
+}
+
+static void unwind(struct lk__take *take)
+{
+    struct leased *leased = take->arg;
+    lk__sem_leave(leased->call, ECANCELED);
+}
+
+int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us, const char *id)
+{
+    struct lk__thread *self = call->frame.self;
+    struct leased leased = {
+        .take = { .frame = &call->frame,
+                  .owner = id == NULL ? self->owner : 0,
+                  .tied = id == NULL,
+                  .lease_ms = call->attr->lease_ms,
+                  .max_hold_ms = call->attr->max_hold_ms,
+                  .seal = seal,
+                  .unwind = unwind },
+        .call = call,
+        .id = id,
+    };
+    leased.take.arg = &leased;
+    snprintf(leased.n, sizeof leased.n, "%u", n);
+    int rc = lk__take_run(&leased.take, limit_us);
+    if (rc == 0) {
+        leased.take.hold->holds = (int)n;
+        self->holds += id == NULL;
+    }
+    return rc;
+}
+
+/* --- giving back ------------------------------------------------------------------------------------------- */
+
+static int gone(const struct lk__semcall *call)
+{
+    return lk__fail(ESTALE, "%s: the lease was lost before this; somebody else may have the permit", call->what);
+}
+
+static int release(const struct lk__semcall *call, struct lk__hold *hold)
+{
+    lk_client_t *client = call->sem->object.client;
+    struct lk__watchdog *dog = hold->dog;
+    bool repeated;
+    int64_t left_us = atomic_load(&hold->valid_until_us) - lk__now_us();
+    if (!lk__watchdog_end(dog, hold))
+        return gone(call);
+    lk__histogram_add(&client->stats[LK_KIND_PERMITS].hold, lk__now_us() - hold->began_us);
+    int rc = lk__call(&client->conn, call->what, &hold->release, -1, true, &hold->call, &repeated);
+    if (rc != 0) { /* it goes on in the background, as long as there is something to release */
+        lk__watchdog_sweep(dog, hold, hold->copies_us, lk__now_us() + left_us + lk__guard_us(hold->lease_ms));
+        return rc;
+    }
+    const struct lk__reply *reply = hold->call->reply;
+    if (!lk__reply_integers(reply, 2))
+        return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", call->what);
+    lk__watchdog_sweepcopies(dog, hold, reply->values[1].number);
+    if (reply->values[0].number == 1 || repeated) /* a copy of this release may have done it */
+        return 0;
+    lk__watchdog_wasgone(dog, hold);
+    return gone(call);
+}
+
+int lk__leased_end(const struct lk__semcall *call, struct lk__hold *hold)
+{
+    int rc = release(call, hold);
+    lk__object_drophold(call->frame.object, hold);
+    return rc;
+}
+
+/* Give back all but `kept` of what a hold has. */
+static int shrink(const struct lk__semcall *call, struct lk__hold *hold, int kept)
+{
+    hold->holds = kept;
+    if (!lk__watchdog_good(hold->dog, hold, NULL))
+        return gone(call);
+    lk__command_fill(&hold->nest, RELEASE_KEPT, kept);
+    int rc = lk__call(&call->sem->object.client->conn, call->what, &hold->nest, -1, true, &hold->call, NULL);
+    if (rc != 0)
+        return rc;
+    if (!lk__reply_integers(hold->call->reply, 2))
+        return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", call->what);
+    if (hold->call->reply->values[0].number == 1)
+        return 0;
+    lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
+    return gone(call);
+}
+
+static unsigned held_by(struct lk__object *object, uint64_t owner)
+{
+    unsigned sum = 0;
+    pthread_mutex_lock(&object->mu);
+    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
+        const struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
+        if (hold->owner == owner)
+            sum += (unsigned)hold->holds;
+    }
+    pthread_mutex_unlock(&object->mu);
+    return sum;
+}
+
+int lk__leased_give(const struct lk__semcall *call, unsigned n)
+{
+    struct lk__object *object = call->frame.object;
+    struct lk__thread *self = call->frame.self;
+    int worst = 0;
+    unsigned held = held_by(object, self->owner);
+    if (held < n)
+        return lk__fail(EPERM, "%s: this thread holds %u permits, not %u", call->what, held, n);
+    while (n > 0) {
+        struct lk__hold *hold = lk__object_hold(object, self->owner); /* the oldest */
+        unsigned part = (unsigned)hold->holds;
+        int rc;
+        if (part > n) {
+            rc = shrink(call, hold, (int)(part - n));
+            n = 0;
+        } else {
+            n -= part;
+            rc = lk__leased_end(call, hold);
+            self->holds--;
+        }
+        if (worst == 0)
+            worst = rc;
+    }
+    return worst;
+}

@@ -1,0 +1,54 @@
+-- leased.lua - permits with a lease each
+--
+-- permits  sorted set, permit -> server milliseconds at which it ends. A permit is the id of its owner, or
+--          32 hex digits of its own; who took n has also "<permit>/2" to "<permit>/n". Those that ended are
+--          remembered for ten minutes, so that a late release can be told what happened.
+
+local REMEMBERED_MS = 600000
+
+local function permit_of(id)
+    return string.match(id, '^%x+:%w+:%d+:%d+:(%x+)$') or id
+end
+
+local function part(permit, i)
+    return i == 1 and permit or permit .. '/' .. i
+end
+
+local function is_live(permits, permit, now)
+    local ends = tonumber(redis.call('ZSCORE', permits, permit) or '')
+    return ends and ends > math.floor(now / 1000), ends
+end
+
+local function free_permits(permits, total, now)
+    return total - redis.call('ZCOUNT', permits, '(' .. math.floor(now / 1000), '+inf')
+end
+
+-- Write all parts of a permit with that lease.
+local function lend(permits, permit, n, lease_ms, now)
+    for i = 1, n do
+        redis.call('ZADD', permits, math.floor(now / 1000) + lease_ms, part(permit, i))
+    end
+    if redis.call('PTTL', permits) < lease_ms + REMEMBERED_MS then
+        redis.call('PEXPIRE', permits, lease_ms + REMEMBERED_MS)
+    end
+    redis.call('ZREMRANGEBYSCORE', permits, '-inf', math.floor(now / 1000) - REMEMBERED_MS)
+end
+
+-- The parts above `kept` are free again. A server out of memory allows it.
+local function unlend(permits, permit, kept, n)
+    for i = n, kept + 1, -1 do
+        redis.call('ZREM', permits, part(permit, i))
+    end
+end
+
+-- Hand free permits to those who wait; returns what serve() does.
+local function lend_out(permits, queue, seen, asker, total, now, claim_ms)
+    local function grant(id, n)
+        lend(permits, permit_of(id), n, claim_ms, now)
+        return string.format('G %s %.0f %d 1 0', id, now, claim_ms)
+    end
+    local function undo(id, n)
+        unlend(permits, permit_of(id), 0, n)
+    end
+    return serve(queue, seen, asker, free_permits(permits, total, now), grant, undo)
+end

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* object.c - the keys and the channel of a semaphore, and its shell */
+#include "semaphore/semaphore.h"
+
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(sizeof(lk_sem_t) == 8 * sizeof(void *), "ABI");
+
+enum { VALUE = 2 }; /* which spare word of a shell has the value to begin with */
+
+static void sem_stop(struct lk__object *object)
+{
+    lk__foreign_stop(&LK__CONTAINER(object, struct lk__sem, object)->foreign);
+}
+
+static void sem_free(struct lk__object *object)
+{
+    struct lk__sem *sem = LK__CONTAINER(object, struct lk__sem, object);
+    lk__foreign_destroy(&sem->foreign);
+    lk__release(sem->strings);
+    lk__release(sem);
+}
+
+/* All keys and the channel, one after the other in one block. */
+static int write_keys(struct lk__sem *sem, const char *full)
+{
+    static const char *const counted[LK__SEM_KEYS] = { NULL, "latchkey:claims", "latchkey:queue:sem",
+                                                       "latchkey:seen:sem", "latchkey:once" };
+    static const char *const leased[LK__SEM_KEYS] = { "latchkey:permits", "latchkey:total", "latchkey:queue:permits",
+                                                      "latchkey:seen:permits", "latchkey:once" };
+    size_t room = (LK__SEM_KEYS + 1) * (strlen(full) + 64);
+    char *at = sem->strings = lk__alloc(room);
+    if (at == NULL)
+        return ENOMEM;
+    for (int i = 0; i < LK__SEM_KEYS; i++) {
+        const char *prefix = sem->leased ? leased[i] : counted[i];
+        sem->keys[i] = prefix != NULL ? at : full;
+        if (prefix != NULL)
+            at += lk__key_ours(at, prefix, full) + 1;
+    }
+    sem->channel = at;
+    at += lk__key_redisson(at, "redisson_sc", full) + 1;
+    assert((size_t)(at - sem->strings) <= room);
+    return 0;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct lk__object *make(lk_client_t *client, const char *full, bool leased)
+{
+    const struct lk__options *options = client->options;
+    struct lk__sem *sem = lk__alloc(sizeof *sem);
+    if (sem != NULL)
+        sem->leased = leased;
+    if (sem == NULL || write_keys(sem, full) != 0) {
+        lk__release(sem);
+        return NULL;
+    }
+    int64_t claim_ms = larger(3000, 2 * options->command_timeout_ms);
+    if (leased && claim_ms > options->lease_ms)
+        claim_ms = options->lease_ms;
+    snprintf(sem->claim_ms, sizeof sem->claim_ms, "%lld", (long long)claim_ms);
+    snprintf(sem->liveness_ms, sizeof sem->liveness_ms, "%lld", (long long)larger(3 * options->poll_ms, 5000));
+    sem->object.stop = sem_stop;
+    sem->object.free = sem_free;
+    lk__foreign_init(&sem->foreign, client, sem->channel, false); /* one asks, and its script serves all */
+    return &sem->object;
+}
+
+static struct lk__object *make_counted(lk_client_t *client, const char *full)
+{
+    return make(client, full, false);
+}
+
+static struct lk__object *make_leased(lk_client_t *client, const char *full)
+{
+    return make(client, full, true);
+}
+
+static void traits(const void *checked, bool *fair, bool *robust)
+{
+    (void)checked;
+    *fair = *robust = false;
+}
+
+static const struct lk__shelltype leased_type = {
+    .kind = LK_KIND_PERMITS,
+    .attr_size = sizeof(lk_semattr_t),
+    .make = make_leased,
+    .check = lk__semattr_check,
+    .traits = traits,
+};
+
+static const struct lk__shelltype *variant(const void *checked);
+
+static const struct lk__shelltype counted_type = {
+    .kind = LK_KIND_SEM,
+    .attr_size = sizeof(lk_semattr_t),
+    .make = make_counted,
+    .check = lk__semattr_check,
+    .traits = traits,
+    .variant = variant,
+};
+
+static const struct lk__shelltype *variant(const void *checked)
+{
+    const lk_semattr_t *attr = checked;
+    return attr->leased ? &leased_type : &counted_type;
+}
+
+static struct lk__shell shell_of(lk_sem_t *s)
+{
+    return (struct lk__shell){ &s->lk_name, (const void **)&s->lk_attr, &s->lk_impl, &s->lk_process, s->lk_spare };
+}
+
+int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call)
+{
+    if (s == NULL)
+        return lk__fail(EINVAL, "no semaphore was given");
+    int rc = lk__frame_enter(&call->frame, shell_of(s), &counted_type);
+    if (rc != 0)
+        return rc;
+    call->sem = LK__CONTAINER(call->frame.object, struct lk__sem, object);
+    call->what = call->frame.object->what;
+    call->attr = call->frame.attr;
+    snprintf(call->initial, sizeof call->initial, "%llu", (unsigned long long)s->lk_spare[VALUE]);
+    rc = lk__sem_valuecheck(call->attr, s->lk_spare[VALUE]);
+    return rc == 0 ? 0 : lk__sem_leave(call, rc);
+}
+
+int lk__sem_leave(const struct lk__semcall *call, int code)
+{
+    return lk__frame_leave(&call->frame, code);
+}
+
+bool lk__sem_isinherited(lk_sem_t *s)
+{
+    return s != NULL && lk__shell_isforeign(shell_of(s));
+}
+
+void lk__sem_letters(char letters[8], const struct lk__sem *sem, bool first)
+{
+    snprintf(letters, 8, "%s%s-", first ? "t" : "", sem->object.client->options->redisson ? "j" : "");
+}
+
+int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned value, const lk_semattr_t *attr)
+{
+    lk_semattr_t checked = { 0 };
+    if (s == NULL)
+        return lk__fail(EINVAL, "lk_sem_init: no semaphore was given");
+    struct lk__manners manners = lk__begin();
+    int rc = lk__semattr_check(&checked, attr);
+    if (rc == 0)
+        rc = lk__sem_valuecheck(&checked, value);
+    if (rc == 0)
+        rc = lk__shell_init(shell_of(s), &counted_type, client, name, attr);
+    if (rc == 0)
+        s->lk_spare[VALUE] = value;
+    return lk__end(&manners, rc);
+}
+
+int lk_sem_destroy(lk_sem_t *s)
+{
+    if (s == NULL)
+        return lk__fail(EINVAL, "lk_sem_destroy: no semaphore was given");
+    struct lk__manners manners = lk__begin();
+    return lk__end(&manners, lk__shell_destroy(shell_of(s)));
+}

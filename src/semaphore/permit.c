@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * permit.c - permits with an id of their own, which any thread or process may give back
+ *
+ * Guards: object->mu, `holds` of a permit: 0 when somebody gives it back already.
+ */
+#include "semaphore/scripts.h"
+#include "semaphore/semaphore.h"
+
+#include <string.h>
+
+static int leased_only(const struct lk__semcall *call)
+{
+    return call->sem->leased ? 0 : lk__fail(ENOTSUP, "%s: only permits of a leased semaphore can do that", call->what);
+}
+
+int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID])
+{
+    struct lk__semcall call;
+    char fresh[LK__ID_LENGTH + 1];
+    int64_t limit_us;
+    if (id == NULL)
+        return lk__fail(EINVAL, "lk_sem_acquireid: nowhere to put the id");
+    int rc = lk__deadline_in(timeout_ms, &limit_us);
+    if (rc == 0)
+        pthread_testcancel();
+    if (rc == 0)
+        rc = lk__sem_enter(s, &call);
+    if (rc != 0)
+        return rc;
+    rc = leased_only(&call);
+    if (rc == 0)
+        rc = lk__random_id(fresh);
+    if (rc == 0)
+        rc = lk__leased_take(&call, 1, limit_us, fresh);
+    if (rc == 0)
+        strcpy(id, fresh);
+    return lk__sem_leave(&call, rc == EBUSY ? ETIMEDOUT : rc);
+}
+
+/* The hold of that permit, for the caller alone to give back; NULL: not one of this client. */
+static struct lk__hold *claim(struct lk__object *object, const char *id)
+{
+    struct lk__hold *found = NULL;
+    pthread_mutex_lock(&object->mu);
+    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL && found == NULL;
+         l = lk__list_next(&object->holds, l)) {
+        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
+        size_t length = strlen(hold->id);
+        if (hold->owner == 0 && hold->holds > 0 && length > LK__ID_LENGTH &&
+            strcmp(hold->id + length - LK__ID_LENGTH, id) == 0)
+            found = hold;
+    }
+    if (found != NULL)
+        found->holds = 0;
+    pthread_mutex_unlock(&object->mu);
+    return found;
+}
+
+/* Another client took it, or nobody did. */
+static int release_foreign(const struct lk__semcall *call, const char *id)
+{
+    const struct lk__sem *sem = call->sem;
+    const char *args[] = { id, "1", sem->claim_ms, "0" };
+    struct lk__request *request = NULL;
+    struct lk__command command;
+    bool repeated = false;
+    int rc = lk__command_seal(&command, &lk__lua_semaphore_permit_release, sem->keys, args, 4);
+    if (rc == 0)
+        rc = lk__call(&sem->object.client->conn, call->what, &command, -1, true, &request, &repeated);
+    if (rc == 0 && !lk__reply_integers(request->reply, 3))
+        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", call->what);
+    if (rc == 0 && request->reply->values[0].number == 0 && !repeated)
+        rc = request->reply->values[2].number == 1 ? lk__fail(ESTALE, "%s: permit %s had ended", call->what, id)
+                                                   : lk__fail(EPERM, "%s: there is no permit %s", call->what, id);
+    lk__request_free(request);
+    lk__command_free(&command);
+    return rc;
+}
+
+int lk_sem_releaseid(lk_sem_t *s, const char *id)
+{
+    struct lk__semcall call;
+    if (id == NULL || strlen(id) != LK__ID_LENGTH || strspn(id, "0123456789abcdef") != LK__ID_LENGTH)
+        return lk__fail(EINVAL, "lk_sem_releaseid: the id of a permit has 32 hex digits");
+    int rc = lk__sem_enter(s, &call);
+    if (rc != 0)
+        return rc;
+    rc = leased_only(&call);
+    if (rc == 0) {
+        struct lk__hold *hold = claim(call.frame.object, id);
+        rc = hold != NULL ? lk__leased_end(&call, hold) : release_foreign(&call, id);
+    }
+    return lk__sem_leave(&call, rc);
+}
+
+int lk_sem_remaining(lk_sem_t *s, int64_t *ms)
+{
+    struct lk__semcall call;
+    struct lk__hold *hold;
+    int64_t left_us;
+    if (ms == NULL)
+        return lk__fail(EINVAL, "lk_sem_remaining: nowhere to put the time");
+    int rc = lk__sem_enter(s, &call);
+    if (rc != 0)
+        return rc;
+    rc = leased_only(&call);
+    if (rc == 0)
+        rc = lk__frame_hold(&call.frame, &hold);
+    if (rc == 0 && !lk__watchdog_good(hold->dog, hold, &left_us))
+        rc = lk__fail(ESTALE, "%s: the lease was lost", call.what);
+    if (rc == 0)
+        *ms = (left_us + 999) / 1000;
+    return lk__sem_leave(&call, rc);
+}

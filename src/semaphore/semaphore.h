@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * semaphore.h - counting semaphores, and those whose permits have leases
+ *
+ * wait.c     wait, trywait, acquire: until when        give.c     post, release
+ * counted.c  taking and giving bare numbers            total.c    set, add, drain
+ * leased.c   taking and giving permits with leases     inspect.c  getvalue, info
+ * permit.c   permits with an id of their own           object.c   keys and shells
+ * once.c     requests that count once                  attr.c     attributes
+ */
+#ifndef LK__SEMAPHORE_H
+#define LK__SEMAPHORE_H
+
+#include "client/client.h"
+#include "redis/keys.h"
+
+#include <latchkey/semaphore.h>
+
+enum lk__semkey { LK__SEM_NAME, LK__SEM_CLAIMS, LK__SEM_QUEUE, LK__SEM_SEEN, LK__SEM_ONCE, LK__SEM_KEYS };
+/* Leased: the first two are other things. */
+enum { LK__SEM_PERMITS = LK__SEM_NAME, LK__SEM_TOTAL = LK__SEM_CLAIMS };
+
+enum { LK__SLOTS = 64 };
+
+struct lk__sem {
+    struct lk__object object;
+    bool leased;
+    const char *keys[LK__SEM_KEYS];
+    char claim_ms[24], liveness_ms[24];
+    char *channel; /* Redisson's */
+    char *strings; /* where the keys and the channel lie */
+    struct lk__foreign foreign;
+    uint64_t slots_used;        /* under object.mu: one bit each */
+    unsigned epochs[LK__SLOTS]; /* under object.mu: how often the slot was abandoned */
+};
+
+/* One public call on a semaphore. */
+struct lk__semcall {
+    struct lk__frame frame;
+    struct lk__sem *sem;
+    const char *what;
+    const lk_semattr_t *attr;
+    char initial[24];
+};
+
+int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call); /* then lk__sem_leave() */
+int lk__sem_leave(const struct lk__semcall *call, int code);
+/* Does it belong to a client of another process? Then what was taken there is not this one's to give back. */
+bool lk__sem_isinherited(lk_sem_t *s);
+int lk__semattr_check(void *attr, const void *given);
+int lk__sem_valuecheck(const lk_semattr_t *attr, uintptr_t value);
+
+/* Scripts know by letters: t only try, s only if there is none, j shared with Redisson. */
+void lk__sem_letters(char letters[8], const struct lk__sem *sem, bool first);
+
+/* --- once.c ------------------------------------------------------------------------------------------------- */
+
+/* Who asks, as the once-record has it. One request at a time; after one without an answer, never again. */
+struct lk__slot {
+    int place; /* -1: beyond those that are counted */
+    char owner[LK__ID_LENGTH + 32];
+    char number[24];
+};
+
+void lk__slot_take(struct lk__sem *sem, struct lk__slot *slot);
+void lk__slot_put(struct lk__sem *sem, const struct lk__slot *slot, bool answered);
+
+/*
+ * Run a script whose arguments are a slot's owner and number, `more`, and a deadline. With `lasting` the
+ * library goes on after a lost answer. 0 and what it answered first, or why not, with words.
+ */
+int lk__sem_once(const struct lk__semcall *call, const struct lk__script *script, const char *const *keys,
+                 const char *const *more, int count, bool lasting, int64_t *verdict);
+
+/* --- counted.c, leased.c, permit.c -------------------------------------------------------------------------- */
+
+int lk__counted_take(const struct lk__semcall *call, unsigned n, int64_t limit_us);
+int lk__counted_give(const struct lk__semcall *call, long n);
+
+/* `id`: 32 hex digits of a permit of its own; NULL: it is the thread's. */
+int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us, const char *id);
+int lk__leased_give(const struct lk__semcall *call, unsigned n);
+/* Give all of `hold` back, and forget it. */
+int lk__leased_end(const struct lk__semcall *call, struct lk__hold *hold);
+
+#endif

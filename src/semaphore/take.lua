@@ -1,0 +1,84 @@
+-- take.lua - take permits, or queue for them; first ask, poll, confirmation and resend are the same
+-- uses: once queue order counted
+--
+-- KEYS[1]  string, free permits
+-- KEYS[2]  sorted set, grants that are not confirmed
+-- KEYS[3]  sorted set, the wait queue
+-- KEYS[4]  sorted set, its liveness
+-- KEYS[5]  hash, last request of each owner (once-record)
+-- ARGV[1]  waiter's id  ARGV[2] owner and ARGV[3] number of this request, for the once-record
+-- ARGV[4]  n            ARGV[5] permits to begin with, 0: leave that to others
+-- ARGV[6]  letters: t only try, j shared with Redisson  ARGV[7] Redisson's channel
+-- ARGV[8]  how long an ask counts as a sign of life, ms  ARGV[9] lease of a claim, ms
+-- ARGV[10] deadline of this request, server us  ARGV[11] own arrival number, 0 at first  ARGV[12] unused
+-- returns  { 1 taken | 0 queued | 3 too few | -1 past the deadline or given back,
+--            1 or arrival number, ms until the next claim ends or -1, server us, place in the queue }
+-- resend   harmless: the once-record knows what was taken, the queue who waits
+local name, claims, queue, seen, once = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local id, owner, number, n, initial = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local try, shared = string.find(ARGV[6], 't', 1, true), string.find(ARGV[6], 'j', 1, true)
+local claim_ms, arrival = tonumber(ARGV[9]), tonumber(ARGV[11])
+local now = server_time()
+if now > tonumber(ARGV[10]) then
+    return { -1, 0, -1, now, 0 }
+end
+local value = number_in(name)
+if value == false then
+    return no_number()
+end
+local done, same = once_answer(once, owner, number)
+if done then
+    return { same and done == '1' and 1 or -1, 1, -1, now, 0 }
+end
+
+local function taken()
+    once_keep(once, owner, number, 1)
+    return { 1, 1, -1, now, 0 }
+end
+
+if redis.call('ZSCORE', claims, id) then -- granted meanwhile, and confirmed by this
+    redis.call('ZREM', claims, id)
+    return taken()
+end
+if not value then
+    value = initial
+    if initial > 0 then
+        redis.call('SET', name, initial)
+    end
+end
+local back = reclaim(name, claims, now)
+value = value + back
+
+local function take()
+    redis.call('DECRBY', name, n)
+    return taken()
+end
+
+if value >= n and redis.call('EXISTS', queue) == 0 then
+    local reply = take()
+    if arrival ~= 0 then
+        leave(queue, seen, id)
+    end
+    if back > 0 then
+        pass_on(name, claims, queue, seen, value - n, now, claim_ms, ARGV[7], shared)
+    end
+    return reply
+end
+if try then
+    local free, _, blocked = hand_out(name, claims, queue, seen, nil, value, now, claim_ms)
+    if not blocked and free >= n then
+        return take()
+    end
+    return { 3, 0, -1, now, 0 }
+end
+
+arrival = enqueue(queue, seen, id, arrival, now, tonumber(ARGV[8]))
+local _, got = hand_out(name, claims, queue, seen, id, value, now, claim_ms)
+if got then
+    return take()
+end
+local left, first = -1, redis.call('ZRANGE', claims, 0, 0, 'WITHSCORES')[2]
+if first then
+    left = math.max(tonumber(first) - math.floor(now / 1000), 0)
+end
+return { 0, arrival, left, now, redis.call('ZRANK', queue, id) or 0 }

@@ -1,0 +1,161 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * cancel_test.c - a semaphore's wait is a cancellation point, as sem_wait() is
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+static lk_client_t *client;
+static lk_sem_t pool;
+static int cleaned;
+
+static void open_pool(struct world *w, bool leased)
+{
+    lk_semattr_t attr = LK_SEMATTR_INIT;
+    attr.leased = leased;
+    if (SANITIZED && !THREAD_SANITIZED)
+        skip(); /* AddressSanitizer takes the frames that a cancelled thread left for live ones */
+    if (w->allowed_count == 0) {
+        world_allow(w, "pool");
+        world_allow(w, "latchkey:once:{pool}");
+        world_allow(w, "latchkey:total:{pool}");
+        world_allow(w, "latchkey:permits:{pool}");
+    }
+    client = world_client(w, "");
+    assert_lk(0, lk_sem_init(&pool, client, "pool", 0, &attr));
+}
+
+static void close_pool(void)
+{
+    assert_lk(0, lk_sem_destroy(&pool));
+    assert_lk(0, lk_client_close(client));
+}
+
+static int64_t queued(struct world *w)
+{
+    return world_int(w, "ZCARD latchkey:queue:sem:{pool}") + world_int(w, "ZCARD latchkey:queue:permits:{pool}");
+}
+
+static void clean(void *arg)
+{
+    (void)arg;
+    cleaned++;
+}
+
+static void *wait_here(void *arg)
+{
+    int rc = 0;
+    pthread_cleanup_push(clean, NULL);
+    rc = lk_sem_acquire(&pool, 2, arg != NULL ? 20000 : LK_FOREVER);
+    pthread_cleanup_pop(0);
+    return rc == 0 ? (void *)&pool : NULL;
+}
+
+/* A cancelled waiter takes no permit and leaves no place; the program's own handlers run. */
+static void a_cancelled_waiter_leaves_nothing(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 4; i++) {
+        pthread_t thread;
+        void *result;
+        open_pool(w, i >= 2);
+        assert_lk(0, lk_sem_trysetpermits(&pool, 1));
+        assert_lk(0, lk_sem_addpermits(&pool, 1));
+        assert_lk(0, lk_sem_wait(&pool));
+        cleaned = 0;
+        assert_int_equal(0, pthread_create(&thread, NULL, wait_here, i % 2 ? &pool : NULL));
+        eventually(queued(w) == 1, 3000);
+        sleep_ms(50);
+        int64_t began_ms = now_ms();
+        assert_int_equal(0, pthread_cancel(thread));
+        assert_int_equal(0, pthread_join(thread, &result));
+        assert_between(now_ms() - began_ms, 0, SLACK_MS);
+        assert_ptr_equal(PTHREAD_CANCELED, result);
+        assert_int_equal(1, cleaned);
+        assert_int_equal(0, queued(w));
+        assert_lk(0, lk_sem_trywait(&pool));
+        assert_lk(0, lk_sem_release(&pool, 2));
+        assert_lk(0, lk_sem_acquire(&pool, 2, 0));
+        assert_lk(0, lk_sem_release(&pool, 2));
+        close_pool();
+        world_redis(w, "FLUSHALL");
+    }
+}
+
+static void *take_and_give(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        if (lk_sem_wait(&pool) != 0)
+            return NULL;
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+        if (lk_sem_post(&pool) != 0)
+            return NULL;
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    }
+}
+
+/* At whatever moment it comes: every permit is there afterwards. */
+static void a_cancellation_at_any_moment_loses_no_permit(void **state)
+{
+    struct world *w = *state;
+    for (int leased = 0; leased < 2; leased++) {
+        pthread_t threads[6];
+        int value;
+        open_pool(w, leased);
+        assert_lk(0, lk_sem_trysetpermits(&pool, 2));
+        for (int round = 0; round < 8; round++) {
+            for (int i = 0; i < 6; i++)
+                assert_int_equal(0, pthread_create(&threads[i], NULL, take_and_give, NULL));
+            sleep_ms(5 + 3 * round);
+            for (int i = 0; i < 6; i++)
+                assert_int_equal(0, pthread_cancel(threads[i]));
+            for (int i = 0; i < 6; i++) {
+                void *result;
+                assert_int_equal(0, pthread_join(threads[i], &result));
+                assert_ptr_equal(PTHREAD_CANCELED, result);
+            }
+        }
+        assert_int_equal(0, queued(w));
+        assert_lk(0, lk_sem_getvalue(&pool, &value));
+        assert_int_equal(2, value);
+        close_pool();
+        world_redis(w, "FLUSHALL");
+    }
+}
+
+/* With cancellation disabled, the wait goes on. */
+static void *wait_undisturbed(void *arg)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    return wait_here(arg);
+}
+
+static void a_disabled_cancellation_waits(void **state)
+{
+    struct world *w = *state;
+    pthread_t thread;
+    void *result;
+    open_pool(w, false);
+    assert_int_equal(0, pthread_create(&thread, NULL, wait_undisturbed, NULL));
+    eventually(queued(w) == 1, 3000);
+    assert_int_equal(0, pthread_cancel(thread));
+    sleep_ms(50);
+    assert_int_equal(1, queued(w));
+    assert_lk(0, lk_sem_release(&pool, 2));
+    assert_int_equal(0, pthread_join(thread, &result));
+    assert_ptr_equal(&pool, result);
+    close_pool();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_cancelled_waiter_leaves_nothing),
+        world_test(a_cancellation_at_any_moment_loses_no_permit),
+        world_test(a_disabled_cancellation_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * once_test.c - requests and answers get lost, late or doubled on the way, and the number stays exact
+ *
+ * labels: threads memory
+ */
+#include "proxy.h"
+
+enum { COMMAND_MS = 300 };
+
+static struct proxy *p;
+static lk_client_t *client;
+static lk_sem_t pool;
+
+static void open_pool(struct world *w)
+{
+    world_allow(w, "pool");
+    world_allow(w, "latchkey:once:{pool}");
+    p = proxy_begin(w);
+    assert_lk(0, lk_client_open(&client, proxy_url(p, "command_timeout=300ms")));
+    assert_lk(0, lk_sem_init(&pool, client, "pool", 10, NULL));
+    unsigned taken;
+    assert_lk(0, lk_sem_wait(&pool)); /* from now on the server knows the scripts: one chunk a call */
+    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_drain(&pool, &taken));
+    assert_lk(0, lk_sem_addpermits(&pool, 10));
+    assert_lk(EEXIST, lk_sem_trysetpermits(&pool, 1));
+}
+
+static void close_pool(void)
+{
+    assert_lk(0, lk_sem_destroy(&pool));
+    assert_lk(0, lk_client_close(client));
+    proxy_end(p);
+}
+
+static int64_t permits(struct world *w)
+{
+    return world_int(w, "GET pool");
+}
+
+static const enum proxy_fault cuts[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_PARK_REQUEST };
+static const enum proxy_fault losses[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
+enum { CUTS = sizeof cuts / sizeof cuts[0], LOSSES = sizeof losses / sizeof losses[0] };
+
+/* Let the fault befall the next request of the semaphore. */
+static void arm(enum proxy_fault fault)
+{
+    proxy_once(p, fault, 1, "pool");
+}
+
+/* A copy that was held back comes after all. */
+static void let_copies_come(void)
+{
+    proxy_release(p);
+    sleep_ms(60);
+}
+
+/* Until the library is through with what got lost, on a connection that misses nothing. */
+static void settle(void)
+{
+    int value;
+    sleep_ms(COMMAND_MS);
+    eventually(lk_sem_getvalue(&pool, &value) == 0, 3000);
+}
+
+/* The connection ends at the request or at the answer, and a copy may come later: each counts once. */
+static void a_cut_connection_counts_once(void **state)
+{
+    struct world *w = *state;
+    unsigned taken;
+    open_pool(w);
+    for (int i = 0; i < CUTS; i++) {
+        int64_t faults = proxy_faults(p);
+        arm(cuts[i]);
+        assert_lk(0, lk_sem_wait(&pool));
+        assert_int_equal(faults + 1, proxy_faults(p));
+        assert_int_equal(9, permits(w));
+        let_copies_come();
+        assert_int_equal(9, permits(w));
+        arm(cuts[i]);
+        assert_lk(0, lk_sem_trywait(&pool));
+        let_copies_come();
+        assert_int_equal(8, permits(w));
+        arm(cuts[i]);
+        assert_lk(0, lk_sem_release(&pool, 2));
+        assert_int_equal(10, permits(w));
+        let_copies_come();
+        assert_int_equal(10, permits(w));
+        arm(cuts[i]);
+        assert_lk(0, lk_sem_addpermits(&pool, -3));
+        let_copies_come();
+        assert_int_equal(7, permits(w));
+        arm(cuts[i]);
+        assert_lk(0, lk_sem_drain(&pool, &taken));
+        assert_int_equal(7, taken);
+        world_redis(w, "DEL pool");
+        arm(cuts[i]);
+        assert_lk(0, lk_sem_trysetpermits(&pool, 10));
+        let_copies_come();
+        assert_int_equal(10, permits(w));
+    }
+    assert_int_equal(3 * CUTS * 2, proxy_faults(p));
+    close_pool();
+}
+
+/* A copy that comes when the same thread is two requests further does nothing either. */
+static void a_late_copy_of_an_older_request_does_nothing(void **state)
+{
+    struct world *w = *state;
+    open_pool(w);
+    arm(PROXY_PARK_REQUEST);
+    assert_lk(0, lk_sem_wait(&pool));
+    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_acquire(&pool, 2, 0));
+    let_copies_come();
+    assert_int_equal(8, permits(w));
+    arm(PROXY_PARK_REQUEST);
+    assert_lk(0, lk_sem_release(&pool, 2));
+    assert_lk(0, lk_sem_wait(&pool));
+    let_copies_come();
+    assert_int_equal(9, permits(w));
+    assert_lk(0, lk_sem_post(&pool));
+    close_pool();
+}
+
+/* No answer in time: the caller does not have it, and it comes back by itself, once. */
+static void a_take_without_an_answer_is_given_back(void **state)
+{
+    struct world *w = *state;
+    open_pool(w);
+    for (int i = 0; i < LOSSES; i++) {
+        arm(losses[i]);
+        assert_lk(EIO, lk_sem_trywait(&pool));
+        let_copies_come();
+        eventually(permits(w) == 10, 3000);
+        settle();
+        arm(losses[i]);
+        int64_t began_ms = now_ms();
+        int rc = lk_sem_acquire(&pool, 4, 20); /* it may have the time to ask once more, and to find it */
+        assert_true(rc == EIO || rc == 0);
+        assert_between(now_ms() - began_ms, COMMAND_MS - 5, COMMAND_MS + 20 + SLACK_MS);
+        if (rc == 0)
+            assert_lk(0, lk_sem_release(&pool, 4));
+        let_copies_come();
+        eventually(permits(w) == 10, 3000);
+        sleep_ms(2 * COMMAND_MS);
+        assert_int_equal(10, permits(w));
+        assert_lk(0, lk_sem_wait(&pool)); /* of the same thread, and nobody takes it for the lost one */
+        assert_int_equal(9, permits(w));
+        let_copies_come();
+        assert_int_equal(9, permits(w));
+        assert_lk(0, lk_sem_post(&pool));
+    }
+    close_pool();
+}
+
+/* A release without an answer is told so, and still happens, once. */
+static void a_release_without_an_answer_is_done_once(void **state)
+{
+    struct world *w = *state;
+    open_pool(w);
+    assert_lk(0, lk_sem_acquire(&pool, 4, 0));
+    for (int i = 0; i < LOSSES; i++) {
+        arm(losses[i]);
+        assert_lk(EIO, lk_sem_post(&pool));
+        eventually(permits(w) == 7 + 2 * i, 3000);
+        settle();
+        arm(losses[i]);
+        assert_lk(EIO, lk_sem_addpermits(&pool, 1));
+        eventually(permits(w) == 8 + 2 * i, 3000);
+        let_copies_come();
+        sleep_ms(COMMAND_MS);
+        assert_int_equal(8 + 2 * i, permits(w));
+    }
+    close_pool();
+}
+
+static int wait_for_two(void *arg)
+{
+    return lk_sem_acquire(arg, 2, 5000);
+}
+
+/* The same while waiting: the answers "queued" and "yours" get lost, and so does the give-back. */
+static void a_waiter_is_granted_once(void **state)
+{
+    struct world *w = *state;
+    struct worker waiter;
+    lk_client_t *other = world_client(w, "");
+    lk_sem_t same;
+    open_pool(w);
+    assert_lk(0, lk_sem_init(&same, other, "pool", 10, NULL));
+    for (int i = 0; i < CUTS; i++) {
+        assert_lk(0, lk_sem_acquire(&pool, 10, 0));
+        arm(cuts[i]);
+        worker_start(&waiter, wait_for_two, &pool);
+        eventually(world_int(w, "ZCARD latchkey:queue:sem:{pool}") == 1, 3000);
+        sleep_ms(50);
+        arm(cuts[i]); /* its confirmation */
+        assert_lk(0, lk_sem_release(&same, 3));
+        assert_int_equal(0, worker_join(&waiter));
+        let_copies_come();
+        assert_int_equal(1, permits(w));
+        assert_false(world_exists(w, "latchkey:claims:{pool}"));
+        assert_lk(0, lk_sem_release(&same, 9));
+    }
+    assert_lk(0, lk_sem_acquire(&pool, 10, 0));
+    proxy_once(p, PROXY_CUT_REPLY, 2, "pool"); /* of what leaves the queue */
+    assert_lk(ETIMEDOUT, lk_sem_acquire(&pool, 2, 50));
+    assert_false(world_exists(w, "latchkey:queue:sem:{pool}"));
+    assert_lk(0, lk_sem_release(&same, 10));
+    assert_int_equal(10, permits(w));
+    assert_lk(0, lk_sem_destroy(&same));
+    assert_lk(0, lk_client_close(other));
+    close_pool();
+}
+
+static void expect_held(lk_sem_t *s, unsigned held)
+{
+    lk_seminfo_t info = LK_SEMINFO_INIT;
+    assert_lk(0, lk_sem_info(s, &info));
+    assert_int_equal(held, info.held);
+    assert_int_equal(info.total, info.available + held);
+}
+
+/* Leased permits know their owner: a copy of a take finds it, one that comes too late is taken back. */
+static void leased_permits_count_once(void **state)
+{
+    struct world *w = *state;
+    static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1, .lease_ms = 20000 };
+    lk_sem_t leased;
+    lk_seminfo_t info = LK_SEMINFO_INIT;
+    open_pool(w);
+    world_allow(w, "latchkey:*:{pool}");
+    assert_lk(0, lk_sem_init(&leased, client, "pool", 5, &attr));
+    assert_lk(0, lk_sem_wait(&leased));
+    assert_lk(0, lk_sem_post(&leased));
+    assert_lk(0, lk_sem_addpermits(&leased, 1));
+    for (int i = 0; i < CUTS; i++) {
+        arm(cuts[i]);
+        assert_lk(0, lk_sem_acquire(&leased, 2, 0));
+        expect_held(&leased, 2);
+        arm(cuts[i]);
+        assert_lk(0, lk_sem_post(&leased));
+        let_copies_come();
+        expect_held(&leased, 1);
+        arm(cuts[i]);
+        assert_lk(0, lk_sem_addpermits(&leased, 1));
+        let_copies_come();
+        assert_lk(0, lk_sem_info(&leased, &info));
+        assert_int_equal(7 + i, info.total);
+        arm(cuts[i]);
+        assert_lk(0, lk_sem_post(&leased));
+        let_copies_come();
+        sleep_ms(3 * COMMAND_MS);
+        expect_held(&leased, 0);
+    }
+    arm(PROXY_DROP_REPLY);
+    assert_lk(EIO, lk_sem_trywait(&leased));
+    eventually(world_int(w, "ZCARD latchkey:permits:{pool}") == 0, 3000);
+    settle();
+    assert_lk(0, lk_sem_destroy(&leased));
+    close_pool();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_cut_connection_counts_once),
+        world_test(a_late_copy_of_an_older_request_does_nothing),
+        world_test(a_take_without_an_answer_is_given_back),
+        world_test(a_release_without_an_answer_is_done_once),
+        world_test(a_waiter_is_granted_once),
+        world_test(leased_permits_count_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * order_test.c - waiters are served in order of arrival, those for many among those for one
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+enum { WAITERS = 12 };
+
+static lk_client_t *clients[3];
+static lk_sem_t pools[3];
+
+static void open_pools(struct world *w, bool leased)
+{
+    lk_semattr_t attr = LK_SEMATTR_INIT;
+    attr.leased = leased;
+    if (w->allowed_count == 0) {
+        world_allow(w, "pool");
+        world_allow(w, "latchkey:once:{pool}");
+        world_allow(w, "latchkey:total:{pool}");
+    }
+    for (int i = 0; i < 3; i++) {
+        clients[i] = world_client(w, "");
+        assert_lk(0, lk_sem_init(&pools[i], clients[i], "pool", 0, &attr));
+        assert_lk(ETIMEDOUT, lk_sem_waitfor(&pools[i], 1)); /* from now on it listens */
+    }
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 3, 3000);
+}
+
+static void close_pools(void)
+{
+    for (int i = 0; i < 3; i++) {
+        assert_lk(0, lk_sem_destroy(&pools[i]));
+        assert_lk(0, lk_client_close(clients[i]));
+    }
+}
+
+static int64_t queued(struct world *w)
+{
+    return world_int(w, "ZCARD latchkey:queue:sem:{pool}") + world_int(w, "ZCARD latchkey:queue:permits:{pool}");
+}
+
+struct waiter {
+    struct worker worker;
+    lk_sem_t *pool;
+    unsigned n;
+    bool keep;
+    int got; /* atomic builtins: its place among the grants */
+};
+
+static int grants;
+
+static int wait_here(void *arg)
+{
+    struct waiter *waiter = arg;
+    int rc = lk_sem_acquire(waiter->pool, waiter->n, 20000);
+    if (rc != 0)
+        return rc;
+    __atomic_store_n(&waiter->got, __atomic_add_fetch(&grants, 1, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
+    return waiter->keep ? 0 : lk_sem_release(waiter->pool, waiter->n);
+}
+
+static bool is_served(struct waiter *waiter)
+{
+    return __atomic_load_n(&waiter->got, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* Each permit that comes goes to who came first, over all clients. */
+static void grants_follow_arrival(void **state)
+{
+    struct world *w = *state;
+    static struct waiter waiters[WAITERS];
+    open_pools(w, false);
+    grants = 0;
+    for (int i = 0; i < WAITERS; i++) {
+        waiters[i] = (struct waiter){ .pool = &pools[i % 3], .n = i % 4 == 2 ? 3 : 1, .keep = true };
+        worker_start(&waiters[i].worker, wait_here, &waiters[i]);
+        eventually(queued(w) == i + 1, 3000);
+    }
+    for (int i = 0; i < WAITERS; i++) {
+        assert_int_equal(i, __atomic_load_n(&grants, __ATOMIC_SEQ_CST));
+        for (unsigned n = 0; n < waiters[i].n; n++)
+            assert_lk(0, lk_sem_post(&pools[n]));
+        eventually(is_served(&waiters[i]), 3000);
+        assert_int_equal(i + 1, waiters[i].got);
+        assert_int_equal(0, worker_join(&waiters[i].worker));
+    }
+    assert_int_equal(0, world_int(w, "GET pool"));
+    close_pools();
+}
+
+static int keep_taking(int index, void *arg)
+{
+    int *stop = arg;
+    while (!__atomic_load_n(stop, __ATOMIC_SEQ_CST)) {
+        int rc = lk_sem_wait(&pools[index % 3]);
+        if (rc != 0)
+            return rc;
+        sleep_ms(1);
+        rc = lk_sem_post(&pools[index % 3]);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int stop;
+
+static int crowd_of_one(void *arg)
+{
+    (void)arg;
+    return run_threads(6, keep_taking, &stop);
+}
+
+/* A crowd that always wants one must not keep away who wants them all. */
+static void who_wants_many_does_not_starve(void **state)
+{
+    struct world *w = *state;
+    struct worker crowd;
+    for (int leased = 0; leased < 2; leased++) {
+        open_pools(w, leased);
+        stop = 0;
+        assert_lk(0, lk_sem_trysetpermits(&pools[0], 4));
+        worker_start(&crowd, crowd_of_one, NULL);
+        sleep_ms(100);
+        for (int i = 0; i < 5; i++) {
+            assert_lk(0, lk_sem_acquire(&pools[1], 4, 5000));
+            assert_lk(EAGAIN, lk_sem_trywait(&pools[2]));
+            assert_lk(0, lk_sem_release(&pools[1], 4));
+        }
+        __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+        assert_int_equal(0, worker_join(&crowd));
+        close_pools();
+        world_redis(w, "FLUSHALL");
+    }
+}
+
+/* Nor does a try pass those who wait for more than there is. */
+static void a_try_passes_nobody(void **state)
+{
+    struct world *w = *state;
+    struct waiter big = { .pool = &pools[1], .n = 3 };
+    open_pools(w, false);
+    assert_lk(0, lk_sem_trysetpermits(&pools[0], 2));
+    worker_start(&big.worker, wait_here, &big);
+    eventually(queued(w) == 1, 3000);
+    assert_lk(EAGAIN, lk_sem_trywait(&pools[0]));
+    assert_lk(ETIMEDOUT, lk_sem_waitfor(&pools[0], 50));
+    assert_lk(0, lk_sem_post(&pools[0]));
+    assert_int_equal(0, worker_join(&big.worker));
+    assert_lk(0, lk_sem_trywait(&pools[0]));
+    close_pools();
+}
+
+/* Who gives up waiting lets those behind pass at once. */
+static void who_gives_up_holds_up_nobody(void **state)
+{
+    struct world *w = *state;
+    for (int leased = 0; leased < 2; leased++) {
+        struct waiter small = { .pool = &pools[0], .n = 1 };
+        open_pools(w, leased);
+        assert_lk(0, lk_sem_trysetpermits(&pools[0], 3));
+        assert_lk(0, lk_sem_waitfor(&pools[2], 0));
+        int64_t began_ms = now_ms();
+        struct waiter big = { .pool = &pools[1], .n = 3 };
+        worker_start(&big.worker, wait_here, &big);
+        eventually(queued(w) == 1, 3000);
+        worker_start(&small.worker, wait_here, &small);
+        eventually(queued(w) == 2, 3000);
+        assert_false(is_served(&small));
+        assert_lk(0, lk_sem_addpermits(&pools[0], -1)); /* the leased big one now asks for too many */
+        if (!leased)
+            assert_lk(0, lk_sem_addpermits(&pools[0], 2));
+        assert_int_equal(leased ? EINVAL : 0, worker_join(&big.worker));
+        assert_int_equal(0, worker_join(&small.worker));
+        assert_between(now_ms() - began_ms, 0, 3000);
+        assert_lk(0, lk_sem_post(&pools[2]));
+        close_pools();
+        world_redis(w, "FLUSHALL");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(grants_follow_arrival),
+        world_test(who_wants_many_does_not_starve),
+        world_test(a_try_passes_nobody),
+        world_test(who_gives_up_holds_up_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

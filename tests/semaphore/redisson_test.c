@@ -1,0 +1,156 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * redisson_test.c - processes that run Redisson and this library share a counting semaphore
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#define CHANNEL "redisson_sc:{pool}"
+
+static lk_client_t *client;
+static lk_sem_t pool;
+
+static void open_pool(struct world *w, const char *options)
+{
+    world_allow(w, "pool");
+    world_allow(w, "latchkey:once:{pool}");
+    client = world_client(w, options);
+    assert_lk(0, lk_sem_init(&pool, client, "pool", 0, NULL));
+}
+
+static void close_pool(void)
+{
+    assert_lk(0, lk_sem_destroy(&pool));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* As RSemaphore.release(): the new value is told. */
+static void java_releases(struct world *w, int n)
+{
+    world_redis(w, "PUBLISH " CHANNEL " %lld", (long long)world_int(w, "INCRBY pool %d", n));
+}
+
+/* What Java sets and takes counts here, and the other way round. */
+static void the_number_is_shared(void **state)
+{
+    struct world *w = *state;
+    int value;
+    open_pool(w, "");
+    world_redis(w, "SET pool 3");
+    assert_lk(EEXIST, lk_sem_trysetpermits(&pool, 7));
+    assert_lk(0, lk_sem_acquire(&pool, 2, 0));
+    assert_int_equal(1, world_int(w, "GET pool"));
+    world_redis(w, "DECRBY pool 1");
+    assert_lk(EAGAIN, lk_sem_trywait(&pool));
+    java_releases(w, 5);
+    assert_lk(0, lk_sem_getvalue(&pool, &value));
+    assert_int_equal(5, value);
+    world_redis(w, "SET pool -2"); /* reducePermits() may do that */
+    assert_lk(0, lk_sem_getvalue(&pool, &value));
+    assert_int_equal(0, value);
+    assert_lk(EAGAIN, lk_sem_trywait(&pool));
+    assert_lk(0, lk_sem_release(&pool, 3));
+    assert_lk(0, lk_sem_trywait(&pool));
+    close_pool();
+}
+
+/* A Java waiter hears of each permit that becomes free, and never a number that it cannot take. */
+static void java_hears_what_is_free(void **state)
+{
+    struct world *w = *state;
+    unsigned taken;
+    open_pool(w, "");
+    world_subscribe(w, CHANNEL);
+    assert_lk(0, lk_sem_trysetpermits(&pool, 2));
+    assert_string_equal("2", world_message(w, 1000));
+    assert_lk(0, lk_sem_post(&pool));
+    assert_string_equal("3", world_message(w, 1000));
+    assert_lk(0, lk_sem_addpermits(&pool, 4));
+    assert_string_equal("7", world_message(w, 1000));
+    assert_lk(0, lk_sem_drain(&pool, &taken));
+    assert_lk(0, lk_sem_addpermits(&pool, -4));
+    assert_lk(0, lk_sem_release(&pool, 3)); /* still below zero */
+    assert_null(world_message(w, 50));
+    assert_lk(0, lk_sem_release(&pool, 2));
+    assert_string_equal("1", world_message(w, 1000));
+    close_pool();
+}
+
+static int take_one(void *arg)
+{
+    return lk_sem_waitfor(arg, 20000);
+}
+
+/* With redisson=yes a release in Java ends a wait here at once; several waiters need one message. */
+static void a_release_in_java_wakes_us(void **state)
+{
+    struct world *w = *state;
+    struct worker waiters[3];
+    open_pool(w, "redisson=yes&poll=10s");
+    for (int i = 0; i < 3; i++) {
+        worker_start(&waiters[i], take_one, &pool);
+        eventually(world_int(w, "ZCARD latchkey:queue:sem:{pool}") == i + 1, 3000);
+    }
+    eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1, 3000);
+    sleep_ms(100);
+    int64_t began_ms = now_ms();
+    java_releases(w, 3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(0, worker_join(&waiters[i]));
+    assert_between(now_ms() - began_ms, 0, 2 * SLACK_MS);
+    assert_int_equal(0, world_int(w, "GET pool"));
+    close_pool();
+}
+
+static int keep_taking(int index, void *arg)
+{
+    int *stop = arg, rc = 0;
+    (void)index;
+    while (rc == 0 && !__atomic_load_n(stop, __ATOMIC_SEQ_CST)) {
+        rc = lk_sem_wait(&pool);
+        if (rc == 0)
+            rc = lk_sem_post(&pool);
+    }
+    return rc;
+}
+
+static int stop;
+
+static int crowd(void *arg)
+{
+    (void)arg;
+    return run_threads(4, keep_taking, &stop);
+}
+
+/* While processes of this library always want it, Java gets its turn now and then. */
+static void java_does_not_starve(void **state)
+{
+    struct world *w = *state;
+    struct worker worker;
+    open_pool(w, "redisson=yes");
+    world_subscribe(w, CHANNEL);
+    assert_lk(0, lk_sem_trysetpermits(&pool, 1));
+    stop = 0;
+    worker_start(&worker, crowd, NULL);
+    int turns = 0;
+    for (int64_t until_ms = now_ms() + 10000; turns < 5 && now_ms() < until_ms;)
+        turns += world_message(w, 200) != NULL;
+    __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+    assert_int_equal(0, worker_join(&worker));
+    assert_int_equal(5, turns);
+    assert_int_equal(1, world_int(w, "GET pool"));
+    close_pool();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(the_number_is_shared),
+        world_test(java_hears_what_is_free),
+        world_test(a_release_in_java_wakes_us),
+        world_test(java_does_not_starve),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

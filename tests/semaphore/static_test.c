@@ -1,0 +1,156 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * static_test.c - semaphores at file scope, names, fork, statistics
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const lk_semattr_t with_leases = { .size = sizeof with_leases, .leased = 1 };
+static lk_sem_t pool = LK_SEM_INITIALIZER("pool", 2);
+static lk_sem_t workers = LK_SEM_INITIALIZER_ATTR("workers", 2, &with_leases);
+
+static void begin(struct world *w)
+{
+    world_allow(w, "*pool*");
+    world_allow(w, "latchkey:*:{workers}");
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+}
+
+static void end(void)
+{
+    lk_client_t *client;
+    assert_lk(0, lk_sem_destroy(&pool));
+    assert_lk(0, lk_sem_destroy(&workers));
+    assert_lk(0, lk_client_default(&client));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* The initialiser is all it takes; after destroy it begins again. */
+static void an_initialiser_is_enough(void **state)
+{
+    struct world *w = *state;
+    begin(w);
+    for (int i = 0; i < 2; i++) {
+        assert_lk(0, lk_sem_wait(&pool));
+        assert_lk(0, lk_sem_trywait(&pool));
+        assert_lk(EAGAIN, lk_sem_trywait(&pool));
+        assert_lk(0, lk_sem_acquire(&workers, 2, 0));
+        assert_lk(EAGAIN, lk_sem_trywait(&workers));
+        assert_lk(0, lk_sem_release(&workers, 2));
+        assert_lk(0, lk_sem_release(&pool, 2));
+        assert_lk(0, lk_sem_destroy(&pool));
+    }
+    end();
+}
+
+/* A value or a name against the rules is told at the first use. */
+static void a_bad_initialiser_is_told_at_first_use(void **state)
+{
+    struct world *w = *state;
+    lk_sem_t bad = LK_SEM_INITIALIZER("a{b", 2), nameless = LK_SEM_INITIALIZER(NULL, 1);
+    lk_sem_t huge = LK_SEM_INITIALIZER("pool", 3000000000U),
+             many = LK_SEM_INITIALIZER_ATTR("pool", 2000000, &with_leases);
+    begin(w);
+    assert_lk(EINVAL, lk_sem_wait(&bad));
+    assert_lk(EINVAL, lk_sem_wait(&nameless));
+    assert_lk(EINVAL, lk_sem_wait(&huge));
+    assert_lk(EINVAL, lk_sem_post(&many));
+    assert_lk(0, lk_sem_destroy(&huge));
+    assert_lk(0, lk_sem_destroy(&many));
+    end();
+}
+
+/* Kinds and names do not meet: the leased one of a name is another object, and so is "{a}". */
+static void objects_of_one_name_are_apart(void **state)
+{
+    struct world *w = *state;
+    static const char *const names[] = { "pool", "{pool}", "{pool}x", "pool:{x}" };
+    lk_sem_t counted[4], leased[4];
+    lk_client_t *client = world_client(w, "");
+    begin(w);
+    for (int i = 0; i < 4; i++) {
+        assert_lk(0, lk_sem_init(&counted[i], client, names[i], 1, NULL));
+        assert_lk(0, lk_sem_init(&leased[i], client, names[i], 1, &with_leases));
+        assert_lk(0, lk_sem_trywait(&counted[i]));
+        assert_lk(0, lk_sem_trywait(&leased[i]));
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_lk(EAGAIN, lk_sem_trywait(&counted[i]));
+        assert_lk(ETIMEDOUT, lk_sem_waitfor(&leased[i], 2));
+        assert_lk(0, lk_sem_post(&counted[i]));
+        assert_lk(0, lk_sem_post(&leased[i]));
+        assert_lk(0, lk_sem_destroy(&counted[i]));
+        assert_lk(0, lk_sem_destroy(&leased[i]));
+    }
+    assert_lk(0, lk_client_close(client));
+}
+
+/* In the child of a fork a static one simply works, and owns nothing that the parent took. */
+static void a_forks_child_begins_anew(void **state)
+{
+    struct world *w = *state;
+    int status;
+    if (THREAD_SANITIZED)
+        skip(); /* it does not follow a fork out of a process with threads */
+    begin(w);
+    lk_client_t *client = world_client(w, "");
+    lk_sem_t opened;
+    assert_lk(0, lk_sem_init(&opened, client, "pool", 2, NULL));
+    assert_lk(0, lk_sem_wait(&opened));
+    assert_lk(0, lk_sem_wait(&workers));
+    pid_t pid = fork();
+    if (pid == 0) {
+        lk_client_t *mine;
+        bool good = lk_sem_wait(&opened) == ECANCELED && lk_sem_post(&opened) == ECANCELED &&
+                    lk_sem_post(&workers) == EPERM && lk_sem_wait(&workers) == 0 && lk_sem_post(&workers) == 0 &&
+                    lk_sem_wait(&pool) == 0 && lk_sem_trywait(&pool) == EAGAIN && lk_sem_post(&pool) == 0 &&
+                    lk_client_default(&mine) == 0 && lk_client_close(mine) == 0;
+        _exit(good ? 0 : 1);
+    }
+    assert_int_equal(pid, waitpid(pid, &status, 0));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_lk(0, lk_sem_post(&workers));
+    assert_lk(0, lk_sem_post(&opened));
+    assert_int_equal(2, world_int(w, "GET pool"));
+    assert_lk(0, lk_sem_destroy(&opened));
+    assert_lk(0, lk_client_close(client));
+    end();
+}
+
+/* The statistics tell both kinds by name. */
+static void statistics_tell_the_kinds(void **state)
+{
+    struct world *w = *state;
+    char *json;
+    lk_client_t *client;
+    begin(w);
+    assert_lk(0, lk_sem_wait(&pool));
+    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_wait(&workers));
+    assert_lk(0, lk_sem_post(&workers));
+    assert_lk(0, lk_client_default(&client));
+    assert_lk(0, lk_client_stats(client, &json));
+    assert_non_null(strstr(json, "\"kind\": \"semaphore\""));
+    assert_non_null(strstr(json, "\"kind\": \"permits\""));
+    assert_non_null(strstr(json, "\"semaphore\": {"));
+    assert_non_null(strstr(json, "\"permits\": {"));
+    lk_free(json);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(an_initialiser_is_enough),      world_test(a_bad_initialiser_is_told_at_first_use),
+        world_test(objects_of_one_name_are_apart), world_test(a_forks_child_begins_anew),
+        world_test(statistics_tell_the_kinds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
