@@ -103,6 +103,7 @@ enum {
 
 enum {
     LK_KIND_MUTEX = 1,
+    LK_KIND_RWLOCK = 2,
     LK_KIND_SEM = 3,     /* counting semaphore: has statistics, but nothing that events could tell */
     LK_KIND_PERMITS = 4, /* leased semaphore */
     LK_KIND_LATCH = 5    /* countdown latch: likewise */
@@ -113,7 +114,7 @@ typedef struct lk_event {
     int reason;           /* LK_REASON_... */
     int kind;             /* LK_KIND_... */
     int64_t remaining_ms; /* of the hold, when the event was fetched; 0 when lost */
-    uint64_t token;       /* fencing token of the hold */
+    uint64_t token;       /* fencing token of the hold; 0: it has none */
     uint64_t owner;       /* number of the owner in this client */
     uint64_t spare[4];
     char name[LK_NAME_MAX + 1]; /* as the user gave it */

@@ -21,7 +21,7 @@
  *                     every call of that owner until each unlock was made.
  *                     Of a latch: the count that was waited for is lost
  *   EDEADLK           would deadlock
- *   EAGAIN            a limit of recursion was reached; no permit to try for
+ *   EAGAIN            a limit of recursion or of readers was reached; no permit to try for
  *   EOVERFLOW EEXIST  a number would be above its maximum; was set before
  *   EOWNERDEAD        held now; its previous holder died holding it
  *   ENOTRECOVERABLE   a robust object was given back unrepaired
@@ -44,6 +44,7 @@
 #include <latchkey/api.h>
 #include <latchkey/client.h>
 #include <latchkey/mutex.h>
+#include <latchkey/rwlock.h>
 #include <latchkey/latch.h>
 #include <latchkey/semaphore.h>
 

@@ -56,7 +56,8 @@ struct lk__object {
     char *full;                              /* with the client's prefix: what Redis sees */
     const char *name;                        /* as the user gave it: the end of full */
     char *what;                              /* "mutex orders": for words */
-    bool fair, robust;                       /* of the name, not of a shell */
+    int fair;                                /* of the name, not of a shell; or whom it prefers */
+    bool robust;                             /* likewise */
     void (*stop)(struct lk__object *object); /* nobody is to wake us any more; before the hub ends */
     /* NULL, or wake those who wait neither in the room nor in line: the client is closing. Under client->mu. */
     void (*cancel)(struct lk__object *object);
@@ -76,7 +77,7 @@ typedef struct lk__object *(*lk__object_make_t)(lk_client_t *client, const char 
  * The object of that name, made if there is none, with one reference more. EINVAL for a refused name, or
  * one that is there with other attributes.
  */
-int lk__object_get(lk_client_t *client, int kind, const char *name, bool fair, bool robust, lk__object_make_t make,
+int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bool robust, lk__object_make_t make,
                    struct lk__object **object);
 void lk__object_put(struct lk__object *object);
 
@@ -179,7 +180,7 @@ struct lk__shelltype {
     lk__object_make_t make;
     /* Check the user's attributes (NULL: defaults) and complete them into `attr`, which is zeroed. */
     int (*check)(void *attr, const void *given);
-    void (*traits)(const void *attr, bool *fair, bool *robust);
+    void (*traits)(const void *attr, int *fair, bool *robust);
     /* NULL, or which type it is with these attributes, checked, and of the same size */
     const struct lk__shelltype *(*variant)(const void *attr);
 };
@@ -224,6 +225,7 @@ struct lk__take {
     int64_t lease_ms;                 /* 0: the client's */
     int64_t min_hold_ms, max_hold_ms; /* 0: none */
     bool fixed;
+    bool tokenless; /* one of several holders: the token that came is not its own */
     bool in_line;  /* of the owner's process one waits in Redis, the others in line */
     bool unleased; /* what is taken has no lease: nothing is held, the server remembers the request */
     /*

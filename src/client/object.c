@@ -14,6 +14,7 @@ const char *lk__kind_name(int kind)
 {
     static const char *const names[LK__KINDS] = {
         [LK_KIND_MUTEX] = "mutex",
+        [LK_KIND_RWLOCK] = "rwlock",
         [LK_KIND_SEM] = "semaphore",
         [LK_KIND_PERMITS] = "permits",
         [LK_KIND_LATCH] = "latch",
@@ -65,7 +66,7 @@ static struct lk__object *create(lk_client_t *client, int kind, char *full, cons
 }
 
 /* Under client->mu. Takes `full`. */
-static int find_or_create(lk_client_t *client, int kind, char *full, const char *name, bool fair, bool robust,
+static int find_or_create(lk_client_t *client, int kind, char *full, const char *name, int fair, bool robust,
                           lk__object_make_t make, struct lk__object **found)
 {
     struct lk__entry *entry = lk__map_find(&client->objects, kind, full, strlen(full));
@@ -74,7 +75,9 @@ static int find_or_create(lk_client_t *client, int kind, char *full, const char 
         lk__release(full);
         object = LK__CONTAINER(entry, struct lk__object, entry);
         if (object->fair != fair || object->robust != robust)
-            return lk__fail(EINVAL, "%s: in use in this client with another `fair` or `robust`", object->what);
+            return lk__fail(EINVAL,
+                            "%s: in use in this client with other attributes of the name: fair, prefer or robust",
+                            object->what);
     } else {
         object = create(client, kind, full, name, make);
         if (object == NULL) {
@@ -89,7 +92,7 @@ static int find_or_create(lk_client_t *client, int kind, char *full, const char 
     return 0;
 }
 
-int lk__object_get(lk_client_t *client, int kind, const char *name, bool fair, bool robust, lk__object_make_t make,
+int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bool robust, lk__object_make_t make,
                    struct lk__object **object)
 {
     const char *prefix = client->options->prefix != NULL ? client->options->prefix : "";

@@ -33,7 +33,8 @@ static uintptr_t owner_of(struct lk__shell shell)
 static int make_binding(const struct lk__shelltype *type, lk_client_t *client, const char *name, const void *given,
                         struct lk__binding **made)
 {
-    bool fair, robust;
+    int fair;
+    bool robust;
     struct lk__binding *binding = lk__alloc(sizeof *binding + type->attr_size);
     if (binding == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);

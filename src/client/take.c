@@ -97,7 +97,7 @@ static void become_holder(struct lk__take *take, int code)
     struct lk__hold *hold = take->hold;
     int64_t now_us = lk__now_us();
 
-    hold->token = a->token;
+    hold->token = take->tokenless ? 0 : a->token;
     hold->copies_us = a->unsure_us;
     hold->began_us = now_us;
     hold->holds = 1;

@@ -79,7 +79,7 @@ static int check(void *checked, const void *given)
     return 0;
 }
 
-static void traits(const void *checked, bool *fair, bool *robust)
+static void traits(const void *checked, int *fair, bool *robust)
 {
     (void)checked;
     *fair = *robust = false;

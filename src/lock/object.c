@@ -65,7 +65,7 @@ struct lk__object *lk__mutex_make(lk_client_t *client, const char *full)
     return &mutex->object;
 }
 
-static void traits(const void *checked, bool *fair, bool *robust)
+static void traits(const void *checked, int *fair, bool *robust)
 {
     const lk_mutexattr_t *attr = checked;
     *fair = attr->fair;

@@ -81,10 +81,11 @@ static struct lk__object *make_leased(lk_client_t *client, const char *full)
     return make(client, full, true);
 }
 
-static void traits(const void *checked, bool *fair, bool *robust)
+static void traits(const void *checked, int *fair, bool *robust)
 {
     (void)checked;
-    *fair = *robust = false;
+    *fair = 0;
+    *robust = false;
 }
 
 static const struct lk__shelltype leased_type = {

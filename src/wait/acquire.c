@@ -194,6 +194,8 @@ static struct lk__step on_verdict(struct lk__acquire *a, int64_t now_us, int64_t
         return end(a, ENOTRECOVERABLE);
     case LK__IMPOSSIBLE:
         return end(a, EINVAL);
+    case LK__FULL:
+        return leave(a, now_us, EAGAIN);
     default:
         a->listed = true;
         return leave(a, now_us, EPROTO);

@@ -53,33 +53,42 @@ end
 -- needs no message: its reply tells it. A client that does not listen is asked once, however many of its
 -- threads wait; they keep their places.
 --
--- take(id)  writes it as owner, returns the words of its message; nil when the server refuses to write
+-- take(id)  writes it as owner, returns the words of its message; nil: neither it nor anybody behind it;
+--           false: pass it over
 -- undo(id)  takes that back
-local function hand_over(queue, seen, asker, take, undo)
-    local deaf, at, size = {}, 0, 4
+-- several   go on until take() says nil; then the asker is taken as well and leaves the queue. Returns it
+--           if it was among them
+local function hand_over(queue, seen, asker, take, undo, several)
+    local deaf, at, size, reached = {}, 0, 4, nil
     while true do
         local batch = redis.call('ZRANGE', queue, at, at + size - 1)
+        local left = #batch
         for _, id in ipairs(batch) do
-            if id == asker then
+            if id == asker and not several then
                 return id
             end
             local client = string.sub(id, 1, 32)
-            if not deaf[client] then
-                local words = take(id)
-                if not words then
-                    return nil
-                end
-                if tell(id, words) then
-                    leave(queue, seen, id)
-                    return id
-                end
+            local words = false
+            if id == asker or not deaf[client] then
+                words = take(id)
+            end
+            if words == nil then
+                return reached
+            elseif words and id ~= asker and not tell(id, words) then
                 undo(id)
                 deaf[client] = true
+            elseif words then
+                leave(queue, seen, id)
+                if not several then
+                    return id
+                end
+                left = left - 1
+                reached = id == asker and id or reached
             end
         end
         if #batch < size then
-            return nil
+            return reached
         end
-        at, size = at + size, 32
+        at, size = at + left, 32
     end
 end

@@ -380,6 +380,8 @@ static int explain(struct visit *visit)
         return lk__fail(ENOTRECOVERABLE, "%s: its holder died, and the next one gave it back unrepaired", what);
     case EINVAL:
         return lk__fail(EINVAL, "%s: asks for more than there are in total", what);
+    case EAGAIN:
+        return lk__fail(EAGAIN, "%s: held by as many as it may be", what);
     case EOWNERDEAD:
         return lk__fail(EOWNERDEAD, "%s: held, but its previous holder died holding it", what);
     default:

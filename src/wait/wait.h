@@ -22,7 +22,8 @@ enum lk__verdict {
     LK__REFUSED = 3, /* tried only */
     LK__LATE = -1,   /* past its deadline, nothing was done */
     LK__UNRECOVERABLE = -2,
-    LK__IMPOSSIBLE = -3 /* more than there can ever be */
+    LK__IMPOSSIBLE = -3, /* more than there can ever be */
+    LK__FULL = -4        /* as many hold it as may */
 };
 
 /* Holes of an ask. */

@@ -12,7 +12,7 @@
 
 #include <latchkey/client.h>
 
-/* "<client id>:<owner>:<acquisition>", of semaphores ":<n>" and ":<explicit id>", and a NUL. */
+/* "<client id>:<owner>:<acquisition>", of some primitives ":<mode>", or ":<n>" and ":<explicit id>", and a NUL. */
 #define LK__OWNER_ID (LK__ID_LENGTH + 2 * 22 + 11 + 1 + LK__ID_LENGTH + 1)
 
 /* Holes of the two commands. */
@@ -90,8 +90,9 @@ struct lk__hold {
     /* private to the primitive */
     struct lk__link mine;     /* under its object's mu */
     struct lk__request *call; /* the owner's: for what is not a renewal */
-    struct lk__command nest;  /* sets the holds; the primitive's */
-    int holds;                /* of this owner */
+    struct lk__command nest;  /* sets the holds, or downgrades; the primitive's */
+    int holds;                /* of this owner; of a read-write lock: for writing */
+    int reads;                /* of a read-write lock: for reading */
     bool owner_died;          /* EOWNERDEAD was told, and nobody said yet that it is consistent */
     int64_t keep_until_us;    /* server's clock: min_hold_ms; 0: none */
 };

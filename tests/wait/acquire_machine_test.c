@@ -935,6 +935,16 @@ static void an_unrecoverable_mutex_ends_a_wait_at_once(void **state)
     assert_false(play.machine.unknown);
 }
 
+/* As many hold it as may: there is nothing to wait for, and nothing to take back. */
+static void a_full_lock_ends_a_wait_at_once(void **state)
+{
+    struct play play = begin();
+    (void)state;
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) },
+        { 2, ANSWERS(LK__FULL, 0, 0, 1, 0), TO_END(EAGAIN) });
+    assert_false(play.machine.unknown);
+}
+
 /* --- answers that make no sense ------------------------------------------------------------------------- */
 
 static void an_answer_of_a_wrong_shape_is_taken_back(void **state)
@@ -952,7 +962,7 @@ static void an_answer_of_a_wrong_shape_is_taken_back(void **state)
         { 5, { LK__QUEUED, 0, 0, SERVER_BEGAN_US, 0 } }, /* no place */
         { 5, { LK__LATE, 0, 0, 0, 0 } },
         { 5, { 4, 7, 0, SERVER_BEGAN_US, 0 } }, /* a verdict of the future */
-        { 5, { -9, 0, 0, SERVER_BEGAN_US, 0 } },
+        { 5, { LK__FULL - 1, 0, 0, SERVER_BEGAN_US, 0 } },
         { 5, { INT64_MAX, 7, 0, SERVER_BEGAN_US, 0 } },
         { 5, { INT64_MIN, 7, 0, SERVER_BEGAN_US, 0 } },
     };
@@ -1505,6 +1515,7 @@ int main(void)
         TEST(missing_rights_end_a_wait_at_once),
         TEST(what_will_not_pass_ends_a_wait_at_once),
         TEST(an_unrecoverable_mutex_ends_a_wait_at_once),
+        TEST(a_full_lock_ends_a_wait_at_once),
         TEST(an_answer_of_a_wrong_shape_is_taken_back),
         TEST(a_strange_answer_to_the_release_leaves_it_unknown),
         TEST(bytes_that_cannot_be_read_are_asked_for_once_more),

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* hold.c - what a holder may ask and say of its hold */
+#include "rwlock/rwlock.h"
+#include "rwlock/scripts.h"
+
+/* Runs `body` with the calling thread's good hold. */
+static int with_hold(lk_rwlock_t *rw, int (*body)(struct lk__rwlock *, struct lk__hold *, void *), void *arg)
+{
+    struct lk__frame frame;
+    struct lk__hold *hold;
+    int rc = lk__rwlock_enter(rw, &frame);
+    if (rc != 0)
+        return rc;
+    rc = lk__frame_hold(&frame, &hold);
+    if (rc == 0)
+        rc = body(lk__rwlock_of(&frame), hold, arg);
+    return lk__frame_leave(&frame, rc);
+}
+
+static int tell_token(struct lk__rwlock *lock, struct lk__hold *hold, void *token)
+{
+    if (!lk__rwlock_iswriter(hold))
+        return lk__fail(EPERM, "%s: held for reading; only writers have a token", lock->object.what);
+    *(uint64_t *)token = hold->token;
+    return 0;
+}
+
+int lk_rwlock_token(lk_rwlock_t *rw, uint64_t *token)
+{
+    if (token == NULL)
+        return lk__fail(EINVAL, "lk_rwlock_token: nowhere to put the token");
+    return with_hold(rw, tell_token, token);
+}
+
+static int tell_remaining(struct lk__rwlock *lock, struct lk__hold *hold, void *ms)
+{
+    int64_t left_us;
+    if (!lk__watchdog_good(hold->dog, hold, &left_us))
+        return lk__fail(ESTALE, "%s: the lease was lost", lock->object.what);
+    *(int64_t *)ms = (left_us + 999) / 1000;
+    return 0;
+}
+
+int lk_rwlock_remaining(lk_rwlock_t *rw, int64_t *ms)
+{
+    if (ms == NULL)
+        return lk__fail(EINVAL, "lk_rwlock_remaining: nowhere to put the time");
+    return with_hold(rw, tell_remaining, ms);
+}
+
+static int ask_server(struct lk__rwlock *lock, struct lk__hold *hold, void *arg)
+{
+    const char *what = lock->object.what, *args[] = { hold->id };
+    struct lk__command command;
+    (void)arg;
+    int rc = lk__command_seal(&command, &lk__lua_rwlock_check, lock->keys, args, 1);
+    if (rc == 0)
+        rc = lk__call(&lock->object.client->conn, what, &command, -1, true, &hold->call, NULL);
+    lk__command_free(&command);
+    if (rc != 0)
+        return rc;
+    const struct lk__reply *reply = hold->call->reply;
+    if (!lk__reply_integers(reply, 2))
+        return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", what);
+    if (reply->values[0].number == 1)
+        return 0;
+    lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
+    return lk__fail(ESTALE, "%s: the server no longer knows this hold", what);
+}
+
+int lk_rwlock_check(lk_rwlock_t *rw)
+{
+    return with_hold(rw, ask_server, NULL);
+}
+
+static int declare_consistent(struct lk__rwlock *lock, struct lk__hold *hold, void *arg)
+{
+    (void)arg;
+    if (!lk__rwlock_iswriter(hold))
+        return lk__fail(EPERM, "%s: held for reading; only a writer can repair what it guards", lock->object.what);
+    if (!hold->owner_died)
+        return lk__fail(EINVAL, "%s: not taken over from a writer that died", lock->object.what);
+    hold->owner_died = false;
+    return 0;
+}
+
+int lk_rwlock_consistent(lk_rwlock_t *rw)
+{
+    return with_hold(rw, declare_consistent, NULL);
+}

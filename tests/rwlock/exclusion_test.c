@@ -1,0 +1,146 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * exclusion_test.c - never a writer with anyone, of all threads of all processes; readers do meet
+ *
+ * processors: 2
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+enum { PROCESSES = 8, THREADS = 4, ROUNDS = SANITIZED ? 8 : 24 };
+
+/* Checked by whoever is inside. Only the lock guards `pair`, `writes` and `token`. */
+struct guarded {
+    int readers, writers; /* atomic builtins */
+    int met;              /* likewise: most readers seen at once */
+    int pair[2];          /* always equal, unless one looks while somebody writes */
+    int writes;
+    uint64_t token;
+};
+
+struct process {
+    struct guarded *guarded;
+    struct gate *start;
+    int prefer;
+    lk_rwlock_t lock;
+};
+
+static int load(const int *value)
+{
+    return __atomic_load_n(value, __ATOMIC_SEQ_CST);
+}
+
+static int look(struct guarded *guarded)
+{
+    int wrong = 0, readers = __atomic_add_fetch(&guarded->readers, 1, __ATOMIC_SEQ_CST);
+    if (readers > load(&guarded->met))
+        __atomic_store_n(&guarded->met, readers, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < 2 && wrong == 0; i++, sleep_ms(1))
+        if (load(&guarded->writers) != 0 || guarded->pair[0] != guarded->pair[1])
+            wrong = 3;
+    __atomic_sub_fetch(&guarded->readers, 1, __ATOMIC_SEQ_CST);
+    return wrong;
+}
+
+static int change(struct guarded *guarded, lk_rwlock_t *lock)
+{
+    uint64_t token;
+    int wrong = 0;
+    if (__atomic_add_fetch(&guarded->writers, 1, __ATOMIC_SEQ_CST) != 1 || load(&guarded->readers) != 0)
+        wrong = 4;
+    guarded->pair[0]++;
+    if (lk_rwlock_token(lock, &token) != 0 || token <= guarded->token)
+        wrong = 5;
+    guarded->token = token;
+    guarded->writes++;
+    sleep_ms(1);
+    guarded->pair[1]++;
+    if (load(&guarded->readers) != 0)
+        wrong = 6;
+    __atomic_sub_fetch(&guarded->writers, 1, __ATOMIC_SEQ_CST);
+    return wrong;
+}
+
+/* 0, or what was wrong with one visit. Every fourth is a writer's; some of these go down before they go. */
+static int visit(struct process *process, int number)
+{
+    lk_rwlock_t *lock = &process->lock;
+    bool write = number % 4 == 0;
+    int wrong;
+    if ((write ? lk_rwlock_wrlock(lock) : lk_rwlock_rdlock(lock)) != 0)
+        return 2;
+    wrong = write ? change(process->guarded, lock) : look(process->guarded);
+    if (wrong == 0 && number % 8 == 4)
+        wrong = lk_rwlock_downgrade(lock) != 0 ? 7 : look(process->guarded);
+    if (lk_rwlock_unlock(lock) != 0)
+        wrong = 8;
+    return wrong;
+}
+
+static int visits(int index, void *arg)
+{
+    int wrong = 0;
+    for (int i = 0; i < ROUNDS && wrong == 0; i++)
+        wrong = visit(arg, index + i);
+    return wrong;
+}
+
+static int process_main(struct world *w, void *arg)
+{
+    struct process *process = arg;
+    lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = process->prefer };
+    lk_client_t *client = world_client(w, "");
+    assert_lk(0, lk_rwlock_init(&process->lock, client, "stock", &attr));
+    world_ready(w);
+    gate_pass(process->start);
+    int wrong = run_threads(THREADS, visits, process);
+    assert_lk(0, lk_rwlock_destroy(&process->lock));
+    assert_lk(0, lk_client_close(client));
+    return wrong;
+}
+
+static void run_with(struct world *w, int prefer)
+{
+    struct process process = { .guarded = world_shared(w, sizeof(struct guarded)),
+                               .start = world_shared(w, sizeof(struct gate)),
+                               .prefer = prefer };
+    pid_t pids[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++)
+        pids[i] = world_fork(w, process_main, &process);
+    gate_open(process.start);
+    for (int i = 0; i < PROCESSES; i++)
+        assert_int_equal(0, world_wait(w, pids[i]));
+    assert_int_equal(PROCESSES * THREADS * ROUNDS / 4, process.guarded->writes);
+    assert_int_equal(process.guarded->writes, process.guarded->pair[1]);
+    assert_true(process.guarded->met > 1);
+    assert_false(world_exists(w, "latchkey:rw:{stock}"));
+    assert_false(world_exists(w, "latchkey:queue:rw:{stock}"));
+}
+
+/* The reason for all of this, whoever is preferred: nobody meets a writer, tokens rise, readers overlap. */
+static void nobody_meets_a_writer(void **state)
+{
+    run_with(*state, LK_RWLOCK_PREFER_FAIR);
+}
+
+static void nor_when_readers_are_preferred(void **state)
+{
+    run_with(*state, LK_RWLOCK_PREFER_READER);
+}
+
+static void nor_when_writers_are_preferred(void **state)
+{
+    run_with(*state, LK_RWLOCK_PREFER_WRITER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(nobody_meets_a_writer),
+        world_test(nor_when_readers_are_preferred),
+        world_test(nor_when_writers_are_preferred),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

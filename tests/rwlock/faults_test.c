@@ -1,0 +1,301 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * faults_test.c - scripts flushed, connections killed, a server without memory, a key of another type
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+static lk_client_t *client, *other;
+static lk_rwlock_t held, wanted; /* one name, two clients */
+
+static void open_both(struct world *w, const char *options)
+{
+    client = world_client(w, options);
+    other = world_client(w, options);
+    assert_lk(0, lk_rwlock_init(&held, client, "config", NULL));
+    assert_lk(0, lk_rwlock_init(&wanted, other, "config", NULL));
+}
+
+static void close_both(void)
+{
+    assert_lk(0, lk_rwlock_destroy(&held));
+    assert_lk(0, lk_rwlock_destroy(&wanted));
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+}
+
+static int64_t queued(struct world *w)
+{
+    return world_int(w, "ZCARD latchkey:queue:rw:{config}");
+}
+
+static void flush_scripts(struct world *w)
+{
+    world_redis(w, "SCRIPT FLUSH");
+}
+
+static void kill_commands(struct world *w)
+{
+    world_redis(w, "CLIENT KILL TYPE normal"); /* all but the test's own */
+}
+
+static void kill_subscriptions(struct world *w)
+{
+    world_redis(w, "CLIENT KILL TYPE pubsub");
+}
+
+static void kill_all(struct world *w)
+{
+    kill_subscriptions(w);
+    kill_commands(w);
+}
+
+static void (*const faults[])(struct world *w) = { flush_scripts, kill_commands, kill_subscriptions, kill_all };
+enum { FAULTS = sizeof faults / sizeof faults[0] };
+
+/* Each step of a hold's life with a fault before it. */
+static void a_holder_does_not_notice(void **state)
+{
+    struct world *w = *state;
+    uint64_t token, later;
+    open_both(w, "lease=1s");
+    for (int i = 0; i < FAULTS; i++) {
+        faults[i](w);
+        assert_lk(0, lk_rwlock_wrlock(&held));
+        assert_lk(0, lk_rwlock_token(&held, &token));
+        faults[i](w);
+        assert_lk(EBUSY, lk_rwlock_tryrdlock(&wanted));
+        sleep_ms(400); /* a renewal */
+        faults[i](w);
+        assert_lk(0, lk_rwlock_check(&held));
+        faults[i](w);
+        assert_lk(0, lk_rwlock_downgrade(&held));
+        faults[i](w);
+        assert_lk(0, lk_rwlock_rdlock(&wanted));
+        sleep_ms(400);
+        faults[i](w);
+        assert_lk(0, lk_rwlock_unlock(&held));
+        faults[i](w);
+        assert_lk(0, lk_rwlock_unlock(&wanted));
+        assert_false(world_exists(w, "latchkey:rw:{config}"));
+        assert_lk(0, lk_rwlock_wrlock(&wanted));
+        assert_lk(0, lk_rwlock_token(&wanted, &later));
+        assert_true(later > token);
+        assert_lk(0, lk_rwlock_unlock(&wanted));
+    }
+    close_both();
+}
+
+static int read_once(void *rw)
+{
+    int rc = lk_rwlock_rdlock(rw);
+    return rc != 0 ? rc : lk_rwlock_unlock(rw);
+}
+
+static int write_once(void *rw)
+{
+    int rc = lk_rwlock_wrlock(rw);
+    return rc != 0 ? rc : lk_rwlock_unlock(rw);
+}
+
+/* Waiters of both modes whose connections are gone hear of the unlock all the same, long before their poll. */
+static void waiters_do_not_notice(void **state)
+{
+    struct world *w = *state;
+    struct worker readers[2], writer;
+    open_both(w, "lease=20s&poll=5s");
+    for (int i = 0; i < FAULTS; i++) {
+        assert_lk(0, lk_rwlock_wrlock(&held));
+        worker_start(&readers[0], read_once, &wanted);
+        worker_start(&readers[1], read_once, &wanted);
+        worker_start(&writer, write_once, &wanted);
+        eventually(queued(w) == 3, 5000);
+        faults[i](w);
+        int64_t began_ms = now_ms();
+        assert_lk(0, lk_rwlock_unlock(&held)); /* at once: the messages may find nobody there */
+        assert_int_equal(0, worker_join(&readers[0]));
+        assert_int_equal(0, worker_join(&readers[1]));
+        assert_int_equal(0, worker_join(&writer));
+        assert_between(now_ms() - began_ms, 0, 2000);
+        assert_false(world_exists(w, "latchkey:rw:{config}"));
+    }
+    close_both();
+}
+
+struct traffic {
+    int writers, readers; /* atomic builtins */
+    int rounds;
+    struct gate stop;
+};
+
+static struct traffic traffic;
+
+static int visit_until_stopped(int index, void *arg)
+{
+    lk_rwlock_t *rw = index % 2 == 0 ? &held : &wanted;
+    (void)arg;
+    for (int i = index; !gate_is_open(&traffic.stop); i++) {
+        bool write = i % 3 == 0;
+        int *mine = write ? &traffic.writers : &traffic.readers;
+        int rc = write ? lk_rwlock_wrlock(rw) : lk_rwlock_rdlock(rw);
+        if (rc != 0)
+            return rc;
+        int among = __atomic_add_fetch(mine, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(write ? &traffic.readers : &traffic.writers, __ATOMIC_SEQ_CST) != 0 ||
+            (write && among != 1))
+            return -1;
+        __atomic_add_fetch(&traffic.rounds, 1, __ATOMIC_SEQ_CST);
+        __atomic_sub_fetch(mine, 1, __ATOMIC_SEQ_CST);
+        rc = lk_rwlock_unlock(rw);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int visits(void *arg)
+{
+    return run_threads(8, visit_until_stopped, arg);
+}
+
+/* Faults at every moment under load: nobody fails, nobody meets a writer, nothing stays behind. */
+static void traffic_goes_on_under_a_hail_of_faults(void **state)
+{
+    struct world *w = *state;
+    struct worker all;
+    traffic = (struct traffic){ 0 };
+    open_both(w, "lease=10s&poll=300ms");
+    worker_start(&all, visits, NULL);
+    for (int i = 0; i < 100; i++) {
+        faults[i % FAULTS](w);
+        sleep_ms(20);
+    }
+    gate_open(&traffic.stop);
+    assert_int_equal(0, worker_join(&all));
+    assert_true(traffic.rounds > 8);
+    assert_int_equal(0, queued(w));
+    close_both();
+}
+
+static void set_memory(struct world *w, const char *bytes)
+{
+    world_redis(w, "CONFIG SET maxmemory %s", bytes);
+}
+
+/* A full server takes no new holders; those it has are renewed, go down, give back, hand over. */
+static void a_server_without_memory_serves_its_holders(void **state)
+{
+    struct world *w = *state;
+    struct worker readers[2];
+    open_both(w, "lease=3s");
+    world_redis(w, "CONFIG SET maxmemory-policy noeviction");
+    for (int write = 0; write < 2; write++) {
+        assert_lk(0, write ? lk_rwlock_wrlock(&held) : lk_rwlock_rdlock(&held));
+        set_memory(w, "1");
+        assert_lk(write ? EBUSY : ENOSPC, lk_rwlock_tryrdlock(&wanted));
+        assert_lk(EBUSY, lk_rwlock_trywrlock(&wanted));
+        assert_lk(ENOSPC, lk_rwlock_wrlockfor(&wanted, 1000));
+        assert_int_equal(0, queued(w));
+        sleep_ms(3500); /* longer than the lease: it is renewed */
+        assert_lk(0, lk_rwlock_check(&held));
+        assert_lk(0, lk_rwlock_unlock(&held));
+        assert_false(world_exists(w, "latchkey:rw:{config}"));
+        set_memory(w, "0");
+    }
+    assert_lk(0, lk_rwlock_wrlock(&held));
+    worker_start(&readers[0], read_once, &wanted);
+    worker_start(&readers[1], read_once, &wanted);
+    eventually(queued(w) == 2, 5000);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 5000); /* asking again would need memory */
+    set_memory(w, "1");
+    assert_lk(0, lk_rwlock_downgrade(&held));
+    assert_int_equal(0, worker_join(&readers[0]));
+    assert_int_equal(0, worker_join(&readers[1]));
+    assert_lk(0, lk_rwlock_unlock(&held));
+    set_memory(w, "0");
+    close_both();
+}
+
+/* What is not a lock of ours stays what it is. */
+static void a_key_of_another_type_is_left_alone(void **state)
+{
+    struct world *w = *state;
+    lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
+    open_both(w, "lease=1s");
+    world_redis(w, "SET latchkey:rw:{config} text");
+    assert_lk(EPROTO, lk_rwlock_rdlock(&held));
+    assert_lk(EPROTO, lk_rwlock_trywrlock(&held));
+    assert_lk(EPROTO, lk_rwlock_wrlockfor(&held, 100));
+    assert_lk(EPROTO, lk_rwlock_info(&held, &info));
+    assert_lk(EPROTO, lk_rwlock_forceunlock(&held));
+    assert_string_equal("text", world_str(w, "GET latchkey:rw:{config}"));
+    assert_int_equal(0, queued(w));
+    world_redis(w, "DEL latchkey:rw:{config}");
+
+    assert_lk(0, lk_rwlock_wrlock(&held)); /* and when it is replaced under a holder */
+    world_redis(w, "SET latchkey:rw:{config} text");
+    int64_t ms;
+    eventually(lk_rwlock_remaining(&held, &ms) == ESTALE, 2000);
+    assert_lk(ESTALE, lk_rwlock_unlock(&held));
+    assert_string_equal("text", world_str(w, "GET latchkey:rw:{config}"));
+    world_redis(w, "DEL latchkey:rw:{config}");
+    close_both();
+}
+
+/* Closing a client gives back what it holds, and ends what it waits for. */
+static int closed_waiter(void *rw)
+{
+    return lk_rwlock_wrlock(rw);
+}
+
+static void closing_releases_and_cancels(void **state)
+{
+    struct world *w = *state;
+    struct worker waiter;
+    open_both(w, "");
+    assert_lk(0, lk_rwlock_rdlock(&held));
+    worker_start(&waiter, closed_waiter, &wanted);
+    eventually(queued(w) == 1, 5000);
+    assert_lk(0, lk_client_close(other));
+    assert_lk(ECANCELED, worker_join(&waiter));
+    assert_int_equal(0, queued(w));
+    assert_lk(ECANCELED, lk_rwlock_rdlock(&wanted));
+    assert_lk(0, lk_client_close(client));
+    assert_false(world_exists(w, "latchkey:rw:{config}"));
+    assert_lk(0, lk_rwlock_destroy(&held));
+    assert_lk(0, lk_rwlock_destroy(&wanted));
+}
+
+/* Without pub/sub it is slower, and otherwise the same. */
+static void polling_works_as_well(void **state)
+{
+    struct world *w = *state;
+    struct worker readers[2], writer;
+    open_both(w, "pubsub=no&poll=100ms");
+    assert_lk(0, lk_rwlock_wrlock(&held));
+    worker_start(&readers[0], read_once, &wanted);
+    worker_start(&readers[1], read_once, &wanted);
+    worker_start(&writer, write_once, &wanted);
+    eventually(queued(w) == 3, 5000);
+    assert_lk(0, lk_rwlock_unlock(&held));
+    assert_int_equal(0, worker_join(&readers[0]));
+    assert_int_equal(0, worker_join(&readers[1]));
+    assert_int_equal(0, worker_join(&writer));
+    close_both();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_holder_does_not_notice),
+        world_test(waiters_do_not_notice),
+        world_test(traffic_goes_on_under_a_hail_of_faults),
+        world_test(a_server_without_memory_serves_its_holders),
+        world_test(a_key_of_another_type_is_left_alone),
+        world_test(closing_releases_and_cancels),
+        world_test(polling_works_as_well),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

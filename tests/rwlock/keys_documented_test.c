@@ -1,0 +1,316 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * keys_documented_test.c - what a read-write lock keeps in Redis is what docs/keys.md says
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DOCS LK_SOURCE_DIR "/docs/keys.md"
+
+enum { ROWS_MAX = 8, LEASE_MS = 20000, LIVENESS_MS = 5000 };
+
+/* A row of the page's table, and in how many moments of the test it was true of a key. */
+static struct row {
+    char key[80], type[40], content[200], ttl[160];
+    int seen;
+} rows[ROWS_MAX];
+static int row_count;
+static char page[32768];
+
+static lk_client_t *client;
+static lk_rwlock_t config, same_name;
+static const lk_rwlockattr_t robust = { .size = sizeof robust, .robust = 1 };
+
+/* The text between the blanks of the next cell; backquotes are left out. */
+static const char *read_cell(const char *at, char *text, size_t size)
+{
+    size_t length = 0;
+    for (at += strspn(at, "| "); strncmp(at, " |", 2) != 0; at++)
+        if (*at != '`' && length + 1 < size)
+            text[length++] = *at;
+    text[length] = '\0';
+    return at;
+}
+
+static void read_row(const char *at, struct row *row)
+{
+    at = read_cell(at, row->key, sizeof row->key);
+    at = read_cell(at, row->type, sizeof row->type);
+    at = read_cell(at, row->content, sizeof row->content);
+    read_cell(at, row->ttl, sizeof row->ttl);
+    row->seen = 0;
+}
+
+static void read_page(void)
+{
+    FILE *file = fopen(DOCS, "r");
+    assert_non_null(file);
+    page[fread(page, 1, sizeof page - 1, file)] = '\0';
+    fclose(file);
+    const char *at = strstr(page, "\n## Keys of a read-write lock\n");
+    assert_non_null(at);
+    at = strstr(at, "\n| ---");
+    row_count = 0;
+    for (at = strchr(at + 1, '\n') + 1; *at == '|' && row_count < ROWS_MAX; at = strchr(at, '\n') + 1)
+        read_row(at, &rows[row_count++]);
+    assert_int_equal(5, row_count);
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Is `text` a "<client id>:<owner>:<acquisition>:<mode>", up to its end or a blank? */
+static bool is_owner_id(const char *text)
+{
+    size_t length = strcspn(text, " ");
+    if (strspn(text, "0123456789abcdef") != 32 || length < 38)
+        return false;
+    const char *mode = text + length - 2;
+    int colons = 0;
+    for (const char *c = text + 32; c < mode; c++)
+        colons += *c == ':';
+    return colons == 2 && mode[0] == ':' && (mode[1] == 'r' || mode[1] == 'w');
+}
+
+/* Scores are moments of the server, in the unit that the page names. */
+static bool is_soon(struct world *w, double score, const char *content)
+{
+    double now_ms = (double)world_int(w, "EVAL %s 0", "local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000");
+    if (strstr(content, "arrival number") != NULL)
+        return score > now_ms * 1000 - 60e6 && score < now_ms * 1000 + 1e6;
+    return strstr(content, "server time in ms") != NULL && score > now_ms && score <= now_ms + LEASE_MS;
+}
+
+static void check_members(struct world *w, const char *key, const struct row *row)
+{
+    assert_non_null(strstr(row->content, "owner id with its mode →"));
+    for (int64_t i = 0, count = world_int(w, "ZCARD %s", key); i < count; i++) {
+        const char *member =
+            world_str(w, "EVAL %s 1 %s %d", "return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1])[1]", key, (int)i);
+        assert_true(is_owner_id(member));
+        assert_true(is_soon(w, atof(world_str(w, "ZSCORE %s %s", key, member)), row->content));
+    }
+}
+
+static void check_text(const char *text, const struct row *row)
+{
+    if (begins_with(row->type, "string, a number")) {
+        assert_int_equal(strlen(text), strspn(text, "0123456789"));
+        return;
+    }
+    assert_non_null(strstr(row->content, "<owner id of the writer> <token> <0 or 1> or unrecoverable"));
+    if (strcmp(text, "unrecoverable") == 0)
+        return;
+    assert_true(is_owner_id(text));
+    unsigned long long token;
+    int died = -1;
+    assert_int_equal(2, sscanf(strchr(text, ' '), " %llu %d", &token, &died));
+    assert_true(died == 0 || died == 1);
+}
+
+static void check_ttl(int64_t ttl_ms, const struct row *row)
+{
+    if (strcmp(row->ttl, "none") == 0)
+        assert_int_equal(-1, ttl_ms);
+    else if (strcmp(row->ttl, "2 Lw") == 0)
+        assert_between(ttl_ms, LIVENESS_MS, 2 * LIVENESS_MS);
+    else if (begins_with(row->ttl, "one day"))
+        assert_between(ttl_ms, 86000000, 86400000);
+    else if (strcmp(row->ttl, "until the last of these leases ends") == 0)
+        assert_between(ttl_ms, 1, LEASE_MS);
+    else
+        fail_msg("this test does not know the time to live \"%s\"", row->ttl);
+}
+
+static struct row *row_of(const char *key)
+{
+    for (int i = 0; i < row_count; i++) {
+        char pattern[96];
+        char *name = strstr(rows[i].key, "NAME");
+        assert_non_null(name);
+        snprintf(pattern, sizeof pattern, "%.*sconfig%s", (int)(name - rows[i].key), rows[i].key, name + 4);
+        if (strcmp(pattern, key) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+/* Each key that there is now has a row, and is as the row says. Returns how many there are. */
+static int look(struct world *w)
+{
+    char keys[1024], *rest = keys;
+    int count = 0;
+    snprintf(keys, sizeof keys, "%s", world_keys(w));
+    for (char *key; (key = strtok_r(rest, " ", &rest)) != NULL; count++) {
+        struct row *row = row_of(key);
+        if (row == NULL)
+            fail_msg("%s is not on the page", key);
+        if (begins_with(row->type, "sorted set")) {
+            assert_string_equal("zset", world_str(w, "TYPE %s", key));
+            check_members(w, key, row);
+        } else {
+            assert_string_equal("string", world_str(w, "TYPE %s", key));
+            check_text(world_str(w, "GET %s", key), row);
+        }
+        check_ttl(world_pttl(w, key), row);
+        row->seen++;
+    }
+    return count;
+}
+
+static int64_t queued(struct world *w)
+{
+    return world_int(w, "ZCARD latchkey:queue:rw:{config}");
+}
+
+static int write_once(void *rw)
+{
+    int rc = lk_rwlock_wrlock(rw);
+    return rc != 0 ? rc : lk_rwlock_unlock(rw);
+}
+
+static int read_once(void *rw)
+{
+    int rc = lk_rwlock_rdlock(rw);
+    return rc != 0 ? rc : lk_rwlock_unlock(rw);
+}
+
+static void open_config(struct world *w, const char *login)
+{
+    char url[160];
+    snprintf(url, sizeof url, "unix://%s%s?lease=20s", login, w->socket);
+    assert_lk(0, lk_client_open(&client, url));
+    assert_lk(0, lk_rwlock_init(&config, client, "config", &robust));
+    assert_lk(0, lk_rwlock_init(&same_name, client, "config", &robust));
+}
+
+static void close_config(void)
+{
+    assert_lk(0, lk_rwlock_destroy(&config));
+    assert_lk(0, lk_rwlock_destroy(&same_name));
+    assert_lk(0, lk_client_close(client));
+}
+
+static void each_operation_leaves_what_the_page_says(void **state)
+{
+    struct world *w = *state;
+    struct worker writer, reader;
+    read_page();
+    open_config(w, "");
+    assert_int_equal(0, look(w));
+    assert_lk(0, lk_rwlock_rdlock(&config));
+    assert_int_equal(1, look(w)); /* a reader has no token and leaves no mark */
+    assert_lk(0, lk_rwlock_rdlock(&config));
+    assert_int_equal(1, world_int(w, "ZCARD latchkey:rw:{config}"));
+    worker_start(&writer, write_once, &same_name);
+    eventually(queued(w) == 1, 5000);
+    assert_int_equal(3, look(w));
+    worker_start(&reader, read_once, &config);
+    eventually(queued(w) == 2, 5000);
+    assert_int_equal(3, look(w));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_int_equal(0, worker_join(&writer));
+    assert_int_equal(0, worker_join(&reader));
+    assert_int_equal(1, look(w)); /* the token's */
+
+    assert_lk(0, lk_rwlock_wrlock(&config));
+    assert_int_equal(3, look(w));
+    assert_lk(0, lk_rwlock_downgrade(&config));
+    assert_int_equal(2, look(w));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_int_equal(1, look(w));
+
+    assert_lk(0, lk_rwlock_wrlock(&config));
+    assert_lk(0, lk_rwlock_forceunlock(&config));
+    assert_int_equal(2, look(w)); /* token and mark */
+    assert_lk(ESTALE, lk_rwlock_unlock(&config));
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
+    assert_int_equal(3, look(w));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_int_equal(2, look(w)); /* unrecoverable */
+    assert_lk(0, lk_rwlock_forceunlock(&config));
+    assert_int_equal(1, look(w));
+    for (int i = 0; i < row_count; i++)
+        if (rows[i].seen == 0)
+            fail_msg("%s is on the page, and was never seen", rows[i].key);
+    close_config();
+}
+
+/* "G <owner id> <server µs> <claim ms> <token> <0 or 1>", as the page says. */
+static void a_grant_is_the_message_that_the_page_says(void **state)
+{
+    struct world *w = *state;
+    struct worker writer;
+    char channel[64], id[96];
+    long long server_us, claim_ms, token;
+    int died;
+    read_page();
+    assert_non_null(strstr(page, "`G <owner id> <server µs> <claim ms> <token> <0 or 1>`"));
+    open_config(w, "");
+    assert_lk(0, lk_rwlock_rdlock(&config));
+    worker_start(&writer, write_once, &same_name);
+    eventually(queued(w) == 1, 5000);
+    snprintf(channel, sizeof channel, "latchkey:client:%.32s",
+             world_str(w, "EVAL %s 0", "return redis.call('ZRANGE', 'latchkey:rw:{config}', 0, 0)[1]"));
+    world_subscribe(w, channel);
+    assert_lk(0, lk_rwlock_unlock(&config));
+    const char *message = world_message(w, 2000);
+    assert_non_null(message);
+    assert_int_equal(5, sscanf(message, "G %95s %lld %lld %lld %d", id, &server_us, &claim_ms, &token, &died));
+    assert_true(is_owner_id(id));
+    assert_int_equal('w', id[strlen(id) - 1]);
+    assert_int_equal(3000, claim_ms);
+    assert_int_equal(0, died);
+    assert_true(token > 0);
+    assert_int_equal(0, worker_join(&writer));
+    world_subscribe(w, "nothing");
+    close_config();
+}
+
+/* The page's access rules are enough for everything that a lock does. */
+static void the_access_rules_of_the_page_suffice(void **state)
+{
+    struct world *w = *state;
+    struct worker writer;
+    char rules[1024], *rest = rules, *word;
+    read_page();
+    const char *at = strstr(page, "    ACL SETUSER app ");
+    assert_non_null(at);
+    snprintf(rules, sizeof rules, "%.*s", (int)(strstr(at, "\n\n") - at), at);
+    for (int i = 0; (word = strtok_r(rest, " \n", &rest)) != NULL; i++)
+        if (i >= 3)
+            world_redis(w, "ACL SETUSER app %s", word);
+    open_config(w, "app:PASSWORD@");
+    for (int i = 0; i < 3; i++) {
+        assert_lk(0, lk_rwlock_wrlock(&config));
+        worker_start(&writer, write_once, &same_name);
+        eventually(queued(w) == 1, 5000);
+        assert_lk(0, lk_rwlock_check(&config));
+        assert_lk(0, lk_rwlock_downgrade(&config));
+        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_int_equal(0, worker_join(&writer));
+        assert_lk(0, lk_rwlock_rdlock(&config));
+        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_lk(0, lk_rwlock_forceunlock(&config));
+    }
+    close_config();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(each_operation_leaves_what_the_page_says),
+        world_test(a_grant_is_the_message_that_the_page_says),
+        world_test(the_access_rules_of_the_page_suffice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

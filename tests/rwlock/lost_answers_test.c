@@ -1,0 +1,157 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * lost_answers_test.c - requests and answers get lost, late or doubled on the way, and still happen once
+ *
+ * labels: threads memory
+ */
+#include "proxy.h"
+
+enum { COMMAND_MS = 300 };
+
+static struct proxy *p;
+static lk_client_t *client;
+static lk_rwlock_t config;
+
+static const enum proxy_fault faults[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
+enum { CUTS = 2, FAULTS = sizeof faults / sizeof faults[0] };
+
+static void open_config(struct world *w)
+{
+    p = proxy_begin(w);
+    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=5s&command_timeout=300ms")));
+    assert_lk(0, lk_rwlock_init(&config, client, "config", NULL));
+    assert_lk(0, lk_rwlock_wrlock(&config)); /* from now on the server knows the scripts: one chunk a call */
+    assert_lk(0, lk_rwlock_downgrade(&config));
+    assert_lk(0, lk_rwlock_unlock(&config));
+}
+
+static void close_config(void)
+{
+    assert_lk(0, lk_rwlock_destroy(&config));
+    assert_lk(0, lk_client_close(client));
+    proxy_end(p);
+}
+
+/* Let the fault befall the next request of the lock. */
+static void arm(enum proxy_fault fault)
+{
+    proxy_once(p, fault, 1, "{config}");
+}
+
+static int64_t holders(struct world *w)
+{
+    return world_int(w, "ZCARD latchkey:rw:{config}");
+}
+
+static bool is_free(struct world *w)
+{
+    return !world_exists(w, "latchkey:rw:{config}");
+}
+
+/* Whatever is lost: there is one hold, of one grant, with the last token there is. */
+static void a_lock_is_granted_once(void **state)
+{
+    struct world *w = *state;
+    uint64_t token;
+    open_config(w);
+    for (int i = 0; i < 2 * FAULTS; i++) {
+        bool write = i % 2 == 0;
+        arm(faults[i / 2]);
+        assert_lk(0, write ? lk_rwlock_wrlock(&config) : lk_rwlock_rdlock(&config));
+        assert_int_equal(1, holders(w));
+        if (write) {
+            assert_lk(0, lk_rwlock_token(&config, &token));
+            assert_int_equal((int64_t)token, world_int(w, "GET redisson_lock_token:{config}"));
+        }
+        assert_lk(0, lk_rwlock_unlock(&config));
+        proxy_release(p); /* the copy that was held back comes after all */
+        sleep_ms(50);
+        assert_true(is_free(w));
+    }
+    close_config();
+}
+
+/* Cut in its middle, a downgrade is asked for again, and an unlock as well. */
+static void downgrade_and_unlock_are_confirmed(void **state)
+{
+    struct world *w = *state;
+    open_config(w);
+    for (int i = 0; i < CUTS; i++) {
+        assert_lk(0, lk_rwlock_wrlock(&config));
+        arm(faults[i]);
+        assert_lk(0, lk_rwlock_downgrade(&config));
+        assert_int_equal(1, holders(w));
+        assert_lk(0, lk_rwlock_check(&config));
+        arm(faults[i]);
+        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_true(is_free(w));
+    }
+    close_config();
+}
+
+/* Requests that arrive when all is over leave the lock to nobody. */
+static void late_copies_leave_no_orphan(void **state)
+{
+    struct world *w = *state;
+    open_config(w);
+    for (int i = 0; i < 3; i++) {
+        arm(PROXY_PARK_REQUEST);
+        assert_lk(0, i == 0 ? lk_rwlock_rdlock(&config) : lk_rwlock_wrlock(&config));
+        if (i == 2)
+            assert_lk(0, lk_rwlock_downgrade(&config));
+        assert_lk(0, lk_rwlock_unlock(&config));
+        proxy_release(p);
+        sleep_ms(50);
+        eventually(is_free(w), 3 * COMMAND_MS); /* a lease is 5 s */
+
+        assert_lk(0, lk_rwlock_wrlock(&config));
+        arm(PROXY_PARK_REQUEST); /* a downgrade that comes when the next hold stands */
+        assert_lk(0, lk_rwlock_downgrade(&config));
+        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_lk(0, lk_rwlock_wrlock(&config));
+        proxy_release(p);
+        sleep_ms(50);
+        assert_int_equal(1, holders(w));
+        assert_lk(0, lk_rwlock_check(&config));
+        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_true(is_free(w));
+    }
+    close_config();
+}
+
+/* Without an answer in time the outcome is open; it is said, and cleaned up behind. */
+static void what_is_unknown_is_eio_and_ends(void **state)
+{
+    struct world *w = *state;
+    open_config(w);
+    for (int i = CUTS; i < FAULTS; i++) {
+        assert_lk(0, lk_rwlock_wrlock(&config));
+        arm(faults[i]);
+        assert_lk(EIO, lk_rwlock_unlock(&config));
+        assert_lk(EPERM, lk_rwlock_unlock(&config));
+        eventually(is_free(w), 2000);
+        proxy_release(p);
+        sleep_ms(50);
+        arm(faults[i]);
+        assert_lk(EIO, lk_rwlock_tryrdlock(&config));
+        assert_lk(EPERM, lk_rwlock_unlock(&config));
+        eventually(is_free(w), 3000);
+        proxy_release(p);
+        sleep_ms(100);
+        eventually(is_free(w), 1000);
+    }
+    sleep_ms(3 * COMMAND_MS); /* until no copy of a request can come any more, and the library knows it */
+    close_config();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_lock_is_granted_once),
+        world_test(downgrade_and_unlock_are_confirmed),
+        world_test(late_copies_leave_no_orphan),
+        world_test(what_is_unknown_is_eio_and_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * order_test.c - who comes in when there is room: in order of arrival, or whom the attribute prefers
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+enum { VISITORS_MAX = 8 };
+
+static lk_client_t *client, *other;
+static lk_rwlock_t near, far; /* one name, two clients */
+
+/* Who came in, in order; and how to let each of them out. */
+static struct {
+    int next, count;        /* atomic builtins */
+    int came[VISITORS_MAX]; /* likewise */
+    struct gate leave[VISITORS_MAX];
+    struct worker workers[VISITORS_MAX];
+    bool write[VISITORS_MAX];
+} visitors;
+
+static void open_both(struct world *w, int prefer)
+{
+    lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = prefer };
+    client = world_client(w, "lease=20s&poll=2s");
+    other = world_client(w, "lease=20s&poll=2s");
+    assert_lk(0, lk_rwlock_init(&near, client, "config", &attr));
+    assert_lk(0, lk_rwlock_init(&far, other, "config", &attr));
+    __builtin_memset(&visitors, 0, sizeof visitors);
+}
+
+static void close_both(void)
+{
+    assert_lk(0, lk_rwlock_destroy(&near));
+    assert_lk(0, lk_rwlock_destroy(&far));
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+}
+
+static int64_t queued(struct world *w)
+{
+    return world_int(w, "ZCARD latchkey:queue:rw:{config}");
+}
+
+static int visit(void *arg)
+{
+    int me = (int)((struct worker *)arg - visitors.workers);
+    lk_rwlock_t *rw = me % 2 == 0 ? &near : &far;
+    int rc = visitors.write[me] ? lk_rwlock_wrlock(rw) : lk_rwlock_rdlock(rw);
+    if (rc != 0)
+        return rc;
+    int place = __atomic_fetch_add(&visitors.next, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&visitors.came[place], me, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&visitors.count, 1, __ATOMIC_SEQ_CST);
+    gate_pass(&visitors.leave[me]);
+    return lk_rwlock_unlock(rw);
+}
+
+static int inside(void)
+{
+    return __atomic_load_n(&visitors.count, __ATOMIC_SEQ_CST);
+}
+
+/* Who was the `place`th to come in. */
+static int came(int place)
+{
+    return __atomic_load_n(&visitors.came[place], __ATOMIC_SEQ_CST);
+}
+
+/* Visitor `me` comes and has to wait; with it `waiting` do. */
+static void queue_up(struct world *w, int me, bool write, int waiting)
+{
+    visitors.write[me] = write;
+    worker_start(&visitors.workers[me], visit, &visitors.workers[me]);
+    eventually(queued(w) == waiting, 5000);
+}
+
+static void let_out(int me)
+{
+    gate_open(&visitors.leave[me]);
+    assert_int_equal(0, worker_join(&visitors.workers[me]));
+}
+
+/* "r r w r w r" behind a writer, as the threads and processes came. */
+static void queue_the_six(struct world *w)
+{
+    assert_lk(0, lk_rwlock_wrlock(&near));
+    queue_up(w, 0, false, 1);
+    queue_up(w, 1, false, 2);
+    queue_up(w, 2, true, 3);
+    queue_up(w, 3, false, 4);
+    queue_up(w, 4, true, 5);
+    queue_up(w, 5, false, 6);
+    assert_lk(0, lk_rwlock_unlock(&near));
+}
+
+/* A release lets in all readers up to the next writer, the last of them that writer, and so on. */
+static void in_order_of_arrival(void **state)
+{
+    struct world *w = *state;
+    open_both(w, LK_RWLOCK_PREFER_FAIR);
+    queue_the_six(w);
+    eventually(inside() == 2, 1000); /* by messages: the poll ceiling is above that */
+    assert_int_equal(0 + 1, came(0) + came(1));
+    assert_lk(EBUSY, lk_rwlock_tryrdlock(&near)); /* behind the writer that waits */
+    let_out(1);
+    sleep_ms(20);
+    assert_int_equal(2, inside());
+    let_out(0);
+    for (int i = 2; i < 6; i++) {
+        eventually(inside() == i + 1, 1000);
+        assert_int_equal(i, came(i));
+        let_out(i);
+    }
+    close_both();
+}
+
+/* Readers that wait come in together, past writers that came before them. */
+static void readers_first(void **state)
+{
+    struct world *w = *state;
+    open_both(w, LK_RWLOCK_PREFER_READER);
+    queue_the_six(w);
+    eventually(inside() == 4, 1000);
+    for (int i = 0; i < 4; i++)
+        assert_true(!visitors.write[came(i)]);
+    assert_lk(0, lk_rwlock_tryrdlock(&near)); /* newcomers, too */
+    assert_lk(0, lk_rwlock_unlock(&near));
+    let_out(0);
+    let_out(1);
+    let_out(3);
+    assert_int_equal(4, inside());
+    let_out(5);
+    eventually(inside() == 5, 1000);
+    assert_int_equal(2, came(4));
+    let_out(2);
+    eventually(inside() == 6, 1000);
+    let_out(4);
+    close_both();
+}
+
+/* Writers that wait go first, one by one; then all readers. */
+static void writers_first(void **state)
+{
+    struct world *w = *state;
+    open_both(w, LK_RWLOCK_PREFER_WRITER);
+    queue_the_six(w);
+    eventually(inside() == 1, 1000);
+    assert_int_equal(2, came(0));
+    assert_lk(EBUSY, lk_rwlock_tryrdlock(&near));
+    let_out(2);
+    eventually(inside() == 2, 1000);
+    assert_int_equal(4, came(1));
+    let_out(4);
+    eventually(inside() == 6, 1000);
+    for (int i = 0; i < 6; i++)
+        if (i != 2 && i != 4)
+            let_out(i);
+    close_both();
+}
+
+/* A writer that gives up stands in nobody's way any more. */
+static int write_for_a_while(void *rw)
+{
+    return lk_rwlock_wrlockfor(rw, 300);
+}
+
+static void who_gives_up_lets_the_others_pass(void **state)
+{
+    struct world *w = *state;
+    struct worker writer;
+    open_both(w, LK_RWLOCK_PREFER_FAIR);
+    assert_lk(0, lk_rwlock_rdlock(&near));
+    worker_start(&writer, write_for_a_while, &far);
+    eventually(queued(w) == 1, 5000);
+    queue_up(w, 0, false, 2);
+    int64_t began_ms = now_ms();
+    assert_lk(ETIMEDOUT, worker_join(&writer));
+    eventually(inside() == 1, 1000);
+    assert_between(now_ms() - began_ms, 0, 300 + SLACK_MS);
+    let_out(0);
+    assert_lk(0, lk_rwlock_unlock(&near));
+    close_both();
+}
+
+/*
+ * A script must not run for long, so a large crowd comes in by portions, in order: who comes next is told to
+ * ask, and brings the next portion. Some who do not listen stay where they are. The crowd is made by hand.
+ */
+static void a_crowd_comes_in_by_portions(void **state)
+{
+    enum { DEAF = 10, CROWD = 1100, PORTION = 1000 };
+    struct world *w = *state;
+    const char *message, *last = "";
+    int count = 0;
+    open_both(w, LK_RWLOCK_PREFER_FAIR);
+    assert_lk(0, lk_rwlock_wrlock(&near));
+    world_redis(w, "EVAL %s 2 latchkey:queue:rw:{config} latchkey:seen:rw:{config} %d %d",
+                "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] "
+                "for i = 1, ARGV[1] + ARGV[2] do "
+                "local id = string.rep(i % 50 == 1 and i <= 451 and 'e' or 'f', 32) .. ':1:' .. i .. ':r' "
+                "redis.call('ZADD', KEYS[1], string.format('%.0f', us + i), id) "
+                "redis.call('ZADD', KEYS[2], string.format('%.0f', us / 1000 + 60000), id) end",
+                DEAF, CROWD);
+    world_subscribe(w, "latchkey:client:ffffffffffffffffffffffffffffffff");
+    assert_lk(0, lk_rwlock_unlock(&near));
+    assert_int_equal(PORTION, world_int(w, "ZCARD latchkey:rw:{config}"));
+    assert_int_equal(DEAF + CROWD - PORTION, queued(w));
+    while ((message = world_message(w, 200)) != NULL && count++ < CROWD)
+        last = message;
+    assert_int_equal(PORTION + 1, count);
+    assert_string_equal("F ffffffffffffffffffffffffffffffff:1:1011:r", last);
+    assert_lk(0, lk_rwlock_rdlock(&far)); /* any ask brings the next portion */
+    assert_int_equal(CROWD + 1, world_int(w, "ZCARD latchkey:rw:{config}"));
+    assert_int_equal(DEAF, queued(w));
+    assert_lk(0, lk_rwlock_unlock(&far));
+    assert_lk(0, lk_rwlock_forceunlock(&near));
+    world_redis(w, "DEL latchkey:queue:rw:{config} latchkey:seen:rw:{config}");
+    close_both();
+}
+
+struct traffic {
+    struct gate stop;
+    int rounds[2]; /* atomic builtins: reads, writes */
+    bool write[8];
+};
+
+static struct traffic traffic;
+
+static int come_and_go(int index, void *arg)
+{
+    lk_rwlock_t *rw = index % 2 == 0 ? &near : &far;
+    bool write = traffic.write[index];
+    (void)arg;
+    while (!gate_is_open(&traffic.stop)) {
+        int rc = write ? lk_rwlock_wrlock(rw) : lk_rwlock_rdlock(rw);
+        if (rc != 0)
+            return rc;
+        sleep_ms(2);
+        rc = lk_rwlock_unlock(rw);
+        if (rc != 0)
+            return rc;
+        __atomic_add_fetch(&traffic.rounds[write], 1, __ATOMIC_SEQ_CST);
+    }
+    return 0;
+}
+
+static int crowd(void *arg)
+{
+    return run_threads(8, come_and_go, arg);
+}
+
+/* Seven that come again and again, and always overlap, against one: it gets in all the time. */
+static void neither_side_starves(void **state)
+{
+    struct world *w = *state;
+    struct worker all;
+    open_both(w, LK_RWLOCK_PREFER_FAIR);
+    for (int lonely = 0; lonely < 2; lonely++) {
+        traffic = (struct traffic){ 0 };
+        for (int i = 0; i < 8; i++)
+            traffic.write[i] = (i == 0) == lonely;
+        worker_start(&all, crowd, NULL);
+        for (int i = 0; i < 10; i++) {
+            int before = __atomic_load_n(&traffic.rounds[lonely], __ATOMIC_SEQ_CST);
+            eventually(__atomic_load_n(&traffic.rounds[lonely], __ATOMIC_SEQ_CST) > before, 1000);
+        }
+        gate_open(&traffic.stop);
+        assert_int_equal(0, worker_join(&all));
+        assert_true(traffic.rounds[!lonely] > 10);
+    }
+    close_both();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(in_order_of_arrival),
+        world_test(readers_first),
+        world_test(writers_first),
+        world_test(who_gives_up_lets_the_others_pass),
+        world_test(a_crowd_comes_in_by_portions),
+        world_test(neither_side_starves),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

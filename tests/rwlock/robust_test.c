@@ -1,0 +1,213 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * robust_test.c - after a writer that died everybody is told, until another writer repaired what it left
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+static const lk_rwlockattr_t robust = { .size = sizeof robust, .robust = 1, .lease_ms = 400 };
+
+static lk_client_t *client, *other;
+static lk_rwlock_t config, same_name;
+
+static void open_both(struct world *w)
+{
+    client = world_client(w, "");
+    other = world_client(w, "");
+    assert_lk(0, lk_rwlock_init(&config, client, "config", &robust));
+    assert_lk(0, lk_rwlock_init(&same_name, other, "config", &robust));
+}
+
+static void close_both(void)
+{
+    assert_lk(0, lk_rwlock_destroy(&config));
+    assert_lk(0, lk_rwlock_destroy(&same_name));
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+}
+
+static int64_t queued(struct world *w)
+{
+    return world_int(w, "ZCARD latchkey:queue:rw:{config}");
+}
+
+static int write_lock(void *rw)
+{
+    return lk_rwlock_wrlock(rw);
+}
+
+static int read_lock(void *rw)
+{
+    return lk_rwlock_rdlock(rw);
+}
+
+static int read_and_tell(void *rw)
+{
+    int rc = lk_rwlock_rdlock(rw);
+    int unlocked = lk_rwlock_unlock(rw);
+    return unlocked != 0 ? unlocked : rc;
+}
+
+/* Somebody wrote, and its thread ended in the middle of it. */
+static void leave_it_half_written(void)
+{
+    assert_lk(0, in_thread(write_lock, &config));
+}
+
+/* Readers cannot repair anything: each is told, and none makes it worse or better by leaving. */
+static void readers_are_told_until_a_writer_repaired_it(void **state)
+{
+    struct world *w = *state;
+    struct worker reader;
+    open_both(w);
+    leave_it_half_written();
+    assert_lk(EOWNERDEAD, lk_rwlock_rdlock(&config));
+    assert_lk(EOWNERDEAD, lk_rwlock_tryrdlock(&same_name));
+    assert_lk(0, lk_rwlock_rdlock(&same_name)); /* told once */
+    assert_lk(EPERM, lk_rwlock_consistent(&config));
+    for (int i = 0; i < 2; i++)
+        assert_lk(0, lk_rwlock_unlock(&same_name));
+    assert_lk(0, lk_rwlock_unlock(&config));
+
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
+    worker_start(&reader, read_and_tell, &same_name);
+    eventually(queued(w) == 1, 5000);
+    assert_lk(0, lk_rwlock_consistent(&config));
+    assert_lk(EINVAL, lk_rwlock_consistent(&config));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_int_equal(0, worker_join(&reader));
+    assert_lk(0, lk_rwlock_wrlock(&same_name));
+    assert_lk(EINVAL, lk_rwlock_consistent(&same_name));
+    assert_lk(0, lk_rwlock_unlock(&same_name));
+    assert_false(world_exists(w, "latchkey:robust:rw:{config}"));
+    close_both();
+}
+
+/* A reader changes nothing, so its death leaves nothing behind. */
+static void a_reader_that_died_is_not_worth_a_word(void **state)
+{
+    struct world *w = *state;
+    open_both(w);
+    assert_lk(0, in_thread(read_lock, &config));
+    assert_lk(0, lk_rwlock_wrlock(&config));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    close_both();
+}
+
+/* Those who waited when the writer died are told as well, by poll or by message. */
+static void waiters_are_told(void **state)
+{
+    struct world *w = *state;
+    struct worker readers[2];
+    open_both(w);
+    leave_it_half_written();
+    worker_start(&readers[0], read_and_tell, &config);
+    worker_start(&readers[1], read_and_tell, &same_name);
+    assert_int_equal(EOWNERDEAD, worker_join(&readers[0]));
+    assert_int_equal(EOWNERDEAD, worker_join(&readers[1]));
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
+    assert_lk(0, lk_rwlock_consistent(&config));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    close_both();
+}
+
+/* A writer that gives it back unrepaired says that it cannot be repaired; nobody gets it any more. */
+static void given_back_unrepaired_it_is_refused_to_all(void **state)
+{
+    struct world *w = *state;
+    struct worker reader;
+    lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
+    open_both(w);
+    leave_it_half_written();
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
+    worker_start(&reader, read_lock, &same_name);
+    eventually(queued(w) == 1, 5000);
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_int_equal(ENOTRECOVERABLE, worker_join(&reader));
+    assert_lk(ENOTRECOVERABLE, lk_rwlock_rdlock(&config));
+    assert_lk(ENOTRECOVERABLE, lk_rwlock_trywrlock(&config));
+    assert_lk(0, lk_rwlock_info(&config, &info));
+    assert_int_equal(0, info.recoverable);
+    assert_int_equal(-1, world_pttl(w, "latchkey:robust:rw:{config}"));
+    assert_lk(0, lk_rwlock_forceunlock(&config)); /* an operator repaired it */
+    assert_lk(0, lk_rwlock_wrlock(&config));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    close_both();
+}
+
+/* Who goes on reading without repair leaves it to the next writer; repaired before, it is in order. */
+static void a_downgrade_keeps_what_is_known(void **state)
+{
+    struct world *w = *state;
+    open_both(w);
+    for (int repaired = 0; repaired < 2; repaired++) {
+        leave_it_half_written();
+        assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
+        if (repaired)
+            assert_lk(0, lk_rwlock_consistent(&config));
+        assert_lk(0, lk_rwlock_downgrade(&config));
+        assert_lk(repaired ? 0 : EOWNERDEAD, lk_rwlock_rdlock(&same_name));
+        assert_lk(0, lk_rwlock_unlock(&same_name));
+        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_lk(repaired ? 0 : EOWNERDEAD, lk_rwlock_wrlock(&config));
+        if (!repaired)
+            assert_lk(0, lk_rwlock_consistent(&config));
+        assert_lk(0, lk_rwlock_unlock(&config));
+    }
+    close_both();
+}
+
+/* Where the server may not have heard of the downgrade, to unlock does not pass for a repair. */
+static void an_unknown_downgrade_is_no_repair(void **state)
+{
+    struct world *w = *state;
+    lk_rwlockattr_t attr = { .size = sizeof attr, .robust = 1, .lease_ms = 10000 };
+    lk_rwlock_t rw;
+    int rc;
+    open_both(w);
+    leave_it_half_written();
+    assert_lk(0, lk_rwlock_init(&rw, client, "config", &attr));
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&rw));
+    world_stop_server(w);
+    assert_lk(EIO, lk_rwlock_downgrade(&rw));
+    world_cont_server(w);
+    assert_lk(0, lk_rwlock_unlock(&rw));
+    rc = lk_rwlock_trywrlock(&rw);
+    assert_true(rc == EOWNERDEAD || rc == ENOTRECOVERABLE);
+    if (rc == EOWNERDEAD)
+        assert_lk(0, lk_rwlock_unlock(&rw));
+    assert_lk(0, lk_rwlock_forceunlock(&rw));
+    assert_lk(0, lk_rwlock_destroy(&rw));
+    close_both();
+}
+
+/* A writer that was robbed may have been in the middle of it, too. */
+static void who_was_robbed_counts_as_dead(void **state)
+{
+    struct world *w = *state;
+    open_both(w);
+    assert_lk(0, lk_rwlock_wrlock(&config));
+    assert_lk(0, lk_rwlock_forceunlock(&same_name));
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&same_name));
+    assert_lk(0, lk_rwlock_consistent(&same_name));
+    assert_lk(ESTALE, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_check(&same_name));
+    assert_lk(0, lk_rwlock_unlock(&same_name));
+    close_both();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(readers_are_told_until_a_writer_repaired_it),
+        world_test(a_reader_that_died_is_not_worth_a_word),
+        world_test(waiters_are_told),
+        world_test(given_back_unrepaired_it_is_refused_to_all),
+        world_test(a_downgrade_keeps_what_is_known),
+        world_test(an_unknown_downgrade_is_no_repair),
+        world_test(who_was_robbed_counts_as_dead),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * static_test.c - read-write locks at file scope, also in a child of fork, and what an operator sees of them
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static lk_rwlock_t config = LK_RWLOCK_INITIALIZER("config");
+static const lk_rwlockattr_t eager = { .size = sizeof eager, .prefer = LK_RWLOCK_PREFER_WRITER };
+static lk_rwlock_t preferring = LK_RWLOCK_INITIALIZER_ATTR("preferring", &eager);
+static lk_rwlock_t zeroed; /* all zero but the name */
+
+static void use_server(struct world *w)
+{
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=1s"), 1));
+}
+
+static void close_default(void)
+{
+    lk_client_t *opened;
+    assert_lk(0, lk_client_default(&opened));
+    assert_lk(0, lk_client_close(opened));
+}
+
+/* No line of setup: the first call binds it. Destroyed, it begins anew. */
+static void a_static_lock_just_works(void **state)
+{
+    struct world *w = *state;
+    use_server(w);
+    zeroed.lk_name = "zeroed";
+    for (int i = 0; i < 2; i++) {
+        assert_lk(0, lk_rwlock_rdlock(&config));
+        assert_lk(0, lk_rwlock_wrlock(&preferring));
+        assert_lk(0, lk_rwlock_wrlock(&zeroed));
+        assert_true(world_exists(w, "latchkey:rw:{config}"));
+        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_lk(0, lk_rwlock_unlock(&preferring));
+        assert_lk(0, lk_rwlock_unlock(&zeroed));
+        assert_lk(0, lk_rwlock_destroy(&config));
+        assert_lk(0, lk_rwlock_destroy(&preferring));
+        assert_lk(0, lk_rwlock_destroy(&zeroed));
+        zeroed.lk_name = "zeroed";
+    }
+    close_default();
+}
+
+static int child_of_a_writer(struct world *w, void *arg)
+{
+    uint64_t token;
+    (void)arg;
+    assert_lk(EPERM, lk_rwlock_unlock(&config));
+    assert_lk(EPERM, lk_rwlock_token(&config, &token));
+    assert_lk(EPERM, lk_rwlock_downgrade(&config));
+    assert_lk(EBUSY, lk_rwlock_tryrdlock(&config)); /* somebody else has it: the parent */
+    world_ready(w);
+    assert_lk(0, lk_rwlock_rdlockfor(&config, 10000));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    close_default();
+    return 0;
+}
+
+/* The child owns nothing of what its parent holds, and the parent does not notice it. */
+static void parent_and_child_are_two(void **state)
+{
+    struct world *w = *state;
+    if (THREAD_SANITIZED) /* it does not follow a fork out of a process with threads */
+        skip();
+    use_server(w);
+    assert_lk(0, lk_rwlock_wrlock(&config));
+    pid_t child = world_fork(w, child_of_a_writer, NULL);
+    sleep_ms(1200); /* longer than the lease */
+    assert_lk(0, lk_rwlock_check(&config));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_int_equal(0, world_wait(w, child));
+    assert_lk(0, lk_rwlock_destroy(&config));
+    close_default();
+}
+
+struct inheritance {
+    lk_client_t *client;
+    lk_rwlock_t lock;
+};
+
+static int child_of_an_open_client(struct world *w, void *arg)
+{
+    struct inheritance *from = arg;
+    lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
+    assert_lk(ECANCELED, lk_rwlock_rdlock(&from->lock));
+    assert_lk(ECANCELED, lk_rwlock_trywrlock(&from->lock));
+    assert_lk(ECANCELED, lk_rwlock_info(&from->lock, &info));
+    assert_lk(EPERM, lk_rwlock_unlock(&from->lock));
+    assert_lk(0, lk_rwlock_destroy(&from->lock));
+    assert_lk(0, lk_client_close(from->client));
+    world_ready(w);
+    return 0;
+}
+
+static void an_open_client_stays_with_the_parent(void **state)
+{
+    struct world *w = *state;
+    struct inheritance from;
+    if (THREAD_SANITIZED)
+        skip();
+    from.client = world_client(w, "");
+    assert_lk(0, lk_rwlock_init(&from.lock, from.client, "config", NULL));
+    assert_lk(0, lk_rwlock_rdlock(&from.lock));
+    assert_int_equal(0, world_wait(w, world_fork(w, child_of_an_open_client, &from)));
+    assert_lk(0, lk_rwlock_check(&from.lock));
+    assert_lk(0, lk_rwlock_unlock(&from.lock));
+    assert_lk(0, lk_rwlock_destroy(&from.lock));
+    assert_lk(0, lk_client_close(from.client));
+}
+
+static int write_once(void *rw)
+{
+    int rc = lk_rwlock_wrlock(rw);
+    return rc != 0 ? rc : lk_rwlock_unlock(rw);
+}
+
+static int read_once(void *rw)
+{
+    int rc = lk_rwlock_rdlock(rw);
+    return rc != 0 ? rc : lk_rwlock_unlock(rw);
+}
+
+/* "Who has it, for how long, who waits?" */
+static void info_tells_what_the_server_knows(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, "lease=20s");
+    lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
+    struct worker writer, reader;
+    lk_rwlock_t rw;
+    uint64_t token;
+    assert_lk(0, lk_rwlock_init(&rw, client, "config", NULL));
+    assert_lk(0, lk_rwlock_info(&rw, &info));
+    assert_int_equal(LK_RWLOCK_FREE, info.mode);
+    assert_int_equal(1, info.recoverable);
+    assert_true(info.token == 0);
+    assert_true(info.remaining_ms == 0);
+
+    assert_lk(0, lk_rwlock_rdlock(&rw));
+    worker_start(&writer, write_once, &rw);
+    eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 1, 5000);
+    worker_start(&reader, read_once, &rw);
+    eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 2, 5000);
+    assert_lk(0, lk_rwlock_info(&rw, &info));
+    assert_int_equal(LK_RWLOCK_READING, info.mode);
+    assert_int_equal(1, info.readers);
+    assert_int_equal(2, info.waiters);
+    assert_int_equal(1, info.waiting_writers);
+    assert_string_equal("", info.writer);
+    assert_between(info.remaining_ms, 10000, 20000);
+    assert_lk(0, lk_rwlock_unlock(&rw));
+    assert_int_equal(0, worker_join(&writer));
+    assert_int_equal(0, worker_join(&reader));
+
+    assert_lk(0, lk_rwlock_wrlock(&rw));
+    assert_lk(0, lk_rwlock_token(&rw, &token));
+    assert_lk(0, lk_rwlock_info(&rw, &info));
+    assert_int_equal(LK_RWLOCK_WRITING, info.mode);
+    assert_int_equal(0, info.readers);
+    assert_true(info.token == token);
+    assert_non_null(strstr(info.writer, ":w"));
+    assert_lk(0, lk_rwlock_unlock(&rw));
+    info.size = 0;
+    assert_lk(EINVAL, lk_rwlock_info(&rw, &info));
+    assert_lk(0, lk_rwlock_destroy(&rw));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* The one call that breaks the promise: all holders are robbed and told, who waits comes in. */
+static void forceunlock_robs_all_who_hold_it(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, "lease=1s&poll=1s"), *other = world_client(w, "lease=1s&poll=1s");
+    struct worker writer;
+    lk_rwlock_t one, two;
+    int64_t ms;
+    assert_lk(0, lk_rwlock_init(&one, client, "config", NULL));
+    assert_lk(0, lk_rwlock_init(&two, other, "config", NULL));
+    assert_lk(0, lk_rwlock_forceunlock(&one));
+    assert_lk(0, lk_rwlock_rdlock(&one));
+    assert_lk(0, lk_rwlock_rdlock(&two));
+    worker_start(&writer, write_once, &two);
+    eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 1, 5000);
+    assert_lk(0, lk_rwlock_forceunlock(&two));
+    assert_int_equal(0, worker_join(&writer));
+    eventually(lk_rwlock_remaining(&one, &ms) == ESTALE, 1000); /* at its next renewal */
+    assert_lk(ESTALE, lk_rwlock_unlock(&one));
+    assert_lk(ESTALE, lk_rwlock_check(&two));
+    assert_lk(ESTALE, lk_rwlock_unlock(&two));
+    assert_lk(0, lk_rwlock_destroy(&one));
+    assert_lk(0, lk_rwlock_destroy(&two));
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+}
+
+/* A mutex and a read-write lock of one name are two things, but for the tokens, which rise over both. */
+static void tokens_rise_over_the_kinds_of_a_name(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, "");
+    uint64_t last = 0, token;
+    lk_rwlock_t rw;
+    lk_mutex_t m;
+    assert_lk(0, lk_rwlock_init(&rw, client, "config", NULL));
+    assert_lk(0, lk_mutex_init(&m, client, "config", NULL));
+    assert_lk(0, lk_mutex_lock(&m));
+    for (int i = 0; i < 4; i++) {
+        assert_lk(0, lk_rwlock_wrlock(&rw));
+        assert_lk(0, lk_rwlock_token(&rw, &token));
+        assert_true(token > last);
+        last = token;
+        assert_lk(0, lk_mutex_unlock(&m));
+        assert_lk(0, lk_mutex_lock(&m));
+        assert_lk(0, lk_mutex_token(&m, &token));
+        assert_true(token > last);
+        last = token;
+        assert_lk(0, lk_rwlock_unlock(&rw));
+    }
+    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_destroy(&m));
+    assert_lk(0, lk_rwlock_destroy(&rw));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* Each kind has figures of its own. */
+static void statistics_count_it_as_what_it_is(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, "");
+    lk_rwlock_t rw;
+    char *json;
+    assert_lk(0, lk_rwlock_init(&rw, client, "config", NULL));
+    assert_lk(0, lk_rwlock_rdlock(&rw));
+    assert_lk(0, lk_rwlock_unlock(&rw));
+    assert_lk(0, lk_client_stats(client, &json));
+    assert_non_null(strstr(json, "\"rwlock\": {"));
+    assert_non_null(strstr(json, "\"kind\": \"rwlock\""));
+    lk_free(json);
+    assert_lk(0, lk_rwlock_destroy(&rw));
+    assert_lk(0, lk_client_close(client));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_static_lock_just_works),
+        world_test(parent_and_child_are_two),
+        world_test(an_open_client_stays_with_the_parent),
+        world_test(info_tells_what_the_server_knows),
+        world_test(forceunlock_robs_all_who_hold_it),
+        world_test(tokens_rise_over_the_kinds_of_a_name),
+        world_test(statistics_count_it_as_what_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
