@@ -34,14 +34,18 @@ static void usage(FILE *out, const char *program, const struct options *options,
     fprintf(out,
             "%s\n"
             "\n"
-            "usage: %s [--workers N] [--rounds N] [--unsafe]\n"
+            "usage: %s [--workers N] [--rounds N]%s [--unsafe]\n"
             "  --workers N  processes that run at the same time (%d)\n"
-            "  --rounds N   rounds of each (%d)\n"
-            "  --unsafe     leave the lock out\n"
+            "  --rounds N   rounds of each (%d)\n",
+            about, program, options->stripes > 0 ? " [--stripes N]" : "", options->workers, options->rounds);
+    if (options->stripes > 0)
+        fprintf(out, "  --stripes N  how many locks share the load (%d)\n", options->stripes);
+    fprintf(out,
+            "  --unsafe     %s\n"
             "\n"
             "The server is $LATCHKEY_URL, else $REDIS_URL, else redis://127.0.0.1:6379.\n"
             "Exit status: 0 if the invariant in the last line held, 1 if not.\n",
-            about, program, options->workers, options->rounds);
+            options->unsafe_means == NULL ? "leave the lock out" : options->unsafe_means);
 }
 
 static int positive(const char *text)
@@ -66,6 +70,8 @@ void options_read(struct options *options, int argc, char *argv[], const char *a
             number = &options->workers;
         } else if (strcmp(argv[i], "--rounds") == 0) {
             number = &options->rounds;
+        } else if (defaults.stripes > 0 && strcmp(argv[i], "--stripes") == 0) {
+            number = &options->stripes;
         }
         if (number == NULL || (*number = positive(argv[++i])) == 0) {
             usage(stderr, argv[0], &defaults, about);
@@ -111,6 +117,23 @@ void work_a_little(void)
     nanosleep(&(struct timespec){ 0, 100 * 1000 }, NULL);
 }
 
+void pause_ms(long ms)
+{
+    nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000 * 1000 }, NULL);
+}
+
+long long now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
+}
+
+int random_below(int limit)
+{
+    return rand() % limit;
+}
+
 void round_done(void)
 {
     __atomic_fetch_add(done, 1, __ATOMIC_RELAXED);
@@ -130,9 +153,7 @@ static void on_signal(int number)
 
 static double seconds(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    return (double)now_us() / 1e6;
 }
 
 /* A line for each new tenth, and for each second in which none was reached. */
@@ -150,7 +171,7 @@ static void progress(long total, double began)
     fflush(stdout);
 }
 
-static pid_t worker_start(const struct options *options, int (*work)(const struct options *options))
+pid_t child_start(void)
 {
     pid_t parent = getpid(), pid = fork();
     if (pid != 0)
@@ -160,7 +181,18 @@ static pid_t worker_start(const struct options *options, int (*work)(const struc
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1); /* the parent was gone before it could be watched */
-    _exit(work(options) == 0 ? 0 : 1);
+    srand((unsigned)getpid());
+    return 0;
+}
+
+static pid_t worker_start(const struct options *options, int number, int (*work)(const struct options *options))
+{
+    pid_t pid = child_start();
+    if (pid != 0)
+        return pid;
+    struct options own = *options;
+    own.worker = number;
+    _exit(work(&own) == 0 ? 0 : 1);
 }
 
 int workers_run(const struct options *options, long total, int (*work)(const struct options *options))
@@ -176,7 +208,7 @@ int workers_run(const struct options *options, long total, int (*work)(const str
     int left = 0, failed = 0, status;
     double began = seconds();
     for (int i = 0; i < options->workers && stop_now == 0; i++) {
-        pids[i] = worker_start(options, work);
+        pids[i] = worker_start(options, i, work);
         if (pids[i] < 0) {
             perror("fork");
             failed++;

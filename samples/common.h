@@ -10,16 +10,20 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct options {
-    int workers; /* processes */
-    int rounds;  /* of each worker, or of each of its threads */
-    bool unsafe; /* leave the lock out, to see what it is good for */
+    int workers;              /* processes */
+    int rounds;               /* of each worker, or of each of its threads */
+    int stripes;              /* 0: this sample has none, and no such argument */
+    int worker;               /* in a worker: its number, from 0 */
+    bool unsafe;              /* leave the lock out, to see what it is good for */
+    const char *unsafe_means; /* for --help; NULL: "leave the lock out" */
 };
 
 /*
- * Read --workers N, --rounds N, --unsafe and --help. `options` holds the defaults on entry;
- * `about` is what --help says first. Ends the program for --help and for arguments it does not know.
+ * Read --workers N, --rounds N, --stripes N, --unsafe and --help. `options` holds the defaults on
+ * entry; `about` is what --help says first. Ends the program for --help and for arguments it does not know.
  */
 void options_read(struct options *options, int argc, char *argv[], const char *about);
 
@@ -35,6 +39,17 @@ void number_write(int fd, long number);
 
 /* About as long as a short query: room for others to come in between, if nothing keeps them out. */
 void work_a_little(void);
+
+void pause_ms(long ms);
+
+/* Microseconds of a clock that all processes of this machine share. */
+long long now_us(void);
+
+/* A number from 0 to `limit` - 1; each process has a sequence of its own. */
+int random_below(int limit);
+
+/* A fork() whose child ends when this process does. */
+pid_t child_start(void);
 
 /* One round is done: seen in the progress lines, and in rounds_done(). Any thread of any worker. */
 void round_done(void);
