@@ -83,7 +83,6 @@ typedef struct lk_mutex {
  * Returns     0          usable
  *             EINVAL     a name or attributes against the rules, or against
  *                        another mutex of this name and client
- *             ENOTSUP    an attribute this version cannot serve
  *             ECANCELED  the client is closed, or belongs to another process
  *             ENOMEM     m is unchanged, as after each error
  * Threads     any

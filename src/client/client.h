@@ -193,6 +193,16 @@ int lk__shell_destroy(struct lk__shell shell);
 /* Is it bound to a client of another process, such as the parent of a fork? */
 bool lk__shell_isforeign(struct lk__shell shell);
 
+/* --- attr.c: attributes ------------------------------------------------------------------------------------------- */
+
+/*
+ * Copy the user's attributes, which begin with their size, into `attr` of `known` bytes, zeroed. An older header's are
+ * shorter, and the rest is default; a newer one's may say nothing more. `given` NULL: defaults. 0 or EINVAL.
+ */
+int lk__attr_take(void *attr, size_t known, const void *given, size_t least, const char *what);
+/* Leases that a hold can have, 0 for the default: 0 or EINVAL. */
+int lk__attr_leases(int64_t lease_ms, int64_t max_hold_ms);
+
 /* --- frame.c: one public call on an object ---------------------------------------------------------------------- */
 
 struct lk__frame {
@@ -226,8 +236,8 @@ struct lk__take {
     int64_t min_hold_ms, max_hold_ms; /* 0: none */
     bool fixed;
     bool tokenless; /* one of several holders: the token that came is not its own */
-    bool in_line;  /* of the owner's process one waits in Redis, the others in line */
-    bool unleased; /* what is taken has no lease: nothing is held, the server remembers the request */
+    bool in_line;   /* of the owner's process one waits in Redis, the others in line */
+    bool unleased;  /* what is taken has no lease: nothing is held, the server remembers the request */
     /*
      * Not NULL: the wait is a cancellation point, but not in line. Called on a cancelled thread instead of a
      * return from lk__take_run().

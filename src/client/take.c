@@ -71,14 +71,18 @@ static int wait_for_it(struct lk__take *take)
     return rc;
 }
 
-/* When to renew first: a claim is confirmed soon, with the whole lease; a fixed one at once, and never again. */
+/*
+ * When to renew first: a claim is confirmed soon, with the whole lease; a fixed one at once, and never again. Who
+ * handed it over did not know our lease: one that is shorter than the claim is set at once, too.
+ */
 static int64_t first_renewal(const struct lk__take *take)
 {
     const struct lk__acquire *a = &take->waiter.machine;
-    bool capped = take->max_hold_ms != 0 && take->max_hold_ms <= take->hold->lease_ms;
+    int64_t now_us = lk__now_us(), lease_ms = take->hold->lease_ms;
+    bool capped = take->max_hold_ms != 0 && take->max_hold_ms <= lease_ms;
     if (take->fixed || capped)
-        return a->claimed ? lk__now_us() : LK__NEVER;
-    return a->first_us;
+        return a->claimed ? now_us : LK__NEVER;
+    return a->claimed && a->valid_until_us > now_us + lease_ms * 1000 ? now_us : a->first_us;
 }
 
 static void count_it(struct lk__take *take, int64_t now_us)

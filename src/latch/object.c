@@ -65,18 +65,10 @@ static struct lk__object *make(lk_client_t *client, const char *full)
 /* There are none yet: a size, and zeroes for as far as it reaches. */
 static int check(void *checked, const void *given)
 {
-    const lk_latchattr_t *attr = given;
-    lk_latchattr_t *complete = checked;
-    complete->size = sizeof *complete;
-    if (attr == NULL)
-        return 0;
-    if (attr->size < sizeof attr->size)
-        return lk__fail(EINVAL, "latch attributes without a size: begin with LK_LATCHATTR_INIT");
-    const unsigned char *bytes = given;
-    for (size_t i = sizeof attr->size; i < attr->size && i < 4096; i++)
-        if (bytes[i] != 0)
-            return lk__fail(EINVAL, "a latch attribute that this version of the library does not know");
-    return 0;
+    lk_latchattr_t *attr = checked;
+    int rc = lk__attr_take(attr, sizeof attr->size, given, sizeof attr->size, "latch");
+    attr->size = sizeof *attr;
+    return rc;
 }
 
 static void traits(const void *checked, int *fair, bool *robust)

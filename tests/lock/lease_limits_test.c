@@ -163,6 +163,45 @@ static void impossible_times_are_refused(void **state)
     close_orders();
 }
 
+struct stay {
+    lk_mutex_t mutex;
+    struct gate held, enough;
+};
+
+static int lock_and_stay(void *arg)
+{
+    struct stay *stay = arg;
+    int rc = lk_mutex_lock(&stay->mutex);
+    gate_open(&stay->held);
+    gate_pass(&stay->enough);
+    return rc != 0 ? rc : lk_mutex_unlock(&stay->mutex);
+}
+
+/* Who is handed the mutex gets a lease from who gave it, and then its own at once, also when that is shorter. */
+static void a_handed_over_hold_has_its_own_lease(void **state)
+{
+    struct world *w = *state;
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    struct worker waiter;
+    struct stay brief = { 0 };
+    attr.lease_ms = 300;
+    open_orders(w, NULL);
+    lk_client_t *third = world_client(w, "");
+    assert_lk(0, lk_mutex_init(&brief.mutex, third, "orders", &attr));
+    assert_lk(0, lk_mutex_lock(&orders));
+    worker_start(&waiter, lock_and_stay, &brief);
+    eventually(world_queued(w, "orders") == 1, 2000);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:*") == 1, 2000);
+    assert_lk(0, lk_mutex_unlock(&orders));
+    gate_pass(&brief.held);
+    eventually(world_pttl(w, "orders") <= 300, SLACK_MS); /* the claim would be 2 s, and be confirmed after 0.7 s */
+    gate_open(&brief.enough);
+    assert_int_equal(0, worker_join(&waiter));
+    assert_lk(0, lk_mutex_destroy(&brief.mutex));
+    assert_lk(0, lk_client_close(third));
+    close_orders();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +211,7 @@ int main(void)
         world_test(the_shortest_hold_outlives_the_unlock),
         world_test(a_long_enough_hold_ends_with_its_unlock),
         world_test(impossible_times_are_refused),
+        world_test(a_handed_over_hold_has_its_own_lease),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
