@@ -151,6 +151,7 @@ static int lock_again_and_again(void *arg)
     int rc = 0;
     while (rc == 0 && !gate_is_open(&loop->stop)) {
         rc = lk_mutex_lock(&loop->mutex);
+        sleep_ms(3); /* so that it is rarely free by itself */
         if (rc == 0)
             rc = lk_mutex_unlock(&loop->mutex);
     }
@@ -188,7 +189,7 @@ static void java_gets_its_turn(void **state)
         }
         for (int64_t until_ms = now_ms() + 10000; turns < TURNS && now_ms() < until_ms;)
             if (world_message(w, 1000) != NULL) {
-                sleep_ms(2); /* Java is not as quick as a test */
+                sleep_ms(5); /* Java is not as quick as a test */
                 turns += java_tries(w);
             }
         for (int i = 0; i < 2; i++)
