@@ -54,6 +54,8 @@ LK_API LK_MUST_CHECK int lk_client_open(lk_client_t **client, const char *url);
  *
  * Returns     as lk_client_open(); EINVAL also for a file that cannot be read: the
  *             words name file, line and key. ENOENT: no such file
+ * Threads     as lk_client_open()
+ * Round trips as lk_client_open()
  */
 LK_API LK_MUST_CHECK int lk_client_open_file(lk_client_t **client, const char *json_path);
 

@@ -121,7 +121,9 @@ LK_API LK_MUST_CHECK int lk_latch_countdown(lk_latch_t *l);
  *
  *   n         1 to 1000000; EINVAL otherwise, and nothing was done
  *
- * Otherwise   as lk_latch_countdown()
+ * Returns     as lk_latch_countdown()
+ * Threads     as lk_latch_countdown()
+ * Round trips as lk_latch_countdown()
  */
 LK_API LK_MUST_CHECK int lk_latch_countdownby(lk_latch_t *l, unsigned n);
 
@@ -179,6 +181,10 @@ LK_API LK_MUST_CHECK int lk_latch_timedwait(lk_latch_t *l, const struct timespec
  * The same on another clock, as sem_clockwait().
  *
  *   clock     CLOCK_REALTIME, CLOCK_MONOTONIC or CLOCK_BOOTTIME; EINVAL otherwise
+ *
+ * Returns     as lk_latch_timedwait()
+ * Threads     as lk_latch_timedwait()
+ * Round trips as lk_latch_timedwait()
  */
 LK_API LK_MUST_CHECK int lk_latch_clockwait(lk_latch_t *l, clockid_t clock, const struct timespec *abstime);
 
@@ -189,6 +195,8 @@ LK_API LK_MUST_CHECK int lk_latch_clockwait(lk_latch_t *l, clockid_t clock, cons
  *               are EINVAL
  *
  * Returns     as lk_latch_timedwait(): ETIMEDOUT also for 0
+ * Threads     as lk_latch_timedwait()
+ * Round trips as lk_latch_timedwait()
  */
 LK_API LK_MUST_CHECK int lk_latch_waitfor(lk_latch_t *l, int64_t timeout_ms);
 

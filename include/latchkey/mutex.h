@@ -160,6 +160,10 @@ LK_API LK_MUST_CHECK int lk_mutex_timedlock(lk_mutex_t *m, const struct timespec
  * The same on another clock, as pthread_mutex_clocklock().
  *
  *   clock     CLOCK_REALTIME, CLOCK_MONOTONIC or CLOCK_BOOTTIME; EINVAL otherwise
+ *
+ * Returns     as lk_mutex_timedlock()
+ * Threads     as lk_mutex_timedlock()
+ * Round trips as lk_mutex_timedlock()
  */
 LK_API LK_MUST_CHECK int lk_mutex_clocklock(lk_mutex_t *m, clockid_t clock, const struct timespec *abstime);
 
@@ -170,6 +174,8 @@ LK_API LK_MUST_CHECK int lk_mutex_clocklock(lk_mutex_t *m, clockid_t clock, cons
  *               are EINVAL
  *
  * Returns     as lk_mutex_timedlock(): ETIMEDOUT also for 0
+ * Threads     as lk_mutex_timedlock()
+ * Round trips as lk_mutex_timedlock()
  */
 LK_API LK_MUST_CHECK int lk_mutex_lockfor(lk_mutex_t *m, int64_t timeout_ms);
 

@@ -197,6 +197,10 @@ LK_API LK_MUST_CHECK int lk_rwlock_timedwrlock(lk_rwlock_t *rw, const struct tim
  * lk_rwlock_timedrdlock() on another clock, as pthread_rwlock_clockrdlock().
  *
  *   clock     CLOCK_REALTIME, CLOCK_MONOTONIC or CLOCK_BOOTTIME; EINVAL otherwise
+ *
+ * Returns     as lk_rwlock_timedrdlock()
+ * Threads     as lk_rwlock_timedrdlock()
+ * Round trips as lk_rwlock_timedrdlock()
  */
 LK_API LK_MUST_CHECK int lk_rwlock_clockrdlock(lk_rwlock_t *rw, clockid_t clock, const struct timespec *abstime);
 
@@ -204,6 +208,10 @@ LK_API LK_MUST_CHECK int lk_rwlock_clockrdlock(lk_rwlock_t *rw, clockid_t clock,
  * lk_rwlock_timedwrlock() on another clock, as pthread_rwlock_clockwrlock().
  *
  *   clock     as lk_rwlock_clockrdlock()
+ *
+ * Returns     as lk_rwlock_timedwrlock()
+ * Threads     as lk_rwlock_timedwrlock()
+ * Round trips as lk_rwlock_timedwrlock()
  */
 LK_API LK_MUST_CHECK int lk_rwlock_clockwrlock(lk_rwlock_t *rw, clockid_t clock, const struct timespec *abstime);
 
@@ -214,6 +222,8 @@ LK_API LK_MUST_CHECK int lk_rwlock_clockwrlock(lk_rwlock_t *rw, clockid_t clock,
  *               are EINVAL
  *
  * Returns     as lk_rwlock_timedrdlock(): ETIMEDOUT also for 0
+ * Threads     as lk_rwlock_timedrdlock()
+ * Round trips as lk_rwlock_timedrdlock()
  */
 LK_API LK_MUST_CHECK int lk_rwlock_rdlockfor(lk_rwlock_t *rw, int64_t timeout_ms);
 
@@ -223,6 +233,8 @@ LK_API LK_MUST_CHECK int lk_rwlock_rdlockfor(lk_rwlock_t *rw, int64_t timeout_ms
  *   timeout_ms  as lk_rwlock_rdlockfor()
  *
  * Returns     as lk_rwlock_timedwrlock(): ETIMEDOUT also for 0
+ * Threads     as lk_rwlock_timedwrlock()
+ * Round trips as lk_rwlock_timedwrlock()
  */
 LK_API LK_MUST_CHECK int lk_rwlock_wrlockfor(lk_rwlock_t *rw, int64_t timeout_ms);
 

@@ -150,6 +150,10 @@ LK_API LK_MUST_CHECK int lk_sem_timedwait(lk_sem_t *s, const struct timespec *ab
  * The same on another clock, as sem_clockwait().
  *
  *   clock     CLOCK_REALTIME, CLOCK_MONOTONIC or CLOCK_BOOTTIME; EINVAL otherwise
+ *
+ * Returns     as lk_sem_timedwait()
+ * Threads     as lk_sem_timedwait()
+ * Round trips as lk_sem_timedwait()
  */
 LK_API LK_MUST_CHECK int lk_sem_clockwait(lk_sem_t *s, clockid_t clock, const struct timespec *abstime);
 
@@ -160,6 +164,8 @@ LK_API LK_MUST_CHECK int lk_sem_clockwait(lk_sem_t *s, clockid_t clock, const st
  *               are EINVAL
  *
  * Returns     as lk_sem_timedwait(): ETIMEDOUT also for 0
+ * Threads     as lk_sem_timedwait()
+ * Round trips as lk_sem_timedwait()
  */
 LK_API LK_MUST_CHECK int lk_sem_waitfor(lk_sem_t *s, int64_t timeout_ms);
 
@@ -173,11 +179,17 @@ LK_API LK_MUST_CHECK int lk_sem_waitfor(lk_sem_t *s, int64_t timeout_ms);
  * Returns     as lk_sem_waitfor(), and
  *             EINVAL     n out of range, or above the total of a leased semaphore
  *                        (unless that is 0, which may be a pause)
+ * Threads     as lk_sem_waitfor()
+ * Round trips as lk_sem_waitfor()
  */
 LK_API LK_MUST_CHECK int lk_sem_acquire(lk_sem_t *s, unsigned n, int64_t timeout_ms);
 
 /*
  * Give one permit back, as sem_post(): lk_sem_release(s, 1).
+ *
+ * Returns     as lk_sem_release()
+ * Threads     as lk_sem_release()
+ * Round trips as lk_sem_release()
  */
 LK_API int lk_sem_post(lk_sem_t *s);
 
@@ -288,6 +300,8 @@ LK_API LK_MUST_CHECK int lk_sem_remaining(lk_sem_t *s, int64_t *ms);
  *
  * Returns     as lk_sem_waitfor(), and
  *             ENOTSUP    s is not leased
+ * Threads     as lk_sem_waitfor()
+ * Round trips as lk_sem_waitfor()
  */
 LK_API LK_MUST_CHECK int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID]);
 

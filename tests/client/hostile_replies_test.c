@@ -28,6 +28,8 @@ static const char *const nonsense[] = {
     "*5\r\n:99\r\n:0\r\n:0\r\n:0\r\n:0\r\n", /* no such outcome */
     "*5\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n",  /* held, with a token that cannot be */
     "*5\r\n:1\r\n:-5\r\n:0\r\n:0\r\n:0\r\n",
+    "*5\r\n:0\r\n:5\r\n:100\r\n:9223372036854775807\r\n:0\r\n", /* queued, in the year 294247 */
+    "*5\r\n:1\r\n:5\r\n:0\r\n:9007199254740993\r\n:0\r\n",      /* held, at a time no script can count */
     "-WHATEVER this is\r\n",
 };
 enum { NONSENSE = sizeof nonsense / sizeof nonsense[0] };
