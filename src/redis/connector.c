@@ -147,6 +147,8 @@ static void serve(struct lk__connector *connector, struct lk__conn *conn)
     if (rc == ECANCELED && stopping(connector))
         return; /* the connection may be gone */
     if (rc == 0) {
+        if (greeting.warning[0] != '\0' && atomic_load(&conn->connects) == 0) /* once, not at each reconnect */
+            lk__log(LK_LOG_WARNING, "%s", greeting.warning);
         if (connector->pause_us > 0)
             lk__log(LK_LOG_INFO, "%s connection is up again", conn->what);
         connector->pause_us = connector->not_before_us = 0;

@@ -114,7 +114,8 @@ static int on_policy(const struct talk *talk, const struct lk__reply *reply)
     snprintf(seen, sizeof seen, "%.*s", (int)strcspn(policy, "\r\n"), policy);
     if (talk->options->strict)
         return complain(talk, ENOTSUP, "the server may evict live locks (set maxmemory-policy noeviction)", seen);
-    lk__log(LK_LOG_WARNING, "the server may evict live locks: its maxmemory-policy is %s, set noeviction", seen);
+    snprintf(talk->greeting->warning, sizeof talk->greeting->warning,
+             "the server may evict live locks: its maxmemory-policy is %s, set noeviction", seen);
     return 0;
 }
 

@@ -108,6 +108,7 @@ int lk__stream_next(struct lk__stream *stream);
 
 struct lk__greeting {
     int64_t before_us, server_us; /* the server's TIME, asked not before this local moment */
+    char warning[112];            /* what its users should know of this server; "" for nothing */
 };
 
 /* AUTH, SELECT, role, time, and with `inspect` version and eviction policy. Words in `words`. */

@@ -7,6 +7,7 @@
  */
 #include "fake_server.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,15 +84,33 @@ static void a_server_of_another_kind(void **state)
 }
 
 /* strict=yes: rather none than one that throws live locks away. */
+static atomic_int warnings;
+
+static void count_warning(void *arg, int level, const char *line)
+{
+    (void)arg;
+    if (level == LK_LOG_WARNING && strstr(line, "maxmemory-policy") != NULL)
+        atomic_fetch_add(&warnings, 1);
+}
+
 static void a_server_that_evicts_is_refused_if_asked(void **state)
 {
     struct world *w = *state;
     lk_client_t *client;
+    lk_mutex_t orders;
     world_redis(w, "CONFIG SET maxmemory-policy allkeys-lru");
     world_redis(w, "CONFIG SET maxmemory 100mb");
     expect(ENOTSUP, world_url(w, "strict=yes"), 1000, "allkeys-lru");
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL)); /* it warns */
+    assert_lk(0, lk_setlog(count_warning, LK_LOG_WARNING, NULL));
     client = world_client(w, "");
+    assert_int_equal(1, atomic_load(&warnings));
+    world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&orders)); /* connected anew */
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_int_equal(1, atomic_load(&warnings)); /* it warns once, not at each reconnect */
+    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, lk_mutex_destroy(&orders));
     assert_lk(0, lk_client_close(client));
 }
 
