@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* subject.c - everything that can be held, behind one face */
+#include "subject.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- mutexes ---------------------------------------------------------------------------------------- */
+
+static int init_mutex(struct subject *s, lk_client_t *client, int64_t lease_ms)
+{
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    attr.lease_ms = lease_ms;
+    return lk_mutex_init(&s->mutex, client, s->name, &attr);
+}
+
+static int init_fair_mutex(struct subject *s, lk_client_t *client, int64_t lease_ms)
+{
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    attr.lease_ms = lease_ms;
+    attr.fair = 1;
+    return lk_mutex_init(&s->mutex, client, s->name, &attr);
+}
+
+static int take_mutex(struct subject *s, int64_t timeout_ms)
+{
+    return lk_mutex_lockfor(&s->mutex, timeout_ms);
+}
+
+static int give_mutex(struct subject *s)
+{
+    return lk_mutex_unlock(&s->mutex);
+}
+
+static int mutex_remaining(struct subject *s, int64_t *ms)
+{
+    return lk_mutex_remaining(&s->mutex, ms);
+}
+
+static int mutex_token(struct subject *s, uint64_t *token)
+{
+    return lk_mutex_token(&s->mutex, token);
+}
+
+static int destroy_mutex(struct subject *s)
+{
+    return lk_mutex_destroy(&s->mutex);
+}
+
+/* --- read-write locks --------------------------------------------------------------------------------- */
+
+static int init_rwlock(struct subject *s, lk_client_t *client, int64_t lease_ms)
+{
+    lk_rwlockattr_t attr = LK_RWLOCKATTR_INIT;
+    attr.lease_ms = lease_ms;
+    return lk_rwlock_init(&s->rwlock, client, s->name, &attr);
+}
+
+static int take_read(struct subject *s, int64_t timeout_ms)
+{
+    return lk_rwlock_rdlockfor(&s->rwlock, timeout_ms);
+}
+
+static int take_write(struct subject *s, int64_t timeout_ms)
+{
+    return lk_rwlock_wrlockfor(&s->rwlock, timeout_ms);
+}
+
+static int give_rwlock(struct subject *s)
+{
+    return lk_rwlock_unlock(&s->rwlock);
+}
+
+static int rwlock_remaining(struct subject *s, int64_t *ms)
+{
+    return lk_rwlock_remaining(&s->rwlock, ms);
+}
+
+static int rwlock_token(struct subject *s, uint64_t *token)
+{
+    return lk_rwlock_token(&s->rwlock, token);
+}
+
+static int destroy_rwlock(struct subject *s)
+{
+    return lk_rwlock_destroy(&s->rwlock);
+}
+
+/* --- semaphores of one permit ---------------------------------------------------------------------------- */
+
+static int init_sem(struct subject *s, lk_client_t *client, int64_t lease_ms)
+{
+    (void)lease_ms;
+    return lk_sem_init(&s->sem, client, s->name, 1, NULL);
+}
+
+static int init_leased_sem(struct subject *s, lk_client_t *client, int64_t lease_ms)
+{
+    lk_semattr_t attr = LK_SEMATTR_INIT;
+    attr.leased = 1;
+    attr.lease_ms = lease_ms;
+    return lk_sem_init(&s->sem, client, s->name, 1, &attr);
+}
+
+static int take_sem(struct subject *s, int64_t timeout_ms)
+{
+    return lk_sem_waitfor(&s->sem, timeout_ms);
+}
+
+static int give_sem(struct subject *s)
+{
+    return lk_sem_post(&s->sem);
+}
+
+static int sem_remaining(struct subject *s, int64_t *ms)
+{
+    return lk_sem_remaining(&s->sem, ms);
+}
+
+static int destroy_sem(struct subject *s)
+{
+    return lk_sem_destroy(&s->sem);
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------- */
+
+/* Members of a sorted set, scored by server milliseconds, that lie ahead. */
+#define AHEAD(key)                                                                                                     \
+    "local t = redis.call('TIME') return redis.call('ZCOUNT', '" key                                                   \
+    "' .. KEYS[1] .. '}', '(' .. t[1] * 1000 + math.floor(t[2] / "                                                     \
+    "1000), '+inf')"
+
+const struct subject_kind subject_kinds[] = {
+    { "mutex", true, true, init_mutex, take_mutex, give_mutex, mutex_remaining, mutex_token, destroy_mutex,
+      "return redis.call('EXISTS', KEYS[1])",
+      "return redis.call('ZCARD', 'latchkey:queue:mutex:{' .. KEYS[1] .. '}')" },
+    { "fair mutex", true, true, init_fair_mutex, take_mutex, give_mutex, mutex_remaining, mutex_token, destroy_mutex,
+      "return redis.call('EXISTS', KEYS[1])",
+      "return redis.call('ZCARD', 'latchkey:queue:mutex:{' .. KEYS[1] .. '}')" },
+    { "writer", true, true, init_rwlock, take_write, give_rwlock, rwlock_remaining, rwlock_token, destroy_rwlock,
+      AHEAD("latchkey:rw:{"), "return redis.call('ZCARD', 'latchkey:queue:rw:{' .. KEYS[1] .. '}')" },
+    { "reader", true, false, init_rwlock, take_read, give_rwlock, rwlock_remaining, NULL, destroy_rwlock,
+      AHEAD("latchkey:rw:{"), "return redis.call('ZCARD', 'latchkey:queue:rw:{' .. KEYS[1] .. '}')" },
+    { "semaphore", false, false, init_sem, take_sem, give_sem, NULL, NULL, destroy_sem,
+      "return 1 - tonumber(redis.call('GET', KEYS[1]) or 1)",
+      "return redis.call('ZCARD', 'latchkey:queue:sem:{' .. KEYS[1] .. '}')" },
+    { "leased semaphore", true, false, init_leased_sem, take_sem, give_sem, sem_remaining, NULL, destroy_sem,
+      AHEAD("latchkey:permits:{"), "return redis.call('ZCARD', 'latchkey:queue:permits:{' .. KEYS[1] .. '}')" },
+    { 0 },
+};
+
+void subject_init(struct world *w, struct subject *s, const struct subject_kind *kind, lk_client_t *client,
+                  const char *name, int64_t lease_ms)
+{
+    static const char *const lasting[] = { "redisson_lock_token:*", "latchkey:once:*", "latchkey:total:*",
+                                           "latchkey:permits:*" };
+    *s = (struct subject){ .kind = kind };
+    snprintf(s->name, sizeof s->name, "%s", name);
+    if (w->allowed_count == 0)
+        for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++)
+            world_allow(w, lasting[i]);
+    if (strcmp(kind->name, "semaphore") == 0)
+        world_allow(w, name);
+    assert_lk(0, kind->init(s, client, lease_ms));
+}
+
+const struct subject_kind *subject_keeper(const struct subject_kind *kind)
+{
+    const struct subject_kind *keeper = kind;
+    if (kind->init == init_rwlock)
+        for (keeper = subject_kinds; keeper->take != take_write; keeper++)
+            ;
+    return keeper;
+}
+
+int subject_take(struct subject *s, int64_t timeout_ms)
+{
+    return s->kind->take(s, timeout_ms);
+}
+
+int subject_give(struct subject *s)
+{
+    return s->kind->give(s);
+}
+
+int subject_remaining(struct subject *s, int64_t *ms)
+{
+    if (s->kind->remaining != NULL)
+        return s->kind->remaining(s, ms);
+    *ms = LK_FOREVER;
+    return 0;
+}
+
+int subject_destroy(struct subject *s)
+{
+    return s->kind->destroy(s);
+}
+
+int64_t subject_held(struct world *w, const struct subject *s)
+{
+    return world_int(w, "EVAL %s 1 %s", s->kind->held, s->name);
+}
+
+int64_t subject_queued(struct world *w, const struct subject *s)
+{
+    return world_int(w, "EVAL %s 1 %s", s->kind->queued, s->name);
+}
+
+void for_each_subject(const char *server_args, void (*body)(struct world *w, const struct subject_kind *kind))
+{
+    for (const struct subject_kind *kind = subject_kinds; kind->name != NULL; kind++) {
+        print_message("             %s\n", kind->name);
+        struct world *w = world_begin(server_args);
+        body(w, kind);
+        world_end(w);
+    }
+}

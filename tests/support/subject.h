@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * subject.h - everything that can be held, behind one face: a fault is then tried on each
+ *
+ * A subject is an object of one kind with room for one holder at a time (a reader is kept out by a
+ * writer). The latch is not among them: nobody holds it.
+ */
+#ifndef TESTS_SUBJECT_H
+#define TESTS_SUBJECT_H
+
+#include "world.h"
+
+struct subject;
+
+struct subject_kind {
+    const char *name; /* "fair mutex" */
+    bool leased;      /* a hold ends with its lease; else it stays until it is given back */
+    bool fenced;      /* holds have tokens */
+    int (*init)(struct subject *s, lk_client_t *client, int64_t lease_ms);
+    int (*take)(struct subject *s, int64_t timeout_ms); /* 0 tries once, and waits for nobody */
+    int (*give)(struct subject *s);
+    int (*remaining)(struct subject *s, int64_t *ms); /* NULL unless leased */
+    int (*token)(struct subject *s, uint64_t *token); /* NULL unless fenced */
+    int (*destroy)(struct subject *s);
+    const char *held;   /* scripts that count, with the name as KEYS[1]: holders at the server ... */
+    const char *queued; /* ... and those who wait there */
+};
+
+struct subject {
+    const struct subject_kind *kind;
+    char name[32];
+    union {
+        lk_mutex_t mutex;
+        lk_rwlock_t rwlock;
+        lk_sem_t sem;
+    };
+};
+
+/* All kinds, ended by one without a name. */
+extern const struct subject_kind subject_kinds[];
+
+/* A subject named `name` of `client`; lease_ms 0: the client's. Its lasting keys may be left at the end. */
+void subject_init(struct world *w, struct subject *s, const struct subject_kind *kind, lk_client_t *client,
+                  const char *name, int64_t lease_ms);
+
+/* The kind that keeps this one out: a writer for a reader, else its own. */
+const struct subject_kind *subject_keeper(const struct subject_kind *kind);
+
+/* The calls of its kind; the codes are the library's. */
+int subject_take(struct subject *s, int64_t timeout_ms);
+int subject_give(struct subject *s);
+int subject_remaining(struct subject *s, int64_t *ms); /* of one without leases: 0, and LK_FOREVER */
+int subject_destroy(struct subject *s);
+
+/* As the server sees it. */
+int64_t subject_held(struct world *w, const struct subject *s);
+int64_t subject_queued(struct world *w, const struct subject *s);
+
+/*
+ * Run `body` for each kind, in a world of its own, begun with `server_args`. Prints the kind first, so
+ * that a failure names it.
+ */
+void for_each_subject(const char *server_args, void (*body)(struct world *w, const struct subject_kind *kind));
+
+#endif
