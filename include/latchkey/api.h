@@ -52,6 +52,24 @@ LK_API const char *lk_strerror(int code);
 LK_API const char *lk_errortext(void);
 
 /*
+ * When the calling thread's last failure is settled. A request without an answer may
+ * have taken effect, or may still; the library takes back what it can, and the rest
+ * ends with its lease. This tells the latest moment at which something of the failed
+ * call may be at the server: a hold that nobody has, a place in a queue, a release
+ * or a count that is still on its way.
+ *
+ * Returns     milliseconds from now; 0: nothing is left, as after every code that
+ *             says "not held" or "unchanged". More than 0 after EIO, and after other
+ *             codes that may come when a request was under way: EPROTO and EACCES
+ *             of a lock, any code of an unlock. Permits of a counting semaphore and
+ *             counts of a latch have no lease: if no server is reached until then,
+ *             the request may be done or not, for ever
+ * Threads     any; each has its own
+ * Round trips 0
+ */
+LK_API int64_t lk_errorsettles(void);
+
+/*
  * The version of the library that runs, as "0.1.0".
  *
  * Threads     any

@@ -108,7 +108,9 @@ LK_API LK_MUST_CHECK int lk_latch_trysetcount(lk_latch_t *l, unsigned n);
  *             ENOENT     it has no count: open already, deleted, lost, or never
  *                        set; nothing was done
  *             ENOTCONN   no server would serve it, nothing was done
- *             EIO        sent, answer lost: counted once or not at all
+ *             EIO        sent, answer lost; do not repeat it: the library goes on
+ *                        trying for half a minute, and it counts once. If no server
+ *                        is reached by then (lk_errorsettles()), once or not at all
  *             EPROTO     the key holds something that is no count; unchanged
  *             EACCES ENOSPC ECANCELED EINVAL ENOMEM  nothing was done
  * Threads     any; takes one command timeout at most; no cancellation point

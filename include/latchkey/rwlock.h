@@ -119,7 +119,8 @@ LK_API int lk_rwlock_destroy(lk_rwlock_t *rw);
  *             ENOTCONN   the default client could not be opened; an open client
  *                        goes on trying, and logs what is wrong
  *             EIO        sent, answer lost: count it as not held; an unseen grant is
- *                        given back by the library or ends with its lease
+ *                        given back by the library or ends with its lease, at the
+ *                        latest in lk_errorsettles() milliseconds
  *             EPROTO EACCES ENOSPC ECANCELED EINVAL ENOMEM  not held
  * Threads     any; blocks only the caller; not for signal handlers; no cancellation
  *             point; signals do not end the wait
@@ -252,7 +253,8 @@ LK_API LK_MUST_CHECK int lk_rwlock_wrlockfor(lk_rwlock_t *rw, int64_t timeout_ms
  *             ENOTCONN   nothing could be sent; one level less. The library goes on
  *                        trying until the lease ends
  *             EIO        sent, answer lost; one level less. The library goes on
- *                        trying until the lease ends
+ *                        trying until the lease ends, in lk_errorsettles()
+ *                        milliseconds at the latest
  *             EPROTO EACCES  refused; one level less; ends with its lease
  * Threads     the one that locked it; takes one command timeout at most
  * Round trips 1; none at an inner level

@@ -69,6 +69,7 @@ struct lk__thread {
     uintptr_t process; /* a fork's child is another owner with no holds */
     unsigned holds;    /* held by the implicit owner, in all clients */
     char errortext[384];
+    int64_t settled_us; /* of the last failure: by then nothing of it is left at the server; 0: nothing is now */
 };
 
 /* NULL when out of memory. */
@@ -90,6 +91,9 @@ int lk__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), 
 
 /* Keep the words of this thread's failure and return `code`, so that `return lk__fail(...)` reads well. */
 int lk__fail(int code, const char *format, ...) LK__PRINTF(2, 3);
+
+/* What this failure is about may still be at the server, unseen, but not after `settled_us`. After lk__fail(). */
+void lk__settles(int64_t settled_us);
 
 /* Log a line if anybody wants that level. Not under a lock: the sink is a user's function. */
 void lk__log(int level, const char *format, ...) LK__PRINTF(2, 3);

@@ -31,6 +31,7 @@ int lk__fail(int code, const char *format, ...)
         va_start(args, format);
         vsnprintf(thread->errortext, sizeof thread->errortext, format, args);
         va_end(args);
+        thread->settled_us = 0;
         lk__log(LK_LOG_DEBUG, "%s", thread->errortext);
     }
     return code;
@@ -40,6 +41,20 @@ const char *lk_errortext(void)
 {
     struct lk__thread *thread = lk__thread_known();
     return thread == NULL ? "" : thread->errortext;
+}
+
+void lk__settles(int64_t settled_us)
+{
+    struct lk__thread *thread = lk__thread_known();
+    if (thread != NULL)
+        thread->settled_us = settled_us;
+}
+
+int64_t lk_errorsettles(void)
+{
+    const struct lk__thread *thread = lk__thread_known();
+    int64_t left_us = thread == NULL ? 0 : thread->settled_us - lk__now_us();
+    return left_us > 0 ? (left_us + 999) / 1000 : 0;
 }
 
 /* Until lk_setlog() is called: to stderr, from LATCHKEY_LOG's level on. */

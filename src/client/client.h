@@ -222,6 +222,43 @@ int lk__frame_leave(const struct lk__frame *frame, int code);
 /* The caller's hold: 0 it is good · EPERM there is none · ESTALE it was lost; with words. */
 int lk__frame_hold(const struct lk__frame *frame, struct lk__hold **hold);
 
+/* --- force.c: taking it away ----------------------------------------------------------------------------------------- */
+
+/* Run a script whose one hole is its deadline: { verdict | -1 past it, server us }. 0, or why not, with words. */
+int lk__force(struct lk__object *object, struct lk__command *command);
+
+/* --- once.c: requests that count once ------------------------------------------------------------------------------ */
+
+enum { LK__SLOTS = 64 };
+
+/* Of each object that is a bare number. */
+struct lk__slots {
+    char letter;                /* tells the kinds that share a once-record apart */
+    uint64_t used;              /* under object->mu: one bit each */
+    unsigned epochs[LK__SLOTS]; /* under object->mu: how often the slot was abandoned */
+};
+
+/* Who asks, as the once-record has it. One request at a time; after one without an answer, never again. */
+struct lk__slot {
+    int place; /* -1: beyond those that are counted */
+    char owner[LK__ID_LENGTH + 32];
+    char number[24];
+};
+
+void lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk__slot *slot);
+void lk__slot_put(struct lk__object *object, struct lk__slots *slots, const struct lk__slot *slot, bool answered);
+
+/* What is to be asked; the arguments are the slot's owner and number, `more`, and a deadline. */
+struct lk__once {
+    const struct lk__script *script; /* answers { verdict, server us }, -1 past the deadline */
+    const char *const *keys, *const *more;
+    int count;
+    bool lasting; /* without a good answer the library goes on for half a minute */
+};
+
+/* 0 and the verdict, or why there is none, with words. */
+int lk__once(const struct lk__frame *frame, struct lk__slots *slots, const struct lk__once *once, int64_t *verdict);
+
 /* --- take.c: becoming the holder of something that has a lease ---------------------------------------------------- */
 
 /*
@@ -264,5 +301,16 @@ struct lk__take {
  * request whose answer got lost is taken back in the background.
  */
 int lk__take_run(struct lk__take *take, int64_t limit_us);
+
+/* --- give.c: giving it back ---------------------------------------------------------------------------------------- */
+
+/*
+ * Give all of `hold` back. 0 · ESTALE it had been lost · else the outcome is open, and the release goes on in
+ * the background; with words. Then lk__object_drophold().
+ */
+int lk__give(struct lk__object *object, struct lk__hold *hold);
+
+/* ESTALE, with words. */
+int lk__gone(const struct lk__object *object);
 
 #endif

@@ -127,6 +127,7 @@ static void give_back(struct lk__take *take)
     int64_t end_us = lk__now_us() + 2 * a->command_us + a->lease_ms * 1000;
     int64_t past_us = take->unleased ? 0 : a->unsure_us; /* a late copy is known by the record */
     lk__watchdog_sweep(take->hold->dog, take->hold, past_us, end_us);
+    lk__settles(end_us);
 }
 
 /* The end, whether or not it is held. */

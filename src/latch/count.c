@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * count.c - setting, lowering, reading and deleting the count of a latch
- *
- * Each request that changes something has a number and a deadline: sent again after a lost answer it counts
- * once, and one that was delayed on its way does nothing any more.
- */
+/* count.c - setting, lowering, reading and deleting the count of a latch */
 #include "latch/latch.h"
 #include "latch/scripts.h"
 
@@ -15,60 +10,30 @@
 enum { COUNT_MAX = 1000000 };
 
 /* What scripts answer in place of a count. */
-enum { NO_LATCH = -1, LATE = -2, NO_COUNT = -3 };
+enum { NO_LATCH = -2, NO_COUNT = -3 };
 
 static int no_count(const struct lk__object *object)
 {
     return lk__fail(EPROTO, "%s: the key holds something that is no count", object->what);
 }
 
-/* The verdict of a script that changes the latch: what it answered, unless it came too late. */
-static int await_verdict(const struct lk__latch *latch, struct lk__command *command, int64_t *verdict)
-{
-    const struct lk__object *object = &latch->object;
-    struct lk__conn *conn = &object->client->conn;
-    struct lk__request *request = NULL;
-    int rc = 0;
-    *verdict = LATE;
-    for (int attempt = 0; attempt < 2 && rc == 0 && *verdict == LATE; attempt++) {
-        rc = lk__call(conn, object->what, command, 0, true, &request, NULL);
-        if (rc == 0 && !lk__reply_integers(request->reply, 2))
-            rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
-        if (rc == 0) {
-            *verdict = request->reply->values[0].number;
-            lk__conn_clock(conn, request->sent_us, request->reply->values[1].number);
-        }
-    }
-    lk__request_free(request);
-    if (rc == 0 && *verdict == LATE)
-        rc = lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
-                      object->what);
-    return rc == 0 && *verdict == NO_COUNT ? no_count(object) : rc;
-}
-
-/* Run a script that changes the latch; `n` is its last argument if it takes one. */
-static int change(lk_latch_t *l, const struct lk__script *script, unsigned n,
+/* Run a script that changes the latch; `n` is its last argument but the deadline, if it takes one. */
+static int change(lk_latch_t *l, const struct lk__script *script, unsigned n, bool lasting,
                   int (*judge)(const struct lk__object *object, int64_t verdict))
 {
     struct lk__frame frame;
-    struct lk__command command;
     int64_t verdict;
-    char owner[64], number[24], count[24];
+    char count[24];
     int rc = lk__latch_enter(l, &frame);
     if (rc != 0)
         return rc;
     struct lk__latch *latch = lk__latch_of(&frame);
-    lk_client_t *client = frame.object->client;
-    snprintf(owner, sizeof owner, "%s:%" PRIu64, client->id, frame.self->owner);
-    snprintf(number, sizeof number, "%llu", (unsigned long long)atomic_fetch_add(&client->acquisitions, 1) + 1);
     snprintf(count, sizeof count, "%u", n);
-    const char *args[] = { owner, number, NULL, latch->channel, count };
-    rc = lk__command_seal(&command, script, latch->keys, args, 5);
+    const char *more[] = { latch->channel, count };
+    struct lk__once once = { script, latch->keys, more, 2, lasting };
+    rc = lk__once(&frame, &latch->slots, &once, &verdict);
     if (rc == 0)
-        rc = await_verdict(latch, &command, &verdict);
-    if (rc == 0)
-        rc = judge(frame.object, verdict);
-    lk__command_free(&command);
+        rc = verdict == NO_COUNT ? no_count(frame.object) : judge(frame.object, verdict);
     return lk__frame_leave(&frame, rc);
 }
 
@@ -87,7 +52,7 @@ static int judge_set(const struct lk__object *object, int64_t verdict)
 int lk_latch_trysetcount(lk_latch_t *l, unsigned n)
 {
     int rc = check_count("lk_latch_trysetcount", n);
-    return rc != 0 ? rc : change(l, &lk__lua_latch_set, n, judge_set);
+    return rc != 0 ? rc : change(l, &lk__lua_latch_set, n, false, judge_set);
 }
 
 static int judge_there(const struct lk__object *object, int64_t verdict)
@@ -103,12 +68,12 @@ int lk_latch_countdown(lk_latch_t *l)
 int lk_latch_countdownby(lk_latch_t *l, unsigned n)
 {
     int rc = check_count("lk_latch_countdownby", n);
-    return rc != 0 ? rc : change(l, &lk__lua_latch_countdown, n, judge_there);
+    return rc != 0 ? rc : change(l, &lk__lua_latch_countdown, n, true, judge_there);
 }
 
 int lk_latch_delete(lk_latch_t *l)
 {
-    return change(l, &lk__lua_latch_delete, 0, judge_there);
+    return change(l, &lk__lua_latch_delete, 0, false, judge_there);
 }
 
 /* --- looking --------------------------------------------------------------------------------------------------- */
@@ -129,7 +94,7 @@ int lk__latch_look(const struct lk__latch *latch, struct lk__command *command, s
     const struct lk__value *values = (*slot)->reply->values;
     if (!lk__reply_integers((*slot)->reply, 5))
         return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
-    if (values[0].number < NO_LATCH || values[0].number > UINT_MAX)
+    if (values[0].number < -1 || values[0].number > UINT_MAX)
         return no_count(object);
     lk__conn_clock(conn, (*slot)->sent_us, values[4].number);
     *state = (struct lk__latchstate){ .count = values[0].number,

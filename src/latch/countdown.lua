@@ -4,9 +4,10 @@
 -- KEYS[1]  string, the count
 -- KEYS[2]  string, the mark: how the last count ended
 -- KEYS[3]  hash, last request of each owner (once-record)
--- ARGV[1]  owner  ARGV[2] number of this request  ARGV[3] its deadline, server us
--- ARGV[4]  Redisson's channel  ARGV[5] by how much
--- returns  { count left, 0 open | -1 no latch | -2 past the deadline | -3 the key is no count, server us }
+-- ARGV[1]  owner  ARGV[2] number of this request
+-- ARGV[3]  Redisson's channel  ARGV[4] by how much
+-- ARGV[5]  deadline of this request, server us
+-- returns  { count left, 0 open | -2 no latch | -1 past the deadline | -3 the key is no count, server us }
 -- resend   harmless: the once-record answers
 local name, mark, once = KEYS[1], KEYS[2], KEYS[3]
 local now = server_time()
@@ -14,24 +15,24 @@ local done = once_answer(once, ARGV[1], ARGV[2])
 if done then
     return { tonumber(done), now }
 end
-if now > tonumber(ARGV[3]) then
-    return { -2, now }
+if now > tonumber(ARGV[5]) then
+    return { -1, now }
 end
 local count = count_of(name)
 if not count then
-    return { count == nil and -1 or -3, now }
+    return { count == nil and -2 or -3, now }
 end
 
 redis.call('PEXPIRE', once, 60000) -- first: then a server out of memory allows the rest
-local left = math.max(count - tonumber(ARGV[5]), 0)
+local left = math.max(count - tonumber(ARGV[4]), 0)
 if left > 0 then
-    redis.call('DECRBY', name, ARGV[5])
+    redis.call('DECRBY', name, ARGV[4])
 else
     mark_end(mark, 'opened', now)
     redis.call('DEL', name)
 end
 once_keep(once, ARGV[1], ARGV[2], left)
 if left == 0 then
-    redis.pcall('PUBLISH', ARGV[4], '0')
+    redis.pcall('PUBLISH', ARGV[3], '0')
 end
 return { left, now }

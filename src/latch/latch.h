@@ -49,6 +49,7 @@ struct lk__latch {
     char *channel;                    /* Redisson's */
     char *strings;                    /* where the keys and the channel lie */
     struct lk__crowd crowd;
+    struct lk__slots slots;
 };
 
 static inline struct lk__latch *lk__latch_of(const struct lk__frame *frame)

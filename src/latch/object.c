@@ -55,6 +55,7 @@ static struct lk__object *make(lk_client_t *client, const char *full)
         lk__release(latch);
         return NULL;
     }
+    latch->slots.letter = 'l';
     latch->object.stop = latch_stop;
     latch->object.cancel = latch_cancel;
     latch->object.free = latch_free;

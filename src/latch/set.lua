@@ -4,9 +4,10 @@
 -- KEYS[1]  string, the count
 -- KEYS[2]  string, the mark: how the last count ended
 -- KEYS[3]  hash, last request of each owner (once-record)
--- ARGV[1]  owner  ARGV[2] number of this request  ARGV[3] its deadline, server us
--- ARGV[4]  Redisson's channel  ARGV[5] the count
--- returns  { 1 set | 0 there is one | -2 past the deadline | -3 the key is no count, server us }
+-- ARGV[1]  owner  ARGV[2] number of this request
+-- ARGV[3]  Redisson's channel  ARGV[4] the count
+-- ARGV[5]  deadline of this request, server us
+-- returns  { 1 set | 0 there is one | -1 past the deadline | -3 the key is no count, server us }
 -- resend   harmless: the once-record answers
 local name, mark, once = KEYS[1], KEYS[2], KEYS[3]
 local now = server_time()
@@ -14,8 +15,8 @@ local done = once_answer(once, ARGV[1], ARGV[2])
 if done then
     return { tonumber(done), now }
 end
-if now > tonumber(ARGV[3]) then
-    return { -2, now }
+if now > tonumber(ARGV[5]) then
+    return { -1, now }
 end
 local count = count_of(name)
 if count ~= nil then
@@ -23,7 +24,7 @@ if count ~= nil then
 end
 
 mark_set(mark)
-redis.call('SET', name, ARGV[5])
+redis.call('SET', name, ARGV[4])
 once_keep(once, ARGV[1], ARGV[2], 1)
-redis.pcall('PUBLISH', ARGV[4], '1')
+redis.pcall('PUBLISH', ARGV[3], '1')
 return { 1, now }

@@ -7,12 +7,15 @@
 -- KEYS[4]  sorted set, its liveness
 -- KEYS[5]  string, the robust mark
 -- ARGV[1]  lease of a claim, ms  ARGV[2] letters: r robust, j shared with Redisson
--- ARGV[3]  Redisson's channel
--- returns  { 1 somebody held it | 0 nobody did, server us }
+-- ARGV[3]  Redisson's channel  ARGV[4] deadline of this request, server us
+-- returns  { 1 somebody held it | 0 nobody did | -1 past the deadline, server us }
 -- resend   takes it from the next holder as well: not resent
 local name, token_key, queue, seen, mark = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local robust, shared = string.find(ARGV[2], 'r', 1, true) ~= nil, string.find(ARGV[2], 'j', 1, true) ~= nil
 local now = server_time()
+if now > tonumber(ARGV[4]) then
+    return { -1, now }
+end
 if redis.call('TYPE', name).ok ~= 'none' then
     redis.call('HLEN', name) -- an error, and nothing changed, when it is no mutex
 end

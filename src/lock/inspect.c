@@ -11,7 +11,6 @@ struct question {
     const struct lk__script *script;
     const char *const *keys, *const *args;
     int arg_count;
-    bool resend;
     unsigned integers;
     void (*read)(const struct lk__reply *reply, void *arg);
     void *arg;
@@ -24,10 +23,10 @@ static int ask(const struct lk__frame *frame, const struct question *question)
     struct lk__command command;
     int rc = lk__command_seal(&command, question->script, question->keys, question->args, question->arg_count);
     if (rc == 0)
-        rc = lk__call(&object->client->conn, object->what, &command, -1, question->resend, &request, NULL);
+        rc = lk__call(&object->client->conn, object->what, &command, -1, true, &request, NULL);
     if (rc == 0 && !lk__reply_integers(request->reply, question->integers))
         rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
-    if (rc == 0 && question->read != NULL)
+    if (rc == 0)
         question->read(request->reply, question->arg);
     lk__request_free(request);
     lk__command_free(&command);
@@ -42,11 +41,13 @@ int lk_mutex_forceunlock(lk_mutex_t *m)
         return rc;
     char letters[8];
     lk__mutex_letters(letters, frame.object, false);
-    const char *args[] = { lk__mutex_of(&frame)->claim_ms, letters, lk__mutex_of(&frame)->channel };
-    struct question question = {
-        .script = &lk__lua_lock_force, .keys = lk__mutex_of(&frame)->keys, .args = args, .arg_count = 3, .integers = 2
-    };
-    rc = ask(&frame, &question);
+    struct lk__mutex *mutex = lk__mutex_of(&frame);
+    const char *args[] = { mutex->claim_ms, letters, mutex->channel, NULL };
+    struct lk__command command;
+    rc = lk__command_seal(&command, &lk__lua_lock_force, mutex->keys, args, 4);
+    if (rc == 0)
+        rc = lk__force(frame.object, &command);
+    lk__command_free(&command);
     return lk__frame_leave(&frame, rc);
 }
 
@@ -72,12 +73,9 @@ int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info)
     int rc = lk__mutex_enter(m, &frame);
     if (rc != 0)
         return rc;
-    struct question question = { .script = &lk__lua_lock_info,
-                                 .keys = lk__mutex_of(&frame)->keys,
-                                 .resend = true,
-                                 .integers = 7,
-                                 .read = read_info,
-                                 .arg = &seen };
+    struct question question = {
+        .script = &lk__lua_lock_info, .keys = lk__mutex_of(&frame)->keys, .integers = 7, .read = read_info, .arg = &seen
+    };
     rc = ask(&frame, &question);
     if (rc == 0)
         *info = seen;
@@ -112,7 +110,6 @@ static int list_queue(const struct lk__frame *frame, struct listing *listing)
                                  .keys = keys,
                                  .args = args,
                                  .arg_count = 2,
-                                 .resend = true,
                                  .integers = 2,
                                  .read = read_page,
                                  .arg = listing };

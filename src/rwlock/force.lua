@@ -8,11 +8,15 @@
 -- KEYS[5]  string, the robust mark
 -- ARGV[1]  lease of a claim, ms
 -- ARGV[2]  letters: r robust, j token shared with Redisson, R prefer readers, W writers
--- returns  { holders it had, server us }
+-- ARGV[3]  deadline of this request, server us
+-- returns  { holders it had | -1 past the deadline, server us }
 -- resend   takes it from the next holders as well: not resent
 local lock = new_lock(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], ARGV[2])
 lock.claim_ms = tonumber(ARGV[1])
 local now = server_time()
+if now > tonumber(ARGV[3]) then
+    return { -1, now }
+end
 look(lock, now)
 local held = redis.call('ZCARD', lock.holders) -- an error, and nothing changed, when it is no lock
 redis.call('DEL', lock.holders)

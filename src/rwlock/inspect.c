@@ -23,20 +23,18 @@ static void read_info(const struct lk__reply *reply, lk_rwlockinfo_t *info)
     strncpy(info->writer, lk__reply_text(reply, WRITER), sizeof info->writer - 1);
 }
 
-/* Call a script; `info`: NULL, or filled from what it answers. */
-static int ask(const struct lk__frame *frame, const struct lk__script *script, const char *const *args, int arg_count,
-               bool resend, lk_rwlockinfo_t *info)
+static int look(const struct lk__frame *frame, lk_rwlockinfo_t *info)
 {
     struct lk__rwlock *lock = lk__rwlock_of(frame);
     const char *what = lock->object.what;
     struct lk__request *request = NULL;
     struct lk__command command;
-    int rc = lk__command_seal(&command, script, lock->keys, args, arg_count);
+    int rc = lk__command_seal(&command, &lk__lua_rwlock_info, lock->keys, NULL, 0);
     if (rc == 0)
-        rc = lk__call(&lock->object.client->conn, what, &command, -1, resend, &request, NULL);
-    if (rc == 0 && !lk__reply_integers(request->reply, info != NULL ? WRITER : 2))
+        rc = lk__call(&lock->object.client->conn, what, &command, -1, true, &request, NULL);
+    if (rc == 0 && !lk__reply_integers(request->reply, WRITER))
         rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", what);
-    if (rc == 0 && info != NULL)
+    if (rc == 0)
         read_info(request->reply, info);
     lk__request_free(request);
     lk__command_free(&command);
@@ -51,8 +49,14 @@ int lk_rwlock_forceunlock(lk_rwlock_t *rw)
         return rc;
     char letters[8];
     lk__rwlock_letters(letters, frame.object, false);
-    const char *args[] = { lk__rwlock_of(&frame)->claim_ms, letters };
-    return lk__frame_leave(&frame, ask(&frame, &lk__lua_rwlock_force, args, 2, false, NULL));
+    struct lk__rwlock *lock = lk__rwlock_of(&frame);
+    const char *args[] = { lock->claim_ms, letters, NULL };
+    struct lk__command command;
+    rc = lk__command_seal(&command, &lk__lua_rwlock_force, lock->keys, args, 3);
+    if (rc == 0)
+        rc = lk__force(frame.object, &command);
+    lk__command_free(&command);
+    return lk__frame_leave(&frame, rc);
 }
 
 int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info)
@@ -64,7 +68,7 @@ int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info)
     int rc = lk__rwlock_enter(rw, &frame);
     if (rc != 0)
         return rc;
-    rc = ask(&frame, &lk__lua_rwlock_info, NULL, 0, true, &seen);
+    rc = look(&frame, &seen);
     if (rc == 0)
         *info = seen;
     return lk__frame_leave(&frame, rc);

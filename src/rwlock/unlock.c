@@ -2,17 +2,11 @@
 /*
  * unlock.c - giving a read-write lock back, one level or all, and going from writing to reading
  *
- * The hold ends here before its release is sent: a late answer then finds nobody who still believes in it.
  * Whatever comes back, the caller holds one level less.
  */
 #include "rwlock/rwlock.h"
 
 #include <limits.h>
-
-static int gone(const struct lk__object *object)
-{
-    return lk__fail(ESTALE, "%s: the lease was lost; others may have come in since", object->what);
-}
 
 /* The answer of the call just made: { verdict, server us }, or EPROTO. */
 static int read_verdict(const struct lk__object *object, const struct lk__hold *hold, int64_t *verdict)
@@ -22,32 +16,6 @@ static int read_verdict(const struct lk__object *object, const struct lk__hold *
         return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
     *verdict = reply->values[0].number;
     return 0;
-}
-
-/* The last level: what room that makes goes to those who wait, within the same step on the server. */
-static int release(struct lk__object *object, struct lk__hold *hold)
-{
-    struct lk__watchdog *dog = hold->dog;
-    bool repeated;
-    int64_t verdict, left_us = atomic_load(&hold->valid_until_us) - lk__now_us();
-    if (!lk__watchdog_end(dog, hold))
-        return gone(object);
-    lk__histogram_add(&object->client->stats[LK_KIND_RWLOCK].hold, lk__now_us() - hold->began_us);
-    lk__command_fill(&hold->release, LK__RELEASE_KEEP, 0);
-    lk__command_fill(&hold->release, LK__RELEASE_UNREPAIRED, hold->owner_died);
-    int rc = lk__call(&object->client->conn, object->what, &hold->release, -1, true, &hold->call, &repeated);
-    if (rc != 0) { /* it goes on in the background, as long as there is something to release */
-        lk__watchdog_sweep(dog, hold, hold->copies_us, lk__now_us() + left_us + lk__guard_us(hold->lease_ms));
-        return rc;
-    }
-    rc = read_verdict(object, hold, &verdict);
-    if (rc != 0)
-        return rc;
-    lk__watchdog_sweepcopies(dog, hold, hold->call->reply->values[1].number);
-    if (verdict == 1 || repeated) /* a copy of this release may have done it */
-        return 0;
-    lk__watchdog_wasgone(dog, hold);
-    return gone(object);
 }
 
 int lk_rwlock_unlock(lk_rwlock_t *rw)
@@ -66,7 +34,7 @@ int lk_rwlock_unlock(lk_rwlock_t *rw)
         rc = lk__frame_hold(&frame, &hold);
         --*(hold->reads > 0 ? &hold->reads : &hold->holds);
     } else {
-        rc = release(object, hold);
+        rc = lk__give(object, hold); /* the room that makes goes to those who wait */
         lk__object_drophold(object, hold);
         frame.self->holds--;
     }
@@ -104,7 +72,7 @@ static int downgrade(struct lk__object *object, struct lk__hold *hold)
                         object->what);
     if (rc == 0 && verdict == 0) {
         lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
-        return gone(object);
+        return lk__gone(object);
     }
     /* Also when the outcome is unknown: others may be reading, so nobody may go on writing. */
     hold->reads += hold->holds;
@@ -112,7 +80,7 @@ static int downgrade(struct lk__object *object, struct lk__hold *hold)
     if (rc == 0)
         hold->owner_died = false; /* the mark on the server has it from now on */
     if (rc == 0 && !lk__watchdog_good(hold->dog, hold, NULL))
-        return gone(object);
+        return lk__gone(object);
     return rc;
 }
 

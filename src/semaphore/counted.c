@@ -46,7 +46,7 @@ static int seal(struct lk__take *take)
 static void unwind(struct lk__take *take)
 {
     struct counted *counted = take->arg;
-    lk__slot_put(counted->call->sem, &counted->slot, false);
+    lk__slot_put(&counted->call->sem->object, &counted->call->sem->slots, &counted->slot, false);
     lk__sem_leave(counted->call, ECANCELED);
 }
 
@@ -64,23 +64,22 @@ int lk__counted_take(const struct lk__semcall *call, unsigned n, int64_t limit_u
     };
     counted.take.arg = &counted;
     snprintf(counted.n, sizeof counted.n, "%u", n);
-    lk__slot_take(call->sem, &counted.slot);
+    lk__slot_take(&call->sem->object, &call->sem->slots, &counted.slot);
     int rc = lk__take_run(&counted.take, limit_us);
-    lk__slot_put(call->sem, &counted.slot, rc == 0 || rc == EBUSY || rc == ETIMEDOUT);
-    if (rc == EIO)
-        return lk__fail(EIO, "%s: the answer got lost; if permits were taken, they are given back", call->what);
+    lk__slot_put(&call->sem->object, &call->sem->slots, &counted.slot, rc == 0 || rc == EBUSY || rc == ETIMEDOUT);
     return rc;
 }
 
 int lk__counted_give(const struct lk__semcall *call, long n)
 {
-    const struct lk__sem *sem = call->sem;
+    struct lk__sem *sem = call->sem;
     char number[24], letters[8];
     int64_t verdict;
     snprintf(number, sizeof number, "%ld", n);
     lk__sem_letters(letters, sem, false);
     const char *more[] = { number, call->initial, letters, sem->channel, sem->claim_ms };
-    int rc = lk__sem_once(call, &lk__lua_semaphore_give, sem->keys, more, 5, true, &verdict);
+    struct lk__once give = { &lk__lua_semaphore_give, sem->keys, more, 5, true };
+    int rc = lk__once(&call->frame, &sem->slots, &give, &verdict);
     if (rc != 0 || verdict == 1)
         return rc;
     return lk__fail(EOVERFLOW, "%s: that would be more than %d permits", call->what, LK_SEM_VALUE_MAX);

@@ -13,11 +13,14 @@
 
 /* Hole of permit_release.lua, where others have LK__RELEASE_KEEP, which is 0 for permits. */
 enum { RELEASE_KEPT };
+/* Hole of permit_renew.lua, behind those of every renewal. */
+enum { RENEW_PARTS = LK__RENEW_DEADLINE + 1 };
 
 struct leased {
     struct lk__take take;
     const struct lk__semcall *call;
     const char *id; /* the permit's own, or NULL */
+    unsigned parts;
     char n[16];
 };
 
@@ -36,7 +39,7 @@ static int seal(struct lk__take *take)
     const char *ask[] = { hold->id,      n,    take->lease, call->initial, letters, sem->liveness_ms,
                           sem->claim_ms, NULL, NULL,        NULL };
     const char *release[] = { hold->id, n, sem->claim_ms, NULL, NULL }; /* the holes of every hold's release */
-    const char *renew[] = { hold->id, n, NULL, NULL };
+    const char *renew[] = { hold->id, NULL, NULL, NULL };
     int rc = lk__command_seal(&take->waiter.ask, &lk__lua_semaphore_permit_take, sem->keys, ask, 10);
     if (rc == 0)
         rc = lk__command_seal(&hold->release, &lk__lua_semaphore_permit_release, sem->keys, release, 5);
@@ -44,6 +47,8 @@ static int seal(struct lk__take *take)
         rc = lk__command_seal(&hold->nest, &lk__lua_semaphore_permit_release, sem->keys, release, 5);
     if (rc == 0)
         rc = lk__command_seal(&hold->renew, &lk__lua_semaphore_permit_renew, sem->keys, renew, 4);
+    if (rc == 0)
+        lk__command_fill(&hold->renew, RENEW_PARTS, leased->parts);
     return rc;
 }
 
@@ -66,6 +71,7 @@ int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us
                   .unwind = unwind },
         .call = call,
         .id = id,
+        .parts = n,
     };
     leased.take.arg = &leased;
     snprintf(leased.n, sizeof leased.n, "%u", n);
@@ -79,38 +85,9 @@ int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us
 
 /* --- giving back ------------------------------------------------------------------------------------------- */
 
-static int gone(const struct lk__semcall *call)
-{
-    return lk__fail(ESTALE, "%s: the lease was lost before this; somebody else may have the permit", call->what);
-}
-
-static int release(const struct lk__semcall *call, struct lk__hold *hold)
-{
-    lk_client_t *client = call->sem->object.client;
-    struct lk__watchdog *dog = hold->dog;
-    bool repeated;
-    int64_t left_us = atomic_load(&hold->valid_until_us) - lk__now_us();
-    if (!lk__watchdog_end(dog, hold))
-        return gone(call);
-    lk__histogram_add(&client->stats[LK_KIND_PERMITS].hold, lk__now_us() - hold->began_us);
-    int rc = lk__call(&client->conn, call->what, &hold->release, -1, true, &hold->call, &repeated);
-    if (rc != 0) { /* it goes on in the background, as long as there is something to release */
-        lk__watchdog_sweep(dog, hold, hold->copies_us, lk__now_us() + left_us + lk__guard_us(hold->lease_ms));
-        return rc;
-    }
-    const struct lk__reply *reply = hold->call->reply;
-    if (!lk__reply_integers(reply, 2))
-        return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", call->what);
-    lk__watchdog_sweepcopies(dog, hold, reply->values[1].number);
-    if (reply->values[0].number == 1 || repeated) /* a copy of this release may have done it */
-        return 0;
-    lk__watchdog_wasgone(dog, hold);
-    return gone(call);
-}
-
 int lk__leased_end(const struct lk__semcall *call, struct lk__hold *hold)
 {
-    int rc = release(call, hold);
+    int rc = lk__give(call->frame.object, hold);
     lk__object_drophold(call->frame.object, hold);
     return rc;
 }
@@ -120,17 +97,20 @@ static int shrink(const struct lk__semcall *call, struct lk__hold *hold, int kep
 {
     hold->holds = kept;
     if (!lk__watchdog_good(hold->dog, hold, NULL))
-        return gone(call);
+        return lk__gone(call->frame.object);
+    lk__watchdog_refill(hold->dog, hold, RENEW_PARTS, kept);
     lk__command_fill(&hold->nest, RELEASE_KEPT, kept);
     int rc = lk__call(&call->sem->object.client->conn, call->what, &hold->nest, -1, true, &hold->call, NULL);
-    if (rc != 0)
+    if (rc == 0 && !lk__reply_integers(hold->call->reply, 2))
+        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", call->what);
+    if (rc != 0) { /* the other parts are renewed no more */
+        lk__settles(lk__hold_endsby(hold));
         return rc;
-    if (!lk__reply_integers(hold->call->reply, 2))
-        return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", call->what);
+    }
     if (hold->call->reply->values[0].number == 1)
         return 0;
     lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
-    return gone(call);
+    return lk__gone(call->frame.object);
 }
 
 static unsigned held_by(struct lk__object *object, uint64_t owner)

@@ -65,6 +65,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, bool lease
         claim_ms = options->lease_ms;
     snprintf(sem->claim_ms, sizeof sem->claim_ms, "%lld", (long long)claim_ms);
     snprintf(sem->liveness_ms, sizeof sem->liveness_ms, "%lld", (long long)larger(3 * options->poll_ms, 5000));
+    sem->slots.letter = leased ? 'p' : 's';
     sem->object.stop = sem_stop;
     sem->object.free = sem_free;
     lk__foreign_init(&sem->foreign, client, sem->channel, false); /* one asks, and its script serves all */

@@ -2,21 +2,21 @@
 -- uses: leased
 --
 -- KEYS[1]  sorted set, permits and when they end: this key alone, so that it works while a cluster moves it
--- ARGV[1]  owner id, or the permit's own  ARGV[2] n, parts that it has
--- ARGV[3]  lease, ms  ARGV[4] deadline of this request, server us
+-- ARGV[1]  owner id, or the permit's own  ARGV[2] lease, ms  ARGV[3] deadline of this request, server us
+-- ARGV[4]  parts that it has
 -- returns  { 1 renewed | 0 no such permit | -1 past the deadline, server us }
 -- resend   harmless; never creates, never revives
-local permits, permit, lease_ms = KEYS[1], permit_of(ARGV[1]), tonumber(ARGV[3])
+local permits, permit, lease_ms = KEYS[1], permit_of(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[4]) then
+if now > tonumber(ARGV[3]) then
     return { -1, now }
 end
 if not is_live(permits, permit, now) then
     return { 0, now }
 end
 redis.call('PEXPIRE', permits, lease_ms + REMEMBERED_MS, 'GT') -- first: then a server out of memory allows the rest
-for i = 1, tonumber(ARGV[2]) do
+for i = 1, tonumber(ARGV[4]) do
     redis.call('ZADD', permits, 'XX', math.floor(now / 1000) + lease_ms, part(permit, i))
 end
 return { 1, now }

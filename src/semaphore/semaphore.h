@@ -6,7 +6,7 @@
  * counted.c  taking and giving bare numbers            total.c    set, add, drain
  * leased.c   taking and giving permits with leases     inspect.c  getvalue, info
  * permit.c   permits with an id of their own           object.c   keys and shells
- * once.c     requests that count once                  attr.c     attributes
+ * attr.c     attributes
  */
 #ifndef LK__SEMAPHORE_H
 #define LK__SEMAPHORE_H
@@ -20,8 +20,6 @@ enum lk__semkey { LK__SEM_NAME, LK__SEM_CLAIMS, LK__SEM_QUEUE, LK__SEM_SEEN, LK_
 /* Leased: the first two are other things. */
 enum { LK__SEM_PERMITS = LK__SEM_NAME, LK__SEM_TOTAL = LK__SEM_CLAIMS };
 
-enum { LK__SLOTS = 64 };
-
 struct lk__sem {
     struct lk__object object;
     bool leased;
@@ -30,8 +28,7 @@ struct lk__sem {
     char *channel; /* Redisson's */
     char *strings; /* where the keys and the channel lie */
     struct lk__foreign foreign;
-    uint64_t slots_used;        /* under object.mu: one bit each */
-    unsigned epochs[LK__SLOTS]; /* under object.mu: how often the slot was abandoned */
+    struct lk__slots slots;
 };
 
 /* One public call on a semaphore. */
@@ -52,25 +49,6 @@ int lk__sem_valuecheck(const lk_semattr_t *attr, uintptr_t value);
 
 /* Scripts know by letters: t only try, s only if there is none, j shared with Redisson. */
 void lk__sem_letters(char letters[8], const struct lk__sem *sem, bool first);
-
-/* --- once.c ------------------------------------------------------------------------------------------------- */
-
-/* Who asks, as the once-record has it. One request at a time; after one without an answer, never again. */
-struct lk__slot {
-    int place; /* -1: beyond those that are counted */
-    char owner[LK__ID_LENGTH + 32];
-    char number[24];
-};
-
-void lk__slot_take(struct lk__sem *sem, struct lk__slot *slot);
-void lk__slot_put(struct lk__sem *sem, const struct lk__slot *slot, bool answered);
-
-/*
- * Run a script whose arguments are a slot's owner and number, `more`, and a deadline. With `lasting` the
- * library goes on after a lost answer. 0 and what it answered first, or why not, with words.
- */
-int lk__sem_once(const struct lk__semcall *call, const struct lk__script *script, const char *const *keys,
-                 const char *const *more, int count, bool lasting, int64_t *verdict);
 
 /* --- counted.c, leased.c, permit.c -------------------------------------------------------------------------- */
 

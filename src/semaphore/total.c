@@ -11,12 +11,13 @@
 /* Set (`letters` "s") or change a total. */
 static int change_total(const struct lk__semcall *call, long n, const char *letters)
 {
-    const struct lk__sem *sem = call->sem;
+    struct lk__sem *sem = call->sem;
     char number[24];
     int64_t verdict;
     snprintf(number, sizeof number, "%ld", n);
     const char *more[] = { number, call->initial, letters, sem->claim_ms, QUOTE(LK_SEM_PERMITS_MAX) };
-    int rc = lk__sem_once(call, &lk__lua_semaphore_permit_total, sem->keys, more, 5, letters[0] != 's', &verdict);
+    struct lk__once change = { &lk__lua_semaphore_permit_total, sem->keys, more, 5, letters[0] != 's' };
+    int rc = lk__once(&call->frame, &sem->slots, &change, &verdict);
     if (rc != 0 || verdict == 1)
         return rc;
     if (verdict == 0)
@@ -28,13 +29,14 @@ static int change_total(const struct lk__semcall *call, long n, const char *lett
 
 static int set_number(const struct lk__semcall *call, unsigned n)
 {
-    const struct lk__sem *sem = call->sem;
+    struct lk__sem *sem = call->sem;
     char number[24], letters[8];
     int64_t verdict;
     snprintf(number, sizeof number, "%u", n);
     lk__sem_letters(letters, sem, false);
     const char *more[] = { number, letters, sem->channel, sem->claim_ms };
-    int rc = lk__sem_once(call, &lk__lua_semaphore_set, sem->keys, more, 4, false, &verdict);
+    struct lk__once set = { &lk__lua_semaphore_set, sem->keys, more, 4, false };
+    int rc = lk__once(&call->frame, &sem->slots, &set, &verdict);
     if (rc != 0 || verdict == 1)
         return rc;
     return lk__fail(EEXIST, "%s: its permits are set already", call->what);
@@ -67,13 +69,14 @@ int lk_sem_addpermits(lk_sem_t *s, long n)
 
 static int drain(const struct lk__semcall *call, unsigned *taken)
 {
-    const struct lk__sem *sem = call->sem;
+    struct lk__sem *sem = call->sem;
     const char *keys[] = { sem->keys[LK__SEM_NAME], sem->keys[LK__SEM_CLAIMS], sem->keys[LK__SEM_ONCE] };
     const char *more[] = { call->initial };
     int64_t verdict;
     if (sem->leased)
         return lk__fail(ENOTSUP, "%s: leased permits have to be held by somebody", call->what);
-    int rc = lk__sem_once(call, &lk__lua_semaphore_drain, keys, more, 1, false, &verdict);
+    struct lk__once all = { &lk__lua_semaphore_drain, keys, more, 1, false };
+    int rc = lk__once(&call->frame, &sem->slots, &all, &verdict);
     if (rc == 0)
         *taken = (unsigned)verdict;
     return rc;

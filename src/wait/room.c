@@ -363,9 +363,8 @@ static int explain(struct visit *visit)
     case EBUSY:
         return lk__fail(EBUSY, "%s: held by someone else", what);
     case EIO:
-        return lk__fail(
-            EIO, "%s: the answer got lost; an unseen grant is given back soon, at the latest it ends %lld ms from now",
-            what, (long long)(2 * a->command_us / 1000 + a->lease_ms));
+        return lk__fail(EIO, "%s: the answer got lost; what was granted unseen is given back, within %lld ms at most",
+                        what, (long long)(2 * a->command_us / 1000 + a->lease_ms));
     case ENOTCONN:
     case EACCES:
         if (visit->heard)

@@ -7,6 +7,13 @@ int64_t lk__guard_us(int64_t lease_ms)
     return lease_ms * 10 + 2000; /* 1 % and 2 ms */
 }
 
+int64_t lk__hold_endsby(const struct lk__hold *hold)
+{
+    int64_t known_us = atomic_load(&hold->valid_until_us), renewed_us = lk__now_us() + hold->lease_ms * 1000;
+    int64_t late_us = hold->dog->options->command_timeout_ms * 1000 + lk__guard_us(hold->lease_ms);
+    return (renewed_us > known_us ? renewed_us : known_us) + late_us;
+}
+
 struct lk__hold *lk__hold_keep(struct lk__hold *hold)
 {
     atomic_fetch_add(&hold->refs, 1);

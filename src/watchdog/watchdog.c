@@ -199,9 +199,12 @@ static void begin_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t
 static void swept(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
 {
     const struct lk__reply *reply = hold->request->reply;
-    int64_t server_us = lk__reply_integers(reply, 2) ? reply->values[1].number : 0;
-    if (server_us > hold->sweep_past_us)
+    bool readable = lk__reply_integers(reply, 2);
+    int64_t server_us = readable ? reply->values[1].number : 0;
+    if (readable && server_us > hold->sweep_past_us)
         end_sweep(dog, hold);
+    else if (!readable || !lk__is_servertime(server_us))
+        hold->renew_us = retry_at(dog, now_us);
     else
         hold->renew_us = now_us + (hold->sweep_past_us - server_us) + 1000;
 }
@@ -596,6 +599,13 @@ bool lk__watchdog_good(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
     if (remaining_us != NULL)
         *remaining_us = left_us;
     return left_us > 0;
+}
+
+void lk__watchdog_refill(struct lk__watchdog *dog, struct lk__hold *hold, int hole, int64_t number)
+{
+    pthread_mutex_lock(&dog->mu);
+    lk__command_fill(&hold->renew, hole, number);
+    pthread_mutex_unlock(&dog->mu);
 }
 
 void lk__watchdog_confirm(struct lk__watchdog *dog, struct lk__hold *hold, int64_t valid_until_us)

@@ -142,6 +142,9 @@ void lk__watchdog_take(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
 /* True while it is good; decides it if the moment came: then it is lost, for every thread and for ever. */
 bool lk__watchdog_good(struct lk__watchdog *dog, struct lk__hold *hold, int64_t *remaining_us);
 
+/* Fill a hole of its renewals that belongs to the primitive, from the next one on. */
+void lk__watchdog_refill(struct lk__watchdog *dog, struct lk__hold *hold, int hole, int64_t number);
+
 /* A request other than a renewal confirmed it: good until then, if that is later and it is not lost. */
 void lk__watchdog_confirm(struct lk__watchdog *dog, struct lk__hold *hold, int64_t valid_until_us);
 
@@ -179,6 +182,9 @@ int lk__watchdog_renew(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
 
 /* The thread of that owner ended: its holds are renewed no more. */
 void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner);
+
+/* The latest end of its lease at the server, if nothing is renewed from now on; a renewal may be on its way. */
+int64_t lk__hold_endsby(const struct lk__hold *hold);
 
 /* How much of a lease is not trusted: clock rates may differ, and a timer may fire late. */
 int64_t lk__guard_us(int64_t lease_ms);

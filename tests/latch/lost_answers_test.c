@@ -91,8 +91,8 @@ static void a_late_copy_of_an_earlier_countdown_counts_once(void **state)
     close_gate();
 }
 
-/* No answer in time: the outcome is open, the caller is told so, and it happened once or not at all. */
-static void an_unanswered_countdown_is_eio(void **state)
+/* No answer in time: the caller is told so, and the library goes on until it counted, once. */
+static void an_unanswered_countdown_is_eio_and_counts_once(void **state)
 {
     struct world *w = *state;
     open_gate(w);
@@ -102,12 +102,12 @@ static void an_unanswered_countdown_is_eio(void **state)
         int64_t began_ms = now_ms();
         assert_lk(EIO, lk_latch_countdown(&gate));
         assert_between(now_ms() - began_ms, COMMAND_MS - 1, COMMAND_MS + SLACK_MS);
+        assert_between(lk_errorsettles(), 20000, 30000);
+        eventually(world_int(w, "GET gate") == 4, 5000);
+        proxy_release(p); /* a copy: the record knows it */
         sleep_ms(100);
-        int64_t count = world_int(w, "GET gate");
-        assert_true(count == (faults[i] == PROXY_DROP_REPLY ? 4 : 5));
-        proxy_release(p); /* past its deadline: it does nothing any more */
-        sleep_ms(100);
-        assert_int_equal(count, world_int(w, "GET gate"));
+        assert_lk(0, lk_latch_countdown(&gate)); /* another request, which the copies do not disturb */
+        assert_int_equal(3, world_int(w, "GET gate"));
         assert_lk(0, lk_latch_delete(&gate));
     }
     close_gate();
@@ -193,9 +193,12 @@ static void close_ends_a_wait_for_an_answer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        world_test(a_cut_request_counts_once),          world_test(a_late_copy_of_an_earlier_countdown_counts_once),
-        world_test(an_unanswered_countdown_is_eio),     world_test(a_wait_survives_every_fault),
-        world_test(without_a_server_a_timed_wait_ends), world_test(close_ends_a_wait_for_an_answer),
+        world_test(a_cut_request_counts_once),
+        world_test(a_late_copy_of_an_earlier_countdown_counts_once),
+        world_test(an_unanswered_countdown_is_eio_and_counts_once),
+        world_test(a_wait_survives_every_fault),
+        world_test(without_a_server_a_timed_wait_ends),
+        world_test(close_ends_a_wait_for_an_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * give.c - giving back something that has a lease
+ *
+ * The hold ends here before its release is sent: a late answer then finds nobody who still believes in it.
+ * Whatever comes back, it is no longer held by the caller. A release without a good answer goes on in the
+ * background, as long as there may be something to release.
+ */
+#include "client/client.h"
+
+int lk__gone(const struct lk__object *object)
+{
+    return lk__fail(ESTALE, "%s: the lease was lost before this; somebody else may hold it", object->what);
+}
+
+/* 0: the server answered, first whether there was something to release. */
+static int send_it(struct lk__object *object, struct lk__hold *hold, bool *repeated)
+{
+    lk__command_fill(&hold->release, LK__RELEASE_KEEP, hold->keep_until_us);
+    lk__command_fill(&hold->release, LK__RELEASE_UNREPAIRED, hold->owner_died);
+    int rc = lk__call(&object->client->conn, object->what, &hold->release, -1, true, &hold->call, repeated);
+    if (rc == 0 && !lk__reply_integers(hold->call->reply, 2))
+        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
+    return rc;
+}
+
+int lk__give(struct lk__object *object, struct lk__hold *hold)
+{
+    struct lk__watchdog *dog = hold->dog;
+    bool repeated;
+    int64_t end_us = lk__hold_endsby(hold);
+    if (!lk__watchdog_end(dog, hold))
+        return lk__gone(object);
+    lk__histogram_add(&object->client->stats[hold->kind].hold, lk__now_us() - hold->began_us);
+    int rc = send_it(object, hold, &repeated);
+    if (rc != 0) {
+        lk__watchdog_sweep(dog, hold, hold->copies_us, end_us);
+        lk__settles(end_us);
+        return rc;
+    }
+    const struct lk__value *values = hold->call->reply->values;
+    lk__watchdog_sweepcopies(dog, hold, values[1].number);
+    if (values[0].number == 1 || repeated) /* a copy of this release may have done it */
+        return 0;
+    lk__watchdog_wasgone(dog, hold);
+    return lk__gone(object);
+}

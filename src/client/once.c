@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * once.c - requests that count once, however often they are sent, on objects that are bare numbers
+ *
+ * Numbers have no owner that a script could find, so the server keeps a record: of each slot the last
+ * request and its result. A slot has one request at a time, with rising numbers; one that got no answer
+ * keeps its slot for itself, as its entry must not be overwritten while copies of it may be on the way.
+ *
+ * Guards: object->mu the slots.
+ */
+#include "client/client.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LASTING_US = 30000000 }; /* once.lua remembers for a minute */
+enum { LATE = -1 };             /* what every such script answers past its deadline */
+
+static int free_place(const struct lk__slots *slots)
+{
+    for (int i = 0; i < LK__SLOTS; i++)
+        if ((slots->used & (UINT64_C(1) << i)) == 0)
+            return i;
+    return -1;
+}
+
+void lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk__slot *slot)
+{
+    lk_client_t *client = object->client;
+    unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1, name = number;
+    pthread_mutex_lock(&object->mu);
+    slot->place = free_place(slots);
+    if (slot->place >= 0) {
+        slots->used |= UINT64_C(1) << slot->place;
+        name = (unsigned long long)slots->epochs[slot->place] * LK__SLOTS + (unsigned)slot->place;
+    }
+    pthread_mutex_unlock(&object->mu);
+    /* The x keeps the numbered slots apart from those that exist once. */
+    const char *series = slot->place >= 0 ? "" : "x";
+    snprintf(slot->owner, sizeof slot->owner, "%s:%c%s%llu", client->id, slots->letter, series, name);
+    snprintf(slot->number, sizeof slot->number, "%llu", number);
+}
+
+void lk__slot_put(struct lk__object *object, struct lk__slots *slots, const struct lk__slot *slot, bool answered)
+{
+    if (slot->place < 0)
+        return;
+    pthread_mutex_lock(&object->mu);
+    slots->used &= ~(UINT64_C(1) << slot->place);
+    if (!answered)
+        slots->epochs[slot->place]++;
+    pthread_mutex_unlock(&object->mu);
+}
+
+/* One attempt. 0: the server answered, in time or late. */
+static int call(struct lk__object *object, struct lk__hold *hold, int64_t last_us, int64_t *verdict, bool *unsure)
+{
+    struct lk__conn *conn = &object->client->conn;
+    lk__command_fill(&hold->release, 0, lk__conn_servertime(conn, lk__now_us()) + last_us);
+    int rc = lk__call(conn, object->what, &hold->release, -1, true, &hold->call, unsure);
+    if (rc != 0)
+        return rc;
+    const struct lk__reply *reply = hold->call->reply;
+    if (!lk__reply_integers(reply, 2)) {
+        *unsure = true;
+        return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
+    }
+    lk__conn_clock(conn, hold->call->sent_us, reply->values[1].number);
+    *verdict = reply->values[0].number;
+    return 0;
+}
+
+static int call_until_in_time(struct lk__object *object, struct lk__hold *hold, bool lasting, int64_t *verdict)
+{
+    int64_t last_us = lasting ? LASTING_US : object->client->options->command_timeout_ms * 1000;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        bool unsure = false;
+        int64_t end_us = lk__now_us() + last_us;
+        int rc = call(object, hold, last_us, verdict, &unsure);
+        if (rc != 0 && unsure) {
+            if (lasting)
+                lk__watchdog_sweep(hold->dog, hold, 0, end_us);
+            lk__settles(end_us);
+        }
+        if (rc != 0 || *verdict != LATE)
+            return rc;
+    }
+    return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
+                    object->what);
+}
+
+int lk__once(const struct lk__frame *frame, struct lk__slots *slots, const struct lk__once *once, int64_t *verdict)
+{
+    struct lk__object *object = frame->object;
+    const char *args[16];
+    struct lk__slot slot;
+    assert(once->count + 3 <= (int)(sizeof args / sizeof *args));
+    /* Never a hold, but something that the watchdog can go on sending. */
+    struct lk__hold *hold = lk__client_newhold(object->client, object, frame->self->owner);
+    if (hold == NULL)
+        return ENOMEM;
+    lk__slot_take(object, slots, &slot);
+    args[0] = slot.owner;
+    args[1] = slot.number;
+    if (once->count > 0)
+        memcpy(args + 2, once->more, (size_t)once->count * sizeof *once->more);
+    args[once->count + 2] = NULL;
+    int rc = lk__command_seal(&hold->release, once->script, once->keys, args, once->count + 3);
+    if (rc == 0)
+        rc = call_until_in_time(object, hold, once->lasting, verdict);
+    lk__slot_put(object, slots, &slot, rc == 0);
+    lk__hold_drop(hold);
+    return rc;
+}

@@ -1,0 +1,175 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * settles_test.c - a call without an answer says by when nothing of it is left, and keeps to that
+ *
+ * labels: threads memory
+ */
+#include "fake_server.h"
+#include "proxy.h"
+#include "subject.h"
+
+#include <string.h>
+
+enum { LEASE_MS = 800, COMMAND_MS = 150 };
+
+#define OPTIONS "lease=800ms&command_timeout=150ms&poll=200ms"
+
+static struct proxy *p;
+static lk_client_t *ours, *theirs;
+static struct subject mine, other;
+
+static void begin(struct world *w, const struct subject_kind *kind)
+{
+    p = proxy_begin(w);
+    theirs = world_client(w, OPTIONS);
+    assert_lk(0, lk_client_open(&ours, proxy_url(p, OPTIONS)));
+    subject_init(w, &mine, kind, ours, "thing", 0);
+    subject_init(w, &other, kind, theirs, "thing", 0);
+    assert_lk(0, subject_take(&mine, 1000)); /* scripts are known, connections up */
+    assert_lk(0, subject_give(&mine));
+}
+
+static void end(void)
+{
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, subject_destroy(&other));
+    assert_lk(0, lk_client_close(ours));
+    assert_lk(0, lk_client_close(theirs));
+    proxy_end(p);
+}
+
+/* What was granted unseen is free again by the moment told. */
+static void an_unseen_grant_ends(struct world *w, const struct subject_kind *kind)
+{
+    static const enum proxy_fault faults[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
+    begin(w, kind);
+    for (int i = 0; i < 2; i++) {
+        proxy_once(p, faults[i], 1, "thing");
+        assert_lk(EIO, subject_take(&mine, 0));
+        int64_t settles_ms = lk_errorsettles(), until_ms = now_ms() + settles_ms;
+        assert_between(settles_ms, 1, kind->leased ? 2 * COMMAND_MS + LEASE_MS : 2 * COMMAND_MS + 30000);
+        assert_non_null(strstr(lk_errortext(), "given back"));
+        assert_lk(0, subject_take(&other, settles_ms + SLACK_MS));
+        assert_between(now_ms(), 0, until_ms + SLACK_MS);
+        proxy_release(p); /* a late copy of the ask changes nothing any more */
+        sleep_ms(100);
+        assert_int_equal(1, subject_held(w, &other));
+        assert_lk(0, subject_give(&other));
+        assert_int_equal(0, subject_held(w, &other));
+    }
+    end();
+}
+
+/* A release that got no answer goes on; by the moment told the next one can have it. */
+static void an_unanswered_release_ends(struct world *w, const struct subject_kind *kind)
+{
+    static const enum proxy_fault faults[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
+    begin(w, kind);
+    for (int i = 0; i < 2; i++) {
+        assert_lk(0, subject_take(&mine, 1000));
+        proxy_once(p, faults[i], 1, "thing");
+        assert_lk(EIO, subject_give(&mine));
+        int64_t settles_ms = lk_errorsettles();
+        assert_between(settles_ms, 1, kind->leased ? 2 * LEASE_MS : 30000);
+        assert_lk(0, subject_take(&other, settles_ms + SLACK_MS));
+        proxy_release(p);
+        sleep_ms(100);
+        assert_int_equal(1, subject_held(w, &other));
+        assert_lk(0, subject_give(&other));
+    }
+    end();
+}
+
+/* After a known outcome there is nothing to wait for. */
+static void a_known_outcome_is_settled(struct world *w, const struct subject_kind *kind)
+{
+    begin(w, kind);
+    struct subject keeper;
+    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
+    assert_lk(0, subject_take(&keeper, 0));
+    assert_lk(ETIMEDOUT, subject_take(&mine, 20));
+    assert_int_equal(0, lk_errorsettles());
+    assert_lk(0, subject_give(&keeper));
+    assert_lk(0, subject_destroy(&keeper));
+    end();
+}
+
+/* Parts of a hold that were given back, unseen by the server, are renewed no more. */
+static void unseen_parts_end_with_their_lease(void **state)
+{
+    struct world *w = *state;
+    lk_semattr_t attr = LK_SEMATTR_INIT;
+    lk_sem_t pool;
+    int value;
+    attr.leased = 1;
+    world_allow(w, "latchkey:total:*");
+    world_allow(w, "latchkey:permits:*");
+    p = proxy_begin(w);
+    assert_lk(0, lk_client_open(&ours, proxy_url(p, OPTIONS)));
+    assert_lk(0, lk_sem_init(&pool, ours, "pool", 3, &attr));
+    assert_lk(0, lk_sem_acquire(&pool, 3, 0));
+    proxy_once(p, PROXY_HOLD_REQUEST, 1, "pool");
+    assert_lk(EIO, lk_sem_release(&pool, 2));
+    int64_t settles_ms = lk_errorsettles();
+    assert_between(settles_ms, LEASE_MS, 2 * LEASE_MS);
+    sleep_ms(settles_ms);
+    assert_lk(0, lk_sem_getvalue(&pool, &value));
+    assert_int_equal(2, value);
+    assert_lk(0, lk_sem_post(&pool)); /* the one that was kept is renewed all the time */
+    assert_lk(0, lk_sem_getvalue(&pool, &value));
+    assert_int_equal(3, value);
+    assert_lk(0, lk_sem_destroy(&pool));
+    assert_lk(0, lk_client_close(ours));
+    proxy_end(p);
+}
+
+/* What the real server answered is made unreadable on its way: the release goes on, at its own pace. */
+static void an_unreadable_release_goes_on(void **state)
+{
+    struct world *w = *state;
+    struct fake *f = fake_begin(w);
+    lk_mutex_t m;
+    assert_lk(0, lk_client_open(&ours, fake_url(f, OPTIONS)));
+    assert_lk(0, lk_mutex_init(&m, ours, "thing", NULL));
+    fake_answer(f, "EVALSHA", "*5\r\n:1\r\n:7\r\n:800\r\n:4000000000000000\r\n:0\r\n");
+    assert_lk(0, lk_mutex_lock(&m));
+    fake_answer(f, "EVALSHA", "+who knows\r\n");
+    int64_t asked = fake_asked(f, "EVALSHA");
+    assert_lk(EPROTO, lk_mutex_unlock(&m));
+    assert_between(lk_errorsettles(), LEASE_MS, 2 * LEASE_MS);
+    sleep_ms(500);
+    assert_between(fake_asked(f, "EVALSHA") - asked, 2, 20); /* neither given up nor a flood */
+    fake_answer(f, "EVALSHA", "*2\r\n:1\r\n:4000000000000000\r\n");
+    eventually(lk_client_close(ours) == 0, 2000);
+    assert_lk(0, lk_mutex_destroy(&m));
+    fake_end(f);
+}
+
+static void unseen_grants_end(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, an_unseen_grant_ends);
+}
+
+static void unanswered_releases_end(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, an_unanswered_release_ends);
+}
+
+static void known_outcomes_are_settled(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, a_known_outcome_is_settled);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unseen_grants_end),          cmocka_unit_test(unanswered_releases_end),
+        cmocka_unit_test(known_outcomes_are_settled), world_test(unseen_parts_end_with_their_lease),
+        world_test(an_unreadable_release_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
