@@ -69,6 +69,8 @@ static struct lk__step proceed(struct lk__acquire *a, int64_t now_us)
 {
     if (a->phase == LK__ENDED)
         return step(LK__DONE, 0);
+    if (a->phase == LK__WAITING && now_us >= lk__later(a->hard_us, a->command_us))
+        a->hard_us = lk__later(now_us, a->command_us); /* stopped, or suspended: it slept through its time to leave */
     if (now_us >= a->hard_us) {
         if (a->sent && a->phase == LK__WAITING)
             a->unsure_us = a->deadline_us > a->unsure_us ? a->deadline_us : a->unsure_us;

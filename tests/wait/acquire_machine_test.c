@@ -559,6 +559,23 @@ static void a_waiter_leaves_the_queue_at_its_limit(void **state)
     assert_false(play.machine.unknown);
 }
 
+/* One that slept through its limit, stopped or suspended, still has the time to leave; an answer may wait for it. */
+static void a_waiter_that_slept_through_its_limit_leaves(void **state)
+{
+    struct play play = begin_limited(500);
+    (void)state;
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
+        { 600000, TIME_PASSES, TO_LEAVE }, { 600000, SENDS, TO_AWAIT(600400) },
+        { 600003, HAS_LEFT(600002), TO_END(ETIMEDOUT) });
+    assert_false(play.machine.unknown);
+
+    play = begin_limited(500);
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 600000, TIME_PASSES, TO_AWAIT(600400) },
+        { 600001, QUEUES(5000, 2, 0), TO_LEAVE }, { 600001, SENDS, TO_AWAIT(600400) },
+        { 600003, HAS_LEFT(600002), TO_END(ETIMEDOUT) });
+    assert_false(play.machine.unknown);
+}
+
 /* Whatever comes for one who is leaving, it leaves; what it may have been granted goes with it. */
 static void nothing_stops_a_waiter_that_leaves(void **state)
 {
@@ -1490,6 +1507,7 @@ int main(void)
         TEST(a_flood_of_hints_causes_few_asks),
         TEST(a_flood_of_hints_spares_a_server_that_refuses),
         TEST(a_waiter_leaves_the_queue_at_its_limit),
+        TEST(a_waiter_that_slept_through_its_limit_leaves),
         TEST(nothing_stops_a_waiter_that_leaves),
         TEST(an_ask_under_way_at_the_limit_is_awaited),
         TEST(a_release_that_is_not_answered_leaves_it_unknown),

@@ -1,0 +1,134 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * closed_test.c - F63, F64: a client is closed under its holders and waiters; mistakes have codes
+ *
+ * labels: threads memory
+ */
+#include "subject.h"
+
+enum { COMMAND_MS = 200, WAITERS = 3 };
+
+#define OPTIONS "lease=1s&command_timeout=200ms&poll=200ms"
+
+static int wait_for_it(void *arg)
+{
+    return subject_take(arg, LK_FOREVER);
+}
+
+static int give(void *arg)
+{
+    return subject_give(arg);
+}
+
+/* Those who wait are told, what is held is released, nothing is left; the object goes on answering. */
+static void a_client_is_closed(struct world *w, const struct subject_kind *kind)
+{
+    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
+    struct subject mine, keeper, held;
+    struct worker workers[WAITERS];
+    subject_init(w, &mine, kind, ours, "thing", 0);
+    subject_init(w, &held, kind, ours, "other", 0);
+    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
+    assert_lk(0, subject_take(&keeper, 0));
+    assert_lk(0, subject_take(&held, 0));
+    for (int i = 0; i < WAITERS; i++)
+        worker_start(&workers[i], wait_for_it, &mine);
+    eventually(subject_queued(w, &mine) >= 1, 1000);
+    sleep_ms(50);
+    int64_t began_ms = now_ms();
+    assert_lk(0, lk_client_close(ours));
+    assert_between(now_ms() - began_ms, 0, 2 * COMMAND_MS + SLACK_MS);
+    for (int i = 0; i < WAITERS; i++)
+        assert_int_equal(ECANCELED, worker_join(&workers[i]));
+    assert_int_equal(0, subject_queued(w, &mine));
+    assert_int_equal(kind->leased ? 0 : 1, subject_held(w, &held)); /* a bare permit is nobody's */
+    assert_lk(ECANCELED, subject_take(&mine, 0));
+    assert_lk(ECANCELED, subject_give(&held));
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, subject_destroy(&held));
+    assert_lk(0, subject_give(&keeper));
+    assert_lk(0, subject_destroy(&keeper));
+    assert_lk(0, lk_client_close(theirs));
+    if (!kind->leased)
+        world_redis(w, "DEL other");
+}
+
+/* The same while the server stands still: within two command timeouts, and it says what is left. */
+static void a_client_is_closed_without_a_server(struct world *w, const struct subject_kind *kind)
+{
+    lk_client_t *ours = world_client(w, OPTIONS);
+    struct subject held;
+    subject_init(w, &held, kind, ours, "thing", 0);
+    assert_lk(0, subject_take(&held, 0));
+    world_stop_server(w);
+    int64_t began_ms = now_ms();
+    assert_lk(kind->leased ? EIO : 0, lk_client_close(ours));
+    assert_between(now_ms() - began_ms, 0, 2 * COMMAND_MS + SLACK_MS);
+    world_cont_server(w);
+    assert_lk(0, subject_destroy(&held));
+    if (kind->leased)
+        eventually(subject_held(w, &held) == 0, 2000 + SLACK_MS);
+    else
+        world_redis(w, "DEL thing");
+}
+
+/* Not the holder, twice, or while it is used: a code, and nothing changes. */
+static void mistakes_have_codes(struct world *w, const struct subject_kind *kind)
+{
+    lk_client_t *ours = world_client(w, OPTIONS);
+    struct subject mine;
+    struct worker worker;
+    subject_init(w, &mine, kind, ours, "thing", 0);
+    if (kind->leased)
+        assert_lk(EPERM, subject_give(&mine));
+    assert_lk(0, subject_take(&mine, 0));
+    if (kind->leased) {
+        assert_int_equal(EPERM, in_thread(give, &mine));
+        assert_int_equal(1, subject_held(w, &mine));
+        assert_lk(EBUSY, subject_destroy(&mine));
+    }
+    if (subject_keeper(kind) == kind) {
+        worker_start(&worker, wait_for_it, &mine);
+        eventually(subject_queued(w, &mine) == 1, 1000);
+        assert_lk(EBUSY, subject_destroy(&mine));
+        assert_lk(0, subject_give(&mine));
+        assert_int_equal(0, worker_join(&worker)); /* that thread has it, and is gone */
+        if (!kind->leased)
+            assert_lk(0, subject_give(&mine));
+    } else {
+        assert_lk(0, subject_give(&mine));
+    }
+    if (kind->leased)
+        assert_lk(EPERM, subject_give(&mine));
+    assert_lk(0, lk_client_close(ours));
+    assert_lk(0, subject_destroy(&mine));
+}
+
+static void clients_are_closed(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, a_client_is_closed);
+}
+
+static void clients_are_closed_without_a_server(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, a_client_is_closed_without_a_server);
+}
+
+static void callers_make_mistakes(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, mistakes_have_codes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clients_are_closed),
+        cmocka_unit_test(clients_are_closed_without_a_server),
+        cmocka_unit_test(callers_make_mistakes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * holder_stopped_test.c - F51: a process stands still for longer than its lease, and goes on
+ *
+ * labels: memory
+ */
+#include "subject.h"
+
+enum { LEASE_MS = 600 };
+
+#define OPTIONS "lease=600ms&command_timeout=150ms&poll=200ms"
+
+/* What a child found out. */
+struct findings {
+    const struct subject_kind *kind;
+    struct gate resumed, looked, close;
+    int remaining, give, again, take;
+    int64_t looked_for_ms, lost_events;
+};
+
+static void count_losses(const lk_event_t *event, void *arg)
+{
+    struct findings *found = arg;
+    if (event->type == LK_EVENT_LOST)
+        __atomic_add_fetch(&found->lost_events, 1, __ATOMIC_SEQ_CST);
+}
+
+static int hold_and_look(struct world *w, void *arg)
+{
+    struct findings *found = arg;
+    lk_client_t *client = world_client(w, OPTIONS);
+    struct subject s;
+    int64_t left_ms;
+    assert_lk(0, lk_client_listen(client, count_losses, found));
+    subject_init(w, &s, found->kind, client, "thing", 0);
+    assert_lk(0, subject_take(&s, 1000));
+    world_ready(w);
+    gate_pass(&found->resumed);
+    int64_t began_ms = now_ms();
+    found->remaining = subject_remaining(&s, &left_ms);
+    found->looked_for_ms = now_ms() - began_ms;
+    found->give = subject_give(&s);
+    if (found->kind->leased)
+        found->again = subject_give(&s);
+    gate_open(&found->looked);
+    gate_pass(&found->close);
+    assert_lk(0, subject_destroy(&s));
+    return lk_client_close(client);
+}
+
+/* It learns of its loss by itself, with the server out of reach, and the other's hold stays whole. */
+static void it_learns_by_itself(struct world *w, const struct subject_kind *kind)
+{
+    struct findings *found = world_shared(w, sizeof *found);
+    found->kind = kind;
+    pid_t child = world_fork(w, hold_and_look, found);
+    lk_client_t *client = world_client(w, "lease=20s");
+    struct subject keeper;
+    subject_init(w, &keeper, subject_keeper(kind), client, "thing", 0);
+    world_stop(child);
+    assert_lk(kind->leased ? 0 : ETIMEDOUT, subject_take(&keeper, LEASE_MS + 2 * SLACK_MS));
+    if (kind->leased)
+        world_stop_server(w);
+    gate_open(&found->resumed);
+    world_cont(child);
+    gate_pass(&found->looked);
+    assert_int_equal(kind->leased ? ESTALE : 0, found->remaining);
+    assert_between(found->looked_for_ms, 0, 100);
+    assert_int_equal(kind->leased ? ESTALE : 0, found->give);
+    assert_int_equal(kind->leased ? EPERM : 0, found->again);
+    if (kind->leased)
+        world_cont_server(w);
+    gate_open(&found->close);
+    assert_int_equal(0, world_wait(w, child));
+    assert_int_equal(kind->leased, found->lost_events);
+    assert_int_equal(kind->leased, subject_held(w, &keeper));
+    if (kind->leased)
+        assert_lk(0, subject_give(&keeper));
+    assert_lk(0, subject_destroy(&keeper));
+    assert_lk(0, lk_client_close(client));
+}
+
+static int wait_and_give(struct world *w, void *arg)
+{
+    struct findings *found = arg;
+    lk_client_t *client = world_client(w, OPTIONS);
+    struct subject s;
+    subject_init(w, &s, found->kind, client, "thing", 0);
+    world_ready(w);
+    gate_pass(&found->resumed);
+    found->take = subject_take(&s, LK_FOREVER);
+    if (found->take == 0)
+        found->give = subject_give(&s);
+    assert_lk(0, subject_destroy(&s));
+    return lk_client_close(client);
+}
+
+/* One that waits stands still: it may be handed the thing, which then is somebody else's when its claim ends. */
+static void a_stopped_waiter_keeps_it_from_nobody(struct world *w, const struct subject_kind *kind)
+{
+    struct findings *found = world_shared(w, sizeof *found);
+    found->kind = kind;
+    pid_t child = world_fork(w, wait_and_give, found);
+    lk_client_t *client = world_client(w, OPTIONS);
+    struct subject keeper, mine;
+    subject_init(w, &keeper, subject_keeper(kind), client, "thing", 0);
+    subject_init(w, &mine, kind, client, "thing", 0);
+    assert_lk(0, subject_take(&keeper, 1000));
+    gate_open(&found->resumed);
+    eventually(subject_queued(w, &mine) == 1, 2000);
+    world_stop(child);
+    assert_lk(0, subject_give(&keeper));
+    /* A claim lasts as long as the lease; that of a bare permit 3 seconds. */
+    assert_lk(0, subject_take(&keeper, (kind->leased ? LEASE_MS : 3000) + 2 * SLACK_MS));
+    world_cont(child);
+    sleep_ms(100); /* its old grant must not count */
+    assert_int_equal(1, subject_held(w, &keeper));
+    assert_lk(0, subject_give(&keeper));
+    assert_int_equal(0, world_wait(w, child));
+    assert_int_equal(0, found->take);
+    assert_int_equal(0, found->give);
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, subject_destroy(&keeper));
+    assert_lk(0, lk_client_close(client));
+}
+
+static void a_holder_is_stopped(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, it_learns_by_itself);
+}
+
+static void a_waiter_is_stopped(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, a_stopped_waiter_keeps_it_from_nobody);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_holder_is_stopped), cmocka_unit_test(a_waiter_is_stopped) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,114 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * signalled_test.c - F57, F58: a signal each millisecond; peers that closed
+ *
+ * labels: threads memory
+ */
+#include "subject.h"
+
+#include <signal.h>
+#include <sys/time.h>
+
+#define OPTIONS "lease=600ms&command_timeout=150ms&poll=200ms"
+
+static int alarms;
+
+static void count_alarm(int number)
+{
+    (void)number;
+    __atomic_add_fetch(&alarms, 1, __ATOMIC_RELAXED);
+}
+
+static void alarm_each_ms(int ms, int flags)
+{
+    struct sigaction action = { .sa_handler = count_alarm, .sa_flags = flags };
+    struct itimerval often = { { 0, ms * 1000 }, { 0, ms * 1000 } };
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
+static int round_of(struct subject *mine, struct subject *keeper)
+{
+    int rc = subject_take(mine, 2000);
+    if (rc == 0)
+        rc = subject_give(mine);
+    if (rc == 0)
+        rc = subject_take(keeper, 2000);
+    if (rc == 0)
+        rc = subject_give(keeper);
+    return rc;
+}
+
+/* No call ends, fails or takes longer because of them. */
+static void a_storm(struct world *w, const struct subject_kind *kind)
+{
+    static const int flags[] = { 0, SA_RESTART };
+    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
+    struct subject mine, keeper;
+    subject_init(w, &mine, kind, ours, "thing", 0);
+    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
+    for (int i = 0; i < 2; i++) {
+        int rc = 0;
+        int64_t left_ms;
+        alarms = 0;
+        alarm_each_ms(1, flags[i]);
+        for (int n = 0; n < 30 && rc == 0; n++)
+            rc = round_of(&mine, &keeper);
+        alarm_each_ms(0, 0);
+        assert_int_equal(0, rc);
+        assert_lk(0, subject_take(&keeper, 1000));
+        alarm_each_ms(1, flags[i]);
+        int64_t began_ms = now_ms();
+        rc = subject_take(&mine, 700);
+        int64_t took_ms = now_ms() - began_ms;
+        alarm_each_ms(0, 0);
+        assert_int_equal(ETIMEDOUT, rc);
+        assert_between(took_ms, 700, 700 + SLACK_MS);
+        assert_true(alarms > 50);
+        assert_lk(0, subject_remaining(&keeper, &left_ms)); /* renewed meanwhile */
+        assert_lk(0, subject_give(&keeper));
+    }
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, subject_destroy(&keeper));
+    assert_lk(0, lk_client_close(ours));
+    assert_lk(0, lk_client_close(theirs));
+}
+
+/* A closed peer is a code or not noticed, never a signal; the program's disposition stays its own. */
+static void no_sigpipe(struct world *w, const struct subject_kind *kind)
+{
+    lk_client_t *client = world_client(w, OPTIONS);
+    struct sigaction before, after;
+    struct subject mine;
+    subject_init(w, &mine, kind, client, "thing", 0);
+    sigaction(SIGPIPE, NULL, &before);
+    for (int i = 0; i < 10; i++) {
+        world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
+        assert_lk(0, subject_take(&mine, 1000));
+        world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
+        assert_lk(0, subject_give(&mine));
+    }
+    sigaction(SIGPIPE, NULL, &after);
+    assert_true(before.sa_handler == SIG_DFL && after.sa_handler == SIG_DFL);
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, lk_client_close(client));
+}
+
+static void signals_come_in_storms(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, a_storm);
+}
+
+static void peers_close(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, no_sigpipe);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(signals_come_in_storms), cmocka_unit_test(peers_close) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,81 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * thread_ended_test.c - F52, F53: a thread ends while it holds; its number is given to another thread
+ *
+ * labels: threads memory
+ */
+#include "subject.h"
+
+enum { LEASE_MS = 600, LATER = 200 };
+
+#define OPTIONS "lease=600ms&command_timeout=150ms&poll=200ms"
+
+static struct {
+    int lost, reason;
+} heard;
+
+static void hear(const lk_event_t *event, void *arg)
+{
+    (void)arg;
+    if (event->type == LK_EVENT_LOST) {
+        __atomic_store_n(&heard.reason, event->reason, __ATOMIC_SEQ_CST);
+        __atomic_add_fetch(&heard.lost, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+static int take(void *arg)
+{
+    return subject_take(arg, 1000);
+}
+
+static int give(void *arg)
+{
+    return subject_give(arg);
+}
+
+/* What it was doing may be half done: its hold lasts to the end of its lease, is lost then, and told once. */
+static void its_hold_ends_with_its_lease(struct world *w, const struct subject_kind *kind)
+{
+    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
+    struct subject mine, keeper;
+    heard.lost = 0;
+    assert_lk(0, lk_client_listen(ours, hear, NULL));
+    subject_init(w, &mine, kind, ours, "thing", 0);
+    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
+    assert_lk(0, in_thread(take, &mine));
+    assert_lk(ETIMEDOUT, subject_take(&keeper, 0));
+    for (int i = 0; i < LATER; i++) { /* threads to come, among them some with the same number */
+        int rc = in_thread(give, &mine);
+        assert_int_equal(kind->leased ? EPERM : 0, rc);
+        if (!kind->leased)
+            break; /* a bare permit is nobody's: any thread may give it back */
+    }
+    int64_t began_ms = now_ms();
+    assert_lk(0, subject_take(&keeper, LEASE_MS + SLACK_MS));
+    assert_between(now_ms() - began_ms, 0, LEASE_MS + SLACK_MS);
+    if (kind->leased) {
+        eventually(__atomic_load_n(&heard.lost, __ATOMIC_SEQ_CST) == 1, SLACK_MS);
+        assert_int_equal(LK_REASON_THREAD_EXIT, heard.reason);
+    }
+    assert_lk(0, subject_give(&keeper));
+    assert_lk(0, subject_take(&mine, 1000)); /* the object is as good as before */
+    assert_lk(0, subject_give(&mine));
+    assert_lk(0, subject_destroy(&keeper));
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, lk_client_close(ours));
+    assert_lk(0, lk_client_close(theirs));
+    assert_int_equal(kind->leased, heard.lost);
+}
+
+static void a_thread_ends(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, its_hold_ends_with_its_lease);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_thread_ends) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
