@@ -34,7 +34,9 @@ static int child_of_a_holder(struct world *w, void *arg)
     assert_lk(0, subject_destroy(inherited->subject));
     assert_lk(0, lk_client_close(inherited->client));
     world_ready(w);
-    exit(0); /* with its handlers: they send nothing either */
+    if (SANITIZED)
+        return 0; /* the leak checker would take the parent's memory for lost */
+    exit(0);      /* with its handlers: they send nothing either */
 }
 
 static void the_child_owns_nothing(struct world *w, const struct subject_kind *kind)

@@ -1,0 +1,145 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * late_verdicts_test.c - F35: the server's clock jumps ahead between a request and its script
+ *
+ * A script that finds itself past its deadline does nothing and says so. The next attempt knows the new
+ * time; a clock that jumps each time is an answer as well.
+ *
+ * labels: memory
+ */
+#include "fake_server.h"
+
+#include <string.h>
+
+#define NOW "4000000000000000"
+#define LATE "*5\r\n:-1\r\n:0\r\n:-1\r\n:" NOW "\r\n:0\r\n"
+#define GRANTED "*5\r\n:1\r\n:7\r\n:9000\r\n:" NOW "\r\n:0\r\n"
+#define LATE_PAIR "*2\r\n:-1\r\n:" NOW "\r\n"
+#define DONE_PAIR "*2\r\n:1\r\n:" NOW "\r\n"
+
+static struct fake *f;
+static lk_client_t *client;
+
+static void begin(struct world *w)
+{
+    f = fake_begin(w);
+    assert_lk(0, lk_client_open(&client, fake_url(f, "lease=9s&command_timeout=300ms&poll=200ms")));
+}
+
+static void end(void)
+{
+    assert_lk(0, lk_client_close(client));
+    fake_end(f);
+}
+
+/* An acquire goes on asking until its limit, and holds nothing then. */
+static void an_acquire_is_late(void **state)
+{
+    lk_mutex_t m;
+    begin(*state);
+    assert_lk(0, lk_mutex_init(&m, client, "thing", NULL));
+    fake_answer(f, "EVALSHA", LATE);
+    int64_t began_ms = now_ms();
+    int rc = lk_mutex_lockfor(&m, 200);
+    assert_that(rc != 0);
+    assert_between(now_ms() - began_ms, 0, 200 + 300 + SLACK_MS);
+    assert_int_equal(EPERM, lk_mutex_unlock(&m));
+    fake_answer(f, "EVALSHA", GRANTED);
+    assert_lk(0, lk_mutex_lock(&m));
+    fake_answer(f, "EVALSHA", DONE_PAIR);
+    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_destroy(&m));
+    end();
+}
+
+/* What a hold asks for: a second lock, a downgrade; it stays as it was. */
+static void a_hold_is_late(void **state)
+{
+    lk_mutex_t m;
+    lk_rwlock_t rw;
+    int64_t left_ms;
+    begin(*state);
+    assert_lk(0, lk_mutex_init(&m, client, "thing", NULL));
+    assert_lk(0, lk_rwlock_init(&rw, client, "book", NULL));
+    fake_answer(f, "EVALSHA", GRANTED);
+    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_rwlock_wrlock(&rw));
+    fake_answer(f, "EVALSHA", LATE_PAIR);
+    assert_lk(ENOTCONN, lk_mutex_lock(&m));
+    assert_non_null(strstr(lk_errortext(), "clock"));
+    assert_int_equal(0, lk_errorsettles());
+    assert_lk(ENOTCONN, lk_rwlock_downgrade(&rw));
+    assert_lk(ENOTCONN, lk_mutex_forceunlock(&m));
+    assert_lk(ENOTCONN, lk_rwlock_forceunlock(&rw));
+    assert_lk(0, lk_mutex_remaining(&m, &left_ms));
+    assert_lk(0, lk_rwlock_remaining(&rw, &left_ms));
+    fake_answer(f, "EVALSHA", DONE_PAIR);
+    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_rwlock_unlock(&rw));
+    assert_lk(0, lk_mutex_destroy(&m));
+    assert_lk(0, lk_rwlock_destroy(&rw));
+    end();
+}
+
+/* A renewal that came too late is sent again; the lease is not lost for it. */
+static void a_renewal_is_late(void **state)
+{
+    lk_mutex_t m;
+    int64_t left_ms;
+    begin(*state);
+    assert_lk(0, lk_mutex_init(&m, client, "thing", NULL));
+    fake_answer(f, "EVALSHA", GRANTED);
+    assert_lk(0, lk_mutex_lock(&m));
+    fake_answer(f, "EVALSHA", LATE_PAIR);
+    int64_t asked = fake_asked(f, "EVALSHA");
+    eventually(fake_asked(f, "EVALSHA") > asked, 4000);
+    fake_answer(f, "EVALSHA", DONE_PAIR);
+    sleep_ms(600);
+    assert_lk(0, lk_mutex_remaining(&m, &left_ms));
+    assert_between(left_ms, 7000, 9000);
+    assert_lk(0, lk_mutex_extend(&m, 5000));
+    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_destroy(&m));
+    end();
+}
+
+/* Numbers: nothing was counted. */
+static void a_count_is_late(void **state)
+{
+    lk_sem_t s;
+    lk_latch_t l;
+    unsigned taken = 77;
+    begin(*state);
+    assert_lk(0, lk_sem_init(&s, client, "pool", 3, NULL));
+    assert_lk(0, lk_latch_init(&l, client, "gate", NULL));
+    fake_answer(f, "EVALSHA", LATE_PAIR);
+    assert_lk(ENOTCONN, lk_sem_post(&s));
+    assert_lk(ENOTCONN, lk_sem_addpermits(&s, 5));
+    assert_lk(ENOTCONN, lk_sem_trysetpermits(&s, 5));
+    assert_lk(ENOTCONN, lk_sem_drain(&s, &taken));
+    assert_int_equal(77, taken);
+    assert_lk(ENOTCONN, lk_latch_trysetcount(&l, 3));
+    assert_lk(ENOTCONN, lk_latch_countdown(&l));
+    assert_lk(ENOTCONN, lk_latch_delete(&l));
+    assert_int_equal(0, lk_errorsettles());
+    fake_answer(f, "EVALSHA", DONE_PAIR);
+    assert_lk(0, lk_sem_post(&s));
+    assert_lk(0, lk_latch_countdown(&l));
+    assert_lk(0, lk_sem_destroy(&s));
+    assert_lk(0, lk_latch_destroy(&l));
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(an_acquire_is_late),
+        world_test(a_hold_is_late),
+        world_test(a_renewal_is_late),
+        world_test(a_count_is_late),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
