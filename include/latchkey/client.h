@@ -73,7 +73,7 @@ LK_API LK_MUST_CHECK int lk_client_default(lk_client_t **client);
 
 /*
  * End a client: its waiting calls return ECANCELED, its holds are released, its
- * threads end. The caller sees to it that no thread begins a new call with
+ * threads end; its listener is told of what happened until then. The caller sees to it that no thread begins a new call with
  * `client` itself; objects of it may still be used and answer ECANCELED, and stay
  * valid until each is destroyed.
  *

@@ -272,7 +272,8 @@ LK_API LK_MUST_CHECK int lk_sem_addpermits(lk_sem_t *s, long n);
  *
  * Returns     0, also when none was free
  *             ENOTSUP    s is leased
- *             EIO        sent, answer lost: unknown
+ *             EIO        sent, answer lost: what it took is given back, once, within
+ *                        half a minute, as after lk_sem_wait()
  *             EINVAL ENOTCONN EPROTO EACCES ENOSPC ECANCELED ENOMEM  none taken
  * Threads     any; takes one command timeout at most
  * Round trips 1

@@ -254,6 +254,10 @@ struct lk__once {
     const char *const *keys, *const *more;
     int count;
     bool lasting; /* without a good answer the library goes on for half a minute */
+    /* NULL, or what undoes it without a good answer, likewise; arguments: the slot's two and these */
+    const struct lk__script *undo;
+    const char *const *undo_keys, *const *undo_more;
+    int undo_count;
 };
 
 /* 0 and the verdict, or why there is none, with words. */

@@ -87,8 +87,10 @@ static void *run(void *arg)
     struct lk__events *events = arg;
     lk_event_t event;
     pthread_mutex_lock(&events->mu);
-    while (!events->stopping) {
+    for (;;) {
         struct lk__hold *hold = fetch(events, LK__LISTENER, &event);
+        if (hold == NULL && events->stopping)
+            break; /* not before: a loss is always told */
         if (hold == NULL) {
             pthread_cond_wait(&events->news, &events->mu);
             continue;

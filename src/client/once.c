@@ -52,12 +52,38 @@ void lk__slot_put(struct lk__object *object, struct lk__slots *slots, const stru
     pthread_mutex_unlock(&object->mu);
 }
 
+/* What is asked: the hold's release, which the watchdog goes on sending, or beside it when that undoes it. */
+static struct lk__command *asked(struct lk__hold *hold, const struct lk__once *once)
+{
+    return once->undo != NULL ? &hold->nest : &hold->release;
+}
+
+/* A command whose arguments are the slot's, `more`, and a hole for a deadline if it has one. */
+static int seal(struct lk__command *command, const struct lk__slot *slot, const struct lk__script *script,
+                const char *const *keys, const char *const *more, int count, bool deadline)
+{
+    const char *args[16] = { slot->owner, slot->number };
+    assert(count + 3 <= (int)(sizeof args / sizeof *args));
+    if (count > 0)
+        memcpy(args + 2, more, (size_t)count * sizeof *more);
+    return lk__command_seal(command, script, keys, args, count + 2 + deadline);
+}
+
+static int seal_all(struct lk__hold *hold, const struct lk__slot *slot, const struct lk__once *once)
+{
+    int rc = seal(asked(hold, once), slot, once->script, once->keys, once->more, once->count, true);
+    if (rc == 0 && once->undo != NULL)
+        rc = seal(&hold->release, slot, once->undo, once->undo_keys, once->undo_more, once->undo_count, false);
+    return rc;
+}
+
 /* One attempt. 0: the server answered, in time or late. */
-static int call(struct lk__object *object, struct lk__hold *hold, int64_t last_us, int64_t *verdict, bool *unsure)
+static int call(struct lk__object *object, struct lk__hold *hold, struct lk__command *command, int64_t last_us,
+                int64_t *verdict, bool *unsure)
 {
     struct lk__conn *conn = &object->client->conn;
-    lk__command_fill(&hold->release, 0, lk__conn_servertime(conn, lk__now_us()) + last_us);
-    int rc = lk__call(conn, object->what, &hold->release, -1, true, &hold->call, unsure);
+    lk__command_fill(command, 0, lk__conn_servertime(conn, lk__now_us()) + last_us);
+    int rc = lk__call(conn, object->what, command, -1, true, &hold->call, unsure);
     if (rc != 0)
         return rc;
     const struct lk__reply *reply = hold->call->reply;
@@ -70,18 +96,26 @@ static int call(struct lk__object *object, struct lk__hold *hold, int64_t last_u
     return 0;
 }
 
-static int call_until_in_time(struct lk__object *object, struct lk__hold *hold, bool lasting, int64_t *verdict)
+/* Its outcome is unknown. */
+static void go_on(struct lk__hold *hold, const struct lk__once *once, int64_t deadline_us)
 {
-    int64_t last_us = lasting ? LASTING_US : object->client->options->command_timeout_ms * 1000;
+    bool sweeps = once->lasting || once->undo != NULL;
+    int64_t end_us = sweeps ? lk__now_us() + LASTING_US : deadline_us;
+    if (sweeps)
+        lk__watchdog_sweep(hold->dog, hold, 0, end_us);
+    lk__settles(end_us);
+}
+
+static int call_until_in_time(struct lk__object *object, struct lk__hold *hold, const struct lk__once *once,
+                              int64_t *verdict)
+{
+    int64_t last_us = once->lasting ? LASTING_US : object->client->options->command_timeout_ms * 1000;
     for (int attempt = 0; attempt < 2; attempt++) {
         bool unsure = false;
-        int64_t end_us = lk__now_us() + last_us;
-        int rc = call(object, hold, last_us, verdict, &unsure);
-        if (rc != 0 && unsure) {
-            if (lasting)
-                lk__watchdog_sweep(hold->dog, hold, 0, end_us);
-            lk__settles(end_us);
-        }
+        int64_t deadline_us = lk__now_us() + last_us;
+        int rc = call(object, hold, asked(hold, once), last_us, verdict, &unsure);
+        if (rc != 0 && unsure)
+            go_on(hold, once, deadline_us);
         if (rc != 0 || *verdict != LATE)
             return rc;
     }
@@ -92,22 +126,15 @@ static int call_until_in_time(struct lk__object *object, struct lk__hold *hold, 
 int lk__once(const struct lk__frame *frame, struct lk__slots *slots, const struct lk__once *once, int64_t *verdict)
 {
     struct lk__object *object = frame->object;
-    const char *args[16];
     struct lk__slot slot;
-    assert(once->count + 3 <= (int)(sizeof args / sizeof *args));
     /* Never a hold, but something that the watchdog can go on sending. */
     struct lk__hold *hold = lk__client_newhold(object->client, object, frame->self->owner);
     if (hold == NULL)
         return ENOMEM;
     lk__slot_take(object, slots, &slot);
-    args[0] = slot.owner;
-    args[1] = slot.number;
-    if (once->count > 0)
-        memcpy(args + 2, once->more, (size_t)once->count * sizeof *once->more);
-    args[once->count + 2] = NULL;
-    int rc = lk__command_seal(&hold->release, once->script, once->keys, args, once->count + 3);
+    int rc = seal_all(hold, &slot, once);
     if (rc == 0)
-        rc = call_until_in_time(object, hold, once->lasting, verdict);
+        rc = call_until_in_time(object, hold, once, verdict);
     lk__slot_put(object, slots, &slot, rc == 0);
     lk__hold_drop(hold);
     return rc;

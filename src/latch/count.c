@@ -30,7 +30,7 @@ static int change(lk_latch_t *l, const struct lk__script *script, unsigned n, bo
     struct lk__latch *latch = lk__latch_of(&frame);
     snprintf(count, sizeof count, "%u", n);
     const char *more[] = { latch->channel, count };
-    struct lk__once once = { script, latch->keys, more, 2, lasting };
+    struct lk__once once = { .script = script, .keys = latch->keys, .more = more, .count = 2, .lasting = lasting };
     rc = lk__once(&frame, &latch->slots, &once, &verdict);
     if (rc == 0)
         rc = verdict == NO_COUNT ? no_count(frame.object) : judge(frame.object, verdict);

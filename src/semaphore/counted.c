@@ -78,7 +78,9 @@ int lk__counted_give(const struct lk__semcall *call, long n)
     snprintf(number, sizeof number, "%ld", n);
     lk__sem_letters(letters, sem, false);
     const char *more[] = { number, call->initial, letters, sem->channel, sem->claim_ms };
-    struct lk__once give = { &lk__lua_semaphore_give, sem->keys, more, 5, true };
+    struct lk__once give = {
+        .script = &lk__lua_semaphore_give, .keys = sem->keys, .more = more, .count = 5, .lasting = true
+    };
     int rc = lk__once(&call->frame, &sem->slots, &give, &verdict);
     if (rc != 0 || verdict == 1)
         return rc;

@@ -16,7 +16,11 @@ static int change_total(const struct lk__semcall *call, long n, const char *lett
     int64_t verdict;
     snprintf(number, sizeof number, "%ld", n);
     const char *more[] = { number, call->initial, letters, sem->claim_ms, QUOTE(LK_SEM_PERMITS_MAX) };
-    struct lk__once change = { &lk__lua_semaphore_permit_total, sem->keys, more, 5, letters[0] != 's' };
+    struct lk__once change = { .script = &lk__lua_semaphore_permit_total,
+                               .keys = sem->keys,
+                               .more = more,
+                               .count = 5,
+                               .lasting = letters[0] != 's' };
     int rc = lk__once(&call->frame, &sem->slots, &change, &verdict);
     if (rc != 0 || verdict == 1)
         return rc;
@@ -35,7 +39,7 @@ static int set_number(const struct lk__semcall *call, unsigned n)
     snprintf(number, sizeof number, "%u", n);
     lk__sem_letters(letters, sem, false);
     const char *more[] = { number, letters, sem->channel, sem->claim_ms };
-    struct lk__once set = { &lk__lua_semaphore_set, sem->keys, more, 4, false };
+    struct lk__once set = { .script = &lk__lua_semaphore_set, .keys = sem->keys, .more = more, .count = 4 };
     int rc = lk__once(&call->frame, &sem->slots, &set, &verdict);
     if (rc != 0 || verdict == 1)
         return rc;
@@ -72,10 +76,20 @@ static int drain(const struct lk__semcall *call, unsigned *taken)
     struct lk__sem *sem = call->sem;
     const char *keys[] = { sem->keys[LK__SEM_NAME], sem->keys[LK__SEM_CLAIMS], sem->keys[LK__SEM_ONCE] };
     const char *more[] = { call->initial };
+    char letters[8];
     int64_t verdict;
+    lk__sem_letters(letters, sem, false);
+    const char *undo[] = { letters, sem->channel, sem->claim_ms };
     if (sem->leased)
         return lk__fail(ENOTSUP, "%s: leased permits have to be held by somebody", call->what);
-    struct lk__once all = { &lk__lua_semaphore_drain, keys, more, 1, false };
+    struct lk__once all = { .script = &lk__lua_semaphore_drain,
+                            .keys = keys,
+                            .more = more,
+                            .count = 1,
+                            .undo = &lk__lua_semaphore_undrain,
+                            .undo_keys = sem->keys,
+                            .undo_more = undo,
+                            .undo_count = 3 };
     int rc = lk__once(&call->frame, &sem->slots, &all, &verdict);
     if (rc == 0)
         *taken = (unsigned)verdict;

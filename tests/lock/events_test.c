@@ -225,6 +225,32 @@ static void a_listener_may_lock_but_not_close(void **state)
     close_orders();
 }
 
+/* A loss that the listener had no time for is told before the client is gone. */
+static void a_close_drops_no_loss(void **state)
+{
+    struct world *w = *state;
+    lk_mutex_t others[3];
+    char name[16];
+    open_orders(w, "lease=600ms");
+    heard.sleeps_ms = 200;
+    assert_lk(0, lk_client_listen(client, hear, &heard));
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "other-%d", i);
+        assert_lk(0, lk_mutex_init(&others[i], client, name, NULL));
+        assert_lk(0, lk_mutex_lock(&others[i]));
+        world_redis(w, "DEL %s", name);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_lk(ESTALE, lk_mutex_unlock(&others[i]));
+        assert_lk(0, lk_mutex_destroy(&others[i]));
+    }
+    close_orders();
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "other-%d", i);
+        assert_int_equal(1, heard_of(name, LK_EVENT_LOST));
+    }
+}
+
 /* When lk_client_listen() returns, the previous listener's memory may go. */
 static void a_listener_that_was_replaced_is_silent(void **state)
 {
@@ -249,6 +275,7 @@ int main(void)
         world_test(a_long_pause_is_a_loss_while_it_lasts),
         world_test(a_listener_that_sleeps_costs_no_other_hold_its_lease),
         world_test(a_listener_may_lock_but_not_close),
+        world_test(a_close_drops_no_loss),
         world_test(a_listener_that_was_replaced_is_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,6 +177,27 @@ static void a_release_without_an_answer_is_done_once(void **state)
     close_pool();
 }
 
+/* A drain without an answer took nothing: what the server took off comes back, also to who waits. */
+static void a_drain_without_an_answer_is_undone(void **state)
+{
+    struct world *w = *state;
+    unsigned taken = 77;
+    open_pool(w);
+    for (int i = 0; i < LOSSES; i++) {
+        arm(losses[i]);
+        assert_lk(EIO, lk_sem_drain(&pool, &taken));
+        assert_int_equal(77, taken);
+        assert_between(lk_errorsettles(), 20000, 30000);
+        eventually(permits(w) == 10, 3000);
+        let_copies_come();
+        settle();
+        assert_int_equal(10, permits(w));
+        assert_lk(0, lk_sem_acquire(&pool, 10, 0));
+        assert_lk(0, lk_sem_release(&pool, 10));
+    }
+    close_pool();
+}
+
 static int wait_for_two(void *arg)
 {
     return lk_sem_acquire(arg, 2, 5000);
@@ -271,6 +292,7 @@ int main(void)
         world_test(a_late_copy_of_an_older_request_does_nothing),
         world_test(a_take_without_an_answer_is_given_back),
         world_test(a_release_without_an_answer_is_done_once),
+        world_test(a_drain_without_an_answer_is_undone),
         world_test(a_waiter_is_granted_once),
         world_test(leased_permits_count_once),
     };
