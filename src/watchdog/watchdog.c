@@ -43,9 +43,11 @@ static void wake_thread(struct lk__watchdog *dog)
         lk__eventfd_set(dog->wake_fd);
 }
 
-/* Tells those who wait for a renewal of `hold`, the first `upto` of them, how it went. */
+/* Tells those who wait for a renewal of `hold`, the first `upto` of them, how it went; not those who know it. */
 static void answer(struct lk__watchdog *dog, struct lk__hold *hold, unsigned upto, int result)
 {
+    if (upto == hold->answered)
+        return;
     hold->result = result;
     hold->answered = upto;
     pthread_cond_broadcast(&dog->renewed);
