@@ -5,7 +5,7 @@
  *
  * labels: threads memory
  */
-#include "world.h"
+#include "proxy.h"
 
 static lk_client_t *client;
 static lk_sem_t pool;
@@ -126,6 +126,49 @@ static void a_cancellation_at_any_moment_loses_no_permit(void **state)
     }
 }
 
+/* Nobody answers when it wants to leave: the thread ends in time, and what was on its way is given back later. */
+static void a_cancelled_waiter_without_an_answer_leaves_later(void **state)
+{
+    enum { COMMAND_MS = 300 };
+    struct world *w = *state;
+    if (SANITIZED && !THREAD_SANITIZED)
+        skip();
+    for (int leased = 0; leased < 2; leased++) {
+        struct proxy *p = proxy_begin(w);
+        pthread_t thread;
+        void *result;
+        int value;
+        lk_semattr_t attr = LK_SEMATTR_INIT;
+        lk_client_t *far;
+        lk_sem_t same;
+        attr.leased = leased;
+        assert_lk(0, lk_client_open(&far, proxy_url(p, "command_timeout=300ms")));
+        open_pool(w, leased); /* whose threads wait: by way of the proxy */
+        assert_lk(0, lk_sem_destroy(&pool));
+        assert_lk(0, lk_sem_init(&pool, far, "pool", 2, &attr));
+        assert_lk(0, lk_sem_init(&same, client, "pool", 2, &attr));
+        assert_lk(0, lk_sem_wait(&same));
+        assert_int_equal(0, pthread_create(&thread, NULL, wait_here, NULL));
+        eventually(queued(w) == 1, 3000);
+        sleep_ms(50);
+        proxy_stall(p, PROXY_UP);
+        int64_t began_ms = now_ms();
+        assert_int_equal(0, pthread_cancel(thread));
+        assert_int_equal(0, pthread_join(thread, &result));
+        assert_between(now_ms() - began_ms, 0, COMMAND_MS + SLACK_MS);
+        assert_ptr_equal(PTHREAD_CANCELED, result);
+        assert_lk(0, lk_sem_post(&same)); /* two are free now: it is granted them */
+        proxy_resume(p);
+        eventually(lk_sem_getvalue(&same, &value) == 0 && value == 2, 5000);
+        assert_int_equal(0, queued(w));
+        assert_lk(0, lk_sem_destroy(&same));
+        close_pool();
+        assert_lk(0, lk_client_close(far));
+        proxy_end(p);
+        world_redis(w, "FLUSHALL");
+    }
+}
+
 /* With cancellation disabled, the wait goes on. */
 static void *wait_undisturbed(void *arg)
 {
@@ -155,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         world_test(a_cancelled_waiter_leaves_nothing),
         world_test(a_cancellation_at_any_moment_loses_no_permit),
+        world_test(a_cancelled_waiter_without_an_answer_leaves_later),
         world_test(a_disabled_cancellation_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
