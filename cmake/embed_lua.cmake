@@ -8,6 +8,9 @@
 # this order, then the script's own, without comment lines, indentation and blank lines; the SHA1 is
 # that of exactly these bytes.
 #
+# scripts.h also has lk__lua_lock_commands, the server's commands that these scripts use: "del exists ...".
+# To be found, they have to stand in the call: redis.call('DEL', key), not redis.call(command, key).
+#
 # The header, the comment lines a file begins with, documents each KEYS[n]. It has to name 1..n without
 # gaps, n being the highest that the script uses; parts get their keys as arguments.
 cmake_minimum_required(VERSION 3.21)
@@ -95,6 +98,21 @@ function(parts_of file header result)
     set(${result} "${joined}" PARENT_SCOPE)
 endfunction()
 
+# The commands that a text calls, in lower case.
+function(commands_in file text result)
+    string(REGEX MATCHALL "redis\\.p?call\\(" calls "${text}")
+    string(REGEX MATCHALL "redis\\.p?call\\('[A-Z]+'" named "${text}")
+    list(LENGTH calls call_count)
+    list(LENGTH named named_count)
+    if(NOT call_count EQUAL named_count)
+        refuse("${file}" "the name of a command has to stand in the call, in capitals and single quotes")
+    endif()
+    string(REGEX MATCHALL "'[A-Z]+" commands "${named}")
+    list(TRANSFORM commands REPLACE "'" "")
+    list(TRANSFORM commands TOLOWER)
+    set(${result} "${commands}" PARENT_SCOPE)
+endfunction()
+
 # A text as C string literals, one a line.
 function(c_literal text result)
     string(REPLACE "\\" "\\\\" text "${text}")
@@ -118,6 +136,7 @@ set(scripts_c "/* Made by the build from the .lua files of src/${MODULE}. */
 #include \"redis/redis.h\"
 ")
 
+set(all_commands "")
 foreach(file IN LISTS SCRIPTS)
     get_filename_component(name "${file}" NAME_WE)
     if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
@@ -128,6 +147,8 @@ foreach(file IN LISTS SCRIPTS)
     parts_of("${file}" "${header}" parts)
 
     set(text "${parts}${code}")
+    commands_in("${file}" "${text}" commands)
+    list(APPEND all_commands ${commands})
     string(SHA1 sha1 "${text}")
     c_literal("${text}" literal)
     string(APPEND scripts_h "extern const struct lk__script lk__lua_${MODULE}_${name};\n")
@@ -144,6 +165,13 @@ const struct lk__script lk__lua_${MODULE}_${name} = {
 };
 ")
 endforeach()
+
+list(REMOVE_DUPLICATES all_commands)
+list(SORT all_commands)
+list(JOIN all_commands " " all_commands)
+string(APPEND scripts_h "\n/* The server's commands that these scripts use, divided by blanks. */
+extern const char lk__lua_${MODULE}_commands[];\n")
+string(APPEND scripts_c "\nconst char lk__lua_${MODULE}_commands[] = \"${all_commands}\";\n")
 
 file(WRITE "${OUTPUT}/scripts.h" "${scripts_h}\n#endif\n")
 file(WRITE "${OUTPUT}/scripts.c" "${scripts_c}")

@@ -35,11 +35,14 @@ typedef struct lk_client lk_client_t;
  * Returns     0          connected
  *             EINVAL     the URL cannot be read, or its times cannot work together
  *             ENOTCONN   no server there would serve it, within the connect timeout
- *             EACCES     the server refuses the credentials or a command we need
+ *             EACCES     the server refuses the credentials, or access rules keep the user
+ *                        from what every object needs: the words name what to add.
+ *                        What only some objects need is a warning in the log; with
+ *                        strict=yes, to be kept from INFO
  *             EPROTO     what answers is no Redis
  *             ENOTSUP    a scheme that this build or version cannot serve; a server
  *                        older than the floor; with strict=yes also one that may
- *                        evict live locks
+ *                        evict live locks, or does not tell
  *             ENOMEM     out of memory, descriptors or threads
  * Threads     any
  * Round trips 1 to connect, 1 pipeline of probes

@@ -57,6 +57,8 @@ typedef struct lk_latch {
  * Returns     0          usable
  *             EINVAL     a name or attributes against the rules
  *             ECANCELED  the client is closed, or belongs to another process
+ *             EACCES     access rules keep the user from a command that it needs;
+ *                        of the default client: so says the first use
  *             ENOMEM     l is unchanged, as after each error
  * Threads     any
  * Round trips 0

@@ -81,6 +81,8 @@ typedef struct lk_rwlock {
  *             EINVAL     a name or attributes against the rules, or against
  *                        another read-write lock of this name and client
  *             ECANCELED  the client is closed, or belongs to another process
+ *             EACCES     access rules keep the user from a command that it needs;
+ *                        of the default client: so says the first use
  *             ENOMEM     rw is unchanged, as after each error
  * Threads     any
  * Round trips 0

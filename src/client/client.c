@@ -100,7 +100,7 @@ no_hub:
 /* Wait for the first connection, one attempt. */
 static int connect_once(lk_client_t *client)
 {
-    char words[192];
+    char words[LK__WORDS_MAX];
     struct lk__parker parker;
     lk__parker_init(&parker);
     int64_t until_us = lk__now_us() + client->options->connect_timeout_ms * 1000;

@@ -177,6 +177,7 @@ struct lk__binding {
 struct lk__shelltype {
     int kind;
     size_t attr_size;
+    const char *commands; /* the server's that its scripts use */
     lk__object_make_t make;
     /* Check the user's attributes (NULL: defaults) and complete them into `attr`, which is zeroed. */
     int (*check)(void *attr, const void *given);

@@ -41,6 +41,8 @@ static int make_binding(const struct lk__shelltype *type, lk_client_t *client, c
     int rc = type->check(binding->attr, given);
     if (rc == 0 && type->variant != NULL)
         type = type->variant(binding->attr);
+    if (rc == 0)
+        rc = lk__rights_check(&client->conn, name, type->commands);
     if (rc == 0) {
         type->traits(binding->attr, &fair, &robust);
         rc = lk__object_get(client, type->kind, name, fair, robust, type->make, &binding->object);

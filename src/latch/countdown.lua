@@ -1,5 +1,5 @@
 -- countdown.lua - lower a latch; at zero it opens and everybody wakes
--- uses: once gate
+-- uses: whole once gate
 --
 -- KEYS[1]  string, the count
 -- KEYS[2]  string, the mark: how the last count ended
@@ -25,13 +25,18 @@ end
 
 redis.call('PEXPIRE', once, 60000) -- first: then a server out of memory allows the rest
 local left = math.max(count - tonumber(ARGV[4]), 0)
+local function record()
+    once_keep(once, ARGV[1], ARGV[2], left)
+end
 if left > 0 then
     redis.call('DECRBY', name, ARGV[4])
+    whole(record, function()
+        redis.call('INCRBY', name, ARGV[4])
+    end)
 else
-    mark_end(mark, 'opened', now)
-    redis.call('DEL', name)
+    end_count(name, mark, 'opened', now)
+    record()
 end
-once_keep(once, ARGV[1], ARGV[2], left)
 if left == 0 then
     redis.pcall('PUBLISH', ARGV[3], '0')
 end

@@ -1,5 +1,5 @@
 -- delete.lua - remove a latch; those who wait are told so
--- uses: once gate
+-- uses: whole once gate
 --
 -- KEYS[1]  string, the count
 -- KEYS[2]  string, the mark: how the last count ended
@@ -24,8 +24,7 @@ if not count then
 end
 
 redis.call('PEXPIRE', once, 60000) -- first: then a server out of memory allows the rest
-mark_end(mark, 'deleted', now)
-redis.call('DEL', name)
+end_count(name, mark, 'deleted', now)
 once_keep(once, ARGV[1], ARGV[2], 1)
 redis.pcall('PUBLISH', ARGV[3], '1')
 return { 1, now }

@@ -24,10 +24,15 @@ local function last_end(mark)
     return how, tonumber(serial or '0'), since == ' set'
 end
 
--- For ten minutes it is known that a count ended, and how.
-local function mark_end(mark, how, now)
-    local _, serial = last_end(mark)
+-- The count ends. For ten minutes it is known that it did, and how.
+local function end_count(name, mark, how, now)
+    local before, _, serial = redis.call('GET', mark), last_end(mark)
     redis.call('SET', mark, string.format('%s %.0f', how, math.max(serial + 1, now)), 'PX', 600000)
+    whole(function()
+        redis.call('DEL', name)
+    end, function()
+        redis.call('SET', mark, before or '', 'KEEPTTL')
+    end)
 end
 
 -- There is a new count. Those who still wait for the last one find its end.

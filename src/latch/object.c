@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* object.c - the keys, the channel and the attributes of a latch, and its shell */
 #include "latch/latch.h"
+#include "latch/scripts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -81,6 +82,7 @@ static void traits(const void *checked, int *fair, bool *robust)
 static const struct lk__shelltype latch_type = {
     .kind = LK_KIND_LATCH,
     .attr_size = sizeof(lk_latchattr_t),
+    .commands = lk__lua_latch_commands,
     .make = make,
     .check = check,
     .traits = traits,

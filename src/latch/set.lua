@@ -1,5 +1,5 @@
 -- set.lua - give a latch a count, if it has none
--- uses: once gate
+-- uses: whole once gate
 --
 -- KEYS[1]  string, the count
 -- KEYS[2]  string, the mark: how the last count ended
@@ -23,8 +23,8 @@ if count ~= nil then
     return { count and 0 or -3, now }
 end
 
+redis.call('SET', name, ARGV[4]) -- first: as Java does it, which leaves no mark
 mark_set(mark)
-redis.call('SET', name, ARGV[4])
 once_keep(once, ARGV[1], ARGV[2], 1)
 redis.pcall('PUBLISH', ARGV[3], '1')
 return { 1, now }

@@ -1,5 +1,5 @@
 -- acquire.lua - take a mutex, or queue for it; first ask, poll and resend are the same
--- uses: token queue grant
+-- uses: whole token queue grant
 --
 -- KEYS[1]  hash, owner id -> holds: the mutex, in the layout of Redisson's RLock
 -- KEYS[2]  string, last fencing token

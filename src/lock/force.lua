@@ -1,5 +1,5 @@
 -- force.lua - take a mutex away from whoever holds it
--- uses: token queue grant
+-- uses: whole token queue grant
 --
 -- KEYS[1]  hash, the mutex
 -- KEYS[2]  string, last fencing token

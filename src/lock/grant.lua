@@ -17,17 +17,25 @@ local function javas_turn_left(seen, now)
     return math.max(ends - math.floor(now / 1000), 0)
 end
 
--- Write `id` as holder; returns its token and whether its previous holder died.
-local function grant(name, token_key, mark, id, lease_ms, now, robust, shared)
-    redis.call('HSET', name, id, 1)
-    redis.call('PEXPIRE', name, lease_ms)
-    local token, died = next_token(token_key, now, shared), 0
+-- The mark comes first: no holder is without one, and a mark that nobody got to hold says too much.
+local function own(name, mark, id, lease_ms, token, died, robust)
     if robust then
-        if redis.call('EXISTS', mark) == 1 then
-            died = 1
-        end
         redis.call('SET', mark, id .. ' ' .. string.format('%.0f', token) .. ' ' .. died)
     end
+    redis.call('HSET', name, id, 1)
+    expire(name, lease_ms, function()
+        redis.call('HDEL', name, id)
+    end)
+end
+
+-- Write `id` as holder; returns its token and whether its previous holder died. The token comes first: a
+-- holder that finds itself here later asks for the last one.
+local function grant(name, token_key, mark, id, lease_ms, now, robust, shared)
+    local token, died = next_token(token_key, now, shared), 0
+    if robust and redis.call('EXISTS', mark) == 1 then
+        died = 1
+    end
+    own(name, mark, id, lease_ms, token, died, robust)
     return token, died
 end
 
@@ -36,11 +44,7 @@ local function serve(name, token_key, queue, seen, mark, asker, now, claim_ms, r
     local token, died, before
     local function take(id)
         if token then -- not the first one that is tried: nothing but the owner changes
-            redis.call('HSET', name, id, 1)
-            redis.call('PEXPIRE', name, claim_ms)
-            if robust then
-                redis.call('SET', mark, id .. ' ' .. string.format('%.0f', token) .. ' ' .. died)
-            end
+            own(name, mark, id, claim_ms, token, died, robust)
         else
             before = robust and redis.call('GET', mark)
             token, died = grant(name, token_key, mark, id, claim_ms, now, robust, shared)

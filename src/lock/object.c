@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* object.c - the keys and channels of a mutex, and its shell */
 #include "lock/lock.h"
+#include "lock/scripts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +76,7 @@ static void traits(const void *checked, int *fair, bool *robust)
 const struct lk__shelltype lk__mutex_type = {
     .kind = LK_KIND_MUTEX,
     .attr_size = sizeof(lk_mutexattr_t),
+    .commands = lk__lua_lock_commands,
     .make = lk__mutex_make,
     .check = lk__mutexattr_check,
     .traits = traits,

@@ -1,5 +1,5 @@
 -- release.lua - give a mutex back, give up waiting for it, or give back what was granted meanwhile
--- uses: token queue grant
+-- uses: whole token queue grant
 --
 -- KEYS[1]  hash, the mutex
 -- KEYS[2]  string, last fencing token

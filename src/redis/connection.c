@@ -180,6 +180,7 @@ void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct 
         conn->stream = stream;
         conn->failures = 0;
         conn->trouble = 0;
+        memcpy(conn->lacking, greeting->lacking, sizeof conn->lacking);
         atomic_fetch_add(&conn->connects, 1);
     }
     tell_expecting(conn);

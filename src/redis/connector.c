@@ -109,7 +109,7 @@ static int attempt(struct lk__connector *connector, struct lk__conn *conn, struc
     int rc = connect_in_time(connector, stream, until_us);
     if (rc != 0)
         return explain(options, rc, words, size);
-    char where[128], why[160];
+    char where[128], why[LK__WORDS_MAX];
     rc = lk__handshake(*stream, options, conn->inspect, until_us, connector->cancel_fd, greeting, why, sizeof why);
     if (rc == 0)
         return 0;
@@ -138,17 +138,28 @@ static bool stopping(struct lk__connector *connector)
     return stop;
 }
 
+static void warn(const struct lk__greeting *greeting)
+{
+    if (greeting->warning[0] != '\0')
+        lk__log(LK_LOG_WARNING, "%s", greeting->warning);
+    if (greeting->lacking[0] != '\0')
+        lk__log(LK_LOG_WARNING,
+                "the user's access rules (ACL) lack %s: what needs these commands and keys fails, and waiters poll "
+                "instead of hearing these channels",
+                greeting->lacking);
+}
+
 static void serve(struct lk__connector *connector, struct lk__conn *conn)
 {
     struct lk__stream *stream = NULL;
     struct lk__greeting greeting = { 0 };
-    char words[256];
+    char words[LK__WORDS_MAX];
     int rc = attempt(connector, conn, &stream, &greeting, words, sizeof words);
     if (rc == ECANCELED && stopping(connector))
         return; /* the connection may be gone */
     if (rc == 0) {
-        if (greeting.warning[0] != '\0' && atomic_load(&conn->connects) == 0) /* once, not at each reconnect */
-            lk__log(LK_LOG_WARNING, "%s", greeting.warning);
+        if (atomic_load(&conn->connects) == 0) /* once, not at each reconnect */
+            warn(&greeting);
         if (connector->pause_us > 0)
             lk__log(LK_LOG_INFO, "%s connection is up again", conn->what);
         connector->pause_us = connector->not_before_us = 0;

@@ -6,6 +6,7 @@
  * us to ask, and what we can do without, is passed over.
  */
 #include "redis/redis.h"
+#include "redis/scripts.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -35,6 +36,15 @@ static int judge(const struct talk *talk, const struct lk__reply *reply, const c
         return 0;
     int code = lk__reply_error(reply, &retry);
     return complain(talk, code, what, lk__reply_text(reply, 0));
+}
+
+/* Words for rights that have to be there. */
+static int lacks(const struct talk *talk, const char *rights)
+{
+    const char *user = talk->options->user;
+    snprintf(talk->words, talk->size, "the access rules (ACL) of the user %s lack %s", user != NULL ? user : "default",
+             rights);
+    return EACCES;
 }
 
 static int on_auth(const struct talk *talk, const struct lk__reply *reply)
@@ -68,6 +78,8 @@ static int on_role(const struct talk *talk, const struct lk__reply *reply)
 
 static int on_time(const struct talk *talk, const struct lk__reply *reply)
 {
+    if (lk__reply_is(reply, "NOPERM"))
+        return talk->inspect ? 0 : lacks(talk, "+time"); /* inspected, it is told with all else that is lacking */
     int rc = judge(talk, reply, "the server does not tell the time");
     if (rc != 0)
         return rc;
@@ -95,10 +107,23 @@ static const char *info_field(const char *info, const char *field)
     return NULL;
 }
 
+/* Not to know is good enough, unless the user of the client wants to be sure. */
+static int unknown(const struct talk *talk, const struct lk__reply *reply)
+{
+    if (!talk->options->strict)
+        return 0;
+    if (lk__reply_is(reply, "NOPERM"))
+        return complain(talk, EACCES,
+                        "strict=yes has to know version and maxmemory-policy: the access rules (ACL) lack +info", "");
+    return complain(talk, ENOTSUP, "strict=yes has to know version and maxmemory-policy: the server does not tell", "");
+}
+
 static int on_version(const struct talk *talk, const struct lk__reply *reply)
 {
     const char *version = info_field(lk__reply_text(reply, 0), "redis_version");
-    if (version == NULL || atoi(version) >= 7) /* Valkey calls itself 7.2 there */
+    if (version == NULL)
+        return unknown(talk, reply);
+    if (atoi(version) >= 7) /* Valkey calls itself 7.2 there */
         return 0;
     char seen[24];
     snprintf(seen, sizeof seen, "%.*s", (int)strcspn(version, "\r\n"), version);
@@ -108,7 +133,9 @@ static int on_version(const struct talk *talk, const struct lk__reply *reply)
 static int on_policy(const struct talk *talk, const struct lk__reply *reply)
 {
     const char *policy = info_field(lk__reply_text(reply, 0), "maxmemory_policy");
-    if (policy == NULL || strncmp(policy, "noeviction", 10) == 0)
+    if (policy == NULL)
+        return unknown(talk, reply);
+    if (strncmp(policy, "noeviction", 10) == 0)
         return 0;
     char seen[32];
     snprintf(seen, sizeof seen, "%.*s", (int)strcspn(policy, "\r\n"), policy);
@@ -119,17 +146,27 @@ static int on_policy(const struct talk *talk, const struct lk__reply *reply)
     return 0;
 }
 
-static int on_eval(const struct talk *talk, const struct lk__reply *reply)
+static int on_probe(const struct talk *talk, const struct lk__reply *reply)
 {
-    return judge(talk, reply, "the server runs no scripts for this user (eval, evalsha)");
+    if (lk__reply_is(reply, "NOPERM"))
+        return lacks(talk, "+eval");
+    int rc = judge(talk, reply, "the server does not run the script that looks at this user's rights");
+    if (rc != 0)
+        return rc;
+    if (lk__reply_text(reply, 0)[0] != '\0' && reply->type == LK__ARRAY)
+        return lacks(talk, lk__reply_text(reply, 0));
+    snprintf(talk->greeting->lacking, sizeof talk->greeting->lacking, "%s", lk__reply_text(reply, 1));
+    return 0;
 }
 
 typedef int (*judge_t)(const struct talk *, const struct lk__reply *);
 
 /* What is asked, in this order. Returns the number of words in argv; 0: not asked. */
-enum question { ASK_AUTH, ASK_SELECT, ASK_ROLE, ASK_TIME, ASK_NAME, ASK_VERSION, ASK_POLICY, ASK_EVAL, QUESTIONS };
+enum question { ASK_AUTH, ASK_SELECT, ASK_ROLE, ASK_TIME, ASK_NAME, ASK_VERSION, ASK_POLICY, ASK_PROBE, QUESTIONS };
 
-static int words_of(const struct talk *talk, enum question question, const char *argv[4], char number[16])
+enum { WORDS_MAX = 6 };
+
+static int words_of(const struct talk *talk, enum question question, const char *argv[WORDS_MAX], char scratch[40])
 {
     const struct lk__options *o = talk->options;
     int argc = 0;
@@ -145,9 +182,9 @@ static int words_of(const struct talk *talk, enum question question, const char 
     case ASK_SELECT:
         if (o->db == 0)
             return 0;
-        snprintf(number, 16, "%d", o->db);
+        snprintf(scratch, 40, "%d", o->db);
         argv[argc++] = "SELECT";
-        argv[argc++] = number;
+        argv[argc++] = scratch;
         return argc;
     case ASK_ROLE:
         argv[argc++] = "ROLE";
@@ -167,12 +204,15 @@ static int words_of(const struct talk *talk, enum question question, const char 
         argv[argc++] = "INFO";
         argv[argc++] = question == ASK_VERSION ? "server" : "memory";
         return argc;
-    case ASK_EVAL:
-        if (!talk->inspect)
+    case ASK_PROBE:
+        if (!talk->inspect || lk__random_id(scratch) != 0)
             return 0;
         argv[argc++] = "EVAL";
-        argv[argc++] = "return 1";
+        argv[argc++] = lk__lua_redis_probe.source;
         argv[argc++] = "0";
+        argv[argc++] = scratch;
+        argv[argc++] = o->prefix != NULL ? o->prefix : "";
+        argv[argc++] = o->no_pubsub ? "0" : "1";
         return argc;
     default:
         return 0;
@@ -219,16 +259,16 @@ int lk__handshake(struct lk__stream *stream, const struct lk__options *options, 
                   int cancel_fd, struct lk__greeting *greeting, char *words, size_t size)
 {
     static const judge_t judges[QUESTIONS] = { on_auth, on_select,  on_role,   on_time,
-                                               on_name, on_version, on_policy, on_eval };
+                                               on_name, on_version, on_policy, on_probe };
     struct talk talk = { stream, options, greeting, inspect, words, size };
     bool asked[QUESTIONS];
     int rc = 0;
 
     greeting->before_us = lk__now_us();
     for (int q = 0; q < QUESTIONS && rc == 0; q++) {
-        const char *argv[4];
-        char number[16];
-        int argc = words_of(&talk, q, argv, number);
+        const char *argv[WORDS_MAX];
+        char scratch[40];
+        int argc = words_of(&talk, q, argv, scratch);
         asked[q] = argc > 0;
         if (asked[q])
             rc = append(stream, argc, argv);

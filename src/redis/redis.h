@@ -106,12 +106,18 @@ int lk__stream_next(struct lk__stream *stream);
 
 /* --- handshake.c: from a socket to a server that we may use ------------------------------------------ */
 
+enum { LK__RIGHTS_MAX = 256, LK__WORDS_MAX = 320 };
+
 struct lk__greeting {
     int64_t before_us, server_us; /* the server's TIME, asked not before this local moment */
     char warning[112];            /* what its users should know of this server; "" for nothing */
+    char lacking[LK__RIGHTS_MAX]; /* rights that some objects need and the user has not: "+zcard ~latchkey:*" */
 };
 
-/* AUTH, SELECT, role, time, and with `inspect` version and eviction policy. Words in `words`. */
+/*
+ * AUTH, SELECT, role, time, and with `inspect` version, eviction policy and the rights that the library
+ * needs. EACCES: the user lacks some that all need. Words in `words`.
+ */
 int lk__handshake(struct lk__stream *stream, const struct lk__options *options, bool inspect, int64_t until_us,
                   int cancel_fd, struct lk__greeting *greeting, char *words, size_t size);
 
@@ -167,20 +173,21 @@ void lk__request_free(struct lk__request *request);             /* that does not
 
 struct lk__conn {
     pthread_mutex_t mu;
-    struct lk__stream *stream;  /* under mu; NULL: down */
-    struct lk__link flying;     /* under mu: unanswered requests, oldest first */
-    struct lk__request *leader; /* under mu: who reads, or is about to; NULL: nobody */
-    bool leading;               /* under mu: the leader is at it */
-    bool handing;               /* under mu: the leader gives out replies and will flush */
-    bool closed;                /* under mu: for good */
-    unsigned failures;          /* under mu: attempts that failed since it was last up */
-    int trouble;                /* under mu: code of the last of them */
-    char words[192];            /* under mu: words of it */
-    struct lk__link expecting;  /* under mu: who waits for it to come up */
-    int kick_fd;                /* ends the leader's poll */
-    int owner_fd;               /* eventfd of the thread that owns this connection, -1: none */
-    bool wanted;                /* under the connector's mu */
-    struct lk__link link;       /* under the connector's mu: in wanted */
+    struct lk__stream *stream;    /* under mu; NULL: down */
+    struct lk__link flying;       /* under mu: unanswered requests, oldest first */
+    struct lk__request *leader;   /* under mu: who reads, or is about to; NULL: nobody */
+    bool leading;                 /* under mu: the leader is at it */
+    bool handing;                 /* under mu: the leader gives out replies and will flush */
+    bool closed;                  /* under mu: for good */
+    unsigned failures;            /* under mu: attempts that failed since it was last up */
+    int trouble;                  /* under mu: code of the last of them */
+    char words[LK__WORDS_MAX];    /* under mu: words of it */
+    char lacking[LK__RIGHTS_MAX]; /* under mu: as its greeting told */
+    struct lk__link expecting;    /* under mu: who waits for it to come up */
+    int kick_fd;                  /* ends the leader's poll */
+    int owner_fd;                 /* eventfd of the thread that owns this connection, -1: none */
+    bool wanted;                  /* under the connector's mu */
+    struct lk__link link;         /* under the connector's mu: in wanted */
     struct lk__connector *connector;
     const char *what; /* "command", for logs */
     bool inspect;     /* look at version and policy when it comes up */
@@ -247,5 +254,19 @@ bool lk__is_servertime(int64_t server_us);
 void lk__conn_clock(struct lk__conn *conn, int64_t before_us, int64_t server_us);
 /* The latest time the server's clock can show at `now_us`. */
 int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us);
+
+/* --- rights.c: what access rules keep from us ------------------------------------------------------------- */
+
+/*
+ * 0, or EACCES when the user of this connection lacks one of `commands` ("del exists ..."), as far as it is
+ * known since it came up. With words that begin with `what`.
+ */
+int lk__rights_check(struct lk__conn *conn, const char *what, const char *commands);
+
+/* The server refused a script with an error of this code. Words for it; returns `code`. */
+int lk__rights_refused(int code, const char *what, const struct lk__command *command, const struct lk__reply *reply);
+
+/* Did access rules refuse the script as a whole, for a key, so that nothing of it was done? */
+bool lk__rights_unbegun(const struct lk__reply *reply);
 
 #endif

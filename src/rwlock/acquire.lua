@@ -1,5 +1,5 @@
 -- acquire.lua - take a read-write lock, or queue for it; first ask, poll and resend are the same
--- uses: token queue share
+-- uses: whole token queue share
 --
 -- KEYS[1]  sorted set, owner id -> end of its lease: who holds it
 -- KEYS[2]  string, last fencing token

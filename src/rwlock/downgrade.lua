@@ -1,5 +1,5 @@
 -- downgrade.lua - make a writer a reader without a gap; the readers next in the queue come in, too
--- uses: token queue share
+-- uses: whole token queue share
 --
 -- KEYS[1]  sorted set, owner id -> end of its lease: who holds it
 -- KEYS[2]  string, last fencing token

@@ -1,5 +1,5 @@
 -- force.lua - take a read-write lock away from all who hold it
--- uses: token queue share
+-- uses: whole token queue share
 --
 -- KEYS[1]  sorted set, owner id -> end of its lease: who holds it
 -- KEYS[2]  string, last fencing token

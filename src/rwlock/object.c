@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* object.c - the keys of a read-write lock, and its shell */
 #include "rwlock/rwlock.h"
+#include "rwlock/scripts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -71,6 +72,7 @@ static void traits(const void *checked, int *fair, bool *robust)
 static const struct lk__shelltype rwlock_type = {
     .kind = LK_KIND_RWLOCK,
     .attr_size = sizeof(lk_rwlockattr_t),
+    .commands = lk__lua_rwlock_commands,
     .make = make,
     .check = lk__rwlockattr_check,
     .traits = traits,

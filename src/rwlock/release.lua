@@ -1,5 +1,5 @@
 -- release.lua - give a read-write lock back, give up waiting for it, or give back what was granted meanwhile
--- uses: token queue share
+-- uses: whole token queue share
 --
 -- KEYS[1]  sorted set, owner id -> end of its lease: who holds it
 -- KEYS[2]  string, last fencing token

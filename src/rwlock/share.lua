@@ -49,7 +49,11 @@ end
 
 local function put(lock, id, lease_ms, now)
     redis.call('ZADD', lock.holders, math.floor(now / 1000) + lease_ms, id)
-    redis.call('PEXPIRE', lock.holders, left_ms(lock, now))
+    whole(function()
+        redis.call('PEXPIRE', lock.holders, left_ms(lock, now))
+    end, function()
+        redis.call('ZREM', lock.holders, id)
+    end)
 end
 
 -- Has its previous writer died, and nobody repaired it?
@@ -63,15 +67,17 @@ local function write_mark(lock, id, token, died)
     end
 end
 
--- Write `id` as holder; returns its token, of a reader the last writer's or 1, and whether a writer died.
+-- Write `id` as holder; returns its token, of a reader the last writer's or 1, and whether a writer died. No
+-- writer is without its mark, so that comes first; a mark that nobody got to hold says too much.
 local function grant(lock, id, lease_ms, now)
-    put(lock, id, lease_ms, now)
     local died = is_broken(lock) and 1 or 0
     if not is_writer(id) then
+        put(lock, id, lease_ms, now)
         return math.max(last_token(lock.token), 1), died
     end
     local token = next_token(lock.token, now, lock.shared)
     write_mark(lock, id, token, died)
+    put(lock, id, lease_ms, now)
     return token, died
 end
 
@@ -94,8 +100,8 @@ local function serve(lock, asker, now)
 
     local function take_writer(id)
         if token then -- not the first one that is tried: nothing but the owner changes
-            put(lock, id, lock.claim_ms, now)
             write_mark(lock, id, token, died)
+            put(lock, id, lock.claim_ms, now)
         else
             before = lock.robust and redis.call('GET', lock.mark)
             token, died = grant(lock, id, lock.claim_ms, now)

@@ -1,5 +1,5 @@
 -- count.lua - how many permits are free, granted and not confirmed, waited for
--- uses: queue order
+-- uses: whole queue order
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed

@@ -5,29 +5,48 @@
 
 local CLAIMS_MS = 2592000000 -- a permit of a waiter that died comes back with the next request, even after weeks
 
+-- Take permits, and have `step` write down who has them.
+local function take_and(name, n, step)
+    redis.call('DECRBY', name, n)
+    whole(step, function()
+        redis.call('INCRBY', name, n)
+    end)
+end
+
+-- The permits of a claim are free again. They come first: so a server out of memory refuses it.
+local function unclaim(name, claims, id, n)
+    redis.call('INCRBY', name, n)
+    whole(function()
+        redis.call('ZREM', claims, id)
+    end, function()
+        redis.call('DECRBY', name, n)
+    end)
+end
+
 -- Permits of waiters that did not confirm in time come back; returns how many.
 local function reclaim(name, claims, now)
     local back = 0
     for _, id in ipairs(redis.call('ZRANGEBYSCORE', claims, '-inf', math.floor(now / 1000), 'LIMIT', 0, 32)) do
-        redis.call('ZREM', claims, id)
+        unclaim(name, claims, id, wanted(id))
         back = back + wanted(id)
-    end
-    if back > 0 then
-        redis.call('INCRBY', name, back)
     end
     return back
 end
 
 local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
     local function grant(id, n)
-        redis.call('DECRBY', name, n)
-        redis.call('ZADD', claims, math.floor(now / 1000) + claim_ms, id)
-        redis.call('PEXPIRE', claims, CLAIMS_MS)
+        if redis.call('ZADD', claims, 'NX', math.floor(now / 1000) + claim_ms, id) == 1 then -- else it has them
+            whole(function()
+                redis.call('PEXPIRE', claims, CLAIMS_MS)
+                redis.call('DECRBY', name, n)
+            end, function()
+                redis.call('ZREM', claims, id)
+            end)
+        end
         return string.format('G %s %.0f %d 1 0', id, now, claim_ms)
     end
     local function undo(id, n)
-        redis.call('ZREM', claims, id)
-        redis.call('INCRBY', name, n)
+        unclaim(name, claims, id, n)
     end
     return serve(queue, seen, asker, free, grant, undo)
 end

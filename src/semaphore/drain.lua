@@ -1,5 +1,5 @@
 -- drain.lua - take all permits that are free
--- uses: once queue order counted
+-- uses: whole once queue order counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed
@@ -29,8 +29,12 @@ if not value then
     end
 end
 local taken = math.max(value + reclaim(name, claims, now), 0)
-if taken > 0 then
-    redis.call('DECRBY', name, string.format('%.0f', taken))
+local function record()
+    once_keep(once, owner, number, taken)
 end
-once_keep(once, owner, number, taken)
+if taken > 0 then
+    take_and(name, string.format('%.0f', taken), record)
+else
+    record()
+end
 return { taken, now }

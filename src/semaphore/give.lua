@@ -1,5 +1,5 @@
 -- give.lua - more permits, or fewer
--- uses: once queue order counted
+-- uses: whole once queue order counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed
@@ -32,7 +32,11 @@ if sum > 2147483647 or sum < -2147483648 then
 end
 redis.call('EXPIRE', once, 60) -- first: then a server out of memory allows the rest
 redis.call('SET', name, string.format('%.0f', sum), 'KEEPTTL')
-once_keep(once, owner, number, 1)
+whole(function()
+    once_keep(once, owner, number, 1)
+end, function()
+    redis.call('DECRBY', name, n)
+end)
 sum = sum + reclaim(name, claims, now)
 if n > 0 then
     sweep(queue, seen, now)

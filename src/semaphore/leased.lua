@@ -23,22 +23,26 @@ local function free_permits(permits, total, now)
     return total - redis.call('ZCOUNT', permits, '(' .. math.floor(now / 1000), '+inf')
 end
 
--- Write all parts of a permit with that lease.
-local function lend(permits, permit, n, lease_ms, now)
-    for i = 1, n do
-        redis.call('ZADD', permits, math.floor(now / 1000) + lease_ms, part(permit, i))
-    end
-    if redis.call('PTTL', permits) < lease_ms + REMEMBERED_MS then
-        redis.call('PEXPIRE', permits, lease_ms + REMEMBERED_MS)
-    end
-    redis.call('ZREMRANGEBYSCORE', permits, '-inf', math.floor(now / 1000) - REMEMBERED_MS)
-end
-
 -- The parts above `kept` are free again. A server out of memory allows it.
 local function unlend(permits, permit, kept, n)
     for i = n, kept + 1, -1 do
         redis.call('ZREM', permits, part(permit, i))
     end
+end
+
+-- Write all parts of a permit with that lease.
+local function lend(permits, permit, n, lease_ms, now)
+    whole(function()
+        for i = 1, n do
+            redis.call('ZADD', permits, math.floor(now / 1000) + lease_ms, part(permit, i))
+        end
+        if redis.call('PTTL', permits) < lease_ms + REMEMBERED_MS then
+            redis.call('PEXPIRE', permits, lease_ms + REMEMBERED_MS)
+        end
+    end, function()
+        unlend(permits, permit, 0, n)
+    end)
+    redis.call('ZREMRANGEBYSCORE', permits, '-inf', math.floor(now / 1000) - REMEMBERED_MS)
 end
 
 -- Hand free permits to those who wait; returns what serve() does.

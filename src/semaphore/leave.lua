@@ -1,5 +1,5 @@
 -- leave.lua - give up waiting for permits, and give back what was granted or taken meanwhile
--- uses: once queue order counted
+-- uses: whole once queue order counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed
@@ -22,11 +22,19 @@ local done, same = once_answer(once, owner, number)
 if done and (not same or done == '0') then
     return { 0, now }
 end
-local back = redis.call('ZREM', claims, id) == 1 or done == '1'
-if back then
-    redis.call('INCRBY', name, n)
-end
+redis.call('EXPIRE', once, 60) -- first: then a server out of memory allows the rest
+local claimed = redis.call('ZSCORE', claims, id)
+local back = claimed or done == '1'
 once_keep(once, owner, number, 0)
+if claimed then
+    unclaim(name, claims, id, n)
+elseif back then
+    whole(function()
+        redis.call('INCRBY', name, n)
+    end, function()
+        once_keep(once, owner, number, 1)
+    end)
+end
 leave(queue, seen, id)
 sweep(queue, seen, now)
 local free = (value or 0) + reclaim(name, claims, now) + (back and n or 0)

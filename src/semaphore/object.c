@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* object.c - the keys and the channel of a semaphore, and its shell */
 #include "semaphore/semaphore.h"
+#include "semaphore/scripts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,6 +93,7 @@ static void traits(const void *checked, int *fair, bool *robust)
 static const struct lk__shelltype leased_type = {
     .kind = LK_KIND_PERMITS,
     .attr_size = sizeof(lk_semattr_t),
+    .commands = lk__lua_semaphore_commands,
     .make = make_leased,
     .check = lk__semattr_check,
     .traits = traits,
@@ -102,6 +104,7 @@ static const struct lk__shelltype *variant(const void *checked);
 static const struct lk__shelltype counted_type = {
     .kind = LK_KIND_SEM,
     .attr_size = sizeof(lk_semattr_t),
+    .commands = lk__lua_semaphore_commands,
     .make = make_counted,
     .check = lk__semattr_check,
     .traits = traits,

@@ -1,5 +1,5 @@
 -- permit_count.lua - how many leased permits are free, held, waited for
--- uses: queue order leased
+-- uses: whole queue order leased
 --
 -- KEYS[1]  sorted set, permits and when they end
 -- KEYS[2]  string, how many there are in total

@@ -1,5 +1,5 @@
 -- permit_release.lua - give leased permits back, give up waiting for them, or give back what was granted meanwhile
--- uses: queue order leased
+-- uses: whole queue order leased
 --
 -- KEYS[1]  sorted set, permits and when they end
 -- KEYS[2]  string, how many there are in total

@@ -1,5 +1,5 @@
 -- permit_renew.lua - set the lease of permits again; the first renewal of a claim confirms it
--- uses: leased
+-- uses: whole leased
 --
 -- KEYS[1]  sorted set, permits and when they end: this key alone, so that it works while a cluster moves it
 -- ARGV[1]  owner id, or the permit's own  ARGV[2] lease, ms  ARGV[3] deadline of this request, server us

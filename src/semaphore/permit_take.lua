@@ -1,5 +1,5 @@
 -- permit_take.lua - take leased permits, or queue for them; first ask, poll and resend are the same
--- uses: queue order leased
+-- uses: whole queue order leased
 --
 -- KEYS[1]  sorted set, permits and when they end
 -- KEYS[2]  string, how many there are in total

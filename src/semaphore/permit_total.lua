@@ -1,5 +1,5 @@
 -- permit_total.lua - set or change how many leased permits there are
--- uses: once queue order leased
+-- uses: whole once queue order leased
 --
 -- KEYS[1]  sorted set, permits and when they end
 -- KEYS[2]  string, how many there are in total
@@ -38,7 +38,15 @@ if n > tonumber(ARGV[7]) or n < 0 then
 end
 redis.call('EXPIRE', once, 60) -- first: then a server out of memory allows the rest
 redis.call('SET', total_key, string.format('%.0f', n))
-once_keep(once, owner, number, 1)
+whole(function()
+    once_keep(once, owner, number, 1)
+end, function()
+    if total then
+        redis.call('SET', total_key, string.format('%.0f', total))
+    else
+        redis.call('DEL', total_key)
+    end
+end)
 sweep(queue, seen, now)
 lend_out(permits, queue, seen, nil, n, now, tonumber(ARGV[6]))
 return { 1, now }

@@ -1,5 +1,5 @@
 -- take.lua - take permits, or queue for them; first ask, poll, confirmation and resend are the same
--- uses: once queue order counted
+-- uses: whole once queue order counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed
@@ -31,14 +31,18 @@ if done then
     return { same and done == '1' and 1 or -1, 1, -1, now, 0 }
 end
 
-local function taken()
+local function record()
     once_keep(once, owner, number, 1)
-    return { 1, 1, -1, now, 0 }
 end
 
 if redis.call('ZSCORE', claims, id) then -- granted meanwhile, and confirmed by this
-    redis.call('ZREM', claims, id)
-    return taken()
+    record() -- first: who gives up then finds one of the two
+    whole(function()
+        redis.call('ZREM', claims, id)
+    end, function()
+        once_keep(once, owner, number, 0) -- the claim ends, and the permits come back
+    end)
+    return { 1, 1, -1, now, 0 }
 end
 if not value then
     value = initial
@@ -50,8 +54,8 @@ local back = reclaim(name, claims, now)
 value = value + back
 
 local function take()
-    redis.call('DECRBY', name, n)
-    return taken()
+    take_and(name, n, record)
+    return { 1, 1, -1, now, 0 }
 end
 
 if value >= n and redis.call('EXISTS', queue) == 0 then

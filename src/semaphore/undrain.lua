@@ -1,5 +1,5 @@
 -- undrain.lua - give back what a drain took whose answer got lost
--- uses: once queue order counted
+-- uses: whole once queue order counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed
@@ -23,10 +23,17 @@ if done and (not same or done == '0') then
 end
 redis.call('EXPIRE', once, 60) -- first: then a server out of memory allows the rest
 local back = tonumber(done or '0')
+local function record()
+    once_keep(once, owner, number, 0)
+end
 if back > 0 then
     redis.call('INCRBY', name, string.format('%.0f', back))
+    whole(record, function()
+        redis.call('DECRBY', name, string.format('%.0f', back))
+    end)
+else
+    record()
 end
-once_keep(once, owner, number, 0)
 sweep(queue, seen, now)
 local free = (value or 0) + reclaim(name, claims, now) + back
 pass_on(name, claims, queue, seen, free, now, tonumber(ARGV[5]), ARGV[4], string.find(ARGV[3], 'j', 1, true))

@@ -223,7 +223,7 @@ static struct lk__step on_refusal(struct lk__acquire *a, int64_t now_us, const s
         pause_next(a, now_us);
         return proceed(a, now_us);
     }
-    if (code == EACCES)
+    if (code == EACCES && !lk__rights_unbegun(reply))
         a->listed = true; /* a rule that stopped the script may have done so in its middle */
     return leave(a, now_us, code);
 }

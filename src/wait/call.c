@@ -22,7 +22,7 @@ struct call {
 
 static int unreachable(const struct call *call, int code)
 {
-    char words[192];
+    char words[LK__WORDS_MAX];
     if (code == ECANCELED)
         return lk__fail(ECANCELED, "%s: the client was closed", call->what);
     if (call->garbled > 0)
@@ -82,7 +82,7 @@ static int judge(struct call *call)
     int code = lk__reply_error(reply, &retry);
     if (retry && pause_a_little(call))
         return EAGAIN;
-    return lk__fail(code, "%s: the server says: %s", call->what, lk__reply_text(reply, 0));
+    return lk__rights_refused(code, call->what, call->command, reply);
 }
 
 static int run(struct call *call)

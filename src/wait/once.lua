@@ -27,15 +27,20 @@ end
 -- begins with a command that a server out of memory allows.
 local function once_keep(key, owner, number, result)
     local seconds = tonumber(redis.call('TIME')[1])
-    redis.call('EXPIRE', key, ONCE_SECONDS)
+    local lasts = redis.call('EXPIRE', key, ONCE_SECONDS)
     for _, other in ipairs(redis.call('HRANDFIELD', key, 2) or {}) do
         local kept = tonumber(string.match(redis.call('HGET', key, other) or '', '(%d+)$') or '')
         if not kept or kept + ONCE_SECONDS < seconds then
             redis.call('HDEL', key, other)
+            lasts = redis.call('EXPIRE', key, ONCE_SECONDS) -- not if that was the last one
         end
     end
     local text = type(result) == 'number' and string.format('%.0f', result) or result
     redis.call('HSET', key, owner, string.format('%.0f %s %.0f', tonumber(number), text, seconds))
-    redis.call('EXPIRE', key, ONCE_SECONDS)
+    if lasts == 0 then
+        expire(key, ONCE_SECONDS * 1000, function()
+            redis.call('HDEL', key, owner)
+        end)
+    end
     return result
 end

@@ -36,10 +36,10 @@ local function enqueue(queue, seen, id, arrival, now, liveness_ms)
             arrival = tonumber(last) + 1
         end
     end
+    redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: who is in no queue is swept
+    expire_or_drop(seen, 2 * liveness_ms)
     redis.call('ZADD', queue, 'NX', string.format('%.0f', arrival), id)
-    redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id)
-    redis.call('PEXPIRE', queue, 2 * liveness_ms)
-    redis.call('PEXPIRE', seen, 2 * liveness_ms)
+    expire_or_drop(queue, 2 * liveness_ms)
     sweep(queue, seen, now)
     return arrival
 end

@@ -226,7 +226,7 @@ static struct lk__step leave(struct visit *visit, bool eval)
 /* Say once who keeps us waiting, or what. */
 static void grumble(struct visit *visit, int64_t now_us, const struct lk__reply *reply)
 {
-    char words[192];
+    char words[LK__WORDS_MAX];
     if (visit->told || now_us - visit->began_us <= PATIENCE_US)
         return;
     if (reply != NULL && reply->count >= 6) {
@@ -255,7 +255,7 @@ static struct lk__step take_answer(struct visit *visit)
         lk__conn_clock(visit->room->conn, request->sent_us, reply->values[3].number);
     visit->heard = reply->type == LK__ERROR && !lk__reply_is(reply, "NOSCRIPT");
     if (visit->heard)
-        lk__fail(EPROTO, "%s: the server says: %s", waiter->what, lk__reply_text(reply, 0));
+        lk__rights_refused(EPROTO, waiter->what, &waiter->ask, reply);
     if (lk__reply_is(reply, "READONLY"))
         lk__conn_reset(visit->room->conn, "the server became a replica");
     grumble(visit, now_us, reply);
@@ -356,7 +356,7 @@ static int explain(struct visit *visit)
 {
     struct lk__acquire *a = &visit->waiter->machine;
     const char *what = visit->waiter->what;
-    char words[192];
+    char words[LK__WORDS_MAX];
     switch (a->code) {
     case ETIMEDOUT:
         return lk__fail(ETIMEDOUT, "%s: not within the time; held by someone else", what);

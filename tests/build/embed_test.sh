@@ -79,6 +79,13 @@ diff expected <(cat embedded; echo)
 read -r sum _ < <(sha1sum embedded)
 [[ $(<said) = "demo/take 2 $sum" ]] || { cat said; exit 1; }
 
+# The commands of all scripts of a module, those of their parts as well, each once and in order.
+printf -- "-- set.lua\n-- uses: get\nredis.call('SET', 'a', 1)\nredis.pcall('GET', 'a')\nreturn get()\n" >demo/set.lua
+printf -- "local function get()\n    return redis.call('GET', 'b') or redis.call('DEL', 'b')\nend\n" >demo/get.lua
+"$cmake" -DMODULE=demo "-DSCRIPTS=$PWD/demo/set.lua;$PWD/demo/take.lua" \
+    "-DPARTS=$PWD/demo/token.lua;$PWD/demo/queue.lua;$PWD/demo/get.lua" -DOUTPUT="$PWD/out/demo" -P "$embed"
+grep -qF 'lk__lua_demo_commands[] = "del get set";' out/demo/scripts.c || { cat out/demo/scripts.c; exit 1; }
+
 # A script without keys is fine.
 printf -- '-- ping.lua\nreturn 1\n' >demo/ping.lua
 embed ping.lua
@@ -90,5 +97,7 @@ refuses 'documents KEYS[3], but KEYS[2] is missing' <<<$'-- KEYS[1]  a\n-- KEYS[
 refuses 'uses nothing: there are 0 parts of this name' <<<$'-- uses: token nothing\nreturn 1'
 refuses 'no long brackets' <<<$'--[[ several\nlines ]]\nreturn 1'
 refuses 'no strings over several lines' <<<$'return "a\\\nb"'
+refuses 'has to stand in the call' <<<$'local name = "GET"\nreturn redis.call(name, "a")'
+refuses 'has to stand in the call' <<<$'return redis.pcall("GET", "a")'
 printf 'return KEYS[1]\n' >demo/token.lua
 refuses 'it does not use KEYS' <<<$'-- uses: token\n-- KEYS[1]  a\nreturn KEYS[1]'

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: MIT
  *
- * keys_docs_test.c - docs/keys.md describes what a latch really leaves in Redis, and who may touch it
+ * keys_docs_test.c - docs/keys.md describes what a latch really leaves in Redis
  *
  * labels: memory
  */
@@ -162,50 +162,11 @@ static void serials_grow(void **state)
     assert_lk(0, lk_client_close(client));
 }
 
-static int wait_for_it(void *arg)
-{
-    return lk_latch_wait(arg);
-}
-
-/* A user with the rights that the page gives may do all of it, and hears the messages. */
-static void the_access_rules_suffice(void **state)
-{
-    struct world *w = *state;
-    char rule[1024], url[256];
-    struct worker waiter;
-    lk_client_t *client;
-    lk_latch_t gate;
-    unsigned n;
-    const char *at = strstr(docs, "ACL SETUSER app"), *end = at != NULL ? strstr(at, "\n\n") : NULL;
-    assert_non_null(end);
-    snprintf(rule, sizeof rule, "%.*s", (int)(end - at), at);
-    for (char *newline; (newline = strchr(rule, '\n')) != NULL;)
-        *newline = ' ';
-    world_redis(w, rule);
-    snprintf(url, sizeof url, "unix://app:PASSWORD@%s?lease=20s&poll=5s", w->socket);
-    assert_lk(0, lk_client_open(&client, url));
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
-    assert_lk(0, lk_latch_trysetcount(&gate, 2));
-    worker_start(&waiter, wait_for_it, &gate);
-    eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1, 5000);
-    assert_lk(0, lk_latch_countdown(&gate));
-    assert_lk(0, lk_latch_getcount(&gate, &n));
-    int64_t counted_ms = now_ms();
-    assert_lk(0, lk_latch_countdown(&gate));
-    assert_int_equal(0, worker_join(&waiter));
-    assert_between(now_ms() - counted_ms, 0, 1000);
-    assert_lk(0, lk_latch_trysetcount(&gate, 2));
-    assert_lk(0, lk_latch_delete(&gate));
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(the_table_of_keys_is_right),
         world_test(serials_grow),
-        world_test(the_access_rules_suffice),
     };
     return cmocka_run_group_tests(tests, read_docs, NULL);
 }

@@ -276,41 +276,11 @@ static void a_grant_is_the_message_that_the_page_says(void **state)
     close_config();
 }
 
-/* The page's access rules are enough for everything that a lock does. */
-static void the_access_rules_of_the_page_suffice(void **state)
-{
-    struct world *w = *state;
-    struct worker writer;
-    char rules[1024], *rest = rules, *word;
-    read_page();
-    const char *at = strstr(page, "    ACL SETUSER app ");
-    assert_non_null(at);
-    snprintf(rules, sizeof rules, "%.*s", (int)(strstr(at, "\n\n") - at), at);
-    for (int i = 0; (word = strtok_r(rest, " \n", &rest)) != NULL; i++)
-        if (i >= 3)
-            world_redis(w, "ACL SETUSER app %s", word);
-    open_config(w, "app:PASSWORD@");
-    for (int i = 0; i < 3; i++) {
-        assert_lk(0, lk_rwlock_wrlock(&config));
-        worker_start(&writer, write_once, &same_name);
-        eventually(queued(w) == 1, 5000);
-        assert_lk(0, lk_rwlock_check(&config));
-        assert_lk(0, lk_rwlock_downgrade(&config));
-        assert_lk(0, lk_rwlock_unlock(&config));
-        assert_int_equal(0, worker_join(&writer));
-        assert_lk(0, lk_rwlock_rdlock(&config));
-        assert_lk(0, lk_rwlock_unlock(&config));
-        assert_lk(0, lk_rwlock_forceunlock(&config));
-    }
-    close_config();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(each_operation_leaves_what_the_page_says),
         world_test(a_grant_is_the_message_that_the_page_says),
-        world_test(the_access_rules_of_the_page_suffice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rights.c - what access rules (ACL) keep from us
+ *
+ * What all need was there when the connection came up, or it would not be up. What only some objects need
+ * is known to be lacking since then: so they are refused before their first request, not in the middle of a
+ * script.
+ */
+#include "redis/keys.h"
+#include "redis/redis.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Is `word` one of these, which are divided by blanks? */
+static bool is_among(const char *words, const char *word, size_t length)
+{
+    for (const char *at = words; *at != '\0'; at += strcspn(at, " ")) {
+        at += strspn(at, " ");
+        if (strcspn(at, " ") == length && strncmp(at, word, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+int lk__rights_check(struct lk__conn *conn, const char *what, const char *commands)
+{
+    char lacking[LK__RIGHTS_MAX];
+    pthread_mutex_lock(&conn->mu);
+    memcpy(lacking, conn->lacking, sizeof lacking);
+    pthread_mutex_unlock(&conn->mu);
+    for (char *save, *right = strtok_r(lacking, " ", &save); right != NULL; right = strtok_r(NULL, " ", &save))
+        if (right[0] == '+' && is_among(commands, right + 1, strlen(right + 1)))
+            return lk__fail(EACCES, "%s: the user's access rules (ACL) lack %s, which it needs", what, right);
+    return 0;
+}
+
+/* The first key of a command, as it may stand in a line of text. Its tail is the number of keys, then they. */
+static void print_key(const struct lk__command *command, char *text, size_t size)
+{
+    const char *count = command->bytes + command->tail;
+    const char *length = strchr(count + 1, '$'), *key = strchr(length, '\n') + 1;
+    lk__name_print(text, size, key, (size_t)strtoul(length + 1, NULL, 10));
+}
+
+/* By its text, as a script that is denied something in its middle has the same code; in doubt it began. */
+bool lk__rights_unbegun(const struct lk__reply *reply)
+{
+    const char *says = lk__reply_text(reply, 0);
+    return lk__reply_is(reply, "NOPERM") && strstr(says, " key") != NULL && strstr(says, "script") == NULL;
+}
+
+int lk__rights_refused(int code, const char *what, const struct lk__command *command, const struct lk__reply *reply)
+{
+    const char *says = lk__reply_text(reply, 0);
+    char key[128];
+    if (!lk__rights_unbegun(reply) || command->script->keys == 0)
+        return lk__fail(code, "%s: the server says: %s", what, says);
+    print_key(command, key, sizeof key);
+    return lk__fail(code, "%s: the user's access rules (ACL) do not cover a key of it (~%s): the server says: %s", what,
+                    key, says);
+}

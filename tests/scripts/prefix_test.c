@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * prefix_test.c - each script may fail at any of its commands, and leaves what everybody can go on with
+ *
+ * The server takes nothing back. So each script is run on each state that matters, once for each command that
+ * could fail (the k-th one, or every one of a name, as an access rule would have it), and what is left is
+ * looked at: keys have an end, nobody is half an owner, no permit is lost or made up, and the next ones can
+ * work. Likewise on a server that is out of memory: what takes is refused and leaves nothing, what gives back
+ * is done.
+ *
+ * labels: memory
+ * timeout: 300
+ */
+#include "rights.h"
+
+#include "latch/scripts.h"
+#include "lock/scripts.h"
+#include "redis/redis.h"
+#include "rwlock/scripts.h"
+#include "semaphore/scripts.h"
+
+#include <glob.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Owners: A asks, B listens, C's client does not. */
+#define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:1:1"
+#define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb:1:1"
+#define C "cccccccccccccccccccccccccccccccc:1:1"
+#define EARS "latchkey:client:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+#define LATER_US "4000000000000000" /* a deadline that no test outlives */
+#define LATER_MS "4000000000000"
+#define CLAIM "3000"
+
+/* Keys of an object called x, as the C files make them: a test of theirs compares those with the docs. */
+#define MUTEX                                                                                                          \
+    "x", "redisson_lock_token:{x}", "latchkey:queue:mutex:{x}", "latchkey:seen:mutex:{x}", "latchkey:robust:mutex:{x}"
+#define RW                                                                                                             \
+    "latchkey:rw:{x}", "redisson_lock_token:{x}", "latchkey:queue:rw:{x}", "latchkey:seen:rw:{x}",                     \
+        "latchkey:robust:rw:{x}"
+#define SEM "x", "latchkey:claims:{x}", "latchkey:queue:sem:{x}", "latchkey:seen:sem:{x}", "latchkey:once:{x}"
+#define PERMITS "latchkey:permits:{x}", "latchkey:total:{x}", "latchkey:queue:permits:{x}", "latchkey:seen:permits:{x}"
+#define LATCH "x", "latchkey:opened:{x}", "latchkey:once:{x}"
+#define LOCK_CHANNEL "redisson_lock__channel:{x}"
+#define LATCH_CHANNEL "redisson_countdownlatch__channel__{x}"
+#define SEM_CHANNEL "redisson_sc:{x}"
+
+/* What was there before: commands, divided by ';'. */
+#define QUEUED(kind, first, second)                                                                                    \
+    "ZADD latchkey:queue:" kind ":{x} 1 " first " 2 " second ";ZADD latchkey:seen:" kind ":{x} " LATER_MS " " first    \
+    " " LATER_MS " " second ";PEXPIRE latchkey:queue:" kind ":{x} 50000;PEXPIRE latchkey:seen:" kind ":{x} 50000;"
+#define HELD(id) "HSET x " id " 1;PEXPIRE x 50000;SET redisson_lock_token:{x} 7 EX 86400;"
+#define SHARED(id) "ZADD latchkey:rw:{x} " LATER_MS " " id ";PEXPIRE latchkey:rw:{x} 50000;"
+#define MARK(kind, id) "SET latchkey:robust:" kind ":{x} \"" id "\";"
+#define RECORD(result)                                                                                                 \
+    "HSET latchkey:once:{x} aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1 \"1 " result                                           \
+    " 9999999999\";EXPIRE latchkey:once:{x} 60;"
+
+#define SLOT "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1", "1" /* who asks, and the number of the request */
+
+enum manner { TAKES, GIVES, LOOKS };
+
+struct row {
+    const struct lk__script *script;
+    enum manner manner;
+    const char *before;
+    const char *keys[6];
+    const char *args[14];
+};
+
+#define MUTEX_ASK(letters) A, "30000", "5000", CLAIM, letters, LATER_US, "0", "1"
+#define MUTEX_RELEASE(letters, keep, unrepaired) A, CLAIM, letters, LOCK_CHANNEL, keep, unrepaired
+#define RW_ASK(mode, letters) A mode, "30000", "5000", CLAIM, letters, LATER_US, "0", "1"
+#define TAKE(n, initial, letters) A ":" n, SLOT, n, initial, letters, SEM_CHANNEL, "5000", CLAIM, LATER_US, "0", "0"
+#define PERMIT(n, initial, letters) A ":" n, n, "30000", initial, letters, "5000", CLAIM, LATER_US, "0", "0"
+
+static const struct row rows[] = {
+    /* the mutex */
+    { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK("-") } },
+    { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK("fr-") } },
+    { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK("j-") } },
+    { &lk__lua_lock_acquire, TAKES, HELD(B), { MUTEX }, { MUTEX_ASK("-") } },
+    { &lk__lua_lock_acquire, TAKES, HELD(B) QUEUED("mutex", C, B), { MUTEX }, { MUTEX_ASK("fr-") } },
+    { &lk__lua_lock_acquire, TAKES, MARK("mutex", B " 7 0") QUEUED("mutex", C, B), { MUTEX }, { MUTEX_ASK("fr-") } },
+    { &lk__lua_lock_acquire, TAKES, QUEUED("mutex", C, A), { MUTEX }, { MUTEX_ASK("fr-") } },
+    { &lk__lua_lock_acquire, GIVES, HELD(A), { MUTEX }, { MUTEX_ASK("r-") } },
+    { &lk__lua_lock_release, GIVES, HELD(A), { MUTEX }, { MUTEX_RELEASE("-", "0", "0") } },
+    { &lk__lua_lock_release, GIVES, HELD(A), { MUTEX }, { MUTEX_RELEASE("-", LATER_US, "0") } },
+    { &lk__lua_lock_release,
+      GIVES,
+      HELD(A) MARK("mutex", A " 7 0") QUEUED("mutex", C, B),
+      { MUTEX },
+      { MUTEX_RELEASE("r-", "0", "0") } },
+    { &lk__lua_lock_release,
+      GIVES,
+      HELD(A) MARK("mutex", A " 7 1") QUEUED("mutex", C, B),
+      { MUTEX },
+      { MUTEX_RELEASE("r-", "0", "1") } },
+    { &lk__lua_lock_release, GIVES, HELD(A) QUEUED("mutex", C, B), { MUTEX }, { MUTEX_RELEASE("j-", "0", "0") } },
+    { &lk__lua_lock_release, GIVES, HELD(B) QUEUED("mutex", A, B), { MUTEX }, { MUTEX_RELEASE("-", "0", "0") } },
+    { &lk__lua_lock_force,
+      GIVES,
+      HELD(A) MARK("mutex", "unrecoverable") QUEUED("mutex", C, B),
+      { MUTEX },
+      { CLAIM, "r-", LOCK_CHANNEL, LATER_US } },
+    { &lk__lua_lock_nest, GIVES, HELD(A), { "x" }, { A, "2", "30000", LATER_US } },
+    { &lk__lua_lock_renew, GIVES, HELD(A), { "x" }, { A, "30000", LATER_US, LOCK_CHANNEL } },
+    { &lk__lua_lock_check, LOOKS, HELD(A), { "x" }, { A } },
+    { &lk__lua_lock_info, LOOKS, HELD(A) QUEUED("mutex", C, B), { MUTEX }, { NULL } },
+    { &lk__lua_lock_queue_page,
+      LOOKS,
+      QUEUED("mutex", C, B),
+      { "latchkey:queue:mutex:{x}", "latchkey:seen:mutex:{x}" },
+      { "0", "49" } },
+
+    /* the read-write lock */
+    { &lk__lua_rwlock_acquire, TAKES, "", { RW }, { RW_ASK(":w", "r-") } },
+    { &lk__lua_rwlock_acquire, TAKES, "", { RW }, { RW_ASK(":r", "-") } },
+    { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":r"), { RW }, { RW_ASK(":r", "-") } },
+    { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":r"), { RW }, { RW_ASK(":w", "r-") } },
+    { &lk__lua_rwlock_acquire, TAKES, QUEUED("rw", C ":w", B ":w"), { RW }, { RW_ASK(":w", "r-") } },
+    { &lk__lua_rwlock_acquire, TAKES, QUEUED("rw", C ":r", B ":r"), { RW }, { RW_ASK(":r", "W-") } },
+    { &lk__lua_rwlock_acquire, GIVES, SHARED(A ":w"), { RW }, { RW_ASK(":w", "r-") } },
+    { &lk__lua_rwlock_release,
+      GIVES,
+      SHARED(A ":w") MARK("rw", A ":w 7 0") QUEUED("rw", C ":w", B ":w"),
+      { RW },
+      { A ":w", CLAIM, "r-", "0", "0" } },
+    { &lk__lua_rwlock_release,
+      GIVES,
+      SHARED(A ":w") MARK("rw", A ":w 7 1") QUEUED("rw", C ":w", B ":w"),
+      { RW },
+      { A ":w", CLAIM, "r-", "0", "1" } },
+    { &lk__lua_rwlock_release,
+      GIVES,
+      SHARED(A ":r") QUEUED("rw", C ":r", B ":r"),
+      { RW },
+      { A ":r", CLAIM, "-", "0", "0" } },
+    { &lk__lua_rwlock_downgrade,
+      GIVES,
+      SHARED(A ":w") MARK("rw", A ":w 7 0") QUEUED("rw", C ":r", B ":r"),
+      { RW },
+      { A ":w", CLAIM, "r-", "30000", LATER_US, "0" } },
+    { &lk__lua_rwlock_force, GIVES, SHARED(A ":w") QUEUED("rw", C ":w", B ":w"), { RW }, { CLAIM, "r-", LATER_US } },
+    { &lk__lua_rwlock_renew, GIVES, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", "30000", LATER_US } },
+    { &lk__lua_rwlock_check, LOOKS, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w" } },
+    { &lk__lua_rwlock_info, LOOKS, SHARED(A ":w") QUEUED("rw", C ":w", B ":w"), { RW }, { NULL } },
+
+    /* the counting semaphore: 5 permits in all, wherever they are */
+    { &lk__lua_semaphore_take, TAKES, "SET x 5", { SEM }, { TAKE("2", "0", "-") } },
+    { &lk__lua_semaphore_take, TAKES, "", { SEM }, { TAKE("2", "5", "t-") } },
+    { &lk__lua_semaphore_take, TAKES, "SET x 5;" QUEUED("sem", C ":2", B ":2"), { SEM }, { TAKE("2", "0", "-") } },
+    { &lk__lua_semaphore_take, TAKES, "SET x 5;" QUEUED("sem", B ":2", A ":2"), { SEM }, { TAKE("2", "0", "-") } },
+    { &lk__lua_semaphore_take,
+      TAKES,
+      "SET x 3;ZADD latchkey:claims:{x} 5 " C ":2;EXPIRE latchkey:claims:{x} 600",
+      { SEM },
+      { TAKE("2", "0", "-") } },
+    { &lk__lua_semaphore_take,
+      GIVES,
+      "SET x 3;ZADD latchkey:claims:{x} " LATER_MS " " A ":2;EXPIRE latchkey:claims:{x} 600",
+      { SEM },
+      { TAKE("2", "0", "-") } },
+    { &lk__lua_semaphore_give, GIVES, "SET x 3", { SEM }, { SLOT, "2", "0", "-", SEM_CHANNEL, CLAIM, LATER_US } },
+    { &lk__lua_semaphore_give, GIVES, "", { SEM }, { SLOT, "2", "3", "-", SEM_CHANNEL, CLAIM, LATER_US } },
+    { &lk__lua_semaphore_give,
+      GIVES,
+      "SET x 1;ZADD latchkey:claims:{x} 5 " C ":2;EXPIRE latchkey:claims:{x} 600;" QUEUED("sem", C ":1", B ":2"),
+      { SEM },
+      { SLOT, "2", "0", "j-", SEM_CHANNEL, CLAIM, LATER_US } },
+    { &lk__lua_semaphore_leave,
+      GIVES,
+      "SET x 3;ZADD latchkey:claims:{x} " LATER_MS " " A
+      ":2;EXPIRE latchkey:claims:{x} 600;" QUEUED("sem", C ":1", B ":2"),
+      { SEM },
+      { A ":2", SLOT, "2", "-", SEM_CHANNEL, CLAIM } },
+    { &lk__lua_semaphore_leave,
+      GIVES,
+      "SET x 3;" RECORD("1") QUEUED("sem", C ":1", B ":2"),
+      { SEM },
+      { A ":2", SLOT, "2", "-", SEM_CHANNEL, CLAIM } },
+    { &lk__lua_semaphore_leave,
+      GIVES,
+      "SET x 0;" QUEUED("sem", A ":2", B ":2"),
+      { SEM },
+      { A ":2", SLOT, "2", "-", SEM_CHANNEL, CLAIM } },
+    { &lk__lua_semaphore_drain,
+      TAKES,
+      "SET x 5",
+      { "x", "latchkey:claims:{x}", "latchkey:once:{x}" },
+      { SLOT, "0", LATER_US } },
+    { &lk__lua_semaphore_undrain,
+      GIVES,
+      "SET x 3;" RECORD("2") QUEUED("sem", C ":1", B ":2"),
+      { SEM },
+      { SLOT, "-", SEM_CHANNEL, CLAIM } },
+    { &lk__lua_semaphore_undrain, GIVES, "SET x 5", { SEM }, { SLOT, "-", SEM_CHANNEL, CLAIM } },
+    { &lk__lua_semaphore_set,
+      TAKES,
+      QUEUED("sem", C ":1", B ":2"),
+      { SEM },
+      { SLOT, "5", "-", SEM_CHANNEL, CLAIM, LATER_US } },
+    { &lk__lua_semaphore_count, LOOKS, "SET x 5", { "x", "latchkey:claims:{x}", "latchkey:seen:sem:{x}" }, { "0" } },
+
+    /* the leased semaphore */
+    { &lk__lua_semaphore_permit_take, TAKES, "SET latchkey:total:{x} 5", { PERMITS }, { PERMIT("2", "0", "-") } },
+    { &lk__lua_semaphore_permit_take, TAKES, "", { PERMITS }, { PERMIT("2", "5", "t-") } },
+    { &lk__lua_semaphore_permit_take,
+      TAKES,
+      "SET latchkey:total:{x} 1;" QUEUED("permits", C ":2", B ":2"),
+      { PERMITS },
+      { PERMIT("1", "0", "-") } },
+    { &lk__lua_semaphore_permit_take,
+      TAKES,
+      "SET latchkey:total:{x} 5;" QUEUED("permits", C ":2", B ":2"),
+      { PERMITS },
+      { PERMIT("2", "0", "-") } },
+    { &lk__lua_semaphore_permit_release,
+      GIVES,
+      "SET latchkey:total:{x} 2;ZADD latchkey:permits:{x} " LATER_MS " " A ":2 " LATER_MS " " A
+      ":2/2;EXPIRE latchkey:permits:{x} 600;" QUEUED("permits", C ":2", B ":2"),
+      { PERMITS },
+      { A ":2", "2", CLAIM, "0", "0" } },
+    { &lk__lua_semaphore_permit_renew,
+      GIVES,
+      "ZADD latchkey:permits:{x} " LATER_MS " " A ":2 " LATER_MS " " A ":2/2;EXPIRE latchkey:permits:{x} 600",
+      { "latchkey:permits:{x}" },
+      { A ":2", "30000", LATER_US, "2" } },
+    { &lk__lua_semaphore_permit_total,
+      GIVES,
+      "SET latchkey:total:{x} 2;" QUEUED("permits", C ":2", B ":2"),
+      { PERMITS, "latchkey:once:{x}" },
+      { SLOT, "2", "0", "-", CLAIM, "1000", LATER_US } },
+    { &lk__lua_semaphore_permit_total,
+      GIVES,
+      "",
+      { PERMITS, "latchkey:once:{x}" },
+      { SLOT, "2", "0", "s-", CLAIM, "1000", LATER_US } },
+    { &lk__lua_semaphore_permit_count,
+      LOOKS,
+      "SET latchkey:total:{x} 2",
+      { "latchkey:permits:{x}", "latchkey:total:{x}", "latchkey:seen:permits:{x}" },
+      { "0" } },
+
+    /* the latch */
+    { &lk__lua_latch_set, TAKES, "", { LATCH }, { SLOT, LATCH_CHANNEL, "3", LATER_US } },
+    { &lk__lua_latch_set,
+      TAKES,
+      "SET latchkey:opened:{x} \"opened 7\" EX 600",
+      { LATCH },
+      { SLOT, LATCH_CHANNEL, "3", LATER_US } },
+    { &lk__lua_latch_countdown, GIVES, "SET x 3", { LATCH }, { SLOT, LATCH_CHANNEL, "1", LATER_US } },
+    { &lk__lua_latch_countdown, GIVES, "SET x 1", { LATCH }, { SLOT, LATCH_CHANNEL, "1", LATER_US } },
+    { &lk__lua_latch_countdown,
+      GIVES,
+      "SET x 1;SET latchkey:opened:{x} \"opened 7 set\" EX 600",
+      { LATCH },
+      { SLOT, LATCH_CHANNEL, "1", LATER_US } },
+    { &lk__lua_latch_delete, GIVES, "SET x 3", { LATCH }, { SLOT, LATCH_CHANNEL, "0", LATER_US } },
+    { &lk__lua_latch_look, LOOKS, "SET x 3", { "x", "latchkey:opened:{x}" }, { NULL } },
+};
+
+enum { ROWS = sizeof rows / sizeof *rows, FAULTS_MAX = 60 };
+
+/*
+ * Put in front of a script: its k-th command fails, or each one of that name. A pcall gets the error as it
+ * would from the server.
+ */
+static const char shim[] = "local server, count = redis, 0\n"
+                           "local function fails(name)\n"
+                           "count = count + 1\n"
+                           "return count == %d or name == '%s'\n"
+                           "end\n"
+                           "local redis = setmetatable({ call = function(...)\n"
+                           "if fails((...)) then error({ err = 'ERR planted' }, 0) end\n"
+                           "return server.call(...)\n"
+                           "end, pcall = function(...)\n"
+                           "if fails((...)) then return { err = 'ERR planted' } end\n"
+                           "return server.pcall(...)\n"
+                           "end }, { __index = server })\n";
+
+static char where[256]; /* which row and fault, for words */
+
+static int complaints;
+
+/* Said, counted, and the next state is looked at. */
+static void __attribute__((format(printf, 1, 2))) complain(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (complaints++ < 20)
+        vprint_error(format, args);
+    print_error("\n");
+    va_end(args);
+}
+
+static redisReply *run_argv(struct world *w, int argc, const char **argv)
+{
+    redisReply *reply = redisCommandArgv(w->redis, argc, argv, NULL);
+    assert_non_null(reply);
+    return reply;
+}
+
+/* True: the script ended without an error. */
+static bool run_script(struct world *w, const struct row *row, int k, const char *name)
+{
+    const char *argv[24];
+    int argc = 0, keys = 0;
+    char count[8], *text = calloc(1, sizeof shim + row->script->length + 64);
+    sprintf(text, shim, k, name);
+    strcat(text, row->script->source);
+    argv[argc++] = "EVAL";
+    argv[argc++] = text;
+    argv[argc++] = count;
+    while (keys < 6 && row->keys[keys] != NULL)
+        argv[argc++] = row->keys[keys++];
+    assert_int_equal(row->script->keys, keys);
+    snprintf(count, sizeof count, "%d", keys);
+    for (int i = 0; i < 14 && row->args[i] != NULL; i++)
+        argv[argc++] = row->args[i];
+    redisReply *reply = run_argv(w, argc, argv);
+    bool good = reply->type != REDIS_REPLY_ERROR;
+    if (!good && strstr(reply->str, "planted") == NULL && strncmp(reply->str, "OOM", 3) != 0)
+        fail_msg("%s: %s", where, reply->str);
+    freeReplyObject(reply);
+    free(text);
+    return good;
+}
+
+static void set_up(struct world *w, const struct row *row)
+{
+    char commands[1024], *save;
+    world_redis(w, "FLUSHALL");
+    snprintf(commands, sizeof commands, "%s", row->before);
+    for (char *line = strtok_r(commands, ";", &save); line != NULL; line = strtok_r(NULL, ";", &save)) {
+        const char *argv[16];
+        int argc = 0;
+        for (char *at = line; *at != '\0';) {
+            bool quoted = *at == '"';
+            argv[argc++] = at += quoted;
+            at += strcspn(at, quoted ? "\"" : " ");
+            if (*at != '\0')
+                *at++ = '\0';
+            at += strspn(at, " ");
+        }
+        redisReply *reply = run_argv(w, argc, argv);
+        if (reply->type == REDIS_REPLY_ERROR)
+            fail_msg("%s: %s: %s", where, line, reply->str);
+        freeReplyObject(reply);
+    }
+}
+
+/* --- what may be left ------------------------------------------------------------------------------------------ */
+
+static bool has_letter(const struct row *row, char letter)
+{
+    for (int i = 0; i < 14 && row->args[i] != NULL; i++) {
+        size_t length = strlen(row->args[i]);
+        if (row->args[i][length - 1] == '-') /* letters end so */
+            return strchr(row->args[i], letter) != NULL;
+    }
+    return false;
+}
+
+/* Keys that live on are those that docs/keys.md gives no time to live. */
+static bool may_last(const struct row *row, const char *key)
+{
+    bool number = strncmp(row->script->name, "semaphore/", 10) == 0 || strncmp(row->script->name, "latch/", 6) == 0;
+    bool shared = strncmp(row->script->name, "lock/", 5) == 0 && has_letter(row, 'j');
+    return (number && strcmp(key, "x") == 0) || strcmp(key, "latchkey:total:{x}") == 0 ||
+           strncmp(key, "latchkey:robust:", 16) == 0 || (shared && strncmp(key, "redisson_lock_token", 19) == 0);
+}
+
+static void each_key_has_an_end(struct world *w, const struct row *row)
+{
+    char keys[1024], *save;
+    snprintf(keys, sizeof keys, "%s", world_keys(w));
+    for (char *key = strtok_r(keys, " ", &save); key != NULL; key = strtok_r(NULL, " ", &save))
+        if (!may_last(row, key) && world_int(w, "PTTL %s", key) == -1)
+            complain("%s: %s has no end", where, key);
+}
+
+/* Who is in a queue is among those that the next script sweeps when they are silent. */
+static void each_waiter_is_swept(struct world *w)
+{
+    static const char *const kinds[] = { "mutex", "rw", "sem", "permits" };
+    for (size_t i = 0; i < 4; i++) {
+        int64_t lost = world_int(w, "EVAL %s 2 latchkey:queue:%s:{x} latchkey:seen:%s:{x}",
+                                 "local lost = 0 for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do "
+                                 "if not redis.call('ZSCORE', KEYS[2], id) then lost = lost + 1 end end return lost",
+                                 kinds[i], kinds[i]);
+        if (lost != 0)
+            complain("%s: %d waiters would never be swept from the queue of %s", where, (int)lost, kinds[i]);
+    }
+}
+
+/* One owner at most; a new one has the mark that names it, and a token above all before. */
+static void a_mutex_has_one_owner(struct world *w, const struct row *row)
+{
+    char owner[96], held[96];
+    if (strncmp(row->script->name, "lock/", 5) != 0)
+        return;
+    if (world_int(w, "HLEN x") > 1)
+        complain("%s: two owners: %s", where, world_owner(w, "x"));
+    snprintf(owner, sizeof owner, "%s", world_owner(w, "x"));
+    snprintf(held, sizeof held, "HSET x %s", owner);
+    if (owner[0] == '\0' || strstr(row->before, held) != NULL)
+        return;
+    if (world_int(w, "GET redisson_lock_token:{x}") <= 7)
+        complain("%s: %s is owner without a token of its own", where, owner);
+    if (has_letter(row, 'r') && strncmp(world_str(w, "GET latchkey:robust:mutex:{x}"), owner, strlen(owner)) != 0)
+        complain("%s: %s is owner without a mark", where, owner);
+}
+
+/* Readers or one writer, but for one that is becoming a reader; and a writer has its mark. */
+static void a_rwlock_has_readers_or_a_writer(struct world *w, const struct row *row)
+{
+    if (strncmp(row->script->name, "rwlock/", 7) != 0)
+        return;
+    int64_t bad =
+        world_int(w, "EVAL %s 1 latchkey:rw:{x}",
+                  "local writers, others = {}, 0 for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do "
+                  "if string.sub(id, -1) == 'w' then table.insert(writers, string.sub(id, 1, -2)) end end "
+                  "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do "
+                  "if writers[1] and string.sub(id, 1, -2) ~= writers[1] then others = others + 1 end end "
+                  "return others + math.max(#writers - 1, 0)");
+    if (bad != 0)
+        complain("%s: a writer is not alone", where);
+    if (has_letter(row, 'r') && row->manner == TAKES && world_int(w, "ZCOUNT latchkey:rw:{x} 0 inf") == 1 &&
+        world_int(w, "ZSCORE latchkey:rw:{x} %s", A ":w") > 0 && !world_exists(w, "latchkey:robust:rw:{x}"))
+        complain("%s: a writer without a mark", where);
+}
+
+/* Free permits, claims and what the record says that A has: 5 in all; what A was about to give may be there yet. */
+static int64_t permits_in_all(struct world *w)
+{
+    return world_int(w, "EVAL %s 3 x latchkey:claims:{x} latchkey:once:{x}",
+                     "local n = tonumber(redis.call('GET', KEYS[1]) or '0') "
+                     "for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do "
+                     "n = n + tonumber(string.match(id, '(%d+)$')) end "
+                     "local result = string.match(redis.call('HVALS', KEYS[3])[1] or '', '^%d+ (%S+)') "
+                     "return n * 100 + (tonumber(result or 99))");
+}
+
+/*
+ * What the record says is a result only of its own script: a take has 2 more by "1", a drain what it says.
+ * Nothing is recorded: nothing was done, or it may be done again.
+ */
+static void no_permit_is_lost_or_made_up(struct world *w, const struct row *row)
+{
+    const char *name = row->script->name;
+    if (strncmp(name, "semaphore/", 10) != 0 || strstr(name, "permit_") != NULL || row->manner == LOOKS)
+        return;
+    int64_t sum = permits_in_all(w) / 100, result = permits_in_all(w) % 100;
+    bool recorded = result != 99;
+    int64_t expected = 5, given = strstr(name, "give") != NULL ? 2 : 0;
+    if (strstr(name, "take") != NULL && recorded && result == 1)
+        sum += 2;
+    else if (strstr(name, "drain") != NULL && recorded)
+        sum += result;
+    else if (strstr(name, "leave") != NULL && strstr(row->before, "latchkey:once") != NULL && result == 1)
+        sum += 2; /* A has them yet */
+    else if (strstr(name, "leave") != NULL && strstr(row->before, "SET x 0") != NULL)
+        expected = 0;
+    else if (given != 0 && !recorded)
+        expected = 3;
+    bool unset = !world_exists(w, "x") && (strstr(row->before, "SET x") == NULL);
+    if (sum != expected && !unset)
+        complain("%s: %d permits, not %d (result %d)", where, (int)sum, (int)expected, (int)result);
+}
+
+/* Each part of a leased permit is a member; there are never more than there may be. */
+static void no_more_is_lent_than_there_is(struct world *w)
+{
+    if (world_exists(w, "latchkey:total:{x}") &&
+        world_int(w, "ZCARD latchkey:permits:{x}") > world_int(w, "GET latchkey:total:{x}"))
+        complain("%s: more is lent than there is", where);
+}
+
+/* The count goes down by what is recorded, and there is a mark of an end only when it ended. */
+static void a_latch_is_open_or_not(struct world *w, const struct row *row)
+{
+    if (strncmp(row->script->name, "latch/", 6) != 0 || row->manner == LOOKS)
+        return;
+    bool counted = world_exists(w, "x"), recorded = world_exists(w, "latchkey:once:{x}");
+    const char *mark = world_str(w, "GET latchkey:opened:{x}");
+    bool ended = mark[0] != '\0' && strstr(mark, "set") == NULL && strncmp(mark, "opened 7", 8) != 0;
+    if (counted && ended)
+        complain("%s: it has a count, and a mark says that it ended: %s", where, mark);
+    if (!counted && !ended && strstr(row->before, "SET x") != NULL)
+        complain("%s: its count is gone, and no mark says why", where);
+    if (strcmp(row->before, "SET x 3") == 0 && strstr(row->script->name, "countdown") != NULL &&
+        world_int(w, "GET x") != (recorded ? 2 : 3))
+        complain("%s: the count is %d, recorded: %d", where, (int)world_int(w, "GET x"), recorded);
+}
+
+static void audit(struct world *w, const struct row *row)
+{
+    each_key_has_an_end(w, row);
+    each_waiter_is_swept(w);
+    a_mutex_has_one_owner(w, row);
+    a_rwlock_has_readers_or_a_writer(w, row);
+    no_permit_is_lost_or_made_up(w, row);
+    no_more_is_lent_than_there_is(w);
+    a_latch_is_open_or_not(w, row);
+}
+
+/* --- tests ----------------------------------------------------------------------------------------------------- */
+
+static void say_where(const struct row *row, const char *fault, int k)
+{
+    snprintf(where, sizeof where, "row %d, %s, %s %d", (int)(row - rows), row->script->name, fault, k);
+}
+
+static void begin(struct world *w)
+{
+    complaints = 0;
+    world_redis(w, "PING");
+    world_subscribe(w, EARS);
+}
+
+static void end(struct world *w)
+{
+    world_subscribe(w, "nothing");
+    world_redis(w, "FLUSHALL");
+    assert_int_equal(0, complaints);
+}
+
+/* The k-th command fails, for each k until the script comes through. */
+static void a_script_may_fail_at_any_command(void **state)
+{
+    struct world *w = *state;
+    int runs = 0;
+    begin(w);
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 1; k <= FAULTS_MAX; k++, runs++) {
+            say_where(&rows[i], "failing command", k);
+            set_up(w, &rows[i]);
+            run_script(w, &rows[i], k, "");
+            audit(w, &rows[i]);
+            strcat(where, ", then it is run again");
+            if (!run_script(w, &rows[i], 0, ""))
+                complain("%s: and fails", where);
+            audit(w, &rows[i]);
+        }
+    print_message("%d runs of %d states\n", runs, ROWS);
+    end(w);
+}
+
+/* Every command of a name fails: what an access rule without it does. */
+static void a_script_may_lack_any_command(void **state)
+{
+    struct world *w = *state;
+    char commands[512];
+    begin(w);
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(commands, sizeof commands, "%s %s %s %s", lk__lua_lock_commands, lk__lua_rwlock_commands,
+                 lk__lua_semaphore_commands, lk__lua_latch_commands);
+        char *save;
+        for (char *name = strtok_r(commands, " ", &save); name != NULL; name = strtok_r(NULL, " ", &save)) {
+            for (char *c = name; *c != '\0'; c++)
+                *c = (char)(*c - 'a' + 'A');
+            say_where(&rows[i], name, 0);
+            set_up(w, &rows[i]);
+            run_script(w, &rows[i], 0, name);
+            audit(w, &rows[i]);
+        }
+    }
+    end(w);
+}
+
+/* What takes is refused and leaves nothing, what gives back is done. */
+static void a_server_out_of_memory(void **state)
+{
+    struct world *w = *state;
+    begin(w);
+    for (int i = 0; i < ROWS; i++) {
+        char was[64];
+        say_where(&rows[i], "out of memory", 0);
+        set_up(w, &rows[i]);
+        snprintf(was, sizeof was, "%s", world_str(w, "DEBUG DIGEST"));
+        world_redis(w, "CONFIG SET maxmemory 1");
+        bool good = run_script(w, &rows[i], 0, "");
+        world_redis(w, "CONFIG SET maxmemory 0");
+        if (good != (rows[i].manner != TAKES))
+            complain("%s: %s", where, good ? "passes" : "is refused");
+        if (!good && strcmp(was, world_str(w, "DEBUG DIGEST")) != 0)
+            complain("%s: leaves something", where);
+        audit(w, &rows[i]);
+    }
+    end(w);
+}
+
+/* Every script of the tree has its row. */
+static void no_script_is_forgotten(void **state)
+{
+    (void)state;
+    glob_t found;
+    assert_int_equal(0, glob(LK_SOURCE_DIR "/src/*/*.lua", 0, NULL, &found));
+    int scripts = 0;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char *text = source_text(found.gl_pathv[i]), *name = strstr(found.gl_pathv[i], "/src/") + 5;
+        bool is_script = strstr(text, "KEYS[1]") != NULL, known = false; /* parts have none */
+        for (int r = 0; r < ROWS; r++)
+            known |= strncmp(rows[r].script->name, name, strlen(name) - 4) == 0;
+        if (is_script && !known)
+            fail_msg("%s has no row here", name);
+        scripts += is_script;
+        free(text);
+    }
+    globfree(&found);
+    assert_true(scripts >= 30);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_script_is_forgotten),
+        world_test(a_script_may_fail_at_any_command),
+        world_test(a_script_may_lack_any_command),
+        world_test(a_server_out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * acl_test.c - everything works for the user of docs/security.md, and a right that is taken away is named
+ *
+ * A user with too few rights must hear of it when the client is opened, not when half a lock was made.
+ *
+ * labels: threads memory
+ * timeout: 240
+ */
+#include "rights.h"
+
+#include "redis/keys.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FAST "lease=2s&poll=1s&prefix=shop:"
+
+static lk_client_t *client, *other;
+
+static struct timespec in_5s(clockid_t clock)
+{
+    struct timespec at;
+    clock_gettime(clock, &at);
+    at.tv_sec += 5;
+    return at;
+}
+
+static void open_both(struct world *w, const char *options)
+{
+    struct words rights;
+    rights_documented(&rights);
+    rights_user(w, &rights, "~shop:*", NULL);
+    assert_lk(0, lk_client_open(&client, rights_url(w, options)));
+    assert_lk(0, lk_client_open(&other, rights_url(w, options)));
+}
+
+static void close_both(void)
+{
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+}
+
+/* --- the whole range ------------------------------------------------------------------------------------------- */
+
+static lk_mutex_t orders, same_orders;
+
+/* After a forced unlock of a robust one the next is told that the holder died. */
+static int lock_and_unlock(void *arg)
+{
+    int rc = lk_mutex_lock(arg);
+    if (rc == EOWNERDEAD)
+        rc = lk_mutex_consistent(arg);
+    return rc != 0 ? rc : lk_mutex_unlock(arg);
+}
+
+/* It expires while it is held: what happens to one that was suspended for too long. */
+static void die_holding(struct world *w, lk_mutex_t *m, const char *key)
+{
+    assert_lk(0, lk_mutex_lock(m));
+    world_redis(w, "DEL %s", key);
+    assert_lk(ESTALE, lk_mutex_check(m));
+    assert_lk(ESTALE, lk_mutex_unlock(m));
+}
+
+static void use_mutex(struct world *w, const lk_mutexattr_t *attr)
+{
+    struct worker waiter;
+    struct timespec at = in_5s(CLOCK_REALTIME), monotonic_at = in_5s(CLOCK_MONOTONIC);
+    lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
+    lk_mutexwaiter_t waiters[4];
+    unsigned count;
+    uint64_t token;
+    int64_t ms;
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", attr));
+    assert_lk(0, lk_mutex_init(&same_orders, other, "orders", attr));
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(EBUSY, lk_mutex_trylock(&same_orders));
+    assert_lk(ETIMEDOUT, lk_mutex_lockfor(&same_orders, 50));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    worker_start(&waiter, lock_and_unlock, &same_orders);
+    eventually(world_queued(w, "shop:orders") == 1, 5000);
+    assert_lk(0, lk_mutex_info(&orders, &info));
+    assert_int_equal(1, info.waiters);
+    assert_lk(0, lk_mutex_queue(&orders, waiters, 4, &count));
+    assert_int_equal(1, count);
+    assert_lk(0, lk_mutex_token(&orders, &token));
+    assert_lk(0, lk_mutex_remaining(&orders, &ms));
+    assert_lk(0, lk_mutex_check(&orders));
+    assert_lk(0, lk_mutex_extend(&orders, 3000));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_lk(0, lk_mutex_timedlock(&orders, &at));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_clocklock(&orders, CLOCK_MONOTONIC, &monotonic_at));
+    worker_start(&waiter, lock_and_unlock, &same_orders);
+    eventually(world_queued(w, "shop:orders") == 1, 5000);
+    assert_lk(0, lk_mutex_forceunlock(&same_orders));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    if (attr->robust) {
+        die_holding(w, &orders, "shop:orders");
+        assert_lk(EOWNERDEAD, lk_mutex_lock(&same_orders));
+        assert_lk(0, lk_mutex_consistent(&same_orders));
+        assert_lk(0, lk_mutex_unlock(&same_orders));
+        die_holding(w, &orders, "shop:orders");
+        assert_lk(EOWNERDEAD, lk_mutex_lock(&same_orders));
+        assert_lk(0, lk_mutex_unlock(&same_orders));
+        assert_lk(ENOTRECOVERABLE, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_forceunlock(&orders));
+    }
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_mutex_destroy(&same_orders));
+}
+
+static lk_rwlock_t config, same_config;
+
+static int write_once(void *arg)
+{
+    int rc = lk_rwlock_wrlock(arg);
+    if (rc == EOWNERDEAD)
+        rc = lk_rwlock_consistent(arg);
+    return rc != 0 ? rc : lk_rwlock_unlock(arg);
+}
+
+static int64_t queue_of(struct world *w, const char *kind, const char *name)
+{
+    return world_int(w, "ZCARD latchkey:queue:%s:{%s}", kind, name);
+}
+
+static void use_rwlock(struct world *w, const lk_rwlockattr_t *attr)
+{
+    struct worker writer;
+    struct timespec at = in_5s(CLOCK_REALTIME), monotonic_at = in_5s(CLOCK_MONOTONIC);
+    lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
+    uint64_t token;
+    int64_t ms;
+    assert_lk(0, lk_rwlock_init(&config, client, "config", attr));
+    assert_lk(0, lk_rwlock_init(&same_config, other, "config", attr));
+    assert_lk(0, lk_rwlock_rdlock(&config));
+    assert_lk(0, lk_rwlock_tryrdlock(&same_config));
+    assert_lk(0, lk_rwlock_unlock(&same_config));
+    worker_start(&writer, write_once, &same_config);
+    eventually(queue_of(w, "rw", "shop:config") == 1, 5000);
+    assert_lk(0, lk_rwlock_info(&config, &info));
+    assert_lk(0, lk_rwlock_check(&config));
+    assert_lk(0, lk_rwlock_remaining(&config, &ms));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_int_equal(0, worker_join(&writer));
+    assert_lk(0, lk_rwlock_timedrdlock(&config, &at));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_clockrdlock(&config, CLOCK_MONOTONIC, &monotonic_at));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_rdlockfor(&config, 5000));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_timedwrlock(&config, &at));
+    assert_lk(EBUSY, lk_rwlock_trywrlock(&same_config));
+    assert_lk(ETIMEDOUT, lk_rwlock_wrlockfor(&same_config, 50));
+    assert_lk(0, lk_rwlock_token(&config, &token));
+    worker_start(&writer, write_once, &same_config);
+    eventually(queue_of(w, "rw", "shop:config") == 1, 5000);
+    assert_lk(0, lk_rwlock_downgrade(&config));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_int_equal(0, worker_join(&writer));
+    assert_lk(0, lk_rwlock_clockwrlock(&config, CLOCK_MONOTONIC, &monotonic_at));
+    assert_lk(0, lk_rwlock_forceunlock(&same_config));
+    assert_lk(ESTALE, lk_rwlock_check(&config));
+    assert_lk(ESTALE, lk_rwlock_unlock(&config));
+    if (attr->robust) {
+        assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&same_config)); /* taken away, not given back */
+        assert_lk(0, lk_rwlock_consistent(&same_config));
+        assert_lk(0, lk_rwlock_unlock(&same_config));
+    }
+    assert_lk(0, lk_rwlock_destroy(&config));
+    assert_lk(0, lk_rwlock_destroy(&same_config));
+}
+
+static lk_sem_t pool, same_pool;
+
+static int take_two(void *arg)
+{
+    int rc = lk_sem_acquire(arg, 2, 10000);
+    return rc != 0 ? rc : lk_sem_release(arg, 2);
+}
+
+static void use_sem(struct world *w, const lk_semattr_t *attr)
+{
+    struct worker waiter;
+    struct timespec at = in_5s(CLOCK_REALTIME), monotonic_at = in_5s(CLOCK_MONOTONIC);
+    lk_seminfo_t info = LK_SEMINFO_INIT;
+    const char *queue = attr->leased ? "permits" : "sem";
+    char id[LK_PERMIT_ID];
+    unsigned taken;
+    int64_t ms;
+    int value;
+    assert_lk(0, lk_sem_init(&pool, client, queue, 0, attr));
+    assert_lk(0, lk_sem_init(&same_pool, other, queue, 0, attr));
+    assert_lk(0, lk_sem_trysetpermits(&pool, 2));
+    assert_lk(EEXIST, lk_sem_trysetpermits(&pool, 2));
+    assert_lk(0, lk_sem_wait(&pool));
+    assert_lk(0, lk_sem_trywait(&pool));
+    assert_lk(EAGAIN, lk_sem_trywait(&same_pool));
+    assert_lk(ETIMEDOUT, lk_sem_waitfor(&same_pool, 50));
+    char name[32];
+    snprintf(name, sizeof name, "shop:%s", queue);
+    worker_start(&waiter, take_two, &same_pool);
+    eventually(queue_of(w, queue, name) == 1, 5000);
+    assert_lk(0, lk_sem_info(&pool, &info));
+    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(&pool));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_lk(0, lk_sem_getvalue(&pool, &value));
+    assert_int_equal(2, value);
+    assert_lk(0, lk_sem_timedwait(&pool, &at));
+    assert_lk(0, lk_sem_clockwait(&pool, CLOCK_MONOTONIC, &monotonic_at));
+    assert_lk(0, lk_sem_release(&pool, 2));
+    assert_lk(0, lk_sem_addpermits(&pool, 2));
+    assert_lk(0, lk_sem_addpermits(&pool, -1));
+    if (attr->leased) {
+        assert_lk(0, lk_sem_acquireid(&pool, 1000, id));
+        assert_lk(0, lk_sem_releaseid(&same_pool, id));
+        assert_lk(0, lk_sem_wait(&pool));
+        assert_lk(0, lk_sem_remaining(&pool, &ms));
+        sleep_ms(1000); /* it is renewed meanwhile */
+        assert_lk(0, lk_sem_post(&pool));
+    } else {
+        assert_lk(0, lk_sem_drain(&pool, &taken));
+        assert_int_equal(3, taken);
+        assert_lk(ENOTSUP, lk_sem_acquireid(&pool, 0, id));
+    }
+    assert_lk(0, lk_sem_destroy(&pool));
+    assert_lk(0, lk_sem_destroy(&same_pool));
+}
+
+static lk_latch_t gate, same_gate;
+
+static int wait_for_gate(void *arg)
+{
+    return lk_latch_wait(arg);
+}
+
+static void use_latch(struct world *w, bool listens)
+{
+    struct worker waiter;
+    struct timespec at = in_5s(CLOCK_REALTIME), monotonic_at = in_5s(CLOCK_MONOTONIC);
+    lk_latchinfo_t info = LK_LATCHINFO_INIT;
+    unsigned left;
+    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+    assert_lk(0, lk_latch_init(&same_gate, other, "gate", NULL));
+    assert_lk(0, lk_latch_trysetcount(&gate, 4));
+    assert_lk(ETIMEDOUT, lk_latch_waitfor(&gate, 50));
+    worker_start(&waiter, wait_for_gate, &same_gate);
+    if (listens)
+        eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch__channel__{shop:gate}") == 1, 5000);
+    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_getcount(&gate, &left));
+    assert_int_equal(3, left);
+    assert_lk(0, lk_latch_info(&gate, &info));
+    assert_lk(0, lk_latch_countdownby(&gate, 3));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_lk(0, lk_latch_timedwait(&gate, &at));
+    assert_lk(0, lk_latch_clockwait(&gate, CLOCK_MONOTONIC, &monotonic_at));
+    assert_lk(0, lk_latch_trysetcount(&gate, 1));
+    assert_lk(0, lk_latch_delete(&gate));
+    assert_lk(0, lk_latch_destroy(&gate));
+    assert_lk(0, lk_latch_destroy(&same_gate));
+}
+
+/* What a client itself does; nothing of it needs a right beyond those of its objects. */
+static void on_event(const lk_event_t *event, void *arg)
+{
+    (void)event;
+    (void)arg;
+}
+
+static void use_client(void)
+{
+    lk_event_t event;
+    char *json;
+    int fd;
+    assert_lk(0, lk_client_listen(client, on_event, NULL));
+    assert_lk(0, lk_client_eventfd(client, &fd));
+    assert_lk(EAGAIN, lk_client_nextevent(client, &event));
+    assert_lk(0, lk_client_stats(client, &json));
+    lk_free(json);
+}
+
+static void use_everything(struct world *w, bool listens)
+{
+    use_client();
+    use_mutex(w, &(lk_mutexattr_t)LK_MUTEXATTR_INIT);
+    world_redis(w, "SCRIPT FLUSH"); /* each comes by EVAL again */
+    use_mutex(w, &(lk_mutexattr_t){ .size = sizeof(lk_mutexattr_t), .fair = 1, .robust = 1 });
+    world_redis(w, "DEL latchkey:robust:mutex:{shop:orders}");
+    use_mutex(w, &(lk_mutexattr_t){ .size = sizeof(lk_mutexattr_t), .fixed = 1, .min_hold_ms = 100 });
+    eventually(!world_exists(w, "shop:orders"), 5000);
+    use_rwlock(w, &(lk_rwlockattr_t)LK_RWLOCKATTR_INIT);
+    use_rwlock(w, &(lk_rwlockattr_t){ .size = sizeof(lk_rwlockattr_t), .robust = 1 });
+    use_sem(w, &(lk_semattr_t)LK_SEMATTR_INIT);
+    use_sem(w, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = 1 });
+    use_latch(w, listens);
+    world_redis(w, "DEL shop:sem latchkey:total:{shop:permits} latchkey:permits:{shop:permits} "
+                   "latchkey:claims:{shop:sem} latchkey:robust:rw:{shop:config}");
+}
+
+static void nothing_was_denied(struct world *w)
+{
+    if (world_elements(w, "ACL LOG") != 0)
+        fail_msg("something was denied: ACL LOG has %d entries", (int)world_elements(w, "ACL LOG"));
+    world_redis(w, "FLUSHALL");
+}
+
+static void all_works_for_that_user(void **state)
+{
+    open_both(*state, FAST);
+    use_everything(*state, true);
+    close_both();
+    nothing_was_denied(*state);
+}
+
+static void all_works_beside_redisson(void **state)
+{
+    open_both(*state, FAST "&redisson=yes");
+    use_everything(*state, true);
+    close_both();
+    nothing_was_denied(*state);
+}
+
+static void all_works_without_messages(void **state)
+{
+    open_both(*state, "lease=2s&poll=100ms&prefix=shop:&pubsub=no");
+    use_everything(*state, false);
+    close_both();
+    nothing_was_denied(*state);
+}
+
+/* A hold is renewed beyond its lease, on a connection of its own, also when that was made anew. */
+static void renewals_are_permitted(void **state)
+{
+    struct world *w = *state;
+    open_both(w, "lease=500ms&prefix=shop:");
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&orders));
+    sleep_ms(700);
+    world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
+    sleep_ms(300);
+    assert_lk(0, lk_mutex_check(&orders));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    close_both();
+    nothing_was_denied(w);
+}
+
+/* The way of a static object, and of a file. */
+static void other_ways_to_a_client(void **state)
+{
+    struct world *w = *state;
+    char path[96], json[256];
+    lk_client_t *opened;
+    struct words rights;
+    rights_documented(&rights);
+    rights_user(w, &rights, "~shop:*", NULL);
+    snprintf(path, sizeof path, "%s/client.json", w->dir);
+    int length = snprintf(json, sizeof json,
+                          "{\"path\": \"%s\", \"username\": \"app\", \"password\": \"secret\", \"prefix\": \"shop:\"}",
+                          w->socket);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(length, fwrite(json, 1, (size_t)length, file));
+    fclose(file);
+    assert_int_equal(0, chmod(path, 0600));
+    int rc = lk_client_open_file(&opened, path);
+    if (rc != 0)
+        fail_msg("%s", lk_errortext());
+    assert_lk(0, lk_client_close(opened));
+    setenv("LATCHKEY_URL", rights_url(w, "prefix=shop:"), 1);
+    assert_lk(0, lk_client_default(&opened));
+    assert_lk(0, lk_client_close(opened));
+    nothing_was_denied(w);
+}
+
+/* A function that is not used here is one of which nobody knows what rights it needs. */
+static void each_public_function_is_used_here(void **state)
+{
+    (void)state;
+    static const char *const local[] = { "lk_errorsettles", "lk_errortext", "lk_free",
+                                         "lk_setlog",       "lk_strerror",  "lk_version" };
+    char *own = source_text("tests/security/acl_test.c"), *symbols = source_text("tests/build/symbols.txt"), *save;
+    int count = 0;
+    for (char *name = strtok_r(symbols, "\n", &save); name != NULL; name = strtok_r(NULL, "\n", &save)) {
+        char call[64];
+        bool is_local = false;
+        for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+            is_local |= strcmp(local[i], name) == 0;
+        snprintf(call, sizeof call, " %s(", name);
+        if (!is_local && strstr(own, call) == NULL)
+            fail_msg("%s is not used in acl_test.c", name);
+        count++;
+    }
+    assert_true(count > 60);
+    free(own);
+    free(symbols);
+}
+
+/* --- rights that are lacking ------------------------------------------------------------------------------------ */
+
+static char said[1024];
+
+static void keep_warning(void *arg, int level, const char *line)
+{
+    (void)arg;
+    if (level == LK_LOG_WARNING)
+        snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", line);
+}
+
+/* Which of all rights do these words name? */
+static void expect_only(const char *text, const struct words *rights, const char *expected, const char *without)
+{
+    char padded[1200];
+    snprintf(padded, sizeof padded, "%s ", text);
+    for (char *c = padded; *c != '\0'; c++)
+        if (strchr(",:;\n", *c) != NULL && (c[1] == ' ' || c[1] == '\0'))
+            *c = ' ';
+    for (int i = 0; i < rights->count; i++) {
+        char word[64];
+        snprintf(word, sizeof word, " %s ", strcmp(rights->at[i], "~PREFIX*") == 0 ? "~shop:*" : rights->at[i]);
+        bool named = strstr(padded, word) != NULL, wanted = strcmp(rights->at[i], expected) == 0;
+        if (named != wanted)
+            fail_msg("without %s, %s is %s in: %s", without, rights->at[i], named ? "" : "not", text);
+    }
+}
+
+static bool can_be_done_without(const char *right)
+{
+    static const char *const words[] = { "+role", "+info", "+client|setname" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], right) == 0)
+            return true;
+    return false;
+}
+
+/* Needed by some objects only, so that a client is there without. */
+static bool is_for_some(const char *right)
+{
+    static const char *const words[] = { "+decrby", "+hrandfield", "+incrby", "+zcard", "+zremrangebyscore" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], right) == 0)
+            return true;
+    return right[0] == '&';
+}
+
+static void try_without(struct world *w, const struct words *rights, const char *right)
+{
+    lk_client_t *opened = NULL;
+    rights_user(w, rights, "~shop:*", right);
+    said[0] = '\0';
+    int rc = lk_client_open(&opened, rights_url(w, "prefix=shop:"));
+    int expected = can_be_done_without(right) || is_for_some(right) ? 0 : EACCES;
+    if (rc != expected)
+        fail_msg("without %s: %s, not %s; %s", right, code_name(rc), code_name(expected), lk_errortext());
+    if (rc == EACCES) {
+        expect_only(lk_errortext(), rights, right, right);
+        assert_non_null(strstr(lk_errortext(), "user app"));
+        return;
+    }
+    if (can_be_done_without(right))
+        assert_string_equal("", said);
+    else
+        expect_only(said, rights, right, right);
+    assert_lk(0, lk_client_close(opened));
+}
+
+/* Each single word of the rule, taken away, is named when the client is opened: that one and no other. */
+static void a_missing_right_is_named(void **state)
+{
+    struct world *w = *state;
+    struct words rights;
+    rights_documented(&rights);
+    assert_lk(0, lk_setlog(keep_warning, LK_LOG_WARNING, NULL));
+    for (int i = 0; i < rights.count; i++)
+        try_without(w, &rights, rights.at[i]);
+    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_string_equal("", world_keys(w)); /* to look leaves nothing behind */
+}
+
+/* All that is lacking is named at once, not one after the other. */
+static void all_missing_rights_are_named_at_once(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *opened;
+    world_redis(w, "ACL SETUSER app on >secret resetkeys ~shop:* resetchannels &* -@all +eval +time +get");
+    assert_lk(EACCES, lk_client_open(&opened, rights_url(w, "prefix=shop:")));
+    static const char *const lacking[] = {
+        " +zadd", " +evalsha", " +ping", " +subscribe", " +publish", " ~latchkey:*", " ~redisson_lock_token:*"
+    };
+    for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++)
+        if (strstr(lk_errortext(), lacking[i]) == NULL)
+            fail_msg("no%s in: %s", lacking[i], lk_errortext());
+    assert_null(strstr(lk_errortext(), "+get"));
+    assert_null(strstr(lk_errortext(), "~shop:*"));
+}
+
+/* Who gives the rights of mutexes only gets mutexes; the rest says what it lacks before it sends anything. */
+static void what_a_user_may_not_use_is_refused_at_once(void **state)
+{
+    struct world *w = *state;
+    struct words rights;
+    lk_rwlock_t rw;
+    lk_sem_t sem;
+    lk_latch_t latch;
+    rights_documented(&rights);
+    rights_user(w, &rights, "~shop:*", NULL);
+    world_redis(w, "ACL SETUSER app -decrby -hrandfield -incrby -zcard -zremrangebyscore");
+    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, lk_client_open(&client, rights_url(w, "prefix=shop:")));
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    int64_t evals = world_commands(w, "eval");
+    assert_lk(EACCES, lk_rwlock_init(&rw, client, "config", NULL));
+    assert_non_null(strstr(lk_errortext(), "+zcard"));
+    assert_lk(EACCES, lk_sem_init(&sem, client, "pool", 1, NULL));
+    assert_non_null(strstr(lk_errortext(), "+decrby"));
+    assert_lk(EACCES, lk_latch_init(&latch, client, "gate", NULL));
+    assert_non_null(strstr(lk_errortext(), "+decrby"));
+    assert_true(world_commands(w, "eval") == evals);
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* Names that are not covered are the one thing that nobody can know before they are used. */
+static void a_name_that_is_not_covered_is_named(void **state)
+{
+    struct world *w = *state;
+    struct words rights;
+    lk_sem_t sem;
+    rights_documented(&rights);
+    rights_user(w, &rights, "~shop:*", NULL);
+    assert_lk(0, lk_client_open(&client, rights_url(w, "")));
+    assert_lk(0, lk_mutex_init(&orders, client, "alien", NULL));
+    assert_lk(EACCES, lk_mutex_lock(&orders));
+    assert_non_null(strstr(lk_errortext(), "~alien"));
+    assert_lk(EACCES, lk_mutex_trylock(&orders));
+    assert_lk(EACCES, lk_mutex_forceunlock(&orders));
+    assert_non_null(strstr(lk_errortext(), "~alien"));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_sem_init(&sem, client, "alien", 1, NULL));
+    assert_lk(EACCES, lk_sem_trywait(&sem));
+    assert_non_null(strstr(lk_errortext(), "~alien"));
+    assert_lk(0, lk_sem_destroy(&sem));
+    assert_lk(0, lk_client_close(client));
+    assert_string_equal("", world_keys(w));
+}
+
+/* The page's other rule: for dashboards. */
+static void an_observer_may_look_and_not_touch(void **state)
+{
+    struct world *w = *state;
+    static const char *const may[] = { "HGETALL PREFIXorders", "GET redisson_lock_token:{PREFIXorders}",
+                                       "ZRANGE latchkey:queue:mutex:{PREFIXorders} 0 -1 WITHSCORES",
+                                       "PTTL latchkey:robust:mutex:{PREFIXorders}", "SCAN 0" };
+    static const char *const may_not[] = { "DEL PREFIXorders",
+                                           "SET PREFIXorders 1",
+                                           "GET other",
+                                           "EVAL 1 0",
+                                           "PUBLISH latchkey:client:x y",
+                                           "SUBSCRIBE latchkey:client:x",
+                                           "KEYS *" };
+    char *docs = source_text("docs/security.md"), *rule = strstr(docs, "ACL SETUSER observer");
+    assert_non_null(rule);
+    *strstr(rule, "\n\n") = '\0';
+    char *save, *word = strtok_r(rule + strlen("ACL SETUSER observer"), " \n", &save);
+    for (; word != NULL; word = strtok_r(NULL, " \n", &save))
+        world_redis(w, "ACL SETUSER observer %s", word);
+    for (size_t i = 0; i < sizeof may / sizeof *may; i++) {
+        char command[128];
+        snprintf(command, sizeof command, "ACL DRYRUN observer %s", may[i]);
+        assert_string_equal("OK", world_str(w, command));
+    }
+    for (size_t i = 0; i < sizeof may_not / sizeof *may_not; i++) {
+        char command[128];
+        snprintf(command, sizeof command, "ACL DRYRUN observer %s", may_not[i]);
+        if (strcmp("OK", world_str(w, command)) == 0)
+            fail_msg("an observer may %s", may_not[i]);
+    }
+    free(docs);
+}
+
+/* Without a channel a release is a release, and waiters poll. */
+static void without_channels_waiters_poll(void **state)
+{
+    struct world *w = *state;
+    struct words rights;
+    struct worker waiter;
+    rights_documented(&rights);
+    rights_user(w, &rights, "~shop:*", NULL);
+    world_redis(w, "ACL SETUSER app resetchannels");
+    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, lk_client_open(&client, rights_url(w, "lease=2s&poll=200ms&prefix=shop:")));
+    assert_lk(0, lk_client_open(&other, rights_url(w, "lease=2s&poll=200ms&prefix=shop:")));
+    use_mutex(w, &(lk_mutexattr_t)LK_MUTEXATTR_INIT);
+    use_rwlock(w, &(lk_rwlockattr_t)LK_RWLOCKATTR_INIT);
+    use_sem(w, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = 1 });
+    use_latch(w, false);
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_mutex_init(&same_orders, other, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&orders));
+    worker_start(&waiter, lock_and_unlock, &same_orders);
+    eventually(world_queued(w, "shop:orders") == 1, 5000);
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_mutex_destroy(&same_orders));
+    close_both();
+    world_redis(w, "FLUSHALL");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_public_function_is_used_here),
+        world_test(all_works_for_that_user),
+        world_test(all_works_beside_redisson),
+        world_test(all_works_without_messages),
+        world_test(renewals_are_permitted),
+        world_test(other_ways_to_a_client),
+        world_test(a_missing_right_is_named),
+        world_test(all_missing_rights_are_named_at_once),
+        world_test(what_a_user_may_not_use_is_refused_at_once),
+        world_test(a_name_that_is_not_covered_is_named),
+        world_test(without_channels_waiters_poll),
+        world_test(an_observer_may_look_and_not_touch),
+    };
+    if (access(LK_SOURCE_DIR "/docs/security.md", R_OK) != 0)
+        return 77; /* built without its sources at hand */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
