@@ -62,6 +62,7 @@ libjansson-dev  pkg-config --exists jansson
 libcmocka-dev   pkg-config --exists cmocka
 redis-server    command -v redis-server && command -v redis-cli
 procps          command -v ps
+spin            command -v spin
 END
 }
 

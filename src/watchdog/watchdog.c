@@ -235,7 +235,6 @@ static void renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now
     }
     atomic_fetch_add(&hold->renewals, 1);
     atomic_store(&hold->valid_until_us, until_us);
-    hold->unsure_us = 0;
     if (lease_at(hold, now_us) < hold->lease_ms && !hold->ownerless)
         hold->reason = LK_REASON_MAX_HOLD;
     hold->renew_us = next_renewal(hold, request->sent_us, lease_ms);
@@ -663,7 +662,8 @@ bool lk__watchdog_isorphan(struct lk__watchdog *dog, struct lk__hold *hold)
 bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold)
 {
     pthread_mutex_lock(&dog->mu);
-    bool was_good = good(dog, hold, lk__now_us());
+    int64_t now_us = lk__now_us();
+    bool was_good = good(dog, hold, now_us);
     if (was_good)
         hold->state = LK__OVER;
     atomic_store(&hold->valid_until_us, 0);
@@ -672,6 +672,9 @@ bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold)
     lk__list_remove(&hold->all);
     schedule(dog, hold);
     answer(dog, hold, hold->asked, was_good ? EPERM : ESTALE);
+    if (hold->state == LK__LOST && hold->copies_us != 0 && !dog->stopping) /* no release follows; a copy may */
+        begin_sweep(dog, hold, hold->copies_us,
+                    now_us + (2 * dog->options->command_timeout_ms + hold->lease_ms) * 1000);
     pthread_mutex_unlock(&dog->mu);
     return was_good;
 }

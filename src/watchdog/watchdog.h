@@ -67,7 +67,7 @@ struct lk__hold {
     unsigned answered;       /* ... and how many are through */
     bool unsent;             /* a renewal waits for the connection */
     int result;              /* of the last one */
-    int64_t unsure_us;       /* an unanswered renewal may take effect until then ... */
+    int64_t unsure_us;       /* copies of unanswered requests may take effect until then ... */
     int64_t unsure_lease_ms; /* ... with this lease */
     struct lk__timer timer;
     struct lk__link all;    /* in dog->holds while held */
