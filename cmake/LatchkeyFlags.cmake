@@ -10,7 +10,7 @@ add_library(latchkey_warnings INTERFACE)
 target_compile_options(latchkey_warnings INTERFACE
     -Wall -Wextra -Wshadow -Wformat=2 -Wundef -Wvla -Wpointer-arith -Wwrite-strings
     -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
-    -Wno-format-truncation) # snprintf() cuts what is too long on purpose
+    $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>) # snprintf() cuts what is too long on purpose
 
 # What every source of the library is compiled with.
 add_library(latchkey_flags INTERFACE)
@@ -26,4 +26,10 @@ target_compile_options(latchkey_flags INTERFACE
 if(LATCHKEY_SANITIZE)
     add_compile_options(-fsanitize=${LATCHKEY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${LATCHKEY_SANITIZE})
+endif()
+
+# Counting, like a sanitizer, is for the whole tree. Counts of threads must not get lost: atomic.
+if(LATCHKEY_COVERAGE)
+    add_compile_options(--coverage -fprofile-update=atomic)
+    add_link_options(--coverage)
 endif()

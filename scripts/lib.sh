@@ -60,6 +60,9 @@ pkg-config      command -v pkg-config
 libhiredis-dev  pkg-config --exists hiredis
 libjansson-dev  pkg-config --exists jansson
 libcmocka-dev   pkg-config --exists cmocka
+gcovr           command -v gcovr
+clang           command -v clang
+libclang-rt-dev echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -xc - -o /dev/null
 redis-server    command -v redis-server && command -v redis-cli
 procps          command -v ps
 spin            command -v spin

@@ -23,13 +23,22 @@ struct sink {
 
 static _Atomic(struct sink *) sink;
 
+/* What a server or a file says may stand in it, and a log wants one line without tricks. */
+static void write_line(char *line, size_t size, const char *format, va_list args)
+{
+    vsnprintf(line, size, format, args);
+    for (; *line != '\0'; line++)
+        if ((unsigned char)*line < ' ' || *line == 0x7f)
+            *line = '?';
+}
+
 int lk__fail(int code, const char *format, ...)
 {
     struct lk__thread *thread = lk__thread_self();
     if (thread != NULL) {
         va_list args;
         va_start(args, format);
-        vsnprintf(thread->errortext, sizeof thread->errortext, format, args);
+        write_line(thread->errortext, sizeof thread->errortext, format, args);
         va_end(args);
         thread->settled_us = 0;
         lk__log(LK_LOG_DEBUG, "%s", thread->errortext);
@@ -82,7 +91,7 @@ void lk__log(int level, const char *format, ...)
     char line[512];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    write_line(line, sizeof line, format, args);
     va_end(args);
     int before = errno;
     if (to == NULL)

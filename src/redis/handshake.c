@@ -84,7 +84,8 @@ static int on_time(const struct talk *talk, const struct lk__reply *reply)
     if (rc != 0)
         return rc;
     long long s = strtoll(lk__reply_text(reply, 0), NULL, 10), us = strtoll(lk__reply_text(reply, 1), NULL, 10);
-    if (reply->type != LK__ARRAY || reply->count != 2 || s <= 0 || s > INT64_MAX / 2000000 || us < 0 || us > 999999)
+    bool plausible = s > 0 && s <= INT64_MAX / 2000000 && us >= 0 && us <= 999999;
+    if (reply->type != LK__ARRAY || reply->count != 2 || !plausible || !lk__is_servertime(s * 1000000 + us))
         return complain(talk, EPROTO, "what answers is no Redis server", "");
     talk->greeting->server_us = (int64_t)s * 1000000 + us;
     return 0;

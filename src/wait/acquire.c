@@ -34,6 +34,11 @@ static struct lk__step step(enum lk__act act, int64_t until_us)
     return (struct lk__step){ act, until_us, false };
 }
 
+static struct lk__step request(const struct lk__acquire *a, enum lk__act act)
+{
+    return (struct lk__step){ act, 0, a->spelled };
+}
+
 static struct lk__step end(struct lk__acquire *a, int code)
 {
     a->phase = LK__ENDED;
@@ -65,12 +70,18 @@ static struct lk__step give_up(struct lk__acquire *a)
     return end(a, a->trouble != 0 ? a->trouble : a->limit_code);
 }
 
+/* One that was stopped, or suspended, through its limit and its time to leave may still leave. */
+static void allow_for_sleep(struct lk__acquire *a, int64_t now_us)
+{
+    if (a->phase == LK__WAITING && now_us >= lk__later(a->hard_us, a->command_us))
+        a->hard_us = lk__later(now_us, a->command_us);
+}
+
 static struct lk__step proceed(struct lk__acquire *a, int64_t now_us)
 {
     if (a->phase == LK__ENDED)
         return step(LK__DONE, 0);
-    if (a->phase == LK__WAITING && now_us >= lk__later(a->hard_us, a->command_us))
-        a->hard_us = lk__later(now_us, a->command_us); /* stopped, or suspended: it slept through its time to leave */
+    allow_for_sleep(a, now_us);
     if (now_us >= a->hard_us) {
         if (a->sent && a->phase == LK__WAITING)
             a->unsure_us = a->deadline_us > a->unsure_us ? a->deadline_us : a->unsure_us;
@@ -79,13 +90,13 @@ static struct lk__step proceed(struct lk__acquire *a, int64_t now_us)
     if (a->sent)
         return step(LK__AWAIT, a->hard_us);
     if (a->phase == LK__LEAVING)
-        return now_us >= a->next_us ? step(LK__LEAVE, 0) : step(LK__PARK, earlier(a->next_us, a->hard_us));
+        return now_us >= a->next_us ? request(a, LK__LEAVE) : step(LK__PARK, earlier(a->next_us, a->hard_us));
     if (a->limit_code != ETIMEDOUT)
         return leave(a, now_us, a->limit_code);
     if (now_us >= a->limit_us && a->asked)
         return leave(a, now_us, a->trouble != 0 ? a->trouble : a->limit_code);
     if (now_us >= a->next_us)
-        return step(LK__ASK, 0);
+        return request(a, LK__ASK);
     return step(LK__PARK, earlier(a->next_us, a->asked ? a->limit_us : a->hard_us));
 }
 
@@ -223,8 +234,9 @@ static struct lk__step on_refusal(struct lk__acquire *a, int64_t now_us, const s
         pause_next(a, now_us);
         return proceed(a, now_us);
     }
-    if (code == EACCES && !lk__rights_unbegun(reply))
-        a->listed = true; /* a rule that stopped the script may have done so in its middle */
+    bool unbegun = lk__reply_is(reply, "NOSCRIPT") || lk__rights_unbegun(reply);
+    if ((code == EACCES || code == EPROTO) && !unbegun)
+        a->listed = true; /* a rule, or a key of another type, may have stopped the script in its middle */
     return leave(a, now_us, code);
 }
 
@@ -237,7 +249,9 @@ static struct lk__step on_left(struct lk__acquire *a, int64_t now_us, const stru
             pause_next(a, now_us);
             return proceed(a, now_us);
         }
-        a->unknown = true; /* and of the codes only those stand that do not say "not held" */
+        if (lk__reply_is(reply, "WRONGTYPE") && a->unsure_us == 0)
+            return end(a, a->code); /* a release gives back first: there is nothing, or nothing any more */
+        a->unknown = true;          /* and of the codes only those stand that do not say "not held" */
         return end(a, a->code == EACCES || a->code == EPROTO ? a->code : EIO);
     }
     if (!lk__reply_integers(reply, 2)) {
@@ -264,12 +278,11 @@ struct lk__step lk__acquire_answered(struct lk__acquire *a, int64_t now_us, int6
 {
     a->sent = false;
     a->garbled = 0;
-    if (lk__reply_is(reply, "NOSCRIPT")) {
+    a->spelled = !a->spelled && lk__reply_is(reply, "NOSCRIPT");
+    if (a->spelled) {
         a->next_us = now_us;
         a->asked = false;
-        struct lk__step next = proceed(a, now_us);
-        next.eval = true;
-        return next;
+        return proceed(a, now_us);
     }
     if (a->phase == LK__LEAVING)
         return on_left(a, now_us, reply);
@@ -346,6 +359,7 @@ struct lk__step lk__acquire_cancel(struct lk__acquire *a, int64_t now_us, int co
 {
     if (a->phase != LK__WAITING)
         return proceed(a, now_us);
+    allow_for_sleep(a, now_us);
     a->limit_code = code;
     a->trouble = 0;
     a->grant.server_us = 0;

@@ -66,6 +66,7 @@ struct lk__acquire {
     bool listed;         /* the server may have us in the queue, or as owner */
     bool again;          /* a hint came while the ask was under way */
     bool deaf;           /* nobody will wake us: poll */
+    bool spelled;        /* the next request is the script's text: a server that does not know this errs for good */
     int64_t hard_us;     /* the call returns by then, whatever happens */
     int64_t unsure_us;   /* server's clock: until then an unanswered ask may take effect; 0: none does */
     int64_t deadline_us; /* server's clock: of the ask under way, set by whoever sends it */

@@ -197,18 +197,27 @@ static void begin_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t
     wake_thread(dog);
 }
 
+/* { what became of it, server us } is what our scripts answer to a renewal and to a release. */
+static bool is_sane(const struct lk__reply *reply)
+{
+    return lk__reply_integers(reply, 2) && lk__is_servertime(reply->values[1].number);
+}
+
 /* A release was answered: a copy of the ask can come no more, or once more when it cannot. */
 static void swept(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
 {
     const struct lk__reply *reply = hold->request->reply;
-    bool readable = lk__reply_integers(reply, 2);
-    int64_t server_us = readable ? reply->values[1].number : 0;
-    if (readable && server_us > hold->sweep_past_us)
-        end_sweep(dog, hold);
-    else if (!readable || !lk__is_servertime(server_us))
+    if (!is_sane(reply))
         hold->renew_us = retry_at(dog, now_us);
+    else if (reply->values[1].number > hold->sweep_past_us)
+        end_sweep(dog, hold);
     else
-        hold->renew_us = now_us + (hold->sweep_past_us - server_us) + 1000;
+        hold->renew_us = now_us + (hold->sweep_past_us - reply->values[1].number) + 1000;
+}
+
+static bool is_renewal(const struct lk__reply *reply)
+{
+    return is_sane(reply) && reply->values[0].number >= -1 && reply->values[0].number <= 1;
 }
 
 /* A renewal was answered. */
@@ -283,7 +292,7 @@ static void landed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_
         swept(dog, hold, now_us);
     } else if (hold->releasing) {
         hold->renew_us = answered ? retry_at(dog, now_us) : now_us;
-    } else if (answered && lk__reply_integers(reply, 2)) {
+    } else if (answered && is_renewal(reply)) {
         renewed(dog, hold, now_us);
     } else if (held && good(dog, hold, now_us)) {
         not_renewed(dog, hold, now_us);
@@ -689,6 +698,8 @@ void lk__watchdog_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t
 
 void lk__watchdog_sweepcopies(struct lk__watchdog *dog, struct lk__hold *hold, int64_t server_us)
 {
+    if (!lk__is_servertime(server_us))
+        server_us = hold->copies_us; /* nothing is known: not past it */
     if (hold->copies_us == 0 || server_us > hold->copies_us)
         return;
     int64_t end_us = lk__now_us() + (hold->copies_us - server_us) + hold->lease_ms * 1000;

@@ -37,6 +37,14 @@ static void each_thread_has_words_of_its_own(void **state)
     assert_string_equal(lk_errortext(), "mutex orders: 3 answers lost");
 }
 
+/* What a server says is quoted, and may be meant for the terminal of whoever reads the log. */
+static void words_are_one_line_without_tricks(void **state)
+{
+    (void)state;
+    lk__fail(EPROTO, "the server says: %s", "ERR \x1b[2J\r\nlatchkey: fine\x7f caf\xc3\xa9");
+    assert_string_equal(lk_errortext(), "the server says: ERR ?[2J??latchkey: fine? caf\xc3\xa9");
+}
+
 static int fail_often(int index, void *arg)
 {
     char expected[64];
@@ -326,6 +334,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_thread_has_words_of_its_own),
+        cmocka_unit_test(words_are_one_line_without_tricks),
         cmocka_unit_test(words_of_threads_do_not_mix),
         cmocka_unit_test_teardown(words_stay_until_the_next_failure, hear_nothing),
         cmocka_unit_test(words_too_long_are_cut),

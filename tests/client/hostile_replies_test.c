@@ -7,7 +7,10 @@
  */
 #include "fake_server.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 static const char *const nonsense[] = {
     "hello\r\n",
@@ -101,11 +104,51 @@ static void errors_have_their_codes(void **state)
     fake_end(f);
 }
 
+/* From now on scripts are answered with `reply`, where @ stands for the present time in microseconds. */
+static void answer_scripts(struct fake *f, const char *reply)
+{
+    struct timespec now;
+    char text[128];
+    int before = (int)strcspn(reply, "@");
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (reply[before] == '\0')
+        snprintf(text, sizeof text, "%s", reply);
+    else
+        snprintf(text, sizeof text, "%.*s%lld%s", before, reply, (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000,
+                 reply + before + 1);
+    fake_answer(f, "EVALSHA", text);
+}
+
+/* An answer that no script of ours gives renews nothing: the hold ends with the lease it had. */
+static void nonsense_renews_nothing(void **state)
+{
+    static const char *const renewals[] = { "*2\r\n:7\r\n:@\r\n", "*1\r\n:1\r\n", "*2\r\n:1\r\n:0\r\n",
+                                            "*2\r\n:1\r\n:9007199254740993\r\n", "+OK\r\n" };
+    struct world *w = *state;
+    struct fake *f = fake_begin(w);
+    for (size_t i = 0; i < sizeof renewals / sizeof renewals[0]; i++) {
+        lk_client_t *client;
+        lk_mutex_t orders;
+        int64_t left_ms;
+        assert_lk(0, lk_client_open(&client, fake_url(f, "lease=500ms")));
+        assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+        answer_scripts(f, "*5\r\n:1\r\n:7\r\n:0\r\n:@\r\n:0\r\n");
+        assert_lk(0, lk_mutex_lock(&orders));
+        answer_scripts(f, renewals[i]);
+        eventually(lk_mutex_remaining(&orders, &left_ms) == ESTALE, 500 + SLACK_MS);
+        assert_lk(ESTALE, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_destroy(&orders));
+        lk_client_close(client);
+    }
+    fake_end(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(nonsense_is_eproto),
         world_test(errors_have_their_codes),
+        world_test(nonsense_renews_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
  */
 #include "world.h"
 
+#include "coverage.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -584,6 +586,7 @@ pid_t world_fork(struct world *w, int (*fn)(struct world *w, void *arg), void *a
 
 void world_ready(struct world *w)
 {
+    coverage_save(); /* what is done from here on is lost if it is killed */
     __atomic_store_n(&w->arena->ready[w->me], 1, __ATOMIC_RELEASE);
 }
 

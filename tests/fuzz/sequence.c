@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sequence.c - the acquire machine in a world that does anything: the input is a list of what happens
+ *
+ * Beside the machine runs what it should know: what a grant was answered or announced, whether the server
+ * may still have us, by when the call has to return. The ends have to agree.
+ */
+#include "fuzz.h"
+#include "wait/wait.h"
+
+#define BEGAN_US INT64_C(5000000000)
+#define LEASE_END_MAX INT64_C(86400000)
+
+enum { GRANTS = 64, STEPS_AFTER = 64 };
+enum { SENDS_IN_A_ROW = 8 }; /* an ask and a release, each by digest and as text, each once more after a cut */
+
+struct world {
+    struct input input;
+    struct lk__acquire machine;
+    struct lk__step step;
+    int64_t now_us, sent_us, hard_us;
+    bool leaving;      /* what is under way is a release */
+    int sends;         /* since time last moved or news came */
+    bool may_have_us;  /* by what was answered */
+    int64_t unsure_us; /* deadline of an ask that may still take effect; 0: none */
+    int64_t verdicts;  /* bit v + 4: verdict v was answered */
+    int cancel_code;   /* 0: not cancelled */
+    struct known {
+        uint64_t token;
+        int64_t until_us; /* latest validity; LK__NEVER: of a message */
+        bool owner_died;
+    } grants[GRANTS];
+    int grant_count;
+};
+
+/* The source of jitter: none, so that an input replays. Stands before the library's own. */
+uint64_t lk__random_below(uint64_t bound)
+{
+    return bound / 2;
+}
+
+int lk__random_id(char id[LK__ID_LENGTH + 1])
+{
+    memset(id, '0', LK__ID_LENGTH);
+    id[LK__ID_LENGTH] = '\0';
+    return 0;
+}
+
+/* --- numbers ------------------------------------------------------------------------------------------------- */
+
+/* Small ones, large ones, and those at the edges of what is sane. */
+static int64_t any_number(struct input *input)
+{
+    static const int64_t edges[] = { INT64_MIN,        INT64_MIN + 1, -1,
+                                     INT64_MAX,        INT64_MAX - 1, (INT64_C(1) << 53) - 1,
+                                     INT64_C(1) << 53, INT32_MAX };
+    uint8_t how = take_byte(input);
+    if (how < 128)
+        return (int64_t)how - 16;
+    if (how < 160)
+        return edges[how % 8];
+    return (int64_t)take_number(input, how % 8 + 1);
+}
+
+/* 0 to about 1000 s, most of them short. */
+static int64_t any_time_us(struct input *input)
+{
+    int shift = take_byte(input) % 20;
+    return ((int64_t)take_byte(input) << shift) * 8;
+}
+
+static int64_t between(struct input *input, int64_t least, int64_t most)
+{
+    return least + (int64_t)(take_number(input, 3) % (uint64_t)(most - least + 1));
+}
+
+static void advance(struct world *w, int64_t us)
+{
+    if (us > 0)
+        w->sends = 0;
+    w->now_us += us;
+    if (w->machine.phase == LK__WAITING && w->now_us >= lk__later(w->hard_us, w->machine.command_us))
+        w->hard_us = w->now_us + w->machine.command_us; /* it slept through all of it, and may still leave */
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------- */
+
+static void set_text(struct lk__reply *reply, unsigned i, enum lk__type type, const char *text)
+{
+    static char texts[256];
+    strcpy(texts, text);
+    reply->text = texts;
+    reply->values[i] = (struct lk__value){ .type = type, .length = strlen(text) };
+}
+
+static const char *any_error(struct input *input)
+{
+    static const char *const errors[] = { "NOSCRIPT No matching script.",
+                                          "OOM command not allowed",
+                                          "READONLY You can't write",
+                                          "NOPERM this user",
+                                          "WRONGTYPE Operation against",
+                                          "LOADING",
+                                          "ERR user executing the script",
+                                          "ERR max number of clients reached",
+                                          "MOVED 1 a:1",
+                                          "" };
+    return errors[take_byte(input) % (sizeof errors / sizeof *errors)];
+}
+
+static void any_element(struct world *w, struct lk__reply *reply, unsigned i)
+{
+    uint8_t how = take_byte(&w->input);
+    if (how == 255)
+        set_text(reply, i, LK__TEXT, "1");
+    else if (how == 254)
+        reply->values[i].type = LK__NIL;
+    else
+        reply->values[i] = (struct lk__value){ .type = LK__INTEGER, .number = any_number(&w->input) };
+}
+
+/* A time the server may show: near ours. */
+static int64_t server_time(struct world *w)
+{
+    return w->now_us + (int64_t)take_number(&w->input, 2) * 16;
+}
+
+static void any_reply(struct world *w, struct lk__reply *reply)
+{
+    uint8_t how = take_byte(&w->input);
+    *reply = (struct lk__reply){ .type = LK__ARRAY, .count = how % 8 };
+    if (how >= 0xf0) {
+        reply->type = how % 2 == 0 ? LK__ERROR : LK__NIL;
+        reply->count = 1;
+        reply->values[0].type = reply->type;
+        if (reply->type == LK__ERROR)
+            set_text(reply, 0, LK__ERROR, any_error(&w->input));
+        return;
+    }
+    for (unsigned i = 0; i < reply->count; i++)
+        any_element(w, reply, i);
+    if (how & 0x40) { /* likely: the server's time stands where it should */
+        unsigned place = w->leaving ? 1 : 3;
+        if (place < reply->count)
+            reply->values[place] = (struct lk__value){ .type = LK__INTEGER, .number = server_time(w) };
+    }
+}
+
+/* --- what should be known -------------------------------------------------------------------------------------- */
+
+static void keep_grant(struct world *w, uint64_t token, int64_t until_us, bool owner_died)
+{
+    w->grants[w->grant_count++ % GRANTS] = (struct known){ token, until_us, owner_died };
+}
+
+static bool is_whole(const struct lk__reply *reply, unsigned count)
+{
+    bool whole = reply->type == LK__ARRAY && reply->count >= count;
+    for (unsigned i = 0; whole && i < count; i++)
+        whole = reply->values[i].type == LK__INTEGER;
+    return whole;
+}
+
+static void learn_from_refusal(struct world *w, const struct lk__reply *reply)
+{
+    const char *text = reply->text;
+    bool refused = strncmp(text, "NOPERM", 6) == 0 || strstr(text, "user executing") != NULL;
+    if (refused && !lk__rights_unbegun(reply))
+        w->may_have_us = true; /* stopped in the middle */
+}
+
+static void learn_from_ask(struct world *w, const struct lk__reply *reply)
+{
+    const struct lk__value *v = reply->values;
+    int64_t lease_us = w->machine.lease_ms * 1000;
+    if (reply->type == LK__ERROR) {
+        learn_from_refusal(w, reply);
+        return;
+    }
+    if (!is_whole(reply, 5) || v[3].number <= 0 || v[3].number >= INT64_C(1) << 53) {
+        w->may_have_us = true;
+        return;
+    }
+    if (v[3].number > w->unsure_us)
+        w->unsure_us = 0;
+    if (v[0].number >= -4 && v[0].number <= 3)
+        w->verdicts |= 1 << (v[0].number + 4);
+    if (v[0].number == LK__UNRECOVERABLE || v[0].number == LK__IMPOSSIBLE) {
+        w->may_have_us = false;
+        w->unsure_us = 0; /* copies find the same */
+    } else if (v[0].number == LK__GRANTED || v[0].number == LK__GRANTED_OWNERDEAD) {
+        w->may_have_us = true;
+        if (v[1].number > 0)
+            keep_grant(w, (uint64_t)v[1].number, w->sent_us + lease_us - lease_us / 100 - 2000,
+                       v[0].number == LK__GRANTED_OWNERDEAD);
+    } else if (v[0].number != LK__REFUSED && v[0].number != LK__LATE && v[0].number != LK__FULL) {
+        w->may_have_us = true;
+    }
+}
+
+static void learn_from_release(struct world *w, const struct lk__reply *reply)
+{
+    if (reply->type == LK__ERROR && strncmp(reply->text, "WRONGTYPE", 9) == 0)
+        w->may_have_us = false; /* a release gives back before it looks at other keys */
+    if (!is_whole(reply, 2))
+        return;
+    w->may_have_us = false;
+    if (w->machine.recorded || reply->values[1].number > w->unsure_us)
+        w->unsure_us = 0;
+}
+
+/* --- what happens ------------------------------------------------------------------------------------------------ */
+
+static void answer(struct world *w)
+{
+    struct lk__reply reply;
+    any_reply(w, &reply);
+    if (w->leaving)
+        learn_from_release(w, &reply);
+    else
+        learn_from_ask(w, &reply);
+    w->step = lk__acquire_answered(&w->machine, w->now_us, w->sent_us, &reply);
+}
+
+static void cut(struct world *w)
+{
+    static const enum lk__request_state ways[] = { LK__CUT, LK__GARBLED, LK__UNSENT, LK__CUT };
+    enum lk__request_state how = ways[take_byte(&w->input) % 4];
+    if (how != LK__UNSENT && !w->leaving && w->machine.deadline_us > w->unsure_us)
+        w->unsure_us = w->machine.deadline_us;
+    w->step = lk__acquire_cut(&w->machine, w->now_us, how);
+}
+
+static void send_it(struct world *w, bool leaving)
+{
+    uint8_t how = take_byte(&w->input);
+    if (!leaving)
+        w->machine.deadline_us = w->now_us + w->machine.command_us + (int64_t)take_byte(&w->input) * 1000;
+    if (how >= 0xf0 || (leaving && how >= 0xe0)) {
+        w->step = lk__acquire_unsent(&w->machine, w->now_us);
+        return;
+    }
+    if (how >= 0xe0) {
+        w->cancel_code = ENOMEM;
+        w->step = lk__acquire_cancel(&w->machine, w->now_us, ENOMEM);
+        return;
+    }
+    w->leaving = leaving;
+    w->sent_us = w->now_us;
+    w->machine.sent = true;
+    w->machine.asked |= !leaving;
+    require(++w->sends <= SENDS_IN_A_ROW);
+    w->step = lk__acquire_tick(&w->machine, w->now_us);
+}
+
+static void come_up(struct world *w)
+{
+    static const int codes[] = { 0, ENOTCONN, ETIMEDOUT, EACCES, EPROTO, ENOMEM };
+    w->step = lk__acquire_connected(&w->machine, w->now_us, codes[take_byte(&w->input) % 6]);
+}
+
+/* As the room reads it from a message: within these bounds, whatever the message says. */
+static void announce(struct world *w)
+{
+    struct lk__grant grant = { .server_us = server_time(w) };
+    grant.lease_ms = between(&w->input, 1, LEASE_END_MAX);
+    if (take_byte(&w->input) > 0xf0)
+        grant.server_us = between(&w->input, 1, 1000);
+    grant.token = 1 + take_number(&w->input, 2);
+    grant.owner_died = take_byte(&w->input) % 8 == 1;
+    if (!w->machine.recorded)
+        keep_grant(w, grant.token, LK__NEVER, grant.owner_died);
+    w->step = lk__acquire_granted(&w->machine, w->now_us, &grant);
+}
+
+static void cancel(struct world *w)
+{
+    int64_t hard_us = w->now_us + w->machine.command_us;
+    w->cancel_code = ECANCELED;
+    if (w->hard_us > hard_us)
+        w->hard_us = hard_us;
+    w->step = lk__acquire_cancel(&w->machine, w->now_us, ECANCELED);
+}
+
+/* News may come at any moment. */
+static bool news(struct world *w, uint8_t what)
+{
+    if (what < 0xf0)
+        return false;
+    w->sends = 0;
+    if (what < 0xf6)
+        announce(w);
+    else if (what < 0xfe)
+        w->step = lk__acquire_hinted(&w->machine, w->now_us);
+    else
+        cancel(w);
+    return true;
+}
+
+/* Sleep until then, or less if somebody wakes us. */
+static void sleep_until(struct world *w, int64_t until_us, bool early)
+{
+    int64_t us = any_time_us(&w->input), most = until_us > w->now_us ? until_us - w->now_us : 0;
+    advance(w, early && us < most ? us : most == LK__NEVER - w->now_us ? us : most);
+    w->step = lk__acquire_tick(&w->machine, w->now_us);
+}
+
+static void go_on(struct world *w)
+{
+    uint8_t what = take_byte(&w->input);
+    if (news(w, what))
+        return;
+    switch (w->step.act) {
+    case LK__ASK:
+    case LK__LEAVE:
+        send_it(w, w->step.act == LK__LEAVE);
+        return;
+    case LK__AWAIT:
+        if (what % 4 != 0)
+            advance(w, any_time_us(&w->input) % (w->machine.command_us + 1));
+        if (what < 0xa0)
+            answer(w);
+        else if (what < 0xd0)
+            cut(w);
+        else
+            sleep_until(w, w->step.until_us, what < 0xe0);
+        return;
+    case LK__CONNECT:
+        advance(w, any_time_us(&w->input));
+        come_up(w);
+        return;
+    default:
+        sleep_until(w, w->step.until_us, what >= 0xc0);
+    }
+}
+
+/* --- what has to hold --------------------------------------------------------------------------------------------- */
+
+static bool was(const struct world *w, int verdict)
+{
+    return (w->verdicts >> (verdict + 4) & 1) != 0;
+}
+
+static void check_held(const struct world *w)
+{
+    const struct lk__acquire *a = &w->machine;
+    bool known = false;
+    for (int i = 0; i < w->grant_count && i < GRANTS; i++)
+        known |= w->grants[i].token == a->token && w->grants[i].owner_died == (a->code == EOWNERDEAD) &&
+                 w->grants[i].until_us >= a->valid_until_us;
+    require(known);
+    require(a->valid_until_us > w->now_us);
+    require(a->claimed || a->first_us <= a->valid_until_us);
+    require(!a->unknown);
+    require(w->cancel_code == 0);
+}
+
+static void check_not_held(const struct world *w)
+{
+    const struct lk__acquire *a = &w->machine;
+    require(a->unknown || (!w->may_have_us && w->unsure_us == 0));
+    switch (a->code) {
+    case EBUSY:
+        require(was(w, LK__REFUSED));
+        break;
+    case ENOTRECOVERABLE:
+        require(was(w, LK__UNRECOVERABLE));
+        break;
+    case EINVAL:
+        require(was(w, LK__IMPOSSIBLE));
+        break;
+    case EAGAIN:
+        require(was(w, LK__FULL));
+        break;
+    case ECANCELED:
+        require(w->cancel_code == ECANCELED);
+        break;
+    case ETIMEDOUT:
+        require(w->now_us >= w->machine.limit_us);
+        break;
+    case EIO:
+        require(a->unknown);
+        break;
+    default:
+        require(a->code == EPROTO || a->code == ENOTCONN || a->code == EACCES || a->code == ENOSPC ||
+                a->code == ENOTSUP || a->code == ENOMEM);
+    }
+}
+
+static void check_end(const struct world *w)
+{
+    if (w->machine.code == 0 || w->machine.code == EOWNERDEAD)
+        check_held(w);
+    else
+        check_not_held(w);
+}
+
+static void check_step(const struct world *w)
+{
+    require(w->step.act == LK__DONE || w->now_us < w->hard_us);
+    bool waits = w->step.act == LK__AWAIT || w->step.act == LK__PARK || w->step.act == LK__CONNECT;
+    require(!waits || w->step.until_us > w->now_us);
+    require(!waits || w->step.until_us <= w->hard_us);
+}
+
+static void begin(struct world *w)
+{
+    struct lk__acquire *a = &w->machine;
+    uint8_t flags = take_byte(&w->input);
+    w->now_us = BEGAN_US;
+    a->lease_ms = between(&w->input, 100, 60000);
+    a->poll_ms = between(&w->input, 1, 2000);
+    a->liveness_ms = 3 * a->poll_ms > 5000 ? 3 * a->poll_ms : 5000;
+    a->command_us = between(&w->input, 1, 2000) * 1000;
+    a->retry_min_ms = between(&w->input, 1, 100);
+    a->retry_max_ms = a->retry_min_ms + between(&w->input, 0, 1000);
+    a->try_only = (flags & 1) != 0;
+    a->recorded = (flags & 2) != 0;
+    a->deaf = (flags & 4) != 0;
+    a->limit_us = (flags & 8) != 0 ? LK__NEVER : w->now_us + any_time_us(&w->input) - (flags & 16);
+    w->hard_us = lk__later(a->limit_us > w->now_us ? a->limit_us : w->now_us, a->command_us);
+    w->step = lk__acquire_start(a, w->now_us);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static struct world world;
+    struct world *w = &world;
+    *w = (struct world){ .input = { bytes, size } };
+    begin(w);
+    check_step(w);
+    while (w->step.act != LK__DONE && w->input.left > 0) {
+        go_on(w);
+        check_step(w);
+    }
+    if (w->step.act != LK__DONE) { /* from here on nobody answers, and the client is closed */
+        cancel(w);
+        for (int steps = 0; w->step.act != LK__DONE; steps++) {
+            require(steps < STEPS_AFTER);
+            check_step(w);
+            if (w->step.act == LK__ASK || w->step.act == LK__LEAVE)
+                send_it(w, w->step.act == LK__LEAVE);
+            else
+                sleep_until(w, w->step.until_us, false);
+        }
+    }
+    if (w->machine.sent && !w->leaving && w->machine.code != 0) /* an ask that nobody answered */
+        w->unsure_us = w->machine.deadline_us;
+    check_end(w);
+    return 0;
+}
