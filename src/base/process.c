@@ -15,8 +15,7 @@
 static _Atomic uintptr_t number; /* 0: not drawn yet in this process */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key;
-static int key_rc;
+static atomic_uint key_place; /* 1 + the key of struct lk__thread; 0: not made yet */
 static atomic_uint_least64_t owners;
 static _Atomic(void (*)(uint64_t)) onexit_handler;
 
@@ -34,15 +33,31 @@ static void thread_ends(void *self)
     lk__release(thread);
 }
 
-static void prepare(void)
+static void watch_forks(void)
 {
-    key_rc = pthread_key_create(&key, thread_ends);
     pthread_atfork(NULL, NULL, forget);
+}
+
+/* Makes it on first use; the system may have none left now, and some later. */
+static bool find_key(pthread_key_t *key)
+{
+    unsigned known = atomic_load(&key_place);
+    pthread_key_t fresh;
+    if (known == 0) {
+        if (pthread_key_create(&fresh, thread_ends) != 0)
+            return false;
+        if (atomic_compare_exchange_strong(&key_place, &known, fresh + 1))
+            known = fresh + 1;
+        else
+            pthread_key_delete(fresh); /* another thread was faster */
+    }
+    *key = known - 1;
+    return true;
 }
 
 uintptr_t lk__process(void)
 {
-    pthread_once(&once, prepare);
+    pthread_once(&once, watch_forks);
     uintptr_t known = atomic_load(&number), fresh = 0;
     while (known == 0) {
         if (getrandom(&fresh, sizeof fresh, 0) != sizeof fresh)
@@ -63,19 +78,20 @@ static void adopt(struct lk__thread *thread)
 
 struct lk__thread *lk__thread_known(void)
 {
-    pthread_once(&once, prepare);
-    return key_rc == 0 ? pthread_getspecific(key) : NULL;
+    pthread_key_t key;
+    return find_key(&key) ? pthread_getspecific(key) : NULL;
 }
 
 struct lk__thread *lk__thread_self(void)
 {
+    pthread_key_t key;
     struct lk__thread *thread = lk__thread_known();
     if (thread != NULL) {
         if (thread->process != lk__process())
             adopt(thread);
         return thread;
     }
-    if (key_rc != 0 || (thread = lk__alloc(sizeof *thread)) == NULL)
+    if (!find_key(&key) || (thread = lk__alloc(sizeof *thread)) == NULL)
         return NULL;
     if (pthread_setspecific(key, thread) != 0) {
         lk__release(thread);

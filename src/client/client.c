@@ -108,8 +108,9 @@ static int connect_once(lk_client_t *client)
     lk__parker_destroy(&parker);
     if (rc == 0)
         return 0;
-    if (lk__conn_trouble(&client->conn, words, sizeof words) != 0)
-        return lk__fail(rc == ETIMEDOUT ? ENOTCONN : rc, "%s", words);
+    int trouble = lk__conn_trouble(&client->conn, words, sizeof words);
+    if (trouble != 0)
+        return lk__fail(rc == ETIMEDOUT ? ENOTCONN : trouble, "%s", words);
     lk__options_print(client->options, words, sizeof words);
     return lk__fail(ENOTCONN, "%s: no connection within %lld ms (connect_timeout)", words,
                     (long long)client->options->connect_timeout_ms);

@@ -2,7 +2,8 @@
 /*
  * stats.c - what a client did so far, as JSON
  *
- * Counters are relaxed in meaning: each is right, two of them may be a call apart.
+ * Counters are relaxed in meaning: each is right, two of them may be a call apart. Out of memory for any part
+ * there is no text: NULL goes up to the whole.
  */
 #include "client/client.h"
 
@@ -29,14 +30,25 @@ static json_t *count_of(const atomic_ullong *counter)
     return json_integer((json_int_t)atomic_load(counter));
 }
 
+static json_t *all_or_none(json_t *json, bool good)
+{
+    if (good)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
 /* Buckets count what is at most `le` seconds and above the bucket before. */
 static json_t *histogram_json(const struct lk__histogram *histogram)
 {
     json_t *buckets = json_array();
+    bool good = buckets != NULL;
     for (int i = 0; i < LK__BUCKETS; i++) {
         json_t *le = i < LK__BUCKETS - 1 ? json_real((double)bounds_us[i] / 1e6) : json_string("inf");
-        json_array_append_new(buckets, json_pack("{s:o, s:o}", "le", le, "count", count_of(&histogram->buckets[i])));
+        json_t *bucket = json_pack("{s:o, s:o}", "le", le, "count", count_of(&histogram->buckets[i]));
+        good &= json_array_append_new(buckets, bucket) == 0;
     }
+    buckets = all_or_none(buckets, good);
     return json_pack("{s:o, s:f, s:o}", "count", count_of(&histogram->count), "sum",
                      (double)atomic_load(&histogram->sum_us) / 1e6, "buckets", buckets);
 }
@@ -44,9 +56,11 @@ static json_t *histogram_json(const struct lk__histogram *histogram)
 struct listing {
     json_t *objects;
     json_int_t left_out;
+    bool good; /* there was memory for all of them */
 };
 
-static json_t *object_json(struct lk__object *object)
+/* NULL: a name that is no UTF-8, or no memory, as `error` says. */
+static json_t *object_json(struct lk__object *object, json_error_t *error)
 {
     unsigned long long renewals = atomic_load(&object->renewals), losses = atomic_load(&object->losses);
     pthread_mutex_lock(&object->mu);
@@ -56,10 +70,10 @@ static json_t *object_json(struct lk__object *object)
         losses += lk__watchdog_waslost(hold->dog, hold);
     }
     pthread_mutex_unlock(&object->mu);
-    return json_pack("{s:s, s:s, s:o, s:o, s:I, s:I, s:i}", "name", object->name, "kind",
-                     lk__kind_name(object->entry.kind), "acquisitions", count_of(&object->acquisitions), "contended",
-                     count_of(&object->contended), "renewals", (json_int_t)renewals, "lost", (json_int_t)losses,
-                     "waiting", atomic_load(&object->waiting));
+    return json_pack_ex(error, 0, "{s:s, s:s, s:o, s:o, s:I, s:I, s:i}", "name", object->name, "kind",
+                        lk__kind_name(object->entry.kind), "acquisitions", count_of(&object->acquisitions), "contended",
+                        count_of(&object->contended), "renewals", (json_int_t)renewals, "lost", (json_int_t)losses,
+                        "waiting", atomic_load(&object->waiting));
 }
 
 static void list_object(struct lk__entry *entry, void *arg)
@@ -69,11 +83,12 @@ static void list_object(struct lk__entry *entry, void *arg)
         listing->left_out++;
         return;
     }
-    json_t *json = object_json(LK__CONTAINER(entry, struct lk__object, entry));
-    if (json == NULL) /* a name that is no UTF-8 */
+    json_error_t error;
+    json_t *json = object_json(LK__CONTAINER(entry, struct lk__object, entry), &error);
+    if (json == NULL && json_error_code(&error) == json_error_invalid_utf8)
         listing->left_out++;
     else
-        json_array_append_new(listing->objects, json);
+        listing->good &= json_array_append_new(listing->objects, json) == 0;
 }
 
 static json_t *client_json(lk_client_t *client)
@@ -90,24 +105,38 @@ static json_t *client_json(lk_client_t *client)
 static json_t *kinds_json(const struct lk__kindstats stats[LK__KINDS])
 {
     json_t *kinds = json_object();
+    bool good = kinds != NULL;
     for (int kind = 1; kind < LK__KINDS; kind++)
         if (lk__kind_name(kind) != NULL)
-            json_object_set_new(kinds, lk__kind_name(kind),
-                                json_pack("{s:o, s:o}", "wait_seconds", histogram_json(&stats[kind].wait),
-                                          "hold_seconds", histogram_json(&stats[kind].hold)));
-    return kinds;
+            good &= json_object_set_new(kinds, lk__kind_name(kind),
+                                        json_pack("{s:o, s:o}", "wait_seconds", histogram_json(&stats[kind].wait),
+                                                  "hold_seconds", histogram_json(&stats[kind].hold))) == 0;
+    return all_or_none(kinds, good);
+}
+
+/* Into memory of the right size: where a text has to grow, jansson may leave out a key and say nothing. */
+static char *text_of(const json_t *json)
+{
+    const size_t flags = JSON_INDENT(2) | JSON_PRESERVE_ORDER;
+    size_t size = json_dumpb(json, NULL, 0, flags);
+    char *text = size > 0 ? lk__alloc(size + 1) : NULL;
+    if (text != NULL && json_dumpb(json, text, size, flags) == size)
+        return text;
+    lk__release(text);
+    return NULL;
 }
 
 static char *write_json(lk_client_t *client)
 {
-    struct listing listing = { json_array(), 0 };
+    struct listing listing = { json_array(), 0, true };
     pthread_mutex_lock(&client->mu);
     lk__map_each(&client->objects, list_object, &listing);
     pthread_mutex_unlock(&client->mu);
+    listing.objects = all_or_none(listing.objects, listing.good);
     json_t *all =
         json_pack("{s:s, s:o, s:o, s:o, s:I}", "version", lk_version(), "client", client_json(client), "kinds",
                   kinds_json(client->stats), "objects", listing.objects, "objects_left_out", listing.left_out);
-    char *text = all != NULL ? json_dumps(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER) : NULL;
+    char *text = all != NULL ? text_of(all) : NULL;
     json_decref(all);
     return text;
 }

@@ -21,6 +21,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { PAUSE_NS = 1000000 };
+
 struct expecting {
     struct lk__link link;
     struct lk__parker *parker;
@@ -236,7 +238,7 @@ int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned 
         else if (conn->stream != NULL)
             rc = 0;
         else if (conn->failures != failures && conn->trouble != 0)
-            rc = conn->trouble;
+            rc = conn->trouble == ENOMEM ? ENOTCONN : conn->trouble; /* the connector's want, not the caller's */
         else if (signals & LK__WOKEN)
             rc = EINTR;
         else if (lk__now_us() >= until_us)
@@ -346,8 +348,8 @@ void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
 
-/* The leader's: hand out what the parser has. False: the stream is over. */
-static bool hand_out(struct lk__conn *conn, struct lk__stream *stream)
+/* The leader's: hand out what the parser has. EAGAIN: all of it; else the stream is over: EPROTO, ENOMEM. */
+static int hand_out(struct lk__conn *conn, struct lk__stream *stream)
 {
     int rc;
     while ((rc = lk__stream_next(stream)) == 0) {
@@ -367,9 +369,9 @@ static bool hand_out(struct lk__conn *conn, struct lk__stream *stream)
         }
         pthread_mutex_unlock(&conn->mu);
         if (oldest == NULL)
-            return false; /* an answer that nobody asked for */
+            return EPROTO; /* an answer that nobody asked for */
     }
-    return rc == EAGAIN;
+    return rc;
 }
 
 /* Under conn->mu, left and taken again: read what is there and hand it out, then write what came meanwhile. */
@@ -378,12 +380,15 @@ static void pump(struct lk__conn *conn, struct lk__stream *stream)
     conn->handing = true;
     pthread_mutex_unlock(&conn->mu);
     int rc = lk__stream_take(stream);
-    bool good = rc != 0 || hand_out(conn, stream);
+    if (rc == 0)
+        rc = hand_out(conn, stream);
     pthread_mutex_lock(&conn->mu);
     conn->handing = false;
     if (rc == EIO)
         replace_stream(conn, stream, LK__CUT, "the server closed the connection");
-    else if (!good)
+    else if (rc == ENOMEM)
+        replace_stream(conn, stream, LK__CUT, "out of memory for the server's answer");
+    else if (rc == EPROTO)
         replace_stream(conn, stream, LK__GARBLED, "the server's answer could not be read");
     flush(conn);
 }
@@ -402,9 +407,12 @@ static void wait_for(struct pollfd *polled, int count, int64_t until_us)
 {
     int64_t now_us = lk__now_us(), left_us = until_us > now_us ? until_us - now_us : 0;
     struct timespec left = { (time_t)(left_us / 1000000), (long)(left_us % 1000000) * 1000 };
-    if (ppoll(polled, (nfds_t)count, until_us == LK__NEVER ? NULL : &left, NULL) < 0)
-        for (int i = 0; i < count; i++)
-            polled[i].revents = 0;
+    if (ppoll(polled, (nfds_t)count, until_us == LK__NEVER ? NULL : &left, NULL) >= 0)
+        return;
+    if (errno != EINTR) /* no memory for it: do not spin until there is */
+        nanosleep(&(struct timespec){ 0, PAUSE_NS }, NULL);
+    for (int i = 0; i < count; i++)
+        polled[i].revents = 0;
 }
 
 /* Nobody may have read for a while: what lies there is not unanswered. */

@@ -249,9 +249,14 @@ static int next_reply(const struct talk *talk, int64_t until_us, int cancel_fd)
         int ready = poll(polled, 2, lk__ms_until(until_us, lk__now_us()));
         if (ready > 0 && polled[1].revents != 0)
             return complain(talk, ECANCELED, "the client was closed", "");
-        if (ready == 0 && lk__now_us() >= until_us)
+        if (ready < 0 && errno != EINTR)
+            return ENOMEM; /* the one other reason that a poll has */
+        if (ready <= 0 && lk__now_us() >= until_us)
             return complain(talk, ENOTCONN, "the server accepts connections but does not answer in time", "");
-        if (ready > 0 && lk__stream_take(talk->stream) == EIO)
+        rc = ready > 0 ? lk__stream_take(talk->stream) : 0;
+        if (rc == ENOMEM)
+            return rc;
+        if (rc == EIO)
             return complain(talk, ENOTCONN, "the server closed the connection", "");
     }
 }

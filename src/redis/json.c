@@ -2,11 +2,11 @@
 /*
  * json.c - options from a JSON file
  *
- * jansson reads the file, but knows lines for mistakes of syntax only. As it hands out keys in the
+ * jansson reads the file, chopped, but knows lines for mistakes of syntax only. As it hands out keys in the
  * order of the text, a scanner that goes from key to key in step with it tells the line of each.
  */
+#include "redis/chop.h"
 #include "redis/keys.h"
-#include "redis/settings.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -85,9 +85,11 @@ static int too_deep(const struct lk__file *file)
 
 struct reader {
     struct lk__draft draft;
+    struct lk__chopped chopped;
     struct scanner scanner;
-    int line;      /* of what failed; 0: of none in particular */
-    int lines[64]; /* of each of lk__settings */
+    bool grouped[2]; /* the group was given: group_of() - 1 */
+    int line;        /* of what failed; 0: of none in particular */
+    int lines[64];   /* of each of lk__settings */
     char number[24];
 };
 
@@ -106,7 +108,7 @@ static const char *text_of(struct reader *reader, enum lk__form form, const json
     if (form == LK__ANYTHING)
         return "";
     if (form == LK__LIST)
-        return json_string_value(json_array_get(value, 0));
+        return lk__chopped_string(&reader->chopped, json_string_value(json_array_get(value, 0)));
     if (form == LK__NUMBER) {
         snprintf(reader->number, sizeof reader->number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         return json_is_integer(value) ? reader->number : NULL;
@@ -115,7 +117,7 @@ static const char *text_of(struct reader *reader, enum lk__form form, const json
         return "yes";
     if (json_is_false(value) && (form == LK__FLAG || form == LK__DURATION_OR_NO))
         return "no";
-    return json_string_value(value);
+    return lk__chopped_string(&reader->chopped, json_string_value(value));
 }
 
 static int put(struct reader *reader, const struct lk__setting *setting, const json_t *value)
@@ -141,22 +143,37 @@ static const char *path_of(struct reader *reader, const char *group, const char 
     return name;
 }
 
-static bool is_group(const char *key)
+/* Which group is called so, from 1 on; 0: none. */
+static int group_of(const char *key)
 {
-    return strcmp(key, "timeouts") == 0 || strcmp(key, "retry") == 0;
+    static const char *const groups[] = { "timeouts", "retry" };
+    for (int i = 0; i < 2; i++)
+        if (strcmp(key, groups[i]) == 0)
+            return i + 1;
+    return 0;
 }
 
 static int read_object(struct reader *reader, const char *group, json_t *object);
 
+static int read_group(struct reader *reader, const char *group, json_t *object)
+{
+    bool *given = &reader->grouped[group_of(group) - 1];
+    const char *path = path_of(reader, NULL, group);
+    if (*given) /* written in another way, or jansson would have said so */
+        return lk__draft_fail(&reader->draft, EINVAL, path, "is given twice");
+    *given = true;
+    if (!json_is_object(object))
+        return lk__draft_fail(&reader->draft, EINVAL, path, "must be an object");
+    return read_object(reader, group, object);
+}
+
 static int read_key(struct reader *reader, const char *group, const char *key, json_t *value)
 {
+    key = lk__chopped_string(&reader->chopped, key);
     reader->line = next_key(&reader->scanner);
     const char *path = path_of(reader, group, key);
-    if (group == NULL && is_group(key)) {
-        if (json_is_object(value))
-            return read_object(reader, key, value);
-        return lk__draft_fail(&reader->draft, EINVAL, path, "must be an object");
-    }
+    if (group == NULL && group_of(key) != 0)
+        return read_group(reader, key, value);
     /* A dot parts a group from its key; a key that has one is no setting. */
     const struct lk__setting *setting = lk__setting_find(LK__FROM_JSON, path, strlen(path));
     if (setting == NULL || strchr(key, '.') != NULL)
@@ -179,20 +196,16 @@ static int read_object(struct reader *reader, const char *group, json_t *object)
 
 /* --- a file ----------------------------------------------------------------------------------------------- */
 
-/*
- * jansson's own words quote the text, which may hold a password. Out of memory for a string it takes the
- * text for wrong, and so do we.
- */
-static int bad_syntax(struct reader *reader, const struct lk__file *file, const json_error_t *error)
+/* jansson's own words quote the text, which may hold a password. */
+static int bad_syntax(struct reader *reader)
 {
     struct lk__draft *draft = &reader->draft;
-    enum json_error_code code = json_error_code(error);
-    if (code == json_error_out_of_memory || error->text[0] == '\0')
-        return lk__draft_nomem(draft);
+    const struct lk__chopped *chopped = &reader->chopped;
+    const json_error_t *error = &chopped->error;
     reader->line = error->line;
-    switch (code) {
+    switch (json_error_code(error)) {
     case json_error_duplicate_key:
-        last_string(draft, file->text, file->text + error->position);
+        last_string(draft, chopped->text, chopped->text + error->position);
         return lk__draft_fail(draft, EINVAL, draft->name, "is given twice");
     case json_error_premature_end_of_input:
         return lk__draft_fail(draft, EINVAL, NULL, "the text ends too early: a quote or bracket is not closed");
@@ -211,17 +224,16 @@ static void wipe_password(json_t *root)
         explicit_bzero((char *)json_string_value(password), json_string_length(password));
 }
 
-static int read_text(struct reader *reader, const struct lk__file *file)
+static int read_chopped(struct reader *reader, const struct lk__file *file)
 {
-    json_error_t error;
-    reader->line = too_deep(file);
-    if (reader->line != 0)
-        return lk__draft_fail(&reader->draft, EINVAL, NULL, "values are nested too deep");
-    json_t *root = json_loadb(file->text, file->length, JSON_REJECT_DUPLICATES, &error);
-    if (root == NULL)
-        return bad_syntax(reader, file, &error);
+    struct lk__chopped *chopped = &reader->chopped;
+    json_t *root;
+    int rc = lk__chop(chopped, file);
+    if (rc == 0)
+        rc = lk__parse(chopped->text, chopped->length, JSON_REJECT_DUPLICATES, &root, &chopped->error);
+    if (rc != 0)
+        return rc == ENOMEM ? lk__draft_nomem(&reader->draft) : bad_syntax(reader);
 
-    int rc;
     reader->scanner = (struct scanner){ file->text, file->text + file->length, 1 };
     if (json_is_object(root))
         rc = read_object(reader, NULL, root);
@@ -229,6 +241,16 @@ static int read_text(struct reader *reader, const struct lk__file *file)
         rc = lk__draft_fail(&reader->draft, EINVAL, NULL, "the text must be an object: { ... }");
     wipe_password(root);
     json_decref(root);
+    return rc;
+}
+
+static int read_text(struct reader *reader, const struct lk__file *file)
+{
+    reader->line = too_deep(file);
+    if (reader->line != 0)
+        return lk__draft_fail(&reader->draft, EINVAL, NULL, "values are nested too deep");
+    int rc = read_chopped(reader, file);
+    lk__chopped_wipe(&reader->chopped);
     return rc;
 }
 

@@ -65,6 +65,7 @@ struct lk__reply {
     struct lk__value values[LK__REPLY_MAX]; /* what an array holds in arrays of its own is left out */
     char *text;                             /* NUL after each text */
     size_t text_used, text_room;
+    bool cut_short;  /* there was no memory for a text */
     int64_t came_us; /* when it was read */
 };
 
@@ -99,7 +100,7 @@ int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t lengt
 /* Give the socket what it takes. 0, or EIO: the connection is gone. */
 int lk__stream_give(struct lk__stream *stream);
 bool lk__stream_pending(const struct lk__stream *stream);
-/* Take what the socket has, once. 0 something came, EAGAIN nothing there, EIO gone. */
+/* Take what the socket has, once. 0 something came, EAGAIN nothing there, EIO gone, ENOMEM. */
 int lk__stream_take(struct lk__stream *stream);
 /* Next whole reply in stream->filling: 0, EAGAIN not yet, EPROTO unreadable, ENOMEM. */
 int lk__stream_next(struct lk__stream *stream);
@@ -226,8 +227,8 @@ void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request);
 
 /*
  * Wait until the connection is up, an attempt failed, `parker` gets LK__WOKEN, or `until_us`.
- * Returns 0 up · ENOTCONN (or what the trouble's code is) an attempt failed since `failures` was read ·
- * ECANCELED closed · EINTR woken · ETIMEDOUT.
+ * Returns 0 up · ENOTCONN (or what the trouble's code is, but ENOMEM) an attempt failed since `failures` was
+ * read · ECANCELED closed · EINTR woken · ETIMEDOUT.
  */
 int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us);
 unsigned lk__conn_failures(struct lk__conn *conn);

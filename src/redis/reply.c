@@ -9,9 +9,20 @@
 
 #include <string.h>
 
+enum { TEXT_ROOM = 256 }; /* for an error: told without memory */
+
 struct lk__reply *lk__reply_new(void)
 {
-    return lk__alloc(sizeof(struct lk__reply));
+    struct lk__reply *reply = lk__alloc(sizeof *reply);
+    if (reply == NULL)
+        return NULL;
+    reply->text = lk__alloc(TEXT_ROOM);
+    reply->text_room = TEXT_ROOM;
+    if (reply->text == NULL) {
+        lk__release(reply);
+        return NULL;
+    }
+    return reply;
 }
 
 void lk__reply_free(struct lk__reply *reply)

@@ -9,6 +9,7 @@
 #include "redis/redis.h"
 
 #include <hiredis/hiredis.h>
+#include <hiredis/sds.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { IN_SIZE = 16 * 1024, OUT_SIZE = 16 * 1024 };
+enum { IN_SIZE = 16 * 1024, OUT_SIZE = 16 * 1024, LEFT_SIZE = 2 * 1024 /* what hiredis keeps of earlier bytes */ };
 
 /* --- what the parser found goes into a flat reply ---------------------------------------------------- */
 
@@ -50,6 +51,7 @@ static void *on_text(const redisReadTask *task, char *text, size_t length)
     if (reply->text_used + length + 1 > reply->text_room) {
         size_t room = 2 * (reply->text_used + length + 1);
         char *grown = lk__realloc(reply->text, room);
+        reply->cut_short = grown == NULL;
         if (grown == NULL)
             return NULL;
         reply->text = grown;
@@ -114,6 +116,7 @@ static void begin_reply(struct lk__reply *reply)
     reply->type = LK__NONE;
     reply->count = 0;
     reply->text_used = 0;
+    reply->cut_short = false;
 }
 
 /*
@@ -137,7 +140,7 @@ int lk__stream_next(struct lk__stream *stream)
         reader->privdata = stream->filling;
     }
     if (redisReaderGetReply(reader, &found) != REDIS_OK)
-        return EPROTO;
+        return stream->filling->cut_short ? ENOMEM : EPROTO;
     if (found != NULL) {
         stream->filling->came_us = lk__now_us();
         return 0;
@@ -202,7 +205,7 @@ int lk__stream_take(struct lk__stream *stream)
         return EIO;
     if (got < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK ? EAGAIN : EIO;
-    return redisReaderFeed(stream->reader, stream->in, (size_t)got) == REDIS_OK ? 0 : EIO;
+    return redisReaderFeed(stream->reader, stream->in, (size_t)got) == REDIS_OK ? 0 : ENOMEM;
 }
 
 /* --- connecting ------------------------------------------------------------------------------------------ */
@@ -225,6 +228,24 @@ void lk__stream_drop(struct lk__stream *stream)
         destroy(stream);
 }
 
+/*
+ * A parser that needs no memory for what our scripts answer. hiredis gives a large buffer back between two
+ * replies, and ends the process when it then gets no small one: it keeps its buffer.
+ */
+static redisReader *create_reader(void)
+{
+    redisReader *reader = redisReaderCreateWithFunctions(&functions);
+    sds buffer = reader != NULL ? sdsMakeRoomFor(reader->buf, IN_SIZE + LEFT_SIZE) : NULL;
+    if (buffer == NULL) {
+        if (reader != NULL)
+            redisReaderFree(reader);
+        return NULL;
+    }
+    reader->buf = buffer;
+    reader->maxbuf = 0;
+    return reader;
+}
+
 static struct lk__stream *create(void)
 {
     struct lk__stream *stream = lk__alloc(sizeof *stream);
@@ -232,7 +253,7 @@ static struct lk__stream *create(void)
         return NULL;
     stream->fd = -1;
     stream->refs = 1;
-    stream->reader = redisReaderCreateWithFunctions(&functions);
+    stream->reader = create_reader();
     stream->filling = lk__reply_new();
     stream->out = lk__alloc(OUT_SIZE);
     stream->out_room = OUT_SIZE;
@@ -270,11 +291,13 @@ static int finish_connect(int fd, int64_t until_us, int cancel_fd)
     for (;;) {
         int64_t now_us = lk__now_us();
         int ready = poll(polled, 2, lk__ms_until(until_us, now_us));
-        if (polled[1].revents != 0 && ready > 0)
+        if (ready > 0 && polled[1].revents != 0)
             return ECANCELED;
         if (ready > 0)
             break;
-        if (ready == 0 && lk__now_us() >= until_us)
+        if (ready < 0 && errno != EINTR)
+            return errno;
+        if (lk__now_us() >= until_us)
             return ETIMEDOUT;
     }
     int error = 0;

@@ -1,55 +1,12 @@
 /*
  * SPDX-License-Identifier: MIT
  *
- * memory_test.c - any one allocation of the calling thread fails: ENOMEM, nothing happened, nothing leaked
+ * memory_test.c - any one allocation fails: ENOMEM, nothing happened, nothing leaked
  *
- * labels: threads memory
+ * labels: memory
+ * support: failing
  */
-#include "world.h"
-#include "base/base.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-/* --- memory.c of this program: fails when told, in the thread that is told ------------------------------------ */
-
-static _Thread_local int until_failure = -1; /* allocations that still succeed; -1: all do */
-static _Thread_local bool refused;
-
-static bool fails(void)
-{
-    if (until_failure < 0 || until_failure-- > 0)
-        return false;
-    refused = true;
-    return true;
-}
-
-void *lk__alloc(size_t size)
-{
-    return fails() ? NULL : calloc(1, size);
-}
-
-void *lk__realloc(void *memory, size_t size)
-{
-    return fails() ? NULL : realloc(memory, size);
-}
-
-char *lk__strdup(const char *text)
-{
-    return fails() ? NULL : strdup(text);
-}
-
-void lk__release(void *memory)
-{
-    free(memory);
-}
-
-void lk_free(void *memory)
-{
-    free(memory);
-}
-
-/* ---------------------------------------------------------------------------------------------------------------- */
+#include "failing/failing.h"
 
 static lk_client_t *client;
 static lk_latch_t gate;
@@ -96,12 +53,12 @@ static int drop(void)
 static void fail_each_allocation(struct world *w, int (*call)(void), int expected, int64_t count_before,
                                  int64_t count_after)
 {
-    for (int n = 0; n < 1000; n++) {
-        until_failure = n;
-        refused = false;
+    for (int n = 1; n < 1000; n++) {
+        failing_plan(&(struct failure){ .kind = FAIL_ALLOCATION, .nth = n });
+        failing_begin();
         int rc = call();
-        until_failure = -1;
-        if (!refused) {
+        failing_end();
+        if (!failing_happened()) {
             assert_int_equal(expected, rc);
             assert_int_equal(count_after, world_int(w, "GET gate"));
             return;
@@ -134,7 +91,7 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        world_test(every_allocation_may_fail),
+        failing_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -298,7 +298,7 @@ static const struct {
     { "{ \"lease\": \"1s\", }", EINVAL, "a.json:1: no JSON" },
     { "{ // comment\n }", EINVAL, "a.json:1: no JSON" },
     { "{ \"prefix\": \"\xff\" }", EINVAL, "a.json:1: the text is not UTF-8" },
-    { "{ \"db\": 99999999999999999999999 }", EINVAL, "a.json:1: no JSON" },
+    { "{ \"db\": 99999999999999999999999 }", EINVAL, "a.json:1: db: must be" },
     { "{ \"password\": \"" SECRET "\\u0000\" }", EINVAL, "a.json:1: no JSON" },
     { "[]", EINVAL, "a.json: the text must be an object" },
     { "[[[[[[[[\n[]]]]]]]]]", EINVAL, "a.json:2: values are nested too deep" },

@@ -4,96 +4,17 @@
  * password left in memory that was freed
  *
  * labels: memory
+ * support: failing
  */
-#include "assert_lk.h"
+#include "failing/failing.h"
 #include "redis/options.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define SECRET "s3cr3t"
-
-/* --- memory.c of this program: counts, fails when told, and looks into what is freed ---------------------- */
-
-static int until_failure = -1; /* allocations that still succeed; -1: all do */
-static bool parser_fails;      /* whose: the JSON parser's, or the library's own */
-static bool refused;           /* one failed */
-static long blocks;            /* in use */
-static bool spilled;           /* a password was freed as it was */
-
-struct block {
-    size_t size;
-    max_align_t data[];
-};
-
-static struct block *block_of(void *memory)
-{
-    return (struct block *)(void *)((char *)memory - offsetof(struct block, data));
-}
-
-static void *take(size_t size, bool parser)
-{
-    if (parser == parser_fails && until_failure >= 0 && until_failure-- == 0) {
-        refused = true;
-        return NULL;
-    }
-    struct block *block = calloc(1, sizeof *block + size);
-    if (block == NULL)
-        abort();
-    block->size = size;
-    blocks++;
-    return block->data;
-}
-
-static void give(void *memory)
-{
-    if (memory == NULL)
-        return;
-    blocks--;
-    free(block_of(memory));
-}
-
-void *lk__alloc(size_t size)
-{
-    return take(size, false);
-}
-
-void *lk__realloc(void *memory, size_t size)
-{
-    void *larger = take(size, false);
-    if (larger == NULL || memory == NULL)
-        return larger;
-    memcpy(larger, memory, block_of(memory)->size < size ? block_of(memory)->size : size);
-    give(memory);
-    return larger;
-}
-
-char *lk__strdup(const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = take(size, false);
-    return copy != NULL ? memcpy(copy, text, size) : NULL;
-}
-
-void lk__release(void *memory)
-{
-    if (memory != NULL && memmem(memory, block_of(memory)->size, SECRET, strlen(SECRET)) != NULL)
-        spilled = true;
-    give(memory);
-}
-
-void lk_free(void *memory)
-{
-    lk__release(memory);
-}
-
-static void *take_for_parser(size_t size)
-{
-    return take(size, true);
-}
 
 /* --- what is read ---------------------------------------------------------------------------------------------- */
 
@@ -117,7 +38,7 @@ static int make_file(char name[64])
 static int make_files(void **state)
 {
     (void)state;
-    json_set_alloc_funcs(take_for_parser, give);
+    failing_secret(SECRET);
     setenv("LK_TEST_PASSWORD", SECRET, 1);
     return make_file(path) || make_file(password_path) || lk_setlog(NULL, LK_LOG_WARNING, NULL) != 0;
 }
@@ -128,48 +49,48 @@ static int remove_files(void **state)
     return unlink(path) || unlink(password_path);
 }
 
-static int read_as(struct lk__options *options, const char *url)
+struct reading {
+    int code;
+    const char *url; /* NULL: the file */
+    long blocks;
+};
+
+/* Never a setting that is not what was written. */
+static void read_options(void *arg)
 {
-    return url != NULL ? lk__options_url(options, url) : lk__options_file(options, path);
+    const struct reading *reading = arg;
+    struct lk__options options;
+    failing_begin();
+    errno = ERRNO_MARK;
+    int rc = reading->url != NULL ? lk__options_url(&options, reading->url) : lk__options_file(&options, path);
+    failing_end();
+    assert_lk_result(failing_happened() ? ENOMEM : reading->code, rc, errno, "options", __FILE__, __LINE__);
+    if (rc == 0)
+        lk__options_clear(&options);
+    else
+        assert_null(strstr(lk_errortext(), SECRET));
+    assert_int_equal(failing_blocks(), reading->blocks);
+    assert_false(failing_spilled());
 }
 
-/* Read `url`, or the file if NULL, with the first allocation failing, the second, ... until none fails. */
-static void each_allocation_fails_once(int code, const char *url)
+static void each_allocation_fails(int code, const char *url)
 {
     struct lk__options options;
-    int failures = 0, rc;
-    (void)read_as(&options, "no url"); /* the thread has its place for words now */
-    long before = blocks;
-    do {
-        refused = false;
-        until_failure = failures++;
-        errno = ERRNO_MARK;
-        rc = read_as(&options, url);
-        until_failure = -1;
-        assert_int_equal(errno, ERRNO_MARK);
-        if (rc == 0)
-            lk__options_clear(&options);
-        else
-            assert_null(strstr(lk_errortext(), SECRET));
-        assert_int_equal(blocks, before);
-        assert_false(spilled);
-        /* Out of memory for a string, jansson takes the text for wrong, or misses a character of it. */
-        assert_true(!refused || rc == ENOMEM || parser_fails);
-    } while (refused);
-    assert_int_equal(rc, code);
-    assert_true(failures > 1);
+    (void)lk__options_url(&options, "no url"); /* the thread has its place for words now */
+    struct reading reading = { code, url, failing_blocks() };
+    each_failure_of("options", FAIL_ALLOCATION, read_options, &reading);
 }
 
 static void urls_survive(void **state)
 {
     (void)state;
-    each_allocation_fails_once(0, "redis://app:" SECRET "@cache:1/1?lease=1s&prefix=p&client_name=c&keepalive=no");
-    each_allocation_fails_once(0, "unix://:" SECRET "@/run/redis.sock?db=1");
-    each_allocation_fails_once(0, "redis://");
-    each_allocation_fails_once(EINVAL, "redis://app:" SECRET "%zz@cache");
-    each_allocation_fails_once(EINVAL, "redis://app:" SECRET "@cache:0");
-    each_allocation_fails_once(EINVAL, "redis://app:" SECRET "@cache?leese=1s");
-    each_allocation_fails_once(EINVAL, "redis://app:" SECRET "@cache?command_timeout=20s");
+    each_allocation_fails(0, "redis://app:" SECRET "@cache:1/1?lease=1s&prefix=p&client_name=c&keepalive=no");
+    each_allocation_fails(0, "unix://:" SECRET "@/run/redis.sock?db=1");
+    each_allocation_fails(0, "redis://");
+    each_allocation_fails(EINVAL, "redis://app:" SECRET "%zz@cache");
+    each_allocation_fails(EINVAL, "redis://app:" SECRET "@cache:0");
+    each_allocation_fails(EINVAL, "redis://app:" SECRET "@cache?leese=1s");
+    each_allocation_fails(EINVAL, "redis://app:" SECRET "@cache?command_timeout=20s");
 }
 
 static void files_survive(void **state)
@@ -192,11 +113,25 @@ static void files_survive(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         write_file(path, table[i].text);
-        each_allocation_fails_once(table[i].code, NULL);
-        parser_fails = true;
-        each_allocation_fails_once(table[i].code, NULL);
-        parser_fails = false;
+        each_allocation_fails(table[i].code, NULL);
     }
+}
+
+/* Where jansson's buffer would have to grow: within a string, at its quote, at an escape, in a number. */
+static void long_strings_survive(void **state)
+{
+    char text[256];
+    (void)state;
+    for (int length = 8; length < 72; length++) {
+        snprintf(text, sizeof text, "{ \"password\": \"" SECRET "%0*d\", \"\\u0064b\": 1 }", length, 0);
+        write_file(path, text);
+        each_allocation_fails(0, NULL);
+        snprintf(text, sizeof text, "{ \"password\": \"" SECRET "%0*d\\u00e9\\\"\\ud83d\\ude00\" }", length, 0);
+        write_file(path, text);
+        each_allocation_fails(0, NULL);
+    }
+    write_file(path, "{ \"db\": 100000000000000000 }");
+    each_allocation_fails(EINVAL, NULL);
 }
 
 static void password_files_survive(void **state)
@@ -206,9 +141,9 @@ static void password_files_survive(void **state)
     snprintf(text, sizeof text, "{ \"password_file\": \"%s\" }", password_path);
     write_file(path, text);
     write_file(password_path, SECRET "\n");
-    each_allocation_fails_once(0, NULL);
+    each_allocation_fails(0, NULL);
     write_file(path, "{ \"password_file\": \"/nowhere\" }");
-    each_allocation_fails_once(EINVAL, NULL);
+    each_allocation_fails(EINVAL, NULL);
 }
 
 int main(void)
@@ -216,6 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(urls_survive),
         cmocka_unit_test(files_survive),
+        cmocka_unit_test(long_strings_survive),
         cmocka_unit_test(password_files_survive),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);

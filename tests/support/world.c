@@ -152,8 +152,7 @@ static bool may_be_left(struct world *w, const redisReply *key)
     return false;
 }
 
-/* A key that should not be there any more, or NULL. */
-static const char *key_left(struct world *w)
+const char *world_left(struct world *w)
 {
     const char *left = NULL;
     redisReply *keys = reply_to(w, "KEYS *");
@@ -178,7 +177,7 @@ static void check_server(struct world *w)
 {
     int64_t until_ms = now_ms() + LEFT_AFTER_MS;
     const char *left;
-    while ((left = key_left(w)) != NULL && now_ms() < until_ms)
+    while ((left = world_left(w)) != NULL && now_ms() < until_ms)
         sleep_ms(10);
     if (left != NULL)
         complain(w, "a key is left: %s", left);

@@ -76,6 +76,7 @@ int64_t world_queued(struct world *w, const char *name);      /* waiters in the 
 const char *world_owner(struct world *w, const char *name);   /* first field of a mutex; "" when free */
 int64_t world_holds(struct world *w, const char *name);       /* its count; -1 when free */
 const char *world_keys(struct world *w);                      /* all keys, divided by blanks */
+const char *world_left(struct world *w);                      /* a key that should not be left, or NULL */
 int64_t world_counter(struct world *w, const char *field);    /* a number from INFO: "total_commands_processed" */
 int64_t world_commands(struct world *w, const char *command); /* calls so far: "evalsha" */
 

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * descriptors_test.c - a process that has no descriptor left: what is open goes on, what is not is refused
+ *
+ * labels: memory
+ * support: failing
+ */
+#include "failing/failing.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define OPTIONS "lease=2s&poll=100ms"
+
+static struct rlimit before;
+
+/* `more` can still be opened. */
+static void limit_descriptors(int more)
+{
+    struct rlimit limit;
+    int lowest = fcntl(0, F_DUPFD, 0); /* all below are taken */
+    close(lowest);
+    limit = before;
+    limit.rlim_cur = (rlim_t)(lowest + more);
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static void lift_limit(void)
+{
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &before));
+}
+
+static int teardown(void **state)
+{
+    lift_limit();
+    return failing_teardown(state);
+}
+
+/* A client needs six eventfds and a socket: with any fewer it says so, and leaves none open. */
+static void a_client_is_refused(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = NULL;
+    int rc = ENOMEM, refusals = 0;
+    const char *url = world_url(w, OPTIONS);
+    while (rc != 0) {
+        assert_that(refusals < 20);
+        limit_descriptors(refusals);
+        errno = ERRNO_MARK;
+        rc = lk_client_open(&client, url);
+        int errno_after = errno;
+        lift_limit();
+        assert_int_equal(ERRNO_MARK, errno_after);
+        assert_that(rc == 0 || rc == ENOMEM);
+        refusals += rc != 0;
+    }
+    assert_that(refusals > 1);
+    assert_lk(0, lk_client_close(client));
+}
+
+/* Nobody can tell it that the mutex is free, so it asks. */
+static void a_waiter_polls(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, OPTIONS), *other = world_client(w, OPTIONS);
+    lk_mutex_t m, theirs;
+    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
+    assert_lk(0, lk_mutex_init(&theirs, other, "m", NULL));
+    assert_lk(0, lk_mutex_lock(&theirs));
+    assert_lk(0, lk_mutex_extend(&theirs, 400)); /* its watchdog is connected */
+    assert_int_equal(1, world_holds(w, "m"));    /* the world has its connection */
+    limit_descriptors(0);
+    assert_lk(ETIMEDOUT, lk_mutex_lockfor(&m, 150));
+    assert_int_equal(0, world_elements(w, "PUBSUB CHANNELS latchkey:client:*"));
+    assert_lk(0, lk_mutex_unlock(&theirs));
+    assert_lk(0, lk_mutex_lockfor(&m, 2000));
+    assert_lk(0, lk_mutex_unlock(&m));
+    lift_limit();
+    assert_lk(0, lk_mutex_lock(&m)); /* and goes on when there are some again */
+    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_destroy(&m));
+    assert_lk(0, lk_mutex_destroy(&theirs));
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+}
+
+/* A hold whose watchdog has its connection is kept for as long as it takes. */
+static void a_hold_is_kept(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, OPTIONS);
+    lk_mutex_t m;
+    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
+    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_mutex_extend(&m, 900));
+    limit_descriptors(0);
+    sleep_ms(1400);
+    assert_lk(0, lk_mutex_check(&m));
+    assert_lk(0, lk_mutex_unlock(&m));
+    lift_limit();
+    assert_lk(0, lk_mutex_destroy(&m));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* Without a thread to renew it nothing is taken. */
+static void no_watchdog_no_hold(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, OPTIONS);
+    lk_mutex_t m;
+    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
+    failing_plan(&(struct failure){ .kind = FAIL_CALL, .nth = 1 }); /* pthread_create() is the first call */
+    failing_begin();
+    assert_lk(ENOMEM, lk_mutex_lock(&m));
+    failing_end();
+    assert_that(failing_happened() && !world_exists(w, "m"));
+    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_destroy(&m));
+    assert_lk(0, lk_client_close(client));
+}
+
+#define limited_test(test) cmocka_unit_test_setup_teardown(test, world_setup, teardown)
+
+int main(void)
+{
+    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &before));
+    const struct CMUnitTest tests[] = {
+        limited_test(a_client_is_refused),
+        limited_test(a_waiter_polls),
+        limited_test(a_hold_is_kept),
+        limited_test(no_watchdog_no_hold),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

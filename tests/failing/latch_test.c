@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * latch_test.c - every allocation and every system call on the way of a latch fails: counted once or not at all
+ *
+ * labels: memory
+ * support: failing
+ */
+#include "failing/failing.h"
+
+#define LEASE_MS FAILING_LEASE_MS
+#define UNREACHABLE ENOTCONN, EIO
+
+static lk_client_t *client;
+static lk_latch_t gate;
+
+static void begin(struct world *w)
+{
+    client = world_client(w, failing_options());
+    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+}
+
+static void end(struct world *w)
+{
+    assert_lk(0, lk_latch_destroy(&gate));
+    assert_lk(0, lk_client_close(client));
+    world_redis(w, "DEL gate latchkey:opened:{gate} latchkey:once:{gate}");
+}
+
+/* `before` if the call failed, `after` if not; unknown: one of both. */
+static void assert_count(struct world *w, int code, int64_t before, int64_t after)
+{
+    int64_t count = spared(world_int(w, "GET gate"));
+    if (count != (code == 0 ? after : before) && !(code == EIO && (count == before || count == after)))
+        assert_failed(__FILE__, __LINE__, "%s, and the count is %d", code_name(code), (int)count);
+}
+
+/* Nothing of what was given up as unknown may come later: set by hand what the next call finds. */
+static int set_by_hand(struct world *w, int count)
+{
+    world_redis(w, "SET gate %d", count);
+    return 0;
+}
+
+static void count(struct world *w)
+{
+    unsigned n;
+    lk_latchinfo_t info = LK_LATCHINFO_INIT;
+    begin(w);
+    failing_begin();
+    int rc = tried(0, lk_latch_trysetcount(&gate, 2), ENOMEM, UNREACHABLE);
+    assert_count(w, rc, -1, 2);
+    if (rc == EIO)
+        goto out;
+    spared(set_by_hand(w, 2));
+    tried(0, lk_latch_getcount(&gate, &n), ENOMEM, UNREACHABLE);
+    tried(0, lk_latch_info(&gate, &info), ENOMEM, UNREACHABLE);
+    rc = tried(0, lk_latch_countdown(&gate), ENOMEM, UNREACHABLE);
+    assert_count(w, rc, 2, 1);
+    if (rc == EIO)
+        goto out;
+    spared(set_by_hand(w, 1));
+    rc = tried(0, lk_latch_delete(&gate), ENOMEM, UNREACHABLE);
+    assert_count(w, rc, 1, -1);
+out:
+    failing_end();
+    end(w);
+}
+
+static void all_of(struct world *w, enum failing kind)
+{
+    each_failure(w, "count", kind, LEASE_MS, count);
+}
+
+int main(void)
+{
+    return all_failures(all_of);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mutex_test.c - every allocation and every system call on the way of a mutex fails: never held unknown to the
+ * caller, never lost, nothing left
+ *
+ * labels: memory
+ * support: failing
+ */
+#include "failing/failing.h"
+
+#define LEASE_MS FAILING_LEASE_MS
+#define LONG_MS (LEASE_MS + 3000)
+#define UNREACHABLE ENOTCONN, EIO
+
+static lk_client_t *client;
+static lk_mutex_t m;
+
+static void begin(struct world *w)
+{
+    client = world_client(w, failing_options());
+    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
+}
+
+/* It works again, and all is given back. */
+static void end(void)
+{
+    failing_end();
+    assert_lk(0, lk_mutex_lockfor(&m, LONG_MS));
+    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_destroy(&m));
+    assert_lk(0, lk_client_close(client));
+}
+
+static int take(int64_t limit_ms)
+{
+    return tried(0, lk_mutex_lockfor(&m, limit_ms), ENOMEM, UNREACHABLE, ETIMEDOUT);
+}
+
+/* A hold that was lost meanwhile is no failure of the release. */
+static void give(void)
+{
+    tried(0, lk_mutex_unlock(&m), UNREACHABLE, ESTALE);
+}
+
+static void lock_and_unlock(struct world *w)
+{
+    lk_mutex_t another;
+    begin(w);
+    failing_begin();
+    if (tried(0, lk_mutex_init(&another, client, "another", NULL), ENOMEM) == 0)
+        tried(0, lk_mutex_destroy(&another));
+    if (take(failing_patience_ms()) == 0) {
+        assert_that(spared(world_holds(w, "m")) == 1);
+        give();
+    }
+    end();
+}
+
+static void lock_twice(struct world *w)
+{
+    begin(w);
+    assert_lk(0, lk_mutex_lock(&m));
+    failing_begin();
+    int rc = tried(0, lk_mutex_lockfor(&m, failing_patience_ms()), UNREACHABLE, ESTALE);
+    if (rc == 0)
+        give();
+    failing_end();
+    tried(0, lk_mutex_unlock(&m), UNREACHABLE, ESTALE);
+    end();
+}
+
+static void extend_and_look(struct world *w)
+{
+    lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
+    lk_mutexwaiter_t waiters[2];
+    unsigned count;
+    int64_t left_ms;
+    uint64_t token;
+    begin(w);
+    assert_lk(0, lk_mutex_lock(&m));
+    eventually(lk_mutex_extend(&m, LEASE_MS) == 0, LONG_MS); /* the watchdog has its connection */
+    failing_begin();
+    tried(0, lk_mutex_extend(&m, LEASE_MS), UNREACHABLE, ESTALE);
+    tried(0, lk_mutex_check(&m), ENOMEM, UNREACHABLE, ESTALE);
+    tried(0, lk_mutex_info(&m, &info), ENOMEM, UNREACHABLE);
+    tried(0, lk_mutex_queue(&m, waiters, 2, &count), ENOMEM, UNREACHABLE);
+    tried(0, lk_mutex_token(&m, &token), ESTALE);
+    tried(0, lk_mutex_remaining(&m, &left_ms), ESTALE);
+    give();
+    end();
+}
+
+static void close_while_holding(struct world *w)
+{
+    begin(w);
+    assert_lk(0, lk_mutex_lock(&m));
+    failing_begin();
+    tried(0, lk_client_close(client), EIO);
+    failing_end();
+    assert_lk(0, lk_mutex_destroy(&m));
+}
+
+static void all_of(struct world *w, enum failing kind)
+{
+    each_failure(w, "lock", kind, LEASE_MS, lock_and_unlock);
+    each_failure(w, "nested", kind, LEASE_MS, lock_twice);
+    each_failure(w, "extend", kind, LEASE_MS, extend_and_look);
+    each_failure(w, "close", kind, LEASE_MS, close_while_holding);
+}
+
+int main(void)
+{
+    return all_failures(all_of);
+}

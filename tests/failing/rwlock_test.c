@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rwlock_test.c - every allocation and every system call on the way of a read-write lock fails
+ *
+ * labels: memory
+ * support: failing
+ */
+#include "failing/failing.h"
+
+#define LEASE_MS FAILING_LEASE_MS
+#define LONG_MS (LEASE_MS + 3000)
+#define UNREACHABLE ENOTCONN, EIO
+
+static lk_client_t *client;
+static lk_rwlock_t rw;
+
+static void begin(struct world *w)
+{
+    client = world_client(w, failing_options());
+    assert_lk(0, lk_rwlock_init(&rw, client, "rw", NULL));
+}
+
+/* It works again, and all is given back. */
+static void end(void)
+{
+    failing_end();
+    assert_lk(0, lk_rwlock_wrlockfor(&rw, LONG_MS));
+    assert_lk(0, lk_rwlock_unlock(&rw));
+    assert_lk(0, lk_rwlock_destroy(&rw));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* A hold that was lost meanwhile is no failure of the release. */
+static void give(void)
+{
+    tried(0, lk_rwlock_unlock(&rw), UNREACHABLE, ESTALE);
+}
+
+static void read_and_write(struct world *w)
+{
+    lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
+    begin(w);
+    failing_begin();
+    if (tried(0, lk_rwlock_rdlockfor(&rw, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
+        if (tried(0, lk_rwlock_rdlockfor(&rw, failing_patience_ms()), ESTALE) == 0)
+            give();
+        tried(0, lk_rwlock_check(&rw), ENOMEM, UNREACHABLE, ESTALE);
+        give();
+    }
+    tried(0, lk_rwlock_info(&rw, &info), ENOMEM, UNREACHABLE);
+    end();
+}
+
+static void write_and_downgrade(struct world *w)
+{
+    begin(w);
+    failing_begin();
+    if (tried(0, lk_rwlock_wrlockfor(&rw, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
+        tried(0, lk_rwlock_downgrade(&rw), UNREACHABLE, ESTALE);
+        give();
+    }
+    end();
+}
+
+static void all_of(struct world *w, enum failing kind)
+{
+    each_failure(w, "reading", kind, LEASE_MS, read_and_write);
+    each_failure(w, "writing", kind, LEASE_MS, write_and_downgrade);
+}
+
+int main(void)
+{
+    return all_failures(all_of);
+}

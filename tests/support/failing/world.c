@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* world.c - every failure of a scenario, and what is left after each: nothing */
+#include "failing/failing.h"
+
+#include <fcntl.h>
+#include <dirent.h>
+#include <unistd.h>
+
+enum { DESCRIPTORS = 256, LEFT_AFTER_MS = 1500 };
+
+struct run {
+    struct world *w;
+    int64_t lease_ms;
+    void (*scenario)(struct world *w);
+    long blocks, serial;
+    int descriptors;
+};
+
+static int open_descriptors(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+static bool is_as_before(const struct run *run)
+{
+    return failing_blocks() == run->blocks && open_descriptors() == run->descriptors;
+}
+
+/* Nothing is left in this process. */
+static void check_process(const struct run *run)
+{
+    int64_t until_ms = now_ms() + LEFT_AFTER_MS; /* a rival's connection may have suffered, and comes back */
+    while (!is_as_before(run) && now_ms() < until_ms)
+        sleep_ms(1);
+    if (failing_blocks() != run->blocks)
+        failing_print_blocks(run->serial);
+    assert_that(is_as_before(run));
+}
+
+static void run_and_check(void *arg)
+{
+    struct run *run = arg;
+    run->scenario(run->w);
+    failing_end();
+    check_process(run);
+    if (failing_uncertain())
+        eventually(world_left(run->w) == NULL, run->lease_ms + LEFT_AFTER_MS);
+    else if (world_left(run->w) != NULL)
+        assert_failed(__FILE__, __LINE__, "a key is left: %s", world_left(run->w));
+}
+
+void each_failure(struct world *w, const char *name, enum failing kind, int64_t lease_ms,
+                  void (*scenario)(struct world *w))
+{
+    struct run run = { .w = w, .lease_ms = lease_ms, .scenario = scenario };
+    failing_plan(&(struct failure){ .kind = kind, .nth = -1 });
+    for (int i = 0; i < 2; i++) { /* what is made once in a process, and the world's own */
+        scenario(w);
+        failing_end();
+        for (int j = 0; j < 8; j++)
+            (void)world_url(w, ""); /* texts are handed out from a ring of eight */
+    }
+    (void)world_left(w); /* the world's connection is there */
+    run.blocks = failing_blocks();
+    run.serial = failing_serial();
+    run.descriptors = open_descriptors();
+    int64_t began_ms = now_ms();
+    int before = failing_runs();
+    each_failure_of(name, kind, run_and_check, &run);
+    print_message("%s: %s failed in %d runs, %d ms\n", name, kind == FAIL_CALL ? "calls" : "allocations",
+                  failing_runs() - before, (int)(now_ms() - began_ms));
+}
