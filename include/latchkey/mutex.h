@@ -245,8 +245,10 @@ LK_API LK_MUST_CHECK int lk_mutex_check(lk_mutex_t *m);
  *
  * Returns     0          the lease is set
  *             ESTALE EPERM EINVAL  as above
- *             ENOTCONN   nothing was sent: the hold is good for what
- *                        lk_mutex_remaining() says
+ *             ENOTCONN   nothing was sent yet, for want of a connection or because
+ *                        a copy of an earlier request may still set the lease it
+ *                        asked for: the hold is good for what lk_mutex_remaining()
+ *                        says, and renewals go on trying
  *             EIO        sent, answer lost: likewise
  *             EPROTO EACCES ECANCELED  refused; likewise
  * Threads     any; takes one command timeout at most

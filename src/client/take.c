@@ -103,10 +103,8 @@ static void become_holder(struct lk__take *take, int code)
 
     hold->token = take->tokenless ? 0 : a->token;
     hold->copies_us = a->unsure_us;
-    if (a->unsure_us != 0) { /* a copy of the ask would set its lease again */
-        hold->unsure_us = now_us + 2 * a->command_us;
-        hold->unsure_lease_ms = a->lease_ms;
-    }
+    if (a->unsure_us != 0) /* a copy of the ask would set its lease again */
+        lk__watchdog_doubt(hold->dog, hold, a->lease_ms);
     hold->began_us = now_us;
     hold->holds = 1;
     hold->owner_died = code == EOWNERDEAD;

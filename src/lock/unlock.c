@@ -14,7 +14,10 @@ int lk__mutex_nest(const struct lk__frame *frame, struct lk__hold *hold, int hol
         int64_t lease_ms = lk__watchdog_lease(hold->dog, hold);
         lk__command_fill(&hold->nest, LK__NEST_HOLDS, holds);
         lk__command_fill(&hold->nest, LK__NEST_LEASE, lease_ms);
-        int rc = lk__call(conn, object->what, &hold->nest, LK__NEST_DEADLINE, true, &hold->call, NULL);
+        bool unsure;
+        int rc = lk__call(conn, object->what, &hold->nest, LK__NEST_DEADLINE, true, &hold->call, &unsure);
+        if (unsure)
+            lk__watchdog_doubt(hold->dog, hold, lease_ms);
         if (rc != 0)
             return rc;
         const struct lk__request *request = hold->call;

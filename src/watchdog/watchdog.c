@@ -628,6 +628,14 @@ void lk__watchdog_confirm(struct lk__watchdog *dog, struct lk__hold *hold, int64
     pthread_mutex_unlock(&dog->mu);
 }
 
+void lk__watchdog_doubt(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms)
+{
+    pthread_mutex_lock(&dog->mu);
+    hold->unsure_us = lk__now_us() + 2 * dog->options->command_timeout_ms * 1000;
+    hold->unsure_lease_ms = lease_ms;
+    pthread_mutex_unlock(&dog->mu);
+}
+
 void lk__watchdog_lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason)
 {
     pthread_mutex_lock(&dog->mu);

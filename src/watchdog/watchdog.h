@@ -148,6 +148,9 @@ void lk__watchdog_refill(struct lk__watchdog *dog, struct lk__hold *hold, int ho
 /* A request other than a renewal confirmed it: good until then, if that is later and it is not lost. */
 void lk__watchdog_confirm(struct lk__watchdog *dog, struct lk__hold *hold, int64_t valid_until_us);
 
+/* A copy of a request that sets this lease may still come: others wait until it cannot. */
+void lk__watchdog_doubt(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms);
+
 /* The server no longer knows it. */
 void lk__watchdog_lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason);
 

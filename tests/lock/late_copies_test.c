@@ -53,6 +53,27 @@ static void a_copy_does_not_shorten_an_extended_lease(void **state)
     close_orders();
 }
 
+/* Likewise with a copy of what was locked a second time. */
+static void a_copy_of_a_nested_lock_does_not_either(void **state)
+{
+    struct world *w = *state;
+    int64_t remaining_ms;
+    open_orders(w);
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(&orders)); /* the server knows this script, too */
+    assert_lk(0, lk_mutex_unlock(&orders));
+    lock_with_a_copy_on_its_way();
+    int rc = lk_mutex_extend(&orders, 3 * LEASE_MS);
+    proxy_release(p);
+    sleep_ms(100);
+    assert_true(rc == 0 || rc == EIO || rc == ENOTCONN);
+    assert_lk(0, lk_mutex_remaining(&orders, &remaining_ms));
+    assert_true(world_pttl(w, "orders") > remaining_ms);
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    close_orders();
+}
+
 /* A hold that was lost is not there again because of a copy, for a lease that nobody would end. */
 static void a_copy_does_not_bring_back_a_lost_hold(void **state)
 {
@@ -72,6 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(a_copy_does_not_shorten_an_extended_lease),
+        world_test(a_copy_of_a_nested_lock_does_not_either),
         world_test(a_copy_does_not_bring_back_a_lost_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
