@@ -225,6 +225,12 @@ int lk__conn_trouble(struct lk__conn *conn, char *words, size_t size)
     return trouble;
 }
 
+/* Under conn->mu: why there is no connection. Want of memory is the connector's, not the caller's. */
+static int why_not(const struct lk__conn *conn)
+{
+    return conn->trouble == ENOMEM ? ENOTCONN : conn->trouble;
+}
+
 int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us)
 {
     struct expecting me = { .parker = parker };
@@ -238,11 +244,11 @@ int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned 
         else if (conn->stream != NULL)
             rc = 0;
         else if (conn->failures != failures && conn->trouble != 0)
-            rc = conn->trouble == ENOMEM ? ENOTCONN : conn->trouble; /* the connector's want, not the caller's */
+            rc = why_not(conn);
         else if (signals & LK__WOKEN)
             rc = EINTR;
         else if (lk__now_us() >= until_us)
-            rc = ETIMEDOUT;
+            rc = conn->trouble != 0 ? why_not(conn) : ETIMEDOUT;
         else {
             want(conn);
             pthread_mutex_unlock(&conn->mu);

@@ -73,7 +73,7 @@ static int judge(struct call *call)
     bool retry;
     if (reply->type != LK__ERROR)
         return 0;
-    if (lk__reply_is(reply, "NOSCRIPT")) {
+    if (lk__reply_is(reply, "NOSCRIPT") && !call->eval) {
         call->eval = true;
         return EAGAIN;
     }

@@ -112,6 +112,7 @@ static int64_t next_renewal(const struct lk__hold *hold, int64_t from_us, int64_
 static int fly(struct lk__watchdog *dog, struct lk__hold *hold, bool release)
 {
     int rc = lk__conn_send(&dog->conn, hold->request, release ? &hold->release : &hold->renew, hold->eval);
+    hold->as_text = hold->eval;
     hold->eval = false;
     hold->releasing = release;
     if (rc != 0)
@@ -265,7 +266,7 @@ static void not_renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t
         hold->unsure_us = request->sent_us + 2 * dog->options->command_timeout_ms * 1000;
         hold->unsure_lease_ms = hold->request_lease_ms;
         renewal_failed(dog, hold, EIO, now_us);
-    } else if (lk__reply_is(reply, "NOSCRIPT")) {
+    } else if (lk__reply_is(reply, "NOSCRIPT") && !hold->as_text) {
         hold->eval = true;
         hold->renew_us = now_us;
     } else if (reply->type != LK__ERROR) {
@@ -285,7 +286,7 @@ static void landed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_
     bool answered = atomic_load(&hold->request->state) == LK__ANSWERED;
     bool held = hold->state == LK__HELD || hold->state == LK__AT_RISK;
 
-    if (hold->releasing && answered && lk__reply_is(reply, "NOSCRIPT")) {
+    if (hold->releasing && answered && lk__reply_is(reply, "NOSCRIPT") && !hold->as_text) {
         hold->eval = true;
         hold->renew_us = now_us;
     } else if (hold->releasing && answered && reply->type != LK__ERROR) {

@@ -75,7 +75,8 @@ struct lk__hold {
     struct lk__request *request;
     bool releasing;           /* the request is the release, not a renewal */
     int64_t request_lease_ms; /* what the renewal asks for */
-    bool eval;                /* the server does not know the script */
+    bool eval;                /* the server does not know the script: the next request has its text */
+    bool as_text;             /* as this one had */
 
     /* under dog->mu: the release that is sent in the background */
     bool sweeping;

@@ -146,6 +146,30 @@ static void an_unreadable_release_goes_on(void **state)
     fake_end(f);
 }
 
+/* A server that knows no script, not even as text, is not asked without pause: by a call, a renewal or a release. */
+static void no_script_is_no_flood(void **state)
+{
+    struct world *w = *state;
+    struct fake *f = fake_begin(w);
+    lk_mutex_t m;
+    assert_lk(0, lk_client_open(&ours, fake_url(f, OPTIONS)));
+    assert_lk(0, lk_mutex_init(&m, ours, "thing", NULL));
+    fake_answer(f, "EVALSHA", "*5\r\n:1\r\n:7\r\n:800\r\n:4000000000000000\r\n:0\r\n");
+    assert_lk(0, lk_mutex_lock(&m));
+    fake_answer(f, "EVALSHA", "-NOSCRIPT none\r\n");
+    fake_answer(f, "EVAL", "-NOSCRIPT none\r\n");
+    int64_t asked = fake_asked(f, "EVAL");
+    sleep_ms(600); /* renewals */
+    assert_lk(EPROTO, lk_mutex_check(&m));
+    assert_lk(EPROTO, lk_mutex_unlock(&m));
+    sleep_ms(400); /* the release */
+    assert_between(fake_asked(f, "EVAL") - asked, 3, 40);
+    fake_answer(f, "EVALSHA", "*2\r\n:1\r\n:4000000000000000\r\n");
+    eventually(lk_client_close(ours) == 0, 2000);
+    assert_lk(0, lk_mutex_destroy(&m));
+    fake_end(f);
+}
+
 static void unseen_grants_end(void **state)
 {
     (void)state;
@@ -169,7 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unseen_grants_end),          cmocka_unit_test(unanswered_releases_end),
         cmocka_unit_test(known_outcomes_are_settled), world_test(unseen_parts_end_with_their_lease),
-        world_test(an_unreadable_release_goes_on),
+        world_test(an_unreadable_release_goes_on),    world_test(no_script_is_no_flood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
