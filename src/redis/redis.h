@@ -228,7 +228,7 @@ void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request);
 /*
  * Wait until the connection is up, an attempt failed, `parker` gets LK__WOKEN, or `until_us`.
  * Returns 0 up · ENOTCONN (or what the trouble's code is, but ENOMEM) an attempt failed since `failures` was
- * read · ECANCELED closed · EINTR woken · ETIMEDOUT.
+ * read, or the time is up and the last one had failed · ECANCELED closed · EINTR woken · ETIMEDOUT.
  */
 int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us);
 unsigned lk__conn_failures(struct lk__conn *conn);

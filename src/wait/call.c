@@ -52,15 +52,19 @@ static int send_it(struct call *call)
     }
 }
 
-/* After a refusal that may pass: wait a little. False: no time is left. */
+/*
+ * After a refusal that may pass: wait a little. False: no time is left for one more answer; a request without
+ * one would make unknown what is known now.
+ */
 static bool pause_a_little(struct call *call)
 {
     const struct lk__options *options = &call->conn->connector->options;
+    int64_t now_us = lk__now_us(), answer_us = 2 * (now_us - call->request->sent_us);
     call->pause_ms = call->pause_ms == 0 ? options->retry_min_ms : 2 * call->pause_ms;
     if (call->pause_ms > options->retry_max_ms)
         call->pause_ms = options->retry_max_ms;
-    int64_t until_us = lk__now_us() + call->pause_ms * 1000;
-    if (until_us >= call->hard_us)
+    int64_t until_us = now_us + call->pause_ms * 1000;
+    if (until_us + answer_us >= call->hard_us)
         return false;
     lk__parker_park(call->request->parker, until_us);
     return true;
@@ -82,6 +86,8 @@ static int judge(struct call *call)
     int code = lk__reply_error(reply, &retry);
     if (retry && pause_a_little(call))
         return EAGAIN;
+    if (call->unsure) /* this copy was refused; another one may have been carried out */
+        return unreachable(call, code);
     return lk__rights_refused(code, call->what, call->command, reply);
 }
 

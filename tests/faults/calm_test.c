@@ -20,7 +20,7 @@ static int wait_and_give(void *arg)
 /* Taken, refused to another client, waited for in vain, handed over, given back: nothing is left. */
 static void a_round_of_everything(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *one = world_client(w, "lease=1s"), *other = world_client(w, "lease=1s");
+    lk_client_t *one = world_client(w, "lease=3s"), *other = world_client(w, "lease=3s");
     struct subject mine, keeper, theirs;
     struct worker worker;
     uint64_t first, second;
@@ -46,7 +46,7 @@ static void a_round_of_everything(struct world *w, const struct subject_kind *ki
         assert_lk(0, kind->token(&mine, &first));
     assert_lk(0, subject_remaining(&mine, &ms));
     if (kind->leased)
-        assert_between(ms, 1, 990);
+        assert_between(ms, 1, 2970);
     assert_lk(0, subject_give(&mine));
     assert_lk(0, subject_take(&theirs, 1000));
     if (kind->fenced) {

@@ -40,7 +40,7 @@ struct world {
     int child_count;
     int me; /* in a child: its index */
     int threads_before, descriptors_before;
-    char allowed[8][64]; /* patterns of keys that may be left */
+    char allowed[24][64]; /* patterns of keys that may be left */
     int allowed_count;
     char complaint[512]; /* first thing world_end() has to say */
 };

@@ -1,0 +1,62 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * credentials_test.c - F38a and F38b: the password is changed, and the next connection refused
+ *
+ * That does not pass by itself, so an acquire is told at once. Who has a place in the queue keeps it, and
+ * holders try on until their leases end. A user that is deleted: user_deleted_test.c.
+ */
+#include "outage.h"
+
+static void make_a_user(struct world *w)
+{
+    world_redis(w, "ACL SETUSER app on resetpass >old ~* &* +@all");
+}
+
+static void change_its_password(struct world *w)
+{
+    world_redis(w, "ACL SETUSER app resetpass >new");
+    world_redis(w, "CLIENT KILL USER app"); /* connections would outlive the change */
+}
+
+/*
+ * F38a: a refused client asks again at its own pace, whoever calls, and each call is told why: also one that
+ * begins and ends between two attempts.
+ */
+static void refused_again_and_again(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *client = world_client(w, "lease=5s&command_timeout=100ms&retry_min=1s&retry_max=1s");
+    struct subject thing;
+    subject_init(w, &thing, subject_kinds, client, "thing", 0);
+    world_redis(w, "CONFIG SET requirepass secret");
+    world_redis(w, "CLIENT KILL TYPE normal");
+    eventually(subject_take(&thing, 0) == EACCES, 1500 + SLACK_MS);
+    int64_t began_ms = now_ms(), before = world_counter(w, "total_connections_received");
+    for (int i = 0; i < 10; i++)
+        assert_lk(EACCES, subject_take(&thing, 0));
+    assert_lk(EACCES, lk_mutex_forceunlock(&thing.mutex));
+    int64_t seconds = (now_ms() - began_ms) / 1000 + 1;
+    assert_between(world_counter(w, "total_connections_received") - before, 0, seconds + 1);
+    world_redis(w, "CONFIG SET requirepass %s", "");
+    assert_lk(0, subject_take(&thing, 3000));
+    assert_lk(0, subject_give(&thing));
+    assert_lk(0, subject_destroy(&thing));
+    assert_lk(0, lk_client_close(client));
+}
+
+int main(void)
+{
+    static const struct outage changed = {
+        .name = "password changed",
+        .code = EACCES,
+        .ends_tries = true,
+        .words = { "WRONGPASS" },
+        .user = "app:old",
+        .prepare = make_a_user,
+        .begin = change_its_password,
+        .end = make_a_user,
+    };
+    const struct CMUnitTest tests[] = { world_test(refused_again_and_again) };
+    return cmocka_run_group_tests(tests, NULL, NULL) + outage_tests(&changed);
+}

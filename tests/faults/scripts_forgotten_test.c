@@ -1,0 +1,107 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * scripts_forgotten_test.c - F20: the server forgets the scripts, at any time: nobody notices
+ */
+#include "news.h"
+#include "subject.h"
+
+enum { LEASE_MS = 1500, PATIENT_MS = 20000, WAKES_MS = 1000 };
+
+static const char times[] = "lease=1500ms&command_timeout=450ms&poll=100ms&connect_timeout=1400ms";
+
+static int wait_and_give(void *arg)
+{
+    int rc = subject_take(arg, PATIENT_MS);
+    return rc != 0 ? rc : subject_give(arg);
+}
+
+static void forget(struct world *w)
+{
+    world_redis(w, "SCRIPT FLUSH SYNC");
+}
+
+/* Longer than a lease, so that each poll and each renewal meets it. */
+static void forget_all_the_time(struct world *w)
+{
+    for (int64_t until_ms = now_ms() + LEASE_MS + LEASE_MS / 3; now_ms() < until_ms; sleep_ms(5))
+        forget(w);
+}
+
+static void forgotten(struct world *w, const struct subject_kind *kind)
+{
+    struct subject mine, theirs;
+    struct worker waiter;
+    struct news n;
+    int64_t ms;
+    lk_client_t *one = world_client(w, times), *other = world_client(w, times);
+    subject_init(w, &mine, subject_keeper(kind), one, "thing", 0);
+    subject_init(w, &theirs, kind, other, "thing", 0);
+    news_listen(&n, one, "thing");
+    forget(w);
+    assert_lk(0, subject_take(&mine, 0));
+    forget(w);
+    assert_lk(ETIMEDOUT, subject_take(&theirs, 0));
+    worker_start(&waiter, wait_and_give, &theirs);
+    forget_all_the_time(w);
+    assert_lk(0, subject_remaining(&mine, &ms));
+    assert_int_equal(1, subject_held(w, &mine));
+    assert_int_equal(1, subject_queued(w, &theirs));
+    forget(w);
+    int64_t began_ms = now_ms();
+    assert_lk(0, subject_give(&mine));
+    forget(w);
+    assert_int_equal(0, worker_join(&waiter));
+    assert_between(now_ms() - began_ms, 0, WAKES_MS + 4 * SLACK_MS);
+    assert_int_equal(0, subject_held(w, &mine));
+    assert_int_equal(0, subject_queued(w, &mine));
+    for (int type = LK_EVENT_AT_RISK; type <= LK_EVENT_LOST; type++)
+        assert_int_equal(0, news(&n, type));
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, subject_destroy(&theirs));
+    assert_lk(0, lk_client_close(one));
+    assert_lk(0, lk_client_close(other));
+}
+
+static void nobody_notices(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, forgotten);
+}
+
+static int wait_for_latch(void *arg)
+{
+    return lk_latch_waitfor(arg, PATIENT_MS);
+}
+
+static void nor_does_a_latch(void **state)
+{
+    struct world *w = *state;
+    struct worker waiter;
+    lk_latch_t gate;
+    unsigned count;
+    lk_client_t *client = world_client(w, times);
+    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+    forget(w);
+    assert_lk(0, lk_latch_trysetcount(&gate, 2));
+    worker_start(&waiter, wait_for_latch, &gate);
+    forget_all_the_time(w);
+    assert_lk(0, lk_latch_countdown(&gate));
+    forget(w);
+    assert_lk(0, lk_latch_getcount(&gate, &count));
+    assert_int_equal(1, count);
+    forget(w);
+    assert_lk(0, lk_latch_countdown(&gate));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_lk(0, lk_latch_destroy(&gate));
+    assert_lk(0, lk_client_close(client));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_notices),
+        world_test(nor_does_a_latch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

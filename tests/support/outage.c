@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+/* outage.c - a server that serves nobody for a while */
+#include "outage.h"
+
+#include "news.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    POLL_MS = 150,
+    SHORT_LEASE_MS = 4000,
+    SHORT_COMMAND_MS = 500, /* at risk within 2 s of the outage's beginning, lost one later at the earliest */
+    LONG_LEASE_MS = 1500,
+    LONG_COMMAND_MS = 400,
+    BACK_MS = 1000,         /* until everybody has a connection again and has asked: back-off, handshake, poll */
+    LATE_MS = 4 * SLACK_MS, /* several processes and threads have their turn within each bound */
+    PATIENT_MS = 20000,
+    IMPATIENT_MS = 300,
+    HURRIED_MS = 1200,
+};
+
+static const char short_times[] = "lease=4s&command_timeout=500ms&poll=150ms&retry_max=50ms",
+                  long_times[] = "lease=1500ms&command_timeout=400ms&poll=150ms&retry_max=50ms&connect_timeout=1400ms";
+
+static const struct outage *present; /* bodies of for_each_subject() have no argument */
+
+static lk_client_t *client_of(struct world *w, const char *options)
+{
+    char url[256];
+    lk_client_t *client = NULL;
+    if (present->user == NULL)
+        return world_client(w, options);
+    snprintf(url, sizeof url, "unix://%s@%s?%s", present->user, w->socket, options);
+    assert_lk(0, lk_client_open(&client, url));
+    return client;
+}
+
+/* What a call said that the outage met, and when. */
+struct refusal {
+    int code;
+    int64_t took_ms;
+    char words[256];
+};
+
+/* The last answer may have been too late on a busy machine; then it is that what is said. */
+static bool is_said(const char *text)
+{
+    const char *const *words = present->words;
+    return strstr(text, "did not answer") != NULL || words[0] == NULL || strstr(text, words[0]) != NULL ||
+           (words[1] != NULL && strstr(text, words[1]) != NULL);
+}
+
+/*
+ * Refused with the right code, in words that name the reason, within the time. On a busy machine any answer may
+ * come too late, so EIO or ENOTCONN is right if all the time was used up.
+ */
+static void assert_refused(const struct refusal *refusal, int64_t least_ms, int64_t most_ms)
+{
+    bool unknown =
+        (refusal->code == EIO || refusal->code == ENOTCONN) && (present->unsure || refusal->took_ms >= most_ms);
+    if (refusal->code != present->code && !unknown)
+        assert_failed(__FILE__, __LINE__, "refused with %s, not %s: %s", code_name(refusal->code),
+                      code_name(present->code), refusal->words);
+    if (!unknown && !is_said(refusal->words))
+        assert_failed(__FILE__, __LINE__, "no word of the reason: %s", refusal->words);
+    assert_between(refusal->took_ms, least_ms, most_ms + LATE_MS);
+}
+
+/* Keep what the call that began then said; in the thread that made it. */
+static void keep_words(struct refusal *refusal, int code, int64_t began_ms)
+{
+    refusal->code = code;
+    refusal->took_ms = now_ms() - began_ms;
+    snprintf(refusal->words, sizeof refusal->words, "%s", lk_errortext());
+}
+
+/* --- threads that wait ------------------------------------------------------------------------------------ */
+
+struct waiter {
+    struct subject *subject;
+    int64_t timeout_ms;
+    struct refusal refusal;
+    struct worker worker;
+};
+
+static int wait_and_give(void *arg)
+{
+    struct waiter *waiter = arg;
+    int64_t began_ms = now_ms();
+    int rc = subject_take(waiter->subject, waiter->timeout_ms);
+    keep_words(&waiter->refusal, rc, began_ms);
+    return rc != 0 ? rc : subject_give(waiter->subject);
+}
+
+static void begin_waiting(struct waiter *waiter, struct subject *subject, int64_t timeout_ms)
+{
+    *waiter = (struct waiter){ .subject = subject, .timeout_ms = timeout_ms };
+    worker_start(&waiter->worker, wait_and_give, waiter);
+}
+
+/* --- the stage -------------------------------------------------------------------------------------------- */
+
+struct stage {
+    struct world *w;
+    lk_client_t *one, *other;
+    struct subject held, given, kept; /* of client one, all held as it begins */
+    struct subject hurried, patient;  /* want `kept` */
+    struct subject tried, called;     /* free */
+    struct news news;                 /* of `held` */
+};
+
+static void enter(struct stage *s, struct world *w, const struct subject_kind *kind, const char *times,
+                  int64_t given_lease_ms)
+{
+    const struct subject_kind *keeper = subject_keeper(kind);
+    s->w = w;
+    if (present->prepare != NULL)
+        present->prepare(w);
+    s->one = client_of(w, times);
+    s->other = client_of(w, times);
+    subject_init(w, &s->held, kind, s->one, "held", 0);
+    subject_init(w, &s->given, kind, s->one, "given", given_lease_ms);
+    subject_init(w, &s->kept, keeper, s->one, "kept", 0);
+    subject_init(w, &s->hurried, kind, s->one, "kept", 0);
+    subject_init(w, &s->patient, kind, s->other, "kept", 0);
+    subject_init(w, &s->tried, kind, s->other, "tried", 0);
+    subject_init(w, &s->called, kind, s->other, "called", 0);
+    news_listen(&s->news, s->one, "held");
+    assert_lk(0, subject_take(&s->held, PATIENT_MS));
+    assert_lk(0, subject_take(&s->given, PATIENT_MS));
+    assert_lk(0, subject_take(&s->kept, PATIENT_MS));
+}
+
+/* Everything works again, and nothing is left that would not go by itself. */
+static void leave(struct stage *s)
+{
+    struct subject *all[] = { &s->held, &s->given, &s->kept, &s->hurried, &s->patient, &s->tried, &s->called };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_lk(0, subject_take(all[i], PATIENT_MS));
+        assert_int_equal(1, subject_held(s->w, all[i]));
+        assert_lk(0, subject_give(all[i]));
+        /* It may have gone to a waiter that gave up in the outage: the library gives that back, too. */
+        eventually(subject_held(s->w, all[i]) == 0, BACK_MS + LATE_MS);
+        eventually(subject_queued(s->w, all[i]) == 0, BACK_MS + LATE_MS);
+    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_lk(0, subject_destroy(all[i]));
+    assert_lk(0, lk_client_close(s->one));
+    assert_lk(0, lk_client_close(s->other));
+}
+
+static uint64_t token_of(struct subject *subject)
+{
+    uint64_t token = 0;
+    if (subject->kind->fenced)
+        assert_lk(0, subject->kind->token(subject, &token));
+    return token;
+}
+
+/* An acquire in flight: not before its limit, not later than it and one command timeout. */
+static void try_in_vain(struct subject *subject, int64_t timeout_ms, int64_t command_ms)
+{
+    struct refusal refusal;
+    int64_t began_ms = now_ms();
+    keep_words(&refusal, subject_take(subject, timeout_ms), began_ms);
+    assert_refused(&refusal, present->ends_tries || present->unsure ? 0 : timeout_ms, timeout_ms + command_ms);
+}
+
+/* A release in flight returns within one command timeout; returns its code. */
+static int give_in_vain(struct subject *subject, int64_t command_ms)
+{
+    struct refusal refusal;
+    int64_t began_ms = now_ms();
+    keep_words(&refusal, subject_give(subject), began_ms);
+    assert_refused(&refusal, 0, command_ms);
+    return refusal.code;
+}
+
+/*
+ * What was given back in the outage is given back after it: by the library, long before its lease ends; only
+ * a counting semaphore that says "nothing was done" leaves it to its caller. And once.
+ */
+static void settle_given(struct stage *s, int code)
+{
+    if (!s->given.kind->leased && code != EIO) {
+        assert_int_equal(1, subject_held(s->w, &s->given));
+        assert_lk(0, subject_give(&s->given));
+    }
+    eventually(subject_held(s->w, &s->given) == 0, BACK_MS + LATE_MS);
+}
+
+/* --- scenarios ------------------------------------------------------------------------------------------------ */
+
+static void survive(struct world *w, const struct subject_kind *kind)
+{
+    static struct stage s; /* a test that failed leaves threads behind, which go on with it */
+    static struct waiter patient, called;
+    int64_t left_ms;
+    enter(&s, w, kind, short_times, 20000);
+    uint64_t token = token_of(&s.held);
+    begin_waiting(&patient, &s.patient, PATIENT_MS);
+    eventually(subject_queued(w, &s.patient) == 1, PATIENT_MS);
+
+    present->begin(w);
+    try_in_vain(&s.tried, 0, SHORT_COMMAND_MS);
+    begin_waiting(&called, &s.called, PATIENT_MS);
+    int given = give_in_vain(&s.given, SHORT_COMMAND_MS);
+    if (kind->leased) {
+        assert_lk(EPERM, subject_give(&s.given));
+        eventually(news(&s.news, LK_EVENT_AT_RISK) == 1, SHORT_LEASE_MS / 3 + SHORT_COMMAND_MS + LATE_MS);
+        assert_lk(0, subject_remaining(&s.held, &left_ms));
+    }
+    if (present->ends_tries) {
+        worker_join(&called.worker);
+        assert_refused(&called.refusal, 0, BACK_MS);
+    }
+    if (present->ends_waits)
+        assert_int_equal(present->code, worker_join(&patient.worker));
+    present->end(w);
+
+    if (kind->leased)
+        eventually(news(&s.news, LK_EVENT_RECOVERED) == 1, BACK_MS + LATE_MS);
+    settle_given(&s, given);
+    if (!present->ends_tries)
+        assert_int_equal(0, worker_join(&called.worker));
+    int64_t began_ms = now_ms();
+    assert_lk(0, subject_give(&s.kept));
+    if (!present->ends_waits)
+        assert_int_equal(0, worker_join(&patient.worker));
+    assert_between(now_ms() - began_ms, 0, BACK_MS + LATE_MS);
+    eventually(subject_held(w, &s.tried) == 0, BACK_MS + LATE_MS);
+
+    assert_lk(0, subject_remaining(&s.held, &left_ms));
+    assert_true(token_of(&s.held) == token);
+    assert_lk(0, subject_give(&s.held));
+    assert_int_equal(kind->leased, news(&s.news, LK_EVENT_AT_RISK));
+    assert_int_equal(kind->leased, news(&s.news, LK_EVENT_RECOVERED));
+    assert_int_equal(0, news(&s.news, LK_EVENT_LOST));
+    leave(&s);
+}
+
+/* The loss is known at the end of the lease by this machine's clock: not before, and without any answer. */
+static void learn_of_the_loss(struct stage *s, int64_t least_ms, int64_t began_ms)
+{
+    int64_t left_ms;
+    eventually(news(&s->news, LK_EVENT_LOST) == 1, LONG_LEASE_MS + LATE_MS);
+    assert_between(now_ms() - began_ms, least_ms, LONG_LEASE_MS + LATE_MS);
+    assert_int_equal(LK_REASON_EXPIRED, news_reason(&s->news));
+    int64_t asked_ms = now_ms();
+    assert_lk(ESTALE, subject_remaining(&s->held, &left_ms));
+    assert_lk(ESTALE, subject_give(&s->held));
+    assert_lk(EPERM, subject_give(&s->held));
+    assert_between(now_ms() - asked_ms, 0, LATE_MS);
+}
+
+/* A wait that ends in the outage: not before its limit, not later than it and one command timeout. */
+static void leave_in_vain(struct waiter *hurried, int64_t began_ms)
+{
+    int64_t least_ms = present->ends_waits ? 0 : HURRIED_MS;
+    worker_join(&hurried->worker);
+    assert_between(now_ms() - began_ms, least_ms, PATIENT_MS);
+    assert_between(hurried->refusal.took_ms, least_ms, HURRIED_MS + LONG_COMMAND_MS + LATE_MS);
+    if (hurried->refusal.code != EIO) /* still queued, so perhaps granted meanwhile: "unknown" is right */
+        assert_refused(&hurried->refusal, 0, PATIENT_MS);
+}
+
+static void outlive(struct world *w, const struct subject_kind *kind)
+{
+    static struct stage s;
+    static struct waiter hurried, patient;
+    int64_t left_ms;
+    enter(&s, w, kind, long_times, 0);
+    uint64_t token = token_of(&s.held);
+    begin_waiting(&patient, &s.patient, PATIENT_MS);
+    eventually(subject_queued(w, &s.patient) == 1, PATIENT_MS);
+    int64_t waits_ms = now_ms();
+    begin_waiting(&hurried, &s.hurried, HURRIED_MS);
+    eventually(subject_queued(w, &s.hurried) == 2, HURRIED_MS);
+    assert_lk(0, subject_remaining(&s.held, &left_ms));
+    int64_t began_ms = now_ms();
+
+    present->begin(w);
+    try_in_vain(&s.tried, IMPATIENT_MS, LONG_COMMAND_MS);
+    int given = give_in_vain(&s.given, LONG_COMMAND_MS);
+    if (kind->leased) {
+        learn_of_the_loss(&s, left_ms - 10, began_ms);
+        eventually(subject_remaining(&s.kept, &left_ms) == ESTALE, LONG_LEASE_MS);
+    } else {
+        sleep_ms(LONG_LEASE_MS);
+    }
+    leave_in_vain(&hurried, waits_ms);
+    present->end(w);
+
+    settle_given(&s, given);
+    if (!kind->leased) {
+        assert_lk(0, subject_give(&s.held));
+        assert_lk(0, subject_give(&s.kept));
+    } else {
+        assert_lk(ESTALE, subject_give(&s.kept));
+    }
+    assert_int_equal(present->ends_waits ? present->code : 0, worker_join(&patient.worker));
+    eventually(subject_held(w, &s.held) == 0, BACK_MS + LATE_MS);
+    eventually(subject_held(w, &s.tried) == 0, BACK_MS + LATE_MS);
+    assert_between(news(&s.news, LK_EVENT_AT_RISK), 0, 1); /* a listener without time hears of the loss only */
+    assert_int_equal(0, news(&s.news, LK_EVENT_RECOVERED));
+    assert_int_equal(kind->leased, news(&s.news, LK_EVENT_LOST));
+    assert_lk(0, subject_take(&s.held, PATIENT_MS));
+    if (kind->fenced)
+        assert_true(token_of(&s.held) > token);
+    assert_lk(0, subject_give(&s.held));
+    leave(&s);
+}
+
+/* --- latches: no lease, so nothing is lost; counted once or not at all ------------------------------------------ */
+
+static int wait_for_latch(void *arg)
+{
+    return lk_latch_waitfor(arg, PATIENT_MS);
+}
+
+static unsigned count_of(lk_latch_t *latch)
+{
+    unsigned count = 0;
+    eventually(lk_latch_getcount(latch, &count) == 0, BACK_MS + LATE_MS);
+    return count;
+}
+
+/* A count that should be set already may be, and is in the end. */
+static void settle_fresh(lk_latch_t *fresh, int code)
+{
+    unsigned count = count_of(fresh);
+    assert_true(count == 0 || (code == EIO && count == 3));
+    assert_lk(count == 0 ? 0 : EEXIST, lk_latch_trysetcount(fresh, 3));
+    assert_int_equal(3, count_of(fresh));
+    assert_lk(0, lk_latch_delete(fresh));
+}
+
+static void a_latch_counts_exactly(void **state)
+{
+    const struct outage *outage = present;
+    static lk_latch_t gate, fresh;
+    struct refusal set, waited, counted;
+    struct worker waiter;
+    struct world *w = world_begin(outage->server_args);
+    (void)state;
+    if (outage->prepare != NULL)
+        outage->prepare(w);
+    lk_client_t *client = client_of(w, long_times);
+    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+    assert_lk(0, lk_latch_init(&fresh, client, "fresh", NULL));
+    assert_lk(0, lk_latch_trysetcount(&gate, 3));
+    worker_start(&waiter, wait_for_latch, &gate);
+    eventually(world_elements(w, "PUBSUB CHANNELS *gate*") == 1, PATIENT_MS);
+
+    outage->begin(w);
+    int64_t began_ms = now_ms();
+    keep_words(&set, lk_latch_trysetcount(&fresh, 3), began_ms);
+    assert_refused(&set, 0, LONG_COMMAND_MS);
+    began_ms = now_ms();
+    keep_words(&waited, lk_latch_waitfor(&gate, IMPATIENT_MS), began_ms);
+    if (outage->reads_pass)
+        assert_int_equal(ETIMEDOUT, waited.code);
+    else
+        assert_refused(&waited, 0, IMPATIENT_MS + LONG_COMMAND_MS);
+    began_ms = now_ms();
+    keep_words(&counted, lk_latch_countdown(&gate), began_ms);
+    assert_refused(&counted, 0, LONG_COMMAND_MS);
+    if (outage->ends_tries)
+        assert_int_equal(outage->code, worker_join(&waiter));
+    outage->end(w);
+
+    settle_fresh(&fresh, set.code);
+    unsigned count = count_of(&gate);
+    assert_true(count == 3 || (counted.code == EIO && count == 2));
+    sleep_ms(2 * LONG_COMMAND_MS); /* no copy comes late */
+    assert_int_equal(count, count_of(&gate));
+    assert_lk(0, lk_latch_countdownby(&gate, count - 1));
+    assert_lk(ETIMEDOUT, lk_latch_waitfor(&gate, 0));
+    assert_lk(0, lk_latch_countdown(&gate));
+    if (!outage->ends_tries)
+        assert_int_equal(0, worker_join(&waiter));
+    assert_lk(0, lk_latch_destroy(&gate));
+    assert_lk(0, lk_latch_destroy(&fresh));
+    assert_lk(0, lk_client_close(client));
+    world_end(w);
+}
+
+/* --- all of them --------------------------------------------------------------------------------------------------- */
+
+static void shorter_than_the_lease(void **state)
+{
+    (void)state;
+    for_each_subject(present->server_args, survive);
+}
+
+static void longer_than_the_lease(void **state)
+{
+    (void)state;
+    for_each_subject(present->server_args, outlive);
+}
+
+int outage_tests(const struct outage *outage)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shorter_than_the_lease),
+        cmocka_unit_test(longer_than_the_lease),
+        cmocka_unit_test(a_latch_counts_exactly),
+    };
+    present = outage;
+    return cmocka_run_group_tests_name(outage->name, tests, NULL, NULL);
+}
+
+/* --- for those who make one --------------------------------------------------------------------------------------- */
+
+static redisContext *aside;
+
+static redisContext *connect_aside(struct world *w)
+{
+    redisContext *context = redisConnectUnix(w->socket);
+    assert_that(context != NULL && context->err == 0);
+    return context;
+}
+
+void outage_await(struct world *w, const char *error_code)
+{
+    redisContext *context = connect_aside(w);
+    bool refused = false;
+    for (int64_t until_ms = now_ms() + 5000; !refused; sleep_ms(1)) {
+        redisReply *reply = redisCommand(context, "PING");
+        assert_that(reply != NULL);
+        refused = reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, error_code, strlen(error_code)) == 0;
+        freeReplyObject(reply);
+        assert_that(now_ms() < until_ms);
+    }
+    redisFree(context);
+}
+
+void outage_send(struct world *w, const char *format, ...)
+{
+    int written = 0;
+    va_list args;
+    va_start(args, format);
+    aside = connect_aside(w);
+    assert_that(redisvAppendCommand(aside, format, args) == REDIS_OK);
+    va_end(args);
+    while (!written)
+        assert_that(redisBufferWrite(aside, &written) == REDIS_OK);
+}
+
+void outage_answered(void)
+{
+    void *reply = NULL;
+    assert_that(redisGetReply(aside, &reply) == REDIS_OK);
+    freeReplyObject(reply);
+    redisFree(aside);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* robbery.c - a server that forgets what it granted */
+#include "robbery.h"
+
+#include "news.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    COMMAND_MS = 450,
+    WAKES_MS = 1000,        /* poll, back-off and handshake after a restart */
+    LATE_MS = 4 * SLACK_MS, /* several processes and threads have their turn within each bound */
+    PATIENT_MS = 20000,
+};
+
+static const struct robbery *list, *present; /* bodies of for_each_subject() have no argument */
+
+static int lease_ms(void)
+{
+    return present->lease_ms != 0 ? present->lease_ms : 1500;
+}
+
+static lk_client_t *open_client(struct world *w)
+{
+    char options[128];
+    snprintf(options, sizeof options,
+             "lease=%dms&command_timeout=%dms&poll=100ms&retry_max=50ms&connect_timeout=1400ms", lease_ms(),
+             COMMAND_MS);
+    return world_client(w, options);
+}
+
+void robbery_key(const struct subject *s, char *key)
+{
+    bool rwlock = strcmp(subject_keeper(s->kind)->name, "writer") == 0;
+    bool permits = strcmp(s->kind->name, "leased semaphore") == 0;
+    if (rwlock || permits)
+        snprintf(key, 80, "latchkey:%s:{%s}", rwlock ? "rw" : "permits", s->name);
+    else
+        snprintf(key, 80, "%s", s->name);
+}
+
+static void commit(struct world *w, const struct subject *s)
+{
+    char key[80];
+    robbery_key(s, key);
+    present->commit(w, key);
+}
+
+static void take(struct world *w, struct subject *s, uint64_t *token)
+{
+    if (present->prepare != NULL)
+        present->prepare(w);
+    assert_lk(0, subject_take(s, PATIENT_MS));
+    assert_int_equal(1, subject_held(w, s));
+    if (s->kind->fenced)
+        assert_lk(0, s->kind->token(s, token));
+}
+
+static void make_good(struct world *w)
+{
+    if (present->make_good != NULL)
+        present->make_good(w);
+}
+
+/* By its next renewal the robbed holder knows, and is told once. */
+static void learn_of_it(struct subject *s, const struct news *n, int losses)
+{
+    int64_t ms;
+    eventually(subject_remaining(s, &ms) == ESTALE, lease_ms() / 3 + COMMAND_MS + LATE_MS);
+    eventually(news(n, LK_EVENT_LOST) == losses, LATE_MS);
+    assert_int_equal(LK_REASON_GONE, news_reason(n));
+}
+
+/* --- nobody waits -------------------------------------------------------------------------------------------- */
+
+/* A number that is set anew counts all permits as free: one more is granted than should be, and no second. */
+static void a_number_begins_anew(struct world *w, struct subject *mine)
+{
+    uint64_t none;
+    take(w, mine, &none);
+    commit(w, mine);
+    assert_lk(0, subject_take(mine, PATIENT_MS));
+    assert_lk(ETIMEDOUT, subject_take(mine, 0));
+    assert_int_equal(1, subject_held(w, mine));
+    assert_lk(0, subject_give(mine));
+}
+
+static void a_hold_is_not_made_anew(struct world *w, struct subject *mine, const struct news *n)
+{
+    uint64_t token = 0, later = 0;
+    take(w, mine, &token);
+    commit(w, mine);
+    learn_of_it(mine, n, 1); /* by renewal */
+    assert_int_equal(0, subject_held(w, mine));
+    assert_lk(ESTALE, subject_give(mine));
+    assert_lk(EPERM, subject_give(mine));
+    make_good(w);
+
+    take(w, mine, &later);
+    assert_true(!mine->kind->fenced || later > token); /* though the server may know nothing of the first */
+    commit(w, mine);
+    assert_lk(ESTALE, subject_give(mine)); /* by unlock */
+    assert_lk(EPERM, subject_give(mine));
+    eventually(news(n, LK_EVENT_LOST) == 2, LATE_MS);
+    assert_int_equal(0, subject_held(w, mine));
+}
+
+static void nobody_waits(struct world *w, const struct subject_kind *kind)
+{
+    struct subject mine;
+    struct news n;
+    lk_client_t *client = open_client(w);
+    subject_init(w, &mine, kind, client, "alone", 0);
+    news_listen(&n, client, "alone");
+    if (kind->leased)
+        a_hold_is_not_made_anew(w, &mine, &n);
+    else
+        a_number_begins_anew(w, &mine);
+    make_good(w);
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* --- somebody waits -------------------------------------------------------------------------------------------- */
+
+/* The one who gets it, on a thread of its own. */
+struct thief {
+    struct subject subject;
+    struct gate in, out;
+    uint64_t token;
+    int taken, remaining; /* codes */
+};
+
+static int steal(void *arg)
+{
+    struct thief *thief = arg;
+    struct subject *s = &thief->subject;
+    int64_t ms;
+    thief->taken = subject_take(s, PATIENT_MS);
+    if (thief->taken == 0 && s->kind->fenced)
+        thief->taken = s->kind->token(s, &thief->token);
+    gate_open(&thief->in);
+    while (thief->taken == 0 && !gate_is_open(&thief->out))
+        sleep_ms(2);
+    thief->remaining = subject_remaining(s, &ms);
+    return thief->taken != 0 ? thief->taken : subject_give(s);
+}
+
+/* The robbed holder's unlock does not touch the hold of the one who has it now. */
+static void find_out(struct world *w, struct subject *mine, const struct news *n, struct thief *thief)
+{
+    if (!mine->kind->leased)
+        return; /* it has no way to know */
+    learn_of_it(mine, n, 1);
+    assert_lk(ESTALE, subject_give(mine));
+    assert_lk(EPERM, subject_give(mine));
+    assert_int_equal(1, subject_held(w, &thief->subject));
+}
+
+static void somebody_waits(struct world *w, const struct subject_kind *kind)
+{
+    static struct thief thief; /* a test that failed leaves its thread behind, which goes on with it */
+    struct subject mine;
+    struct worker worker;
+    struct news n;
+    uint64_t token = 0;
+    thief = (struct thief){ 0 };
+    lk_client_t *one = open_client(w), *other = open_client(w);
+    subject_init(w, &mine, kind, one, "wanted", 0);
+    subject_init(w, &thief.subject, subject_keeper(kind), other, "wanted", 0);
+    news_listen(&n, one, "wanted");
+    take(w, &mine, &token);
+    worker_start(&worker, steal, &thief);
+    eventually(subject_queued(w, &thief.subject) == 1, PATIENT_MS);
+
+    commit(w, &mine);
+    eventually(gate_is_open(&thief.in), WAKES_MS + LATE_MS);
+    find_out(w, &mine, &n, &thief);
+    assert_true(!kind->fenced || thief.token > token);
+    gate_open(&thief.out);
+    assert_int_equal(0, worker_join(&worker));
+    assert_int_equal(0, thief.remaining);
+    assert_int_equal(0, subject_held(w, &mine));
+    assert_int_equal(0, subject_queued(w, &mine));
+    make_good(w);
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, subject_destroy(&thief.subject));
+    assert_lk(0, lk_client_close(one));
+    assert_lk(0, lk_client_close(other));
+}
+
+static void rob(struct world *w, const struct subject_kind *kind)
+{
+    for (present = list; present->name != NULL; present++) {
+        if (present->leases_only && !kind->leased)
+            continue;
+        print_message("                 %s\n", present->name);
+        nobody_waits(w, kind);
+        somebody_waits(w, kind);
+    }
+}
+
+static void the_robbed_holder_learns_of_it(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, rob);
+}
+
+/* --- latches ----------------------------------------------------------------------------------------------------- */
+
+static int wait_for_latch(void *arg)
+{
+    return lk_latch_waitfor(arg, PATIENT_MS);
+}
+
+static int64_t listeners(struct world *w)
+{
+    return world_elements(w, "PUBSUB CHANNELS *gate*");
+}
+
+/* Only a waiter that knows of the count listens, and nobody hears of a count from before it. */
+static void rob_a_latch(struct world *w)
+{
+    static lk_latch_t gate;
+    struct worker waiter;
+    lk_client_t *client = open_client(w);
+    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+    if (present->prepare != NULL)
+        present->prepare(w);
+    assert_lk(0, lk_latch_trysetcount(&gate, 2));
+    worker_start(&waiter, wait_for_latch, &gate);
+    eventually(listeners(w) == 1, PATIENT_MS);
+    assert_lk(0, lk_latch_countdown(&gate));
+    present->commit(w, "gate");
+    int64_t lost_ms = now_ms();
+    assert_int_equal(ESTALE, worker_join(&waiter));
+    assert_between(now_ms() - lost_ms, 0, WAKES_MS + LATE_MS);
+    assert_lk(ENOENT, lk_latch_countdown(&gate));
+    assert_lk(ENOENT, lk_latch_waitfor(&gate, PATIENT_MS));
+    make_good(w);
+    assert_lk(0, lk_latch_destroy(&gate));
+    assert_lk(0, lk_client_close(client));
+    eventually(listeners(w) == 0, PATIENT_MS);
+}
+
+/* A latch that is not there any more is not open: who waits is told that nobody knows. */
+static void an_absent_latch_is_not_open(void **state)
+{
+    for (present = list; present->name != NULL; present++)
+        if (!present->leases_only)
+            rob_a_latch(*state);
+}
+
+int robbery_tests(const struct robbery *robberies)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_robbed_holder_learns_of_it),
+        world_test(an_absent_latch_is_not_open),
+    };
+    list = robberies;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
