@@ -84,6 +84,7 @@ static void measure(const char *path, const char *url, int processes)
         bare[i] = now_ns() - began;
     }
     long before = scripts_run(raw);
+    fflush(NULL); /* or each child prints it once more */
     int64_t began = now_ns();
     for (int i = 0; i < processes; i++)
         if (fork() == 0)

@@ -58,12 +58,12 @@ LK_API const char *lk_errortext(void);
  * call may be at the server: a hold that nobody has, a place in a queue, a release
  * or a count that is still on its way.
  *
- * Returns     milliseconds from now; 0: nothing is left, as after every code that
- *             says "not held" or "unchanged". More than 0 after EIO, and after other
- *             codes that may come when a request was under way: EPROTO and EACCES
- *             of a lock, any code of an unlock. Permits of a counting semaphore and
- *             counts of a latch have no lease: if no server is reached until then,
- *             the request may be done or not, for ever
+ * Returns     milliseconds from now; 0: nothing is left, or can come any more, as after
+ *             every code that says "not held" or "unchanged". More than 0 after EIO,
+ *             and after other codes that may come when a request was under way: EPROTO
+ *             and EACCES of a lock, any code of an unlock. Permits of a counting
+ *             semaphore and counts of a latch have no lease: if no server is reached
+ *             until then, the request may be done or not, for ever
  * Threads     any; each has its own
  * Round trips 0
  */

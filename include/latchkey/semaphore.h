@@ -214,8 +214,10 @@ LK_API int lk_sem_post(lk_sem_t *s);
  *             EIO        sent, answer lost; do not repeat it: the library goes on
  *                        trying for half a minute, or until the lease ends, and it
  *                        counts once
- *             EPROTO EACCES ECANCELED ENOMEM  refused: counting: unchanged; leased:
- *                        ends with its lease
+ *             EPROTO     a key of another type: refused; an answer that could not be
+ *                        read: as EIO
+ *             EACCES ECANCELED ENOMEM  refused: counting: unchanged; leased: ends
+ *                        with its lease
  * Threads     any (leased: the one that took them); takes one command timeout at most;
  *             not for signal handlers, which sem_post() is
  * Round trips 1; leased: one for each lk_sem_wait() or _acquire() that is given back

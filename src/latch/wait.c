@@ -16,7 +16,8 @@
 
 enum {
     PATIENCE_US = 3000000, /* without a server for longer than this is worth a line in the log */
-    GRACE_US = 100000      /* the message of an end may come after the answer that knows of it */
+    GRACE_US = 100000,     /* the message of an end may come after the answer that knows of it */
+    HINT_PAUSE_US = 5000   /* messages are cheap to forge: look at most this often because of them */
 };
 
 /* One wait, on the stack of the thread that waits. */
@@ -28,8 +29,9 @@ struct visit {
     struct lk__parker parker;
     struct lk__standing place;
     int64_t began_us, limit_us;
-    int64_t serial; /* of the end before the count that we wait for */
-    bool looked;    /* the server has answered */
+    int64_t looked_us; /* when the last look began */
+    int64_t serial;    /* of the end before the count that we wait for */
+    bool looked;       /* the server has answered */
     bool joined;
     bool deaf;    /* no message will come */
     bool doubted; /* it vanished; its message may still be on the way */
@@ -144,6 +146,7 @@ static int look(struct visit *visit)
     char word = lk__crowd_take(crowd, &visit->place);
     if (word != 0)
         visit->word = word;
+    visit->looked_us = lk__now_us();
     int rc = lk__latch_look(visit->latch, &visit->question, &visit->request, &state);
     visit->trouble = may_pass(rc) ? rc : 0;
     if (visit->trouble != 0) {
@@ -181,6 +184,15 @@ static void park(struct visit *visit, int64_t until_us)
     pthread_cleanup_pop(0);
 }
 
+/* Until a message or the next poll; not to look again at once, however many messages come. */
+static void await_word(struct visit *visit)
+{
+    park(visit, earlier(next_poll(visit), visit->limit_us));
+    int64_t next_us = earlier(visit->looked_us + HINT_PAUSE_US, visit->limit_us);
+    while (lk__now_us() < next_us && !lk__client_isclosed(visit->frame.object->client))
+        park(visit, next_us);
+}
+
 static int out_of_time(const struct visit *visit)
 {
     const struct lk__object *object = visit->frame.object;
@@ -207,7 +219,7 @@ static int wait_for_it(struct visit *visit)
         } else if (!visit->joined) {
             join(visit);
         } else {
-            park(visit, earlier(next_poll(visit), visit->limit_us));
+            await_word(visit);
         }
         if (lk__client_isclosed(object->client))
             return lk__fail(ECANCELED, "%s: the client was closed", object->what);

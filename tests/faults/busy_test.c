@@ -5,6 +5,7 @@
  *
  * Before busy-reply-threshold it just hangs, which server_stopped_test.c has.
  *
+ * labels: memory
  * processors: 2
  */
 #include "outage.h"

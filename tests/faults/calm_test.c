@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * calm_test.c - nothing is wrong: what the faults of this folder are compared with
+ *
+ * labels: memory
  */
 #include "subject.h"
 

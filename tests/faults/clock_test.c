@@ -4,6 +4,8 @@
  * clock_test.c - F61, F62: the machine was suspended; somebody sets this machine's clock
  *
  * The program's clock_gettime() is this file's: it adds what a test wants to each clock.
+ *
+ * labels: memory
  */
 #include "subject.h"
 

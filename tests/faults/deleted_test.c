@@ -4,6 +4,8 @@
  * deleted_test.c - F33: somebody takes the key away: DEL, RENAME, MOVE, PEXPIRE 0
  *
  * What they do to all keys at once: flushed_test.c.
+ *
+ * labels: memory
  */
 #include "robbery.h"
 

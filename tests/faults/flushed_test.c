@@ -4,6 +4,8 @@
  * flushed_test.c - F33: somebody empties the database: FLUSHALL, FLUSHDB, SWAPDB
  *
  * What they do to one key: deleted_test.c.
+ *
+ * labels: memory
  */
 #include "robbery.h"
 

@@ -4,6 +4,8 @@
  * loading_test.c - F22: the server reads its data back, and says LOADING until it has all of it
  *
  * It answers SUBSCRIBE meanwhile, which proves nothing: waiters have to ask again.
+ *
+ * labels: memory
  */
 #include "outage.h"
 

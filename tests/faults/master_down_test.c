@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * master_down_test.c - F28: the server became a replica that may not answer while its master is away
+ *
+ * labels: memory
  */
 #include "outage.h"
 

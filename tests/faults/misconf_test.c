@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * misconf_test.c - F23: the server could not save its data, and refuses all writes with MISCONF
+ *
+ * labels: memory
  */
 #include "outage.h"
 

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * persisted_test.c - F34a: somebody takes the end off the key of a hold: the next renewal puts it back
+ *
+ * labels: memory
  */
 #include "news.h"
 #include "robbery.h"

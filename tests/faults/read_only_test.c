@@ -4,6 +4,8 @@
  * read_only_test.c - F26: the server became a replica, and says READONLY to what would write
  *
  * The library drops its connection then, and a new one is refused as that of a replica.
+ *
+ * labels: memory
  */
 #include "outage.h"
 

@@ -4,6 +4,8 @@
  * restart_empty_test.c - F30: the server is killed and comes back with nothing, or with what it had before
  *
  * One that kept its data: restart_with_aof_test.c.
+ *
+ * labels: memory
  */
 #include "robbery.h"
 

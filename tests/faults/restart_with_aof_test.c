@@ -6,6 +6,8 @@
  * Holders and waiters notice nothing, and what could not be sent is said to be not sent. One that comes back
  * without: restart_empty_test.c. With appendfsync everysec a write may wait two seconds for a slow disk after it
  * was acknowledged, and is lost then: not so here.
+ *
+ * labels: memory
  */
 #include "news.h"
 #include "subject.h"

@@ -4,6 +4,8 @@
  * scripts_forbidden_test.c - F39a: the user of the clients may run no scripts any more
  *
  * Connections stay, so who waits hears of it with its next poll.
+ *
+ * labels: memory
  */
 #include "outage.h"
 

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * scripts_forgotten_test.c - F20: the server forgets the scripts, at any time: nobody notices
+ *
+ * labels: memory
  */
 #include "news.h"
 #include "subject.h"

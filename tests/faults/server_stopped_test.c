@@ -5,6 +5,8 @@
  *
  * Connections stay, new ones are accepted by the kernel, nothing is answered. So a request may be carried
  * out when the server goes on: its caller is told EIO, and the library undoes what came too late.
+ *
+ * labels: memory
  */
 #include "outage.h"
 

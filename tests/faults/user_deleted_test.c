@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * user_deleted_test.c - F38b: the user of the clients is deleted, and their connections end
+ *
+ * labels: memory
  */
 #include "outage.h"
 

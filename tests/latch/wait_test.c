@@ -32,7 +32,7 @@ static void close_both(void)
 
 static int wait_for_it(void *arg)
 {
-    int rc = lk_latch_wait(arg);
+    int rc = lk_latch_waitfor(arg, 8000); /* what is missed fails, and does not hang */
     woke_ms = now_ms();
     return rc;
 }
@@ -167,6 +167,8 @@ static void nobody_spins(void **state)
     open_both(w, world_url(w, "lease=20s&poll=5s"));
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
     assert_lk(ETIMEDOUT, lk_latch_waitfor(&wanted, 50)); /* the script is known, and the channel heard */
+    eventually(world_elements(w, "PUBSUB CHANNELS *") == 1, 5000);
+    sleep_ms(100);
     int64_t before = world_commands(w, "evalsha");
     assert_lk(ETIMEDOUT, lk_latch_waitfor(&wanted, 1000));
     assert_between(world_commands(w, "evalsha") - before, 3, 3); /* closed, closed and heard, time up */

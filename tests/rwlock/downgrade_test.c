@@ -53,6 +53,7 @@ static void waiting_readers_come_in_up_to_the_next_writer(void **state)
     worker_start(&readers[0], read_once, &config);
     worker_start(&readers[1], read_once, &same_name);
     eventually(queued(w) == 2, 5000);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 2, 5000); /* who is deaf is passed over */
     worker_start(&writer, write_once, &same_name);
     eventually(queued(w) == 3, 5000);
     worker_start(&readers[2], read_once, &config);

@@ -5,6 +5,7 @@
  */
 #include "proxy.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 #define LINKS_MAX 256
 #define CHUNK_MAX 65536
+#define FORGED_MAX 1024
 
 struct counters { /* shared, atomic builtins */
     int64_t connections, bytes[2], faults;
@@ -24,19 +26,36 @@ struct counters { /* shared, atomic builtins */
 struct proxy {
     char socket[96];
     char server[96];
+    int port, port_holder; /* of TCP: ours also while nobody listens there */
     struct world *world;
     struct counters *counters;
     pid_t pid;
     int control[2]; /* ours, the child's */
 };
 
-enum verb { STALL, RESUME, DELAY, CUT, CUT_AFTER, ONCE, RELEASE, REFUSE };
+enum verb {
+    STALL,
+    RESUME,
+    DELAY,
+    DRIBBLE,
+    CUT,
+    RESET,
+    HALF_CLOSE,
+    CUT_AFTER,
+    ONCE,
+    RELEASE,
+    FORGE,
+    REFUSE,
+    REFUSE_SILENTLY,
+};
 
 struct order {
     enum verb verb;
     int which; /* directions or fault */
     int64_t number;
     char text[128];
+    size_t length; /* of what is forged; 0: nothing */
+    char bytes[FORGED_MAX];
 };
 
 struct chunk {
@@ -51,6 +70,7 @@ struct lane {
     struct chunk *first, **last;
     bool ended; /* `from` will bring no more */
     bool held;
+    int64_t next_ms; /* of a dribble: when the next byte may go */
 };
 
 struct link {
@@ -58,19 +78,26 @@ struct link {
     int client, server;
     struct lane lane[2];
     enum { ANSWER, LOSE_ANSWER, END_AT_ANSWER } reply; /* what happens to the next chunk from the server */
+    bool forging;                                      /* nothing that the server says gets through */
+    int to_forge;                                      /* answers, as soon as it says something */
 };
 
 struct relay { /* state of the child */
     struct proxy *proxy;
     int listener;
     struct link links[LINKS_MAX];
+    int filler; /* takes the only place of a listener that is to be silent; -1: none */
     int stalled;
+    int dribbles; /* directions */
+    int64_t pause_ms;
     int64_t delay_ms;
-    int64_t budget[2]; /* -1: none */
-    struct order once; /* number: matching chunks still to come, 0: no fault is due */
+    int64_t budget[2];   /* -1: none */
+    struct order once;   /* number: matching chunks still to come, 0: no fault is due */
+    struct order forged; /* length 0: nothing */
 };
 
 static int proxy_run(struct world *w, void *arg);
+static int tcp_socket(int port);
 
 static void give_order(struct proxy *p, const struct order *order)
 {
@@ -79,13 +106,15 @@ static void give_order(struct proxy *p, const struct order *order)
     assert_that(recv(p->control[0], &done, 1, 0) == 1);
 }
 
-struct proxy *proxy_begin(struct world *w)
+static struct proxy *begin(struct world *w, int port, int port_holder)
 {
     struct proxy *p = calloc(1, sizeof *p);
     assert_that(p != NULL);
     p->world = w;
+    p->port = port;
+    p->port_holder = port_holder;
     p->counters = world_shared(w, sizeof *p->counters);
-    snprintf(p->socket, sizeof p->socket, "%s/proxy.sock", w->dir);
+    snprintf(p->socket, sizeof p->socket, "%s/proxy%d.sock", w->dir, w->child_count);
     snprintf(p->server, sizeof p->server, "%s", w->socket);
     assert_that(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->control) == 0);
     p->pid = world_fork(w, proxy_run, p);
@@ -93,18 +122,42 @@ struct proxy *proxy_begin(struct world *w)
     return p;
 }
 
+struct proxy *proxy_begin(struct world *w)
+{
+    return begin(w, 0, -1);
+}
+
+struct proxy *proxy_begin_tcp(struct world *w)
+{
+    struct sockaddr_in address;
+    socklen_t length = sizeof address;
+    int holder = tcp_socket(0);
+    assert_that(getsockname(holder, (struct sockaddr *)&address, &length) == 0);
+    return begin(w, ntohs(address.sin_port), holder);
+}
+
 void proxy_end(struct proxy *p)
 {
     world_kill(p->world, p->pid);
     close(p->control[0]);
+    if (p->port_holder >= 0)
+        close(p->port_holder);
     free(p);
 }
 
 const char *proxy_url(struct proxy *p, const char *options)
 {
     static char url[512];
-    snprintf(url, sizeof url, "unix://%s%s%s", p->socket, options[0] != 0 ? "?" : "", options);
+    if (p->port != 0)
+        snprintf(url, sizeof url, "redis://127.0.0.1:%d%s%s", p->port, options[0] != 0 ? "?" : "", options);
+    else
+        snprintf(url, sizeof url, "unix://%s%s%s", p->socket, options[0] != 0 ? "?" : "", options);
     return url;
+}
+
+int proxy_port(struct proxy *p)
+{
+    return p->port;
 }
 
 void proxy_stall(struct proxy *p, int directions)
@@ -122,9 +175,24 @@ void proxy_delay(struct proxy *p, int64_t ms)
     give_order(p, &(struct order){ .verb = DELAY, .number = ms });
 }
 
+void proxy_dribble(struct proxy *p, int directions, int64_t pause_ms)
+{
+    give_order(p, &(struct order){ .verb = DRIBBLE, .which = pause_ms < 0 ? 0 : directions, .number = pause_ms });
+}
+
 void proxy_cut(struct proxy *p)
 {
     give_order(p, &(struct order){ .verb = CUT });
+}
+
+void proxy_reset(struct proxy *p)
+{
+    give_order(p, &(struct order){ .verb = RESET });
+}
+
+void proxy_half_close(struct proxy *p)
+{
+    give_order(p, &(struct order){ .verb = HALF_CLOSE });
 }
 
 void proxy_cut_after(struct proxy *p, int direction, int64_t bytes)
@@ -144,9 +212,25 @@ void proxy_release(struct proxy *p)
     give_order(p, &(struct order){ .verb = RELEASE });
 }
 
+void proxy_forge(struct proxy *p, const char *text, const char *bytes, size_t length)
+{
+    struct order order = { .verb = FORGE, .length = text != NULL ? length : 0 };
+    assert_that(order.length <= sizeof order.bytes);
+    if (order.length > 0)
+        memcpy(order.bytes, bytes, length);
+    snprintf(order.text, sizeof order.text, "%s", text != NULL ? text : "");
+    give_order(p, &order);
+}
+
 void proxy_refuse(struct proxy *p, bool refuse)
 {
     give_order(p, &(struct order){ .verb = REFUSE, .number = refuse });
+}
+
+void proxy_refuse_silently(struct proxy *p, bool refuse)
+{
+    assert_that(p->port != 0);
+    give_order(p, &(struct order){ .verb = REFUSE_SILENTLY, .number = refuse });
 }
 
 int64_t proxy_connections(struct proxy *p)
@@ -173,13 +257,54 @@ static int unix_socket(const char *path, struct sockaddr_un *address)
     return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
-static int listen_on(const char *path)
+static struct sockaddr_in loopback(int port)
+{
+    return (struct sockaddr_in){ .sin_family = AF_INET,
+                                 .sin_port = htons((uint16_t)port),
+                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+}
+
+/* A socket that has this port, 0: any. Several may, as long as none of them listens. */
+static int tcp_socket(int port)
+{
+    struct sockaddr_in address = loopback(port);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+    assert_that(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+                bind(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    return fd;
+}
+
+static int listen_on(const struct proxy *p, int backlog)
 {
     struct sockaddr_un address;
-    int fd = unix_socket(path, &address);
-    unlink(path);
-    assert_that(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 128) == 0);
+    int fd;
+    if (p->port != 0) {
+        fd = tcp_socket(p->port);
+    } else {
+        fd = unix_socket(p->socket, &address);
+        unlink(p->socket);
+        assert_that(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    }
+    assert_that(listen(fd, backlog) == 0);
     return fd;
+}
+
+static void stop_listening(struct relay *relay)
+{
+    if (relay->filler >= 0)
+        close(relay->filler);
+    if (relay->listener >= 0)
+        close(relay->listener);
+    relay->filler = relay->listener = -1;
+}
+
+/* A listener whose queue has one place, which is taken: the kernel drops every further SYN. */
+static void listen_to_nobody(struct relay *relay)
+{
+    struct sockaddr_in address = loopback(relay->proxy->port);
+    relay->listener = listen_on(relay->proxy, 0);
+    relay->filler = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_that(connect(relay->filler, (struct sockaddr *)&address, sizeof address) == 0);
 }
 
 static void count(int64_t *counter, int64_t n)
@@ -201,31 +326,66 @@ static void link_close(struct link *link)
 {
     lane_clear(&link->lane[0]);
     lane_clear(&link->lane[1]);
-    close(link->client);
+    if (link->client >= 0)
+        close(link->client);
     close(link->server);
     link->open = false;
 }
 
-static void link_open(struct relay *relay)
+static void link_reset(struct link *link)
+{
+    struct linger now = { .l_onoff = 1 };
+    setsockopt(link->client, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    link_close(link);
+}
+
+/* A link of this client (-1: of nobody) with the server; NULL when there can be none. */
+static struct link *link_to_server(struct relay *relay, int client)
 {
     struct sockaddr_un address;
-    int client = accept4(relay->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), i;
-    int server = unix_socket(relay->proxy->server, &address);
-    if (client < 0)
-        return;
+    int server = unix_socket(relay->proxy->server, &address), i;
     for (i = 0; i < LINKS_MAX - 1 && relay->links[i].open; i++)
         continue;
     if (relay->links[i].open || connect(server, (struct sockaddr *)&address, sizeof address) != 0) {
-        close(client);
         close(server);
-        return;
+        return NULL;
     }
     fcntl(server, F_SETFL, O_NONBLOCK);
     struct link *link = &relay->links[i];
     *link = (struct link){ .open = true, .client = client, .server = server };
     link->lane[0] = (struct lane){ .from = client, .to = server, .last = &link->lane[0].first };
     link->lane[1] = (struct lane){ .from = server, .to = client, .last = &link->lane[1].first };
-    count(&relay->proxy->counters->connections, 1);
+    return link;
+}
+
+static void link_open(struct relay *relay)
+{
+    int client = accept4(relay->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (client < 0)
+        return;
+    if (link_to_server(relay, client) == NULL)
+        close(client);
+    else
+        count(&relay->proxy->counters->connections, 1);
+}
+
+static void lane_add(const struct relay *relay, struct lane *lane, const char *bytes, size_t length)
+{
+    struct chunk *chunk = malloc(sizeof *chunk + length);
+    assert_that(chunk != NULL);
+    *chunk = (struct chunk){ .due_ms = now_ms() + relay->delay_ms, .length = length };
+    memcpy(chunk->bytes, bytes, length);
+    *lane->last = chunk;
+    lane->last = &chunk->next;
+}
+
+/* What a client sent and then went: it waits for its release, and nobody for an answer. */
+static void keep_copy(struct relay *relay, const char *bytes, size_t length)
+{
+    struct link *link = link_to_server(relay, -1);
+    assert_that(link != NULL);
+    link->lane[0].held = link->lane[0].ended = true;
+    lane_add(relay, &link->lane[0], bytes, length);
 }
 
 static bool contains(const char *bytes, size_t length, const char *text)
@@ -234,9 +394,8 @@ static bool contains(const char *bytes, size_t length, const char *text)
 }
 
 /* The fault that is due hits this request. */
-static void request_fault(struct relay *relay, struct link *link)
+static void request_fault(struct relay *relay, struct link *link, const char *bytes, size_t length)
 {
-    count(&relay->proxy->counters->faults, 1);
     switch ((enum proxy_fault)relay->once.which) {
     case PROXY_CUT_REQUEST:
         link_close(link);
@@ -256,7 +415,42 @@ static void request_fault(struct relay *relay, struct link *link)
         close(link->client);
         link->client = link->lane[0].from = link->lane[1].to = -1;
         break;
+    case PROXY_COPY_REQUEST:
+        keep_copy(relay, bytes, length);
+        break;
+    case PROXY_DROP_MESSAGE: /* is no request */
+        break;
     }
+}
+
+/* Is it the turn of the fault that proxy_once() asked for? */
+static bool is_due(struct relay *relay, int way, const char *bytes, size_t length)
+{
+    return relay->once.number > 0 && way == (relay->once.which == PROXY_DROP_MESSAGE) &&
+           contains(bytes, length, relay->once.text) && --relay->once.number == 0;
+}
+
+/* How many requests these bytes hold; scripts come many at once. */
+static int commands_in(const char *bytes, size_t length)
+{
+    static const char script[] = "\r\nEVAL"; /* or EVALSHA */
+    const char *end = bytes + length, *next = bytes;
+    int count = 0;
+    while ((next = memmem(next, (size_t)(end - next), script, sizeof script - 1)) != NULL) {
+        next += sizeof script - 1;
+        count++;
+    }
+    return count > 0 ? count : 1;
+}
+
+/* What comes in place of a reply; the link may be closed. */
+static void reply_fault(struct relay *relay, struct link *link)
+{
+    for (; link->to_forge > 0; link->to_forge--)
+        lane_add(relay, &link->lane[1], relay->forged.bytes, relay->forged.length);
+    if (link->reply == END_AT_ANSWER)
+        link_close(link);
+    link->reply = ANSWER;
 }
 
 /* Take in what a lane's source has. The link may be closed afterwards. */
@@ -271,29 +465,34 @@ static void lane_read(struct relay *relay, struct link *link, int way)
         lane->ended = true;
         return;
     }
-    if (way == 0 && relay->once.number > 0 && contains(bytes, (size_t)length, relay->once.text) &&
-        --relay->once.number == 0)
-        request_fault(relay, link);
     count(&relay->proxy->counters->bytes[way], length);
-    if (!link->open)
-        return;
-    if (way == 1 && link->reply != ANSWER) {
-        if (link->reply == END_AT_ANSWER)
-            link_close(link);
-        link->reply = ANSWER;
-        return;
+    if (is_due(relay, way, bytes, (size_t)length)) {
+        count(&relay->proxy->counters->faults, 1);
+        if (way == 1)
+            return;
+        request_fault(relay, link, bytes, (size_t)length);
+        if (!link->open)
+            return;
     }
-    struct chunk *chunk = malloc(sizeof *chunk + (size_t)length);
-    assert_that(chunk != NULL);
-    *chunk = (struct chunk){ .due_ms = now_ms() + relay->delay_ms, .length = (size_t)length };
-    memcpy(chunk->bytes, bytes, (size_t)length);
-    *lane->last = chunk;
-    lane->last = &chunk->next;
+    if (way == 0 && relay->forged.length > 0 &&
+        (link->forging || contains(bytes, (size_t)length, relay->forged.text))) {
+        link->forging = true;
+        link->to_forge += commands_in(bytes, (size_t)length);
+    }
+    if (way == 1 && (link->forging || link->reply != ANSWER))
+        reply_fault(relay, link);
+    else
+        lane_add(relay, lane, bytes, (size_t)length);
+}
+
+static int64_t due_ms(const struct lane *lane)
+{
+    return lane->first->due_ms > lane->next_ms ? lane->first->due_ms : lane->next_ms;
 }
 
 static bool may_deliver(const struct relay *relay, const struct lane *lane, int way)
 {
-    return lane->first != NULL && !lane->held && (relay->stalled & (way + 1)) == 0 && lane->first->due_ms <= now_ms();
+    return lane->first != NULL && !lane->held && (relay->stalled & (way + 1)) == 0 && due_ms(lane) <= now_ms();
 }
 
 /* Deliver what may be delivered. The link may be closed afterwards. */
@@ -303,6 +502,10 @@ static void lane_write(struct relay *relay, struct link *link, int way)
     while (link->open && may_deliver(relay, lane, way)) {
         struct chunk *chunk = lane->first;
         size_t want = chunk->length - chunk->sent;
+        if ((relay->dribbles & (way + 1)) != 0) {
+            want = 1;
+            lane->next_ms = now_ms() + relay->pause_ms;
+        }
         bool cut = relay->budget[way] >= 0 && (int64_t)want > relay->budget[way];
         if (cut)
             want = (size_t)relay->budget[way];
@@ -321,7 +524,7 @@ static void lane_write(struct relay *relay, struct link *link, int way)
         if (relay->budget[way] >= 0)
             relay->budget[way] -= sent;
         if (chunk->sent < chunk->length)
-            return;
+            continue;
         lane->first = chunk->next;
         if (lane->first == NULL)
             lane->last = &lane->first;
@@ -337,6 +540,30 @@ static void link_finish(struct relay *relay, struct link *link)
             link_close(link);
 }
 
+static void each_link(struct relay *relay, void (*act)(struct link *link))
+{
+    for (int i = 0; i < LINKS_MAX; i++)
+        if (relay->links[i].open)
+            act(&relay->links[i]);
+}
+
+static void link_half_close(struct link *link)
+{
+    shutdown(link->client, SHUT_WR);
+}
+
+/* Whom the client of this link was talking to it cannot know: let it begin anew. */
+static void link_undeceive(struct link *link)
+{
+    if (link->forging)
+        link_close(link);
+}
+
+static void link_release(struct link *link)
+{
+    link->lane[0].held = false;
+}
+
 static void obey(struct relay *relay, const struct order *order)
 {
     switch (order->verb) {
@@ -349,10 +576,18 @@ static void obey(struct relay *relay, const struct order *order)
     case DELAY:
         relay->delay_ms = order->number;
         break;
+    case DRIBBLE:
+        relay->dribbles = order->which;
+        relay->pause_ms = order->number;
+        break;
     case CUT:
-        for (int i = 0; i < LINKS_MAX; i++)
-            if (relay->links[i].open)
-                link_close(&relay->links[i]);
+        each_link(relay, link_close);
+        break;
+    case RESET:
+        each_link(relay, link_reset);
+        break;
+    case HALF_CLOSE:
+        each_link(relay, link_half_close);
         break;
     case CUT_AFTER:
         relay->budget[order->which - 1] = order->number;
@@ -361,16 +596,19 @@ static void obey(struct relay *relay, const struct order *order)
         relay->once = *order;
         break;
     case RELEASE:
-        for (int i = 0; i < LINKS_MAX; i++)
-            relay->links[i].lane[0].held = false;
+        each_link(relay, link_release);
+        break;
+    case FORGE:
+        each_link(relay, link_undeceive);
+        relay->forged = *order;
         break;
     case REFUSE:
-        if (order->number != 0 && relay->listener >= 0) {
-            close(relay->listener);
-            relay->listener = -1;
-        } else if (order->number == 0 && relay->listener < 0) {
-            relay->listener = listen_on(relay->proxy->socket);
-        }
+    case REFUSE_SILENTLY:
+        stop_listening(relay);
+        if (order->number == 0)
+            relay->listener = listen_on(relay->proxy, 128);
+        else if (order->verb == REFUSE_SILENTLY)
+            listen_to_nobody(relay);
         break;
     }
 }
@@ -382,8 +620,9 @@ static int next_due(const struct relay *relay)
     for (int i = 0; i < LINKS_MAX; i++)
         for (int way = 0; way < 2 && relay->links[i].open; way++) {
             const struct chunk *chunk = relay->links[i].lane[way].first;
-            if (chunk != NULL && chunk->due_ms > now && (wait_ms < 0 || chunk->due_ms - now < wait_ms))
-                wait_ms = chunk->due_ms - now;
+            int64_t left_ms = chunk != NULL ? due_ms(&relay->links[i].lane[way]) - now : 0;
+            if (left_ms > 0 && (wait_ms < 0 || left_ms < wait_ms))
+                wait_ms = left_ms;
         }
     return (int)wait_ms;
 }
@@ -392,7 +631,7 @@ static int next_due(const struct relay *relay)
 static void prepare(struct relay *relay, struct pollfd *fds)
 {
     fds[0] = (struct pollfd){ .fd = relay->proxy->control[1], .events = POLLIN };
-    fds[1] = (struct pollfd){ .fd = relay->listener, .events = POLLIN };
+    fds[1] = (struct pollfd){ .fd = relay->filler < 0 ? relay->listener : -1, .events = POLLIN };
     for (int i = 0; i < 2 * LINKS_MAX; i++) {
         struct link *link = &relay->links[i / 2];
         struct lane *in = &link->lane[i % 2], *out = &link->lane[1 - i % 2];
@@ -434,12 +673,14 @@ static int proxy_run(struct world *w, void *arg)
     static struct pollfd fds[2 + 2 * LINKS_MAX];
     relay.proxy = arg;
     relay.budget[0] = relay.budget[1] = -1;
-    relay.listener = listen_on(relay.proxy->socket);
+    relay.filler = -1;
+    relay.listener = listen_on(relay.proxy, 128);
     close(relay.proxy->control[0]);
     world_ready(w);
     for (;;) {
+        int wait_ms = next_due(&relay); /* first: what becomes due meanwhile is prepared for */
         prepare(&relay, fds);
-        if (poll(fds, 2 + 2 * LINKS_MAX, next_due(&relay)) < 0)
+        if (poll(fds, 2 + 2 * LINKS_MAX, wait_ms) < 0)
             continue;
         serve(&relay, fds);
         if (fds[0].revents != 0 && !take_order(&relay))

@@ -2,8 +2,8 @@
 /*
  * proxy.h - a bad network between a client and its server
  *
- * A child process listens on a unix socket and passes everything on to the server of the world, until
- * told otherwise. Each function returns when its fault is in force. Begin the proxy before the test
+ * A child process listens on a unix socket, or on a port of 127.0.0.1, and passes everything on to the
+ * server of the world, until told otherwise. Each function returns when its fault is in force. Begin the proxy before the test
  * opens a client: the child would keep copies of the client's descriptors open.
  */
 #ifndef TESTS_PROXY_H
@@ -23,13 +23,17 @@ enum proxy_fault {
     PROXY_HOLD_REQUEST, /* it and all that follows on its connection wait for proxy_release(), even if the
                            client gives the connection up meanwhile */
     PROXY_PARK_REQUEST, /* likewise, and the client's connection ends now: a copy that is still on its way */
+    PROXY_COPY_REQUEST, /* it goes its way, and a copy of it waits for proxy_release() */
+    PROXY_DROP_MESSAGE, /* of the way down: a chunk from the server with `text` in it vanishes */
 };
 
 struct proxy *proxy_begin(struct world *w);
+struct proxy *proxy_begin_tcp(struct world *w); /* for faults that unix sockets do not have */
 void proxy_end(struct proxy *p);
 
 /* As world_url(), by way of the proxy. */
 const char *proxy_url(struct proxy *p, const char *options);
+int proxy_port(struct proxy *p); /* of proxy_begin_tcp() */
 
 /* Deliver nothing in these directions; what comes is kept. proxy_resume() delivers it. */
 void proxy_stall(struct proxy *p, int directions);
@@ -38,18 +42,31 @@ void proxy_resume(struct proxy *p);
 /* Everything takes that long, in each direction. */
 void proxy_delay(struct proxy *p, int64_t ms);
 
-/* End all connections now. */
-void proxy_cut(struct proxy *p);
+/* From now on one byte at a time, with a pause after each; a pause below 0 ends it. */
+void proxy_dribble(struct proxy *p, int directions, int64_t pause_ms);
 
-/* Deliver so many more bytes in this direction, then end the connection that brings the next one. */
+/* End all connections now; likewise with an RST (TCP); or our half of them, and go on taking what comes. */
+void proxy_cut(struct proxy *p);
+void proxy_reset(struct proxy *p);
+void proxy_half_close(struct proxy *p);
+
+/* Deliver so many more bytes in this direction, then end the connection that brings the next one; -1: never. */
 void proxy_cut_after(struct proxy *p, int direction, int64_t bytes);
 
 /* Once: on the k-th chunk of requests from now on (1: the next) that contains `text` (NULL: any chunk). */
 void proxy_once(struct proxy *p, enum proxy_fault fault, int k, const char *text);
 void proxy_release(struct proxy *p);
 
-/* Do not accept connections (true), or do again. */
+/*
+ * From now on these bytes come instead of the reply to each request that contains `text`, which the
+ * server carries out all the same, and instead of all that follow on its connection. NULL ends that, and
+ * these connections.
+ */
+void proxy_forge(struct proxy *p, const char *text, const char *bytes, size_t length);
+
+/* Do not accept connections (true), or do again. Silently, of TCP: nobody answers their SYN. */
 void proxy_refuse(struct proxy *p, bool refuse);
+void proxy_refuse_silently(struct proxy *p, bool refuse);
 
 /* Since the start; the bytes as they came in, delivered or not. */
 int64_t proxy_connections(struct proxy *p);

@@ -1,0 +1,261 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * answer_lost_test.c - F04: the connection ends after so many bytes of a request or of its answer, or the
+ * answer never comes; the request still takes effect once, and what nobody knows of ends
+ *
+ * labels: memory
+ * timeout: 180
+ */
+#include "rig.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS = 16, COMMAND_MS = 200 };
+
+/* Renewals, polls and leases keep out of the way of the bytes that are counted. */
+#define CALM "lease=20s&command_timeout=2s&poll=5s"
+#define HASTY "lease=20s&command_timeout=200ms&poll=5s"
+
+static struct rig rig;
+static struct proxy *p;
+
+static void open_rig(struct world *w, const char *options)
+{
+    p = proxy_begin(w);
+    rig_begin(&rig, w, proxy_url(p, options), options);
+}
+
+static void close_rig(void)
+{
+    rig_works(&rig);
+    rig_end(&rig);
+    proxy_end(p);
+}
+
+/* The k-th of STEPS + 4 places to cut at: spread over the whole length, and the last bytes one by one. */
+static int64_t cut_at(int64_t length, int k)
+{
+    return k < STEPS ? k * length / STEPS : length - (STEPS + 3 - k);
+}
+
+/* --- A and R ------------------------------------------------------------------------------------------------- */
+
+/* How many bytes a take and a give send and receive. */
+static void measure(struct place *place, int direction, int64_t *take, int64_t *give)
+{
+    int64_t before = proxy_bytes(p, direction), between;
+    assert_lk(0, subject_take(&place->mine, 1000));
+    between = proxy_bytes(p, direction);
+    assert_lk(0, subject_give(&place->mine));
+    *take = between - before;
+    *give = proxy_bytes(p, direction) - between;
+}
+
+/* One hold, of one grant: what we were told is what the server has. */
+static void expect_one_hold(struct world *w, struct place *place)
+{
+    char key[64];
+    assert_int_equal(1, subject_held(w, &place->mine));
+    if (!place->mine.kind->fenced)
+        return;
+    snprintf(key, sizeof key, "redisson_lock_token:{%s}", place->mine.name);
+    assert_int_equal((int64_t)place->token, world_int(w, "GET %s", key));
+    if (strstr(place->mine.kind->name, "mutex") != NULL)
+        assert_int_equal(1, world_int(w, "HLEN %s", place->mine.name));
+}
+
+static void a_request_is_carried_out_once(void **state)
+{
+    static const int directions[] = { PROXY_UP, PROXY_DOWN };
+    struct world *w = *state;
+    open_rig(w, CALM);
+    for_each_place(place, &rig)
+        for (int i = 0; i < 2; i++) {
+            int direction = directions[i];
+            int64_t take, give, connections = proxy_connections(p);
+            measure(place, direction, &take, &give);
+            for (int k = 0; k < STEPS + 4; k++) {
+                proxy_cut_after(p, direction, cut_at(take, k));
+                place_take(place);
+                expect_one_hold(w, place);
+                proxy_cut_after(p, direction, cut_at(give, k));
+                assert_lk(0, subject_give(&place->mine));
+                assert_int_equal(0, subject_held(w, &place->mine));
+                proxy_cut_after(p, direction, -1);
+            }
+            assert_true(proxy_connections(p) - connections >= STEPS); /* it was cut */
+        }
+    close_rig();
+}
+
+/* The latch: a count is set once and lowered once, wherever the connection ends. */
+static void a_count_is_exact(void **state)
+{
+    static const int directions[] = { PROXY_UP, PROXY_DOWN };
+    struct world *w = *state;
+    open_rig(w, CALM);
+    for (int i = 0; i < 2; i++) {
+        int direction = directions[i];
+        int64_t before = proxy_bytes(p, direction), set, down;
+        assert_lk(0, lk_latch_trysetcount(&rig.gate, 2));
+        set = proxy_bytes(p, direction) - before;
+        assert_lk(0, lk_latch_countdown(&rig.gate));
+        down = proxy_bytes(p, direction) - before - set;
+        assert_lk(0, lk_latch_countdown(&rig.gate));
+        for (int k = 0; k < STEPS + 4; k++) {
+            proxy_cut_after(p, direction, cut_at(set, k));
+            assert_lk(0, lk_latch_trysetcount(&rig.gate, 3)); /* not EEXIST by its own copy */
+            assert_int_equal(3, world_int(w, "GET gate"));
+            proxy_cut_after(p, direction, cut_at(down, k));
+            assert_lk(0, lk_latch_countdown(&rig.gate));
+            assert_int_equal(2, world_int(w, "GET gate"));
+            proxy_cut_after(p, direction, cut_at(down, k));
+            assert_lk(0, lk_latch_countdownby(&rig.gate, 2)); /* not ENOENT by its own copy */
+            assert_false(world_exists(w, "gate"));
+            proxy_cut_after(p, direction, -1);
+        }
+    }
+    close_rig();
+}
+
+/* --- W --------------------------------------------------------------------------------------------------------- */
+
+/* Through the answer "queued", the subscription, the message with the grant, and what is sent after it. */
+static void a_wait_goes_on(void **state)
+{
+    static const int directions[] = { PROXY_UP, PROXY_DOWN };
+    struct world *w = *state;
+    struct errand errand;
+    open_rig(w, "lease=20s&command_timeout=2s&poll=200ms");
+    for_each_place(place, &rig)
+        for (int i = 0; i < 2; i++)
+            for (int k = 0; k < STEPS; k++) {
+                assert_lk(0, subject_take(&place->theirs, 1000));
+                proxy_cut_after(p, directions[i], k * (directions[i] == PROXY_UP ? 80 : 18));
+                errand_start(&errand, &place->mine, 10000);
+                eventually(subject_queued(w, &place->mine) == 1, 1000);
+                int64_t given_ms = now_ms();
+                assert_lk(0, subject_give(&place->theirs));
+                errand_join(&errand);
+                assert_lk(0, errand.took);
+                assert_lk(0, errand.gave);
+                assert_between(errand.took_ms - given_ms, 0, 2 * RIG_POLL_MS + RIG_SLACK_MS);
+                assert_int_equal(0, subject_held(w, &place->mine));
+                assert_int_equal(0, subject_queued(w, &place->mine));
+                proxy_cut_after(p, directions[i], -1);
+            }
+    close_rig();
+}
+
+/* --- H --------------------------------------------------------------------------------------------------------- */
+
+/* A renewal whose connection ends, or that gets no answer, is sent again; the hold never notices. */
+static void a_renewal_is_sent_again(void **state)
+{
+    static const enum proxy_fault faults[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_DROP_REPLY,
+                                               PROXY_HOLD_REQUEST };
+    struct world *w = *state;
+    int64_t ms;
+    open_rig(w, "lease=900ms&command_timeout=150ms");
+    for_each_place(place, &rig)
+        place_take(place);
+    for (int i = 0; i < 4; i++) {
+        int64_t before = proxy_faults(p);
+        proxy_once(p, faults[i], 1, "thing-");
+        eventually(proxy_faults(p) > before, 300 + RIG_SLACK_MS);
+    }
+    for (int k = 0; k < STEPS; k++) { /* five renewals go out together */
+        proxy_cut_after(p, k % 2 == 0 ? PROXY_UP : PROXY_DOWN, k % 2 == 0 ? k * 110 : k * 5);
+        sleep_ms(150);
+    }
+    proxy_cut_after(p, PROXY_UP, -1);
+    proxy_cut_after(p, PROXY_DOWN, -1);
+    assert_int_equal(0, rig_count(&rig.lost));
+    for_each_place(place, &rig) {
+        assert_lk(0, subject_remaining(&place->mine, &ms));
+        expect_one_hold(w, place);
+        assert_lk(0, subject_give(&place->mine));
+    }
+    proxy_release(p); /* a renewal that comes when all is over changes nothing */
+    close_rig();
+}
+
+/* --- no answer, and no time left ---------------------------------------------------------------------------------- */
+
+static void a_lost_request(enum proxy_fault fault, const struct subject *s)
+{
+    proxy_once(p, fault, 1, s->name);
+}
+
+/* When the library says that an unknown outcome is settled, it is: nothing is held, and no late copy takes anything. */
+static void what_is_unknown_ends(void **state)
+{
+    static const enum proxy_fault faults[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
+    struct world *w = *state;
+    open_rig(w, HASTY);
+    for (int i = 0; i < 2; i++)
+        for_each_place(place, &rig) {
+            for (int giving = 0; giving < 2; giving++) {
+                if (giving)
+                    place_take(place);
+                a_lost_request(faults[i], &place->mine);
+                int64_t began_ms = now_ms();
+                assert_lk(EIO, giving ? subject_give(&place->mine) : subject_take(&place->mine, 0));
+                int64_t settles_ms = lk_errorsettles();
+                assert_between(now_ms() - began_ms, COMMAND_MS - 1, COMMAND_MS + RIG_SLACK_MS);
+                assert_between(settles_ms, 1, 30000 + 2 * COMMAND_MS);
+                if (place->mine.kind->leased)
+                    assert_lk(EPERM, subject_give(&place->mine));
+                eventually(subject_held(w, &place->mine) == 0,
+                           3 * COMMAND_MS + RIG_SLACK_MS); /* and not with its lease */
+                sleep_ms(2 * COMMAND_MS);                  /* until the deadline of its request, which was not more */
+                proxy_release(p);
+                sleep_ms(50);
+                assert_int_equal(0, subject_held(w, &place->mine));
+            }
+        }
+    close_rig();
+}
+
+/* Likewise of the latch: a count that was not set in time is not set later; a countdown is finished, and counts once. */
+static void an_unknown_count_is_settled(void **state)
+{
+    static const enum proxy_fault faults[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
+    struct world *w = *state;
+    open_rig(w, HASTY);
+    for (int i = 0; i < 2; i++) {
+        proxy_once(p, faults[i], 1, "gate");
+        assert_lk(EIO, lk_latch_trysetcount(&rig.gate, 3));
+        assert_between(lk_errorsettles(), 0, COMMAND_MS);
+        sleep_ms(lk_errorsettles());
+        proxy_release(p);
+        sleep_ms(50);
+        assert_int_equal(faults[i] == PROXY_DROP_REPLY ? 3 : -1, world_int(w, "GET gate"));
+        world_redis(w, "SET gate 3");
+        proxy_once(p, faults[i], 1, "gate");
+        assert_lk(EIO, lk_latch_countdown(&rig.gate));
+        assert_between(lk_errorsettles(), 1, 30000);
+        eventually(world_int(w, "GET gate") == 2, 3 * COMMAND_MS + RIG_SLACK_MS);
+        sleep_ms(2 * COMMAND_MS);
+        proxy_release(p);
+        sleep_ms(50);
+        assert_int_equal(2, world_int(w, "GET gate"));
+        assert_lk(0, lk_latch_countdownby(&rig.gate, 3));
+    }
+    close_rig();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_request_is_carried_out_once),
+        world_test(a_count_is_exact),
+        world_test(a_wait_goes_on),
+        world_test(a_renewal_is_sent_again),
+        world_test(what_is_unknown_ends),
+        world_test(an_unknown_count_is_settled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

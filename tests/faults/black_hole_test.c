@@ -1,0 +1,253 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * black_hole_test.c - F05: connections stay and nothing comes through, either way, for a while
+ *
+ * labels: memory
+ */
+#include "rig.h"
+
+enum { SHORT_MS = RIG_COMMAND_MS / 4, LONG_MS = 3 * RIG_COMMAND_MS, LIMIT_MS = 300 };
+
+static struct rig rig;
+static struct proxy *p;
+
+static void open_rig(struct world *w, const char *options)
+{
+    p = proxy_begin(w);
+    rig_begin(&rig, w, proxy_url(p, options), options);
+}
+
+static void close_rig(void)
+{
+    rig_works(&rig);
+    rig_end(&rig);
+    proxy_end(p);
+}
+
+static int hole(void *arg)
+{
+    int64_t ms = *(int64_t *)arg;
+    proxy_stall(p, PROXY_BOTH);
+    sleep_ms(ms);
+    proxy_resume(p);
+    return 0;
+}
+
+static struct worker digger;
+static int64_t hole_ms;
+
+/* A hole of so many milliseconds from now on, while the test goes on. */
+static void dig(int64_t ms)
+{
+    hole_ms = ms;
+    worker_start(&digger, hole, &hole_ms);
+    sleep_ms(10);
+}
+
+static void fill(void)
+{
+    worker_join(&digger);
+}
+
+/* Shorter than a command timeout: late, and that is all. */
+static void a_short_one_is_only_late(void **state)
+{
+    struct errand errand;
+    open_rig(*state, "lease=8s&command_timeout=1500ms&poll=1s");
+    int64_t connections = proxy_connections(p);
+    for_each_place(place, &rig) {
+        dig(200);
+        place_take(place);
+        fill();
+        dig(200);
+        assert_lk(0, subject_give(&place->mine));
+        fill();
+        assert_lk(0, subject_take(&place->theirs, 1000));
+        errand_start(&errand, &place->mine, 5000);
+        eventually(subject_queued(rig.w, &place->mine) == 1, 1000);
+        dig(200);
+        assert_lk(0, subject_give(&place->theirs)); /* the message waits in the hole */
+        errand_join(&errand);
+        assert_lk(0, errand.took);
+        assert_lk(0, errand.gave);
+        fill();
+    }
+    dig(200);
+    assert_lk(0, lk_latch_trysetcount(&rig.gate, 2));
+    fill();
+    dig(200);
+    assert_lk(0, lk_latch_countdown(&rig.gate));
+    assert_int_equal(1, world_int(rig.w, "GET gate"));
+    fill();
+    assert_lk(0, lk_latch_countdown(&rig.gate));
+    assert_between(proxy_connections(p), connections, connections + 1); /* one more for the first renewals */
+    assert_int_equal(0, rig_count(&rig.at_risk));
+    close_rig();
+}
+
+/* A: who has less time than the hole lasts is told that nobody knows, in time; who has more gets it, once. */
+static void a_long_one_delays_who_asks(void **state)
+{
+    struct errand errands[RIG_PLACES];
+    open_rig(*state, RIG_OPTIONS);
+    proxy_stall(p, PROXY_BOTH);
+    for (int i = 0; i < RIG_PLACES; i++)
+        errand_start(&errands[i], &rig.places[i].mine, LIMIT_MS);
+    int64_t began_ms = now_ms();
+    assert_lk(EIO, lk_latch_trysetcount(&rig.gate, 1));
+    assert_between(now_ms() - began_ms, 0, RIG_COMMAND_MS + RIG_SLACK_MS);
+    for_each_place(place, &rig) {
+        struct errand *errand = &errands[place - rig.places];
+        errand_join(errand);
+        assert_true(errand->took == EIO || errand->took == ENOTCONN);
+        assert_between(errand->took_ms - errand->began_ms, LIMIT_MS - 1, LIMIT_MS + RIG_COMMAND_MS + RIG_SLACK_MS);
+    }
+    proxy_resume(p); /* all that was sent arrives now, and past its deadline: or is taken back */
+    for_each_place(place, &rig)
+        eventually(subject_held(rig.w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
+    assert_false(world_exists(rig.w, "gate"));
+
+    dig(LONG_MS);
+    for (int i = 0; i < RIG_PLACES; i++)
+        errand_start(&errands[i], &rig.places[i].mine, 10000);
+    for_each_place(place, &rig) {
+        struct errand *errand = &errands[place - rig.places];
+        errand_join(errand);
+        assert_lk(0, errand->took);
+        assert_lk(0, errand->gave);
+        assert_between(errand->took_ms - errand->began_ms, 0, LONG_MS + 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
+    }
+    fill();
+    close_rig();
+}
+
+static int wait_for_gate(void *arg)
+{
+    return lk_latch_waitfor(arg, 10000);
+}
+
+/* W: it became free within the hole; it is ours soon after the hole, though its message may never come. */
+static void a_long_one_delays_who_waits(void **state)
+{
+    struct errand errands[RIG_PLACES];
+    struct worker at_gate;
+    open_rig(*state, RIG_OPTIONS);
+    for_each_place(place, &rig) {
+        assert_lk(0, subject_take(&place->theirs, 1000));
+        errand_start(&errands[place - rig.places], &place->mine, 10000);
+        eventually(subject_queued(rig.w, &place->mine) == 1, 1000);
+    }
+    assert_lk(0, lk_latch_trysetcount(&rig.their_gate, 1));
+    worker_start(&at_gate, wait_for_gate, &rig.gate);
+    sleep_ms(50);
+    dig(LONG_MS);
+    for_each_place(place, &rig)
+        assert_lk(0, subject_give(&place->theirs));
+    assert_lk(0, lk_latch_countdown(&rig.their_gate));
+    fill();
+    int64_t filled_ms = now_ms();
+    for_each_place(place, &rig) {
+        struct errand *errand = &errands[place - rig.places];
+        errand_join(errand);
+        assert_lk(0, errand->took);
+        assert_lk(0, errand->gave);
+        assert_between(errand->took_ms - filled_ms, -LONG_MS, RIG_RETRY_MS + 2 * RIG_POLL_MS + RIG_SLACK_MS);
+    }
+    assert_lk(0, worker_join(&at_gate));
+    assert_between(now_ms() - filled_ms, 0, RIG_RETRY_MS + 2 * RIG_POLL_MS + RIG_SLACK_MS);
+    close_rig();
+}
+
+/* H: a scare if it ends within the lease; else lost at its end, and a renewal that comes late revives nothing. */
+static void a_long_one_is_at_risk_or_lost(void **state)
+{
+    struct errand theirs[RIG_PLACES];
+    int64_t ms;
+    int leased = 0;
+    open_rig(*state, RIG_OPTIONS);
+    for_each_place(place, &rig) {
+        place_take(place);
+        leased += place->mine.kind->leased;
+    }
+    dig(LONG_MS + 300); /* a renewal is due within, and has no answer for a command timeout */
+    fill();
+    eventually(rig_count(&rig.recovered) == leased, RIG_COMMAND_MS + RIG_SLACK_MS);
+    assert_int_equal(leased, rig_count(&rig.at_risk));
+    assert_int_equal(0, rig_count(&rig.lost));
+    for_each_place(place, &rig) {
+        uint64_t token = place->token;
+        assert_lk(0, subject_remaining(&place->mine, &ms));
+        if (place->mine.kind->fenced)
+            assert_lk(0, place->mine.kind->token(&place->mine, &token));
+        assert_true(token == place->token);
+    }
+
+    proxy_stall(p, PROXY_BOTH);
+    int64_t valid_ms[RIG_PLACES];
+    for (int i = 0; i < RIG_PLACES; i++) {
+        errand_start(&theirs[i], &rig.places[i].theirs, RIG_LONG_MS);
+        assert_lk(0, subject_remaining(&rig.places[i].mine, &ms));
+        valid_ms[i] = now_ms() + ms;
+    }
+    eventually(rig_count(&rig.lost) == leased, RIG_LEASE_MS + RIG_SLACK_MS);
+    for_each_place(place, &rig) {
+        struct errand *errand = &theirs[place - rig.places];
+        if (!place->mine.kind->leased)
+            continue;
+        assert_lk(ESTALE, subject_give(&place->mine));
+        errand_join(errand);
+        assert_lk(0, errand->took);
+        assert_true(errand->took_ms >= valid_ms[place - rig.places]);
+        assert_lk(0, subject_take(&place->theirs, 0)); /* again, while old renewals are about to arrive */
+    }
+    proxy_resume(p);
+    sleep_ms(2 * RIG_COMMAND_MS);
+    for_each_place(place, &rig) {
+        assert_int_equal(1, subject_held(rig.w, &place->mine));
+        assert_lk(0, subject_give(place->mine.kind->leased ? &place->theirs : &place->mine));
+        if (!place->mine.kind->leased)
+            errand_join(&theirs[place - rig.places]);
+    }
+    assert_int_equal(leased, rig_count(&rig.lost));
+    close_rig();
+}
+
+/* R: nobody knows, after one command timeout; the library finishes it, long before the lease ends, and once. */
+static void a_long_one_leaves_a_release_open(void **state)
+{
+    open_rig(*state, RIG_OPTIONS);
+    for_each_place(place, &rig) {
+        assert_lk(0, subject_take(&place->patient, 1000));
+        rig_connected(&rig);
+        proxy_stall(p, PROXY_BOTH);
+        int64_t began_ms = now_ms();
+        assert_lk(EIO, subject_give(&place->patient));
+        assert_between(now_ms() - began_ms, 0, RIG_COMMAND_MS + RIG_SLACK_MS);
+        assert_true(lk_errorsettles() > 0);
+        if (place->mine.kind->leased)
+            assert_lk(EPERM, subject_give(&place->patient));
+        proxy_resume(p);
+        eventually(subject_held(rig.w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
+    }
+    assert_lk(0, lk_latch_trysetcount(&rig.their_gate, 3));
+    rig_connected(&rig);
+    proxy_stall(p, PROXY_BOTH);
+    assert_lk(EIO, lk_latch_countdown(&rig.gate));
+    proxy_resume(p);
+    eventually(world_int(rig.w, "GET gate") == 2, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
+    for_each_place(place, &rig)
+        assert_int_equal(0, subject_held(rig.w, &place->mine));
+    assert_lk(0, lk_latch_countdownby(&rig.their_gate, 2));
+    close_rig();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_short_one_is_only_late),         world_test(a_long_one_delays_who_asks),
+        world_test(a_long_one_delays_who_waits),      world_test(a_long_one_is_at_risk_or_lost),
+        world_test(a_long_one_leaves_a_release_open),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

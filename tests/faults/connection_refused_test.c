@@ -1,0 +1,33 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * connection_refused_test.c - F01: the port is closed; connections are reset, and refused
+ *
+ * labels: memory
+ */
+#include "blackout.h"
+
+static void close_port(struct rig *rig, struct proxy *p)
+{
+    (void)rig;
+    proxy_refuse(p, true);
+    proxy_reset(p);
+}
+
+static void open_port(struct rig *rig, struct proxy *p)
+{
+    (void)rig;
+    proxy_refuse(p, false);
+}
+
+static void a_closed_port(void **state)
+{
+    static const struct blackout blackout = { "F01: the port is closed", NULL, close_port, open_port };
+    blackout_meets_all(*state, &blackout);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { world_test(a_closed_port) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

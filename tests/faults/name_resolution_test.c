@@ -1,0 +1,123 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * name_resolution_test.c - F13: the server's name cannot be resolved, or the resolver thinks for long
+ *
+ * This program has a getaddrinfo() of its own, which the library calls, too. It knows one name.
+ *
+ * labels: memory
+ */
+#include "blackout.h"
+
+#include <dlfcn.h>
+#include <netdb.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char name[] = "redis.invalid"; /* RFC 6761: nobody's */
+
+enum resolver { KNOWS, FAILS, THINKS };
+static atomic_int resolver;
+
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found)
+{
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
+        (int (*)(const char *, const char *, const struct addrinfo *, struct addrinfo **))dlsym(RTLD_NEXT,
+                                                                                                "getaddrinfo");
+    if (strcmp(node, name) != 0)
+        return real(node, service, hints, found);
+    while (atomic_load(&resolver) == THINKS)
+        sleep_ms(5);
+    return atomic_load(&resolver) == FAILS ? EAI_AGAIN : real("127.0.0.1", service, hints, found);
+}
+
+static void forget(struct rig *rig, struct proxy *p)
+{
+    (void)rig;
+    atomic_store(&resolver, FAILS);
+    proxy_reset(p);
+}
+
+static void think(struct rig *rig, struct proxy *p)
+{
+    (void)rig;
+    atomic_store(&resolver, THINKS);
+    proxy_reset(p);
+}
+
+static void know(struct rig *rig, struct proxy *p)
+{
+    (void)rig;
+    (void)p;
+    atomic_store(&resolver, KNOWS);
+}
+
+static void a_name_that_is_unknown(void **state)
+{
+    static const struct blackout blackout = { "F13: the name is unknown", name, forget, know };
+    blackout_meets_all(*state, &blackout);
+}
+
+static void a_resolver_that_thinks(void **state)
+{
+    static const struct blackout blackout = { "F13: the resolver thinks", name, think, know };
+    blackout_meets_all(*state, &blackout);
+}
+
+/* Who is connected does not ask for the name any more: renewals and calls go on, and other clients' as well. */
+static void connections_that_stand_need_no_resolver(void **state)
+{
+    struct world *w = *state;
+    struct rig rig;
+    struct proxy *p = proxy_begin_tcp(w);
+    char url[256];
+    int64_t ms;
+    snprintf(url, sizeof url, "redis://%s:%d?" RIG_OPTIONS, name, proxy_port(p));
+    rig_begin(&rig, w, url, RIG_OPTIONS);
+    for_each_place(place, &rig)
+        place_take(place);
+    atomic_store(&resolver, THINKS);
+    sleep_ms(RIG_LEASE_MS + RIG_LEASE_MS / 3);
+    for_each_place(place, &rig) {
+        assert_lk(0, subject_remaining(&place->mine, &ms));
+        assert_lk(0, subject_give(&place->mine));
+    }
+    rig_works(&rig);
+    assert_int_equal(0, rig_count(&rig.at_risk));
+    atomic_store(&resolver, KNOWS);
+    rig_end(&rig);
+    proxy_end(p);
+}
+
+/* A client that cannot be opened is not opened, within the connect timeout if the resolver lets it; else it is closed. */
+static void opening_without_the_name_fails(void **state)
+{
+    struct world *w = *state;
+    struct proxy *p = proxy_begin_tcp(w);
+    lk_client_t *client;
+    char url[256];
+    snprintf(url, sizeof url, "redis://%s:%d?connect_timeout=300ms", name, proxy_port(p));
+    atomic_store(&resolver, FAILS);
+    int64_t began_ms = now_ms();
+    assert_lk(ENOTCONN, lk_client_open(&client, url));
+    assert_non_null(strstr(lk_errortext(), name));
+    assert_between(now_ms() - began_ms, 0, 300 + RIG_SLACK_MS);
+    atomic_store(&resolver, THINKS);
+    began_ms = now_ms();
+    assert_lk(ENOTCONN, lk_client_open(&client, url));
+    assert_between(now_ms() - began_ms, 0, 300 + RIG_SLACK_MS);
+    atomic_store(&resolver, KNOWS);
+    proxy_end(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_name_that_is_unknown),
+        world_test(a_resolver_that_thinks),
+        world_test(connections_that_stand_need_no_resolver),
+        world_test(opening_without_the_name_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rig.h - a client behind a bad network and another beside it, with an object of each kind between them
+ *
+ * One fault then meets all kinds at once, in each phase of a hold: asked for, waited for, held, given
+ * back. What the far client does goes past the proxy.
+ */
+#ifndef TESTS_RIG_H
+#define TESTS_RIG_H
+
+#include "proxy.h"
+#include "subject.h"
+
+enum {
+    RIG_PLACES = 6,
+    RIG_LEASE_MS = 1500,
+    RIG_COMMAND_MS = 200,
+    RIG_POLL_MS = 200,
+    RIG_LONG_MS = 20000,
+    RIG_RETRY_MS = 150
+};
+
+/* How much later than planned, with many servers, clients and proxies at once on a busy machine. */
+#define RIG_SLACK_MS (3 * SLACK_MS)
+
+#define RIG_OPTIONS "lease=1500ms&command_timeout=200ms&poll=200ms"
+
+struct place {
+    struct subject mine;    /* of the client behind the proxy */
+    struct subject patient; /* the same with a lease of RIG_LONG_MS */
+    struct subject theirs;  /* of the other one, and of a kind that keeps ours out */
+    uint64_t token;         /* of the last grant that was looked at */
+};
+
+struct rig {
+    struct world *w;
+    lk_client_t *here, *there;
+    struct place places[RIG_PLACES];
+    lk_latch_t gate, their_gate;  /* of both clients, one latch */
+    int at_risk, recovered, lost; /* events of `here`; atomic builtins */
+};
+
+/* `url` leads through the proxy; `options` are those of the other client. */
+void rig_begin(struct rig *rig, struct world *w, const char *url, const char *options);
+void rig_end(struct rig *rig);
+
+/* Each place in turn, its kind printed, so that a failure names it. */
+#define for_each_place(place, rig) for (struct place *place = (rig)->places; place_here(rig, place); place++)
+bool place_here(const struct rig *rig, const struct place *place);
+
+/* Who takes something in a thread of its own, and gives it back at once. */
+struct errand {
+    struct worker worker;
+    struct subject *subject;
+    int64_t timeout_ms;
+    int64_t began_ms, took_ms; /* took_ms: when the take returned */
+    int took, gave;            /* codes; gave only if it took */
+};
+void errand_start(struct errand *errand, struct subject *subject, int64_t timeout_ms);
+void errand_join(struct errand *errand);
+
+/* Returns once our client has its connection for commands. */
+void rig_connected(struct rig *rig);
+
+int rig_count(const int *events); /* &rig->lost and its neighbours */
+
+/* Ours is taken and held with a token above the last. */
+void place_take(struct place *place);
+
+/* The fault is over: nothing is held or queued, and everything works, on both sides. */
+void rig_works(struct rig *rig);
+
+#endif
