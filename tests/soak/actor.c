@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * actor.c - one client process of a soak: soak_actor DIR PROCESS INCARNATION PARENT
+ *
+ * Its main thread starts the others, starts them again when the nemesis made them end, and finally closes
+ * the client and counts what is left. It may be killed or stopped at any time.
+ */
+#include "record.h"
+#include "shells.h"
+#include "table.h"
+#include "worker.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LATE_NS (50 * NS_PER_MS)
+
+struct actor {
+    struct table *table;
+    lk_client_t *client;
+    struct shells *shells;
+    struct tape tape;      /* of the main thread, until the listener has it, and after */
+    struct tape late_tape; /* of the main thread: how late it was */
+    int process;
+    struct worker_thread workers[THREADS_MAX];
+};
+
+static void rest(void)
+{
+    nanosleep(&(struct timespec){ 0, 5 * NS_PER_MS }, NULL);
+}
+
+/* Others were late, too, when this thread was: it wants as little as can be. */
+static void rest_and_look(struct actor *actor)
+{
+    struct record late = { .invoke_ns = now_ns() };
+    rest();
+    if (now_ns() - late.invoke_ns < LATE_NS)
+        return;
+    struct record *record = tape_begin(&actor->late_tape, OP_LATE, 0, 0);
+    if (record == NULL)
+        return;
+    record->invoke_ns = late.invoke_ns;
+    tape_end(record, 0);
+}
+
+static int count_entries(const char *dir)
+{
+    DIR *d = opendir(dir);
+    int count = -3; /* "." and "..", and the descriptor of the folder itself */
+    while (d != NULL && readdir(d) != NULL)
+        count++;
+    closedir(d);
+    return count;
+}
+
+static void count_process(struct record *record)
+{
+    record->limit_ms = count_entries("/proc/self/task") + 1;
+    record->permits = (uint16_t)count_entries("/proc/self/fd");
+}
+
+/* Runs on a thread of the library; the main thread leaves the tape alone meanwhile. */
+static void heard(const lk_event_t *event, void *arg)
+{
+    struct actor *actor = arg;
+    uint32_t object = 0, instance = 0;
+    if (event->type != LK_EVENT_LOST || object_named(event->name, &object, &instance) != 0)
+        return;
+    struct record *record = tape_begin(&actor->tape, OP_LOST, object, instance);
+    if (record == NULL)
+        return;
+    record->token = event->token;
+    record->hold = (uint32_t)event->owner;
+    tape_end(record, event->reason);
+}
+
+/* There may be no server just now. */
+static int open_client(struct actor *actor)
+{
+    int code;
+    do {
+        code = lk_client_open(&actor->client, actor->table->urls[actor->process]);
+        if (code != 0)
+            rest();
+    } while (code != 0 && __atomic_load_n(&actor->table->phase, __ATOMIC_ACQUIRE) != STOP);
+    return code;
+}
+
+static void start(struct worker_thread *worker)
+{
+    __atomic_store_n(&worker->ended, 0, __ATOMIC_RELEASE);
+    if (pthread_create(&worker->id, NULL, worker_thread_run, worker) != 0)
+        abort();
+}
+
+/* What the nemesis wants of a thread that waits, and those that ended by its wish. */
+static void look_after(struct actor *actor, struct worker_thread *worker)
+{
+    enum wish *wish = &actor->table->wishes[actor->process][worker->thread];
+    if (__atomic_load_n(wish, __ATOMIC_ACQUIRE) == WISH_CANCEL) {
+        pthread_cancel(worker->id);
+        __atomic_store_n(wish, WISH_NONE, __ATOMIC_RELEASE);
+    }
+    if (__atomic_load_n(&worker->ended, __ATOMIC_ACQUIRE) &&
+        __atomic_load_n(&actor->table->phase, __ATOMIC_ACQUIRE) != STOP) {
+        pthread_join(worker->id, NULL);
+        start(worker);
+    }
+}
+
+static int run(struct actor *actor, const char *dir, int incarnation)
+{
+    struct table *table = actor->table;
+    for (int i = 0; i < table->threads; i++) {
+        struct worker_thread *worker = &actor->workers[i];
+        *worker = (struct worker_thread){
+            .table = table, .shells = actor->shells, .process = actor->process, .incarnation = incarnation, .thread = i
+        };
+        if (!tape_open(&worker->tape, dir, actor->process, incarnation, i))
+            return 1;
+        start(worker);
+    }
+    while (__atomic_load_n(&table->phase, __ATOMIC_ACQUIRE) != STOP) {
+        for (int i = 0; i < table->threads; i++)
+            look_after(actor, &actor->workers[i]);
+        rest_and_look(actor);
+    }
+    for (int i = 0; i < table->threads; i++)
+        pthread_join(actor->workers[i].id, NULL);
+    return 0;
+}
+
+static void close_client(struct actor *actor)
+{
+    (void)lk_client_listen(actor->client, NULL, NULL);
+    struct record *record = tape_begin(&actor->tape, OP_CLOSE, 0, 0);
+    int code = lk_client_close(actor->client);
+    int destroyed = shells_end(actor->shells);
+    if (record == NULL)
+        return;
+    for (int tries = 0; tries < 300; tries++) { /* a joined thread may still be listed */
+        count_process(record);
+        if (record->limit_ms == actor->tape.records[0].limit_ms)
+            break;
+        rest();
+    }
+    tape_end(record, code != 0 ? code : destroyed);
+}
+
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+int main(int argc, char **argv)
+{
+    static struct actor actor;
+    pthread_t first;
+    if (argc != 5 || (actor.table = table_open(argv[1])) == NULL)
+        return 2;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != atoi(argv[4]))
+        return 2;
+    actor.process = atoi(argv[2]);
+    if (!tape_open(&actor.tape, argv[1], actor.process, atoi(argv[3]), THREADS_MAX) ||
+        !tape_open(&actor.late_tape, argv[1], actor.process, atoi(argv[3]), THREADS_MAX + 1))
+        return 2;
+    pthread_create(&first, NULL, nothing, NULL); /* a sanitizer's own thread comes with the first one */
+    pthread_join(first, NULL);
+    lk_setlog(NULL, LK_LOG_ERROR, NULL);
+    struct record *opened = tape_begin(&actor.tape, OP_OPEN, 0, 0);
+    count_process(opened);
+    int code = open_client(&actor);
+    tape_end(opened, code);
+    if (code != 0)
+        return 0; /* the soak ended before there was a server again */
+    actor.shells = shells_begin(actor.client);
+    if (lk_client_listen(actor.client, heard, &actor) != 0 || run(&actor, argv[1], atoi(argv[3])) != 0)
+        return 2;
+    close_client(&actor);
+    return 0;
+}

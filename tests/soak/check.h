@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check.h - what must be true of every history, and what to say where it is not
+ *
+ * Each file check_*.c looks after one or two invariants. Where a check makes an exception, a comment names
+ * the promise that allows it.
+ */
+#ifndef TESTS_SOAK_CHECK_H
+#define TESTS_SOAK_CHECK_H
+
+#include "history.h"
+
+#include <stdio.h>
+
+enum invariant {
+    I1,  /* conflicting holds do not overlap while they are valid */
+    I2,  /* tokens rise */
+    I3,  /* a resource that compares tokens refuses no valid hold */
+    I5,  /* fair: in order of arrival */
+    I6,  /* readers or one writer */
+    I7,  /* never more permits than there are, none vanishes */
+    I8,  /* a latch opens after the last count, and stays open */
+    I9,  /* in calm everybody gets what he waits for */
+    I11, /* calls return in time */
+    I12, /* a failed call leaves nothing behind */
+    I13, /* one LOST for each lost hold, and no success after it */
+    I14, /* nothing is left on the server */
+    I15, /* nothing is left in the process */
+    I18, /* processes end only when they are told to; children own nothing */
+    INVARIANTS
+};
+
+struct report {
+    const struct history *history;
+    FILE *out; /* NULL: silent */
+    int violations[INVARIANTS];
+    int total;
+    int64_t grants, tokens, pairs, accounts, latches; /* looked at: a check that saw nothing proves nothing */
+};
+
+/* Look for everything. Returns report->total. */
+int check_all(struct report *report, const struct history *history);
+
+void check_exclusion(struct report *report);
+void check_tokens(struct report *report);
+void check_fair(struct report *report);
+void check_account(struct report *report);
+void check_latches(struct report *report);
+void check_calm(struct report *report);
+void check_time(struct report *report);
+void check_failures(struct report *report);
+void check_lost(struct report *report);
+void check_end(struct report *report);
+
+/* Say what is wrong, with the records that show it: up to two, and what happened around them. */
+void violation(struct report *report, enum invariant invariant, const struct record *first, const struct record *second,
+               const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+const char *invariant_name(enum invariant invariant);
+
+/* The end of the run of holds of one object and instance that begins at `first`. */
+size_t group_end(const struct history *history, size_t first);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_calm.c - I9: when nothing happens to anybody, everybody gets what he waits for, and keeps it
+ */
+#include "check.h"
+
+#include <errno.h>
+
+#define LONG_ENOUGH_MS 5000 /* there is more than enough time for everybody's turn */
+
+static bool is_failure(const struct record *record)
+{
+    switch (record->op) {
+    case OP_TAKE:
+    case OP_SHARE: /* a try may find it taken, a wait ends with a grant */
+        return record->code != 0 && !(record->limit_ms == 0 && (record->code == EBUSY || record->code == EAGAIN)) &&
+               !(record->code == ETIMEDOUT && record->limit_ms < LONG_ENOUGH_MS);
+    case OP_NEST:
+    case OP_UNNEST:
+    case OP_DOWNGRADE:
+    case OP_GIVE:
+    case OP_SET:
+        return record->code != 0;
+    case OP_CHECK: /* EPERM: asked after a take that failed */
+        return record->code != 0 && record->code != EPERM;
+    case OP_COUNTDOWN: /* ENOENT: open already */
+        return record->code != 0 && record->code != ENOENT;
+    case OP_WAIT: /* nobody may be there to count down */
+        return record->code != 0 && record->code != ETIMEDOUT;
+    default:
+        return false;
+    }
+}
+
+void check_calm(struct report *report)
+{
+    const struct history *history = report->history;
+    int64_t back_ns = (history->lease_ms + history->slack_ms) * NS_PER_MS;
+    for (size_t i = 0; history->calm_ns != 0 && i < history->count; i++) {
+        const struct record *record = &history->records[i];
+        if (record->invoke_ns < history->calm_ns || record->return_ns == 0 || !is_failure(record))
+            continue;
+        /* What a slow machine does looks like faults: answers come later than a command timeout, leases run out. */
+        int64_t from_ns = record->invoke_ns - back_ns;
+        if (!disturbed(history, record->process, from_ns, record->return_ns) &&
+            !machine_slow(history, from_ns, record->return_ns))
+            violation(report, I9, record, NULL, "failed although nothing was done to anybody");
+    }
+}

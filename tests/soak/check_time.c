@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_time.c - I11: each call returns by its limit and one command timeout
+ */
+#include "check.h"
+
+/* -1: may take as long as it likes. */
+static int64_t longest_ms(const struct history *history, const struct record *record)
+{
+    switch (record->op) {
+    case OP_TAKE:
+    case OP_SHARE:
+    case OP_NEST:
+    case OP_WAIT:
+        return record->limit_ms + history->command_ms;
+    case OP_GIVE:
+    case OP_UNNEST:
+    case OP_DOWNGRADE:
+    case OP_SET:
+    case OP_COUNTDOWN:
+        return history->command_ms;
+    case OP_CLOSE: /* client.h: two command timeouts at most */
+        return 2 * history->command_ms;
+    case OP_CHECK:
+    case OP_WRITE:
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static bool was_killed(const struct history *history, const struct record *of)
+{
+    for (size_t i = 0; i < history->count; i++) {
+        const struct record *record = &history->records[i];
+        if (record->op == OP_CLOSE && record->process == of->process && record->incarnation == of->incarnation)
+            return false;
+    }
+    return true;
+}
+
+/* Nobody can return while his process is stopped or not given the processor; the promise is about the library. */
+static void check_record(struct report *report, const struct record *record)
+{
+    const struct history *history = report->history;
+    int64_t limit_ms = longest_ms(history, record);
+    if (limit_ms < 0)
+        return;
+    if (record->return_ns == 0) {
+        if (!was_killed(history, record))
+            violation(report, I11, record, NULL, "never returned");
+        return;
+    }
+    int64_t late_ns = record->return_ns - record->invoke_ns - (limit_ms + history->slack_ms) * NS_PER_MS;
+    if (late_ns <= 0)
+        return;
+    late_ns -= asleep_ns(history, record->process, record->invoke_ns, record->return_ns);
+    if (late_ns > 0)
+        violation(report, I11, record, NULL, "returned %lld ms too late", (long long)(late_ns / NS_PER_MS));
+}
+
+void check_time(struct report *report)
+{
+    for (size_t i = 0; i < report->history->count; i++)
+        check_record(report, &report->history->records[i]);
+}

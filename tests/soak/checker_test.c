@@ -1,0 +1,591 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * checker_test.c - the soak's checker finds what is wrong in histories made by hand, and nothing in good ones
+ *
+ * Times are milliseconds here. A lease is 1000 of them, a command timeout 200, the slack 400.
+ */
+#include "assert_lk.h"
+#include "check.h"
+
+#include <string.h>
+
+#define MUTEX_0 object_of(MUTEX, 0)
+#define FAIR_0 object_of(FAIR, 0)
+#define RWLOCK_0 object_of(RWLOCK, 0)
+#define COUNTING_0 object_of(COUNTING, 0)
+#define LEASED_0 object_of(LEASED, 0)
+#define LATCH_0 object_of(LATCH, 0)
+
+struct scene {
+    struct history history;
+    struct report report;
+    uint32_t holds;
+};
+
+static struct scene scene;
+
+static void begin(void)
+{
+    history_free(&scene.history);
+    scene = (struct scene){ .history = { .lease_ms = 1000, .command_ms = 200, .slack_ms = 400 } };
+}
+
+static int64_t at(int64_t ms)
+{
+    return ms == 0 ? 0 : (1000000 + ms) * NS_PER_MS;
+}
+
+static struct record *add(enum op op, int process, uint32_t object, int64_t invoke, int64_t returned, int code)
+{
+    struct record record = { .invoke_ns = at(invoke),
+                             .return_ns = at(returned),
+                             .object = object,
+                             .process = (uint16_t)process,
+                             .hold = scene.holds,
+                             .permits = 1,
+                             .code = (int16_t)code,
+                             .op = (uint8_t)op };
+    history_record(&scene.history, &record);
+    return &scene.history.records[scene.history.count - 1];
+}
+
+static struct record *take(int process, uint32_t object, int64_t invoke, int64_t returned, int64_t valid, int token)
+{
+    scene.holds++;
+    struct record *record = add(OP_TAKE, process, object, invoke, returned, 0);
+    record->valid_ns = at(valid);
+    record->token = (uint64_t)token;
+    record->limit_ms = 5000;
+    return record;
+}
+
+static void give(int process, uint32_t object, int64_t invoke, int code)
+{
+    add(OP_GIVE, process, object, invoke, invoke + 1, code);
+}
+
+/* A hold from `returned` to `given`. */
+static struct record *held(int process, uint32_t object, int64_t invoke, int64_t returned, int64_t given, int token)
+{
+    struct record *record = take(process, object, invoke, returned, returned + 900, token);
+    give(process, object, given, 0);
+    return record == &scene.history.records[scene.history.count - 2] ? record
+                                                                     : &scene.history.records[scene.history.count - 2];
+}
+
+static struct record *open_and_close(int process, int64_t opened, int64_t closed)
+{
+    add(OP_OPEN, process, 0, opened, opened + 1, 0);
+    return add(OP_CLOSE, process, 0, closed, closed + 1, 0);
+}
+
+static void happened(enum fault_kind kind, int process, int64_t begin_ms, int64_t end_ms)
+{
+    struct fault fault = { .kind = kind, .process = process, .begin_ns = at(begin_ms), .end_ns = at(end_ms) };
+    history_fault(&scene.history, &fault);
+}
+
+static void found(int count, enum invariant invariant, int line)
+{
+    history_join(&scene.history);
+    check_all(&scene.report, &scene.history);
+    if (scene.report.violations[invariant] != count || scene.report.total != count) {
+        scene.report.out = stderr;
+        memset(scene.report.violations, 0, sizeof scene.report.violations);
+        scene.report.total = 0;
+        check_all(&scene.report, &scene.history);
+        assert_failed(__FILE__, line, "%d violations of %s and %d in all, not %d", scene.report.violations[invariant],
+                      invariant_name(invariant), scene.report.total, count);
+    }
+    begin();
+}
+
+#define finds(invariant) found(1, (invariant), __LINE__)
+#define finds_nothing() found(0, I1, __LINE__)
+
+static int scene_setup(void **state)
+{
+    (void)state;
+    begin();
+    return 0;
+}
+
+/* --- I1, I6, I7 ------------------------------------------------------------------------------------- */
+
+static void one_after_the_other_is_fine(void **state)
+{
+    (void)state;
+    held(0, MUTEX_0, 10, 20, 30, 1);
+    held(1, MUTEX_0, 15, 31, 40, 2);
+    finds_nothing();
+}
+
+static void two_holders_at_once_are_found(void **state)
+{
+    (void)state;
+    held(0, MUTEX_0, 10, 20, 30, 1);
+    held(1, MUTEX_0, 15, 29, 40, 2);
+    finds(I1);
+}
+
+static void a_dead_holder_keeps_others_out_until_its_validity_ends(void **state)
+{
+    (void)state;
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    held(1, MUTEX_0, 15, 901, 950, 2);
+    finds_nothing();
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    held(1, MUTEX_0, 15, 899, 950, 2);
+    finds(I1);
+}
+
+static void what_a_renewal_added_counts(void **state)
+{
+    (void)state;
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    add(OP_CHECK, 0, MUTEX_0, 500, 501, 0)->valid_ns = at(1400);
+    held(1, MUTEX_0, 15, 1000, 1001, 2);
+    finds(I1);
+}
+
+static void a_loss_of_data_excuses_old_against_new_for_a_lease(void **state)
+{
+    (void)state;
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    happened(LOSE_DATA, EVERYBODY, 100, 200);
+    held(1, MUTEX_0, 210, 220, 230, 2);
+    finds_nothing();
+}
+
+static void two_losses_of_data_excuse_three_holds(void **state)
+{
+    (void)state;
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    happened(FLUSH_DATA, EVERYBODY, 100, 101);
+    take(1, MUTEX_0, 110, 120, 1000, 2);
+    happened(FLUSH_DATA, EVERYBODY, 200, 201);
+    held(2, MUTEX_0, 210, 220, 230, 3);
+    finds_nothing();
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    happened(FLUSH_DATA, EVERYBODY, 100, 101);
+    take(1, MUTEX_0, 110, 120, 1000, 2);
+    held(2, MUTEX_0, 210, 220, 230, 3);
+    finds(I1);
+}
+
+static void who_is_told_of_a_loss_holds_no_more(void **state)
+{
+    (void)state;
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    add(OP_CHECK, 0, MUTEX_0, 30, 31, ESTALE);
+    held(2, MUTEX_0, 10, 32, 33, 3);
+    finds_nothing();
+}
+
+static void a_loss_of_data_excuses_no_overlap_of_new_holds(void **state)
+{
+    (void)state;
+    happened(LOSE_DATA, EVERYBODY, 100, 200);
+    held(0, MUTEX_0, 205, 210, 250, 2);
+    held(1, MUTEX_0, 210, 220, 230, 3);
+    finds(I1);
+}
+
+static void a_loss_of_data_excuses_nothing_a_lease_later(void **state)
+{
+    (void)state;
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    happened(LOSE_DATA, EVERYBODY, 100, 200);
+    add(OP_CHECK, 0, MUTEX_0, 1000, 1001, 0)->valid_ns = at(1900);
+    held(1, MUTEX_0, 1300, 1310, 1320, 2);
+    finds(I1);
+}
+
+static void readers_share_and_a_writer_does_not(void **state)
+{
+    (void)state;
+    held(0, RWLOCK_0, 10, 20, 60, 0)->op = OP_SHARE;
+    held(1, RWLOCK_0, 10, 20, 60, 0)->op = OP_SHARE;
+    held(2, RWLOCK_0, 10, 61, 70, 1);
+    finds_nothing();
+    held(0, RWLOCK_0, 10, 20, 60, 0)->op = OP_SHARE;
+    held(2, RWLOCK_0, 10, 59, 70, 1);
+    finds(I6);
+    held(2, RWLOCK_0, 10, 20, 60, 1);
+    held(0, RWLOCK_0, 10, 59, 70, 0)->op = OP_SHARE;
+    finds(I6);
+}
+
+static void a_downgrade_lets_readers_in_and_no_writer(void **state)
+{
+    (void)state;
+    take(0, RWLOCK_0, 10, 20, 900, 1);
+    add(OP_DOWNGRADE, 0, RWLOCK_0, 30, 31, 0)->valid_ns = at(900);
+    held(1, RWLOCK_0, 10, 32, 60, 0)->op = OP_SHARE;
+    finds_nothing();
+    take(0, RWLOCK_0, 10, 20, 900, 1);
+    add(OP_DOWNGRADE, 0, RWLOCK_0, 30, 31, 0)->valid_ns = at(900);
+    held(1, RWLOCK_0, 10, 32, 60, 2);
+    finds(I6);
+    take(0, RWLOCK_0, 10, 20, 900, 1);
+    held(1, RWLOCK_0, 10, 29, 60, 0)->op = OP_SHARE;
+    finds(I6);
+}
+
+static void a_thread_that_waits_for_itself_is_found(void **state)
+{
+    (void)state;
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    add(OP_NEST, 0, MUTEX_0, 30, 31, EBUSY);
+    finds(I12);
+}
+
+static void more_permits_than_there_are_are_found(void **state)
+{
+    (void)state;
+    held(0, LEASED_0, 10, 20, 60, 0)->permits = 2;
+    held(1, LEASED_0, 10, 20, 60, 0);
+    finds_nothing();
+    held(0, LEASED_0, 10, 20, 60, 0)->permits = 2;
+    held(1, LEASED_0, 10, 20, 60, 0)->permits = 2;
+    finds(I7);
+}
+
+static void permits_of_the_dead_do_not_come_back_without_a_lease(void **state)
+{
+    (void)state;
+    take(0, COUNTING_0, 10, 20, 0, 0)->permits = 3;
+    held(1, COUNTING_0, 90000, 90010, 90020, 0);
+    finds(I7);
+}
+
+static void permits_at_the_end_are_counted(void **state)
+{
+    (void)state;
+    held(0, COUNTING_0, 10, 20, 60, 0);
+    add(OP_VALUE, 8, COUNTING_0, 9000, 9001, 0)->token = 3;
+    finds_nothing();
+    held(0, COUNTING_0, 10, 20, 60, 0);
+    add(OP_VALUE, 8, COUNTING_0, 9000, 9001, 0)->token = 2;
+    finds(I7);
+    held(0, COUNTING_0, 10, 20, 60, 0);
+    add(OP_VALUE, 8, COUNTING_0, 9000, 9001, 0)->token = 4;
+    finds(I7);
+    take(0, COUNTING_0, 10, 20, 0, 0); /* killed */
+    add(OP_VALUE, 8, COUNTING_0, 9000, 9001, 0)->token = 2;
+    finds_nothing();
+    take(0, COUNTING_0, 10, 20, 0, 0);
+    add(OP_VALUE, 8, COUNTING_0, 9000, 9001, 0)->token = 3;
+    finds(I7);
+}
+
+static void an_unknown_outcome_is_settled_in_time(void **state)
+{
+    (void)state;
+    take(0, COUNTING_0, 10, 20, 0, 0);
+    give(0, COUNTING_0, 30, EIO);
+    open_and_close(0, 1, 9000);
+    add(OP_VALUE, 8, COUNTING_0, 9500, 9501, 0)->token = 2;
+    finds(I7);
+    take(0, COUNTING_0, 10, 20, 0, 0);
+    give(0, COUNTING_0, 30, EIO);
+    open_and_close(0, 1, 4000);
+    add(OP_VALUE, 8, COUNTING_0, 9500, 9501, 0)->token = 2;
+    finds_nothing();
+}
+
+/* --- I2, I3 ----------------------------------------------------------------------------------------- */
+
+static void tokens_must_rise(void **state)
+{
+    (void)state;
+    held(0, MUTEX_0, 10, 20, 30, 2);
+    held(1, MUTEX_0, 15, 31, 40, 1);
+    finds(I2);
+    held(0, MUTEX_0, 10, 20, 30, 2);
+    held(1, MUTEX_0, 15, 31, 40, 2);
+    finds(I2);
+}
+
+static void tokens_must_rise_across_a_loss_of_data(void **state)
+{
+    (void)state;
+    held(0, MUTEX_0, 10, 20, 30, 2);
+    happened(LOSE_DATA, EVERYBODY, 100, 200);
+    held(1, MUTEX_0, 250, 260, 270, 1);
+    finds(I2);
+}
+
+static void a_valid_hold_must_not_be_refused(void **state)
+{
+    (void)state;
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    add(OP_WRITE, 0, MUTEX_0, 30, 31, ESTALE);
+    finds_nothing();
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    add(OP_WRITE, 0, MUTEX_0, 30, 31, EBUSY);
+    finds(I3);
+}
+
+/* --- I5 --------------------------------------------------------------------------------------------- */
+
+static void who_came_first_gets_it_first(void **state)
+{
+    (void)state;
+    held(1, FAIR_0, 10, 500, 510, 1);
+    held(2, FAIR_0, 300, 520, 530, 2);
+    finds_nothing();
+    held(2, FAIR_0, 300, 500, 510, 1);
+    held(1, FAIR_0, 10, 520, 530, 2);
+    finds(I5);
+}
+
+static void who_came_at_about_the_same_time_may_come_in_any_order(void **state)
+{
+    (void)state;
+    held(2, FAIR_0, 60, 500, 510, 1);
+    held(1, FAIR_0, 10, 520, 530, 2);
+    finds_nothing();
+}
+
+static void who_was_disturbed_may_lose_its_place(void **state)
+{
+    (void)state;
+    held(2, FAIR_0, 300, 500, 510, 1);
+    held(1, FAIR_0, 10, 520, 530, 2);
+    happened(STALL, 1, 100, 200);
+    finds_nothing();
+    held(2, FAIR_0, 300, 500, 510, 1);
+    held(1, FAIR_0, 10, 520, 530, 2);
+    happened(STALL, 2, 100, 200);
+    finds(I5);
+}
+
+/* --- I8 --------------------------------------------------------------------------------------------- */
+
+static void a_latch(int64_t waited, int64_t last_count)
+{
+    add(OP_SET, 0, LATCH_0, 10, 11, 0)->permits = 3;
+    add(OP_COUNTDOWN, 1, LATCH_0, 20, 21, 0);
+    add(OP_COUNTDOWN, 2, LATCH_0, 20, 21, 0);
+    add(OP_COUNTDOWN, 3, LATCH_0, last_count, last_count + 1, 0);
+    add(OP_WAIT, 4, LATCH_0, 15, waited, 0)->limit_ms = 1000;
+}
+
+static void a_latch_opens_after_the_last_count(void **state)
+{
+    (void)state;
+    a_latch(31, 30);
+    finds_nothing();
+    a_latch(29, 30); /* and the last count is counted after it opened */
+    found(2, I8, __LINE__);
+}
+
+static void a_latch_that_opened_stays_open(void **state)
+{
+    (void)state;
+    a_latch(31, 30);
+    add(OP_WAIT, 4, LATCH_0, 40, 140, ETIMEDOUT)->limit_ms = 100;
+    finds(I8);
+    a_latch(31, 30);
+    add(OP_WAIT, 4, LATCH_0, 40, 41, ENOENT);
+    finds(I8);
+}
+
+static void a_count_too_many_is_found(void **state)
+{
+    (void)state;
+    a_latch(31, 30);
+    add(OP_COUNTDOWN, 4, LATCH_0, 29, 32, 0);
+    finds(I8);
+}
+
+static void counts_of_unknown_outcome_may_have_opened_it(void **state)
+{
+    (void)state;
+    add(OP_SET, 0, LATCH_0, 10, 11, 0)->permits = 2;
+    add(OP_COUNTDOWN, 1, LATCH_0, 20, 21, 0);
+    add(OP_COUNTDOWN, 2, LATCH_0, 22, 23, EIO);
+    add(OP_WAIT, 4, LATCH_0, 24, 25, 0);
+    finds_nothing();
+    add(OP_SET, 0, LATCH_0, 10, 11, 0)->permits = 2;
+    add(OP_COUNTDOWN, 1, LATCH_0, 20, 21, 0);
+    add(OP_COUNTDOWN, 2, LATCH_0, 22, 23, ENOTCONN);
+    add(OP_WAIT, 4, LATCH_0, 24, 25, 0);
+    finds(I8);
+}
+
+/* --- I9, I11, I12, I13 ------------------------------------------------------------------------------ */
+
+static void in_calm_nobody_waits_in_vain(void **state)
+{
+    (void)state;
+    for (int calm = 0; calm < 2; calm++) {
+        scene.history.calm_ns = calm ? at(10) : 0;
+        scene.holds++;
+        add(OP_TAKE, 0, MUTEX_0, 20, 6020, ETIMEDOUT)->limit_ms = 6000;
+        found(calm, I9, __LINE__);
+    }
+    scene.history.calm_ns = at(10);
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 220, EIO)->limit_ms = 6000;
+    finds(I9);
+    scene.history.calm_ns = at(10);
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 220, EIO)->limit_ms = 6000;
+    add(OP_LATE, 1, 0, 60, 160, 0);
+    finds_nothing();
+}
+
+static void a_call_that_takes_too_long_is_found(void **state)
+{
+    (void)state;
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 1600, ETIMEDOUT)->limit_ms = 1000;
+    finds_nothing();
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 1630, ETIMEDOUT)->limit_ms = 1000;
+    finds(I11);
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 1630, ETIMEDOUT)->limit_ms = 1000;
+    happened(STOP_PROCESS, 0, 100, 150);
+    finds_nothing();
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 1700, ETIMEDOUT)->limit_ms = 1000;
+    happened(STOP_PROCESS, 0, 100, 150);
+    add(OP_LATE, 0, 0, 90, 160, 0); /* the same time is not counted twice */
+    finds(I11);
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 1630, ETIMEDOUT)->limit_ms = 1000;
+    happened(STOP_PROCESS, 1, 100, 150);
+    finds(I11);
+}
+
+static void a_call_that_never_returns_is_found(void **state)
+{
+    (void)state;
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 0, 0);
+    finds_nothing(); /* killed */
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 0, 0);
+    open_and_close(0, 1, 100);
+    finds(I11);
+}
+
+static void a_hold_after_a_failure_is_found(void **state)
+{
+    (void)state;
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 30, EBUSY);
+    add(OP_CHECK, 0, MUTEX_0, 31, 32, EPERM);
+    finds_nothing();
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 30, EBUSY);
+    add(OP_CHECK, 0, MUTEX_0, 31, 32, 0);
+    finds(I12);
+}
+
+/* A hold that was lost at 950, and what the give at 960 said. */
+static void a_loss(int code, int told)
+{
+    open_and_close(0, 1, 2000);
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    add(OP_CHECK, 0, MUTEX_0, 950, 951, ESTALE);
+    give(0, MUTEX_0, 960, code);
+    scene.holds = 0;
+    for (int i = 0; i < told; i++)
+        add(OP_LOST, 0, MUTEX_0, 950, 951, 1)->thread = 6;
+}
+
+static void a_loss_is_told_once_and_final(void **state)
+{
+    (void)state;
+    a_loss(ESTALE, 1);
+    finds_nothing();
+    a_loss(0, 1);
+    finds(I13);
+    a_loss(ESTALE, 0);
+    finds(I13);
+    a_loss(ESTALE, 2);
+    finds(I13);
+}
+
+static void a_loss_that_was_none_is_found(void **state)
+{
+    (void)state;
+    open_and_close(0, 1, 2000);
+    held(0, MUTEX_0, 10, 20, 30, 1);
+    add(OP_LOST, 0, MUTEX_0, 25, 26, 1)->thread = 6;
+    finds(I13);
+}
+
+/* --- I14, I15, I18 ---------------------------------------------------------------------------------- */
+
+static void what_is_left_is_found(void **state)
+{
+    (void)state;
+    add(OP_LEFT, 8, MUTEX_0, 9000, 9001, EEXIST);
+    finds(I14);
+    open_and_close(0, 1, 2000)->permits = 2;
+    finds(I15);
+    open_and_close(0, 1, 2000)->limit_ms = 1;
+    finds(I15);
+}
+
+static void processes_that_end_and_children_that_hold_are_found(void **state)
+{
+    (void)state;
+    add(OP_LEFT, 2, 0, 9000, 9001, ECANCELED);
+    finds(I18);
+    add(OP_FORK, 2, MUTEX_0, 9000, 9001, EPERM);
+    finds_nothing();
+    add(OP_FORK, 2, MUTEX_0, 9000, 9001, 0);
+    finds(I18);
+}
+
+#define scene_test(test) cmocka_unit_test_setup(test, scene_setup)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scene_test(one_after_the_other_is_fine),
+        scene_test(two_holders_at_once_are_found),
+        scene_test(a_dead_holder_keeps_others_out_until_its_validity_ends),
+        scene_test(what_a_renewal_added_counts),
+        scene_test(a_loss_of_data_excuses_old_against_new_for_a_lease),
+        scene_test(two_losses_of_data_excuse_three_holds),
+        scene_test(who_is_told_of_a_loss_holds_no_more),
+        scene_test(a_loss_of_data_excuses_no_overlap_of_new_holds),
+        scene_test(a_loss_of_data_excuses_nothing_a_lease_later),
+        scene_test(readers_share_and_a_writer_does_not),
+        scene_test(a_downgrade_lets_readers_in_and_no_writer),
+        scene_test(a_thread_that_waits_for_itself_is_found),
+        scene_test(more_permits_than_there_are_are_found),
+        scene_test(permits_of_the_dead_do_not_come_back_without_a_lease),
+        scene_test(permits_at_the_end_are_counted),
+        scene_test(an_unknown_outcome_is_settled_in_time),
+        scene_test(tokens_must_rise),
+        scene_test(tokens_must_rise_across_a_loss_of_data),
+        scene_test(a_valid_hold_must_not_be_refused),
+        scene_test(who_came_first_gets_it_first),
+        scene_test(who_came_at_about_the_same_time_may_come_in_any_order),
+        scene_test(who_was_disturbed_may_lose_its_place),
+        scene_test(a_latch_opens_after_the_last_count),
+        scene_test(a_latch_that_opened_stays_open),
+        scene_test(a_count_too_many_is_found),
+        scene_test(counts_of_unknown_outcome_may_have_opened_it),
+        scene_test(in_calm_nobody_waits_in_vain),
+        scene_test(a_call_that_takes_too_long_is_found),
+        scene_test(a_call_that_never_returns_is_found),
+        scene_test(a_hold_after_a_failure_is_found),
+        scene_test(a_loss_is_told_once_and_final),
+        scene_test(a_loss_that_was_none_is_found),
+        scene_test(what_is_left_is_found),
+        scene_test(processes_that_end_and_children_that_hold_are_found),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    history_free(&scene.history);
+    return failed;
+}

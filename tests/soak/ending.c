@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ending.c - see ending.h
+ */
+#include "ending.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUEUE_MS 11000 /* twice Lw, and more: who died in a queue is forgotten by then */
+#define CLAIM_MS 3500  /* what was granted to somebody who never confirmed comes back after this */
+
+/*
+ * docs/keys.md: these stay for a time after use, claims of the dead until somebody uses that semaphore again. The
+ * numbers of semaphores stay for good, and so does the count of a latch that was not counted down; those are
+ * looked at by value.
+ */
+static bool is_documented(struct world *world, const char *key)
+{
+    static const char *const timed[] = { "redisson_lock_token:", "latchkey:once:", "latchkey:opened:",
+                                         "latchkey:permits:", "latchkey:claims:" };
+    static const char *const lasting[] = { "soak:counting:", "soak:latch:", "latchkey:total:" };
+    for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
+        if (strncmp(key, timed[i], strlen(timed[i])) == 0)
+            return world_pttl(world, key) != -1; /* -2: it has just gone */
+    for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++)
+        if (strncmp(key, lasting[i], strlen(lasting[i])) == 0)
+            return true;
+    return false;
+}
+
+static void write_left(struct tape *tape, const char *what)
+{
+    uint32_t object = 0, instance = 0;
+    object_named(what, &object, &instance);
+    struct record *record = tape_begin(tape, OP_LEFT, object, instance);
+    fprintf(stderr, "left at the end: %s\n", what);
+    tape_end(record, EEXIST);
+}
+
+/* Keys that should not be there; with a tape, they are written down. */
+static int look_at_keys(struct world *world, struct tape *tape)
+{
+    redisContext *redis = redisConnectUnix(world->socket);
+    redisReply *keys = redisCommand(redis, "KEYS *");
+    int left = 0;
+    assert_that(keys != NULL && keys->type == REDIS_REPLY_ARRAY);
+    for (size_t i = 0; i < keys->elements; i++) {
+        if (is_documented(world, keys->element[i]->str))
+            continue;
+        left++;
+        if (tape != NULL)
+            write_left(tape, keys->element[i]->str);
+    }
+    freeReplyObject(keys);
+    redisFree(redis);
+    return left;
+}
+
+/* Free permits, with those that were only claimed by somebody who died. */
+static void write_value(struct tape *tape, lk_client_t *client, uint32_t object, uint32_t instance)
+{
+    char name[64];
+    lk_sem_t sem;
+    lk_semattr_t attr = LK_SEMATTR_INIT;
+    lk_seminfo_t info = LK_SEMINFO_INIT;
+    attr.leased = kind_of(object) == LEASED;
+    object_name(name, sizeof name, object, instance);
+    assert_lk(0, lk_sem_init(&sem, client, name, permits_of(object), &attr));
+    assert_lk(0, lk_sem_info(&sem, &info));
+    assert_lk(0, lk_sem_destroy(&sem));
+    struct record *record = tape_begin(tape, OP_VALUE, object, instance);
+    record->token = (uint64_t)info.available;
+    tape_end(record, 0);
+}
+
+static void look_at_semaphores(struct world *world, const struct table *table, struct tape *tape)
+{
+    char name[64];
+    lk_client_t *client = world_client(world, "");
+    for (unsigned index = 0; index < HOT + (unsigned)(PROCESSES_MAX / 2 * table->threads); index++) {
+        for (unsigned epoch = 0; epoch <= table->epoch && epoch < EPOCHS_MAX; epoch++) {
+            object_name(name, sizeof name, object_of(COUNTING, index), epoch);
+            if (world_exists(world, name))
+                write_value(tape, client, object_of(COUNTING, index), epoch);
+        }
+        object_name(name, sizeof name, object_of(LEASED, index), 0);
+        if (world_int(world, "EXISTS latchkey:total:{%s}", name) == 1)
+            write_value(tape, client, object_of(LEASED, index), 0);
+    }
+    assert_lk(0, lk_client_close(client));
+}
+
+void look_at_what_is_left(struct world *world, const struct table *table, struct tape *tape)
+{
+    sleep_ms(table->lease_ms + table->command_ms > CLAIM_MS ? table->lease_ms + table->command_ms : CLAIM_MS);
+    for (int64_t until_ms = now_ms() + QUEUE_MS; look_at_keys(world, NULL) > 0 && now_ms() < until_ms;)
+        sleep_ms(200);
+    look_at_keys(world, tape);
+    if (world_elements(world, "PUBSUB CHANNELS latchkey:*") != 0)
+        write_left(tape, "a channel of the library");
+    look_at_semaphores(world, table, tape);
+}

@@ -1,0 +1,71 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * plan_test.c - what a soak does to its server, network and processes follows from the seed, and is enough
+ */
+#include "nemesis.h"
+
+#include <string.h>
+
+#define ROOM 512
+#define STORM_MS 53000 /* of a round of a minute */
+
+static int plan_of(uint64_t seed, struct fault *plan)
+{
+    struct table table = { .seed = seed, .processes = 4, .threads = 6, .lease_ms = 1000 };
+    memset(plan, 0, ROOM * sizeof *plan);
+    return plan_make(plan, ROOM, &table, STORM_MS);
+}
+
+static void a_seed_makes_the_same_plan_again(void **state)
+{
+    static struct fault first[ROOM], again[ROOM], other[ROOM];
+    (void)state;
+    assert_int_equal(plan_of(7, first), plan_of(7, again));
+    assert_memory_equal(first, again, sizeof first);
+    plan_of(8, other);
+    assert_memory_not_equal(first, other, sizeof first);
+}
+
+static void each_minute_has_faults_enough_and_all_are_drawn(void **state)
+{
+    static struct fault plan[ROOM];
+    int drawn[FAULT_KINDS] = { 0 };
+    (void)state;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        int count = plan_of(seed, plan);
+        assert_in_range(count, 30, ROOM);
+        for (int i = 0; i < count; i++)
+            drawn[plan[i].kind]++;
+    }
+    for (int kind = 0; kind < SLOW_MACHINE; kind++)
+        if (drawn[kind] == 0 && !(kind == CANCEL_THREAD && SANITIZED))
+            fail_msg("never drawn: %s", fault_name(kind));
+}
+
+/* The server must be able to take the order that ends a fault, and the storm has an end. */
+static void a_server_has_one_fault_at_a_time_and_calm_at_last(void **state)
+{
+    static struct fault plan[ROOM];
+    (void)state;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        int count = plan_of(seed, plan), free_ms = 0;
+        for (int i = 0; i < count; i++) {
+            assert_true(plan[i].at_ms + plan[i].length_ms <= STORM_MS);
+            if (plan[i].kind < STOP_SERVER)
+                continue;
+            assert_true(plan[i].at_ms >= free_ms);
+            free_ms = plan[i].at_ms + plan[i].length_ms;
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_seed_makes_the_same_plan_again),
+        cmocka_unit_test(each_minute_has_faults_enough_and_all_are_drawn),
+        cmocka_unit_test(a_server_has_one_fault_at_a_time_and_calm_at_last),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * round.c - see round.h. One thread drives everything: it begins and ends faults when the plan says so,
+ * starts actors anew.
+ */
+#include "round.h"
+
+#include "ending.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PLAN_MAX 512
+#define TICK_MS 5
+#define PROGRESS_MS 5000
+#define ENDS_WITHIN_MS 30000 /* actors, once they were told to stop */
+#define SERVER_ARGS                                                                                                    \
+    "--appendonly yes --appendfsync no --auto-aof-rewrite-percentage 0 --busy-reply-threshold 50 "                     \
+    "--maxmemory-policy noeviction --enable-debug-command yes"
+
+extern char **environ;
+
+struct round {
+    const struct settings *settings;
+    struct world *world;
+    struct table *table;
+    char dir[512];
+    struct nemesis nemesis;
+    struct fault plan[PLAN_MAX];
+    int planned, begun;
+    pid_t actors[PROCESSES_MAX];
+    int incarnations[PROCESSES_MAX];
+    int64_t start_ns, progress_ns;
+    struct tape tape; /* what the driver itself has to say */
+};
+
+static int64_t since_ms(const struct round *round)
+{
+    return (now_ns() - round->start_ns) / NS_PER_MS;
+}
+
+/* The program of an actor lies beside this one. */
+static void start_actor(struct round *round, int process)
+{
+    char program[512], place[16], incarnation[16], parent[16];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 16);
+    assert_that(length > 0);
+    program[length] = 0;
+    strcat(program, "_actor");
+    snprintf(place, sizeof place, "%d", process);
+    snprintf(incarnation, sizeof incarnation, "%d", round->incarnations[process]++);
+    snprintf(parent, sizeof parent, "%d", (int)getpid());
+    char *argv[] = { program, round->dir, place, incarnation, parent, NULL };
+    assert_that(posix_spawn(&round->actors[process], program, NULL, NULL, argv, environ) == 0);
+}
+
+static void write_actor_violation(struct round *round, int process, int status)
+{
+    struct record *record = tape_begin(&round->tape, OP_LEFT, 0, 0);
+    fprintf(stderr, "process %d.%d ended with %s %d\n", process, round->incarnations[process] - 1,
+            WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    record->process = (uint16_t)process;
+    record->limit_ms = status;
+    tape_end(record, ECANCELED);
+}
+
+/* Those that the nemesis has killed are replaced; none may end by itself. */
+static void look_after_actors(struct round *round)
+{
+    int status;
+    for (int i = 0; i < round->table->processes; i++) {
+        if (round->actors[i] != 0 && waitpid(round->actors[i], &status, WNOHANG) == round->actors[i]) {
+            write_actor_violation(round, i, status);
+            round->actors[i] = 0;
+        }
+        if (round->actors[i] == 0)
+            start_actor(round, i);
+    }
+}
+
+/* A server that has two things wrong with it may not be there for the second one. */
+static bool may_begin(const struct round *round, const struct fault *fault)
+{
+    if (fault->at_ms > since_ms(round))
+        return false;
+    for (int i = 0; i < round->begun; i++)
+        if (fault->kind >= STOP_SERVER && round->plan[i].kind >= STOP_SERVER && round->plan[i].end_ns == 0)
+            return false;
+    return true;
+}
+
+static void begin_faults(struct round *round)
+{
+    while (round->begun < round->planned && may_begin(round, &round->plan[round->begun]))
+        nemesis_begin(&round->nemesis, &round->plan[round->begun++]);
+}
+
+static void end_faults(struct round *round)
+{
+    for (int i = 0; i < round->begun; i++) {
+        struct fault *fault = &round->plan[i];
+        if (fault->end_ns == 0 && fault->begin_ns + fault->length_ms * NS_PER_MS <= now_ns()) {
+            nemesis_end(&round->nemesis, fault);
+            assert_that(fault_write(round->dir, fault));
+        }
+    }
+}
+
+static void rest(void)
+{
+    nanosleep(&(struct timespec){ 0, TICK_MS * NS_PER_MS }, NULL);
+}
+
+static void show_progress(struct round *round)
+{
+    if (now_ns() - round->progress_ns < PROGRESS_MS * NS_PER_MS)
+        return;
+    round->progress_ns = now_ns();
+    printf("  %3d s: %" PRId64 " operations, %d faults\n", (int)(since_ms(round) / 1000),
+           __atomic_load_n(&round->table->operations, __ATOMIC_RELAXED), round->begun);
+}
+
+static void tick(struct round *round)
+{
+    begin_faults(round);
+    end_faults(round);
+    look_after_actors(round);
+    show_progress(round);
+    rest();
+}
+
+static void run_for(struct round *round, int64_t ms)
+{
+    for (int64_t until_ms = since_ms(round) + ms; since_ms(round) < until_ms;)
+        tick(round);
+}
+
+static bool has_faults(const struct round *round)
+{
+    for (int i = 0; i < round->begun; i++)
+        if (round->plan[i].end_ns == 0)
+            return true;
+    return false;
+}
+
+/* On a busy machine some faults come so late that there is no time left for the last ones. */
+static void run_storm(struct round *round, int64_t storm_ms)
+{
+    run_for(round, storm_ms);
+    round->planned = round->begun;
+    while (has_faults(round))
+        tick(round);
+}
+
+static void enter(struct round *round, enum phase phase)
+{
+    __atomic_store_n(&round->table->phase, phase, __ATOMIC_RELEASE);
+}
+
+/* One that does not end by itself hangs: its unfinished record tells where. */
+static void end_actors(struct round *round)
+{
+    int64_t until_ns = now_ns() + ENDS_WITHIN_MS * NS_PER_MS;
+    for (int i = 0; i < round->table->processes; i++) {
+        int status = 0;
+        pid_t ended = 0;
+        while ((ended = waitpid(round->actors[i], &status, WNOHANG)) == 0 && now_ns() < until_ns)
+            rest();
+        if (ended == 0) {
+            fprintf(stderr, "process %d (pid %d) hangs\n", i, (int)round->actors[i]);
+            if (getenv("SOAK_WAIT_FOR_DEBUGGER") != NULL)
+                pause();
+            kill(round->actors[i], SIGKILL);
+            waitpid(round->actors[i], &status, 0);
+        }
+        if (status != 0)
+            write_actor_violation(round, i, status);
+    }
+}
+
+/* For the tapes: with the server's files, unless they are to be kept. */
+static void choose_folder(struct round *round, const struct settings *settings)
+{
+    snprintf(round->dir, sizeof round->dir, "%s", round->world->dir);
+    if (settings->keep == NULL)
+        return;
+    snprintf(round->dir, sizeof round->dir, "%s/%" PRIu64, settings->keep, settings->seed);
+    assert_that(mkdir(round->dir, 0700) == 0 || errno == EEXIST);
+}
+
+static void begin_round(struct round *round, const struct settings *settings)
+{
+    round->settings = settings;
+    round->world = world_begin(SERVER_ARGS);
+    world_allow(round->world, "*"); /* ending.c looks at what is left, and says more about it */
+    choose_folder(round, settings);
+    round->table = table_make(round->dir);
+    assert_that(round->table != NULL);
+    struct table *table = round->table;
+    table->seed = settings->seed;
+    table->processes = settings->processes;
+    table->threads = settings->threads;
+    table->lease_ms = settings->lease_ms;
+    table->command_ms = settings->lease_ms / 5;
+    round->nemesis = (struct nemesis){ .world = round->world, .table = table, .actors = round->actors };
+    for (int i = 0; i < table->processes; i++) {
+        char lease[32];
+        round->nemesis.proxies[i] = proxy_begin(round->world);
+        snprintf(lease, sizeof lease, "lease=%dms", (int)table->lease_ms);
+        snprintf(table->urls[i], sizeof table->urls[i], "%s", proxy_url(round->nemesis.proxies[i], lease));
+    }
+    assert_that(tape_open(&round->tape, round->dir, PROCESSES_MAX, 0, 0));
+}
+
+static bool check_round(struct round *round, int64_t calm_ns, struct totals *totals)
+{
+    struct history history = { .lease_ms = round->table->lease_ms,
+                               .command_ms = round->table->command_ms,
+                               .slack_ms = SANITIZED ? 2000 : 1000,
+                               .calm_ns = calm_ns };
+    struct report report = { .out = stdout };
+    assert_that(history_read(&history, round->dir));
+    history_join(&history);
+    check_all(&report, &history);
+    totals_add(totals, &report);
+    history_free(&history);
+    return report.total == 0;
+}
+
+static void end_round(struct round *round)
+{
+    for (int i = 0; i < round->table->processes; i++)
+        proxy_end(round->nemesis.proxies[i]);
+    nemesis_rest(&round->nemesis);
+    tape_close(&round->tape);
+    table_close(round->table);
+    world_end(round->world);
+}
+
+bool round_run(const struct settings *settings, struct totals *totals)
+{
+    static struct round empty, round;
+    int64_t lease_ms = settings->lease_ms;
+    int calm_ms = (int)(settings->seconds * 1000 / 8 > 5000 ? 5000 : settings->seconds * 1000 / 8);
+    int storm_ms = (int)(settings->seconds * 1000 - calm_ms - 2 * lease_ms);
+    round = empty;
+    begin_round(&round, settings);
+    round.planned = plan_make(round.plan, PLAN_MAX, round.table, storm_ms);
+    round.start_ns = round.progress_ns = now_ns();
+    run_storm(&round, storm_ms);
+    run_for(&round, 2 * lease_ms); /* holds of the dead end, everybody connects again */
+    nemesis_next_epoch(&round.nemesis);
+    enter(&round, CALM);
+    int64_t calm_ns = now_ns();
+    if (settings->keep != NULL)
+        printf("look again: soak_look %s %" PRId64 " %" PRId64 "\n", round.dir, lease_ms, calm_ns);
+    run_for(&round, calm_ms);
+    enter(&round, STOP);
+    end_actors(&round);
+    look_at_what_is_left(round.world, round.table, &round.tape);
+    bool good = check_round(&round, calm_ns, totals);
+    end_round(&round);
+    return good;
+}

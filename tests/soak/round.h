@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * round.h - one round of a soak: a server, a proxy and a client process each, faults, calm, the checks
+ */
+#ifndef TESTS_SOAK_ROUND_H
+#define TESTS_SOAK_ROUND_H
+
+#include "check.h"
+#include "nemesis.h"
+
+#define CODES_MAX 256
+
+struct settings {
+    int seconds;
+    uint64_t seed;
+    int processes, threads;
+    int64_t lease_ms;
+    const char *keep; /* folder for tapes; NULL: removed afterwards */
+    int64_t least_faults, least_operations;
+};
+
+/* What all rounds did together. */
+struct totals {
+    int64_t operations, fault_count;
+    int64_t grants, tokens, pairs, accounts, latches; /* that the checks looked at */
+    int64_t faults[FAULT_KINDS];
+    int64_t codes[KINDS][OPS][CODES_MAX]; /* the last one: never returned */
+    int violations[INVARIANTS];
+};
+
+/* False: something was violated. */
+bool round_run(const struct settings *settings, struct totals *totals);
+
+void totals_add(struct totals *totals, const struct report *report);
+void totals_print(const struct totals *totals);
+
+#endif

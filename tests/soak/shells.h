@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shells.h - the objects of one process, under one set of functions for all kinds
+ *
+ * They are made when they are first needed. Any thread may call these; `share` is for reading.
+ */
+#ifndef TESTS_SOAK_SHELLS_H
+#define TESTS_SOAK_SHELLS_H
+
+#include "objects.h"
+
+#include <latchkey/latchkey.h>
+#include <stdbool.h>
+
+struct shells;
+
+struct shells *shells_begin(lk_client_t *client);
+int shells_end(struct shells *shells); /* after the client was closed; 0, or what a destroy said */
+
+/* limit_ms: 0 tries. */
+int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool share, unsigned permits, int limit_ms);
+int shell_give(struct shells *shells, uint32_t object, uint32_t instance, unsigned permits);
+
+int shell_downgrade(struct shells *shells, uint32_t object);
+
+/* Of this thread's hold; ENOTSUP for what has no lease or no token. */
+int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms);
+int shell_token(struct shells *shells, uint32_t object, uint64_t *token);
+
+lk_latch_t *shell_latch(struct shells *shells, uint32_t object, uint32_t instance);
+
+#endif

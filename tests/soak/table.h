@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table.h - what all processes of a soak share: settings, wishes of the nemesis, and the resources that
+ * the locks protect
+ *
+ * It is one file in the soak's directory, mapped by everybody. Words that change are reached with atomic
+ * builtins; nobody waits for anybody, since anybody may be killed at any time.
+ */
+#ifndef TESTS_SOAK_TABLE_H
+#define TESTS_SOAK_TABLE_H
+
+#include "objects.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PROCESSES_MAX 8
+#define THREADS_MAX 16
+
+enum phase { STORM, CALM, STOP };
+
+enum wish { WISH_NONE, WISH_EXIT, WISH_FORK, WISH_CANCEL };
+
+struct table {
+    uint64_t seed;
+    int processes, threads;
+    int64_t lease_ms, command_ms;
+    char urls[PROCESSES_MAX][256];
+
+    enum phase phase;
+    uint32_t epoch; /* of the counting semaphores: moves on when the server loses its data */
+    enum wish wishes[PROCESSES_MAX][THREADS_MAX];
+    int64_t operations;
+
+    uint64_t written[KINDS * INDEX_MAX]; /* the largest token that each resource has seen */
+    uint64_t latches[HOT];               /* generation << 2 | how far it is: see latch.c */
+    int64_t latch_since_ns[HOT];
+};
+
+struct table *table_make(const char *dir);
+struct table *table_open(const char *dir);
+void table_close(struct table *table);
+
+/* A number from a seed: splitmix64. */
+uint64_t draw(uint64_t *state);
+unsigned draw_below(uint64_t *state, unsigned limit);
+
+#endif

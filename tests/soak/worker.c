@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker.c - see worker.h
+ */
+#include "worker.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CALM_PATIENCE_MS 10000
+#define BURST 24 /* cycles on an object that hardly anybody else wants */
+
+struct cycle {
+    uint32_t object, instance;
+    bool share;
+    unsigned permits;
+    int limit_ms;
+    int hold_ms;
+    bool nest, downgrade;
+};
+
+static enum phase phase_of(struct table *table)
+{
+    return __atomic_load_n(&table->phase, __ATOMIC_ACQUIRE);
+}
+
+static bool wished(struct worker_thread *worker, enum wish wish)
+{
+    enum wish *word = &worker->table->wishes[worker->process][worker->thread];
+    if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != wish)
+        return false;
+    __atomic_store_n(word, WISH_NONE, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void rest_ms(int64_t ms)
+{
+    struct timespec time = { (time_t)(ms / 1000), (long)(ms % 1000) * NS_PER_MS };
+    nanosleep(&time, NULL);
+}
+
+void cancelled(void *record)
+{
+    tape_end(record, ECANCELED);
+}
+
+int patience_ms(struct worker_thread *worker)
+{
+    unsigned kind = draw_below(&worker->luck, 10), ms = draw_below(&worker->luck, 2500);
+    if (kind == 0)
+        return 0;
+    if (phase_of(worker->table) == CALM)
+        return CALM_PATIENCE_MS;
+    return 20 + (int)(kind < 7 ? ms / 5 : ms);
+}
+
+/* Until when is it good? One millisecond less than said, which may have been rounded up. */
+static int look(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
+{
+    int64_t ms = 0, asked_ns = now_ns();
+    int code = shell_remaining(worker->shells, cycle->object, &ms);
+    if (code == ENOTSUP)
+        record->valid_ns = INT64_MAX;
+    else
+        record->valid_ns = code == 0 ? asked_ns + (ms - 1) * NS_PER_MS : 0;
+    return code;
+}
+
+static struct record *begin(struct worker_thread *worker, enum op op, const struct cycle *cycle)
+{
+    struct record *record = tape_begin(&worker->tape, op, cycle->object, cycle->instance);
+    if (record != NULL) {
+        record->hold = worker->holds;
+        record->permits = (uint16_t)cycle->permits;
+        __atomic_add_fetch(&worker->table->operations, 1, __ATOMIC_RELAXED);
+    }
+    return record;
+}
+
+/* 0: held, and a record of it has been ended. */
+static int take(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = begin(worker, cycle->share ? OP_SHARE : OP_TAKE, cycle);
+    int code = 0;
+    if (record == NULL)
+        return ENOMEM;
+    record->limit_ms = cycle->limit_ms;
+    if (kind_of(cycle->object) == COUNTING || kind_of(cycle->object) == LEASED)
+        CANCELABLE(record, code = shell_take(worker->shells, cycle->object, cycle->instance, false, cycle->permits,
+                                             cycle->limit_ms));
+    else
+        code =
+            shell_take(worker->shells, cycle->object, cycle->instance, cycle->share, cycle->permits, cycle->limit_ms);
+    if (code == 0) {
+        look(worker, cycle, record);
+        if (!cycle->share)
+            (void)!shell_token(worker->shells, cycle->object, &record->token);
+    }
+    tape_end(record, code);
+    return code;
+}
+
+/* After a failure this thread must have nothing. */
+static void look_after_failure(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = begin(worker, OP_CHECK, cycle);
+    if (record != NULL)
+        tape_end(record, look(worker, cycle, record));
+}
+
+/* Permits that could not be given back are still taken, says semaphore.h; so it is tried until it can be known. */
+static void give(struct worker_thread *worker, const struct cycle *cycle)
+{
+    int code;
+    do {
+        struct record *record = begin(worker, OP_GIVE, cycle);
+        if (record == NULL)
+            return;
+        code = shell_give(worker->shells, cycle->object, cycle->instance, cycle->permits);
+        tape_end(record, code);
+        if (code == ENOTCONN)
+            rest_ms(5);
+    } while (code == ENOTCONN && kind_of(cycle->object) == COUNTING && phase_of(worker->table) != STOP);
+}
+
+/*
+ * Write to the resource with the token of this hold: it refuses tokens below the largest that it saw. To be
+ * refused is right for a hold that was lost, and wrong for one that is good even after the refusal.
+ */
+static void write_resource(struct worker_thread *worker, const struct cycle *cycle)
+{
+    uint64_t *written = &worker->table->written[cycle->object], token = 0;
+    struct record *record = begin(worker, OP_WRITE, cycle);
+    int code = 0;
+    if (record == NULL)
+        return;
+    if (shell_token(worker->shells, cycle->object, &token) != 0)
+        code = ESTALE;
+    uint64_t largest = __atomic_load_n(written, __ATOMIC_SEQ_CST);
+    while (code == 0 && token > largest &&
+           !__atomic_compare_exchange_n(written, &largest, token, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        continue;
+    if (code == 0 && token < largest)
+        code = look(worker, cycle, record) == 0 ? EBUSY : ESTALE;
+    record->token = token;
+    tape_end(record, code);
+}
+
+/* A child must be told that it holds nothing. It says so by its exit status. */
+static void fork_child(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = begin(worker, OP_FORK, cycle);
+    int status = 0;
+    if (record == NULL)
+        return;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(shell_give(worker->shells, cycle->object, cycle->instance, cycle->permits));
+    if (child > 0 && waitpid(child, &status, 0) == child)
+        tape_end(record, WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+}
+
+static void end_with_hold(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = begin(worker, OP_EXIT, cycle);
+    if (record != NULL)
+        tape_end(record, 0);
+    pthread_exit(NULL);
+}
+
+/* Once more, and back: whatever happens meanwhile, this thread never waits for itself. */
+static void nest(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = begin(worker, OP_NEST, cycle);
+    int code;
+    if (record == NULL)
+        return;
+    record->limit_ms = cycle->limit_ms;
+    code = shell_take(worker->shells, cycle->object, cycle->instance, cycle->share, cycle->permits, cycle->limit_ms);
+    tape_end(record, code);
+    record = code == 0 ? begin(worker, OP_UNNEST, cycle) : NULL;
+    if (record != NULL)
+        tape_end(record, shell_give(worker->shells, cycle->object, cycle->instance, cycle->permits));
+}
+
+static void downgrade(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = begin(worker, OP_DOWNGRADE, cycle);
+    int code;
+    if (record == NULL)
+        return;
+    code = shell_downgrade(worker->shells, cycle->object);
+    if (code == 0 || code == EIO)
+        look(worker, cycle, record);
+    tape_end(record, code);
+}
+
+static void hold(struct worker_thread *worker, const struct cycle *cycle)
+{
+    int64_t until_ns = now_ns() + cycle->hold_ms * NS_PER_MS, step_ms = worker->table->lease_ms / 20 + 1;
+    enum kind kind = kind_of(cycle->object);
+    if (!cycle->share && kind <= RWLOCK)
+        write_resource(worker, cycle);
+    if (cycle->nest)
+        nest(worker, cycle);
+    if (cycle->downgrade)
+        downgrade(worker, cycle);
+    for (int64_t left_ms = cycle->hold_ms; left_ms > 0; left_ms = (until_ns - now_ns()) / NS_PER_MS) {
+        rest_ms(left_ms < step_ms ? left_ms : step_ms);
+        struct record *record = kind != COUNTING ? begin(worker, OP_CHECK, cycle) : NULL;
+        if (record != NULL)
+            tape_end(record, look(worker, cycle, record));
+    }
+    if (wished(worker, WISH_EXIT))
+        end_with_hold(worker, cycle);
+    if (wished(worker, WISH_FORK))
+        fork_child(worker, cycle);
+}
+
+static void run_cycle(struct worker_thread *worker, const struct cycle *cycle)
+{
+    worker->holds++;
+    if (take(worker, cycle) == 0) {
+        hold(worker, cycle);
+        give(worker, cycle);
+    } else if (kind_of(cycle->object) != COUNTING) {
+        look_after_failure(worker, cycle);
+    }
+}
+
+static uint32_t epoch_of(struct worker_thread *worker, enum kind kind)
+{
+    return kind == COUNTING ? __atomic_load_n(&worker->table->epoch, __ATOMIC_ACQUIRE) : 0;
+}
+
+/* Something that only one thread of another process may want as well. */
+static void cold_episode(struct worker_thread *worker)
+{
+    enum kind kind = (enum kind)draw_below(&worker->luck, LATCH);
+    unsigned index = HOT + (unsigned)(worker->process / 2 * worker->table->threads + worker->thread);
+    struct cycle cycle = { .object = object_of(kind, index), .permits = 1, .limit_ms = 1000 };
+    for (int i = 0; i < BURST && phase_of(worker->table) != STOP; i++) {
+        cycle.instance = epoch_of(worker, kind);
+        cycle.share = kind == RWLOCK && draw_below(&worker->luck, 2) == 0;
+        run_cycle(worker, &cycle);
+    }
+}
+
+/* Something that everybody wants; now and then for longer than a lease. */
+static void hot_episode(struct worker_thread *worker, enum kind kind)
+{
+    struct cycle cycle = { .object = object_of(kind, draw_below(&worker->luck, HOT)),
+                           .instance = epoch_of(worker, kind) };
+    unsigned permits = 1 + draw_below(&worker->luck, HOT_PERMITS), shares = draw_below(&worker->luck, 3);
+    cycle.permits = kind == COUNTING || kind == LEASED ? permits : 1;
+    cycle.share = kind == RWLOCK && shares != 0;
+    cycle.nest = draw_below(&worker->luck, 4) == 0 && kind <= RWLOCK;
+    cycle.downgrade = draw_below(&worker->luck, 3) == 0 && kind == RWLOCK && !cycle.share;
+    cycle.hold_ms = (int)draw_below(&worker->luck, 8);
+    if (draw_below(&worker->luck, 40) == 0)
+        cycle.hold_ms += (int)draw_below(&worker->luck, (unsigned)worker->table->lease_ms * 5 / 4);
+    cycle.limit_ms = patience_ms(worker);
+    run_cycle(worker, &cycle);
+}
+
+static void episode(struct worker_thread *worker)
+{
+    worker->luck = worker->table->seed ^ ((uint64_t)worker->process << 56) ^ ((uint64_t)worker->incarnation << 48) ^
+                   ((uint64_t)worker->thread << 40) ^ worker->episodes++;
+    draw(&worker->luck);
+    unsigned pick = draw_below(&worker->luck, 100), kind = draw_below(&worker->luck, KINDS);
+    if (pick < 25)
+        cold_episode(worker);
+    else if (kind == LATCH)
+        latch_episode(worker);
+    else
+        hot_episode(worker, (enum kind)kind);
+}
+
+static void ended(void *worker)
+{
+    __atomic_store_n(&((struct worker_thread *)worker)->ended, 1, __ATOMIC_RELEASE);
+}
+
+void *worker_thread_run(void *arg)
+{
+    struct worker_thread *worker = arg;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    pthread_cleanup_push(ended, worker);
+    while (phase_of(worker->table) != STOP)
+        episode(worker);
+    pthread_cleanup_pop(1);
+    return NULL;
+}
