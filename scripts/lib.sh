@@ -45,27 +45,30 @@ trap 'exit 143' TERM HUP
 
 # --- packages --------------------------------------------------------------------------------------
 
-# Prints the Debian packages that build and tests lack here; each line: package, how to see that it is there.
-missing_packages() {
+# Prints the Debian packages that are lacking here; each line: package, how to see that it is there. Those
+# with a + are for scripts that ask for them by name.
+missing_packages() { # [packages]
     local package check
     while read -r package check; do
-        bash -c "$check" >/dev/null 2>&1 || echo "$package"
+        [[ $package != +* || " $* " == *" ${package#+} "* ]] || continue
+        bash -c "$check" >/dev/null 2>&1 || echo "${package#+}"
     done <<'END'
-gcc             command -v gcc
-g++             command -v g++
-libc6-dev       echo '#include <stdio.h>' | cpp
-cmake           command -v cmake
-ninja-build     command -v ninja
-pkg-config      command -v pkg-config
-libhiredis-dev  pkg-config --exists hiredis
-libjansson-dev  pkg-config --exists jansson
-libcmocka-dev   pkg-config --exists cmocka
-gcovr           command -v gcovr
-clang           command -v clang
-libclang-rt-dev echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -xc - -o /dev/null
-redis-server    command -v redis-server && command -v redis-cli
-procps          command -v ps
-spin            command -v spin
+gcc              command -v gcc
+g++              command -v g++
+libc6-dev        echo '#include <stdio.h>' | cpp
+cmake            command -v cmake
+ninja-build      command -v ninja
+pkg-config       command -v pkg-config
+libhiredis-dev   pkg-config --exists hiredis
+libjansson-dev   pkg-config --exists jansson
+libcmocka-dev    pkg-config --exists cmocka
+redis-server     command -v redis-server && command -v redis-cli
+procps           command -v ps
++spin            command -v spin
++patch           command -v patch
++gcovr           command -v gcovr
++clang           command -v clang
++libclang-rt-dev echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -xc - -o /dev/null
 END
 }
 
@@ -73,9 +76,9 @@ as_root=() # what makes a command root's
 ((EUID == 0)) || as_root=(sudo)
 
 # Install what is missing. Exits 77 where only the user can do that.
-need_packages() {
+need_packages() { # [packages beside those that building needs]
     local packages log
-    mapfile -t packages < <(missing_packages)
+    mapfile -t packages < <(missing_packages "$@")
     ((${#packages[@]})) || return 0
     if ! command -v apt-get >/dev/null || ! command -v "${as_root[@]-env}" >/dev/null; then
         echo "Please install what these Debian packages hold, then start this again: ${packages[*]}"

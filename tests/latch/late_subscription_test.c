@@ -1,0 +1,55 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * late_subscription_test.c - an opening between the last look and the subscription is not missed
+ *
+ * labels: threads memory
+ */
+#include "proxy.h"
+
+static int wait_for_it(void *arg)
+{
+    return lk_latch_waitfor(arg, 4000);
+}
+
+/* The server hears of the subscription late, and the latch opens before: the message finds nobody. */
+static void an_opening_before_the_subscription_stands_is_seen(void **state)
+{
+    struct world *w = *state;
+    struct proxy *p = proxy_begin(w);
+    struct worker waiter;
+    lk_client_t *near, *far;
+    lk_latch_t opened, awaited;
+    unsigned count;
+    near = world_client(w, "lease=20s");
+    assert_lk(0, lk_client_open(&far, proxy_url(p, "lease=20s&poll=10s")));
+    assert_lk(0, lk_latch_init(&opened, near, "gate", NULL));
+    assert_lk(0, lk_latch_init(&awaited, far, "gate", NULL));
+    assert_lk(0, lk_latch_trysetcount(&opened, 1));
+    assert_lk(0, lk_latch_getcount(&awaited, &count)); /* from now on the server knows the script */
+
+    proxy_once(p, PROXY_HOLD_REQUEST, 1, "$9\r\nSUBSCRIBE");
+    int64_t looks = world_commands(w, "evalsha");
+    worker_start(&waiter, wait_for_it, &awaited);
+    eventually(proxy_faults(p) == 1, 5000);
+    eventually(world_commands(w, "evalsha") == looks + 2, 5000); /* it looked for the last time */
+    assert_lk(0, lk_latch_countdown(&opened));
+    int64_t began_ms = now_ms();
+    proxy_release(p);
+    assert_int_equal(0, worker_join(&waiter));
+    assert_between(now_ms() - began_ms, 0, 3000); /* polls are 8 s apart at least */
+
+    assert_lk(0, lk_latch_destroy(&opened));
+    assert_lk(0, lk_latch_destroy(&awaited));
+    assert_lk(0, lk_client_close(near));
+    assert_lk(0, lk_client_close(far));
+    proxy_end(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(an_opening_before_the_subscription_stands_is_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

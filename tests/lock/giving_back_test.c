@@ -1,0 +1,47 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * giving_back_test.c - a hold ends here before its release is sent
+ *
+ * labels: threads memory
+ */
+#include "proxy.h"
+
+/*
+ * The server has the release, its answer is lost, and a renewal falls due meanwhile. Nobody believes in the
+ * hold any more: it is not renewed, and that the server does not know it is no loss.
+ */
+static void what_is_being_given_back_is_not_lost(void **state)
+{
+    struct world *w = *state;
+    struct proxy *p = proxy_begin(w);
+    lk_client_t *client;
+    lk_mutex_t orders;
+    lk_event_t event;
+    int fd;
+    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=1500ms&command_timeout=450ms")));
+    assert_lk(0, lk_client_eventfd(client, &fd));
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    for (int i = 0; i < 2; i++) { /* the second time the server knows the scripts */
+        assert_lk(0, lk_mutex_lock(&orders));
+        if (i == 1) {
+            sleep_ms(200);                                       /* a renewal is due in 250 to 300 ms */
+            proxy_once(p, PROXY_DROP_REPLY, 1, "latchkey:seen"); /* which no renewal names */
+        }
+        assert_lk(i == 1 ? EIO : 0, lk_mutex_unlock(&orders));
+    }
+    assert_false(world_exists(w, "orders"));
+    sleep_ms(200);
+    assert_lk(EAGAIN, lk_client_nextevent(client, &event));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_client_close(client));
+    proxy_end(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(what_is_being_given_back_is_not_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * late_renewal_test.c - what a renewal means when its answer is late, lost, or about somebody else's hold
+ *
+ * labels: threads memory
+ */
+#include "proxy.h"
+
+#include <poll.h>
+
+static struct proxy *p;
+static lk_client_t *client;
+static lk_mutex_t orders;
+
+/* Fixed, so that only lk_mutex_extend() renews; with a lease of its own. */
+static void open_free(struct world *w, int64_t lease_ms)
+{
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    attr.fixed = 1;
+    attr.lease_ms = lease_ms;
+    p = proxy_begin(w);
+    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s&command_timeout=6s")));
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", &attr));
+}
+
+static void open_fixed(struct world *w, int64_t lease_ms)
+{
+    open_free(w, lease_ms);
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_extend(&orders, lease_ms)); /* from now on the server knows the scripts */
+}
+
+static void close_fixed(void)
+{
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_client_close(client));
+    proxy_end(p);
+}
+
+static struct gate held, stalled, lost, answered;
+
+/* The holder: extends while no answer comes, and looks again when it has come. 0: it was lost and stayed so. */
+static int extend_in_a_stall(void *arg)
+{
+    int64_t left_ms;
+    int rc = lk_mutex_lock(&orders);
+    if (rc == 0)
+        rc = lk_mutex_extend(&orders, 2500);
+    if (rc != 0)
+        return rc;
+    gate_open(&held);
+    gate_pass(&stalled);
+    int extended = lk_mutex_extend(&orders, *(int64_t *)arg);
+    gate_open(&lost);
+    gate_pass(&answered);
+    int looked = lk_mutex_remaining(&orders, &left_ms), unlocked = lk_mutex_unlock(&orders);
+    return extended == ESTALE && looked == ESTALE && unlocked == ESTALE ? 0 : -1;
+}
+
+/* The server obeyed in time, and the answer comes when the validity has ended: what is lost stays lost. */
+static void a_late_answer_revives_nothing(void **state)
+{
+    struct world *w = *state;
+    struct worker holder;
+    int64_t lease_ms = 60000;
+    open_free(w, 2500);
+    worker_start(&holder, extend_in_a_stall, &lease_ms);
+    gate_pass(&held);
+    proxy_stall(p, PROXY_DOWN);
+    gate_open(&stalled);
+    eventually(world_pttl(w, "orders") > lease_ms / 2, 2500);
+    gate_pass(&lost);
+    proxy_resume(p);
+    eventually(!world_exists(w, "orders"), 5000); /* what the server was made to believe is taken back */
+    gate_open(&answered);
+    assert_int_equal(0, worker_join(&holder));
+    close_fixed();
+}
+
+/* The server's lease may have begun when the request was sent: it counts from then, not from the answer. */
+static void validity_counts_from_before_the_request(void **state)
+{
+    struct world *w = *state;
+    int64_t left_ms;
+    open_fixed(w, 3000);
+    proxy_delay(p, 300);
+    assert_lk(0, lk_mutex_extend(&orders, 10000));
+    proxy_delay(p, 0);
+    assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+    assert_between(left_ms, 1, 10000 - 2 * 300 - 10000 / 100);
+    assert_lk(0, lk_mutex_unlock(&orders));
+    close_fixed();
+}
+
+/* The server may have obeyed a request that asked for less, so less is what it counts for from then on. */
+static void a_shorter_lease_counts_before_it_is_confirmed(void **state)
+{
+    struct world *w = *state;
+    int64_t left_ms;
+    open_fixed(w, 20000);
+    proxy_once(p, PROXY_DROP_REPLY, 1, "orders");
+    assert_lk(ESTALE, lk_mutex_extend(&orders, 300)); /* it ended while the answer was awaited */
+    assert_lk(ESTALE, lk_mutex_remaining(&orders, &left_ms));
+    eventually(!world_exists(w, "orders"), SLACK_MS);
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    close_fixed();
+}
+
+/* What went astray with its connection may have been obeyed: it is never said that nothing was done. */
+static void an_extension_without_an_answer_is_eio(void **state)
+{
+    struct world *w = *state;
+    open_fixed(w, 20000);
+    for (int i = 0; i < 20; i++) {
+        proxy_once(p, PROXY_CUT_REPLY, 1, "orders");
+        assert_lk(EIO, lk_mutex_extend(&orders, 20000));
+        eventually(lk_mutex_extend(&orders, 20000) == 0, 5000);
+    }
+    assert_lk(0, lk_mutex_unlock(&orders));
+    close_fixed();
+}
+
+/* The next event of the client, which comes within `ms` and without anybody asking for the hold. */
+static int next_event(lk_client_t *of, int fd, int64_t ms)
+{
+    lk_event_t event;
+    struct pollfd events = { .fd = fd, .events = POLLIN };
+    assert_int_equal(1, poll(&events, 1, (int)ms));
+    assert_lk(0, lk_client_nextevent(of, &event));
+    return event.type;
+}
+
+/* A validity ends by the clock of this machine, and that is told then: no answer is needed, nor any question. */
+static void a_loss_is_told_when_it_happens(void **state)
+{
+    struct world *w = *state;
+    int fd;
+    open_fixed(w, 500);
+    assert_lk(0, lk_client_eventfd(client, &fd));
+    assert_int_equal(LK_EVENT_LOST, next_event(client, fd, 500 + SLACK_MS));
+    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    close_fixed();
+}
+
+/* Renewals that had no connection go out when there is one again. */
+static void a_renewal_goes_out_when_the_connection_is_back(void **state)
+{
+    struct world *w = *state;
+    lk_mutex_t renewed;
+    lk_client_t *cut;
+    int fd;
+    p = proxy_begin(w);
+    assert_lk(0, lk_client_open(&cut, proxy_url(p, "lease=3s")));
+    assert_lk(0, lk_client_eventfd(cut, &fd));
+    assert_lk(0, lk_mutex_init(&renewed, cut, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&renewed));
+    eventually(world_counter(w, "connected_clients") == 3, 5000); /* the test's, for commands, for renewals */
+    proxy_refuse(p, true);
+    proxy_cut(p);
+    assert_int_equal(LK_EVENT_AT_RISK, next_event(cut, fd, 1000 + SLACK_MS));
+    proxy_refuse(p, false);
+    assert_int_equal(LK_EVENT_RECOVERED, next_event(cut, fd, 2000 + SLACK_MS));
+    assert_lk(0, lk_mutex_unlock(&renewed));
+    assert_lk(0, lk_mutex_destroy(&renewed));
+    assert_lk(0, lk_client_close(cut));
+    proxy_end(p);
+}
+
+/* Who was robbed learns it by its renewal, which leaves the lease of the next holder alone. */
+static void the_next_holder_is_left_alone(void **state)
+{
+    struct world *w = *state;
+    lk_mutex_t renewed;
+    int64_t left_ms;
+    lk_client_t *robbed = world_client(w, "lease=2s");
+    assert_lk(0, lk_mutex_init(&renewed, robbed, "stock", NULL));
+    assert_lk(0, lk_mutex_lock(&renewed));
+    world_redis(w, "MULTI");
+    world_redis(w, "DEL stock");
+    world_redis(w, "HSET stock somebody:1 1");
+    world_redis(w, "PEXPIRE stock 60000");
+    world_redis(w, "EXEC");
+    eventually(lk_mutex_remaining(&renewed, &left_ms) == ESTALE, 2000 + SLACK_MS);
+    assert_between(world_pttl(w, "stock"), 30000, 60000);
+    assert_lk(ESTALE, lk_mutex_unlock(&renewed));
+    assert_string_equal("somebody:1", world_owner(w, "stock"));
+    world_redis(w, "DEL stock");
+    assert_lk(0, lk_mutex_destroy(&renewed));
+    assert_lk(0, lk_client_close(robbed));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_late_answer_revives_nothing),
+        world_test(validity_counts_from_before_the_request),
+        world_test(a_shorter_lease_counts_before_it_is_confirmed),
+        world_test(an_extension_without_an_answer_is_eio),
+        world_test(a_loss_is_told_when_it_happens),
+        world_test(a_renewal_goes_out_when_the_connection_is_back),
+        world_test(the_next_holder_is_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * lost_subscription_test.c - an unlock that nobody heard is found out when the subscription stands again
+ *
+ * labels: threads memory
+ */
+#include "proxy.h"
+
+static int wait_for_it(void *arg)
+{
+    int rc = lk_mutex_lockfor(arg, 4000);
+    return rc != 0 ? rc : lk_mutex_unlock(arg);
+}
+
+/* The subscription connection is lost, and the mutex is unlocked while the next one is being made. */
+static void an_unlock_without_a_listener_is_seen(void **state)
+{
+    struct world *w = *state;
+    struct proxy *p = proxy_begin(w);
+    struct worker waiter;
+    lk_mutex_t held, wanted;
+    lk_client_t *near = world_client(w, "lease=20s"), *far;
+    assert_lk(0, lk_client_open(&far, proxy_url(p, "lease=20s&poll=10s")));
+    assert_lk(0, lk_mutex_init(&held, near, "orders", NULL));
+    assert_lk(0, lk_mutex_init(&wanted, far, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&held));
+    worker_start(&waiter, wait_for_it, &wanted);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 3000);
+    sleep_ms(100); /* it has asked again and sleeps */
+
+    proxy_once(p, PROXY_HOLD_REQUEST, 1, "$9\r\nSUBSCRIBE");
+    world_redis(w, "CLIENT KILL TYPE pubsub");
+    eventually(proxy_faults(p) == 1, 2000);
+    assert_lk(0, lk_mutex_unlock(&held));
+    int64_t began_ms = now_ms();
+    proxy_release(p);
+    assert_int_equal(0, worker_join(&waiter));
+    assert_between(now_ms() - began_ms, 0, 2500); /* polls are 8 s apart at least */
+
+    assert_lk(0, lk_mutex_destroy(&held));
+    assert_lk(0, lk_mutex_destroy(&wanted));
+    assert_lk(0, lk_client_close(near));
+    assert_lk(0, lk_client_close(far));
+    proxy_end(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(an_unlock_without_a_listener_is_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
