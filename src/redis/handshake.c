@@ -22,9 +22,12 @@ struct talk {
     size_t size;
 };
 
+/* `detail` may be what the server said: servers and proxies quote commands that they do not know. */
 static int complain(const struct talk *talk, int code, const char *what, const char *detail)
 {
-    snprintf(talk->words, talk->size, "%s%s%s", what, detail[0] != '\0' ? ": " : "", detail);
+    char shown[LK__WORDS_MAX];
+    lk__options_quote(talk->options, detail, shown, sizeof shown);
+    snprintf(talk->words, talk->size, "%s%s%s", what, shown[0] != '\0' ? ": " : "", shown);
     return code;
 }
 
@@ -47,10 +50,17 @@ static int lacks(const struct talk *talk, const char *rights)
     return EACCES;
 }
 
+/* A server that does not know AUTH quotes its arguments, in whatever form: only the code of the error is told. */
 static int on_auth(const struct talk *talk, const struct lk__reply *reply)
 {
-    int rc = judge(talk, reply, "the server refuses the user or the password");
-    return rc == EPROTO ? EACCES : rc; /* "ERR AUTH called without any password configured" */
+    bool retry;
+    if (reply->type != LK__ERROR)
+        return 0;
+    const char *says = lk__reply_text(reply, 0);
+    char word[24];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(says, " "), says);
+    int code = complain(talk, lk__reply_error(reply, &retry), "the server refuses the user or the password", word);
+    return code == EPROTO ? EACCES : code; /* "ERR AUTH called without any password configured" */
 }
 
 static int on_select(const struct talk *talk, const struct lk__reply *reply)

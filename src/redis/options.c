@@ -603,3 +603,28 @@ void lk__options_print(const struct lk__options *options, char *text, size_t siz
     print(&printer, db);
     *printer.text = '\0';
 }
+
+/* How many bytes at `says` are the password, or enough of its beginning to give it away. */
+static size_t secret_at(const char *says, const char *password)
+{
+    enum { TELLING = 6 };
+    size_t same = 0;
+    while (password[same] != '\0' && says[same] == password[same])
+        same++;
+    return password[same] == '\0' || same >= TELLING ? same : 0;
+}
+
+void lk__options_quote(const struct lk__options *options, const char *says, char *text, size_t size)
+{
+    const char *password = options->password != NULL ? options->password : "";
+    struct printer printer = { text, size - 1 };
+    while (*says != '\0') {
+        size_t secret = secret_at(says, password);
+        if (secret > 0)
+            print(&printer, "***");
+        else
+            print(&printer, (char[]){ *says, '\0' });
+        says += secret > 0 ? secret : 1;
+    }
+    *printer.text = '\0';
+}

@@ -49,4 +49,10 @@ void lk__options_clear(struct lk__options *options);
 /* "redis://user:***@host:6379/0" into `text`, cut to fit: for logs and error texts. */
 void lk__options_print(const struct lk__options *options, char *text, size_t size);
 
+/*
+ * What the server says, into `text`, cut to fit: where the password stands in it, or its beginning as servers
+ * cut what they quote, *** stands instead.
+ */
+void lk__options_quote(const struct lk__options *options, const char *says, char *text, size_t size);
+
 #endif

@@ -164,6 +164,68 @@ static void looking_costs_one_script(void **state)
     assert_null(strstr(world_str(w, "INFO errorstats"), "errorstat_")); /* nor does anything fail */
 }
 
+/* --- the password is told to nobody -------------------------------------------------------------------------- */
+
+#define PASSWORD "TOPSECRET-42"
+
+static char logged[8192];
+
+static void keep_all(void *arg, int level, const char *line)
+{
+    size_t used = strlen(logged);
+    (void)arg;
+    (void)level;
+    snprintf(logged + used, sizeof logged - used, "%s\n", line);
+}
+
+/* Opening fails, and neither the words of it nor the log have the password or its beginning. */
+static void refused_without_the_password(const char *url, const char *words)
+{
+    lk_client_t *client;
+    logged[0] = '\0';
+    assert_lk(0, lk_setlog(keep_all, LK_LOG_DEBUG, NULL));
+    assert_int_not_equal(0, lk_client_open(&client, url));
+    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    if (strstr(lk_errortext(), words) == NULL)
+        fail_msg("no \"%s\" in: %s", words, lk_errortext());
+    if (strstr(lk_errortext(), "TOPSEC") != NULL || strstr(logged, "TOPSEC") != NULL)
+        fail_msg("the password is told: %s\n%s", lk_errortext(), logged);
+}
+
+/* A server that does not know AUTH quotes what came with it. */
+static void a_server_without_auth_is_not_quoted(void **state)
+{
+    struct world *w = world_begin("--rename-command AUTH \"\"");
+    char url[256];
+    (void)state;
+    snprintf(url, sizeof url, "unix://app:" PASSWORD "@%s", w->socket);
+    refused_without_the_password(url, "refuses the user or the password: ERR");
+    snprintf(url, sizeof url, "unix://:" PASSWORD "@%s", w->socket);
+    refused_without_the_password(url, "refuses the user or the password: ERR");
+    world_end(w);
+}
+
+/* Whichever question a server or a proxy answers with words about another; the last questions first. */
+static void no_answer_gives_the_password_away(void **state)
+{
+    static const char *const quotes[] = {
+        "-ERR unknown command 'AUTH', with args beginning with: 'app' '" PASSWORD "'\r\n",
+        "-ERR args beginning with: 'TOPSECRET...'\r\n",
+        "-" PASSWORD "\r\n",
+        "-NOPERM '" PASSWORD "' '" PASSWORD "'\r\n",
+    };
+    static const char *const commands[] = { "EVAL", "TIME", "ROLE", "SELECT", "AUTH" };
+    struct fake *f = fake_begin(*state);
+    char url[256];
+    snprintf(url, sizeof url, "unix://app:" PASSWORD "@%s?db=3", fake_url(f, "") + strlen("unix://"));
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        for (size_t j = 0; j < sizeof quotes / sizeof *quotes; j++) {
+            fake_answer(f, commands[i], quotes[j]);
+            refused_without_the_password(url, "");
+        }
+    fake_end(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +236,8 @@ int main(void)
         world_test(a_replica_is_of_no_use),
         world_test(an_answer_to_the_probe_that_says_nothing),
         world_test(looking_costs_one_script),
+        cmocka_unit_test(a_server_without_auth_is_not_quoted),
+        world_test(no_answer_gives_the_password_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
