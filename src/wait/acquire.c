@@ -11,6 +11,8 @@
  *                                │              └── too old: a hint
  *                                └── limit, cancel ──► leave ──► not held
  *
+ * A grant that came beats a limit that passed meanwhile: the caller was delayed, not the grant.
+ *
  * Two clocks: `limit_us` bounds waiting for other holders; what is under way by then is awaited up to
  * `hard_us`, one command timeout later. What is not known by then is reported as unknown.
  */
@@ -48,6 +50,7 @@ static struct lk__step end(struct lk__acquire *a, int code)
 
 /* What to do now, with nothing new. */
 static struct lk__step proceed(struct lk__acquire *a, int64_t now_us);
+static struct lk__step use_grant(struct lk__acquire *a, int64_t now_us);
 
 /* End with `code`, after the server took us off its lists if we may be on one. */
 static struct lk__step leave(struct lk__acquire *a, int64_t now_us, int code)
@@ -77,16 +80,23 @@ static void allow_for_sleep(struct lk__acquire *a, int64_t now_us)
         a->hard_us = lk__later(now_us, a->command_us);
 }
 
+/* Nothing is awaited any longer; a grant that came while the answer did not is one all the same. */
+static struct lk__step out_of_time(struct lk__acquire *a, int64_t now_us)
+{
+    if (a->sent && a->phase == LK__WAITING)
+        a->unsure_us = a->deadline_us > a->unsure_us ? a->deadline_us : a->unsure_us;
+    if (a->phase == LK__WAITING && a->grant.server_us != 0)
+        return use_grant(a, now_us);
+    return give_up(a);
+}
+
 static struct lk__step proceed(struct lk__acquire *a, int64_t now_us)
 {
     if (a->phase == LK__ENDED)
         return step(LK__DONE, 0);
     allow_for_sleep(a, now_us);
-    if (now_us >= a->hard_us) {
-        if (a->sent && a->phase == LK__WAITING)
-            a->unsure_us = a->deadline_us > a->unsure_us ? a->deadline_us : a->unsure_us;
-        return give_up(a);
-    }
+    if (now_us >= a->hard_us)
+        return out_of_time(a, now_us);
     if (a->sent)
         return step(LK__AWAIT, a->hard_us);
     if (a->phase == LK__LEAVING)
@@ -142,7 +152,9 @@ static struct lk__step use_grant(struct lk__acquire *a, int64_t now_us)
     struct lk__grant grant = a->grant;
     int64_t since_us = grant.server_us - a->anchor_server_us;
     a->grant.server_us = 0;
-    if (!a->recorded && a->anchor_us != 0 && since_us >= 0 && now_us < a->limit_us) {
+    if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
+        return proceed(a, now_us);
+    if (!a->recorded && a->anchor_us != 0 && since_us >= 0) {
         int64_t lasts_us = since_us + grant.lease_ms * 1000;
         int64_t valid_until_us = a->anchor_us + lasts_us - lasts_us / 100 - 2000;
         if (valid_until_us > now_us) {
@@ -151,7 +163,8 @@ static struct lk__step use_grant(struct lk__acquire *a, int64_t now_us)
             return hold(a, valid_until_us, &grant);
         }
     }
-    a->next_us = now_us; /* too old, not to be dated, or to be confirmed: ask */
+    a->next_us = now_us; /* too old, not to be dated, or to be confirmed: ask, even when the limit has passed */
+    a->asked = false;
     return proceed(a, now_us);
 }
 

@@ -327,6 +327,7 @@ static void park(struct visit *visit, int64_t until_us)
     pthread_cleanup_pop(0);
 }
 
+/* What came in while it slept comes first: it may be a grant, where the time alone would have it leave. */
 static struct lk__step drive(struct visit *visit, struct lk__step step)
 {
     struct lk__acquire *a = &visit->waiter->machine;
@@ -338,6 +339,8 @@ static struct lk__step drive(struct visit *visit, struct lk__step step)
         return leave(visit, step.eval);
     case LK__AWAIT:
         lk__conn_await(visit->room->conn, request, step.until_us);
+        if (take_mail(visit, &step) && step.act == LK__DONE)
+            return step;
         if (atomic_load(&request->state) != LK__FLYING)
             return take_answer(visit);
         return lk__acquire_tick(a, lk__now_us());
@@ -345,7 +348,7 @@ static struct lk__step drive(struct visit *visit, struct lk__step step)
         return connect_first(visit, step.until_us);
     case LK__PARK:
         park(visit, step.until_us);
-        return lk__acquire_tick(a, lk__now_us());
+        return take_mail(visit, &step) ? step : lk__acquire_tick(a, lk__now_us());
     default:
         return step;
     }

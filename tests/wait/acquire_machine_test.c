@@ -404,15 +404,59 @@ static void a_grant_outlives_the_connection_of_a_poll(void **state)
         { 4, IS_CUT, TO_ASK });
 }
 
-/* A hand-over at the last moment is given back, not taken against the caller's limit. */
-static void a_grant_at_the_limit_is_given_back(void **state)
+/* The caller was late, in a signal handler or without a CPU; its grant was not. It is held until its claim ends. */
+static void a_grant_that_came_beats_a_limit_that_passed(void **state)
+{
+    struct play play = begin_limited(500), later = begin_limited(500), last = begin_limited(500);
+    (void)state;
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
+        { 700, GRANT_COMES(499, CLAIM), TO_END(0) });
+    expect_held(&play, 3497000 - 34970 - 2000, true);
+    RUN(&later, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
+        { 950, GRANT_COMES(499, CLAIM), TO_END(0) }); /* even when the time for an answer has passed, too */
+    expect_held(&later, 3497000 - 34970 - 2000, true);
+    RUN(&last, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
+        { 3461, GRANT_COMES(499, CLAIM), TO_ASK }, { 3461, SENDS, TO_AWAIT(3861) },
+        { 3463, QUEUES(5000, 3462, 0), TO_LEAVE }, { 3463, SENDS, TO_AWAIT(3861) },
+        { 3465, HAS_LEFT(3464), TO_END(ETIMEDOUT) }); /* a claim that ended is asked about, once */
+    assert_false(last.machine.unknown);
+}
+
+/* Likewise beside a poll that is answered after the limit, or never: then a copy of it may still come. */
+static void a_grant_beats_the_limit_of_a_poll_under_way(void **state)
+{
+    struct play play = begin_limited(500), silent = begin_limited(500);
+    (void)state;
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(300, 2, 0), TO_PARK(305) },
+        { 305, TIME_PASSES, TO_ASK }, { 305, SENDS, TO_AWAIT(900) }, { 600, GRANT_COMES(499, CLAIM), TO_AWAIT(900) },
+        { 601, QUEUES(5000, 307, 0), TO_END(0) });
+    expect_held(&play, 305000 + 3192000 - 31920 - 2000, true);
+    RUN(&silent, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(300, 2, 0), TO_PARK(305) },
+        { 305, TIME_PASSES, TO_ASK }, { 305, SENDS, TO_AWAIT(900) }, { 600, GRANT_COMES(499, CLAIM), TO_AWAIT(900) },
+        { 900, TIME_PASSES, TO_END(0) });
+    expect_held(&silent, 3497000 - 34970 - 2000, true);
+    assert_int_equal(silent.machine.unsure_us, server_us(305 + COMMAND));
+}
+
+/* What the server remembers by the request is confirmed by an ask, which the limit does not forbid. */
+static void a_grant_to_be_confirmed_is_asked_for_after_the_limit(void **state)
 {
     struct play play = begin_limited(500);
     (void)state;
+    play.machine.recorded = true;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
-        { 500, GRANT_COMES(499, CLAIM), TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) },
-        { 503, HAS_LEFT(502), TO_END(ETIMEDOUT) });
-    assert_false(play.machine.unknown);
+        { 600, GRANT_COMES(499, CLAIM), TO_ASK }, { 600, SENDS, TO_AWAIT(900) }, { 603, GRANTS(7, 602), TO_END(0) });
+}
+
+/* Who was told to give up does, whatever came. */
+static void a_grant_does_not_hold_one_that_was_cancelled(void **state)
+{
+    struct play play = begin_limited(500);
+    (void)state;
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(300, 2, 0), TO_PARK(305) },
+        { 305, TIME_PASSES, TO_ASK }, { 305, SENDS, TO_AWAIT(900) }, { 306, CANCELS, TO_AWAIT(706) },
+        { 307, GRANT_COMES(306, CLAIM), TO_AWAIT(706) }, { 308, QUEUES(5000, 305, 0), TO_LEAVE },
+        { 308, SENDS, TO_AWAIT(706) }, { 310, HAS_LEFT(309), TO_END(ECANCELED) });
 }
 
 /* --- when to ask again ---------------------------------------------------------------------------------- */
@@ -1547,7 +1591,10 @@ int main(void)
         TEST(a_grant_that_cannot_be_used_is_a_hint),
         TEST(a_grant_is_good_until_its_last_microsecond),
         TEST(a_grant_outlives_the_connection_of_a_poll),
-        TEST(a_grant_at_the_limit_is_given_back),
+        TEST(a_grant_that_came_beats_a_limit_that_passed),
+        TEST(a_grant_beats_the_limit_of_a_poll_under_way),
+        TEST(a_grant_to_be_confirmed_is_asked_for_after_the_limit),
+        TEST(a_grant_does_not_hold_one_that_was_cancelled),
         TEST(how_long_a_waiter_sleeps_depends_on_its_place),
         TEST(naps_are_spread_by_a_fifth_to_either_side),
         TEST(a_hint_brings_the_next_ask_forward),

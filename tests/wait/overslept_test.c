@@ -1,0 +1,206 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * overslept_test.c - a grant that came in time is held, though its thread looks only after its limit
+ *
+ * The thread is kept in a handler of its own signals until the limit has passed, as by a profiler, a debugger
+ * or a busy machine. What was waited for is granted meanwhile.
+ *
+ * labels: threads memory
+ */
+#include "subject.h"
+
+#include <signal.h>
+
+enum { LIMIT_MS = 500 };
+
+struct sleeper {
+    struct worker worker;
+    struct subject *subject; /* or */
+    lk_latch_t *latch;
+    int64_t took_ms;
+};
+
+static int asleep, awake; /* atomic builtins */
+
+static void sleep_in_handler(int number)
+{
+    (void)number;
+    __atomic_store_n(&asleep, 1, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&awake, __ATOMIC_SEQ_CST))
+        sleep_ms(1);
+}
+
+static int take(void *arg)
+{
+    struct sleeper *sleeper = arg;
+    int64_t began_ms = now_ms();
+    int rc = sleeper->latch != NULL ? lk_latch_waitfor(sleeper->latch, LIMIT_MS)
+                                    : subject_take(sleeper->subject, LIMIT_MS);
+    sleeper->took_ms = now_ms() - began_ms;
+    if (rc == 0 && sleeper->latch == NULL)
+        rc = subject_give(sleeper->subject);
+    return rc;
+}
+
+static void falls_asleep(struct sleeper *sleeper)
+{
+    struct sigaction action = { .sa_handler = sleep_in_handler };
+    sigaction(SIGUSR1, &action, NULL);
+    __atomic_store_n(&asleep, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&awake, 0, __ATOMIC_SEQ_CST);
+    sleep_ms(30); /* its last answer is read, and it is parked */
+    pthread_kill(sleeper->worker.thread, SIGUSR1);
+    eventually(__atomic_load_n(&asleep, __ATOMIC_SEQ_CST) == 1, 3000);
+}
+
+static int wakes_up(struct sleeper *sleeper)
+{
+    __atomic_store_n(&awake, 1, __ATOMIC_SEQ_CST);
+    int rc = worker_join(&sleeper->worker);
+    signal(SIGUSR1, SIG_DFL);
+    return rc;
+}
+
+static void granted_meanwhile(struct world *w, const struct subject_kind *kind)
+{
+    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
+    struct subject mine, keeper;
+    subject_init(w, &mine, kind, ours, "thing", 0);
+    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
+    struct sleeper sleeper = { .subject = &mine };
+    assert_lk(0, subject_take(&keeper, 0));
+    worker_start(&sleeper.worker, take, &sleeper);
+    eventually(subject_queued(w, &mine) == 1, 3000);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 3000);
+    falls_asleep(&sleeper);
+    assert_lk(0, subject_give(&keeper));
+    assert_int_equal(0, subject_queued(w, &mine));
+    sleep_ms(LIMIT_MS + 100);
+    assert_lk(0, wakes_up(&sleeper));
+    assert_true(sleeper.took_ms > LIMIT_MS);
+    assert_int_equal(0, subject_held(w, &mine));
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, subject_destroy(&keeper));
+    assert_lk(0, lk_client_close(ours));
+    assert_lk(0, lk_client_close(theirs));
+}
+
+static void what_was_granted_meanwhile_is_held(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, granted_meanwhile);
+}
+
+/* And what nobody granted is not: the limit ends the wait as soon as the thread looks. */
+static void not_granted(struct world *w, const struct subject_kind *kind)
+{
+    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
+    struct subject mine, keeper;
+    subject_init(w, &mine, kind, ours, "thing", 0);
+    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
+    struct sleeper sleeper = { .subject = &mine };
+    assert_lk(0, subject_take(&keeper, 0));
+    worker_start(&sleeper.worker, take, &sleeper);
+    eventually(subject_queued(w, &mine) == 1, 3000);
+    falls_asleep(&sleeper);
+    sleep_ms(LIMIT_MS + 100);
+    assert_lk(ETIMEDOUT, wakes_up(&sleeper));
+    assert_int_equal(0, subject_queued(w, &mine));
+    assert_lk(0, subject_give(&keeper));
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, subject_destroy(&keeper));
+    assert_lk(0, lk_client_close(ours));
+    assert_lk(0, lk_client_close(theirs));
+}
+
+static void the_limit_ends_what_nobody_granted(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, not_granted);
+}
+
+/* A latch that opened meanwhile is open. */
+static void a_latch_that_opened_meanwhile_is_open(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
+    lk_latch_t mine, keeper;
+    world_allow(w, "latchkey:*:{gate}");
+    assert_lk(0, lk_latch_init(&mine, ours, "gate", NULL));
+    assert_lk(0, lk_latch_init(&keeper, theirs, "gate", NULL));
+    assert_lk(0, lk_latch_trysetcount(&keeper, 1));
+    struct sleeper sleeper = { .latch = &mine };
+    worker_start(&sleeper.worker, take, &sleeper);
+    eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch*") == 1, 3000);
+    falls_asleep(&sleeper);
+    assert_lk(0, lk_latch_countdown(&keeper));
+    sleep_ms(LIMIT_MS + 100);
+    assert_lk(0, wakes_up(&sleeper));
+    assert_lk(0, lk_latch_destroy(&mine));
+    assert_lk(0, lk_latch_destroy(&keeper));
+    assert_lk(0, lk_client_close(ours));
+    assert_lk(0, lk_client_close(theirs));
+}
+
+/* --- threads of one process, one behind the other -------------------------------------------------------------- */
+
+static lk_mutex_t orders;
+
+static int lock_orders(void *arg)
+{
+    struct sleeper *sleeper = arg;
+    int64_t began_ms = now_ms();
+    int rc = lk_mutex_lockfor(&orders, LIMIT_MS);
+    sleeper->took_ms = now_ms() - began_ms;
+    return rc == 0 ? lk_mutex_unlock(&orders) : rc;
+}
+
+static int hold_orders(void *arg)
+{
+    struct gate *gate = arg;
+    int rc = lk_mutex_lock(&orders);
+    gate_pass(gate);
+    return rc == 0 ? lk_mutex_unlock(&orders) : rc;
+}
+
+/* Behind another thread of its process it waits here, not in Redis; its turn comes while it sleeps. */
+static void a_turn_that_came_meanwhile_is_taken(void **state)
+{
+    struct world *w = *state;
+    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
+    lk_mutex_t keeper;
+    struct gate gate = { 0 };
+    struct worker holder;
+    struct sleeper sleeper = { 0 };
+    assert_lk(0, lk_mutex_init(&orders, ours, "orders", NULL));
+    assert_lk(0, lk_mutex_init(&keeper, theirs, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&keeper));
+    worker_start(&holder, hold_orders, &gate);
+    eventually(world_queued(w, "orders") == 1, 3000);
+    worker_start(&sleeper.worker, lock_orders, &sleeper);
+    sleep_ms(100);
+    assert_int_equal(1, world_queued(w, "orders"));
+    falls_asleep(&sleeper);
+    gate_open(&gate);
+    assert_lk(0, lk_mutex_unlock(&keeper));
+    assert_int_equal(0, worker_join(&holder));
+    sleep_ms(LIMIT_MS);
+    assert_lk(0, wakes_up(&sleeper));
+    assert_true(sleeper.took_ms >= LIMIT_MS);
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_mutex_destroy(&keeper));
+    assert_lk(0, lk_client_close(ours));
+    assert_lk(0, lk_client_close(theirs));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_granted_meanwhile_is_held),
+        cmocka_unit_test(the_limit_ends_what_nobody_granted),
+        world_test(a_latch_that_opened_meanwhile_is_open),
+        world_test(a_turn_that_came_meanwhile_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
