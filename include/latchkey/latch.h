@@ -160,7 +160,8 @@ LK_API LK_MUST_CHECK int lk_latch_getcount(lk_latch_t *l, unsigned *n);
  *             EPROTO EACCES EINVAL ENOMEM  not known
  * Threads     any; blocks only the caller; not for signal handlers; signals do not
  *             end the wait. A cancellation point while it sleeps, as POSIX semaphore
- *             waits are: nothing is left behind
+ *             waits are, and within one command timeout without a server: nothing is
+ *             left behind
  * Round trips 1 if it is open; otherwise 2 or 3, one for each message, and one a
  *             poll ceiling (URL: poll)
  */

@@ -114,8 +114,9 @@ LK_API int lk_sem_destroy(lk_sem_t *s);
  *             EPROTO EACCES ENOSPC ECANCELED EINVAL ENOMEM  not taken
  * Threads     any; blocks only the caller; not for signal handlers; signals do not
  *             end the wait. A cancellation point, on entry and while it waits for
- *             permits: a cancelled thread has no permit and no place in the queue.
- *             (Not while it waits for an answer or a connection.)
+ *             permits or for a connection: a cancelled thread has no permit and no
+ *             place in the queue. (Not while it waits for an answer, which takes one
+ *             command timeout at most; so does leaving the queue.)
  * Round trips 1 if a permit is free (2 if it has to wait, and a message), and one
  *             more a poll ceiling (URL: poll)
  */

@@ -26,6 +26,7 @@ enum { PAUSE_NS = 1000000 };
 struct expecting {
     struct lk__link link;
     struct lk__parker *parker;
+    struct lk__conn *conn;
 };
 
 /* --- life -------------------------------------------------------------------------------------------------- */
@@ -231,9 +232,31 @@ static int why_not(const struct lk__conn *conn)
     return conn->trouble == ENOMEM ? ENOTCONN : conn->trouble;
 }
 
-int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us)
+/* Cancelled while it was parked: conn->mu is not held. */
+static void expect_no_more(void *arg)
 {
-    struct expecting me = { .parker = parker };
+    struct expecting *me = arg;
+    pthread_mutex_lock(&me->conn->mu);
+    lk__list_remove(&me->link);
+    pthread_mutex_unlock(&me->conn->mu);
+}
+
+/* Under conn->mu, which is given up meanwhile; the signals that came. */
+static unsigned sleep_until(struct expecting *me, int64_t until_us, int cancel_state)
+{
+    unsigned signals;
+    pthread_mutex_unlock(&me->conn->mu);
+    pthread_cleanup_push(expect_no_more, me);
+    signals = lk__parker_parkopen(me->parker, until_us, cancel_state);
+    pthread_cleanup_pop(0);
+    pthread_mutex_lock(&me->conn->mu);
+    return signals;
+}
+
+int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us,
+                       int cancel_state)
+{
+    struct expecting me = { .parker = parker, .conn = conn };
     unsigned signals = 0;
     int rc;
     pthread_mutex_lock(&conn->mu);
@@ -251,9 +274,7 @@ int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned 
             rc = conn->trouble != 0 ? why_not(conn) : ETIMEDOUT;
         else {
             want(conn);
-            pthread_mutex_unlock(&conn->mu);
-            signals = lk__parker_park(parker, until_us);
-            pthread_mutex_lock(&conn->mu);
+            signals = sleep_until(&me, until_us, cancel_state);
             continue;
         }
         break;
@@ -263,6 +284,11 @@ int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned 
     if (signals & LK__WOKEN && rc != EINTR)
         lk__parker_signal(parker, LK__WOKEN); /* not ours to swallow */
     return rc;
+}
+
+int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us)
+{
+    return lk__conn_awaitopen(conn, parker, failures, until_us, PTHREAD_CANCEL_DISABLE);
 }
 
 /* --- sending ------------------------------------------------------------------------------------------------ */

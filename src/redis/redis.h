@@ -231,6 +231,9 @@ void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request);
  * read, or the time is up and the last one had failed · ECANCELED closed · EINTR woken · ETIMEDOUT.
  */
 int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us);
+/* Likewise, and a cancellation point with that state while it sleeps. */
+int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us,
+                       int cancel_state);
 unsigned lk__conn_failures(struct lk__conn *conn);
 /* Words of the last failed attempt; returns its code, 0 if none failed since it was up. */
 int lk__conn_trouble(struct lk__conn *conn, char *words, size_t size);

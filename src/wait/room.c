@@ -285,20 +285,6 @@ static bool take_mail(struct visit *visit, struct lk__step *step)
     return cancelled || hinted || granted.server_us != 0;
 }
 
-static struct lk__step connect_first(struct visit *visit, int64_t until_us)
-{
-    struct lk__conn *conn = visit->room->conn;
-    /* A wait that began long ago hears of each attempt; nobody is told of failures from before it came. */
-    int rc = lk__conn_awaitup(conn, &visit->waiter->parker, lk__conn_failures(conn), until_us);
-    int64_t now_us = lk__now_us();
-    grumble(visit, now_us, NULL);
-    if (rc == EINTR)
-        return lk__acquire_unsent(&visit->waiter->machine, now_us);
-    if (rc == ECANCELED)
-        return lk__acquire_cancel(&visit->waiter->machine, now_us, ECANCELED);
-    return lk__acquire_connected(&visit->waiter->machine, now_us, rc);
-}
-
 static void run(struct visit *visit, struct lk__step step);
 static void finish(struct visit *visit);
 
@@ -315,15 +301,39 @@ static void cancelled(void *arg)
     unwind(waiter);
 }
 
+/* Is this wait a cancellation point? Not any more once it is cancelled. */
+static int cancel_state(const struct visit *visit)
+{
+    return visit->waiter->unwind != NULL ? visit->waiter->cancel_state : PTHREAD_CANCEL_DISABLE;
+}
+
+static int await_connection(struct visit *visit, int64_t until_us)
+{
+    struct lk__conn *conn = visit->room->conn;
+    int rc;
+    pthread_cleanup_push(cancelled, visit);
+    /* A wait that began long ago hears of each attempt; nobody is told of failures from before it came. */
+    rc = lk__conn_awaitopen(conn, &visit->waiter->parker, lk__conn_failures(conn), until_us, cancel_state(visit));
+    pthread_cleanup_pop(0);
+    return rc;
+}
+
+static struct lk__step connect_first(struct visit *visit, int64_t until_us)
+{
+    int rc = await_connection(visit, until_us);
+    int64_t now_us = lk__now_us();
+    grumble(visit, now_us, NULL);
+    if (rc == EINTR)
+        return lk__acquire_unsent(&visit->waiter->machine, now_us);
+    if (rc == ECANCELED)
+        return lk__acquire_cancel(&visit->waiter->machine, now_us, ECANCELED);
+    return lk__acquire_connected(&visit->waiter->machine, now_us, rc);
+}
+
 static void park(struct visit *visit, int64_t until_us)
 {
-    struct lk__waiter *waiter = visit->waiter;
-    if (waiter->unwind == NULL) {
-        lk__parker_park(&waiter->parker, until_us);
-        return;
-    }
     pthread_cleanup_push(cancelled, visit);
-    lk__parker_parkopen(&waiter->parker, until_us, waiter->cancel_state);
+    lk__parker_parkopen(&visit->waiter->parker, until_us, cancel_state(visit));
     pthread_cleanup_pop(0);
 }
 
