@@ -105,6 +105,7 @@ static void a_forks_child_begins_anew(void **state)
     assert_lk(0, lk_sem_init(&opened, client, "pool", 2, NULL));
     assert_lk(0, lk_sem_wait(&opened));
     assert_lk(0, lk_sem_wait(&workers));
+    world_rest();
     pid_t pid = fork();
     if (pid == 0) {
         lk_client_t *mine;

@@ -558,11 +558,51 @@ static void become_child(struct world *w, pid_t parent, int index)
     w->me = index;
 }
 
+static bool sleeps(const char *thread)
+{
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%s/stat", thread);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return true; /* it has just ended */
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    const char *state = length > 0 ? strrchr(text, ')') : NULL;
+    return state == NULL || state[2] == 'S';
+}
+
+static bool others_sleep(void)
+{
+    char me[16];
+    bool all = true;
+    snprintf(me, sizeof me, "%d", (int)gettid());
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;)
+        if (entry->d_name[0] != '.' && strcmp(entry->d_name, me) != 0)
+            all = all && sleeps(entry->d_name);
+    if (tasks != NULL)
+        closedir(tasks);
+    return all;
+}
+
+/*
+ * GCC's AddressSanitizer does not look after its own locks at a fork, as the C library does: were another thread
+ * just in its malloc() or its pthread_create(), the child would wait for ever in its own first one. So the others
+ * are to sleep, at several looks in a row, as they do soon: in a poll() or in wait for a condition.
+ */
+void world_rest(void)
+{
+    int64_t until_ms = now_ms() + 2000;
+    for (int looks = SANITIZED && !THREAD_SANITIZED ? 0 : 3; looks < 3 && now_ms() < until_ms; sleep_ms(2))
+        looks = others_sleep() ? looks + 1 : 0;
+}
+
 pid_t world_fork(struct world *w, int (*fn)(struct world *w, void *arg), void *arg)
 {
     int index = w->child_count, *ready = &w->arena->ready[index];
     pid_t parent = getpid(), pid;
     assert_that(index < WORLD_CHILDREN_MAX);
+    world_rest();
     fflush(NULL);
     pid = fork();
     assert_that(pid >= 0);

@@ -6,7 +6,8 @@
  *          unix socket and no port, without persistence. None there: the test program exits 77.
  * Children die with the test, as the server does. They share what world_shared() gives out. Fork before
  *          the test opens a client or starts a thread where that is possible: ThreadSanitizer does not
- *          follow a fork out of a process with threads, and a child should see a process at rest.
+ *          follow a fork out of a process with threads, and a child should see a process at rest:
+ *          under AddressSanitizer world_rest() waits for that.
  * End      world_end() fails the test if anything is left: keys, channels, threads, descriptors.
  * Threads  everything here is for the thread that runs the test, and the main thread of a child.
  */
@@ -100,6 +101,9 @@ void world_restart_server(struct world *w); /* on the same directory and socket;
  */
 pid_t world_fork(struct world *w, int (*fn)(struct world *w, void *arg), void *arg);
 void world_ready(struct world *w);
+
+/* Before a fork() by hand, out of a process with threads: world_fork() does so itself. */
+void world_rest(void);
 
 /* The exit status, or 128 + the signal that ended it. Waits a minute at most, then kills and fails. */
 int world_wait(struct world *w, pid_t pid);
