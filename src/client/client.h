@@ -231,6 +231,8 @@ int lk__force(struct lk__object *object, struct lk__command *command);
 /* --- once.c: requests that count once ------------------------------------------------------------------------------ */
 
 enum { LK__SLOTS = 64 };
+/* So many numbers does a call use up, if each is overtaken, before it fails. */
+enum { LK__NUMBERS_MAX = 3 };
 
 /* Of each object that is a bare number. */
 struct lk__slots {
@@ -251,7 +253,7 @@ void lk__slot_put(struct lk__object *object, struct lk__slots *slots, const stru
 
 /* What is to be asked; the arguments are the slot's owner and number, `more`, and a deadline. */
 struct lk__once {
-    const struct lk__script *script; /* answers { verdict, server us }, -1 past the deadline */
+    const struct lk__script *script; /* answers { verdict, server us }; LK__LATE and LK__OVERTAKEN: did nothing */
     const char *const *keys, *const *more;
     int count;
     bool lasting; /* without a good answer the library goes on for half a minute */
@@ -260,6 +262,9 @@ struct lk__once {
     const char *const *undo_keys, *const *undo_more;
     int undo_count;
 };
+
+/* No number of this client is new to the server: EPROTO, with words. */
+int lk__once_overtaken(const struct lk__object *object);
 
 /* 0 and the verdict, or why there is none, with words. */
 int lk__once(const struct lk__frame *frame, struct lk__slots *slots, const struct lk__once *once, int64_t *verdict);

@@ -3,8 +3,10 @@
  * once.c - requests that count once, however often they are sent, on objects that are bare numbers
  *
  * Numbers have no owner that a script could find, so the server keeps a record: of each slot the last
- * request and its result. A slot has one request at a time, with rising numbers; one that got no answer
- * keeps its slot for itself, as its entry must not be overwritten while copies of it may be on the way.
+ * request and its result. A slot has one request at a time, with rising numbers: a number is drawn when its
+ * slot is taken, under the lock that orders those who take it. A request that got no answer keeps its slot
+ * for itself, as its entry must not be overwritten while copies of it may be on the way. So does one whose
+ * slot has a later record than it should: it did nothing, and is asked anew under another number.
  *
  * Guards: object->mu the slots.
  */
@@ -14,7 +16,6 @@
 #include <string.h>
 
 enum { LASTING_US = 30000000 }; /* once.lua remembers for a minute */
-enum { LATE = -1 };             /* what every such script answers past its deadline */
 
 static int free_place(const struct lk__slots *slots)
 {
@@ -27,8 +28,8 @@ static int free_place(const struct lk__slots *slots)
 void lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk__slot *slot)
 {
     lk_client_t *client = object->client;
-    unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1, name = number;
     pthread_mutex_lock(&object->mu);
+    unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1, name = number;
     slot->place = free_place(slots);
     if (slot->place >= 0) {
         slots->used |= UINT64_C(1) << slot->place;
@@ -93,6 +94,8 @@ static int call(struct lk__object *object, struct lk__hold *hold, struct lk__com
     }
     lk__conn_clock(conn, hold->call->sent_us, reply->values[1].number);
     *verdict = reply->values[0].number;
+    if (*verdict == LK__OVERTAKEN && *unsure)
+        return lk__fail(EIO, "%s: the answer got lost, and its record is gone; the outcome is unknown", object->what);
     return 0;
 }
 
@@ -116,14 +119,16 @@ static int call_until_in_time(struct lk__object *object, struct lk__hold *hold, 
         int rc = call(object, hold, asked(hold, once), last_us, verdict, &unsure);
         if (rc != 0 && unsure)
             go_on(hold, once, deadline_us);
-        if (rc != 0 || *verdict != LATE)
+        if (rc != 0 || *verdict != LK__LATE)
             return rc;
     }
     return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
                     object->what);
 }
 
-int lk__once(const struct lk__frame *frame, struct lk__slots *slots, const struct lk__once *once, int64_t *verdict)
+/* Under one number. */
+static int try_once(const struct lk__frame *frame, struct lk__slots *slots, const struct lk__once *once,
+                    int64_t *verdict)
 {
     struct lk__object *object = frame->object;
     struct lk__slot slot;
@@ -135,7 +140,23 @@ int lk__once(const struct lk__frame *frame, struct lk__slots *slots, const struc
     int rc = seal_all(hold, &slot, once);
     if (rc == 0)
         rc = call_until_in_time(object, hold, once, verdict);
-    lk__slot_put(object, slots, &slot, rc == 0);
+    lk__slot_put(object, slots, &slot, rc == 0 && *verdict != LK__OVERTAKEN);
     lk__hold_drop(hold);
     return rc;
+}
+
+int lk__once_overtaken(const struct lk__object *object)
+{
+    return lk__fail(EPROTO, "%s: the server remembers later requests than this client made; nothing was done",
+                    object->what);
+}
+
+int lk__once(const struct lk__frame *frame, struct lk__slots *slots, const struct lk__once *once, int64_t *verdict)
+{
+    for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
+        int rc = try_once(frame, slots, once, verdict);
+        if (rc != 0 || *verdict != LK__OVERTAKEN)
+            return rc;
+    }
+    return lk__once_overtaken(frame->object);
 }

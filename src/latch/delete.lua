@@ -7,7 +7,8 @@
 -- ARGV[1]  owner  ARGV[2] number of this request
 -- ARGV[3]  Redisson's channel  ARGV[4] unused
 -- ARGV[5]  deadline of this request, server us
--- returns  { 1 deleted | -2 no latch | -1 past the deadline | -3 the key is no count, server us }
+-- returns  { 1 deleted | -2 no latch | -1 past the deadline | -3 the key is no count | -5 overtaken,
+--            server us }
 -- resend   harmless: the once-record answers
 local name, mark, once = KEYS[1], KEYS[2], KEYS[3]
 local now = server_time()

@@ -50,7 +50,8 @@ static void unwind(struct lk__take *take)
     lk__sem_leave(counted->call, ECANCELED);
 }
 
-int lk__counted_take(const struct lk__semcall *call, unsigned n, int64_t limit_us)
+/* Under one number; ESTALE: it is overtaken, and nothing was taken. */
+static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_us)
 {
     struct counted counted = {
         .take = { .frame = &call->frame,
@@ -68,6 +69,16 @@ int lk__counted_take(const struct lk__semcall *call, unsigned n, int64_t limit_u
     int rc = lk__take_run(&counted.take, limit_us);
     lk__slot_put(&call->sem->object, &call->sem->slots, &counted.slot, rc == 0 || rc == EBUSY || rc == ETIMEDOUT);
     return rc;
+}
+
+int lk__counted_take(const struct lk__semcall *call, unsigned n, int64_t limit_us)
+{
+    for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
+        int rc = take_once(call, n, limit_us);
+        if (rc != ESTALE)
+            return rc;
+    }
+    return lk__once_overtaken(call->frame.object);
 }
 
 int lk__counted_give(const struct lk__semcall *call, long n)

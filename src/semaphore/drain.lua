@@ -6,7 +6,7 @@
 -- KEYS[3]  hash, last request of each owner (once-record)
 -- ARGV[1]  owner and ARGV[2] number of this request, for the once-record
 -- ARGV[3]  permits to begin with, 0: leave that to others  ARGV[4] deadline of this request, server us
--- returns  { permits taken | -1 past the deadline, server us }
+-- returns  { permits taken | -1 past the deadline | -5 overtaken, server us }
 -- resend   harmless: the once-record knows how many they were
 local name, claims, once = KEYS[1], KEYS[2], KEYS[3]
 local owner, number, initial = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -10,7 +10,7 @@
 -- ARGV[3]  n, negative for fewer  ARGV[4] permits to begin with, 0: leave that to others
 -- ARGV[5]  letters: j shared with Redisson  ARGV[6] Redisson's channel  ARGV[7] lease of a claim, ms
 -- ARGV[8]  deadline of this request, server us
--- returns  { 1 done | -3 too many | -1 past the deadline, server us }
+-- returns  { 1 done | -3 too many | -1 past the deadline | -5 overtaken, server us }
 -- resend   harmless: the once-record knows the answer
 local name, claims, queue, seen, once = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, number, n = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -18,14 +18,16 @@ local value = number_in(name)
 if value == false then
     return no_number()
 end
-local done, same = once_answer(once, owner, number)
-if done and (not same or done == '0') then
+local done = once_answer(once, owner, number)
+if done == '0' then
     return { 0, now }
 end
 redis.call('EXPIRE', once, 60) -- first: then a server out of memory allows the rest
 local claimed = redis.call('ZSCORE', claims, id)
 local back = claimed or done == '1'
-once_keep(once, owner, number, 0)
+if done ~= ONCE_OVERTAKEN then -- then only what bears the waiter's own id is looked for
+    once_keep(once, owner, number, 0)
+end
 if claimed then
     unclaim(name, claims, id, n)
 elseif back then

@@ -10,7 +10,8 @@
 -- ARGV[3]  n, negative for fewer  ARGV[4] total to begin with, 0: leave that to others
 -- ARGV[5]  letters: s set, only if there is none  ARGV[6] lease of a claim, ms  ARGV[7] largest total
 -- ARGV[8]  deadline of this request, server us
--- returns  { 1 done | 0 there is a number already | -1 past the deadline | -3 too many | -4 below 0, server us }
+-- returns  { 1 done | 0 there is a number already | -1 past the deadline | -3 too many | -4 below 0 |
+--            -5 overtaken, server us }
 -- resend   harmless: the once-record knows the answer
 local permits, total_key, queue, seen, once = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, number, n = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -9,7 +9,7 @@
 -- ARGV[1]  owner and ARGV[2] number of this request, for the once-record  ARGV[3] n
 -- ARGV[4]  letters: j shared with Redisson  ARGV[5] Redisson's channel  ARGV[6] lease of a claim, ms
 -- ARGV[7]  deadline of this request, server us
--- returns  { 1 set | 0 there is a number already | -1 past the deadline, server us }
+-- returns  { 1 set | 0 there is a number already | -1 past the deadline | -5 overtaken, server us }
 -- resend   harmless: the once-record knows the answer
 local name, claims, queue, seen, once = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, number, n = ARGV[1], ARGV[2], tonumber(ARGV[3])

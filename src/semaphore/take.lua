@@ -11,7 +11,7 @@
 -- ARGV[6]  letters: t only try, j shared with Redisson  ARGV[7] Redisson's channel
 -- ARGV[8]  how long an ask counts as a sign of life, ms  ARGV[9] lease of a claim, ms
 -- ARGV[10] deadline of this request, server us  ARGV[11] own arrival number, 0 at first  ARGV[12] unused
--- returns  { 1 taken | 0 queued | 3 too few | -1 past the deadline or given back,
+-- returns  { 1 taken | 0 queued | 3 too few | -1 past the deadline | -5 given back, or overtaken,
 --            1 or arrival number, ms until the next claim ends or -1, server us, place in the queue }
 -- resend   harmless: the once-record knows what was taken, the queue who waits
 local name, claims, queue, seen, once = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -26,9 +26,9 @@ local value = number_in(name)
 if value == false then
     return no_number()
 end
-local done, same = once_answer(once, owner, number)
+local done = once_answer(once, owner, number)
 if done then
-    return { same and done == '1' and 1 or -1, 1, -1, now, 0 }
+    return { done == '1' and 1 or -5, 1, -1, now, 0 }
 end
 
 local function record()

@@ -17,8 +17,8 @@ local value = number_in(name)
 if value == false then
     return no_number()
 end
-local done, same = once_answer(once, owner, number)
-if done and (not same or done == '0') then
+local done = once_answer(once, owner, number)
+if done == '0' or done == ONCE_OVERTAKEN then
     return { 0, now }
 end
 redis.call('EXPIRE', once, 60) -- first: then a server out of memory allows the rest

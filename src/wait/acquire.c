@@ -198,6 +198,15 @@ static struct lk__step on_queued(struct lk__acquire *a, int64_t now_us, const st
     return proceed(a, now_us);
 }
 
+/* Under this number it cannot be had any more, and whatever is left under it goes. Another number may do: ESTALE. */
+static struct lk__step on_overtaken(struct lk__acquire *a, int64_t now_us)
+{
+    if (a->unsure_us != 0) /* an earlier copy may have been carried out, and its record is gone */
+        return give_up(a);
+    a->listed = true;
+    return leave(a, now_us, a->limit_code != ETIMEDOUT ? a->limit_code : ESTALE);
+}
+
 static struct lk__step on_verdict(struct lk__acquire *a, int64_t now_us, int64_t sent_us, const struct lk__reply *reply)
 {
     a->anchor_us = sent_us;
@@ -220,6 +229,8 @@ static struct lk__step on_verdict(struct lk__acquire *a, int64_t now_us, int64_t
         return end(a, ENOTRECOVERABLE);
     case LK__IMPOSSIBLE:
         return end(a, EINVAL);
+    case LK__OVERTAKEN:
+        return on_overtaken(a, now_us);
     case LK__FULL:
         return leave(a, now_us, EAGAIN);
     default:

@@ -7,9 +7,10 @@
 -- at least a minute; requests have deadlines of half a minute at most, so no copy outlives its entry.
 
 local ONCE_SECONDS = 60
+local ONCE_OVERTAKEN = '-5' -- what a request does and is told when the entry belongs to a later one: nothing
 
--- The result, a text, of that request of `owner`, or nil when it is new. The second value is false when
--- the entry belongs to a later request: then nobody awaits an answer to this one, and it must do nothing.
+-- The result, a text, of that request of `owner`, or nil when it is new. A result of a later request is never
+-- given to an older one: whoever may still await an answer to that is told that it is overtaken.
 local function once_answer(key, owner, number)
     local entry = redis.call('HGET', key, owner)
     if not entry then
@@ -19,7 +20,7 @@ local function once_answer(key, owner, number)
     if not last or tonumber(last) < tonumber(number) then
         return nil
     end
-    return result, tonumber(last) == tonumber(number)
+    return tonumber(last) == tonumber(number) and result or ONCE_OVERTAKEN
 end
 
 -- Remember the result, which has no blanks, and return it. Each time two other entries are looked at, and

@@ -23,7 +23,8 @@ enum lk__verdict {
     LK__LATE = -1,   /* past its deadline, nothing was done */
     LK__UNRECOVERABLE = -2,
     LK__IMPOSSIBLE = -3, /* more than there can ever be */
-    LK__FULL = -4        /* as many hold it as may */
+    LK__FULL = -4,       /* as many hold it as may */
+    LK__OVERTAKEN = -5   /* its number is finished, or older than what the server remembers: nothing was done */
 };
 
 /* Holes of an ask. */

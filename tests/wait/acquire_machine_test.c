@@ -1050,6 +1050,20 @@ static void a_full_lock_ends_a_wait_at_once(void **state)
     assert_false(play.machine.unknown);
 }
 
+/* A finished number gets nothing any more: what bears it is given back, and the caller draws another one. */
+static void an_overtaken_number_is_given_up(void **state)
+{
+    struct play play = begin(), unsure = begin();
+    (void)state;
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) },
+        { 2, ANSWERS(LK__OVERTAKEN, 0, 0, 1, 0), TO_LEAVE }, { 2, SENDS, TO_AWAIT(COMMAND + 2) },
+        { 4, HAS_LEFT(3), TO_END(ESTALE) });
+    assert_false(play.machine.unknown);
+    RUN(&unsure, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, IS_CUT, TO_ASK },
+        { 1, SENDS, TO_AWAIT(HARD) }, { 3, ANSWERS(LK__OVERTAKEN, 0, 0, 2, 0), TO_END(EIO) });
+    assert_true(unsure.machine.unknown);
+}
+
 /* --- answers that make no sense ------------------------------------------------------------------------- */
 
 static void an_answer_of_a_wrong_shape_is_taken_back(void **state)
@@ -1067,7 +1081,7 @@ static void an_answer_of_a_wrong_shape_is_taken_back(void **state)
         { 5, { LK__QUEUED, 0, 0, SERVER_BEGAN_US, 0 } }, /* no place */
         { 5, { LK__LATE, 0, 0, 0, 0 } },
         { 5, { 4, 7, 0, SERVER_BEGAN_US, 0 } }, /* a verdict of the future */
-        { 5, { LK__FULL - 1, 0, 0, SERVER_BEGAN_US, 0 } },
+        { 5, { LK__OVERTAKEN - 1, 0, 0, SERVER_BEGAN_US, 0 } },
         { 5, { INT64_MAX, 7, 0, SERVER_BEGAN_US, 0 } },
         { 5, { INT64_MIN, 7, 0, SERVER_BEGAN_US, 0 } },
     };
@@ -1632,6 +1646,7 @@ int main(void)
         TEST(what_will_not_pass_ends_a_wait_at_once),
         TEST(an_unrecoverable_mutex_ends_a_wait_at_once),
         TEST(a_full_lock_ends_a_wait_at_once),
+        TEST(an_overtaken_number_is_given_up),
         TEST(an_answer_of_a_wrong_shape_is_taken_back),
         TEST(a_strange_answer_to_the_release_leaves_it_unknown),
         TEST(bytes_that_cannot_be_read_are_asked_for_once_more),

@@ -1,0 +1,332 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * overtaken_test.c - requests on bare numbers that pass each other are told so, and each counts once
+ *
+ * The server remembers of each slot its last request. A thread may be stopped anywhere, also between taking
+ * its slot and drawing its number, and a record may be of a later request than it should: none of that may
+ * have a request answered with the result of another.
+ *
+ * labels: threads memory
+ */
+#include "client/client.h"
+#include "latch/scripts.h"
+#include "semaphore/scripts.h"
+#include "world.h"
+
+#include <dlfcn.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* --- mutexes that are slow to take ------------------------------------------------------------------------- */
+
+static _Atomic(pthread_mutex_t *) watched;
+static struct gate gate;
+static __thread bool held_back; /* this thread stands still at the gate before it takes `watched` next */
+static __thread unsigned shaky; /* a generator's state; 0: this thread is not delayed at random */
+
+static void delay(void)
+{
+    if (held_back) {
+        held_back = false;
+        gate_pass(&gate);
+    }
+    if (shaky != 0) {
+        shaky = shaky * 1103515245 + 12345;
+        if (shaky >> 16 & 4)
+            nanosleep(&(struct timespec){ .tv_nsec = shaky >> 16 & 3 ? 50000 : 300000 }, NULL);
+    }
+}
+
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    static int (*real)(pthread_mutex_t *);
+    int (*lock)(pthread_mutex_t *) = __atomic_load_n(&real, __ATOMIC_RELAXED);
+    if (lock == NULL) {
+        *(void **)&lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+        __atomic_store_n(&real, lock, __ATOMIC_RELAXED);
+    }
+    if (mutex == watched)
+        delay();
+    return lock(mutex);
+}
+
+static void watch(void *impl)
+{
+    gate = (struct gate){ 0 };
+    watched = &((struct lk__binding *)impl)->object->mu;
+}
+
+/* --- what is tried ------------------------------------------------------------------------------------------- */
+
+static lk_client_t *client;
+static lk_sem_t pool, leased;
+static lk_latch_t latch;
+
+static void begin(struct world *w)
+{
+    static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1 };
+    world_allow(w, "*pool*");
+    world_allow(w, "*latch*");
+    client = world_client(w, "");
+    assert_lk(0, lk_sem_init(&pool, client, "pool", 10, NULL));
+    assert_lk(0, lk_sem_init(&leased, client, "leased:pool", 10, &attr));
+    assert_lk(0, lk_latch_init(&latch, client, "latch", NULL));
+}
+
+static void end(void)
+{
+    assert_lk(0, lk_sem_destroy(&pool));
+    assert_lk(0, lk_sem_destroy(&leased));
+    assert_lk(0, lk_latch_destroy(&latch));
+    assert_lk(0, lk_client_close(client));
+}
+
+static int post(void *arg)
+{
+    (void)arg;
+    held_back = true;
+    return lk_sem_post(&pool);
+}
+
+static int count_down(void *arg)
+{
+    (void)arg;
+    held_back = true;
+    return lk_latch_countdown(&latch);
+}
+
+/* One thread stands still before it has its slot, another one overtakes it: neither needs to ask twice. */
+static void a_number_is_drawn_with_its_slot(void **state)
+{
+    struct world *w = *state;
+    struct worker worker;
+    begin(w);
+    assert_lk(0, lk_sem_post(&pool));
+    watch(pool.lk_impl);
+    int64_t calls = world_commands(w, "evalsha");
+    worker_start(&worker, post, NULL);
+    sleep_ms(50);
+    assert_lk(0, lk_sem_post(&pool));
+    gate_open(&gate);
+    assert_int_equal(0, worker_join(&worker));
+    assert_int_equal(13, world_int(w, "GET pool"));
+    assert_int_equal(calls + 2, world_commands(w, "evalsha"));
+
+    assert_lk(0, lk_latch_trysetcount(&latch, 3));
+    watch(latch.lk_impl);
+    worker_start(&worker, count_down, NULL);
+    sleep_ms(50);
+    assert_lk(0, lk_latch_countdown(&latch));
+    gate_open(&gate);
+    assert_int_equal(0, worker_join(&worker));
+    assert_int_equal(1, world_int(w, "GET latch"));
+    end();
+}
+
+enum { THREADS = 8, ROUNDS = SANITIZED ? 60 : 150 };
+
+static int post_and_count(int index, void *arg)
+{
+    int rc = 0;
+    (void)arg;
+    shaky = 77 + (unsigned)index;
+    for (int i = 0; i < ROUNDS && rc == 0; i++) {
+        rc = lk_sem_post(&pool);
+        if (rc == 0 && i % 3 == 0)
+            rc = lk_sem_acquire(&pool, 1, 20000);
+    }
+    shaky = 0;
+    return rc;
+}
+
+static int count_and_count(int index, void *arg)
+{
+    int rc = 0;
+    (void)arg;
+    shaky = 99 + (unsigned)index;
+    for (int i = 0; i < ROUNDS && rc == 0; i++)
+        rc = lk_latch_countdown(&latch);
+    shaky = 0;
+    return rc;
+}
+
+/* As above by chance, many times: whatever was answered 0 was done. */
+static void what_was_answered_was_done(void **state)
+{
+    struct world *w = *state;
+    begin(w);
+    assert_lk(0, lk_sem_post(&pool));
+    watch(pool.lk_impl);
+    assert_int_equal(0, run_threads(THREADS, post_and_count, NULL));
+    assert_int_equal(11 + THREADS * (ROUNDS - (ROUNDS + 2) / 3), world_int(w, "GET pool"));
+    assert_lk(0, lk_latch_trysetcount(&latch, THREADS * ROUNDS + 1));
+    watch(latch.lk_impl);
+    assert_int_equal(0, run_threads(THREADS, count_and_count, NULL));
+    assert_int_equal(1, world_int(w, "GET latch"));
+    end();
+}
+
+/* --- records of later requests ------------------------------------------------------------------------------- */
+
+/* As if each slot's last request were a later one with this result. */
+static void overtake(struct world *w, const char *name, const char *result)
+{
+    world_redis(w, "EVAL %s 1 latchkey:once:{%s} %s",
+                "for _, slot in ipairs(redis.call('HKEYS', KEYS[1])) do redis.call('HSET', KEYS[1], slot,"
+                "'9000000000000000 ' .. ARGV[1] .. ' ' .. redis.call('TIME')[1]) end",
+                name, result);
+}
+
+static int64_t permits(struct world *w)
+{
+    return world_int(w, "GET pool");
+}
+
+/* Giving and taking of bare numbers: done under another number, not answered with what the record says. */
+static void a_later_record_is_not_the_answer(void **state)
+{
+    struct world *w = *state;
+    unsigned taken;
+    begin(w);
+    assert_lk(0, lk_sem_post(&pool));
+    overtake(w, "pool", "1");
+    assert_lk(0, lk_sem_post(&pool));
+    assert_int_equal(12, permits(w));
+    overtake(w, "pool", "-3");
+    assert_lk(0, lk_sem_release(&pool, 3));
+    assert_int_equal(15, permits(w));
+    overtake(w, "pool", "1");
+    assert_lk(0, lk_sem_addpermits(&pool, -5));
+    assert_int_equal(10, permits(w));
+    overtake(w, "pool", "1");
+    assert_lk(0, lk_sem_trywait(&pool));
+    assert_int_equal(9, permits(w));
+    overtake(w, "pool", "0");
+    assert_lk(0, lk_sem_acquire(&pool, 2, 3000));
+    assert_int_equal(7, permits(w));
+    overtake(w, "pool", "0");
+    assert_lk(ETIMEDOUT, lk_sem_acquire(&pool, 8, 20));
+    overtake(w, "pool", "77");
+    assert_lk(0, lk_sem_drain(&pool, &taken));
+    assert_int_equal(7, taken);
+    world_redis(w, "DEL pool");
+    overtake(w, "pool", "0");
+    assert_lk(0, lk_sem_trysetpermits(&pool, 4));
+    assert_int_equal(4, permits(w));
+    end();
+}
+
+static void nor_for_totals_and_latches(void **state)
+{
+    struct world *w = *state;
+    begin(w);
+    assert_lk(0, lk_sem_addpermits(&leased, 1));
+    overtake(w, "leased:pool", "-3");
+    assert_lk(0, lk_sem_addpermits(&leased, 2));
+    assert_int_equal(13, world_int(w, "GET latchkey:total:{leased:pool}"));
+    overtake(w, "leased:pool", "1");
+    assert_lk(EEXIST, lk_sem_trysetpermits(&leased, 2));
+
+    assert_lk(0, lk_latch_trysetcount(&latch, 5));
+    overtake(w, "latch", "1");
+    assert_lk(0, lk_latch_countdown(&latch));
+    assert_int_equal(4, world_int(w, "GET latch"));
+    overtake(w, "latch", "1");
+    assert_lk(EEXIST, lk_latch_trysetcount(&latch, 5));
+    overtake(w, "latch", "1");
+    assert_lk(0, lk_latch_delete(&latch));
+    assert_false(world_exists(w, "latch"));
+    overtake(w, "latch", "-2");
+    assert_lk(0, lk_latch_trysetcount(&latch, 2));
+    overtake(w, "latch", "1");
+    assert_lk(0, lk_latch_countdownby(&latch, 2));
+    assert_false(world_exists(w, "latch"));
+    end();
+}
+
+/* --- the scripts ----------------------------------------------------------------------------------------------- */
+
+/* The number of a request stands behind its owner. */
+#define OWNER "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s0"
+#define LATER_US "9000000000000000"
+#define SEM "pool", "latchkey:claims:{pool}", "latchkey:queue:sem:{pool}", "latchkey:seen:sem:{pool}"
+#define ONCE "latchkey:once:{pool}"
+#define LATCH "pool", "latchkey:opened:{pool}", ONCE
+
+static const struct row {
+    const struct lk__script *script;
+    const char *before; /* a command */
+    const char *keys[6], *args[13];
+} rows[] = {
+    { &lk__lua_semaphore_give, "SET pool 5", { SEM, ONCE }, { OWNER, NULL, "1", "0", "-", "c", "3000", LATER_US } },
+    { &lk__lua_semaphore_drain,
+      "SET pool 5",
+      { "pool", "latchkey:claims:{pool}", ONCE },
+      { OWNER, NULL, "0", LATER_US } },
+    { &lk__lua_semaphore_set, "DEL pool", { SEM, ONCE }, { OWNER, NULL, "5", "-", "c", "3000", LATER_US } },
+    { &lk__lua_semaphore_take,
+      "SET pool 5",
+      { SEM, ONCE },
+      { OWNER ":5:1", OWNER, NULL, "1", "0", "-", "c", "5000", "3000", LATER_US, "0", "0" } },
+    { &lk__lua_semaphore_permit_total,
+      "SET latchkey:total:{pool} 5",
+      { "latchkey:permits:{pool}", "latchkey:total:{pool}", "latchkey:queue:permits:{pool}",
+        "latchkey:seen:permits:{pool}", ONCE },
+      { OWNER, NULL, "1", "0", "-", "3000", "1000", LATER_US } },
+    { &lk__lua_latch_countdown, "SET pool 5", { LATCH }, { OWNER, NULL, "c", "1", LATER_US } },
+    { &lk__lua_latch_set, "DEL pool", { LATCH }, { OWNER, NULL, "c", "5", LATER_US } },
+    { &lk__lua_latch_delete, "SET pool 5", { LATCH }, { OWNER, NULL, "c", "0", LATER_US } },
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static int64_t verdict_of(struct world *w, const struct row *row, const char *number)
+{
+    const char *argv[24] = { "EVAL", row->script->source };
+    int argc = 3, keys = 0;
+    char count[8];
+    while (keys < row->script->keys)
+        argv[argc++] = row->keys[keys++];
+    snprintf(count, sizeof count, "%d", keys);
+    argv[2] = count;
+    bool numbered = false;
+    for (int i = 0; row->args[i] != NULL || !numbered; i++) {
+        argv[argc++] = row->args[i] != NULL ? row->args[i] : number;
+        numbered |= row->args[i] == NULL;
+    }
+    redisReply *reply = redisCommandArgv(w->redis, argc, argv, NULL);
+    assert_true(reply != NULL && reply->type == REDIS_REPLY_ARRAY);
+    int64_t verdict = reply->element[0]->integer;
+    freeReplyObject(reply);
+    return verdict;
+}
+
+/* Each script: a copy gets its own result, an older request is overtaken and changes nothing. */
+static void an_older_request_is_told_so(void **state)
+{
+    struct world *w = *state;
+    world_allow(w, "*pool*");
+    for (int i = 0; i < ROWS; i++) {
+        world_redis(w, "FLUSHALL");
+        world_redis(w, rows[i].before);
+        int64_t verdict = verdict_of(w, &rows[i], "7");
+        assert_true(verdict >= 0);
+        int64_t left = world_int(w, "GET pool"), total = world_int(w, "GET latchkey:total:{pool}");
+        assert_int_equal(verdict, verdict_of(w, &rows[i], "7"));
+        assert_int_equal(LK__OVERTAKEN, verdict_of(w, &rows[i], "5"));
+        assert_int_equal(left, world_int(w, "GET pool"));
+        assert_int_equal(total, world_int(w, "GET latchkey:total:{pool}"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_number_is_drawn_with_its_slot),  world_test(what_was_answered_was_done),
+        world_test(a_later_record_is_not_the_answer), world_test(nor_for_totals_and_latches),
+        world_test(an_older_request_is_told_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
