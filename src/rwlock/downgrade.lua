@@ -24,7 +24,8 @@ local mine = held_as(lock, id)
 if not mine then
     return { 0, now }
 end
-redis.call('PEXPIRE', lock.holders, tonumber(ARGV[4])) -- first: then a server out of memory allows the rest
+-- First what a server out of memory allows; then it allows the rest. Sent again, it may find other readers.
+redis.call('PEXPIRE', lock.holders, math.max(left_ms(lock, now), tonumber(ARGV[4])))
 put(lock, string.sub(id, 1, -2) .. 'r', tonumber(ARGV[4]), now)
 if not is_writer(mine) then
     return { 1, now }

@@ -29,17 +29,18 @@ local function enqueue(queue, seen, id, arrival, now, liveness_ms)
     if arrival == 0 then
         arrival = tonumber(redis.call('ZSCORE', queue, id) or '') or 0
     end
+    local alone = false
     if arrival == 0 then
         local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
-        arrival = now
+        arrival, alone = now, not last
         if last and tonumber(last) >= now then
             arrival = tonumber(last) + 1
         end
     end
     redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: who is in no queue is swept
-    expire_or_drop(seen, 2 * liveness_ms)
+    lengthen_or_drop(seen, 2 * liveness_ms, alone)
     redis.call('ZADD', queue, 'NX', string.format('%.0f', arrival), id)
-    expire_or_drop(queue, 2 * liveness_ms)
+    lengthen_or_drop(queue, 2 * liveness_ms, alone)
     sweep(queue, seen, now)
     return arrival
 end

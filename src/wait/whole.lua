@@ -19,9 +19,16 @@ local function expire(key, ms, take_back)
     end, take_back)
 end
 
--- Likewise for a key that may have been there, and then has an end.
-local function expire_or_drop(key, ms)
-    expire(key, ms, function()
+-- Likewise for a key that may have been there, and then has an end that others rely on: only ever a later one.
+-- `alone`: nobody does.
+local function lengthen_or_drop(key, ms, alone)
+    whole(function()
+        if alone then
+            redis.call('PEXPIRE', key, ms)
+        elseif redis.call('PEXPIRE', key, ms, 'GT') == 0 and redis.call('PTTL', key) == -1 then
+            redis.call('PEXPIRE', key, ms)
+        end
+    end, function()
         if redis.call('PTTL', key) == -1 then
             redis.call('DEL', key)
         end

@@ -1,0 +1,66 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * mixed_polls_test.c - clients that ask rarely and clients that ask often wait for one object
+ *
+ * labels: threads
+ */
+#include "subject.h"
+
+enum { SELDOM_MS = 20000, LIVENESS_MS = 3 * SELDOM_MS };
+
+static int wait_long(void *arg)
+{
+    int rc = subject_take(arg, LK_FOREVER);
+    return rc != 0 ? rc : subject_give(arg);
+}
+
+/* When the first key of that pattern ends; -1: it has no end, or there is none. */
+static int64_t ends_in(struct world *w, const char *pattern)
+{
+    return world_int(w, "EVAL %s 0 %s", "local key = redis.call('KEYS', ARGV[1])[1] "
+                                        "return key and redis.call('PTTL', key) or -1", pattern);
+}
+
+/*
+ * Who asks rarely keeps its place for long, and the queue lasts for as long, though others come and go that ask
+ * often. Else the queue would be gone at the unlock, and its waiter sleep on beside a free object.
+ */
+static void the_queue_outlasts_those_who_ask_often(struct world *w, const struct subject_kind *kind)
+{
+    struct subject keeper, seldom, passing;
+    struct worker waiter;
+    lk_client_t *holding = world_client(w, "lease=30s"), *passer = world_client(w, "lease=30s");
+    lk_client_t *sleeper = world_client(w, "poll=20s");
+    subject_init(w, &keeper, subject_keeper(kind), holding, "thing", 0);
+    subject_init(w, &seldom, kind, sleeper, "thing", 0);
+    assert_lk(0, subject_take(&keeper, 0));
+    worker_start(&waiter, wait_long, &seldom);
+    eventually(subject_queued(w, &seldom) == 1, 5000);
+
+    subject_init(w, &passing, kind, passer, "thing", 0);
+    assert_lk(ETIMEDOUT, subject_take(&passing, 50));
+    assert_true(ends_in(w, "latchkey:queue:*") > LIVENESS_MS);
+    assert_true(ends_in(w, "latchkey:seen:*") > LIVENESS_MS);
+
+    assert_lk(0, subject_give(&keeper));
+    assert_lk(0, worker_join(&waiter));
+    assert_lk(0, subject_destroy(&passing));
+    assert_lk(0, subject_destroy(&keeper));
+    assert_lk(0, subject_destroy(&seldom));
+    assert_lk(0, lk_client_close(passer));
+    assert_lk(0, lk_client_close(holding));
+    assert_lk(0, lk_client_close(sleeper));
+}
+
+static void mixed_polls(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, the_queue_outlasts_those_who_ask_often);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(mixed_polls) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
