@@ -209,6 +209,15 @@ int lk__eventfd_open(void);
 void lk__eventfd_set(int fd);
 void lk__eventfd_clear(int fd);
 
+/* --- descriptor.c ---------------------------------------------------------------------------------- */
+
+/*
+ * The same open file under a descriptor that is not 0, 1 or 2, close-on-exec; every descriptor of the library
+ * passes through here as soon as it is made. -1 with errno when there is none left, and then `fd` is closed;
+ * a negative `fd` is returned as it is, with errno.
+ */
+int lk__fd_ours(int fd);
+
 /* --- manners.c ------------------------------------------------------------------------------------- */
 
 /* What a public call leaves as it found it: errno, and the caller's cancelability, which is off meanwhile. */

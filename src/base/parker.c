@@ -126,7 +126,7 @@ unsigned lk__parker_pollwith(struct lk__parker *parker, int fd)
 
 int lk__eventfd_open(void)
 {
-    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return lk__fd_ours(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
 void lk__eventfd_set(int fd)

@@ -58,7 +58,7 @@ static int read_open(struct lk__file *file, int fd)
 int lk__file_read(struct lk__file *file, const char *path)
 {
     memset(file, 0, sizeof *file);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = lk__fd_ours(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (fd < 0)
         return code_of(errno);
     int rc = read_open(file, fd);

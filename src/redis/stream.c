@@ -276,7 +276,7 @@ static void tune(int fd, int family, const struct lk__options *options)
         return;
     set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (options->keepalive_ms > 0) {
-        int idle_s = (int)(options->keepalive_ms + 999) / 1000;
+        int idle_s = (int)((options->keepalive_ms + 999) / 1000);
         set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
         set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
         set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, idle_s < 15 ? (idle_s + 2) / 3 : 5);
@@ -311,7 +311,7 @@ static int connect_to(struct lk__stream *stream, const struct sockaddr *address,
 {
     if (stream->fd >= 0)
         close(stream->fd);
-    stream->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    stream->fd = lk__fd_ours(socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (stream->fd < 0)
         return errno;
     tune(stream->fd, address->sa_family, options);

@@ -438,7 +438,8 @@ static void sleep_until_due(struct lk__watchdog *dog, int timer_fd, int64_t due_
 static void *run(void *arg)
 {
     struct lk__watchdog *dog = arg;
-    int timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK); /* -1: the poll's own limit serves */
+    /* Without one the poll's own limit serves. */
+    int timer_fd = lk__fd_ours(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
     pthread_mutex_lock(&dog->mu);
     while (!dog->stopping) {
         int64_t now_us = lk__now_us();
