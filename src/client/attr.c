@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-enum { LEASE_MIN_MS = 100, SIZE_MAX_SANE = 4096 };
+enum { LEASE_MIN_MS = 100 };
+
+/* No version will have more; a size above it was never set, and nothing behind the attributes is read. */
+#define SIZE_SANE ((size_t)512)
 
 int lk__attr_take(void *attr, size_t known, const void *given, size_t least, const char *what)
 {
@@ -13,9 +16,9 @@ int lk__attr_take(void *attr, size_t known, const void *given, size_t least, con
     if (given == NULL)
         return 0;
     memcpy(&size, given, sizeof size);
-    if (size < least)
+    if (size < least || size > SIZE_SANE)
         return lk__fail(EINVAL, "%s attributes without a size: begin with its LK_..._INIT", what);
-    for (size_t i = known; i < size && i < SIZE_MAX_SANE; i++)
+    for (size_t i = known; i < size; i++)
         if (bytes[i] != 0)
             return lk__fail(EINVAL, "a %s attribute that this version of the library does not know", what);
     memcpy(attr, given, size < known ? size : known);
