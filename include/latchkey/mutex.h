@@ -147,7 +147,7 @@ LK_API LK_MUST_CHECK int lk_mutex_trylock(lk_mutex_t *m);
  * The moment is converted once, on entry: setting the clock meanwhile has no effect.
  *
  *   abstime   EINVAL if its nanoseconds are not in 0..999999999; a time that has
- *             passed still takes a free mutex
+ *             passed still takes a free mutex, and does not hide EDEADLK
  *
  * Returns     as lk_mutex_lock(), and
  *             ETIMEDOUT  still held by someone else; not held, not queued
@@ -274,7 +274,9 @@ LK_API LK_MUST_CHECK int lk_mutex_consistent(lk_mutex_t *m);
  * robust mutex is told EOWNERDEAD; one that was ENOTRECOVERABLE is usable again.
  *
  * Returns     0          nobody who held it before holds it now; the first waiter does
- *             ENOTCONN EIO EPROTO EACCES ECANCELED EINVAL
+ *             EPROTO     the key holds something that is no lock, such as a hash of
+ *                        the application: nothing was deleted
+ *             ENOTCONN EIO EACCES ECANCELED EINVAL
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */

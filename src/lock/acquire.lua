@@ -1,5 +1,5 @@
 -- acquire.lua - take a mutex, or queue for it; first ask, poll and resend are the same
--- uses: whole token queue grant
+-- uses: whole token queue grant holder
 --
 -- KEYS[1]  hash, owner id -> holds: the mutex, in the layout of Redisson's RLock
 -- KEYS[2]  string, last fencing token
@@ -47,6 +47,8 @@ if left ~= -2 then
         redis.call('PEXPIRE', name, lease_ms)
         local died = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1' and 1 or 0
         return { 1 + died, last_token(token_key), 0, now, 0 }
+    elseif left == -1 and not is_mutex(name) then
+        return no_mutex()
     end
 elseif robust and redis.call('GET', mark) == 'unrecoverable' then
     leave(queue, seen, id)
@@ -74,6 +76,6 @@ if has('t') then
 end
 local reply = { 0, arrival, left, now, redis.call('ZRANK', queue, id) or 0 }
 if tonumber(ARGV[8]) == 1 then
-    reply[6] = redis.call('HKEYS', name)[1] or ''
+    reply[6] = redis.call('HRANDFIELD', name) or ''
 end
 return reply

@@ -1,5 +1,5 @@
 -- force.lua - take a mutex away from whoever holds it
--- uses: whole token queue grant
+-- uses: whole token queue grant holder
 --
 -- KEYS[1]  hash, the mutex
 -- KEYS[2]  string, last fencing token
@@ -16,8 +16,8 @@ local now = server_time()
 if now > tonumber(ARGV[4]) then
     return { -1, now }
 end
-if redis.call('TYPE', name).ok ~= 'none' then
-    redis.call('HLEN', name) -- an error, and nothing changed, when it is no mutex
+if redis.call('TYPE', name).ok ~= 'none' and not is_mutex(name) then -- an error for a key of another type
+    return no_mutex()
 end
 local held = redis.call('DEL', name)
 if robust and redis.call('GET', mark) == 'unrecoverable' then

@@ -1,4 +1,5 @@
 -- info.lua - who holds a mutex, for how long, who waits
+-- uses: holder
 --
 -- KEYS[1]  hash, the mutex
 -- KEYS[2]  string, last fencing token
@@ -11,8 +12,10 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local left = redis.call('PTTL', KEYS[1])
 local holder, holds = '', 0
-if left ~= -2 then
-    holder = redis.call('HKEYS', KEYS[1])[1] or ''
+if left == -1 and not is_mutex(KEYS[1]) then
+    return no_mutex()
+elseif left ~= -2 then
+    holder = redis.call('HRANDFIELD', KEYS[1]) or ''
     holds = tonumber(redis.call('HGET', KEYS[1], holder) or '') or 0
 end
 local waiters = redis.call('ZCOUNT', KEYS[4], math.floor(now / 1000) + 1, '+inf')

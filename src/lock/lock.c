@@ -23,7 +23,7 @@ static int lock_again(const struct lk__frame *frame, struct lk__hold *hold, bool
     return rc;
 }
 
-static int lock_until(lk_mutex_t *m, int64_t limit_us)
+static int lock_until(lk_mutex_t *m, int64_t limit_us, bool only_try)
 {
     struct lk__frame frame;
     int rc = lk__mutex_enter(m, &frame);
@@ -33,7 +33,7 @@ static int lock_until(lk_mutex_t *m, int64_t limit_us)
     if (hold != NULL)
         rc = lk__frame_hold(&frame, &hold);
     if (rc == 0 && hold != NULL && lk__mutex_attr(&frame)->type != LK_MUTEX_NORMAL)
-        rc = lock_again(&frame, hold, lk__now_us() >= limit_us);
+        rc = lock_again(&frame, hold, only_try);
     else if (rc == 0)
         rc = lk__mutex_acquire(&frame, limit_us);
     return lk__frame_leave(&frame, rc);
@@ -42,18 +42,18 @@ static int lock_until(lk_mutex_t *m, int64_t limit_us)
 /* With a limit, "busy" is a limit that passed. */
 static int lock_within(lk_mutex_t *m, int64_t limit_us)
 {
-    int rc = lock_until(m, limit_us);
+    int rc = lock_until(m, limit_us, false);
     return rc == EBUSY ? ETIMEDOUT : rc;
 }
 
 int lk_mutex_lock(lk_mutex_t *m)
 {
-    return lock_until(m, LK__NEVER);
+    return lock_until(m, LK__NEVER, false);
 }
 
 int lk_mutex_trylock(lk_mutex_t *m)
 {
-    return lock_until(m, 0);
+    return lock_until(m, 0, true);
 }
 
 int lk_mutex_timedlock(lk_mutex_t *m, const struct timespec *abstime)

@@ -51,12 +51,12 @@ local ours, client = tagged('latchkey:queue:mutex'), 'latchkey:client:' .. id
 local calls = {
     [NEEDED] = {
         { 'DEL' }, { 'EXISTS' }, { 'EXPIRE', '1' }, { 'GET' }, { 'HDEL', 'f' }, { 'HEXISTS', 'f' }, { 'HGET', 'f' },
-        { 'HKEYS' }, { 'HLEN' }, { 'HSET', 'f', '1' }, { 'PEXPIRE', '1' }, { 'PTTL' }, { 'SET', '1' }, { 'TYPE' },
+        { 'HRANDFIELD' }, { 'HSET', 'f', '1' }, { 'PEXPIRE', '1' }, { 'PTTL' }, { 'SET', '1' }, { 'TYPE' },
         { 'ZADD', '1', 'm' }, { 'ZCOUNT', '0', '0' }, { 'ZRANGE', '0', '0' }, { 'ZRANGEBYSCORE', '0', '0' },
         { 'ZRANK', 'm' }, { 'ZREM', 'm' }, { 'ZSCORE', 'm' },
     },
     [OTHER] = {
-        { 'DECRBY', '1' }, { 'HRANDFIELD', '1' }, { 'INCRBY', '1' }, { 'ZCARD' }, { 'ZREMRANGEBYSCORE', '0', '0' },
+        { 'DECRBY', '1' }, { 'INCRBY', '1' }, { 'ZCARD' }, { 'ZREMRANGEBYSCORE', '0', '0' },
     },
 }
 local families = {

@@ -253,8 +253,9 @@ static struct lk__step take_answer(struct visit *visit)
     const struct lk__reply *reply = request->reply;
     if (a->phase == LK__WAITING && lk__reply_integers(reply, 4))
         lk__conn_clock(visit->room->conn, request->sent_us, reply->values[3].number);
-    visit->heard = reply->type == LK__ERROR && !lk__reply_is(reply, "NOSCRIPT");
-    if (visit->heard)
+    bool refused = reply->type == LK__ERROR && !lk__reply_is(reply, "NOSCRIPT");
+    visit->heard = refused || (visit->heard && a->phase == LK__LEAVING); /* the way out explains nothing */
+    if (refused)
         lk__rights_refused(EPROTO, waiter->what, &waiter->ask, reply);
     if (lk__reply_is(reply, "READONLY"))
         lk__conn_reset(visit->room->conn, "the server became a replica");

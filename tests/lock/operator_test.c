@@ -7,6 +7,8 @@
  */
 #include "world.h"
 
+#include <string.h>
+
 static lk_client_t *client, *other;
 static lk_mutex_t orders, same_name;
 
@@ -164,9 +166,60 @@ static void forceunlock_serves_the_first_waiter(void **state)
     close_both();
 }
 
+/* A hash of the application is no mutex: nobody waits for it, nobody deletes it, nobody reads all of it. */
+static void a_hash_of_the_application_is_no_mutex(void **state)
+{
+    static const char *const make[] = {
+        "for i = 1, 2000 do redis.call('HSET', KEYS[1], 'f' .. i, i) end",
+        "for i = 1, 2000 do redis.call('HSET', KEYS[1], 'user:' .. i, i) end",
+        "redis.call('HSET', KEYS[1], 'colour', 'red', 'size', 7)",
+        "redis.call('HSET', KEYS[1], 'size', 7)",
+    };
+    struct world *w = *state;
+    lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
+    open_both(w, "");
+    for (size_t i = 0; i < sizeof make / sizeof *make; i++) {
+        world_redis(w, "EVAL %s 1 orders", make[i]);
+        int64_t fields = world_int(w, "HLEN orders");
+        assert_lk(EPROTO, lk_mutex_trylock(&orders));
+        assert_non_null(strstr(lk_errortext(), "no lock"));
+        assert_lk(EPROTO, lk_mutex_lockfor(&orders, 3000));
+        assert_lk(EPROTO, lk_mutex_info(&orders, &info));
+        assert_lk(EPROTO, lk_mutex_forceunlock(&orders));
+        assert_non_null(strstr(lk_errortext(), "no lock"));
+        assert_int_equal(fields, world_int(w, "HLEN orders"));
+        assert_int_equal(-1, world_pttl(w, "orders"));
+        assert_int_equal(0, world_queued(w, "orders"));
+        world_redis(w, "DEL orders");
+    }
+    /* one that ends by itself looks held, but is not deleted either */
+    world_redis(w, "HSET orders colour red size 7");
+    world_redis(w, "PEXPIRE orders 60000");
+    assert_lk(EBUSY, lk_mutex_trylock(&orders));
+    assert_lk(EPROTO, lk_mutex_forceunlock(&orders));
+    assert_int_equal(2, world_int(w, "HLEN orders"));
+    assert_int_equal(0, world_commands(w, "hkeys") + world_commands(w, "hgetall"));
+    world_redis(w, "DEL orders");
+    close_both();
+}
+
+/* What took it with two fields is one all the same: Redisson's read-write lock, or two of a race in Java. */
+static void a_lock_with_two_fields_is_unlocked_by_force(void **state)
+{
+    struct world *w = *state;
+    open_both(w, "");
+    world_redis(w, "HSET orders mode read 0f8fad5b-d9cb-469f-a165-70867728950e:57 1");
+    assert_lk(EBUSY, lk_mutex_trylock(&orders));
+    assert_lk(0, lk_mutex_forceunlock(&orders));
+    assert_false(world_exists(w, "orders"));
+    close_both();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        world_test(a_hash_of_the_application_is_no_mutex),
+        world_test(a_lock_with_two_fields_is_unlocked_by_force),
         world_test(info_tells_what_the_server_knows),
         world_test(info_tells_of_foreign_holders),
         world_test(forceunlock_robs_the_holder),

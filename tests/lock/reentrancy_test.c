@@ -122,7 +122,10 @@ static void an_errorcheck_mutex_refuses_its_holder(void **state)
     assert_lk(0, lk_mutex_lock(&orders));
     assert_lk(EDEADLK, lk_mutex_lock(&orders));
     assert_lk(EDEADLK, lk_mutex_lockfor(&orders, 50));
-    assert_lk(EBUSY, lk_mutex_trylock(&orders));
+    assert_lk(EDEADLK, lk_mutex_lockfor(&orders, 0)); /* whatever the time, as POSIX has it ... */
+    assert_lk(EDEADLK, lk_mutex_timedlock(&orders, &(struct timespec){ 1, 0 }));
+    assert_lk(EDEADLK, lk_mutex_clocklock(&orders, CLOCK_MONOTONIC, &(struct timespec){ 0, 0 }));
+    assert_lk(EBUSY, lk_mutex_trylock(&orders)); /* ... but a try never would wait */
     assert_int_equal(1, world_holds(w, "orders"));
     assert_lk(0, lk_mutex_unlock(&orders));
     assert_lk(EPERM, lk_mutex_unlock(&orders));

@@ -290,9 +290,31 @@ static void there_may_be_too_many_readers(void **state)
     close_both();
 }
 
+/* A time that has passed changes nothing of what it is to lock again, as POSIX has it. */
+static void a_passed_time_is_not_looked_at_by_a_holder(void **state)
+{
+    static const struct timespec past = { 1, 0 };
+    struct world *w = *state;
+    open_both(w, "");
+    assert_lk(0, lk_rwlock_rdlock(&config));
+    assert_lk(EDEADLK, lk_rwlock_timedwrlock(&config, &past));
+    assert_lk(EDEADLK, lk_rwlock_wrlockfor(&config, 0));
+    assert_lk(0, lk_rwlock_timedrdlock(&config, &past));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_wrlock(&config));
+    assert_lk(0, lk_rwlock_timedwrlock(&config, &past));
+    assert_lk(0, lk_rwlock_timedrdlock(&config, &past));
+    for (int i = 0; i < 3; i++)
+        assert_lk(0, lk_rwlock_unlock(&config));
+    assert_int_equal(0, holders(w));
+    close_both();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        world_test(a_passed_time_is_not_looked_at_by_a_holder),
         world_test(readers_share_and_a_writer_is_alone),
         world_test(both_modes_nest_without_a_round_trip),
         world_test(a_writer_may_read_and_unlock_ends_that_first),

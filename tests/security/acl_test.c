@@ -447,7 +447,7 @@ static bool can_be_done_without(const char *right)
 /* Needed by some objects only, so that a client is there without. */
 static bool is_for_some(const char *right)
 {
-    static const char *const words[] = { "+decrby", "+hrandfield", "+incrby", "+zcard", "+zremrangebyscore" };
+    static const char *const words[] = { "+decrby", "+incrby", "+zcard", "+zremrangebyscore" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], right) == 0)
             return true;
@@ -515,7 +515,7 @@ static void what_a_user_may_not_use_is_refused_at_once(void **state)
     lk_latch_t latch;
     rights_documented(&rights);
     rights_user(w, &rights, "~shop:*", NULL);
-    world_redis(w, "ACL SETUSER app -decrby -hrandfield -incrby -zcard -zremrangebyscore");
+    world_redis(w, "ACL SETUSER app -decrby -incrby -zcard -zremrangebyscore");
     assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
     assert_lk(0, lk_client_open(&client, rights_url(w, "prefix=shop:")));
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
