@@ -71,8 +71,10 @@ LK_API LK_MUST_CHECK int lk_latch_init(lk_latch_t *l, lk_client_t *client, const
  * Give back what `l` has in this process. Nothing happens in Redis: its count
  * stays, and others may wait on; lk_latch_delete() ends those.
  *
- *   l         not used by any thread; afterwards as if never initialised (a static
- *             one may be used again)
+ *   l         no thread begins a call with it any more. As POSIX has it,
+ *             who waited may destroy it, even while the countdown that opened it is
+ *             still returning. Afterwards as if never initialised (a static one
+ *             may be used again)
  *
  * Returns     0
  *             EBUSY      a thread of this process waits for it through this client;

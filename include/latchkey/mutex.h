@@ -89,18 +89,22 @@ typedef struct lk_mutex {
  * Round trips 0
  * Frees       lk_mutex_destroy()
  */
-LK_API LK_MUST_CHECK int lk_mutex_init(lk_mutex_t *m, lk_client_t *client, const char *name, const lk_mutexattr_t *attr);
+LK_API LK_MUST_CHECK int lk_mutex_init(lk_mutex_t *m, lk_client_t *client, const char *name,
+                                       const lk_mutexattr_t *attr);
 
 /*
  * Give back what `m` has in this process. Nothing happens in Redis: the name and
  * other objects of it live on.
  *
- *   m         not used by any thread; afterwards as if never initialised (a static
- *             one may be used again)
+ *   m         no thread begins a call with it any more. As POSIX has it,
+ *             who locks it next may destroy it, even while the unlock that let it in
+ *             is still returning. Afterwards as if never initialised (a static one
+ *             may be used again)
  *
  * Returns     0
  *             EBUSY      a thread of this process holds it or waits for it through
- *                        this client; unchanged
+ *                        this client; unchanged. The hold of a thread that ended
+ *                        does not count: it ends with its lease
  *             EINVAL     m is NULL
  * Threads     any
  * Round trips 0

@@ -95,12 +95,15 @@ LK_API LK_MUST_CHECK int lk_rwlock_init(lk_rwlock_t *rw, lk_client_t *client, co
  * Give back what `rw` has in this process. Nothing happens in Redis: the name and
  * other objects of it live on.
  *
- *   rw        not used by any thread; afterwards as if never initialised (a static
- *             one may be used again)
+ *   rw        no thread begins a call with it any more. As POSIX has it,
+ *             who locks it next may destroy it, even while the unlock that let it in
+ *             is still returning. Afterwards as if never initialised (a static one
+ *             may be used again)
  *
  * Returns     0
  *             EBUSY      a thread of this process holds it or waits for it through
- *                        this client; unchanged
+ *                        this client; unchanged. The hold of a thread that ended
+ *                        does not count: it ends with its lease
  *             EINVAL     rw is NULL
  * Threads     any
  * Round trips 0

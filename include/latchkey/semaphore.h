@@ -89,12 +89,15 @@ LK_API LK_MUST_CHECK int lk_sem_init(lk_sem_t *s, lk_client_t *client, const cha
  * Give back what `s` has in this process. Nothing happens in Redis: the number of
  * permits and other objects of that name live on.
  *
- *   s         not used by any thread; afterwards as if never initialised (a static
- *             one may be used again)
+ *   s         no thread begins a call with it any more. As POSIX has it,
+ *             who was let in by a post may destroy it, even while that is still
+ *             returning. Afterwards as if never initialised (a static one
+ *             may be used again)
  *
  * Returns     0
  *             EBUSY      a thread of this process waits for it, or holds leased
- *                        permits of it, through this client; unchanged
+ *                        permits of it, through this client; unchanged. Those of
+ *                        a thread that ended do not count: they end with their lease
  *             EINVAL     s is NULL
  * Threads     any
  * Round trips 0

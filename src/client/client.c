@@ -2,8 +2,9 @@
 /*
  * client.c - open, share, close
  *
- * Guards: client->mu the registry and the end of the last call. A call counts itself before it looks
- * whether the client is closing, and close waits for the count, so neither misses the other.
+ * Guards: client->mu the registry and the end of the last call. The number of calls and the mark of a close
+ * are one word: a call is counted before the close, which waits for it, or sees the mark. With the mark set
+ * calls leave under client->mu, so that close() frees nothing that the last one still looks at.
  */
 #include "client/client.h"
 
@@ -17,7 +18,15 @@
 
 bool lk__client_isclosed(const lk_client_t *client)
 {
-    return atomic_load(&client->closing);
+    return (atomic_load(&client->calls) & LK__CLOSING) != 0;
+}
+
+bool lk__client_tryenter(lk_client_t *client)
+{
+    if ((atomic_fetch_add(&client->calls, 1) & LK__CLOSING) == 0)
+        return true;
+    lk__client_leave(client);
+    return false;
 }
 
 int lk__client_enter(lk_client_t *client)
@@ -26,21 +35,19 @@ int lk__client_enter(lk_client_t *client)
         return lk__fail(EINVAL, "no client was given");
     if (client->process != lk__process())
         return lk__fail(ECANCELED, "the client was opened before a fork, or in another process");
-    atomic_fetch_add(&client->calls, 1);
-    if (!lk__client_isclosed(client))
-        return 0;
-    lk__client_leave(client);
-    return lk__fail(ECANCELED, "the client was closed");
+    return lk__client_tryenter(client) ? 0 : lk__fail(ECANCELED, "the client was closed");
 }
 
 void lk__client_leave(lk_client_t *client)
 {
-    /* The last one may free nothing: whoever is here holds an object of the client, or the client itself. */
-    if (atomic_fetch_sub(&client->calls, 1) == 1 && lk__client_isclosed(client)) {
-        pthread_mutex_lock(&client->mu);
+    unsigned calls = atomic_load(&client->calls);
+    while ((calls & LK__CLOSING) == 0)
+        if (atomic_compare_exchange_weak(&client->calls, &calls, calls - 1))
+            return;
+    pthread_mutex_lock(&client->mu);
+    if (atomic_fetch_sub(&client->calls, 1) - 1 == LK__CLOSING)
         pthread_cond_broadcast(&client->idle);
-        pthread_mutex_unlock(&client->mu);
-    }
+    pthread_mutex_unlock(&client->mu);
 }
 
 struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *object, uint64_t owner)
@@ -89,6 +96,7 @@ static int build(lk_client_t *client)
     lk__room_init(&client->room, client->id, &client->conn, &client->hub, client->options);
     pthread_mutex_init(&client->mu, NULL);
     lk__cond_init(&client->idle);
+    lk__list_init(&client->leftover);
     return 0;
 no_dog:
     lk__hub_destroy(&client->hub);
@@ -155,7 +163,7 @@ static int open_with(lk_client_t **opened, struct lk__options *options)
     }
     rc = connect_once(client);
     if (rc != 0) {
-        atomic_store(&client->closing, true);
+        atomic_store(&client->calls, LK__CLOSING);
         shut(client);
         return rc;
     }
@@ -202,13 +210,22 @@ int lk_client_open_file(lk_client_t **client, const char *json_path)
 
 static int close_client(lk_client_t *client);
 
-static int find_default(lk_client_t **client)
+/* Under the household's mu, where a client is the default one only until its close begins. */
+static lk_client_t *entered(lk_client_t *client)
+{
+    bool open = lk__client_tryenter(client);
+    assert(open);
+    (void)open;
+    return client;
+}
+
+int lk__client_enterdefault(lk_client_t **client)
 {
     struct lk__household *here = lk__household();
     if (here == NULL)
         return lk__fail(ENOMEM, "out of memory for a client");
     pthread_mutex_lock(&here->mu);
-    lk_client_t *known = here->default_client;
+    lk_client_t *known = here->default_client != NULL ? entered(here->default_client) : NULL;
     pthread_mutex_unlock(&here->mu);
     if (known == NULL) { /* several may try at once; the first one to succeed is it */
         lk_client_t *fresh;
@@ -216,15 +233,26 @@ static int find_default(lk_client_t **client)
         if (rc != 0)
             return rc;
         pthread_mutex_lock(&here->mu);
-        known = here->default_client;
-        if (known == NULL)
-            known = here->default_client = fresh;
+        if (here->default_client == NULL)
+            here->default_client = fresh;
+        known = entered(here->default_client);
         pthread_mutex_unlock(&here->mu);
         if (known != fresh)
             close_client(fresh);
     }
+    *client = known;
+    return 0;
+}
+
+static int find_default(lk_client_t **client)
+{
+    lk_client_t *found;
+    int rc = lk__client_enterdefault(&found);
+    if (rc != 0)
+        return rc;
     if (client != NULL)
-        *client = known;
+        *client = found;
+    lk__client_leave(found);
     return 0;
 }
 
@@ -250,7 +278,7 @@ static void wait_for_calls(lk_client_t *client)
 {
     lk__room_close(&client->room);
     pthread_mutex_lock(&client->mu);
-    while (atomic_load(&client->calls) > 0) {
+    while (atomic_load(&client->calls) != LK__CLOSING) {
         /* again and again: one may have come into a line after the last look */
         lk__map_each(&client->objects, cancel_object, NULL);
         lk__cond_wait(&client->idle, &client->mu, lk__now_us() + 20000);
@@ -334,12 +362,23 @@ static bool release_holds(lk_client_t *client, int64_t until_us)
 /* The threads that held them are told ECANCELED from now on. */
 static void forget_holds(struct lk__entry *entry, void *arg)
 {
-    struct lk__object *object = LK__CONTAINER(entry, struct lk__object, entry);
-    struct lk__link *link;
     (void)arg;
-    object->stop(object);
-    while ((link = lk__list_first(&object->holds)) != NULL)
-        lk__object_drophold(object, LK__CONTAINER(link, struct lk__hold, mine));
+    lk__object_quiet(LK__CONTAINER(entry, struct lk__object, entry), NULL);
+}
+
+static void forget_all_holds(lk_client_t *client)
+{
+    struct lk__link *link;
+    pthread_mutex_lock(&client->mu);
+    client->released = true;
+    lk__map_each(&client->objects, forget_holds, NULL);
+    while ((link = lk__list_first(&client->leftover)) != NULL) {
+        struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, mine);
+        lk__list_remove(link);
+        lk__watchdog_end(hold->dog, hold);
+        lk__hold_drop(hold);
+    }
+    pthread_mutex_unlock(&client->mu);
 }
 
 static void leave_household(lk_client_t *client)
@@ -373,13 +412,11 @@ static int close_client(lk_client_t *client)
 
     int64_t until_us = lk__now_us() + 2 * client->options->command_timeout_ms * 1000;
     leave_household(client);
-    atomic_store(&client->closing, true);
+    atomic_fetch_or(&client->calls, LK__CLOSING);
     wait_for_calls(client);
     bool clean = release_holds(client, until_us);
     lk__watchdog_settle(&client->dog, until_us);
-    pthread_mutex_lock(&client->mu);
-    lk__map_each(&client->objects, forget_holds, NULL);
-    pthread_mutex_unlock(&client->mu);
+    forget_all_holds(client);
     lk__hub_stop(&client->hub);
     clean &= lk__watchdog_stop(&client->dog);
     lk__events_stop(&client->events);

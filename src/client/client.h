@@ -51,14 +51,16 @@ struct lk__kindstats {
 
 struct lk__object {
     struct lk__entry entry; /* under client->mu; kind and full name */
-    int refs;               /* under client->mu: shells */
+    int refs;               /* under client->mu: bindings */
+    bool quiet;             /* under client->mu: it was stopped, and has no holds left */
     lk_client_t *client;
-    char *full;                              /* with the client's prefix: what Redis sees */
-    const char *name;                        /* as the user gave it: the end of full */
-    char *what;                              /* "mutex orders": for words */
-    int fair;                                /* of the name, not of a shell; or whom it prefers */
-    bool robust;                             /* likewise */
-    void (*stop)(struct lk__object *object); /* nobody is to wake us any more; before the hub ends */
+    char *full;       /* with the client's prefix: what Redis sees */
+    const char *name; /* as the user gave it: the end of full */
+    char *what;       /* "mutex orders": for words */
+    int fair;         /* of the name, not of a shell; or whom it prefers */
+    bool robust;      /* likewise */
+    /* Nobody is to wake us any more: before the hub ends. Under client->mu. */
+    void (*stop)(struct lk__object *object);
     /* NULL, or wake those who wait neither in the room nor in line: the client is closing. Under client->mu. */
     void (*cancel)(struct lk__object *object);
     void (*free)(struct lk__object *object);
@@ -80,6 +82,11 @@ typedef struct lk__object *(*lk__object_make_t)(lk_client_t *client, const char 
 int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bool robust, lk__object_make_t make,
                    struct lk__object **object);
 void lk__object_put(struct lk__object *object);
+/*
+ * Under client->mu: the hub hears of it for the last time, and it has no holds any more. `leftover`: NULL, or where
+ * they go for a close to release.
+ */
+void lk__object_quiet(struct lk__object *object, struct lk__link *leftover);
 
 const char *lk__kind_name(int kind); /* "mutex"; NULL for a number that no kind has */
 
@@ -87,7 +94,7 @@ const char *lk__kind_name(int kind); /* "mutex"; NULL for a number that no kind 
 struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner);
 void lk__object_addhold(struct lk__object *object, struct lk__hold *hold);
 void lk__object_drophold(struct lk__object *object, struct lk__hold *hold); /* and its reference */
-/* Is it held, by a lease that is good, or waited for, through this client? */
+/* Is it held, by a lease that is good and a thread that lives, or waited for, through this client? */
 bool lk__object_isbusy(struct lk__object *object);
 
 /* --- client.c -------------------------------------------------------------------------------------------------- */
@@ -106,17 +113,26 @@ struct lk_client {
     struct lk__events events;
 
     pthread_mutex_t mu;
-    pthread_cond_t idle;    /* with mu: no call is under way */
-    struct lk__map objects; /* under mu */
-    atomic_bool closing;
-    atomic_int calls; /* under way */
+    pthread_cond_t idle;      /* with mu: no call is under way */
+    struct lk__map objects;   /* under mu */
+    struct lk__link leftover; /* under mu: holds of objects that were destroyed while the client is closing */
+    bool released;            /* under mu: the close is through with all holds */
+    atomic_uint calls;        /* under way, and LK__CLOSING */
     atomic_ullong acquisitions;
     struct lk__kindstats stats[LK__KINDS];
 };
 
-/* Every public call on an object runs between these two. ECANCELED: the client is closed. */
+#define LK__CLOSING (1u << 31)
+
+/*
+ * Every public call on an object runs between these two. ECANCELED: the client is closed. After it left, a call
+ * does not touch the client any more: it may be freed.
+ */
 int lk__client_enter(lk_client_t *client);
+bool lk__client_tryenter(lk_client_t *client); /* without words, of a client of this process */
 void lk__client_leave(lk_client_t *client);
+/* The default client, opened if there is none, entered: without that another thread may close it at once. */
+int lk__client_enterdefault(lk_client_t **client);
 bool lk__client_isclosed(const lk_client_t *client);
 void lk__client_drop(lk_client_t *client);
 
@@ -166,8 +182,12 @@ struct lk__shell {
     uintptr_t *spare;
 };
 
-/* What a shell's impl points at: one for each shell, so that two of one name may differ. */
+/*
+ * What a shell's impl points at: one for each shell, so that two of one name may differ. Whoever is let in by a
+ * call may destroy the shell before that call returns, so each call has a reference of its own.
+ */
 struct lk__binding {
+    atomic_int refs; /* the shell's, and one for each call under way */
     struct lk__object *object;
     struct lk__binding *older;                  /* under the household's mu: in its retired */
     _Alignas(max_align_t) unsigned char attr[]; /* the primitive's attributes, copied */
@@ -188,8 +208,9 @@ struct lk__shelltype {
 
 int lk__shell_init(struct lk__shell shell, const struct lk__shelltype *type, lk_client_t *client, const char *name,
                    const void *attr);
-/* The binding of a shell, made on its first use; the client is entered. Then lk__client_leave(). */
+/* The binding of a shell, made on its first use, with a reference; its client is entered. */
 int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, struct lk__binding **binding);
+void lk__shell_leave(struct lk__binding *binding);
 int lk__shell_destroy(struct lk__shell shell);
 /* Is it bound to a client of another process, such as the parent of a fork? */
 bool lk__shell_isforeign(struct lk__shell shell);
@@ -207,6 +228,7 @@ int lk__attr_leases(int64_t lease_ms, int64_t max_hold_ms);
 /* --- frame.c: one public call on an object ---------------------------------------------------------------------- */
 
 struct lk__frame {
+    struct lk__binding *binding;
     struct lk__object *object;
     const void *attr;        /* as this shell has them: the primitive's type */
     struct lk__thread *self; /* who calls */
@@ -214,8 +236,9 @@ struct lk__frame {
 };
 
 /*
- * Begin a call; after 0 the client stays until the call ends. To be ended with lk__frame_leave(), which
- * returns its code.
+ * Begin a call; after 0 object, attributes and client stay until the call ends, also when the shell is destroyed
+ * or the client closed meanwhile. To be ended with lk__frame_leave(), which returns its code; nothing of them may
+ * be touched afterwards.
  */
 int lk__frame_enter(struct lk__frame *frame, struct lk__shell shell, const struct lk__shelltype *type);
 int lk__frame_leave(const struct lk__frame *frame, int code);

@@ -11,6 +11,7 @@ static int enter(struct lk__frame *frame, struct lk__shell shell, const struct l
     int rc = lk__shell_enter(shell, type, &binding);
     if (rc != 0)
         return rc;
+    frame->binding = binding;
     frame->object = binding->object;
     frame->attr = binding->attr;
     return 0;
@@ -25,7 +26,7 @@ int lk__frame_enter(struct lk__frame *frame, struct lk__shell shell, const struc
 
 int lk__frame_leave(const struct lk__frame *frame, int code)
 {
-    lk__client_leave(frame->object->client);
+    lk__shell_leave(frame->binding);
     return lk__end(&frame->manners, code);
 }
 

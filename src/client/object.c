@@ -3,6 +3,10 @@
  * object.c - what a name is in this process: shared by all shells of it, with the holds of all its threads
  *
  * Guards: client->mu the registry; object->mu the holds. Order: client->mu before object->mu.
+ *
+ * The hard case: the last shell of a name goes while the client is closing. Whoever of the two comes first takes
+ * the object from the hub, in one step with its place in the registry, so the hub is never met after its end, and
+ * a new object of that name finds the old one gone everywhere. Its holds stay until the close released them.
  */
 #include "client/client.h"
 #include "redis/keys.h"
@@ -31,7 +35,7 @@ static char *joined(const char *a, const char *between, const char *b)
 static void destroy(struct lk__object *object)
 {
     lk_client_t *client = object->client;
-    assert(lk__list_empty(&object->holds));
+    assert(object->quiet && lk__list_empty(&object->holds));
     lk__line_destroy(&object->line);
     pthread_mutex_destroy(&object->mu);
     lk__release(object->full);
@@ -112,17 +116,35 @@ void lk__object_put(struct lk__object *object)
     lk_client_t *client = object->client;
     pthread_mutex_lock(&client->mu);
     bool last = --object->refs == 0;
-    if (last)
+    if (last) {
         lk__map_remove(&client->objects, &object->entry);
+        lk__object_quiet(object, lk__client_isclosed(client) && !client->released ? &client->leftover : NULL);
+    }
     pthread_mutex_unlock(&client->mu);
-    if (!last)
-        return;
-    if (!lk__client_isclosed(client))
-        object->stop(object);
+    if (last)
+        destroy(object);
+}
+
+static void leave_over(struct lk__object *object, struct lk__link *link, struct lk__link *leftover)
+{
+    pthread_mutex_lock(&object->mu);
+    lk__list_remove(link);
+    pthread_mutex_unlock(&object->mu);
+    lk__list_append(leftover, link);
+}
+
+void lk__object_quiet(struct lk__object *object, struct lk__link *leftover)
+{
     struct lk__link *link;
-    while ((link = lk__list_first(&object->holds)) != NULL) /* lost ones, whose owners never unlocked */
-        lk__object_drophold(object, LK__CONTAINER(link, struct lk__hold, mine));
-    destroy(object);
+    if (object->quiet)
+        return;
+    object->quiet = true;
+    object->stop(object);
+    while ((link = lk__list_first(&object->holds)) != NULL) /* whose owners never unlocked, or cannot any more */
+        if (leftover != NULL)
+            leave_over(object, link, leftover);
+        else
+            lk__object_drophold(object, LK__CONTAINER(link, struct lk__hold, mine));
 }
 
 struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner)
@@ -181,7 +203,7 @@ bool lk__object_isbusy(struct lk__object *object)
     for (struct lk__link *l = lk__list_first(&object->holds); l != NULL && !busy;
          l = lk__list_next(&object->holds, l)) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        busy = lk__watchdog_good(hold->dog, hold, NULL);
+        busy = lk__watchdog_good(hold->dog, hold, NULL) && !lk__watchdog_isownerless(hold->dog, hold);
     }
     pthread_mutex_unlock(&object->mu);
     return busy;

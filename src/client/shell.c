@@ -11,6 +11,10 @@
  *             ours                                      follow impl
  *
  * Guards: the household's mu, binding and unbinding.
+ *
+ * The hard case: an unlock or a post lets another thread in, which destroys the object and frees its memory
+ * while the first one is still inside, as POSIX allows. So a call touches the shell for the last time when it
+ * enters, takes a reference to the binding there, and lives on that.
  */
 #include "client/client.h"
 #include "redis/keys.h"
@@ -47,6 +51,7 @@ static int make_binding(const struct lk__shelltype *type, lk_client_t *client, c
         type->traits(binding->attr, &fair, &robust);
         rc = lk__object_get(client, type->kind, name, fair, robust, type->make, &binding->object);
     }
+    binding->refs = 1;
     if (rc != 0)
         lk__release(binding);
     else
@@ -54,8 +59,10 @@ static int make_binding(const struct lk__shelltype *type, lk_client_t *client, c
     return rc;
 }
 
-static void free_binding(struct lk__binding *binding)
+static void drop_binding(struct lk__binding *binding)
 {
+    if (atomic_fetch_sub(&binding->refs, 1) != 1)
+        return;
     lk__object_put(binding->object);
     lk__release(binding);
 }
@@ -89,9 +96,11 @@ static int bind_default(struct lk__shell shell, const struct lk__shelltype *type
     struct lk__binding *binding = NULL;
     int rc = lk__name_check(*shell.name, strlen(*shell.name));
     if (rc == 0)
-        rc = lk_client_default(&client);
-    if (rc == 0)
-        rc = make_binding(type, client, *shell.name, *shell.attr, &binding);
+        rc = lk__client_enterdefault(&client);
+    if (rc != 0)
+        return rc;
+    rc = make_binding(type, client, *shell.name, *shell.attr, &binding);
+    lk__client_leave(client);
     if (rc != 0)
         return rc;
     pthread_mutex_lock(&here->mu);
@@ -103,7 +112,7 @@ static int bind_default(struct lk__shell shell, const struct lk__shelltype *type
         attach(shell, binding, here->process);
     pthread_mutex_unlock(&here->mu);
     if (!wanted)
-        free_binding(binding);
+        drop_binding(binding);
     return 0;
 }
 
@@ -122,6 +131,8 @@ int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, st
         if ((owner & ~(uintptr_t)EXPLICIT) == here->process) {
             *binding = bound(shell);
             int rc = lk__client_enter((*binding)->object->client);
+            if (rc == 0)
+                atomic_fetch_add(&(*binding)->refs, 1);
             if (rc == 0 || (owner & EXPLICIT))
                 return rc;
         }
@@ -129,6 +140,14 @@ int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, st
         if (rc != 0)
             return rc;
     }
+}
+
+/* The binding goes first: its object may be the last of it, and is part of what a close waits for. */
+void lk__shell_leave(struct lk__binding *binding)
+{
+    lk_client_t *client = binding->object->client;
+    drop_binding(binding);
+    lk__client_leave(client);
 }
 
 bool lk__shell_isforeign(struct lk__shell shell)
@@ -170,16 +189,30 @@ int lk__shell_init(struct lk__shell shell, const struct lk__shelltype *type, lk_
     return 0;
 }
 
+/* A call as any other, which a close waits for; a client that is closed already is not asked. */
+static int unbind(struct lk__binding *binding)
+{
+    lk_client_t *client = binding->object->client;
+    bool open = lk__client_tryenter(client);
+    int rc = 0;
+    if (open && lk__object_isbusy(binding->object))
+        rc = lk__fail(EBUSY, "%s: held or waited for by a thread of this process", binding->object->what);
+    else
+        drop_binding(binding);
+    if (open)
+        lk__client_leave(client);
+    return rc;
+}
+
 int lk__shell_destroy(struct lk__shell shell)
 {
     struct lk__household *here = lk__household();
     if (here == NULL || *shell.name == NULL)
         return 0;
     if ((owner_of(shell) & ~(uintptr_t)EXPLICIT) == here->process) {
-        struct lk__binding *binding = bound(shell);
-        if (!lk__client_isclosed(binding->object->client) && lk__object_isbusy(binding->object))
-            return lk__fail(EBUSY, "%s: held or waited for by a thread of this process", binding->object->what);
-        free_binding(binding);
+        int rc = unbind(bound(shell));
+        if (rc != 0)
+            return rc;
     }
     attach(shell, NULL, 0);
     if (shell.spare[0] == 0)

@@ -678,6 +678,14 @@ bool lk__watchdog_isorphan(struct lk__watchdog *dog, struct lk__hold *hold)
     return orphan;
 }
 
+bool lk__watchdog_isownerless(struct lk__watchdog *dog, struct lk__hold *hold)
+{
+    pthread_mutex_lock(&dog->mu);
+    bool ownerless = hold->ownerless;
+    pthread_mutex_unlock(&dog->mu);
+    return ownerless;
+}
+
 bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold)
 {
     pthread_mutex_lock(&dog->mu);

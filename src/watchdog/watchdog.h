@@ -164,6 +164,8 @@ void lk__watchdog_wasgone(struct lk__watchdog *dog, struct lk__hold *hold);
 /* Was it lost? And did its thread end, so that nobody is left to unlock it? */
 bool lk__watchdog_waslost(struct lk__watchdog *dog, struct lk__hold *hold);
 bool lk__watchdog_isorphan(struct lk__watchdog *dog, struct lk__hold *hold);
+/* Did its thread end? It may be good for the rest of its lease. */
+bool lk__watchdog_isownerless(struct lk__watchdog *dog, struct lk__hold *hold);
 
 /* No longer held; to be called before its release is sent. True: it was good until now. */
 bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold);
