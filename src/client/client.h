@@ -286,7 +286,7 @@ struct lk__once {
     int undo_count;
 };
 
-/* No number of this client is new to the server: EPROTO, with words. */
+/* No number that this client draws is new to the server: EPROTO, with words. */
 int lk__once_overtaken(const struct lk__object *object);
 
 /* 0 and the verdict, or why there is none, with words. */

@@ -147,7 +147,7 @@ static int try_once(const struct lk__frame *frame, struct lk__slots *slots, cons
 
 int lk__once_overtaken(const struct lk__object *object)
 {
-    return lk__fail(EPROTO, "%s: the server remembers later requests than this client made; nothing was done",
+    return lk__fail(EPROTO, "%s: the server's record does not fit the requests of this client; nothing was done",
                     object->what);
 }
 

@@ -58,7 +58,8 @@ static void unwind(struct lk__take *take)
     lk__sem_leave(leased->call, ECANCELED);
 }
 
-int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us, const char *id)
+/* As one acquisition; ESTALE: parts of it were taken away before it was known here, and the others went back. */
+static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_us, const char *id)
 {
     struct lk__thread *self = call->frame.self;
     struct leased leased = {
@@ -81,6 +82,16 @@ int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us
         self->holds += id == NULL;
     }
     return rc;
+}
+
+int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us, const char *id)
+{
+    for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
+        int rc = take_once(call, n, limit_us, id);
+        if (rc != ESTALE)
+            return rc;
+    }
+    return lk__once_overtaken(call->frame.object);
 }
 
 /* --- giving back ------------------------------------------------------------------------------------------- */

@@ -45,6 +45,15 @@ local function lend(permits, permit, n, lease_ms, now)
     redis.call('ZREMRANGEBYSCORE', permits, '-inf', math.floor(now / 1000) - REMEMBERED_MS)
 end
 
+-- Set the lease of the parts that are there; lends nothing. A server out of memory allows it.
+local function renew_parts(permits, permit, n, lease_ms, now)
+    local ends_ms = math.max(redis.call('PTTL', permits), lease_ms + REMEMBERED_MS) -- also if somebody persisted it
+    redis.call('PEXPIRE', permits, ends_ms)
+    for i = 1, n do
+        redis.call('ZADD', permits, 'XX', math.floor(now / 1000) + lease_ms, part(permit, i))
+    end
+end
+
 -- Hand free permits to those who wait; returns what serve() does.
 local function lend_out(permits, queue, seen, asker, total, now, claim_ms)
     local function grant(id, n)

@@ -15,9 +15,5 @@ end
 if not is_live(permits, permit, now) then
     return { 0, now }
 end
-local ends_ms = math.max(redis.call('PTTL', permits), lease_ms + REMEMBERED_MS) -- also if somebody persisted it
-redis.call('PEXPIRE', permits, ends_ms) -- first: then a server out of memory allows the rest
-for i = 1, tonumber(ARGV[4]) do
-    redis.call('ZADD', permits, 'XX', math.floor(now / 1000) + lease_ms, part(permit, i))
-end
+renew_parts(permits, permit, tonumber(ARGV[4]), lease_ms, now)
 return { 1, now }

@@ -9,9 +9,10 @@
 -- ARGV[5]  letters: t only try  ARGV[6] how long an ask counts as a sign of life, ms
 -- ARGV[7]  lease of a claim, ms  ARGV[8] deadline of this request, server us
 -- ARGV[9]  own arrival number, 0 at first  ARGV[10] unused
--- returns  { 1 taken | 0 queued | 3 too few | -1 past the deadline | -3 n is above the total,
+-- returns  { 1 taken | 0 queued | 3 too few | -1 past the deadline | -3 n is above the total |
+--            -5 overtaken: its owner has some of the n, and gave the others back,
 --            1 or arrival number, ms until the next permit ends or -1, server us, place in the queue }
--- resend   harmless: an owner finds its own permit, a waiter its own place
+-- resend   harmless: an owner finds its own permit, and gets no part of it again; a waiter its own place
 local permits, queue, seen = KEYS[1], KEYS[3], KEYS[4]
 local id, n, lease_ms, initial = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local permit, claim_ms, arrival = permit_of(ARGV[1]), tonumber(ARGV[7]), tonumber(ARGV[9])
@@ -29,8 +30,12 @@ local function take()
     return { 1, 1, -1, now, 0 }
 end
 
-if is_live(permits, permit, now) then -- the grant's message or reply got lost
-    return take()
+if is_live(permits, permit, now) then -- the grant's message or reply got lost, or this is a late copy
+    if not is_live(permits, part(permit, n), now) then -- the last part is the first that is given back
+        return { -5, 0, -1, now, 0 }
+    end
+    renew_parts(permits, permit, n, lease_ms, now)
+    return { 1, 1, -1, now, 0 }
 end
 if not total then
     total = initial

@@ -7,6 +7,10 @@
  */
 #include "proxy.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 enum { COMMAND_MS = 300 };
 
 static struct proxy *p;
@@ -285,6 +289,60 @@ static void leased_permits_count_once(void **state)
     close_pool();
 }
 
+static const char *first_permit(struct world *w)
+{
+    return world_str(w, "EVAL %s 1 latchkey:permits:{pool}", "return redis.call('ZRANGE', KEYS[1], 0, 0)[1]");
+}
+
+/* A copy of the take comes when a part was given back: nobody gets that again, and the others may have it. */
+static void a_late_copy_of_a_take_lends_no_part_again(void **state)
+{
+    struct world *w = *state;
+    static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1, .lease_ms = 20000 };
+    lk_sem_t leased;
+    open_pool(w);
+    world_allow(w, "latchkey:*:{pool}");
+    assert_lk(0, lk_sem_init(&leased, client, "pool", 5, &attr));
+    assert_lk(0, lk_sem_acquire(&leased, 3, 0));
+    assert_lk(0, lk_sem_release(&leased, 2));
+    assert_lk(0, lk_sem_post(&leased));
+    arm(PROXY_PARK_REQUEST);
+    assert_lk(0, lk_sem_acquire(&leased, 3, 0));
+    assert_lk(0, lk_sem_release(&leased, 2));
+    let_copies_come();
+    expect_held(&leased, 1);
+    assert_lk(0, lk_sem_acquire(&leased, 4, 0));
+    assert_lk(0, lk_sem_release(&leased, 5));
+    expect_held(&leased, 0);
+    assert_lk(0, lk_sem_destroy(&leased));
+    close_pool();
+}
+
+/* Somebody took parts of it away before it was known here: the rest goes back, and all are asked for anew. */
+static void a_grant_in_parts_is_none(void **state)
+{
+    struct world *w = *state;
+    static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1, .lease_ms = 20000 };
+    char id[128], *at;
+    lk_sem_t leased;
+    open_pool(w);
+    world_allow(w, "latchkey:*:{pool}");
+    assert_lk(0, lk_sem_init(&leased, client, "pool", 5, &attr));
+    assert_lk(0, lk_sem_acquire(&leased, 3, 0));
+    snprintf(id, sizeof id, "%s", first_permit(w)); /* <client id>:<owner>:<acquisition>:3 */
+    assert_lk(0, lk_sem_release(&leased, 3));
+    at = strchr(strchr(id, ':') + 1, ':') + 1;
+    sprintf(at, "%ld:3", strtol(at, NULL, 10) + 1);
+    world_redis(w, "ZADD latchkey:permits:{pool} 9000000000000 %s", id);
+    assert_lk(0, lk_sem_acquire(&leased, 3, 0));
+    expect_held(&leased, 3);
+    assert_string_not_equal(id, first_permit(w));
+    assert_lk(0, lk_sem_release(&leased, 3));
+    expect_held(&leased, 0);
+    assert_lk(0, lk_sem_destroy(&leased));
+    close_pool();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +353,8 @@ int main(void)
         world_test(a_drain_without_an_answer_is_undone),
         world_test(a_waiter_is_granted_once),
         world_test(leased_permits_count_once),
+        world_test(a_late_copy_of_a_take_lends_no_part_again),
+        world_test(a_grant_in_parts_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
