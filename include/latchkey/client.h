@@ -9,7 +9,9 @@
  *          and with a listener one that calls it. They block all signals.
  * Fork     the child of a fork owns nothing: an explicitly opened client and its
  *          objects answer ECANCELED there, objects of the default client bind
- *          anew on their first use. No byte goes out on the parent's sockets.
+ *          anew on their first use. No byte goes out on the parent's sockets,
+ *          which are closed in the child while it is being made, as all
+ *          descriptors of the library.
  */
 #ifndef LATCHKEY_CLIENT_H
 #define LATCHKEY_CLIENT_H
@@ -153,7 +155,8 @@ LK_API int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *a
  * while lk_client_nextevent() has something. Events count from this call on.
  *
  *   fd        receives the descriptor. Only to be polled, never read, written or
- *             closed; it lives as long as the client
+ *             closed; it lives as long as the client, and a fork's child does not
+ *             have it
  *
  * Returns     0, ENOMEM, ECANCELED
  * Threads     any

@@ -217,6 +217,9 @@ void lk__eventfd_clear(int fd);
  * a negative `fd` is returned as it is, with errno.
  */
 int lk__fd_ours(int fd);
+void lk__fd_close(int fd); /* one of them */
+/* In the child of a fork, before anything else runs there: close all of the parent's. Safe in a signal handler. */
+void lk__fd_closeall(void);
 
 /* --- manners.c ------------------------------------------------------------------------------------- */
 

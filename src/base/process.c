@@ -2,8 +2,8 @@
 /*
  * process.c - which process and which thread is this?
  *
- * A fork makes a new process with the old memory: the child forgets the number and draws its own when
- * it first needs one. Thread ids of the system come back after a thread ended, so owners are counted.
+ * A fork makes a new process with the old memory: the child forgets the number, draws its own when it first
+ * needs one, and closes its copies of the parent's descriptors. Thread ids of the system come back after a thread ended, so owners are counted.
  */
 #include "base/base.h"
 
@@ -19,9 +19,11 @@ static atomic_uint key_place; /* 1 + the key of struct lk__thread; 0: not made y
 static atomic_uint_least64_t owners;
 static _Atomic(void (*)(uint64_t)) onexit_handler;
 
+/* In the child of a fork, before its own code runs. */
 static void forget(void)
 {
     atomic_store(&number, 0);
+    lk__fd_closeall();
 }
 
 static void thread_ends(void *self)

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* --- calls under way ------------------------------------------------------------------------------------- */
 
@@ -391,22 +390,10 @@ static void leave_household(lk_client_t *client)
     pthread_mutex_unlock(&here->mu);
 }
 
-/* In the child of a fork: no lock, no byte on the sockets; the memory may be in any state and is left. */
-static int close_inherited(lk_client_t *client)
-{
-    struct lk__conn *conns[] = { &client->conn, &client->hub.conn, &client->dog.conn };
-    for (size_t i = 0; i < sizeof conns / sizeof *conns; i++)
-        if (conns[i]->stream != NULL) {
-            close(conns[i]->stream->fd);
-            conns[i]->stream = NULL;
-        }
-    return 0;
-}
-
 static int close_client(lk_client_t *client)
 {
     if (client->process != lk__process())
-        return close_inherited(client);
+        return 0; /* a fork's child has none of its descriptors; the memory may be in any state and is left */
     if (lk__events_ishere(&client->events))
         return lk__fail(EDEADLK, "a listener cannot close the client that calls it");
 

@@ -138,7 +138,7 @@ void lk__events_stop(struct lk__events *events)
 void lk__events_destroy(struct lk__events *events)
 {
     if (events->fd >= 0)
-        close(events->fd);
+        lk__fd_close(events->fd);
     pthread_cond_destroy(&events->news);
     pthread_cond_destroy(&events->quiet);
     pthread_mutex_destroy(&events->mu);

@@ -189,7 +189,7 @@ int lk__hub_init(struct lk__hub *hub, struct lk__connector *connector)
         return lk__fail(ENOMEM, "no descriptor left for a client");
     int rc = lk__conn_init(&hub->conn, connector, "subscription");
     if (rc != 0) {
-        close(hub->wake_fd);
+        lk__fd_close(hub->wake_fd);
         return rc;
     }
     hub->conn.owner_fd = hub->wake_fd;
@@ -218,7 +218,7 @@ void lk__hub_destroy(struct lk__hub *hub)
 {
     lk__conn_destroy(&hub->conn);
     pthread_mutex_destroy(&hub->mu);
-    close(hub->wake_fd);
+    lk__fd_close(hub->wake_fd);
 }
 
 /* Under hub->mu. */

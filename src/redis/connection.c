@@ -47,7 +47,7 @@ void lk__conn_destroy(struct lk__conn *conn)
 {
     assert(conn->stream == NULL && lk__list_empty(&conn->flying));
     pthread_mutex_destroy(&conn->mu);
-    close(conn->kick_fd);
+    lk__fd_close(conn->kick_fd);
 }
 
 struct lk__request *lk__request_new(struct lk__parker *parker)

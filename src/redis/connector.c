@@ -199,7 +199,7 @@ static void destroy(struct lk__connector *connector)
     pthread_cond_destroy(&connector->work);
     pthread_cond_destroy(&connector->settled);
     pthread_mutex_destroy(&connector->mu);
-    close(connector->cancel_fd);
+    lk__fd_close(connector->cancel_fd);
     lk__options_clear(&connector->options);
     lk__release(connector);
 }

@@ -62,7 +62,7 @@ int lk__file_read(struct lk__file *file, const char *path)
     if (fd < 0)
         return code_of(errno);
     int rc = read_open(file, fd);
-    close(fd);
+    lk__fd_close(fd);
     if (rc != 0)
         lk__file_wipe(file);
     return rc;

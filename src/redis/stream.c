@@ -213,7 +213,7 @@ int lk__stream_take(struct lk__stream *stream)
 static void destroy(struct lk__stream *stream)
 {
     if (stream->fd >= 0)
-        close(stream->fd);
+        lk__fd_close(stream->fd);
     if (stream->reader != NULL)
         redisReaderFree(stream->reader);
     lk__reply_free(stream->filling);
@@ -310,7 +310,7 @@ static int connect_to(struct lk__stream *stream, const struct sockaddr *address,
                       const struct lk__options *options, int64_t until_us, int cancel_fd)
 {
     if (stream->fd >= 0)
-        close(stream->fd);
+        lk__fd_close(stream->fd);
     stream->fd = lk__fd_ours(socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (stream->fd < 0)
         return errno;

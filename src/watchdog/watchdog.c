@@ -459,7 +459,7 @@ static void *run(void *arg)
     }
     pthread_mutex_unlock(&dog->mu);
     if (timer_fd >= 0)
-        close(timer_fd);
+        lk__fd_close(timer_fd);
     return NULL;
 }
 
@@ -473,7 +473,7 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
         return lk__fail(ENOMEM, "no descriptor left for a client");
     int rc = lk__conn_init(&dog->conn, connector, "watchdog");
     if (rc != 0) {
-        close(dog->wake_fd);
+        lk__fd_close(dog->wake_fd);
         return rc;
     }
     dog->conn.owner_fd = dog->wake_fd;
@@ -533,7 +533,7 @@ void lk__watchdog_destroy(struct lk__watchdog *dog)
     lk__heap_free(&dog->heap);
     pthread_cond_destroy(&dog->renewed);
     pthread_mutex_destroy(&dog->mu);
-    close(dog->wake_fd);
+    lk__fd_close(dog->wake_fd);
 }
 
 /* Under dog->mu: room on the heap, and a thread to look at it. */

@@ -1,0 +1,171 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * inherited_descriptors_test.c - the child of a fork keeps nothing open of what the library has in its parent
+ *
+ * A child that lives on with copies of its parent's sockets keeps a killed parent alive for the server, which then
+ * hands locks to nobody; and daemons that fork and exit would collect the connections of all their generations.
+ *
+ * labels: memory
+ */
+#include "world.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct story {
+    struct gate forked, done;
+    lk_client_t *client;
+    lk_mutex_t *mutex;
+};
+
+/* Sockets, eventfds and timers of this process. */
+static int count_pollables(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    struct dirent *entry;
+    char target[64];
+    int count = 0;
+    while ((entry = readdir(dir)) != NULL) {
+        ssize_t length = readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        count += strncmp(target, "socket:", 7) == 0 || strstr(target, "eventfd") != NULL ||
+                 strstr(target, "timerfd") != NULL;
+    }
+    closedir(dir);
+    return count;
+}
+
+static int wait_for_orders(void *arg)
+{
+    return lk_mutex_lock(arg);
+}
+
+/* Command, watchdog and subscription connections stand, and a child that never heard of them lives on. */
+static int fork_while_waiting(struct world *w, void *arg)
+{
+    struct story *story = arg;
+    lk_mutex_t orders, letters;
+    struct worker waiter;
+    lk_client_t *client = world_client(w, "");
+    assert_lk(0, lk_mutex_init(&letters, client, "letters", NULL));
+    assert_lk(0, lk_mutex_lock(&letters));
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    worker_start(&waiter, wait_for_orders, &orders);
+    eventually(world_queued(w, "orders") == 1 && world_int(w, "PUBSUB NUMPAT") == 0 &&
+                   world_elements(w, "PUBSUB CHANNELS latchkey:*") == 1,
+               5000);
+    if (fork() == 0) {
+        gate_pass(&story->done);
+        _exit(0);
+    }
+    world_ready(w);
+    gate_pass(&story->done);
+    return 0;
+}
+
+static void a_killed_parent_is_dead_for_the_server_though_its_child_lives(void **state)
+{
+    struct world *w = *state;
+    struct story *story = world_shared(w, sizeof *story);
+    world_redis(w, "HSET orders somebody:1 1");
+    pid_t parent = world_fork(w, fork_while_waiting, story);
+    world_kill(w, parent);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:*") == 0, 5000);
+    gate_open(&story->done);
+    world_redis(w, "DEL orders letters");
+    world_allow(w, "latchkey:*");
+}
+
+static int look_at_descriptors(struct story *story)
+{
+    int mine[32], before = count_pollables();
+    for (int i = 0; i < 32; i++)
+        mine[i] = open("/dev/null", O_RDONLY); /* under the same numbers */
+    int rc = lk_mutex_destroy(story->mutex);
+    if (rc == 0)
+        rc = lk_client_close(story->client);
+    for (int i = 0; i < 32; i++)
+        if (fcntl(mine[i], F_GETFD) == -1)
+            return 3;
+    return before != 0 ? 2 : rc;
+}
+
+static int descriptors_of_a_child(struct world *w, void *arg)
+{
+    struct story story;
+    lk_mutex_t orders;
+    int fd, status;
+    (void)arg;
+    int world_has = count_pollables(); /* of the test */
+    story.client = world_client(w, "");
+    story.mutex = &orders;
+    assert_lk(0, lk_client_eventfd(story.client, &fd));
+    assert_lk(0, lk_mutex_init(&orders, story.client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_that(world_has == 0 && count_pollables() > 6);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(look_at_descriptors(&story));
+    assert_that(waitpid(child, &status, 0) == child);
+    assert_that(WIFEXITED(status));
+    assert_lk(0, WEXITSTATUS(status));
+    assert_lk(0, lk_mutex_check(&orders)); /* the parent's are as they were */
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_client_close(story.client));
+    world_ready(w);
+    return 0;
+}
+
+/* And what the child opens under the same numbers stays open when it closes the inherited client. */
+static void a_child_has_none_of_its_parents_descriptors(void **state)
+{
+    assert_int_equal(0, world_wait(*state, world_fork(*state, descriptors_of_a_child, NULL)));
+}
+
+static lk_mutex_t letters = LK_MUTEX_INITIALIZER("letters");
+
+static int fork_and_exit(struct world *w, void *arg)
+{
+    struct story *story = arg;
+    world_ready(w);
+    for (int generation = 0; generation < 3; generation++) {
+        assert_lk(0, lk_mutex_lock(&letters));
+        assert_lk(0, lk_mutex_unlock(&letters));
+        if (fork() != 0)
+            _exit(0);
+    }
+    assert_lk(0, lk_mutex_lock(&letters));
+    assert_lk(0, lk_mutex_unlock(&letters));
+    gate_open(&story->forked);
+    gate_pass(&story->done);
+    return 0;
+}
+
+static void three_generations_of_a_daemon_have_the_connections_of_one(void **state)
+{
+    struct world *w = *state;
+    struct story *story = world_shared(w, sizeof *story);
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    assert_int_equal(0, world_wait(w, world_fork(w, fork_and_exit, story)));
+    gate_pass(&story->forked);
+    eventually(world_counter(w, "connected_clients") <= 1 + 3, 5000);
+    gate_open(&story->done);
+    eventually(world_counter(w, "connected_clients") == 1, 5000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_killed_parent_is_dead_for_the_server_though_its_child_lives),
+        world_test(a_child_has_none_of_its_parents_descriptors),
+        world_test(three_generations_of_a_daemon_have_the_connections_of_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
