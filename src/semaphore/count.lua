@@ -13,10 +13,11 @@ if value == false then
     return no_number()
 end
 local now_ms = math.floor(now / 1000)
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now_ms)) do
-    value = (value or 0) + wanted(id)
+local waiters = redis.call('ZCOUNT', KEYS[3], '(' .. now_ms, '+inf')
+if not value then -- claims that may be there are of a semaphore that was deleted
+    return { tonumber(ARGV[1]), 0, waiters, now }
 end
-return {
-    value or tonumber(ARGV[1]), redis.call('ZCOUNT', KEYS[2], '(' .. now_ms, '+inf'),
-    redis.call('ZCOUNT', KEYS[3], '(' .. now_ms, '+inf'), now,
-}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now_ms)) do
+    value = value + wanted(id)
+end
+return { value, redis.call('ZCOUNT', KEYS[2], '(' .. now_ms, '+inf'), waiters, now }

@@ -5,6 +5,17 @@
 
 local CLAIMS_MS = 2592000000 -- a permit of a waiter that died comes back with the next request, even after weeks
 
+-- There was no number: then claims are of a semaphore that was deleted, and put back they would be too many. The number
+-- comes first, as a server out of memory refuses it.
+local function set_number(name, claims, n)
+    redis.call('SET', name, n)
+    whole(function()
+        redis.call('DEL', claims)
+    end, function()
+        redis.call('DEL', name)
+    end)
+end
+
 -- Take permits, and have `step` write down who has them.
 local function take_and(name, n, step)
     redis.call('DECRBY', name, n)

@@ -22,13 +22,12 @@ local value = number_in(name)
 if value == false then
     return no_number()
 end
-if not value then
-    value = initial
-    if initial > 0 then
-        redis.call('SET', name, initial)
-    end
+if value then
+    value = value + reclaim(name, claims, now)
+elseif initial > 0 then
+    set_number(name, claims, initial)
 end
-local taken = math.max(value + reclaim(name, claims, now), 0)
+local taken = math.max(value or initial, 0)
 local function record()
     once_keep(once, owner, number, taken)
 end

@@ -31,6 +31,9 @@ if sum > 2147483647 or sum < -2147483648 then
     return { once_keep(once, owner, number, -3), now }
 end
 redis.call('EXPIRE', once, 60) -- first: then a server out of memory allows the rest
+if not value then
+    redis.call('DEL', claims) -- of a semaphore that was deleted
+end
 redis.call('SET', name, string.format('%.0f', sum), 'KEEPTTL')
 whole(function()
     once_keep(once, owner, number, 1)

@@ -23,8 +23,8 @@ if done == '0' then
     return { 0, now }
 end
 redis.call('EXPIRE', once, 60) -- first: then a server out of memory allows the rest
-local claimed = redis.call('ZSCORE', claims, id)
-local back = claimed or done == '1'
+local claimed = value and redis.call('ZSCORE', claims, id)
+local back = claimed or done == '1' and value -- nothing goes back to a semaphore that was deleted
 if done ~= ONCE_OVERTAKEN then -- then only what bears the waiter's own id is looked for
     once_keep(once, owner, number, 0)
 end
@@ -39,6 +39,9 @@ elseif back then
 end
 leave(queue, seen, id)
 sweep(queue, seen, now)
-local free = (value or 0) + reclaim(name, claims, now) + (back and n or 0)
+if not value then
+    return { 0, now }
+end
+local free = value + reclaim(name, claims, now) + (back and n or 0)
 pass_on(name, claims, queue, seen, free, now, tonumber(ARGV[7]), ARGV[6], string.find(ARGV[5], 'j', 1, true))
 return { back and 1 or 0, now }

@@ -35,7 +35,7 @@ local function record()
     once_keep(once, owner, number, 1)
 end
 
-if redis.call('ZSCORE', claims, id) then -- granted meanwhile, and confirmed by this
+if value and redis.call('ZSCORE', claims, id) then -- granted meanwhile, and confirmed by this
     record() -- first: who gives up then finds one of the two
     whole(function()
         redis.call('ZREM', claims, id)
@@ -44,14 +44,13 @@ if redis.call('ZSCORE', claims, id) then -- granted meanwhile, and confirmed by 
     end)
     return { 1, 1, -1, now, 0 }
 end
-if not value then
-    value = initial
-    if initial > 0 then
-        redis.call('SET', name, initial)
-    end
+local back = 0
+if value then
+    back = reclaim(name, claims, now)
+elseif initial > 0 then
+    set_number(name, claims, initial)
 end
-local back = reclaim(name, claims, now)
-value = value + back
+value = (value or initial) + back
 
 local function take()
     take_and(name, n, record)

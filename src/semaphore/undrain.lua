@@ -22,7 +22,7 @@ if done == '0' or done == ONCE_OVERTAKEN then
     return { 0, now }
 end
 redis.call('EXPIRE', once, 60) -- first: then a server out of memory allows the rest
-local back = tonumber(done or '0')
+local back = value and tonumber(done or '0') or 0 -- nothing goes back to a semaphore that was deleted
 local function record()
     once_keep(once, owner, number, 0)
 end
@@ -35,6 +35,9 @@ else
     record()
 end
 sweep(queue, seen, now)
-local free = (value or 0) + reclaim(name, claims, now) + back
+if not value then
+    return { 0, now }
+end
+local free = value + reclaim(name, claims, now) + back
 pass_on(name, claims, queue, seen, free, now, tonumber(ARGV[5]), ARGV[4], string.find(ARGV[3], 'j', 1, true))
 return { back > 0 and 1 or 0, now }

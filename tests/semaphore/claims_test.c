@@ -5,7 +5,7 @@
  *
  * labels: threads memory
  */
-#include "world.h"
+#include "proxy.h"
 
 enum { CLAIM_MS = 3000 };
 
@@ -137,6 +137,97 @@ static void who_gives_up_in_that_moment_keeps_nothing(void **state)
     close_pool();
 }
 
+/* --- a semaphore that was deleted ---------------------------------------------------------------------------------- */
+
+static int free_now(void)
+{
+    int value = -1;
+    assert_lk(0, lk_sem_getvalue(&pool, &value));
+    return value;
+}
+
+static int count_and_drain(void)
+{
+    unsigned drained = 0;
+    int rc = lk_sem_drain(&pool, &drained);
+    return rc == 0 && drained == 5 ? lk_sem_release(&pool, 5) : rc == 0 ? ERANGE : rc;
+}
+
+static int take_and_post(void)
+{
+    int rc = lk_sem_trywait(&pool);
+    return rc == 0 ? lk_sem_post(&pool) : rc;
+}
+
+static int add_and_take(void)
+{
+    int rc = lk_sem_addpermits(&pool, 1);
+    return rc == 0 ? lk_sem_trywait(&pool) : rc;
+}
+
+static int set(void)
+{
+    return lk_sem_trysetpermits(&pool, 5);
+}
+
+/* What a dead waiter had been granted belongs to the semaphore that was there then, not to the next of that name. */
+static void claims_end_with_their_semaphore(void **state)
+{
+    static int (*const first[])(void) = { count_and_drain, take_and_post, add_and_take, set };
+    struct world *w = *state;
+    world_allow(w, "pool");
+    world_allow(w, "latchkey:once:{pool}");
+    client = world_client(w, "");
+    assert_lk(0, lk_sem_init(&pool, client, "pool", 5, NULL));
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        world_redis(w, "ZADD latchkey:claims:{pool} 5 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1:1:1");
+        world_redis(w, "ZADD latchkey:claims:{pool} 9999999999999 bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb:s1:1:2");
+        world_redis(w, "EXPIRE latchkey:claims:{pool} 600");
+        lk_seminfo_t info = LK_SEMINFO_INIT;
+        assert_lk(0, lk_sem_info(&pool, &info));
+        assert_int_equal(5, info.available);
+        assert_int_equal(0, info.held);
+        assert_lk(0, first[i]());
+        assert_false(world_exists(w, "latchkey:claims:{pool}"));
+        assert_int_equal(5, free_now());
+        assert_int_equal(5, world_int(w, "GET pool"));
+        world_redis(w, "DEL pool");
+    }
+    close_pool();
+}
+
+static int try_once(void *arg)
+{
+    return lk_sem_trywait(arg);
+}
+
+/* Nor does what was taken from it without an answer become the first permit of the next one. */
+static void nothing_goes_back_to_a_deleted_semaphore(void **state)
+{
+    struct world *w = *state;
+    struct proxy *p = proxy_begin(w);
+    struct worker worker;
+    world_allow(w, "pool");
+    world_allow(w, "latchkey:once:{pool}");
+    assert_lk(0, lk_client_open(&client, proxy_url(p, "command_timeout=500ms")));
+    assert_lk(0, lk_sem_init(&pool, client, "pool", 5, NULL));
+    assert_int_equal(0, take_and_post());
+    proxy_once(p, PROXY_DROP_REPLY, 1, NULL);
+    worker_start(&worker, try_once, &pool);
+    eventually(world_int(w, "GET pool") == 4, 3000);
+    world_redis(w, "DEL pool");
+    assert_lk(EIO, worker_join(&worker));
+    eventually(world_int(w, "EVAL %s 1 latchkey:once:{pool}",
+                         "local n = 0 for _, r in ipairs(redis.call('HVALS', KEYS[1])) do "
+                         "n = n + (string.find(r, ' 0 ', 1, true) and 1 or 0) end return n") == 1,
+               5000);
+    assert_false(world_exists(w, "pool"));
+    assert_lk(0, lk_sem_trywait(&pool));
+    assert_int_equal(4, world_int(w, "GET pool"));
+    close_pool();
+    proxy_end(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +235,8 @@ int main(void)
         world_test(a_stopped_waiter_waits_again),
         world_test(a_dead_waiter_delays_nobody),
         world_test(who_gives_up_in_that_moment_keeps_nothing),
+        world_test(claims_end_with_their_semaphore),
+        world_test(nothing_goes_back_to_a_deleted_semaphore),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
