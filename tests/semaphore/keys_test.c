@@ -29,8 +29,7 @@ static lk_sem_t pool, same;
 static char *read_docs(void)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s", __FILE__);
-    strcpy(strstr(path, "tests/semaphore"), "docs/keys.md");
+    snprintf(path, sizeof path, "%s/docs/keys.md", LK_SOURCE_DIR);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     char *text = calloc(1, 65536);
