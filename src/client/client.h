@@ -119,6 +119,7 @@ struct lk_client {
     bool released;            /* under mu: the close is through with all holds */
     atomic_uint calls;        /* under way, and LK__CLOSING */
     atomic_ullong acquisitions;
+    atomic_uint abandoned; /* slots whose last request got no answer */
     struct lk__kindstats stats[LK__KINDS];
 };
 
@@ -253,26 +254,33 @@ int lk__force(struct lk__object *object, struct lk__command *command);
 
 /* --- once.c: requests that count once ------------------------------------------------------------------------------ */
 
-enum { LK__SLOTS = 64 };
 /* So many numbers does a call use up, if each is overtaken, before it fails. */
 enum { LK__NUMBERS_MAX = 3 };
 
+/* What the once-record of an object has an entry for. It stays, for one request after the other. */
+struct lk__seat {
+    struct lk__seat *next; /* under object->mu: in the list of those that are free */
+    unsigned place;
+    unsigned epoch; /* tells it from abandoned ones of that place, also those of an object that is gone */
+};
+
 /* Of each object that is a bare number. */
 struct lk__slots {
-    char letter;                /* tells the kinds that share a once-record apart */
-    uint64_t used;              /* under object->mu: one bit each */
-    unsigned epochs[LK__SLOTS]; /* under object->mu: how often the slot was abandoned */
+    char letter;           /* tells the kinds that share a once-record apart */
+    unsigned places;       /* under object->mu: as many as there were requests at once */
+    struct lk__seat *free; /* under object->mu */
 };
 
 /* Who asks, as the once-record has it. One request at a time; after one without an answer, never again. */
 struct lk__slot {
-    int place; /* -1: beyond those that are counted */
+    struct lk__seat *seat;
     char owner[LK__ID_LENGTH + 32];
     char number[24];
 };
 
-void lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk__slot *slot);
+int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk__slot *slot); /* 0 or ENOMEM */
 void lk__slot_put(struct lk__object *object, struct lk__slots *slots, const struct lk__slot *slot, bool answered);
+void lk__slots_destroy(struct lk__slots *slots); /* none is in use */
 
 /* What is to be asked; the arguments are the slot's owner and number, `more`, and a deadline. */
 struct lk__once {

@@ -3,10 +3,12 @@
  * once.c - requests that count once, however often they are sent, on objects that are bare numbers
  *
  * Numbers have no owner that a script could find, so the server keeps a record: of each slot the last
- * request and its result. A slot has one request at a time, with rising numbers: a number is drawn when its
- * slot is taken, under the lock that orders those who take it. A request that got no answer keeps its slot
- * for itself, as its entry must not be overwritten while copies of it may be on the way. So does one whose
- * slot has a later record than it should: it did nothing, and is asked anew under another number.
+ * request and its result. A slot has one request at a time, with rising numbers: a number is drawn when the
+ * slot is taken, not before. There are as many slots as there were requests at once, so the record has one
+ * entry for each thread at most. A request that got no answer keeps its name for itself, as its entry must
+ * not be overwritten while copies of it may be on the way: the slot goes on under another one, and so does
+ * one of the same object made anew. Likewise a request whose slot has a later record than it should: it did
+ * nothing, and is asked anew under another number.
  *
  * Guards: object->mu the slots.
  */
@@ -17,40 +19,56 @@
 
 enum { LASTING_US = 30000000 }; /* once.lua remembers for a minute */
 
-static int free_place(const struct lk__slots *slots)
+/* Of a place that this object had none for. NULL: ENOMEM, with words. */
+static struct lk__seat *new_seat(const struct lk__object *object, unsigned place)
 {
-    for (int i = 0; i < LK__SLOTS; i++)
-        if ((slots->used & (UINT64_C(1) << i)) == 0)
-            return i;
-    return -1;
+    struct lk__seat *seat = lk__alloc(sizeof *seat);
+    if (seat == NULL)
+        lk__fail(ENOMEM, "%s: out of memory for a request", object->what);
+    else
+        *seat = (struct lk__seat){ .place = place, .epoch = atomic_load(&object->client->abandoned) };
+    return seat;
 }
 
-void lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk__slot *slot)
+int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk__slot *slot)
 {
     lk_client_t *client = object->client;
     pthread_mutex_lock(&object->mu);
-    unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1, name = number;
-    slot->place = free_place(slots);
-    if (slot->place >= 0) {
-        slots->used |= UINT64_C(1) << slot->place;
-        name = (unsigned long long)slots->epochs[slot->place] * LK__SLOTS + (unsigned)slot->place;
-    }
+    struct lk__seat *seat = slots->free;
+    if (seat != NULL)
+        slots->free = seat->next;
+    else
+        slots->places++;
+    unsigned place = slots->places - 1;
     pthread_mutex_unlock(&object->mu);
-    /* The x keeps the numbered slots apart from those that exist once. */
-    const char *series = slot->place >= 0 ? "" : "x";
-    snprintf(slot->owner, sizeof slot->owner, "%s:%c%s%llu", client->id, slots->letter, series, name);
+    if (seat == NULL && (seat = new_seat(object, place)) == NULL)
+        return ENOMEM;
+    /* Only now: who had this seat before drew a smaller one, and nobody else has it at present. */
+    unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1;
+    slot->seat = seat;
+    snprintf(slot->owner, sizeof slot->owner, "%s:%c%ux%u", client->id, slots->letter, seat->place, seat->epoch);
     snprintf(slot->number, sizeof slot->number, "%llu", number);
+    return 0;
 }
 
 void lk__slot_put(struct lk__object *object, struct lk__slots *slots, const struct lk__slot *slot, bool answered)
 {
-    if (slot->place < 0)
-        return;
+    struct lk__seat *seat = slot->seat;
     pthread_mutex_lock(&object->mu);
-    slots->used &= ~(UINT64_C(1) << slot->place);
     if (!answered)
-        slots->epochs[slot->place]++;
+        seat->epoch = atomic_fetch_add(&object->client->abandoned, 1) + 1;
+    seat->next = slots->free;
+    slots->free = seat;
     pthread_mutex_unlock(&object->mu);
+}
+
+void lk__slots_destroy(struct lk__slots *slots)
+{
+    while (slots->free != NULL) {
+        struct lk__seat *seat = slots->free;
+        slots->free = seat->next;
+        lk__release(seat);
+    }
 }
 
 /* What is asked: the hold's release, which the watchdog goes on sending, or beside it when that undoes it. */
@@ -136,11 +154,14 @@ static int try_once(const struct lk__frame *frame, struct lk__slots *slots, cons
     struct lk__hold *hold = lk__client_newhold(object->client, object, frame->self->owner);
     if (hold == NULL)
         return ENOMEM;
-    lk__slot_take(object, slots, &slot);
-    int rc = seal_all(hold, &slot, once);
+    int rc = lk__slot_take(object, slots, &slot);
+    if (rc != 0)
+        goto out;
+    rc = seal_all(hold, &slot, once);
     if (rc == 0)
         rc = call_until_in_time(object, hold, once, verdict);
     lk__slot_put(object, slots, &slot, rc == 0 && *verdict != LK__OVERTAKEN);
+out:
     lk__hold_drop(hold);
     return rc;
 }

@@ -27,6 +27,7 @@ static void latch_free(struct lk__object *object)
 {
     struct lk__latch *latch = latch_of(object);
     lk__crowd_destroy(&latch->crowd);
+    lk__slots_destroy(&latch->slots);
     lk__release(latch->strings);
     lk__release(latch);
 }

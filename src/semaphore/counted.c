@@ -65,8 +65,10 @@ static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_u
     };
     counted.take.arg = &counted;
     snprintf(counted.n, sizeof counted.n, "%u", n);
-    lk__slot_take(&call->sem->object, &call->sem->slots, &counted.slot);
-    int rc = lk__take_run(&counted.take, limit_us);
+    int rc = lk__slot_take(&call->sem->object, &call->sem->slots, &counted.slot);
+    if (rc != 0)
+        return rc;
+    rc = lk__take_run(&counted.take, limit_us);
     lk__slot_put(&call->sem->object, &call->sem->slots, &counted.slot, rc == 0 || rc == EBUSY || rc == ETIMEDOUT);
     return rc;
 }

@@ -19,6 +19,7 @@ static void sem_free(struct lk__object *object)
 {
     struct lk__sem *sem = LK__CONTAINER(object, struct lk__sem, object);
     lk__foreign_destroy(&sem->foreign);
+    lk__slots_destroy(&sem->slots);
     lk__release(sem->strings);
     lk__release(sem);
 }

@@ -1,0 +1,128 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * record_test.c - the once-record stays small, and whose entry must stay keeps it
+ *
+ * labels: threads memory
+ */
+#include "semaphore/semaphore.h"
+#include "world.h"
+
+#include <string.h>
+
+enum { THREADS = 100, ROUNDS = SANITIZED ? 10 : 40, WAITING = 70 };
+
+static lk_client_t *client;
+static lk_sem_t pool;
+
+static void begin(struct world *w)
+{
+    world_allow(w, "pool");
+    world_allow(w, "latchkey:once:{pool}");
+    client = world_client(w, "");
+    assert_lk(0, lk_sem_init(&pool, client, "pool", 2, NULL));
+}
+
+static void end(void)
+{
+    assert_lk(0, lk_sem_destroy(&pool));
+    assert_lk(0, lk_client_close(client));
+}
+
+static int use(int index, void *arg)
+{
+    int rc = 0;
+    (void)index, (void)arg;
+    for (int i = 0; i < ROUNDS && rc == 0; i++) {
+        rc = lk_sem_acquire(&pool, 1, 60000);
+        if (rc == 0)
+            rc = lk_sem_post(&pool);
+    }
+    return rc;
+}
+
+/* Most of a hundred threads wait at any time: their requests, and those of the others, share few entries. */
+static void the_record_has_an_entry_for_each_thread_at_most(void **state)
+{
+    struct world *w = *state;
+    begin(w);
+    assert_int_equal(0, run_threads(THREADS, use, NULL));
+    assert_int_equal(2, world_int(w, "GET pool"));
+    assert_between(world_int(w, "HLEN latchkey:once:{pool}"), 1, THREADS);
+    end();
+}
+
+static int wait_once(void *arg)
+{
+    return lk_sem_acquire(arg, 1, 60000);
+}
+
+/* While many wait, each post needs no entry of its own. */
+static void waiters_leave_room_for_posts(void **state)
+{
+    struct world *w = *state;
+    struct worker waiters[WAITING];
+    lk_sem_t none;
+    begin(w);
+    world_allow(w, "latchkey:once:{none}");
+    world_allow(w, "none");
+    assert_lk(0, lk_sem_init(&none, client, "none", 0, NULL));
+    for (int i = 0; i < WAITING; i++)
+        worker_start(&waiters[i], wait_once, &none);
+    eventually(world_int(w, "ZCARD latchkey:queue:sem:{none}") == WAITING, 20000);
+    for (int i = 0; i < 50; i++) {
+        assert_lk(0, lk_sem_addpermits(&none, -2));
+        assert_lk(0, lk_sem_addpermits(&none, 2));
+    }
+    assert_between(world_int(w, "HLEN latchkey:once:{none}"), 1, 2);
+    assert_lk(0, lk_sem_release(&none, WAITING));
+    for (int i = 0; i < WAITING; i++)
+        assert_int_equal(0, worker_join(&waiters[i]));
+    assert_lk(0, lk_sem_destroy(&none));
+    end();
+}
+
+static struct lk__sem *sem_of(const lk_sem_t *s)
+{
+    return LK__CONTAINER(((struct lk__binding *)s->lk_impl)->object, struct lk__sem, object);
+}
+
+/* The name under which the next request would be asked; `answered`: whether it got an answer. */
+static const char *next_owner(char *owner, bool answered)
+{
+    struct lk__sem *sem = sem_of(&pool);
+    struct lk__slot slot;
+    assert_int_equal(0, lk__slot_take(&sem->object, &sem->slots, &slot));
+    lk__slot_put(&sem->object, &sem->slots, &slot, answered);
+    return strcpy(owner, slot.owner);
+}
+
+/* The entry of a request without an answer is what its give-back goes by: nobody overwrites it. */
+static void a_slot_without_an_answer_is_not_used_again(void **state)
+{
+    char first[80], second[80], third[80];
+    begin(*state);
+    next_owner(first, true);
+    assert_string_equal(first, next_owner(second, false));
+    assert_string_not_equal(first, next_owner(second, true));
+    assert_string_equal(second, next_owner(third, false));
+    assert_lk(0, lk_sem_destroy(&pool));
+    assert_lk(0, lk_sem_init(&pool, client, "pool", 2, NULL)); /* the same object, made anew */
+    next_owner(third, true);
+    assert_string_not_equal(first, third);
+    assert_string_not_equal(second, third);
+    assert_lk(0, lk_sem_destroy(&pool));
+    assert_lk(0, lk_sem_init(&pool, client, "pool", 2, NULL));
+    assert_string_equal(third, next_owner(first, true)); /* which needs no other name when all was answered */
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(the_record_has_an_entry_for_each_thread_at_most),
+        world_test(waiters_leave_room_for_posts),
+        world_test(a_slot_without_an_answer_is_not_used_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
