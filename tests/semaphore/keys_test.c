@@ -28,9 +28,7 @@ static lk_sem_t pool, same;
 
 static char *read_docs(void)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/docs/keys.md", LK_SOURCE_DIR);
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(LK_SOURCE_DIR "/docs/keys.md", "r");
     assert_non_null(file);
     char *text = calloc(1, 65536);
     assert_true(fread(text, 1, 65535, file) > 1000);
