@@ -2,7 +2,7 @@
 /*
  * parker_test.c - a parked thread wakes when it is told, not otherwise, and no wake-up is lost
  *
- * labels: threads memory
+ * labels: threads memory noise
  */
 #include "assert_lk.h"
 #include "base/base.h"

@@ -20,5 +20,9 @@ if ! diff --label "$list" --label "$library" -u "$list" - <<<"$exported"; then
     echo "  $nm -D --defined-only $library | awk '\$2 != \"A\" { sub(/@.*/, \"\", \$3); print \$3 }' | LC_ALL=C sort > $list"
     failed=1
 fi
+if "$nm" "$library" | grep -q ' lk__noise$'; then
+    echo "The delays of the build option LATCHKEY_NOISE are in the library of everybody"
+    failed=1
+fi
 echo "$(wc -l <<<"$exported") symbols"
 exit $failed

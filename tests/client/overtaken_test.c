@@ -7,7 +7,7 @@
  * its slot and drawing its number, and a record may be of a later request than it should: none of that may
  * have a request answered with the result of another.
  *
- * labels: threads memory
+ * labels: threads memory noise
  */
 #include "client/client.h"
 #include "latch/scripts.h"

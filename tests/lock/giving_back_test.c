@@ -3,7 +3,7 @@
  *
  * giving_back_test.c - a hold ends here before its release is sent
  *
- * labels: threads memory
+ * labels: threads memory noise
  */
 #include "proxy.h"
 

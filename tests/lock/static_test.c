@@ -3,7 +3,7 @@
  *
  * static_test.c - a mutex at file scope needs no line of setup
  *
- * labels: threads memory
+ * labels: threads memory noise
  */
 #include "world.h"
 

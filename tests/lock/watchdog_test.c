@@ -3,7 +3,7 @@
  *
  * watchdog_test.c - a held mutex is renewed until it is unlocked
  *
- * labels: threads memory
+ * labels: threads memory noise
  */
 #include "world.h"
 

@@ -5,7 +5,7 @@
  *
  * processors: 2
  *
- * labels: threads memory
+ * labels: threads memory noise
  */
 #include "world.h"
 

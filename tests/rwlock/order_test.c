@@ -3,7 +3,7 @@
  *
  * order_test.c - who comes in when there is room: in order of arrival, or whom the attribute prefers
  *
- * labels: threads memory
+ * labels: threads memory noise
  */
 #include "world.h"
 

@@ -3,7 +3,7 @@
  *
  * leased_test.c - permits with leases: whose they are, how they come back, how many there are
  *
- * labels: threads memory
+ * labels: threads memory noise
  */
 #include "world.h"
 

@@ -2,7 +2,7 @@
 /*
  * line_test.c - threads of one process wait for their turn in order of arrival, and may leave the line
  *
- * labels: threads memory
+ * labels: threads memory noise
  */
 #include "assert_lk.h"
 #include "wait/wait.h"
