@@ -97,8 +97,11 @@ enum {
  *
  *   arg       as given to lk_setlog()
  *
- * Runs on     whichever thread has something to say, with no lock of the library
- *             held; must not block for long and must not call the library.
+ * Runs on     the calling thread when a call is over, for what it failed at; for all
+ *             else a thread that does nothing but log. No lock of the library is
+ *             held. While it blocks leases are renewed, waits end at their limits
+ *             and clients close; up to 256 lines wait for it, and how many more there
+ *             were it is told in a line of their own. Must not call the library.
  */
 typedef void (*lk_log_t)(void *arg, int level, const char *line);
 

@@ -5,7 +5,7 @@
  *
  * Lock order of the whole library, outermost first; no network call and no user
  * callback runs under any of them:
- *   process < client < object < hub < watchdog < connection < parker
+ *   process < client < object < hub < watchdog < connection < parker < log
  */
 #ifndef LK__BASE_H
 #define LK__BASE_H
@@ -70,6 +70,8 @@ struct lk__thread {
     unsigned holds;    /* held by the implicit owner, in all clients */
     char errortext[384];
     int64_t settled_us; /* of the last failure: by then nothing of it is left at the server; 0: nothing is now */
+    unsigned inside;    /* public calls under way: one, and those that it is made of */
+    bool unlogged;      /* the log does not know errortext yet */
 };
 
 /* NULL when out of memory. */
@@ -86,17 +88,34 @@ void lk__thread_onexit(void (*exited)(uint64_t owner));
  * the system has no more threads to give.
  */
 int lk__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
+/* The same without words: 0 or the system's error. */
+int lk__thread_spawn(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
 
-/* --- words.c: words of the last failure, log -------------------------------------------------- */
+/* Is this a thread of the library, or one in the middle of a public call? It may hold locks then. */
+bool lk__thread_isinside(void);
 
-/* Keep the words of this thread's failure and return `code`, so that `return lk__fail(...)` reads well. */
+/* --- words.c: words of the last failure ------------------------------------------------------- */
+
+/*
+ * Keep the words of this thread's failure and return `code`, so that `return lk__fail(...)` reads well. Under any
+ * lock: the log has them when the public call is over.
+ */
 int lk__fail(int code, const char *format, ...) LK__PRINTF(2, 3);
+void lk__log_failure(struct lk__thread *thread); /* now */
 
 /* What this failure is about may still be at the server, unseen, but not after `settled_us`. After lk__fail(). */
 void lk__settles(int64_t settled_us);
 
-/* Log a line if anybody wants that level. Not under a lock: the sink is a user's function. */
+/* --- log.c: lines for a sink, which is a user's function ---------------------------------------- */
+
+/* Log a line if anybody wants that level. On any thread, under any lock: it is written where neither matters. */
 void lk__log(int level, const char *format, ...) LK__PRINTF(2, 3);
+
+/* Returns when what was logged is written, soon also if a sink blocks. Not under a lock. */
+void lk__log_flush(void);
+
+/* What a server or a file says may stand in it, and a log wants one line without tricks. */
+void lk__line_print(char *line, size_t size, const char *format, va_list args);
 
 /* --- memory.c --------------------------------------------------------------------------------- */
 
@@ -226,6 +245,7 @@ void lk__fd_closeall(void);
 /* What a public call leaves as it found it: errno, and the caller's cancelability, which is off meanwhile. */
 struct lk__manners {
     int error, cancel_state;
+    struct lk__thread *thread; /* NULL when out of memory */
 };
 
 struct lk__manners lk__begin(void);

@@ -19,6 +19,9 @@ static atomic_uint key_place; /* 1 + the key of struct lk__thread; 0: not made y
 static atomic_uint_least64_t owners;
 static _Atomic(void (*)(uint64_t)) onexit_handler;
 
+/* A thread of the library. In the block that each thread is made with: to look at it allocates nothing. */
+static _Thread_local bool ours __attribute__((tls_model("initial-exec")));
+
 /* In the child of a fork, before its own code runs. */
 static void forget(void)
 {
@@ -76,6 +79,7 @@ static void adopt(struct lk__thread *thread)
     thread->process = lk__process();
     thread->owner = atomic_fetch_add(&owners, 1) + 1;
     thread->holds = 0;
+    thread->inside = 0;
 }
 
 struct lk__thread *lk__thread_known(void)
@@ -108,15 +112,46 @@ void lk__thread_onexit(void (*exited)(uint64_t owner))
     atomic_store(&onexit_handler, exited);
 }
 
-int lk__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
+/* What a thread of the library is born with. */
+struct birth {
+    void *(*run)(void *);
+    void *arg;
+};
+
+static void *live(void *arg)
+{
+    struct birth birth = *(struct birth *)arg;
+    lk__release(arg);
+    ours = true;
+    return birth.run(birth.arg);
+}
+
+int lk__thread_spawn(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
 {
     sigset_t all, before;
+    struct birth *birth = lk__alloc(sizeof *birth);
+    if (birth == NULL)
+        return ENOMEM;
+    *birth = (struct birth){ run, arg };
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(thread, NULL, run, arg);
+    int rc = pthread_create(thread, NULL, live, birth);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (rc != 0)
-        return lk__fail(ENOMEM, "no thread could be started for %s: %s", name, strerrordesc_np(rc));
-    pthread_setname_np(*thread, name);
-    return 0;
+    if (rc == 0)
+        pthread_setname_np(*thread, name);
+    else
+        lk__release(birth);
+    return rc;
+}
+
+int lk__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
+{
+    int rc = lk__thread_spawn(thread, name, run, arg);
+    return rc == 0 ? 0 : lk__fail(ENOMEM, "no thread could be started for %s: %s", name, strerrordesc_np(rc));
+}
+
+bool lk__thread_isinside(void)
+{
+    const struct lk__thread *thread = ours ? NULL : lk__thread_known();
+    return ours || (thread != NULL && thread->inside > 0);
 }

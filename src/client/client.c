@@ -135,6 +135,7 @@ static void shut(lk_client_t *client)
     lk__events_destroy(&client->events);
     lk__connector_drop(client->connector);
     lk__client_drop(client);
+    lk__log_flush();
 }
 
 /* Takes what `options` holds. */
@@ -169,6 +170,7 @@ static int open_with(lk_client_t **opened, struct lk__options *options)
     pthread_mutex_lock(&here->mu);
     lk__list_append(&here->clients, &client->link);
     pthread_mutex_unlock(&here->mu);
+    lk__log_flush(); /* warnings of the server */
     *opened = client;
     return 0;
 }

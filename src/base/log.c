@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log.c - lines for whoever reads the log, written where nothing waits for the sink
+ *
+ * A sink may block: it is a user's function, or a pipe that nobody reads. So a thread calls it only between
+ * two calls of the library, with no lock held. What a thread of the library has to say, or a caller in the
+ * middle of a call, goes into a ring; a thread that is started for it writes what is there, and ends. What
+ * does not fit is counted, and told when lines flow again.
+ *
+ * Guards: ring->mu the ring; the innermost lock of all, held for moments only.
+ *
+ * A sink is never changed once others can see it: lk_setlog() puts a new one in front. The old ones
+ * stay, as a thread may be about to call them; a program sets its log once or twice.
+ */
+#include "base/base.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINES = 256, LINE_SIZE = 512, STUCK_US = 500000, FLUSH_US = 4 * STUCK_US };
+
+#define PREFIX "latchkey: "
+
+struct sink {
+    lk_log_t log;
+    int level;
+    void *arg;
+    struct sink *older;
+};
+
+static _Atomic(struct sink *) sink;
+
+struct ring {
+    uintptr_t process; /* whose it is */
+    struct ring *parents;
+    pthread_mutex_t mu;
+    pthread_cond_t rest; /* with mu: the writer has nothing more to write */
+    struct {
+        int level;
+        char text[LINE_SIZE];
+    } lines[LINES];             /* under mu: `count` of them, from `first` on */
+    unsigned first, count;      /* under mu */
+    unsigned long long dropped; /* under mu: since it was last told */
+    bool writing;               /* under mu: the writer runs */
+    bool ended;                 /* under mu: it ran, and is to be joined */
+    int64_t since_us;           /* under mu: since when it is in the sink; 0: it is not */
+    pthread_t writer;
+};
+
+static struct ring first; /* that of the first process */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic(struct ring *) latest; /* NULL: not used yet */
+
+void lk__line_print(char *line, size_t size, const char *format, va_list args)
+{
+    vsnprintf(line, size, format, args);
+    for (; *line != '\0'; line++)
+        if ((unsigned char)*line < ' ' || *line == 0x7f)
+            *line = '?';
+}
+
+/* Until lk_setlog() is called: to stderr, from LATCHKEY_LOG's level on. */
+static int stderr_level(void)
+{
+    static atomic_int level = -1;
+    static const char *const names[] = { "off", "error", "warning", "info", "debug" };
+    int known = atomic_load(&level);
+    if (known >= 0)
+        return known;
+    const char *wanted = secure_getenv("LATCHKEY_LOG");
+    known = LK_LOG_WARNING;
+    for (int i = 0; wanted != NULL && i <= LK_LOG_DEBUG; i++)
+        if (strcmp(wanted, names[i]) == 0)
+            known = i;
+    atomic_store(&level, known);
+    return known;
+}
+
+static bool is_wanted(const struct sink *to, int level)
+{
+    return level <= (to != NULL ? to->level : stderr_level());
+}
+
+/* --- writing: no lock is held, and no call is under way ------------------------------------------------------ */
+
+/* One write, as stdio wants more stack than callers may have. A pipe or terminal that takes nothing now: false. */
+static bool write_stderr(const char *text, int patience_ms)
+{
+    char line[sizeof PREFIX + LINE_SIZE];
+    size_t length = (size_t)snprintf(line, sizeof line, PREFIX "%s\n", text);
+    struct pollfd polled = { STDERR_FILENO, POLLOUT, 0 };
+    while (poll(&polled, 1, patience_ms) < 0 && errno == EINTR)
+        ;
+    return (polled.revents & (POLLOUT | POLLERR)) == POLLOUT && write(STDERR_FILENO, line, length) == (ssize_t)length;
+}
+
+/* False: it could not be written. The sink may do what it likes to errno, and cancelling is not for here. */
+static bool deliver(int level, const char *text, int patience_ms)
+{
+    const struct sink *to = atomic_load(&sink);
+    int before = errno, cancel_state;
+    bool written = true;
+    if (!is_wanted(to, level))
+        return true;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    if (to == NULL)
+        written = write_stderr(text, patience_ms);
+    else if (to->log != NULL)
+        to->log(to->arg, level, text);
+    pthread_setcancelstate(cancel_state, NULL);
+    errno = before;
+    return written;
+}
+
+/* Under ring->mu, left and taken again. */
+static bool deliver_patiently(struct ring *ring, int level, const char *text)
+{
+    ring->since_us = lk__now_us();
+    pthread_mutex_unlock(&ring->mu);
+    bool written = deliver(level, text, -1);
+    pthread_mutex_lock(&ring->mu);
+    ring->since_us = 0;
+    return written;
+}
+
+/* Under ring->mu, left and taken again. */
+static bool write_line(struct ring *ring)
+{
+    int level = ring->lines[ring->first].level;
+    char text[LINE_SIZE];
+    memcpy(text, ring->lines[ring->first].text, sizeof text);
+    ring->first = (ring->first + 1) % LINES;
+    ring->count--;
+    return deliver_patiently(ring, level, text);
+}
+
+/* Under ring->mu, left and taken again. */
+static bool tell_dropped(struct ring *ring)
+{
+    unsigned long long dropped = ring->dropped;
+    char text[LINE_SIZE];
+    snprintf(text, sizeof text, "the log was behind: %llu lines were dropped", dropped);
+    ring->dropped = 0;
+    bool told = deliver_patiently(ring, LK_LOG_WARNING, text);
+    ring->dropped += told ? 0 : dropped;
+    return told;
+}
+
+static void *run(void *arg)
+{
+    struct ring *ring = arg;
+    pthread_mutex_lock(&ring->mu);
+    for (bool flows = true; ring->count > 0 || (ring->dropped > 0 && flows);) {
+        if (ring->count == 0)
+            flows = tell_dropped(ring);
+        else if (!write_line(ring))
+            ring->dropped++;
+    }
+    ring->writing = false;
+    ring->ended = true;
+    pthread_cond_broadcast(&ring->rest);
+    pthread_mutex_unlock(&ring->mu);
+    return NULL;
+}
+
+/* --- the ring --------------------------------------------------------------------------------------------------- */
+
+static void prepare(struct ring *ring, struct ring *parents)
+{
+    ring->process = lk__process();
+    ring->parents = parents;
+    pthread_mutex_init(&ring->mu, NULL);
+    lk__cond_init(&ring->rest);
+}
+
+static void prepare_first(void)
+{
+    prepare(&first, NULL);
+    atomic_store(&latest, &first);
+}
+
+/* A fork's child leaves the lines to its parent, whose thread writes them. NULL when out of memory. */
+static struct ring *ring_here(void)
+{
+    pthread_once(&once, prepare_first);
+    struct ring *ring = atomic_load(&latest);
+    while (ring->process != lk__process()) {
+        struct ring *fresh = lk__alloc(sizeof *fresh);
+        if (fresh == NULL)
+            return NULL;
+        prepare(fresh, ring);
+        if (atomic_compare_exchange_strong(&latest, &ring, fresh))
+            return fresh;
+        pthread_cond_destroy(&fresh->rest);
+        pthread_mutex_destroy(&fresh->mu);
+        lk__release(fresh);
+    }
+    return ring;
+}
+
+/* Under ring->mu: one that ended is at its last instruction. */
+static void join_writer(struct ring *ring)
+{
+    if (ring->ended)
+        pthread_join(ring->writer, NULL);
+    ring->ended = false;
+}
+
+/* Under ring->mu. If no thread can be had the lines wait for the next one. */
+static void start_writer(struct ring *ring)
+{
+    if (ring->writing)
+        return;
+    join_writer(ring);
+    ring->writing = lk__thread_spawn(&ring->writer, "lk-log", run, ring) == 0;
+}
+
+/* NULL: a line that was not written. */
+static void put(int level, const char *text)
+{
+    struct ring *ring = ring_here();
+    if (ring == NULL)
+        return;
+    pthread_mutex_lock(&ring->mu);
+    if (text == NULL || ring->count == LINES) {
+        ring->dropped++;
+    } else {
+        unsigned place = (ring->first + ring->count++) % LINES;
+        ring->lines[place].level = level;
+        memcpy(ring->lines[place].text, text, strlen(text) + 1);
+    }
+    start_writer(ring);
+    pthread_mutex_unlock(&ring->mu);
+}
+
+void lk__log_flush(void)
+{
+    struct ring *ring = atomic_load(&latest);
+    if (ring == NULL || ring->process != lk__process())
+        return;
+    pthread_mutex_lock(&ring->mu);
+    int64_t now_us = lk__now_us(), until_us = now_us + FLUSH_US;
+    bool own = ring->writing && pthread_equal(ring->writer, pthread_self());
+    if (ring->count > 0)
+        start_writer(ring);
+    while (ring->writing && !own && now_us < until_us && (ring->since_us == 0 || now_us < ring->since_us + STUCK_US)) {
+        lk__cond_wait(&ring->rest, &ring->mu, ring->since_us != 0 ? ring->since_us + STUCK_US : now_us + STUCK_US);
+        now_us = lk__now_us();
+    }
+    join_writer(ring);
+    pthread_mutex_unlock(&ring->mu);
+}
+
+/* A plugin that is unloaded takes the code of the thread with it. */
+__attribute__((destructor)) static void end(void)
+{
+    struct ring *ring = atomic_load(&latest);
+    if (ring == NULL || ring->process != lk__process())
+        return;
+    pthread_mutex_lock(&ring->mu);
+    join_writer(ring);
+    pthread_mutex_unlock(&ring->mu);
+}
+
+/* --- what others call ----------------------------------------------------------------------------------------------- */
+
+void lk__log(int level, const char *format, ...)
+{
+    if (!is_wanted(atomic_load(&sink), level))
+        return;
+    char text[LINE_SIZE];
+    va_list args;
+    int before = errno;
+    va_start(args, format);
+    lk__line_print(text, sizeof text, format, args);
+    va_end(args);
+    if (lk__thread_isinside())
+        put(level, text);
+    else if (!deliver(level, text, 0))
+        put(level, NULL);
+    errno = before;
+}
+
+int lk_setlog(lk_log_t log, int level, void *arg)
+{
+    if (level < LK_LOG_ERROR || level > LK_LOG_DEBUG)
+        return lk__fail(EINVAL, "log level %d: LK_LOG_ERROR to LK_LOG_DEBUG are 1 to 4", level);
+    struct sink *fresh = lk__alloc(sizeof *fresh);
+    if (fresh == NULL)
+        return lk__fail(ENOMEM, "out of memory for a log");
+    *fresh = (struct sink){ log, log == NULL ? 0 : level, arg, atomic_load(&sink) };
+    while (!atomic_compare_exchange_weak(&sink, &fresh->older, fresh))
+        ;
+    return 0;
+}

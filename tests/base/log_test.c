@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log_test.c - a sink that blocks stops nobody but itself: threads of the library and calls under way leave
+ * their lines for another thread, which tells how many there was no room for
+ *
+ * This program has a pthread_create() of its own, which can be told to fail.
+ *
+ * labels: threads memory
+ */
+#include "assert_lk.h"
+#include "base/base.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static atomic_bool no_threads;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
+    return atomic_load(&no_threads) ? EAGAIN : real(thread, attr, run, arg);
+}
+
+/* --- a sink with a door ------------------------------------------------------------------------------------- */
+
+static struct {
+    atomic_bool shut;
+    atomic_int waiting, lines, dropped;
+    pthread_t thread; /* that wrote the last line */
+    char last[600];
+} heard;
+
+static void hear(void *arg, int level, const char *line)
+{
+    unsigned long long dropped;
+    (void)arg;
+    (void)level;
+    atomic_fetch_add(&heard.waiting, 1);
+    while (atomic_load(&heard.shut))
+        sleep_ms(1);
+    atomic_fetch_sub(&heard.waiting, 1);
+    heard.thread = pthread_self();
+    if (sscanf(line, "the log was behind: %llu lines were dropped", &dropped) == 1) {
+        atomic_fetch_add(&heard.dropped, (int)dropped);
+        return;
+    }
+    snprintf(heard.last, sizeof heard.last, "%s", line);
+    atomic_fetch_add(&heard.lines, 1);
+}
+
+static int listen(void **state)
+{
+    (void)state;
+    memset(&heard, 0, sizeof heard);
+    return lk_setlog(hear, LK_LOG_DEBUG, NULL);
+}
+
+static int listen_no_more(void **state)
+{
+    (void)state;
+    atomic_store(&heard.shut, false);
+    lk__log_flush();
+    return lk_setlog(NULL, LK_LOG_ERROR, NULL);
+}
+
+/* --- threads of the library ----------------------------------------------------------------------------------- */
+
+static void *say(void *arg)
+{
+    for (int i = 0; i < *(int *)arg; i++)
+        lk__log(LK_LOG_WARNING, "line %d", i);
+    return NULL;
+}
+
+static void library_says(int lines)
+{
+    pthread_t thread;
+    assert_int_equal(0, lk__thread_start(&thread, "lk-test", say, &lines));
+    assert_int_equal(0, pthread_join(thread, NULL));
+}
+
+static void lines_of_the_library_are_written_in_their_order(void **state)
+{
+    (void)state;
+    library_says(100);
+    lk__log_flush();
+    assert_int_equal(100, heard.lines);
+    assert_string_equal("line 99", heard.last);
+    library_says(1);
+    lk__log_flush();
+    assert_string_equal("line 0", heard.last);
+    assert_int_equal(0, heard.dropped);
+}
+
+static void a_sink_that_blocks_stops_no_thread_of_the_library(void **state)
+{
+    (void)state;
+    atomic_store(&heard.shut, true);
+    library_says(1);
+    eventually(atomic_load(&heard.waiting) == 1, 5000);
+    int64_t began_ms = now_ms();
+    library_says(1000);
+    assert_between(now_ms() - began_ms, 0, 5000); /* it would not end at all */
+    lk__log_flush();                              /* nor would this */
+    assert_int_equal(0, heard.lines);
+    atomic_store(&heard.shut, false);
+    eventually(heard.lines + heard.dropped == 1001, 5000);
+    assert_int_equal(1 + 256, heard.lines);
+}
+
+static void lines_wait_where_no_thread_can_be_had(void **state)
+{
+    int three = 3;
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(0, lk__thread_start(&thread, "lk-test", say, &three));
+    assert_int_equal(0, pthread_join(thread, NULL));
+    lk__log_flush();
+    struct lk__manners manners = lk__begin();
+    atomic_store(&no_threads, true);
+    lk__log(LK_LOG_WARNING, "from within a call");
+    lk__log_flush();
+    assert_int_equal(3, heard.lines);
+    atomic_store(&no_threads, false);
+    lk__end(&manners, 0);
+    lk__log_flush();
+    assert_int_equal(4, heard.lines);
+    assert_string_equal("from within a call", heard.last);
+}
+
+/* --- callers -------------------------------------------------------------------------------------------------- */
+
+static void a_failure_is_logged_when_the_call_is_over(void **state)
+{
+    (void)state;
+    struct lk__manners outer = lk__begin(), inner = lk__begin();
+    lk__fail(EIO, "the first");
+    lk__fail(EIO, "the second");
+    lk__end(&inner, EIO);
+    lk__log_flush();
+    assert_int_equal(0, heard.lines);
+    lk__end(&outer, EIO);
+    assert_int_equal(1, heard.lines);
+    assert_string_equal("the second", heard.last);
+    assert_true(pthread_equal(heard.thread, pthread_self()));
+}
+
+static void a_call_under_way_waits_for_no_sink(void **state)
+{
+    (void)state;
+    struct lk__manners manners = lk__begin();
+    atomic_store(&heard.shut, true);
+    lk__log(LK_LOG_WARNING, "in the middle");
+    atomic_store(&heard.shut, false);
+    lk__log_flush();
+    assert_int_equal(1, heard.lines);
+    assert_false(pthread_equal(heard.thread, pthread_self()));
+    lk__end(&manners, 0);
+}
+
+/* --- forks ---------------------------------------------------------------------------------------------------- */
+
+/* The thread and the lines that wait for it are the parent's; the child has a thread of its own. */
+static void a_child_has_its_own_lines_only(void **state)
+{
+    int status;
+    (void)state;
+    if (THREAD_SANITIZED)
+        skip(); /* it does not follow a fork out of a process with threads */
+    atomic_store(&heard.shut, true);
+    library_says(3);
+    eventually(atomic_load(&heard.waiting) == 1, 5000);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        int one = 1;
+        pthread_t thread;
+        atomic_store(&heard.shut, false);
+        if (lk__thread_start(&thread, "lk-test", say, &one) != 0)
+            _exit(1);
+        pthread_join(thread, NULL);
+        lk__log_flush();
+        _exit(heard.lines == 1 && strcmp(heard.last, "line 0") == 0 ? 0 : 2);
+    }
+    assert_int_equal(child, waitpid(child, &status, 0));
+    assert_int_equal(0, status);
+    atomic_store(&heard.shut, false);
+    eventually(heard.lines == 3, 5000);
+}
+
+/* --- stderr, before any lk_setlog() ------------------------------------------------------------------------------- */
+
+static int pipe_ends[2], stderr_before;
+
+/* From now on stderr is a pipe with no room left. */
+static void fill_stderr(void)
+{
+    char bytes[4096] = { 0 };
+    stderr_before = dup(2);
+    assert_int_equal(0, pipe(pipe_ends));
+    assert_int_equal(0, fcntl(pipe_ends[1], F_SETFL, O_NONBLOCK));
+    while (write(pipe_ends[1], bytes, sizeof bytes) > 0)
+        ;
+    assert_int_equal(0, fcntl(pipe_ends[1], F_SETFL, 0));
+    assert_int_equal(2, dup2(pipe_ends[1], 2));
+    close(pipe_ends[1]);
+}
+
+/* What came out of it but zeroes, until a line contains `last`. */
+static void drain_stderr(const char *last, char *said, size_t size)
+{
+    char bytes[4096];
+    size_t used = 0;
+    said[0] = '\0';
+    while (strstr(said, last) == NULL) {
+        ssize_t got = read(pipe_ends[0], bytes, sizeof bytes);
+        assert_true(got > 0);
+        for (ssize_t i = 0; i < got && used < size - 1; i++)
+            if (bytes[i] != 0)
+                said[used++] = bytes[i];
+        said[used] = '\0';
+    }
+    dup2(stderr_before, 2);
+    close(stderr_before);
+    close(pipe_ends[0]);
+}
+
+static void a_full_pipe_stops_nobody(void **state)
+{
+    char said[4096];
+    (void)state;
+    fill_stderr();
+    library_says(3);
+    lk__log(LK_LOG_WARNING, "dropped"); /* between two calls: there and then, or never */
+    lk__log_flush();
+    drain_stderr("were dropped\n", said, sizeof said);
+    lk__log_flush();
+    assert_string_equal(said, "latchkey: line 0\nlatchkey: line 1\nlatchkey: line 2\n"
+                              "latchkey: the log was behind: 1 lines were dropped\n");
+}
+
+static void *say_little(void *arg)
+{
+    lk__log(LK_LOG_WARNING, "%s", (const char *)arg);
+    lk__fail(EIO, "%s", (const char *)arg);
+    return NULL;
+}
+
+/* stdio would want half of it. */
+static void a_small_stack_is_enough(void **state)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    char text[] = "from a small stack";
+    (void)state;
+    if (SANITIZED)
+        skip(); /* its frames are larger */
+    assert_int_equal(0, pthread_attr_init(&attr));
+    assert_int_equal(0, pthread_attr_setstacksize(&attr, 16384));
+    assert_int_equal(0, pthread_create(&thread, &attr, say_little, text));
+    assert_int_equal(0, pthread_join(thread, NULL));
+    pthread_attr_destroy(&attr);
+}
+
+int main(void)
+{
+#define LOG_TEST(test) cmocka_unit_test_setup_teardown(test, listen, listen_no_more)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_pipe_stops_nobody),
+        cmocka_unit_test(a_small_stack_is_enough),
+        LOG_TEST(lines_of_the_library_are_written_in_their_order),
+        LOG_TEST(a_sink_that_blocks_stops_no_thread_of_the_library),
+        LOG_TEST(lines_wait_where_no_thread_can_be_had),
+        LOG_TEST(a_failure_is_logged_when_the_call_is_over),
+        LOG_TEST(a_call_under_way_waits_for_no_sink),
+        LOG_TEST(a_child_has_its_own_lines_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

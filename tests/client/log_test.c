@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log_test.c - whatever a log does, leases are renewed, waits end at their limits, and clients close
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const lk_mutexattr_t fixed = { .size = sizeof(lk_mutexattr_t), .lease_ms = 200, .fixed = 1 };
+
+/* --- a sink that blocks ----------------------------------------------------------------------------------------- */
+
+/*
+ * A lease runs out, which the watchdog logs; from then on the log blocks. A renewed lease stays what it is, other
+ * connections come back, and close returns.
+ */
+static void renew_beside_it(struct world *w)
+{
+    lk_mutex_t short_lived, kept, other;
+    lk_client_t *client = world_client(w, "lease=2s&poll=200ms");
+    int64_t left_ms;
+    assert_lk(0, lk_mutex_init(&short_lived, client, "short", &fixed));
+    assert_lk(0, lk_mutex_init(&kept, client, "kept", NULL));
+    assert_lk(0, lk_mutex_init(&other, client, "other", NULL));
+    assert_lk(0, lk_mutex_lock(&kept));
+    assert_lk(0, lk_mutex_lock(&short_lived));
+    for (int i = 0; i < 7; i++) {
+        sleep_ms(400);
+        assert_lk(0, lk_mutex_remaining(&kept, &left_ms));
+        if (i == 2)
+            world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
+    }
+    assert_lk(ESTALE, lk_mutex_unlock(&short_lived));
+    assert_lk(0, lk_mutex_lockfor(&other, 5000));
+    assert_lk(0, lk_mutex_unlock(&other));
+    assert_lk(0, lk_mutex_unlock(&kept));
+    int64_t began_ms = now_ms();
+    assert_lk(0, lk_client_close(client));
+    assert_between(now_ms() - began_ms, 0, 3000);
+    assert_lk(0, lk_mutex_destroy(&short_lived));
+    assert_lk(0, lk_mutex_destroy(&kept));
+    assert_lk(0, lk_mutex_destroy(&other));
+}
+
+/* Before any lk_setlog(): the default. */
+static void a_stderr_that_nobody_reads(void **state)
+{
+    int ends[2], before = dup(2);
+    char bytes[4096] = { 0 };
+    assert_int_equal(0, pipe(ends));
+    assert_int_equal(0, fcntl(ends[1], F_SETFL, O_NONBLOCK));
+    while (write(ends[1], bytes, sizeof bytes) > 0)
+        ;
+    assert_int_equal(0, fcntl(ends[1], F_SETFL, 0));
+    assert_int_equal(2, dup2(ends[1], 2));
+    close(ends[1]);
+    renew_beside_it(*state);
+    assert_int_equal(2, dup2(before, 2));
+    close(before);
+    close(ends[0]); /* which ends what waits for it */
+}
+
+static atomic_bool shut;
+static atomic_int lines;
+
+static void block(void *arg, int level, const char *line)
+{
+    (void)arg;
+    (void)level;
+    (void)line;
+    while (atomic_load(&shut))
+        sleep_ms(1);
+    atomic_fetch_add(&lines, 1);
+}
+
+static void a_sink_that_blocks(void **state)
+{
+    atomic_store(&shut, true);
+    assert_lk(0, lk_setlog(block, LK_LOG_INFO, NULL));
+    renew_beside_it(*state);
+    atomic_store(&shut, false);
+    eventually(atomic_load(&lines) > 0, 5000);
+    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+}
+
+static int wait_for_4_s(void *arg)
+{
+    return lk_mutex_lockfor(arg, 4000);
+}
+
+/* The line about a long wait is said in the middle of the wait, which ends at its limit all the same. */
+static void a_long_wait_beside_a_sink_that_blocks(void **state)
+{
+    lk_mutex_t held, wanted;
+    struct worker waiter;
+    lk_client_t *client = world_client(*state, "lease=10s"), *other = world_client(*state, "lease=10s");
+    assert_lk(0, lk_mutex_init(&held, client, "m", NULL));
+    assert_lk(0, lk_mutex_init(&wanted, other, "m", NULL));
+    assert_lk(0, lk_mutex_lock(&held));
+    atomic_store(&lines, 0);
+    atomic_store(&shut, true);
+    assert_lk(0, lk_setlog(block, LK_LOG_WARNING, NULL));
+    int64_t began_ms = now_ms();
+    worker_start(&waiter, wait_for_4_s, &wanted);
+    assert_int_equal(ETIMEDOUT, worker_join(&waiter));
+    assert_between(now_ms() - began_ms, 4000, 6000 + SLACK_MS);
+    assert_int_equal(0, atomic_load(&lines));
+    atomic_store(&shut, false);
+    eventually(atomic_load(&lines) > 0, 5000);
+    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, lk_mutex_unlock(&held));
+    assert_lk(0, lk_mutex_destroy(&held));
+    assert_lk(0, lk_mutex_destroy(&wanted));
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+}
+
+/* --- a sink that takes a lock of the program ----------------------------------------------------------------------- */
+
+static struct {
+    lk_client_t *client;
+    atomic_bool in_sink, through;
+    bool in_time;
+} meeting;
+
+static void take_a_lock(void *arg, int level, const char *line)
+{
+    int64_t until_ms = now_ms() + 3000;
+    (void)arg;
+    (void)level;
+    if (strstr(line, "other attributes") == NULL)
+        return;
+    atomic_store(&meeting.in_sink, true);
+    while (!atomic_load(&meeting.through) && now_ms() < until_ms)
+        sleep_ms(1);
+    meeting.in_time = atomic_load(&meeting.through);
+}
+
+static int call_meanwhile(void *arg)
+{
+    lk_mutex_t m;
+    (void)arg;
+    while (!atomic_load(&meeting.in_sink))
+        sleep_ms(1);
+    int rc = lk_mutex_init(&m, meeting.client, "another", NULL);
+    rc = rc == 0 ? lk_mutex_destroy(&m) : rc;
+    atomic_store(&meeting.through, true);
+    return rc;
+}
+
+/* What a call failed at is logged when it is over: it holds nothing then that others need. */
+static void a_sink_holds_no_lock_of_the_library(void **state)
+{
+    const lk_mutexattr_t fair = { .size = sizeof fair, .fair = 1 };
+    struct worker other;
+    lk_mutex_t m, same;
+    meeting.client = world_client(*state, "");
+    assert_lk(0, lk_mutex_init(&m, meeting.client, "m", NULL));
+    assert_lk(0, lk_setlog(take_a_lock, LK_LOG_DEBUG, NULL));
+    worker_start(&other, call_meanwhile, NULL);
+    assert_lk(EINVAL, lk_mutex_init(&same, meeting.client, "m", &fair));
+    assert_int_equal(0, worker_join(&other));
+    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_true(meeting.in_time);
+    assert_lk(0, lk_mutex_destroy(&m));
+    assert_lk(0, lk_client_close(meeting.client));
+}
+
+/* --- a small stack ------------------------------------------------------------------------------------------------------ */
+
+static void *wait_long(void *arg)
+{
+    return (void *)(intptr_t)lk_mutex_lockfor(arg, 3600);
+}
+
+/* In a process of its own, which has the default log. */
+static int wait_on_a_small_stack(struct world *w, void *arg)
+{
+    lk_mutex_t held, wanted;
+    pthread_attr_t attr;
+    pthread_t thread;
+    void *result;
+    int *ends = arg;
+    char said[512] = "";
+    world_ready(w);
+    assert_that(dup2(ends[1], 2) == 2);
+    lk_client_t *client = world_client(w, "lease=10s"), *other = world_client(w, "lease=10s");
+    assert_lk(0, lk_mutex_init(&held, client, "m", NULL));
+    assert_lk(0, lk_mutex_init(&wanted, other, "m", NULL));
+    assert_lk(0, lk_mutex_lock(&held));
+    pthread_attr_init(&attr);
+    assert_that(pthread_attr_setstacksize(&attr, 16384) == 0);
+    assert_that(pthread_create(&thread, &attr, wait_long, &wanted) == 0);
+    pthread_join(thread, &result);
+    pthread_attr_destroy(&attr);
+    assert_that((intptr_t)result == ETIMEDOUT);
+    assert_lk(0, lk_mutex_unlock(&held));
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+    assert_that(read(ends[0], said, sizeof said - 1) > 0);
+    return strstr(said, "waiting for more than 3 s") != NULL ? 0 : 1;
+}
+
+static void a_long_wait_on_a_small_stack(void **state)
+{
+    struct world *w = *state;
+    int ends[2];
+    if (SANITIZED)
+        skip(); /* sanitizers need more stack than that for themselves */
+    assert_int_equal(0, pipe(ends));
+    assert_int_equal(0, world_wait(w, world_fork(w, wait_on_a_small_stack, ends)));
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_stderr_that_nobody_reads),
+        world_test(a_long_wait_on_a_small_stack),
+        world_test(a_sink_that_blocks),
+        world_test(a_long_wait_beside_a_sink_that_blocks),
+        world_test(a_sink_holds_no_lock_of_the_library),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
