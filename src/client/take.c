@@ -23,6 +23,7 @@ static int prepare(struct lk__take *take, int64_t limit_us)
     hold->fixed = take->fixed;
     hold->tied = take->tied;
     hold->lease_ms = take->lease_ms != 0 ? take->lease_ms : object->client->options->lease_ms;
+    hold->wanted_ms = hold->lease_ms;
 
     int64_t asked_ms = hold->lease_ms;
     if (take->max_hold_ms != 0 && take->max_hold_ms < asked_ms)

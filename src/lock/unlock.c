@@ -6,37 +6,41 @@
  */
 #include "lock/lock.h"
 
+/* Ask the server once. 0 and what it says: 1 set, 0 there is no such hold, -1 past its deadline. */
+static int send_nest(struct lk__object *object, struct lk__hold *hold, int holds, int64_t *verdict)
+{
+    struct lk__conn *conn = &object->client->conn;
+    int64_t confirmed_us = 0;
+    bool unsure;
+    lk__command_fill(&hold->nest, LK__NEST_HOLDS, holds);
+    lk__command_fill(&hold->nest, LK__NEST_LEASE, lk__watchdog_begincall(hold->dog, hold));
+    int rc = lk__call(conn, object->what, &hold->nest, LK__NEST_DEADLINE, true, &hold->call, &unsure);
+    if (rc == 0 && !lk__reply_integers(hold->call->reply, 2))
+        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
+    if (rc == 0) {
+        *verdict = hold->call->reply->values[0].number;
+        lk__conn_clock(conn, hold->call->sent_us, hold->call->reply->values[1].number);
+        confirmed_us = *verdict == 1 ? hold->call->sent_us : 0;
+    }
+    lk__watchdog_endcall(hold->dog, hold, unsure, confirmed_us);
+    return rc;
+}
+
 int lk__mutex_nest(const struct lk__frame *frame, struct lk__hold *hold, int holds)
 {
     struct lk__object *object = frame->object;
-    struct lk__conn *conn = &object->client->conn;
-    for (int attempt = 0; attempt < 2; attempt++) {
-        int64_t lease_ms = lk__watchdog_lease(hold->dog, hold);
-        lk__command_fill(&hold->nest, LK__NEST_HOLDS, holds);
-        lk__command_fill(&hold->nest, LK__NEST_LEASE, lease_ms);
-        bool unsure;
-        int rc = lk__call(conn, object->what, &hold->nest, LK__NEST_DEADLINE, true, &hold->call, &unsure);
-        if (unsure)
-            lk__watchdog_doubt(hold->dog, hold, lease_ms);
-        if (rc != 0)
-            return rc;
-        const struct lk__request *request = hold->call;
-        if (!lk__reply_integers(request->reply, 2))
-            return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
-        lk__conn_clock(conn, request->sent_us, request->reply->values[1].number);
-        int64_t verdict = request->reply->values[0].number;
-        if (verdict == 1) {
-            lk__watchdog_confirm(hold->dog, hold, request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms));
-            return lk__watchdog_good(hold->dog, hold, NULL) ? 0 : lk__gone(object);
-        }
-        if (verdict == 0) {
-            lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
-            return lk__gone(object);
-        }
-        /* past its deadline: the server's clock moved, and is known again now */
-    }
-    return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
-                    object->what);
+    int64_t verdict = -1;
+    int rc = 0;
+    for (int attempt = 0; attempt < 2 && verdict < 0 && rc == 0; attempt++)
+        rc = send_nest(object, hold, holds, &verdict); /* again after a deadline: the clock moved, and is known now */
+    if (rc != 0)
+        return rc;
+    if (verdict < 0)
+        return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
+                        object->what);
+    if (verdict == 0)
+        lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
+    return lk__watchdog_good(hold->dog, hold, NULL) ? 0 : lk__gone(object);
 }
 
 static int unlock_inner(const struct lk__frame *frame, struct lk__hold *hold)

@@ -44,19 +44,19 @@ int lk_rwlock_unlock(lk_rwlock_t *rw)
 /* Ask the server once. 0: it counts as a reader from now on. */
 static int send_downgrade(struct lk__object *object, struct lk__hold *hold, int64_t *verdict)
 {
-    int64_t lease_ms = lk__watchdog_lease(hold->dog, hold);
-    lk__command_fill(&hold->nest, LK__DOWN_LEASE, lease_ms);
+    int64_t confirmed_us = 0;
+    bool unsure;
+    lk__command_fill(&hold->nest, LK__DOWN_LEASE, lk__watchdog_begincall(hold->dog, hold));
     lk__command_fill(&hold->nest, LK__DOWN_UNREPAIRED, hold->owner_died);
-    int rc = lk__call(&object->client->conn, object->what, &hold->nest, LK__DOWN_DEADLINE, true, &hold->call, NULL);
+    int rc = lk__call(&object->client->conn, object->what, &hold->nest, LK__DOWN_DEADLINE, true, &hold->call, &unsure);
     if (rc == 0)
         rc = read_verdict(object, hold, verdict);
-    if (rc != 0)
-        return rc;
-    const struct lk__request *request = hold->call;
-    lk__conn_clock(&object->client->conn, request->sent_us, request->reply->values[1].number);
-    if (*verdict == 1)
-        lk__watchdog_confirm(hold->dog, hold, request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms));
-    return 0;
+    if (rc == 0) {
+        lk__conn_clock(&object->client->conn, hold->call->sent_us, hold->call->reply->values[1].number);
+        confirmed_us = *verdict == 1 ? hold->call->sent_us : 0;
+    }
+    lk__watchdog_endcall(hold->dog, hold, unsure, confirmed_us);
+    return rc;
 }
 
 static int downgrade(struct lk__object *object, struct lk__hold *hold)

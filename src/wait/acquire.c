@@ -155,11 +155,14 @@ static struct lk__step use_grant(struct lk__acquire *a, int64_t now_us)
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
         return proceed(a, now_us);
     if (!a->recorded && a->anchor_us != 0 && since_us >= 0) {
-        int64_t lasts_us = since_us + grant.lease_ms * 1000;
+        int64_t lease_ms = grant.lease_ms;
+        if (a->unsure_us != 0 && a->lease_ms < lease_ms)
+            lease_ms = a->lease_ms; /* a copy of an ask finds the claim, and sets its own lease */
+        int64_t lasts_us = since_us + lease_ms * 1000;
         int64_t valid_until_us = a->anchor_us + lasts_us - lasts_us / 100 - 2000;
         if (valid_until_us > now_us) {
             a->claimed = true;
-            a->first_us = a->anchor_us + since_us + grant.lease_ms * 1000 / 3;
+            a->first_us = a->anchor_us + since_us + lease_ms * 1000 / 3;
             return hold(a, valid_until_us, &grant);
         }
     }

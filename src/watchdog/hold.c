@@ -7,10 +7,20 @@ int64_t lk__guard_us(int64_t lease_ms)
     return lease_ms * 10 + 2000; /* 1 % and 2 ms */
 }
 
-int64_t lk__hold_endsby(const struct lk__hold *hold)
+int64_t lk__hold_longest(const struct lk__hold *hold)
 {
-    int64_t known_us = atomic_load(&hold->valid_until_us), renewed_us = lk__now_us() + hold->lease_ms * 1000;
-    int64_t late_us = hold->dog->options->command_timeout_ms * 1000 + lk__guard_us(hold->lease_ms);
+    int64_t longest_ms = hold->lease_ms > hold->wanted_ms ? hold->lease_ms : hold->wanted_ms;
+    return hold->unsure_lease_ms > longest_ms ? hold->unsure_lease_ms : longest_ms;
+}
+
+int64_t lk__hold_endsby(struct lk__hold *hold)
+{
+    struct lk__watchdog *dog = hold->dog;
+    pthread_mutex_lock(&dog->mu);
+    int64_t lease_ms = lk__hold_longest(hold);
+    pthread_mutex_unlock(&dog->mu);
+    int64_t known_us = atomic_load(&hold->valid_until_us), renewed_us = lk__now_us() + lease_ms * 1000;
+    int64_t late_us = dog->options->command_timeout_ms * 1000 + lk__guard_us(lease_ms);
     return (renewed_us > known_us ? renewed_us : known_us) + late_us;
 }
 

@@ -86,13 +86,29 @@ static void set_state(struct lk__watchdog *dog, struct lk__hold *hold, enum lk__
     dog->notify(dog->arg, hold, state == LK__AT_RISK ? LK_EVENT_AT_RISK : LK_EVENT_RECOVERED);
 }
 
-/* What a renewal at `now_us` may ask for: the lease, but not beyond the cap. */
-static int64_t lease_at(const struct lk__hold *hold, int64_t now_us)
+/* What a request at `now_us` may ask for: that lease, but not beyond the cap. */
+static int64_t lease_at(const struct lk__hold *hold, int64_t lease_ms, int64_t now_us)
 {
-    int64_t lease_ms = hold->lease_ms;
     if (hold->cap_us != LK__NEVER && (hold->cap_us - now_us) / 1000 < lease_ms)
         lease_ms = (hold->cap_us - now_us) / 1000;
     return lease_ms;
+}
+
+/* Copies of a request that got no answer may come until then, and set this lease. */
+static void doubt(struct lk__hold *hold, int64_t now_us, int64_t until_us, int64_t lease_ms)
+{
+    if (now_us >= hold->unsure_us || lease_ms < hold->unsure_lease_ms)
+        hold->unsure_lease_ms = lease_ms;
+    if (until_us > hold->unsure_us)
+        hold->unsure_us = until_us;
+}
+
+/* A request with this lease is about to be sent: no more is believed, as the server may hear of it at once. */
+static void believe_no_more(struct lk__hold *hold, int64_t now_us, int64_t lease_ms)
+{
+    int64_t shorter_us = now_us + lease_ms * 1000 - lk__guard_us(lease_ms);
+    if (shorter_us < atomic_load(&hold->valid_until_us))
+        atomic_store(&hold->valid_until_us, shorter_us);
 }
 
 /* A third of the lease from `from_us` on, spread so that many holds are not renewed at one moment. */
@@ -144,7 +160,8 @@ static void renewal_failed(struct lk__watchdog *dog, struct lk__hold *hold, int 
 
 static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
 {
-    int64_t lease_ms = lease_at(hold, now_us);
+    int64_t lease_ms = lease_at(hold, hold->wanted_ms, now_us);
+    int64_t believed_us = atomic_load(&hold->valid_until_us);
     hold->renew_us = LK__NEVER;
     if (lease_ms <= 0)
         return; /* capped: ends with what it has */
@@ -152,14 +169,20 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_
         hold->renew_us = hold->unsure_us; /* an older request with another lease might come last */
         return;
     }
+    if (hold->call_lease_ms != 0 && hold->call_lease_ms != lease_ms) {
+        hold->put_off = true; /* likewise the owner's, which is on its way */
+        return;
+    }
     int64_t deadline_us = lk__conn_servertime(&dog->conn, now_us) + dog->options->command_timeout_ms * 1000;
     lk__command_fill(&hold->renew, LK__RENEW_LEASE, lease_ms);
     lk__command_fill(&hold->renew, LK__RENEW_DEADLINE, deadline_us);
-    int64_t shorter_us = now_us + lease_ms * 1000 - lk__guard_us(lease_ms);
-    if (shorter_us < atomic_load(&hold->valid_until_us)) /* before the server hears of it */
-        atomic_store(&hold->valid_until_us, shorter_us);
+    believe_no_more(hold, now_us, lease_ms);
     hold->request_lease_ms = lease_ms;
     int rc = fly(dog, hold, false);
+    if (rc == 0)
+        hold->lease_ms = hold->wanted_ms;
+    else
+        atomic_store(&hold->valid_until_us, believed_us); /* nothing was sent */
     hold->unsent = rc == ENOTCONN;
     if (hold->unsent && atomic_load(&dog->conn.connects) == 0 && lk__conn_failures(&dog->conn) == 0)
         return; /* it is coming up for the first time: nothing failed yet */
@@ -245,7 +268,7 @@ static void renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now
     }
     atomic_fetch_add(&hold->renewals, 1);
     atomic_store(&hold->valid_until_us, until_us);
-    if (lease_at(hold, now_us) < hold->lease_ms && !hold->ownerless)
+    if (lease_at(hold, hold->lease_ms, now_us) < hold->lease_ms && !hold->ownerless)
         hold->reason = LK_REASON_MAX_HOLD;
     hold->renew_us = next_renewal(hold, request->sent_us, lease_ms);
     if (hold->asked != hold->requested)
@@ -262,10 +285,13 @@ static void not_renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t
     int state = atomic_load(&request->state);
     if (state == LK__UNSENT) {
         renewal_failed(dog, hold, ENOTCONN, now_us);
-    } else if (state == LK__CUT) {
-        hold->unsure_us = request->sent_us + 2 * dog->options->command_timeout_ms * 1000;
-        hold->unsure_lease_ms = hold->request_lease_ms;
-        renewal_failed(dog, hold, EIO, now_us);
+    } else if (state == LK__CUT || state == LK__GARBLED) {
+        int64_t until_us = request->sent_us + 2 * dog->options->command_timeout_ms * 1000;
+        doubt(hold, now_us, until_us, hold->request_lease_ms);
+        if (state == LK__CUT)
+            renewal_failed(dog, hold, EIO, now_us);
+        else
+            renewal_failed(dog, hold, EPROTO, retry_at(dog, now_us));
     } else if (lk__reply_is(reply, "NOSCRIPT") && !hold->as_text) {
         hold->eval = true;
         hold->renew_us = now_us;
@@ -620,21 +646,52 @@ void lk__watchdog_refill(struct lk__watchdog *dog, struct lk__hold *hold, int ho
     pthread_mutex_unlock(&dog->mu);
 }
 
-void lk__watchdog_confirm(struct lk__watchdog *dog, struct lk__hold *hold, int64_t valid_until_us)
+/*
+ * All requests that may meet at the server ask for one lease, so that it does not matter which of them comes last. So
+ * the owner's asks for what the last one asked for, or in doubt for less; what is wanted meanwhile waits.
+ */
+int64_t lk__watchdog_begincall(struct lk__watchdog *dog, struct lk__hold *hold)
 {
     pthread_mutex_lock(&dog->mu);
-    if (good(dog, hold, lk__now_us()) && valid_until_us > atomic_load(&hold->valid_until_us)) {
-        atomic_store(&hold->valid_until_us, valid_until_us);
+    int64_t now_us = lk__now_us(), lease_ms = lease_at(hold, hold->lease_ms, now_us);
+    if (now_us < hold->unsure_us && hold->unsure_lease_ms < lease_ms)
+        lease_ms = hold->unsure_lease_ms;
+    if (lease_ms < 1)
+        lease_ms = 1; /* PEXPIRE with less deletes the key */
+    hold->call_lease_ms = lease_ms;
+    if (hold->state == LK__HELD || hold->state == LK__AT_RISK) {
+        believe_no_more(hold, now_us, lease_ms);
         schedule(dog, hold);
     }
+    pthread_mutex_unlock(&dog->mu);
+    return lease_ms;
+}
+
+void lk__watchdog_endcall(struct lk__watchdog *dog, struct lk__hold *hold, bool unsure, int64_t sent_us)
+{
+    pthread_mutex_lock(&dog->mu);
+    int64_t now_us = lk__now_us(), lease_ms = hold->call_lease_ms;
+    int64_t until_us = sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
+    bool held = good(dog, hold, now_us);
+    hold->call_lease_ms = 0;
+    if (unsure)
+        doubt(hold, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
+    if (held && sent_us != 0 && until_us > atomic_load(&hold->valid_until_us))
+        atomic_store(&hold->valid_until_us, until_us);
+    if (held && hold->put_off) {
+        hold->renew_us = now_us;
+        wake_thread(dog);
+    }
+    hold->put_off = false;
+    schedule(dog, hold);
     pthread_mutex_unlock(&dog->mu);
 }
 
 void lk__watchdog_doubt(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms)
 {
     pthread_mutex_lock(&dog->mu);
-    hold->unsure_us = lk__now_us() + 2 * dog->options->command_timeout_ms * 1000;
-    hold->unsure_lease_ms = lease_ms;
+    int64_t now_us = lk__now_us();
+    doubt(hold, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
     pthread_mutex_unlock(&dog->mu);
 }
 
@@ -643,14 +700,6 @@ void lk__watchdog_lose(struct lk__watchdog *dog, struct lk__hold *hold, int reas
     pthread_mutex_lock(&dog->mu);
     lose(dog, hold, reason);
     pthread_mutex_unlock(&dog->mu);
-}
-
-int64_t lk__watchdog_lease(struct lk__watchdog *dog, struct lk__hold *hold)
-{
-    pthread_mutex_lock(&dog->mu);
-    int64_t lease_ms = lease_at(hold, lk__now_us());
-    pthread_mutex_unlock(&dog->mu);
-    return lease_ms > 0 ? lease_ms : 1; /* PEXPIRE with less deletes the key */
 }
 
 void lk__watchdog_wasgone(struct lk__watchdog *dog, struct lk__hold *hold)
@@ -701,7 +750,7 @@ bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold)
     answer(dog, hold, hold->asked, was_good ? EPERM : ESTALE);
     if (hold->state == LK__LOST && hold->copies_us != 0 && !dog->stopping) /* no release follows; a copy may */
         begin_sweep(dog, hold, hold->copies_us,
-                    now_us + (2 * dog->options->command_timeout_ms + hold->lease_ms) * 1000);
+                    now_us + (2 * dog->options->command_timeout_ms + lk__hold_longest(hold)) * 1000);
     pthread_mutex_unlock(&dog->mu);
     return was_good;
 }
@@ -720,7 +769,9 @@ void lk__watchdog_sweepcopies(struct lk__watchdog *dog, struct lk__hold *hold, i
         server_us = hold->copies_us; /* nothing is known: not past it */
     if (hold->copies_us == 0 || server_us > hold->copies_us)
         return;
-    int64_t end_us = lk__now_us() + (hold->copies_us - server_us) + hold->lease_ms * 1000;
+    pthread_mutex_lock(&dog->mu);
+    int64_t end_us = lk__now_us() + (hold->copies_us - server_us) + lk__hold_longest(hold) * 1000;
+    pthread_mutex_unlock(&dog->mu);
     lk__watchdog_sweep(dog, hold, hold->copies_us, end_us);
 }
 
@@ -738,7 +789,7 @@ int lk__watchdog_renew(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
     int rc = ESTALE;
     if (good(dog, hold, lk__now_us())) {
         unsigned mine = ++hold->asked;
-        hold->lease_ms = lease_ms;
+        hold->wanted_ms = lease_ms;
         hold->renew_us = 0;
         schedule(dog, hold);
         wake_thread(dog);

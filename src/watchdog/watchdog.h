@@ -57,7 +57,10 @@ struct lk__hold {
     /* under dog->mu */
     enum lk__hold_state state;
     int reason;              /* of the loss, known or to come: LK_REASON_... */
-    int64_t lease_ms;        /* of the next renewal */
+    int64_t lease_ms;        /* that the last request asked for, or the grant; uncapped */
+    int64_t wanted_ms;       /* of the next renewal: becomes lease_ms when that is sent */
+    int64_t call_lease_ms;   /* that a request of the owner asks for, which is under way; 0: none is */
+    bool put_off;            /* a renewal waits for the end of that one */
     int64_t cap_us;          /* not renewed beyond; LK__NEVER */
     int64_t renew_us;        /* next renewal; LK__NEVER: none */
     bool ownerless;          /* its thread ended */
@@ -68,7 +71,7 @@ struct lk__hold {
     bool unsent;             /* a renewal waits for the connection */
     int result;              /* of the last one */
     int64_t unsure_us;       /* copies of unanswered requests may take effect until then ... */
-    int64_t unsure_lease_ms; /* ... with this lease */
+    int64_t unsure_lease_ms; /* ... with this lease, or a longer one */
     struct lk__timer timer;
     struct lk__link all;    /* in dog->holds while held */
     struct lk__link flying; /* in dog->flying */
@@ -146,17 +149,22 @@ bool lk__watchdog_good(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
 /* Fill a hole of its renewals that belongs to the primitive, from the next one on. */
 void lk__watchdog_refill(struct lk__watchdog *dog, struct lk__hold *hold, int hole, int64_t number);
 
-/* A request other than a renewal confirmed it: good until then, if that is later and it is not lost. */
-void lk__watchdog_confirm(struct lk__watchdog *dog, struct lk__hold *hold, int64_t valid_until_us);
+/*
+ * A request of its owner that sets the lease, other than a renewal, is about to be sent: the lease that it may ask
+ * for. No more is believed from now on. To be ended with lk__watchdog_endcall().
+ */
+int64_t lk__watchdog_begincall(struct lk__watchdog *dog, struct lk__hold *hold);
+/*
+ * It is through. `unsure`: a copy may still come. `sent_us` not 0: confirmed, and sent then; good from then on, if
+ * that is later and it is not lost.
+ */
+void lk__watchdog_endcall(struct lk__watchdog *dog, struct lk__hold *hold, bool unsure, int64_t sent_us);
 
-/* A copy of a request that sets this lease may still come: others wait until it cannot. */
+/* A copy of the ask, which sets this lease, may still come: requests with another one wait until it cannot. */
 void lk__watchdog_doubt(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms);
 
 /* The server no longer knows it. */
 void lk__watchdog_lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason);
-
-/* The lease that a request of its owner may ask for now: the hold's, but not beyond its cap. */
-int64_t lk__watchdog_lease(struct lk__watchdog *dog, struct lk__hold *hold);
 
 /* Its release found nothing to release: it was lost before, and is told so. */
 void lk__watchdog_wasgone(struct lk__watchdog *dog, struct lk__hold *hold);
@@ -190,7 +198,9 @@ int lk__watchdog_renew(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
 void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner);
 
 /* The latest end of its lease at the server, if nothing is renewed from now on; a renewal may be on its way. */
-int64_t lk__hold_endsby(const struct lk__hold *hold);
+int64_t lk__hold_endsby(struct lk__hold *hold);
+/* The longest lease that a request may have asked for that is under way, or will be. Under dog->mu. */
+int64_t lk__hold_longest(const struct lk__hold *hold);
 
 /* How much of a lease is not trusted: clock rates may differ, and a timer may fire late. */
 int64_t lk__guard_us(int64_t lease_ms);

@@ -404,6 +404,17 @@ static void a_grant_outlives_the_connection_of_a_poll(void **state)
         { 4, IS_CUT, TO_ASK });
 }
 
+/* A copy of an ask that is still on its way finds the claim, and sets the lease that we asked for: it may be shorter. */
+static void a_claim_is_no_longer_than_what_a_copy_asks_for(void **state)
+{
+    struct play play = begin();
+    (void)state;
+    play.machine.lease_ms = 1000;
+    RUN(&play, QUEUED_BEHIND(900, 905), { 905, TIME_PASSES, TO_ASK }, { 905, SENDS, TO_AWAIT(HARD) },
+        { 906, GRANT_COMES(904, CLAIM), TO_AWAIT(HARD) }, { 907, IS_CUT, TO_END(0) });
+    expect_held(&play, 1902000 - 19020 - 2000, true);
+}
+
 /* The caller was late, in a signal handler or without a CPU; its grant was not. It is held until its claim ends. */
 static void a_grant_that_came_beats_a_limit_that_passed(void **state)
 {
@@ -1605,6 +1616,7 @@ int main(void)
         TEST(a_grant_that_cannot_be_used_is_a_hint),
         TEST(a_grant_is_good_until_its_last_microsecond),
         TEST(a_grant_outlives_the_connection_of_a_poll),
+        TEST(a_claim_is_no_longer_than_what_a_copy_asks_for),
         TEST(a_grant_that_came_beats_a_limit_that_passed),
         TEST(a_grant_beats_the_limit_of_a_poll_under_way),
         TEST(a_grant_to_be_confirmed_is_asked_for_after_the_limit),
