@@ -55,7 +55,7 @@ elseif alone and (not holder or not is_writer(id) and not is_writer(holder)) the
 end
 
 if not lock.tries then
-    arrival = enqueue(lock.queue, lock.seen, id, arrival, now, tonumber(ARGV[3]))
+    arrival = line_up(lock, id, arrival, now, tonumber(ARGV[3]))
 end
 if not alone then
     local token, died = serve(lock, id, now)

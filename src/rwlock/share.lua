@@ -6,8 +6,10 @@
 --          writer, or "unrecoverable". A mark without a writer means that the writer died.
 --
 -- A lock is a table: the five keys, claim_ms, robust, shared (its token, with Redisson), and prefer: the
--- modes that get their turn together, one such group after the other.
+-- modes that get their turn together, one such group after the other. Of two groups the first stands in front
+-- of the other in the queue, below 0: so nobody looks for it behind all the others.
 local READERS_MAX, ROUND_MAX = 100000, 1000
+local FRONT = 2 ^ 52 -- what the scores of the first group lack: more than any arrival, and exact in a double
 -- Liveness is 5 s or more, and a waiter asks before half of it is over: with less than this left it died.
 local SIGNS_OF_LIFE_MS = 2500
 
@@ -87,6 +89,22 @@ local function is_waiting(lock, id, now)
     return until_ms - math.floor(now / 1000) >= SIGNS_OF_LIFE_MS
 end
 
+-- Take or keep a place in the queue; as enqueue().
+local function line_up(lock, id, arrival, now, liveness_ms)
+    if string.sub(id, -1) ~= lock.prefer[1] then
+        return enqueue(lock.queue, lock.seen, id, arrival, now, liveness_ms)
+    end
+    if arrival == 0 then
+        local place = tonumber(redis.call('ZSCORE', lock.queue, id) or '')
+        if not place then
+            local last = redis.call('ZRANGE', lock.queue, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+            place = math.max(now - FRONT, last and tonumber(last) + 1 or -FRONT)
+        end
+        arrival = place + FRONT
+    end
+    return enqueue(lock.queue, lock.seen, id, arrival - FRONT, now, liveness_ms) + FRONT
+end
+
 -- Hand what room there is to those who wait: one writer, or all readers up to a writer that has to go
 -- before them. The asker needs no message; if it only tries it stands behind all others. Returns its token,
 -- or nil, and whether a writer died.
@@ -96,7 +114,7 @@ local function serve(lock, asker, now)
         return nil
     end
     local readers, writing, shut = holder and redis.call('ZCARD', lock.holders) or 0, false, false
-    local told, before, token, died, modes, mine, mine_died = 0
+    local told, before, token, died, modes, first, mine, mine_died = 0
 
     local function take_writer(id)
         if token then -- not the first one that is tried: nothing but the owner changes
@@ -117,6 +135,9 @@ local function serve(lock, asker, now)
         if writing or shut then
             return nil
         elseif not string.find(modes, string.sub(id, -1), 1, true) then
+            if first then
+                return nil -- it stands in front of all others
+            end
             return false
         elseif is_writer(id) and readers > 0 then
             shut = id == asker or is_waiting(lock, id, now)
@@ -155,8 +176,8 @@ local function serve(lock, asker, now)
         end
     end
 
-    for _, group in ipairs(lock.prefer) do
-        modes = group
+    for i, group in ipairs(lock.prefer) do
+        modes, first = group, i == 1
         hand_over(lock.queue, lock.seen, asker, take, undo, true)
         if asker and lock.tries then
             take(asker)

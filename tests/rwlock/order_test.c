@@ -221,6 +221,69 @@ static void a_crowd_comes_in_by_portions(void **state)
     close_both();
 }
 
+static const char ask_commands[][12] = { "zrange", "zscore", "zmscore", "zadd", "zcard", "publish" };
+
+static int64_t commands_so_far(struct world *w)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < sizeof ask_commands / sizeof *ask_commands; i++)
+        sum += world_commands(w, ask_commands[i]);
+    return sum;
+}
+
+/* Waiters made by hand, alive and deaf, who came ten seconds ago: from number `first` on; none: they are gone. */
+static void crowd_waits(struct world *w, int first, int count, const char *mode)
+{
+    world_redis(w, "EVAL %s 2 latchkey:queue:rw:{config} latchkey:seen:rw:{config} %d %d %s",
+                "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] "
+                "for i = ARGV[1], ARGV[1] + 2000 do "
+                "local id = string.rep('f', 32) .. ':1:' .. i .. ':' .. ARGV[3] "
+                "if i < ARGV[1] + ARGV[2] then "
+                "redis.call('ZADD', KEYS[1], string.format('%.0f', us - 10000000 + i), id) "
+                "redis.call('ZADD', KEYS[2], string.format('%.0f', us / 1000 + 60000), id) "
+                "elseif tonumber(ARGV[2]) == 0 then redis.call('ZREM', KEYS[1], id) redis.call('ZREM', KEYS[2], id) "
+                "end end",
+                first, count, mode);
+}
+
+/* What the server does for one who is preferred and one who is not, while `near` is held for reading. */
+static int64_t cost_of_asks(struct world *w)
+{
+    int64_t before = commands_so_far(w);
+    int rc = lk_rwlock_rdlockfor(&far, 20);
+    assert_true(rc == 0 || rc == ETIMEDOUT);
+    if (rc == 0)
+        assert_lk(0, lk_rwlock_unlock(&far));
+    assert_lk(ETIMEDOUT, lk_rwlock_wrlockfor(&far, 20));
+    assert_lk(EBUSY, lk_rwlock_trywrlock(&far));
+    return commands_so_far(w) - before;
+}
+
+static void cost_grows_not(struct world *w, int prefer, const char *mode)
+{
+    open_both(w, prefer);
+    assert_lk(0, lk_rwlock_rdlock(&near));
+    if (mode[0] == 'r')
+        queue_up(w, 0, true, 1); /* for whom they wait */
+    crowd_waits(w, 0, 200, mode);
+    int64_t few = cost_of_asks(w);
+    crowd_waits(w, 200, 1800, mode);
+    assert_between(cost_of_asks(w), 1, few + few / 2);
+    crowd_waits(w, 0, 0, mode);
+    assert_lk(0, lk_rwlock_unlock(&near));
+    if (mode[0] == 'r')
+        let_out(0);
+    close_both();
+}
+
+/* Who is preferred is not looked for among all who are not, however many these are. */
+static void a_crowd_that_waits_costs_nobody_anything(void **state)
+{
+    cost_grows_not(*state, LK_RWLOCK_PREFER_READER, "w");
+    cost_grows_not(*state, LK_RWLOCK_PREFER_FAIR, "w");
+    cost_grows_not(*state, LK_RWLOCK_PREFER_WRITER, "r");
+}
+
 struct traffic {
     struct gate stop;
     int rounds[2]; /* atomic builtins: reads, writes */
@@ -282,6 +345,7 @@ int main(void)
         world_test(writers_first),
         world_test(who_gives_up_lets_the_others_pass),
         world_test(a_crowd_comes_in_by_portions),
+        world_test(a_crowd_that_waits_costs_nobody_anything),
         world_test(neither_side_starves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
