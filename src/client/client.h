@@ -146,14 +146,16 @@ struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *obje
 struct lk__foreign {
     lk_client_t *client;
     struct lk__ear ear;
+    struct lk__ear beside;   /* tells scripts that it is not Redisson who listens */
     bool everybody;          /* a message is for all that wait, not for one of each process */
     pthread_mutex_t mu;      /* after hub->mu, before room->mu */
     struct lk__link waiters; /* under mu */
     bool listening;          /* under mu */
 };
 
-/* `channel` lives as long. */
-void lk__foreign_init(struct lk__foreign *foreign, lk_client_t *client, const char *channel, bool everybody);
+/* `channel`, and the one `beside` it, live as long. */
+void lk__foreign_init(struct lk__foreign *foreign, lk_client_t *client, const char *channel, const char *beside,
+                      bool everybody);
 void lk__foreign_destroy(struct lk__foreign *foreign);
 void lk__foreign_stop(struct lk__foreign *foreign); /* hears nothing any more; before the hub ends */
 void lk__foreign_join(struct lk__foreign *foreign, struct lk__waiter *waiter); /* harmless without redisson=yes */

@@ -22,12 +22,23 @@ static void heard(struct lk__ear *ear, const char *payload)
     pthread_mutex_unlock(&foreign->mu);
 }
 
-void lk__foreign_init(struct lk__foreign *foreign, lk_client_t *client, const char *channel, bool everybody)
+/* To be counted is all that it is for. */
+static void ignore(struct lk__ear *ear, const char *payload)
+{
+    (void)ear;
+    (void)payload;
+}
+
+void lk__foreign_init(struct lk__foreign *foreign, lk_client_t *client, const char *channel, const char *beside,
+                      bool everybody)
 {
     *foreign = (struct lk__foreign){ .client = client, .everybody = everybody };
     foreign->ear.entry.key = channel;
     foreign->ear.entry.length = strlen(channel);
     foreign->ear.heard = heard;
+    foreign->beside.entry.key = beside;
+    foreign->beside.entry.length = strlen(beside);
+    foreign->beside.heard = ignore;
     lk__list_init(&foreign->waiters);
     pthread_mutex_init(&foreign->mu, NULL);
 }
@@ -37,6 +48,25 @@ void lk__foreign_destroy(struct lk__foreign *foreign)
     pthread_mutex_destroy(&foreign->mu);
 }
 
+/* Beside it last and no longer: counted too seldom, a turn is left to nobody; too often, Redisson has none. */
+static int listen_here(struct lk__foreign *foreign)
+{
+    struct lk__hub *hub = &foreign->client->hub;
+    int rc = lk__hub_listen(hub, &foreign->ear);
+    if (rc == 0 && lk__hub_listen(hub, &foreign->beside) != 0) {
+        lk__hub_unlisten(hub, &foreign->ear);
+        rc = ENOMEM;
+    }
+    return rc;
+}
+
+static void fall_silent(struct lk__foreign *foreign)
+{
+    struct lk__hub *hub = &foreign->client->hub;
+    lk__hub_unlisten(hub, &foreign->beside);
+    lk__hub_unlisten(hub, &foreign->ear);
+}
+
 void lk__foreign_stop(struct lk__foreign *foreign)
 {
     pthread_mutex_lock(&foreign->mu);
@@ -44,7 +74,7 @@ void lk__foreign_stop(struct lk__foreign *foreign)
     foreign->listening = false;
     pthread_mutex_unlock(&foreign->mu);
     if (listening)
-        lk__hub_unlisten(&foreign->client->hub, &foreign->ear);
+        fall_silent(foreign);
 }
 
 void lk__foreign_join(struct lk__foreign *foreign, struct lk__waiter *waiter)
@@ -57,7 +87,7 @@ void lk__foreign_join(struct lk__foreign *foreign, struct lk__waiter *waiter)
     foreign->listening = true;
     lk__list_append(&foreign->waiters, &waiter->hint);
     pthread_mutex_unlock(&foreign->mu);
-    if (first && lk__hub_listen(&foreign->client->hub, &foreign->ear) != 0) {
+    if (first && listen_here(foreign) != 0) {
         pthread_mutex_lock(&foreign->mu);
         foreign->listening = false; /* they poll, until the next one tries again */
         pthread_mutex_unlock(&foreign->mu);

@@ -24,7 +24,8 @@ struct lk__mutex {
     const char *keys[LK__KEYS]; /* keys[0] is object.full */
     char claim_ms[24], liveness_ms[24];
     char *channel;              /* Redisson's */
-    char *strings;              /* where the keys and the channel lie */
+    char *beside;               /* the channel of ours beside it */
+    char *strings;              /* where the keys and the channels lie */
     struct lk__foreign foreign; /* Java's unlock wakes one of those who wait here */
 };
 

@@ -21,10 +21,10 @@ static void mutex_free(struct lk__object *object)
     lk__release(mutex);
 }
 
-/* All keys and the channel, one after the other in one block. */
+/* All keys and the channels, one after the other in one block. */
 static int write_keys(struct lk__mutex *mutex, const char *full)
 {
-    size_t room = 5 * (strlen(full) + 64);
+    size_t room = 6 * (strlen(full) + 64);
     char *at = mutex->strings = lk__alloc(room);
     if (at == NULL)
         return ENOMEM;
@@ -39,6 +39,8 @@ static int write_keys(struct lk__mutex *mutex, const char *full)
     at += lk__key_ours(at, "latchkey:robust:mutex", full) + 1;
     mutex->channel = at;
     at += lk__key_redisson(at, "redisson_lock__channel", full) + 1;
+    mutex->beside = at;
+    at += sprintf(at, LK__BESIDE "%s", mutex->channel) + 1;
     assert((size_t)(at - mutex->strings) <= room);
     return 0;
 }
@@ -62,7 +64,7 @@ struct lk__object *lk__mutex_make(lk_client_t *client, const char *full)
     snprintf(mutex->liveness_ms, sizeof mutex->liveness_ms, "%lld", (long long)larger(3 * options->poll_ms, 5000));
     mutex->object.stop = mutex_stop;
     mutex->object.free = mutex_free;
-    lk__foreign_init(&mutex->foreign, client, mutex->channel, false);
+    lk__foreign_init(&mutex->foreign, client, mutex->channel, mutex->beside, false);
     return &mutex->object;
 }
 

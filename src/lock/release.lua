@@ -1,5 +1,5 @@
 -- release.lua - give a mutex back, give up waiting for it, or give back what was granted meanwhile
--- uses: whole token queue grant
+-- uses: whole token queue grant java
 --
 -- KEYS[1]  hash, the mutex
 -- KEYS[2]  string, last fencing token
@@ -62,11 +62,8 @@ if dead_end then
     end
 elseif not (robust and redis.call('GET', mark) == 'unrecoverable') then
     -- One release in sixteen leaves it to Java, if Java listens: a hand-over never frees the key.
-    local javas_turn = mine == 1 and shared and math.max(last_token(token_key) + 1, now) % 16 == 0
-    if javas_turn then
-        local heard = redis.pcall('PUBLISH', ARGV[4], '0')
-        javas_turn = type(heard) == 'number' and heard > 0
-    end
+    local javas_turn = mine == 1 and shared and math.max(last_token(token_key) + 1, now) % 16 == 0 and
+        tell_java(ARGV[4], '0')
     if shared and not javas_turn and javas_turn_left(seen, now) > 0 then
         return { mine, now } -- somebody else's release left it to Java a moment ago
     end

@@ -32,6 +32,9 @@ int lk__name_check(const char *name, size_t length);
 /* Write `name` as it may stand in a line of text, cut to fit: what is no printable ASCII becomes '?'. */
 void lk__name_print(char *text, size_t size, const char *name, size_t length);
 
+/* In front of a channel of Redisson's: the channel beside it, see java.lua. */
+#define LK__BESIDE "latchkey:client:"
+
 /* Write "PREFIX:{NAME}" or "PREFIX::NAME" for a checked name; returns its length. */
 size_t lk__key_ours(char key[LK__KEY_MAX], const char *prefix, const char *name);
 

@@ -62,19 +62,14 @@ local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
     return serve(queue, seen, asker, free, grant, undo)
 end
 
-local function publish(channel, free)
-    local heard = redis.pcall('PUBLISH', channel, string.format('%.0f', free))
-    return type(heard) == 'number' and heard > 0
-end
-
 -- Permits became free: those who wait get them, and what is left is told to Redisson's waiters. Shared with
--- Redisson, one time in sixteen these hear of it first, as a hand-over leaves nothing for them.
+-- Redisson, one time in sixteen these hear of it first, if they listen, as a hand-over leaves nothing for them.
 local function pass_on(name, claims, queue, seen, free, now, claim_ms, channel, shared)
     if free <= 0 then
         return
     end
     local first = redis.call('ZRANGE', queue, 0, 0)[1]
-    if first and shared and now % 16 == 0 and publish(channel, free) then
+    if first and shared and now % 16 == 0 and tell_java(channel, string.format('%.0f', free)) then
         tell(first, 'F ' .. first)
         return
     end
@@ -82,6 +77,6 @@ local function pass_on(name, claims, queue, seen, free, now, claim_ms, channel, 
         free = hand_out(name, claims, queue, seen, nil, free, now, claim_ms)
     end
     if free > 0 then
-        publish(channel, free)
+        redis.pcall('PUBLISH', channel, string.format('%.0f', free))
     end
 end

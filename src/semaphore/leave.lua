@@ -1,5 +1,5 @@
 -- leave.lua - give up waiting for permits, and give back what was granted or taken meanwhile
--- uses: whole once queue order counted
+-- uses: whole once queue order java counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed

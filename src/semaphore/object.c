@@ -24,14 +24,14 @@ static void sem_free(struct lk__object *object)
     lk__release(sem);
 }
 
-/* All keys and the channel, one after the other in one block. */
+/* All keys and the channels, one after the other in one block. */
 static int write_keys(struct lk__sem *sem, const char *full)
 {
     static const char *const counted[LK__SEM_KEYS] = { NULL, "latchkey:claims", "latchkey:queue:sem",
                                                        "latchkey:seen:sem", "latchkey:once" };
     static const char *const leased[LK__SEM_KEYS] = { "latchkey:permits", "latchkey:total", "latchkey:queue:permits",
                                                       "latchkey:seen:permits", "latchkey:once" };
-    size_t room = (LK__SEM_KEYS + 1) * (strlen(full) + 64);
+    size_t room = (LK__SEM_KEYS + 2) * (strlen(full) + 64);
     char *at = sem->strings = lk__alloc(room);
     if (at == NULL)
         return ENOMEM;
@@ -43,6 +43,8 @@ static int write_keys(struct lk__sem *sem, const char *full)
     }
     sem->channel = at;
     at += lk__key_redisson(at, "redisson_sc", full) + 1;
+    sem->beside = at;
+    at += sprintf(at, LK__BESIDE "%s", sem->channel) + 1;
     assert((size_t)(at - sem->strings) <= room);
     return 0;
 }
@@ -70,7 +72,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, bool lease
     sem->slots.letter = leased ? 'p' : 's';
     sem->object.stop = sem_stop;
     sem->object.free = sem_free;
-    lk__foreign_init(&sem->foreign, client, sem->channel, false); /* one asks, and its script serves all */
+    lk__foreign_init(&sem->foreign, client, sem->channel, sem->beside, false); /* one asks, its script serves all */
     return &sem->object;
 }
 

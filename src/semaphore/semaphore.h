@@ -26,7 +26,8 @@ struct lk__sem {
     const char *keys[LK__SEM_KEYS];
     char claim_ms[24], liveness_ms[24];
     char *channel; /* Redisson's */
-    char *strings; /* where the keys and the channel lie */
+    char *beside;  /* the channel of ours beside it */
+    char *strings; /* where the keys and the channels lie */
     struct lk__foreign foreign;
     struct lk__slots slots;
 };

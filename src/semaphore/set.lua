@@ -1,5 +1,5 @@
 -- set.lua - set the number of permits, if there is none
--- uses: whole once queue order counted
+-- uses: whole once queue order java counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed

@@ -1,5 +1,5 @@
 -- take.lua - take permits, or queue for them; first ask, poll, confirmation and resend are the same
--- uses: whole once queue order counted
+-- uses: whole once queue order java counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed

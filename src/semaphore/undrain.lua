@@ -1,5 +1,5 @@
 -- undrain.lua - give back what a drain took whose answer got lost
--- uses: whole once queue order counted
+-- uses: whole once queue order java counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed

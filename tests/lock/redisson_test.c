@@ -7,6 +7,8 @@
  */
 #include "world.h"
 
+#include <string.h>
+
 #define JAVA "0f8fad5b-d9cb-469f-a165-70867728950e:57"
 #define CHANNEL "redisson_lock__channel:{orders}"
 
@@ -203,6 +205,50 @@ static void java_gets_its_turn(void **state)
     }
 }
 
+static int64_t listeners(struct world *w, const char *channel)
+{
+    return world_int(w, "EVAL %s 1 %s", "return redis.call('PUBSUB', 'NUMSUB', KEYS[1])[2]", channel);
+}
+
+/*
+ * Without Java, processes of this library leave no turn to it: they hear its channel, too, but are not taken for it,
+ * neither those that wait nor those that once did.
+ */
+static void no_turn_is_left_to_nobody(void **state)
+{
+    enum { CLIENTS = 3, RELEASES = 400 };
+    struct world *w = *state;
+    struct loop loops[CLIENTS] = { 0 };
+    struct worker workers[CLIENTS];
+    lk_client_t *clients[CLIENTS];
+    int64_t turns = 0;
+    world_allow(w, "redisson_lock_token:*");
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = world_client(w, "redisson=yes&lease=20s");
+        assert_lk(0, lk_mutex_init(&loops[i].mutex, clients[i], "orders", NULL));
+        worker_start(&workers[i], lock_again_and_again, &loops[i]);
+    }
+    eventually(listeners(w, CHANNEL) == CLIENTS && listeners(w, "latchkey:client:" CHANNEL) == CLIENTS, 10000);
+    sleep_ms(50); /* a turn that began before ends */
+    int64_t began = world_commands(w, "hdel");
+    for (int64_t until_ms = now_ms() + 20000; world_commands(w, "hdel") < began + RELEASES && now_ms() < until_ms;) {
+        turns += strcmp("", world_str(w, "ZSCORE latchkey:seen:mutex:{orders} java")) != 0;
+        if (world_commands(w, "hdel") > began + RELEASES / 2 && !gate_is_open(&loops[0].stop))
+            gate_open(&loops[0].stop); /* from now on it only listens */
+    }
+    int64_t releases = world_commands(w, "hdel") - began;
+    for (int i = 0; i < CLIENTS; i++)
+        gate_open(&loops[i].stop);
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_int_equal(0, worker_join(&workers[i]));
+        assert_lk(0, lk_mutex_destroy(&loops[i].mutex));
+        assert_lk(0, lk_client_close(clients[i]));
+    }
+    eventually(listeners(w, "latchkey:client:" CHANNEL) == 0, 2000);
+    assert_true(releases >= RELEASES);
+    assert_int_equal(0, turns);
+}
+
 /* An unlock within min_hold_ms makes the lease shorter than its waiters know: they are told, here and in Java. */
 static void a_shorter_lease_is_told(void **state)
 {
@@ -243,6 +289,7 @@ int main(void)
         world_test(a_java_holder_is_respected),  world_test(java_sees_our_hold),
         world_test(javas_unlock_wakes_us),       world_test(our_unlock_is_published_for_java),
         world_test(tokens_continue_after_javas), world_test(java_gets_its_turn),
+        world_test(no_turn_is_left_to_nobody),
         world_test(a_shorter_lease_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
  */
 #include "world.h"
 
+#include <stdio.h>
+
 #define CHANNEL "redisson_sc:{pool}"
 
 static lk_client_t *client;
@@ -144,6 +146,46 @@ static void java_does_not_starve(void **state)
     close_pool();
 }
 
+/*
+ * Without Java nothing is left to it: each permit is handed to the waiter at once. A waiter that was only told to ask
+ * would find an F among its messages.
+ */
+static void nothing_is_left_to_nobody(void **state)
+{
+    enum { ROUNDS = 100 };
+    struct world *w = *state;
+    lk_client_t *poster;
+    lk_sem_t same;
+    char channel[64] = "";
+    open_pool(w, "redisson=yes&poll=10s");
+    poster = world_client(w, "redisson=yes");
+    assert_lk(0, lk_sem_init(&same, poster, "pool", 0, NULL));
+    assert_lk(0, lk_sem_trysetpermits(&same, 1));
+    assert_lk(0, lk_sem_wait(&same));
+    for (int i = 0; i < ROUNDS; i++) {
+        struct worker waiter;
+        const char *message;
+        worker_start(&waiter, take_one, &pool);
+        eventually(world_int(w, "ZCARD latchkey:queue:sem:{pool}") == 1, 3000);
+        eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:" CHANNEL) == 1, 3000);
+        if (channel[0] == '\0') {
+            const char *id = world_str(w, "EVAL %s 1 latchkey:queue:sem:{pool}",
+                                       "return string.sub(redis.call('ZRANGE', KEYS[1], 0, 0)[1], 1, 32)");
+            snprintf(channel, sizeof channel, "latchkey:client:%s", id);
+            eventually(world_elements(w, "PUBSUB CHANNELS %s", channel) == 1, 3000);
+            world_subscribe(w, channel);
+        }
+        assert_lk(0, lk_sem_post(&same));
+        assert_int_equal(0, worker_join(&waiter));
+        assert_non_null(message = world_message(w, 1000));
+        if (message[0] != 'G')
+            fail_msg("round %d: told %s", i, message);
+    }
+    assert_lk(0, lk_sem_destroy(&same));
+    assert_lk(0, lk_client_close(poster));
+    close_pool();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +193,7 @@ int main(void)
         world_test(java_hears_what_is_free),
         world_test(a_release_in_java_wakes_us),
         world_test(java_does_not_starve),
+        world_test(nothing_is_left_to_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
