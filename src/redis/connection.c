@@ -10,6 +10,9 @@
  * request with a waiting thread, under the same lock, so it is never lost. The parsed bytes stay in the
  * stream, so the next leader goes on in the middle of a reply.
  *
+ * Replies belong to requests by their order. An error could be anybody's; so it is kept back, and with it all
+ * later replies, until an ECHO that was sent after it is answered in its place. Until then these requests fly on.
+ *
  * The hard case: a stream that ends while the leader polls it. lk__conn_reset() takes it out of the
  * connection and shuts the socket down, which ends the poll; the leader's own reference keeps the
  * descriptor from being closed, and so from being reused, under the poll.
@@ -39,6 +42,7 @@ int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const 
         return lk__fail(ENOMEM, "no descriptor left for a connection");
     pthread_mutex_init(&conn->mu, NULL);
     lk__list_init(&conn->flying);
+    lk__list_init(&conn->doubted);
     lk__list_init(&conn->expecting);
     return 0;
 }
@@ -96,18 +100,28 @@ static void tell_expecting(struct lk__conn *conn)
         lk__eventfd_set(conn->owner_fd);
 }
 
+/* Under conn->mu: none of these will be answered any more; who was not sent whole was not carried out. */
+static void cut_all(struct lk__conn *conn, struct lk__link *requests, enum lk__request_state cut)
+{
+    struct lk__link *link;
+    while ((link = lk__list_first(requests)) != NULL) {
+        struct lk__request *request = LK__CONTAINER(link, struct lk__request, link);
+        if (request == &conn->echo)
+            lk__list_remove(link);
+        else
+            land(conn, request, request->end <= conn->stream->sent ? cut : LK__UNSENT);
+    }
+}
+
 /* Under conn->mu. `cut` is what becomes of requests that were sent. */
 static void end_stream(struct lk__conn *conn, enum lk__request_state cut)
 {
     struct lk__stream *stream = conn->stream;
     if (stream == NULL)
         return;
+    cut_all(conn, &conn->doubted, cut);
+    cut_all(conn, &conn->flying, cut);
     conn->stream = NULL;
-    struct lk__link *link;
-    while ((link = lk__list_first(&conn->flying)) != NULL) {
-        struct lk__request *request = LK__CONTAINER(link, struct lk__request, link);
-        land(conn, request, request->end <= stream->sent ? cut : LK__UNSENT);
-    }
     shutdown(stream->fd, SHUT_RDWR);
     lk__stream_drop(stream);
     tell_expecting(conn);
@@ -293,6 +307,32 @@ int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned 
 
 /* --- sending ------------------------------------------------------------------------------------------------ */
 
+/* Under conn->mu: when the oldest request has been unanswered for too long. */
+static int64_t dead_at(const struct lk__conn *conn)
+{
+    struct lk__link *oldest = lk__list_first(&conn->flying);
+    if (oldest == NULL)
+        return LK__NEVER;
+    return LK__CONTAINER(oldest, struct lk__request, link)->sent_us +
+           conn->connector->options.command_timeout_ms * 1000;
+}
+
+static bool readable(const struct lk__stream *stream)
+{
+    struct pollfd polled = { stream->fd, POLLIN, 0 };
+    return poll(&polled, 1, 0) > 0;
+}
+
+/*
+ * Under conn->mu: end the stream if it is dead: silent while the oldest request waited for longer than the
+ * command timeout. Nobody may have read for a while: what lies there is not unanswered.
+ */
+static void end_if_dead(struct lk__conn *conn, int64_t now_us)
+{
+    if (conn->stream != NULL && now_us >= dead_at(conn) && !readable(conn->stream))
+        replace_stream(conn, conn->stream, LK__CUT, "the server did not answer within the command timeout");
+}
+
 /* Under conn->mu: what was appended goes out now, or with what the leader writes when it has read. */
 static void flush(struct lk__conn *conn)
 {
@@ -325,6 +365,8 @@ static int send_pieces(struct lk__conn *conn, struct lk__request *request, const
 {
     pthread_mutex_lock(&conn->mu);
     int rc = 0;
+    int64_t now_us = lk__now_us();
+    end_if_dead(conn, now_us); /* what is asked now must not get a late answer of somebody else's */
     if (conn->closed) {
         rc = ECANCELED;
     } else if (conn->stream == NULL) {
@@ -332,7 +374,7 @@ static int send_pieces(struct lk__conn *conn, struct lk__request *request, const
         rc = ENOTCONN;
     } else if ((rc = append(conn->stream, pieces, lengths, count)) == 0) {
         if (request != NULL) {
-            request->sent_us = lk__now_us();
+            request->sent_us = now_us;
             request->end = conn->stream->queued;
             atomic_store(&request->state, LK__FLYING);
             lk__list_append(&conn->flying, &request->link);
@@ -380,6 +422,66 @@ void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
 
+/* Under conn->mu: have the server say a number behind the error that just came; one serves all before it. */
+static void ask_for_proof(struct lk__conn *conn, struct lk__stream *stream)
+{
+    if (lk__listed(&conn->echo.link))
+        return;
+    lk__stream_echo(stream, ++conn->echo_number);
+    conn->echo.sent_us = lk__now_us();
+    conn->echo.end = stream->queued;
+    lk__list_append(&conn->flying, &conn->echo.link);
+}
+
+/* Under conn->mu: what answers our ECHO tells whether the answers before it were in their places. 0 or EPROTO. */
+static int take_proof(struct lk__conn *conn, const struct lk__reply *reply)
+{
+    struct lk__link *last = conn->doubted.prev;
+    const struct lk__reply *error = LK__CONTAINER(last, struct lk__request, link)->reply;
+    if (!lk__echo_proves(reply, conn->echo_number, error))
+        return EPROTO;
+    lk__list_remove(&conn->echo.link);
+    struct lk__link *link;
+    while ((link = lk__list_first(&conn->doubted)) != NULL)
+        land(conn, LK__CONTAINER(link, struct lk__request, link), LK__ANSWERED);
+    return 0;
+}
+
+/* Under conn->mu: whole and in order, what came answers `request`. */
+static void take_answer(struct lk__conn *conn, struct lk__stream *stream, struct lk__request *request)
+{
+    struct lk__reply *filled = stream->filling;
+    stream->filling = request->reply;
+    request->reply = filled;
+    atomic_fetch_add(&conn->round_trips, 1);
+    if (filled->type == LK__ERROR && !stream->no_echo)
+        ask_for_proof(conn, stream);
+    if (lk__listed(&conn->echo.link)) {
+        lk__list_remove(&request->link);
+        lk__list_append(&conn->doubted, &request->link);
+    } else {
+        land(conn, request, LK__ANSWERED);
+    }
+}
+
+/* Under conn->mu: a reply came. 0, or EPROTO: it is in no place where it could belong. */
+static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
+{
+    const struct lk__reply *reply = stream->filling;
+    struct lk__link *oldest = conn->stream == stream ? lk__list_first(&conn->flying) : NULL;
+    if (oldest == NULL)
+        return EPROTO; /* an answer that nobody asked for */
+    struct lk__request *request = LK__CONTAINER(oldest, struct lk__request, link);
+    if (request->end > stream->sent)
+        return EPROTO; /* the server does not know the question yet */
+    if (request == &conn->echo)
+        return take_proof(conn, reply);
+    if (reply->type != LK__ERROR && !lk__is_answer(reply))
+        return EPROTO;
+    take_answer(conn, stream, request);
+    return 0;
+}
+
 /* The leader's: hand out what the parser has. EAGAIN: all of it; else the stream is over: EPROTO, ENOMEM. */
 static int hand_out(struct lk__conn *conn, struct lk__stream *stream)
 {
@@ -390,18 +492,10 @@ static int hand_out(struct lk__conn *conn, struct lk__stream *stream)
             continue;
         }
         pthread_mutex_lock(&conn->mu);
-        struct lk__link *oldest = conn->stream == stream ? lk__list_first(&conn->flying) : NULL;
-        if (oldest != NULL) {
-            struct lk__request *request = LK__CONTAINER(oldest, struct lk__request, link);
-            struct lk__reply *filled = stream->filling;
-            stream->filling = request->reply;
-            request->reply = filled;
-            atomic_fetch_add(&conn->round_trips, 1);
-            land(conn, request, LK__ANSWERED);
-        }
+        rc = take_reply(conn, stream);
         pthread_mutex_unlock(&conn->mu);
-        if (oldest == NULL)
-            return EPROTO; /* an answer that nobody asked for */
+        if (rc != 0)
+            break;
     }
     return rc;
 }
@@ -421,18 +515,8 @@ static void pump(struct lk__conn *conn, struct lk__stream *stream)
     else if (rc == ENOMEM)
         replace_stream(conn, stream, LK__CUT, "out of memory for the server's answer");
     else if (rc == EPROTO)
-        replace_stream(conn, stream, LK__GARBLED, "the server's answer could not be read");
+        replace_stream(conn, stream, LK__GARBLED, "an answer of the server could not be read, or was out of its place");
     flush(conn);
-}
-
-/* Under conn->mu: when the oldest request has been unanswered for too long. */
-static int64_t dead_at(const struct lk__conn *conn)
-{
-    struct lk__link *oldest = lk__list_first(&conn->flying);
-    if (oldest == NULL)
-        return LK__NEVER;
-    return LK__CONTAINER(oldest, struct lk__request, link)->sent_us +
-           conn->connector->options.command_timeout_ms * 1000;
 }
 
 static void wait_for(struct pollfd *polled, int count, int64_t until_us)
@@ -447,16 +531,9 @@ static void wait_for(struct pollfd *polled, int count, int64_t until_us)
         polled[i].revents = 0;
 }
 
-/* Nobody may have read for a while: what lies there is not unanswered. */
-static bool readable(const struct lk__stream *stream)
-{
-    struct pollfd polled = { stream->fd, POLLIN, 0 };
-    return poll(&polled, 1, 0) > 0;
-}
-
 /*
  * Under conn->mu, left and taken again: poll the stream with others, read it if something came, end it
- * if it is dead: silent while the oldest request waited for longer than the command timeout.
+ * if it is dead.
  */
 static void round_of(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us)
 {
@@ -478,24 +555,30 @@ static void round_of(struct lk__conn *conn, struct pollfd *polled, int count, in
         pump(conn, stream);
     else if (polled[0].revents & POLLOUT)
         flush(conn);
-    if (conn->stream == stream && lk__now_us() >= dead_at(conn) && !readable(stream))
-        replace_stream(conn, stream, LK__CUT, "the server did not answer within the command timeout");
+    if (conn->stream == stream)
+        end_if_dead(conn, lk__now_us());
     lk__stream_drop(stream);
+}
+
+/* Under conn->mu: the oldest of these whose thread waits, or NULL. */
+static struct lk__request *first_waiting(const struct lk__link *requests)
+{
+    for (struct lk__link *l = lk__list_first(requests); l != NULL; l = lk__list_next(requests, l)) {
+        struct lk__request *request = LK__CONTAINER(l, struct lk__request, link);
+        if (request->waiting)
+            return request;
+    }
+    return NULL;
 }
 
 /* Under conn->mu: give the role to the oldest request whose thread waits. */
 static void resign(struct lk__conn *conn)
 {
-    conn->leader = NULL;
+    struct lk__request *next = first_waiting(&conn->doubted);
+    conn->leader = next != NULL ? next : first_waiting(&conn->flying);
     conn->leading = false;
-    for (struct lk__link *l = lk__list_first(&conn->flying); l != NULL; l = lk__list_next(&conn->flying, l)) {
-        struct lk__request *next = LK__CONTAINER(l, struct lk__request, link);
-        if (next->waiting) {
-            conn->leader = next;
-            lk__parker_signal(next->parker, LK__NUDGED);
-            return;
-        }
-    }
+    if (conn->leader != NULL)
+        lk__parker_signal(conn->leader->parker, LK__NUDGED);
 }
 
 /* Under conn->mu: read for all until the own reply, a wake-up or the limit. True: woken. */

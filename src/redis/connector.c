@@ -144,8 +144,8 @@ static void warn(const struct lk__greeting *greeting)
         lk__log(LK_LOG_WARNING, "%s", greeting->warning);
     if (greeting->lacking[0] != '\0')
         lk__log(LK_LOG_WARNING,
-                "the user's access rules (ACL) lack %s: what needs these commands and keys fails, and waiters poll "
-                "instead of hearing these channels",
+                "the user's access rules (ACL) lack %s: what needs these commands and keys fails, waiters poll "
+                "instead of hearing these channels, and without ECHO errors are believed unproven",
                 greeting->lacking);
 }
 

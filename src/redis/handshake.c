@@ -18,6 +18,7 @@ struct talk {
     const struct lk__options *options;
     struct lk__greeting *greeting;
     bool inspect;
+    uint64_t number; /* to be said back at the end */
     char *words;
     size_t size;
 };
@@ -170,10 +171,35 @@ static int on_probe(const struct talk *talk, const struct lk__reply *reply)
     return 0;
 }
 
+/* The last question: were all answers in their places? Whoever cannot tell is believed, with a warning. */
+static int on_echo(const struct talk *talk, const struct lk__reply *reply)
+{
+    talk->stream->no_echo = reply->type == LK__ERROR;
+    if (!talk->stream->no_echo)
+        return lk__echo_proves(reply, talk->number, NULL)
+                   ? 0
+                   : complain(talk, EPROTO, "answers of the server are out of their places", "");
+    if (!lk__reply_is(reply, "NOPERM") && talk->greeting->warning[0] == '\0')
+        snprintf(talk->greeting->warning, sizeof talk->greeting->warning,
+                 "the server refuses ECHO: whether an error answers the right request cannot be proven");
+    return 0;
+}
+
 typedef int (*judge_t)(const struct talk *, const struct lk__reply *);
 
 /* What is asked, in this order. Returns the number of words in argv; 0: not asked. */
-enum question { ASK_AUTH, ASK_SELECT, ASK_ROLE, ASK_TIME, ASK_NAME, ASK_VERSION, ASK_POLICY, ASK_PROBE, QUESTIONS };
+enum question {
+    ASK_AUTH,
+    ASK_SELECT,
+    ASK_ROLE,
+    ASK_TIME,
+    ASK_NAME,
+    ASK_VERSION,
+    ASK_POLICY,
+    ASK_PROBE,
+    ASK_ECHO,
+    QUESTIONS
+};
 
 enum { WORDS_MAX = 6 };
 
@@ -225,6 +251,11 @@ static int words_of(const struct talk *talk, enum question question, const char 
         argv[argc++] = o->prefix != NULL ? o->prefix : "";
         argv[argc++] = o->no_pubsub ? "0" : "1";
         return argc;
+    case ASK_ECHO:
+        snprintf(scratch, 40, "%020llu", (unsigned long long)talk->number);
+        argv[argc++] = "ECHO";
+        argv[argc++] = scratch;
+        return argc;
     default:
         return 0;
     }
@@ -274,9 +305,9 @@ static int next_reply(const struct talk *talk, int64_t until_us, int cancel_fd)
 int lk__handshake(struct lk__stream *stream, const struct lk__options *options, bool inspect, int64_t until_us,
                   int cancel_fd, struct lk__greeting *greeting, char *words, size_t size)
 {
-    static const judge_t judges[QUESTIONS] = { on_auth, on_select,  on_role,   on_time,
-                                               on_name, on_version, on_policy, on_probe };
-    struct talk talk = { stream, options, greeting, inspect, words, size };
+    static const judge_t judges[QUESTIONS] = { on_auth,    on_select, on_role,  on_time, on_name,
+                                               on_version, on_policy, on_probe, on_echo };
+    struct talk talk = { stream, options, greeting, inspect, lk__random_below(INT64_MAX), words, size };
     bool asked[QUESTIONS];
     int rc = 0;
 

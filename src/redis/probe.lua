@@ -82,6 +82,7 @@ end
 need(NEEDED, nil, 'TIME')
 need(NEEDED, nil, 'PING')
 need(NEEDED, nil, 'EVALSHA', id, '0')
+need(OTHER, nil, 'ECHO', id)
 need(NEEDED, '&latchkey:client:*', 'PUBLISH', client, '')
 need(NEEDED, '&redisson_lock__channel:*', 'PUBLISH', tagged('redisson_lock__channel'), '')
 need(OTHER, '&redisson_sc:*', 'PUBLISH', tagged('redisson_sc'), '')

@@ -90,6 +90,7 @@ struct lk__stream {
     size_t out_begin, out_end, out_room;
     uint64_t queued, sent; /* bytes ever appended, bytes ever given to the socket */
     char *in;
+    bool no_echo; /* this server refuses ECHO: its errors are believed as they come */
 };
 
 /* To the first of `addresses` that takes it: 0, ETIMEDOUT, ECANCELED, ENOMEM, or what connect() says. */
@@ -100,10 +101,28 @@ int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t lengt
 /* Give the socket what it takes. 0, or EIO: the connection is gone. */
 int lk__stream_give(struct lk__stream *stream);
 bool lk__stream_pending(const struct lk__stream *stream);
+/* Append one ECHO of `number`, in room that is kept for it. The one before must have been given to the socket. */
+void lk__stream_echo(struct lk__stream *stream, uint64_t number);
 /* Take what the socket has, once. 0 something came, EAGAIN nothing there, EIO gone, ENOMEM. */
 int lk__stream_take(struct lk__stream *stream);
 /* Next whole reply in stream->filling: 0, EAGAIN not yet, EPROTO unreadable, ENOMEM. */
 int lk__stream_next(struct lk__stream *stream);
+
+/* --- echo.c: is an answer in its place? --------------------------------------------------------------- */
+
+/* "*2 $4 ECHO $20 <number>", in the form of the protocol. */
+enum { LK__ECHO_LENGTH = 41 };
+void lk__echo_print(char bytes[LK__ECHO_LENGTH + 1], uint64_t number);
+
+/*
+ * Is `reply` what an ECHO of `number` is answered, so that all answers before it were in their places? So is a
+ * refusal of ECHO itself, and one in the same words as `error`, the last answer before: the server refuses
+ * everything. `error` may be NULL.
+ */
+bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const struct lk__reply *error);
+
+/* Can it answer any of our scripts? They all say two integers, or more, in an array. */
+bool lk__is_answer(const struct lk__reply *reply);
 
 /* --- handshake.c: from a socket to a server that we may use ------------------------------------------ */
 
@@ -175,7 +194,10 @@ void lk__request_free(struct lk__request *request);             /* that does not
 struct lk__conn {
     pthread_mutex_t mu;
     struct lk__stream *stream;    /* under mu; NULL: down */
-    struct lk__link flying;       /* under mu: unanswered requests, oldest first */
+    struct lk__link flying;       /* under mu: unanswered requests, oldest first; `echo` may be among them */
+    struct lk__link doubted;      /* under mu: answered ones, oldest first, believed when `echo` is answered */
+    struct lk__request echo;      /* under mu: of our own; nobody awaits it, and it keeps no reply */
+    uint64_t echo_number;         /* under mu: a new one each time */
     struct lk__request *leader;   /* under mu: who reads, or is about to; NULL: nobody */
     bool leading;                 /* under mu: the leader is at it */
     bool handing;                 /* under mu: the leader gives out replies and will flush */

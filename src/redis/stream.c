@@ -150,7 +150,8 @@ int lk__stream_next(struct lk__stream *stream)
 
 /* --- bytes -------------------------------------------------------------------------------------------- */
 
-int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length)
+/* Room for `length` more bytes without more memory; false: there is none. */
+static bool move_up(struct lk__stream *stream, size_t length)
 {
     if (stream->out_begin == stream->out_end)
         stream->out_begin = stream->out_end = 0;
@@ -159,18 +160,39 @@ int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t lengt
         stream->out_end -= stream->out_begin;
         stream->out_begin = 0;
     }
-    if (stream->out_room - stream->out_end < length) {
-        size_t room = 2 * (stream->out_end + length);
+    return stream->out_room - stream->out_end >= length;
+}
+
+static void put_out(struct lk__stream *stream, const char *bytes, size_t length)
+{
+    memcpy(stream->out + stream->out_end, bytes, length);
+    stream->out_end += length;
+    stream->queued += length;
+}
+
+/* Behind whatever is appended there stays room for one ECHO, which must not need memory. */
+int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length)
+{
+    if (!move_up(stream, length + LK__ECHO_LENGTH)) {
+        size_t room = 2 * (stream->out_end + length + LK__ECHO_LENGTH);
         char *grown = lk__realloc(stream->out, room);
         if (grown == NULL)
             return ENOMEM;
         stream->out = grown;
         stream->out_room = room;
     }
-    memcpy(stream->out + stream->out_end, bytes, length);
-    stream->out_end += length;
-    stream->queued += length;
+    put_out(stream, bytes, length);
     return 0;
+}
+
+void lk__stream_echo(struct lk__stream *stream, uint64_t number)
+{
+    char bytes[LK__ECHO_LENGTH + 1];
+    bool fits = move_up(stream, LK__ECHO_LENGTH);
+    assert(fits);
+    (void)fits;
+    lk__echo_print(bytes, number);
+    put_out(stream, bytes, LK__ECHO_LENGTH);
 }
 
 bool lk__stream_pending(const struct lk__stream *stream)

@@ -309,7 +309,8 @@ static void not_renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t
 static void landed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
 {
     const struct lk__reply *reply = hold->request->reply;
-    bool answered = atomic_load(&hold->request->state) == LK__ANSWERED;
+    int state = atomic_load(&hold->request->state);
+    bool answered = state == LK__ANSWERED;
     bool held = hold->state == LK__HELD || hold->state == LK__AT_RISK;
 
     if (hold->releasing && answered && lk__reply_is(reply, "NOSCRIPT") && !hold->as_text) {
@@ -318,7 +319,7 @@ static void landed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_
     } else if (hold->releasing && answered && reply->type != LK__ERROR) {
         swept(dog, hold, now_us);
     } else if (hold->releasing) {
-        hold->renew_us = answered ? retry_at(dog, now_us) : now_us;
+        hold->renew_us = answered || state == LK__GARBLED ? retry_at(dog, now_us) : now_us;
     } else if (answered && is_renewal(reply)) {
         renewed(dog, hold, now_us);
     } else if (held && good(dog, hold, now_us)) {

@@ -53,6 +53,7 @@ static const char *const greeting[][2] = {
     { "INFO", "$48\r\nredis_version:7.0.15\r\nmaxmemory:0\r\nrole:master\r\n\r\n" },
     { "EVALSHA", "-NOSCRIPT No matching script.\r\n" },
     { "TIME", TIME },
+    { "ECHO", FAKE_ECHO },
     { ANY, "+OK\r\n" },
 };
 
@@ -159,8 +160,9 @@ static bool is(const char *reply, size_t length, const char *special)
 }
 
 /* False: the connection ends. */
-static bool say(struct client *client, struct table *table, const char *command)
+static bool say(struct client *client, struct table *table, const redisReply *request)
 {
+    const char *command = request->element[0]->str;
     char reply[REPLY_MAX];
     size_t length = reply_to(table, command, reply);
     if (is(reply, length, FAKE_CLOSE))
@@ -173,6 +175,9 @@ static bool say(struct client *client, struct table *table, const char *command)
         length = (size_t)snprintf(reply, sizeof reply, "*2\r\n$10\r\n%010lld\r\n$6\r\n%06ld\r\n", (long long)now.tv_sec,
                                   (long)now.tv_usec);
     }
+    if (is(reply, length, FAKE_ECHO) && request->elements == 2)
+        length = (size_t)snprintf(reply, sizeof reply, "$%zu\r\n%s\r\n", strlen(request->element[1]->str),
+                                  request->element[1]->str);
     return send(client->fd, reply, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
@@ -192,7 +197,7 @@ static bool listen_to(struct client *client, struct table *table)
         if (request == NULL)
             return true;
         goes_on =
-            request->type == REDIS_REPLY_ARRAY && request->elements > 0 && say(client, table, request->element[0]->str);
+            request->type == REDIS_REPLY_ARRAY && request->elements > 0 && say(client, table, request);
         freeReplyObject(request);
         if (!goes_on)
             return false;

@@ -12,6 +12,7 @@
 
 #define FAKE_SILENT "\1silent" /* says nothing */
 #define FAKE_CLOSE "\1close"   /* ends the connection */
+#define FAKE_ECHO "\1echo"     /* says the first argument: what ECHO is answered unless told otherwise */
 
 struct fake;
 

@@ -45,6 +45,7 @@ enum verb {
     ONCE,
     RELEASE,
     FORGE,
+    MISPLACE,
     REFUSE,
     REFUSE_SILENTLY,
 };
@@ -78,6 +79,7 @@ struct link {
     int client, server;
     struct lane lane[2];
     enum { ANSWER, LOSE_ANSWER, END_AT_ANSWER } reply; /* what happens to the next chunk from the server */
+    bool scripts;                                      /* a script was asked for here */
     bool forging;                                      /* nothing that the server says gets through */
     int to_forge;                                      /* answers, as soon as it says something */
 };
@@ -91,9 +93,10 @@ struct relay { /* state of the child */
     int dribbles; /* directions */
     int64_t pause_ms;
     int64_t delay_ms;
-    int64_t budget[2];   /* -1: none */
-    struct order once;   /* number: matching chunks still to come, 0: no fault is due */
-    struct order forged; /* length 0: nothing */
+    int64_t budget[2];      /* -1: none */
+    struct order once;      /* number: matching chunks still to come, 0: no fault is due */
+    struct order forged;    /* length 0: nothing */
+    struct order misplaced; /* number: answers still to come, 0: none is due; length 0: one vanishes */
 };
 
 static int proxy_run(struct world *w, void *arg);
@@ -219,6 +222,15 @@ void proxy_forge(struct proxy *p, const char *text, const char *bytes, size_t le
     if (order.length > 0)
         memcpy(order.bytes, bytes, length);
     snprintf(order.text, sizeof order.text, "%s", text != NULL ? text : "");
+    give_order(p, &order);
+}
+
+void proxy_misplace(struct proxy *p, int k, const char *bytes)
+{
+    struct order order = { .verb = MISPLACE, .number = k, .length = bytes != NULL ? strlen(bytes) : 0 };
+    assert_that(order.length <= sizeof order.bytes);
+    if (order.length > 0)
+        memcpy(order.bytes, bytes, order.length);
     give_order(p, &order);
 }
 
@@ -453,6 +465,39 @@ static void reply_fault(struct relay *relay, struct link *link)
     link->reply = ANSWER;
 }
 
+/* Where the first answer in these bytes ends; NULL: not in them. */
+static const char *answer_end(const char *bytes, const char *end)
+{
+    const char *line = memchr(bytes, '\n', (size_t)(end - bytes));
+    if (line == NULL)
+        return NULL;
+    long number = strtol(bytes + 1, NULL, 10);
+    const char *at = line + 1;
+    if (*bytes == '$' && number >= 0)
+        return end - at >= number + 2 ? at + number + 2 : NULL;
+    for (long i = 0; *bytes == '*' && i < number && at != NULL; i++)
+        at = at < end ? answer_end(at, end) : NULL;
+    return at;
+}
+
+/* An answer more comes before the one that is due, or it does not come at all; the others go their way. */
+static void add_misplaced(struct relay *relay, struct lane *lane, const char *bytes, size_t length)
+{
+    const char *end = bytes + length;
+    for (const char *next; bytes < end; bytes = next) {
+        next = answer_end(bytes, end);
+        if (next == NULL)
+            next = end;
+        bool due = relay->misplaced.number > 0 && --relay->misplaced.number == 0;
+        if (due)
+            count(&relay->proxy->counters->faults, 1);
+        if (due && relay->misplaced.length > 0)
+            lane_add(relay, lane, relay->misplaced.bytes, relay->misplaced.length);
+        if (!due || relay->misplaced.length > 0)
+            lane_add(relay, lane, bytes, (size_t)(next - bytes));
+    }
+}
+
 /* Take in what a lane's source has. The link may be closed afterwards. */
 static void lane_read(struct relay *relay, struct link *link, int way)
 {
@@ -479,8 +524,11 @@ static void lane_read(struct relay *relay, struct link *link, int way)
         link->forging = true;
         link->to_forge += commands_in(bytes, (size_t)length);
     }
+    link->scripts |= way == 0 && contains(bytes, (size_t)length, "\r\nEVALSHA\r\n");
     if (way == 1 && (link->forging || link->reply != ANSWER))
         reply_fault(relay, link);
+    else if (way == 1 && link->scripts && relay->misplaced.number > 0)
+        add_misplaced(relay, lane, bytes, (size_t)length);
     else
         lane_add(relay, lane, bytes, (size_t)length);
 }
@@ -601,6 +649,9 @@ static void obey(struct relay *relay, const struct order *order)
     case FORGE:
         each_link(relay, link_undeceive);
         relay->forged = *order;
+        break;
+    case MISPLACE:
+        relay->misplaced = *order;
         break;
     case REFUSE:
     case REFUSE_SILENTLY:

@@ -64,6 +64,12 @@ void proxy_release(struct proxy *p);
  */
 void proxy_forge(struct proxy *p, const char *text, const char *bytes, size_t length);
 
+/*
+ * Once: before the k-th answer from now on (1: the next) that comes on a connection for scripts, `bytes` come as if
+ * they were one; NULL: that answer vanishes, and the connection stays. Answers to errors count, messages do not.
+ */
+void proxy_misplace(struct proxy *p, int k, const char *bytes);
+
 /* Do not accept connections (true), or do again. Silently, of TCP: nobody answers their SYN. */
 void proxy_refuse(struct proxy *p, bool refuse);
 void proxy_refuse_silently(struct proxy *p, bool refuse);
@@ -71,6 +77,6 @@ void proxy_refuse_silently(struct proxy *p, bool refuse);
 /* Since the start; the bytes as they came in, delivered or not. */
 int64_t proxy_connections(struct proxy *p);
 int64_t proxy_bytes(struct proxy *p, int direction);
-int64_t proxy_faults(struct proxy *p); /* how often a proxy_once() has happened */
+int64_t proxy_faults(struct proxy *p); /* how often a proxy_once() or proxy_misplace() has happened */
 
 #endif

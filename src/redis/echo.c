@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * echo.c - is an answer in its place?
+ *
+ * Answers are told apart by their order alone. A line that somebody else wrote into a connection brings an error
+ * that looks like any other; all later answers then come one place too late. What our scripts answer cannot be
+ * mistaken for that, but an error carries nothing of its request. So a number follows it: only when the server
+ * says it back in its place, the error was in its own.
+ */
+#include "redis/redis.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void lk__echo_print(char bytes[LK__ECHO_LENGTH + 1], uint64_t number)
+{
+    snprintf(bytes, LK__ECHO_LENGTH + 1, "*2\r\n$4\r\nECHO\r\n$20\r\n%020llu\r\n", (unsigned long long)number);
+}
+
+/* Access rules were changed: they refuse ECHO now. The words name it, in any version's wording. */
+static bool is_denied(const struct lk__reply *reply)
+{
+    return lk__reply_is(reply, "NOPERM") && strstr(lk__reply_text(reply, 0), "echo") != NULL;
+}
+
+bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const struct lk__reply *error)
+{
+    const char *says = lk__reply_text(reply, 0);
+    char expected[24];
+    if (reply->type == LK__ERROR) /* a server that is busy with somebody's script says so to everything */
+        return is_denied(reply) ||
+               (error != NULL && error->type == LK__ERROR && strcmp(says, lk__reply_text(error, 0)) == 0);
+    snprintf(expected, sizeof expected, "%020llu", (unsigned long long)number);
+    return reply->type == LK__TEXT && strcmp(says, expected) == 0;
+}
+
+bool lk__is_answer(const struct lk__reply *reply)
+{
+    return lk__reply_integers(reply, 2);
+}

@@ -1,0 +1,128 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * echo_test.c - an error is believed when a number that was sent after it comes back in its place
+ *
+ * labels: memory
+ */
+#include "fake_server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char refusal[] = "-NOPERM no permissions to access a key\r\n";
+static char said[1024];
+
+static void keep_warning(void *arg, int level, const char *line)
+{
+    (void)arg;
+    if (level == LK_LOG_WARNING)
+        snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", line);
+}
+
+static lk_client_t *client;
+static lk_mutex_t orders;
+
+static void open_orders(struct fake *f)
+{
+    assert_lk(0, lk_client_open(&client, fake_url(f, "lease=1s")));
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+}
+
+static void close_orders(void)
+{
+    assert_lk(EPERM, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    int code = lk_client_close(client);
+    assert_true(code == 0 || code == EIO);
+}
+
+/* What the server says to ECHO from now on, once a client is open; the code that the refusal then has. */
+static void refused(struct fake *f, const char *echo, int code)
+{
+    int64_t asked;
+    open_orders(f);
+    fake_answer(f, "EVALSHA", refusal);
+    fake_answer(f, "ECHO", echo);
+    asked = fake_asked(f, "ECHO");
+    assert_lk(code, lk_mutex_trylock(&orders));
+    assert_true(fake_asked(f, "ECHO") > asked);
+    close_orders();
+    fake_answer(f, "ECHO", FAKE_ECHO);
+}
+
+static void an_error_is_believed_when_its_number_comes_back(void **state)
+{
+    struct fake *f = fake_begin(*state);
+    refused(f, FAKE_ECHO, EACCES);
+    fake_end(f);
+}
+
+/* The refusal may be somebody else's: then nothing is known, and the connection is of no use any more. */
+static void another_answer_ends_the_connection(void **state)
+{
+    static const char *const others[] = { "$20\r\n00000000000000000000\r\n", "+OK\r\n", ":1\r\n", "*2\r\n:1\r\n:1\r\n",
+                                          "$-1\r\n" };
+    struct fake *f = fake_begin(*state);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        int64_t connections = fake_asked(f, "ROLE");
+        print_message("%.20s\n", others[i]);
+        open_orders(f);
+        fake_answer(f, "EVALSHA", refusal);
+        fake_answer(f, "ECHO", others[i]);
+        int code = lk_mutex_trylock(&orders);
+        assert_true(code == EPROTO || code == EIO);
+        assert_true(lk_errorsettles() != 0);
+        fake_answer(f, "ECHO", FAKE_ECHO);
+        eventually(fake_asked(f, "ROLE") > connections + 1, 5000);
+        close_orders();
+    }
+    fake_end(f);
+}
+
+/* A right that is taken away under a running client, and a server that refuses everything: no doubt is left. */
+static void a_refusal_of_the_number_itself_is_as_good(void **state)
+{
+    struct fake *f = fake_begin(*state);
+    refused(f, "-NOPERM this user has no permissions to run the 'echo' command\r\n", EACCES);
+    refused(f, refusal, EACCES);
+    fake_end(f);
+}
+
+/* Some servers know no ECHO. They are used as they are, and it is said once. */
+static void a_server_without_echo_is_believed(void **state)
+{
+    struct fake *f = fake_begin(*state);
+    said[0] = '\0';
+    assert_lk(0, lk_setlog(keep_warning, LK_LOG_WARNING, NULL));
+    fake_answer(f, "ECHO", "-ERR unknown command 'ECHO'\r\n");
+    open_orders(f);
+    eventually(strstr(said, "ECHO") != NULL, 5000);
+    fake_answer(f, "EVALSHA", refusal);
+    assert_lk(EACCES, lk_mutex_trylock(&orders));
+    eventually(fake_asked(f, "ROLE") == 2 && fake_asked(f, "ECHO") == 2, 5000); /* once for each connection */
+    close_orders();
+    assert_lk(0, lk_setlog(NULL, LK_LOG_WARNING, NULL));
+    fake_end(f);
+}
+
+/* Nor does a connection come up whose first answers are out of their places. */
+static void a_greeting_ends_with_a_number(void **state)
+{
+    struct fake *f = fake_begin(*state);
+    fake_answer(f, "ECHO", "$20\r\n00000000000000000000\r\n");
+    assert_lk(EPROTO, lk_client_open(&client, fake_url(f, "lease=1s")));
+    fake_end(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(an_error_is_believed_when_its_number_comes_back),
+        world_test(another_answer_ends_the_connection),
+        world_test(a_refusal_of_the_number_itself_is_as_good),
+        world_test(a_server_without_echo_is_believed),
+        world_test(a_greeting_ends_with_a_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
