@@ -247,6 +247,27 @@ static void nor_for_totals_and_latches(void **state)
     end();
 }
 
+/* Whatever this client asks has a later record: it says so and did nothing, and goes on under names of its own. */
+static void three_later_records_are_enough(void **state)
+{
+    struct world *w = *state;
+    char owner[64];
+    begin(w);
+    assert_lk(0, lk_sem_post(&pool));
+    snprintf(owner, sizeof owner, "%.33s",
+             world_str(w, "EVAL %s 1 latchkey:once:{pool}", "return redis.call('HKEYS', KEYS[1])[1]"));
+    for (int i = 0; i < 2 * LK__NUMBERS_MAX; i++)
+        world_redis(w, "HSET latchkey:once:{pool} %ss0x%d %s", owner, i, "9000000000000000 1 9999999999");
+    assert_lk(EPROTO, lk_sem_post(&pool));
+    assert_int_equal(11, permits(w));
+    assert_lk(EPROTO, lk_sem_acquire(&pool, 1, 1000));
+    assert_int_equal(11, permits(w));
+    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_trywait(&pool));
+    assert_int_equal(11, permits(w));
+    end();
+}
+
 /* --- the scripts ----------------------------------------------------------------------------------------------- */
 
 /* The number of a request stands behind its owner. */
@@ -326,7 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         world_test(a_number_is_drawn_with_its_slot),  world_test(what_was_answered_was_done),
         world_test(a_later_record_is_not_the_answer), world_test(nor_for_totals_and_latches),
-        world_test(an_older_request_is_told_so),
+        world_test(three_later_records_are_enough),   world_test(an_older_request_is_told_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

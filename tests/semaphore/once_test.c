@@ -241,6 +241,32 @@ static void a_waiter_is_granted_once(void **state)
     close_pool();
 }
 
+/* As if each slot's last request were a later one. */
+static void overtake(struct world *w)
+{
+    world_redis(w, "EVAL %s 1 latchkey:once:{pool}",
+                "for _, slot in ipairs(redis.call('HKEYS', KEYS[1])) do redis.call('HSET', KEYS[1], slot,"
+                "'9000000000000000 1 ' .. redis.call('TIME')[1]) end");
+}
+
+/* No answer to the first copy, and the second is overtaken: nobody knows what became of the first. */
+static void overtaken_after_a_lost_answer_is_unknown(void **state)
+{
+    struct world *w = *state;
+    open_pool(w);
+    overtake(w);
+    arm(PROXY_CUT_REQUEST);
+    assert_lk(EIO, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(&pool));
+    assert_int_equal(11, permits(w));
+    overtake(w);
+    arm(PROXY_CUT_REQUEST);
+    assert_lk(EIO, lk_sem_trywait(&pool));
+    assert_lk(0, lk_sem_trywait(&pool));
+    assert_int_equal(10, permits(w));
+    close_pool();
+}
+
 static void expect_held(lk_sem_t *s, unsigned held)
 {
     lk_seminfo_t info = LK_SEMINFO_INIT;
@@ -352,6 +378,7 @@ int main(void)
         world_test(a_release_without_an_answer_is_done_once),
         world_test(a_drain_without_an_answer_is_undone),
         world_test(a_waiter_is_granted_once),
+        world_test(overtaken_after_a_lost_answer_is_unknown),
         world_test(leased_permits_count_once),
         world_test(a_late_copy_of_a_take_lends_no_part_again),
         world_test(a_grant_in_parts_is_none),
