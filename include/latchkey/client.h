@@ -6,7 +6,9 @@
  * Server   Redis 7.0 or Valkey 7.2 and newer.
  * Threads  a client has a thread that connects, from its first hold on one that
  *          renews leases, from its first wait on one that listens for wake-ups,
- *          and with a listener one that calls it. They block all signals.
+ *          and with a listener one that calls it. They block all signals,
+ *          and a process ends without them, as by exit(0), when the last
+ *          thread of the program ended.
  * Fork     the child of a fork owns nothing: an explicitly opened client and its
  *          objects answer ECANCELED there, objects of the default client bind
  *          anew on their first use. No byte goes out on the parent's sockets,

@@ -68,6 +68,7 @@ struct lk__thread {
     uint64_t owner;    /* implicit owner: never used again by another thread of this process */
     uintptr_t process; /* a fork's child is another owner with no holds */
     unsigned holds;    /* held by the implicit owner, in all clients */
+    unsigned rounds;   /* of destructors of thread-specific data, at its end */
     char errortext[384];
     int64_t settled_us; /* of the last failure: by then nothing of it is left at the server; 0: nothing is now */
     unsigned inside;    /* public calls under way: one, and those that it is made of */
@@ -77,7 +78,7 @@ struct lk__thread {
 /* NULL when out of memory. */
 struct lk__thread *lk__thread_self(void);
 
-/* Like lk__thread_self(), but never makes one. */
+/* Like lk__thread_self(), but never makes one for a thread that has none. */
 struct lk__thread *lk__thread_known(void);
 
 /* Call `exited(owner)` on each thread that ends with holds > 0. Set once, by the client module. */
@@ -93,6 +94,18 @@ int lk__thread_spawn(pthread_t *thread, const char *name, void *(*run)(void *), 
 
 /* Is this a thread of the library, or one in the middle of a public call? It may hold locks then. */
 bool lk__thread_isinside(void);
+
+/* --- last_thread.c: a process ends with the last thread of the program --------------------------- */
+
+/* Called when the threads of the program are all over, before exit(0). Set once, by the client module. */
+void lk__process_onend(void (*end)(void));
+
+/* Threads that know the library, and threads of the library; each calls for itself. */
+void lk__user_begins(void);
+void lk__user_ends(void);
+void lk__helper_begins(void);
+void lk__helper_ends(void);
+void lk__last_thread_forget(void); /* in the child of a fork */
 
 /* --- words.c: words of the last failure ------------------------------------------------------- */
 

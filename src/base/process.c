@@ -3,16 +3,25 @@
  * process.c - which process and which thread is this?
  *
  * A fork makes a new process with the old memory: the child forgets the number, draws its own when it first
- * needs one, and closes its copies of the parent's descriptors. Thread ids of the system come back after a thread ended, so owners are counted.
+ * needs one, and closes its copies of the parent's descriptors. Thread ids of the system come back after a
+ * thread ended, so owners are counted.
+ *
+ * A thread ends when the destructors of its thread-specific data are through. Others' destructors may come after
+ * ours and unlock something, so ours is set again and acts in a later round. The system promises four rounds; the
+ * third is the latest that also a thread comes to which called the library in its first round for the first time.
  */
 #include "base/base.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 static _Atomic uintptr_t number; /* 0: not drawn yet in this process */
+
+enum { LAST_ROUND = 3 };
+_Static_assert(LAST_ROUND < PTHREAD_DESTRUCTOR_ITERATIONS, "there is one round more");
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_uint key_place; /* 1 + the key of struct lk__thread; 0: not made yet */
@@ -26,16 +35,29 @@ static _Thread_local bool ours __attribute__((tls_model("initial-exec")));
 static void forget(void)
 {
     atomic_store(&number, 0);
+    lk__last_thread_forget();
+    ours = false; /* even if a listener forked */
     lk__fd_closeall();
+}
+
+static bool come_again(struct lk__thread *thread)
+{
+    unsigned place = atomic_load(&key_place);
+    return ++thread->rounds < LAST_ROUND && place != 0 && pthread_setspecific(place - 1, thread) == 0;
 }
 
 static void thread_ends(void *self)
 {
     struct lk__thread *thread = self;
     void (*exited)(uint64_t) = atomic_load(&onexit_handler);
-    if (thread->holds > 0 && thread->process == lk__process() && exited != NULL)
+    if (come_again(thread))
+        return;
+    bool here = thread->process == lk__process();
+    if (thread->holds > 0 && here && exited != NULL)
         exited(thread->owner);
     lk__release(thread);
+    if (here && !ours)
+        lk__user_ends();
 }
 
 static void watch_forks(void)
@@ -60,6 +82,17 @@ static bool find_key(pthread_key_t *key)
     return true;
 }
 
+/*
+ * A program may unload a plugin that has the library in it while its threads live on: their end must not call what
+ * is no longer there. At the end of a process this comes after all other destructors.
+ */
+__attribute__((destructor(101))) static void unloaded(void)
+{
+    unsigned place = atomic_exchange(&key_place, 0);
+    if (place != 0)
+        pthread_key_delete(place - 1);
+}
+
 uintptr_t lk__process(void)
 {
     pthread_once(&once, watch_forks);
@@ -80,6 +113,14 @@ static void adopt(struct lk__thread *thread)
     thread->owner = atomic_fetch_add(&owners, 1) + 1;
     thread->holds = 0;
     thread->inside = 0;
+    if (!ours)
+        lk__user_begins();
+}
+
+static bool set_self(struct lk__thread *thread)
+{
+    pthread_key_t key;
+    return find_key(&key) && pthread_setspecific(key, thread) == 0;
 }
 
 struct lk__thread *lk__thread_known(void)
@@ -90,16 +131,16 @@ struct lk__thread *lk__thread_known(void)
 
 struct lk__thread *lk__thread_self(void)
 {
-    pthread_key_t key;
     struct lk__thread *thread = lk__thread_known();
     if (thread != NULL) {
         if (thread->process != lk__process())
             adopt(thread);
         return thread;
     }
-    if (!find_key(&key) || (thread = lk__alloc(sizeof *thread)) == NULL)
+    thread = lk__alloc(sizeof *thread);
+    if (thread == NULL)
         return NULL;
-    if (pthread_setspecific(key, thread) != 0) {
+    if (!set_self(thread)) {
         lk__release(thread);
         return NULL;
     }
@@ -118,12 +159,23 @@ struct birth {
     void *arg;
 };
 
+static void helper_ends(void *arg)
+{
+    (void)arg;
+    lk__helper_ends();
+}
+
 static void *live(void *arg)
 {
     struct birth birth = *(struct birth *)arg;
+    void *result;
     lk__release(arg);
     ours = true;
-    return birth.run(birth.arg);
+    lk__helper_begins();
+    pthread_cleanup_push(helper_ends, NULL); /* a listener may call pthread_exit() */
+    result = birth.run(birth.arg);
+    pthread_cleanup_pop(1);
+    return result;
 }
 
 int lk__thread_spawn(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)

@@ -142,6 +142,7 @@ static void shut(lk_client_t *client)
 static int open_with(lk_client_t **opened, struct lk__options *options)
 {
     struct lk__household *here = lk__household();
+    lk__thread_self(); /* a thread of the program, though it may never lock anything */
     lk_client_t *client = here != NULL ? lk__alloc(sizeof *client) : NULL;
     int rc = client == NULL ? lk__fail(ENOMEM, "out of memory for a client") : lk__random_id(client->id);
     if (rc == 0)

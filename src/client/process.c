@@ -20,6 +20,19 @@ static void thread_exited(uint64_t owner)
     pthread_mutex_unlock(&here->mu);
 }
 
+/* All threads of the program are over. What still is held is given back, as nobody is left to do it. */
+static void process_ends(void)
+{
+    struct lk__household *here = lk__household();
+    lk_client_t *client;
+    do {
+        pthread_mutex_lock(&here->mu);
+        struct lk__link *first = lk__list_first(&here->clients);
+        client = first != NULL ? LK__CONTAINER(first, struct lk_client, link) : NULL;
+        pthread_mutex_unlock(&here->mu);
+    } while (client != NULL && lk_client_close(client) != EDEADLK);
+}
+
 struct lk__household *lk__household(void)
 {
     uintptr_t process = lk__process();
@@ -34,6 +47,7 @@ struct lk__household *lk__household(void)
         lk__list_init(&fresh->clients);
         if (atomic_compare_exchange_strong(&household, &here, fresh)) {
             lk__thread_onexit(thread_exited);
+            lk__process_onend(process_ends);
             return fresh;
         }
         pthread_mutex_destroy(&fresh->mu);

@@ -1,0 +1,71 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * plugin_test.c - a plugin that has liblatchkey.a in it is unloaded, and the threads that used it live on
+ *
+ * What the library registered with the system, a destructor of thread-specific data and a fork handler, must not be
+ * called when its code is gone. (liblatchkey.so stays in memory once it is loaded.)
+ */
+#include "world.h"
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct plugin {
+    const char *url;
+    int (*use)(const char *url);
+    struct gate used, unloaded;
+};
+
+static int use_and_live_on(void *arg)
+{
+    struct plugin *plugin = arg;
+    int rc = plugin->use(plugin->url);
+    gate_open(&plugin->used);
+    gate_pass(&plugin->unloaded);
+    return rc;
+}
+
+static int use_it_once(struct world *w)
+{
+    struct plugin plugin = { .url = world_url(w, "") };
+    struct worker user;
+    int status = -1;
+    void *handle = dlopen(LK_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    assert_that(handle != NULL);
+    *(void **)&plugin.use = dlsym(handle, "plugin_use");
+    assert_that(plugin.use != NULL);
+    worker_start(&user, use_and_live_on, &plugin);
+    gate_pass(&plugin.used);
+    assert_lk(0, plugin.use(plugin.url)); /* in this thread, too, which lives on as well */
+    assert_that(dlclose(handle) == 0);
+    assert_that(dlopen(LK_PLUGIN, RTLD_NOW | RTLD_NOLOAD) == NULL); /* or nothing is shown */
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_that(waitpid(child, &status, 0) == child && status == 0);
+    gate_open(&plugin.unloaded);
+    return worker_join(&user);
+}
+
+static int load_and_unload(struct world *w, void *arg)
+{
+    (void)arg;
+    assert_lk(0, use_it_once(w));
+    assert_lk(0, use_it_once(w));
+    world_ready(w);
+    return 0;
+}
+
+static void threads_outlive_a_plugin(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(0, world_wait(w, world_fork(w, load_and_unload, NULL)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { world_test(threads_outlive_a_plugin) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
