@@ -5,7 +5,8 @@
  * Use     Somebody sets a count; others count down; everybody who waits, on any
  *         machine, goes on when it is zero. With a count of 1 it is a start gate,
  *         with one for each worker a finish line.
- * Again   After zero a new count may be set, under the same name.
+ * Again   After zero a new count may be set, under the same name. For the rounds of
+ *         a barrier take a name each: see docs/pthreads.md.
  * Memory  For ten minutes the server knows that a latch opened, so who comes late
  *         is let through. After that it is ENOENT, as if it had never been.
  * Java    A Redisson RCountDownLatch of the same name is the same latch.

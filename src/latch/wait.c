@@ -84,15 +84,18 @@ static int deleted(const struct visit *visit)
     return lk__fail(ECANCELED, "%s: was deleted", visit->frame.object->what);
 }
 
-/* The count that we saw is not there, and nobody left a mark. */
+/*
+ * The count that we saw is not there, and nobody left a mark. A 1 may be of the time when that count was set, and be read
+ * late: it counts when no 0 follows.
+ */
 static int vanished(const struct visit *visit)
 {
     const struct lk__object *object = visit->frame.object;
     if (visit->word == '0')
         return 0;
-    if (visit->word == '1')
+    if (visit->word == '1' && (visit->doubted || visit->deaf))
         return deleted(visit);
-    if (object->client->options->redisson)
+    if (visit->word == 0 && object->client->options->redisson)
         return 0;
     return lk__fail(ESTALE, "%s: its count vanished; whether it opened is not known", object->what);
 }
@@ -193,6 +196,19 @@ static void await_word(struct visit *visit)
         park(visit, next_us);
 }
 
+/* Until the message that says how it ended; others may be read before it. */
+static void await_end(struct visit *visit)
+{
+    int64_t until_us = earlier(lk__now_us() + GRACE_US, visit->limit_us);
+    visit->doubted = true;
+    while (visit->word != '0' && lk__now_us() < until_us && !lk__client_isclosed(visit->frame.object->client)) {
+        park(visit, until_us);
+        char word = lk__crowd_take(&visit->latch->crowd, &visit->place);
+        if (word != 0)
+            visit->word = word;
+    }
+}
+
 static int out_of_time(const struct visit *visit)
 {
     const struct lk__object *object = visit->frame.object;
@@ -210,8 +226,7 @@ static int wait_for_it(struct visit *visit)
         int rc = look(visit);
         bool late = lk__now_us() >= visit->limit_us;
         if (rc == ESTALE && !visit->doubted && !visit->deaf && !late) {
-            visit->doubted = true;
-            park(visit, earlier(lk__now_us() + GRACE_US, visit->limit_us));
+            await_end(visit);
         } else if (rc != EAGAIN) {
             return rc;
         } else if (late) {

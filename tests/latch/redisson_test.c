@@ -138,6 +138,28 @@ static void a_tag_does_not_change_the_channel(void **state)
     close_gate();
 }
 
+/* A 1 of when the count was set may be read when it has opened already; what counts is the 0 that follows. */
+static void a_late_message_is_no_deletion(void **state)
+{
+    static const char *const options[] = { "lease=20s&poll=5s", "lease=20s&poll=5s&redisson=yes" };
+    struct world *w = *state;
+    for (int i = 0; i < 2; i++) {
+        struct worker waiter;
+        open_gate(w, options[i]);
+        java_sets(w, 1);
+        start_waiting(&waiter, w);
+        world_redis(w, "DEL gate");
+        world_redis(w, "PUBLISH " CHANNEL " 1");
+        sleep_ms(10);
+        world_redis(w, "PUBLISH " CHANNEL " 1");
+        sleep_ms(10);
+        world_redis(w, "PUBLISH " CHANNEL " 0");
+        assert_lk(0, worker_join(&waiter));
+        close_gate();
+        eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 0, 2000);
+    }
+}
+
 /* Java's delete leaves no mark; its message says what became of the count. */
 static void javas_deletion_is_told(void **state)
 {
@@ -195,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         world_test(javas_zero_wakes_us),        world_test(plain_commands_wake_us),
         world_test(ours_is_published_for_java), world_test(a_tag_does_not_change_the_channel),
+        world_test(a_late_message_is_no_deletion),
         world_test(javas_deletion_is_told),     world_test(with_redisson_an_absent_one_is_open),
         world_test(a_count_of_zero_is_open),
     };
