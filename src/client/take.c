@@ -86,6 +86,16 @@ static int64_t first_renewal(const struct lk__take *take)
     return a->claimed && a->valid_until_us > now_us + lease_ms * 1000 ? now_us : a->first_us;
 }
 
+/* Who handed it over knew neither our lease nor our limit: beyond these it is good for nothing. */
+static int64_t good_until(const struct lk__take *take, int64_t now_us)
+{
+    const struct lk__hold *hold = take->hold;
+    int64_t until_us = take->waiter.machine.valid_until_us, own_us = lk__later(now_us, hold->lease_ms * 1000);
+    if (take->waiter.machine.claimed && own_us < until_us)
+        until_us = own_us;
+    return hold->cap_us < until_us ? hold->cap_us : until_us;
+}
+
 static void count_it(struct lk__take *take, int64_t now_us)
 {
     struct lk__object *object = take->frame->object;
@@ -119,7 +129,7 @@ static void become_holder(struct lk__take *take, int code)
             hold->reason = LK_REASON_MAX_HOLD;
     }
     lk__object_addhold(object, hold);
-    lk__watchdog_take(hold->dog, hold, a->valid_until_us, first_renewal(take));
+    lk__watchdog_take(hold->dog, hold, good_until(take, now_us), first_renewal(take));
     count_it(take, now_us);
 }
 

@@ -202,6 +202,38 @@ static void a_handed_over_hold_has_its_own_lease(void **state)
     close_orders();
 }
 
+static int hand_over(void *arg)
+{
+    (void)arg;
+    int rc = lk_mutex_lock(&same_name);
+    if (rc != 0)
+        return rc;
+    sleep_ms(200);
+    return lk_mutex_unlock(&same_name);
+}
+
+/* Who hands it over does not know how long it may be held. The new holder does, from the first moment on. */
+static void a_handed_over_hold_is_never_good_for_more_than_it_may_last(void **state)
+{
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    for (int fixed = 0; fixed < 2; fixed++) {
+        struct worker worker;
+        int64_t left_ms = 0;
+        attr.fixed = fixed;
+        attr.lease_ms = fixed ? 300 : 0;
+        attr.max_hold_ms = fixed ? 0 : 300;
+        open_orders(*state, &attr);
+        worker_start(&worker, hand_over, NULL);
+        eventually(world_exists(*state, "orders"), 3000);
+        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+        assert_between(left_ms, 1, 300);
+        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_int_equal(0, worker_join(&worker));
+        close_orders();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +244,7 @@ int main(void)
         world_test(a_long_enough_hold_ends_with_its_unlock),
         world_test(impossible_times_are_refused),
         world_test(a_handed_over_hold_has_its_own_lease),
+        world_test(a_handed_over_hold_is_never_good_for_more_than_it_may_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
