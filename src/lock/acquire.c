@@ -19,8 +19,8 @@ static int seal(struct lk__take *take)
     char letters[8];
     lk__mutex_letters(letters, &mutex->object, take->try_only);
 
-    const char *ask[] = { id, take->lease, mutex->liveness_ms, mutex->claim_ms, letters, NULL, NULL, NULL };
-    const char *release[] = { id, mutex->claim_ms, letters, mutex->channel, NULL, NULL };
+    const char *ask[] = { id, take->lease, mutex->terms.liveness_ms, mutex->terms.claim_ms, letters, NULL, NULL, NULL };
+    const char *release[] = { id, mutex->terms.claim_ms, letters, mutex->channel, NULL, NULL };
     const char *renew[] = { id, NULL, NULL, mutex->channel };
     const char *nest[] = { id, NULL, NULL, NULL };
     int rc = lk__command_seal(&take->waiter.ask, &lk__lua_lock_acquire, mutex->keys, ask, 8);

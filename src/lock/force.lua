@@ -24,7 +24,6 @@ if robust and redis.call('GET', mark) == 'unrecoverable' then
     redis.call('DEL', mark) -- by an operator's word it is in order again
 end
 next_token(token_key, now, shared)
-sweep(queue, seen, now)
 if not serve(name, token_key, queue, seen, mark, nil, now, tonumber(ARGV[1]), robust, shared) then
     redis.pcall('PUBLISH', ARGV[3], '0')
 end

@@ -42,14 +42,14 @@ end
 -- Hand a free mutex to the first waiter that listens. Returns it, or nil.
 local function serve(name, token_key, queue, seen, mark, asker, now, claim_ms, robust, shared)
     local token, died, before
-    local function take(id)
+    local function take(id, its_claim_ms)
         if token then -- not the first one that is tried: nothing but the owner changes
-            own(name, mark, id, claim_ms, token, died, robust)
+            own(name, mark, id, its_claim_ms, token, died, robust)
         else
             before = robust and redis.call('GET', mark)
-            token, died = grant(name, token_key, mark, id, claim_ms, now, robust, shared)
+            token, died = grant(name, token_key, mark, id, its_claim_ms, now, robust, shared)
         end
-        return string.format('G %s %.0f %d %.0f %d', id, now, claim_ms, token, died)
+        return string.format('G %s %.0f %d %.0f %d', id, now, its_claim_ms, token, died)
     end
     local function undo(id)
         redis.call('HDEL', name, id)
@@ -59,5 +59,5 @@ local function serve(name, token_key, queue, seen, mark, asker, now, claim_ms, r
             redis.call('DEL', mark)
         end
     end
-    return hand_over(queue, seen, asker, take, undo)
+    return hand_over(queue, seen, asker, now, claim_ms, take, undo)
 end

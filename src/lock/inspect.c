@@ -42,7 +42,7 @@ int lk_mutex_forceunlock(lk_mutex_t *m)
     char letters[8];
     lk__mutex_letters(letters, frame.object, false);
     struct lk__mutex *mutex = lk__mutex_of(&frame);
-    const char *args[] = { mutex->claim_ms, letters, mutex->channel, NULL };
+    const char *args[] = { mutex->terms.claim_ms, letters, mutex->channel, NULL };
     struct lk__command command;
     rc = lk__command_seal(&command, &lk__lua_lock_force, mutex->keys, args, 4);
     if (rc == 0)

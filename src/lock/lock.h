@@ -22,7 +22,7 @@ enum { LK__NEST_HOLDS, LK__NEST_LEASE, LK__NEST_DEADLINE };
 struct lk__mutex {
     struct lk__object object;
     const char *keys[LK__KEYS]; /* keys[0] is object.full */
-    char claim_ms[24], liveness_ms[24];
+    struct lk__terms terms;
     char *channel;              /* Redisson's */
     char *beside;               /* the channel of ours beside it */
     char *strings;              /* where the keys and the channels lie */

@@ -45,23 +45,14 @@ static int write_keys(struct lk__mutex *mutex, const char *full)
     return 0;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 struct lk__object *lk__mutex_make(lk_client_t *client, const char *full)
 {
-    const struct lk__options *options = client->options;
     struct lk__mutex *mutex = lk__alloc(sizeof *mutex);
     if (mutex == NULL || write_keys(mutex, full) != 0) {
         lk__release(mutex);
         return NULL;
     }
-    int64_t claim_ms = larger(3000, 2 * options->command_timeout_ms);
-    snprintf(mutex->claim_ms, sizeof mutex->claim_ms, "%lld",
-             (long long)(claim_ms < options->lease_ms ? claim_ms : options->lease_ms));
-    snprintf(mutex->liveness_ms, sizeof mutex->liveness_ms, "%lld", (long long)larger(3 * options->poll_ms, 5000));
+    lk__terms_of(&mutex->terms, client->options, true);
     mutex->object.stop = mutex_stop;
     mutex->object.free = mutex_free;
     lk__foreign_init(&mutex->foreign, client, mutex->channel, mutex->beside, false);

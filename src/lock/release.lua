@@ -33,6 +33,7 @@ if keep_ms > 0 and redis.call('HEXISTS', name, id) == 1 then
     settle_mark()
     local first = redis.call('ZRANGE', queue, 0, 0)[1]
     if first then
+        redis.call('ZREM', seen, client_of(id)) -- it did not let a claim end
         tell(first, 'F ' .. first) -- each sleeps by the lease it knew, which was longer
     end
     redis.pcall('PUBLISH', ARGV[4], '0')
@@ -51,7 +52,6 @@ if redis.call('EXISTS', queue) == 0 then
     return { mine, now }
 end
 leave(queue, seen, id)
-sweep(queue, seen, now)
 if redis.call('EXISTS', name) == 1 then
     return { mine, now }
 end

@@ -36,7 +36,6 @@ if lock.robust and tonumber(ARGV[6]) ~= 1 then
     redis.call('DEL', lock.mark)
 end
 if redis.call('EXISTS', lock.queue) == 1 then
-    sweep(lock.queue, lock.seen, now)
     serve(lock, nil, now)
 end
 return { 1, now }

@@ -24,6 +24,5 @@ if lock.robust and redis.call('GET', lock.mark) == 'unrecoverable' then
     redis.call('DEL', lock.mark) -- by an operator's word it is in order again
 end
 next_token(lock.token, now, lock.shared)
-sweep(lock.queue, lock.seen, now)
 serve(lock, nil, now)
 return { held, now }

@@ -42,21 +42,12 @@ static int write_keys(struct lk__rwlock *lock, const char *full)
 
 static struct lk__object *make(lk_client_t *client, const char *full)
 {
-    const struct lk__options *options = client->options;
     struct lk__rwlock *lock = lk__alloc(sizeof *lock);
     if (lock == NULL || write_keys(lock, full) != 0) {
         lk__release(lock);
         return NULL;
     }
-    long long claim_ms = 2 * options->command_timeout_ms, liveness_ms = 3 * options->poll_ms;
-    if (claim_ms < 3000)
-        claim_ms = 3000;
-    if (claim_ms > options->lease_ms)
-        claim_ms = options->lease_ms;
-    if (liveness_ms < 5000)
-        liveness_ms = 5000;
-    snprintf(lock->claim_ms, sizeof lock->claim_ms, "%lld", claim_ms);
-    snprintf(lock->liveness_ms, sizeof lock->liveness_ms, "%lld", liveness_ms);
+    lk__terms_of(&lock->terms, client->options, true);
     lock->object.stop = rwlock_stop;
     lock->object.free = rwlock_free;
     return &lock->object;

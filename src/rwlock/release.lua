@@ -33,7 +33,6 @@ end
 
 if redis.call('EXISTS', lock.queue) == 1 then
     leave(lock.queue, lock.seen, id)
-    sweep(lock.queue, lock.seen, now)
     if unrecoverable then
         for _, waiter in ipairs(redis.call('ZRANGE', lock.queue, 0, 99)) do
             tell(waiter, 'F ' .. waiter) -- each asks, and hears that it is not recoverable

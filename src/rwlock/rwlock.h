@@ -25,7 +25,7 @@ enum { LK__DOWN_LEASE, LK__DOWN_DEADLINE, LK__DOWN_UNREPAIRED };
 struct lk__rwlock {
     struct lk__object object;
     const char *keys[LK__RW_KEYS];
-    char claim_ms[24], liveness_ms[24];
+    struct lk__terms terms;
     char *strings; /* where the keys lie */
 };
 

@@ -10,8 +10,6 @@
 -- of the other in the queue, below 0: so nobody looks for it behind all the others.
 local READERS_MAX, ROUND_MAX = 100000, 1000
 local FRONT = 2 ^ 52 -- what the scores of the first group lack: more than any arrival, and exact in a double
--- Liveness is 5 s or more, and a waiter asks before half of it is over: with less than this left it died.
-local SIGNS_OF_LIFE_MS = 2500
 
 local function new_lock(holders, token, queue, seen, mark, letters)
     local function has(letter)
@@ -83,12 +81,6 @@ local function grant(lock, id, lease_ms, now)
     return token, died
 end
 
--- Is this queued writer alive? Then readers behind it wait.
-local function is_waiting(lock, id, now)
-    local until_ms = tonumber(redis.call('ZSCORE', lock.seen, id) or '') or 0
-    return until_ms - math.floor(now / 1000) >= SIGNS_OF_LIFE_MS
-end
-
 -- Take or keep a place in the queue; as enqueue().
 local function line_up(lock, id, arrival, now, liveness_ms)
     if string.sub(id, -1) ~= lock.prefer[1] then
@@ -116,22 +108,26 @@ local function serve(lock, asker, now)
     local readers, writing, shut = holder and redis.call('ZCARD', lock.holders) or 0, false, false
     local told, before, token, died, modes, first, mine, mine_died = 0
 
-    local function take_writer(id)
+    -- While somebody holds it, nobody can tell which claims stand.
+    local function ended()
+        return not holder
+    end
+    local function take_writer(id, claim_ms)
         if token then -- not the first one that is tried: nothing but the owner changes
             write_mark(lock, id, token, died)
-            put(lock, id, lock.claim_ms, now)
+            put(lock, id, claim_ms, now)
         else
             before = lock.robust and redis.call('GET', lock.mark)
-            token, died = grant(lock, id, lock.claim_ms, now)
+            token, died = grant(lock, id, claim_ms, now)
         end
         writing = true
         return token, died
     end
-    local function take_reader(id)
+    local function take_reader(id, claim_ms)
         readers = readers + 1
-        return grant(lock, id, lock.claim_ms, now)
+        return grant(lock, id, claim_ms, now)
     end
-    local function take(id)
+    local function take(id, claim_ms)
         if writing or shut then
             return nil
         elseif not string.find(modes, string.sub(id, -1), 1, true) then
@@ -140,11 +136,8 @@ local function serve(lock, asker, now)
             end
             return false
         elseif is_writer(id) and readers > 0 then
-            shut = id == asker or is_waiting(lock, id, now)
-            if shut then
-                return nil
-            end
-            return false
+            shut = true -- it waits, and readers behind it do
+            return nil
         elseif not is_writer(id) and readers >= READERS_MAX then
             return nil
         elseif told >= ROUND_MAX then -- this script took long enough: the next one goes on
@@ -154,12 +147,12 @@ local function serve(lock, asker, now)
             end
             return false
         end
-        local its_token, its_died = (is_writer(id) and take_writer or take_reader)(id)
+        local its_token, its_died = (is_writer(id) and take_writer or take_reader)(id, claim_ms)
         told = told + 1
         if id == asker then
             mine, mine_died = its_token, its_died
         end
-        return string.format('G %s %.0f %d %.0f %d', id, now, lock.claim_ms, its_token, its_died)
+        return string.format('G %s %.0f %d %.0f %d', id, now, claim_ms, its_token, its_died)
     end
     local function undo(id)
         redis.call('ZREM', lock.holders, id)
@@ -178,9 +171,9 @@ local function serve(lock, asker, now)
 
     for i, group in ipairs(lock.prefer) do
         modes, first = group, i == 1
-        hand_over(lock.queue, lock.seen, asker, take, undo, true)
+        hand_over(lock.queue, lock.seen, asker, now, lock.claim_ms, take, undo, ended, true)
         if asker and lock.tries then
-            take(asker)
+            take(asker, lock.claim_ms)
         end
     end
     return mine, mine_died

@@ -33,9 +33,19 @@ static int seal(struct lk__take *take)
     lk__sem_letters(letters, sem, take->try_only);
     snprintf(hold->id, sizeof hold->id, "%s:%s:%s", slot->owner, slot->number, n);
 
-    const char *ask[] = { hold->id,     slot->owner,      slot->number,  n,    call->initial, letters,
-                          sem->channel, sem->liveness_ms, sem->claim_ms, NULL, NULL,          NULL };
-    const char *leave[] = { hold->id, slot->owner, slot->number, n, letters, sem->channel, sem->claim_ms };
+    const char *ask[] = { hold->id,
+                          slot->owner,
+                          slot->number,
+                          n,
+                          call->initial,
+                          letters,
+                          sem->channel,
+                          sem->terms.liveness_ms,
+                          sem->terms.claim_ms,
+                          NULL,
+                          NULL,
+                          NULL };
+    const char *leave[] = { hold->id, slot->owner, slot->number, n, letters, sem->channel, sem->terms.claim_ms };
     int rc = lk__command_seal(&take->waiter.ask, &lk__lua_semaphore_take, sem->keys, ask, 12);
     if (rc == 0)
         rc = lk__command_seal(&hold->release, &lk__lua_semaphore_leave, sem->keys, leave, 7);
@@ -90,7 +100,7 @@ int lk__counted_give(const struct lk__semcall *call, long n)
     int64_t verdict;
     snprintf(number, sizeof number, "%ld", n);
     lk__sem_letters(letters, sem, false);
-    const char *more[] = { number, call->initial, letters, sem->channel, sem->claim_ms };
+    const char *more[] = { number, call->initial, letters, sem->channel, sem->terms.claim_ms };
     struct lk__once give = {
         .script = &lk__lua_semaphore_give, .keys = sem->keys, .more = more, .count = 5, .lasting = true
     };

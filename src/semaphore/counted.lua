@@ -1,7 +1,8 @@
 -- counted.lua - permits that are a bare number, in the layout of Redisson's RSemaphore
 --
 -- name    string, how many permits are free; may be negative. No key: none
--- claims  sorted set, waiter's id -> server milliseconds by which it has to confirm what it was granted
+-- claims  sorted set, waiter's id -> server milliseconds by which it has to confirm what it was granted; the
+--         fraction is that of its sign of life, see queue.lua
 
 local CLAIMS_MS = 2592000000 -- a permit of a waiter that died comes back with the next request, even after weeks
 
@@ -34,19 +35,34 @@ local function unclaim(name, claims, id, n)
     end)
 end
 
--- Permits of waiters that did not confirm in time come back; returns how many.
-local function reclaim(name, claims, now)
+-- The client of a waiter that did not confirm in time gets no other claim until it is heard.
+local function note_unconfirmed(queue, seen, id, ends)
+    local liveness_ms, claim_ms = terms_of(ends)
+    if claim_ms and redis.call('EXISTS', queue) == 1 then
+        redis.call('ZADD', seen, math.floor(ends) - claim_ms + liveness_ms, client_of(id))
+        lengthen_or_drop(seen, liveness_ms)
+    end
+end
+
+-- Permits of waiters that did not confirm in time come back; returns how many. Without a queue it is not noted whose
+-- they were.
+local function reclaim(name, claims, now, queue, seen)
     local back = 0
-    for _, id in ipairs(redis.call('ZRANGEBYSCORE', claims, '-inf', math.floor(now / 1000), 'LIMIT', 0, 32)) do
-        unclaim(name, claims, id, wanted(id))
-        back = back + wanted(id)
+    local late = redis.call('ZRANGEBYSCORE', claims, '-inf', now / 1000, 'WITHSCORES', 'LIMIT', 0, 32)
+    for i = 1, #late, 2 do
+        unclaim(name, claims, late[i], wanted(late[i]))
+        back = back + wanted(late[i])
+        if queue then
+            note_unconfirmed(queue, seen, late[i], tonumber(late[i + 1]))
+        end
     end
     return back
 end
 
 local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
-    local function grant(id, n)
-        if redis.call('ZADD', claims, 'NX', math.floor(now / 1000) + claim_ms, id) == 1 then -- else it has them
+    local function grant(id, n, its_claim_ms, sign)
+        local ends = math.floor(now / 1000) + its_claim_ms + sign % 1
+        if redis.call('ZADD', claims, 'NX', ends, id) == 1 then -- else it has them
             whole(function()
                 redis.call('PEXPIRE', claims, CLAIMS_MS)
                 redis.call('DECRBY', name, n)
@@ -54,12 +70,12 @@ local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
                 redis.call('ZREM', claims, id)
             end)
         end
-        return string.format('G %s %.0f %d 1 0', id, now, claim_ms)
+        return string.format('G %s %.0f %d 1 0', id, now, its_claim_ms)
     end
     local function undo(id, n)
         unclaim(name, claims, id, n)
     end
-    return serve(queue, seen, asker, free, grant, undo)
+    return serve(queue, seen, asker, free, now, claim_ms, grant, undo)
 end
 
 -- Permits became free: those who wait get them, and what is left is told to Redisson's waiters. Shared with

@@ -40,9 +40,8 @@ whole(function()
 end, function()
     redis.call('DECRBY', name, n)
 end)
-sum = sum + reclaim(name, claims, now)
+sum = sum + reclaim(name, claims, now, queue, seen)
 if n > 0 then
-    sweep(queue, seen, now)
     pass_on(name, claims, queue, seen, sum, now, tonumber(ARGV[7]), ARGV[6], string.find(ARGV[5], 'j', 1, true))
 end
 return { 1, now }

@@ -56,12 +56,21 @@ end
 
 -- Hand free permits to those who wait; returns what serve() does.
 local function lend_out(permits, queue, seen, asker, total, now, claim_ms)
-    local function grant(id, n)
-        lend(permits, permit_of(id), n, claim_ms, now)
-        return string.format('G %s %.0f %d 1 0', id, now, claim_ms)
+    local function grant(id, n, its_claim_ms)
+        lend(permits, permit_of(id), n, its_claim_ms, now)
+        return string.format('G %s %.0f %d 1 0', id, now, its_claim_ms)
     end
     local function undo(id, n)
         unlend(permits, permit_of(id), 0, n)
     end
-    return serve(queue, seen, asker, free_permits(permits, total, now), grant, undo)
+    local function ended(client, since_ms)
+        local recent = redis.call('ZRANGEBYSCORE', permits, '(' .. since_ms, math.floor(now / 1000), 'LIMIT', 0, 64)
+        for _, one in ipairs(recent) do
+            if client_of(one) == client or not string.find(one, ':', 1, true) then
+                return true
+            end
+        end
+        return false
+    end
+    return serve(queue, seen, asker, free_permits(permits, total, now), now, claim_ms, grant, undo, ended)
 end

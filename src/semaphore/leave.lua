@@ -38,10 +38,9 @@ elseif back then
     end)
 end
 leave(queue, seen, id)
-sweep(queue, seen, now)
 if not value then
     return { 0, now }
 end
-local free = value + reclaim(name, claims, now) + (back and n or 0)
+local free = value + reclaim(name, claims, now, queue, seen) + (back and n or 0)
 pass_on(name, claims, queue, seen, free, now, tonumber(ARGV[7]), ARGV[6], string.find(ARGV[5], 'j', 1, true))
 return { back and 1 or 0, now }

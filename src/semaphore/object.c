@@ -49,14 +49,8 @@ static int write_keys(struct lk__sem *sem, const char *full)
     return 0;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static struct lk__object *make(lk_client_t *client, const char *full, bool leased)
 {
-    const struct lk__options *options = client->options;
     struct lk__sem *sem = lk__alloc(sizeof *sem);
     if (sem != NULL)
         sem->leased = leased;
@@ -64,11 +58,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, bool lease
         lk__release(sem);
         return NULL;
     }
-    int64_t claim_ms = larger(3000, 2 * options->command_timeout_ms);
-    if (leased && claim_ms > options->lease_ms)
-        claim_ms = options->lease_ms;
-    snprintf(sem->claim_ms, sizeof sem->claim_ms, "%lld", (long long)claim_ms);
-    snprintf(sem->liveness_ms, sizeof sem->liveness_ms, "%lld", (long long)larger(3 * options->poll_ms, 5000));
+    lk__terms_of(&sem->terms, client->options, leased);
     sem->slots.letter = leased ? 'p' : 's';
     sem->object.stop = sem_stop;
     sem->object.free = sem_free;

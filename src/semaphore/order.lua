@@ -11,17 +11,24 @@ end
 -- message, only leaves the queue: the caller takes its permits. A client that does not listen is asked
 -- once; its waiters keep their places and hold up nobody.
 --
--- grant(id, n)  writes the grant, returns the words of its message
--- undo(id, n)   takes that back
--- returns       how many are still free; whether the asker gets its own; whether somebody waits for more
-local function serve(queue, seen, asker, free, grant, undo)
-    local deaf, passed, size, got = {}, 0, 4, false
+-- claim_ms                   how long a claim lasts if the waiter does not say
+-- grant(id, n, claim, sign)  writes the grant, returns the words of its message; `sign` is its sign of life
+-- undo(id, n)                takes that back
+-- ended                      see claim_for() of queue.lua; nil: who claims writes down itself what ended
+-- returns                    how many are still free; whether the asker gets its own; whether somebody waits for more
+local function serve(queue, seen, asker, free, now, claim_ms, grant, undo, ended)
+    local deaf, noted, passed, size, got = {}, {}, 0, 4, false
     while free > 0 do
-        local batch = redis.call('ZRANGE', queue, passed, passed + size - 1)
-        for _, id in ipairs(batch) do
-            local n, client = wanted(id), string.sub(id, 1, 32)
-            local heard = false
-            if id == asker or not deaf[client] then
+        local batch, signs = next_batch(queue, seen, passed, size, now)
+        for i, id in ipairs(batch) do
+            local n, client = wanted(id), client_of(id)
+            local heard, claim = false, nil
+            if id == asker then
+                claim = claim_ms
+            elseif free > 0 and not deaf[client] then
+                claim = claim_for(batch, signs, i, now, claim_ms, ended)
+            end
+            if claim then
                 if n > free then
                     if id == asker or tell(id, 'P') then
                         return free, got, true
@@ -29,17 +36,19 @@ local function serve(queue, seen, asker, free, grant, undo)
                 elseif id == asker then
                     got, heard = true, true
                 else
-                    heard = tell(id, grant(id, n))
-                    if not heard then
+                    heard = tell(id, grant(id, n, claim, tonumber(signs[i])))
+                    if heard and ended then
+                        note_claim(seen, batch, signs, i, size, now, noted)
+                    elseif not heard then
                         undo(id, n)
                     end
                 end
             end
             if heard then
-                leave(queue, seen, id)
+                leave_granted(queue, seen, id)
                 free = free - n
             else
-                deaf[client] = true
+                deaf[client] = deaf[client] or claim ~= nil
                 passed = passed + 1
             end
         end

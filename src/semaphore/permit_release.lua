@@ -16,6 +16,5 @@ local live, ends = is_live(permits, permit, now)
 local total = number_in(KEYS[2]) or 0
 unlend(permits, permit, kept, n)
 leave(queue, seen, id)
-sweep(queue, seen, now)
 lend_out(permits, queue, seen, nil, total, now, tonumber(ARGV[3]))
 return { live and 1 or 0, now, ends and not live and 1 or 0 }

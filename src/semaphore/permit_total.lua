@@ -48,6 +48,5 @@ end, function()
         redis.call('DEL', total_key)
     end
 end)
-sweep(queue, seen, now)
 lend_out(permits, queue, seen, nil, n, now, tonumber(ARGV[6]))
 return { 1, now }

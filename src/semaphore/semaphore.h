@@ -24,7 +24,7 @@ struct lk__sem {
     struct lk__object object;
     bool leased;
     const char *keys[LK__SEM_KEYS];
-    char claim_ms[24], liveness_ms[24];
+    struct lk__terms terms;
     char *channel; /* Redisson's */
     char *beside;  /* the channel of ours beside it */
     char *strings; /* where the keys and the channels lie */

@@ -30,6 +30,5 @@ if value then
 end
 set_number(name, claims, n) -- and recorded or not, there is a number from now on
 once_keep(once, owner, number, 1)
-sweep(queue, seen, now)
 pass_on(name, claims, queue, seen, n, now, tonumber(ARGV[6]), ARGV[5], string.find(ARGV[4], 'j', 1, true))
 return { 1, now }

@@ -46,7 +46,7 @@ if value and redis.call('ZSCORE', claims, id) then -- granted meanwhile, and con
 end
 local back = 0
 if value then
-    back = reclaim(name, claims, now)
+    back = reclaim(name, claims, now, queue, seen)
 elseif initial > 0 then
     set_number(name, claims, initial)
 end

@@ -34,10 +34,9 @@ if back > 0 then
 else
     record()
 end
-sweep(queue, seen, now)
 if not value then
     return { 0, now }
 end
-local free = value + reclaim(name, claims, now) + back
+local free = value + reclaim(name, claims, now, queue, seen) + back
 pass_on(name, claims, queue, seen, free, now, tonumber(ARGV[5]), ARGV[4], string.find(ARGV[3], 'j', 1, true))
 return { back > 0 and 1 or 0, now }

@@ -162,6 +162,17 @@ void lk__waiter_destroy(struct lk__room *room, struct lk__waiter *waiter);
 /* Tell a waiter that asking now may help. Any thread; the waiter is in the room. */
 void lk__waiter_hint(struct lk__room *room, struct lk__waiter *waiter);
 
+/* --- terms.c: what a client asks of those who hand something over to it ------------------------------------ */
+
+/* As arguments of the scripts. */
+struct lk__terms {
+    char claim_ms[24];    /* how long a claim lasts that this client hands over to who does not say */
+    char liveness_ms[32]; /* how long an ask of this client counts; in the fraction, what claims it wants */
+};
+
+/* `leased`: a claim is a hold, and lasts no longer than this client's leases. */
+void lk__terms_of(struct lk__terms *terms, const struct lk__options *options, bool leased);
+
 /* --- call.c: a command that waits for nobody ---------------------------------------------------------------- */
 
 /*

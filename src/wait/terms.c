@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * terms.c - what a client asks of those who hand something over to it: how long it is to count as alive after each
+ * ask, and how long a claim has to last for it
+ *
+ * Both follow from its own options, and whoever hands over may have others. So they travel with each ask, in the
+ * fraction of a number that queue.lua adds to the server's milliseconds: of 2048ths, 128 for each step of the
+ * liveness, and 2 for each step of the claim. Two steps have a whole number as their ratio, or nearly so.
+ */
+#include "wait/wait.h"
+
+#include <stdio.h>
+
+enum { LIVENESS_MIN_MS = 5000, LIVENESS_STEPS = 16, CLAIM_MIN_MS = 3000, CLAIM_STEPS = 64 };
+
+#define PLACES 48828125LL /* a 2048th, eleven places behind the point */
+
+/* As terms_of() of queue.lua has it. */
+static int64_t claim_of_step(int step)
+{
+    return ((int64_t)(4 + step % 4) << (step / 4)) * 15625 / 1000;
+}
+
+void lk__terms_of(struct lk__terms *terms, const struct lk__options *options, bool leased)
+{
+    int64_t claim_ms = 2 * options->command_timeout_ms, liveness_ms = LIVENESS_MIN_MS;
+    int liveness_step = 0, claim_step = 1;
+    if (claim_ms < CLAIM_MIN_MS)
+        claim_ms = CLAIM_MIN_MS;
+    if (leased && claim_ms > options->lease_ms)
+        claim_ms = options->lease_ms;
+    while (liveness_ms < 3 * options->poll_ms && liveness_step < LIVENESS_STEPS - 1) {
+        liveness_ms *= 2;
+        liveness_step++;
+    }
+    while (claim_step < CLAIM_STEPS - 1 && claim_of_step(claim_step + 1) <= claim_ms)
+        claim_step++;
+    long long fraction = (128 * liveness_step + 2 * claim_step) * PLACES; /* by hand: a locale may have a comma */
+    snprintf(terms->claim_ms, sizeof terms->claim_ms, "%lld", (long long)claim_ms);
+    snprintf(terms->liveness_ms, sizeof terms->liveness_ms, "%lld.%011lld", (long long)liveness_ms, fraction);
+}
