@@ -6,11 +6,14 @@
  *           granted a conflicting hold, provided clock rates differ by less
  *           than 1 %, the server's clock does not jump and the server loses
  *           no acknowledged write. Tokens of one name strictly increase, also
- *           across restart and failover.
+ *           across restart and failover, unless the clock of a server that lost
+ *           the last one is behind.
  * Not       promised: exclusivity after lost writes, or while a virtual machine
  *           is paused with its clocks stopped; nor that a suspended holder
  *           stops in time. A resource that compares fencing tokens is safe in
- *           these cases too, one that ignores them is not.
+ *           these cases too, one that ignores them is not. Nor anything between
+ *           two copies of one process, from a snapshot of its machine or a saved
+ *           image of it: they have one identity.
  *
  * Codes     Functions return 0 or a positive errno value and leave errno alone.
  *           lk_errortext() has the words of the calling thread's last failure.

@@ -5,7 +5,10 @@
  * Lease   A holder that stops renewing loses the mutex; lk_mutex_unlock() then
  *         says ESTALE. A thread of the client renews at a third of the lease.
  * Owner   The thread that locked it, as with pthreads. A thread that ends while
- *         holding is not renewed any more.
+ *         holding is not renewed any more. Mutexes of two clients are two owners,
+ *         also in one thread and with one name: there the second waits for the
+ *         first, and is not recursive. So are a static one, which is the default
+ *         client's, and one of a client that was opened.
  * Fair    With the attribute `fair` it goes to waiters in the order in which they came,
  *         whatever their process; without, whoever asks first when it is free. Clients
  *         opened with pubsub=no cannot be handed anything: they take a fair mutex when
@@ -34,8 +37,10 @@ enum {
 /*
  * How a mutex behaves. All zero but the size is the default of everything.
  * `fair` and `robust` belong to the name: two mutexes of one name and client that
- * differ there are EINVAL, and all processes have to agree. The rest belongs to
- * this lk_mutex_t alone.
+ * differ there are EINVAL, and all processes have to agree. Between clients nobody
+ * notices when they do not: who is not fair may come before those who queue, and
+ * who is not robust neither leaves nor sees word of a dead holder. The rest belongs
+ * to this lk_mutex_t alone.
  */
 typedef struct lk_mutexattr {
     size_t size;         /* sizeof(lk_mutexattr_t); see LK_MUTEXATTR_INIT */

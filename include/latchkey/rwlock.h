@@ -12,6 +12,8 @@
  *         once. Down: lk_rwlock_downgrade() goes from writing to reading.
  * Order   Readers and writers that have to wait queue in order of arrival, over
  *         all threads of all processes, one entry each; see `prefer`.
+ *         Locks of two clients are two owners, also in one thread: who reads with
+ *         one and writes with the other waits for itself, and nobody says EDEADLK.
  * Token   Each writer has a number larger than all before it of this name.
  * Java    Redisson's RReadWriteLock keeps its data elsewhere: the two do not
  *         exclude each other, nor do a mutex and a read-write lock of one name.
@@ -36,8 +38,10 @@ enum {
 /*
  * How a read-write lock behaves. All zero but the size is the default of
  * everything. `prefer` and `robust` belong to the name: two locks of one name and
- * client that differ there are EINVAL, and all processes have to agree. The rest
- * belongs to this lk_rwlock_t alone.
+ * client that differ there are EINVAL, and all processes have to agree. Between
+ * clients nobody notices when they do not: whoever releases serves by its own
+ * `prefer`, and who is not robust neither leaves nor sees word of a dead writer.
+ * The rest belongs to this lk_rwlock_t alone.
  */
 typedef struct lk_rwlockattr {
     size_t size;         /* sizeof(lk_rwlockattr_t); see LK_RWLOCKATTR_INIT */
@@ -117,8 +121,8 @@ LK_API int lk_rwlock_destroy(lk_rwlock_t *rw);
  * Returns     0          held for reading; one level more
  *             EOWNERDEAD robust, and held likewise, but a writer died and no other
  *                        has repaired yet what it left: each reader is told so
- *             EAGAIN     100,000 readers hold it; or this thread, INT_MAX times;
- *                        unchanged
+ *             EAGAIN     100,000 readers hold it and nobody waits (behind others it
+ *                        waits); or this thread, INT_MAX times; unchanged
  *             ESTALE     this thread's hold was lost and still has to be unlocked
  *             ENOTRECOVERABLE  robust, and a writer unlocked it without repair
  *             ENOTCONN   the default client could not be opened; an open client
