@@ -292,7 +292,7 @@ static void wait_for_calls(lk_client_t *client)
 static struct lk__hold *next_hold(struct lk__watchdog *dog)
 {
     pthread_mutex_lock(&dog->mu);
-    struct lk__link *link = lk__list_first(&dog->holds);
+    struct lk__link *link = lk__list_first(lk__list_empty(&dog->holds) ? &dog->lost : &dog->holds);
     struct lk__hold *hold = link != NULL ? lk__hold_keep(LK__CONTAINER(link, struct lk__hold, all)) : NULL;
     pthread_mutex_unlock(&dog->mu);
     return hold;

@@ -37,6 +37,7 @@ void lk__hold_drop(struct lk__hold *hold)
     struct lk__watchdog *dog = hold->dog;
     pthread_mutex_lock(&dog->mu);
     assert(hold->timer.place == 0 && !lk__listed(&hold->all) && !lk__listed(&hold->flying));
+    assert(!lk__listed(&hold->ready) && !lk__listed(&hold->news));
     dog->reserved--;
     pthread_mutex_unlock(&dog->mu);
     lk__conn_abandon(&dog->conn, hold->request);

@@ -17,7 +17,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { WINDOW = 48 }; /* renewals under way at once: they fit into the connection's buffer */
+enum {
+    WINDOW = 48,  /* renewals under way at once: they fit into the connection's buffer */
+    LINES_MAX = 8 /* losses that are logged one by one within a second */
+};
 
 /* --- states; all under dog->mu ------------------------------------------------------------------------------ */
 
@@ -26,9 +29,9 @@ static void schedule(struct lk__watchdog *dog, struct lk__hold *hold)
     int64_t due_us = LK__NEVER;
     if (hold->state == LK__HELD || hold->state == LK__AT_RISK) {
         due_us = atomic_load(&hold->valid_until_us);
-        if (hold->renew_us < due_us && !lk__listed(&hold->flying))
+        if (hold->renew_us < due_us && !lk__listed(&hold->flying) && !lk__listed(&hold->ready))
             due_us = hold->renew_us;
-    } else if (hold->sweeping && !lk__listed(&hold->flying)) {
+    } else if (hold->sweeping && !lk__listed(&hold->flying) && !lk__listed(&hold->ready)) {
         due_us = hold->renew_us;
     }
     if (due_us == LK__NEVER)
@@ -62,8 +65,13 @@ static void lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason)
     hold->renew_us = LK__NEVER;
     atomic_store(&hold->valid_until_us, 0);
     schedule(dog, hold);
-    hold->unlogged = dog->unlogged = true;
-    wake_thread(dog);
+    lk__list_remove(&hold->ready);
+    lk__list_remove(&hold->all);
+    lk__list_append(&dog->lost, &hold->all);
+    if (lk__list_empty(&dog->unlogged))
+        wake_thread(dog);
+    lk__list_append(&dog->unlogged, &hold->news);
+    lk__hold_keep(hold);
     answer(dog, hold, hold->asked, ESTALE);
     dog->notify(dog->arg, hold, LK_EVENT_LOST);
 }
@@ -135,6 +143,7 @@ static int fly(struct lk__watchdog *dog, struct lk__hold *hold, bool release)
         return rc;
     hold->requested = hold->asked;
     lk__list_append(&dog->flying, &hold->flying);
+    dog->under_way++;
     lk__hold_keep(hold);
     return 0;
 }
@@ -327,30 +336,48 @@ static void landed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_
     }
 }
 
-/* Those whose timer came: renew, lose, or send a release. False: too many under way, go on later. */
-static bool serve_due(struct lk__watchdog *dog, int64_t now_us, int *under_way)
+/* A request of `hold` is due: renew, or send a release. */
+static void serve_hold(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+{
+    bool swept_before = hold->sweeping;
+    if (hold->state == LK__HELD || hold->state == LK__AT_RISK) {
+        if (good(dog, hold, now_us) && !lk__listed(&hold->flying) && hold->renew_us <= now_us)
+            send_renewal(dog, hold, now_us);
+    } else if (hold->sweeping && !lk__listed(&hold->flying) && hold->renew_us <= now_us) {
+        send_release(dog, hold, now_us);
+    }
+    schedule(dog, hold);
+    if (swept_before && !hold->sweeping) {
+        pthread_mutex_unlock(&dog->mu);
+        lk__hold_drop(hold);
+        pthread_mutex_lock(&dog->mu);
+    }
+}
+
+/*
+ * Those whose timer came. A request that finds too many under way waits for one of them to land; its hold's timer is
+ * then that of the loss, so that losses are told in time meanwhile.
+ */
+static void serve_due(struct lk__watchdog *dog, int64_t now_us)
 {
     struct lk__timer *timer;
     while ((timer = lk__heap_first(&dog->heap)) != NULL && timer->due_us <= now_us) {
         struct lk__hold *hold = LK__CONTAINER(timer, struct lk__hold, timer);
-        bool swept_before = hold->sweeping;
-        if (*under_way >= WINDOW && now_us < atomic_load(&hold->valid_until_us))
-            return false;
-        if (hold->state == LK__HELD || hold->state == LK__AT_RISK) {
-            if (good(dog, hold, now_us) && !lk__listed(&hold->flying) && hold->renew_us <= now_us)
-                send_renewal(dog, hold, now_us);
-        } else if (hold->sweeping && !lk__listed(&hold->flying)) {
-            send_release(dog, hold, now_us);
-        }
-        *under_way += lk__listed(&hold->flying);
+        bool over = (hold->state == LK__HELD || hold->state == LK__AT_RISK) && !good(dog, hold, now_us);
+        if (!over && !lk__listed(&hold->ready))
+            lk__list_append(&dog->ready, &hold->ready);
         schedule(dog, hold);
-        if (swept_before && !hold->sweeping) {
-            pthread_mutex_unlock(&dog->mu);
-            lk__hold_drop(hold);
-            pthread_mutex_lock(&dog->mu);
-        }
     }
-    return true;
+}
+
+/* The requests that are due, as many as may be under way. */
+static void serve_ready(struct lk__watchdog *dog, int64_t now_us)
+{
+    struct lk__link *link;
+    while ((link = lk__list_first(&dog->ready)) != NULL && dog->under_way < WINDOW) {
+        lk__list_remove(link);
+        serve_hold(dog, LK__CONTAINER(link, struct lk__hold, ready), now_us);
+    }
 }
 
 /* Requests land in the order in which they flew. */
@@ -363,6 +390,7 @@ static void serve_landed(struct lk__watchdog *dog, int64_t now_us)
             return;
         bool swept_before = hold->sweeping;
         lk__list_remove(link);
+        dog->under_way--;
         landed(dog, hold, now_us);
         schedule(dog, hold);
         bool drop_sweep = swept_before && !hold->sweeping;
@@ -420,29 +448,38 @@ static const char *words_of(int reason)
     }
 }
 
-/* Under dog->mu: one whose loss the log does not know yet, with a reference; NULL when there is none. */
-static struct lk__hold *next_unlogged(struct lk__watchdog *dog)
+/* The second is over: how many losses it had beyond those with a line of their own. */
+static void log_more(struct lk__watchdog *dog)
 {
-    for (struct lk__link *l = lk__list_first(&dog->holds); l != NULL; l = lk__list_next(&dog->holds, l)) {
-        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, all);
-        if (hold->unlogged)
-            return lk__hold_keep(hold);
-    }
-    return NULL;
+    if (dog->more > 0)
+        lk__log(LK_LOG_WARNING, "%u more leases were lost", dog->more);
+    dog->lines = dog->more = 0;
 }
 
-/* Under dog->mu, left and taken again: the log's sink is a user's function. */
-static void log_losses(struct lk__watchdog *dog)
+/*
+ * Under dog->mu, left and taken again: the log's sink is a user's function. Many are lost at one moment as easily as
+ * one, and whatever is done for each of them keeps the renewals of the others.
+ */
+static void log_losses(struct lk__watchdog *dog, int64_t now_us)
 {
-    while (dog->unlogged) {
-        struct lk__hold *lost = next_unlogged(dog);
-        dog->unlogged = lost != NULL;
-        if (lost == NULL)
-            return;
-        int reason = lost->reason;
-        lost->unlogged = false;
+    struct lk__link *link;
+    if (now_us >= dog->second_us && dog->more > 0) {
         pthread_mutex_unlock(&dog->mu);
-        lk__log(LK_LOG_WARNING, "%s: the lease was lost: %s", lost->name, words_of(reason));
+        log_more(dog);
+        pthread_mutex_lock(&dog->mu);
+    }
+    while ((link = lk__list_first(&dog->unlogged)) != NULL) {
+        struct lk__hold *lost = LK__CONTAINER(link, struct lk__hold, news);
+        int reason = lost->reason;
+        lk__list_remove(link);
+        pthread_mutex_unlock(&dog->mu);
+        if (now_us >= dog->second_us) {
+            dog->second_us = now_us + 1000000;
+            dog->lines = 0;
+        }
+        if (dog->lines < LINES_MAX)
+            lk__log(LK_LOG_WARNING, "%s: the lease was lost: %s", lost->name, words_of(reason));
+        dog->lines < LINES_MAX ? dog->lines++ : dog->more++;
         lk__hold_drop(lost);
         pthread_mutex_lock(&dog->mu);
     }
@@ -470,14 +507,13 @@ static void *run(void *arg)
     pthread_mutex_lock(&dog->mu);
     while (!dog->stopping) {
         int64_t now_us = lk__now_us();
-        int under_way = 0;
         serve_landed(dog, now_us);
         serve_connection(dog, now_us);
-        log_losses(dog);
-        for (struct lk__link *l = lk__list_first(&dog->flying); l != NULL; l = lk__list_next(&dog->flying, l))
-            under_way++;
-        int64_t due_us = LK__NEVER;
-        if (serve_due(dog, now_us, &under_way) && lk__heap_first(&dog->heap) != NULL)
+        serve_due(dog, now_us);
+        serve_ready(dog, now_us);
+        log_losses(dog, now_us);
+        int64_t due_us = dog->more > 0 ? dog->second_us : LK__NEVER;
+        if (lk__heap_first(&dog->heap) != NULL && lk__heap_first(&dog->heap)->due_us < due_us)
             due_us = lk__heap_first(&dog->heap)->due_us;
         dog->asleep_us = due_us;
         pthread_mutex_unlock(&dog->mu);
@@ -507,7 +543,10 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
     pthread_mutex_init(&dog->mu, NULL);
     lk__cond_init(&dog->renewed);
     lk__list_init(&dog->holds);
+    lk__list_init(&dog->lost);
+    lk__list_init(&dog->ready);
     lk__list_init(&dog->flying);
+    lk__list_init(&dog->unlogged);
     return 0;
 }
 
@@ -525,8 +564,13 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
     /* Nothing flies and nothing is due any more. */
     pthread_mutex_lock(&dog->mu);
     dog->started = false;
+    log_losses(dog, lk__now_us());
     bool clean = true;
     struct lk__link *link;
+    while ((link = lk__list_first(&dog->ready)) != NULL) {
+        lk__list_remove(link);
+        schedule(dog, LK__CONTAINER(link, struct lk__hold, ready)); /* one that is swept is found on the heap below */
+    }
     while ((link = lk__list_first(&dog->flying)) != NULL) {
         struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, flying);
         lk__list_remove(link);
@@ -550,6 +594,7 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
     }
     pthread_cond_broadcast(&dog->renewed);
     pthread_mutex_unlock(&dog->mu);
+    log_more(dog);
     return clean;
 }
 
@@ -747,6 +792,8 @@ bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold)
     if (!hold->sweeping)
         hold->renew_us = LK__NEVER;
     lk__list_remove(&hold->all);
+    if (!hold->sweeping)
+        lk__list_remove(&hold->ready);
     schedule(dog, hold);
     answer(dog, hold, hold->asked, was_good ? EPERM : ESTALE);
     if (hold->state == LK__LOST && hold->copies_us != 0 && !dog->stopping) /* no release follows; a copy may */
@@ -808,10 +855,10 @@ int lk__watchdog_renew(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
     return rc;
 }
 
-void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner)
+/* Under dog->mu: those of that owner in one of the lists. */
+static void orphan(struct lk__watchdog *dog, struct lk__link *list, uint64_t owner)
 {
-    pthread_mutex_lock(&dog->mu);
-    for (struct lk__link *l = lk__list_first(&dog->holds); l != NULL; l = lk__list_next(&dog->holds, l)) {
+    for (struct lk__link *l = lk__list_first(list); l != NULL; l = lk__list_next(list, l)) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, all);
         if (!hold->tied || hold->owner != owner)
             continue;
@@ -821,5 +868,12 @@ void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner)
             hold->reason = LK_REASON_THREAD_EXIT;
         schedule(dog, hold);
     }
+}
+
+void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner)
+{
+    pthread_mutex_lock(&dog->mu);
+    orphan(dog, &dog->holds, owner);
+    orphan(dog, &dog->lost, owner);
     pthread_mutex_unlock(&dog->mu);
 }

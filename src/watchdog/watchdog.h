@@ -64,7 +64,6 @@ struct lk__hold {
     int64_t cap_us;          /* not renewed beyond; LK__NEVER */
     int64_t renew_us;        /* next renewal; LK__NEVER: none */
     bool ownerless;          /* its thread ended */
-    bool unlogged;           /* lost, and the log does not say so yet */
     unsigned asked;          /* renewals somebody waited for ... */
     unsigned requested;      /* ... how many of them were sent ... */
     unsigned answered;       /* ... and how many are through */
@@ -73,7 +72,9 @@ struct lk__hold {
     int64_t unsure_us;       /* copies of unanswered requests may take effect until then ... */
     int64_t unsure_lease_ms; /* ... with this lease, or a longer one */
     struct lk__timer timer;
-    struct lk__link all;    /* in dog->holds while held */
+    struct lk__link all;    /* in dog->holds while held, in dog->lost from its loss on */
+    struct lk__link news;   /* in dog->unlogged, with a reference */
+    struct lk__link ready;  /* in dog->ready: a request is due, and too many are under way */
     struct lk__link flying; /* in dog->flying */
     struct lk__request *request;
     bool releasing;           /* the request is the release, not a renewal */
@@ -107,15 +108,20 @@ typedef void (*lk__notify_t)(void *arg, struct lk__hold *hold, int type);
 struct lk__watchdog {
     pthread_mutex_t mu;
     pthread_cond_t renewed; /* with mu: a renewal or sweep that somebody waits for is through */
-    bool unlogged;          /* under mu: of some hold */
     size_t sweeps;          /* releases in the background that are not through */
     struct lk__conn conn;
     struct lk__heap heap;
-    struct lk__link holds;  /* held or lost, not given back */
+    struct lk__link holds;  /* held, not given back */
+    struct lk__link lost;   /* not given back: nothing is left to do for them */
+    struct lk__link ready;  /* whose request is due, oldest first */
     struct lk__link flying; /* requests under way, oldest first */
+    int under_way;          /* how many these are */
     size_t reserved;        /* holds that exist: as many timers have room */
     bool started, stopping;
     int64_t asleep_us;                /* under mu: the thread looks again by then; not woken for what is due later */
+    struct lk__link unlogged;         /* under mu: lost ones that the log does not know yet */
+    int64_t second_us;                /* thread only: end of the one in which ... */
+    unsigned lines, more;             /* thread only: ... so many losses were logged, and so many others not */
     unsigned long long connects_seen; /* thread only */
     unsigned failures_seen;           /* thread only */
     int wake_fd;

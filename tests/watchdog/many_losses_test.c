@@ -1,0 +1,137 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * many_losses_test.c - what is lost at one moment, however much, costs nobody else anything
+ *
+ * labels: threads memory
+ */
+#include "client/client.h"
+#include "lock/scripts.h"
+#include "news.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MANY = SANITIZED ? 2000 : 20000, LINES = 40 };
+
+static lk_client_t *client;
+static lk_mutex_t orders;
+static struct news orders_news;
+static struct lk__hold *holds[MANY];
+
+/* A hold that only the watchdog knows, good for `ms`. */
+static struct lk__hold *take(const char *name, bool fixed, int64_t ms, int64_t first_us)
+{
+    struct lk__hold *hold = lk__hold_new(&client->dog);
+    assert_non_null(hold);
+    hold->kind = LK_KIND_MUTEX;
+    hold->name = lk__strdup(name);
+    hold->fixed = fixed;
+    hold->reason = fixed ? LK_REASON_FIXED : LK_REASON_NONE;
+    hold->lease_ms = ms;
+    const char *keys[] = { name }, *args[] = { "nobody", NULL, NULL, "none" };
+    if (!fixed)
+        assert_int_equal(0, lk__command_seal(&hold->renew, &lk__lua_lock_renew, keys, args, 4));
+    lk__watchdog_take(&client->dog, hold, lk__now_us() + ms * 1000, first_us);
+    return hold;
+}
+
+static void end(struct lk__hold *hold)
+{
+    lk__watchdog_end(&client->dog, hold);
+    lk__hold_drop(hold);
+}
+
+static void open_orders(struct world *w, const char *options)
+{
+    client = world_client(w, options);
+    news_listen(&orders_news, client, "orders");
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&orders));
+}
+
+static void close_orders(void)
+{
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_client_close(client));
+}
+
+static int lines, losses; /* atomic builtins */
+
+/* Each line is of one loss, or sums up. */
+static void count_losses(void *arg, int level, const char *line)
+{
+    (void)level;
+    (void)arg;
+    if (strstr(line, " lost") == NULL)
+        return;
+    __atomic_add_fetch(&lines, 1, __ATOMIC_SEQ_CST);
+    const char *more = strstr(line, " more leases were lost");
+    while (more != NULL && more > line && more[-1] >= '0' && more[-1] <= '9')
+        more--;
+    __atomic_add_fetch(&losses, more != NULL ? atoi(more) : 1, __ATOMIC_SEQ_CST);
+}
+
+/* Thousands of fixed leases run out; one that is renewed stays. The log tells of some and how many there were. */
+static void renewals_go_on(void **state)
+{
+    int64_t left_ms;
+    lines = losses = 0;
+    lk_setlog(count_losses, LK_LOG_WARNING, NULL);
+    open_orders(*state, "lease=1500ms");
+    for (int i = 0; i < MANY; i++)
+        holds[i] = take("batch", true, 60000, LK__NEVER);
+    int64_t end_us = lk__now_us() + 300000;
+    pthread_mutex_lock(&client->dog.mu);
+    for (int i = 0; i < MANY; i++) {
+        atomic_store(&holds[i]->valid_until_us, end_us);
+        lk__heap_set(&client->dog.heap, &holds[i]->timer, end_us);
+    }
+    client->dog.asleep_us = 0;
+    lk__eventfd_set(client->dog.wake_fd);
+    pthread_mutex_unlock(&client->dog.mu);
+    sleep_ms(3000);
+    assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+    assert_int_equal(0, news(&orders_news, LK_EVENT_LOST));
+    eventually(__atomic_load_n(&losses, __ATOMIC_SEQ_CST) == MANY, 10000);
+    assert_between(__atomic_load_n(&lines, __ATOMIC_SEQ_CST), 1, LINES);
+    for (int i = 0; i < MANY; i++)
+        end(holds[i]);
+    close_orders();
+    lk_setlog(NULL, LK_LOG_WARNING, NULL);
+}
+
+/* More renewals are due than may be under way, and the server stands still: others are lost on time all the same. */
+static void a_loss_does_not_wait_for_renewals(void **state)
+{
+    enum { DUE = 200 };
+    struct world *w = *state;
+    struct news short_news;
+    client = world_client(w, "lease=20s&command_timeout=4s");
+    news_listen(&short_news, client, "short");
+    struct lk__hold *first = take("batch", true, 20000, LK__NEVER);
+    eventually(lk__conn_isup(&client->dog.conn), 4000);
+    world_stop_server(w);
+    for (int i = 0; i < DUE; i++)
+        holds[i] = take("batch", false, 20000, lk__now_us());
+    struct lk__hold *short_one = take("short", true, 300, LK__NEVER);
+    int64_t began_ms = now_ms();
+    eventually(news(&short_news, LK_EVENT_LOST) == 1, 10000);
+    assert_between(now_ms() - began_ms, 0, 300 + 5 * SLACK_MS);
+    world_cont_server(w);
+    for (int i = 0; i < DUE; i++)
+        end(holds[i]);
+    end(short_one);
+    end(first);
+    assert_lk(0, lk_client_close(client));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(renewals_go_on),
+        world_test(a_loss_does_not_wait_for_renewals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
