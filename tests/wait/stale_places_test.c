@@ -1,0 +1,110 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * stale_places_test.c - a place in the queue that nobody keeps up any more refuses nobody who tries
+ *
+ * It is that of a thread that ended, or lost its way, in a process that lives and listens. If nobody else waits, it is
+ * for the one who tries to find out.
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <stdio.h>
+
+static lk_client_t *theirs, *ours;
+static char listener[64]; /* an id that is theirs, and listens */
+
+static int wait_briefly(void *arg)
+{
+    return lk_sem_waitfor(arg, 300);
+}
+
+/* From its first wait on a client listens. */
+static void begin(struct world *w)
+{
+    lk_sem_t sem;
+    struct worker waiter;
+    theirs = world_client(w, "");
+    ours = world_client(w, "");
+    world_allow(w, "latchkey:once:*");
+    assert_lk(0, lk_sem_init(&sem, theirs, "listens", 0, NULL));
+    worker_start(&waiter, wait_briefly, &sem);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 3000);
+    snprintf(listener, sizeof listener, "%s",
+             world_str(w, "EVAL %s 1 latchkey:queue:sem:{listens}",
+                       "return string.sub(redis.call('ZRANGE', KEYS[1], 0, 0)[1], 1, 32)"));
+    assert_lk(ETIMEDOUT, worker_join(&waiter));
+    assert_lk(0, lk_sem_destroy(&sem));
+}
+
+static void end(void)
+{
+    assert_lk(0, lk_client_close(theirs));
+    assert_lk(0, lk_client_close(ours));
+}
+
+/* Theirs is first in that queue, and was last heard of long ago. */
+static void leave_behind(struct world *w, const char *kind, const char *rest)
+{
+    world_redis(w, "ZADD latchkey:queue:%s:{thing} 5 %s:9:77%s", kind, listener, rest);
+    world_redis(w, "ZADD latchkey:seen:%s:{thing} 5 %s:9:77%s", kind, listener, rest);
+    world_redis(w, "PEXPIRE latchkey:queue:%s:{thing} 60000", kind);
+    world_redis(w, "PEXPIRE latchkey:seen:%s:{thing} 60000", kind);
+}
+
+static void a_permit_is_taken(void **state)
+{
+    struct world *w = *state;
+    world_allow(w, "thing");
+    world_allow(w, "latchkey:total:{thing}");
+    world_allow(w, "latchkey:permits:{thing}");
+    begin(w);
+    for (int leased = 0; leased < 2; leased++) {
+        lk_semattr_t attr = LK_SEMATTR_INIT;
+        lk_sem_t thing;
+        attr.leased = leased;
+        assert_lk(0, lk_sem_init(&thing, ours, "thing", 1, &attr));
+        leave_behind(w, leased ? "permits" : "sem", ":5"); /* it wants more than there will ever be */
+        assert_lk(0, lk_sem_trywait(&thing));
+        assert_lk(0, lk_sem_post(&thing));
+        leave_behind(w, leased ? "permits" : "sem", ":1");
+        assert_lk(0, lk_sem_trywait(&thing));
+        assert_lk(0, lk_sem_post(&thing));
+        assert_lk(0, lk_sem_destroy(&thing));
+    }
+    end();
+}
+
+static void a_lock_is_taken(void **state)
+{
+    struct world *w = *state;
+    lk_mutexattr_t fair = LK_MUTEXATTR_INIT;
+    lk_mutex_t mutex;
+    lk_rwlock_t rwlock;
+    fair.fair = 1;
+    begin(w);
+    assert_lk(0, lk_mutex_init(&mutex, ours, "thing", &fair));
+    assert_lk(0, lk_rwlock_init(&rwlock, ours, "thing", NULL));
+    leave_behind(w, "mutex", "");
+    assert_lk(0, lk_mutex_trylock(&mutex));
+    assert_lk(0, lk_mutex_unlock(&mutex));
+    leave_behind(w, "rw", ":w");
+    assert_lk(0, lk_rwlock_tryrdlock(&rwlock));
+    assert_lk(0, lk_rwlock_unlock(&rwlock));
+    leave_behind(w, "rw", ":w");
+    assert_lk(0, lk_rwlock_trywrlock(&rwlock));
+    assert_lk(0, lk_rwlock_unlock(&rwlock));
+    assert_lk(0, lk_mutex_destroy(&mutex));
+    assert_lk(0, lk_rwlock_destroy(&rwlock));
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_permit_is_taken),
+        world_test(a_lock_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
