@@ -71,8 +71,10 @@ LK_API LK_MUST_CHECK int lk_client_open_file(lk_client_t **client, const char *j
  * first call that needs it, as lk_client_open(&client, NULL).
  *
  * Returns     as lk_client_open(). A failure is reported to whoever needed the
- *             client; the next call tries again.
- * Threads     any; all get the same client
+ *             client at that time; the next call tries again.
+ * Threads     any; one opens it, the others wait for that and get the same client.
+ *             Those who have time left when such an attempt fails slowly try once
+ *             more, again one of them for all
  * Frees       need not be closed; a process may simply end. lk_client_close()
  *             closes it, and the next call opens a new one.
  */

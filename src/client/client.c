@@ -176,7 +176,7 @@ static int open_with(lk_client_t **opened, struct lk__options *options)
     return 0;
 }
 
-static int open_url(lk_client_t **client, const char *url)
+int lk__client_openurl(lk_client_t **client, const char *url)
 {
     struct lk__options options;
     if (client == NULL)
@@ -192,7 +192,7 @@ static int open_url(lk_client_t **client, const char *url)
 int lk_client_open(lk_client_t **client, const char *url)
 {
     struct lk__manners manners = lk__begin();
-    return lk__end(&manners, open_url(client, url));
+    return lk__end(&manners, lk__client_openurl(client, url));
 }
 
 static int open_file(lk_client_t **client, const char *json_path)
@@ -208,60 +208,6 @@ int lk_client_open_file(lk_client_t **client, const char *json_path)
 {
     struct lk__manners manners = lk__begin();
     return lk__end(&manners, open_file(client, json_path));
-}
-
-static int close_client(lk_client_t *client);
-
-/* Under the household's mu, where a client is the default one only until its close begins. */
-static lk_client_t *entered(lk_client_t *client)
-{
-    bool open = lk__client_tryenter(client);
-    assert(open);
-    (void)open;
-    return client;
-}
-
-int lk__client_enterdefault(lk_client_t **client)
-{
-    struct lk__household *here = lk__household();
-    if (here == NULL)
-        return lk__fail(ENOMEM, "out of memory for a client");
-    pthread_mutex_lock(&here->mu);
-    lk_client_t *known = here->default_client != NULL ? entered(here->default_client) : NULL;
-    pthread_mutex_unlock(&here->mu);
-    if (known == NULL) { /* several may try at once; the first one to succeed is it */
-        lk_client_t *fresh;
-        int rc = open_url(&fresh, NULL);
-        if (rc != 0)
-            return rc;
-        pthread_mutex_lock(&here->mu);
-        if (here->default_client == NULL)
-            here->default_client = fresh;
-        known = entered(here->default_client);
-        pthread_mutex_unlock(&here->mu);
-        if (known != fresh)
-            close_client(fresh);
-    }
-    *client = known;
-    return 0;
-}
-
-static int find_default(lk_client_t **client)
-{
-    lk_client_t *found;
-    int rc = lk__client_enterdefault(&found);
-    if (rc != 0)
-        return rc;
-    if (client != NULL)
-        *client = found;
-    lk__client_leave(found);
-    return 0;
-}
-
-int lk_client_default(lk_client_t **client)
-{
-    struct lk__manners manners = lk__begin();
-    return lk__end(&manners, find_default(client));
 }
 
 /* --- closing ---------------------------------------------------------------------------------------------- */

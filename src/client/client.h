@@ -132,13 +132,21 @@ struct lk_client {
 int lk__client_enter(lk_client_t *client);
 bool lk__client_tryenter(lk_client_t *client); /* without words, of a client of this process */
 void lk__client_leave(lk_client_t *client);
-/* The default client, opened if there is none, entered: without that another thread may close it at once. */
-int lk__client_enterdefault(lk_client_t **client);
+/* As lk_client_open(). */
+int lk__client_openurl(lk_client_t **client, const char *url);
 bool lk__client_isclosed(const lk_client_t *client);
 void lk__client_drop(lk_client_t *client);
 
 /* A hold to be of `owner`, with its id: a fresh acquisition. NULL: ENOMEM. */
 struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *object, uint64_t owner);
+
+/* --- default.c: the client of static objects --------------------------------------------------------------------- */
+
+/*
+ * The default client, opened if there is none, entered: without that another thread may close it at once. Until
+ * `limit_us` one slow attempt of another thread is no reason to fail.
+ */
+int lk__client_enterdefault(lk_client_t **client, int64_t limit_us);
 
 /* --- foreign.c: waiters that Redisson's messages wake --------------------------------------------------------- */
 
@@ -163,11 +171,22 @@ void lk__foreign_leave(struct lk__foreign *foreign, struct lk__waiter *waiter);
 
 /* --- process.c: what there is once in a process ------------------------------------------------------------------ */
 
+/* Of the default client; by one thread for all. */
+struct lk__opening {
+    pthread_cond_t over; /* with the household's mu: an attempt is */
+    bool under_way;      /* under it, as all of this */
+    unsigned attempts;   /* that are over */
+    int code;            /* of the last one, and its words */
+    bool slow;           /* it failed, and took its time */
+    char words[384];
+};
+
 struct lk__household {
     uintptr_t process;
     pthread_mutex_t mu;
     struct lk__link clients;       /* under mu */
     lk_client_t *default_client;   /* under mu */
+    struct lk__opening opening;    /* under mu */
     struct lk__binding *retired;   /* under mu: of shells bound anew after the default client was closed */
     struct lk__household *parents; /* of a fork: left alone */
 };
@@ -211,8 +230,9 @@ struct lk__shelltype {
 
 int lk__shell_init(struct lk__shell shell, const struct lk__shelltype *type, lk_client_t *client, const char *name,
                    const void *attr);
-/* The binding of a shell, made on its first use, with a reference; its client is entered. */
-int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, struct lk__binding **binding);
+/* The binding of a shell, made on its first use, with a reference; its client is entered. The limit is the call's. */
+int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, int64_t limit_us,
+                    struct lk__binding **binding);
 void lk__shell_leave(struct lk__binding *binding);
 int lk__shell_destroy(struct lk__shell shell);
 /* Is it bound to a client of another process, such as the parent of a fork? */
@@ -241,9 +261,10 @@ struct lk__frame {
 /*
  * Begin a call; after 0 object, attributes and client stay until the call ends, also when the shell is destroyed
  * or the client closed meanwhile. To be ended with lk__frame_leave(), which returns its code; nothing of them may
- * be touched afterwards.
+ * be touched afterwards. `limit_us`: how long the call is to wait, LK__NEVER if that is no question.
  */
-int lk__frame_enter(struct lk__frame *frame, struct lk__shell shell, const struct lk__shelltype *type);
+int lk__frame_enterby(struct lk__frame *frame, struct lk__shell shell, const struct lk__shelltype *type,
+                      int64_t limit_us);
 int lk__frame_leave(const struct lk__frame *frame, int code);
 
 /* The caller's hold: 0 it is good · EPERM there is none · ESTALE it was lost; with words. */

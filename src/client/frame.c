@@ -2,13 +2,13 @@
 /* frame.c - the beginning and the end of each public call on an object */
 #include "client/client.h"
 
-static int enter(struct lk__frame *frame, struct lk__shell shell, const struct lk__shelltype *type)
+static int enter(struct lk__frame *frame, struct lk__shell shell, const struct lk__shelltype *type, int64_t limit_us)
 {
     struct lk__binding *binding;
     frame->self = lk__thread_self();
     if (frame->self == NULL)
         return ENOMEM; /* not even room for words */
-    int rc = lk__shell_enter(shell, type, &binding);
+    int rc = lk__shell_enter(shell, type, limit_us, &binding);
     if (rc != 0)
         return rc;
     frame->binding = binding;
@@ -17,10 +17,11 @@ static int enter(struct lk__frame *frame, struct lk__shell shell, const struct l
     return 0;
 }
 
-int lk__frame_enter(struct lk__frame *frame, struct lk__shell shell, const struct lk__shelltype *type)
+int lk__frame_enterby(struct lk__frame *frame, struct lk__shell shell, const struct lk__shelltype *type,
+                      int64_t limit_us)
 {
     frame->manners = lk__begin();
-    int rc = enter(frame, shell, type);
+    int rc = enter(frame, shell, type, limit_us);
     return rc == 0 ? 0 : lk__end(&frame->manners, rc);
 }
 

@@ -45,11 +45,13 @@ struct lk__household *lk__household(void)
         fresh->parents = here;
         pthread_mutex_init(&fresh->mu, NULL);
         lk__list_init(&fresh->clients);
+        lk__cond_init(&fresh->opening.over);
         if (atomic_compare_exchange_strong(&household, &here, fresh)) {
             lk__thread_onexit(thread_exited);
             lk__process_onend(process_ends);
             return fresh;
         }
+        pthread_cond_destroy(&fresh->opening.over);
         pthread_mutex_destroy(&fresh->mu);
         lk__release(fresh);
     }

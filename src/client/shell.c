@@ -90,13 +90,14 @@ static void retire(struct lk__household *here, struct lk__binding *binding)
 }
 
 /* Bind to the default client; another thread may have been faster. */
-static int bind_default(struct lk__shell shell, const struct lk__shelltype *type, struct lk__household *here)
+static int bind_default(struct lk__shell shell, const struct lk__shelltype *type, int64_t limit_us,
+                        struct lk__household *here)
 {
     lk_client_t *client;
     struct lk__binding *binding = NULL;
     int rc = lk__name_check(*shell.name, strlen(*shell.name));
     if (rc == 0)
-        rc = lk__client_enterdefault(&client);
+        rc = lk__client_enterdefault(&client, limit_us);
     if (rc != 0)
         return rc;
     rc = make_binding(type, client, *shell.name, *shell.attr, &binding);
@@ -116,7 +117,8 @@ static int bind_default(struct lk__shell shell, const struct lk__shelltype *type
     return 0;
 }
 
-int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, struct lk__binding **binding)
+int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, int64_t limit_us,
+                    struct lk__binding **binding)
 {
     struct lk__household *here = lk__household();
     if (here == NULL)
@@ -136,7 +138,7 @@ int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, st
             if (rc == 0 || (owner & EXPLICIT))
                 return rc;
         }
-        int rc = bind_default(shell, type, here);
+        int rc = bind_default(shell, type, limit_us, here);
         if (rc != 0)
             return rc;
     }

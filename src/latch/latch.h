@@ -58,6 +58,7 @@ static inline struct lk__latch *lk__latch_of(const struct lk__frame *frame)
 }
 
 int lk__latch_enter(lk_latch_t *l, struct lk__frame *frame); /* then lk__frame_leave() */
+int lk__latch_enterby(lk_latch_t *l, int64_t limit_us, struct lk__frame *frame);
 
 /* --- count.c ---------------------------------------------------------------------------------------------------- */
 

@@ -96,9 +96,14 @@ static struct lk__shell shell_of(lk_latch_t *l)
 
 int lk__latch_enter(lk_latch_t *l, struct lk__frame *frame)
 {
+    return lk__latch_enterby(l, LK__NEVER, frame);
+}
+
+int lk__latch_enterby(lk_latch_t *l, int64_t limit_us, struct lk__frame *frame)
+{
     if (l == NULL)
         return lk__fail(EINVAL, "no latch was given");
-    return lk__frame_enter(frame, shell_of(l), &latch_type);
+    return lk__frame_enterby(frame, shell_of(l), &latch_type, limit_us);
 }
 
 int lk_latch_init(lk_latch_t *l, lk_client_t *client, const char *name, const lk_latchattr_t *attr)

@@ -253,7 +253,7 @@ static void count_wait(const struct visit *visit)
 static int wait_until(lk_latch_t *l, int64_t limit_us)
 {
     struct visit visit = { .limit_us = limit_us };
-    int rc = lk__latch_enter(l, &visit.frame);
+    int rc = lk__latch_enterby(l, limit_us, &visit.frame);
     if (rc != 0)
         return rc;
     atomic_fetch_add(&visit.frame.object->waiting, 1);

@@ -26,7 +26,7 @@ static int lock_again(const struct lk__frame *frame, struct lk__hold *hold, bool
 static int lock_until(lk_mutex_t *m, int64_t limit_us, bool only_try)
 {
     struct lk__frame frame;
-    int rc = lk__mutex_enter(m, &frame);
+    int rc = lk__mutex_enterby(m, limit_us, &frame);
     if (rc != 0)
         return rc;
     struct lk__hold *hold = lk__object_hold(frame.object, frame.self->owner);

@@ -40,6 +40,7 @@ static inline const lk_mutexattr_t *lk__mutex_attr(const struct lk__frame *frame
 }
 
 int lk__mutex_enter(lk_mutex_t *m, struct lk__frame *frame); /* then lk__frame_leave() */
+int lk__mutex_enterby(lk_mutex_t *m, int64_t limit_us, struct lk__frame *frame);
 struct lk__shell lk__mutex_shell(lk_mutex_t *m);
 extern const struct lk__shelltype lk__mutex_type;
 

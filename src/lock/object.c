@@ -77,9 +77,14 @@ const struct lk__shelltype lk__mutex_type = {
 
 int lk__mutex_enter(lk_mutex_t *m, struct lk__frame *frame)
 {
+    return lk__mutex_enterby(m, LK__NEVER, frame);
+}
+
+int lk__mutex_enterby(lk_mutex_t *m, int64_t limit_us, struct lk__frame *frame)
+{
     if (m == NULL)
         return lk__fail(EINVAL, "no mutex was given");
-    return lk__frame_enter(frame, lk__mutex_shell(m), &lk__mutex_type);
+    return lk__frame_enterby(frame, lk__mutex_shell(m), &lk__mutex_type, limit_us);
 }
 
 struct lk__shell lk__mutex_shell(lk_mutex_t *m)

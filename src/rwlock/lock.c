@@ -26,7 +26,7 @@ static int lock_again(const struct lk__frame *frame, struct lk__hold *hold, bool
 static int lock_until(lk_rwlock_t *rw, bool write, int64_t limit_us, bool only_try)
 {
     struct lk__frame frame;
-    int rc = lk__rwlock_enter(rw, &frame);
+    int rc = lk__rwlock_enterby(rw, limit_us, &frame);
     if (rc != 0)
         return rc;
     struct lk__hold *hold = lk__object_hold(frame.object, frame.self->owner);

@@ -76,9 +76,14 @@ struct lk__shell lk__rwlock_shell(lk_rwlock_t *rw)
 
 int lk__rwlock_enter(lk_rwlock_t *rw, struct lk__frame *frame)
 {
+    return lk__rwlock_enterby(rw, LK__NEVER, frame);
+}
+
+int lk__rwlock_enterby(lk_rwlock_t *rw, int64_t limit_us, struct lk__frame *frame)
+{
     if (rw == NULL)
         return lk__fail(EINVAL, "no read-write lock was given");
-    return lk__frame_enter(frame, lk__rwlock_shell(rw), &rwlock_type);
+    return lk__frame_enterby(frame, lk__rwlock_shell(rw), &rwlock_type, limit_us);
 }
 
 int lk_rwlock_init(lk_rwlock_t *rw, lk_client_t *client, const char *name, const lk_rwlockattr_t *attr)

@@ -45,6 +45,7 @@ static inline bool lk__rwlock_iswriter(const struct lk__hold *hold)
 }
 
 int lk__rwlock_enter(lk_rwlock_t *rw, struct lk__frame *frame); /* then lk__frame_leave() */
+int lk__rwlock_enterby(lk_rwlock_t *rw, int64_t limit_us, struct lk__frame *frame);
 struct lk__shell lk__rwlock_shell(lk_rwlock_t *rw);
 
 int lk__rwlockattr_check(void *attr, const void *given);

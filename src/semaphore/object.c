@@ -117,9 +117,14 @@ static struct lk__shell shell_of(lk_sem_t *s)
 
 int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call)
 {
+    return lk__sem_enterby(s, LK__NEVER, call);
+}
+
+int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
+{
     if (s == NULL)
         return lk__fail(EINVAL, "no semaphore was given");
-    int rc = lk__frame_enter(&call->frame, shell_of(s), &counted_type);
+    int rc = lk__frame_enterby(&call->frame, shell_of(s), &counted_type, limit_us);
     if (rc != 0)
         return rc;
     call->sem = LK__CONTAINER(call->frame.object, struct lk__sem, object);

@@ -25,7 +25,7 @@ int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID])
     if (rc == 0)
         pthread_testcancel();
     if (rc == 0)
-        rc = lk__sem_enter(s, &call);
+        rc = lk__sem_enterby(s, limit_us, &call);
     if (rc != 0)
         return rc;
     rc = leased_only(&call);

@@ -11,7 +11,7 @@ static int take_until(lk_sem_t *s, unsigned n, int64_t limit_us)
     struct lk__semcall call;
     if (limit_us != 0) /* a try is no cancellation point */
         pthread_testcancel();
-    int rc = lk__sem_enter(s, &call);
+    int rc = lk__sem_enterby(s, limit_us, &call);
     if (rc != 0)
         return rc;
     if (n == 0 || n > (call.sem->leased ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX))

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * default.c - the client that static objects use: opened once, by whoever needs it first
+ *
+ * Hundreds of threads may need it first. One opens it, the others wait for what comes of that: were each to open one
+ * of its own, they would run out of descriptors together, or fill the server. A failure is everybody's who waited
+ * for it; only one that took long, as on a server or a machine that is busy, is no reason for those to fail who have
+ * time left: they try once more, again one of them for all.
+ *
+ * Guards: the household's mu, the attempt. Without it a client is opened; nothing else may hold one of its locks.
+ */
+#include "client/client.h"
+
+#include <stdio.h>
+
+enum { SLOW_US = 100000 };
+
+/* Under the household's mu, where a client is the default one only until its close begins. */
+static lk_client_t *entered(lk_client_t *client)
+{
+    bool open = lk__client_tryenter(client);
+    assert(open);
+    (void)open;
+    return client;
+}
+
+/* Under the household's mu, left and taken again. */
+static int open_for_all(struct lk__household *here)
+{
+    struct lk__opening *opening = &here->opening;
+    int64_t began_us = lk__now_us();
+    lk_client_t *fresh = NULL;
+    opening->under_way = true;
+    pthread_mutex_unlock(&here->mu);
+    int rc = lk__client_openurl(&fresh, NULL);
+    pthread_mutex_lock(&here->mu);
+    here->default_client = fresh;
+    opening->code = rc;
+    opening->slow = rc == ENOTCONN && lk__now_us() - began_us > SLOW_US;
+    if (rc != 0)
+        snprintf(opening->words, sizeof opening->words, "%s", lk_errortext());
+    opening->under_way = false;
+    opening->attempts++;
+    pthread_cond_broadcast(&opening->over);
+    return rc;
+}
+
+/* Under the household's mu: wait for the attempt under way, which has its own limit. */
+static int await_opening(struct lk__household *here)
+{
+    struct lk__opening *opening = &here->opening;
+    unsigned attempts = opening->attempts;
+    while (opening->attempts == attempts)
+        pthread_cond_wait(&opening->over, &here->mu);
+    return here->default_client != NULL || opening->code == 0 ? 0 : lk__fail(opening->code, "%s", opening->words);
+}
+
+/* Under the household's mu, left and taken again. 0: look again whether there is one. */
+static int have_it_opened(struct lk__household *here, int64_t limit_us, bool *waited)
+{
+    if (!here->opening.under_way)
+        return open_for_all(here);
+    int rc = await_opening(here);
+    bool again = rc != 0 && here->opening.slow && !*waited && lk__now_us() < limit_us;
+    *waited = true;
+    return again ? 0 : rc;
+}
+
+int lk__client_enterdefault(lk_client_t **client, int64_t limit_us)
+{
+    struct lk__household *here = lk__household();
+    bool waited = false;
+    int rc = 0;
+    if (here == NULL)
+        return lk__fail(ENOMEM, "out of memory for a client");
+    pthread_mutex_lock(&here->mu);
+    while (rc == 0 && here->default_client == NULL)
+        rc = have_it_opened(here, limit_us, &waited);
+    if (rc == 0)
+        *client = entered(here->default_client);
+    pthread_mutex_unlock(&here->mu);
+    return rc;
+}
+
+static int find_default(lk_client_t **client)
+{
+    lk_client_t *found;
+    int rc = lk__client_enterdefault(&found, LK__NEVER);
+    if (rc != 0)
+        return rc;
+    if (client != NULL)
+        *client = found;
+    lk__client_leave(found);
+    return 0;
+}
+
+int lk_client_default(lk_client_t **client)
+{
+    struct lk__manners manners = lk__begin();
+    return lk__end(&manners, find_default(client));
+}

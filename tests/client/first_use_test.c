@@ -1,0 +1,142 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * first_use_test.c - many threads use a static object for the first time at one moment
+ *
+ * One of them opens the default client, and the others wait for it: were each to open one of its own, they would run
+ * out of descriptors together, or fill the server.
+ *
+ * labels: memory threads
+ */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { MANY = SANITIZED ? 200 : 500, FEW = 40 };
+
+static lk_mutex_t orders = LK_MUTEX_INITIALIZER("orders");
+
+struct crowd {
+    int64_t limit_ms;
+    int codes[256]; /* how often each came back; atomic */
+    int wordless;   /* failures without words; atomic */
+};
+
+static int lock_and_unlock(int index, void *arg)
+{
+    struct crowd *crowd = arg;
+    (void)index;
+    int rc = lk_mutex_lockfor(&orders, crowd->limit_ms);
+    __atomic_add_fetch(&crowd->codes[rc], 1, __ATOMIC_RELAXED);
+    if (rc != 0 && lk_errortext()[0] == '\0')
+        __atomic_add_fetch(&crowd->wordless, 1, __ATOMIC_RELAXED);
+    return rc == 0 ? lk_mutex_unlock(&orders) : 0;
+}
+
+static int come_all(void *arg)
+{
+    return run_threads(MANY, lock_and_unlock, arg);
+}
+
+static int come_few(void *arg)
+{
+    return run_threads(FEW, lock_and_unlock, arg);
+}
+
+static void use_server(struct world *w, const char *options)
+{
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, options), 1));
+}
+
+static void close_default(void)
+{
+    lk_client_t *client;
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_client_default(&client));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* The server needs a while to answer, as on a busy machine; the process may have few descriptors. */
+static void five_hundred_threads_open_one_client(void **state)
+{
+    struct world *w = *state;
+    struct crowd crowd = { .limit_ms = 30000 };
+    struct worker workers;
+    struct rlimit before, few;
+    use_server(w, "connect_timeout=10s");
+    getrlimit(RLIMIT_NOFILE, &before);
+    few = before;
+    few.rlim_cur = 512;
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &few));
+    int64_t connections = world_counter(w, "total_connections_received");
+    world_stop_server(w);
+    worker_start(&workers, come_all, &crowd);
+    sleep_ms(400);
+    world_cont_server(w);
+    assert_lk(0, worker_join(&workers));
+    assert_int_equal(MANY, crowd.codes[0]);
+    assert_between(world_counter(w, "total_connections_received") - connections, 1, 3);
+    close_default();
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
+/* A server that is not there: everybody is told so, with words, and the next call tries again. */
+static void a_failure_is_everybodys(void **state)
+{
+    struct world *w = *state;
+    struct crowd crowd = { .limit_ms = 30000 };
+    use_server(w, "");
+    world_kill_server(w);
+    int64_t began_ms = now_ms();
+    assert_lk(0, come_few(&crowd));
+    assert_between(now_ms() - began_ms, 0, 10000);
+    assert_int_equal(FEW, crowd.codes[ENOTCONN]);
+    assert_int_equal(0, crowd.wordless);
+    world_restart_server(w);
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_unlock(&orders));
+    close_default();
+}
+
+/* One slow attempt fails who made it, and not all the others, who have time left. */
+static void a_slow_attempt_fails_only_one(void **state)
+{
+    struct world *w = *state;
+    struct crowd crowd = { .limit_ms = 30000 };
+    struct worker workers;
+    use_server(w, "connect_timeout=2s");
+    world_stop_server(w);
+    worker_start(&workers, come_few, &crowd);
+    sleep_ms(2500);
+    world_cont_server(w);
+    assert_lk(0, worker_join(&workers));
+    assert_int_equal(1, crowd.codes[ENOTCONN]);
+    assert_int_equal(FEW - 1, crowd.codes[0]);
+    close_default();
+}
+
+/* Who has no time left is told after that attempt. */
+static void it_fails_those_whose_time_is_up(void **state)
+{
+    struct world *w = *state;
+    struct crowd crowd = { .limit_ms = 10 };
+    use_server(w, "connect_timeout=300ms");
+    world_stop_server(w);
+    assert_lk(0, come_few(&crowd));
+    world_cont_server(w);
+    assert_int_equal(FEW, crowd.codes[ENOTCONN]);
+    assert_int_equal(0, crowd.wordless);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(five_hundred_threads_open_one_client),
+        world_test(a_failure_is_everybodys),
+        world_test(a_slow_attempt_fails_only_one),
+        world_test(it_fails_those_whose_time_is_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
