@@ -86,14 +86,12 @@ static int64_t first_renewal(const struct lk__take *take)
     return a->claimed && a->valid_until_us > now_us + lease_ms * 1000 ? now_us : a->first_us;
 }
 
-/* Who handed it over knew neither our lease nor our limit: beyond these it is good for nothing. */
+/* Who handed it over knew neither our lease nor our limit: the first renewal sets what they allow, and no more. */
 static int64_t good_until(const struct lk__take *take, int64_t now_us)
 {
-    const struct lk__hold *hold = take->hold;
-    int64_t until_us = take->waiter.machine.valid_until_us, own_us = lk__later(now_us, hold->lease_ms * 1000);
-    if (take->waiter.machine.claimed && own_us < until_us)
-        until_us = own_us;
-    return hold->cap_us < until_us ? hold->cap_us : until_us;
+    const struct lk__acquire *a = &take->waiter.machine;
+    int64_t own_us = lk__later(now_us, a->lease_ms * 1000 - lk__guard_us(a->lease_ms));
+    return a->claimed && own_us < a->valid_until_us ? own_us : a->valid_until_us;
 }
 
 static void count_it(struct lk__take *take, int64_t now_us)
