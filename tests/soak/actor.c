@@ -96,7 +96,7 @@ static int open_client(struct actor *actor)
 static void start(struct worker_thread *worker)
 {
     __atomic_store_n(&worker->ended, 0, __ATOMIC_RELEASE);
-    if (pthread_create(&worker->id, NULL, worker_thread_run, worker) != 0)
+    if (pthread_create(&worker->thread_id, NULL, worker_thread_run, worker) != 0)
         abort();
 }
 
@@ -105,12 +105,12 @@ static void look_after(struct actor *actor, struct worker_thread *worker)
 {
     enum wish *wish = &actor->table->wishes[actor->process][worker->thread];
     if (__atomic_load_n(wish, __ATOMIC_ACQUIRE) == WISH_CANCEL) {
-        pthread_cancel(worker->id);
+        pthread_cancel(worker->thread_id);
         __atomic_store_n(wish, WISH_NONE, __ATOMIC_RELEASE);
     }
     if (__atomic_load_n(&worker->ended, __ATOMIC_ACQUIRE) &&
         __atomic_load_n(&actor->table->phase, __ATOMIC_ACQUIRE) != STOP) {
-        pthread_join(worker->id, NULL);
+        pthread_join(worker->thread_id, NULL);
         start(worker);
     }
 }
@@ -133,7 +133,7 @@ static int run(struct actor *actor, const char *dir, int incarnation)
         rest_and_look(actor);
     }
     for (int i = 0; i < table->threads; i++)
-        pthread_join(actor->workers[i].id, NULL);
+        pthread_join(actor->workers[i].thread_id, NULL);
     return 0;
 }
 
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
     tape_end(opened, code);
     if (code != 0)
         return 0; /* the soak ended before there was a server again */
-    actor.shells = shells_begin(actor.client);
+    actor.shells = shells_begin(actor.client, actor.table->lease_ms);
     if (lk_client_listen(actor.client, heard, &actor) != 0 || run(&actor, argv[1], atoi(argv[3])) != 0)
         return 2;
     close_client(&actor);

@@ -16,16 +16,19 @@ enum invariant {
     I1,  /* conflicting holds do not overlap while they are valid */
     I2,  /* tokens rise */
     I3,  /* a resource that compares tokens refuses no valid hold */
+    I4,  /* robust: the next one after a dead holder is told, and nobody else */
     I5,  /* fair: in order of arrival */
     I6,  /* readers or one writer */
     I7,  /* never more permits than there are, none vanishes */
     I8,  /* a latch opens after the last count, and stays open */
     I9,  /* in calm everybody gets what he waits for */
+    I10, /* 999 of 1000 who have time enough and are not disturbed get it */
     I11, /* calls return in time */
     I12, /* a failed call leaves nothing behind */
     I13, /* one LOST for each lost hold, and no success after it */
     I14, /* nothing is left on the server */
     I15, /* nothing is left in the process */
+    I16, /* leases end, and names are kept, as their attributes say */
     I18, /* processes end only when they are told to; children own nothing */
     INVARIANTS
 };
@@ -35,7 +38,8 @@ struct report {
     FILE *out; /* NULL: silent */
     int violations[INVARIANTS];
     int total;
-    int64_t grants, tokens, pairs, accounts, latches; /* looked at: a check that saw nothing proves nothing */
+    int64_t grants, tokens, pairs, accounts, latches, heirs; /* looked at: a check that saw nothing proves nothing */
+    int64_t acquires[KINDS], failed;                          /* that had time and were not disturbed */
 };
 
 /* Look for everything. Returns report->total. */
@@ -43,6 +47,9 @@ int check_all(struct report *report, const struct history *history);
 
 void check_exclusion(struct report *report);
 void check_tokens(struct report *report);
+void check_robust(struct report *report);
+void check_rate(struct report *report);
+void check_lease(struct report *report);
 void check_fair(struct report *report);
 void check_account(struct report *report);
 void check_latches(struct report *report);
@@ -55,6 +62,9 @@ void check_end(struct report *report);
 /* Say what is wrong, with the records that show it: up to two, and what happened around them. */
 void violation(struct report *report, enum invariant invariant, const struct record *first, const struct record *second,
                const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* How long a hold of that object may last: for ever, more or less, but for those that are not renewed. */
+int64_t longest_hold_ms(const struct history *history, uint32_t object);
 
 const char *invariant_name(enum invariant invariant);
 

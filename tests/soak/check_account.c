@@ -70,7 +70,7 @@ static bool data_was_lost(const struct history *history, const struct record *va
     for (size_t i = 0; i < history->count; i++)
         if (same_instance(&history->records[i], value) && history->records[i].invoke_ns < first_ns)
             first_ns = history->records[i].invoke_ns;
-    return lost_within(history, first_ns, value->return_ns);
+    return lost_within(history, value->object, first_ns, value->return_ns);
 }
 
 void check_account(struct report *report)

@@ -13,12 +13,14 @@ static bool is_failure(const struct record *record)
     switch (record->op) {
     case OP_TAKE:
     case OP_SHARE: /* a try may find it taken, a wait ends with a grant */
-        return record->code != 0 && !(record->limit_ms == 0 && (record->code == EBUSY || record->code == EAGAIN)) &&
+        return !is_granted(record) && record->code != ENOTRECOVERABLE && !(record->limit_ms == 0 && (record->code == EBUSY || record->code == EAGAIN)) &&
                !(record->code == ETIMEDOUT && record->limit_ms < LONG_ENOUGH_MS);
     case OP_NEST:
     case OP_UNNEST:
     case OP_DOWNGRADE:
     case OP_GIVE:
+    case OP_REPAIR:
+    case OP_FORCE:
     case OP_SET:
         return record->code != 0;
     case OP_CHECK: /* EPERM: asked after a take that failed */
@@ -32,13 +34,27 @@ static bool is_failure(const struct record *record)
     }
 }
 
+/* What is not renewed ends, and so does what an operator takes away. */
+static bool may_be_lost(const struct history *history, const struct record *record, const struct record *take)
+{
+    if (record->code != ESTALE || take == NULL || !same_tape(take, record) || take->hold != record->hold)
+        return false;
+    int64_t lasts_ms = longest_hold_ms(history, record->object) * 98 / 100 - 2;
+    return lost_within(history, record->object, take->invoke_ns, record->return_ns) ||
+           record->return_ns - take->invoke_ns >= lasts_ms * NS_PER_MS;
+}
+
 void check_calm(struct report *report)
 {
     const struct history *history = report->history;
     int64_t back_ns = (history->lease_ms + history->slack_ms) * NS_PER_MS;
+    const struct record *take = NULL;
     for (size_t i = 0; history->calm_ns != 0 && i < history->count; i++) {
         const struct record *record = &history->records[i];
-        if (record->invoke_ns < history->calm_ns || record->return_ns == 0 || !is_failure(record))
+        if (is_take(record))
+            take = record;
+        if (record->invoke_ns < history->calm_ns || record->return_ns == 0 || !is_failure(record) ||
+            may_be_lost(history, record, take))
             continue;
         /* What a slow machine does looks like faults: answers come later than a command timeout, leases run out. */
         int64_t from_ns = record->invoke_ns - back_ns;

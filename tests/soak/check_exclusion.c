@@ -19,15 +19,14 @@ struct edge {
 
 static int64_t capacity_of(uint32_t object)
 {
-    return kind_of(object) == COUNTING || kind_of(object) == LEASED ? permits_of(object) : WHOLE;
+    return is_semaphore(object) ? permits_of(object) : WHOLE;
 }
 
 static int64_t weight_of(const struct hold *hold)
 {
     if (hold->take->op == OP_SHARE || hold->take->op == OP_DOWNGRADE)
         return 1;
-    enum kind kind = kind_of(hold->take->object);
-    return kind == COUNTING || kind == LEASED ? hold->take->permits : WHOLE;
+    return is_semaphore(hold->take->object) ? hold->take->permits : WHOLE;
 }
 
 static enum invariant invariant_of(uint32_t object)
@@ -37,6 +36,7 @@ static enum invariant invariant_of(uint32_t object)
         return I6;
     case COUNTING:
     case LEASED:
+    case BYID:
         return I7;
     default:
         return I1;
@@ -64,9 +64,9 @@ static int64_t end_of(const struct hold *hold)
 static int losses_before(const struct history *history, const struct hold *hold, int64_t since_ns, bool *certain)
 {
     int over = 0, begun = 0;
-    for (size_t i = 0; i < history->fault_count; i++) {
-        const struct fault *loss = &history->faults[i];
-        if (!fault_loses_data(loss) || loss->end_ns < since_ns)
+    for (size_t i = 0; i < history->loss_count; i++) {
+        const struct loss *loss = &history->losses[i];
+        if (!loses(loss, hold->take->object) || loss->end_ns < since_ns)
             continue;
         over += loss->end_ns <= hold->take->invoke_ns;
         begun += loss->begin_ns < hold->from_ns;
@@ -93,16 +93,17 @@ static int64_t load_after(const struct history *history, const struct edge *edge
 /*
  * The promise ends where "the server loses no acknowledged write" does. A hold from before such a loss is not
  * known to the server any more, though it is good for a lease at most, as no renewal finds it. So holds from
- * before and from after it may overlap for that long; each side by itself may not.
+ * before and from after it may overlap for that long; each side by itself may not. An operator's
+ * lk_mutex_forceunlock() breaks the promise in the same way, for one mutex.
  */
 static bool excused(const struct history *history, const struct edge *edges, size_t last, int64_t capacity)
 {
     int64_t at_ns = edges[last].at_ns, since_ns = at_ns - history->lease_ms * NS_PER_MS;
     if (kind_of(edges[last].hold->take->object) == COUNTING) /* a number knows nobody: it stays wrong for ever */
-        return lost_within(history, edges[0].hold->take->invoke_ns, at_ns + 1);
-    if (!lost_within(history, since_ns, at_ns + 1))
+        return lost_within(history, edges[0].hold->take->object, edges[0].hold->take->invoke_ns, at_ns + 1);
+    if (!lost_within(history, edges[last].hold->take->object, since_ns, at_ns + 1))
         return false;
-    for (int losses = 0; losses <= (int)history->fault_count; losses++)
+    for (int losses = 0; losses <= (int)history->loss_count; losses++)
         if (load_after(history, edges, last, losses, since_ns) > capacity)
             return false;
     return true;

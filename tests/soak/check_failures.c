@@ -23,7 +23,7 @@ void check_failures(struct report *report)
         if (waits_for_itself(record))
             violation(report, I12, record, NULL, "a thread waits for itself");
         if (is_take(record)) {
-            failed = record->return_ns != 0 && record->code != 0 ? record : NULL;
+            failed = record->return_ns != 0 && !is_granted(record) ? record : NULL;
             continue;
         }
         if (failed == NULL || record->op != OP_CHECK || !same_tape(failed, record) || failed->hold != record->hold)

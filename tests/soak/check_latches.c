@@ -100,7 +100,7 @@ static bool data_was_lost(const struct history *history, const struct latch *lat
     for (size_t i = 0; i < latch->count; i++)
         if (latch->records[i]->return_ns > last_ns)
             last_ns = latch->records[i]->return_ns;
-    return lost_within(history, latch->records[0]->invoke_ns, last_ns);
+    return lost_within(history, latch->records[0]->object, latch->records[0]->invoke_ns, last_ns);
 }
 
 static void check_latch(struct report *report, struct latch *latch)

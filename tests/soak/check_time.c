@@ -16,12 +16,14 @@ static int64_t longest_ms(const struct history *history, const struct record *re
     case OP_GIVE:
     case OP_UNNEST:
     case OP_DOWNGRADE:
+    case OP_FORCE:
     case OP_SET:
     case OP_COUNTDOWN:
         return history->command_ms;
     case OP_CLOSE: /* client.h: two command timeouts at most */
         return 2 * history->command_ms;
     case OP_CHECK:
+    case OP_REPAIR:
     case OP_WRITE:
         return 0;
     default:

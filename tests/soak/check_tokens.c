@@ -20,7 +20,7 @@ static bool certainly_in_order(const struct history *history, const struct hold 
         return false;
     int64_t begin_ns =
         first->take->invoke_ns < second->take->invoke_ns ? first->take->invoke_ns : second->take->invoke_ns;
-    return !lost_within(history, begin_ns - history->lease_ms * NS_PER_MS, second->from_ns); /* as in I1 */
+    return !lost_within(history, first->take->object, begin_ns - history->lease_ms * NS_PER_MS, second->from_ns); /* as in I1 */
 }
 
 static void check_group(struct report *report, size_t first, size_t end)
@@ -43,7 +43,7 @@ static void check_group(struct report *report, size_t first, size_t end)
 
 /*
  * A larger token was used while this hold was valid, so another one was granted meanwhile. A loss of data
- * allows that until the hold's validity ends, as for I1.
+ * allows that until the hold's validity ends, as for I1, and so does an operator.
  */
 static void check_writes(struct report *report)
 {
@@ -51,7 +51,7 @@ static void check_writes(struct report *report)
     for (size_t i = 0; i < history->count; i++) {
         const struct record *record = &history->records[i];
         if (record->op == OP_WRITE && record->code == EBUSY &&
-            !lost_within(history, record->invoke_ns - history->lease_ms * NS_PER_MS, record->return_ns))
+            !lost_within(history, record->object, record->invoke_ns - history->lease_ms * NS_PER_MS, record->return_ns))
             violation(report, I3, record, NULL, "the resource has seen a larger token than that of a valid hold");
     }
 }

@@ -12,6 +12,9 @@
 
 #define MUTEX_0 object_of(MUTEX, 0)
 #define FAIR_0 object_of(FAIR, 0)
+#define ROBUST_0 object_of(ROBUST, 0)
+#define CAPPED_0 object_of(CAPPED, 0)
+#define FORCED_0 object_of(FORCED, 0)
 #define RWLOCK_0 object_of(RWLOCK, 0)
 #define COUNTING_0 object_of(COUNTING, 0)
 #define LEASED_0 object_of(LEASED, 0)
@@ -521,6 +524,130 @@ static void a_loss_that_was_none_is_found(void **state)
     finds(I13);
 }
 
+/* --- I4, I10, I16, and what an operator does --------------------------------------------------------- */
+
+static void an_operator_excuses_old_against_new_for_a_lease(void **state)
+{
+    (void)state;
+    take(0, FORCED_0, 10, 20, 900, 1);
+    add(OP_FORCE, 1, FORCED_0, 100, 101, 0);
+    held(1, FORCED_0, 102, 110, 200, 2);
+    finds_nothing();
+    take(0, FORCED_0, 10, 20, 900, 1);
+    add(OP_FORCE, 1, MUTEX_0, 100, 101, 0); /* another one */
+    held(1, FORCED_0, 102, 110, 200, 2);
+    finds(I1);
+    add(OP_FORCE, 1, FORCED_0, 5, 6, 0); /* before both */
+    take(0, FORCED_0, 10, 20, 900, 1);
+    held(1, FORCED_0, 102, 110, 200, 2);
+    finds(I1);
+}
+
+/* A hold that ended by the end of its thread, or by a give; then one that was told this. */
+static void an_heir(enum op end, bool repaired, int told)
+{
+    take(0, ROBUST_0, 10, 20, 900, 1);
+    if (repaired)
+        add(OP_REPAIR, 0, ROBUST_0, 30, 31, 0);
+    add(end, 0, ROBUST_0, 40, 41, 0);
+    take(1, ROBUST_0, 1000, 1010, 1900, 2)->code = (int16_t)told;
+}
+
+static void an_heir_is_told_and_nobody_else(void **state)
+{
+    (void)state;
+    an_heir(OP_GIVE, false, 0);
+    finds_nothing();
+    an_heir(OP_EXIT, false, EOWNERDEAD);
+    finds_nothing();
+    an_heir(OP_EXIT, false, 0);
+    finds(I4);
+    an_heir(OP_GIVE, false, EOWNERDEAD);
+    finds(I4);
+    an_heir(OP_GIVE, false, EOWNERDEAD);
+    happened(STOP_SERVER, EVERYBODY, 500, 600);
+    finds_nothing();
+}
+
+/* One after a dead holder, and one more after it. */
+static void an_heirs_heir(bool repaired, int told)
+{
+    take(0, ROBUST_0, 10, 20, 900, 1);
+    add(OP_EXIT, 0, ROBUST_0, 40, 41, 0);
+    take(1, ROBUST_0, 1000, 1010, 1900, 2)->code = EOWNERDEAD;
+    if (repaired)
+        add(OP_REPAIR, 1, ROBUST_0, 1020, 1021, 0);
+    give(1, ROBUST_0, 1030, 0);
+    scene.holds++;
+    struct record *last = add(OP_TAKE, 2, ROBUST_0, 1040, 1050, told);
+    last->token = 3;
+    last->valid_ns = told == 0 ? at(1900) : 0;
+}
+
+static void what_was_not_repaired_is_granted_to_nobody(void **state)
+{
+    (void)state;
+    an_heirs_heir(true, 0);
+    finds_nothing();
+    an_heirs_heir(false, ENOTRECOVERABLE);
+    finds_nothing();
+    an_heirs_heir(false, 0);
+    finds(I4);
+    an_heirs_heir(true, ENOTRECOVERABLE);
+    finds(I4);
+    an_heirs_heir(false, 0);
+    add(OP_FORCE, 3, ROBUST_0, 1032, 1033, 0);
+    finds_nothing();
+}
+
+static void a_capped_hold_ends_and_is_kept(void **state)
+{
+    (void)state;
+    take(0, CAPPED_0, 10, 20, 519, 1);
+    finds_nothing();
+    take(0, CAPPED_0, 10, 20, 530, 1);
+    finds(I16);
+    take(0, CAPPED_0, 10, 20, 519, 1);
+    add(OP_CHECK, 0, CAPPED_0, 100, 101, 0)->valid_ns = at(530);
+    finds(I16);
+    take(0, CAPPED_0, 10, 11, 400, 1);
+    give(0, CAPPED_0, 12, 0);
+    take(1, CAPPED_0, 10, 16, 400, 2);
+    finds_nothing();
+    take(0, CAPPED_0, 10, 11, 400, 1);
+    give(0, CAPPED_0, 12, 0);
+    take(1, CAPPED_0, 10, 14, 400, 2);
+    finds(I16);
+}
+
+static void asks(int count, int code, int limit_ms)
+{
+    for (int i = 0; i < count; i++) {
+        scene.holds++;
+        add(OP_TAKE, 0, MUTEX_0, 5000 + 4 * i, 5001 + 4 * i, code)->limit_ms = limit_ms;
+        if (code == 0)
+            give(0, MUTEX_0, 5002 + 4 * i, 0);
+    }
+}
+
+static void who_has_time_gets_it_999_times_of_1000(void **state)
+{
+    (void)state;
+    asks(2000, 0, 3000);
+    asks(2, ETIMEDOUT, 3000);
+    finds_nothing();
+    asks(2000, 0, 3000);
+    asks(3, ETIMEDOUT, 3000);
+    finds(I10);
+    asks(2000, 0, 3000);
+    asks(3, ETIMEDOUT, 2900);
+    finds_nothing();
+    asks(2000, 0, 3000);
+    asks(3, ETIMEDOUT, 3000);
+    happened(STOP_PROCESS, 3, 4000, 4010);
+    finds_nothing();
+}
+
 /* --- I14, I15, I18 ---------------------------------------------------------------------------------- */
 
 static void what_is_left_is_found(void **state)
@@ -582,6 +709,11 @@ int main(void)
         scene_test(a_hold_after_a_failure_is_found),
         scene_test(a_loss_is_told_once_and_final),
         scene_test(a_loss_that_was_none_is_found),
+        scene_test(an_operator_excuses_old_against_new_for_a_lease),
+        scene_test(an_heir_is_told_and_nobody_else),
+        scene_test(what_was_not_repaired_is_granted_to_nobody),
+        scene_test(a_capped_hold_ends_and_is_kept),
+        scene_test(who_has_time_gets_it_999_times_of_1000),
         scene_test(what_is_left_is_found),
         scene_test(processes_that_end_and_children_that_hold_are_found),
     };

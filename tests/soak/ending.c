@@ -15,13 +15,15 @@
 /*
  * docs/keys.md: these stay for a time after use, claims of the dead until somebody uses that semaphore again. The
  * numbers of semaphores stay for good, and so does the count of a latch that was not counted down; those are
- * looked at by value.
+ * looked at by value. So do the mark of a robust mutex that nobody repaired, and tokens where some clients say
+ * redisson=yes.
  */
 static bool is_documented(struct world *world, const char *key)
 {
-    static const char *const timed[] = { "redisson_lock_token:", "latchkey:once:", "latchkey:opened:",
-                                         "latchkey:permits:", "latchkey:claims:" };
-    static const char *const lasting[] = { "soak:counting:", "soak:latch:", "latchkey:total:" };
+    static const char *const timed[] = { "latchkey:once:", "latchkey:opened:", "latchkey:permits:",
+                                         "latchkey:claims:" };
+    static const char *const lasting[] = { "soak:counting:", "soak:latch:", "latchkey:total:",
+                                           "latchkey:robust:mutex:{soak:robust:", "redisson_lock_token:" };
     for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
         if (strncmp(key, timed[i], strlen(timed[i])) == 0)
             return world_pttl(world, key) != -1; /* -2: it has just gone */
@@ -66,7 +68,7 @@ static void write_value(struct tape *tape, lk_client_t *client, uint32_t object,
     lk_sem_t sem;
     lk_semattr_t attr = LK_SEMATTR_INIT;
     lk_seminfo_t info = LK_SEMINFO_INIT;
-    attr.leased = kind_of(object) == LEASED;
+    attr.leased = kind_of(object) != COUNTING;
     object_name(name, sizeof name, object, instance);
     assert_lk(0, lk_sem_init(&sem, client, name, permits_of(object), &attr));
     assert_lk(0, lk_sem_info(&sem, &info));
@@ -86,9 +88,11 @@ static void look_at_semaphores(struct world *world, const struct table *table, s
             if (world_exists(world, name))
                 write_value(tape, client, object_of(COUNTING, index), epoch);
         }
-        object_name(name, sizeof name, object_of(LEASED, index), 0);
-        if (world_int(world, "EXISTS latchkey:total:{%s}", name) == 1)
-            write_value(tape, client, object_of(LEASED, index), 0);
+        for (enum kind kind = LEASED; kind <= BYID; kind++) {
+            object_name(name, sizeof name, object_of(kind, index), 0);
+            if (world_int(world, "EXISTS latchkey:total:{%s}", name) == 1)
+                write_value(tape, client, object_of(kind, index), 0);
+        }
     }
     assert_lk(0, lk_client_close(client));
 }

@@ -41,6 +41,7 @@ void history_free(struct history *history)
     free(history->records);
     free(history->faults);
     free(history->holds);
+    free(history->losses);
 }
 
 static bool read_tape(struct history *history, const char *path)
@@ -125,6 +126,8 @@ static void follow(struct hold *hold, const struct record *record)
         hold->lost = true;
     if (record->op == OP_CHECK && record->code == 0 && !hold->lost && record->valid_ns > hold->until_ns)
         hold->until_ns = record->valid_ns;
+    if (record->op == OP_REPAIR && record->code == 0 && record->return_ns != 0)
+        hold->repaired = true;
     if (record->op == OP_EXIT)
         hold->exit = record;
     if (record->op == OP_GIVE || is_downgraded(record)) {
@@ -157,16 +160,42 @@ static void add_lateness(struct history *history)
     }
 }
 
+static void add_loss(struct history *history, size_t *room, int64_t begin_ns, int64_t end_ns, uint32_t object)
+{
+    history->losses = grown(history->losses, room, history->loss_count, sizeof *history->losses);
+    history->losses[history->loss_count++] = (struct loss){ begin_ns, end_ns, object };
+}
+
+/* A request without an answer may be carried out until its deadline has passed. */
+static void add_losses(struct history *history)
+{
+    size_t room = 0;
+    for (size_t i = 0; i < history->fault_count; i++) {
+        const struct fault *fault = &history->faults[i];
+        if (fault_loses_data(fault) && fault->begin_ns != 0)
+            add_loss(history, &room, fault->begin_ns, fault->end_ns != 0 ? fault->end_ns : INT64_MAX, EVERYTHING);
+    }
+    for (size_t i = 0; i < history->count; i++) {
+        const struct record *record = &history->records[i];
+        if (record->op == OP_FORCE && record->return_ns != 0 && record->code == 0)
+            add_loss(history, &room, record->invoke_ns, record->return_ns, record->object);
+        else if (record->op == OP_FORCE)
+            add_loss(history, &room, record->invoke_ns,
+                     record->invoke_ns + (3 * history->command_ms + history->slack_ms) * NS_PER_MS, record->object);
+    }
+}
+
 void history_join(struct history *history)
 {
     add_lateness(history);
+    add_losses(history);
     struct hold *hold = NULL;
     size_t room = 0;
     for (size_t i = 0; i < history->count; i++) {
         const struct record *record = &history->records[i];
         if (is_take(record)) {
             hold = NULL;
-            if (record->return_ns == 0 || record->code != 0)
+            if (!is_granted(record))
                 continue;
             hold = add_hold(history, &room, record);
         } else if (hold != NULL && same_tape(hold->take, record) && record->hold == hold->take->hold &&
@@ -196,6 +225,14 @@ bool disturbed(const struct history *history, int process, int64_t from_ns, int6
 {
     for (size_t i = 0; i < history->fault_count; i++)
         if (meets(&history->faults[i], process) && overlaps(&history->faults[i], from_ns, until_ns))
+            return true;
+    return false;
+}
+
+bool anybody_disturbed(const struct history *history, int64_t from_ns, int64_t until_ns)
+{
+    for (size_t i = 0; i < history->fault_count; i++)
+        if (overlaps(&history->faults[i], from_ns, until_ns))
             return true;
     return false;
 }
@@ -245,10 +282,11 @@ int64_t asleep_ns(const struct history *history, int process, int64_t from_ns, i
     return asleep;
 }
 
-bool lost_within(const struct history *history, int64_t from_ns, int64_t until_ns)
+bool lost_within(const struct history *history, uint32_t object, int64_t from_ns, int64_t until_ns)
 {
-    for (size_t i = 0; i < history->fault_count; i++)
-        if (fault_loses_data(&history->faults[i]) && overlaps(&history->faults[i], from_ns, until_ns))
+    for (size_t i = 0; i < history->loss_count; i++)
+        if (loses(&history->losses[i], object) && history->losses[i].begin_ns < until_ns &&
+            history->losses[i].end_ns > from_ns)
             return true;
     return false;
 }

@@ -20,7 +20,15 @@ struct hold {
     int64_t from_ns;                         /* the take had returned */
     int64_t until_ns;                        /* validity was over, as far as it was known, or the give was invoked */
     bool lost;                               /* some call said ESTALE */
+    bool repaired;                           /* what a dead holder had left */
 };
+
+/* The server forgets: everything, or by an operator's word who holds this one mutex. */
+struct loss {
+    int64_t begin_ns, end_ns; /* in between it happened, or it did not */
+    uint32_t object;          /* or EVERYTHING */
+};
+#define EVERYTHING UINT32_MAX
 
 struct history {
     struct record *records; /* tape by tape, each in its order */
@@ -29,6 +37,8 @@ struct history {
     size_t fault_count, fault_room;
     struct hold *holds; /* by object, instance, beginning */
     size_t hold_count;
+    struct loss *losses;
+    size_t loss_count;
 
     int64_t lease_ms, command_ms;
     int64_t slack_ms; /* how late things may be on a busy machine */
@@ -51,18 +61,32 @@ bool fault_write(const char *dir, const struct fault *fault);
 /* Does anything that was done to this process, or to everybody, overlap that time? */
 bool disturbed(const struct history *history, int process, int64_t from_ns, int64_t until_ns);
 
+/* Does anything that was done to anybody? */
+bool anybody_disturbed(const struct history *history, int64_t from_ns, int64_t until_ns);
+
 /* Was anybody late in that time? Then the server and the network may have been, too: they are on this machine. */
 bool machine_slow(const struct history *history, int64_t from_ns, int64_t until_ns);
 
 /* How much of that time this process could not run: it was stopped, or the machine was slow. */
 int64_t asleep_ns(const struct history *history, int process, int64_t from_ns, int64_t until_ns);
 
-/* Was data lost in that time? */
-bool lost_within(const struct history *history, int64_t from_ns, int64_t until_ns);
+/* May the server have forgotten who holds that object, in that time? */
+bool lost_within(const struct history *history, uint32_t object, int64_t from_ns, int64_t until_ns);
+
+static inline bool loses(const struct loss *loss, uint32_t object)
+{
+    return loss->object == EVERYTHING || loss->object == object;
+}
 
 static inline bool is_take(const struct record *record)
 {
     return record->op == OP_TAKE || record->op == OP_SHARE;
+}
+
+/* EOWNERDEAD: held, and whoever had it before died. */
+static inline bool is_granted(const struct record *record)
+{
+    return is_take(record) && record->return_ns != 0 && (record->code == 0 || record->code == EOWNERDEAD);
 }
 
 /* Then a hold for writing ends, and one for reading begins; after EIO, too, says rwlock.h. Who was killed meanwhile

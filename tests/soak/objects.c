@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const kinds[KINDS] = { "mutex", "fair", "rwlock", "counting", "leased", "latch" };
+static const char *const kinds[KINDS] = {
+    "mutex", "fair", "robust", "fixed", "capped", "forced", "rwlock", "counting", "leased", "byid", "latch",
+};
 
 const char *kind_name(enum kind kind)
 {

@@ -5,10 +5,26 @@
 #ifndef TESTS_SOAK_OBJECTS_H
 #define TESTS_SOAK_OBJECTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum kind { MUTEX, FAIR, RWLOCK, COUNTING, LEASED, LATCH, KINDS };
+enum kind {
+    MUTEX,
+    FAIR,
+    ROBUST, /* mutexes, too, as the next three */
+    FIXED,  /* its lease is not renewed */
+    CAPPED, /* kept for MIN_HOLD_MS at least, and not renewed after capped_ms() */
+    FORCED, /* now and then an operator takes it away */
+    RWLOCK,
+    COUNTING,
+    LEASED,
+    BYID, /* leased permits that belong to who knows their number */
+    LATCH,
+    KINDS
+};
+
+#define MIN_HOLD_MS 5
 
 #define HOT 2         /* objects of each kind that everybody wants; the others belong to one thread of two processes */
 #define INDEX_MAX 256 /* objects of one kind */
@@ -32,6 +48,21 @@ static inline enum kind kind_of(uint32_t object)
 static inline unsigned index_of(uint32_t object)
 {
     return object % INDEX_MAX;
+}
+
+static inline bool is_mutex(uint32_t object)
+{
+    return kind_of(object) < RWLOCK;
+}
+
+static inline bool is_semaphore(uint32_t object)
+{
+    return kind_of(object) >= COUNTING && kind_of(object) <= BYID;
+}
+
+static inline int64_t capped_ms(int64_t lease_ms)
+{
+    return lease_ms / 2;
 }
 
 static inline unsigned permits_of(uint32_t object)

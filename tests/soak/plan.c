@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #define FIRST_MS 700
+#define LULL_EVERY_MS 18000
+#define LULL_LEASES 7 /* two to recover, three to wait for something, two to look at */
 
 /* How long they last, in hundredths of a lease, at most; and how often they are drawn. */
 static const struct menu {
@@ -111,7 +113,7 @@ static struct fault draw_fault(uint64_t *luck, const struct table *table, int ki
 int plan_make(struct fault *plan, int room, const struct table *table, int storm_ms)
 {
     uint64_t luck = table->seed ^ 0x6e656d65736973;
-    int count = 0, at_ms = FIRST_MS;
+    int count = 0, at_ms = FIRST_MS, lull_ms = LULL_EVERY_MS;
     while (count + 2 <= room) {
         int made = 1, kind = draw_kind(&luck, 0, SLOW_MACHINE - 1), longest_ms;
         plan[count] = draw_fault(&luck, table, kind);
@@ -123,6 +125,10 @@ int plan_make(struct fault *plan, int room, const struct table *table, int storm
             if (plan[count + 1].length_ms > longest_ms)
                 longest_ms = plan[count + 1].length_ms;
             made = 2;
+        }
+        if (at_ms > lull_ms) {
+            at_ms += LULL_LEASES * (int)table->lease_ms;
+            lull_ms = at_ms + LULL_EVERY_MS;
         }
         if (at_ms + longest_ms > storm_ms)
             break;

@@ -26,6 +26,8 @@ enum op {
     OP_WRITE,     /* to the resource that compares tokens; EBUSY: refused although the hold was valid */
     OP_EXIT,      /* the thread ends with the hold */
     OP_FORK,      /* a child tried to use the hold; code: what it was told */
+    OP_REPAIR,    /* of what a dead holder left: lk_mutex_consistent() */
+    OP_FORCE,     /* an operator takes it away from whoever has it */
     OP_SET,       /* latch: set the count, `permits` */
     OP_COUNTDOWN, /* latch */
     OP_WAIT,      /* latch */

@@ -12,8 +12,8 @@
 #define SHOWN_MAX 8 /* violations with their records */
 #define RECORDS_MAX 40
 
-static const char *const names[INVARIANTS] = { "I1", "I2",  "I3",  "I5",  "I6",  "I7",  "I8",
-                                               "I9", "I11", "I12", "I13", "I14", "I15", "I18" };
+static const char *const names[INVARIANTS] = { "I1", "I2",  "I3",  "I4",  "I5",  "I6",  "I7",  "I8", "I9",
+                                               "I10", "I11", "I12", "I13", "I14", "I15", "I16", "I18" };
 
 const char *invariant_name(enum invariant invariant)
 {
@@ -107,9 +107,12 @@ int check_all(struct report *report, const struct history *history)
     check_exclusion(report);
     check_tokens(report);
     check_fair(report);
+    check_robust(report);
+    check_lease(report);
     check_account(report);
     check_latches(report);
     check_calm(report);
+    check_rate(report);
     check_time(report);
     check_failures(report);
     check_lost(report);

@@ -216,7 +216,7 @@ static void begin_round(struct round *round, const struct settings *settings)
     for (int i = 0; i < table->processes; i++) {
         char lease[32];
         round->nemesis.proxies[i] = proxy_begin(round->world);
-        snprintf(lease, sizeof lease, "lease=%dms", (int)table->lease_ms);
+        snprintf(lease, sizeof lease, "lease=%dms%s", (int)table->lease_ms, i % 2 != 0 ? "&redisson=yes" : "");
         snprintf(table->urls[i], sizeof table->urls[i], "%s", proxy_url(round->nemesis.proxies[i], lease));
     }
     assert_that(tape_open(&round->tape, round->dir, PROCESSES_MAX, 0, 0));

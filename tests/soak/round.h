@@ -16,13 +16,14 @@ struct settings {
     int processes, threads;
     int64_t lease_ms;
     const char *keep; /* folder for tapes; NULL: removed afterwards */
-    int64_t least_faults, least_operations;
+    int64_t least_faults, least_operations, least_acquires;
 };
 
 /* What all rounds did together. */
 struct totals {
     int64_t operations, fault_count;
-    int64_t grants, tokens, pairs, accounts, latches; /* that the checks looked at */
+    int64_t grants, tokens, pairs, accounts, latches, heirs; /* that the checks looked at */
+    int64_t acquires[KINDS], failed;
     int64_t faults[FAULT_KINDS];
     int64_t codes[KINDS][OPS][CODES_MAX]; /* the last one: never returned */
     int violations[INVARIANTS];
@@ -32,6 +33,8 @@ struct totals {
 bool round_run(const struct settings *settings, struct totals *totals);
 
 void totals_add(struct totals *totals, const struct report *report);
+/* Of the kind that had fewest: acquires that had time and were not disturbed. */
+int64_t totals_acquires(const struct totals *totals);
 void totals_print(const struct totals *totals);
 
 #endif

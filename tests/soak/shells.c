@@ -21,6 +21,7 @@ struct slot {
 
 struct shells {
     lk_client_t *client;
+    int64_t lease_ms;
     pthread_mutex_t making;
     struct slot fixed[KINDS][INDEX_MAX]; /* mutexes, rwlocks, leased semaphores */
     struct slot counting[INDEX_MAX][EPOCHS_MAX];
@@ -39,19 +40,29 @@ static struct slot *slot_of(struct shells *shells, uint32_t object, uint32_t ins
     }
 }
 
+static int mutex_init(struct shells *shells, union shell *shell, const char *name, enum kind kind)
+{
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    attr.fair = kind == FAIR;
+    attr.robust = kind == ROBUST;
+    attr.fixed = kind == FIXED;
+    if (kind == CAPPED) {
+        attr.min_hold_ms = MIN_HOLD_MS;
+        attr.max_hold_ms = capped_ms(shells->lease_ms);
+    }
+    return lk_mutex_init(&shell->mutex, shells->client, name, &attr);
+}
+
 static int shell_init(struct shells *shells, union shell *shell, uint32_t object, uint32_t instance)
 {
     char name[64];
-    lk_mutexattr_t fair = LK_MUTEXATTR_INIT;
     lk_semattr_t leased = LK_SEMATTR_INIT;
     object_name(name, sizeof name, object, instance);
     switch (kind_of(object)) {
-    case FAIR:
-        fair.fair = 1;
-        return lk_mutex_init(&shell->mutex, shells->client, name, &fair);
     case RWLOCK:
         return lk_rwlock_init(&shell->rwlock, shells->client, name, NULL);
     case LEASED:
+    case BYID:
         leased.leased = 1;
         return lk_sem_init(&shell->sem, shells->client, name, permits_of(object), &leased);
     case COUNTING:
@@ -59,7 +70,7 @@ static int shell_init(struct shells *shells, union shell *shell, uint32_t object
     case LATCH:
         return lk_latch_init(&shell->latch, shells->client, name, NULL);
     default:
-        return lk_mutex_init(&shell->mutex, shells->client, name, NULL);
+        return mutex_init(shells, shell, name, kind_of(object));
     }
 }
 
@@ -84,12 +95,13 @@ static union shell *shell_of(struct shells *shells, uint32_t object, uint32_t in
     return shell != NULL ? shell : make(shells, slot, object, instance);
 }
 
-struct shells *shells_begin(lk_client_t *client)
+struct shells *shells_begin(lk_client_t *client, int64_t lease_ms)
 {
     struct shells *shells = calloc(1, sizeof *shells);
     if (shells == NULL)
         abort();
     shells->client = client;
+    shells->lease_ms = lease_ms;
     pthread_mutex_init(&shells->making, NULL);
     return shells;
 }
@@ -105,6 +117,7 @@ static int end_slot(struct slot *slot, enum kind kind)
         break;
     case COUNTING:
     case LEASED:
+    case BYID:
         rc = lk_sem_destroy(&slot->shell->sem);
         break;
     case LATCH:
@@ -167,6 +180,26 @@ int shell_give(struct shells *shells, uint32_t object, uint32_t instance, unsign
     }
 }
 
+int shell_takeid(struct shells *shells, uint32_t object, int limit_ms, char *id)
+{
+    return lk_sem_acquireid(&shell_of(shells, object, 0)->sem, limit_ms, id);
+}
+
+int shell_giveid(struct shells *shells, uint32_t object, const char *id)
+{
+    return lk_sem_releaseid(&shell_of(shells, object, 0)->sem, id);
+}
+
+int shell_repair(struct shells *shells, uint32_t object)
+{
+    return lk_mutex_consistent(&shell_of(shells, object, 0)->mutex);
+}
+
+int shell_force(struct shells *shells, uint32_t object)
+{
+    return lk_mutex_forceunlock(&shell_of(shells, object, 0)->mutex);
+}
+
 int shell_downgrade(struct shells *shells, uint32_t object)
 {
     return lk_rwlock_downgrade(&shell_of(shells, object, 0)->rwlock);
@@ -175,10 +208,9 @@ int shell_downgrade(struct shells *shells, uint32_t object)
 int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms)
 {
     union shell *shell = shell_of(shells, object, 0);
-    switch (kind_of(object)) {
-    case MUTEX:
-    case FAIR:
+    if (is_mutex(object))
         return lk_mutex_remaining(&shell->mutex, ms);
+    switch (kind_of(object)) {
     case RWLOCK:
         return lk_rwlock_remaining(&shell->rwlock, ms);
     case LEASED:
@@ -191,10 +223,9 @@ int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms)
 int shell_token(struct shells *shells, uint32_t object, uint64_t *token)
 {
     union shell *shell = shell_of(shells, object, 0);
-    switch (kind_of(object)) {
-    case MUTEX:
-    case FAIR:
+    if (is_mutex(object))
         return lk_mutex_token(&shell->mutex, token);
+    switch (kind_of(object)) {
     case RWLOCK:
         return lk_rwlock_token(&shell->rwlock, token);
     default:

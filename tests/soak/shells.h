@@ -14,12 +14,20 @@
 
 struct shells;
 
-struct shells *shells_begin(lk_client_t *client);
+struct shells *shells_begin(lk_client_t *client, int64_t lease_ms);
 int shells_end(struct shells *shells); /* after the client was closed; 0, or what a destroy said */
 
 /* limit_ms: 0 tries. */
 int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool share, unsigned permits, int limit_ms);
 int shell_give(struct shells *shells, uint32_t object, uint32_t instance, unsigned permits);
+
+/* Of the kind BYID. `id` has room for LK_PERMIT_ID. */
+int shell_takeid(struct shells *shells, uint32_t object, int limit_ms, char *id);
+int shell_giveid(struct shells *shells, uint32_t object, const char *id);
+
+/* Of mutexes. */
+int shell_repair(struct shells *shells, uint32_t object);
+int shell_force(struct shells *shells, uint32_t object);
 
 int shell_downgrade(struct shells *shells, uint32_t object);
 

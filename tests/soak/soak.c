@@ -3,7 +3,7 @@
  * soak.c - a soak: many processes, all primitives, a nemesis, and a checker at the end
  *
  *   soak [--seconds N] [--seed S] [--processes P] [--threads T] [--lease MS] [--keep DIR]
- *        [--least-faults N] [--least-operations N]
+ *        [--least-faults N] [--least-operations N] [--least-acquires N]
  *
  * It runs rounds of a minute at most until the time is up, each with a seed of its own that follows from the
  * one given, on a server and with processes of its own. Exits 0 if no round had a violation.
@@ -28,6 +28,7 @@ static const struct option options[] = {
     { "keep", required_argument, NULL, 'k' },
     { "least-faults", required_argument, NULL, 'f' },
     { "least-operations", required_argument, NULL, 'o' },
+    { "least-acquires", required_argument, NULL, 'a' },
     { NULL, 0, NULL, 0 },
 };
 
@@ -59,6 +60,9 @@ static bool read_options(struct settings *settings, int argc, char **argv)
             break;
         case 'o':
             settings->least_operations = number;
+            break;
+        case 'a':
+            settings->least_acquires = number;
             break;
         default:
             return false;
@@ -105,6 +109,8 @@ int main(int argc, char **argv)
     totals_print(&totals);
     printf("seed %" PRIu64 ", %d rounds, %d with violations\n", settings.seed, rounds, failed);
     bool sufficient = enough("faults", totals.fault_count, settings.least_faults) &
-                      enough("operations", totals.operations, settings.least_operations);
+                      enough("operations", totals.operations, settings.least_operations) &
+                      enough("acquires of some kind with time and no faults", totals_acquires(&totals),
+                             settings.least_acquires);
     return failed == 0 && sufficient ? 0 : 1;
 }

@@ -32,6 +32,10 @@ void totals_add(struct totals *totals, const struct report *report)
     totals->pairs += report->pairs;
     totals->accounts += report->accounts;
     totals->latches += report->latches;
+    totals->heirs += report->heirs;
+    for (int i = 0; i < KINDS; i++)
+        totals->acquires[i] += report->acquires[i];
+    totals->failed += report->failed;
 }
 
 static void print_codes(const char *kind, enum op op, const int64_t *codes)
@@ -52,6 +56,24 @@ static void print_codes(const char *kind, enum op op, const int64_t *codes)
     putchar('\n');
 }
 
+int64_t totals_acquires(const struct totals *totals)
+{
+    int64_t least = INT64_MAX;
+    for (int kind = 0; kind < KINDS; kind++)
+        if (kind != LATCH && totals->acquires[kind] < least)
+            least = totals->acquires[kind];
+    return least;
+}
+
+static void print_acquires(const struct totals *totals)
+{
+    printf("acquires with time and no faults\n ");
+    for (int kind = 0; kind < KINDS; kind++)
+        if (kind != LATCH)
+            printf(" %s %" PRId64, kind_name((enum kind)kind), totals->acquires[kind]);
+    printf("; %" PRId64 " failed\n", totals->failed);
+}
+
 void totals_print(const struct totals *totals)
 {
     printf("\noperations\n");
@@ -63,8 +85,9 @@ void totals_print(const struct totals *totals)
         if (totals->faults[kind] != 0)
             printf(" %s %" PRId64, fault_name(kind), totals->faults[kind]);
     printf("\nchecked\n  %" PRId64 " grants, %" PRId64 " tokens, %" PRId64 " pairs in fair queues, %" PRId64
-           " semaphores at the end, %" PRId64 " latches\n",
-           totals->grants, totals->tokens, totals->pairs, totals->accounts, totals->latches);
+           " semaphores at the end, %" PRId64 " latches, %" PRId64 " heirs of robust mutexes\n",
+           totals->grants, totals->tokens, totals->pairs, totals->accounts, totals->latches, totals->heirs);
+    print_acquires(totals);
     printf("%" PRId64 " operations, %" PRId64 " faults\n", totals->operations, totals->fault_count);
     printf("violations");
     int all = 0;

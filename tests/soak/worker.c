@@ -19,6 +19,7 @@ struct cycle {
     int limit_ms;
     int hold_ms;
     bool nest, downgrade;
+    bool repairs, forces; /* if there is a reason */
 };
 
 static enum phase phase_of(struct table *table)
@@ -46,6 +47,12 @@ void cancelled(void *record)
     tape_end(record, ECANCELED);
 }
 
+/* Longer than anybody waits where nothing is wrong: check_rate.c. */
+static int patient_ms(const struct worker_thread *worker)
+{
+    return 3 * (int)worker->table->lease_ms;
+}
+
 int patience_ms(struct worker_thread *worker)
 {
     unsigned kind = draw_below(&worker->luck, 10), ms = draw_below(&worker->luck, 2500);
@@ -53,6 +60,8 @@ int patience_ms(struct worker_thread *worker)
         return 0;
     if (phase_of(worker->table) == CALM)
         return CALM_PATIENCE_MS;
+    if (kind == 9)
+        return patient_ms(worker);
     return 20 + (int)(kind < 7 ? ms / 5 : ms);
 }
 
@@ -79,7 +88,36 @@ static struct record *begin(struct worker_thread *worker, enum op op, const stru
     return record;
 }
 
-/* 0: held, and a record of it has been ended. */
+/* Has this kind an owner who can ask how long it is good for? */
+static bool has_owner(const struct cycle *cycle)
+{
+    return kind_of(cycle->object) != COUNTING && kind_of(cycle->object) != BYID;
+}
+
+static int call_take(struct worker_thread *worker, const struct cycle *cycle)
+{
+    if (kind_of(cycle->object) == BYID)
+        return shell_takeid(worker->shells, cycle->object, cycle->limit_ms, worker->id);
+    return shell_take(worker->shells, cycle->object, cycle->instance, cycle->share, cycle->permits, cycle->limit_ms);
+}
+
+static int call_give(struct worker_thread *worker, const struct cycle *cycle)
+{
+    if (kind_of(cycle->object) == BYID)
+        return shell_giveid(worker->shells, cycle->object, worker->id);
+    return shell_give(worker->shells, cycle->object, cycle->instance, cycle->permits);
+}
+
+/* Nobody can ask how long a permit with a number is good for; its first lease is certain. */
+static void note_validity(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
+{
+    if (kind_of(cycle->object) == BYID)
+        record->valid_ns = record->invoke_ns + (worker->table->lease_ms * 98 / 100 - 3) * NS_PER_MS;
+    else
+        look(worker, cycle, record);
+}
+
+/* 0 or EOWNERDEAD: held, and a record of it has been ended. */
 static int take(struct worker_thread *worker, const struct cycle *cycle)
 {
     struct record *record = begin(worker, cycle->share ? OP_SHARE : OP_TAKE, cycle);
@@ -87,14 +125,12 @@ static int take(struct worker_thread *worker, const struct cycle *cycle)
     if (record == NULL)
         return ENOMEM;
     record->limit_ms = cycle->limit_ms;
-    if (kind_of(cycle->object) == COUNTING || kind_of(cycle->object) == LEASED)
-        CANCELABLE(record, code = shell_take(worker->shells, cycle->object, cycle->instance, false, cycle->permits,
-                                             cycle->limit_ms));
+    if (is_semaphore(cycle->object))
+        CANCELABLE(record, code = call_take(worker, cycle));
     else
-        code =
-            shell_take(worker->shells, cycle->object, cycle->instance, cycle->share, cycle->permits, cycle->limit_ms);
-    if (code == 0) {
-        look(worker, cycle, record);
+        code = call_take(worker, cycle);
+    if (code == 0 || code == EOWNERDEAD) {
+        note_validity(worker, cycle, record);
         if (!cycle->share)
             (void)!shell_token(worker->shells, cycle->object, &record->token);
     }
@@ -118,7 +154,7 @@ static void give(struct worker_thread *worker, const struct cycle *cycle)
         struct record *record = begin(worker, OP_GIVE, cycle);
         if (record == NULL)
             return;
-        code = shell_give(worker->shells, cycle->object, cycle->instance, cycle->permits);
+        code = call_give(worker, cycle);
         tape_end(record, code);
         if (code == ENOTCONN)
             rest_ms(5);
@@ -157,7 +193,7 @@ static void fork_child(struct worker_thread *worker, const struct cycle *cycle)
         return;
     pid_t child = fork();
     if (child == 0)
-        _exit(shell_give(worker->shells, cycle->object, cycle->instance, cycle->permits));
+        _exit(call_give(worker, cycle));
     if (child > 0 && waitpid(child, &status, 0) == child)
         tape_end(record, WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
 }
@@ -197,6 +233,22 @@ static void downgrade(struct worker_thread *worker, const struct cycle *cycle)
     tape_end(record, code);
 }
 
+/* Mostly: else nobody gets it any more, until somebody forces it. */
+static void repair(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = cycle->repairs ? begin(worker, OP_REPAIR, cycle) : NULL;
+    if (record != NULL)
+        tape_end(record, shell_repair(worker->shells, cycle->object));
+}
+
+/* What an operator does, whoever has it. */
+static void force(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = begin(worker, OP_FORCE, cycle);
+    if (record != NULL)
+        tape_end(record, shell_force(worker->shells, cycle->object));
+}
+
 static void hold(struct worker_thread *worker, const struct cycle *cycle)
 {
     int64_t until_ns = now_ns() + cycle->hold_ms * NS_PER_MS, step_ms = worker->table->lease_ms / 20 + 1;
@@ -209,11 +261,11 @@ static void hold(struct worker_thread *worker, const struct cycle *cycle)
         downgrade(worker, cycle);
     for (int64_t left_ms = cycle->hold_ms; left_ms > 0; left_ms = (until_ns - now_ns()) / NS_PER_MS) {
         rest_ms(left_ms < step_ms ? left_ms : step_ms);
-        struct record *record = kind != COUNTING ? begin(worker, OP_CHECK, cycle) : NULL;
+        struct record *record = has_owner(cycle) ? begin(worker, OP_CHECK, cycle) : NULL;
         if (record != NULL)
             tape_end(record, look(worker, cycle, record));
     }
-    if (wished(worker, WISH_EXIT))
+    if (kind != BYID && wished(worker, WISH_EXIT)) /* such a permit outlives its thread */
         end_with_hold(worker, cycle);
     if (wished(worker, WISH_FORK))
         fork_child(worker, cycle);
@@ -222,12 +274,17 @@ static void hold(struct worker_thread *worker, const struct cycle *cycle)
 static void run_cycle(struct worker_thread *worker, const struct cycle *cycle)
 {
     worker->holds++;
-    if (take(worker, cycle) == 0) {
+    int code = take(worker, cycle);
+    if (code == EOWNERDEAD)
+        repair(worker, cycle);
+    if (code == 0 || code == EOWNERDEAD) {
         hold(worker, cycle);
         give(worker, cycle);
-    } else if (kind_of(cycle->object) != COUNTING) {
+    } else if (has_owner(cycle)) {
         look_after_failure(worker, cycle);
     }
+    if (cycle->forces && (code == ENOTRECOVERABLE || kind_of(cycle->object) == FORCED))
+        force(worker, cycle);
 }
 
 static uint32_t epoch_of(struct worker_thread *worker, enum kind kind)
@@ -240,10 +297,12 @@ static void cold_episode(struct worker_thread *worker)
 {
     enum kind kind = (enum kind)draw_below(&worker->luck, LATCH);
     unsigned index = HOT + (unsigned)(worker->process / 2 * worker->table->threads + worker->thread);
-    struct cycle cycle = { .object = object_of(kind, index), .permits = 1, .limit_ms = 1000 };
+    struct cycle cycle = { .object = object_of(kind, index), .permits = 1, .repairs = true };
+    cycle.limit_ms = draw_below(&worker->luck, 2) == 0 ? 1000 : patient_ms(worker);
     for (int i = 0; i < BURST && phase_of(worker->table) != STOP; i++) {
         cycle.instance = epoch_of(worker, kind);
         cycle.share = kind == RWLOCK && draw_below(&worker->luck, 2) == 0;
+        cycle.forces = kind == ROBUST || draw_below(&worker->luck, 8) == 0;
         run_cycle(worker, &cycle);
     }
 }
@@ -254,9 +313,11 @@ static void hot_episode(struct worker_thread *worker, enum kind kind)
     struct cycle cycle = { .object = object_of(kind, draw_below(&worker->luck, HOT)),
                            .instance = epoch_of(worker, kind) };
     unsigned permits = 1 + draw_below(&worker->luck, HOT_PERMITS), shares = draw_below(&worker->luck, 3);
-    cycle.permits = kind == COUNTING || kind == LEASED ? permits : 1;
+    cycle.permits = is_semaphore(cycle.object) && kind != BYID ? permits : 1;
     cycle.share = kind == RWLOCK && shares != 0;
-    cycle.nest = draw_below(&worker->luck, 4) == 0 && kind <= RWLOCK;
+    cycle.nest = draw_below(&worker->luck, 4) == 0 && kind <= RWLOCK && kind != FIXED;
+    cycle.repairs = draw_below(&worker->luck, 4) != 0;
+    cycle.forces = draw_below(&worker->luck, 40) == 0 || (kind == ROBUST && draw_below(&worker->luck, 2) == 0);
     cycle.downgrade = draw_below(&worker->luck, 3) == 0 && kind == RWLOCK && !cycle.share;
     cycle.hold_ms = (int)draw_below(&worker->luck, 8);
     if (draw_below(&worker->luck, 40) == 0)

@@ -22,7 +22,8 @@ struct worker_thread {
     uint64_t episodes;
     uint64_t luck; /* of this episode */
     uint32_t holds;
-    pthread_t id;
+    char id[LK_PERMIT_ID]; /* of the permit that it has by its number */
+    pthread_t thread_id;
     int ended; /* atomic builtins: by itself or cancelled; to be joined and started again */
 };
 
