@@ -13,6 +13,10 @@
  * Replies belong to requests by their order. An error could be anybody's; so it is kept back, and with it all
  * later replies, until an ECHO that was sent after it is answered in its place. Until then these requests fly on.
  *
+ * A leader is a thread of the program, and may stand still: in a signal handler, under a debugger. A follower that
+ * sees bytes lie there and nobody read takes the role. A leader that was in poll() finds on its return that its
+ * reign is over, and follows; one that was in the parser loses the stream, as nobody else can go on with it.
+ *
  * The hard case: a stream that ends while the leader polls it. lk__conn_reset() takes it out of the
  * connection and shuts the socket down, which ends the poll; the leader's own reference keeps the
  * descriptor from being closed, and so from being reused, under the poll.
@@ -24,7 +28,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PAUSE_NS = 1000000 };
+enum {
+    PAUSE_NS = 1000000,
+    LOOKS = 8 /* at its leader, that a follower takes within a command timeout */
+};
 
 struct expecting {
     struct lk__link link;
@@ -503,12 +510,15 @@ static int hand_out(struct lk__conn *conn, struct lk__stream *stream)
 /* Under conn->mu, left and taken again: read what is there and hand it out, then write what came meanwhile. */
 static void pump(struct lk__conn *conn, struct lk__stream *stream)
 {
+    uint64_t reign = conn->reign;
     conn->handing = true;
     pthread_mutex_unlock(&conn->mu);
     int rc = lk__stream_take(stream);
     if (rc == 0)
         rc = hand_out(conn, stream);
     pthread_mutex_lock(&conn->mu);
+    if (conn->reign != reign)
+        return;
     conn->handing = false;
     if (rc == EIO)
         replace_stream(conn, stream, LK__CUT, "the server closed the connection");
@@ -538,6 +548,7 @@ static void wait_for(struct pollfd *polled, int count, int64_t until_us)
 static void round_of(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us)
 {
     struct lk__stream *stream = conn->stream;
+    uint64_t reign = conn->reign;
     int64_t dead_us = dead_at(conn);
     polled[0].fd = -1;
     if (stream != NULL) {
@@ -549,6 +560,11 @@ static void round_of(struct lk__conn *conn, struct pollfd *polled, int count, in
     pthread_mutex_unlock(&conn->mu);
     wait_for(polled, count, dead_us < until_us ? dead_us : until_us);
     pthread_mutex_lock(&conn->mu);
+    if (conn->reign != reign) /* somebody else reads now, and hears what is for the leader */
+        for (int i = 0; i < count; i++)
+            polled[i].revents = 0;
+    else
+        conn->moves++;
     if (stream == NULL)
         return;
     if (polled[0].revents & (POLLIN | POLLERR | POLLHUP))
@@ -585,9 +601,11 @@ static void resign(struct lk__conn *conn)
 static bool lead(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
     unsigned signals = 0;
+    uint64_t reign = ++conn->reign;
     conn->leader = request;
     conn->leading = true;
-    while (atomic_load(&request->state) == LK__FLYING && !(signals & LK__WOKEN) && lk__now_us() < until_us) {
+    while (conn->reign == reign && atomic_load(&request->state) == LK__FLYING && !(signals & LK__WOKEN) &&
+           lk__now_us() < until_us) {
         signals |= lk__parker_pollwith(request->parker, conn->kick_fd);
         if (!(signals & LK__WOKEN)) {
             struct pollfd polled[2] = { { -1, 0, 0 }, { conn->kick_fd, POLLIN, 0 } };
@@ -597,16 +615,55 @@ static bool lead(struct lk__conn *conn, struct lk__request *request, int64_t unt
         }
         signals |= lk__parker_pollwith(request->parker, -1);
     }
-    resign(conn);
+    if (conn->reign == reign)
+        resign(conn);
     return (signals & LK__WOKEN) != 0;
+}
+
+/* What a follower saw when it last looked at its leader. */
+struct look {
+    uint64_t moves;
+    int64_t since_us; /* so long there was something to do, and it was not done; 0: never looked */
+};
+
+static int64_t look_every_us(const struct lk__conn *conn)
+{
+    return conn->connector->options.command_timeout_ms * 1000 / LOOKS;
+}
+
+/*
+ * Under conn->mu: does the leader stand still? With a stream that could be read for two looks; a parser is given
+ * twice that, as its stream ends with it.
+ */
+static bool stands_still(const struct lk__conn *conn, struct look *look)
+{
+    int64_t now_us = lk__now_us(), patience_us = (conn->handing ? 4 : 2) * look_every_us(conn);
+    bool idle = look->since_us != 0 && look->moves == conn->moves && conn->stream != NULL &&
+                (conn->handing || readable(conn->stream));
+    if (idle)
+        return now_us - look->since_us >= patience_us;
+    *look = (struct look){ conn->moves, now_us };
+    return false;
+}
+
+/* Under conn->mu: the role is free. What the leader may be in the middle of, the parser, goes with its stream. */
+static void depose(struct lk__conn *conn)
+{
+    bool handing = conn->handing;
+    conn->reign++;
+    conn->leader = NULL;
+    conn->leading = conn->handing = false;
+    if (handing)
+        replace_stream(conn, conn->stream, LK__CUT, "the thread that read the server's answers stands still");
 }
 
 /* Under conn->mu, left and taken again: sleep until handed the reply, the role, or a wake-up. True: woken. */
 static bool follow(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
+    int64_t look_us = lk__now_us() + look_every_us(conn);
     request->waiting = true;
     pthread_mutex_unlock(&conn->mu);
-    bool woken = (lk__parker_park(request->parker, until_us) & LK__WOKEN) != 0;
+    bool woken = (lk__parker_park(request->parker, look_us < until_us ? look_us : until_us) & LK__WOKEN) != 0;
     pthread_mutex_lock(&conn->mu);
     request->waiting = false;
     if (conn->leader == request && (woken || lk__now_us() >= until_us))
@@ -616,11 +673,14 @@ static bool follow(struct lk__conn *conn, struct lk__request *request, int64_t u
 
 bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
+    struct look look = { 0 };
     bool woken = false;
     pthread_mutex_lock(&conn->mu);
     while (!woken && atomic_load(&request->state) == LK__FLYING && lk__now_us() < until_us) {
         if (conn->leader == NULL || conn->leader == request)
             woken = lead(conn, request, until_us);
+        else if (stands_still(conn, &look))
+            depose(conn);
         else
             woken = follow(conn, request, until_us);
     }

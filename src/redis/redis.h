@@ -201,6 +201,8 @@ struct lk__conn {
     struct lk__request *leader;   /* under mu: who reads, or is about to; NULL: nobody */
     bool leading;                 /* under mu: the leader is at it */
     bool handing;                 /* under mu: the leader gives out replies and will flush */
+    uint64_t reign;               /* under mu: a new number for each leader; who has an old one leads no more */
+    uint64_t moves;               /* under mu: how often a leader came back from its poll */
     bool closed;                  /* under mu: for good */
     unsigned failures;            /* under mu: attempts that failed since it was last up */
     int trouble;                  /* under mu: code of the last of them */

@@ -1,0 +1,167 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * slow_handler_test.c - a thread that stands still, in a signal handler or a debugger, holds up nobody else
+ *
+ * One of the threads that wait reads the answers for all. It may be this one.
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { OTHERS = 4, STILL_MS = 20000 };
+
+static lk_client_t *client;
+static int standing, let_go; /* atomic builtins */
+static __thread bool stops_in_recv;
+
+static void stand_still(void)
+{
+    __atomic_store_n(&standing, 1, __ATOMIC_SEQ_CST);
+    for (int ms = 0; ms < STILL_MS && __atomic_load_n(&let_go, __ATOMIC_SEQ_CST) == 0; ms += 5)
+        syscall(SYS_nanosleep, &(struct timespec){ 0, 5000000 }, NULL);
+}
+
+static void slow_handler(int number)
+{
+    (void)number;
+    int before = errno;
+    stand_still();
+    errno = before;
+}
+
+static void brief_handler(int number)
+{
+    (void)number;
+    int before = errno;
+    syscall(SYS_nanosleep, &(struct timespec){ 0, 100000000 }, NULL);
+    errno = before;
+}
+
+/* In front of the C library's: a handler that happens to run while answers are taken in. */
+ssize_t recv(int fd, void *bytes, size_t size, int flags)
+{
+    bool stops = stops_in_recv;
+    stops_in_recv = false;
+    if (stops)
+        stand_still();
+    return syscall(SYS_recvfrom, fd, bytes, size, flags, NULL, NULL);
+}
+
+static int lock_own(const char *name)
+{
+    lk_mutex_t own;
+    int rc = lk_mutex_init(&own, client, name, NULL);
+    if (rc != 0)
+        return rc;
+    rc = lk_mutex_lockfor(&own, 1000);
+    if (rc == 0)
+        rc = lk_mutex_unlock(&own);
+    lk_mutex_destroy(&own);
+    return rc;
+}
+
+static int victim(void *arg)
+{
+    stops_in_recv = arg != NULL;
+    return lock_own("victim");
+}
+
+static int other(int index, void *arg)
+{
+    char name[16];
+    (void)arg;
+    snprintf(name, sizeof name, "other-%d", index);
+    return lock_own(name);
+}
+
+static void open_client(struct world *w, void (*handler)(int))
+{
+    struct sigaction action = { .sa_handler = handler };
+    sigaction(SIGUSR1, &action, NULL);
+    client = world_client(w, "lease=20s&command_timeout=1s");
+    standing = let_go = 0;
+    assert_int_equal(0, lock_own("victim")); /* all scripts are known */
+}
+
+static void the_others_go_on(struct worker *reader)
+{
+    eventually(__atomic_load_n(&standing, __ATOMIC_SEQ_CST) == 1, 5000);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(0, run_threads(OTHERS, other, NULL));
+    assert_int_equal(1, __atomic_load_n(&standing, __ATOMIC_SEQ_CST));
+    __atomic_store_n(&let_go, 1, __ATOMIC_SEQ_CST);
+    assert_int_equal(0, worker_join(reader));
+    assert_int_equal(0, lock_own("victim"));
+    assert_lk(0, lk_client_close(client));
+}
+
+/* It waits for an answer, and its handler runs until all others had theirs. */
+static void while_it_waits_for_the_server(void **state)
+{
+    struct world *w = *state;
+    struct worker reader;
+    open_client(w, slow_handler);
+    world_stop_server(w);
+    worker_start(&reader, victim, NULL);
+    sleep_ms(100);
+    pthread_kill(reader.thread, SIGUSR1);
+    eventually(__atomic_load_n(&standing, __ATOMIC_SEQ_CST) == 1, 5000);
+    world_cont_server(w);
+    the_others_go_on(&reader);
+}
+
+/* It is in the middle of the answers, which nobody else can then read to their end. */
+static void while_it_takes_answers_in(void **state)
+{
+    struct world *w = *state;
+    struct worker reader;
+    open_client(w, slow_handler);
+    worker_start(&reader, victim, w);
+    the_others_go_on(&reader);
+}
+
+static int busy(void *arg)
+{
+    int rc = 0;
+    while (rc == 0 && __atomic_load_n(&let_go, __ATOMIC_SEQ_CST) == 0)
+        rc = lock_own(arg);
+    return rc;
+}
+
+/* Any of them at any moment. */
+static void handlers_everywhere(void **state)
+{
+    struct world *w = *state;
+    struct worker workers[OTHERS];
+    char names[OTHERS][16];
+    open_client(w, brief_handler);
+    for (int i = 0; i < OTHERS; i++) {
+        snprintf(names[i], sizeof names[i], "busy-%d", i);
+        worker_start(&workers[i], busy, names[i]);
+    }
+    for (int i = 0; i < 30; i++) {
+        sleep_ms(50);
+        pthread_kill(workers[i % OTHERS].thread, SIGUSR1);
+    }
+    __atomic_store_n(&let_go, 1, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < OTHERS; i++)
+        assert_int_equal(0, worker_join(&workers[i]));
+    assert_lk(0, lk_client_close(client));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(while_it_waits_for_the_server),
+        world_test(while_it_takes_answers_in),
+        world_test(handlers_everywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
