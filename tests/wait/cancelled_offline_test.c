@@ -93,12 +93,12 @@ static void cancel(struct waiting *waiting)
     for (int kind = 0; kind < KINDS; kind++) {
         void *result;
         int64_t began_ms = now_ms();
-        cleaned = 0;
+        __atomic_store_n(&cleaned, 0, __ATOMIC_SEQ_CST);
         assert_int_equal(0, pthread_cancel(waiting->threads[kind]));
         assert_int_equal(0, pthread_join(waiting->threads[kind], &result));
         assert_between(now_ms() - began_ms, 0, 2 * COMMAND_MS + 2 * SLACK_MS);
         assert_ptr_equal(PTHREAD_CANCELED, result);
-        assert_int_equal(1, cleaned);
+        assert_int_equal(1, __atomic_load_n(&cleaned, __ATOMIC_SEQ_CST));
     }
 }
 
