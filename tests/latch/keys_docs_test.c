@@ -132,7 +132,7 @@ static void the_table_of_keys_is_right(void **state)
     matches("^deleted [0-9]{16}$", world_str(w, "GET latchkey:opened:{gate}"));
     assert_int_equal(1, world_elements(w, "HKEYS latchkey:once:{gate}"));
     const char *once = "return redis.call('HKEYS', KEYS[1])[1] .. ' ' .. redis.call('HVALS', KEYS[1])[1]";
-    matches("^[0-9a-f]{32}:l[0-9]+ [0-9]+ 1 [0-9]+$", world_str(w, "EVAL %s 1 latchkey:once:{gate}", once));
+    matches("^[0-9a-f]{32}:l[0-9]+x[0-9]+ [0-9]+ 1 [0-9]+$", world_str(w, "EVAL %s 1 latchkey:once:{gate}", once));
     for (int i = 0; i < count; i++)
         if (!rows[i].seen)
             fail_msg("%s is in docs/keys.md, but never was in Redis", rows[i].key);
