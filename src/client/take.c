@@ -122,7 +122,7 @@ static void become_holder(struct lk__take *take, int code)
     if (take->fixed)
         hold->reason = LK_REASON_FIXED;
     if (take->max_hold_ms != 0) {
-        hold->cap_us = now_us + take->max_hold_ms * 1000;
+        hold->cap_us = lk__later(now_us, take->max_hold_ms > LK__NEVER / 1000 ? LK__NEVER : take->max_hold_ms * 1000);
         if (take->max_hold_ms <= hold->lease_ms)
             hold->reason = LK_REASON_MAX_HOLD;
     }

@@ -1,0 +1,102 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * extremes_test.c - times at the ends of their range: refused, or as long as they say
+ *
+ * labels: threads memory
+ */
+#include "world.h"
+
+enum { LEASE_MS = 500 };
+
+static const int64_t endless[] = { INT64_MAX, INT64_MAX - 1, INT64_MAX / 1000, INT64_MAX / 1000 + 1, INT64_MAX / 2 };
+static const int64_t senseless[] = { INT64_MIN, INT64_MIN / 1000, -1, 1, 99 };
+
+enum { ENDLESS = sizeof endless / sizeof *endless, SENSELESS = sizeof senseless / sizeof *senseless };
+
+/* Held on and on: the limit is farther away than any clock will come. */
+static void a_hold_without_a_limit_is_renewed(void **state)
+{
+    static const char *const names[ENDLESS] = { "a", "b", "c", "d", "e" };
+    lk_client_t *client = world_client(*state, "lease=500ms");
+    lk_mutex_t m[ENDLESS];
+    lk_rwlock_t rw[ENDLESS];
+    lk_sem_t s[ENDLESS];
+    int64_t left_ms;
+    for (int i = 0; i < ENDLESS; i++) {
+        const lk_mutexattr_t mutex = { .size = sizeof mutex, .max_hold_ms = endless[i] };
+        const lk_rwlockattr_t rwlock = { .size = sizeof rwlock, .max_hold_ms = endless[i] };
+        const lk_semattr_t sem = { .size = sizeof sem, .leased = 1, .max_hold_ms = endless[i] };
+        char permits[8] = "permit", lock[8] = "rwlock";
+        permits[6] = lock[6] = names[i][0];
+        assert_lk(0, lk_mutex_init(&m[i], client, names[i], &mutex));
+        assert_lk(0, lk_rwlock_init(&rw[i], client, lock, &rwlock));
+        assert_lk(0, lk_sem_init(&s[i], client, permits, 1, &sem));
+        assert_lk(0, lk_mutex_lockfor(&m[i], endless[i]));
+        assert_lk(0, lk_rwlock_wrlockfor(&rw[i], endless[i]));
+        assert_lk(0, lk_sem_waitfor(&s[i], endless[i]));
+    }
+    world_allow(*state, "latchkey:total:*"); /* permits have a total for good */
+    sleep_ms(3 * LEASE_MS);
+    for (int i = 0; i < ENDLESS; i++) {
+        assert_lk(0, lk_mutex_remaining(&m[i], &left_ms));
+        assert_lk(0, lk_rwlock_remaining(&rw[i], &left_ms));
+        assert_lk(0, lk_sem_remaining(&s[i], &left_ms));
+        assert_lk(0, lk_mutex_unlock(&m[i]));
+        assert_lk(0, lk_rwlock_unlock(&rw[i]));
+        assert_lk(0, lk_sem_post(&s[i]));
+        assert_lk(0, lk_mutex_destroy(&m[i]));
+        assert_lk(0, lk_rwlock_destroy(&rw[i]));
+        assert_lk(0, lk_sem_destroy(&s[i]));
+    }
+    assert_lk(0, lk_client_close(client));
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+    lk_client_t *client = world_client(*state, "");
+    lk_mutex_t m;
+    lk_rwlock_t rw;
+    lk_sem_t s;
+    for (int i = 0; i < SENSELESS; i++) {
+        const lk_mutexattr_t lease = { .size = sizeof lease, .lease_ms = senseless[i] };
+        const lk_mutexattr_t most = { .size = sizeof most, .max_hold_ms = senseless[i] };
+        const lk_mutexattr_t least = { .size = sizeof least, .min_hold_ms = senseless[i] };
+        const lk_rwlockattr_t rwlock = { .size = sizeof rwlock, .lease_ms = senseless[i] };
+        const lk_semattr_t sem = { .size = sizeof sem, .leased = 1, .max_hold_ms = senseless[i] };
+        assert_lk(EINVAL, lk_mutex_init(&m, client, "m", &lease));
+        assert_lk(EINVAL, lk_mutex_init(&m, client, "m", &most));
+        if (senseless[i] < 0)
+            assert_lk(EINVAL, lk_mutex_init(&m, client, "m", &least));
+        assert_lk(EINVAL, lk_rwlock_init(&rw, client, "rw", &rwlock));
+        assert_lk(EINVAL, lk_sem_init(&s, client, "s", 1, &sem));
+    }
+    for (int i = 0; i < ENDLESS; i++) {
+        const lk_mutexattr_t lease = { .size = sizeof lease, .lease_ms = endless[i] };
+        const lk_mutexattr_t least = { .size = sizeof least, .min_hold_ms = endless[i] };
+        const lk_rwlockattr_t rwlock = { .size = sizeof rwlock, .lease_ms = endless[i] };
+        const lk_semattr_t sem = { .size = sizeof sem, .leased = 1, .lease_ms = endless[i] };
+        assert_lk(EINVAL, lk_mutex_init(&m, client, "m", &lease));
+        assert_lk(EINVAL, lk_mutex_init(&m, client, "m", &least));
+        assert_lk(EINVAL, lk_rwlock_init(&rw, client, "rw", &rwlock));
+        assert_lk(EINVAL, lk_sem_init(&s, client, "s", 1, &sem));
+    }
+    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
+    assert_lk(0, lk_mutex_lock(&m));
+    for (int i = 0; i < SENSELESS; i++)
+        assert_lk(EINVAL, lk_mutex_extend(&m, senseless[i]));
+    for (int i = 0; i < ENDLESS; i++)
+        assert_lk(EINVAL, lk_mutex_extend(&m, endless[i]));
+    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_destroy(&m));
+    assert_lk(0, lk_client_close(client));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_hold_without_a_limit_is_renewed),
+        world_test(what_makes_no_sense_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
