@@ -88,7 +88,7 @@ static int build(lk_client_t *client)
     rc = lk__hub_init(&client->hub, client->connector);
     if (rc != 0)
         goto no_hub;
-    rc = lk__watchdog_init(&client->dog, client->connector, lk__events_notify, &client->events);
+    rc = lk__watchdog_init(&client->dog, client->connector, &client->conn, lk__events_notify, &client->events);
     if (rc != 0)
         goto no_dog;
     lk__events_init(&client->events);

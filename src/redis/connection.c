@@ -690,6 +690,19 @@ bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t 
     return woken;
 }
 
+void lk__conn_look(struct lk__conn *conn, struct lk__request *request)
+{
+    struct pollfd polled;
+    pthread_mutex_lock(&conn->mu);
+    if (conn->leader == NULL && conn->stream != NULL && atomic_load(&request->state) == LK__FLYING) {
+        conn->leader = request;
+        conn->leading = true;
+        round_of(conn, &polled, 1, 0);
+        resign(conn);
+    }
+    pthread_mutex_unlock(&conn->mu);
+}
+
 void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us)
 {
     struct pollfd polled[4] = { { -1, 0, 0 } };

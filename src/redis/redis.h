@@ -268,6 +268,12 @@ int lk__conn_trouble(struct lk__conn *conn, char *words, size_t size);
  */
 void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us);
 
+/*
+ * For a thread that shares a connection and does not wait on it: read what came for `request` and others, unless
+ * somebody else reads. Never waits.
+ */
+void lk__conn_look(struct lk__conn *conn, struct lk__request *request);
+
 /* End the present stream because it is dead or of no use; it is brought up again when wanted. */
 void lk__conn_reset(struct lk__conn *conn, const char *why);
 bool lk__conn_isup(struct lk__conn *conn);

@@ -40,7 +40,7 @@ void lk__hold_drop(struct lk__hold *hold)
     assert(!lk__listed(&hold->ready) && !lk__listed(&hold->news));
     dog->reserved--;
     pthread_mutex_unlock(&dog->mu);
-    lk__conn_abandon(&dog->conn, hold->request);
+    lk__conn_abandon(hold->via, hold->request);
     lk__request_free(hold->call);
     lk__command_free(&hold->nest);
     lk__command_free(&hold->renew);

@@ -18,8 +18,10 @@
 #include <unistd.h>
 
 enum {
-    WINDOW = 48,  /* renewals under way at once: they fit into the connection's buffer */
-    LINES_MAX = 8 /* losses that are logged one by one within a second */
+    WINDOW = 48,            /* renewals under way at once: they fit into the connection's buffer */
+    LOOK_US = 5000,         /* so often are answers looked for on the connection of the callers ... */
+    LOOK_AGAIN_US = 100000, /* ... and whether it came up before the own */
+    LINES_MAX = 8           /* losses that are logged one by one within a second */
 };
 
 /* --- states; all under dog->mu ------------------------------------------------------------------------------ */
@@ -132,17 +134,27 @@ static int64_t next_renewal(const struct lk__hold *hold, int64_t from_us, int64_
 
 /* --- sending and reading; on the watchdog's thread ------------------------------------------------------------ */
 
+/*
+ * For the next request: the own connection, or while that is not up the one of the callers. A server that takes no more
+ * clients would otherwise grant what nobody can renew.
+ */
+static struct lk__conn *best_conn(struct lk__watchdog *dog)
+{
+    return lk__conn_isup(&dog->conn) || !lk__conn_isup(dog->callers) ? &dog->conn : dog->callers;
+}
+
 /* Under dog->mu. 0: under way. */
 static int fly(struct lk__watchdog *dog, struct lk__hold *hold, bool release)
 {
-    int rc = lk__conn_send(&dog->conn, hold->request, release ? &hold->release : &hold->renew, hold->eval);
+    hold->via = best_conn(dog);
+    int rc = lk__conn_send(hold->via, hold->request, release ? &hold->release : &hold->renew, hold->eval);
     hold->as_text = hold->eval;
     hold->eval = false;
     hold->releasing = release;
     if (rc != 0)
         return rc;
     hold->requested = hold->asked;
-    lk__list_append(&dog->flying, &hold->flying);
+    lk__list_append(hold->via == &dog->conn ? &dog->flying : &dog->beside, &hold->flying);
     dog->under_way++;
     lk__hold_keep(hold);
     return 0;
@@ -182,7 +194,7 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_
         hold->put_off = true; /* likewise the owner's, which is on its way */
         return;
     }
-    int64_t deadline_us = lk__conn_servertime(&dog->conn, now_us) + dog->options->command_timeout_ms * 1000;
+    int64_t deadline_us = lk__conn_servertime(best_conn(dog), now_us) + dog->options->command_timeout_ms * 1000;
     lk__command_fill(&hold->renew, LK__RENEW_LEASE, lease_ms);
     lk__command_fill(&hold->renew, LK__RENEW_DEADLINE, deadline_us);
     believe_no_more(hold, now_us, lease_ms);
@@ -193,6 +205,7 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_
     else
         atomic_store(&hold->valid_until_us, believed_us); /* nothing was sent */
     hold->unsent = rc == ENOTCONN;
+    dog->unsent |= hold->unsent;
     if (hold->unsent && atomic_load(&dog->conn.connects) == 0 && lk__conn_failures(&dog->conn) == 0)
         return; /* it is coming up for the first time: nothing failed yet */
     if (rc != 0)
@@ -261,7 +274,7 @@ static void renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now
     int64_t verdict = reply->values[0].number, lease_ms = hold->request_lease_ms;
     int64_t until_us = request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
 
-    lk__conn_clock(&dog->conn, request->sent_us, reply->values[1].number);
+    lk__conn_clock(hold->via, request->sent_us, reply->values[1].number);
     if (verdict < 0) { /* the server's clock moved; it is known again now */
         renewal_failed(dog, hold, EIO, now_us);
         return;
@@ -381,10 +394,10 @@ static void serve_ready(struct lk__watchdog *dog, int64_t now_us)
 }
 
 /* Requests land in the order in which they flew. */
-static void serve_landed(struct lk__watchdog *dog, int64_t now_us)
+static void serve_landed(struct lk__watchdog *dog, struct lk__link *flying, int64_t now_us)
 {
     struct lk__link *link;
-    while ((link = lk__list_first(&dog->flying)) != NULL) {
+    while ((link = lk__list_first(flying)) != NULL) {
         struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, flying);
         if (atomic_load(&hold->request->state) == LK__FLYING)
             return;
@@ -405,6 +418,7 @@ static void serve_landed(struct lk__watchdog *dog, int64_t now_us)
 /* Renewals that wait for the connection go out at once when it is up; until an attempt failed they are no risk. */
 static void serve_unsent(struct lk__watchdog *dog, int64_t now_us, bool up)
 {
+    dog->unsent &= !up;
     for (struct lk__link *l = lk__list_first(&dog->holds); l != NULL; l = lk__list_next(&dog->holds, l)) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, all);
         if (!hold->unsent || hold->ownerless || !good(dog, hold, now_us))
@@ -424,7 +438,7 @@ static void serve_connection(struct lk__watchdog *dog, int64_t now_us)
 {
     unsigned long long connects = atomic_load(&dog->conn.connects);
     unsigned failures = lk__conn_failures(&dog->conn);
-    if (connects != dog->connects_seen)
+    if (connects != dog->connects_seen || (dog->unsent && lk__conn_isup(dog->callers)))
         serve_unsent(dog, now_us, true);
     else if (failures != dog->failures_seen && failures > 0)
         serve_unsent(dog, now_us, false);
@@ -499,6 +513,26 @@ static void sleep_until_due(struct lk__watchdog *dog, int timer_fd, int64_t due_
         lk__eventfd_clear(dog->wake_fd);
 }
 
+/* Under dog->mu: the oldest request on the connection of the callers, who read it for us or do not. */
+static struct lk__request *first_beside(const struct lk__watchdog *dog)
+{
+    struct lk__link *link = lk__list_first(&dog->beside);
+    return link != NULL ? LK__CONTAINER(link, struct lk__hold, flying)->request : NULL;
+}
+
+/* Under dog->mu: when something is to be done, if nothing happens before. */
+static int64_t next_look(const struct lk__watchdog *dog, int64_t now_us)
+{
+    int64_t due_us = dog->more > 0 ? dog->second_us : LK__NEVER;
+    if (lk__heap_first(&dog->heap) != NULL && lk__heap_first(&dog->heap)->due_us < due_us)
+        due_us = lk__heap_first(&dog->heap)->due_us;
+    if (!lk__list_empty(&dog->beside) && now_us + LOOK_US < due_us)
+        due_us = now_us + LOOK_US;
+    if (dog->unsent && now_us + LOOK_AGAIN_US < due_us)
+        due_us = now_us + LOOK_AGAIN_US;
+    return due_us;
+}
+
 static void *run(void *arg)
 {
     struct lk__watchdog *dog = arg;
@@ -507,17 +541,18 @@ static void *run(void *arg)
     pthread_mutex_lock(&dog->mu);
     while (!dog->stopping) {
         int64_t now_us = lk__now_us();
-        serve_landed(dog, now_us);
+        serve_landed(dog, &dog->flying, now_us);
+        serve_landed(dog, &dog->beside, now_us);
         serve_connection(dog, now_us);
         serve_due(dog, now_us);
         serve_ready(dog, now_us);
         log_losses(dog, now_us);
-        int64_t due_us = dog->more > 0 ? dog->second_us : LK__NEVER;
-        if (lk__heap_first(&dog->heap) != NULL && lk__heap_first(&dog->heap)->due_us < due_us)
-            due_us = lk__heap_first(&dog->heap)->due_us;
-        dog->asleep_us = due_us;
+        struct lk__request *awaited = first_beside(dog);
+        int64_t due_us = dog->asleep_us = next_look(dog, now_us);
         pthread_mutex_unlock(&dog->mu);
         sleep_until_due(dog, timer_fd, due_us);
+        if (awaited != NULL)
+            lk__conn_look(dog->callers, awaited);
         pthread_mutex_lock(&dog->mu);
     }
     pthread_mutex_unlock(&dog->mu);
@@ -528,9 +563,10 @@ static void *run(void *arg)
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
-int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector, lk__notify_t notify, void *arg)
+int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector, struct lk__conn *callers,
+                      lk__notify_t notify, void *arg)
 {
-    *dog = (struct lk__watchdog){ .options = &connector->options, .notify = notify, .arg = arg };
+    *dog = (struct lk__watchdog){ .options = &connector->options, .callers = callers, .notify = notify, .arg = arg };
     dog->wake_fd = lk__eventfd_open();
     if (dog->wake_fd < 0)
         return lk__fail(ENOMEM, "no descriptor left for a client");
@@ -546,6 +582,7 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
     lk__list_init(&dog->lost);
     lk__list_init(&dog->ready);
     lk__list_init(&dog->flying);
+    lk__list_init(&dog->beside);
     lk__list_init(&dog->unlogged);
     return 0;
 }
@@ -571,7 +608,7 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
         lk__list_remove(link);
         schedule(dog, LK__CONTAINER(link, struct lk__hold, ready)); /* one that is swept is found on the heap below */
     }
-    while ((link = lk__list_first(&dog->flying)) != NULL) {
+    while ((link = lk__list_first(&dog->flying)) != NULL || (link = lk__list_first(&dog->beside)) != NULL) {
         struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, flying);
         lk__list_remove(link);
         schedule(dog, hold); /* one that is swept is found on the heap below */
@@ -648,6 +685,7 @@ struct lk__hold *lk__hold_new(struct lk__watchdog *dog)
     }
     hold->refs = 1;
     hold->dog = dog;
+    hold->via = &dog->conn;
     hold->request = request;
     hold->call = call;
     hold->state = LK__OVER;

@@ -75,7 +75,8 @@ struct lk__hold {
     struct lk__link all;    /* in dog->holds while held, in dog->lost from its loss on */
     struct lk__link news;   /* in dog->unlogged, with a reference */
     struct lk__link ready;  /* in dog->ready: a request is due, and too many are under way */
-    struct lk__link flying; /* in dog->flying */
+    struct lk__link flying; /* in dog->flying, or dog->beside */
+    struct lk__conn *via;   /* of the request */
     struct lk__request *request;
     bool releasing;           /* the request is the release, not a renewal */
     int64_t request_lease_ms; /* what the renewal asks for */
@@ -110,11 +111,14 @@ struct lk__watchdog {
     pthread_cond_t renewed; /* with mu: a renewal or sweep that somebody waits for is through */
     size_t sweeps;          /* releases in the background that are not through */
     struct lk__conn conn;
+    struct lk__conn *callers;
     struct lk__heap heap;
     struct lk__link holds;  /* held, not given back */
     struct lk__link lost;   /* not given back: nothing is left to do for them */
     struct lk__link ready;  /* whose request is due, oldest first */
-    struct lk__link flying; /* requests under way, oldest first */
+    struct lk__link flying; /* requests under way on the own connection, oldest first ... */
+    struct lk__link beside; /* ... and on that of the callers */
+    bool unsent;            /* some renewal found neither up */
     int under_way;          /* how many these are */
     size_t reserved;        /* holds that exist: as many timers have room */
     bool started, stopping;
@@ -131,7 +135,9 @@ struct lk__watchdog {
     void *arg;
 };
 
-int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector, lk__notify_t notify, void *arg);
+/* `callers` is the connection of the callers, and carries renewals while the watchdog's own is not up. */
+int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector, struct lk__conn *callers,
+                      lk__notify_t notify, void *arg);
 /* Ends the thread and the connection. False: something was still to be swept and ends with its lease. */
 bool lk__watchdog_stop(struct lk__watchdog *dog);
 void lk__watchdog_destroy(struct lk__watchdog *dog); /* when no hold is left */
