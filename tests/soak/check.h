@@ -39,7 +39,7 @@ struct report {
     int violations[INVARIANTS];
     int total;
     int64_t grants, tokens, pairs, accounts, latches, heirs; /* looked at: a check that saw nothing proves nothing */
-    int64_t acquires[KINDS], failed;                          /* that had time and were not disturbed */
+    int64_t acquires[KINDS], failed;                         /* that had time and were not disturbed */
 };
 
 /* Look for everything. Returns report->total. */

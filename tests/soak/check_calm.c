@@ -13,7 +13,8 @@ static bool is_failure(const struct record *record)
     switch (record->op) {
     case OP_TAKE:
     case OP_SHARE: /* a try may find it taken, a wait ends with a grant */
-        return !is_granted(record) && record->code != ENOTRECOVERABLE && !(record->limit_ms == 0 && (record->code == EBUSY || record->code == EAGAIN)) &&
+        return !is_granted(record) && record->code != ENOTRECOVERABLE &&
+               !(record->limit_ms == 0 && (record->code == EBUSY || record->code == EAGAIN)) &&
                !(record->code == ETIMEDOUT && record->limit_ms < LONG_ENOUGH_MS);
     case OP_NEST:
     case OP_UNNEST:

@@ -19,8 +19,7 @@ static bool is_patient(const struct history *history, const struct record *recor
 static bool is_undisturbed(const struct history *history, const struct record *record)
 {
     int64_t before_ns = (history->lease_ms + history->slack_ms) * NS_PER_MS;
-    return !anybody_disturbed(history, record->invoke_ns - before_ns,
-                              record->invoke_ns + record->limit_ms * NS_PER_MS);
+    return !anybody_disturbed(history, record->invoke_ns - before_ns, record->invoke_ns + record->limit_ms * NS_PER_MS);
 }
 
 static bool counts(const struct history *history, const struct record *record)

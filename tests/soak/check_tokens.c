@@ -20,7 +20,8 @@ static bool certainly_in_order(const struct history *history, const struct hold 
         return false;
     int64_t begin_ns =
         first->take->invoke_ns < second->take->invoke_ns ? first->take->invoke_ns : second->take->invoke_ns;
-    return !lost_within(history, first->take->object, begin_ns - history->lease_ms * NS_PER_MS, second->from_ns); /* as in I1 */
+    return !lost_within(history, first->take->object, begin_ns - history->lease_ms * NS_PER_MS,
+                        second->from_ns); /* as in I1 */
 }
 
 static void check_group(struct report *report, size_t first, size_t end)

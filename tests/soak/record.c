@@ -65,8 +65,8 @@ void tape_end(struct record *record, int code)
 
 const char *op_name(enum op op)
 {
-    static const char *const names[OPS] = { "?",    "take", "share",  "check", "give", "nest",  "unnest", "down",
-                                            "write", "exit", "fork",   "repair", "force", "set", "count", "wait",
-                                            "lost",  "open", "close",  "late",  "left", "value" };
+    static const char *const names[OPS] = { "?",     "take", "share", "check",  "give",  "nest", "unnest", "down",
+                                            "write", "exit", "fork",  "repair", "force", "set",  "count",  "wait",
+                                            "lost",  "open", "close", "late",   "left",  "value" };
     return names[op < OPS ? op : 0];
 }

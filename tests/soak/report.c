@@ -12,7 +12,7 @@
 #define SHOWN_MAX 8 /* violations with their records */
 #define RECORDS_MAX 40
 
-static const char *const names[INVARIANTS] = { "I1", "I2",  "I3",  "I4",  "I5",  "I6",  "I7",  "I8", "I9",
+static const char *const names[INVARIANTS] = { "I1",  "I2",  "I3",  "I4",  "I5",  "I6",  "I7",  "I8", "I9",
                                                "I10", "I11", "I12", "I13", "I14", "I15", "I16", "I18" };
 
 const char *invariant_name(enum invariant invariant)

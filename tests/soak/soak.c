@@ -108,9 +108,9 @@ int main(int argc, char **argv)
     }
     totals_print(&totals);
     printf("seed %" PRIu64 ", %d rounds, %d with violations\n", settings.seed, rounds, failed);
-    bool sufficient = enough("faults", totals.fault_count, settings.least_faults) &
-                      enough("operations", totals.operations, settings.least_operations) &
-                      enough("acquires of some kind with time and no faults", totals_acquires(&totals),
-                             settings.least_acquires);
+    bool sufficient =
+        enough("faults", totals.fault_count, settings.least_faults) &
+        enough("operations", totals.operations, settings.least_operations) &
+        enough("acquires of some kind with time and no faults", totals_acquires(&totals), settings.least_acquires);
     return failed == 0 && sufficient ? 0 : 1;
 }
