@@ -7,6 +7,7 @@
  * ended; programs keep both in memory that the next holder frees. The first thread is then still inside its call.
  *
  * labels: memory threads
+ * processors: 2
  */
 #include "world.h"
 

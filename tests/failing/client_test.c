@@ -4,6 +4,7 @@
  * in a process that has never used the library
  *
  * labels: memory
+ * processors: 3
  * support: failing
  */
 #include "failing/failing.h"

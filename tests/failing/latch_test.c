@@ -3,6 +3,7 @@
  * latch_test.c - every allocation and every system call on the way of a latch fails: counted once or not at all
  *
  * labels: memory
+ * processors: 2
  * support: failing
  */
 #include "failing/failing.h"

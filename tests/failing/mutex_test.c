@@ -4,6 +4,7 @@
  * caller, never lost, nothing left
  *
  * labels: memory
+ * processors: 2
  * support: failing
  */
 #include "failing/failing.h"

@@ -4,6 +4,7 @@
  * its caller knowing, none is lost, and none is given back twice
  *
  * labels: memory
+ * processors: 2
  * support: failing
  */
 #include "failing/failing.h"

@@ -6,7 +6,7 @@
  * Before busy-reply-threshold it just hangs, which server_stopped_test.c has.
  *
  * labels: memory
- * processors: 2
+ * processors: 3
  */
 #include "outage.h"
 

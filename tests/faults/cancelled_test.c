@@ -4,6 +4,7 @@
  * cancelled_test.c - F56: a thread is cancelled while it waits, or at any moment
  *
  * labels: threads
+ * processors: 2
  */
 #include "subject.h"
 

@@ -8,6 +8,7 @@
  * no more, and not too often.
  *
  * labels: memory
+ * processors: 3
  */
 #include "rig.h"
 

@@ -4,7 +4,7 @@
  * starved_test.c - F65: the thread that renews gets no time to run
  *
  * labels: memory
- * processors: 2
+ * processors: 3
  */
 #include "subject.h"
 

@@ -46,10 +46,14 @@ static int wait_for_it(void *arg)
     return lk_latch_wait(arg);
 }
 
+/* It looks, subscribes, and looks again: from then on it is woken. */
 static void start_waiting(struct worker *waiter, struct world *w)
 {
+    int64_t looks = world_commands(w, "evalsha");
+    bool listens = world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1;
     worker_start(waiter, wait_for_it, &gate);
     eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1, 5000);
+    eventually(world_commands(w, "evalsha") >= looks + (listens ? 1 : 2), 5000);
     sleep_ms(50);
 }
 

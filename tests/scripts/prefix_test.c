@@ -9,6 +9,7 @@
  * is done.
  *
  * labels: memory
+ * processors: 2
  * timeout: 300
  */
 #include "rights.h"

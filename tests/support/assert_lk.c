@@ -55,6 +55,38 @@ int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* How long, in all, some process of the machine was waiting for a processor. 0 where the kernel does not say. */
+static int64_t waited_ms(void)
+{
+    unsigned long long us = 0;
+    FILE *file = fopen("/proc/pressure/cpu", "r");
+    if (file == NULL || fscanf(file, "some %*s %*s %*s total=%llu", &us) != 1)
+        us = 0;
+    if (file != NULL)
+        fclose(file);
+    return (int64_t)(us / 1000);
+}
+
+static int64_t waited_before_ms;
+
+void slack_begin(void)
+{
+    waited_before_ms = waited_ms();
+}
+
+__attribute__((constructor)) static void slack_of_the_program(void)
+{
+    slack_begin();
+}
+
+int64_t slack_ms(void)
+{
+    int error = errno;
+    int64_t idle_ms = SANITIZED || NOISY ? 600 : 300, more_ms = waited_ms() - waited_before_ms;
+    errno = error;
+    return idle_ms + (more_ms < 2 * idle_ms ? more_ms : 2 * idle_ms);
+}
+
 void sleep_ms(int64_t ms)
 {
     struct timespec left = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LATE_MS (4 * SLACK_MS) /* several processes and threads have their turn within each bound */
+
 enum {
     POLL_MS = 150,
     SHORT_LEASE_MS = 4000,
@@ -15,7 +17,6 @@ enum {
     LONG_LEASE_MS = 1500,
     LONG_COMMAND_MS = 400,
     BACK_MS = 1000,         /* until everybody has a connection again and has asked: back-off, handshake, poll */
-    LATE_MS = 4 * SLACK_MS, /* several processes and threads have their turn within each bound */
     PATIENT_MS = 20000,
     IMPATIENT_MS = 300,
     HURRIED_MS = 1200,

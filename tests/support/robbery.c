@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LATE_MS (4 * SLACK_MS) /* several processes and threads have their turn within each bound */
+
 enum {
     COMMAND_MS = 450,
     WAKES_MS = 1000,        /* poll, back-off and handshake after a restart */
-    LATE_MS = 4 * SLACK_MS, /* several processes and threads have their turn within each bound */
     PATIENT_MS = 20000,
 };
 

@@ -79,6 +79,7 @@ struct world *world_begin(const char *server_args)
     struct world *w = calloc(1, sizeof *w);
     const char *tmp = getenv("TMPDIR");
     assert_that(w != NULL);
+    slack_begin();
     start_first_thread();
     w->threads_before = count_entries("/proc/self/task");
     w->descriptors_before = count_entries("/proc/self/fd");
@@ -372,6 +373,17 @@ static const char *joined(const redisReply *reply)
         length +=
             (size_t)snprintf(text + length, sizeof text - length, "%s%s", i > 0 ? " " : "", reply->element[i]->str);
     return keep(text, strlen(text));
+}
+
+int64_t world_leaseleft(struct world *w, const char *name)
+{
+    return world_int(w, "EVAL %s 3 %s latchkey:rw:{%s} latchkey:permits:{%s}",
+                     "local time, left = redis.call('TIME'), math.max(0, redis.call('PTTL', KEYS[1])) "
+                     "for i = 2, 3 do "
+                     "  local last = redis.call('ZRANGE', KEYS[i], -1, -1, 'WITHSCORES')[2] "
+                     "  if last then left = math.max(left, last - time[1] * 1000 - math.floor(time[2] / 1000)) end "
+                     "end return left",
+                     name, name, name);
 }
 
 int64_t world_pttl(struct world *w, const char *name)
