@@ -63,6 +63,10 @@ uint64_t lk__random_below(uint64_t bound);
  */
 uintptr_t lk__process(void);
 
+/* How many forks there were so far, in this process and those it descends from; and when it was made, once. */
+uint64_t lk__forks(void);
+uint64_t lk__forks_atbirth(void);
+
 /* What the library knows of the calling thread; made on its first call, freed when it ends. */
 struct lk__thread {
     uint64_t owner;    /* implicit owner: never used again by another thread of this process */

@@ -31,9 +31,30 @@ static _Atomic(void (*)(uint64_t)) onexit_handler;
 /* A thread of the library. In the block that each thread is made with: to look at it allocates nothing. */
 static _Thread_local bool ours __attribute__((tls_model("initial-exec")));
 
+static atomic_uint_least64_t forks;
+static atomic_uint_least64_t forks_atbirth; /* 0: not made by a fork, or it was asked for already */
+
+static void count_fork(void)
+{
+    atomic_fetch_add(&forks, 1);
+}
+
+uint64_t lk__forks(void)
+{
+    return atomic_load(&forks);
+}
+
+uint64_t lk__forks_atbirth(void)
+{
+    return atomic_exchange(&forks_atbirth, 0);
+}
+
 /* In the child of a fork, before its own code runs. */
 static void forget(void)
 {
+    if (atomic_load(&forks_atbirth) ==
+        0) /* else the parent never asked: it, too, knows what was before its own birth only */
+        atomic_store(&forks_atbirth, atomic_load(&forks));
     atomic_store(&number, 0);
     lk__last_thread_forget();
     ours = false; /* even if a listener forked */
@@ -62,7 +83,7 @@ static void thread_ends(void *self)
 
 static void watch_forks(void)
 {
-    pthread_atfork(NULL, NULL, forget);
+    pthread_atfork(count_fork, NULL, forget);
 }
 
 /* Makes it on first use; the system may have none left now, and some later. */

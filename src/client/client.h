@@ -188,7 +188,9 @@ struct lk__household {
     lk_client_t *default_client;   /* under mu */
     struct lk__opening opening;    /* under mu */
     struct lk__binding *retired;   /* under mu: of shells bound anew after the default client was closed */
+    struct lk__map guests;         /* under mu: bindings of shells that belong to another process */
     struct lk__household *parents; /* of a fork: left alone */
+    uint64_t born;                 /* after how many forks this one came from them */
 };
 
 struct lk__household *lk__household(void); /* NULL: ENOMEM */
@@ -235,8 +237,20 @@ int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, in
                     struct lk__binding **binding);
 void lk__shell_leave(struct lk__binding *binding);
 int lk__shell_destroy(struct lk__shell shell);
+void lk__binding_drop(struct lk__binding *binding);
 /* Is it bound to a client of another process, such as the parent of a fork? */
 bool lk__shell_isforeign(struct lk__shell shell);
+/* Where name and attributes point to is in this process, too. */
+bool lk__shell_isreadable(struct lk__shell shell);
+const char *lk__shell_name(struct lk__shell shell); /* for words */
+
+/* --- guest.c: shells that belong to another process ---------------------------------------------------------------- */
+
+/* All under the household's mu; the binding that this process has for the shell, NULL: none of that name. */
+struct lk__binding *lk__guest_find(struct lk__household *here, struct lk__shell shell);
+/* Takes the binding, in place of one that there may be. 0 or ENOMEM, with words. */
+int lk__guest_set(struct lk__household *here, struct lk__shell shell, struct lk__binding *binding);
+void lk__guest_forget(struct lk__household *here, struct lk__shell shell); /* its binding is the caller's */
 
 /* --- attr.c: attributes ------------------------------------------------------------------------------------------- */
 

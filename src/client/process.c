@@ -43,6 +43,7 @@ struct lk__household *lk__household(void)
             return NULL;
         fresh->process = process;
         fresh->parents = here;
+        fresh->born = lk__forks_atbirth();
         pthread_mutex_init(&fresh->mu, NULL);
         lk__list_init(&fresh->clients);
         lk__cond_init(&fresh->opening.over);

@@ -6,9 +6,12 @@
  * for an explicitly opened client. That word is checked before `impl` is followed, so a shell that came by
  * fork or shared memory gives an answer and never a wild pointer.
  *
- *   process   0, or another process' without the mark   bind to the default client
- *             another process' with the mark            ECANCELED
- *             ours                                      follow impl
+ *   process   0                             make it ours, then bind to the default client
+ *             another process' with the mark ECANCELED
+ *             another process'              follow what we keep beside it: guest.c
+ *             ours                          follow impl
+ *
+ * Only the process that the word names writes to a shell, but for the step from 0, which one of them wins.
  *
  * Guards: the household's mu, binding and unbinding.
  *
@@ -59,7 +62,7 @@ static int make_binding(const struct lk__shelltype *type, lk_client_t *client, c
     return rc;
 }
 
-static void drop_binding(struct lk__binding *binding)
+void lk__binding_drop(struct lk__binding *binding)
 {
     if (atomic_fetch_sub(&binding->refs, 1) != 1)
         return;
@@ -67,7 +70,7 @@ static void drop_binding(struct lk__binding *binding)
     lk__release(binding);
 }
 
-/* Under the household's mu: let the shell follow `binding` from now on. */
+/* Nobody else uses it yet: let the shell follow `binding` from now on. */
 static void attach(struct lk__shell shell, struct lk__binding *binding, uintptr_t process)
 {
     __atomic_store_n(shell.impl, binding, __ATOMIC_RELEASE);
@@ -89,7 +92,40 @@ static void retire(struct lk__household *here, struct lk__binding *binding)
     here->retired = binding;
 }
 
-/* Bind to the default client; another thread may have been faster. */
+static bool is_open(const struct lk__binding *binding)
+{
+    return binding != NULL && !lk__client_isclosed(binding->object->client);
+}
+
+/* A shell that belongs to nobody is had by the first process that says so; then its impl may be set. */
+static bool is_ours(struct lk__shell shell, const struct lk__household *here)
+{
+    uintptr_t nobody = 0;
+    return __atomic_compare_exchange_n(shell.process, &nobody, here->process, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE) ||
+           nobody == here->process;
+}
+
+/* Under the household's mu: have the shell lead to `binding`, unless another thread was faster. Takes it. */
+static int bind_to(struct lk__household *here, struct lk__shell shell, struct lk__binding *binding)
+{
+    bool ours = is_ours(shell, here);
+    struct lk__binding *present = ours ? bound(shell) : lk__guest_find(here, shell);
+    int rc = 0;
+    if (is_open(present)) {
+        lk__binding_drop(binding);
+    } else if (ours) {
+        if (present != NULL)
+            retire(here, present);
+        __atomic_store_n(shell.impl, binding, __ATOMIC_RELEASE);
+    } else {
+        rc = lk__guest_set(here, shell, binding);
+        if (rc != 0)
+            lk__binding_drop(binding);
+    }
+    return rc;
+}
+
 static int bind_default(struct lk__shell shell, const struct lk__shelltype *type, int64_t limit_us,
                         struct lk__household *here)
 {
@@ -105,16 +141,38 @@ static int bind_default(struct lk__shell shell, const struct lk__shelltype *type
     if (rc != 0)
         return rc;
     pthread_mutex_lock(&here->mu);
-    bool ours = owner_of(shell) == here->process;
-    bool wanted = !ours || lk__client_isclosed(bound(shell)->object->client);
-    if (wanted && ours)
-        retire(here, bound(shell));
-    if (wanted)
-        attach(shell, binding, here->process);
+    rc = bind_to(here, shell, binding);
     pthread_mutex_unlock(&here->mu);
-    if (!wanted)
-        drop_binding(binding);
-    return 0;
+    return rc;
+}
+
+/* With a reference, if its client is open. */
+static bool enter_binding(struct lk__binding *binding)
+{
+    if (binding == NULL || !lk__client_tryenter(binding->object->client))
+        return false;
+    atomic_fetch_add(&binding->refs, 1);
+    return true;
+}
+
+static struct lk__binding *enter_guest(struct lk__household *here, struct lk__shell shell)
+{
+    pthread_mutex_lock(&here->mu);
+    struct lk__binding *binding = lk__guest_find(here, shell);
+    if (!enter_binding(binding))
+        binding = NULL;
+    pthread_mutex_unlock(&here->mu);
+    return binding;
+}
+
+/* The binding of a shell that follows the default client, entered; NULL: it has none that is open. */
+static struct lk__binding *enter_default(struct lk__household *here, struct lk__shell shell)
+{
+    uintptr_t owner = owner_of(shell);
+    if (owner != here->process)
+        return owner != 0 ? enter_guest(here, shell) : NULL;
+    struct lk__binding *binding = bound(shell); /* NULL: another thread is about to set it */
+    return enter_binding(binding) ? binding : NULL;
 }
 
 int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, int64_t limit_us,
@@ -125,30 +183,27 @@ int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, in
         return lk__fail(ENOMEM, "out of memory");
     if (*shell.name == NULL)
         return lk__fail(EINVAL, "an object without a name: it was never initialised, or was destroyed");
-    for (;;) {
-        uintptr_t owner = owner_of(shell);
-        if (lk__shell_isforeign(shell))
-            return lk__fail(ECANCELED, "%s: its client belongs to another process, or to the parent of a fork",
-                            *shell.name);
-        if ((owner & ~(uintptr_t)EXPLICIT) == here->process) {
-            *binding = bound(shell);
-            int rc = lk__client_enter((*binding)->object->client);
-            if (rc == 0)
-                atomic_fetch_add(&(*binding)->refs, 1);
-            if (rc == 0 || (owner & EXPLICIT))
-                return rc;
-        }
-        int rc = bind_default(shell, type, limit_us, here);
-        if (rc != 0)
-            return rc;
+    if (lk__shell_isforeign(shell) || !lk__shell_isreadable(shell))
+        return lk__fail(ECANCELED, "%s: it or its client belongs to another process, or to the parent of a fork",
+                        lk__shell_name(shell));
+    if (owner_of(shell) == (here->process | EXPLICIT)) {
+        *binding = bound(shell);
+        int rc = lk__client_enter((*binding)->object->client);
+        if (rc == 0)
+            atomic_fetch_add(&(*binding)->refs, 1);
+        return rc;
     }
+    int rc = 0;
+    while (rc == 0 && (*binding = enter_default(here, shell)) == NULL)
+        rc = bind_default(shell, type, limit_us, here);
+    return rc;
 }
 
 /* The binding goes first: its object may be the last of it, and is part of what a close waits for. */
 void lk__shell_leave(struct lk__binding *binding)
 {
     lk_client_t *client = binding->object->client;
-    drop_binding(binding);
+    lk__binding_drop(binding);
     lk__client_leave(client);
 }
 
@@ -156,6 +211,40 @@ bool lk__shell_isforeign(struct lk__shell shell)
 {
     uintptr_t owner = owner_of(shell);
     return (owner & EXPLICIT) && owner != (lk__process() | EXPLICIT);
+}
+
+/*
+ * In which process it was initialised, and after how many forks, as one word. Process numbers are random and even, so
+ * two of them are never near each other.
+ */
+static uintptr_t stamp_of(const struct lk__household *here)
+{
+    return here->process + 2 * (uintptr_t)lk__forks();
+}
+
+/* Was it initialised by that process, before there had been `forks`? */
+static bool is_made_by(struct lk__shell shell, const struct lk__household *there, uint64_t forks)
+{
+    return (shell.spare[1] - there->process) / 2 < forks;
+}
+
+/* What a static initialiser names was there before all forks; a copy is here if it was made before ours. */
+bool lk__shell_isreadable(struct lk__shell shell)
+{
+    const struct lk__household *here = lk__household();
+    if (shell.spare[0] == 0)
+        return true;
+    if (here == NULL || is_made_by(shell, here, lk__forks() + 1))
+        return here != NULL;
+    bool readable = false;
+    for (; here->parents != NULL && !readable; here = here->parents)
+        readable = is_made_by(shell, here->parents, here->born);
+    return readable;
+}
+
+const char *lk__shell_name(struct lk__shell shell)
+{
+    return lk__shell_isreadable(shell) && *shell.name != NULL ? *shell.name : "an object";
 }
 
 int lk__shell_init(struct lk__shell shell, const struct lk__shelltype *type, lk_client_t *client, const char *name,
@@ -186,7 +275,7 @@ int lk__shell_init(struct lk__shell shell, const struct lk__shelltype *type, lk_
     *shell.attr = attr != NULL ? copied->attr : NULL;
     memset(shell.spare, 0, 4 * sizeof *shell.spare);
     shell.spare[0] = (uintptr_t)copied;
-    shell.spare[1] = here->process;
+    shell.spare[1] = stamp_of(here);
     attach(shell, binding, binding != NULL ? here->process | EXPLICIT : 0);
     return 0;
 }
@@ -200,10 +289,32 @@ static int unbind(struct lk__binding *binding)
     if (open && lk__object_isbusy(binding->object))
         rc = lk__fail(EBUSY, "%s: held or waited for by a thread of this process", binding->object->what);
     else
-        drop_binding(binding);
+        lk__binding_drop(binding);
     if (open)
         lk__client_leave(client);
     return rc;
+}
+
+/* What this process has of it: of a shell that is another's only what is kept beside it. */
+static int unbind_ours(struct lk__household *here, struct lk__shell shell)
+{
+    bool ours = (owner_of(shell) & ~(uintptr_t)EXPLICIT) == here->process;
+    pthread_mutex_lock(&here->mu);
+    struct lk__binding *guest = lk__shell_isreadable(shell) ? lk__guest_find(here, shell) : NULL;
+    pthread_mutex_unlock(&here->mu);
+    int rc = ours ? unbind(bound(shell)) : 0;
+    if (rc == 0 && guest != NULL)
+        rc = unbind(guest);
+    if (rc != 0)
+        return rc;
+    pthread_mutex_lock(&here->mu);
+    lk__guest_forget(here, shell);
+    pthread_mutex_unlock(&here->mu);
+    if (ours) {
+        __atomic_store_n(shell.impl, NULL, __ATOMIC_RELEASE);
+        __atomic_store_n(shell.process, 0, __ATOMIC_RELEASE); /* from now on another process may have it */
+    }
+    return 0;
 }
 
 int lk__shell_destroy(struct lk__shell shell)
@@ -211,16 +322,12 @@ int lk__shell_destroy(struct lk__shell shell)
     struct lk__household *here = lk__household();
     if (here == NULL || *shell.name == NULL)
         return 0;
-    if ((owner_of(shell) & ~(uintptr_t)EXPLICIT) == here->process) {
-        int rc = unbind(bound(shell));
-        if (rc != 0)
-            return rc;
-    }
-    attach(shell, NULL, 0);
-    if (shell.spare[0] == 0)
-        return 0; /* a static one may be used again */
-    if (shell.spare[1] == here->process)
-        lk__release((void *)shell.spare[0]);
+    int rc = unbind_ours(here, shell);
+    if (rc != 0 || shell.spare[0] == 0) /* a static one may be used again */
+        return rc;
+    if (!is_made_by(shell, here, lk__forks() + 1))
+        return 0; /* the process that initialised it may live, and this be its memory, too */
+    lk__release((void *)shell.spare[0]);
     shell.spare[0] = shell.spare[1] = 0;
     *shell.name = NULL;
     *shell.attr = NULL;

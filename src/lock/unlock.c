@@ -57,7 +57,7 @@ int lk_mutex_unlock(lk_mutex_t *m)
     struct lk__frame frame;
     int rc = lk__mutex_enter(m, &frame);
     if (rc == ECANCELED && lk__shell_isforeign(lk__mutex_shell(m)))
-        return lk__fail(EPERM, "%s: held by another process, not by this one", m->lk_name);
+        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__shell_name(lk__mutex_shell(m)));
     if (rc != 0)
         return rc;
     struct lk__object *object = frame.object;

@@ -23,7 +23,7 @@ int lk_rwlock_unlock(lk_rwlock_t *rw)
     struct lk__frame frame;
     int rc = lk__rwlock_enter(rw, &frame);
     if (rc == ECANCELED && lk__shell_isforeign(lk__rwlock_shell(rw)))
-        return lk__fail(EPERM, "%s: held by another process, not by this one", rw->lk_name);
+        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__shell_name(lk__rwlock_shell(rw)));
     if (rc != 0)
         return rc;
     struct lk__object *object = frame.object;

@@ -11,7 +11,7 @@ int lk_sem_release(lk_sem_t *s, unsigned n)
 {
     struct lk__semcall call;
     int rc = lk__sem_enter(s, &call);
-    if (rc == ECANCELED && lk__sem_isinherited(s) && s->lk_attr != NULL && s->lk_attr->leased)
+    if (rc == ECANCELED && lk__sem_isinherited(s))
         return lk__fail(EPERM, "%s: held by another process, not by this one", s->lk_name);
     if (rc != 0)
         return rc;

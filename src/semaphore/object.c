@@ -142,7 +142,8 @@ int lk__sem_leave(const struct lk__semcall *call, int code)
 
 bool lk__sem_isinherited(lk_sem_t *s)
 {
-    return s != NULL && lk__shell_isforeign(shell_of(s));
+    return s != NULL && lk__shell_isforeign(shell_of(s)) && lk__shell_isreadable(shell_of(s)) && s->lk_attr != NULL &&
+           s->lk_attr->leased;
 }
 
 void lk__sem_letters(char letters[8], const struct lk__sem *sem, bool first)

@@ -44,7 +44,7 @@ struct lk__semcall {
 int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call); /* then lk__sem_leave() */
 int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call);
 int lk__sem_leave(const struct lk__semcall *call, int code);
-/* Does it belong to a client of another process? Then what was taken there is not this one's to give back. */
+/* Is it leased, and of a client of another process? Then what was taken there is not this one's to give back. */
 bool lk__sem_isinherited(lk_sem_t *s);
 int lk__semattr_check(void *attr, const void *given);
 int lk__sem_valuecheck(const lk_semattr_t *attr, uintptr_t value);

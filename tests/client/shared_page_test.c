@@ -1,0 +1,164 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * shared_page_test.c - objects in memory that several processes map, as PTHREAD_PROCESS_SHARED ones are
+ *
+ * Each process has its own binding of such a shell, whoever of them was first, and none writes over another's.
+ *
+ * labels: memory
+ */
+#include "world.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PROCESSES = 3, ROUNDS = SANITIZED ? 100 : 300 };
+
+struct page {
+    lk_mutex_t mutex;
+    lk_rwlock_t rwlock;
+    lk_sem_t sem;
+    lk_sem_t permits;
+    lk_latch_t latch;
+    lk_mutex_t later; /* initialised after the children were made */
+    lk_mutex_t sooner;
+    struct gate start, initialised, looked;
+    int inside, counter;
+};
+
+static const lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
+
+static void lay_out(struct page *page)
+{
+    page->mutex = (lk_mutex_t)LK_MUTEX_INITIALIZER("orders");
+    page->rwlock = (lk_rwlock_t)LK_RWLOCK_INITIALIZER("letters");
+    page->sem = (lk_sem_t)LK_SEM_INITIALIZER("slots", 2);
+    page->permits = (lk_sem_t)LK_SEM_INITIALIZER_ATTR("permits", 2, &leased);
+    page->latch = (lk_latch_t)LK_LATCH_INITIALIZER("gate");
+}
+
+static void use_all(struct page *page)
+{
+    int64_t left_ms;
+    unsigned count;
+    assert_lk(EPERM, lk_mutex_remaining(&page->mutex, &left_ms));
+    assert_lk(EPERM, lk_mutex_unlock(&page->mutex)); /* whoever holds it, not we */
+    assert_lk(0, lk_mutex_lock(&page->mutex));
+    assert_that(__atomic_add_fetch(&page->inside, 1, __ATOMIC_SEQ_CST) == 1);
+    page->counter++;
+    assert_lk(0, lk_mutex_remaining(&page->mutex, &left_ms));
+    assert_that(__atomic_sub_fetch(&page->inside, 1, __ATOMIC_SEQ_CST) == 0);
+    assert_lk(0, lk_mutex_unlock(&page->mutex));
+    assert_lk(0, lk_rwlock_rdlock(&page->rwlock));
+    assert_lk(0, lk_rwlock_unlock(&page->rwlock));
+    assert_lk(0, lk_sem_wait(&page->sem));
+    assert_lk(0, lk_sem_post(&page->sem));
+    assert_lk(0, lk_sem_wait(&page->permits));
+    assert_lk(0, lk_sem_post(&page->permits));
+    assert_lk(0, lk_latch_getcount(&page->latch, &count));
+}
+
+static void destroy_all(struct page *page)
+{
+    lk_client_t *client;
+    assert_lk(0, lk_mutex_destroy(&page->mutex));
+    assert_lk(0, lk_rwlock_destroy(&page->rwlock));
+    assert_lk(0, lk_sem_destroy(&page->sem));
+    assert_lk(0, lk_sem_destroy(&page->permits));
+    assert_lk(0, lk_latch_destroy(&page->latch));
+    assert_lk(0, lk_client_default(&client));
+    assert_lk(0, lk_client_close(client));
+}
+
+static int work(struct world *w, void *arg)
+{
+    struct page *page = arg;
+    size_t before = 0;
+    world_ready(w);
+    gate_pass(&page->start);
+    for (int i = 0; i < ROUNDS; i++) {
+        use_all(page);
+        if (i == ROUNDS / 4)
+            before = mallinfo2().uordblks;
+    }
+    /* A binding for each call would be some 100 bytes each. */
+    if (!SANITIZED)
+        assert_that(mallinfo2().uordblks < before + (size_t)ROUNDS * 100);
+    use_all(page);
+    destroy_all(page);
+    return 0;
+}
+
+static struct page *make_page(struct world *w)
+{
+    struct page *page = world_shared(w, sizeof *page);
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    lay_out(page);
+    return page;
+}
+
+static void processes_may_share_the_very_objects(void **state)
+{
+    struct world *w = *state;
+    struct page *page = make_page(w);
+    pid_t pids[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++)
+        pids[i] = world_fork(w, work, page);
+    gate_open(&page->start);
+    for (int i = 0; i < PROCESSES; i++)
+        assert_int_equal(0, world_wait(w, pids[i]));
+    assert_int_equal(PROCESSES * (ROUNDS + 1), page->counter);
+    world_redis(w, "DEL slots");
+    world_allow(w, "*permits*");
+    world_allow(w, "latchkey:*");
+}
+
+static int look_at_an_initialised_one(struct world *w, void *arg)
+{
+    struct page *page = arg;
+    world_ready(w);
+    gate_pass(&page->initialised);
+    assert_lk(ECANCELED, lk_mutex_trylock(&page->later));
+    assert_lk(ECANCELED, lk_mutex_unlock(&page->later));
+    assert_lk(0, lk_mutex_destroy(&page->later));
+    assert_lk(0, lk_mutex_trylock(&page->sooner));
+    assert_lk(0, lk_mutex_unlock(&page->sooner));
+    assert_lk(0, lk_mutex_destroy(&page->sooner));
+    lk_client_t *client;
+    assert_lk(0, lk_client_default(&client));
+    assert_lk(0, lk_client_close(client));
+    gate_open(&page->looked);
+    return 0;
+}
+
+/* lk_mutex_init() copies the name to memory that only its process has, and those forked from it later. */
+static void one_that_was_initialised_is_no_trap(void **state)
+{
+    struct world *w = *state;
+    struct page *page = make_page(w);
+    assert_lk(0, lk_mutex_init(&page->sooner, NULL, "sooner", NULL));
+    pid_t child = world_fork(w, look_at_an_initialised_one, page);
+    assert_lk(0, lk_mutex_init(&page->later, NULL, "later", NULL));
+    gate_open(&page->initialised);
+    gate_pass(&page->looked);
+    assert_lk(0, lk_mutex_lock(&page->later)); /* the child's destroy was its own affair */
+    assert_lk(0, lk_mutex_unlock(&page->later));
+    assert_lk(0, lk_mutex_lock(&page->sooner));
+    assert_lk(0, lk_mutex_unlock(&page->sooner));
+    assert_int_equal(0, world_wait(w, child));
+    assert_lk(0, lk_mutex_destroy(&page->later));
+    assert_lk(0, lk_mutex_destroy(&page->sooner));
+    lk_client_t *client;
+    assert_lk(0, lk_client_default(&client));
+    assert_lk(0, lk_client_close(client));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(processes_may_share_the_very_objects),
+        world_test(one_that_was_initialised_is_no_trap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
