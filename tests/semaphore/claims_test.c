@@ -209,7 +209,7 @@ static void nothing_goes_back_to_a_deleted_semaphore(void **state)
     struct worker worker;
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "command_timeout=500ms")));
+    assert_lk(0, lk_client_open(&client, proxy_url(p, "command_timeout=1s")));
     assert_lk(0, lk_sem_init(&pool, client, "pool", 5, NULL));
     assert_int_equal(0, take_and_post());
     proxy_once(p, PROXY_DROP_REPLY, 1, NULL);
