@@ -187,8 +187,13 @@ struct lk__entry {
     int kind;
 };
 
+enum { LK__BUCKETS_FEW = 16 };
+
+/* All zeroes: empty. It grows as it can; finding and removing need no memory, and inserting does not fail for want of it. */
 struct lk__map {
-    struct lk__entry *buckets[256];
+    struct lk__entry *few[LK__BUCKETS_FEW];
+    struct lk__entry **many; /* NULL: few serves */
+    size_t room;             /* of many */
     size_t count;
 };
 
@@ -198,6 +203,7 @@ void lk__map_insert(struct lk__map *map, struct lk__entry *entry);
 void lk__map_remove(struct lk__map *map, struct lk__entry *entry); /* harmless when absent */
 /* Calls `visit` for each entry, which may remove that one. */
 void lk__map_each(struct lk__map *map, void (*visit)(struct lk__entry *entry, void *arg), void *arg);
+void lk__map_free(struct lk__map *map); /* its entries are left alone; it is empty then */
 
 /* --- parker.c: where a thread sleeps until told --------------------------------------------------- */
 

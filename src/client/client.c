@@ -75,6 +75,7 @@ void lk__client_drop(lk_client_t *client)
         return;
     pthread_cond_destroy(&client->idle);
     pthread_mutex_destroy(&client->mu);
+    lk__map_free(&client->objects);
     lk__release(client);
 }
 

@@ -217,6 +217,7 @@ void lk__hub_stop(struct lk__hub *hub)
 void lk__hub_destroy(struct lk__hub *hub)
 {
     lk__conn_destroy(&hub->conn);
+    lk__map_free(&hub->ears);
     pthread_mutex_destroy(&hub->mu);
     lk__fd_close(hub->wake_fd);
 }

@@ -11,6 +11,7 @@ void lk__line_init(struct lk__line *line)
 {
     pthread_mutex_init(&line->mu, NULL);
     lk__list_init(&line->places);
+    line->length = 0;
 }
 
 void lk__line_destroy(struct lk__line *line)
@@ -29,6 +30,7 @@ static void step_out(struct lk__line *line, struct lk__place *place)
 {
     bool was_first = is_first(line, place);
     lk__list_remove(&place->link);
+    line->length--;
     struct lk__link *next = lk__list_first(&line->places);
     if (was_first && next != NULL)
         lk__parker_signal(LK__CONTAINER(next, struct lk__place, link)->parker, LK__WOKEN);
@@ -40,6 +42,7 @@ int lk__line_enter(struct lk__line *line, struct lk__place *place, struct lk__pa
     *place = (struct lk__place){ .parker = parker };
     pthread_mutex_lock(&line->mu);
     lk__list_append(&line->places, &place->link);
+    line->length++;
     while (rc == 0 && !is_first(line, place)) {
         if (place->cancelled) {
             rc = ECANCELED;
@@ -77,10 +80,8 @@ void lk__line_cancel(struct lk__line *line)
 
 unsigned lk__line_length(struct lk__line *line)
 {
-    unsigned length = 0;
     pthread_mutex_lock(&line->mu);
-    for (struct lk__link *l = lk__list_first(&line->places); l != NULL; l = lk__list_next(&line->places, l))
-        length++;
+    unsigned length = line->length;
     pthread_mutex_unlock(&line->mu);
     return length;
 }

@@ -126,6 +126,7 @@ void lk__room_close(struct lk__room *room)
 void lk__room_destroy(struct lk__room *room)
 {
     assert(room->waiters.count == 0);
+    lk__map_free(&room->waiters);
     pthread_mutex_destroy(&room->mu);
 }
 

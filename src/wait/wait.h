@@ -195,6 +195,7 @@ int lk__call(struct lk__conn *conn, const char *what, struct lk__command *comman
 struct lk__line {
     pthread_mutex_t mu;
     struct lk__link places; /* under mu; the first one's turn it is */
+    unsigned length;        /* under mu: how many these are */
 };
 
 struct lk__place {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MANY = 3000 }; /* more than ten to a bucket */
+enum { MANY = 100000 }; /* the table has grown some ten times */
 
 struct thing {
     struct lk__entry entry;
@@ -31,6 +31,7 @@ static void put(struct thing *thing, int kind, const char *key, size_t length)
 static int empty_map(void **state)
 {
     (void)state;
+    lk__release(map.many);
     memset(&map, 0, sizeof map);
     memset(things, 0, sizeof things);
     return 0;
@@ -106,6 +107,22 @@ static void many_more_names_than_buckets_are_all_found(void **state)
         assert_ptr_equal(find(i % 3, things[i].key), i % 2 == 0 ? NULL : &things[i].entry);
 }
 
+/* A table that did not grow would have thousands to a bucket. */
+static void no_chain_gets_long(void **state)
+{
+    size_t longest = 0;
+    (void)state;
+    put_many();
+    assert_non_null(map.many);
+    for (size_t i = 0; i < map.room; i++) {
+        size_t length = 0;
+        for (const struct lk__entry *entry = map.many[i]; entry != NULL; entry = entry->next)
+            length++;
+        longest = length > longest ? length : longest;
+    }
+    assert_in_range(longest, 1, 40);
+}
+
 static void removing_what_is_not_there_is_harmless(void **state)
 {
     (void)state;
@@ -160,9 +177,12 @@ int main(void)
         cmocka_unit_test_setup(a_kind_and_a_name_are_one_key, empty_map),
         cmocka_unit_test_setup(each_byte_of_a_name_counts, empty_map),
         cmocka_unit_test_setup(many_more_names_than_buckets_are_all_found, empty_map),
+        cmocka_unit_test_setup(no_chain_gets_long, empty_map),
         cmocka_unit_test_setup(removing_what_is_not_there_is_harmless, empty_map),
         cmocka_unit_test_setup(each_entry_is_visited_once, empty_map),
         cmocka_unit_test_setup(a_visited_entry_may_be_removed_and_freed, empty_map),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    empty_map(NULL);
+    return rc;
 }
