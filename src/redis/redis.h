@@ -116,8 +116,8 @@ void lk__echo_print(char bytes[LK__ECHO_LENGTH + 1], uint64_t number);
 
 /*
  * Is `reply` what an ECHO of `number` is answered, so that all answers before it were in their places? So is a
- * refusal of ECHO itself, and one in the same words as `error`, the last answer before: the server refuses
- * everything. `error` may be NULL.
+ * refusal of ECHO itself, and BUSY or NOAUTH in the same words as `error`, the last answer before: the server
+ * refuses everything. `error` may be NULL.
  */
 bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const struct lk__reply *error);
 

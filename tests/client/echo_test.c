@@ -37,12 +37,12 @@ static void close_orders(void)
     assert_true(code == 0 || code == EIO);
 }
 
-/* What the server says to ECHO from now on, once a client is open; the code that the refusal then has. */
-static void refused(struct fake *f, const char *echo, int code)
+/* What the server says to scripts and to ECHO from now on, once a client is open; the code that this then has. */
+static void refused(struct fake *f, const char *script, const char *echo, int code)
 {
     int64_t asked;
     open_orders(f);
-    fake_answer(f, "EVALSHA", refusal);
+    fake_answer(f, "EVALSHA", script);
     fake_answer(f, "ECHO", echo);
     asked = fake_asked(f, "ECHO");
     assert_lk(code, lk_mutex_trylock(&orders));
@@ -54,7 +54,7 @@ static void refused(struct fake *f, const char *echo, int code)
 static void an_error_is_believed_when_its_number_comes_back(void **state)
 {
     struct fake *f = fake_begin(*state);
-    refused(f, FAKE_ECHO, EACCES);
+    refused(f, refusal, FAKE_ECHO, EACCES);
     fake_end(f);
 }
 
@@ -84,8 +84,17 @@ static void another_answer_ends_the_connection(void **state)
 static void a_refusal_of_the_number_itself_is_as_good(void **state)
 {
     struct fake *f = fake_begin(*state);
-    refused(f, "-NOPERM this user has no permissions to run the 'echo' command\r\n", EACCES);
-    refused(f, refusal, EACCES);
+    refused(f, refusal, "-NOPERM this user has no permissions to run the 'echo' command\r\n", EACCES);
+    refused(f, "-NOAUTH Authentication required.\r\n", "-NOAUTH Authentication required.\r\n", EACCES);
+    fake_end(f);
+}
+
+/* The same stray line twice, in front of the request: the second error is no proof of the first. */
+static void an_error_that_comes_twice_proves_nothing(void **state)
+{
+    static const char unknown[] = "-ERR unknown command 'hello', with args beginning with: \r\n";
+    struct fake *f = fake_begin(*state);
+    refused(f, unknown, unknown, EPROTO);
     fake_end(f);
 }
 
@@ -121,6 +130,7 @@ int main(void)
         world_test(an_error_is_believed_when_its_number_comes_back),
         world_test(another_answer_ends_the_connection),
         world_test(a_refusal_of_the_number_itself_is_as_good),
+        world_test(an_error_that_comes_twice_proves_nothing),
         world_test(a_server_without_echo_is_believed),
         world_test(a_greeting_ends_with_a_number),
     };
