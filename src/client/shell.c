@@ -183,10 +183,11 @@ int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, in
         return lk__fail(ENOMEM, "out of memory");
     if (*shell.name == NULL)
         return lk__fail(EINVAL, "an object without a name: it was never initialised, or was destroyed");
-    if (lk__shell_isforeign(shell) || !lk__shell_isreadable(shell))
+    uintptr_t owner = owner_of(shell);
+    if ((owner & ~(uintptr_t)EXPLICIT) != here->process && (lk__shell_isforeign(shell) || !lk__shell_isreadable(shell)))
         return lk__fail(ECANCELED, "%s: it or its client belongs to another process, or to the parent of a fork",
                         lk__shell_name(shell));
-    if (owner_of(shell) == (here->process | EXPLICIT)) {
+    if (owner & EXPLICIT) {
         *binding = bound(shell);
         int rc = lk__client_enter((*binding)->object->client);
         if (rc == 0)
