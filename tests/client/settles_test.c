@@ -11,9 +11,9 @@
 
 #include <string.h>
 
-enum { LEASE_MS = 800, COMMAND_MS = 150 };
+enum { LEASE_MS = 1200, COMMAND_MS = 150 };
 
-#define OPTIONS "lease=800ms&command_timeout=150ms&poll=200ms"
+#define OPTIONS "lease=1200ms&command_timeout=150ms&poll=200ms"
 
 static struct proxy *p;
 static lk_client_t *ours, *theirs;

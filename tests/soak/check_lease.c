@@ -16,7 +16,10 @@ int64_t longest_hold_ms(const struct history *history, uint32_t object)
     }
 }
 
-/* The grant was made before the take returned. One that came by hand-over gets its fixed lease when it is confirmed. */
+/*
+ * The grant was made before the take returned. One that came by hand-over gets its fixed lease when it is confirmed,
+ * and the last renewal before a cap may be sent and carried out a little later than it was thought of.
+ */
 static void check_ends(struct report *report)
 {
     const struct history *history = report->history;
@@ -28,10 +31,9 @@ static void check_ends(struct report *report)
         if (take == NULL || !same_tape(take, record) || record->hold != take->hold || record->valid_ns == 0)
             continue;
         int64_t most_ms = longest_hold_ms(history, record->object);
-        if (kind_of(record->object) == FIXED)
-            most_ms += history->slack_ms;
+        int64_t late_ms = kind_of(record->object) == FIXED ? history->slack_ms : history->command_ms;
         if ((record->op == OP_CHECK || record == take) && record->code != ESTALE && record->valid_ns != INT64_MAX &&
-            record->valid_ns > take->return_ns + most_ms * NS_PER_MS)
+            record->valid_ns > take->return_ns + (most_ms + late_ms) * NS_PER_MS)
             violation(report, I16, record, take, "good for more than %lld ms", (long long)most_ms);
     }
 }

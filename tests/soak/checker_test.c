@@ -605,10 +605,10 @@ static void a_capped_hold_ends_and_is_kept(void **state)
     (void)state;
     take(0, CAPPED_0, 10, 20, 519, 1);
     finds_nothing();
-    take(0, CAPPED_0, 10, 20, 530, 1);
+    take(0, CAPPED_0, 10, 20, 730, 1);
     finds(I16);
     take(0, CAPPED_0, 10, 20, 519, 1);
-    add(OP_CHECK, 0, CAPPED_0, 100, 101, 0)->valid_ns = at(530);
+    add(OP_CHECK, 0, CAPPED_0, 100, 101, 0)->valid_ns = at(730);
     finds(I16);
     take(0, CAPPED_0, 10, 11, 400, 1);
     give(0, CAPPED_0, 12, 0);

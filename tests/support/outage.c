@@ -16,7 +16,7 @@ enum {
     SHORT_COMMAND_MS = 500, /* at risk within 2 s of the outage's beginning, lost one later at the earliest */
     LONG_LEASE_MS = 1500,
     LONG_COMMAND_MS = 400,
-    BACK_MS = 1000,         /* until everybody has a connection again and has asked: back-off, handshake, poll */
+    BACK_MS = 1000, /* until everybody has a connection again and has asked: back-off, handshake, poll */
     PATIENT_MS = 20000,
     IMPATIENT_MS = 300,
     HURRIED_MS = 1200,

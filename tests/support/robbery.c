@@ -11,7 +11,7 @@
 
 enum {
     COMMAND_MS = 450,
-    WAKES_MS = 1000,        /* poll, back-off and handshake after a restart */
+    WAKES_MS = 1000, /* poll, back-off and handshake after a restart */
     PATIENT_MS = 20000,
 };
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY = SANITIZED ? 2000 : 20000, LINES = 40 };
+enum { MANY = SANITIZED || NOISY ? 2000 : 20000, LINES = 40 };
 
 static lk_client_t *client;
 static lk_mutex_t orders;
