@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 enum { IN_SIZE = 16 * 1024, OUT_SIZE = 16 * 1024, LEFT_SIZE = 2 * 1024 /* what hiredis keeps of earlier bytes */ };
+enum { BACKLOG_PAUSE_MS = 10 };
 
 /* --- what the parser found goes into a flat reply ---------------------------------------------------- */
 
@@ -328,6 +329,21 @@ static int finish_connect(int fd, int64_t until_us, int cancel_fd)
     return error;
 }
 
+/* What connect() says; a unix socket says EAGAIN while its backlog is full, and nobody tells when there is room. */
+static int begin_connect(int fd, const struct sockaddr *address, socklen_t size, int64_t until_us, int cancel_fd)
+{
+    for (;;) {
+        struct pollfd cancel = { cancel_fd, POLLIN, 0 };
+        int rc = connect(fd, address, size) == 0 ? 0 : errno;
+        if (rc != EAGAIN)
+            return rc;
+        if (lk__now_us() >= until_us)
+            return ETIMEDOUT;
+        if (poll(&cancel, 1, 1 + (int)lk__random_below(BACKLOG_PAUSE_MS)) > 0)
+            return ECANCELED;
+    }
+}
+
 static int connect_to(struct lk__stream *stream, const struct sockaddr *address, socklen_t size,
                       const struct lk__options *options, int64_t until_us, int cancel_fd)
 {
@@ -337,10 +353,8 @@ static int connect_to(struct lk__stream *stream, const struct sockaddr *address,
     if (stream->fd < 0)
         return errno;
     tune(stream->fd, address->sa_family, options);
-    int rc = connect(stream->fd, address, size) == 0 ? 0 : errno;
-    if (rc == EINPROGRESS || rc == EINTR)
-        rc = finish_connect(stream->fd, until_us, cancel_fd);
-    return rc == EAGAIN ? ETIMEDOUT : rc; /* a unix socket whose backlog is full */
+    int rc = begin_connect(stream->fd, address, size, until_us, cancel_fd);
+    return rc == EINPROGRESS || rc == EINTR ? finish_connect(stream->fd, until_us, cancel_fd) : rc;
 }
 
 /* Each address gets its share of the time that is left, so that a dead first one leaves some for the next. */

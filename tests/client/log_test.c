@@ -100,7 +100,7 @@ static void a_long_wait_beside_a_sink_that_blocks(void **state)
 {
     lk_mutex_t held, wanted;
     struct worker waiter;
-    lk_client_t *client = world_client(*state, "lease=10s"), *other = world_client(*state, "lease=10s");
+    lk_client_t *client = world_client(*state, "lease=10s"), *other = world_client(*state, "lease=10s&poll=200ms");
     assert_lk(0, lk_mutex_init(&held, client, "m", NULL));
     assert_lk(0, lk_mutex_init(&wanted, other, "m", NULL));
     assert_lk(0, lk_mutex_lock(&held));
@@ -191,7 +191,7 @@ static int wait_on_a_small_stack(struct world *w, void *arg)
     char said[512] = "";
     world_ready(w);
     assert_that(dup2(ends[1], 2) == 2);
-    lk_client_t *client = world_client(w, "lease=10s"), *other = world_client(w, "lease=10s");
+    lk_client_t *client = world_client(w, "lease=10s"), *other = world_client(w, "lease=10s&poll=200ms");
     assert_lk(0, lk_mutex_init(&held, client, "m", NULL));
     assert_lk(0, lk_mutex_init(&wanted, other, "m", NULL));
     assert_lk(0, lk_mutex_lock(&held));

@@ -475,6 +475,35 @@ static void an_address_without_a_server_gives_way_to_the_next(void **state)
     assert_null(stream);
 }
 
+static int accept_late(void *arg)
+{
+    sleep_ms(300);
+    return accept4(*(int *)arg, NULL, NULL, SOCK_CLOEXEC);
+}
+
+/* More come at once than the server's backlog takes: they wait, as TCP has them do. */
+static void a_full_backlog_is_waited_for(void **state)
+{
+    struct lk__options options = { 0 };
+    struct sockaddr_un name;
+    struct addrinfo address = { .ai_family = AF_UNIX, .ai_addr = (struct sockaddr *)&name };
+    struct lk__stream *streams[3] = { NULL };
+    struct worker server;
+    int listener = listen_somewhere(&name, &address.ai_addrlen), count = 0;
+    (void)state;
+    while (count < 2) /* a backlog of 1 takes as many */
+        assert_int_equal(lk__stream_connect(&streams[count++], &options, &address, lk__now_us() + 1000000, -1), 0);
+    int64_t began_ms = now_ms();
+    assert_int_equal(lk__stream_connect(&streams[2], &options, &address, lk__now_us() + 200000, -1), ETIMEDOUT);
+    assert_between(now_ms() - began_ms, 199, 200 + SLACK_MS);
+    worker_start(&server, accept_late, &listener);
+    assert_int_equal(lk__stream_connect(&streams[2], &options, &address, lk__now_us() + 5000000, -1), 0);
+    close(worker_join(&server));
+    while (count >= 0)
+        lk__stream_drop(streams[count--]);
+    close(listener);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, connect_pair, end_pair)
@@ -484,6 +513,7 @@ int main(void)
         TEST(many_replies_may_come_at_once),
         TEST(a_reply_may_be_taken_out_of_the_stream),
         TEST(nothing_is_left_of_an_earlier_reply),
+        cmocka_unit_test(a_full_backlog_is_waited_for),
         cmocka_unit_test(bytes_that_are_no_reply_are_refused),
         TEST(sixty_four_elements_are_taken),
         cmocka_unit_test(more_elements_are_refused_by_their_number_alone),
