@@ -86,6 +86,7 @@ static int build(lk_client_t *client)
     if (rc != 0)
         return rc;
     client->conn.inspect = true;
+    client->conn.rank = LK__RANK_COMMAND;
     rc = lk__hub_init(&client->hub, client->connector);
     if (rc != 0)
         goto no_hub;

@@ -5,8 +5,14 @@
  * Guards: hub->mu the ears and the lists. Order: after an object's mu, before the connection's and a
  * parker's. Ears are called under it, so that lk__hub_unlisten() can promise that none is called after.
  *
+ * Each question has one answer, in its order; messages come in between. A confirmation names its channel, an
+ * error does not: so questions are counted.
+ *
  * The hard case: silence. A dead peer of a subscription looks like a channel on which nothing happens;
  * so the thread pings, often while somebody waits, and ends a connection that does not answer.
+ *
+ * The other one: a proxy that ends each connection that subscribes. After a few of them all ears are deaf, and
+ * it is tried again seldom.
  */
 #include "hub/hub.h"
 
@@ -14,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { IDLE_PING_MS = 10000 };
+enum { IDLE_PING_MS = 10000, CUTS_MAX = 5, CUTS_PAUSES = 10 };
 
 /* A channel that nobody hears any more. */
 struct farewell {
@@ -28,8 +34,48 @@ static struct lk__ear *ear_of(struct lk__hub *hub, const char *channel)
     return entry == NULL ? NULL : LK__CONTAINER(entry, struct lk__ear, entry);
 }
 
+/* Another one of the same channel, or NULL. */
+static struct lk__ear *next_of(struct lk__ear *ear)
+{
+    struct lk__entry *entry = ear->entry.next;
+    while (entry != NULL && strcmp(entry->key, ear->entry.key) != 0)
+        entry = entry->next;
+    return entry == NULL ? NULL : LK__CONTAINER(entry, struct lk__ear, entry);
+}
+
+/* --- states; all under hub->mu -------------------------------------------------------------------------------- */
+
+static void set_state(struct lk__hub *hub, struct lk__ear *ear, enum lk__ear_state state)
+{
+    ear->state = state;
+    lk__list_remove(&ear->order);
+    if (state == LK__EAR_NEW || state == LK__EAR_ASKED)
+        lk__list_append(state == LK__EAR_NEW ? &hub->fresh : &hub->asked, &ear->order);
+}
+
+static void renew(struct lk__entry *entry, void *arg)
+{
+    set_state(arg, LK__CONTAINER(entry, struct lk__ear, entry), LK__EAR_NEW);
+}
+
+static void deafen(struct lk__hub *hub)
+{
+    struct lk__link *link;
+    while ((link = lk__list_first(&hub->fresh)) != NULL) {
+        struct lk__ear *ear = LK__CONTAINER(link, struct lk__ear, order);
+        set_state(hub, ear, LK__EAR_DEAF);
+        ear->heard(ear, NULL);
+    }
+}
+
+static bool is_muted(const struct lk__hub *hub)
+{
+    return hub->cuts >= CUTS_MAX;
+}
+
 /* --- sending: on the hub's thread -------------------------------------------------------------------------- */
 
+/* One question, with one answer. What cannot be sent now is sent when the connection is back. */
 static int post(struct lk__hub *hub, int argc, const char *const words[])
 {
     const char *argv[2] = { words[0], argc > 1 ? words[1] : NULL };
@@ -37,53 +83,56 @@ static int post(struct lk__hub *hub, int argc, const char *const words[])
     int length = redisFormatCommandArgv(&bytes, argc, argv, NULL);
     if (length < 0)
         return ENOMEM;
-    int rc = lk__conn_post(&hub->conn, bytes, (size_t)length);
+    int rc = lk__conn_post(&hub->conn, hub->connects, bytes, (size_t)length);
+    hub->questions += rc == 0;
     redisFreeCommand(bytes);
     return rc;
 }
 
-struct asking {
-    struct lk__hub *hub;
-    int rc;
-};
-
-/* Under hub->mu. What cannot be sent now is sent when the connection is back. */
-static void ask(struct lk__entry *entry, void *arg)
+static void back_off(struct lk__hub *hub)
 {
-    struct asking *asking = arg;
-    struct lk__ear *ear = LK__CONTAINER(entry, struct lk__ear, entry);
-    if (ear->state != LK__EAR_NEW || asking->rc != 0)
-        return;
-    asking->rc = post(asking->hub, 2, (const char *const[]){ "SUBSCRIBE", entry->key });
-    if (asking->rc == 0) {
-        ear->state = LK__EAR_ASKED;
-        lk__list_append(&asking->hub->asked, &ear->order);
-    }
+    const struct lk__options *options = hub->options;
+    hub->pause_us = hub->pause_us == 0 ? options->retry_min_ms * 1000 : 2 * hub->pause_us;
+    if (hub->pause_us > options->retry_max_ms * 1000)
+        hub->pause_us = options->retry_max_ms * 1000;
+    hub->again_us = lk__now_us() + hub->pause_us;
 }
 
-static void forget(struct lk__entry *entry, void *arg)
+/* Under hub->mu: the last connection ended while it was asked to subscribe, and not by us. */
+static void count_cut(struct lk__hub *hub)
 {
-    struct lk__ear *ear = LK__CONTAINER(entry, struct lk__ear, entry);
-    (void)arg;
-    lk__list_remove(&ear->order);
-    ear->state = LK__EAR_NEW;
+    if (++hub->cuts == CUTS_MAX)
+        lk__log(LK_LOG_WARNING,
+                "the server or a proxy ends each connection that subscribes, waiters poll instead (pubsub=no "
+                "does without)");
+    if (is_muted(hub))
+        hub->again_us = lk__now_us() + CUTS_PAUSES * hub->options->retry_max_ms * 1000;
+}
+
+static void forget_farewells(struct lk__hub *hub)
+{
+    struct lk__link *link;
+    while ((link = lk__list_first(&hub->leaving)) != NULL) {
+        lk__list_remove(link);
+        lk__release(LK__CONTAINER(link, struct farewell, link));
+    }
 }
 
 /* Under hub->mu: the server forgot our subscriptions with the connection. */
 static void reconnected(struct lk__hub *hub)
 {
-    struct lk__link *link;
-    lk__map_each(&hub->ears, forget, NULL);
-    while ((link = lk__list_first(&hub->leaving)) != NULL) {
-        lk__list_remove(link);
-        lk__release(LK__CONTAINER(link, struct farewell, link));
-    }
+    if (!lk__list_empty(&hub->asked) && !hub->given_up)
+        count_cut(hub);
+    lk__map_each(&hub->ears, renew, hub);
+    forget_farewells(hub);
     hub->heard_us = lk__now_us();
     hub->pinged_us = 0;
+    hub->questions = hub->answers = 0;
+    hub->given_up = false;
 }
 
 /* Under hub->mu. */
-static void say_what_is_new(struct lk__hub *hub)
+static void say_farewells(struct lk__hub *hub)
 {
     struct lk__link *link;
     while ((link = lk__list_first(&hub->leaving)) != NULL) {
@@ -94,8 +143,29 @@ static void say_what_is_new(struct lk__hub *hub)
         lk__list_remove(link);
         lk__release(farewell);
     }
-    struct asking asking = { hub, 0 };
-    lk__map_each(&hub->ears, ask, &asking);
+}
+
+/* Under hub->mu. The moment to come again: it is too early for subscriptions that are due. */
+static int64_t say_what_is_new(struct lk__hub *hub)
+{
+    struct lk__link *link;
+    say_farewells(hub);
+    if (lk__now_us() < hub->again_us) {
+        if (is_muted(hub))
+            deafen(hub);
+        return hub->again_us;
+    }
+    if (is_muted(hub) && hub->again_us != 0)
+        lk__map_each(&hub->ears, renew, hub); /* once more */
+    hub->again_us = 0;
+    while ((link = lk__list_first(&hub->fresh)) != NULL) {
+        struct lk__ear *ear = LK__CONTAINER(link, struct lk__ear, order);
+        if (post(hub, 2, (const char *const[]){ "SUBSCRIBE", ear->entry.key }) != 0)
+            break;
+        ear->question = hub->questions;
+        set_state(hub, ear, LK__EAR_ASKED);
+    }
+    return LK__NEVER;
 }
 
 /* When to ping next, or to give the connection up; does what is due. */
@@ -109,6 +179,7 @@ static int64_t watch_silence(struct lk__hub *hub)
     if (hub->pinged_us > hub->heard_us) {
         if (now_us < hub->pinged_us + command_us)
             return hub->pinged_us + command_us;
+        hub->given_up = true;
         lk__conn_reset(&hub->conn, "the subscription connection did not answer a ping");
         return LK__NEVER;
     }
@@ -121,45 +192,78 @@ static int64_t watch_silence(struct lk__hub *hub)
 
 /* --- hearing: on the hub's thread ----------------------------------------------------------------------------- */
 
-/* Under hub->mu: the answer to the oldest subscription that has none. */
-static void settle(struct lk__hub *hub, bool permitted)
+/* Under hub->mu. One that was withdrawn and made anew may be confirmed twice, and looks twice. */
+static void confirmed(struct lk__hub *hub, const char *channel)
 {
-    struct lk__link *oldest = lk__list_first(&hub->asked);
-    if (oldest == NULL)
+    hub->cuts = 0;
+    hub->pause_us = 0;
+    for (struct lk__ear *ear = ear_of(hub, channel); ear != NULL; ear = next_of(ear))
+        if (ear->state == LK__EAR_ASKED || ear->state == LK__EAR_OPEN) {
+            set_state(hub, ear, LK__EAR_OPEN);
+            ear->heard(ear, NULL);
+        }
+}
+
+/* Under hub->mu: the question of this number got an error. */
+static void refused(struct lk__hub *hub, uint64_t question, const struct lk__reply *reply)
+{
+    struct lk__link *link = lk__list_first(&hub->asked);
+    while (link != NULL && LK__CONTAINER(link, struct lk__ear, order)->question != question)
+        link = lk__list_next(&hub->asked, link);
+    if (link == NULL)
+        return; /* a ping, or a subscription that was withdrawn */
+    struct lk__ear *ear = LK__CONTAINER(link, struct lk__ear, order);
+    char says[LK__WORDS_MAX];
+    bool passes;
+    lk__reply_error(reply, &passes);
+    set_state(hub, ear, passes ? LK__EAR_NEW : LK__EAR_DEAF);
+    if (passes) {
+        back_off(hub);
         return;
-    struct lk__ear *ear = LK__CONTAINER(oldest, struct lk__ear, order);
-    lk__list_remove(oldest);
-    ear->state = permitted ? LK__EAR_OPEN : LK__EAR_DEAF;
+    }
+    lk__options_quote(hub->options, lk__reply_text(reply, 0), says, sizeof says);
+    lk__log(LK_LOG_WARNING, "the server refuses a subscription, waiters poll instead: %s", says);
     ear->heard(ear, NULL);
+}
+
+/* Under hub->mu. */
+static void heard(struct lk__hub *hub, const struct lk__reply *message)
+{
+    atomic_fetch_add(&hub->messages, 1);
+    for (struct lk__ear *ear = ear_of(hub, lk__reply_text(message, 1)); ear != NULL; ear = next_of(ear))
+        ear->heard(ear, lk__reply_text(message, 2));
+}
+
+/* Under hub->mu: an answer, by its place one to the next question. */
+static void answered(struct lk__hub *hub, const struct lk__reply *reply)
+{
+    if (hub->answers == hub->questions)
+        return; /* of the connection before, or asked by nobody */
+    hub->answers++;
+    lk__conn_serves(&hub->conn);
+    if (reply->type == LK__ERROR)
+        refused(hub, hub->answers, reply);
+    else if (strcmp(lk__reply_text(reply, 0), "subscribe") == 0)
+        confirmed(hub, lk__reply_text(reply, 1));
 }
 
 static void on_message(void *arg, const struct lk__reply *reply)
 {
     struct lk__hub *hub = arg;
-    const char *word = lk__reply_text(reply, 0), *refused = NULL;
     hub->heard_us = lk__now_us();
     pthread_mutex_lock(&hub->mu);
-    if (reply->type == LK__ERROR) {
-        if (!lk__list_empty(&hub->asked))
-            refused = word;
-        settle(hub, false);
-    } else if (strcmp(word, "subscribe") == 0) {
-        settle(hub, true);
-    } else if (strcmp(word, "message") == 0) {
-        struct lk__ear *ear = ear_of(hub, lk__reply_text(reply, 1));
-        atomic_fetch_add(&hub->messages, 1);
-        if (ear != NULL)
-            ear->heard(ear, lk__reply_text(reply, 2));
-    }
+    if (reply->type == LK__ARRAY && strcmp(lk__reply_text(reply, 0), "message") == 0)
+        heard(hub, reply);
+    else
+        answered(hub, reply);
     pthread_mutex_unlock(&hub->mu);
-    if (refused != NULL)
-        lk__log(LK_LOG_WARNING, "the server refuses a subscription, waiters poll instead: %s", refused);
 }
 
 static void *run(void *arg)
 {
     struct lk__hub *hub = arg;
     for (;;) {
+        int64_t again_us = LK__NEVER;
         pthread_mutex_lock(&hub->mu);
         bool stopping = hub->stopping;
         if (atomic_load(&hub->conn.connects) != hub->connects) {
@@ -167,13 +271,13 @@ static void *run(void *arg)
             reconnected(hub);
         }
         if (!stopping)
-            say_what_is_new(hub);
+            again_us = say_what_is_new(hub);
         pthread_mutex_unlock(&hub->mu);
         if (stopping)
             return NULL;
         int64_t until_us = watch_silence(hub);
         struct pollfd extra = { hub->wake_fd, POLLIN, 0 };
-        lk__conn_serve(&hub->conn, &extra, 1, until_us);
+        lk__conn_serve(&hub->conn, &extra, 1, until_us < again_us ? until_us : again_us);
         if (extra.revents != 0)
             lk__eventfd_clear(hub->wake_fd);
     }
@@ -195,7 +299,9 @@ int lk__hub_init(struct lk__hub *hub, struct lk__connector *connector)
     hub->conn.owner_fd = hub->wake_fd;
     hub->conn.message = on_message;
     hub->conn.arg = hub;
+    hub->conn.rank = LK__RANK_HUB;
     pthread_mutex_init(&hub->mu, NULL);
+    lk__list_init(&hub->fresh);
     lk__list_init(&hub->asked);
     lk__list_init(&hub->leaving);
     return 0;
@@ -211,7 +317,7 @@ void lk__hub_stop(struct lk__hub *hub)
     if (started)
         pthread_join(hub->thread, NULL);
     lk__conn_close(&hub->conn);
-    reconnected(hub); /* drops the farewells */
+    forget_farewells(hub);
 }
 
 void lk__hub_destroy(struct lk__hub *hub)
@@ -240,8 +346,7 @@ int lk__hub_listen(struct lk__hub *hub, struct lk__ear *ear)
     pthread_mutex_lock(&hub->mu);
     int rc = start(hub);
     if (rc == 0) {
-        assert(ear_of(hub, ear->entry.key) == NULL);
-        ear->state = LK__EAR_NEW;
+        set_state(hub, ear, LK__EAR_NEW);
         lk__map_insert(&hub->ears, &ear->entry);
         lk__eventfd_set(hub->wake_fd);
     }
@@ -255,10 +360,8 @@ void lk__hub_unlisten(struct lk__hub *hub, struct lk__ear *ear)
     struct farewell *farewell = lk__alloc(sizeof *farewell + length + 1);
     pthread_mutex_lock(&hub->mu);
     lk__map_remove(&hub->ears, &ear->entry);
-    if (lk__listed(&ear->order)) { /* its confirmation will come: end the count anew rather than mistake it */
-        lk__list_remove(&ear->order);
-        lk__conn_reset(&hub->conn, "a subscription was withdrawn while it was being made");
-    } else if (farewell != NULL && !hub->stopping) { /* without memory it is heard in vain until the next connection */
+    lk__list_remove(&ear->order);
+    if (farewell != NULL && !hub->stopping) { /* without memory it is heard in vain until the next connection */
         memcpy(farewell->channel, ear->entry.key, length + 1);
         lk__list_append(&hub->leaving, &farewell->link);
         farewell = NULL;

@@ -2,8 +2,8 @@
 /*
  * hub.h - the ear of a client: channels, and who hears them
  *
- * A message is only ever a hint: what it says is checked by who hears it. After each (re)subscription a
- * listener hears NULL: messages may have been missed, look for yourself.
+ * A message is only ever a hint: what it says is checked by who hears it. After each (re)subscription, and
+ * when it is refused, a listener hears NULL: messages may have been missed, look for yourself.
  */
 #ifndef LK__HUB_H
 #define LK__HUB_H
@@ -13,9 +13,10 @@
 enum lk__ear_state { LK__EAR_NEW, LK__EAR_ASKED, LK__EAR_OPEN, LK__EAR_DEAF };
 
 struct lk__ear {
-    struct lk__entry entry;   /* under hub->mu; key = channel */
-    struct lk__link order;    /* under hub->mu: in hub->asked while a confirmation is awaited */
+    struct lk__entry entry;   /* under hub->mu; key = channel, which two ears may share for a moment */
+    struct lk__link order;    /* under hub->mu: in hub->fresh while NEW, in hub->asked while ASKED */
     enum lk__ear_state state; /* under hub->mu */
+    uint64_t question;        /* under hub->mu: while ASKED, which of the connection's questions that was */
     /* Runs on the hub's thread under hub->mu: must not block and not call the hub. */
     void (*heard)(struct lk__ear *ear, const char *payload);
 };
@@ -24,6 +25,7 @@ struct lk__hub {
     pthread_mutex_t mu;
     struct lk__conn conn;
     struct lk__map ears;     /* under mu, by channel */
+    struct lk__link fresh;   /* under mu: to be subscribed to */
     struct lk__link asked;   /* under mu: subscriptions sent, in order */
     struct lk__link leaving; /* under mu: channels to be unsubscribed */
     bool started, stopping;  /* under mu */
@@ -32,8 +34,12 @@ struct lk__hub {
     const struct lk__options *options;
     atomic_int waiters; /* who would notice silence; pings are frequent while there are any */
     /* thread only */
-    unsigned long long connects;
+    unsigned long long connects; /* which connection that was, of which the next three tell */
+    uint64_t questions, answers; /* sent, come */
     int64_t heard_us, pinged_us;
+    bool given_up;               /* by us, as it was silent */
+    int64_t pause_us, again_us;  /* back-off after a refusal that passes; no subscription is asked for before */
+    int cuts;                    /* connections in a row that ended when they were asked to subscribe */
     atomic_ullong messages;
 };
 

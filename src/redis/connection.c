@@ -83,11 +83,18 @@ void lk__request_free(struct lk__request *request)
     lk__release(request);
 }
 
+void lk__conn_serves(struct lk__conn *conn)
+{
+    atomic_store_explicit(&conn->serves, true, memory_order_relaxed);
+}
+
 /* Under conn->mu: the request flies no longer. */
 static void land(struct lk__conn *conn, struct lk__request *request, enum lk__request_state state)
 {
     lk__list_remove(&request->link);
     request->waiting = false;
+    if (state == LK__ANSWERED)
+        lk__conn_serves(conn);
     if (conn->leader == request && !conn->leading)
         conn->leader = NULL; /* was about to; its thread now leaves without a look at us */
     if (request->abandoned)
@@ -204,6 +211,7 @@ void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct 
         conn->stream = stream;
         conn->failures = 0;
         conn->trouble = 0;
+        atomic_store(&conn->serves, false);
         memcpy(conn->lacking, greeting->lacking, sizeof conn->lacking);
         atomic_fetch_add(&conn->connects, 1);
     }
@@ -366,7 +374,6 @@ static int append(struct lk__stream *stream, const char *const pieces[], const s
     return 0;
 }
 
-/* `request` is NULL for what is answered by messages. */
 static int send_pieces(struct lk__conn *conn, struct lk__request *request, const char *const pieces[],
                        const size_t lengths[], int count)
 {
@@ -380,21 +387,26 @@ static int send_pieces(struct lk__conn *conn, struct lk__request *request, const
         want(conn);
         rc = ENOTCONN;
     } else if ((rc = append(conn->stream, pieces, lengths, count)) == 0) {
-        if (request != NULL) {
-            request->sent_us = now_us;
-            request->end = conn->stream->queued;
-            atomic_store(&request->state, LK__FLYING);
-            lk__list_append(&conn->flying, &request->link);
-        }
+        request->sent_us = now_us;
+        request->end = conn->stream->queued;
+        atomic_store(&request->state, LK__FLYING);
+        lk__list_append(&conn->flying, &request->link);
         flush(conn);
     }
     pthread_mutex_unlock(&conn->mu);
     return rc;
 }
 
-int lk__conn_post(struct lk__conn *conn, const char *bytes, size_t length)
+int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char *bytes, size_t length)
 {
-    return send_pieces(conn, NULL, &bytes, &length, 1);
+    int rc = ENOTCONN;
+    pthread_mutex_lock(&conn->mu);
+    if (conn->stream != NULL && atomic_load(&conn->connects) == connects)
+        rc = append(conn->stream, &bytes, &length, 1);
+    if (rc == 0)
+        flush(conn);
+    pthread_mutex_unlock(&conn->mu);
+    return rc;
 }
 
 int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command, bool eval)

@@ -4,7 +4,8 @@
  *
  * A resolver knows no deadline and a handshake wants stack; callers have little of either. The first
  * attempt is made at once; after a failure all connections of the client wait, doubling with jitter, as
- * they go to one server.
+ * they go to one server. A handshake alone is no success: a connection that ended before it brought an answer
+ * waits by itself, likewise, and the others do not.
  *
  * Guards: connector->mu the list of wanted connections; the innermost lock but for a parker's. It is not
  * held while connecting.
@@ -16,6 +17,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+enum { SPREAD_US = 50000, CUT_US = 500 };
 
 /* Where to connect: what the resolver found, or the one address of a unix socket. */
 struct target {
@@ -64,6 +67,28 @@ static int resolve_path(const char *path, struct target *target)
     return 0;
 }
 
+/* Has the resolver failed to answer, rather than said that there is no such name? */
+static bool is_silent(int failed)
+{
+    return failed == EAI_AGAIN || failed == EAI_FAIL || failed == EAI_SYSTEM;
+}
+
+/* Where the server was last, which is better than nowhere. */
+static bool recall(struct lk__connector *connector, struct target *target)
+{
+    target->local = (struct addrinfo){ .ai_family = connector->last.ss_family,
+                                       .ai_addr = (struct sockaddr *)&connector->last,
+                                       .ai_addrlen = connector->last_size };
+    return connector->last_size > 0;
+}
+
+static void remember(struct lk__connector *connector, const struct lk__stream *stream)
+{
+    socklen_t size = sizeof connector->last;
+    if (connector->options.path == NULL && getpeername(stream->fd, (struct sockaddr *)&connector->last, &size) == 0)
+        connector->last_size = size;
+}
+
 /* ECANCELED: stopped meanwhile, and no connection may be touched. */
 static int resolve_host(struct lk__connector *connector, struct target *target)
 {
@@ -85,7 +110,9 @@ static int resolve_host(struct lk__connector *connector, struct target *target)
         target->found = NULL;
     if (stopping)
         return ECANCELED;
-    return failed == 0 ? 0 : failed == EAI_MEMORY ? ENOMEM : EHOSTUNREACH;
+    if (failed == 0 || (is_silent(failed) && recall(connector, target)))
+        return 0;
+    return failed == EAI_MEMORY ? ENOMEM : EHOSTUNREACH;
 }
 
 static int connect_in_time(struct lk__connector *connector, struct lk__stream **stream, int64_t until_us)
@@ -111,23 +138,62 @@ static int attempt(struct lk__connector *connector, struct lk__conn *conn, struc
         return explain(options, rc, words, size);
     char where[128], why[LK__WORDS_MAX];
     rc = lk__handshake(*stream, options, conn->inspect, until_us, connector->cancel_fd, greeting, why, sizeof why);
-    if (rc == 0)
+    if (rc == 0) {
+        remember(connector, *stream);
         return 0;
+    }
     lk__options_print(options, where, sizeof where);
     snprintf(words, size, "%s: %s", where, why);
     lk__stream_drop(*stream);
     return rc;
 }
 
-/* The next pause: doubled up to the longest, minus up to a quarter so that many clients do not come at once. */
-static void back_off(struct lk__connector *connector)
+static int64_t lesser(int64_t a, int64_t b)
 {
-    const struct lk__options *options = &connector->options;
-    int64_t pause_us = connector->pause_us == 0 ? options->retry_min_ms * 1000 : 2 * connector->pause_us;
-    if (pause_us > options->retry_max_ms * 1000)
-        pause_us = options->retry_max_ms * 1000;
-    connector->pause_us = pause_us;
-    connector->not_before_us = lk__now_us() + pause_us - (int64_t)lk__random_below((uint64_t)pause_us / 4 + 1);
+    return a < b ? a : b;
+}
+
+/* The next pause: doubled up to the longest, minus up to a quarter so that many clients do not come at once. */
+static int64_t back_off(int64_t *pause_us, int64_t first_us, int64_t longest_us)
+{
+    *pause_us = lesser(*pause_us == 0 ? first_us : 2 * *pause_us, longest_us);
+    return lk__now_us() + *pause_us - (int64_t)lk__random_below((uint64_t)*pause_us / 4 + 1);
+}
+
+/*
+ * When to make a connection that was up: soon, but not with all others that a restart has cut, if it was of
+ * use, or at least stood for long. Else later and later, and still several times within a command timeout: a bad
+ * network may cut a few in a row.
+ */
+static int64_t again_at(const struct lk__options *options, struct lk__conn *conn)
+{
+    int64_t now_us = lk__now_us(), longest_us = options->retry_max_ms * 1000;
+    if (!atomic_load(&conn->serves) && now_us - conn->up_us < longest_us)
+        return back_off(&conn->pause_us, CUT_US, lesser(longest_us, options->command_timeout_ms * 1000 / 8));
+    conn->pause_us = 0;
+    return now_us + (int64_t)lk__random_below((uint64_t)lesser(options->retry_min_ms * 1000, SPREAD_US) + 1);
+}
+
+/*
+ * Under connector->mu: the connection to make now, or NULL, and when to look again. By their ranks; while attempts
+ * fail, by turns, so that each hears why.
+ */
+static struct lk__conn *next_wanted(struct lk__connector *connector, int64_t *look_us)
+{
+    struct lk__conn *next = NULL;
+    int64_t now_us = lk__now_us();
+    *look_us = LK__NEVER;
+    for (struct lk__link *l = lk__list_first(&connector->wanted); l != NULL; l = lk__list_next(&connector->wanted, l)) {
+        struct lk__conn *conn = LK__CONTAINER(l, struct lk__conn, link);
+        if (conn->due_us == 0)
+            conn->due_us = conn->up_us == 0 ? now_us : again_at(&connector->options, conn);
+        int64_t due_us = conn->due_us > connector->not_before_us ? conn->due_us : connector->not_before_us;
+        if (due_us < *look_us)
+            *look_us = due_us;
+        if (due_us <= now_us && (next == NULL || (connector->pause_us == 0 && conn->rank < next->rank)))
+            next = conn;
+    }
+    return next;
 }
 
 static bool stopping(struct lk__connector *connector)
@@ -163,12 +229,14 @@ static void serve(struct lk__connector *connector, struct lk__conn *conn)
         if (connector->pause_us > 0)
             lk__log(LK_LOG_INFO, "%s connection is up again", conn->what);
         connector->pause_us = connector->not_before_us = 0;
+        conn->up_us = lk__now_us();
         lk__conn_up(conn, stream, &greeting);
         return;
     }
     if (connector->pause_us == 0)
         lk__log(LK_LOG_INFO, "%s connection: %s", conn->what, words);
-    back_off(connector);
+    connector->not_before_us = back_off(&connector->pause_us, connector->options.retry_min_ms * 1000,
+                                        connector->options.retry_max_ms * 1000);
     lk__conn_failed(conn, rc, words);
 }
 
@@ -177,14 +245,16 @@ static void *run(void *arg)
     struct lk__connector *connector = arg;
     pthread_mutex_lock(&connector->mu);
     while (!connector->stopping) {
-        struct lk__link *link = lk__list_first(&connector->wanted);
-        if (link == NULL || lk__now_us() < connector->not_before_us) {
-            lk__cond_wait(&connector->work, &connector->mu, link == NULL ? LK__NEVER : connector->not_before_us);
+        int64_t look_us;
+        struct lk__conn *conn = next_wanted(connector, &look_us);
+        if (conn == NULL) {
+            lk__cond_wait(&connector->work, &connector->mu, look_us);
             continue;
         }
-        lk__list_remove(link);
+        lk__list_remove(&conn->link);
+        conn->due_us = conn->up_us = 0;
         pthread_mutex_unlock(&connector->mu);
-        serve(connector, LK__CONTAINER(link, struct lk__conn, link));
+        serve(connector, conn);
         pthread_mutex_lock(&connector->mu);
     }
     connector->ended = true;

@@ -14,6 +14,7 @@
 
 #include <netdb.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 /* --- scripts: embedded by the build from the .lua files ------------------------------------------ */
 
@@ -157,6 +158,8 @@ struct lk__connector {
     bool resolving;                  /* under mu: in the resolver, which cannot be interrupted */
     int cancel_fd;                   /* readable once stopping */
     int64_t pause_us, not_before_us; /* thread only: back-off after a failure */
+    struct sockaddr_storage last;    /* thread only: where a server answered, should the resolver fail */
+    socklen_t last_size;             /* thread only; 0: nowhere yet */
     pthread_t thread;
 };
 
@@ -188,6 +191,9 @@ struct lk__request {
     uint64_t end;              /* position of its last byte in the stream */
 };
 
+/* Who is brought up first: leases end, callers wait, waiters poll. */
+enum lk__rank { LK__RANK_WATCHDOG, LK__RANK_COMMAND, LK__RANK_HUB };
+
 struct lk__request *lk__request_new(struct lk__parker *parker); /* NULL when out of memory */
 void lk__request_free(struct lk__request *request);             /* that does not fly; accepts NULL */
 
@@ -213,6 +219,9 @@ struct lk__conn {
     int owner_fd;                 /* eventfd of the thread that owns this connection, -1: none */
     bool wanted;                  /* under the connector's mu */
     struct lk__link link;         /* under the connector's mu: in wanted */
+    enum lk__rank rank;
+    atomic_bool serves;             /* the present stream brought an answer: it is worth to be made anew at once */
+    int64_t up_us, due_us, pause_us; /* the connector thread's: up since, to be made at, the pause before that */
     struct lk__connector *connector;
     const char *what; /* "command", for logs */
     bool inspect;     /* look at version and policy when it comes up */
@@ -237,8 +246,9 @@ void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it *
  * Locks: takes conn->mu.
  */
 int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command, bool eval);
-/* The same for bytes whose answer comes as a message. */
-int lk__conn_post(struct lk__conn *conn, const char *bytes, size_t length);
+/* The same for bytes whose answer comes as a message. ENOTCONN also if this is not the `connects`-th connection. */
+int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char *bytes, size_t length);
+void lk__conn_serves(struct lk__conn *conn); /* a message was an answer */
 
 /*
  * Wait until `request` no longer flies, its parker gets LK__WOKEN, or `until_us`; reads for all meanwhile

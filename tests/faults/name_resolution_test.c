@@ -17,7 +17,7 @@
 
 static const char name[] = "redis.invalid"; /* RFC 6761: nobody's */
 
-enum resolver { KNOWS, FAILS, THINKS };
+enum resolver { KNOWS, DENIES, FAILS, THINKS };
 static atomic_int resolver;
 
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found)
@@ -29,13 +29,15 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
         return real(node, service, hints, found);
     while (atomic_load(&resolver) == THINKS)
         sleep_ms(5);
-    return atomic_load(&resolver) == FAILS ? EAI_AGAIN : real("127.0.0.1", service, hints, found);
+    if (atomic_load(&resolver) == FAILS)
+        return EAI_AGAIN;
+    return atomic_load(&resolver) == DENIES ? EAI_NONAME : real("127.0.0.1", service, hints, found);
 }
 
 static void forget(struct rig *rig, struct proxy *p)
 {
     (void)rig;
-    atomic_store(&resolver, FAILS);
+    atomic_store(&resolver, DENIES);
     proxy_reset(p);
 }
 
@@ -90,6 +92,29 @@ static void connections_that_stand_need_no_resolver(void **state)
     proxy_end(p);
 }
 
+/* A resolver that has no answer says nothing about the server, which is where it was. */
+static void a_resolver_that_fails_costs_no_connection(void **state)
+{
+    struct world *w = *state;
+    struct rig rig;
+    struct proxy *p = proxy_begin_tcp(w);
+    char url[256];
+    snprintf(url, sizeof url, "redis://%s:%d?" RIG_OPTIONS, name, proxy_port(p));
+    rig_begin(&rig, w, url, RIG_OPTIONS);
+    for_each_place(place, &rig)
+        place_take(place);
+    atomic_store(&resolver, FAILS);
+    proxy_reset(p);
+    sleep_ms(RIG_LEASE_MS + RIG_LEASE_MS / 3);
+    for_each_place(place, &rig)
+        assert_lk(0, subject_give(&place->mine));
+    assert_int_equal(0, rig_count(&rig.lost));
+    rig_works(&rig);
+    atomic_store(&resolver, KNOWS);
+    rig_end(&rig);
+    proxy_end(p);
+}
+
 /* A client that cannot be opened is not opened, within the connect timeout if the resolver lets it; else it is closed. */
 static void opening_without_the_name_fails(void **state)
 {
@@ -117,6 +142,7 @@ int main(void)
         world_test(a_name_that_is_unknown),
         world_test(a_resolver_that_thinks),
         world_test(connections_that_stand_need_no_resolver),
+        world_test(a_resolver_that_fails_costs_no_connection),
         world_test(opening_without_the_name_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
