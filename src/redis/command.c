@@ -48,7 +48,7 @@ int lk__command_seal(struct lk__command *command, const struct lk__script *scrip
     for (int i = 0; i < arg_count; i++)
         argv[argc++] = args[i] != NULL ? args[i] : hole;
 
-    *command = (struct lk__command){ .script = script };
+    *command = (struct lk__command){ .script = script, .least = 2 };
     size_t at = 1 + digits_of((size_t)argc) + 2;
     for (int i = 0; i < argc; i++) {
         lengths[i] = strlen(argv[i]);

@@ -413,6 +413,7 @@ int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const stru
 {
     assert(atomic_load(&request->state) != LK__FLYING);
     atomic_store(&request->state, LK__IDLE);
+    request->least = command->least;
     if (!eval)
         return send_pieces(conn, request, (const char *const[]){ command->bytes }, &command->length, 1);
     /* EVALSHA's first words are replaced, the rest is the same. */
@@ -495,8 +496,8 @@ static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
         return EPROTO; /* the server does not know the question yet */
     if (request == &conn->echo)
         return take_proof(conn, reply);
-    if (reply->type != LK__ERROR && !lk__is_answer(reply))
-        return EPROTO;
+    if (reply->type != LK__ERROR && !lk__reply_integers(reply, request->least))
+        return EPROTO; /* it cannot answer this */
     take_answer(conn, stream, request);
     return 0;
 }

@@ -38,8 +38,3 @@ bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const struc
     snprintf(expected, sizeof expected, "%020llu", (unsigned long long)number);
     return reply->type == LK__TEXT && strcmp(says, expected) == 0;
 }
-
-bool lk__is_answer(const struct lk__reply *reply)
-{
-    return lk__reply_integers(reply, 2);
-}

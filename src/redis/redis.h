@@ -36,6 +36,7 @@ struct lk__command {
     size_t length;
     size_t tail; /* offset of what follows the SHA1: the same for EVAL */
     size_t holes[LK__HOLES_MAX];
+    unsigned least; /* integers that every answer to it begins with: 2, unless its caller knows of more */
 };
 
 /*
@@ -122,9 +123,6 @@ void lk__echo_print(char bytes[LK__ECHO_LENGTH + 1], uint64_t number);
  */
 bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const struct lk__reply *error);
 
-/* Can it answer any of our scripts? They all say two integers, or more, in an array. */
-bool lk__is_answer(const struct lk__reply *reply);
-
 /* --- handshake.c: from a socket to a server that we may use ------------------------------------------ */
 
 enum { LK__RIGHTS_MAX = 256, LK__WORDS_MAX = 320 };
@@ -189,6 +187,7 @@ struct lk__request {
     struct lk__reply *reply;   /* filled when ANSWERED */
     int64_t sent_us;           /* before its first byte was written */
     uint64_t end;              /* position of its last byte in the stream */
+    unsigned least;            /* integers that its answer begins with */
 };
 
 /* Who is brought up first: leases end, callers wait, waiters poll. */

@@ -244,7 +244,7 @@ static struct lk__step on_verdict(struct lk__acquire *a, int64_t now_us, int64_t
 
 static bool is_sane(const struct lk__reply *reply)
 {
-    if (!lk__reply_integers(reply, 5) || !lk__is_servertime(reply->values[3].number))
+    if (!lk__reply_integers(reply, LK__VERDICT_LEAST) || !lk__is_servertime(reply->values[3].number))
         return false;
     bool numbered = reply->values[0].number != LK__REFUSED && reply->values[0].number >= LK__QUEUED;
     return !numbered || reply->values[1].number > 0;

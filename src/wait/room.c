@@ -425,6 +425,7 @@ int lk__room_wait(struct lk__room *room, struct lk__waiter *waiter)
     a->command_us = room->options->command_timeout_ms * 1000;
     a->retry_min_ms = room->options->retry_min_ms;
     a->retry_max_ms = room->options->retry_max_ms;
+    waiter->ask.least = LK__VERDICT_LEAST;
 
     come_in(room, waiter);
     atomic_fetch_add(&room->hub->waiters, 1);

@@ -30,6 +30,8 @@ enum lk__verdict {
 /* Holes of an ask. */
 enum { LK__ASK_DEADLINE, LK__ASK_ARRIVAL, LK__ASK_WHO };
 
+enum { LK__VERDICT_LEAST = 5 }; /* integers that the answer to an ask begins with */
+
 struct lk__grant {
     int64_t server_us; /* when the server made us the owner */
     int64_t lease_ms;

@@ -80,6 +80,22 @@ static void another_answer_ends_the_connection(void **state)
     fake_end(f);
 }
 
+/* Another request's answer, or nobody's: what comes behind it would be so, too. */
+static void an_answer_that_cannot_be_this_one_ends_the_connection(void **state)
+{
+    static const char *const others[] = { "+OK\r\n", "*2\r\n:1\r\n:1\r\n", "*5\r\n:1\r\n:1\r\n:1\r\n:1\r\n+1\r\n" };
+    struct fake *f = fake_begin(*state);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        open_orders(f);
+        int64_t connections = fake_asked(f, "ROLE");
+        fake_answer(f, "EVALSHA", others[i]);
+        assert_lk(EPROTO, lk_mutex_trylock(&orders));
+        eventually(fake_asked(f, "ROLE") > connections + 1, 5000); /* the watchdog's is one, too */
+        close_orders();
+    }
+    fake_end(f);
+}
+
 /* A right that is taken away under a running client, and a server that refuses everything: no doubt is left. */
 static void a_refusal_of_the_number_itself_is_as_good(void **state)
 {
@@ -129,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         world_test(an_error_is_believed_when_its_number_comes_back),
         world_test(another_answer_ends_the_connection),
+        world_test(an_answer_that_cannot_be_this_one_ends_the_connection),
         world_test(a_refusal_of_the_number_itself_is_as_good),
         world_test(an_error_that_comes_twice_proves_nothing),
         world_test(a_server_without_echo_is_believed),
