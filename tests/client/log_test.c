@@ -177,7 +177,7 @@ static void a_sink_holds_no_lock_of_the_library(void **state)
 
 static void *wait_long(void *arg)
 {
-    return (void *)(intptr_t)lk_mutex_lockfor(arg, 3600);
+    return (void *)(intptr_t)lk_mutex_lockfor(arg, 4500); /* one poll comes after 3 s, however they fall */
 }
 
 /* In a process of its own, which has the default log. */
