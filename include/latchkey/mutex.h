@@ -10,9 +10,10 @@
  *         first, and is not recursive. So are a static one, which is the default
  *         client's, and one of a client that was opened.
  * Fair    With the attribute `fair` it goes to waiters in the order in which they came,
- *         whatever their process; without, whoever asks first when it is free. Clients
- *         opened with pubsub=no cannot be handed anything: they take a fair mutex when
- *         their poll finds it free, and those who listen may come before them.
+ *         whatever their process; without, whoever asks first when it is free.
+ * Unheard Who hears no message, as its client was opened with pubsub=no or may not
+ *         subscribe, is passed by those who hear. So that it gets its turn all the same,
+ *         fair or not, the mutex is kept for it at most one twentieth of the time.
  * Token   Each grant has a number larger than all before it: hand it to the
  *         resource and let that refuse smaller ones.
  * Java    A Redisson RLock of the same name and this mutex exclude each other.

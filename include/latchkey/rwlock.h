@@ -11,7 +11,10 @@
  * Up      A reader that wants to write as well would wait for itself: EDEADLK at
  *         once. Down: lk_rwlock_downgrade() goes from writing to reading.
  * Order   Readers and writers that have to wait queue in order of arrival, over
- *         all threads of all processes, one entry each; see `prefer`.
+ *         all threads of all processes, one entry each; see `prefer`. Clients that hear
+ *         no message (pubsub=no) are passed by those who hear, and get their turn all
+ *         the same: at most one twentieth of the time is kept for them. A writer of
+ *         theirs needs readers that leave within a second.
  *         Locks of two clients are two owners, also in one thread: who reads with
  *         one and writes with the other waits for itself, and nobody says EDEADLK.
  * Token   Each writer has a number larger than all before it of this name.

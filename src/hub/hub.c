@@ -378,3 +378,11 @@ bool lk__hub_isdeaf(struct lk__hub *hub, struct lk__ear *ear)
     pthread_mutex_unlock(&hub->mu);
     return deaf;
 }
+
+bool lk__hub_isopen(struct lk__hub *hub, struct lk__ear *ear)
+{
+    pthread_mutex_lock(&hub->mu);
+    bool open = ear->state == LK__EAR_OPEN;
+    pthread_mutex_unlock(&hub->mu);
+    return open;
+}

@@ -56,5 +56,7 @@ void lk__hub_unlisten(struct lk__hub *hub, struct lk__ear *ear);
 
 /* True when the server refused the subscription: nothing will be heard. */
 bool lk__hub_isdeaf(struct lk__hub *hub, struct lk__ear *ear);
+/* True when the server confirmed the subscription of the present connection. */
+bool lk__hub_isopen(struct lk__hub *hub, struct lk__ear *ear);
 
 #endif

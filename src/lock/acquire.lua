@@ -9,10 +9,10 @@
 -- ARGV[1]  owner id  ARGV[2] lease, ms  ARGV[3] how long an ask counts as a sign of life, ms
 -- ARGV[4]  lease of a claim, ms  ARGV[5] letters: t only try, f fair, r robust, j shared with Redisson
 -- ARGV[6]  deadline of this request, server us  ARGV[7] own arrival number, 0 at first
--- ARGV[8]  1: tell who holds it
+-- ARGV[8]  flags: 1 tell who holds it, 2 it hears no message
 -- returns  { 1 held | 2 held, its previous holder died | 0 queued | 3 busy | -1 past the deadline |
 --            -2 not recoverable, token or arrival number, ms left of the present lease, server us,
---            place in the queue, holder }
+--            place in the queue or -1, see place_of(), holder }
 -- resend   harmless: an owner finds its own hold, a waiter its own place
 local name, token_key, queue, seen, mark = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, lease_ms, liveness_ms, claim_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -45,6 +45,7 @@ end
 if left ~= -2 then
     if redis.call('HEXISTS', name, id) == 1 then -- the grant's message or reply got lost
         redis.call('PEXPIRE', name, lease_ms)
+        end_turn(seen, now, TURN_MS, ARGV[8])
         local died = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1' and 1 or 0
         return { 1 + died, last_token(token_key), 0, now, 0 }
     elseif left == -1 and not is_mutex(name) then
@@ -62,7 +63,7 @@ if has('t') and left ~= -2 then
 end
 
 if not has('t') then
-    arrival = enqueue(queue, seen, id, arrival, now, liveness_ms)
+    arrival = enqueue(queue, seen, id, arrival, now, liveness_ms + unheard_by(ARGV[8]))
 end
 if left == -2 then -- fair, free, and others came before
     local first = serve(name, token_key, queue, seen, mark, id, now, claim_ms, robust, shared)
@@ -74,8 +75,8 @@ end
 if has('t') then
     return { 3, 0, left, now, 0 }
 end
-local reply = { 0, arrival, left, now, redis.call('ZRANK', queue, id) or 0 }
-if tonumber(ARGV[8]) == 1 then
+local reply = { 0, arrival, left, now, place_of(queue, seen, id, now, ARGV[8]) }
+if tonumber(ARGV[8]) % 2 == 1 then
     reply[6] = redis.call('HRANDFIELD', name) or ''
 end
 return reply

@@ -59,5 +59,6 @@ local function serve(name, token_key, queue, seen, mark, asker, now, claim_ms, r
             redis.call('DEL', mark)
         end
     end
-    return hand_over(queue, seen, asker, now, claim_ms, take, undo)
+    local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, take = take, undo = undo }
+    return hand_over(round, asker, claim_ms)
 end

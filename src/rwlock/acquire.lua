@@ -10,10 +10,10 @@
 -- ARGV[3]  how long an ask counts as a sign of life, ms  ARGV[4] lease of a claim, ms
 -- ARGV[5]  letters: t only try, r robust, j token shared with Redisson, R prefer readers, W writers
 -- ARGV[6]  deadline of this request, server us  ARGV[7] own arrival number, 0 at first
--- ARGV[8]  1: tell who holds it
+-- ARGV[8]  flags: 1 tell who holds it, 2 it hears no message
 -- returns  { 1 held | 2 held, a writer died before | 0 queued | 3 busy | -1 past the deadline |
 --            -2 not recoverable | -4 too many readers, token or arrival number, ms left of the present
---            leases, server us, place in the queue, holder }
+--            leases, server us, place in the queue or -1, see place_of(), holder }
 -- resend   harmless: an owner finds its own hold, a waiter its own place
 local lock = new_lock(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], ARGV[5])
 local id, lease_ms, arrival = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[7])
@@ -33,6 +33,7 @@ end
 local holder = look(lock, now)
 local mine = held_as(lock, id)
 if mine then -- the grant's message or reply got lost; its token was never told, so it gets another
+    end_turn(lock.seen, now, SHARED_TURN_MS, ARGV[8])
     redis.call('PEXPIRE', lock.holders, math.max(left_ms(lock, now), lease_ms))
     put(lock, mine, lease_ms, now)
     if not is_writer(mine) then
@@ -55,7 +56,7 @@ elseif alone and (not holder or not is_writer(id) and not is_writer(holder)) the
 end
 
 if not lock.tries then
-    arrival = line_up(lock, id, arrival, now, tonumber(ARGV[3]))
+    arrival = line_up(lock, id, arrival, now, tonumber(ARGV[3]) + unheard_by(ARGV[8]))
 end
 if not alone then
     local token, died = serve(lock, id, now)
@@ -67,8 +68,8 @@ end
 if lock.tries then
     return { 3, 0, left_ms(lock, now), now, 0 }
 end
-local reply = { 0, arrival, left_ms(lock, now), now, redis.call('ZRANK', lock.queue, id) or 0 }
-if tonumber(ARGV[8]) == 1 then
+local reply = { 0, arrival, left_ms(lock, now), now, place_of(lock.queue, lock.seen, id, now, ARGV[8]) }
+if tonumber(ARGV[8]) % 2 == 1 then
     reply[6] = look(lock, now) or ''
 end
 return reply

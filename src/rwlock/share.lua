@@ -9,6 +9,7 @@
 -- modes that get their turn together, one such group after the other. Of two groups the first stands in front
 -- of the other in the queue, below 0: so nobody looks for it behind all the others.
 local READERS_MAX, ROUND_MAX = 100000, 1000
+local SHARED_TURN_MS = 1000 -- first those who read have to leave
 local FRONT = 2 ^ 52 -- what the scores of the first group lack: more than any arrival, and exact in a double
 
 local function new_lock(holders, token, queue, seen, mark, letters)
@@ -127,7 +128,7 @@ local function serve(lock, asker, now)
         readers = readers + 1
         return grant(lock, id, claim_ms, now)
     end
-    local function take(id, claim_ms)
+    local function take(id, claim_ms, sign)
         if writing or shut then
             return nil
         elseif not string.find(modes, string.sub(id, -1), 1, true) then
@@ -136,6 +137,10 @@ local function serve(lock, asker, now)
             end
             return false
         elseif is_writer(id) and readers > 0 then
+            local passed = sign and is_unheard(sign) and not tell(id, 'P') -- the asker has no sign here
+            if passed and not has_turn(lock.seen, sign, now, SHARED_TURN_MS) then
+                return false
+            end
             shut = true -- it waits, and readers behind it do
             return nil
         elseif not is_writer(id) and readers >= READERS_MAX then
@@ -169,9 +174,11 @@ local function serve(lock, asker, now)
         end
     end
 
+    local round = { queue = lock.queue, seen = lock.seen, now = now, turn_ms = SHARED_TURN_MS, take = take,
+        undo = undo }
     for i, group in ipairs(lock.prefer) do
         modes, first = group, i == 1
-        hand_over(lock.queue, lock.seen, asker, now, lock.claim_ms, take, undo, ended, true)
+        hand_over(round, asker, lock.claim_ms, ended, true)
         if asker and lock.tries then
             take(asker, lock.claim_ms)
         end

@@ -39,7 +39,7 @@ end
 local function note_unconfirmed(queue, seen, id, ends)
     local liveness_ms, claim_ms = terms_of(ends)
     if claim_ms and redis.call('EXISTS', queue) == 1 then
-        redis.call('ZADD', seen, math.floor(ends) - claim_ms + liveness_ms, client_of(id))
+        redis.call('ZADD', seen, claim_ms - liveness_ms - math.floor(ends), client_of(id))
         lengthen_or_drop(seen, liveness_ms)
     end
 end

@@ -17,38 +17,37 @@ end
 -- ended                      see claim_for() of queue.lua; nil: who claims writes down itself what ended
 -- returns                    how many are still free; whether the asker gets its own; whether somebody waits for more
 local function serve(queue, seen, asker, free, now, claim_ms, grant, undo, ended)
-    local deaf, noted, passed, size, got = {}, {}, 0, 4, false
+    local noted, passed, size, got = {}, 0, 4, false
+    local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, deaf = {}, turned = false }
+    function round.take(id, its_claim_ms, sign)
+        return grant(id, wanted(id), its_claim_ms, sign)
+    end
+    function round.undo(id)
+        undo(id, wanted(id))
+    end
     while free > 0 do
         local batch, signs = next_batch(queue, seen, passed, size, now)
         for i, id in ipairs(batch) do
-            local n, client = wanted(id), client_of(id)
-            local heard, claim = false, nil
-            if id == asker then
-                claim = claim_ms
-            elseif free > 0 and not deaf[client] then
+            local n, has, claim = wanted(id), false, nil
+            if id ~= asker and free > 0 and not round.deaf[client_of(id)] then
                 claim = claim_for(batch, signs, i, now, claim_ms, ended)
             end
-            if claim then
-                if n > free then
-                    if id == asker or tell(id, 'P') then
-                        return free, got, true
-                    end
-                elseif id == asker then
-                    got, heard = true, true
-                else
-                    heard = tell(id, grant(id, n, claim, tonumber(signs[i])))
-                    if heard and ended then
-                        note_claim(seen, batch, signs, i, size, now, noted)
-                    elseif not heard then
-                        undo(id, n)
-                    end
-                end
+            if n > free and (id == asker or claim and tell(id, 'P')) then
+                return free, got, true
+            elseif id == asker then
+                got, has = true, 'asked'
+            elseif claim and n > free then
+                round.deaf[client_of(id)] = true
+            elseif claim then
+                has = offer(round, batch, signs, i, claim)
             end
-            if heard then
+            if has then
+                if has == true and ended then
+                    note_claim(seen, batch, signs, i, size, now, noted)
+                end
                 leave_granted(queue, seen, id)
                 free = free - n
             else
-                deaf[client] = deaf[client] or claim ~= nil
                 passed = passed + 1
             end
         end

@@ -8,7 +8,7 @@
 -- ARGV[1]  waiter's id  ARGV[2] n  ARGV[3] lease, ms  ARGV[4] total to begin with, 0: leave that to others
 -- ARGV[5]  letters: t only try  ARGV[6] how long an ask counts as a sign of life, ms
 -- ARGV[7]  lease of a claim, ms  ARGV[8] deadline of this request, server us
--- ARGV[9]  own arrival number, 0 at first  ARGV[10] unused
+-- ARGV[9]  own arrival number, 0 at first  ARGV[10] flags: 2 it hears no message
 -- returns  { 1 taken | 0 queued | 3 too few | -1 past the deadline | -3 n is above the total |
 --            -5 overtaken: its owner has some of the n, and gave the others back,
 --            1 or arrival number, ms until the next permit ends or -1, server us, place in the queue }
@@ -35,6 +35,7 @@ if is_live(permits, permit, now) then -- the grant's message or reply got lost, 
         return { -5, 0, -1, now, 0 }
     end
     renew_parts(permits, permit, n, lease_ms, now)
+    end_turn(seen, now, TURN_MS, ARGV[10])
     return { 1, 1, -1, now, 0 }
 end
 if not total then
@@ -61,7 +62,7 @@ if string.find(ARGV[5], 't', 1, true) then
     return { 3, 0, -1, now, 0 }
 end
 
-arrival = enqueue(queue, seen, id, arrival, now, tonumber(ARGV[6]))
+arrival = enqueue(queue, seen, id, arrival, now, tonumber(ARGV[6]) + unheard_by(ARGV[10]))
 local _, got = lend_out(permits, queue, seen, id, total, now, claim_ms)
 if got then
     return take()
@@ -71,4 +72,4 @@ local first = redis.call('ZRANGEBYSCORE', permits, '(' .. math.floor(now / 1000)
 if first then
     left = tonumber(first) - math.floor(now / 1000)
 end
-return { 0, arrival, left, now, redis.call('ZRANK', queue, id) or 0 }
+return { 0, arrival, left, now, place_of(queue, seen, id, now, ARGV[10]) }

@@ -10,7 +10,8 @@
 -- ARGV[4]  n            ARGV[5] permits to begin with, 0: leave that to others
 -- ARGV[6]  letters: t only try, j shared with Redisson  ARGV[7] Redisson's channel
 -- ARGV[8]  how long an ask counts as a sign of life, ms  ARGV[9] lease of a claim, ms
--- ARGV[10] deadline of this request, server us  ARGV[11] own arrival number, 0 at first  ARGV[12] unused
+-- ARGV[10] deadline of this request, server us  ARGV[11] own arrival number, 0 at first
+-- ARGV[12] flags: 2 it hears no message
 -- returns  { 1 taken | 0 queued | 3 too few | -1 past the deadline | -5 given back, or overtaken,
 --            1 or arrival number, ms until the next claim ends or -1, server us, place in the queue }
 -- resend   harmless: the once-record knows what was taken, the queue who waits
@@ -42,6 +43,7 @@ if value and redis.call('ZSCORE', claims, id) then -- granted meanwhile, and con
     end, function()
         once_keep(once, owner, number, 0) -- the claim ends, and the permits come back
     end)
+    end_turn(seen, now, TURN_MS, ARGV[12])
     return { 1, 1, -1, now, 0 }
 end
 local back = 0
@@ -75,7 +77,7 @@ if try then
     return { 3, 0, -1, now, 0 }
 end
 
-arrival = enqueue(queue, seen, id, arrival, now, tonumber(ARGV[8]))
+arrival = enqueue(queue, seen, id, arrival, now, tonumber(ARGV[8]) + unheard_by(ARGV[12]))
 local _, got = hand_out(name, claims, queue, seen, id, value, now, claim_ms)
 if got then
     return take()
@@ -84,4 +86,4 @@ local left, first = -1, redis.call('ZRANGE', claims, 0, 0, 'WITHSCORES')[2]
 if first then
     left = math.max(tonumber(first) - math.floor(now / 1000), 0)
 end
-return { 0, arrival, left, now, redis.call('ZRANK', queue, id) or 0 }
+return { 0, arrival, left, now, place_of(queue, seen, id, now, ARGV[12]) }

@@ -22,6 +22,8 @@
 
 enum {
     HINT_PAUSE_US = 5000, /* hints are cheap to forge: ask at most this often */
+    PASSED_OVER = -1,     /* the place of the first one, if it hears no message */
+    SHORT_CLAIM_MS = 100, /* of who hears no message, and may not find it in time */
     SLEEP_MIN_US = 5000,  /* a lease that "has 0 ms left" has not ended yet */
     GARBLED_MAX = 2       /* the first unreadable answer may be an accident of the connection */
 };
@@ -123,10 +125,20 @@ static int64_t jittered(int64_t us)
     return us * 4 / 5 + (int64_t)lk__random_below((uint64_t)us * 2 / 5 + 1);
 }
 
-/* How long a queued waiter sleeps: the head aims at the end of the present lease, those far behind less often. */
-static int64_t nap(const struct lk__acquire *a, int64_t left_ms, int64_t rank)
+/*
+ * How long a queued waiter sleeps: the head aims at the end of the present lease, as does everybody at that of a short
+ * claim; those far behind ask less often. The first one that was passed over, as it hears nothing, asks as often as it
+ * may; one that hears nothing yet does not wait until it does.
+ */
+static int64_t nap(struct lk__acquire *a, int64_t left_ms, int64_t rank)
 {
-    if (rank >= 2 && !a->deaf)
+    if (rank == PASSED_OVER)
+        return jittered(a->retry_min_ms * 1000);
+    if (a->joining && a->join_ms < a->poll_ms) {
+        a->join_ms = a->join_ms == 0 ? a->retry_min_ms : 2 * a->join_ms;
+        return jittered(a->join_ms * 1000);
+    }
+    if (rank >= 2 && !a->deaf && (left_ms < 0 || left_ms > SHORT_CLAIM_MS))
         return jittered(a->liveness_ms * 1000 / 3);
     int64_t us = jittered(a->poll_ms * 1000);
     if (left_ms >= 0 && left_ms < us / 1000)

@@ -183,6 +183,15 @@ static bool listen_here(struct lk__room *room)
     return !lk__hub_isdeaf(room->hub, &room->ear);
 }
 
+/* Do messages to our channel reach us at present? */
+static bool is_heard(struct lk__room *room)
+{
+    pthread_mutex_lock(&room->mu);
+    bool listening = room->listening;
+    pthread_mutex_unlock(&room->mu);
+    return listening && lk__hub_isopen(room->hub, &room->ear);
+}
+
 /* --- one acquire, driven by the thread that wants it -------------------------------------------------------------- */
 
 /* What one wait has beyond its machine. */
@@ -202,7 +211,10 @@ static struct lk__step ask(struct visit *visit, bool eval)
     a->deadline_us = lk__conn_servertime(visit->room->conn, now_us) + a->command_us;
     lk__command_fill(&waiter->ask, LK__ASK_DEADLINE, a->deadline_us);
     lk__command_fill(&waiter->ask, LK__ASK_ARRIVAL, a->arrival);
-    lk__command_fill(&waiter->ask, LK__ASK_WHO, !visit->told && now_us - visit->began_us > PATIENCE_US);
+    int flags = !visit->told && now_us - visit->began_us > PATIENCE_US ? LK__FLAG_WHO : 0;
+    if (!is_heard(visit->room))
+        flags |= LK__FLAG_UNHEARD;
+    lk__command_fill(&waiter->ask, LK__ASK_FLAGS, flags);
     int rc = lk__conn_send(visit->room->conn, waiter->request, &waiter->ask, eval);
     if (rc == ENOTCONN)
         return lk__acquire_unsent(a, now_us);
@@ -262,8 +274,10 @@ static struct lk__step take_answer(struct visit *visit)
         lk__conn_reset(visit->room->conn, "the server became a replica");
     grumble(visit, now_us, reply);
     if (a->phase == LK__WAITING && !a->try_only && reply->type == LK__ARRAY && reply->count > 0 &&
-        reply->values[0].number == LK__QUEUED)
+        reply->values[0].number == LK__QUEUED) {
         a->deaf = !listen_here(visit->room);
+        a->joining = !a->deaf && !is_heard(visit->room);
+    }
     return lk__acquire_answered(a, now_us, request->sent_us, reply);
 }
 

@@ -27,8 +27,9 @@ enum lk__verdict {
     LK__OVERTAKEN = -5   /* its number is finished, or older than what the server remembers: nothing was done */
 };
 
-/* Holes of an ask. */
-enum { LK__ASK_DEADLINE, LK__ASK_ARRIVAL, LK__ASK_WHO };
+/* Holes of an ask; its flags: to be told who holds it; no message reaches this waiter. */
+enum { LK__ASK_DEADLINE, LK__ASK_ARRIVAL, LK__ASK_FLAGS };
+enum { LK__FLAG_WHO = 1, LK__FLAG_UNHEARD = 2 };
 
 enum { LK__VERDICT_LEAST = 5 }; /* integers that the answer to an ask begins with */
 
@@ -69,6 +70,7 @@ struct lk__acquire {
     bool listed;         /* the server may have us in the queue, or as owner */
     bool again;          /* a hint came while the ask was under way */
     bool deaf;           /* nobody will wake us: poll */
+    bool joining;        /* nobody wakes us yet: ask soon, then less and less often */
     bool spelled;        /* the next request is the script's text: a server that does not know this errs for good */
     int64_t hard_us;     /* the call returns by then, whatever happens */
     int64_t unsure_us;   /* server's clock: until then an unanswered ask may take effect; 0: none does */
@@ -76,6 +78,7 @@ struct lk__acquire {
     int64_t arrival;     /* our place, from the first answer on */
     int64_t anchor_us, anchor_server_us; /* of the last answered ask: when sent, server's time */
     int64_t next_us;                     /* not before that the next request */
+    int64_t join_ms;                     /* while joining: doubles */
     int64_t pause_ms;                    /* after refusals and cuts in a row: doubles */
     struct lk__grant grant;              /* came, not used yet; server_us 0: none */
     int limit_code;                      /* what to end with at the limit: ETIMEDOUT, or why we were told to give up */

@@ -100,6 +100,7 @@ static void a_dead_waiter_delays_nobody(void **state)
     pid_t waiter = world_fork(w, wait_for_one, got);
     open_pool(w);
     eventually(queued(w) == 1 && world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 3000);
+    sleep_ms(600); /* one that has just come, and may not listen yet, would have a short claim */
     world_kill(w, waiter);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 0, 3000);
     assert_lk(0, lk_sem_post(&pool));

@@ -514,6 +514,11 @@ static void how_long_a_waiter_sleeps_depends_on_its_place(void **state)
         { 200, 0, true, 201 },
         { 200, 2, true, 201 },
         { 5000, 1000, true, POLL },
+        /* it was passed over, and hears nothing */
+        { 5000, -1, true, PAUSE },
+        { -1, -1, false, PAUSE },
+        /* who has a short claim may not find it in time: then everybody may have it */
+        { 100, 2, false, 101 },
         /* nonsense from the server does no harm */
         { INT64_MAX, 0, false, POLL },
         { INT64_MAX / 1000, 1, false, POLL },

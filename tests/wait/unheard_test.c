@@ -1,0 +1,129 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * unheard_test.c - who hears no message gets its turn beside those who do: because its client may not subscribe, or
+ * because it has only just come, from far away
+ *
+ * labels: threads
+ * processors: 2
+ */
+#include "proxy.h"
+#include "subject.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum { LISTENERS = 4, HOLD_MS = 5, POLLER_LIMIT_MS = 30000, FAR_MS = 20 };
+
+struct traffic {
+    const struct subject_kind *kind;
+    struct gate stop;
+    atomic_int turns;
+};
+
+/* Holds it and gives it back, without a pause, until told to stop. */
+static int go_round(struct world *w, void *arg)
+{
+    struct traffic *traffic = arg;
+    struct subject s;
+    lk_client_t *client = world_client(w, "lease=30s");
+    subject_init(w, &s, traffic->kind, client, "thing", 0);
+    world_ready(w);
+    while (!gate_is_open(&traffic->stop)) {
+        assert_lk(0, subject_take(&s, 60000));
+        atomic_fetch_add(&traffic->turns, 1);
+        sleep_ms(HOLD_MS);
+        assert_lk(0, subject_give(&s));
+    }
+    assert_lk(0, subject_destroy(&s));
+    return lk_client_close(client);
+}
+
+static const struct subject_kind *kind_named(const char *name)
+{
+    const struct subject_kind *kind = subject_kinds;
+    while (strcmp(kind->name, name) != 0)
+        kind++;
+    return kind;
+}
+
+static void begin_traffic(struct world *w, struct traffic *traffic, const struct subject_kind *kind, pid_t *pids)
+{
+    traffic->kind = kind;
+    for (int i = 0; i < LISTENERS; i++)
+        pids[i] = world_fork(w, go_round, traffic);
+    eventually(atomic_load(&traffic->turns) > 2 * LISTENERS, 20000);
+}
+
+static void end_traffic(struct world *w, struct traffic *traffic, const pid_t *pids)
+{
+    gate_open(&traffic->stop);
+    for (int i = 0; i < LISTENERS; i++)
+        assert_int_equal(0, world_wait(w, pids[i]));
+}
+
+/* One without subscriptions has its turn. */
+static void a_poller_has_its_turn(struct world *w, const struct subject_kind *kind)
+{
+    struct traffic *traffic = world_shared(w, sizeof *traffic);
+    bool writer = strcmp(kind->name, "writer") == 0;
+    pid_t pids[LISTENERS];
+    begin_traffic(w, traffic, writer ? kind_named("reader") : kind, pids);
+    lk_client_t *client = world_client(w, "lease=30s&pubsub=no");
+    struct subject poller;
+    subject_init(w, &poller, kind, client, "thing", 0);
+    world_allow(w, "latchkey:seen:*"); /* when there may be another turn */
+    assert_lk(0, subject_take(&poller, POLLER_LIMIT_MS));
+    assert_lk(0, subject_give(&poller));
+    end_traffic(w, traffic, pids);
+    assert_lk(0, subject_destroy(&poller));
+    assert_lk(0, lk_client_close(client));
+}
+
+static void pollers(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, a_poller_has_its_turn);
+}
+
+/* How many turns others have while one waits. */
+static int turns_until_mine(struct traffic *traffic, struct subject *mine)
+{
+    int before = atomic_load(&traffic->turns);
+    assert_lk(0, subject_take(mine, POLLER_LIMIT_MS));
+    int turns = atomic_load(&traffic->turns) - before;
+    assert_lk(0, subject_give(mine));
+    return turns;
+}
+
+/*
+ * The first wait of a client that is far away is not much longer than its second: nobody passes it until it listens.
+ * It costs two ways more, so some turns of others are natural.
+ */
+static void a_newcomer_is_not_passed(void **state)
+{
+    struct world *w = *state;
+    struct traffic *traffic = world_shared(w, sizeof *traffic);
+    struct proxy *proxy = proxy_begin(w);
+    struct subject mine;
+    lk_client_t *client;
+    pid_t pids[LISTENERS];
+    begin_traffic(w, traffic, kind_named("fair mutex"), pids);
+    proxy_delay(proxy, FAR_MS);
+    assert_lk(0, lk_client_open(&client, proxy_url(proxy, "lease=30s")));
+    subject_init(w, &mine, traffic->kind, client, "thing", 0);
+    world_allow(w, "latchkey:seen:*");
+    int first = turns_until_mine(traffic, &mine), second = turns_until_mine(traffic, &mine);
+    print_message("turns of others: %d and %d\n", first, second);
+    end_traffic(w, traffic, pids);
+    assert_true(first <= second + 2 * LISTENERS);
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, lk_client_close(client));
+    proxy_end(proxy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(pollers), world_test(a_newcomer_is_not_passed) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
