@@ -66,7 +66,9 @@ struct lk__object {
     void (*free)(struct lk__object *object);
 
     pthread_mutex_t mu;
-    struct lk__link holds; /* under mu: of all owners; lost ones until each unlock was made */
+    struct lk__link holds;   /* under mu: of all owners; lost ones until each unlock was made */
+    struct lk__map owners;   /* under mu: the oldest hold of each owner, and each permit with an id */
+    struct lk__link nobodys; /* under dog->mu: lost ones that nobody can give back */
     struct lk__line line;  /* threads that wait for their turn to wait in Redis */
     atomic_int waiting;    /* threads that want it now */
     atomic_ullong acquisitions, contended, renewals, losses; /* of holds that ended */
@@ -90,8 +92,12 @@ void lk__object_quiet(struct lk__object *object, struct lk__link *leftover);
 
 const char *lk__kind_name(int kind); /* "mutex"; NULL for a number that no kind has */
 
-/* The hold of `owner`, or NULL; under object->mu or by the owner itself. */
+/* The hold of `owner`, the oldest if it has several, or NULL; under object->mu or by the owner itself. */
 struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner);
+/* A permit that has an id, or NULL. Under object->mu. */
+struct lk__hold *lk__object_permit(struct lk__object *object, const char *id);
+/* How many permits all holds of `owner` have; no more of them are looked at than it takes to have `enough`. */
+unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned enough);
 void lk__object_addhold(struct lk__object *object, struct lk__hold *hold);
 void lk__object_drophold(struct lk__object *object, struct lk__hold *hold); /* and its reference */
 /* Is it held, by a lease that is good and a thread that lives, or waited for, through this client? */

@@ -35,7 +35,8 @@ static char *joined(const char *a, const char *between, const char *b)
 static void destroy(struct lk__object *object)
 {
     lk_client_t *client = object->client;
-    assert(object->quiet && lk__list_empty(&object->holds));
+    assert(object->quiet && lk__list_empty(&object->holds) && lk__list_empty(&object->nobodys));
+    lk__map_free(&object->owners);
     lk__line_destroy(&object->line);
     pthread_mutex_destroy(&object->mu);
     lk__release(object->full);
@@ -60,6 +61,7 @@ static struct lk__object *create(lk_client_t *client, int kind, char *full, cons
     object->entry = (struct lk__entry){ NULL, full, strlen(full), kind };
     pthread_mutex_init(&object->mu, NULL);
     lk__list_init(&object->holds);
+    lk__list_init(&object->nobodys);
     lk__line_init(&object->line);
     atomic_fetch_add(&client->refs, 1);
     lk__map_insert(&client->objects, &object->entry);
@@ -125,11 +127,65 @@ void lk__object_put(struct lk__object *object)
         destroy(object);
 }
 
+/* --- its holds ------------------------------------------------------------------------------------------------- */
+
+enum { BY_OWNER, BY_ID };
+
+/* Under object->mu. */
+static void enter_as_oldest(struct lk__object *object, struct lk__hold *hold)
+{
+    size_t length = strlen(hold->id);
+    if (hold->owner != 0)
+        hold->owned = (struct lk__entry){ NULL, (const char *)&hold->owner, sizeof hold->owner, BY_OWNER };
+    else
+        hold->owned = (struct lk__entry){ NULL, hold->id + length - LK__ID_LENGTH, LK__ID_LENGTH, BY_ID };
+    lk__map_insert(&object->owners, &hold->owned);
+}
+
+/* Under object->mu. */
+static struct lk__hold *oldest_of(const struct lk__object *object, uint64_t owner)
+{
+    struct lk__entry *entry = lk__map_find(&object->owners, BY_OWNER, (const char *)&owner, sizeof owner);
+    return entry != NULL ? LK__CONTAINER(entry, struct lk__hold, owned) : NULL;
+}
+
+/* Under object->mu. The links of an owner's holds are a circle; that of the oldest, which the map has, is its head. */
+static void put_on(struct lk__object *object, struct lk__hold *hold)
+{
+    struct lk__hold *oldest = oldest_of(object, hold->owner);
+    lk__list_append(&object->holds, &hold->mine);
+    if (oldest != NULL) {
+        lk__list_append(&oldest->kin, &hold->kin);
+        return;
+    }
+    lk__list_init(&hold->kin);
+    enter_as_oldest(object, hold);
+}
+
+/* Under object->mu. False: it was taken off before. */
+static bool take_off(struct lk__object *object, struct lk__hold *hold)
+{
+    if (!lk__listed(&hold->mine))
+        return false;
+    struct lk__link *next = lk__list_first(&hold->kin);
+    bool oldest = hold->owned.key != NULL;
+    if (oldest)
+        lk__map_remove(&object->owners, &hold->owned);
+    hold->owned.key = NULL;
+    lk__list_remove(&hold->kin);
+    lk__list_remove(&hold->mine);
+    if (oldest && next != NULL)
+        enter_as_oldest(object, LK__CONTAINER(next, struct lk__hold, kin));
+    return true;
+}
+
 static void leave_over(struct lk__object *object, struct lk__link *link, struct lk__link *leftover)
 {
+    struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, mine);
     pthread_mutex_lock(&object->mu);
-    lk__list_remove(link);
+    take_off(object, hold);
     pthread_mutex_unlock(&object->mu);
+    lk__watchdog_forget(hold->dog, hold);
     lk__list_append(leftover, link);
 }
 
@@ -149,44 +205,56 @@ void lk__object_quiet(struct lk__object *object, struct lk__link *leftover)
 
 struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner)
 {
-    struct lk__hold *found = NULL;
     pthread_mutex_lock(&object->mu);
-    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL && found == NULL;
-         l = lk__list_next(&object->holds, l))
-        if (LK__CONTAINER(l, struct lk__hold, mine)->owner == owner)
-            found = LK__CONTAINER(l, struct lk__hold, mine);
+    struct lk__hold *hold = oldest_of(object, owner);
     pthread_mutex_unlock(&object->mu);
-    return found;
+    return hold;
 }
 
-/* Holds of threads that ended are nobody's to unlock: they go when they are lost. */
-static struct lk__hold *some_orphan(struct lk__object *object)
+struct lk__hold *lk__object_permit(struct lk__object *object, const char *id)
 {
-    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
-        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        if (lk__watchdog_isorphan(hold->dog, hold))
-            return hold;
+    struct lk__entry *entry = lk__map_find(&object->owners, BY_ID, id, LK__ID_LENGTH);
+    return entry != NULL ? LK__CONTAINER(entry, struct lk__hold, owned) : NULL;
+}
+
+unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned enough)
+{
+    unsigned sum = 0;
+    pthread_mutex_lock(&object->mu);
+    const struct lk__hold *oldest = oldest_of(object, owner);
+    if (oldest != NULL)
+        sum = (unsigned)oldest->holds;
+    for (struct lk__link *l = oldest != NULL ? lk__list_first(&oldest->kin) : NULL; l != NULL && sum < enough;
+         l = lk__list_next(&oldest->kin, l))
+        sum += (unsigned)LK__CONTAINER(l, struct lk__hold, kin)->holds;
+    pthread_mutex_unlock(&object->mu);
+    return sum;
+}
+
+/* Holds that nobody is left to give back go when they are lost, as soon as somebody comes. */
+static void drop_nobodys(struct lk__object *object)
+{
+    struct lk__hold *hold;
+    while ((hold = lk__watchdog_nextofnobody(&object->client->dog, &object->nobodys)) != NULL) {
+        lk__object_drophold(object, hold);
+        lk__hold_drop(hold);
     }
-    return NULL;
 }
 
 void lk__object_addhold(struct lk__object *object, struct lk__hold *hold)
 {
-    struct lk__hold *orphan;
+    hold->nobodys = &object->nobodys;
     pthread_mutex_lock(&object->mu);
-    lk__list_append(&object->holds, &hold->mine);
-    orphan = some_orphan(object);
+    put_on(object, hold);
     pthread_mutex_unlock(&object->mu);
-    if (orphan != NULL)
-        lk__object_drophold(object, orphan);
+    drop_nobodys(object);
 }
 
 void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
 {
     bool lost = !lk__watchdog_end(hold->dog, hold) && lk__watchdog_waslost(hold->dog, hold);
     pthread_mutex_lock(&object->mu);
-    bool mine = lk__listed(&hold->mine);
-    lk__list_remove(&hold->mine);
+    bool mine = take_off(object, hold);
     pthread_mutex_unlock(&object->mu);
     if (!mine)
         return;

@@ -125,25 +125,12 @@ static int shrink(const struct lk__semcall *call, struct lk__hold *hold, int kep
     return lk__gone(call->frame.object);
 }
 
-static unsigned held_by(struct lk__object *object, uint64_t owner)
-{
-    unsigned sum = 0;
-    pthread_mutex_lock(&object->mu);
-    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
-        const struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        if (hold->owner == owner)
-            sum += (unsigned)hold->holds;
-    }
-    pthread_mutex_unlock(&object->mu);
-    return sum;
-}
-
 int lk__leased_give(const struct lk__semcall *call, unsigned n)
 {
     struct lk__object *object = call->frame.object;
     struct lk__thread *self = call->frame.self;
     int worst = 0;
-    unsigned held = held_by(object, self->owner);
+    unsigned held = lk__object_count(object, self->owner, n);
     if (held < n)
         return lk__fail(EPERM, "%s: this thread holds %u permits, not %u", call->what, held, n);
     while (n > 0) {

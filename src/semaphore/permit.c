@@ -41,16 +41,10 @@ int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID])
 /* The hold of that permit, for the caller alone to give back; NULL: not one of this client. */
 static struct lk__hold *claim(struct lk__object *object, const char *id)
 {
-    struct lk__hold *found = NULL;
     pthread_mutex_lock(&object->mu);
-    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL && found == NULL;
-         l = lk__list_next(&object->holds, l)) {
-        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        size_t length = strlen(hold->id);
-        if (hold->owner == 0 && hold->holds > 0 && length > LK__ID_LENGTH &&
-            strcmp(hold->id + length - LK__ID_LENGTH, id) == 0)
-            found = hold;
-    }
+    struct lk__hold *found = lk__object_permit(object, id);
+    if (found != NULL && found->holds == 0)
+        found = NULL;
     if (found != NULL)
         found->holds = 0;
     pthread_mutex_unlock(&object->mu);

@@ -58,6 +58,13 @@ static void answer(struct lk__watchdog *dog, struct lk__hold *hold, unsigned upt
     pthread_cond_broadcast(&dog->renewed);
 }
 
+/* Lost, and its thread ended: its object drops it when it comes to it. */
+static void leave_to_nobody(struct lk__hold *hold)
+{
+    if (hold->state == LK__LOST && hold->ownerless && hold->nobodys != NULL && !lk__listed(&hold->for_nobody))
+        lk__list_append(hold->nobodys, &hold->for_nobody);
+}
+
 static void lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason)
 {
     if (hold->state != LK__HELD && hold->state != LK__AT_RISK)
@@ -70,6 +77,7 @@ static void lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason)
     lk__list_remove(&hold->ready);
     lk__list_remove(&hold->all);
     lk__list_append(&dog->lost, &hold->all);
+    leave_to_nobody(hold);
     if (lk__list_empty(&dog->unlogged))
         wake_thread(dog);
     lk__list_append(&dog->unlogged, &hold->news);
@@ -803,12 +811,15 @@ bool lk__watchdog_waslost(struct lk__watchdog *dog, struct lk__hold *hold)
     return lost;
 }
 
-bool lk__watchdog_isorphan(struct lk__watchdog *dog, struct lk__hold *hold)
+struct lk__hold *lk__watchdog_nextofnobody(struct lk__watchdog *dog, struct lk__link *nobodys)
 {
     pthread_mutex_lock(&dog->mu);
-    bool orphan = hold->state == LK__LOST && hold->ownerless;
+    struct lk__link *link = lk__list_first(nobodys);
+    struct lk__hold *hold = link != NULL ? lk__hold_keep(LK__CONTAINER(link, struct lk__hold, for_nobody)) : NULL;
+    if (link != NULL)
+        lk__list_remove(link);
     pthread_mutex_unlock(&dog->mu);
-    return orphan;
+    return hold;
 }
 
 bool lk__watchdog_isownerless(struct lk__watchdog *dog, struct lk__hold *hold)
@@ -817,6 +828,14 @@ bool lk__watchdog_isownerless(struct lk__watchdog *dog, struct lk__hold *hold)
     bool ownerless = hold->ownerless;
     pthread_mutex_unlock(&dog->mu);
     return ownerless;
+}
+
+void lk__watchdog_forget(struct lk__watchdog *dog, struct lk__hold *hold)
+{
+    pthread_mutex_lock(&dog->mu);
+    lk__list_remove(&hold->for_nobody);
+    hold->nobodys = NULL;
+    pthread_mutex_unlock(&dog->mu);
 }
 
 bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold)
@@ -832,6 +851,8 @@ bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold)
     lk__list_remove(&hold->all);
     if (!hold->sweeping)
         lk__list_remove(&hold->ready);
+    lk__list_remove(&hold->for_nobody);
+    hold->nobodys = NULL; /* the object may go */
     schedule(dog, hold);
     answer(dog, hold, hold->asked, was_good ? EPERM : ESTALE);
     if (hold->state == LK__LOST && hold->copies_us != 0 && !dog->stopping) /* no release follows; a copy may */
@@ -904,6 +925,7 @@ static void orphan(struct lk__watchdog *dog, struct lk__link *list, uint64_t own
         hold->renew_us = LK__NEVER;
         if (hold->reason == LK_REASON_NONE || hold->reason == LK_REASON_MAX_HOLD)
             hold->reason = LK_REASON_THREAD_EXIT;
+        leave_to_nobody(hold);
         schedule(dog, hold);
     }
 }

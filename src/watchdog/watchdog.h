@@ -72,11 +72,13 @@ struct lk__hold {
     int64_t unsure_us;       /* copies of unanswered requests may take effect until then ... */
     int64_t unsure_lease_ms; /* ... with this lease, or a longer one */
     struct lk__timer timer;
-    struct lk__link all;    /* in dog->holds while held, in dog->lost from its loss on */
-    struct lk__link news;   /* in dog->unlogged, with a reference */
-    struct lk__link ready;  /* in dog->ready: a request is due, and too many are under way */
-    struct lk__link flying; /* in dog->flying, or dog->beside */
-    struct lk__conn *via;   /* of the request */
+    struct lk__link all;        /* in dog->holds while held, in dog->lost from its loss on */
+    struct lk__link news;       /* in dog->unlogged, with a reference */
+    struct lk__link *nobodys;   /* list of its object: lost, and nobody is left to give it back; NULL: has none */
+    struct lk__link for_nobody; /* in that list */
+    struct lk__link ready;      /* in dog->ready: a request is due, and too many are under way */
+    struct lk__link flying;     /* in dog->flying, or dog->beside */
+    struct lk__conn *via;       /* of the request */
     struct lk__request *request;
     bool releasing;           /* the request is the release, not a renewal */
     int64_t request_lease_ms; /* what the renewal asks for */
@@ -95,6 +97,8 @@ struct lk__hold {
 
     /* private to the primitive */
     struct lk__link mine;     /* under its object's mu */
+    struct lk__entry owned;   /* under its object's mu: the oldest of its owner, or a permit with an id */
+    struct lk__link kin;      /* under its object's mu: younger ones of its owner follow the oldest */
     struct lk__request *call; /* the owner's: for what is not a renewal */
     struct lk__command nest;  /* sets the holds, or downgrades; the primitive's */
     int holds;                /* of this owner; of a read-write lock: for writing */
@@ -181,11 +185,15 @@ void lk__watchdog_lose(struct lk__watchdog *dog, struct lk__hold *hold, int reas
 /* Its release found nothing to release: it was lost before, and is told so. */
 void lk__watchdog_wasgone(struct lk__watchdog *dog, struct lk__hold *hold);
 
-/* Was it lost? And did its thread end, so that nobody is left to unlock it? */
+/* Was it lost? */
 bool lk__watchdog_waslost(struct lk__watchdog *dog, struct lk__hold *hold);
-bool lk__watchdog_isorphan(struct lk__watchdog *dog, struct lk__hold *hold);
+/* The next one of a list of those that are nobody's, with a reference, off the list; NULL: it is empty. */
+struct lk__hold *lk__watchdog_nextofnobody(struct lk__watchdog *dog, struct lk__link *nobodys);
 /* Did its thread end? It may be good for the rest of its lease. */
 bool lk__watchdog_isownerless(struct lk__watchdog *dog, struct lk__hold *hold);
+
+/* Its object goes: it is on no list of that any more. */
+void lk__watchdog_forget(struct lk__watchdog *dog, struct lk__hold *hold);
 
 /* No longer held; to be called before its release is sent. True: it was good until now. */
 bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold);
