@@ -365,5 +365,8 @@ static int close_client(lk_client_t *client)
 int lk_client_close(lk_client_t *client)
 {
     struct lk__manners manners = lk__begin();
-    return lk__end(&manners, client != NULL ? close_client(client) : 0);
+    int rc = client != NULL ? close_client(client) : 0;
+    if (rc != 0 && manners.thread != NULL)
+        lk__log_failure(manners.thread); /* from within the call, so that this thread waits for no sink */
+    return lk__end(&manners, rc);
 }

@@ -122,6 +122,29 @@ static void a_long_wait_beside_a_sink_that_blocks(void **state)
     assert_lk(0, lk_client_close(other));
 }
 
+/* Nor does a close that has something to say. */
+static void a_close_that_fails_beside_a_sink_that_blocks(void **state)
+{
+    struct world *w = *state;
+    lk_mutex_t m;
+    lk_client_t *client = world_client(w, "lease=2s&command_timeout=200ms");
+    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
+    assert_lk(0, lk_mutex_lock(&m));
+    atomic_store(&lines, 0);
+    atomic_store(&shut, true);
+    assert_lk(0, lk_setlog(block, LK_LOG_DEBUG, NULL));
+    world_stop_server(w);
+    int64_t began_ms = now_ms();
+    assert_lk(EIO, lk_client_close(client));
+    assert_between(now_ms() - began_ms, 0, 5000);
+    world_cont_server(w);
+    atomic_store(&shut, false);
+    eventually(atomic_load(&lines) > 0, 5000);
+    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, lk_mutex_destroy(&m));
+    eventually(!world_exists(w, "m"), 5000); /* released late, or its lease ended */
+}
+
 /* --- a sink that takes a lock of the program ----------------------------------------------------------------------- */
 
 static struct {
@@ -227,6 +250,7 @@ int main(void)
         world_test(a_long_wait_on_a_small_stack),
         world_test(a_sink_that_blocks),
         world_test(a_long_wait_beside_a_sink_that_blocks),
+        world_test(a_close_that_fails_beside_a_sink_that_blocks),
         world_test(a_sink_holds_no_lock_of_the_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
