@@ -44,10 +44,10 @@ local function enqueue(queue, seen, id, arrival, now, liveness_ms)
     if arrival == 0 then
         arrival = tonumber(redis.call('ZSCORE', queue, id) or '') or 0
     end
-    local alone = false
+    local alone, known = false, false
     if arrival == 0 then
         local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
-        arrival, alone = now, not last
+        arrival, alone, known = now, not last, last ~= nil
         if last and tonumber(last) >= now then
             arrival = tonumber(last) + 1
         end
@@ -56,7 +56,11 @@ local function enqueue(queue, seen, id, arrival, now, liveness_ms)
     redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: who is in no queue is swept
     lengthen_or_drop(seen, lasts_ms, alone)
     redis.call('ZADD', queue, 'NX', string.format('%.0f', arrival), id)
-    lengthen_or_drop(queue, lasts_ms, alone)
+    if known then
+        redis.call('PEXPIRE', queue, lasts_ms, 'GT') -- it was there, and has an end
+    else
+        lengthen_or_drop(queue, lasts_ms, alone)
+    end
     sweep(queue, seen, now)
     return arrival
 end
