@@ -109,7 +109,8 @@ enum {
     LK_REASON_GONE = 2,        /* the server no longer knows the hold */
     LK_REASON_THREAD_EXIT = 3, /* its thread ended while holding */
     LK_REASON_MAX_HOLD = 4,    /* held as long as max_hold_ms allows */
-    LK_REASON_FIXED = 5        /* a fixed lease ran out */
+    LK_REASON_FIXED = 5,       /* a fixed lease ran out */
+    LK_REASON_RELEASED = 6     /* a permit with an id: given back by another client, or gone */
 };
 
 enum {

@@ -318,7 +318,7 @@ LK_API LK_MUST_CHECK int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char 
 
 /*
  * Give a permit back by its id, from any thread or process. A client in another
- * process that renews it finds out at its next renewal (LK_REASON_GONE).
+ * process that renews it finds out at its next renewal (LK_REASON_RELEASED).
  *
  * Returns     0          given back
  *             EPERM      there is no such permit: it was given back, or ended more

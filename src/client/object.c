@@ -252,7 +252,8 @@ void lk__object_addhold(struct lk__object *object, struct lk__hold *hold)
 
 void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
 {
-    bool lost = !lk__watchdog_end(hold->dog, hold) && lk__watchdog_waslost(hold->dog, hold);
+    bool lost = !lk__watchdog_end(hold->dog, hold) && lk__watchdog_waslost(hold->dog, hold) &&
+                hold->reason != LK_REASON_RELEASED;
     pthread_mutex_lock(&object->mu);
     bool mine = take_off(object, hold);
     pthread_mutex_unlock(&object->mu);

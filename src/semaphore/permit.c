@@ -38,7 +38,7 @@ int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID])
     return lk__sem_leave(&call, rc == EBUSY ? ETIMEDOUT : rc);
 }
 
-/* The hold of that permit, for the caller alone to give back; NULL: not one of this client. */
+/* The hold of that permit, for the caller alone to give back, with a reference; NULL: not one of this client. */
 static struct lk__hold *claim(struct lk__object *object, const char *id)
 {
     pthread_mutex_lock(&object->mu);
@@ -46,7 +46,7 @@ static struct lk__hold *claim(struct lk__object *object, const char *id)
     if (found != NULL && found->holds == 0)
         found = NULL;
     if (found != NULL)
-        found->holds = 0;
+        lk__hold_keep(found)->holds = 0;
     pthread_mutex_unlock(&object->mu);
     return found;
 }
@@ -84,6 +84,7 @@ int lk_sem_releaseid(lk_sem_t *s, const char *id)
     if (rc == 0) {
         struct lk__hold *hold = claim(call.frame.object, id);
         rc = hold != NULL ? lk__leased_end(&call, hold) : release_foreign(&call, id);
+        lk__hold_drop(hold);
     }
     return lk__sem_leave(&call, rc);
 }

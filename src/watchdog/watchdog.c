@@ -58,11 +58,26 @@ static void answer(struct lk__watchdog *dog, struct lk__hold *hold, unsigned upt
     pthread_cond_broadcast(&dog->renewed);
 }
 
-/* Lost, and its thread ended: its object drops it when it comes to it. */
+/* May anybody give it back, by its id? */
+static bool is_anybodys(const struct lk__hold *hold)
+{
+    return hold->owner == 0;
+}
+
+/* Lost, and no thread will come to give it back: its object drops it when it comes to it. */
 static void leave_to_nobody(struct lk__hold *hold)
 {
-    if (hold->state == LK__LOST && hold->ownerless && hold->nobodys != NULL && !lk__listed(&hold->for_nobody))
+    bool left = hold->ownerless || is_anybodys(hold);
+    if (hold->state == LK__LOST && left && hold->nobodys != NULL && !lk__listed(&hold->for_nobody))
         lk__list_append(hold->nobodys, &hold->for_nobody);
+}
+
+static void tell_log(struct lk__watchdog *dog, struct lk__hold *hold)
+{
+    if (lk__list_empty(&dog->unlogged))
+        wake_thread(dog);
+    lk__list_append(&dog->unlogged, &hold->news);
+    lk__hold_keep(hold);
 }
 
 static void lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason)
@@ -78,10 +93,8 @@ static void lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason)
     lk__list_remove(&hold->all);
     lk__list_append(&dog->lost, &hold->all);
     leave_to_nobody(hold);
-    if (lk__list_empty(&dog->unlogged))
-        wake_thread(dog);
-    lk__list_append(&dog->unlogged, &hold->news);
-    lk__hold_keep(hold);
+    if (reason != LK_REASON_RELEASED) /* which is as it should be */
+        tell_log(dog, hold);
     answer(dog, hold, hold->asked, ESTALE);
     dog->notify(dog->arg, hold, LK_EVENT_LOST);
 }
@@ -293,7 +306,7 @@ static void renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now
         return;
     }
     if (verdict == 0) {
-        lose(dog, hold, LK_REASON_GONE);
+        lose(dog, hold, is_anybodys(hold) ? LK_REASON_RELEASED : LK_REASON_GONE);
         return;
     }
     atomic_fetch_add(&hold->renewals, 1);
