@@ -440,8 +440,9 @@ static void serve_landed(struct lk__watchdog *dog, struct lk__link *flying, int6
 static void serve_unsent(struct lk__watchdog *dog, int64_t now_us, bool up)
 {
     dog->unsent &= !up;
-    for (struct lk__link *l = lk__list_first(&dog->holds); l != NULL; l = lk__list_next(&dog->holds, l)) {
+    for (struct lk__link *l = lk__list_first(&dog->holds), *next; l != NULL; l = next) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, all);
+        next = lk__list_next(&dog->holds, l); /* one that is lost now leaves the list */
         if (!hold->unsent || hold->ownerless || !good(dog, hold, now_us))
             continue;
         if (up) {
