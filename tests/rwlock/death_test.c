@@ -133,6 +133,7 @@ static void killed_waiters_are_passed_over(void **state)
     }
     for (int i = 0; i < 4; i++)
         world_kill(w, pids[i]);
+    sleep_ms(600); /* those who have just come, and may not listen yet, would have a short claim each */
     gate_open(&holder->leave);
     assert_int_equal(0, world_wait(w, holding));
     open_config(w, "");
