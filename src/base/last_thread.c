@@ -10,6 +10,8 @@
  *
  * A thread of the library counts itself once it runs and until it returns. The count is never above the number of
  * those that exist, so an unknown thread of the program, or one that is being made, is never taken for one of them.
+ *
+ * Guards: mu the thread that looks. A plugin that is unloaded takes its code with it, so it is told, and joined.
  */
 #include "base/base.h"
 
@@ -23,8 +25,15 @@
 enum { PAUSE_MIN_MS = 50, PAUSE_MAX_MS = 1000 };
 
 static atomic_int users, helpers;
-static atomic_bool looking;
 static _Atomic(void (*)(void)) onend_handler;
+
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t told; /* with mu: unloaded */
+static bool looking;        /* under mu: the thread is at it */
+static bool ending;         /* under mu: and has the process ended */
+static bool unjoined;       /* under mu: there was one */
+static bool unloaded;       /* under mu: nobody looks any more */
+static pthread_t looker;    /* under mu */
 
 void lk__process_onend(void (*end)(void))
 {
@@ -33,7 +42,11 @@ void lk__process_onend(void (*end)(void))
 
 static void pause_ms(int ms)
 {
-    nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+    int64_t until_us = lk__now_us() + ms * 1000;
+    pthread_mutex_lock(&mu);
+    while (!unloaded && lk__cond_wait(&told, &mu, until_us) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock(&mu);
 }
 
 /* The first thread is there, without life, as long as there are others. */
@@ -77,38 +90,61 @@ static bool is_surely_ours_alone(void)
     return is_ours_alone();
 }
 
+/* False: the library is being unloaded, and waits for this thread. */
+static bool set_ending(bool value)
+{
+    pthread_mutex_lock(&mu);
+    ending = value && !unloaded;
+    bool is_so = ending == value;
+    pthread_mutex_unlock(&mu);
+    return is_so;
+}
+
 static void end_process(void)
 {
     void (*end)(void) = atomic_load(&onend_handler);
     sigset_t none;
+    if (!set_ending(true))
+        return;
     if (end != NULL)
         end();
-    if (!is_ours_alone())
-        return; /* a listener was called meanwhile and made a thread */
+    if (!is_ours_alone()) { /* a listener was called meanwhile and made a thread */
+        set_ending(false);
+        return;
+    }
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL); /* what came meanwhile ends the process its own way */
     exit(0);
 }
 
-/* Until there is a user again, or no thread of the library but this one. */
-static void look(void)
+/* Not any more when there is a user again, or no thread of the library but this one. */
+static bool is_to_look(void)
 {
-    for (int ms = PAUSE_MIN_MS; atomic_load(&users) == 0 && atomic_load(&helpers) > 1;
-         ms = ms < PAUSE_MAX_MS / 2 ? 2 * ms : PAUSE_MAX_MS) {
-        pause_ms(ms);
-        if (is_surely_ours_alone())
-            end_process();
-    }
+    pthread_mutex_lock(&mu);
+    looking = !unloaded && atomic_load(&users) == 0 && atomic_load(&helpers) > 1;
+    bool is_so = looking;
+    pthread_mutex_unlock(&mu);
+    return is_so;
 }
 
 static void *run(void *arg)
 {
     (void)arg;
-    do {
-        look();
-        atomic_store(&looking, false); /* the last user may end now, and have found it true */
-    } while (atomic_load(&users) == 0 && atomic_load(&helpers) > 1 && !atomic_exchange(&looking, true));
+    for (int ms = PAUSE_MIN_MS; is_to_look(); ms = ms < PAUSE_MAX_MS / 2 ? 2 * ms : PAUSE_MAX_MS) {
+        pause_ms(ms);
+        if (is_surely_ours_alone())
+            end_process();
+    }
     return NULL;
+}
+
+/* Under mu. If no thread can be had the next user that ends tries again. */
+static void begin_to_look(void)
+{
+    if (unjoined)
+        pthread_join(looker, NULL); /* at its last instruction */
+    lk__cond_init(&told);
+    looking = unjoined = lk__thread_spawn(&looker, "lk-last", run, NULL) == 0;
 }
 
 void lk__user_begins(void)
@@ -118,13 +154,25 @@ void lk__user_begins(void)
 
 void lk__user_ends(void)
 {
-    pthread_t thread;
-    if (atomic_fetch_sub(&users, 1) != 1 || atomic_load(&helpers) == 0 || atomic_exchange(&looking, true))
+    if (atomic_fetch_sub(&users, 1) != 1 || atomic_load(&helpers) == 0)
         return;
-    if (lk__thread_start(&thread, "lk-last", run, NULL) == 0)
-        pthread_detach(thread);
-    else
-        atomic_store(&looking, false); /* no memory: the next one that ends tries again */
+    pthread_mutex_lock(&mu);
+    if (!looking && !unloaded)
+        begin_to_look();
+    pthread_mutex_unlock(&mu);
+}
+
+/* At the end of a process, too, but for one that the thread itself ends. */
+__attribute__((destructor)) static void unload(void)
+{
+    pthread_mutex_lock(&mu);
+    unloaded = true;
+    bool join = unjoined && !ending;
+    if (join)
+        pthread_cond_signal(&told);
+    pthread_mutex_unlock(&mu);
+    if (join)
+        pthread_join(looker, NULL);
 }
 
 void lk__helper_begins(void)
@@ -139,7 +187,8 @@ void lk__helper_ends(void)
 
 void lk__last_thread_forget(void)
 {
+    mu = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* the parent's thread may have it */
+    looking = ending = unjoined = false;
     atomic_store(&users, 0);
     atomic_store(&helpers, 0);
-    atomic_store(&looking, false);
 }

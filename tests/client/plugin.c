@@ -3,6 +3,10 @@
 #include <latchkey/latchkey.h>
 
 int plugin_use(const char *url);
+int plugin_open(const char *url);
+int plugin_close(void);
+
+static lk_client_t *kept;
 
 /* Uses the library, and closes all of it again. */
 int plugin_use(const char *url)
@@ -18,4 +22,14 @@ int plugin_use(const char *url)
     lk_mutex_destroy(&m);
     int closed = lk_client_close(client);
     return rc != 0 ? rc : closed;
+}
+
+int plugin_open(const char *url)
+{
+    return lk_client_open(&kept, url);
+}
+
+int plugin_close(void)
+{
+    return lk_client_close(kept);
 }

@@ -15,6 +15,8 @@
 struct plugin {
     const char *url;
     int (*use)(const char *url);
+    int (*open)(const char *url);
+    int (*close)(void);
     struct gate used, unloaded;
 };
 
@@ -49,6 +51,33 @@ static int use_it_once(struct world *w)
     return worker_join(&user);
 }
 
+static int only_open(void *arg)
+{
+    struct plugin *plugin = arg;
+    return plugin->open(plugin->url);
+}
+
+/* The only thread that used it ended, so a thread of the library looks whether the process is at its end. */
+static int unload_after_the_last_user(struct world *w, void *arg)
+{
+    struct plugin plugin = { .url = world_url(w, "") };
+    struct worker opener;
+    (void)arg;
+    void *handle = dlopen(LK_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    assert_that(handle != NULL);
+    *(void **)&plugin.open = dlsym(handle, "plugin_open");
+    *(void **)&plugin.close = dlsym(handle, "plugin_close");
+    worker_start(&opener, only_open, &plugin);
+    assert_lk(0, worker_join(&opener));
+    sleep_ms(400); /* it sleeps between two looks */
+    assert_lk(0, plugin.close());
+    assert_that(dlclose(handle) == 0);
+    assert_that(dlopen(LK_PLUGIN, RTLD_NOW | RTLD_NOLOAD) == NULL); /* or nothing is shown */
+    sleep_ms(1200);
+    world_ready(w);
+    return 0;
+}
+
 static int load_and_unload(struct world *w, void *arg)
 {
     (void)arg;
@@ -64,8 +93,17 @@ static void threads_outlive_a_plugin(void **state)
     assert_int_equal(0, world_wait(w, world_fork(w, load_and_unload, NULL)));
 }
 
+static void a_plugin_is_unloaded_after_its_last_user_ended(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(0, world_wait(w, world_fork(w, unload_after_the_last_user, NULL)));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { world_test(threads_outlive_a_plugin) };
+    const struct CMUnitTest tests[] = {
+        world_test(threads_outlive_a_plugin),
+        world_test(a_plugin_is_unloaded_after_its_last_user_ended),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
