@@ -708,10 +708,12 @@ void lk__conn_look(struct lk__conn *conn, struct lk__request *request)
     struct pollfd polled;
     pthread_mutex_lock(&conn->mu);
     if (conn->leader == NULL && conn->stream != NULL && atomic_load(&request->state) == LK__FLYING) {
+        uint64_t reign = ++conn->reign;
         conn->leader = request;
         conn->leading = true;
         round_of(conn, &polled, 1, 0);
-        resign(conn);
+        if (conn->reign == reign) /* else somebody else leads now */
+            resign(conn);
     }
     pthread_mutex_unlock(&conn->mu);
 }

@@ -11,6 +11,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,6 +21,8 @@ enum { OTHERS = 4, STILL_MS = 20000 };
 static lk_client_t *client;
 static int standing, let_go; /* atomic builtins */
 static __thread bool stops_in_recv;
+static int watchdog_stops;            /* atomic builtins */
+static int readers[64], most_readers; /* of each descriptor, at once: atomic builtins */
 
 static void stand_still(void)
 {
@@ -44,14 +47,29 @@ static void brief_handler(int number)
     errno = before;
 }
 
+static bool is_watchdog(void)
+{
+    char name[16] = "";
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    return strcmp(name, "lk-watchdog") == 0;
+}
+
 /* In front of the C library's: a handler that happens to run while answers are taken in. */
 ssize_t recv(int fd, void *bytes, size_t size, int flags)
 {
     bool stops = stops_in_recv;
+    int at_once = fd < 64 ? __atomic_add_fetch(&readers[fd], 1, __ATOMIC_SEQ_CST) : 1;
+    if (at_once > 1)
+        __atomic_store_n(&most_readers, at_once, __ATOMIC_SEQ_CST);
     stops_in_recv = false;
-    if (stops)
+    if (stops || (is_watchdog() && __atomic_exchange_n(&watchdog_stops, 0, __ATOMIC_SEQ_CST) == 1))
         stand_still();
-    return syscall(SYS_recvfrom, fd, bytes, size, flags, NULL, NULL);
+    else if (__atomic_load_n(&let_go, __ATOMIC_SEQ_CST) == 1)
+        syscall(SYS_nanosleep, &(struct timespec){ 0, 20000000 }, NULL); /* so that two of them meet */
+    ssize_t got = syscall(SYS_recvfrom, fd, bytes, size, flags, NULL, NULL);
+    if (fd < 64)
+        __atomic_sub_fetch(&readers[fd], 1, __ATOMIC_SEQ_CST);
+    return got;
 }
 
 static int lock_own(const char *name)
@@ -156,12 +174,51 @@ static void handlers_everywhere(void **state)
     assert_lk(0, lk_client_close(client));
 }
 
+static int busy_for_a_while(void *arg)
+{
+    int rc = 0;
+    for (int64_t until_ms = now_ms() + 2500; rc == 0 && now_ms() < until_ms;)
+        rc = lock_own(arg);
+    return rc;
+}
+
+/* The watchdog has no connection of its own, and stands still in the middle of what the callers' brought it. */
+static void while_a_renewal_is_looked_for(void **state)
+{
+    struct world *w = *state;
+    struct worker workers[OTHERS];
+    char names[OTHERS][16];
+    lk_mutex_t orders;
+    world_int(w, "DBSIZE");
+    client = world_client(w, "lease=3500ms&command_timeout=1s");
+    world_redis(w, "CONFIG SET maxclients %d", (int)world_counter(w, "connected_clients"));
+    standing = let_go = most_readers = 0;
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&orders));
+    __atomic_store_n(&watchdog_stops, 1, __ATOMIC_SEQ_CST);
+    eventually(__atomic_load_n(&standing, __ATOMIC_SEQ_CST) == 1, 5000);
+    world_redis(w, "CONFIG SET maxclients 1000");
+    for (int i = 0; i < OTHERS; i++) {
+        snprintf(names[i], sizeof names[i], "busy-%d", i);
+        worker_start(&workers[i], busy_for_a_while, names[i]);
+    }
+    sleep_ms(1500); /* they have another connection now */
+    __atomic_store_n(&let_go, 1, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < OTHERS; i++)
+        assert_int_equal(0, worker_join(&workers[i]));
+    assert_int_equal(0, __atomic_load_n(&most_readers, __ATOMIC_SEQ_CST)); /* never two of one connection */
+    lk_mutex_unlock(&orders);                                              /* it may have been lost */
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_client_close(client));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(while_it_waits_for_the_server),
         world_test(while_it_takes_answers_in),
         world_test(handlers_everywhere),
+        world_test(while_a_renewal_is_looked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
