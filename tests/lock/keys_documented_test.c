@@ -122,7 +122,7 @@ static void each_operation_leaves_what_the_page_says(void **state)
     check(w, 3);
     assert_string_equal("2", world_str(w, "HGET orders %s", world_owner(w, "orders")));
     worker_start(&waiter, lock_and_unlock, &same_name);
-    eventually(world_queued(w, "orders") == 1, 2000);
+    eventually(world_queued(w, "orders") == 1 && world_listening(w, "mutex:{orders}"), 5000);
     check(w, 5); /* queue and liveness as well */
     assert_int_equal(1, world_int(w, "ZCARD latchkey:seen:mutex:{orders}"));
     assert_lk(0, lk_mutex_unlock(&orders));

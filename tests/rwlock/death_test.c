@@ -131,9 +131,9 @@ static void killed_waiters_are_passed_over(void **state)
         pids[i] = world_fork(w, wait_in_vain, new_role(w, i % 2 == 0));
         eventually(queued(w) == i + 1, 5000);
     }
+    eventually(world_listening(w, "rw:{config}"), 5000); /* those who do not yet would have a short claim each */
     for (int i = 0; i < 4; i++)
         world_kill(w, pids[i]);
-    sleep_ms(600); /* those who have just come, and may not listen yet, would have a short claim each */
     gate_open(&holder->leave);
     assert_int_equal(0, world_wait(w, holding));
     open_config(w, "");

@@ -214,7 +214,7 @@ static void each_operation_leaves_what_the_page_says(void **state)
     eventually(queued(w) == 1, 5000);
     assert_int_equal(3, look(w));
     worker_start(&reader, read_once, &config);
-    eventually(queued(w) == 2, 5000);
+    eventually(queued(w) == 2 && world_listening(w, "rw:{config}"), 5000);
     assert_int_equal(3, look(w));
     assert_lk(0, lk_rwlock_unlock(&config));
     assert_lk(0, lk_rwlock_unlock(&config));

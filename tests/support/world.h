@@ -76,6 +76,7 @@ bool world_exists(struct world *w, const char *key);
 /* What is left of the last lease of a mutex, read-write lock or leased semaphore; 0 when it is free. */
 int64_t world_leaseleft(struct world *w, const char *name);
 int64_t world_queued(struct world *w, const char *name);      /* waiters in the queue of a mutex */
+bool world_listening(struct world *w, const char *object);    /* do all waiters of "rw:{name}" hear messages by now? */
 const char *world_owner(struct world *w, const char *name);   /* first field of a mutex; "" when free */
 int64_t world_holds(struct world *w, const char *name);       /* its count; -1 when free */
 const char *world_keys(struct world *w);                      /* all keys, divided by blanks */
