@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STEPS = 16, COMMAND_MS = 200 };
+enum { STEPS = 16, COMMAND_MS = 400 };
 
 /* Renewals, polls and leases keep out of the way of the bytes that are counted. */
 #define CALM "lease=20s&command_timeout=2s&poll=5s"
-#define HASTY "lease=20s&command_timeout=200ms&poll=5s"
+#define HASTY "lease=20s&command_timeout=400ms&poll=5s"
 
 static struct rig rig;
 static struct proxy *p;

@@ -23,7 +23,7 @@ struct world {
     int sends;         /* since time last moved or news came */
     bool may_have_us;  /* by what was answered */
     int64_t unsure_us; /* deadline of an ask that may still take effect; 0: none */
-    int64_t verdicts;  /* bit v + 4: verdict v was answered */
+    int64_t verdicts;  /* bit v - LK__OVERTAKEN, the least of them: verdict v was answered */
     int cancel_code;   /* 0: not cancelled */
     struct known {
         uint64_t token;
@@ -183,8 +183,8 @@ static void learn_from_ask(struct world *w, const struct lk__reply *reply)
     }
     if (v[3].number > w->unsure_us)
         w->unsure_us = 0;
-    if (v[0].number >= -4 && v[0].number <= 3)
-        w->verdicts |= 1 << (v[0].number + 4);
+    if (v[0].number >= LK__OVERTAKEN && v[0].number <= LK__REFUSED)
+        w->verdicts |= 1 << (v[0].number - LK__OVERTAKEN);
     if (v[0].number == LK__UNRECOVERABLE || v[0].number == LK__IMPOSSIBLE) {
         w->may_have_us = false;
         w->unsure_us = 0; /* copies find the same */
@@ -338,7 +338,7 @@ static void go_on(struct world *w)
 
 static bool was(const struct world *w, int verdict)
 {
-    return (w->verdicts >> (verdict + 4) & 1) != 0;
+    return (w->verdicts >> (verdict - LK__OVERTAKEN) & 1) != 0;
 }
 
 static void check_held(const struct world *w)
@@ -380,6 +380,9 @@ static void check_not_held(const struct world *w)
         break;
     case EIO:
         require(a->unknown);
+        break;
+    case ESTALE:
+        require(was(w, LK__OVERTAKEN)); /* to be asked anew under another number */
         break;
     default:
         require(a->code == EPROTO || a->code == ENOTCONN || a->code == EACCES || a->code == ENOSPC ||
