@@ -68,9 +68,9 @@ elseif not (robust and redis.call('GET', mark) == 'unrecoverable') then
         return { mine, now } -- somebody else's release left it to Java a moment ago
     end
     if javas_turn then
-        begin_javas_turn(seen, now)
         local first = redis.call('ZRANGE', queue, 0, 0)[1]
-        if first then
+        if first then -- else nobody of ours waits, and keys of the queue would have no end
+            begin_javas_turn(seen, now)
             tell(first, 'F ' .. first)
         end
         return { mine, now }

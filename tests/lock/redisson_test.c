@@ -250,6 +250,27 @@ static void no_turn_is_left_to_nobody(void **state)
     assert_int_equal(0, turns);
 }
 
+/* A turn is noted beside those who wait. Without one there is none; the holder's own place is from an ask it repeated. */
+static void a_turn_without_waiters_leaves_nothing(void **state)
+{
+    struct world *w = *state;
+    static const char line_up[] = "local id = redis.call('HKEYS', KEYS[1])[1] redis.call('ZADD', KEYS[2], 1, id) "
+                                  "redis.call('ZADD', KEYS[3], 9e12, id) redis.call('PEXPIRE', KEYS[2], 60000) "
+                                  "redis.call('PEXPIRE', KEYS[3], 60000)";
+    open_orders(w, "redisson=yes");
+    world_allow(w, "redisson_lock_token:*");
+    world_subscribe(w, CHANNEL);
+    assert_lk(0, lk_mutex_lock(&orders));
+    world_redis(w, "EVAL %s 3 orders latchkey:queue:mutex:{orders} latchkey:seen:mutex:{orders}", line_up);
+    world_redis(w, "SET redisson_lock_token:{orders} 3999999999999999"); /* the sixteenth is next */
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_string_equal("0", world_message(w, 1000));
+    assert_false(world_exists(w, "orders"));
+    assert_false(world_exists(w, "latchkey:queue:mutex:{orders}"));
+    assert_false(world_exists(w, "latchkey:seen:mutex:{orders}"));
+    close_orders();
+}
+
 /* An unlock within min_hold_ms makes the lease shorter than its waiters know: they are told, here and in Java. */
 static void a_shorter_lease_is_told(void **state)
 {
@@ -290,7 +311,7 @@ int main(void)
         world_test(a_java_holder_is_respected),  world_test(java_sees_our_hold),
         world_test(javas_unlock_wakes_us),       world_test(our_unlock_is_published_for_java),
         world_test(tokens_continue_after_javas), world_test(java_gets_its_turn),
-        world_test(no_turn_is_left_to_nobody),
+        world_test(no_turn_is_left_to_nobody),   world_test(a_turn_without_waiters_leaves_nothing),
         world_test(a_shorter_lease_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
