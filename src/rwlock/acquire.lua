@@ -56,7 +56,7 @@ elseif alone and (not holder or not is_writer(id) and not is_writer(holder)) the
 end
 
 if not lock.tries then
-    arrival = line_up(lock, id, arrival, now, tonumber(ARGV[3]) + unheard_by(ARGV[8]))
+    arrival = line_up(lock, id, arrival, now, tonumber(ARGV[3]) + unheard_by(ARGV[8]), alone)
 end
 if not alone then
     local token, died = serve(lock, id, now)

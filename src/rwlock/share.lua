@@ -82,20 +82,17 @@ local function grant(lock, id, lease_ms, now)
     return token, died
 end
 
--- Take or keep a place in the queue; as enqueue().
-local function line_up(lock, id, arrival, now, liveness_ms)
+-- Take or keep a place in the queue; as enqueue(). `alone`: nobody is there.
+local function line_up(lock, id, arrival, now, liveness_ms, alone)
     if string.sub(id, -1) ~= lock.prefer[1] then
         return enqueue(lock.queue, lock.seen, id, arrival, now, liveness_ms)
     end
+    local place, known = arrival - FRONT, nil
     if arrival == 0 then
-        local place = tonumber(redis.call('ZSCORE', lock.queue, id) or '')
-        if not place then
-            local last = redis.call('ZRANGE', lock.queue, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-            place = math.max(now - FRONT, last and tonumber(last) + 1 or -FRONT)
-        end
-        arrival = place + FRONT
+        local last = redis.call('ZRANGE', lock.queue, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+        place, known = math.max(now - FRONT, last and tonumber(last) + 1 or -FRONT), not alone
     end
-    return enqueue(lock.queue, lock.seen, id, arrival - FRONT, now, liveness_ms) + FRONT
+    return enqueue(lock.queue, lock.seen, id, place, now, liveness_ms, known) + FRONT
 end
 
 -- Hand what room there is to those who wait: one writer, or all readers up to a writer that has to go

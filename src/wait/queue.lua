@@ -39,23 +39,23 @@ local function sweep(queue, seen, now)
 end
 
 -- Take or keep a place; who brings its arrival number regains its place after it was swept or lost. The fraction of
--- liveness_ms says what its client asks for.
-local function enqueue(queue, seen, id, arrival, now, liveness_ms)
-    if arrival == 0 then
-        arrival = tonumber(redis.call('ZSCORE', queue, id) or '') or 0
-    end
-    local alone, known = false, false
+-- liveness_ms says what its client asks for. `known`: nil, or of a new place that comes with its number, whether
+-- others have one.
+local function enqueue(queue, seen, id, arrival, now, liveness_ms, known)
+    local new = arrival == 0 or known ~= nil
     if arrival == 0 then
         local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
-        arrival, alone, known = now, not last, last ~= nil
+        arrival, known = now, last ~= nil
         if last and tonumber(last) >= now then
             arrival = tonumber(last) + 1
         end
     end
-    local lasts_ms = math.floor(2 * liveness_ms)
+    local lasts_ms, alone = math.floor(2 * liveness_ms), known == false
     redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: who is in no queue is swept
     lengthen_or_drop(seen, lasts_ms, alone)
-    redis.call('ZADD', queue, 'NX', string.format('%.0f', arrival), id)
+    if redis.call('ZADD', queue, 'NX', string.format('%.0f', arrival), id) == 0 and new then
+        arrival = tonumber(redis.call('ZSCORE', queue, id)) -- this is a copy of its first ask
+    end
     if known then
         redis.call('PEXPIRE', queue, lasts_ms, 'GT') -- it was there, and has an end
     else
