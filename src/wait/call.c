@@ -15,6 +15,7 @@ struct call {
     struct lk__request *request;
     int64_t hard_us;
     int64_t pause_ms;
+    bool cut;    /* the connection ended under it: it may soon be up again */
     bool unsure; /* a copy may have taken effect */
     int garbled; /* answers in a row that could not be read */
     bool eval;
@@ -34,7 +35,7 @@ static int unreachable(const struct call *call, int code)
     return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was sent", call->what, words);
 }
 
-/* 0: sent. */
+/* 0: sent. One failed attempt to connect is enough to give up, unless there was a connection a moment ago. */
 static int send_it(struct call *call)
 {
     for (;;) {
@@ -47,7 +48,8 @@ static int send_it(struct call *call)
             rc = lk__conn_awaitup(call->conn, call->request->parker, lk__conn_failures(call->conn), call->hard_us);
         else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
-        if (rc != 0 && rc != EINTR)
+        bool again = rc == ENOTCONN && call->cut && lk__now_us() < call->hard_us;
+        if (rc != 0 && rc != EINTR && !again)
             return unreachable(call, rc);
     }
 }
@@ -106,6 +108,7 @@ static int run(struct call *call)
                 return rc;
             continue;
         }
+        call->cut = true;
         call->unsure |= state != LK__UNSENT;
         call->garbled = state == LK__GARBLED ? call->garbled + 1 : 0;
         if (state == LK__FLYING || call->garbled > 1 || (call->unsure && !call->resend) ||

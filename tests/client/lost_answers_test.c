@@ -227,9 +227,39 @@ static void without_a_connection_a_try_is_enotconn(void **state)
     close_orders();
 }
 
+/* The connection ends, and for a moment nobody is there to connect to. */
+static int interrupt(void *arg)
+{
+    (void)arg;
+    sleep_ms(30);
+    proxy_refuse(p, true);
+    proxy_cut(p);
+    proxy_resume(p);
+    sleep_ms(100);
+    proxy_refuse(p, false);
+    return 0;
+}
+
+/* One attempt to connect that fails is not the end of a call that was cut: it has time left. */
+static void an_unlock_outlives_a_failed_attempt_to_connect(void **state)
+{
+    struct worker worker;
+    p = proxy_begin(*state);
+    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s&command_timeout=3s")));
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&orders));
+    proxy_stall(p, PROXY_UP);
+    worker_start(&worker, interrupt, NULL);
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_int_equal(0, worker_join(&worker));
+    assert_false(world_exists(*state, "orders"));
+    close_orders();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        world_test(an_unlock_outlives_a_failed_attempt_to_connect),
         world_test(a_lock_is_granted_once),
         world_test(a_level_is_counted_once),
         world_test(a_late_copy_leaves_no_orphan),
