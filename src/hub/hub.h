@@ -37,9 +37,9 @@ struct lk__hub {
     unsigned long long connects; /* which connection that was, of which the next three tell */
     uint64_t questions, answers; /* sent, come */
     int64_t heard_us, pinged_us;
-    bool given_up;               /* by us, as it was silent */
-    int64_t pause_us, again_us;  /* back-off after a refusal that passes; no subscription is asked for before */
-    int cuts;                    /* connections in a row that ended when they were asked to subscribe */
+    bool given_up;              /* by us, as it was silent */
+    int64_t pause_us, again_us; /* back-off after a refusal that passes; no subscription is asked for before */
+    int cuts;                   /* connections in a row that ended when they were asked to subscribe */
     atomic_ullong messages;
 };
 

@@ -235,8 +235,8 @@ static void serve(struct lk__connector *connector, struct lk__conn *conn)
     }
     if (connector->pause_us == 0)
         lk__log(LK_LOG_INFO, "%s connection: %s", conn->what, words);
-    connector->not_before_us = back_off(&connector->pause_us, connector->options.retry_min_ms * 1000,
-                                        connector->options.retry_max_ms * 1000);
+    connector->not_before_us =
+        back_off(&connector->pause_us, connector->options.retry_min_ms * 1000, connector->options.retry_max_ms * 1000);
     lk__conn_failed(conn, rc, words);
 }
 

@@ -219,7 +219,7 @@ struct lk__conn {
     bool wanted;                  /* under the connector's mu */
     struct lk__link link;         /* under the connector's mu: in wanted */
     enum lk__rank rank;
-    atomic_bool serves;             /* the present stream brought an answer: it is worth to be made anew at once */
+    atomic_bool serves;              /* the present stream brought an answer: it is worth to be made anew at once */
     int64_t up_us, due_us, pause_us; /* the connector thread's: up since, to be made at, the pause before that */
     struct lk__connector *connector;
     const char *what; /* "command", for logs */

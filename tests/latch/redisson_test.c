@@ -219,10 +219,13 @@ static void a_count_of_zero_is_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        world_test(javas_zero_wakes_us),        world_test(plain_commands_wake_us),
-        world_test(ours_is_published_for_java), world_test(a_tag_does_not_change_the_channel),
+        world_test(javas_zero_wakes_us),
+        world_test(plain_commands_wake_us),
+        world_test(ours_is_published_for_java),
+        world_test(a_tag_does_not_change_the_channel),
         world_test(a_late_message_is_no_deletion),
-        world_test(javas_deletion_is_told),     world_test(with_redisson_an_absent_one_is_open),
+        world_test(javas_deletion_is_told),
+        world_test(with_redisson_an_absent_one_is_open),
         world_test(a_count_of_zero_is_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

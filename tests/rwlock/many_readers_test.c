@@ -78,9 +78,10 @@ static void they_end_together(void **state)
     struct world *w = *state;
     open_config(w);
     plant(w, READERS_MAX);
-    world_redis(w, "EVAL %s 1 latchkey:rw:{config}",
-                "local ends = redis.call('TIME')[1] * 1000 - 1 "
-                "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], ends, id) end");
+    world_redis(
+        w, "EVAL %s 1 latchkey:rw:{config}",
+        "local ends = redis.call('TIME')[1] * 1000 - 1 "
+        "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], ends, id) end");
     assert_lk(0, lk_rwlock_wrlockfor(&config, 3000));
     assert_int_equal(1, holders(w));
     assert_lk(0, lk_rwlock_unlock(&config));

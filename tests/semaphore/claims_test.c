@@ -232,12 +232,9 @@ static void nothing_goes_back_to_a_deleted_semaphore(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        world_test(a_dead_waiters_permit_comes_back),
-        world_test(a_stopped_waiter_waits_again),
-        world_test(a_dead_waiter_delays_nobody),
-        world_test(who_gives_up_in_that_moment_keeps_nothing),
-        world_test(claims_end_with_their_semaphore),
-        world_test(nothing_goes_back_to_a_deleted_semaphore),
+        world_test(a_dead_waiters_permit_comes_back), world_test(a_stopped_waiter_waits_again),
+        world_test(a_dead_waiter_delays_nobody),      world_test(who_gives_up_in_that_moment_keeps_nothing),
+        world_test(claims_end_with_their_semaphore),  world_test(nothing_goes_back_to_a_deleted_semaphore),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,11 +189,8 @@ static void nothing_is_left_to_nobody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        world_test(the_number_is_shared),
-        world_test(java_hears_what_is_free),
-        world_test(a_release_in_java_wakes_us),
-        world_test(java_does_not_starve),
-        world_test(nothing_is_left_to_nobody),
+        world_test(the_number_is_shared), world_test(java_hears_what_is_free),   world_test(a_release_in_java_wakes_us),
+        world_test(java_does_not_starve), world_test(nothing_is_left_to_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

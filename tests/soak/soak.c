@@ -20,16 +20,11 @@
 #define ROUND_S 60
 
 static const struct option options[] = {
-    { "seconds", required_argument, NULL, 's' },
-    { "seed", required_argument, NULL, 'r' },
-    { "processes", required_argument, NULL, 'p' },
-    { "threads", required_argument, NULL, 't' },
-    { "lease", required_argument, NULL, 'l' },
-    { "keep", required_argument, NULL, 'k' },
-    { "least-faults", required_argument, NULL, 'f' },
-    { "least-operations", required_argument, NULL, 'o' },
-    { "least-acquires", required_argument, NULL, 'a' },
-    { NULL, 0, NULL, 0 },
+    { "seconds", required_argument, NULL, 's' },        { "seed", required_argument, NULL, 'r' },
+    { "processes", required_argument, NULL, 'p' },      { "threads", required_argument, NULL, 't' },
+    { "lease", required_argument, NULL, 'l' },          { "keep", required_argument, NULL, 'k' },
+    { "least-faults", required_argument, NULL, 'f' },   { "least-operations", required_argument, NULL, 'o' },
+    { "least-acquires", required_argument, NULL, 'a' }, { NULL, 0, NULL, 0 },
 };
 
 static bool read_options(struct settings *settings, int argc, char **argv)

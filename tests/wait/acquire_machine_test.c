@@ -1071,9 +1071,8 @@ static void an_overtaken_number_is_given_up(void **state)
 {
     struct play play = begin(), unsure = begin();
     (void)state;
-    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) },
-        { 2, ANSWERS(LK__OVERTAKEN, 0, 0, 1, 0), TO_LEAVE }, { 2, SENDS, TO_AWAIT(COMMAND + 2) },
-        { 4, HAS_LEFT(3), TO_END(ESTALE) });
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 2, ANSWERS(LK__OVERTAKEN, 0, 0, 1, 0), TO_LEAVE },
+        { 2, SENDS, TO_AWAIT(COMMAND + 2) }, { 4, HAS_LEFT(3), TO_END(ESTALE) });
     assert_false(play.machine.unknown);
     RUN(&unsure, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, IS_CUT, TO_ASK },
         { 1, SENDS, TO_AWAIT(HARD) }, { 3, ANSWERS(LK__OVERTAKEN, 0, 0, 2, 0), TO_END(EIO) });

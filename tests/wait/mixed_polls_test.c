@@ -18,8 +18,10 @@ static int wait_long(void *arg)
 /* When the first key of that pattern ends; -1: it has no end, or there is none. */
 static int64_t ends_in(struct world *w, const char *pattern)
 {
-    return world_int(w, "EVAL %s 0 %s", "local key = redis.call('KEYS', ARGV[1])[1] "
-                                        "return key and redis.call('PTTL', key) or -1", pattern);
+    return world_int(w, "EVAL %s 0 %s",
+                     "local key = redis.call('KEYS', ARGV[1])[1] "
+                     "return key and redis.call('PTTL', key) or -1",
+                     pattern);
 }
 
 /*

@@ -35,8 +35,8 @@ static int take(void *arg)
 {
     struct sleeper *sleeper = arg;
     int64_t began_ms = now_ms();
-    int rc = sleeper->latch != NULL ? lk_latch_waitfor(sleeper->latch, LIMIT_MS)
-                                    : subject_take(sleeper->subject, LIMIT_MS);
+    int rc =
+        sleeper->latch != NULL ? lk_latch_waitfor(sleeper->latch, LIMIT_MS) : subject_take(sleeper->subject, LIMIT_MS);
     sleeper->took_ms = now_ms() - began_ms;
     if (rc == 0 && sleeper->latch == NULL)
         rc = subject_give(sleeper->subject);
