@@ -137,7 +137,8 @@ typedef struct lk_event {
  *
  * Runs on     a thread of the library that holds no lock and does nothing else: it
  *             may block, lock and unlock, but not close the client. A slow
- *             listener delays later events, never a renewal.
+ *             listener delays later events, never a renewal. If it ends its
+ *             thread, later events come on another one.
  */
 typedef void (*lk_listener_t)(const lk_event_t *event, void *arg);
 

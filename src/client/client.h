@@ -22,6 +22,7 @@ struct lk__events {
     lk_listener_t listener;                /* under mu */
     void *arg;                             /* under mu */
     bool running;                          /* under mu: the listener is being called */
+    unsigned calls;                        /* under mu: from which it returned */
     bool started, stopping;                /* under mu */
     pthread_t thread;
     int fd; /* -1: not asked for */

@@ -82,6 +82,45 @@ static void forget(struct lk__events *events, int audience)
     }
 }
 
+/* Under events->mu: the listener did. */
+static void returned(struct lk__events *events)
+{
+    events->running = false;
+    events->calls++;
+    pthread_cond_broadcast(&events->quiet);
+}
+
+static void *run(void *arg);
+
+/* The listener ended the thread. What is queued is told by another one; without memory, when there is a listener anew. */
+static void replace_thread(void *arg)
+{
+    struct lk__events *events = arg;
+    pthread_mutex_lock(&events->mu);
+    returned(events);
+    if (!events->stopping) { /* else it is joined */
+        pthread_detach(pthread_self());
+        events->started = lk__thread_spawn(&events->thread, "lk-listener", run, events) == 0;
+    }
+    pthread_mutex_unlock(&events->mu);
+}
+
+/* Under events->mu, left and taken again. */
+static void call_listener(struct lk__events *events, const lk_event_t *event, struct lk__hold *hold)
+{
+    lk_listener_t listener = events->listener;
+    void *listener_arg = events->arg;
+    events->running = true;
+    pthread_mutex_unlock(&events->mu);
+    lk__hold_drop(hold);
+    pthread_cleanup_push(replace_thread, events);
+    if (listener != NULL)
+        listener(event, listener_arg);
+    pthread_cleanup_pop(0);
+    pthread_mutex_lock(&events->mu);
+    returned(events);
+}
+
 static void *run(void *arg)
 {
     struct lk__events *events = arg;
@@ -89,22 +128,12 @@ static void *run(void *arg)
     pthread_mutex_lock(&events->mu);
     for (;;) {
         struct lk__hold *hold = fetch(events, LK__LISTENER, &event);
-        if (hold == NULL && events->stopping)
+        if (hold != NULL)
+            call_listener(events, &event, hold);
+        else if (events->stopping)
             break; /* not before: a loss is always told */
-        if (hold == NULL) {
+        else
             pthread_cond_wait(&events->news, &events->mu);
-            continue;
-        }
-        lk_listener_t listener = events->listener;
-        void *listener_arg = events->arg;
-        events->running = true;
-        pthread_mutex_unlock(&events->mu);
-        lk__hold_drop(hold);
-        if (listener != NULL)
-            listener(&event, listener_arg);
-        pthread_mutex_lock(&events->mu);
-        events->running = false;
-        pthread_cond_broadcast(&events->quiet);
     }
     pthread_mutex_unlock(&events->mu);
     return NULL;
@@ -161,7 +190,8 @@ int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg)
         events->listener = listener;
         events->arg = arg;
         events->wanted[LK__LISTENER] = listener != NULL;
-        while (events->running && !here)
+        unsigned calls = events->calls; /* the one under way; the next is the new listener's */
+        while (events->running && events->calls == calls && !here)
             pthread_cond_wait(&events->quiet, &events->mu);
         if (listener == NULL)
             forget(events, LK__LISTENER);
