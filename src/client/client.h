@@ -220,6 +220,7 @@ struct lk__shell {
 struct lk__binding {
     atomic_int refs; /* the shell's, and one for each call under way */
     struct lk__object *object;
+    const struct lk__shelltype *type;           /* as it was bound; not the variant */
     struct lk__binding *older;                  /* under the household's mu: in its retired */
     _Alignas(max_align_t) unsigned char attr[]; /* the primitive's attributes, copied */
 };
@@ -253,8 +254,9 @@ const char *lk__shell_name(struct lk__shell shell); /* for words */
 
 /* --- guest.c: shells that belong to another process ---------------------------------------------------------------- */
 
-/* All under the household's mu; the binding that this process has for the shell, NULL: none of that name. */
-struct lk__binding *lk__guest_find(struct lk__household *here, struct lk__shell shell);
+/* All under the household's mu; what this process has for the shell, NULL: none of that name and, if given, that type. */
+struct lk__binding *lk__guest_find(struct lk__household *here, struct lk__shell shell,
+                                   const struct lk__shelltype *type);
 /* Takes the binding, in place of one that there may be. 0 or ENOMEM, with words. */
 int lk__guest_set(struct lk__household *here, struct lk__shell shell, struct lk__binding *binding);
 void lk__guest_forget(struct lk__household *here, struct lk__shell shell); /* its binding is the caller's */

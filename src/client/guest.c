@@ -5,7 +5,7 @@
  * The child of a fork finds the static objects of its parent as that has bound them; and in memory that both share,
  * such as a mapping from before the fork, it is the very shell which the parent uses. Nobody can tell the two apart
  * by looking, so a shell that belongs to another process is never written to: what it means here is kept beside it,
- * under its address. The name is compared, as memory may be mapped anew.
+ * under its address. Name and type are compared, as the memory may be another object's by now.
  *
  * Guards: the household's mu.
  */
@@ -25,10 +25,11 @@ static struct guest *guest_at(struct lk__household *here, const void *address)
     return entry != NULL ? LK__CONTAINER(entry, struct guest, entry) : NULL;
 }
 
-struct lk__binding *lk__guest_find(struct lk__household *here, struct lk__shell shell)
+struct lk__binding *lk__guest_find(struct lk__household *here, struct lk__shell shell, const struct lk__shelltype *type)
 {
     struct guest *guest = guest_at(here, shell.name);
-    if (guest == NULL || strcmp(guest->binding->object->name, *shell.name) != 0)
+    if (guest == NULL || strcmp(guest->binding->object->name, *shell.name) != 0 ||
+        (type != NULL && guest->binding->type != type))
         return NULL;
     return guest->binding;
 }

@@ -45,6 +45,7 @@ static int make_binding(const struct lk__shelltype *type, lk_client_t *client, c
     struct lk__binding *binding = lk__alloc(sizeof *binding + type->attr_size);
     if (binding == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);
+    binding->type = type;
     int rc = type->check(binding->attr, given);
     if (rc == 0 && type->variant != NULL)
         type = type->variant(binding->attr);
@@ -110,7 +111,7 @@ static bool is_ours(struct lk__shell shell, const struct lk__household *here)
 static int bind_to(struct lk__household *here, struct lk__shell shell, struct lk__binding *binding)
 {
     bool ours = is_ours(shell, here);
-    struct lk__binding *present = ours ? bound(shell) : lk__guest_find(here, shell);
+    struct lk__binding *present = ours ? bound(shell) : lk__guest_find(here, shell, binding->type);
     int rc = 0;
     if (is_open(present)) {
         lk__binding_drop(binding);
@@ -155,10 +156,11 @@ static bool enter_binding(struct lk__binding *binding)
     return true;
 }
 
-static struct lk__binding *enter_guest(struct lk__household *here, struct lk__shell shell)
+static struct lk__binding *enter_guest(struct lk__household *here, struct lk__shell shell,
+                                       const struct lk__shelltype *type)
 {
     pthread_mutex_lock(&here->mu);
-    struct lk__binding *binding = lk__guest_find(here, shell);
+    struct lk__binding *binding = lk__guest_find(here, shell, type);
     if (!enter_binding(binding))
         binding = NULL;
     pthread_mutex_unlock(&here->mu);
@@ -166,11 +168,12 @@ static struct lk__binding *enter_guest(struct lk__household *here, struct lk__sh
 }
 
 /* The binding of a shell that follows the default client, entered; NULL: it has none that is open. */
-static struct lk__binding *enter_default(struct lk__household *here, struct lk__shell shell)
+static struct lk__binding *enter_default(struct lk__household *here, struct lk__shell shell,
+                                         const struct lk__shelltype *type)
 {
     uintptr_t owner = owner_of(shell);
     if (owner != here->process)
-        return owner != 0 ? enter_guest(here, shell) : NULL;
+        return owner != 0 ? enter_guest(here, shell, type) : NULL;
     struct lk__binding *binding = bound(shell); /* NULL: another thread is about to set it */
     return enter_binding(binding) ? binding : NULL;
 }
@@ -195,7 +198,7 @@ int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, in
         return rc;
     }
     int rc = 0;
-    while (rc == 0 && (*binding = enter_default(here, shell)) == NULL)
+    while (rc == 0 && (*binding = enter_default(here, shell, type)) == NULL)
         rc = bind_default(shell, type, limit_us, here);
     return rc;
 }
@@ -301,7 +304,7 @@ static int unbind_ours(struct lk__household *here, struct lk__shell shell)
 {
     bool ours = (owner_of(shell) & ~(uintptr_t)EXPLICIT) == here->process;
     pthread_mutex_lock(&here->mu);
-    struct lk__binding *guest = lk__shell_isreadable(shell) ? lk__guest_find(here, shell) : NULL;
+    struct lk__binding *guest = lk__shell_isreadable(shell) ? lk__guest_find(here, shell, NULL) : NULL;
     pthread_mutex_unlock(&here->mu);
     int rc = ours ? unbind(bound(shell)) : 0;
     if (rc == 0 && guest != NULL)

@@ -154,11 +154,58 @@ static void one_that_was_initialised_is_no_trap(void **state)
     assert_lk(0, lk_client_close(client));
 }
 
+/* Of one address. */
+union remade {
+    lk_mutex_t mutex;
+    lk_rwlock_t rwlock;
+};
+
+struct remaking {
+    union remade it;
+    struct gate used, made_anew;
+};
+
+static int use_before_and_after(struct world *w, void *arg)
+{
+    struct remaking *remaking = arg;
+    world_ready(w);
+    assert_lk(0, lk_mutex_lock(&remaking->it.mutex));
+    assert_lk(0, lk_mutex_unlock(&remaking->it.mutex));
+    gate_open(&remaking->used);
+    gate_pass(&remaking->made_anew);
+    assert_lk(EBUSY, lk_rwlock_trywrlock(&remaking->it.rwlock));
+    return 0;
+}
+
+/* What this process kept for the mutex is not taken for a read-write lock. */
+static void a_place_may_become_an_object_of_another_kind(void **state)
+{
+    struct world *w = *state;
+    struct remaking *remaking = world_shared(w, sizeof *remaking);
+    lk_client_t *client;
+    setenv("LATCHKEY_URL", world_url(w, ""), 1);
+    remaking->it.mutex = (lk_mutex_t)LK_MUTEX_INITIALIZER("orders");
+    assert_lk(0, lk_mutex_lock(&remaking->it.mutex));
+    assert_lk(0, lk_mutex_unlock(&remaking->it.mutex));
+    pid_t child = world_fork(w, use_before_and_after, remaking);
+    gate_pass(&remaking->used);
+    assert_lk(0, lk_mutex_destroy(&remaking->it.mutex));
+    remaking->it.rwlock = (lk_rwlock_t)LK_RWLOCK_INITIALIZER("orders");
+    assert_lk(0, lk_rwlock_wrlock(&remaking->it.rwlock));
+    gate_open(&remaking->made_anew);
+    assert_int_equal(0, world_wait(w, child));
+    assert_lk(0, lk_rwlock_unlock(&remaking->it.rwlock));
+    assert_lk(0, lk_rwlock_destroy(&remaking->it.rwlock));
+    assert_lk(0, lk_client_default(&client));
+    assert_lk(0, lk_client_close(client));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(processes_may_share_the_very_objects),
         world_test(one_that_was_initialised_is_no_trap),
+        world_test(a_place_may_become_an_object_of_another_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
