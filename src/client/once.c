@@ -133,7 +133,7 @@ static int call_until_in_time(struct lk__object *object, struct lk__hold *hold, 
     int64_t last_us = once->lasting ? LASTING_US : object->client->options->command_timeout_ms * 1000;
     for (int attempt = 0; attempt < 2; attempt++) {
         bool unsure = false;
-        int64_t deadline_us = lk__now_us() + last_us;
+        int64_t deadline_us = lk__conn_passedby(&object->client->conn, lk__now_us() + last_us);
         int rc = call(object, hold, asked(hold, once), last_us, verdict, &unsure);
         if (rc != 0 && unsure)
             go_on(hold, once, deadline_us);

@@ -742,9 +742,11 @@ void lk__conn_clock(struct lk__conn *conn, int64_t before_us, int64_t server_us)
 {
     if (!lk__is_servertime(server_us))
         return;
+    int64_t slack_us = lk__now_us() - before_us;
     pthread_mutex_lock(&conn->mu);
     conn->clock_before_us = before_us;
     conn->clock_server_us = server_us;
+    conn->clock_slack_us = slack_us;
     pthread_mutex_unlock(&conn->mu);
 }
 
@@ -754,4 +756,13 @@ int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us)
     int64_t server_us = conn->clock_server_us + (now_us - conn->clock_before_us);
     pthread_mutex_unlock(&conn->mu);
     return server_us;
+}
+
+int64_t lk__conn_passedby(struct lk__conn *conn, int64_t moment_us)
+{
+    int64_t now_us = lk__now_us(), ahead_us = moment_us > now_us ? moment_us - now_us : 0;
+    pthread_mutex_lock(&conn->mu);
+    int64_t passed_us = moment_us + conn->clock_slack_us + ahead_us / 100; /* clock rates may differ by as much */
+    pthread_mutex_unlock(&conn->mu);
+    return passed_us;
 }

@@ -229,6 +229,7 @@ struct lk__conn {
     void *arg;
     /* under mu: where the server's clock was; an upper bound of its time is server + (now - before) */
     int64_t clock_before_us, clock_server_us;
+    int64_t clock_slack_us; /* under mu: by so much that bound may be too high, as long as the answer took */
     atomic_ullong connects, round_trips, reloads; /* statistics */
 };
 
@@ -297,6 +298,8 @@ bool lk__is_servertime(int64_t server_us);
 void lk__conn_clock(struct lk__conn *conn, int64_t before_us, int64_t server_us);
 /* The latest time the server's clock can show at `now_us`. */
 int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us);
+/* By when, on our clock, the server's has certainly passed what lk__conn_servertime() says of `moment_us`. */
+int64_t lk__conn_passedby(struct lk__conn *conn, int64_t moment_us);
 
 /* --- rights.c: what access rules keep from us ------------------------------------------------------------- */
 

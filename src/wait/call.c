@@ -14,6 +14,7 @@ struct call {
     bool resend;
     struct lk__request *request;
     int64_t hard_us;
+    int64_t settled_us; /* by then the deadlines of all copies have passed at the server */
     int64_t pause_ms;
     bool cut;    /* the connection ended under it: it may soon be up again */
     bool unsure; /* a copy may have taken effect */
@@ -28,11 +29,23 @@ static int unreachable(const struct call *call, int code)
         return lk__fail(ECANCELED, "%s: the client was closed", call->what);
     if (call->garbled > 0)
         return lk__fail(EPROTO, "%s: the server's answer could not be read, the outcome is unknown", call->what);
-    if (call->unsure)
-        return lk__fail(EIO, "%s: the answer got lost, the outcome is unknown", call->what);
+    if (call->unsure) {
+        lk__fail(EIO, "%s: the answer got lost, the outcome is unknown", call->what);
+        lk__settles(call->settled_us);
+        return EIO;
+    }
     if (lk__conn_trouble(call->conn, words, sizeof words) == 0 && words[0] == '\0')
         strcpy(words, "no connection within the command timeout");
     return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was sent", call->what, words);
+}
+
+static void set_deadline(struct call *call, int64_t now_us)
+{
+    int64_t passed_us = lk__conn_passedby(call->conn, call->hard_us);
+    if (passed_us > call->settled_us)
+        call->settled_us = passed_us;
+    lk__command_fill(call->command, call->deadline_hole,
+                     lk__conn_servertime(call->conn, now_us) + (call->hard_us - now_us));
 }
 
 /* 0: sent. One failed attempt to connect is enough to give up, unless there was a connection a moment ago. */
@@ -41,8 +54,7 @@ static int send_it(struct call *call)
     for (;;) {
         int64_t now_us = lk__now_us();
         if (call->deadline_hole >= 0)
-            lk__command_fill(call->command, call->deadline_hole,
-                             lk__conn_servertime(call->conn, now_us) + (call->hard_us - now_us));
+            set_deadline(call, now_us);
         int rc = lk__conn_send(call->conn, call->request, call->command, call->eval);
         if (rc == ENOTCONN)
             rc = lk__conn_awaitup(call->conn, call->request->parker, lk__conn_failures(call->conn), call->hard_us);
