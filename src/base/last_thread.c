@@ -185,7 +185,8 @@ void lk__helper_ends(void)
     atomic_fetch_sub(&helpers, 1);
 }
 
-void lk__last_thread_forget(void)
+/* In the child of a fork there is no other thread, which ThreadSanitizer does not see: it knows those of the parent. */
+__attribute__((no_sanitize("thread"))) void lk__last_thread_forget(void)
 {
     mu = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* the parent's thread may have it */
     looking = ending = unjoined = false;
