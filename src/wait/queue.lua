@@ -115,12 +115,14 @@ local function end_turn(seen, now, turn_ms, flags)
     end
 end
 
--- What a sign of life says: liveness, ms, and how long a claim has to last; nil: whatever the one who grants it thinks.
+local CLAIM_MS = 3000 -- of whoever asks for nothing else: then the sign of life is a whole number, which is cheaper
+
+-- What a sign of life says: liveness, ms, and how long a claim has to last.
 local function terms_of(sign)
     local code = sign % 1 * 2048
     local claim = math.floor(code % 128 / 2)
     local claim_ms = math.floor((4 + claim % 4) * 2 ^ math.floor(claim / 4) * 15.625)
-    return 5000 * 2 ^ math.floor(code / 128), claim > 0 and claim_ms or nil
+    return 5000 * 2 ^ math.floor(code / 128), claim > 0 and claim_ms or CLAIM_MS
 end
 
 -- Is it the turn of a waiter that hears no message, and has this sign of life?
