@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What the library stands on, as one target for its modules: latchkey_dependencies.
 find_package(PkgConfig REQUIRED)
+find_package(Python3 REQUIRED COMPONENTS Interpreter) # for the build alone: cmake/scripts.py
 find_package(Threads REQUIRED)
 pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis>=0.14.1)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.13)

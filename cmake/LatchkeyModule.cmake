@@ -4,8 +4,8 @@
 #   lk_module(lock
 #       SOURCES mutex.c fair.c            C files, compiled into the object library latchkey_lock
 #       SCRIPTS acquire.lua release.lua   embedded as lk__lua_lock_acquire, ...: "lock/scripts.h"
-#       PARTS   queue.lua                 Lua that scripts of this floor and above join in front of
-#                                         themselves with a header line `-- uses: queue`
+#       PARTS   queue.lua                 Lua that scripts and parts of this floor and above may use
+#                                         by a header line `-- uses: queue`
 #       USES    wait)                     modules it stands on; the floors below have to come first
 #
 # Part names are unique in the whole tree.
@@ -35,22 +35,39 @@ function(lk_module module)
     target_include_directories(latchkey_${module} PRIVATE
         "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_BINARY_DIR}/generated")
     target_link_libraries(latchkey_${module} PRIVATE latchkey_flags latchkey_dependencies)
+    if(TARGET latchkey_vocabulary)
+        add_dependencies(latchkey_${module} latchkey_vocabulary)
+    endif()
     set_property(GLOBAL APPEND PROPERTY LATCHKEY_MODULES latchkey_${module})
+endfunction()
+
+set(lk_scripts_py "${PROJECT_SOURCE_DIR}/cmake/scripts.py")
+set(lk_vocabulary "${PROJECT_SOURCE_DIR}/src/redis/vocabulary")
+
+# Have redis/vocabulary.h made: what scripts and C call by one name. All modules from here on may include it.
+function(lk_vocabulary)
+    set(output "${PROJECT_BINARY_DIR}/generated/redis/vocabulary.h")
+    add_custom_command(
+        OUTPUT "${output}"
+        COMMAND Python3::Interpreter "${lk_scripts_py}" vocabulary "${lk_vocabulary}" "${output}"
+        DEPENDS "${lk_vocabulary}" "${lk_scripts_py}"
+        COMMENT "Writing the vocabulary of the scripts"
+        VERBATIM)
+    add_custom_target(latchkey_vocabulary DEPENDS "${output}")
 endfunction()
 
 # Have scripts.h and scripts.c made from the .lua files of a module; `result` names the two.
 function(lk_embed module result)
-    set(embed "${PROJECT_SOURCE_DIR}/cmake/embed_lua.cmake")
     set(folder "${PROJECT_BINARY_DIR}/generated/${module}")
     list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" OUTPUT_VARIABLE scripts)
     get_property(parts GLOBAL PROPERTY LATCHKEY_PARTS)
 
     add_custom_command(
         OUTPUT "${folder}/scripts.h" "${folder}/scripts.c"
-        COMMAND "${CMAKE_COMMAND}" "-DMODULE=${module}" "-DSCRIPTS=${scripts}" "-DPARTS=${parts}"
-                "-DOUTPUT=${folder}" -P "${embed}"
+        COMMAND Python3::Interpreter "${lk_scripts_py}" module ${module} "${lk_vocabulary}" "${folder}"
+                --scripts ${scripts} --parts ${parts}
         # The list file stands for the list itself: make does not notice that a command changed.
-        DEPENDS ${scripts} ${parts} "${embed}" "${CMAKE_CURRENT_LIST_FILE}"
+        DEPENDS ${scripts} ${parts} "${lk_vocabulary}" "${lk_scripts_py}" "${CMAKE_CURRENT_LIST_FILE}"
         COMMENT "Embedding the scripts of ${module}"
         VERBATIM)
     set_source_files_properties("${folder}/scripts.c" PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)

@@ -59,6 +59,7 @@ libc6-dev        echo '#include <stdio.h>' | cpp
 cmake            command -v cmake
 ninja-build      command -v ninja
 pkg-config       command -v pkg-config
+python3          command -v python3
 libhiredis-dev   pkg-config --exists hiredis
 libjansson-dev   pkg-config --exists jansson
 libcmocka-dev    pkg-config --exists cmocka

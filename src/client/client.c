@@ -253,21 +253,22 @@ static bool send_release(lk_client_t *client, struct lk__hold *hold, struct lk__
     if (hold->call == NULL)
         return false;
     hold->call->parker = parker;
-    lk__command_fill(&hold->release, LK__RELEASE_KEEP, hold->keep_until_us);
-    lk__command_fill(&hold->release, LK__RELEASE_UNREPAIRED, hold->owner_died);
-    return lk__conn_send(&client->conn, hold->call, &hold->release, eval) == 0;
+    lk__hold_given(hold);
+    struct lk__sent sent = lk__hold_torelease(hold);
+    return lk__conn_send(&client->conn, hold->call, &hold->release, &sent, eval) == 0;
 }
 
 static bool await_release(lk_client_t *client, struct lk__hold *hold, struct lk__parker *parker, int64_t until_us)
 {
     struct lk__request *request = hold->call;
+    struct lk__answer answer;
     for (int attempt = 0; attempt < 2; attempt++) {
         while (atomic_load(&request->state) == LK__FLYING && lk__now_us() < until_us)
             lk__conn_await(&client->conn, request, until_us);
         if (atomic_load(&request->state) != LK__ANSWERED)
             return false;
-        if (lk__reply_integers(request->reply, 2)) {
-            lk__watchdog_sweepcopies(&client->dog, hold, request->reply->values[1].number);
+        if (lk__answer_ofany(hold->release.script, request->reply, &answer)) {
+            lk__watchdog_sweepcopies(&client->dog, hold, answer.server_us);
             return true;
         }
         if (!lk__reply_is(request->reply, "NOSCRIPT"))

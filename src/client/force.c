@@ -7,30 +7,30 @@
  */
 #include "client/client.h"
 
-enum { LATE = -1 };
-
-static int send_it(struct lk__object *object, struct lk__command *command, int64_t *verdict)
+static int send_it(struct lk__object *object, struct lk__command *command, struct lk__answer *answer)
 {
     struct lk__conn *conn = &object->client->conn;
     struct lk__request *request = NULL;
-    int rc = lk__call(conn, object->what, command, 0, false, &request, NULL);
-    if (rc == 0 && !lk__reply_integers(request->reply, 2))
-        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
-    if (rc == 0) {
-        lk__conn_clock(conn, request->sent_us, request->reply->values[1].number);
-        *verdict = request->reply->values[0].number;
-    }
+    struct lk__call call = {
+        .conn = conn, .what = object->what, .command = command, .only_once = true, .slot = &request
+    };
+    int rc = lk__command_istyped(command) ? lk__call_run(&call)
+                                          : lk__call(conn, object->what, command, 0, false, &request, NULL);
+    if (rc == 0 && !lk__answer_ofany(command->script, request->reply, answer))
+        rc = lk__call_garbled(object->what);
+    if (rc == 0)
+        lk__conn_clock(conn, request->sent_us, answer->server_us);
     lk__request_free(request);
     return rc;
 }
 
 int lk__force(struct lk__object *object, struct lk__command *command)
 {
-    int64_t verdict = LATE;
+    struct lk__answer answer = { .verdict = LK__LATE };
     int rc = 0;
-    for (int attempt = 0; attempt < 2 && rc == 0 && verdict == LATE; attempt++)
-        rc = send_it(object, command, &verdict); /* again after a deadline: the clock moved, and is known now */
-    if (rc == 0 && verdict == LATE)
+    for (int attempt = 0; attempt < 2 && rc == 0 && answer.verdict == LK__LATE; attempt++)
+        rc = send_it(object, command, &answer); /* again after a deadline: the clock moved, and is known now */
+    if (rc == 0 && answer.verdict == LK__LATE)
         rc = lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
                       object->what);
     return rc;

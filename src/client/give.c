@@ -13,34 +13,39 @@ int lk__gone(const struct lk__object *object)
     return lk__fail(ESTALE, "%s: the lease was lost before this; somebody else may hold it", object->what);
 }
 
-/* 0: the server answered, first whether there was something to release. */
-static int send_it(struct lk__object *object, struct lk__hold *hold, bool *repeated)
+/* 0: the server answered whether there was something to release. */
+static int send_it(struct lk__object *object, struct lk__hold *hold, struct lk__answer *answer, bool *repeated)
 {
-    lk__command_fill(&hold->release, LK__RELEASE_KEEP, hold->keep_until_us);
-    lk__command_fill(&hold->release, LK__RELEASE_UNREPAIRED, hold->owner_died);
-    int rc = lk__call(&object->client->conn, object->what, &hold->release, -1, true, &hold->call, repeated);
-    if (rc == 0 && !lk__reply_integers(hold->call->reply, 2))
-        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
+    lk__hold_given(hold);
+    struct lk__call call = { .conn = &object->client->conn,
+                             .what = object->what,
+                             .command = &hold->release,
+                             .sent = lk__hold_torelease(hold),
+                             .slot = &hold->call };
+    int rc = lk__call_run(&call);
+    *repeated = call.repeated;
+    if (rc == 0 && !lk__answer_ofany(hold->release.script, hold->call->reply, answer))
+        rc = lk__call_garbled(object->what);
     return rc;
 }
 
 int lk__give(struct lk__object *object, struct lk__hold *hold)
 {
     struct lk__watchdog *dog = hold->dog;
+    struct lk__answer answer;
     bool repeated;
     int64_t end_us = lk__hold_endsby(hold);
     if (!lk__watchdog_end(dog, hold))
         return lk__gone(object);
     lk__histogram_add(&object->client->stats[hold->kind].hold, lk__now_us() - hold->began_us);
-    int rc = send_it(object, hold, &repeated);
+    int rc = send_it(object, hold, &answer, &repeated);
     if (rc != 0) {
         lk__watchdog_sweep(dog, hold, hold->copies_us, end_us);
         lk__settles(end_us);
         return rc;
     }
-    const struct lk__value *values = hold->call->reply->values;
-    lk__watchdog_sweepcopies(dog, hold, values[1].number);
-    if (values[0].number == 1 || repeated) /* a copy of this release may have done it */
+    lk__watchdog_sweepcopies(dog, hold, answer.server_us);
+    if (answer.verdict == LK__DONE || repeated) /* a copy of this release may have done it */
         return 0;
     lk__watchdog_wasgone(dog, hold);
     return lk__gone(object);

@@ -1,4 +1,5 @@
 -- gate.lua - what is known of a latch: its count, and how the one before ended
+-- uses:     whole
 --
 -- name  string, the count: Redisson's layout, gone at zero
 -- mark  string, "<opened or deleted> <serial>": how the last count ended; a larger serial for each end.

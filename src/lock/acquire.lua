@@ -16,6 +16,7 @@
 -- resend   harmless: an owner finds its own hold, a waiter its own place
 local name, token_key, queue, seen, mark = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, lease_ms, liveness_ms, claim_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local unheard = tonumber(ARGV[8]) >= 2
 local function has(letter)
     return string.find(ARGV[5], letter, 1, true) ~= nil
 end
@@ -45,7 +46,7 @@ end
 if left ~= -2 then
     if redis.call('HEXISTS', name, id) == 1 then -- the grant's message or reply got lost
         redis.call('PEXPIRE', name, lease_ms)
-        end_turn(seen, now, TURN_MS, ARGV[8])
+        end_turn(seen, now, TURN_MS, unheard)
         local died = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1' and 1 or 0
         return { 1 + died, last_token(token_key), 0, now, 0 }
     elseif left == -1 and not is_mutex(name) then
@@ -63,7 +64,7 @@ if has('t') and left ~= -2 then
 end
 
 if not has('t') then
-    arrival = enqueue(queue, seen, id, arrival, now, liveness_ms + unheard_by(ARGV[8]))
+    arrival = enqueue(queue, seen, id, arrival, now, liveness_ms + unheard_by(unheard))
 end
 if left == -2 then -- fair, free, and others came before
     local first = serve(name, token_key, queue, seen, mark, id, now, claim_ms, robust, shared)
@@ -75,7 +76,7 @@ end
 if has('t') then
     return { 3, 0, left, now, 0 }
 end
-local reply = { 0, arrival, left, now, place_of(queue, seen, id, now, ARGV[8]) }
+local reply = { 0, arrival, left, now, place_of(queue, seen, id, now, unheard) }
 if tonumber(ARGV[8]) % 2 == 1 then
     reply[6] = redis.call('HRANDFIELD', name) or ''
 end

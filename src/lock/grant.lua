@@ -1,4 +1,5 @@
 -- grant.lua - what it takes to make somebody the holder of a mutex
+-- uses:     token queue
 --
 -- mark  string, of robust mutexes only: "<owner id> <token> <1: its previous holder died>", or
 --       "unrecoverable". An absent hold beside a mark means that the holder died.

@@ -360,6 +360,14 @@ static void flush(struct lk__conn *conn)
         lk__parker_signal(conn->leader->parker, LK__NUDGED); /* let it wait for room, too */
 }
 
+/* What is sent: a typed script's call in words, or pieces of one that was formatted before. */
+struct outgoing {
+    const struct lk__wire *wire; /* NULL: the pieces */
+    const char *pieces[4];
+    size_t lengths[4];
+    int count;
+};
+
 /* Appends the pieces, or nothing. */
 static int append(struct lk__stream *stream, const char *const pieces[], const size_t lengths[], int count)
 {
@@ -374,8 +382,24 @@ static int append(struct lk__stream *stream, const char *const pieces[], const s
     return 0;
 }
 
-static int send_pieces(struct lk__conn *conn, struct lk__request *request, const char *const pieces[],
-                       const size_t lengths[], int count)
+/*
+ * Under conn->mu: `request` goes, with bytes that are appended: those of `wire`, or else the pieces. 0, or why
+ * nothing was sent.
+ */
+static int append_request(struct lk__conn *conn, const struct outgoing *outgoing)
+{
+    struct lk__stream *stream = conn->stream;
+    if (outgoing->wire == NULL)
+        return append(stream, outgoing->pieces, outgoing->lengths, outgoing->count);
+    char *room = lk__stream_reserve(stream, outgoing->wire->size);
+    if (room == NULL)
+        return lk__fail(ENOMEM, "out of memory for a request");
+    lk__wire_write(outgoing->wire, room);
+    lk__stream_commit(stream, outgoing->wire->size);
+    return 0;
+}
+
+static int send_request(struct lk__conn *conn, struct lk__request *request, const struct outgoing *outgoing)
 {
     pthread_mutex_lock(&conn->mu);
     int rc = 0;
@@ -386,7 +410,7 @@ static int send_pieces(struct lk__conn *conn, struct lk__request *request, const
     } else if (conn->stream == NULL) {
         want(conn);
         rc = ENOTCONN;
-    } else if ((rc = append(conn->stream, pieces, lengths, count)) == 0) {
+    } else if ((rc = append_request(conn, outgoing)) == 0) {
         request->sent_us = now_us;
         request->end = conn->stream->queued;
         atomic_store(&request->state, LK__FLYING);
@@ -409,22 +433,42 @@ int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char
     return rc;
 }
 
-int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command, bool eval)
+/* EVALSHA's first words are replaced, the rest is the same. */
+static int send_sealed_text(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command)
 {
-    assert(atomic_load(&request->state) != LK__FLYING);
-    atomic_store(&request->state, LK__IDLE);
-    request->least = command->least;
-    if (!eval)
-        return send_pieces(conn, request, (const char *const[]){ command->bytes }, &command->length, 1);
-    /* EVALSHA's first words are replaced, the rest is the same. */
     const struct lk__script *script = command->script;
     char head[48];
     int length = snprintf(head, sizeof head, "%.*s\r\n$4\r\nEVAL\r\n$%zu\r\n", (int)strcspn(command->bytes, "\r"),
                           command->bytes, script->length);
-    const char *pieces[] = { head, script->source, "\r\n", command->bytes + command->tail };
-    size_t lengths[] = { (size_t)length, script->length, 2, command->length - command->tail };
-    atomic_fetch_add(&conn->reloads, 1);
-    return send_pieces(conn, request, pieces, lengths, 4);
+    struct outgoing outgoing = { .pieces = { head, script->source, "\r\n", command->bytes + command->tail },
+                                 .lengths = { (size_t)length, script->length, 2, command->length - command->tail },
+                                 .count = 4 };
+    return send_request(conn, request, &outgoing);
+}
+
+/* Of a script whose header is not typed. */
+static int send_sealed(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command, bool eval)
+{
+    struct outgoing outgoing = { .pieces = { command->bytes }, .lengths = { command->length }, .count = 1 };
+    request->number = 0;
+    request->least = command->least;
+    return eval ? send_sealed_text(conn, request, command) : send_request(conn, request, &outgoing);
+}
+
+int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
+                  const struct lk__sent *sent, bool eval)
+{
+    struct lk__wire wire;
+    struct outgoing outgoing = { .wire = &wire };
+    assert(atomic_load(&request->state) != LK__FLYING);
+    atomic_store(&request->state, LK__IDLE);
+    if (eval)
+        atomic_fetch_add(&conn->reloads, 1);
+    if (!lk__command_istyped(command))
+        return send_sealed(conn, request, command, eval);
+    request->number = (int64_t)atomic_fetch_add(&conn->numbers, 1) + 1;
+    lk__wire_make(&wire, command, sent, request->number, eval);
+    return send_request(conn, request, &outgoing);
 }
 
 void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
@@ -441,6 +485,16 @@ void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
+
+/* Under conn->mu: the server's clock showed `server_us` between these two local moments. */
+static void set_clock(struct lk__conn *conn, int64_t before_us, int64_t after_us, int64_t server_us)
+{
+    if (!lk__is_servertime(server_us))
+        return;
+    conn->clock_before_us = before_us;
+    conn->clock_server_us = server_us;
+    conn->clock_slack_us = after_us - before_us;
+}
 
 /* Under conn->mu: have the server say a number behind the error that just came; one serves all before it. */
 static void ask_for_proof(struct lk__conn *conn, struct lk__stream *stream)
@@ -484,6 +538,20 @@ static void take_answer(struct lk__conn *conn, struct lk__stream *stream, struct
     }
 }
 
+/*
+ * Under conn->mu: can `reply`, which is no error, be the answer to `request`? A typed script says the request's
+ * number, so that no answer is taken for another one, and its time, which is kept.
+ */
+static bool is_answer(struct lk__conn *conn, const struct lk__request *request, const struct lk__reply *reply)
+{
+    if (request->number == 0)
+        return lk__reply_integers(reply, request->least);
+    if (!lk__reply_integers(reply, LK__ANSWER_LEAST) || reply->values[2].number != request->number)
+        return false;
+    set_clock(conn, request->sent_us, reply->came_us, reply->values[1].number);
+    return true;
+}
+
 /* Under conn->mu: a reply came. 0, or EPROTO: it is in no place where it could belong. */
 static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
 {
@@ -496,7 +564,7 @@ static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
         return EPROTO; /* the server does not know the question yet */
     if (request == &conn->echo)
         return take_proof(conn, reply);
-    if (reply->type != LK__ERROR && !lk__reply_integers(reply, request->least))
+    if (reply->type != LK__ERROR && !is_answer(conn, request, reply))
         return EPROTO; /* it cannot answer this */
     take_answer(conn, stream, request);
     return 0;
@@ -740,13 +808,8 @@ bool lk__is_servertime(int64_t server_us)
 
 void lk__conn_clock(struct lk__conn *conn, int64_t before_us, int64_t server_us)
 {
-    if (!lk__is_servertime(server_us))
-        return;
-    int64_t slack_us = lk__now_us() - before_us;
     pthread_mutex_lock(&conn->mu);
-    conn->clock_before_us = before_us;
-    conn->clock_server_us = server_us;
-    conn->clock_slack_us = slack_us;
+    set_clock(conn, before_us, lk__now_us(), server_us);
     pthread_mutex_unlock(&conn->mu);
 }
 

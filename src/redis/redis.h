@@ -11,27 +11,66 @@
 
 #include "base/base.h"
 #include "redis/options.h"
+#include "redis/vocabulary.h"
 
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 
-/* --- scripts: embedded by the build from the .lua files ------------------------------------------ */
+/* --- scripts: made by the build from the .lua files, see cmake/scripts.py ------------------------ */
+
+enum lk__argument_kind {
+    LK__ARG_TEXT,        /* a member of the script's args ... */
+    LK__ARG_NUMBER,      /* ... likewise */
+    LK__ARG_FLAGS,       /* `flags` of its args and those that are sent, as one number */
+    LK__ARG_SENT_TEXT,   /* a member of struct lk__sent ... */
+    LK__ARG_SENT_NUMBER, /* ... likewise */
+    LK__ARG_SENT_FLAGS,  /* the flags of that alone */
+    LK__ARG_REQUEST      /* the number of the request */
+};
+
+/* One ARGV of a script, and where in its struct the value is. */
+struct lk__argument {
+    unsigned char kind; /* enum lk__argument_kind */
+    unsigned short at;
+};
+
+/* How a reply goes on with this verdict, a letter an element: n, t; behind ? they may be missing, * repeats. */
+struct lk__shape {
+    enum lk__verdict verdict;
+    const char *elements;
+};
 
 struct lk__script {
     const char *name;   /* "lock/acquire" */
-    const char *source; /* with its shared parts in front */
+    const char *source; /* with its shared parts in it */
     size_t length;
     const char *sha1; /* of source */
     int keys;         /* number of KEYS */
+
+    /* NULL and 0 in scripts whose header is not typed */
+    const unsigned short *key_at; /* offsets in the module's struct of keys */
+    const struct lk__argument *args;
+    int arg_count;
+    unsigned flags, sent_flags; /* those that it takes */
+    const struct lk__shape *shapes;
+    int shape_count;
 };
 
-/* --- command.c: a script call, formatted once, with holes for numbers that change ------------------ */
+/* --- command.c: a call of a script ------------------------------------------------------------------ */
 
 enum { LK__HOLES_MAX = 4, LK__HOLE_DIGITS = 20 };
 
+/*
+ * What is to be called with what. Nothing of it is formatted until it is sent, so it has to stay until no copy can
+ * be sent any more.
+ */
 struct lk__command {
     const struct lk__script *script;
+    const void *keys; /* the module's struct of keys */
+    const void *args; /* the script's struct of arguments; NULL if it takes none */
+
+    /* of a script whose header is not typed: its call, formatted once by lk__command_seal() */
     char *bytes; /* EVALSHA ... */
     size_t length;
     size_t tail; /* offset of what follows the SHA1: the same for EVAL */
@@ -39,13 +78,46 @@ struct lk__command {
     unsigned least; /* integers that every answer to it begins with: 2, unless its caller knows of more */
 };
 
+/* Where keys and arguments of commands lie: of an object, which may go before the last of them is sent. */
+struct lk__block {
+    atomic_int refs;
+};
+
+struct lk__block *lk__block_keep(struct lk__block *block); /* accepts NULL */
+void lk__block_drop(struct lk__block *block);              /* the last one frees it; accepts NULL */
+
+bool lk__command_istyped(const struct lk__command *command);
+/* The first key; there is one. `length` is its length. */
+const char *lk__command_key(const struct lk__command *command, size_t *length);
+
+/* A call in words, as they are written into a connection: made anew each time it is sent, on the caller's stack. */
+enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20 };
+
+struct lk__wire {
+    int count;
+    size_t size; /* of the whole */
+    struct {
+        const char *text;
+        size_t length;
+    } words[LK__WIRE_WORDS];
+    char numbers[LK__WIRE_WORDS][LK__WIRE_DIGITS]; /* those among the words */
+};
+
 /*
- * Format a call of `script`. An argument that is NULL is a hole: a number of 20 digits, 0 at first.
- * Sending and filling holes then allocates nothing. 0 or ENOMEM.
+ * The words of a call, by its script's SHA1 or `as_text`. `request` is the number that the answer has to say. It
+ * points into the command's structs, and into itself.
+ */
+void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, const struct lk__sent *sent,
+                   int64_t request, bool as_text);
+void lk__wire_write(const struct lk__wire *wire, char *out); /* wire->size bytes */
+
+/*
+ * Of a script whose header is not typed. Format a call of it; an argument that is NULL is a hole: a number of 20
+ * digits, 0 at first. Sending and filling holes then allocates nothing. 0 or ENOMEM.
  */
 int lk__command_seal(struct lk__command *command, const struct lk__script *script, const char *const *keys,
                      const char *const *args, int arg_count);
-void lk__command_fill(struct lk__command *command, int hole, int64_t number); /* number >= 0 */
+void lk__command_fill(struct lk__command *command, int hole, int64_t number); /* number >= 0; typed: does nothing */
 void lk__command_free(struct lk__command *command);                           /* accepts one that was never sealed */
 
 /* --- reply.c: one reply, flat, in memory that is reused ------------------------------------------- */
@@ -74,8 +146,26 @@ struct lk__reply {
 struct lk__reply *lk__reply_new(void);                                     /* NULL when out of memory */
 void lk__reply_free(struct lk__reply *reply);                              /* accepts NULL */
 const char *lk__reply_text(const struct lk__reply *reply, unsigned index); /* "" for what is no text */
+int64_t lk__reply_number(const struct lk__reply *reply, unsigned index);   /* 0 for what is no integer */
 /* True when it is an array that begins with `count` integers. */
 bool lk__reply_integers(const struct lk__reply *reply, unsigned count);
+
+/* What every typed script answers first; the number of the request comes third. */
+struct lk__answer {
+    enum lk__verdict verdict;
+    int64_t server_us; /* the server's time in it */
+};
+enum { LK__ANSWER_LEAST = 3 };
+
+/* Does it take a deadline? False of all whose headers are not typed. */
+bool lk__script_islimited(const struct lk__script *script);
+/* False: this is no answer that the script gives. */
+bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer);
+/*
+ * Likewise, also of a script whose header is not typed: { verdict, server us }, where 1 is done, 0 gone, -1 late, and
+ * anything else is told as IMPOSSIBLE.
+ */
+bool lk__answer_ofany(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer);
 
 /* The code for an error reply; `retry` tells that nothing was done and it may work later. */
 int lk__reply_error(const struct lk__reply *reply, bool *retry);
@@ -99,6 +189,9 @@ struct lk__stream {
 int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *addresses,
                        int64_t until_us, int cancel_fd);
 void lk__stream_drop(struct lk__stream *stream); /* the last one closes the socket; accepts NULL */
+/* Room behind what is appended, or NULL: ENOMEM. What is written there counts once it is committed. */
+char *lk__stream_reserve(struct lk__stream *stream, size_t length);
+void lk__stream_commit(struct lk__stream *stream, size_t length);
 int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length); /* 0 or ENOMEM: nothing appended */
 /* Give the socket what it takes. 0, or EIO: the connection is gone. */
 int lk__stream_give(struct lk__stream *stream);
@@ -188,6 +281,7 @@ struct lk__request {
     int64_t sent_us;           /* before its first byte was written */
     uint64_t end;              /* position of its last byte in the stream */
     unsigned least;            /* integers that its answer begins with */
+    int64_t number;            /* what a typed script's answer says third; 0: the script's header is not typed */
 };
 
 /* Who is brought up first: leases end, callers wait, waiters poll. */
@@ -222,8 +316,9 @@ struct lk__conn {
     atomic_bool serves;              /* the present stream brought an answer: it is worth to be made anew at once */
     int64_t up_us, due_us, pause_us; /* the connector thread's: up since, to be made at, the pause before that */
     struct lk__connector *connector;
-    const char *what; /* "command", for logs */
-    bool inspect;     /* look at version and policy when it comes up */
+    atomic_ullong numbers; /* drawn for requests */
+    const char *what;      /* "command", for logs */
+    bool inspect;          /* look at version and policy when it comes up */
     /* A message that answers no request; owner's thread, no lock held. NULL: replies answer requests. */
     void (*message)(void *arg, const struct lk__reply *reply);
     void *arg;
@@ -240,12 +335,13 @@ void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it *
 
 /*
  * Append a command and write it, unless the leader will. `eval` sends the script's text instead of
- * its SHA1.
+ * its SHA1. `sent`: what its script takes of that; not looked at unless its header is typed.
  * Returns 0 · ENOTCONN down: it is being brought up · ECANCELED closed · ENOMEM. But for 0 the
  * request is IDLE and nothing was sent.
  * Locks: takes conn->mu.
  */
-int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command, bool eval);
+int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
+                  const struct lk__sent *sent, bool eval);
 /* The same for bytes whose answer comes as a message. ENOTCONN also if this is not the `connects`-th connection. */
 int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char *bytes, size_t length);
 void lk__conn_serves(struct lk__conn *conn); /* a message was an answer */
@@ -294,7 +390,7 @@ void lk__conn_failed(struct lk__conn *conn, int code, const char *words);
 
 /* Could a server's clock show that? What could not is left alone, so that sums of times stay in range. */
 bool lk__is_servertime(int64_t server_us);
-/* A reply told the server's time: `server_us` is not before `before_us`. */
+/* A reply told the server's time: `server_us` is not before `before_us`. Answers of typed scripts do so themselves. */
 void lk__conn_clock(struct lk__conn *conn, int64_t before_us, int64_t server_us);
 /* The latest time the server's clock can show at `now_us`. */
 int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us);

@@ -40,6 +40,11 @@ const char *lk__reply_text(const struct lk__reply *reply, unsigned index)
     return reply->text + reply->values[index].at;
 }
 
+int64_t lk__reply_number(const struct lk__reply *reply, unsigned index)
+{
+    return index < reply->count && reply->values[index].type == LK__INTEGER ? reply->values[index].number : 0;
+}
+
 bool lk__reply_integers(const struct lk__reply *reply, unsigned count)
 {
     if (reply->type != LK__ARRAY || reply->count < count)
@@ -47,6 +52,62 @@ bool lk__reply_integers(const struct lk__reply *reply, unsigned count)
     for (unsigned i = 0; i < count; i++)
         if (reply->values[i].type != LK__INTEGER)
             return false;
+    return true;
+}
+
+/* Does it go on so behind the head? See struct lk__shape. */
+static bool has_shape(const struct lk__reply *reply, const char *elements)
+{
+    bool may_end = false;
+    unsigned i = LK__ANSWER_LEAST;
+    for (; *elements != '\0'; elements++) {
+        if (*elements == '?') {
+            may_end = true;
+            continue;
+        }
+        bool several = elements[1] == '*';
+        enum lk__type type = *elements == 'n' ? LK__INTEGER : LK__TEXT;
+        if (i == reply->count && (may_end || several))
+            return true;
+        do
+            if (i >= reply->count || reply->values[i++].type != type)
+                return false;
+        while (several && i < reply->count);
+        elements += several;
+    }
+    return i == reply->count;
+}
+
+bool lk__script_islimited(const struct lk__script *script)
+{
+    for (int i = 0; i < script->shape_count; i++)
+        if (script->shapes[i].verdict == LK__LATE)
+            return true;
+    return false;
+}
+
+bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer)
+{
+    if (!lk__reply_integers(reply, LK__ANSWER_LEAST) || !lk__is_servertime(reply->values[1].number))
+        return false;
+    for (int i = 0; i < script->shape_count; i++)
+        if (script->shapes[i].verdict == reply->values[0].number) {
+            *answer = (struct lk__answer){ script->shapes[i].verdict, reply->values[1].number };
+            return has_shape(reply, script->shapes[i].elements);
+        }
+    return false;
+}
+
+bool lk__answer_ofany(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer)
+{
+    static const enum lk__verdict verdicts[] = { LK__LATE, LK__GONE, LK__DONE };
+    if (script->shapes != NULL)
+        return lk__answer_read(script, reply, answer);
+    if (!lk__reply_integers(reply, 2) || !lk__is_servertime(reply->values[1].number))
+        return false;
+    int64_t verdict = reply->values[0].number;
+    answer->verdict = verdict >= -1 && verdict <= 1 ? verdicts[verdict + 1] : LK__IMPOSSIBLE;
+    answer->server_us = reply->values[1].number;
     return true;
 }
 

@@ -9,7 +9,6 @@
 #include "redis/keys.h"
 #include "redis/redis.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Is `word` one of these, which are divided by blanks? */
@@ -35,14 +34,6 @@ int lk__rights_check(struct lk__conn *conn, const char *what, const char *comman
     return 0;
 }
 
-/* The first key of a command, as it may stand in a line of text. Its tail is the number of keys, then they. */
-static void print_key(const struct lk__command *command, char *text, size_t size)
-{
-    const char *count = command->bytes + command->tail;
-    const char *length = strchr(count + 1, '$'), *key = strchr(length, '\n') + 1;
-    lk__name_print(text, size, key, (size_t)strtoul(length + 1, NULL, 10));
-}
-
 /* By its text, as a script that is denied something in its middle has the same code; in doubt it began. */
 bool lk__rights_unbegun(const struct lk__reply *reply)
 {
@@ -56,7 +47,9 @@ int lk__rights_refused(int code, const char *what, const struct lk__command *com
     char key[128];
     if (!lk__rights_unbegun(reply) || command->script->keys == 0)
         return lk__fail(code, "%s: the server says: %s", what, says);
-    print_key(command, key, sizeof key);
+    size_t length;
+    const char *first = lk__command_key(command, &length);
+    lk__name_print(key, sizeof key, first, length);
     return lk__fail(code, "%s: the user's access rules (ACL) do not cover a key of it (~%s): the server says: %s", what,
                     key, says);
 }

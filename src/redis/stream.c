@@ -164,25 +164,33 @@ static bool move_up(struct lk__stream *stream, size_t length)
     return stream->out_room - stream->out_end >= length;
 }
 
-static void put_out(struct lk__stream *stream, const char *bytes, size_t length)
-{
-    memcpy(stream->out + stream->out_end, bytes, length);
-    stream->out_end += length;
-    stream->queued += length;
-}
-
 /* Behind whatever is appended there stays room for one ECHO, which must not need memory. */
-int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length)
+char *lk__stream_reserve(struct lk__stream *stream, size_t length)
 {
     if (!move_up(stream, length + LK__ECHO_LENGTH)) {
         size_t room = 2 * (stream->out_end + length + LK__ECHO_LENGTH);
         char *grown = lk__realloc(stream->out, room);
         if (grown == NULL)
-            return ENOMEM;
+            return NULL;
         stream->out = grown;
         stream->out_room = room;
     }
-    put_out(stream, bytes, length);
+    return stream->out + stream->out_end;
+}
+
+void lk__stream_commit(struct lk__stream *stream, size_t length)
+{
+    stream->out_end += length;
+    stream->queued += length;
+}
+
+int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length)
+{
+    char *room = lk__stream_reserve(stream, length);
+    if (room == NULL)
+        return ENOMEM;
+    memcpy(room, bytes, length);
+    lk__stream_commit(stream, length);
     return 0;
 }
 
@@ -193,7 +201,8 @@ void lk__stream_echo(struct lk__stream *stream, uint64_t number)
     assert(fits);
     (void)fits;
     lk__echo_print(bytes, number);
-    put_out(stream, bytes, LK__ECHO_LENGTH);
+    memcpy(stream->out + stream->out_end, bytes, LK__ECHO_LENGTH);
+    lk__stream_commit(stream, LK__ECHO_LENGTH);
 }
 
 bool lk__stream_pending(const struct lk__stream *stream)

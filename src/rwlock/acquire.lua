@@ -16,6 +16,7 @@
 --            leases, server us, place in the queue or -1, see place_of(), holder }
 -- resend   harmless: an owner finds its own hold, a waiter its own place
 local lock = new_lock(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], ARGV[5])
+local unheard = tonumber(ARGV[8]) >= 2
 local id, lease_ms, arrival = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[7])
 lock.claim_ms = tonumber(ARGV[4])
 local now = server_time()
@@ -33,7 +34,7 @@ end
 local holder = look(lock, now)
 local mine = held_as(lock, id)
 if mine then -- the grant's message or reply got lost; its token was never told, so it gets another
-    end_turn(lock.seen, now, SHARED_TURN_MS, ARGV[8])
+    end_turn(lock.seen, now, SHARED_TURN_MS, unheard)
     redis.call('PEXPIRE', lock.holders, math.max(left_ms(lock, now), lease_ms))
     put(lock, mine, lease_ms, now)
     if not is_writer(mine) then
@@ -56,7 +57,7 @@ elseif alone and (not holder or not is_writer(id) and not is_writer(holder)) the
 end
 
 if not lock.tries then
-    arrival = line_up(lock, id, arrival, now, tonumber(ARGV[3]) + unheard_by(ARGV[8]), alone)
+    arrival = line_up(lock, id, arrival, now, tonumber(ARGV[3]) + unheard_by(unheard), alone)
 end
 if not alone then
     local token, died = serve(lock, id, now)
@@ -68,7 +69,7 @@ end
 if lock.tries then
     return { 3, 0, left_ms(lock, now), now, 0 }
 end
-local reply = { 0, arrival, left_ms(lock, now), now, place_of(lock.queue, lock.seen, id, now, ARGV[8]) }
+local reply = { 0, arrival, left_ms(lock, now), now, place_of(lock.queue, lock.seen, id, now, unheard) }
 if tonumber(ARGV[8]) % 2 == 1 then
     reply[6] = look(lock, now) or ''
 end

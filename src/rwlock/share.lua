@@ -1,4 +1,5 @@
 -- share.lua - who may hold a read-write lock, and what it takes to become a holder
+-- uses:     token queue
 --
 -- holders  sorted set, owner id -> end of its lease, server ms. An id ends in its mode, :r or :w; there are
 --          readers or one writer. Who is past its end is no holder, whoever else may be one.

@@ -1,4 +1,5 @@
 -- counted.lua - permits that are a bare number, in the layout of Redisson's RSemaphore
+-- uses:     once order java
 --
 -- name    string, how many permits are free; may be negative. No key: none
 -- claims  sorted set, waiter's id -> server milliseconds by which it has to confirm what it was granted; the

@@ -1,4 +1,5 @@
 -- order.lua - free permits go to those who wait, in order of arrival, and to nobody behind one who wants more
+-- uses:     queue
 --
 -- A waiter's id says how many it wants: "<client id>:<owner>:<acquisition>:<n>", with a fifth part for a
 -- permit that has an explicit id.

@@ -15,6 +15,7 @@
 -- resend   harmless: an owner finds its own permit, and gets no part of it again; a waiter its own place
 local permits, queue, seen = KEYS[1], KEYS[3], KEYS[4]
 local id, n, lease_ms, initial = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local unheard = tonumber(ARGV[10]) >= 2
 local permit, claim_ms, arrival = permit_of(ARGV[1]), tonumber(ARGV[7]), tonumber(ARGV[9])
 local now = server_time()
 if now > tonumber(ARGV[8]) then
@@ -35,7 +36,7 @@ if is_live(permits, permit, now) then -- the grant's message or reply got lost, 
         return { -5, 0, -1, now, 0 }
     end
     renew_parts(permits, permit, n, lease_ms, now)
-    end_turn(seen, now, TURN_MS, ARGV[10])
+    end_turn(seen, now, TURN_MS, unheard)
     return { 1, 1, -1, now, 0 }
 end
 if not total then
@@ -62,7 +63,7 @@ if string.find(ARGV[5], 't', 1, true) then
     return { 3, 0, -1, now, 0 }
 end
 
-arrival = enqueue(queue, seen, id, arrival, now, tonumber(ARGV[6]) + unheard_by(ARGV[10]))
+arrival = enqueue(queue, seen, id, arrival, now, tonumber(ARGV[6]) + unheard_by(unheard))
 local _, got = lend_out(permits, queue, seen, id, total, now, claim_ms)
 if got then
     return take()
@@ -72,4 +73,4 @@ local first = redis.call('ZRANGEBYSCORE', permits, '(' .. math.floor(now / 1000)
 if first then
     left = tonumber(first) - math.floor(now / 1000)
 end
-return { 0, arrival, left, now, place_of(queue, seen, id, now, ARGV[10]) }
+return { 0, arrival, left, now, place_of(queue, seen, id, now, unheard) }

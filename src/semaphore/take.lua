@@ -17,6 +17,7 @@
 -- resend   harmless: the once-record knows what was taken, the queue who waits
 local name, claims, queue, seen, once = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, owner, number, n, initial = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local unheard = tonumber(ARGV[12]) >= 2
 local try, shared = string.find(ARGV[6], 't', 1, true), string.find(ARGV[6], 'j', 1, true)
 local claim_ms, arrival = tonumber(ARGV[9]), tonumber(ARGV[11])
 local now = server_time()
@@ -43,7 +44,7 @@ if value and redis.call('ZSCORE', claims, id) then -- granted meanwhile, and con
     end, function()
         once_keep(once, owner, number, 0) -- the claim ends, and the permits come back
     end)
-    end_turn(seen, now, TURN_MS, ARGV[12])
+    end_turn(seen, now, TURN_MS, unheard)
     return { 1, 1, -1, now, 0 }
 end
 local back = 0
@@ -77,7 +78,7 @@ if try then
     return { 3, 0, -1, now, 0 }
 end
 
-arrival = enqueue(queue, seen, id, arrival, now, tonumber(ARGV[8]) + unheard_by(ARGV[12]))
+arrival = enqueue(queue, seen, id, arrival, now, tonumber(ARGV[8]) + unheard_by(unheard))
 local _, got = hand_out(name, claims, queue, seen, id, value, now, claim_ms)
 if got then
     return take()
@@ -86,4 +87,4 @@ local left, first = -1, redis.call('ZRANGE', claims, 0, 0, 'WITHSCORES')[2]
 if first then
     left = math.max(tonumber(first) - math.floor(now / 1000), 0)
 end
-return { 0, arrival, left, now, place_of(queue, seen, id, now, ARGV[12]) }
+return { 0, arrival, left, now, place_of(queue, seen, id, now, unheard) }

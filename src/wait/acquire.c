@@ -47,7 +47,7 @@ static struct lk__step end(struct lk__acquire *a, int code)
 {
     a->phase = LK__ENDED;
     a->code = code;
-    return step(LK__DONE, 0);
+    return step(LK__FINISHED, 0);
 }
 
 /* What to do now, with nothing new. */
@@ -95,7 +95,7 @@ static struct lk__step out_of_time(struct lk__acquire *a, int64_t now_us)
 static struct lk__step proceed(struct lk__acquire *a, int64_t now_us)
 {
     if (a->phase == LK__ENDED)
-        return step(LK__DONE, 0);
+        return step(LK__FINISHED, 0);
     allow_for_sleep(a, now_us);
     if (now_us >= a->hard_us)
         return out_of_time(a, now_us);
@@ -183,10 +183,10 @@ static struct lk__step use_grant(struct lk__acquire *a, int64_t now_us)
     return proceed(a, now_us);
 }
 
-static struct lk__step on_granted(struct lk__acquire *a, int64_t now_us, int64_t sent_us, const struct lk__reply *reply)
+static struct lk__step on_granted(struct lk__acquire *a, int64_t now_us, int64_t sent_us, const struct lk__asked *asked)
 {
-    struct lk__grant grant = { reply->values[3].number, a->lease_ms, (uint64_t)reply->values[1].number,
-                               reply->values[0].number == LK__GRANTED_OWNERDEAD };
+    struct lk__grant grant = { asked->server_us, a->lease_ms, (uint64_t)asked->token,
+                               asked->verdict == LK__GRANTED_OWNERDEAD };
     int64_t valid_until_us = sent_us + a->lease_ms * 1000 - lk__guard_us(a->lease_ms);
     a->listed = true;
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
@@ -199,16 +199,16 @@ static struct lk__step on_granted(struct lk__acquire *a, int64_t now_us, int64_t
     return hold(a, valid_until_us, &grant);
 }
 
-static struct lk__step on_queued(struct lk__acquire *a, int64_t now_us, const struct lk__reply *reply)
+static struct lk__step on_queued(struct lk__acquire *a, int64_t now_us, const struct lk__asked *asked)
 {
     a->listed = true;
-    a->arrival = reply->values[1].number;
+    a->arrival = asked->arrival;
     a->trouble = 0;
     a->pause_ms = 0;
-    if (a->grant.server_us > reply->values[3].number)
+    if (a->grant.server_us > asked->server_us)
         return use_grant(a, now_us);
     a->grant.server_us = 0; /* older than this answer, which knows nothing of it */
-    a->next_us = a->again ? now_us + HINT_PAUSE_US : now_us + nap(a, reply->values[2].number, reply->values[4].number);
+    a->next_us = a->again ? now_us + HINT_PAUSE_US : now_us + nap(a, asked->left_ms, asked->place);
     a->again = false;
     return proceed(a, now_us);
 }
@@ -222,19 +222,19 @@ static struct lk__step on_overtaken(struct lk__acquire *a, int64_t now_us)
     return leave(a, now_us, a->limit_code != ETIMEDOUT ? a->limit_code : ESTALE);
 }
 
-static struct lk__step on_verdict(struct lk__acquire *a, int64_t now_us, int64_t sent_us, const struct lk__reply *reply)
+static struct lk__step on_verdict(struct lk__acquire *a, int64_t now_us, int64_t sent_us, const struct lk__asked *asked)
 {
     a->anchor_us = sent_us;
-    a->anchor_server_us = reply->values[3].number;
+    a->anchor_server_us = asked->server_us;
     if (a->unsure_us != 0 && a->anchor_server_us > a->unsure_us)
         a->unsure_us = 0; /* copies that got no answer are past their deadline */
-    switch (reply->values[0].number) {
+    switch (asked->verdict) {
     case LK__GRANTED:
     case LK__GRANTED_OWNERDEAD:
-        return on_granted(a, now_us, sent_us, reply);
+        return on_granted(a, now_us, sent_us, asked);
     case LK__QUEUED:
-        return on_queued(a, now_us, reply);
-    case LK__REFUSED:
+        return on_queued(a, now_us, asked);
+    case LK__BUSY:
         return leave(a, now_us, EBUSY);
     case LK__LATE: /* the server's clock moved; the sender knows it now */
         a->asked = a->listed;
@@ -254,12 +254,43 @@ static struct lk__step on_verdict(struct lk__acquire *a, int64_t now_us, int64_t
     }
 }
 
-static bool is_sane(const struct lk__reply *reply)
+/* Of a script whose header is not typed. */
+static bool read_untyped(const struct lk__reply *reply, struct lk__asked *asked)
 {
     if (!lk__reply_integers(reply, LK__VERDICT_LEAST) || !lk__is_servertime(reply->values[3].number))
         return false;
-    bool numbered = reply->values[0].number != LK__REFUSED && reply->values[0].number >= LK__QUEUED;
-    return !numbered || reply->values[1].number > 0;
+    const struct lk__value *values = reply->values;
+    if (values[0].number < LK__OVERTAKEN || values[0].number > LK__BUSY)
+        return false;
+    *asked = (struct lk__asked){ .verdict = (enum lk__verdict)values[0].number,
+                                 .server_us = values[3].number,
+                                 .token = values[1].number,
+                                 .arrival = values[1].number,
+                                 .left_ms = values[2].number,
+                                 .place = values[4].number,
+                                 .holder = reply->count > 5 ? lk__reply_text(reply, 5) : NULL };
+    return true;
+}
+
+bool lk__acquire_read(const struct lk__acquire *a, const struct lk__reply *reply, struct lk__asked *asked)
+{
+    if (a->read != NULL ? !a->read(reply, asked) : !read_untyped(reply, asked))
+        return false;
+    bool granted = asked->verdict == LK__GRANTED || asked->verdict == LK__GRANTED_OWNERDEAD;
+    return (!granted || asked->token > 0) && (asked->verdict != LK__QUEUED || asked->arrival > 0);
+}
+
+/* When the server carried out the release that `reply` answers. */
+static bool read_left(const struct lk__acquire *a, const struct lk__reply *reply, int64_t *server_us)
+{
+    struct lk__answer answer;
+    if (a->release != NULL && a->release->shapes != NULL) {
+        bool good = lk__answer_read(a->release, reply, &answer);
+        *server_us = answer.server_us;
+        return good;
+    }
+    *server_us = lk__reply_number(reply, 1);
+    return lk__reply_integers(reply, 2);
 }
 
 static struct lk__step on_refusal(struct lk__acquire *a, int64_t now_us, const struct lk__reply *reply)
@@ -293,11 +324,12 @@ static struct lk__step on_left(struct lk__acquire *a, int64_t now_us, const stru
         a->unknown = true;          /* and of the codes only those stand that do not say "not held" */
         return end(a, a->code == EACCES || a->code == EPROTO ? a->code : EIO);
     }
-    if (!lk__reply_integers(reply, 2)) {
+    int64_t server_us;
+    if (!read_left(a, reply, &server_us)) {
         a->unknown = true;
         return end(a, EPROTO);
     }
-    if (!a->recorded && a->unsure_us != 0 && reply->values[1].number <= a->unsure_us)
+    if (!a->recorded && a->unsure_us != 0 && server_us <= a->unsure_us)
         return give_up(a); /* a copy of an ask may still come after this release */
     return end(a, a->code);
 }
@@ -327,11 +359,12 @@ struct lk__step lk__acquire_answered(struct lk__acquire *a, int64_t now_us, int6
         return on_left(a, now_us, reply);
     if (reply->type == LK__ERROR)
         return on_refusal(a, now_us, reply);
-    if (!is_sane(reply)) {
+    struct lk__asked asked;
+    if (!lk__acquire_read(a, reply, &asked)) {
         a->listed = true;
         return leave(a, now_us, EPROTO);
     }
-    return on_verdict(a, now_us, sent_us, reply);
+    return on_verdict(a, now_us, sent_us, &asked);
 }
 
 struct lk__step lk__acquire_cut(struct lk__acquire *a, int64_t now_us, enum lk__request_state how)

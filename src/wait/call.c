@@ -6,12 +6,11 @@
 
 #include <string.h>
 
+/* One call under way. */
 struct call {
-    struct lk__conn *conn;
-    const char *what;
-    struct lk__command *command;
-    int deadline_hole;
-    bool resend;
+    struct lk__call *told;
+    struct lk__command *sealed; /* of a script whose header is not typed; else NULL */
+    int deadline_hole;          /* of that */
     struct lk__request *request;
     int64_t hard_us;
     int64_t settled_us; /* by then the deadlines of all copies have passed at the server */
@@ -26,38 +25,42 @@ static int unreachable(const struct call *call, int code)
 {
     char words[LK__WORDS_MAX];
     if (code == ECANCELED)
-        return lk__fail(ECANCELED, "%s: the client was closed", call->what);
+        return lk__fail(ECANCELED, "%s: the client was closed", call->told->what);
     if (call->garbled > 0)
-        return lk__fail(EPROTO, "%s: the server's answer could not be read, the outcome is unknown", call->what);
+        return lk__fail(EPROTO, "%s: the server's answer could not be read, the outcome is unknown", call->told->what);
     if (call->unsure) {
-        lk__fail(EIO, "%s: the answer got lost, the outcome is unknown", call->what);
+        lk__fail(EIO, "%s: the answer got lost, the outcome is unknown", call->told->what);
         lk__settles(call->settled_us);
         return EIO;
     }
-    if (lk__conn_trouble(call->conn, words, sizeof words) == 0 && words[0] == '\0')
+    if (lk__conn_trouble(call->told->conn, words, sizeof words) == 0 && words[0] == '\0')
         strcpy(words, "no connection within the command timeout");
-    return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was sent", call->what, words);
+    return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was sent", call->told->what, words);
 }
 
 static void set_deadline(struct call *call, int64_t now_us)
 {
-    int64_t passed_us = lk__conn_passedby(call->conn, call->hard_us);
+    struct lk__call *told = call->told;
+    int64_t until_us = told->lasts_us != 0 ? now_us + told->lasts_us : call->hard_us;
+    int64_t passed_us = lk__conn_passedby(told->conn, until_us);
+    told->sent.deadline_us = lk__conn_servertime(told->conn, now_us) + (until_us - now_us);
+    if (call->sealed != NULL ? call->deadline_hole < 0 : !lk__script_islimited(told->command->script))
+        return;
     if (passed_us > call->settled_us)
         call->settled_us = passed_us;
-    lk__command_fill(call->command, call->deadline_hole,
-                     lk__conn_servertime(call->conn, now_us) + (call->hard_us - now_us));
+    if (call->sealed != NULL)
+        lk__command_fill(call->sealed, call->deadline_hole, told->sent.deadline_us);
 }
 
 /* 0: sent. One failed attempt to connect is enough to give up, unless there was a connection a moment ago. */
 static int send_it(struct call *call)
 {
     for (;;) {
-        int64_t now_us = lk__now_us();
-        if (call->deadline_hole >= 0)
-            set_deadline(call, now_us);
-        int rc = lk__conn_send(call->conn, call->request, call->command, call->eval);
+        set_deadline(call, lk__now_us());
+        int rc = lk__conn_send(call->told->conn, call->request, call->told->command, &call->told->sent, call->eval);
         if (rc == ENOTCONN)
-            rc = lk__conn_awaitup(call->conn, call->request->parker, lk__conn_failures(call->conn), call->hard_us);
+            rc = lk__conn_awaitup(call->told->conn, call->request->parker, lk__conn_failures(call->told->conn),
+                                  call->hard_us);
         else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
         bool again = rc == ENOTCONN && call->cut && lk__now_us() < call->hard_us;
@@ -72,7 +75,7 @@ static int send_it(struct call *call)
  */
 static bool pause_a_little(struct call *call)
 {
-    const struct lk__options *options = &call->conn->connector->options;
+    const struct lk__options *options = &call->told->conn->connector->options;
     int64_t now_us = lk__now_us(), answer_us = 2 * (now_us - call->request->sent_us);
     call->pause_ms = call->pause_ms == 0 ? options->retry_min_ms : 2 * call->pause_ms;
     if (call->pause_ms > options->retry_max_ms)
@@ -96,13 +99,13 @@ static int judge(struct call *call)
         return EAGAIN;
     }
     if (lk__reply_is(reply, "READONLY"))
-        lk__conn_reset(call->conn, "the server became a replica");
+        lk__conn_reset(call->told->conn, "the server became a replica");
     int code = lk__reply_error(reply, &retry);
     if (retry && pause_a_little(call))
         return EAGAIN;
     if (call->unsure) /* this copy was refused; another one may have been carried out */
         return unreachable(call, code);
-    return lk__rights_refused(code, call->what, call->command, reply);
+    return lk__rights_refused(code, call->told->what, call->told->command, reply);
 }
 
 static int run(struct call *call)
@@ -112,7 +115,7 @@ static int run(struct call *call)
         if (rc != 0)
             return rc;
         while (atomic_load(&call->request->state) == LK__FLYING && lk__now_us() < call->hard_us)
-            lk__conn_await(call->conn, call->request, call->hard_us);
+            lk__conn_await(call->told->conn, call->request, call->hard_us);
         int state = atomic_load(&call->request->state);
         if (state == LK__ANSWERED) {
             rc = judge(call);
@@ -123,36 +126,53 @@ static int run(struct call *call)
         call->cut = true;
         call->unsure |= state != LK__UNSENT;
         call->garbled = state == LK__GARBLED ? call->garbled + 1 : 0;
-        if (state == LK__FLYING || call->garbled > 1 || (call->unsure && !call->resend) ||
+        if (state == LK__FLYING || call->garbled > 1 || (call->unsure && call->told->only_once) ||
             lk__now_us() >= call->hard_us)
             return unreachable(call, ENOTCONN);
     }
 }
 
-int lk__call(struct lk__conn *conn, const char *what, struct lk__command *command, int deadline_hole, bool resend,
-             struct lk__request **slot, bool *repeated)
+static int call_run(struct lk__call *told, struct lk__command *sealed, int deadline_hole)
 {
     struct lk__parker parker;
-    if (*slot == NULL && (*slot = lk__request_new(NULL)) == NULL)
-        return lk__fail(ENOMEM, "%s: out of memory for a request", what);
+    struct lk__conn *conn = told->conn;
+    if (*told->slot == NULL && (*told->slot = lk__request_new(NULL)) == NULL)
+        return lk__fail(ENOMEM, "%s: out of memory for a request", told->what);
     lk__parker_init(&parker);
-    struct call call = { .conn = conn,
-                         .what = what,
-                         .command = command,
+    struct call call = { .told = told,
+                         .sealed = sealed,
                          .deadline_hole = deadline_hole,
-                         .resend = resend,
-                         .request = *slot,
+                         .request = *told->slot,
                          .hard_us = lk__now_us() + conn->connector->options.command_timeout_ms * 1000 };
     call.request->parker = &parker;
     int rc = run(&call);
-    if (repeated != NULL)
-        *repeated = call.unsure;
+    told->repeated = call.unsure;
     if (atomic_load(&call.request->state) == LK__FLYING) {
         lk__conn_abandon(conn, call.request);
-        *slot = NULL;
+        *told->slot = NULL;
     } else {
         call.request->parker = NULL;
     }
     lk__parker_destroy(&parker);
+    return rc;
+}
+
+int lk__call_run(struct lk__call *call)
+{
+    return call_run(call, NULL, -1);
+}
+
+int lk__call_garbled(const char *what)
+{
+    return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", what);
+}
+
+int lk__call(struct lk__conn *conn, const char *what, struct lk__command *command, int deadline_hole, bool resend,
+             struct lk__request **slot, bool *repeated)
+{
+    struct lk__call call = { .conn = conn, .what = what, .command = command, .only_once = !resend, .slot = slot };
+    int rc = call_run(&call, command, deadline_hole);
+    if (repeated != NULL)
+        *repeated = call.repeated;
     return rc;
 }

@@ -1,4 +1,5 @@
 -- once.lua - a request that is sent twice counts once, on objects that are bare numbers
+-- uses:     whole
 --
 -- key  hash, owner -> "<number of its last request> <result> <server seconds>"
 --

@@ -1,4 +1,5 @@
 -- queue.lua - the wait queue that all primitives share: order of arrival, liveness, hand-over
+-- uses:     whole
 --
 -- queue  sorted set, waiter's owner id -> arrival: max(last + 1, server microseconds)
 -- seen   sorted set, waiter's owner id -> server milliseconds until which it counts as alive. What the waiter's client
@@ -78,9 +79,9 @@ end
 local QUIET_CLAIM_MS, TURN_SHARE, RECENT_MS, CALL_MS = 100, 20, 500, 1500
 local TURN_MS = 100 -- of what is free when it begins
 
--- To be added to the liveness of who hears no message, by the last argument of its ask.
-local function unheard_by(flags)
-    return tonumber(flags) >= 2 and 1 / 2048 or 0
+-- To be added to the liveness of who hears no message.
+local function unheard_by(unheard)
+    return unheard and 1 / 2048 or 0
 end
 
 -- When there may be another turn; 0: nobody had one.
@@ -97,18 +98,18 @@ local function is_unheard(sign)
 end
 
 -- Its place in the queue; -1 of the first one that hears no message and is to ask as often as it can.
-local function place_of(queue, seen, id, now, flags)
+local function place_of(queue, seen, id, now, unheard)
     local place = redis.call('ZRANK', queue, id) or 0
-    if place == 0 and tonumber(flags) >= 2 and turn_in(seen) > now / 1000 then
+    if place == 0 and unheard and turn_in(seen) > now / 1000 then
         return -1
     end
     return place
 end
 
 -- It found its turn's claim: what it did not need of the turn is left to the next one.
-local function end_turn(seen, now, turn_ms, flags)
+local function end_turn(seen, now, turn_ms, unheard)
     local now_ms = math.floor(now / 1000)
-    local next_ms = tonumber(flags) >= 2 and turn_in(seen) or 0
+    local next_ms = unheard and turn_in(seen) or 0
     if next_ms % 1 == 0 and next_ms - now_ms > (TURN_SHARE - 1) * turn_ms then
         local began_ms = next_ms - TURN_SHARE * turn_ms
         put_turn(seen, began_ms + TURN_SHARE * (now_ms - began_ms))

@@ -209,13 +209,16 @@ static struct lk__step ask(struct visit *visit, bool eval)
     struct lk__acquire *a = &waiter->machine;
     int64_t now_us = lk__now_us();
     a->deadline_us = lk__conn_servertime(visit->room->conn, now_us) + a->command_us;
+    unsigned flags = !visit->told && now_us - visit->began_us > PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
+    if (!is_heard(visit->room))
+        flags |= LK__SENT_UNHEARD;
+    struct lk__sent sent = {
+        .id = waiter->hold->id, .deadline_us = a->deadline_us, .arrival = a->arrival, .flags = flags
+    };
     lk__command_fill(&waiter->ask, LK__ASK_DEADLINE, a->deadline_us);
     lk__command_fill(&waiter->ask, LK__ASK_ARRIVAL, a->arrival);
-    int flags = !visit->told && now_us - visit->began_us > PATIENCE_US ? LK__FLAG_WHO : 0;
-    if (!is_heard(visit->room))
-        flags |= LK__FLAG_UNHEARD;
     lk__command_fill(&waiter->ask, LK__ASK_FLAGS, flags);
-    int rc = lk__conn_send(visit->room->conn, waiter->request, &waiter->ask, eval);
+    int rc = lk__conn_send(visit->room->conn, waiter->request, &waiter->ask, &sent, eval);
     if (rc == ENOTCONN)
         return lk__acquire_unsent(a, now_us);
     if (rc != 0)
@@ -228,7 +231,8 @@ static struct lk__step leave(struct visit *visit, bool eval)
 {
     struct lk__waiter *waiter = visit->waiter;
     struct lk__acquire *a = &waiter->machine;
-    int rc = lk__conn_send(visit->room->conn, waiter->request, &waiter->hold->release, eval);
+    struct lk__sent sent = lk__hold_torelease(waiter->hold);
+    int rc = lk__conn_send(visit->room->conn, waiter->request, &waiter->hold->release, &sent, eval);
     if (rc == 0)
         a->sent = true;
     else
@@ -236,17 +240,17 @@ static struct lk__step leave(struct visit *visit, bool eval)
     return lk__acquire_tick(a, lk__now_us());
 }
 
-/* Say once who keeps us waiting, or what. */
-static void grumble(struct visit *visit, int64_t now_us, const struct lk__reply *reply)
+/* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
+static void grumble(struct visit *visit, int64_t now_us, const struct lk__asked *asked)
 {
     char words[LK__WORDS_MAX];
     if (visit->told || now_us - visit->began_us <= PATIENCE_US)
         return;
-    if (reply != NULL && reply->count >= 6) {
+    if (asked != NULL && asked->holder != NULL && asked->holder[0] != '\0') {
         visit->told = true;
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; held by %s", visit->waiter->what,
-                PATIENCE_US / 1000000, lk__reply_text(reply, 5));
-    } else if (reply == NULL && lk__conn_trouble(visit->room->conn, words, sizeof words) != 0) {
+                PATIENCE_US / 1000000, asked->holder);
+    } else if (asked == NULL && lk__conn_trouble(visit->room->conn, words, sizeof words) != 0) {
         visit->told = true;
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", visit->waiter->what, PATIENCE_US / 1000000,
                 words);
@@ -264,17 +268,18 @@ static struct lk__step take_answer(struct visit *visit)
     if (state != LK__ANSWERED)
         return lk__acquire_cut(a, now_us, state);
     const struct lk__reply *reply = request->reply;
-    if (a->phase == LK__WAITING && lk__reply_integers(reply, 4))
-        lk__conn_clock(visit->room->conn, request->sent_us, reply->values[3].number);
+    struct lk__asked asked = { 0 };
+    bool is_read = a->phase == LK__WAITING && lk__acquire_read(a, reply, &asked);
+    if (is_read && !lk__command_istyped(&waiter->ask))
+        lk__conn_clock(visit->room->conn, request->sent_us, asked.server_us);
     bool refused = reply->type == LK__ERROR && !lk__reply_is(reply, "NOSCRIPT");
     visit->heard = refused || (visit->heard && a->phase == LK__LEAVING); /* the way out explains nothing */
     if (refused)
         lk__rights_refused(EPROTO, waiter->what, &waiter->ask, reply);
     if (lk__reply_is(reply, "READONLY"))
         lk__conn_reset(visit->room->conn, "the server became a replica");
-    grumble(visit, now_us, reply);
-    if (a->phase == LK__WAITING && !a->try_only && reply->type == LK__ARRAY && reply->count > 0 &&
-        reply->values[0].number == LK__QUEUED) {
+    grumble(visit, now_us, &asked);
+    if (is_read && !a->try_only && asked.verdict == LK__QUEUED) {
         a->deaf = !listen_here(visit->room);
         a->joining = !a->deaf && !is_heard(visit->room);
     }
@@ -365,7 +370,7 @@ static struct lk__step drive(struct visit *visit, struct lk__step step)
         return leave(visit, step.eval);
     case LK__AWAIT:
         lk__conn_await(visit->room->conn, request, step.until_us);
-        if (take_mail(visit, &step) && step.act == LK__DONE)
+        if (take_mail(visit, &step) && step.act == LK__FINISHED)
             return step;
         if (atomic_load(&request->state) != LK__FLYING)
             return take_answer(visit);
@@ -419,8 +424,8 @@ static int explain(struct visit *visit)
 
 static void run(struct visit *visit, struct lk__step step)
 {
-    while (step.act != LK__DONE)
-        if (!take_mail(visit, &step) || step.act != LK__DONE)
+    while (step.act != LK__FINISHED)
+        if (!take_mail(visit, &step) || step.act != LK__FINISHED)
             step = drive(visit, step);
 }
 
@@ -439,6 +444,7 @@ int lk__room_wait(struct lk__room *room, struct lk__waiter *waiter)
     a->command_us = room->options->command_timeout_ms * 1000;
     a->retry_min_ms = room->options->retry_min_ms;
     a->retry_max_ms = room->options->retry_max_ms;
+    a->release = waiter->hold->release.script;
     waiter->ask.least = LK__VERDICT_LEAST;
 
     come_in(room, waiter);

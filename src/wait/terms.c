@@ -37,7 +37,7 @@ void lk__terms_of(struct lk__terms *terms, const struct lk__options *options, bo
     while (claim_step < CLAIM_STEPS - 1 && claim_of_step(claim_step + 1) <= claim_ms)
         claim_step++;
     if (claim_ms == CLAIM_MIN_MS)
-        claim_step = 0; /* as queue.lua has it */
+        claim_step = 0;                                                   /* as queue.lua has it */
     long long fraction = (128 * liveness_step + 2 * claim_step) * PLACES; /* by hand: a locale may have a comma */
     snprintf(terms->claim_ms, sizeof terms->claim_ms, "%lld", (long long)claim_ms);
     snprintf(terms->liveness_ms, sizeof terms->liveness_ms, "%lld.%011lld", (long long)liveness_ms, fraction);

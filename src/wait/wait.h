@@ -14,24 +14,20 @@
 
 /* --- acquire.c: an acquire as a state machine. It has no thread, blocks nowhere, allocates nothing ------- */
 
-/* What an ask answers first: { verdict, token or arrival, ms left, server us, place [, holder] }. */
-enum lk__verdict {
-    LK__GRANTED = 1,
-    LK__GRANTED_OWNERDEAD = 2,
-    LK__QUEUED = 0,
-    LK__REFUSED = 3, /* tried only */
-    LK__LATE = -1,   /* past its deadline, nothing was done */
-    LK__UNRECOVERABLE = -2,
-    LK__IMPOSSIBLE = -3, /* more than there can ever be */
-    LK__FULL = -4,       /* as many hold it as may */
-    LK__OVERTAKEN = -5   /* its number is finished, or older than what the server remembers: nothing was done */
+/* What an ask is answered; what its verdict does not come with is 0 or NULL. */
+struct lk__asked {
+    enum lk__verdict verdict;
+    int64_t server_us;
+    int64_t token;      /* GRANTED */
+    int64_t arrival;    /* QUEUED: own number in the queue ... */
+    int64_t left_ms;    /* ... how long the present lease lasts, -1: nobody knows ... */
+    int64_t place;      /* ... how many are before; -1: see place_of() of queue.lua ... */
+    const char *holder; /* ... and who holds it, if that was asked for */
 };
 
-/* Holes of an ask; its flags: to be told who holds it; no message reaches this waiter. */
+/* Of asks whose script has no typed header: holes, and how many integers such an answer begins with. */
 enum { LK__ASK_DEADLINE, LK__ASK_ARRIVAL, LK__ASK_FLAGS };
-enum { LK__FLAG_WHO = 1, LK__FLAG_UNHEARD = 2 };
-
-enum { LK__VERDICT_LEAST = 5 }; /* integers that the answer to an ask begins with */
+enum { LK__VERDICT_LEAST = 5 };
 
 struct lk__grant {
     int64_t server_us; /* when the server made us the owner */
@@ -46,7 +42,7 @@ enum lk__act {
     LK__AWAIT,   /* the reply of what was sent, until until_us */
     LK__CONNECT, /* the connection, until until_us */
     LK__PARK,    /* a grant, a hint, or until_us */
-    LK__DONE     /* with `code` */
+    LK__FINISHED /* with `code` */
 };
 
 struct lk__step {
@@ -60,7 +56,10 @@ struct lk__acquire {
     int64_t limit_us; /* of waiting for other holders; LK__NEVER */
     int64_t lease_ms;
     int64_t poll_ms, liveness_ms, command_us, retry_min_ms, retry_max_ms;
-    bool try_only; /* the script queues nobody */
+    /* Reads an ask's answer; NULL: { verdict, token or arrival, ms left, server us, place [, holder] }. */
+    bool (*read)(const struct lk__reply *reply, struct lk__asked *asked);
+    const struct lk__script *release; /* what leaves; NULL: it answers { verdict, server us } */
+    bool try_only;                    /* the script queues nobody */
     bool recorded; /* the server remembers requests: an ask confirms a grant, and an answered release is the end */
 
     /* its state */
@@ -94,6 +93,9 @@ struct lk__acquire {
     bool claimed;            /* granted by hand-over: the lease is a claim's */
     int64_t grant_server_us; /* server's clock: when it became ours, or a little later */
 };
+
+/* False: this is no answer to an ask. */
+bool lk__acquire_read(const struct lk__acquire *a, const struct lk__reply *reply, struct lk__asked *asked);
 
 struct lk__step lk__acquire_start(struct lk__acquire *a, int64_t now_us);
 /* The ask or the release was answered; `sent_us` is when it was sent. */
@@ -180,17 +182,31 @@ void lk__terms_of(struct lk__terms *terms, const struct lk__options *options, bo
 
 /* --- call.c: a command that waits for nobody ---------------------------------------------------------------- */
 
+struct lk__call {
+    struct lk__conn *conn;
+    const char *what; /* words begin with it */
+    const struct lk__command *command;
+    struct lk__sent sent; /* but for the deadline, which is filled in at each sending */
+    int64_t lasts_us;     /* how far ahead that is; 0: until the end of the call, one command timeout */
+    bool only_once;       /* a copy would do harm: after a lost connection it is not sent again */
+    /* A request to use, or NULL in it: then one is made. Its reply is the answer. NULL afterwards when the answer is
+       still to come; otherwise the caller's. */
+    struct lk__request **slot;
+    bool repeated; /* told: an earlier copy may have taken effect */
+};
+
 /*
- * Send `command` and await its answer for one command timeout. `deadline_hole` of it, if not negative, gets
- * that moment in the server's time. `resend` says that a copy is harmless: after a lost connection it is
- * sent again.
- *
- *   slot      a request to use, or NULL in it: then one is made. Its reply is the answer. NULL afterwards
- *             when the answer is still to come; otherwise the caller's
- *   repeated  NULL, or told whether an earlier copy may have taken effect
- *
- * Returns 0: an answer that is no error · ENOTCONN nothing was sent, or the server would not · EIO the outcome
- * is unknown · what the server's refusal means · ECANCELED · ENOMEM. With words that begin with `what`.
+ * Send a command and await its answer for one command timeout. Returns 0: an answer that is no error · ENOTCONN
+ * nothing was sent, or the server would not · EIO the outcome is unknown · what the server's refusal means · ECANCELED
+ * · ENOMEM. With words.
+ */
+int lk__call_run(struct lk__call *call);
+/* EPROTO, with words: this is no answer that the script gives. */
+int lk__call_garbled(const char *what);
+
+/*
+ * Of a script whose header is not typed. `deadline_hole`, if not negative, gets the deadline; `resend`: a copy is
+ * harmless; `repeated`: NULL, or told.
  */
 int lk__call(struct lk__conn *conn, const char *what, struct lk__command *command, int deadline_hole, bool resend,
              struct lk__request **slot, bool *repeated);

@@ -24,6 +24,19 @@ int64_t lk__hold_endsby(struct lk__hold *hold)
     return (renewed_us > known_us ? renewed_us : known_us) + late_us;
 }
 
+void lk__hold_given(struct lk__hold *hold)
+{
+    hold->release_keep_us = hold->keep_until_us;
+    hold->release_flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0;
+    lk__command_fill(&hold->release, LK__RELEASE_KEEP, hold->keep_until_us);
+    lk__command_fill(&hold->release, LK__RELEASE_UNREPAIRED, hold->owner_died);
+}
+
+struct lk__sent lk__hold_torelease(const struct lk__hold *hold)
+{
+    return (struct lk__sent){ .id = hold->id, .keep_until_us = hold->release_keep_us, .flags = hold->release_flags };
+}
+
 struct lk__hold *lk__hold_keep(struct lk__hold *hold)
 {
     atomic_fetch_add(&hold->refs, 1);
@@ -45,6 +58,7 @@ void lk__hold_drop(struct lk__hold *hold)
     lk__command_free(&hold->nest);
     lk__command_free(&hold->renew);
     lk__command_free(&hold->release);
+    lk__block_drop(hold->block);
     lk__release(hold->name);
     lk__release(hold);
 }

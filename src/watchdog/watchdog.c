@@ -165,10 +165,10 @@ static struct lk__conn *best_conn(struct lk__watchdog *dog)
 }
 
 /* Under dog->mu. 0: under way. */
-static int fly(struct lk__watchdog *dog, struct lk__hold *hold, bool release)
+static int fly(struct lk__watchdog *dog, struct lk__hold *hold, bool release, const struct lk__sent *sent)
 {
     hold->via = best_conn(dog);
-    int rc = lk__conn_send(hold->via, hold->request, release ? &hold->release : &hold->renew, hold->eval);
+    int rc = lk__conn_send(hold->via, hold->request, release ? &hold->release : &hold->renew, sent, hold->eval);
     hold->as_text = hold->eval;
     hold->eval = false;
     hold->releasing = release;
@@ -216,11 +216,12 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_
         return;
     }
     int64_t deadline_us = lk__conn_servertime(best_conn(dog), now_us) + dog->options->command_timeout_ms * 1000;
+    struct lk__sent sent = { .id = hold->id, .lease_ms = lease_ms, .deadline_us = deadline_us };
     lk__command_fill(&hold->renew, LK__RENEW_LEASE, lease_ms);
     lk__command_fill(&hold->renew, LK__RENEW_DEADLINE, deadline_us);
     believe_no_more(hold, now_us, lease_ms);
     hold->request_lease_ms = lease_ms;
-    int rc = fly(dog, hold, false);
+    int rc = fly(dog, hold, false, &sent);
     if (rc == 0)
         hold->lease_ms = hold->wanted_ms;
     else
@@ -243,11 +244,12 @@ static void end_sweep(struct lk__watchdog *dog, struct lk__hold *hold)
 
 static void send_release(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
 {
+    struct lk__sent sent = lk__hold_torelease(hold);
     hold->renew_us = retry_at(dog, now_us);
     if (now_us >= hold->sweep_end_us)
         end_sweep(dog, hold);
     else
-        fly(dog, hold, true);
+        fly(dog, hold, true, &sent);
 }
 
 static void begin_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t past_us, int64_t end_us)
@@ -264,48 +266,42 @@ static void begin_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t
     wake_thread(dog);
 }
 
-/* { what became of it, server us } is what our scripts answer to a renewal and to a release. */
-static bool is_sane(const struct lk__reply *reply)
-{
-    return lk__reply_integers(reply, 2) && lk__is_servertime(reply->values[1].number);
-}
-
 /* A release was answered: a copy of the ask can come no more, or once more when it cannot. */
 static void swept(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
 {
-    const struct lk__reply *reply = hold->request->reply;
-    if (!is_sane(reply))
+    struct lk__answer said;
+    if (!lk__answer_ofany(hold->release.script, hold->request->reply, &said))
         hold->renew_us = retry_at(dog, now_us);
-    else if (reply->values[1].number > hold->sweep_past_us)
+    else if (said.server_us > hold->sweep_past_us)
         end_sweep(dog, hold);
     else
-        hold->renew_us = now_us + (hold->sweep_past_us - reply->values[1].number) + 1000;
+        hold->renew_us = now_us + (hold->sweep_past_us - said.server_us) + 1000;
 }
 
-static bool is_renewal(const struct lk__reply *reply)
+static bool is_renewal(const struct lk__hold *hold, struct lk__answer *said)
 {
-    return is_sane(reply) && reply->values[0].number >= -1 && reply->values[0].number <= 1;
+    return lk__answer_ofany(hold->renew.script, hold->request->reply, said) &&
+           (said->verdict == LK__DONE || said->verdict == LK__GONE || said->verdict == LK__LATE);
 }
 
 /* A renewal was answered. */
-static void renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+static void renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us, const struct lk__answer *said)
 {
     const struct lk__request *request = hold->request;
-    const struct lk__reply *reply = request->reply;
-    int64_t verdict = reply->values[0].number, lease_ms = hold->request_lease_ms;
+    int64_t lease_ms = hold->request_lease_ms;
     int64_t until_us = request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
 
-    lk__conn_clock(hold->via, request->sent_us, reply->values[1].number);
-    if (verdict < 0) { /* the server's clock moved; it is known again now */
+    lk__conn_clock(hold->via, request->sent_us, said->server_us);
+    if (said->verdict == LK__LATE) { /* the server's clock moved; it is known again now */
         renewal_failed(dog, hold, EIO, now_us);
         return;
     }
     if (!good(dog, hold, now_us)) {
-        if (verdict == 1 && hold->state == LK__LOST) /* too late: nobody holds it any more */
+        if (said->verdict == LK__DONE && hold->state == LK__LOST) /* too late: nobody holds it any more */
             begin_sweep(dog, hold, 0, now_us + lease_ms * 1000);
         return;
     }
-    if (verdict == 0) {
+    if (said->verdict == LK__GONE) {
         lose(dog, hold, is_anybodys(hold) ? LK_REASON_RELEASED : LK_REASON_GONE);
         return;
     }
@@ -352,6 +348,7 @@ static void not_renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t
 static void landed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
 {
     const struct lk__reply *reply = hold->request->reply;
+    struct lk__answer said;
     int state = atomic_load(&hold->request->state);
     bool answered = state == LK__ANSWERED;
     bool held = hold->state == LK__HELD || hold->state == LK__AT_RISK;
@@ -363,8 +360,8 @@ static void landed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_
         swept(dog, hold, now_us);
     } else if (hold->releasing) {
         hold->renew_us = answered || state == LK__GARBLED ? retry_at(dog, now_us) : now_us;
-    } else if (answered && is_renewal(reply)) {
-        renewed(dog, hold, now_us);
+    } else if (answered && is_renewal(hold, &said)) {
+        renewed(dog, hold, now_us, &said);
     } else if (held && good(dog, hold, now_us)) {
         not_renewed(dog, hold, now_us);
     }

@@ -15,7 +15,7 @@
 /* "<client id>:<owner>:<acquisition>", of some primitives ":<mode>", or ":<n>" and ":<explicit id>", and a NUL. */
 #define LK__OWNER_ID (LK__ID_LENGTH + 2 * 22 + 11 + 1 + LK__ID_LENGTH + 1)
 
-/* Holes of the two commands. */
+/* Holes of the two commands, where the headers of their scripts are not typed. */
 enum { LK__RENEW_LEASE, LK__RENEW_DEADLINE };
 enum { LK__RELEASE_KEEP, LK__RELEASE_UNREPAIRED };
 
@@ -53,6 +53,7 @@ struct lk__hold {
     bool fixed;        /* not renewed */
     bool tied;         /* to the thread that took it: not renewed once that ended */
     struct lk__command renew, release;
+    struct lk__block *block; /* where keys and arguments of these are; NULL: they have theirs */
 
     /* under dog->mu */
     enum lk__hold_state state;
@@ -105,6 +106,10 @@ struct lk__hold {
     int reads;                /* of a read-write lock: for reading */
     bool owner_died;          /* EOWNERDEAD was told, and nobody said yet that it is consistent */
     int64_t keep_until_us;    /* server's clock: min_hold_ms; 0: none */
+
+    /* set once, when its owner gives it back: what its release says from then on, also in the background */
+    int64_t release_keep_us;
+    unsigned release_flags;
 };
 
 /* Called under dog->mu: allocates nothing, blocks on nothing. */
@@ -216,6 +221,11 @@ int lk__watchdog_renew(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
 
 /* The thread of that owner ended: its holds are renewed no more. */
 void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner);
+
+/* Its owner gives it back: from now on its release says what is known by then. */
+void lk__hold_given(struct lk__hold *hold);
+/* What its release is sent with. */
+struct lk__sent lk__hold_torelease(const struct lk__hold *hold);
 
 /* The latest end of its lease at the server, if nothing is renewed from now on; a renewal may be on its way. */
 int64_t lk__hold_endsby(struct lk__hold *hold);

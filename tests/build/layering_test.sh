@@ -56,7 +56,9 @@ check_scripts() {
     local file line names name module path allowed
     while IFS=: read -r file line names; do
         module=${file%%/*}
-        for name in ${names#*uses:}; do
+        names=${names#*uses:}
+        names=${names#"${names%%[! ]*}"} # what stands behind two blanks is for the reader
+        for name in ${names%%  *}; do
             allowed=0
             for path in "$1"/src/*/"$name.lua"; do
                 path=${path%/*}
@@ -119,7 +121,7 @@ prove() {
     plant src/lock/good.c '#include "lock/lock.h"'
     plant src/lock/good.c '#include "wait/wait.h"'
     plant src/lock/good.c '#include <hiredis/hiredis.h>'
-    plant src/lock/good.lua '-- uses: queue mutex'
+    plant src/lock/good.lua '-- uses:     queue mutex      what else it takes'
     plant src/wait/queue.lua '-- a part'
     plant samples/good.h '#include <sys/wait.h>'
     plant samples/good.c '#include <latchkey/latchkey.h>'

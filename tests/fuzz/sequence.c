@@ -183,7 +183,7 @@ static void learn_from_ask(struct world *w, const struct lk__reply *reply)
     }
     if (v[3].number > w->unsure_us)
         w->unsure_us = 0;
-    if (v[0].number >= LK__OVERTAKEN && v[0].number <= LK__REFUSED)
+    if (v[0].number >= LK__OVERTAKEN && v[0].number <= LK__BUSY)
         w->verdicts |= 1 << (v[0].number - LK__OVERTAKEN);
     if (v[0].number == LK__UNRECOVERABLE || v[0].number == LK__IMPOSSIBLE) {
         w->may_have_us = false;
@@ -193,7 +193,7 @@ static void learn_from_ask(struct world *w, const struct lk__reply *reply)
         if (v[1].number > 0)
             keep_grant(w, (uint64_t)v[1].number, w->sent_us + lease_us - lease_us / 100 - 2000,
                        v[0].number == LK__GRANTED_OWNERDEAD);
-    } else if (v[0].number != LK__REFUSED && v[0].number != LK__LATE && v[0].number != LK__FULL) {
+    } else if (v[0].number != LK__BUSY && v[0].number != LK__LATE && v[0].number != LK__FULL) {
         w->may_have_us = true;
     }
 }
@@ -361,7 +361,7 @@ static void check_not_held(const struct world *w)
     require(a->unknown || (!w->may_have_us && w->unsure_us == 0));
     switch (a->code) {
     case EBUSY:
-        require(was(w, LK__REFUSED));
+        require(was(w, LK__BUSY));
         break;
     case ENOTRECOVERABLE:
         require(was(w, LK__UNRECOVERABLE));
@@ -400,7 +400,7 @@ static void check_end(const struct world *w)
 
 static void check_step(const struct world *w)
 {
-    require(w->step.act == LK__DONE || w->now_us < w->hard_us);
+    require(w->step.act == LK__FINISHED || w->now_us < w->hard_us);
     bool waits = w->step.act == LK__AWAIT || w->step.act == LK__PARK || w->step.act == LK__CONNECT;
     require(!waits || w->step.until_us > w->now_us);
     require(!waits || w->step.until_us <= w->hard_us);
@@ -432,13 +432,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     *w = (struct world){ .input = { bytes, size } };
     begin(w);
     check_step(w);
-    while (w->step.act != LK__DONE && w->input.left > 0) {
+    while (w->step.act != LK__FINISHED && w->input.left > 0) {
         go_on(w);
         check_step(w);
     }
-    if (w->step.act != LK__DONE) { /* from here on nobody answers, and the client is closed */
+    if (w->step.act != LK__FINISHED) { /* from here on nobody answers, and the client is closed */
         cancel(w);
-        for (int steps = 0; w->step.act != LK__DONE; steps++) {
+        for (int steps = 0; w->step.act != LK__FINISHED; steps++) {
             require(steps < STEPS_AFTER);
             check_step(w);
             if (w->step.act == LK__ASK || w->step.act == LK__LEAVE)

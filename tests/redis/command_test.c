@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command_test.c - a sealed command has the bytes that hiredis would format, whatever its holes are filled with
+ * command_test.c - a sealed command has the bytes that hiredis would format, whatever its holes are filled with.
+ * So is called what has no typed header; wire_test.c has the others.
  *
  * labels: memory
  */
@@ -18,7 +19,9 @@ static const char source[] = "return redis.call('PING') -- any script will do\n"
 
 static struct lk__script script_with(int keys)
 {
-    return (struct lk__script){ "test/any", source, strlen(source), sha1, keys };
+    return (struct lk__script){
+        .name = "test/any", .source = source, .length = strlen(source), .sha1 = sha1, .keys = keys
+    };
 }
 
 /* A call with `keys` and `args`; NULL among args: a hole, filled with the next of `numbers`. */

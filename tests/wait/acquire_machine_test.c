@@ -120,7 +120,7 @@ struct row {
     .event = ANSWER, .numbers = { verdict, number, left_ms, server_ms, place }
 #define GRANTS(token, server_ms) ANSWERS(LK__GRANTED, token, 0, server_ms, 0)
 #define QUEUES(left_ms, server_ms, place) ANSWERS(LK__QUEUED, 11, left_ms, server_ms, place)
-#define REFUSES(server_ms) ANSWERS(LK__REFUSED, 0, 900, server_ms, 0)
+#define REFUSES(server_ms) ANSWERS(LK__BUSY, 0, 900, server_ms, 0)
 #define IS_LATE(server_ms) ANSWERS(LK__LATE, 0, 0, server_ms, 0)
 #define SAYS(words) .event = ANSWER_WORDS, .text = words
 #define HAS_LEFT(server_ms) .event = ANSWER_LEFT, .numbers = { server_ms }
@@ -142,7 +142,7 @@ struct row {
 #define TO_AWAIT(until_ms) .act = LK__AWAIT, .value = until_ms
 #define TO_CONNECT(until_ms) .act = LK__CONNECT, .value = until_ms
 #define TO_PARK(until_ms) .act = LK__PARK, .value = until_ms
-#define TO_END(code) .act = LK__DONE, .value = code
+#define TO_END(code) .act = LK__FINISHED, .value = code
 
 struct play {
     struct lk__acquire machine;
@@ -234,11 +234,11 @@ static void expect_step(const struct play *play, int number, const struct row *r
 {
     struct lk__step step = play->step;
     int64_t value = 0, expected = row->value;
-    if (step.act == LK__DONE)
+    if (step.act == LK__FINISHED)
         value = play->machine.code;
     else if (step.act != LK__ASK && step.act != LK__LEAVE)
         value = step.until_us == LK__NEVER ? NEVER : step.until_us - BEGAN_US;
-    if (row->act != LK__DONE && expected != NEVER)
+    if (row->act != LK__FINISHED && expected != NEVER)
         expected *= 1000;
     if (step.act != row->act || value != expected || step.eval != row->eval)
         fail_msg("row %d, at %lld ms: %s %lld%s, but expected %s %lld%s", number, (long long)row->at_ms,
@@ -322,7 +322,7 @@ static void validity_counts_from_before_the_request_was_sent(void **state)
         play.step = send_it(&play, local_us(table[i].sent_ms), server_us(table[i].sent_ms));
         int64_t granted[] = { LK__GRANTED, 7, 0, server_us(table[i].came_ms), 0 };
         play.step = lk__acquire_answered(&play.machine, local_us(table[i].came_ms), play.sent_us, integers(5, granted));
-        assert_int_equal(play.step.act, LK__DONE);
+        assert_int_equal(play.step.act, LK__FINISHED);
         expect_held(&play, table[i].valid_ms * 1000, false);
         assert_int_equal(play.machine.first_us, local_us(table[i].sent_ms) + table[i].lease_ms * 1000 / 3);
     }
@@ -727,7 +727,7 @@ static void a_try_without_a_server_says_so(void **state)
         struct play play = begin_try();
         RUN(&play, { 0, STARTS, TO_ASK }, { 0, IS_DOWN, TO_CONNECT(COMMAND) });
         play.step = lk__acquire_connected(&play.machine, local_us(9), table[i].connect_code);
-        assert_int_equal(play.step.act, LK__DONE);
+        assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(play.machine.code, table[i].code);
         assert_false(play.machine.unknown);
     }
@@ -951,7 +951,7 @@ static void at_the_limit_the_reason_is_told(void **state)
         assert_int_equal(play.step.act, LK__PARK);
         assert_int_equal(play.step.until_us, local_us(500));
         play.step = lk__acquire_tick(&play.machine, local_us(500));
-        assert_int_equal(play.step.act, LK__DONE);
+        assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(play.machine.code, table[i].code);
         assert_false(play.machine.unknown);
 
@@ -962,13 +962,13 @@ static void at_the_limit_the_reason_is_told(void **state)
         RUN(&busy, { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) });
         busy.step = lk__acquire_answered(&busy.machine, local_us(502), busy.sent_us,
                                          integers(2, (int64_t[]){ 0, server_us(501) }));
-        assert_int_equal(busy.step.act, LK__DONE);
+        assert_int_equal(busy.step.act, LK__FINISHED);
         assert_int_equal(busy.machine.code, table[i].code);
 
         /* a try does not wait for better times */
         RUN(&try, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(COMMAND) });
         try.step = refuse(&try, 4, table[i].text);
-        assert_int_equal(try.step.act, LK__DONE);
+        assert_int_equal(try.step.act, LK__FINISHED);
         assert_int_equal(try.machine.code, table[i].code);
     }
 }
@@ -997,7 +997,7 @@ static void missing_rights_end_a_wait_at_once(void **state)
         play.step = send_it(&play, local_us(4), server_us(4));
         play.step =
             lk__acquire_answered(&play.machine, local_us(6), play.sent_us, integers(2, (int64_t[]){ 0, server_us(5) }));
-        assert_int_equal(play.step.act, LK__DONE);
+        assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(play.machine.code, EACCES);
         assert_false(play.machine.unknown);
     }
@@ -1020,7 +1020,7 @@ static void what_stopped_in_its_middle_is_taken_back(void **state)
         else
             play.step = lk__acquire_answered(&play.machine, local_us(6), play.sent_us,
                                              integers(2, (int64_t[]){ 1, server_us(5) }));
-        assert_int_equal(play.step.act, LK__DONE);
+        assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(play.machine.code, EPROTO);
         assert_false(play.machine.unknown);
     }
@@ -1041,7 +1041,7 @@ static void what_will_not_pass_ends_a_wait_at_once(void **state)
         struct play play = begin();
         RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) });
         play.step = refuse(&play, 4, table[i].text);
-        assert_int_equal(play.step.act, LK__DONE);
+        assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(play.machine.code, table[i].code);
         assert_false(play.machine.unknown);
     }
@@ -1120,7 +1120,7 @@ static void an_answer_of_a_wrong_shape_is_taken_back(void **state)
         play.step = send_it(&play, local_us(4), server_us(4));
         play.step =
             lk__acquire_answered(&play.machine, local_us(6), play.sent_us, integers(2, (int64_t[]){ 1, server_us(5) }));
-        assert_int_equal(play.step.act, LK__DONE);
+        assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(play.machine.code, EPROTO);
         assert_false(play.machine.unknown);
     }
@@ -1133,7 +1133,7 @@ static void a_strange_answer_to_the_release_leaves_it_unknown(void **state)
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) });
     play.step = lk__acquire_answered(&play.machine, local_us(503), play.sent_us, words(LK__TEXT, "OK"));
-    assert_int_equal(play.step.act, LK__DONE);
+    assert_int_equal(play.step.act, LK__FINISHED);
     assert_int_equal(play.machine.code, EPROTO);
     assert_true(play.machine.unknown);
 }
@@ -1173,13 +1173,13 @@ static void a_release_refused_for_good_leaves_it_unknown(void **state)
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) });
     play.step = refuse(&play, 503, "NOPERM User worker has no permissions");
-    assert_int_equal(play.step.act, LK__DONE);
+    assert_int_equal(play.step.act, LK__FINISHED);
     assert_true(play.machine.unknown);
     assert_int_not_equal(play.machine.code, ETIMEDOUT);
     RUN(&unsure, { 490, STARTS, TO_ASK }, { 490, SENDS, TO_AWAIT(900) }, { 491, IS_CUT, TO_ASK },
         { 491, SENDS, TO_AWAIT(900) }, { 501, QUEUES(900, 493, 0), TO_LEAVE }, { 501, SENDS, TO_AWAIT(900) });
     unsure.step = refuse(&unsure, 503, "ERR something new");
-    assert_int_equal(unsure.step.act, LK__DONE);
+    assert_int_equal(unsure.step.act, LK__FINISHED);
     assert_true(unsure.machine.unknown);
 }
 
@@ -1241,7 +1241,7 @@ static void a_cancelled_leave_ends_within_a_command_timeout(void **state)
     play.step = lk__acquire_cancel(&play.machine, local_us(10), ECANCELED);
     assert_true(play.machine.hard_us <= local_us(10 + COMMAND));
     play.step = lk__acquire_tick(&play.machine, local_us(10 + COMMAND));
-    assert_int_equal(play.step.act, LK__DONE);
+    assert_int_equal(play.step.act, LK__FINISHED);
     assert_true(play.machine.unknown);
 }
 
@@ -1361,7 +1361,7 @@ static struct lk__reply *obey_ask(struct life *life, int64_t deadline_us)
     }
     int64_t left_ms = (int64_t)drawn(3000);
     if (life->play.machine.try_only)
-        return integers(5, (int64_t[]){ LK__REFUSED, 0, left_ms, now_us, 0 });
+        return integers(5, (int64_t[]){ LK__BUSY, 0, left_ms, now_us, 0 });
     life->queued = true;
     return integers(5, (int64_t[]){ LK__QUEUED, 11, left_ms, now_us, (int64_t)drawn(4) });
 }
@@ -1581,7 +1581,7 @@ static void live(int number, int *ends)
                     : a->limit_us > BEGAN_US ? a->limit_us + COMMAND * 1000
                                              : BEGAN_US + COMMAND * 1000;
     life.play.step = lk__acquire_start(a, life.now_us);
-    for (int event = 0; life.play.step.act != LK__DONE; event++) {
+    for (int event = 0; life.play.step.act != LK__FINISHED; event++) {
         if (event == EVENTS_MAX) /* it must end, whatever else happens */
             life.play.step = somebody_cancels(&life);
         else if (event > 2 * EVENTS_MAX + COMMAND * 1000)

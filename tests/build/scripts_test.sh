@@ -1,0 +1,381 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# cmake/scripts.py: what it embeds is what Redis will hash, byte for byte; a typed header becomes a prologue in Lua and
+# structs in C that fit each other; and mistakes stop the build, each with words that name it.
+#   scripts_test.sh <python3> <source folder> <C compiler>
+set -euo pipefail
+python=$1 tree=$2 cc=$3
+make=$tree/cmake/scripts.py
+vocabulary=$tree/src/redis/vocabulary
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+mkdir -p demo out/demo out/redis
+
+embed() { # <script.lua>...
+    "$python" "$make" module demo "$vocabulary" out/demo --scripts "${@/#/demo/}" --parts parts/*.lua
+}
+
+# Embedding the script on stdin must fail and say so.
+refuses() { # <part of the message>
+    cat >demo/bad.lua
+    if embed bad.lua >message 2>&1; then
+        echo "accepted, though it should say '$1':"
+        cat demo/bad.lua
+        exit 1
+    fi
+    grep -qF -- "$1" message || { echo "does not say '$1':"; cat message; exit 1; }
+    [[ $(wc -l <message) = 1 ]] || { echo "more than a line:"; cat message; exit 1; }
+}
+
+# A part on stdin, of that name.
+part() { # <name>
+    mkdir -p parts
+    cat >"parts/$1.lua"
+}
+
+differ() { # <expected> <found>
+    diff "$1" "$2" || { echo "not as expected: $2"; exit 1; }
+}
+
+# What a script is embedded as, without the quotes and escapes of C.
+text_of() { # <script>
+    sed -n "/^static const char $1_source/,/;\$/s/^    \"\(.*\)\"[;]*\$/\1/p" out/demo/scripts.c |
+        sed 's/\\n$//; s/\\\([\\"?]\)/\1/g'
+}
+
+# --- scripts whose headers are not typed ---------------------------------------------------------------------
+
+part token <<'END'
+-- token.lua - a part
+
+local function token()
+    return 7
+end
+
+local function unused()
+    return token()
+end
+END
+part queue <<'END'
+-- uses: token
+local FIRST = 'first'
+local SECOND = 'second'
+local function queue(key)
+	return { key, token(), FIRST } -- dropped
+end
+END
+cat >demo/take.lua <<'END'
+-- take.lua - letters that C, CMake and lists could stumble over
+-- uses: queue
+--
+-- KEYS[1]  string
+-- KEYS[2]  hash
+local t = { "a;b", 'c\\d\n', "??/", '%d $x ${y} @z@ [', "é", '-- no comment' }
+
+    -- an indented comment with KEYS[9]
+    if t[#t] ~= KEYS[1] then
+        return queue(KEYS[2]) -- token
+    end
+return t
+END
+sed -i 's/ then$/ then \t /' demo/take.lua # blanks at an end, which editors would take out here
+cat >expected <<'END'
+local function token()
+return 7
+end
+local FIRST = 'first'
+local function queue(key)
+return { key, token(), FIRST }
+end
+local t = { "a;b", 'c\\d\n', "??/", '%d $x ${y} @z@ [', "é", '-- no comment' }
+if t[#t] ~= KEYS[1] then
+return queue(KEYS[2])
+end
+return t
+END
+cat >main.c <<'END'
+#include "redis/redis.h"
+#include "demo/scripts.h"
+#include <stdio.h>
+int main(void)
+{
+    const struct lk__script *s = &lk__lua_demo_take;
+    fprintf(stderr, "%s %d %s\n", s->name, s->keys, s->sha1);
+    return fwrite(s->source, 1, s->length, stdout) == s->length && s->source[s->length] == 0 ? 0 : 1;
+}
+END
+flags=(-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-overlength-strings -Iout "-I$tree/src" "-I$tree/include")
+"$python" "$make" vocabulary "$vocabulary" out/redis/vocabulary.h
+
+embed take.lua
+"$cc" "${flags[@]}" main.c out/demo/scripts.c -o main
+./main >embedded 2>said
+differ expected <(cat embedded; echo)
+read -r sum _ < <(sha1sum embedded)
+[[ $(<said) = "demo/take 2 $sum" ]] || { cat said; exit 1; }
+
+# Nothing is written that was there; what is there twice is the same.
+touch -d '1 hour ago' out/demo/scripts.c out/demo/scripts.h out/redis/vocabulary.h
+embed take.lua
+"$python" "$make" vocabulary "$vocabulary" out/redis/vocabulary.h
+[[ -z $(find out -newermt '10 minutes ago' -type f) ]] || { echo "written anew without a change"; exit 1; }
+
+# The commands of all scripts of a module, those of parts that are joined as well, each once and in order.
+part get <<'END'
+local function get()
+    return redis.call('GET', 'b') or redis.call('DEL', 'b')
+end
+local function flush()
+    redis.call('FLUSHALL')
+end
+END
+printf -- "-- set.lua\n-- uses: get\nredis.call('SET', 'a', 1)\nredis.pcall('GET', 'a')\nreturn get()\n" >demo/set.lua
+embed set.lua take.lua
+grep -qF 'lk__lua_demo_commands[] = "del get set";' out/demo/scripts.c || { cat out/demo/scripts.c; exit 1; }
+
+# A script without keys is fine.
+printf -- '-- ping.lua\nreturn 1\n' >demo/ping.lua
+embed ping.lua
+
+refuses 'documents 1 KEYS, but the highest used is KEYS[2]' <<<$'-- KEYS[1]  a\nreturn KEYS[2]'
+refuses 'documents 2 KEYS, but the highest used is KEYS[1]' <<<$'-- KEYS[1]  a\n-- KEYS[2]  b\nreturn KEYS[1]'
+refuses 'documents 0 KEYS, but the highest used is KEYS[1]' <<<$'return KEYS[1]\n-- KEYS[1]  too late'
+refuses 'documents KEYS[3], but KEYS[2] is missing' <<<$'-- KEYS[1]  a\n-- KEYS[3]  b\nreturn KEYS[3]'
+refuses 'uses nothing: there are 0 parts of this name' <<<$'-- uses: token nothing\nreturn 1'
+refuses 'no long brackets' <<<$'--[[ several\nlines ]]\nreturn 1'
+refuses 'no strings over several lines' <<<$'return "a\\\nb"'
+refuses 'has to stand in the call' <<<$'local name = "GET"\nreturn redis.call(name, "a")'
+refuses 'has to stand in the call' <<<$'return redis.pcall("GET", "a")'
+refuses 'cannot be read' <<<$'return @'
+
+# --- a typed script --------------------------------------------------------------------------------------------
+
+cat >demo/take.lua <<'END'
+-- take.lua - take it
+--
+-- Prose, which may have: colons.
+--
+-- uses:     queue
+-- keys:     name hash                     owner -> holds
+--           other zset, third string
+-- args:     limit ms, words text
+--           least number
+-- flags:    fair robust
+-- sent:     id deadline_us arrival        and so on
+--           unheard
+-- verdicts: GRANTED GRANTED_OWNERDEAD token number
+--           QUEUED arrival_number number, left_ms ms,
+--               holder text?
+--           DONE list text...             all there are
+--           BUSY LATE
+-- resend:   harmless
+local t = { name = name, limit = limit + least, fair = fair }
+if fair and robust then
+    return answer(BUSY)
+elseif unheard or third == other then
+    return answer(QUEUED, arrival, t.limit)
+elseif redis.call('GET', other) == id then
+    -- nobody answer(DONE)s here
+    return answer(QUEUED, #queue({ 1, 2 }), limit, 'x')
+end
+local died = function() return answer(DONE, unpack(t)) end
+-- uses: get
+if get() then
+    return answer(t.died == 1 and GRANTED_OWNERDEAD or GRANTED, string.len(words))
+end
+return died()
+END
+cat >expected <<'END'
+local function token()
+return 7
+end
+local FIRST = 'first'
+local function queue(key)
+return { key, token(), FIRST }
+end
+local other, limit = KEYS[2], tonumber(ARGV[1])
+local flags = tonumber(ARGV[4])
+local fair = flags % 16 >= 8
+local now = redis.call('TIME')
+now = now[1] * 1000000 + now[2]
+if now > tonumber(ARGV[6]) then
+return { -1, now, tonumber(ARGV[8]) }
+end
+local t = { name = KEYS[1], limit = limit + tonumber(ARGV[3]), fair = fair }
+if fair and (flags >= 16) then
+return { 3, now, tonumber(ARGV[8]) }
+elseif (flags % 4 >= 2) or KEYS[3] == other then
+return { 0, now, tonumber(ARGV[8]), tonumber(ARGV[7]), t.limit }
+elseif redis.call('GET', other) == ARGV[5] then
+return { 0, now, tonumber(ARGV[8]), #queue({ 1, 2 }), limit, 'x' }
+end
+local died = function() return { 4, now, tonumber(ARGV[8]), unpack(t) } end
+local function get()
+return redis.call('GET', 'b') or redis.call('DEL', 'b')
+end
+if get() then
+return { t.died == 1 and 2 or 1, now, tonumber(ARGV[8]), string.len(ARGV[2]) }
+end
+return died()
+END
+embed take.lua
+differ expected <(text_of take)
+
+# The C side: the writer writes what the script reads, the reader reads what it answers.
+cat >main.c <<'END'
+#include "demo/scripts.h"
+#include "redis/redis.h"
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+    const struct lk__demo_keys keys = { .name = "a", .other = "b", .third = "c" };
+    struct lk__demo_take_args args = { .limit = 30000, .words = "w", .least = -5 };
+    args.flags = LK__DEMO_ROBUST | LK__DEMO_FAIR;
+    struct lk__demo_take_reply reply = { .verdict = LK__QUEUED, .server_us = 1, .token = 2, .arrival_number = 3,
+                                         .left_ms = 4, .holder = "x", .list = 3, .list_count = 9 };
+    bool (*read)(const struct lk__reply *, struct lk__demo_take_reply *) = lk__demo_take_read;
+    const struct lk__script *s = &lk__lua_demo_take;
+    printf("keys %d: %u %u %u\n", s->keys, s->key_at[0], s->key_at[1], s->key_at[2]);
+    for (int i = 0; i < s->arg_count; i++)
+        printf("%u@%u ", s->args[i].kind, s->args[i].at);
+    printf("\nflags %u %u\n", s->flags, s->sent_flags);
+    for (int i = 0; i < s->shape_count; i++)
+        printf("%d:%s ", s->shapes[i].verdict, s->shapes[i].elements);
+    (void)keys, (void)args, (void)reply, (void)read;
+}
+END
+cat >expected <<'END'
+keys 3: 0 8 16
+1@0 0@8 1@16 2@24 3@0 4@8 4@24 6@0 
+flags 24 2
+1:n 2:n 0:nn?t 4:t* 3: -1: 
+END
+"$cc" "${flags[@]}" -c out/demo/scripts.c -o scripts.o
+"$cc" "${flags[@]}" -c main.c -o main.o
+printf '#include <stdbool.h>\n#include <stdint.h>\nint lk__answer_read, lk__reply_number, lk__reply_text;\n' >stubs.c
+"$cc" main.o scripts.o -x c stubs.c -o main
+differ expected <(./main | sed '$a\')
+
+# A struct of somebody else's is filled in, and has to have the members.
+mkdir -p out/other
+echo 'struct lk__theirs { enum lk__verdict verdict; int64_t server_us; int64_t token; };' >out/other/other.h
+cat >demo/ask.lua <<'END'
+-- ask.lua
+-- sent: id
+-- verdicts: DONE token number
+-- reply: lk__theirs other/other.h
+-- resend: harmless
+return answer(DONE, #id)
+END
+embed ask.lua
+"$cc" "${flags[@]}" -c out/demo/scripts.c -o theirs.o
+sed -i 's/ int64_t token;//' out/other/other.h
+if "$cc" "${flags[@]}" -c out/demo/scripts.c -o theirs.o 2>/dev/null; then echo "the struct lacks a member"; exit 1; fi
+
+# --- mistakes in one ----------------------------------------------------------------------------------------------
+
+# A whole typed script with these lines in it, and that body.
+typed() { # <lines of the header> <body>
+    printf -- '-- bad.lua\n%s\n-- resend: harmless\n%s\n' "$1" "$2"
+}
+done='-- verdicts: DONE'
+
+refuses 'name is declared, but the body does not read it' < <(typed $'-- keys: name hash\n'"$done" 'return answer(DONE)')
+refuses 'limit is declared, but the body does not read it' < <(typed $'-- args: limit ms\n'"$done" \
+    'return answer(DONE, ({ limit = 1 }).limit)')
+refuses 'limit is declared, but the body does not read it' < <(typed $'-- args: limit ms\n'"$done" \
+    $'limit = 1\nreturn answer(DONE)')
+refuses 'fair is declared, but the body does not read it' < <(typed $'-- flags: fair\n'"$done" 'return answer(DONE)')
+refuses 'arrival is declared, but the body does not read it' < <(typed $'-- sent: arrival\n'"$done" 'return answer(DONE)')
+refuses 'bad.lua:4: limit: declared neither in the header nor in the body' < <(typed "$done" 'return answer(DONE, limit)')
+refuses 'declared neither in the header nor in the body' < <(typed "$done" \
+    $'if now then\nlocal n = 1\nend\nreturn answer(DONE, n)')
+refuses 'KEYS: the header names its elements' < <(typed "$done" 'return answer(DONE, KEYS[1])')
+refuses 'request is not for the body' < <(typed "$done" 'return answer(DONE, request)')
+refuses 'there is no verdict NICE' < <(typed '-- verdicts: NICE' 'return answer(NICE)')
+refuses 'NICE: no verdict is called so' < <(typed "$done" 'return answer(DONE == NICE and DONE)')
+refuses 'the header does not name the verdict GONE' < <(typed "$done" 'return answer(GONE)')
+refuses 'the verdict GONE is declared, but the body does not answer it' < <(typed "$done GONE" 'return answer(DONE)')
+refuses 'DONE is declared twice' < <(typed "$done DONE" 'return answer(DONE)')
+refuses 'the header names no verdicts' < <(typed '-- keys: name hash' "return redis.call('GET', name)")
+refuses 'DONE is answered with 1 elements, but the header has 0' < <(typed "$done" 'return answer(DONE, 1)')
+refuses 'DONE is answered with 1 elements, but the header has 2' < <(typed "$done a ms, b us" 'return answer(DONE, (1))')
+refuses 'DONE is answered with 3 elements, but the header has 1 to 2' < <(typed "$done a ms, b text?" \
+    'return answer(DONE, 1, 2, { 3, 4 })')
+refuses 'GONE is answered with 1 elements' < <(typed "$done a ms"$'\n--           GONE' \
+    'return answer(now == 1 and DONE or GONE, 1)')
+refuses 'DONE is answered with 1 elements, but the header has 1' < <(typed "$done a ms" 'return answer(DONE, unpack({}))')
+refuses 'answer() begins with a verdict' < <(typed "$done" 'return answer(now, DONE)')
+refuses 'answer() begins with a verdict' < <(typed "$done" $'local v = DONE\nreturn answer()')
+refuses 'answer is called' < <(typed "$done" $'local a = answer\nreturn a(DONE)')
+refuses 'b stands behind what may be missing' < <(typed "$done a ms?, b ms" 'return answer(DONE, 1, 2)')
+refuses "'a' should be a name and a type" < <(typed "$done a" 'return answer(DONE, 1)')
+refuses 'a is answered twice' < <(typed "$done a ms, a us" 'return answer(DONE, 1, 1)')
+refuses 'a has another type with another verdict' < <(typed "$done a ms"$'\n--           GONE a text' \
+    'return now and answer(DONE, 1) or answer(GONE, 1)')
+refuses 'LATE is the verdict of scripts that are sent a deadline_us' < <(typed "$done LATE" 'return answer(DONE)')
+refuses 'LATE is the verdict of scripts that are sent a deadline_us' < <(typed $'-- sent: deadline_us\n'"$done" \
+    'return answer(DONE)')
+refuses 'name: table is no type of a key' < <(typed $'-- keys: name table\n'"$done" 'return answer(DONE, name)')
+refuses 'limit: int is no type of an argument' < <(typed $'-- args: limit int\n'"$done" 'return answer(DONE, limit)')
+refuses "'limit' should be a name and a type" < <(typed $'-- args: limit\n'"$done" 'return answer(DONE, limit)')
+refuses "'Limit' is no name for an argument" < <(typed $'-- args: Limit ms\n'"$done" 'return answer(DONE, Limit)')
+refuses 'now cannot be the name of an argument' < <(typed $'-- args: now us\n'"$done" 'return answer(DONE)')
+refuses 'redis cannot be the name of a key' < <(typed $'-- keys: redis hash\n'"$done" 'return answer(DONE)')
+refuses 'name is declared twice' < <(typed $'-- keys: name hash\n-- args: name text\n'"$done" 'return answer(DONE, name)')
+refuses 'name is declared by the header or a part, and again' < <(typed $'-- keys: name hash\n'"$done" \
+    $'local name = 1\nreturn answer(DONE)')
+refuses 'nothing that is sent is called speed' < <(typed $'-- sent: speed\n'"$done" 'return answer(DONE, speed)')
+refuses "there is no field 'key:'" < <(typed $'-- key: name hash\n'"$done" 'return answer(DONE, name)')
+refuses "there are two fields 'keys:'" < <(typed $'-- keys: name hash\n-- keys: other hash\n'"$done" 'return 1')
+refuses "should be a struct and its header" < <(typed '-- reply: lk__asked'$'\n'"$done" 'return answer(DONE)')
+refuses 'does not say what a resend does' <<<$'-- verdicts: DONE\nreturn answer(DONE)'
+refuses 'uses token, but nothing of it' < <(typed $'-- uses: token\n'"$done" 'return answer(DONE)')
+refuses 'parts are joined between two statements of the top level' < <(typed "$done" \
+    $'if now then\n-- uses: token\nreturn token()\nend\nreturn answer(DONE)')
+refuses 'token is declared by the header or a part, and again' < <(typed $'-- uses: token\n'"$done" \
+    $'local t = token()\nlocal token = t\nreturn answer(DONE)')
+refuses 'no repeat, please' < <(typed "$done" $'repeat\nlocal a = 1\nuntil a\nreturn answer(DONE)')
+refuses "unexpected ')'" < <(typed "$done" 'return answer(DONE))')
+refuses "a 'block' has no end" < <(typed "$done" $'if now then\nreturn answer(DONE)')
+refuses 'a function is local' < <(typed "$done" $'function now()\nend\nreturn answer(DONE)')
+
+printf -- '-- one.lua\n-- keys: name hash\n-- verdicts: DONE\n-- resend: no\nredis.call("", name)\nreturn answer(DONE)\n' |
+    sed "s/\"\"/'GET'/" >demo/one.lua
+sed 's/name hash/name zset/; s/one.lua/two.lua/' demo/one.lua >demo/two.lua
+if embed one.lua two.lua 2>message; then echo "a key of two types"; exit 1; fi
+grep -qF 'demo/two.lua: name is a zset, but a hash in another script' message || { cat message; exit 1; }
+
+# --- mistakes in parts and in the vocabulary -----------------------------------------------------------------------
+
+uses() { # <part>
+    refuses "$1" < <(printf -- '-- bad.lua\n-- uses: wrong\nreturn wrong()\n')
+}
+part wrong <<<$'local function wrong()\n    return KEYS[1]\nend'
+uses 'it does not use KEYS or ARGV'
+part wrong <<<$'-- keys: name hash\nlocal function wrong()\nend'
+uses "a part has no field 'keys:'"
+part wrong <<<$'local function wrong()\n    return missing\nend'
+uses 'missing is declared neither here nor in a part that it uses'
+part wrong <<<$'local function wrong()\n    return token()\nend'
+uses 'token is declared neither here nor in a part that it uses'
+part wrong <<<$'-- uses: circle\nlocal function wrong()\nend'
+part circle <<<$'-- uses: wrong\nlocal function circle()\nend'
+uses 'uses wrong -> circle -> wrong, which is a circle'
+part wrong <<<$'local function wrong()\nend\nwrong()'
+part circle <<<''
+part wrong <<<$'redis.log(1)'
+uses 'a part has nothing but local functions and constants'
+
+said_of() { # <part of the message>, a vocabulary on stdin
+    cat >words
+    if "$python" "$make" vocabulary words out/words.h 2>message; then echo "accepted: $(<words)"; exit 1; fi
+    grep -qF -- "$1" message || { echo "does not say '$1':"; cat message; exit 1; }
+}
+said_of 'DONE stands there twice' <<<$'verdict DONE 1 yes\nverdict DONE 2 yes'
+said_of 'another verdict has this number' <<<$'verdict DONE 1 yes\nverdict GONE 1 no'
+said_of "'verdict NAME number'" <<<'verdict done 1 yes'
+said_of "'verdict NAME number'" <<<'sent id string an id'
+echo "scripts.py is as it should be"

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wire_test.c - a call of a typed script has the bytes that hiredis would format, whatever it is called with
+ *
+ * The tables that the build makes are made by hand here, so that every kind of argument is among them.
+ *
+ * labels: memory
+ */
+#include "assert_lk.h"
+#include "redis/redis.h"
+
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct keys {
+    const char *unused, *first, *second;
+};
+
+struct args {
+    int64_t number;
+    const char *text;
+    unsigned flags;
+    const char *other;
+};
+
+enum { MINE = 8 | 32, SENT = LK__SENT_UNHEARD };
+
+static const unsigned short key_at[] = { offsetof(struct keys, second), offsetof(struct keys, first) };
+static const struct lk__argument arguments[] = {
+    { LK__ARG_TEXT, offsetof(struct args, text) },
+    { LK__ARG_NUMBER, offsetof(struct args, number) },
+    { LK__ARG_FLAGS, offsetof(struct args, flags) },
+    { LK__ARG_TEXT, offsetof(struct args, other) },
+    { LK__ARG_SENT_TEXT, offsetof(struct lk__sent, id) },
+    { LK__ARG_SENT_NUMBER, offsetof(struct lk__sent, deadline_us) },
+    { LK__ARG_SENT_FLAGS, 0 },
+    { LK__ARG_REQUEST, 0 },
+};
+static const struct lk__shape shapes[] = { { LK__DONE, "n?nt" }, { LK__GONE, "" }, { LK__QUEUED, "nt*" } };
+
+static const char source[] = "return redis.call('PING') -- any script will do\n";
+static const struct lk__script script = {
+    .name = "test/any",
+    .source = source,
+    .length = sizeof source - 1,
+    .sha1 = "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+    .keys = 2,
+    .key_at = key_at,
+    .args = arguments,
+    .arg_count = sizeof arguments / sizeof *arguments,
+    .flags = MINE,
+    .sent_flags = SENT,
+    .shapes = shapes,
+    .shape_count = sizeof shapes / sizeof *shapes,
+};
+
+/* xorshift64* */
+static uint64_t drawn(uint64_t bound)
+{
+    static uint64_t seed = 42;
+    seed ^= seed >> 12;
+    seed ^= seed << 25;
+    seed ^= seed >> 27;
+    return seed * 0x2545f4914f6cdd1dULL % bound;
+}
+
+static int64_t any_number(void)
+{
+    static const int64_t edges[] = { 0, 1, -1, 9, 10, 99, 100, INT64_MAX, INT64_MIN, 1754000000123456 };
+    if (drawn(2) == 0)
+        return edges[drawn(sizeof edges / sizeof *edges)];
+    return (int64_t)(drawn(UINT64_MAX) >> drawn(63)) * (drawn(4) == 0 ? -1 : 1);
+}
+
+/* Of any bytes but NUL; lengths around those where one more digit says them are the most likely. */
+static const char *any_text(char *text, size_t size)
+{
+    static const size_t lengths[] = { 0, 1, 9, 10, 36, 99, 100, 999, 1000 };
+    size_t length = drawn(2) == 0 ? lengths[drawn(sizeof lengths / sizeof *lengths)] : drawn(size);
+    for (size_t i = 0; i < length; i++)
+        text[i] = (char)(drawn(8) == 0 ? "\r\n$*\xff"[drawn(5)] : 'a' + (char)drawn(26));
+    text[length] = '\0';
+    return text;
+}
+
+static const char *printed(char *text, int64_t number)
+{
+    sprintf(text, "%" PRId64, number);
+    return text;
+}
+
+static void expect(const struct keys *keys, const struct args *args, const struct lk__sent *sent, int64_t request,
+                   bool as_text)
+{
+    const struct lk__command command = { .script = &script, .keys = keys, .args = args };
+    char numbers[5][24], *bytes;
+    const char *words[] = { as_text ? "EVAL" : "EVALSHA",
+                            as_text ? source : script.sha1,
+                            "2",
+                            keys->second,
+                            keys->first,
+                            args->text,
+                            printed(numbers[0], args->number),
+                            printed(numbers[1], (args->flags & MINE) | (sent->flags & SENT)),
+                            args->other,
+                            sent->id,
+                            printed(numbers[2], sent->deadline_us),
+                            printed(numbers[3], sent->flags & SENT),
+                            printed(numbers[4], request) };
+    int length = redisFormatCommandArgv(&bytes, sizeof words / sizeof *words, words, NULL);
+    struct lk__wire wire;
+    lk__wire_make(&wire, &command, sent, request, as_text);
+    assert_int_equal(length, wire.size);
+    char *written = calloc(1, wire.size);
+    lk__wire_write(&wire, written);
+    assert_memory_equal(bytes, written, wire.size);
+    free(written);
+    redisFreeCommand(bytes);
+    size_t key_length;
+    assert_string_equal(keys->second, lk__command_key(&command, &key_length));
+    assert_int_equal(strlen(keys->second), key_length);
+}
+
+static void a_call_has_the_bytes_of_hiredis(void **state)
+{
+    static char texts[5][1024];
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        struct keys keys = { .first = any_text(texts[0], 1024), .second = any_text(texts[1], 1024) };
+        struct args args = { .number = any_number(),
+                             .text = any_text(texts[2], 1024),
+                             .flags = (unsigned)drawn(64),
+                             .other = any_text(texts[3], 1024) };
+        struct lk__sent sent = { .id = any_text(texts[4], 1024),
+                                 .deadline_us = any_number(),
+                                 .flags = (unsigned)drawn(8) };
+        expect(&keys, &args, &sent, any_number(), i % 2 == 0);
+    }
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------- */
+
+#define US 1754000000123456
+
+/* Of elements written as "n" for an integer, "t" for a text. */
+static struct lk__reply *answer_of(int64_t verdict, int64_t server_us, const char *elements)
+{
+    static struct lk__reply reply;
+    static char nothing[1];
+    reply = (struct lk__reply){ .type = LK__ARRAY, .count = 3 + (unsigned)strlen(elements), .text = nothing };
+    const int64_t head[] = { verdict, server_us, 77 };
+    for (unsigned i = 0; i < reply.count; i++) {
+        bool text = i >= 3 && elements[i - 3] == 't';
+        reply.values[i] = (struct lk__value){ .type = text ? LK__TEXT : LK__INTEGER, .number = i < 3 ? head[i] : 0 };
+    }
+    return &reply;
+}
+
+static bool is_read(const struct lk__reply *reply)
+{
+    struct lk__answer answer;
+    if (!lk__answer_read(&script, reply, &answer))
+        return false;
+    assert_int_equal(reply->values[0].number, answer.verdict);
+    assert_int_equal(reply->values[1].number, answer.server_us);
+    return true;
+}
+
+static void an_answer_has_its_shape(void **state)
+{
+    static const struct {
+        int64_t verdict;
+        const char *elements;
+        bool good;
+    } answers[] = {
+        { LK__GONE, "", true },
+        { LK__GONE, "n", false },
+        { LK__DONE, "n", true },
+        { LK__DONE, "", false },
+        { LK__DONE, "nn", true },
+        { LK__DONE, "nnt", true },
+        { LK__DONE, "nntn", false },
+        { LK__DONE, "t", false },
+        { LK__DONE, "nt", false },
+        { LK__DONE, "nnn", false },
+        { LK__QUEUED, "n", true },
+        { LK__QUEUED, "nt", true },
+        { LK__QUEUED, "", false },
+        { LK__QUEUED, "nttt", true },
+        { LK__QUEUED, "ntn", false },
+        { LK__BUSY, "", false },
+        { 99, "", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        assert_int_equal(answers[i].good, is_read(answer_of(answers[i].verdict, US, answers[i].elements)));
+}
+
+static void a_head_is_three_integers(void **state)
+{
+    (void)state;
+    assert_true(is_read(answer_of(LK__GONE, US, "")));
+    assert_false(is_read(answer_of(LK__GONE, 0, "")));
+    assert_false(is_read(answer_of(LK__GONE, -1, "")));
+    assert_false(is_read(answer_of(LK__GONE, INT64_C(1) << 53, "")));
+    for (int i = 0; i < 3; i++) {
+        struct lk__reply *reply = answer_of(LK__GONE, US, "");
+        reply->values[i].type = LK__TEXT;
+        assert_false(is_read(reply));
+        reply = answer_of(LK__GONE, US, "");
+        reply->count = (unsigned)i;
+        assert_false(is_read(reply));
+    }
+    struct lk__reply *reply = answer_of(LK__GONE, US, "");
+    reply->type = LK__INTEGER;
+    assert_false(is_read(reply));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_has_the_bytes_of_hiredis),
+        cmocka_unit_test(an_answer_has_its_shape),
+        cmocka_unit_test(a_head_is_three_integers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
