@@ -94,7 +94,8 @@ class Reading:
         self.path = path
         self.free = {}
         self.declared = []
-        self.marks = []  # tokens of comments at the top level
+        self.statements = []  # where those of the top level begin, as far as they begin with a keyword
+        self.passed_on = set()  # where names stand that are whole arguments of redis.call()
         self.scopes = [("top", set())]
         self.pending = None
         self.read(tokens)
@@ -139,21 +140,32 @@ class Reading:
         return names, at
 
     def read(self, tokens):
-        code = []
-        for token in tokens:
-            if token.kind == "comment":
-                self.marks.append((token, len(code)))
-            else:
-                code.append(token)
-        depth_at = []
+        code = [token for token in tokens if token.kind != "comment"]
         at = 0
         while at < len(code):
-            depth_at += [len(self.scopes)] * (at + 1 - len(depth_at))
+            if len(self.scopes) == 1 and (at == 0 or code[at].text in ("local", "if", "for", "while", "return")):
+                self.statements.append(code[at].start)
+            before = "".join(token.text for token in code[max(at - 4, 0):at])
+            if before in ("redis.call(", "redis.pcall("):
+                self.note_arguments(code, at)
             at = self.step(code, at)
         if len(self.scopes) != 1:
             refuse(self.path, f"a '{self.scopes[-1][0]}' has no end")
-        depth_at += [1] * (len(code) + 1 - len(depth_at))
-        self.marks = [(token, depth_at[before] == 1) for token, before in self.marks]
+
+    def note_arguments(self, code, at):
+        """Names among the arguments of redis.call( that stand alone."""
+        depth = 0
+        while at < len(code) and depth >= 0:
+            text = code[at].text
+            if depth == 0 and code[at].kind == "name" and code[at - 1].text in "(," and code[at + 1].text in "),":
+                self.passed_on.add(code[at].start)
+            depth += (text in ("(", "[", "{", "function")) - (text in (")", "]", "}", "end"))
+            at += 1
+
+    def first_at(self, name):
+        """Before which statement of the top level something has to stand that is called so."""
+        first = self.free[name][0].token.start
+        return max(start for start in self.statements if start <= first)
 
     def step(self, code, at):
         token = code[at]
@@ -637,47 +649,37 @@ class TypedScript:
     def translate(self):
         body = self.file
         self.reading = Reading(self.path, body.tokens)
-        groups = self.joined_parts()
-        declared = {name for _, parts in groups for part in parts for name in part.declares}
-        self.check_names(declared)
+        parts = self.used_parts()
+        self.check_names({name for part in parts for name in part.declares})
         spans = [(token.start, token.end, "") for token in body.tokens if token.kind == "comment"]
-        for at, parts in groups[1:]:
-            chunks = self.chunks_of(groups, parts)
-            spans = [span for span in spans if span[0] != at]
-            spans.append((at, at + len("--"), "\n".join(chunk.text for chunk in chunks) + "\n"))
-            spans.append((at + len("--"), body.body.index("\n", at), ""))
-        prologue = self.prologue(spans)
+        rows = self.prologue(spans)
+        late = self.locals_of(spans)
+        for start, text in self.placed(parts) + late:
+            spans.append((start, start, text + "\n"))
         self.replace_verdicts(spans)
         self.replace_answers(spans)
-        first = [chunk.text for chunk in self.chunks_of(groups, groups[0][1])]
-        return "\n".join(first + prologue + [plain(body.body, spans)])
+        return "\n".join(rows + [plain(body.body, spans)])
 
-    def joined_parts(self):
-        """Parts by the place at which they join the body: -1 in front of it, else a line `-- uses: ...` of it."""
-        groups, seen = [], []
-        places = [(-1, self.file.uses, self.file.fields["uses"].line if "uses" in self.file.fields else 0)]
-        for mark, top in self.reading.marks:
-            match = re.match(r"-- ?uses: *(.*)$", mark.text)
-            if match and not top:
-                refuse(self.path, "parts are joined between two statements of the top level", mark.line)
-            if match:
-                names = re.split(r"  +", match.group(1).strip(), maxsplit=1)[0].split()
-                places.append((mark.start, names, mark.line))
-        for start, names, line in places:
-            new = [part for part in self.library.closure(names, self.path) if part not in seen]
-            seen += new
-            check_parts(seen)
-            for name in names:
-                part = self.library.part(name, self.path)
-                wanted = set(self.reading.free)
-                if not any(declared in wanted for declared in part.declares):
+    def used_parts(self):
+        for line, text in self.file.words("uses"):
+            for name in text.split():
+                if not any(declared in self.reading.free for declared in self.library.part(name, self.path).declares):
                     refuse(self.path, f"uses {name}, but nothing of it", line)
-            groups.append((start, new))
-        return groups
+        parts = self.library.closure(self.file.uses, self.path)
+        check_parts(parts)
+        return parts
 
-    def chunks_of(self, groups, parts):
-        every = [part for _, row in groups for part in row]
-        return [chunk for part, chunk in needed_of(every, self.reading.free) if part in parts]
+    def placed(self, parts):
+        """What the body needs of the parts, before the statement that needs it first: who returns early makes no
+        functions that it does not call."""
+        rows, there = [], set()
+        names = sorted(self.reading.free, key=self.reading.first_at)
+        for name in names:
+            for _, chunk in needed_of(parts, [name]):
+                if chunk not in there:
+                    there.add(chunk)
+                    rows.append((self.reading.first_at(name), chunk.text))
+        return rows
 
     def check_names(self, declared):
         """Whatever the body reads is declared, and whatever is declared is read."""
@@ -706,72 +708,66 @@ class TypedScript:
                 refuse(self.path, f"the verdict {name} is declared, but the body does not answer it")
 
     def substitute(self, spans, name, expression):
-        """True if the name is read once, by straight code: then the value can stand there, and needs no local."""
+        """True if the name is read once, by straight code: then the value can stand there, and needs no local. What
+        goes to the server as it came is no number on its way."""
         uses = self.reading.free.get(name, ())
         if len(uses) != 1 or uses[0].written or uses[0].depth > 0 or uses[0].loops > 0:
             return False
-        spans.append((uses[0].token.start, uses[0].token.end, expression))
+        token = uses[0].token
+        if expression.endswith(" + 0") and token.start in self.reading.passed_on:
+            expression = expression[: -len(" + 0")]
+        elif " " in expression:
+            expression = f"({expression})"
+        spans.append((token.start, token.end, expression))
         return True
 
-    def prologue(self, spans):
-        """Locals for what the body reads; what it reads once stands there itself."""
-        names, values = [], []
-
-        def need(name, expression):
-            if name in self.reading.free and not self.substitute(spans, name, expression):
-                names.append(name)
-                values.append(expression)
-
-        for number, name in enumerate(self.keys, 1):
-            need(name, f"KEYS[{number}]")
-        late, request, flags = None, None, None
+    def values(self):
+        """What each name of the header stands for."""
+        found = {name: f"KEYS[{number}]" for number, name in enumerate(self.keys, 1)}
         for number, argument in enumerate(self.arguments(), 1):
-            value = f"ARGV[{number}]" if argument.kind == "text" else f"tonumber(ARGV[{number}])"
-            if argument.origin == "flags":
-                flags = value
-            elif argument.origin == "request":
-                request = value
-            elif argument.name == "deadline_us":
-                late = value
-                need(argument.name, value)
-            else:
-                need(argument.name, value)
-        self.request = request
-        rows = [f"local {', '.join(names)} = {', '.join(values)}"] if names else []
-        rows += self.flag_locals(spans, flags)
-        rows += ["local now = redis.call('TIME')", "now = now[1] * 1000000 + now[2]"]
-        if late:
-            rows += [f"if now > {late} then", f"return {{ {self.vocabulary.verdicts['LATE']}, now, {request} }}", "end"]
+            text = argument.kind == "text"
+            found[argument.name] = f"ARGV[{number}]" if text else f"ARGV[{number}] + 0"  # faster than tonumber()
+        return found
+
+    def prologue(self, _spans):
+        """The server's time, and an end if it is past the deadline."""
+        values = self.values()
+        self.request = values["request"]
+        rows = ["local now = redis.call('TIME')", "now = now[1] * 1000000 + now[2]"]
+        if "deadline_us" in self.sent:
+            late = self.vocabulary.verdicts["LATE"]
+            rows += [f"if now > {values['deadline_us']} then", f"return {{ {late}, now, {self.request} }}", "end"]
         return rows
+
+    def locals_of(self, spans):
+        """A local for what the body reads, before the statement that reads it first; what it reads once stands there
+        itself."""
+        values, bits = self.values(), self.flag_bits()
+        top = max(bits.values(), default=0)
+        flags = f"({values.pop('flags')})" if len(bits) == 1 else "flags"
+        for name, bit in bits.items():  # only these bits are sent
+            values[name] = f"{flags} >= {bit}" if bit == top else f"{flags} % {2 * bit} >= {bit}"
+        rows = {}
+        if len(bits) > 1:
+            first = min(self.reading.first_at(name) for name in bits)
+            rows[first] = [("flags", values.pop("flags"))]
+        for name in sorted(self.names, key=self.names.get):
+            if name in self.reading.free and not self.substitute(spans, name, values[name]):
+                rows.setdefault(self.reading.first_at(name), []).append((name, values[name]))
+        found = []
+        for start, pairs in sorted(rows.items()):
+            if pairs[0][0] == "flags":
+                found.append((start, "local flags = " + pairs.pop(0)[1]))
+            if pairs:
+                names, expressions = zip(*pairs)
+                found.append((start, f"local {', '.join(names)} = {', '.join(expressions)}"))
+        return found
 
     def flag_bits(self):
         """The bit of each flag of this script."""
         bits = {name: self.vocabulary.flags[name] for name in self.sent_flags}
         bits.update({name: self.module_flags[name] for name in self.flags})
         return bits
-
-    def flag_locals(self, spans, value):
-        bits = self.flag_bits()
-        if not bits:
-            return []
-        top = max(bits.values())
-
-        def test(bit, flags):
-            # only these bits are sent
-            return f"{flags} >= {bit}" if bit == top else f"{flags} % {2 * bit} >= {bit}"
-
-        if len(bits) == 1:
-            name, bit = next(iter(bits.items()))
-            if self.substitute(spans, name, f"({test(bit, value)})"):
-                return []
-            return [f"local {name} = {test(bit, value)}"]
-        names, values = [], []
-        for name, bit in bits.items():
-            if not self.substitute(spans, name, f"({test(bit, 'flags')})"):
-                names.append(name)
-                values.append(test(bit, "flags"))
-        rows = [f"local flags = {value}"]
-        return rows + ([f"local {', '.join(names)} = {', '.join(values)}"] if names else [])
 
     def replace_verdicts(self, spans):
         for name in self.verdicts:

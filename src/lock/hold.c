@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hold.c - what a holder may ask and say of its hold */
 #include "lock/lock.h"
-#include "lock/scripts.h"
 
 /* Runs `body` with the calling thread's good hold. */
 static int with_hold(lk_mutex_t *m, int (*body)(const struct lk__frame *, struct lk__hold *, void *), void *arg)
@@ -50,18 +49,21 @@ int lk_mutex_remaining(lk_mutex_t *m, int64_t *ms)
 static int ask_server(const struct lk__frame *frame, struct lk__hold *hold, void *arg)
 {
     struct lk__mutex *mutex = lk__mutex_of(frame);
-    const char *what = mutex->object.what, *args[] = { hold->id };
-    struct lk__command command;
+    const char *what = mutex->object.what;
+    const struct lk__command command = { .script = &lk__lua_lock_check, .keys = &mutex->block->keys };
+    struct lk__call call = { .conn = &mutex->object.client->conn,
+                             .what = what,
+                             .command = &command,
+                             .sent = { .id = hold->id },
+                             .slot = &hold->call };
+    struct lk__answer answer;
     (void)arg;
-    int rc = lk__command_seal(&command, &lk__lua_lock_check, mutex->keys, args, 1);
-    if (rc == 0)
-        rc = lk__call(&mutex->object.client->conn, what, &command, -1, true, &hold->call, NULL);
-    lk__command_free(&command);
+    int rc = lk__call_run(&call);
     if (rc != 0)
         return rc;
-    if (!lk__reply_integers(hold->call->reply, 2))
-        return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", what);
-    if (hold->call->reply->values[0].number == 1)
+    if (!lk__lock_check_read(hold->call->reply, &answer))
+        return lk__call_garbled(what);
+    if (answer.verdict == LK__TAKEN)
         return 0;
     lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
     return lk__fail(ESTALE, "%s: the server no longer knows this hold", what);

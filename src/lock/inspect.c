@@ -1,36 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* inspect.c - what anybody may ask of a mutex, and the operator's way to end a hold */
 #include "lock/lock.h"
-#include "lock/scripts.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What is asked, and who reads the answer: an array that begins with `integers` integers. */
-struct question {
-    const struct lk__script *script;
-    const char *const *keys, *const *args;
-    int arg_count;
-    unsigned integers;
-    void (*read)(const struct lk__reply *reply, void *arg);
-    void *arg;
-};
-
-static int ask(const struct lk__frame *frame, const struct question *question)
+/* Ask what changes nothing; the answer is in `request`, to be freed. 0, or why there is none. */
+static int ask(const struct lk__frame *frame, const struct lk__script *script, const void *args,
+               struct lk__request **request)
 {
-    struct lk__object *object = frame->object;
-    struct lk__request *request = NULL;
-    struct lk__command command;
-    int rc = lk__command_seal(&command, question->script, question->keys, question->args, question->arg_count);
-    if (rc == 0)
-        rc = lk__call(&object->client->conn, object->what, &command, -1, true, &request, NULL);
-    if (rc == 0 && !lk__reply_integers(request->reply, question->integers))
-        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
-    if (rc == 0)
-        question->read(request->reply, question->arg);
-    lk__request_free(request);
-    lk__command_free(&command);
-    return rc;
+    const struct lk__command command = { .script = script, .keys = &lk__mutex_of(frame)->block->keys, .args = args };
+    struct lk__call call = {
+        .conn = &frame->object->client->conn, .what = frame->object->what, .command = &command, .slot = request
+    };
+    return lk__call_run(&call);
 }
 
 int lk_mutex_forceunlock(lk_mutex_t *m)
@@ -39,50 +22,53 @@ int lk_mutex_forceunlock(lk_mutex_t *m)
     int rc = lk__mutex_enter(m, &frame);
     if (rc != 0)
         return rc;
-    char letters[8];
-    lk__mutex_letters(letters, frame.object, false);
-    struct lk__mutex *mutex = lk__mutex_of(&frame);
-    const char *args[] = { mutex->terms.claim_ms, letters, mutex->channel, NULL };
-    struct lk__command command;
-    rc = lk__command_seal(&command, &lk__lua_lock_force, mutex->keys, args, 4);
-    if (rc == 0)
-        rc = lk__force(frame.object, &command);
-    lk__command_free(&command);
-    return lk__frame_leave(&frame, rc);
+    struct lk__mutexblock *block = lk__mutex_of(&frame)->block;
+    const struct lk__lock_force_args args = { .claim_ms = block->release.claim_ms,
+                                              .channel = block->release.channel,
+                                              .flags = block->release.flags };
+    struct lk__command command = { .script = &lk__lua_lock_force, .keys = &block->keys, .args = &args };
+    return lk__frame_leave(&frame, lk__force(frame.object, &command));
 }
 
-static void read_info(const struct lk__reply *reply, void *arg)
+static void tell_info(lk_mutexinfo_t *info, const struct lk__lock_info_reply *reply)
 {
-    lk_mutexinfo_t *info = arg;
-    const struct lk__value *values = reply->values;
-    info->held = values[0].number == 1;
-    info->remaining_ms = info->held ? values[1].number : 0;
-    info->token = (uint64_t)values[2].number;
-    info->waiters = (unsigned)values[3].number;
-    info->recoverable = values[4].number == 1;
-    info->holds = (unsigned)values[5].number;
-    strncpy(info->holder, lk__reply_text(reply, 7), sizeof info->holder - 1);
+    *info = (lk_mutexinfo_t)LK_MUTEXINFO_INIT;
+    info->held = reply->verdict == LK__TAKEN;
+    info->token = (uint64_t)reply->token;
+    info->waiters = (unsigned)reply->waiters;
+    info->recoverable = reply->recoverable == 1;
+    if (!info->held)
+        return;
+    info->remaining_ms = reply->left_ms;
+    info->holds = (unsigned)reply->holds;
+    strncpy(info->holder, reply->holder, sizeof info->holder - 1);
+}
+
+static int read_info(const struct lk__frame *frame, lk_mutexinfo_t *info)
+{
+    struct lk__request *request = NULL;
+    struct lk__lock_info_reply reply;
+    int rc = ask(frame, &lk__lua_lock_info, NULL, &request);
+    if (rc == 0 && !lk__lock_info_read(request->reply, &reply))
+        rc = lk__call_garbled(frame->object->what);
+    if (rc == 0)
+        tell_info(info, &reply);
+    lk__request_free(request);
+    return rc;
 }
 
 int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info)
 {
     struct lk__frame frame;
-    lk_mutexinfo_t seen = LK_MUTEXINFO_INIT;
     if (info == NULL || info->size != sizeof *info)
         return lk__fail(EINVAL, "lk_mutex_info: begin with LK_MUTEXINFO_INIT");
     int rc = lk__mutex_enter(m, &frame);
     if (rc != 0)
         return rc;
-    struct question question = {
-        .script = &lk__lua_lock_info, .keys = lk__mutex_of(&frame)->keys, .integers = 7, .read = read_info, .arg = &seen
-    };
-    rc = ask(&frame, &question);
-    if (rc == 0)
-        *info = seen;
-    return lk__frame_leave(&frame, rc);
+    return lk__frame_leave(&frame, read_info(&frame, info));
 }
 
-enum { PAGE = 50 }; /* with its two integers a page stays below what a reply may hold */
+enum { PAGE = 50 }; /* with its four integers a page stays below what a reply may hold */
 
 /* Where the next page goes. */
 struct listing {
@@ -90,35 +76,37 @@ struct listing {
     unsigned room, listed, waiting, on_page;
 };
 
-static void read_page(const struct lk__reply *reply, void *arg)
+static void list_page(struct listing *listing, const struct lk__reply *reply,
+                      const struct lk__lock_queue_page_reply *page)
 {
-    struct listing *listing = arg;
-    listing->waiting = (unsigned)reply->values[0].number;
-    listing->on_page = reply->count - 2;
-    for (unsigned i = 2; i < reply->count && listing->listed < listing->room; i++) {
+    listing->waiting = (unsigned)page->waiters;
+    listing->on_page = page->ids_count;
+    for (unsigned i = 0; i < page->ids_count && listing->listed < listing->room; i++) {
         lk_mutexwaiter_t *waiter = &listing->waiters[listing->listed++];
-        snprintf(waiter->id, sizeof waiter->id, "%s", lk__reply_text(reply, i));
+        snprintf(waiter->id, sizeof waiter->id, "%s", lk__reply_text(reply, page->ids + i));
     }
+}
+
+static int read_page(const struct lk__frame *frame, struct listing *listing)
+{
+    const struct lk__lock_queue_page_args args = { .first = listing->listed, .last = listing->listed + PAGE - 1 };
+    struct lk__request *request = NULL;
+    struct lk__lock_queue_page_reply page;
+    int rc = ask(frame, &lk__lua_lock_queue_page, &args, &request);
+    if (rc == 0 && !lk__lock_queue_page_read(request->reply, &page))
+        rc = lk__call_garbled(frame->object->what);
+    if (rc == 0)
+        list_page(listing, request->reply, &page);
+    lk__request_free(request);
+    return rc;
 }
 
 static int list_queue(const struct lk__frame *frame, struct listing *listing)
 {
-    const char *const *keys = &lk__mutex_of(frame)->keys[LK__KEY_QUEUE];
-    char first[16], last[16];
-    const char *args[] = { first, last };
-    struct question question = { .script = &lk__lua_lock_queue_page,
-                                 .keys = keys,
-                                 .args = args,
-                                 .arg_count = 2,
-                                 .integers = 2,
-                                 .read = read_page,
-                                 .arg = listing };
     int rc;
-    do {
-        snprintf(first, sizeof first, "%u", listing->listed);
-        snprintf(last, sizeof last, "%u", listing->listed + PAGE - 1);
-        rc = ask(frame, &question);
-    } while (rc == 0 && listing->on_page == PAGE && listing->listed < listing->room);
+    do
+        rc = read_page(frame, listing);
+    while (rc == 0 && listing->on_page == PAGE && listing->listed < listing->room);
     return rc;
 }
 

@@ -10,22 +10,25 @@
 #define LK__LOCK_H
 
 #include "client/client.h"
+#include "lock/scripts.h"
 #include "redis/keys.h"
 
 #include <latchkey/mutex.h>
 
-enum lk__mutexkey { LK__KEY_NAME, LK__KEY_TOKEN, LK__KEY_QUEUE, LK__KEY_SEEN, LK__KEY_MARK, LK__KEYS };
-
-/* Holes of nest.lua. */
-enum { LK__NEST_HOLDS, LK__NEST_LEASE, LK__NEST_DEADLINE };
+/* What commands of a mutex point into: its keys, and arguments that are the same in all of them. */
+struct lk__mutexblock {
+    struct lk__block block;
+    struct lk__lock_keys keys;
+    struct lk__lock_release_args release;
+    struct lk__lock_renew_args renew;
+    char strings[]; /* where the keys and channels lie */
+};
 
 struct lk__mutex {
     struct lk__object object;
-    const char *keys[LK__KEYS]; /* keys[0] is object.full */
-    struct lk__terms terms;
-    char *channel;              /* Redisson's */
-    char *beside;               /* the channel of ours beside it */
-    char *strings;              /* where the keys and the channels lie */
+    struct lk__mutexblock *block;
+    int64_t liveness_2048ths;
+    const char *beside;         /* the channel of ours beside Redisson's */
     struct lk__foreign foreign; /* Java's unlock wakes one of those who wait here */
 };
 
@@ -45,10 +48,7 @@ struct lk__shell lk__mutex_shell(lk_mutex_t *m);
 extern const struct lk__shelltype lk__mutex_type;
 
 int lk__mutexattr_check(void *attr, const void *given);
-struct lk__object *lk__mutex_make(lk_client_t *client, const char *full);
-
-/* Scripts know a mutex by letters: t try only, f fair, r robust, j shared with Redisson. */
-void lk__mutex_letters(char letters[8], const struct lk__object *object, bool try_only);
+struct lk__object *lk__mutex_make(lk_client_t *client, const char *full, bool robust);
 
 /* Become the holder for the first time, within the limit. */
 int lk__mutex_acquire(const struct lk__frame *frame, int64_t limit_us);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* object.c - the keys and channels of a mutex, and its shell */
 #include "lock/lock.h"
-#include "lock/scripts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,45 +16,61 @@ static void mutex_free(struct lk__object *object)
 {
     struct lk__mutex *mutex = LK__CONTAINER(object, struct lk__mutex, object);
     lk__foreign_destroy(&mutex->foreign);
-    lk__release(mutex->strings);
+    lk__block_drop(&mutex->block->block);
     lk__release(mutex);
 }
 
-/* All keys and the channels, one after the other in one block. */
-static int write_keys(struct lk__mutex *mutex, const char *full)
+/* The keys and channels, one after the other. */
+static void write_keys(struct lk__mutex *mutex, const char *full, const char *end)
 {
-    size_t room = 6 * (strlen(full) + 64);
-    char *at = mutex->strings = lk__alloc(room);
-    if (at == NULL)
-        return ENOMEM;
-    mutex->keys[LK__KEY_NAME] = full;
-    mutex->keys[LK__KEY_TOKEN] = at;
+    struct lk__lock_keys *keys = &mutex->block->keys;
+    char *at = mutex->block->strings, *channel;
+    keys->mutex = at;
+    at += sprintf(at, "%s", full) + 1;
+    keys->token = at;
     at += lk__key_redisson(at, "redisson_lock_token", full) + 1;
-    mutex->keys[LK__KEY_QUEUE] = at;
+    keys->queue = at;
     at += lk__key_ours(at, "latchkey:queue:mutex", full) + 1;
-    mutex->keys[LK__KEY_SEEN] = at;
+    keys->seen = at;
     at += lk__key_ours(at, "latchkey:seen:mutex", full) + 1;
-    mutex->keys[LK__KEY_MARK] = at;
+    keys->mark = at;
     at += lk__key_ours(at, "latchkey:robust:mutex", full) + 1;
-    mutex->channel = at;
+    channel = at;
     at += lk__key_redisson(at, "redisson_lock__channel", full) + 1;
     mutex->beside = at;
-    at += sprintf(at, LK__BESIDE "%s", mutex->channel) + 1;
-    assert((size_t)(at - mutex->strings) <= room);
+    at = stpcpy(at, LK__BESIDE);
+    at += lk__key_redisson(at, "redisson_lock__channel", full) + 1;
+    assert(at <= end);
+    (void)end;
+    mutex->block->release.channel = mutex->block->renew.channel = channel;
+}
+
+static int make_block(struct lk__mutex *mutex, const struct lk__options *options, const char *full, bool robust)
+{
+    size_t room = 7 * (strlen(full) + 64);
+    struct lk__terms terms;
+    struct lk__mutexblock *block = mutex->block = lk__alloc(sizeof *block + room);
+    if (block == NULL)
+        return ENOMEM;
+    block->block.refs = 1;
+    write_keys(mutex, full, block->strings + room);
+    lk__terms_of(&terms, options, true);
+    mutex->liveness_2048ths = terms.liveness_2048ths;
+    block->release.claim_ms = terms.claim_ms;
+    block->release.flags = (robust ? LK__LOCK_ROBUST : 0) | (options->redisson ? LK__LOCK_SHARED : 0);
     return 0;
 }
 
-struct lk__object *lk__mutex_make(lk_client_t *client, const char *full)
+struct lk__object *lk__mutex_make(lk_client_t *client, const char *full, bool robust)
 {
     struct lk__mutex *mutex = lk__alloc(sizeof *mutex);
-    if (mutex == NULL || write_keys(mutex, full) != 0) {
+    if (mutex == NULL || make_block(mutex, client->options, full, robust) != 0) {
         lk__release(mutex);
         return NULL;
     }
-    lk__terms_of(&mutex->terms, client->options, true);
     mutex->object.stop = mutex_stop;
     mutex->object.free = mutex_free;
-    lk__foreign_init(&mutex->foreign, client, mutex->channel, mutex->beside, false);
+    lk__foreign_init(&mutex->foreign, client, mutex->block->renew.channel, mutex->beside, false);
     return &mutex->object;
 }
 

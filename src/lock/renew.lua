@@ -1,21 +1,16 @@
 -- renew.lua - set the lease of a hold again; the first renewal of a claim confirms it
 --
--- KEYS[1]  hash, the mutex: this key alone, so that it works while a cluster moves it
--- ARGV[1]  owner id  ARGV[2] lease, ms  ARGV[3] deadline of this request, server us
--- ARGV[4]  Redisson's channel: its waiters sleep by the lease they knew, and are told when it gets shorter
--- returns  { 1 renewed | 0 no such hold | -1 past the deadline, server us }
--- resend   harmless; never creates, never revives
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[3]) then
-    return { -1, now }
+-- keys:     mutex hash                  this key alone, so that it works while a cluster moves it
+-- args:     channel text                Redisson's: its waiters sleep by the lease they knew, and hear of a shorter one
+-- sent:     id deadline_us lease_ms
+-- verdicts: DONE GONE LATE
+-- resend:   harmless: never creates, never revives
+if redis.call('HEXISTS', mutex, id) == 0 then
+    return answer(GONE)
 end
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
-    return { 0, now }
+local left = redis.call('PTTL', mutex)
+redis.call('PEXPIRE', mutex, lease_ms)
+if left > lease_ms then
+    redis.pcall('PUBLISH', channel, '0')
 end
-local left = redis.call('PTTL', KEYS[1])
-redis.call('PEXPIRE', KEYS[1], tonumber(ARGV[2]))
-if left > tonumber(ARGV[2]) then
-    redis.pcall('PUBLISH', ARGV[4], '0')
-end
-return { 1, now }
+return answer(DONE)

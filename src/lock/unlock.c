@@ -6,39 +6,42 @@
  */
 #include "lock/lock.h"
 
-/* Ask the server once. 0 and what it says: 1 set, 0 there is no such hold, -1 past its deadline. */
-static int send_nest(struct lk__object *object, struct lk__hold *hold, int holds, int64_t *verdict)
+/* Ask the server once. 0 and its answer. */
+static int send_nest(struct lk__object *object, struct lk__hold *hold, const struct lk__command *command,
+                     struct lk__answer *answer)
 {
-    struct lk__conn *conn = &object->client->conn;
+    struct lk__call call = { .conn = &object->client->conn,
+                             .what = object->what,
+                             .command = command,
+                             .sent = { .id = hold->id, .lease_ms = lk__watchdog_begincall(hold->dog, hold) },
+                             .slot = &hold->call };
     int64_t confirmed_us = 0;
-    bool unsure;
-    lk__command_fill(&hold->nest, LK__NEST_HOLDS, holds);
-    lk__command_fill(&hold->nest, LK__NEST_LEASE, lk__watchdog_begincall(hold->dog, hold));
-    int rc = lk__call(conn, object->what, &hold->nest, LK__NEST_DEADLINE, true, &hold->call, &unsure);
-    if (rc == 0 && !lk__reply_integers(hold->call->reply, 2))
-        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
-    if (rc == 0) {
-        *verdict = hold->call->reply->values[0].number;
-        lk__conn_clock(conn, hold->call->sent_us, hold->call->reply->values[1].number);
-        confirmed_us = *verdict == 1 ? hold->call->sent_us : 0;
-    }
-    lk__watchdog_endcall(hold->dog, hold, unsure, confirmed_us);
+    int rc = lk__call_run(&call);
+    if (rc == 0 && !lk__lock_nest_read(hold->call->reply, answer))
+        rc = lk__call_garbled(object->what);
+    if (rc == 0 && answer->verdict == LK__DONE)
+        confirmed_us = hold->call->sent_us;
+    lk__watchdog_endcall(hold->dog, hold, call.repeated, confirmed_us);
     return rc;
 }
 
 int lk__mutex_nest(const struct lk__frame *frame, struct lk__hold *hold, int holds)
 {
     struct lk__object *object = frame->object;
-    int64_t verdict = -1;
+    const struct lk__lock_nest_args args = { .holds = holds };
+    const struct lk__command command = { .script = &lk__lua_lock_nest,
+                                         .keys = &lk__mutex_of(frame)->block->keys,
+                                         .args = &args };
+    struct lk__answer answer = { .verdict = LK__LATE };
     int rc = 0;
-    for (int attempt = 0; attempt < 2 && verdict < 0 && rc == 0; attempt++)
-        rc = send_nest(object, hold, holds, &verdict); /* again after a deadline: the clock moved, and is known now */
+    for (int attempt = 0; attempt < 2 && answer.verdict == LK__LATE && rc == 0; attempt++)
+        rc = send_nest(object, hold, &command, &answer); /* again after a deadline: the clock moved, and is known now */
     if (rc != 0)
         return rc;
-    if (verdict < 0)
+    if (answer.verdict == LK__LATE)
         return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
                         object->what);
-    if (verdict == 0)
+    if (answer.verdict == LK__GONE)
         lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
     return lk__watchdog_good(hold->dog, hold, NULL) ? 0 : lk__gone(object);
 }

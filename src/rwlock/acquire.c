@@ -23,8 +23,8 @@ static int seal(struct lk__take *take)
     assert(strlen(hold->id) + 2 < sizeof hold->id);
     strcat(hold->id, take->tokenless ? ":r" : ":w");
 
-    const char *id = hold->id, *claim = lock->terms.claim_ms;
-    const char *ask[] = { id, take->lease, lock->terms.liveness_ms, claim, letters, NULL, NULL, NULL };
+    const char *id = hold->id, *claim = lock->terms.claim_text;
+    const char *ask[] = { id, take->lease, lock->terms.liveness_text, claim, letters, NULL, NULL, NULL };
     const char *release[] = { id, claim, letters, NULL, NULL };
     const char *renew[] = { id, NULL, NULL };
     const char *down[] = { id, claim, letters, NULL, NULL, NULL };

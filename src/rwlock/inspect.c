@@ -50,7 +50,7 @@ int lk_rwlock_forceunlock(lk_rwlock_t *rw)
     char letters[8];
     lk__rwlock_letters(letters, frame.object, false);
     struct lk__rwlock *lock = lk__rwlock_of(&frame);
-    const char *args[] = { lock->terms.claim_ms, letters, NULL };
+    const char *args[] = { lock->terms.claim_text, letters, NULL };
     struct lk__command command;
     rc = lk__command_seal(&command, &lk__lua_rwlock_force, lock->keys, args, 3);
     if (rc == 0)

@@ -40,12 +40,12 @@ static int seal(struct lk__take *take)
                           call->initial,
                           letters,
                           sem->channel,
-                          sem->terms.liveness_ms,
-                          sem->terms.claim_ms,
+                          sem->terms.liveness_text,
+                          sem->terms.claim_text,
                           NULL,
                           NULL,
                           NULL };
-    const char *leave[] = { hold->id, slot->owner, slot->number, n, letters, sem->channel, sem->terms.claim_ms };
+    const char *leave[] = { hold->id, slot->owner, slot->number, n, letters, sem->channel, sem->terms.claim_text };
     int rc = lk__command_seal(&take->waiter.ask, &lk__lua_semaphore_take, sem->keys, ask, 12);
     if (rc == 0)
         rc = lk__command_seal(&hold->release, &lk__lua_semaphore_leave, sem->keys, leave, 7);
@@ -100,7 +100,7 @@ int lk__counted_give(const struct lk__semcall *call, long n)
     int64_t verdict;
     snprintf(number, sizeof number, "%ld", n);
     lk__sem_letters(letters, sem, false);
-    const char *more[] = { number, call->initial, letters, sem->channel, sem->terms.claim_ms };
+    const char *more[] = { number, call->initial, letters, sem->channel, sem->terms.claim_text };
     struct lk__once give = {
         .script = &lk__lua_semaphore_give, .keys = sem->keys, .more = more, .count = 5, .lasting = true
     };

@@ -37,9 +37,9 @@ static int seal(struct lk__take *take)
     snprintf(hold->id + length, sizeof hold->id - length, ":%s%s%s", n, id != NULL ? ":" : "", id != NULL ? id : "");
 
     const char *ask[] = {
-        hold->id, n, take->lease, call->initial, letters, sem->terms.liveness_ms, sem->terms.claim_ms, NULL, NULL, NULL
+        hold->id, n, take->lease, call->initial, letters, sem->terms.liveness_text, sem->terms.claim_text, NULL, NULL, NULL
     };
-    const char *release[] = { hold->id, n, sem->terms.claim_ms, NULL, NULL }; /* the holes of every hold's release */
+    const char *release[] = { hold->id, n, sem->terms.claim_text, NULL, NULL }; /* the holes of every hold's release */
     const char *renew[] = { hold->id, NULL, NULL, NULL };
     int rc = lk__command_seal(&take->waiter.ask, &lk__lua_semaphore_permit_take, sem->keys, ask, 10);
     if (rc == 0)

@@ -66,13 +66,15 @@ static struct lk__object *make(lk_client_t *client, const char *full, bool lease
     return &sem->object;
 }
 
-static struct lk__object *make_counted(lk_client_t *client, const char *full)
+static struct lk__object *make_counted(lk_client_t *client, const char *full, bool robust)
 {
+    (void)robust;
     return make(client, full, false);
 }
 
-static struct lk__object *make_leased(lk_client_t *client, const char *full)
+static struct lk__object *make_leased(lk_client_t *client, const char *full, bool robust)
 {
+    (void)robust;
     return make(client, full, true);
 }
 

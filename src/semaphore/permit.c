@@ -55,7 +55,7 @@ static struct lk__hold *claim(struct lk__object *object, const char *id)
 static int release_foreign(const struct lk__semcall *call, const char *id)
 {
     const struct lk__sem *sem = call->sem;
-    const char *args[] = { id, "1", sem->terms.claim_ms, "0" };
+    const char *args[] = { id, "1", sem->terms.claim_text, "0" };
     struct lk__request *request = NULL;
     struct lk__command command;
     bool repeated = false;

@@ -15,7 +15,7 @@ static int change_total(const struct lk__semcall *call, long n, const char *lett
     char number[24];
     int64_t verdict;
     snprintf(number, sizeof number, "%ld", n);
-    const char *more[] = { number, call->initial, letters, sem->terms.claim_ms, QUOTE(LK_SEM_PERMITS_MAX) };
+    const char *more[] = { number, call->initial, letters, sem->terms.claim_text, QUOTE(LK_SEM_PERMITS_MAX) };
     struct lk__once change = { .script = &lk__lua_semaphore_permit_total,
                                .keys = sem->keys,
                                .more = more,
@@ -38,7 +38,7 @@ static int set_number(const struct lk__semcall *call, unsigned n)
     int64_t verdict;
     snprintf(number, sizeof number, "%u", n);
     lk__sem_letters(letters, sem, false);
-    const char *more[] = { number, letters, sem->channel, sem->terms.claim_ms };
+    const char *more[] = { number, letters, sem->channel, sem->terms.claim_text };
     struct lk__once set = { .script = &lk__lua_semaphore_set, .keys = sem->keys, .more = more, .count = 4 };
     int rc = lk__once(&call->frame, &sem->slots, &set, &verdict);
     if (rc != 0 || verdict == 1)
@@ -79,7 +79,7 @@ static int drain(const struct lk__semcall *call, unsigned *taken)
     char letters[8];
     int64_t verdict;
     lk__sem_letters(letters, sem, false);
-    const char *undo[] = { letters, sem->channel, sem->terms.claim_ms };
+    const char *undo[] = { letters, sem->channel, sem->terms.claim_text };
     if (sem->leased)
         return lk__fail(ENOTSUP, "%s: leased permits have to be held by somebody", call->what);
     struct lk__once all = { .script = &lk__lua_semaphore_drain,

@@ -38,7 +38,9 @@ void lk__terms_of(struct lk__terms *terms, const struct lk__options *options, bo
         claim_step++;
     if (claim_ms == CLAIM_MIN_MS)
         claim_step = 0;                                                   /* as queue.lua has it */
+    terms->claim_ms = claim_ms;
+    terms->liveness_2048ths = liveness_ms * 2048 + 128 * liveness_step + 2 * claim_step;
     long long fraction = (128 * liveness_step + 2 * claim_step) * PLACES; /* by hand: a locale may have a comma */
-    snprintf(terms->claim_ms, sizeof terms->claim_ms, "%lld", (long long)claim_ms);
-    snprintf(terms->liveness_ms, sizeof terms->liveness_ms, "%lld.%011lld", (long long)liveness_ms, fraction);
+    snprintf(terms->claim_text, sizeof terms->claim_text, "%lld", (long long)claim_ms);
+    snprintf(terms->liveness_text, sizeof terms->liveness_text, "%lld.%011lld", (long long)liveness_ms, fraction);
 }

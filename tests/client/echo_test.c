@@ -83,7 +83,11 @@ static void another_answer_ends_the_connection(void **state)
 /* Another request's answer, or nobody's: what comes behind it would be so, too. */
 static void an_answer_that_cannot_be_this_one_ends_the_connection(void **state)
 {
-    static const char *const others[] = { "+OK\r\n", "*2\r\n:1\r\n:1\r\n", "*5\r\n:1\r\n:1\r\n:1\r\n:1\r\n+1\r\n" };
+    static const char *const others[] = { "+OK\r\n", "*2\r\n:1\r\n:1\r\n",
+                                          "*4\r\n:1\r\n:1700000000000000\r\n+#\r\n:1\r\n",
+                                          /* whole and in order, but the number is another request's */
+                                          "*3\r\n:3\r\n:1700000000000000\r\n:0\r\n",
+                                          "*3\r\n:3\r\n:1700000000000000\r\n:#0\r\n" };
     struct fake *f = fake_begin(*state);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         open_orders(f);

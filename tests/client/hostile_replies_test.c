@@ -28,11 +28,18 @@ static const char *const nonsense[] = {
     "*-1\r\n",
     "*1\r\n:1\r\n",
     "*5\r\n$1\r\n1\r\n$1\r\n1\r\n:0\r\n:0\r\n:0\r\n",
-    "*5\r\n:99\r\n:0\r\n:0\r\n:0\r\n:0\r\n", /* no such outcome */
-    "*5\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n",  /* held, with a token that cannot be */
-    "*5\r\n:1\r\n:-5\r\n:0\r\n:0\r\n:0\r\n",
-    "*5\r\n:0\r\n:5\r\n:100\r\n:9223372036854775807\r\n:0\r\n", /* queued, in the year 294247 */
-    "*5\r\n:1\r\n:5\r\n:0\r\n:9007199254740993\r\n:0\r\n",      /* held, at a time no script can count */
+    "*4\r\n:99\r\n:@\r\n:#\r\n:0\r\n",                                /* no such outcome */
+    "*4\r\n:1\r\n:@\r\n:#\r\n:0\r\n",                                 /* held, with a token that cannot be */
+    "*4\r\n:1\r\n:@\r\n:#\r\n:-5\r\n",                                /* likewise */
+    "*4\r\n:1\r\n:@\r\n:0\r\n:5\r\n",                                 /* held, by another request */
+    "*4\r\n:1\r\n:@\r\n:#\r\n$1\r\n5\r\n",                            /* a text for the token */
+    "*3\r\n:1\r\n:@\r\n:#\r\n",                                       /* held, without a token */
+    "*5\r\n:1\r\n:@\r\n:#\r\n:5\r\n:5\r\n",                           /* held, with more than that */
+    "*5\r\n:0\r\n:@\r\n:#\r\n:5\r\n:5\r\n",                           /* queued, without a place */
+    "*4\r\n:1\r\n:0\r\n:#\r\n:5\r\n",                                 /* held, at time 0 */
+    "*4\r\n:4\r\n:@\r\n:#\r\n:5\r\n",                                 /* what another script may answer */
+    "*6\r\n:0\r\n:9223372036854775807\r\n:#\r\n:5\r\n:100\r\n:0\r\n", /* queued, in the year 294247 */
+    "*4\r\n:1\r\n:9007199254740993\r\n:#\r\n:5\r\n",                  /* held, at a time no script can count */
     "-WHATEVER this is\r\n",
 };
 enum { NONSENSE = sizeof nonsense / sizeof nonsense[0] };
@@ -42,6 +49,21 @@ static long peak_kib(void)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return usage.ru_maxrss;
+}
+
+/* From now on scripts are answered with `reply`, where @ stands for the present time in microseconds. */
+static void answer_scripts(struct fake *f, const char *reply)
+{
+    struct timespec now;
+    char text[128];
+    int before = (int)strcspn(reply, "@");
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (reply[before] == '\0')
+        snprintf(text, sizeof text, "%s", reply);
+    else
+        snprintf(text, sizeof text, "%.*s%lld%s", before, reply, (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000,
+                 reply + before + 1);
+    fake_answer(f, "EVALSHA", text);
 }
 
 /* A broken proxy, another protocol, an attacker: the caller is told, and holds nothing. */
@@ -55,7 +77,7 @@ static void nonsense_is_eproto(void **state)
     for (int i = 0; i < NONSENSE; i++) {
         assert_lk(0, lk_client_open(&client, fake_url(f, "lease=1s")));
         assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-        fake_answer(f, "EVALSHA", nonsense[i]);
+        answer_scripts(f, nonsense[i]);
         print_message("%.20s\n", nonsense[i]);
         assert_lk(EPROTO, lk_mutex_trylock(&orders));
         assert_true(lk_errortext()[0] != 0);
@@ -104,26 +126,17 @@ static void errors_have_their_codes(void **state)
     fake_end(f);
 }
 
-/* From now on scripts are answered with `reply`, where @ stands for the present time in microseconds. */
-static void answer_scripts(struct fake *f, const char *reply)
-{
-    struct timespec now;
-    char text[128];
-    int before = (int)strcspn(reply, "@");
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (reply[before] == '\0')
-        snprintf(text, sizeof text, "%s", reply);
-    else
-        snprintf(text, sizeof text, "%.*s%lld%s", before, reply, (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000,
-                 reply + before + 1);
-    fake_answer(f, "EVALSHA", text);
-}
-
 /* An answer that no script of ours gives renews nothing: the hold ends with the lease it had. */
 static void nonsense_renews_nothing(void **state)
 {
-    static const char *const renewals[] = { "*2\r\n:7\r\n:@\r\n", "*1\r\n:1\r\n", "*2\r\n:1\r\n:0\r\n",
-                                            "*2\r\n:1\r\n:9007199254740993\r\n", "+OK\r\n" };
+    static const char *const renewals[] = { "*3\r\n:7\r\n:@\r\n:#\r\n",
+                                            "*3\r\n:4\r\n:@\r\n:0\r\n",
+                                            "*2\r\n:4\r\n:@\r\n",
+                                            "*4\r\n:4\r\n:@\r\n:#\r\n:1\r\n",
+                                            "*1\r\n:4\r\n",
+                                            "*3\r\n:4\r\n:0\r\n:#\r\n",
+                                            "*3\r\n:4\r\n:9007199254740993\r\n:#\r\n",
+                                            "+OK\r\n" };
     struct world *w = *state;
     struct fake *f = fake_begin(w);
     for (size_t i = 0; i < sizeof renewals / sizeof renewals[0]; i++) {
@@ -132,7 +145,7 @@ static void nonsense_renews_nothing(void **state)
         int64_t left_ms;
         assert_lk(0, lk_client_open(&client, fake_url(f, "lease=500ms")));
         assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-        answer_scripts(f, "*5\r\n:1\r\n:7\r\n:0\r\n:@\r\n:0\r\n");
+        answer_scripts(f, "*4\r\n:1\r\n:@\r\n:#\r\n:7\r\n");
         assert_lk(0, lk_mutex_lock(&orders));
         answer_scripts(f, renewals[i]);
         eventually(lk_mutex_remaining(&orders, &left_ms) == ESTALE, 500 + SLACK_MS);

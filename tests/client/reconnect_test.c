@@ -6,18 +6,19 @@
  * labels: memory
  */
 #include "fake_server.h"
+#include "redis/vocabulary.h"
 
 #include <stdio.h>
 #include <sys/time.h>
 
-/* A script's answer of five numbers, the first one this and the server's time among them. */
-static void answer_scripts(struct fake *f, int verdict)
+/* A script's answer of this verdict, and a token if it has one. */
+static void answer_scripts(struct fake *f, enum lk__verdict verdict)
 {
     char reply[128];
     struct timeval now;
     gettimeofday(&now, NULL);
-    snprintf(reply, sizeof reply, "*5\r\n:%d\r\n:4711\r\n:0\r\n:%lld\r\n:0\r\n", verdict,
-             (long long)now.tv_sec * 1000000 + now.tv_usec);
+    snprintf(reply, sizeof reply, "*%d\r\n:%d\r\n:%lld\r\n:#\r\n%s", verdict == LK__GRANTED ? 4 : 3, verdict,
+             (long long)now.tv_sec * 1000000 + now.tv_usec, verdict == LK__GRANTED ? ":4711\r\n" : "");
     fake_answer(f, "EVALSHA", reply);
 }
 
@@ -49,7 +50,7 @@ static void a_renewal_that_is_cut_each_time(void **state)
     int64_t left_ms;
     assert_lk(0, lk_client_open(&client, fake_url(f, "lease=3s&command_timeout=400ms")));
     assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
-    answer_scripts(f, 1);
+    answer_scripts(f, LK__GRANTED);
     assert_lk(0, lk_mutex_trylock(&m));
     fake_answer(f, "EVALSHA", FAKE_CLOSE);
     eventually(fake_asked(f, "EVALSHA") >= 3, 5000); /* it is tried again */

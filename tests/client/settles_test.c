@@ -163,7 +163,7 @@ static void an_unreadable_release_goes_on(void **state)
     lk_mutex_t m;
     assert_lk(0, lk_client_open(&ours, fake_url(f, OPTIONS)));
     assert_lk(0, lk_mutex_init(&m, ours, "thing", NULL));
-    fake_answer(f, "EVALSHA", "*5\r\n:1\r\n:7\r\n:800\r\n:4000000000000000\r\n:0\r\n");
+    fake_answer(f, "EVALSHA", "*4\r\n:1\r\n:4000000000000000\r\n:#\r\n:7\r\n");
     assert_lk(0, lk_mutex_lock(&m));
     fake_answer(f, "EVALSHA", "+who knows\r\n");
     int64_t asked = fake_asked(f, "EVALSHA");
@@ -171,7 +171,7 @@ static void an_unreadable_release_goes_on(void **state)
     assert_between(lk_errorsettles(), LEASE_MS, 2 * LEASE_MS);
     sleep_ms(500);
     assert_between(fake_asked(f, "EVALSHA") - asked, 2, 20); /* neither given up nor a flood */
-    fake_answer(f, "EVALSHA", "*2\r\n:1\r\n:4000000000000000\r\n");
+    fake_answer(f, "EVALSHA", "*3\r\n:4\r\n:4000000000000000\r\n:#\r\n");
     eventually(lk_client_close(ours) == 0, 2000);
     assert_lk(0, lk_mutex_destroy(&m));
     fake_end(f);
@@ -185,7 +185,7 @@ static void no_script_is_no_flood(void **state)
     lk_mutex_t m;
     assert_lk(0, lk_client_open(&ours, fake_url(f, OPTIONS)));
     assert_lk(0, lk_mutex_init(&m, ours, "thing", NULL));
-    fake_answer(f, "EVALSHA", "*5\r\n:1\r\n:7\r\n:800\r\n:4000000000000000\r\n:0\r\n");
+    fake_answer(f, "EVALSHA", "*4\r\n:1\r\n:4000000000000000\r\n:#\r\n:7\r\n");
     assert_lk(0, lk_mutex_lock(&m));
     fake_answer(f, "EVALSHA", "-NOSCRIPT none\r\n");
     fake_answer(f, "EVAL", "-NOSCRIPT none\r\n");
@@ -195,7 +195,7 @@ static void no_script_is_no_flood(void **state)
     assert_lk(EPROTO, lk_mutex_unlock(&m));
     sleep_ms(400); /* the release */
     assert_between(fake_asked(f, "EVAL") - asked, 3, 40);
-    fake_answer(f, "EVALSHA", "*2\r\n:1\r\n:4000000000000000\r\n");
+    fake_answer(f, "EVALSHA", "*3\r\n:4\r\n:4000000000000000\r\n:#\r\n");
     eventually(lk_client_close(ours) == 0, 2000);
     assert_lk(0, lk_mutex_destroy(&m));
     fake_end(f);

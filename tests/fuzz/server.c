@@ -7,6 +7,8 @@
  * Once that is used up it answers "done", so that a client closes without delay.
  */
 #include "fuzz.h"
+#include "lock/scripts.h"
+#include "redis/redis.h"
 
 #include <latchkey/latchkey.h>
 
@@ -68,6 +70,27 @@ static void note_token(uint64_t token)
     said.tokens[said.token_count++ % TOKENS] = token;
 }
 
+/* --- which form a script's answer has --- */
+
+/* Does the script that is called have a typed header? Its answers begin with verdict, server time, request's number. */
+static bool is_typed(const redisReply *request)
+{
+    static const struct lk__script *const typed[] = { &lk__lua_lock_acquire, &lk__lua_lock_check,
+                                                      &lk__lua_lock_force,   &lk__lua_lock_info,
+                                                      &lk__lua_lock_nest,    &lk__lua_lock_queue_page,
+                                                      &lk__lua_lock_release, &lk__lua_lock_renew };
+    const char *called = request->element[1]->str;
+    for (size_t i = 0; i < sizeof typed / sizeof *typed; i++)
+        if (called != NULL && (strcmp(called, typed[i]->sha1) == 0 || strcmp(called, typed[i]->source) == 0))
+            return true;
+    return false;
+}
+
+static long long number_of(const redisReply *request)
+{
+    return strtoll(request->element[request->elements - 1]->str, NULL, 10);
+}
+
 /* --- answers to scripts ----------------------------------------------------------------------------------------- */
 
 static long long any_number(struct input *input)
@@ -83,30 +106,62 @@ static long long any_number(struct input *input)
     return (long long)take_number(input, how % 8 + 1);
 }
 
-static void say_numbers(struct reply *reply, struct input *input)
+static void say_numbers(struct reply *reply, struct input *input, const redisReply *request)
 {
     long long numbers[8] = { 0 };
-    int count = take_byte(input) % 9;
+    bool typed = is_typed(request);
+    int count = take_byte(input) % 9, token = typed ? 3 : 1;
     add(reply, "*%d\r\n", count);
     for (int i = 0; i < count; i++) {
         numbers[i] = any_number(input);
+        if (typed && i == 2)
+            numbers[i] = number_of(request); /* else all end here */
         add(reply, ":%lld\r\n", numbers[i]);
     }
-    if (count >= 5 && (numbers[0] == 1 || numbers[0] == 2) && numbers[1] > 0)
-        note_token((uint64_t)numbers[1]);
+    if (count >= (typed ? 4 : 5) && (numbers[0] == 1 || numbers[0] == 2) && numbers[token] > 0)
+        note_token((uint64_t)numbers[token]);
 }
 
-static void say_grant(struct reply *reply, struct input *input)
+static void say_grant(struct reply *reply, struct input *input, const redisReply *request)
 {
     uint64_t token = 1 + take_number(input, 2);
     note_token(token);
+    if (is_typed(request)) {
+        add(reply, "*4\r\n:%d\r\n:%lld\r\n:%lld\r\n:%llu\r\n", 1 + take_byte(input) % 2, server_us(),
+            number_of(request), (unsigned long long)token);
+        return;
+    }
     add(reply, "*5\r\n:%d\r\n:%llu\r\n:%d\r\n:%lld\r\n:0\r\n", 1 + take_byte(input) % 2, (unsigned long long)token,
         LEASE_MS, server_us());
 }
 
-static void say_queued(struct reply *reply)
+static void say_queued(struct reply *reply, const redisReply *request)
 {
+    if (is_typed(request)) {
+        add(reply, "*7\r\n:0\r\n:%lld\r\n:%lld\r\n:7\r\n:3\r\n:0\r\n$1\r\nx\r\n", server_us(), number_of(request));
+        return;
+    }
     add(reply, "*6\r\n:0\r\n:7\r\n:3\r\n:%lld\r\n:0\r\n$1\r\nx\r\n", server_us());
+}
+
+/* Done, gone or late; or, where there is such a verdict, taken over from an owner that died. */
+static void say_outcome(struct reply *reply, struct input *input, const redisReply *request)
+{
+    static const enum lk__verdict verdicts[] = { LK__LATE, LK__GONE, LK__DONE, LK__GRANTED_OWNERDEAD };
+    int outcome = take_byte(input) % 4;
+    if (is_typed(request))
+        add(reply, "*3\r\n:%d\r\n:%lld\r\n:%lld\r\n", verdicts[outcome], server_us(), number_of(request));
+    else
+        add(reply, "*2\r\n:%d\r\n:%lld\r\n", outcome - 1, server_us());
+}
+
+/* Which grants nothing: of an old form, because at 0 it is no time. */
+static void say_done(struct reply *reply, const redisReply *request)
+{
+    if (is_typed(request))
+        add(reply, "*3\r\n:%d\r\n:%lld\r\n:%lld\r\n", LK__DONE, server_us(), number_of(request));
+    else
+        add(reply, "*5\r\n:1\r\n:%lld\r\n:0\r\n:0\r\n:0\r\n", server_us());
 }
 
 static void say_error(struct reply *reply, struct input *input)
@@ -167,24 +222,24 @@ static bool answer_script(struct reply *reply, const redisReply *request)
 {
     struct input *input = &said.answers;
     if (input->left == 0) {
-        add(reply, "*5\r\n:1\r\n:%lld\r\n:0\r\n:0\r\n:0\r\n", server_us()); /* at 0 it is no time: no grant */
+        say_done(reply, request);
         return true;
     }
     switch (take_byte(input) % 8) {
     case 0:
-        say_grant(reply, input);
+        say_grant(reply, input, request);
         return true;
     case 1:
-        say_queued(reply);
+        say_queued(reply, request);
         return true;
     case 2:
-        add(reply, "*2\r\n:%d\r\n:%lld\r\n", take_byte(input) % 4 - 1, server_us());
+        say_outcome(reply, input, request);
         return true;
     case 3:
         say_bytes(reply, input);
         return true;
     case 4:
-        say_numbers(reply, input);
+        say_numbers(reply, input, request);
         return true;
     case 5:
         return false;
@@ -193,7 +248,7 @@ static bool answer_script(struct reply *reply, const redisReply *request)
         return true;
     default:
         say_message(input, request);
-        say_queued(reply);
+        say_queued(reply, request);
         return true;
     }
 }

@@ -72,50 +72,68 @@ struct row {
     const char *args[14];
 };
 
-#define MUTEX_ASK(letters) A, "30000", "5000", CLAIM, letters, LATER_US, "0", "1"
-#define MUTEX_RELEASE(letters, keep, unrepaired) A, CLAIM, letters, LOCK_CHANNEL, keep, unrepaired
+/* Flags of scripts of the mutex: of who asks, and who gives back. The last argument is the request's number. */
+#define TELL "1"
+#define FAIR_ROBUST_TELL "49"
+#define ROBUST_TELL "33"
+#define SHARED_TELL "65"
+#define NO_FLAGS "0"
+#define ROBUST "32"
+#define ROBUST_UNREPAIRED "36"
+#define WITH_JAVA "64"
+
+#define MUTEX_ASK(flags) "30000", "10240000", CLAIM, flags, A, LATER_US, "0", "1"
+#define MUTEX_RELEASE(flags, keep) CLAIM, LOCK_CHANNEL, flags, A, keep, "1"
 #define RW_ASK(mode, letters) A mode, "30000", "5000", CLAIM, letters, LATER_US, "0", "1"
 #define TAKE(n, initial, letters) A ":" n, SLOT, n, initial, letters, SEM_CHANNEL, "5000", CLAIM, LATER_US, "0", "0"
 #define PERMIT(n, initial, letters) A ":" n, n, "30000", initial, letters, "5000", CLAIM, LATER_US, "0", "0"
 
 static const struct row rows[] = {
     /* the mutex */
-    { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK("-") } },
-    { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK("fr-") } },
-    { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK("j-") } },
-    { &lk__lua_lock_acquire, TAKES, HELD(B), { MUTEX }, { MUTEX_ASK("-") } },
-    { &lk__lua_lock_acquire, TAKES, HELD(B) QUEUED("mutex", C, B), { MUTEX }, { MUTEX_ASK("fr-") } },
-    { &lk__lua_lock_acquire, TAKES, MARK("mutex", B " 7 0") QUEUED("mutex", C, B), { MUTEX }, { MUTEX_ASK("fr-") } },
-    { &lk__lua_lock_acquire, TAKES, QUEUED("mutex", C, A), { MUTEX }, { MUTEX_ASK("fr-") } },
-    { &lk__lua_lock_acquire, GIVES, HELD(A), { MUTEX }, { MUTEX_ASK("r-") } },
-    { &lk__lua_lock_release, GIVES, HELD(A), { MUTEX }, { MUTEX_RELEASE("-", "0", "0") } },
-    { &lk__lua_lock_release, GIVES, HELD(A), { MUTEX }, { MUTEX_RELEASE("-", LATER_US, "0") } },
+    { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK(TELL) } },
+    { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK(FAIR_ROBUST_TELL) } },
+    { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK(SHARED_TELL) } },
+    { &lk__lua_lock_acquire, TAKES, HELD(B), { MUTEX }, { MUTEX_ASK(TELL) } },
+    { &lk__lua_lock_acquire, TAKES, HELD(B) QUEUED("mutex", C, B), { MUTEX }, { MUTEX_ASK(FAIR_ROBUST_TELL) } },
+    { &lk__lua_lock_acquire,
+      TAKES,
+      MARK("mutex", B " 7 0") QUEUED("mutex", C, B),
+      { MUTEX },
+      { MUTEX_ASK(FAIR_ROBUST_TELL) } },
+    { &lk__lua_lock_acquire, TAKES, QUEUED("mutex", C, A), { MUTEX }, { MUTEX_ASK(FAIR_ROBUST_TELL) } },
+    { &lk__lua_lock_acquire, GIVES, HELD(A), { MUTEX }, { MUTEX_ASK(ROBUST_TELL) } },
+    { &lk__lua_lock_release, GIVES, HELD(A), { MUTEX }, { MUTEX_RELEASE(NO_FLAGS, "0") } },
+    { &lk__lua_lock_release, GIVES, HELD(A), { MUTEX }, { MUTEX_RELEASE(NO_FLAGS, LATER_US) } },
     { &lk__lua_lock_release,
       GIVES,
       HELD(A) MARK("mutex", A " 7 0") QUEUED("mutex", C, B),
       { MUTEX },
-      { MUTEX_RELEASE("r-", "0", "0") } },
+      { MUTEX_RELEASE(ROBUST, "0") } },
     { &lk__lua_lock_release,
       GIVES,
       HELD(A) MARK("mutex", A " 7 1") QUEUED("mutex", C, B),
       { MUTEX },
-      { MUTEX_RELEASE("r-", "0", "1") } },
-    { &lk__lua_lock_release, GIVES, HELD(A) QUEUED("mutex", C, B), { MUTEX }, { MUTEX_RELEASE("j-", "0", "0") } },
-    { &lk__lua_lock_release, GIVES, HELD(B) QUEUED("mutex", A, B), { MUTEX }, { MUTEX_RELEASE("-", "0", "0") } },
+      { MUTEX_RELEASE(ROBUST_UNREPAIRED, "0") } },
+    { &lk__lua_lock_release, GIVES, HELD(A) QUEUED("mutex", C, B), { MUTEX }, { MUTEX_RELEASE(WITH_JAVA, "0") } },
+    { &lk__lua_lock_release, GIVES, HELD(B) QUEUED("mutex", A, B), { MUTEX }, { MUTEX_RELEASE(NO_FLAGS, "0") } },
     { &lk__lua_lock_force,
       GIVES,
       HELD(A) MARK("mutex", "unrecoverable") QUEUED("mutex", C, B),
       { MUTEX },
-      { CLAIM, "r-", LOCK_CHANNEL, LATER_US } },
-    { &lk__lua_lock_nest, GIVES, HELD(A), { "x" }, { A, "2", "30000", LATER_US } },
-    { &lk__lua_lock_renew, GIVES, HELD(A), { "x" }, { A, "30000", LATER_US, LOCK_CHANNEL } },
-    { &lk__lua_lock_check, LOOKS, HELD(A), { "x" }, { A } },
-    { &lk__lua_lock_info, LOOKS, HELD(A) QUEUED("mutex", C, B), { MUTEX }, { NULL } },
+      { CLAIM, LOCK_CHANNEL, ROBUST, LATER_US, "1" } },
+    { &lk__lua_lock_nest, GIVES, HELD(A), { "x" }, { "2", A, LATER_US, "30000", "1" } },
+    { &lk__lua_lock_renew, GIVES, HELD(A), { "x" }, { LOCK_CHANNEL, A, LATER_US, "30000", "1" } },
+    { &lk__lua_lock_check, LOOKS, HELD(A), { "x" }, { A, "1" } },
+    { &lk__lua_lock_info,
+      LOOKS,
+      HELD(A) QUEUED("mutex", C, B),
+      { "x", "redisson_lock_token:{x}", "latchkey:seen:mutex:{x}", "latchkey:robust:mutex:{x}" },
+      { "1" } },
     { &lk__lua_lock_queue_page,
       LOOKS,
       QUEUED("mutex", C, B),
       { "latchkey:queue:mutex:{x}", "latchkey:seen:mutex:{x}" },
-      { "0", "49" } },
+      { "0", "49", "1" } },
 
     /* the read-write lock */
     { &lk__lua_rwlock_acquire, TAKES, "", { RW }, { RW_ASK(":w", "r-") } },
@@ -356,8 +374,19 @@ static void set_up(struct world *w, const struct row *row)
 
 /* --- what may be left ------------------------------------------------------------------------------------------ */
 
+/* The flags that a typed script is called with. */
+static long flags_of(const struct row *row)
+{
+    for (int i = 0; i < row->script->arg_count; i++)
+        if (row->script->args[i].kind == LK__ARG_FLAGS)
+            return strtol(row->args[i], NULL, 10);
+    return 0;
+}
+
 static bool has_letter(const struct row *row, char letter)
 {
+    if (row->script->shapes != NULL)
+        return (flags_of(row) & (letter == 'r' ? LK__LOCK_ROBUST : LK__LOCK_SHARED)) != 0;
     for (int i = 0; i < 14 && row->args[i] != NULL; i++) {
         size_t length = strlen(row->args[i]);
         if (row->args[i][length - 1] == '-') /* letters end so */

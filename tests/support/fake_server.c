@@ -159,6 +159,20 @@ static bool is(const char *reply, size_t length, const char *special)
     return length == strlen(special) && memcmp(reply, special, length) == 0;
 }
 
+/* Put the last word of the request in the place of each '#'. */
+static size_t number_it(char reply[REPLY_MAX], size_t length, const redisReply *request)
+{
+    const char *word = request->element[request->elements - 1]->str;
+    size_t size = strlen(word);
+    for (size_t i = 0; reply[0] == '*' && i < length; i++)
+        if (reply[i] == '#' && length + size <= REPLY_MAX) {
+            memmove(reply + i + size, reply + i + 1, length - i - 1);
+            memcpy(reply + i, word, size);
+            length += size - 1;
+        }
+    return length;
+}
+
 /* False: the connection ends. */
 static bool say(struct client *client, struct table *table, const redisReply *request)
 {
@@ -178,6 +192,7 @@ static bool say(struct client *client, struct table *table, const redisReply *re
     if (is(reply, length, FAKE_ECHO) && request->elements == 2)
         length = (size_t)snprintf(reply, sizeof reply, "$%zu\r\n%s\r\n", strlen(request->element[1]->str),
                                   request->element[1]->str);
+    length = number_it(reply, length, request);
     return send(client->fd, reply, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
@@ -196,8 +211,7 @@ static bool listen_to(struct client *client, struct table *table)
             return false;
         if (request == NULL)
             return true;
-        goes_on =
-            request->type == REDIS_REPLY_ARRAY && request->elements > 0 && say(client, table, request);
+        goes_on = request->type == REDIS_REPLY_ARRAY && request->elements > 0 && say(client, table, request);
         freeReplyObject(request);
         if (!goes_on)
             return false;

@@ -23,6 +23,8 @@ void fake_end(struct fake *f);
 const char *fake_url(struct fake *f, const char *options);
 
 /*
+ * A '#' in an answer that is an array stands for the last word of what it answers: for a script the request's number.
+ *
  * From now on `command` (its first word, upper case) is answered with these bytes, as they are: a whole
  * reply with its line ends, a part of one, or several. fake_answer() takes a text without NULs.
  */

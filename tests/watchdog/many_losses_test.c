@@ -19,6 +19,24 @@ static lk_mutex_t orders;
 static struct news orders_news;
 static struct lk__hold *holds[MANY];
 
+/* What its renewal points into. */
+struct block {
+    struct lk__block block;
+    struct lk__lock_keys keys;
+    struct lk__lock_renew_args args;
+};
+
+static void renew_by(struct lk__hold *hold)
+{
+    struct block *block = calloc(1, sizeof *block);
+    block->block.refs = 1;
+    block->keys.mutex = hold->name;
+    block->args.channel = "none";
+    strcpy(hold->id, "nobody");
+    hold->block = &block->block;
+    hold->renew = (struct lk__command){ .script = &lk__lua_lock_renew, .keys = &block->keys, .args = &block->args };
+}
+
 /* A hold that only the watchdog knows, good for `ms`. */
 static struct lk__hold *take(const char *name, bool fixed, int64_t ms, int64_t first_us)
 {
@@ -29,9 +47,8 @@ static struct lk__hold *take(const char *name, bool fixed, int64_t ms, int64_t f
     hold->fixed = fixed;
     hold->reason = fixed ? LK_REASON_FIXED : LK_REASON_NONE;
     hold->lease_ms = ms;
-    const char *keys[] = { name }, *args[] = { "nobody", NULL, NULL, "none" };
     if (!fixed)
-        assert_int_equal(0, lk__command_seal(&hold->renew, &lk__lua_lock_renew, keys, args, 4));
+        renew_by(hold);
     lk__watchdog_take(&client->dog, hold, lk__now_us() + ms * 1000, first_us);
     return hold;
 }
