@@ -652,13 +652,12 @@ class TypedScript:
         parts = self.used_parts()
         self.check_names({name for part in parts for name in part.declares})
         spans = [(token.start, token.end, "") for token in body.tokens if token.kind == "comment"]
-        rows = self.prologue(spans)
-        late = self.locals_of(spans)
-        for start, text in self.placed(parts) + late:
+        self.request = self.values()["request"]
+        for start, text in self.placed(parts) + self.locals_of(spans):
             spans.append((start, start, text + "\n"))
         self.replace_verdicts(spans)
         self.replace_answers(spans)
-        return "\n".join(rows + [plain(body.body, spans)])
+        return "\n".join(self.prologue() + [plain(body.body, spans)])
 
     def used_parts(self):
         for line, text in self.file.words("uses"):
@@ -673,8 +672,7 @@ class TypedScript:
         """What the body needs of the parts, before the statement that needs it first: who returns early makes no
         functions that it does not call."""
         rows, there = [], set()
-        names = sorted(self.reading.free, key=self.reading.first_at)
-        for name in names:
+        for name in sorted(self.reading.free, key=self.reading.first_at):
             for _, chunk in needed_of(parts, [name]):
                 if chunk not in there:
                     there.add(chunk)
@@ -685,8 +683,11 @@ class TypedScript:
         """Whatever the body reads is declared, and whatever is declared is read."""
         free = self.reading.free
         for name in self.reading.declared:
-            if name in self.names or name in declared:
-                refuse(self.path, f"{name} is declared by the header or a part, and again in the body")
+            if name in self.names or name in declared or name in GLOBALS:
+                refuse(self.path, f"{name} is declared by the header, a part or the server, and again in the body")
+        for name in self.names:
+            if name in declared:
+                refuse(self.path, f"{name} is declared by the header, and by a part", self.names[name])
         for name, uses in sorted(free.items(), key=lambda item: item[1][0].token.start):
             line = uses[0].token.line
             if name in ("KEYS", "ARGV"):
@@ -729,14 +730,12 @@ class TypedScript:
             found[argument.name] = f"ARGV[{number}]" if text else f"ARGV[{number}] + 0"  # faster than tonumber()
         return found
 
-    def prologue(self, _spans):
+    def prologue(self):
         """The server's time, and an end if it is past the deadline."""
-        values = self.values()
-        self.request = values["request"]
         rows = ["local now = redis.call('TIME')", "now = now[1] * 1000000 + now[2]"]
         if "deadline_us" in self.sent:
             late = self.vocabulary.verdicts["LATE"]
-            rows += [f"if now > {values['deadline_us']} then", f"return {{ {late}, now, {self.request} }}", "end"]
+            rows += [f"if now > {self.values()['deadline_us']} then", f"return {{ {late}, now, {self.request} }}", "end"]
         return rows
 
     def locals_of(self, spans):

@@ -347,7 +347,7 @@ refuses "'Limit' is no name for an argument" < <(typed $'-- args: Limit ms\n'"$d
 refuses 'now cannot be the name of an argument' < <(typed $'-- args: now us\n'"$done" 'return answer(DONE)')
 refuses 'redis cannot be the name of a key' < <(typed $'-- keys: redis hash\n'"$done" 'return answer(DONE)')
 refuses 'name is declared twice' < <(typed $'-- keys: name hash\n-- args: name text\n'"$done" 'return answer(DONE, name)')
-refuses 'name is declared by the header or a part, and again' < <(typed $'-- keys: name hash\n'"$done" \
+refuses 'name is declared by the header, a part or the server, and again' < <(typed $'-- keys: name hash\n'"$done" \
     $'local name = 1\nreturn answer(DONE)')
 refuses 'nothing that is sent is called speed' < <(typed $'-- sent: speed\n'"$done" 'return answer(DONE, speed)')
 refuses "there is no field 'key:'" < <(typed $'-- key: name hash\n'"$done" 'return answer(DONE, name)')
@@ -355,7 +355,11 @@ refuses "there are two fields 'keys:'" < <(typed $'-- keys: name hash\n-- keys: 
 refuses "should be a struct and its header" < <(typed '-- reply: lk__asked'$'\n'"$done" 'return answer(DONE)')
 refuses 'does not say what a resend does' <<<$'-- verdicts: DONE\nreturn answer(DONE)'
 refuses 'uses token, but nothing of it' < <(typed $'-- uses: token\n'"$done" 'return answer(DONE)')
-refuses 'token is declared by the header or a part, and again' < <(typed $'-- uses: token\n'"$done" \
+refuses 'token is declared by the header, and by a part' < <(typed $'-- uses: token\n-- keys: token hash\n'"$done" \
+    'return answer(token and DONE)')
+refuses 'next is declared by the header, a part or the server, and again' < <(typed "$done" \
+    $'local next = now\nreturn answer(next and DONE)')
+refuses 'token is declared by the header, a part or the server, and again' < <(typed $'-- uses: token\n'"$done" \
     $'local t = token()\nlocal token = t\nreturn answer(DONE)')
 refuses 'no repeat, please' < <(typed "$done" $'repeat\nlocal a = 1\nuntil a\nreturn answer(DONE)')
 refuses "unexpected ')'" < <(typed "$done" 'return answer(DONE))')
