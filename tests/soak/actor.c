@@ -24,7 +24,8 @@ struct actor {
     struct table *table;
     lk_client_t *client;
     struct shells *shells;
-    struct tape tape; /* of the main thread, until the listener has it, and after */
+    struct tape tape; /* of the main thread */
+    struct tape news; /* of the listener */
     struct pulse pulse;
     int process;
     struct worker_thread workers[THREADS_MAX];
@@ -51,14 +52,14 @@ static void count_process(struct record *record)
     record->permits = (uint16_t)count_entries("/proc/self/fd");
 }
 
-/* Runs on a thread of the library; the main thread leaves the tape alone meanwhile. */
+/* Runs on a thread of the library. */
 static void heard(const lk_event_t *event, void *arg)
 {
     struct actor *actor = arg;
     uint32_t object = 0, instance = 0;
     if (event->type != LK_EVENT_LOST || object_named(event->name, &object, &instance) != 0)
         return;
-    struct record *record = tape_begin(&actor->tape, OP_LOST, object, instance);
+    struct record *record = tape_begin(&actor->news, OP_LOST, object, instance);
     if (record == NULL)
         return;
     record->token = event->token;
@@ -122,10 +123,12 @@ static int run(struct actor *actor, const char *dir, int incarnation)
     return 0;
 }
 
-/* The record's time is that of the close alone; what is left of the process is counted after shells and pulse. */
+/*
+ * The listener stays, as the close tells it what is left to tell. The record's time is that of the close alone; what is
+ * left of the process is counted after shells and pulse.
+ */
 static void close_client(struct actor *actor)
 {
-    (void)lk_client_listen(actor->client, NULL, NULL);
     struct record *record = tape_begin(&actor->tape, OP_CLOSE, 0, 0);
     int code = lk_client_close(actor->client);
     if (record != NULL)
@@ -159,7 +162,8 @@ int main(int argc, char **argv)
     if (getppid() != atoi(argv[4]))
         return 2;
     actor.process = atoi(argv[2]);
-    if (!tape_open(&actor.tape, argv[1], actor.process, atoi(argv[3]), THREADS_MAX))
+    if (!tape_open(&actor.tape, argv[1], actor.process, atoi(argv[3]), THREADS_MAX) ||
+        !tape_open(&actor.news, argv[1], actor.process, atoi(argv[3]), THREADS_MAX + 3))
         return 2;
     pthread_create(&first, NULL, nothing, NULL); /* a sanitizer's own thread comes with the first one */
     pthread_join(first, NULL);

@@ -16,11 +16,11 @@
 #define LATE_NS (50 * NS_PER_MS) /* a call has a few such turns and ways, and a command timeout of 200 ms for all */
 #define PATIENCE_S 2
 
-static void write_down(struct pulse *pulse, enum op op, int64_t since_ns)
+static void write_down(struct tape *tape, enum op op, int64_t since_ns)
 {
     if (now_ns() - since_ns < LATE_NS)
         return;
-    struct record *record = tape_begin(&pulse->tape, op, 0, 0);
+    struct record *record = tape_begin(tape, op, 0, 0);
     if (record == NULL)
         return;
     record->invoke_ns = since_ns;
@@ -48,7 +48,7 @@ static void call(struct pulse *pulse)
         hang_up(pulse);
 }
 
-static void work(struct pulse *pulse)
+static void ask(struct pulse *pulse)
 {
     int64_t since_ns = now_ns();
     sched_yield();
@@ -58,22 +58,43 @@ static void work(struct pulse *pulse)
     if (reply == NULL)
         hang_up(pulse);
     freeReplyObject(reply);
-    write_down(pulse, OP_BUSY, since_ns);
+    write_down(&pulse->asks, OP_BUSY, since_ns);
 }
 
-static void *run(void *arg)
+static bool is_over(struct pulse *pulse)
+{
+    return __atomic_load_n(&pulse->over, __ATOMIC_ACQUIRE);
+}
+
+static void rest(void)
+{
+    nanosleep(&(struct timespec){ 0, EVERY_NS }, NULL);
+}
+
+static void *run_napper(void *arg)
+{
+    struct pulse *pulse = arg;
+    while (!is_over(pulse)) {
+        int64_t since_ns = now_ns();
+        rest();
+        write_down(&pulse->naps, OP_LATE, since_ns);
+    }
+    return NULL;
+}
+
+static void *run_asker(void *arg)
 {
     struct pulse *pulse = arg;
     sigset_t broken_pipe;
     sigemptyset(&broken_pipe);
     sigaddset(&broken_pipe, SIGPIPE); /* hiredis does not expect it */
     pthread_sigmask(SIG_BLOCK, &broken_pipe, NULL);
-    while (!__atomic_load_n(&pulse->over, __ATOMIC_ACQUIRE)) {
-        int64_t since_ns = now_ns();
-        nanosleep(&(struct timespec){ 0, EVERY_NS }, NULL);
-        write_down(pulse, OP_LATE, since_ns);
-        if (__atomic_load_n(&pulse->table->phase, __ATOMIC_ACQUIRE) != STORM)
-            work(pulse);
+    while (!is_over(pulse)) {
+        rest();
+        if (__atomic_load_n(&pulse->table->quiet, __ATOMIC_ACQUIRE))
+            ask(pulse);
+        else
+            hang_up(pulse);
     }
     hang_up(pulse);
     return NULL;
@@ -82,9 +103,11 @@ static void *run(void *arg)
 bool pulse_begin(struct pulse *pulse, struct table *table, const char *dir, int process, int incarnation)
 {
     *pulse = (struct pulse){ .table = table, .process = process };
-    if (!tape_open(&pulse->tape, dir, process, incarnation, THREADS_MAX + 1))
+    if (!tape_open(&pulse->naps, dir, process, incarnation, THREADS_MAX + 1) ||
+        !tape_open(&pulse->asks, dir, process, incarnation, THREADS_MAX + 2))
         return false;
-    if (pthread_create(&pulse->thread, NULL, run, pulse) != 0)
+    if (pthread_create(&pulse->napper, NULL, run_napper, pulse) != 0 ||
+        pthread_create(&pulse->asker, NULL, run_asker, pulse) != 0)
         abort();
     return true;
 }
@@ -92,5 +115,6 @@ bool pulse_begin(struct pulse *pulse, struct table *table, const char *dir, int 
 void pulse_end(struct pulse *pulse)
 {
     __atomic_store_n(&pulse->over, true, __ATOMIC_RELEASE);
-    pthread_join(pulse->thread, NULL);
+    pthread_join(pulse->napper, NULL);
+    pthread_join(pulse->asker, NULL);
 }

@@ -4,7 +4,7 @@
  *
  * A thread that only sleeps gets the processor first, so that its naps tell of a machine that stands still, and
  * nothing of one that has too much to do. There whoever works waits: a thread that has used up its turn, the
- * server, the proxy in front of it. So in calm, when no fault is the reason, this one also gives up a turn, as
+ * server, the proxy in front of it. So in lulls and in calm, when no fault is the reason, another thread gives up its turns, as
  * noise makes threads do, and asks the server by the way that its client takes.
  */
 #ifndef TESTS_SOAK_PULSE_H
@@ -19,16 +19,16 @@
 struct pulse {
     struct table *table;
     int process;
-    struct tape tape;
-    pthread_t thread;
+    struct tape naps, asks;
+    pthread_t napper, asker;
     bool over;                  /* atomic builtins */
     struct redisContext *redis; /* NULL: not connected */
 };
 
-/* False: no room for a tape. */
+/* False: no room for tapes. */
 bool pulse_begin(struct pulse *pulse, struct table *table, const char *dir, int process, int incarnation);
 
-/* Neither thread nor descriptor of it is left. */
+/* No thread or descriptor of it is left. */
 void pulse_end(struct pulse *pulse);
 
 #endif
