@@ -136,6 +136,7 @@ static void end_stream(struct lk__conn *conn, enum lk__request_state cut)
     cut_all(conn, &conn->doubted, cut);
     cut_all(conn, &conn->flying, cut);
     conn->stream = NULL;
+    conn->ended_us = lk__now_us();
     shutdown(stream->fd, SHUT_RDWR);
     lk__stream_drop(stream);
     tell_expecting(conn);
@@ -244,6 +245,14 @@ unsigned lk__conn_failures(struct lk__conn *conn)
     unsigned failures = conn->failures;
     pthread_mutex_unlock(&conn->mu);
     return failures;
+}
+
+int64_t lk__conn_ended(struct lk__conn *conn)
+{
+    pthread_mutex_lock(&conn->mu);
+    int64_t ended_us = conn->ended_us;
+    pthread_mutex_unlock(&conn->mu);
+    return ended_us;
 }
 
 int lk__conn_trouble(struct lk__conn *conn, char *words, size_t size)

@@ -303,6 +303,7 @@ struct lk__conn {
     uint64_t reign;               /* under mu: a new number for each leader; who has an old one leads no more */
     uint64_t moves;               /* under mu: how often a leader came back from its poll */
     bool closed;                  /* under mu: for good */
+    int64_t ended_us;             /* under mu: when a stream last ended; 0: never */
     unsigned failures;            /* under mu: attempts that failed since it was last up */
     int trouble;                  /* under mu: code of the last of them */
     char words[LK__WORDS_MAX];    /* under mu: words of it */
@@ -365,6 +366,7 @@ int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned 
 int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us,
                        int cancel_state);
 unsigned lk__conn_failures(struct lk__conn *conn);
+int64_t lk__conn_ended(struct lk__conn *conn); /* when it was last up and ended; 0: never */
 /* Words of the last failed attempt; returns its code, 0 if none failed since it was up. */
 int lk__conn_trouble(struct lk__conn *conn, char *words, size_t size);
 

@@ -15,7 +15,6 @@ struct call {
     int64_t hard_us;
     int64_t settled_us; /* by then the deadlines of all copies have passed at the server */
     int64_t pause_ms;
-    bool cut;    /* the connection ended under it: it may soon be up again */
     bool unsure; /* a copy may have taken effect */
     int garbled; /* answers in a row that could not be read */
     bool eval;
@@ -52,7 +51,17 @@ static void set_deadline(struct call *call, int64_t now_us)
         lk__command_fill(call->sealed, call->deadline_hole, told->sent.deadline_us);
 }
 
-/* 0: sent. One failed attempt to connect is enough to give up, unless there was a connection a moment ago. */
+/*
+ * After an attempt to connect that failed: a connection that ended a moment ago, under this call or another one, may
+ * soon be up again. One that has been down for a command timeout is not waited for.
+ */
+static bool may_come_back(const struct call *call)
+{
+    int64_t now_us = lk__now_us(), timeout_us = call->conn->connector->options.command_timeout_ms * 1000;
+    return now_us < call->hard_us && now_us < lk__conn_ended(call->conn) + timeout_us;
+}
+
+/* 0: sent. */
 static int send_it(struct call *call)
 {
     for (;;) {
@@ -63,8 +72,7 @@ static int send_it(struct call *call)
                                   call->hard_us);
         else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
-        bool again = rc == ENOTCONN && call->cut && lk__now_us() < call->hard_us;
-        if (rc != 0 && rc != EINTR && !again)
+        if (rc != 0 && rc != EINTR && !(rc == ENOTCONN && may_come_back(call)))
             return unreachable(call, rc);
     }
 }
@@ -123,7 +131,6 @@ static int run(struct call *call)
                 return rc;
             continue;
         }
-        call->cut = true;
         call->unsure |= state != LK__UNSENT;
         call->garbled = state == LK__GARBLED ? call->garbled + 1 : 0;
         if (state == LK__FLYING || call->garbled > 1 || (call->unsure && call->told->only_once) ||

@@ -256,10 +256,55 @@ static void an_unlock_outlives_a_failed_attempt_to_connect(void **state)
     close_orders();
 }
 
+static int serve_again(void *arg)
+{
+    (void)arg;
+    sleep_ms(200);
+    proxy_refuse(p, false);
+    return 0;
+}
+
+/*
+ * Nor of a call that begins while the connection, which ended under another one, is being made: it has as much time
+ * for it. Once none was there for a command timeout, each attempt speaks for all.
+ */
+static void a_call_joins_a_reconnect(void **state)
+{
+    struct worker worker;
+    lk_sem_t pool;
+    world_allow(*state, "pool");
+    world_allow(*state, "latchkey:once:{pool}");
+    p = proxy_begin(*state);
+    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s&command_timeout=2s&retry_max=50ms")));
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_sem_init(&pool, client, "pool", 1, NULL));
+    assert_lk(0, lk_sem_wait(&pool));
+    proxy_refuse(p, true);
+    proxy_cut(p);
+    assert_lk(ENOTCONN, lk_mutex_trylock(&orders));
+    worker_start(&worker, serve_again, NULL);
+    assert_lk(0, lk_sem_post(&pool));
+    assert_int_equal(0, worker_join(&worker));
+    assert_lk(0, lk_sem_wait(&pool));
+    proxy_refuse(p, true);
+    proxy_cut(p);
+    assert_lk(ENOTCONN, lk_sem_post(&pool));
+    int64_t began_ms = now_ms();
+    assert_lk(ENOTCONN, lk_sem_post(&pool));
+    assert_between(now_ms() - began_ms, 0, 1000);
+    proxy_refuse(p, false);
+    int rc;
+    eventually((rc = lk_sem_post(&pool)) != ENOTCONN, 3000);
+    assert_lk(0, rc);
+    assert_lk(0, lk_sem_destroy(&pool));
+    close_orders();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(an_unlock_outlives_a_failed_attempt_to_connect),
+        world_test(a_call_joins_a_reconnect),
         world_test(a_lock_is_granted_once),
         world_test(a_level_is_counted_once),
         world_test(a_late_copy_leaves_no_orphan),

@@ -14,7 +14,10 @@
 
 enum { STEPS = 16, COMMAND_MS = 400 };
 
-/* Renewals, polls and leases keep out of the way of the bytes that are counted. */
+/*
+ * Renewals, polls and leases keep out of the way of the bytes that are counted. What is not disturbed has to be answered
+ * within the command timeout, on a busy machine, too: a later answer is a lost one.
+ */
 #define CALM "lease=20s&command_timeout=2s&poll=5s"
 #define HASTY "lease=20s&command_timeout=400ms&poll=5s"
 

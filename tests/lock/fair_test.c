@@ -14,6 +14,12 @@
 
 enum { PROCESSES = 8, THREADS = 4, WAITERS = PROCESSES * THREADS, LEASE_MS = 2000 };
 
+/* The dead keep their places for 40 s; each holder is gone after one lease. */
+enum { OUTLIVE_MS = 10000 };
+
+/* Who asks a little late on a busy machine is not passed over: that takes 10 s of silence. */
+#define PATIENT "lease=8s&poll=4s"
+
 static const lk_mutexattr_t fair = { .size = sizeof fair, .fair = 1 };
 
 /* What all processes see: who may ask, and who was served when. */
@@ -68,13 +74,14 @@ static int crew_member(int index, void *arg)
 
 struct crewing {
     struct order *order;
+    const char *options;
     int process;
 };
 
 static int run_crew(struct world *w, void *arg)
 {
     struct crewing *crewing = arg;
-    lk_client_t *client = world_client(w, "lease=2s");
+    lk_client_t *client = world_client(w, crewing->options);
     lk_mutex_t orders;
     assert_lk(0, lk_mutex_init(&orders, client, "orders", &fair));
     crew.order = crewing->order;
@@ -94,12 +101,12 @@ struct crews {
 };
 
 /* Eight processes that wait until they may ask; before this process has threads of its own. */
-static void begin_crews(struct world *w, struct crews *crews)
+static void begin_crews(struct world *w, struct crews *crews, const char *options)
 {
     crews->order = world_shared(w, sizeof *crews->order);
     atomic_store(&crews->order->asked, -1);
     for (int p = 0; p < PROCESSES; p++) {
-        crews->crewings[p] = (struct crewing){ crews->order, p };
+        crews->crewings[p] = (struct crewing){ crews->order, options, p };
         crews->pids[p] = world_fork(w, run_crew, &crews->crewings[p]);
     }
 }
@@ -138,8 +145,8 @@ static void grants_follow_arrivals(void **state)
 {
     struct world *w = *state;
     struct crews crews;
-    begin_crews(w, &crews);
-    open_orders(w, "lease=2s");
+    begin_crews(w, &crews, PATIENT);
+    open_orders(w, PATIENT);
     assert_lk(0, lk_mutex_lock(&orders));
     for (int i = 0; i < WAITERS; i++) {
         atomic_store(&crews.order->asked, i);
@@ -183,15 +190,25 @@ static void a_newcomer_passes_nobody(void **state)
 
 static int wait_in_vain(struct world *w, void *arg)
 {
+    const lk_mutexattr_t brief = { .size = sizeof brief, .fair = 1, .lease_ms = LEASE_MS };
     lk_mutex_t mutex;
-    lk_client_t *own = world_client(w, "lease=2s");
+    lk_client_t *own = world_client(w, "lease=10s&poll=10s");
     (void)arg;
-    assert_lk(0, lk_mutex_init(&mutex, own, "orders", &fair));
+    assert_lk(0, lk_mutex_init(&mutex, own, "orders", &brief));
     world_ready(w);
     return lk_mutex_lock(&mutex);
 }
 
-/* Ten dead waiters in front cost the living one no delay each: their processes are gone, so the server skips them. */
+static int outlive_the_dead(void *arg)
+{
+    int rc = lk_mutex_lockfor(arg, OUTLIVE_MS);
+    return rc != 0 ? rc : lk_mutex_unlock(arg);
+}
+
+/*
+ * Ten dead waiters in front cost the living one no delay each: their processes are gone, so the server skips them, long
+ * before their places lapse.
+ */
 static void the_dead_delay_nobody(void **state)
 {
     struct world *w = *state;
@@ -204,7 +221,7 @@ static void the_dead_delay_nobody(void **state)
     lk_client_t *other = world_client(w, "lease=2s");
     assert_lk(0, lk_mutex_init(&mine, other, "orders", &fair));
     eventually(world_queued(w, "orders") == 9, 5000);
-    worker_start(&living, lock_and_unlock, &mine);
+    worker_start(&living, outlive_the_dead, &mine);
     eventually(world_queued(w, "orders") == 10, 5000);
     int64_t left_ms = world_pttl(w, "orders"), began_ms = now_ms();
     for (int i = 0; i < 10; i++)
@@ -314,7 +331,7 @@ static void nobody_spins(void **state)
 {
     struct world *w = *state;
     struct crews crews;
-    begin_crews(w, &crews);
+    begin_crews(w, &crews, "lease=2s");
     open_orders(w, "lease=2s");
     assert_lk(0, lk_mutex_lock(&orders));
     atomic_store(&crews.order->asked, WAITERS);
@@ -334,8 +351,8 @@ static void places_survive_a_lost_subscription(void **state)
 {
     struct world *w = *state;
     struct crews crews;
-    begin_crews(w, &crews);
-    open_orders(w, "lease=2s");
+    begin_crews(w, &crews, PATIENT);
+    open_orders(w, PATIENT);
     assert_lk(0, lk_mutex_lock(&orders));
     for (int i = 0; i < WAITERS; i++) {
         atomic_store(&crews.order->asked, i);

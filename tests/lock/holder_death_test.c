@@ -68,8 +68,7 @@ static void a_waiter_gets_it_when_the_lease_ends(void **state)
     pid_t holder = world_fork(w, hold_forever, world_shared(w, sizeof(struct gate)));
     lk_client_t *client = world_client(w, "");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    world_kill(w, holder);
-    int64_t before_ms = world_pttl(w, "orders"), began_ms = now_ms();
+    int64_t began_ms = now_ms(), before_ms = world_killholder(w, holder, "orders");
     assert_between(before_ms, 1, LEASE_MS);
     assert_lk(0, lk_mutex_lockfor(&orders, LEASE_MS + 2 * SLACK_MS));
     assert_between(now_ms() - began_ms, before_ms - 2, before_ms + 2 * SLACK_MS);

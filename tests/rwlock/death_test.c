@@ -76,8 +76,7 @@ static void a_killed_writer_is_waited_for_once(void **state)
     for (int write = 0; write < 2; write++) {
         pid_t writer = world_fork(w, hold, new_role(w, true));
         open_config(w, "");
-        world_kill(w, writer);
-        int64_t began_ms = now_ms(), before_ms = left_ms(w);
+        int64_t began_ms = now_ms(), before_ms = world_killholder(w, writer, "config");
         assert_between(before_ms, 1, LEASE_MS);
         assert_lk(0, write ? lk_rwlock_wrlockfor(&config, 5000) : lk_rwlock_rdlockfor(&config, 5000));
         assert_between(now_ms() - began_ms, before_ms - 2, before_ms + 2 * SLACK_MS);

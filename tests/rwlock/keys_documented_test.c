@@ -92,8 +92,8 @@ static bool is_soon(struct world *w, double score, const char *content)
 /* A member below 0 of the liveness set, as the paragraph "Notes" says: a client's last claim, or the next turn. */
 static bool is_note(const struct row *row, const char *member, double score)
 {
-    bool client = strlen(member) == 32 && strspn(member, "0123456789abcdef") == 32;
-    return begins_with(row->key, "latchkey:seen:") && score < 0 && (client || strcmp(member, "turn") == 0);
+    bool is_client = strlen(member) == 32 && strspn(member, "0123456789abcdef") == 32;
+    return begins_with(row->key, "latchkey:seen:") && score < 0 && (is_client || strcmp(member, "turn") == 0);
 }
 
 static void check_members(struct world *w, const char *key, const struct row *row)

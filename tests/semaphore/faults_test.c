@@ -87,7 +87,7 @@ static void killed_connections_lose_nothing(void **state)
     stop = 0;
     worker_start(&worker, crowd, NULL);
     for (int i = 0; i < 20; i++) {
-        sleep_ms(SANITIZED || NOISY ? 80 : 20); /* a connection that is being made is as good as none to a call */
+        sleep_ms(20);
         world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
         world_redis(w, "CLIENT KILL TYPE pubsub");
         if (i % 5 == 0)

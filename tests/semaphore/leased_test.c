@@ -115,8 +115,7 @@ static void a_killed_holders_permits_come_back(void **state)
     open_pool(w);
     sleep_ms(2 * LEASE_MS);
     expect(3, TOTAL);
-    world_kill(w, holder);
-    int64_t began_ms = now_ms(), left_ms = world_leaseleft(w, "pool");
+    int64_t began_ms = now_ms(), left_ms = world_killholder(w, holder, "pool");
     assert_between(left_ms, 1, LEASE_MS);
     assert_lk(0, lk_sem_acquire(&pool, TOTAL, 5000));
     assert_between(now_ms() - began_ms, left_ms - 1, left_ms + 2 * SLACK_MS);

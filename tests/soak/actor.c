@@ -5,6 +5,7 @@
  * Its main thread starts the others, starts them again when the nemesis made them end, and finally closes
  * the client and counts what is left. It may be killed or stopped at any time.
  */
+#include "pulse.h"
 #include "record.h"
 #include "shells.h"
 #include "table.h"
@@ -19,14 +20,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LATE_NS (50 * NS_PER_MS)
-
 struct actor {
     struct table *table;
     lk_client_t *client;
     struct shells *shells;
-    struct tape tape;      /* of the main thread, until the listener has it, and after */
-    struct tape late_tape; /* of the main thread: how late it was */
+    struct tape tape; /* of the main thread */
+    struct tape news; /* of the listener */
+    struct pulse pulse;
     int process;
     struct worker_thread workers[THREADS_MAX];
 };
@@ -34,20 +34,6 @@ struct actor {
 static void rest(void)
 {
     nanosleep(&(struct timespec){ 0, 5 * NS_PER_MS }, NULL);
-}
-
-/* Others were late, too, when this thread was: it wants as little as can be. */
-static void rest_and_look(struct actor *actor)
-{
-    struct record late = { .invoke_ns = now_ns() };
-    rest();
-    if (now_ns() - late.invoke_ns < LATE_NS)
-        return;
-    struct record *record = tape_begin(&actor->late_tape, OP_LATE, 0, 0);
-    if (record == NULL)
-        return;
-    record->invoke_ns = late.invoke_ns;
-    tape_end(record, 0);
 }
 
 static int count_entries(const char *dir)
@@ -66,14 +52,14 @@ static void count_process(struct record *record)
     record->permits = (uint16_t)count_entries("/proc/self/fd");
 }
 
-/* Runs on a thread of the library; the main thread leaves the tape alone meanwhile. */
+/* Runs on a thread of the library. */
 static void heard(const lk_event_t *event, void *arg)
 {
     struct actor *actor = arg;
     uint32_t object = 0, instance = 0;
     if (event->type != LK_EVENT_LOST || object_named(event->name, &object, &instance) != 0)
         return;
-    struct record *record = tape_begin(&actor->tape, OP_LOST, object, instance);
+    struct record *record = tape_begin(&actor->news, OP_LOST, object, instance);
     if (record == NULL)
         return;
     record->token = event->token;
@@ -130,28 +116,35 @@ static int run(struct actor *actor, const char *dir, int incarnation)
     while (__atomic_load_n(&table->phase, __ATOMIC_ACQUIRE) != STOP) {
         for (int i = 0; i < table->threads; i++)
             look_after(actor, &actor->workers[i]);
-        rest_and_look(actor);
+        rest();
     }
     for (int i = 0; i < table->threads; i++)
         pthread_join(actor->workers[i].thread_id, NULL);
     return 0;
 }
 
+/*
+ * The listener stays, as the close tells it what is left to tell. The record's time is that of the close alone; what is
+ * left of the process is counted after shells and pulse.
+ */
 static void close_client(struct actor *actor)
 {
-    (void)lk_client_listen(actor->client, NULL, NULL);
     struct record *record = tape_begin(&actor->tape, OP_CLOSE, 0, 0);
     int code = lk_client_close(actor->client);
+    if (record != NULL)
+        tape_end(record, code);
     int destroyed = shells_end(actor->shells);
+    pulse_end(&actor->pulse);
     if (record == NULL)
         return;
+    if (destroyed != 0)
+        record->code = (int16_t)destroyed;
     for (int tries = 0; tries < 300; tries++) { /* a joined thread may still be listed */
         count_process(record);
         if (record->limit_ms == actor->tape.records[0].limit_ms)
             break;
         rest();
     }
-    tape_end(record, code != 0 ? code : destroyed);
 }
 
 static void *nothing(void *arg)
@@ -170,17 +163,21 @@ int main(int argc, char **argv)
         return 2;
     actor.process = atoi(argv[2]);
     if (!tape_open(&actor.tape, argv[1], actor.process, atoi(argv[3]), THREADS_MAX) ||
-        !tape_open(&actor.late_tape, argv[1], actor.process, atoi(argv[3]), THREADS_MAX + 1))
+        !tape_open(&actor.news, argv[1], actor.process, atoi(argv[3]), THREADS_MAX + 3))
         return 2;
     pthread_create(&first, NULL, nothing, NULL); /* a sanitizer's own thread comes with the first one */
     pthread_join(first, NULL);
     lk_setlog(NULL, LK_LOG_ERROR, NULL);
     struct record *opened = tape_begin(&actor.tape, OP_OPEN, 0, 0);
     count_process(opened);
+    if (!pulse_begin(&actor.pulse, actor.table, argv[1], actor.process, atoi(argv[3])))
+        return 2;
     int code = open_client(&actor);
     tape_end(opened, code);
-    if (code != 0)
-        return 0; /* the soak ended before there was a server again */
+    if (code != 0) { /* the soak ended before there was a server again */
+        pulse_end(&actor.pulse);
+        return 0;
+    }
     actor.shells = shells_begin(actor.client, actor.table->lease_ms);
     if (lk_client_listen(actor.client, heard, &actor) != 0 || run(&actor, argv[1], atoi(argv[3])) != 0)
         return 2;

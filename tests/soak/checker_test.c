@@ -439,6 +439,11 @@ static void in_calm_nobody_waits_in_vain(void **state)
     add(OP_TAKE, 0, MUTEX_0, 20, 220, EIO)->limit_ms = 6000;
     add(OP_LATE, 1, 0, 60, 160, 0);
     finds_nothing();
+    scene.history.calm_ns = at(10);
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 220, EIO)->limit_ms = 6000;
+    add(OP_BUSY, 1, 0, 60, 160, 0);
+    finds_nothing();
 }
 
 static void a_call_that_takes_too_long_is_found(void **state)
@@ -458,6 +463,10 @@ static void a_call_that_takes_too_long_is_found(void **state)
     add(OP_TAKE, 0, MUTEX_0, 20, 1700, ETIMEDOUT)->limit_ms = 1000;
     happened(STOP_PROCESS, 0, 100, 150);
     add(OP_LATE, 0, 0, 90, 160, 0); /* the same time is not counted twice */
+    finds(I11);
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 20, 1630, ETIMEDOUT)->limit_ms = 1000;
+    add(OP_BUSY, 0, 0, 90, 160, 0); /* there all get on */
     finds(I11);
     scene.holds++;
     add(OP_TAKE, 0, MUTEX_0, 20, 1630, ETIMEDOUT)->limit_ms = 1000;

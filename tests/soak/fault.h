@@ -43,6 +43,7 @@ enum fault_kind {
     FEW_CLIENTS,   /* maxclients; those that are there are sent away */
     /* found, not made */
     SLOW_MACHINE, /* the soak itself was not given the processor for so long */
+    BUSY_MACHINE, /* who works waited so long for a turn and for an answer of the server */
     FAULT_KINDS
 };
 

@@ -145,17 +145,17 @@ static struct hold *add_hold(struct history *history, size_t *room, const struct
     return hold;
 }
 
-/* A process that was late was disturbed as by a fault. */
+/* A process that was late, or had to wait for others that work, was disturbed as by a fault. */
 static void add_lateness(struct history *history)
 {
     for (size_t i = 0; i < history->count; i++) {
         const struct record *record = &history->records[i];
-        struct fault late = { .kind = SLOW_MACHINE,
+        struct fault late = { .kind = record->op == OP_BUSY ? BUSY_MACHINE : SLOW_MACHINE,
                               .process = record->process,
                               .begin_ns = record->invoke_ns,
                               .end_ns = record->return_ns,
                               .length_ms = (int)((record->return_ns - record->invoke_ns) / NS_PER_MS) };
-        if (record->op == OP_LATE && record->return_ns != 0)
+        if ((record->op == OP_LATE || record->op == OP_BUSY) && record->return_ns != 0)
             history_fault(history, &late);
     }
 }
@@ -232,7 +232,7 @@ bool disturbed(const struct history *history, int process, int64_t from_ns, int6
 bool anybody_disturbed(const struct history *history, int64_t from_ns, int64_t until_ns)
 {
     for (size_t i = 0; i < history->fault_count; i++)
-        if (overlaps(&history->faults[i], from_ns, until_ns))
+        if (history->faults[i].kind != BUSY_MACHINE && overlaps(&history->faults[i], from_ns, until_ns))
             return true;
     return false;
 }
@@ -240,7 +240,7 @@ bool anybody_disturbed(const struct history *history, int64_t from_ns, int64_t u
 bool machine_slow(const struct history *history, int64_t from_ns, int64_t until_ns)
 {
     for (size_t i = 0; i < history->fault_count; i++)
-        if (history->faults[i].kind == SLOW_MACHINE && overlaps(&history->faults[i], from_ns, until_ns))
+        if (history->faults[i].kind >= SLOW_MACHINE && overlaps(&history->faults[i], from_ns, until_ns))
             return true;
     return false;
 }

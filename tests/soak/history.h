@@ -61,13 +61,16 @@ bool fault_write(const char *dir, const struct fault *fault);
 /* Does anything that was done to this process, or to everybody, overlap that time? */
 bool disturbed(const struct history *history, int process, int64_t from_ns, int64_t until_ns);
 
-/* Does anything that was done to anybody? */
+/* Does anything that was done to anybody? Not: did it wait for others that work, which who has time gets over. */
 bool anybody_disturbed(const struct history *history, int64_t from_ns, int64_t until_ns);
 
-/* Was anybody late in that time? Then the server and the network may have been, too: they are on this machine. */
+/* Was anybody late in that time, or busy? Then the server and the network may have been: they are on one machine. */
 bool machine_slow(const struct history *history, int64_t from_ns, int64_t until_ns);
 
-/* How much of that time this process could not run: it was stopped, or the machine was slow. */
+/*
+ * How much of that time this process could not run: it was stopped, or the machine was slow. That it was
+ * busy is no reason: there all get on, if slowly.
+ */
 int64_t asleep_ns(const struct history *history, int process, int64_t from_ns, int64_t until_ns);
 
 /* May the server have forgotten who holds that object, in that time? */

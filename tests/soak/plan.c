@@ -48,6 +48,7 @@ static const struct menu {
     [SMALL_BUFFERS] = { "small-buffers", 3, 60 },
     [FEW_CLIENTS] = { "few-clients", 3, 100 },
     [SLOW_MACHINE] = { "slow-machine", 0, 0 },
+    [BUSY_MACHINE] = { "busy-machine", 0, 0 },
 };
 
 const char *fault_name(int kind)

@@ -22,6 +22,7 @@
 
 #define PLAN_MAX 512
 #define TICK_MS 5
+#define QUIET_MS 1000 /* between a fault and the next are less, but for lulls */
 #define PROGRESS_MS 5000
 #define ENDS_WITHIN_MS 30000 /* actors, once they were told to stop */
 #define SERVER_ARGS                                                                                                    \
@@ -121,6 +122,21 @@ static void rest(void)
     nanosleep(&(struct timespec){ 0, TICK_MS * NS_PER_MS }, NULL);
 }
 
+static bool has_faults(const struct round *round)
+{
+    for (int i = 0; i < round->begun; i++)
+        if (round->plan[i].end_ns == 0)
+            return true;
+    return false;
+}
+
+/* Who asks the server now does not get in the way of a fault that counts requests. */
+static bool is_quiet(const struct round *round)
+{
+    return !has_faults(round) &&
+           (round->begun == round->planned || round->plan[round->begun].at_ms > since_ms(round) + QUIET_MS);
+}
+
 static void show_progress(struct round *round)
 {
     if (now_ns() - round->progress_ns < PROGRESS_MS * NS_PER_MS)
@@ -134,6 +150,7 @@ static void tick(struct round *round)
 {
     begin_faults(round);
     end_faults(round);
+    __atomic_store_n(&round->table->quiet, is_quiet(round), __ATOMIC_RELEASE);
     look_after_actors(round);
     show_progress(round);
     rest();
@@ -143,14 +160,6 @@ static void run_for(struct round *round, int64_t ms)
 {
     for (int64_t until_ms = since_ms(round) + ms; since_ms(round) < until_ms;)
         tick(round);
-}
-
-static bool has_faults(const struct round *round)
-{
-    for (int i = 0; i < round->begun; i++)
-        if (round->plan[i].end_ns == 0)
-            return true;
-    return false;
 }
 
 /* On a busy machine some faults come so late that there is no time left for the last ones. */

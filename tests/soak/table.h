@@ -28,6 +28,7 @@ struct table {
     char urls[PROCESSES_MAX][256];
 
     enum phase phase;
+    bool quiet;     /* no fault is under way, and none is near: lulls and calm */
     uint32_t epoch; /* of the counting semaphores: moves on when the server loses its data */
     enum wish wishes[PROCESSES_MAX][THREADS_MAX];
     int64_t operations;

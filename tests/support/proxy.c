@@ -210,8 +210,10 @@ void proxy_once(struct proxy *p, enum proxy_fault fault, int k, const char *text
     give_order(p, &order);
 }
 
+/* Once more, for it is obeyed when what the first one released has been written. */
 void proxy_release(struct proxy *p)
 {
+    give_order(p, &(struct order){ .verb = RELEASE });
     give_order(p, &(struct order){ .verb = RELEASE });
 }
 

@@ -55,7 +55,7 @@ void proxy_cut_after(struct proxy *p, int direction, int64_t bytes);
 
 /* Once: on the k-th chunk of requests from now on (1: the next) that contains `text` (NULL: any chunk). */
 void proxy_once(struct proxy *p, enum proxy_fault fault, int k, const char *text);
-void proxy_release(struct proxy *p);
+void proxy_release(struct proxy *p); /* the server can read what was held when this returns */
 
 /*
  * From now on these bytes come instead of the reply to each request that contains `text`, which the

@@ -690,6 +690,14 @@ void world_kill(struct world *w, pid_t pid)
     reap(w, pid);
 }
 
+int64_t world_killholder(struct world *w, pid_t pid, const char *name)
+{
+    world_stop(pid);
+    int64_t left_ms = world_leaseleft(w, name);
+    world_kill(w, pid);
+    return left_ms;
+}
+
 void world_stop(pid_t pid)
 {
     siginfo_t stopped;

@@ -111,7 +111,9 @@ void world_rest(void);
 /* The exit status, or 128 + the signal that ended it. Waits a minute at most, then kills and fails. */
 int world_wait(struct world *w, pid_t pid);
 void world_kill(struct world *w, pid_t pid); /* SIGKILL, reaped */
-void world_stop(pid_t pid);                  /* SIGSTOP; returns when it stands still */
+/* Likewise the holder of `name`; what was left of its lease, read when it stood still: its end may take a while. */
+int64_t world_killholder(struct world *w, pid_t pid, const char *name);
+void world_stop(pid_t pid); /* SIGSTOP; returns when it stands still */
 void world_cont(pid_t pid);
 
 /* Zeroed memory that children made later share. */
