@@ -57,8 +57,9 @@ static void set_deadline(struct call *call, int64_t now_us)
  */
 static bool may_come_back(const struct call *call)
 {
-    int64_t now_us = lk__now_us(), timeout_us = call->conn->connector->options.command_timeout_ms * 1000;
-    return now_us < call->hard_us && now_us < lk__conn_ended(call->conn) + timeout_us;
+    struct lk__conn *conn = call->told->conn;
+    int64_t now_us = lk__now_us(), timeout_us = conn->connector->options.command_timeout_ms * 1000;
+    return now_us < call->hard_us && now_us < lk__conn_ended(conn) + timeout_us;
 }
 
 /* 0: sent. */
