@@ -76,7 +76,7 @@ struct lk__object {
 };
 
 /* Makes the primitive's part of a new object; its `object` is filled in. NULL: ENOMEM, with words. */
-typedef struct lk__object *(*lk__object_make_t)(lk_client_t *client, const char *full, bool robust);
+typedef struct lk__object *(*lk__object_make_t)(lk_client_t *client, const char *full, int fair, bool robust);
 
 /*
  * The object of that name, made if there is none, with one reference more. EINVAL for a refused name, or

@@ -46,11 +46,11 @@ static void destroy(struct lk__object *object)
 }
 
 /* Under client->mu. Takes `full`. */
-static struct lk__object *create(lk_client_t *client, int kind, char *full, const char *name, bool robust,
+static struct lk__object *create(lk_client_t *client, int kind, char *full, const char *name, int fair, bool robust,
                                  lk__object_make_t make)
 {
     char *what = joined(lk__kind_name(kind), " ", name);
-    struct lk__object *object = what != NULL ? make(client, full, robust) : NULL;
+    struct lk__object *object = what != NULL ? make(client, full, fair, robust) : NULL;
     if (object == NULL) {
         lk__release(what);
         return NULL;
@@ -83,7 +83,7 @@ static int find_or_create(lk_client_t *client, int kind, char *full, const char 
                             "%s: in use in this client with other attributes of the name: fair, prefer or robust",
                             object->what);
     } else {
-        object = create(client, kind, full, name, robust, make);
+        object = create(client, kind, full, name, fair, robust, make);
         if (object == NULL) {
             lk__release(full);
             return lk__fail(ENOMEM, "%s %s: out of memory", lk__kind_name(kind), name);

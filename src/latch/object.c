@@ -50,10 +50,10 @@ static int write_keys(struct lk__latch *latch, const char *full)
     return 0;
 }
 
-static struct lk__object *make(lk_client_t *client, const char *full, bool robust)
+static struct lk__object *make(lk_client_t *client, const char *full, int fair, bool robust)
 {
     struct lk__latch *latch = lk__alloc(sizeof *latch);
-    (void)robust;
+    (void)fair, (void)robust;
     if (latch == NULL || write_keys(latch, full) != 0) {
         lk__release(latch);
         return NULL;

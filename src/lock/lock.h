@@ -48,7 +48,7 @@ struct lk__shell lk__mutex_shell(lk_mutex_t *m);
 extern const struct lk__shelltype lk__mutex_type;
 
 int lk__mutexattr_check(void *attr, const void *given);
-struct lk__object *lk__mutex_make(lk_client_t *client, const char *full, bool robust);
+struct lk__object *lk__mutex_make(lk_client_t *client, const char *full, int fair, bool robust);
 
 /* Become the holder for the first time, within the limit. */
 int lk__mutex_acquire(const struct lk__frame *frame, int64_t limit_us);

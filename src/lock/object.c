@@ -61,9 +61,10 @@ static int make_block(struct lk__mutex *mutex, const struct lk__options *options
     return 0;
 }
 
-struct lk__object *lk__mutex_make(lk_client_t *client, const char *full, bool robust)
+struct lk__object *lk__mutex_make(lk_client_t *client, const char *full, int fair, bool robust)
 {
     struct lk__mutex *mutex = lk__alloc(sizeof *mutex);
+    (void)fair; /* what takes it says so */
     if (mutex == NULL || make_block(mutex, client->options, full, robust) != 0) {
         lk__release(mutex);
         return NULL;

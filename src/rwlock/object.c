@@ -40,10 +40,10 @@ static int write_keys(struct lk__rwlock *lock, const char *full)
     return 0;
 }
 
-static struct lk__object *make(lk_client_t *client, const char *full, bool robust)
+static struct lk__object *make(lk_client_t *client, const char *full, int fair, bool robust)
 {
     struct lk__rwlock *lock = lk__alloc(sizeof *lock);
-    (void)robust;
+    (void)fair, (void)robust;
     if (lock == NULL || write_keys(lock, full) != 0) {
         lk__release(lock);
         return NULL;

@@ -66,15 +66,15 @@ static struct lk__object *make(lk_client_t *client, const char *full, bool lease
     return &sem->object;
 }
 
-static struct lk__object *make_counted(lk_client_t *client, const char *full, bool robust)
+static struct lk__object *make_counted(lk_client_t *client, const char *full, int fair, bool robust)
 {
-    (void)robust;
+    (void)fair, (void)robust;
     return make(client, full, false);
 }
 
-static struct lk__object *make_leased(lk_client_t *client, const char *full, bool robust)
+static struct lk__object *make_leased(lk_client_t *client, const char *full, int fair, bool robust)
 {
-    (void)robust;
+    (void)fair, (void)robust;
     return make(client, full, true);
 }
 
