@@ -47,6 +47,7 @@ int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk_
     unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1;
     slot->seat = seat;
     snprintf(slot->owner, sizeof slot->owner, "%s:%c%ux%u", client->id, slots->letter, seat->place, seat->epoch);
+    slot->nth = (int64_t)number;
     snprintf(slot->number, sizeof slot->number, "%llu", number);
     return 0;
 }
@@ -71,6 +72,122 @@ void lk__slots_destroy(struct lk__slots *slots)
     }
 }
 
+/* --- requests ----------------------------------------------------------------------------------------------------- */
+
+/* One request, under one number. */
+struct request {
+    struct lk__object *object;
+    struct lk__once *once;
+    struct lk__slot slot;
+    struct lk__hold *hold; /* never a hold, but something that the watchdog can go on sending */
+    bool unsure;           /* a copy may have taken effect */
+};
+
+/* What the watchdog may have to send in the end stays with the hold: what undoes the request, or itself. */
+static int seal(struct request *request)
+{
+    const struct lk__once *once = request->once;
+    struct lk__hold *hold = request->hold;
+    strcpy(hold->id, request->slot.owner);
+    hold->nth = request->slot.nth;
+    if (once->lasting) {
+        hold->release = once->command;
+        hold->block = lk__block_copy(once->command.args, once->args_size, once->block, &hold->release.args);
+        return hold->block != NULL ? 0 : ENOMEM;
+    }
+    hold->release = once->undone;
+    hold->block = lk__block_keep(once->block);
+    return 0;
+}
+
+/* One attempt. 0: the server answered, in time or late. */
+static int call(struct request *request, int64_t lasts_us, struct lk__answer *answer)
+{
+    struct lk__hold *hold = request->hold;
+    struct lk__call call = { .conn = &request->object->client->conn,
+                             .what = request->object->what,
+                             .command = &request->once->command,
+                             .sent = { .id = hold->id, .nth = hold->nth },
+                             .lasts_us = lasts_us,
+                             .slot = &hold->call };
+    int rc = lk__call_run(&call);
+    hold->release_deadline_us = call.sent.deadline_us;
+    request->unsure |= call.repeated;
+    if (rc != 0)
+        return rc;
+    if (!lk__answer_read(request->once->command.script, hold->call->reply, answer)) {
+        request->unsure = true;
+        return lk__call_garbled(request->object->what);
+    }
+    request->once->number = lk__reply_number(hold->call->reply, LK__ANSWER_LEAST);
+    return 0;
+}
+
+/* Its outcome is unknown. Copies of it do nothing any more behind `deadline_us`. */
+static void go_on(const struct request *request, int64_t deadline_us)
+{
+    const struct lk__once *once = request->once;
+    if (once->lasting || once->undone.script != NULL) {
+        int64_t end_us = lk__now_us() + LASTING_US;
+        lk__watchdog_sweep(request->hold->dog, request->hold, 0, end_us);
+        if (end_us > deadline_us)
+            deadline_us = end_us;
+    }
+    lk__settles(deadline_us);
+}
+
+static int lost(const struct request *request, const char *why)
+{
+    return lk__fail(EIO, "%s: the answer got lost, and %s; the outcome is unknown", request->object->what, why);
+}
+
+static int call_until_in_time(struct request *request, enum lk__verdict *verdict)
+{
+    struct lk__object *object = request->object;
+    struct lk__answer answer = { .verdict = LK__LATE };
+    int64_t timeout_us = object->client->options->command_timeout_ms * 1000, deadline_us = 0;
+    int64_t lasts_us = request->once->lasting ? LASTING_US : timeout_us;
+    int rc = 0;
+    for (int attempt = 0; attempt < 2 && rc == 0 && answer.verdict == LK__LATE; attempt++) {
+        deadline_us = lk__conn_passedby(&object->client->conn, lk__now_us() + lasts_us);
+        rc = call(request, request->once->lasting ? LASTING_US : 0, &answer);
+    }
+    if (rc == 0 && answer.verdict == LK__OVERTAKEN && request->unsure)
+        rc = lost(request, "its record is gone");
+    else if (rc == 0 && answer.verdict == LK__LATE && request->unsure)
+        rc = lost(request, "the server's clock moves too fast to ask again");
+    if (rc != 0 && request->unsure)
+        go_on(request, deadline_us);
+    if (rc == 0 && answer.verdict == LK__LATE)
+        return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
+                        object->what);
+    *verdict = answer.verdict;
+    return rc;
+}
+
+/* Under one number. */
+static int try_once(const struct lk__frame *frame, struct lk__slots *slots, struct lk__once *once,
+                    enum lk__verdict *verdict)
+{
+    struct lk__object *object = frame->object;
+    struct request request = { .object = object, .once = once };
+    request.hold = lk__client_newhold(object->client, object, frame->self->owner);
+    if (request.hold == NULL)
+        return ENOMEM;
+    int rc = lk__slot_take(object, slots, &request.slot);
+    if (rc != 0)
+        goto out;
+    rc = seal(&request);
+    if (rc == 0)
+        rc = call_until_in_time(&request, verdict);
+    lk__slot_put(object, slots, &request.slot, rc == 0 && *verdict != LK__OVERTAKEN);
+out:
+    lk__hold_drop(request.hold);
+    return rc;
+}
+
+/* --- requests of scripts whose headers are not typed ---------------------------------------------------------------- */
+
 /* What is asked: the hold's release, which the watchdog goes on sending, or beside it when that undoes it. */
 static struct lk__command *asked(struct lk__hold *hold, const struct lk__once *once)
 {
@@ -78,8 +195,8 @@ static struct lk__command *asked(struct lk__hold *hold, const struct lk__once *o
 }
 
 /* A command whose arguments are the slot's, `more`, and a hole for a deadline if it has one. */
-static int seal(struct lk__command *command, const struct lk__slot *slot, const struct lk__script *script,
-                const char *const *keys, const char *const *more, int count, bool deadline)
+static int seal_one(struct lk__command *command, const struct lk__slot *slot, const struct lk__script *script,
+                    const char *const *keys, const char *const *more, int count, bool deadline)
 {
     const char *args[16] = { slot->owner, slot->number };
     assert(count + 3 <= (int)(sizeof args / sizeof *args));
@@ -90,15 +207,15 @@ static int seal(struct lk__command *command, const struct lk__slot *slot, const 
 
 static int seal_all(struct lk__hold *hold, const struct lk__slot *slot, const struct lk__once *once)
 {
-    int rc = seal(asked(hold, once), slot, once->script, once->keys, once->more, once->count, true);
+    int rc = seal_one(asked(hold, once), slot, once->script, once->keys, once->more, once->count, true);
     if (rc == 0 && once->undo != NULL)
-        rc = seal(&hold->release, slot, once->undo, once->undo_keys, once->undo_more, once->undo_count, false);
+        rc = seal_one(&hold->release, slot, once->undo, once->undo_keys, once->undo_more, once->undo_count, false);
     return rc;
 }
 
 /* One attempt. 0: the server answered, in time or late. */
-static int call(struct lk__object *object, struct lk__hold *hold, struct lk__command *command, int64_t last_us,
-                int64_t *verdict, bool *unsure)
+static int old_call(struct lk__object *object, struct lk__hold *hold, struct lk__command *command, int64_t last_us,
+                    int64_t *verdict, bool *unsure)
 {
     struct lk__conn *conn = &object->client->conn;
     lk__command_fill(command, 0, lk__conn_servertime(conn, lk__now_us()) + last_us);
@@ -118,7 +235,7 @@ static int call(struct lk__object *object, struct lk__hold *hold, struct lk__com
 }
 
 /* Its outcome is unknown. */
-static void go_on(struct lk__hold *hold, const struct lk__once *once, int64_t deadline_us)
+static void old_go_on(struct lk__hold *hold, const struct lk__once *once, int64_t deadline_us)
 {
     bool sweeps = once->lasting || once->undo != NULL;
     int64_t end_us = sweeps ? lk__now_us() + LASTING_US : deadline_us;
@@ -127,16 +244,16 @@ static void go_on(struct lk__hold *hold, const struct lk__once *once, int64_t de
     lk__settles(end_us);
 }
 
-static int call_until_in_time(struct lk__object *object, struct lk__hold *hold, const struct lk__once *once,
-                              int64_t *verdict)
+static int old_call_until_in_time(struct lk__object *object, struct lk__hold *hold, const struct lk__once *once,
+                                  int64_t *verdict)
 {
     int64_t last_us = once->lasting ? LASTING_US : object->client->options->command_timeout_ms * 1000;
     for (int attempt = 0; attempt < 2; attempt++) {
         bool unsure = false;
         int64_t deadline_us = lk__conn_passedby(&object->client->conn, lk__now_us() + last_us);
-        int rc = call(object, hold, asked(hold, once), last_us, verdict, &unsure);
+        int rc = old_call(object, hold, asked(hold, once), last_us, verdict, &unsure);
         if (rc != 0 && unsure)
-            go_on(hold, once, deadline_us);
+            old_go_on(hold, once, deadline_us);
         if (rc != 0 || *verdict != LK__LATE)
             return rc;
     }
@@ -145,8 +262,8 @@ static int call_until_in_time(struct lk__object *object, struct lk__hold *hold, 
 }
 
 /* Under one number. */
-static int try_once(const struct lk__frame *frame, struct lk__slots *slots, const struct lk__once *once,
-                    int64_t *verdict)
+static int old_try_once(const struct lk__frame *frame, struct lk__slots *slots, const struct lk__once *once,
+                        int64_t *verdict)
 {
     struct lk__object *object = frame->object;
     struct lk__slot slot;
@@ -159,7 +276,7 @@ static int try_once(const struct lk__frame *frame, struct lk__slots *slots, cons
         goto out;
     rc = seal_all(hold, &slot, once);
     if (rc == 0)
-        rc = call_until_in_time(object, hold, once, verdict);
+        rc = old_call_until_in_time(object, hold, once, verdict);
     lk__slot_put(object, slots, &slot, rc == 0 && *verdict != LK__OVERTAKEN);
 out:
     lk__hold_drop(hold);
@@ -172,10 +289,14 @@ int lk__once_overtaken(const struct lk__object *object)
                     object->what);
 }
 
-int lk__once(const struct lk__frame *frame, struct lk__slots *slots, const struct lk__once *once, int64_t *verdict)
+int lk__once(const struct lk__frame *frame, struct lk__slots *slots, struct lk__once *once, int64_t *verdict)
 {
     for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
-        int rc = try_once(frame, slots, once, verdict);
+        enum lk__verdict typed = LK__LATE;
+        bool is_typed = once->command.script != NULL;
+        int rc = is_typed ? try_once(frame, slots, once, &typed) : old_try_once(frame, slots, once, verdict);
+        if (is_typed)
+            *verdict = typed;
         if (rc != 0 || *verdict != LK__OVERTAKEN)
             return rc;
     }

@@ -23,8 +23,28 @@ struct lk__block *lk__block_keep(struct lk__block *block)
 
 void lk__block_drop(struct lk__block *block)
 {
-    if (block != NULL && atomic_fetch_sub(&block->refs, 1) == 1)
+    while (block != NULL && atomic_fetch_sub(&block->refs, 1) == 1) {
+        struct lk__block *under = block->under;
         lk__release(block);
+        block = under;
+    }
+}
+
+struct lk__block *lk__block_copy(const void *args, size_t size, struct lk__block *under, const void **copy)
+{
+    struct {
+        struct lk__block block;
+        max_align_t args[];
+    } *own = lk__alloc(sizeof *own + size);
+    if (own == NULL) {
+        lk__fail(ENOMEM, "out of memory for the arguments of a request");
+        return NULL;
+    }
+    own->block.refs = 1;
+    own->block.under = lk__block_keep(under);
+    memcpy(own->args, args, size);
+    *copy = own->args;
+    return &own->block;
 }
 
 bool lk__command_istyped(const struct lk__command *command)

@@ -81,10 +81,13 @@ struct lk__command {
 /* Where keys and arguments of commands lie: of an object, which may go before the last of them is sent. */
 struct lk__block {
     atomic_int refs;
+    struct lk__block *under; /* NULL, or one that stays as long as this: what lies here points into it */
 };
 
 struct lk__block *lk__block_keep(struct lk__block *block); /* accepts NULL */
 void lk__block_drop(struct lk__block *block);              /* the last one frees it; accepts NULL */
+/* A copy of `size` bytes of arguments, in a block of its own over `under`. NULL: ENOMEM, with words. */
+struct lk__block *lk__block_copy(const void *args, size_t size, struct lk__block *under, const void **copy);
 
 bool lk__command_istyped(const struct lk__command *command);
 /* The first key; there is one. `length` is its length. */

@@ -24,11 +24,11 @@ local function once_answer(key, owner, number)
     return tonumber(last) == tonumber(number) and result or ONCE_OVERTAKEN
 end
 
--- Remember the result, which has no blanks, and return it. Each time two other entries are looked at, and
--- go when they are old: so the record of a busy object does not grow with the owners that are gone. It
--- begins with a command that a server out of memory allows.
-local function once_keep(key, owner, number, result)
-    local seconds = tonumber(redis.call('TIME')[1])
+-- Remember the result, a number or a text without blanks. Each time two other entries are looked at, and go
+-- when they are old: so the record of a busy object does not grow with the owners that are gone. It begins
+-- with a command that a server out of memory allows.
+local function once_record(key, owner, number, result, now)
+    local seconds = math.floor(now / 1000000)
     local lasts = redis.call('EXPIRE', key, ONCE_SECONDS)
     for _, other in ipairs(redis.call('HRANDFIELD', key, 2) or {}) do
         local kept = tonumber(string.match(redis.call('HGET', key, other) or '', '(%d+)$') or '')
@@ -44,5 +44,10 @@ local function once_keep(key, owner, number, result)
             redis.call('HDEL', key, owner)
         end)
     end
+end
+
+-- The same for scripts whose headers are not typed.
+local function once_keep(key, owner, number, result)
+    once_record(key, owner, number, result, redis.call('TIME')[1] * 1000000)
     return result
 end

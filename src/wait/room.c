@@ -213,7 +213,11 @@ static struct lk__step ask(struct visit *visit, bool eval)
     if (!is_heard(visit->room))
         flags |= LK__SENT_UNHEARD;
     struct lk__sent sent = {
-        .id = waiter->hold->id, .deadline_us = a->deadline_us, .arrival = a->arrival, .flags = flags
+        .id = waiter->hold->id,
+        .nth = waiter->hold->nth,
+        .deadline_us = a->deadline_us,
+        .arrival = a->arrival,
+        .flags = flags,
     };
     lk__command_fill(&waiter->ask, LK__ASK_DEADLINE, a->deadline_us);
     lk__command_fill(&waiter->ask, LK__ASK_ARRIVAL, a->arrival);

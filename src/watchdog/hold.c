@@ -34,7 +34,11 @@ void lk__hold_given(struct lk__hold *hold)
 
 struct lk__sent lk__hold_torelease(const struct lk__hold *hold)
 {
-    return (struct lk__sent){ .id = hold->id, .keep_until_us = hold->release_keep_us, .flags = hold->release_flags };
+    return (struct lk__sent){ .id = hold->id,
+                              .nth = hold->nth,
+                              .deadline_us = hold->release_deadline_us,
+                              .keep_until_us = hold->release_keep_us,
+                              .flags = hold->release_flags };
 }
 
 struct lk__hold *lk__hold_keep(struct lk__hold *hold)

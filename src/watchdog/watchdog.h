@@ -110,6 +110,9 @@ struct lk__hold {
     /* set once, when its owner gives it back: what its release says from then on, also in the background */
     int64_t release_keep_us;
     unsigned release_flags;
+
+    /* of a request that counts once, sent as a release: which one of its id this is, and its last deadline */
+    int64_t nth, release_deadline_us;
 };
 
 /* Called under dog->mu: allocates nothing, blocks on nothing. */
