@@ -6,7 +6,6 @@
  * settled by the once-record: asked again it finds its result, given up it is finished, and what it took
  * is given back.
  */
-#include "semaphore/scripts.h"
 #include "semaphore/semaphore.h"
 
 #include <stdio.h>

@@ -60,8 +60,16 @@ local function reclaim(name, claims, now, queue, seen)
     return back
 end
 
+-- Hand `free` permits to those who wait; returns what lend_out() of leased.lua does, which does the same. Claims that end
+-- are noted when they are put back.
 local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
-    local function grant(id, n, its_claim_ms, sign)
+    local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free, unnoted = true }
+    function round.take(id, its_claim_ms, sign)
+        local n = wanted(id)
+        local enough = set_aside(round, id, n, asker)
+        if not enough or id == asker then
+            return enough
+        end
         local ends = math.floor(now / 1000) + its_claim_ms + sign % 1
         if redis.call('ZADD', claims, 'NX', ends, id) == 1 then -- else it has them
             whole(function()
@@ -73,10 +81,12 @@ local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
         end
         return string.format('G %s %.0f %d 1 0', id, now, its_claim_ms)
     end
-    local function undo(id, n)
-        unclaim(name, claims, id, n)
+    function round.undo(id)
+        unclaim(name, claims, id, wanted(id))
+        round.free = round.free + wanted(id)
     end
-    return serve(queue, seen, asker, free, now, claim_ms, grant, undo)
+    local got = free > 0 and hand_over(round, asker, claim_ms, nil, true)
+    return round.free, got, round.blocked
 end
 
 -- Permits became free: those who wait get them, and what is left is told to Redisson's waiters. Shared with

@@ -1,5 +1,5 @@
 -- drain.lua - take all permits that are free
--- uses: whole once queue order java counted
+-- uses: whole once queue number order java counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed
@@ -19,9 +19,6 @@ if done then
     return { tonumber(done), now }
 end
 local value = number_in(name)
-if value == false then
-    return no_number()
-end
 if value then
     value = value + reclaim(name, claims, now)
 elseif initial > 0 then

@@ -1,5 +1,5 @@
 -- give.lua - more permits, or fewer
--- uses: whole once queue order java counted
+-- uses: whole once queue number order java counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed
@@ -19,9 +19,6 @@ if now > tonumber(ARGV[8]) then
     return { -1, now }
 end
 local value = number_in(name)
-if value == false then
-    return no_number()
-end
 local done = once_answer(once, owner, number)
 if done then
     return { tonumber(done), now }

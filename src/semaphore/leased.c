@@ -5,52 +5,45 @@
  * Each call that takes makes one hold, renewed by the watchdog, of one permit or several. Given back in
  * parts, the hold shrinks; with its last part it ends before the release is sent, as that of a mutex.
  */
-#include "semaphore/scripts.h"
 #include "semaphore/semaphore.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* Hole of permit_release.lua, where others have LK__RELEASE_KEEP, which is 0 for permits. */
-enum { RELEASE_KEPT };
-/* Hole of permit_renew.lua, behind those of every renewal. */
-enum { RENEW_PARTS = LK__RENEW_DEADLINE + 1 };
 
 struct leased {
     struct lk__take take;
     const struct lk__semcall *call;
     const char *id; /* the permit's own, or NULL */
     unsigned parts;
-    char n[16];
+    struct lk__semaphore_permit_take_args args;
 };
 
 static int seal(struct lk__take *take)
 {
     struct leased *leased = take->arg;
-    const struct lk__semcall *call = leased->call;
-    const struct lk__sem *sem = call->sem;
+    const struct lk__sem *sem = leased->call->sem;
+    struct lk__semblock *block = sem->block;
     struct lk__hold *hold = take->hold;
-    const char *n = leased->n, *id = leased->id;
+    const char *id = leased->id;
     size_t length = strlen(hold->id);
-    char letters[8];
-    lk__sem_letters(letters, sem, take->try_only);
-    snprintf(hold->id + length, sizeof hold->id - length, ":%s%s%s", n, id != NULL ? ":" : "", id != NULL ? id : "");
+    snprintf(hold->id + length, sizeof hold->id - length, ":%u%s%s", leased->parts, id != NULL ? ":" : "",
+             id != NULL ? id : "");
 
-    const char *ask[] = {
-        hold->id, n, take->lease, call->initial, letters, sem->terms.liveness_text, sem->terms.claim_text, NULL, NULL, NULL
-    };
-    const char *release[] = { hold->id, n, sem->terms.claim_text, NULL, NULL }; /* the holes of every hold's release */
-    const char *renew[] = { hold->id, NULL, NULL, NULL };
-    int rc = lk__command_seal(&take->waiter.ask, &lk__lua_semaphore_permit_take, sem->keys, ask, 10);
-    if (rc == 0)
-        rc = lk__command_seal(&hold->release, &lk__lua_semaphore_permit_release, sem->keys, release, 5);
-    if (rc == 0)
-        rc = lk__command_seal(&hold->nest, &lk__lua_semaphore_permit_release, sem->keys, release, 5);
-    if (rc == 0)
-        rc = lk__command_seal(&hold->renew, &lk__lua_semaphore_permit_renew, sem->keys, renew, 4);
-    if (rc == 0)
-        lk__command_fill(&hold->renew, RENEW_PARTS, leased->parts);
-    return rc;
+    leased->args = (struct lk__semaphore_permit_take_args){ .lease_ms = take->waiter.machine.lease_ms,
+                                                            .initial = leased->call->value,
+                                                            .liveness_2048ths = sem->terms.liveness_2048ths,
+                                                            .claim_ms = sem->terms.claim_ms,
+                                                            .flags = take->try_only ? LK__SEMAPHORE_TRY : 0 };
+    take->waiter.ask =
+        (struct lk__command){ .script = &lk__lua_semaphore_permit_take, .keys = &block->keys, .args = &leased->args };
+    take->waiter.machine.read = lk__semaphore_permit_take_read;
+    hold->block = lk__block_keep(&block->block);
+    hold->parts = (int)leased->parts;
+    hold->release = (struct lk__command){ .script = &lk__lua_semaphore_permit_release,
+                                          .keys = &block->keys,
+                                          .args = &block->release };
+    hold->renew = (struct lk__command){ .script = &lk__lua_semaphore_permit_renew, .keys = &block->keys };
+    return 0;
 }
 
 static void unwind(struct lk__take *take)
@@ -76,7 +69,6 @@ static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_u
         .parts = n,
     };
     leased.take.arg = &leased;
-    snprintf(leased.n, sizeof leased.n, "%u", n);
     int rc = lk__take_run(&leased.take, limit_us);
     if (rc == 0) {
         leased.take.hold->holds = (int)n;
@@ -104,22 +96,42 @@ int lk__leased_end(const struct lk__semcall *call, struct lk__hold *hold)
     return rc;
 }
 
+/* Ask the server to take back all but `kept` of what a hold has. 0 and its answer. */
+static int send_shrink(const struct lk__semcall *call, struct lk__hold *hold, int kept, enum lk__verdict *verdict)
+{
+    const struct lk__semblock *block = call->sem->block;
+    const struct lk__semaphore_permit_release_args args = { .claim_ms = block->release.claim_ms, .kept = kept };
+    const struct lk__command command = { .script = &lk__lua_semaphore_permit_release,
+                                         .keys = &block->keys,
+                                         .args = &args };
+    struct lk__semaphore_permit_release_reply told;
+    struct lk__call shrink = { .conn = &call->sem->object.client->conn,
+                               .what = call->what,
+                               .command = &command,
+                               .sent = { .id = hold->id },
+                               .slot = &hold->call };
+    int rc = lk__call_run(&shrink);
+    if (rc == 0 && !lk__semaphore_permit_release_read(hold->call->reply, &told))
+        rc = lk__call_garbled(call->what);
+    if (rc == 0)
+        *verdict = told.verdict;
+    return rc;
+}
+
 /* Give back all but `kept` of what a hold has. */
 static int shrink(const struct lk__semcall *call, struct lk__hold *hold, int kept)
 {
+    enum lk__verdict verdict;
     hold->holds = kept;
     if (!lk__watchdog_good(hold->dog, hold, NULL))
         return lk__gone(call->frame.object);
-    lk__watchdog_refill(hold->dog, hold, RENEW_PARTS, kept);
-    lk__command_fill(&hold->nest, RELEASE_KEPT, kept);
-    int rc = lk__call(&call->sem->object.client->conn, call->what, &hold->nest, -1, true, &hold->call, NULL);
-    if (rc == 0 && !lk__reply_integers(hold->call->reply, 2))
-        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", call->what);
+    lk__watchdog_shrink(hold->dog, hold, kept);
+    int rc = send_shrink(call, hold, kept, &verdict);
     if (rc != 0) { /* the other parts are renewed no more */
         lk__settles(lk__hold_endsby(hold));
         return rc;
     }
-    if (hold->call->reply->values[0].number == 1)
+    if (verdict == LK__DONE)
         return 0;
     lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
     return lk__gone(call->frame.object);

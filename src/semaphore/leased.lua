@@ -7,8 +7,10 @@
 
 local REMEMBERED_MS = 600000
 
+-- The permit of a waiter's id, or of a permit's own, and how many parts it has.
 local function permit_of(id)
-    return string.match(id, '^%x+:%w+:%d+:%d+:(%x+)$') or id
+    local n, own = string.match(id, '^%x+:%w+:%d+:(%d+):?(%x*)$')
+    return own and own ~= '' and own or id, tonumber(n) or 1
 end
 
 local function part(permit, i)
@@ -55,14 +57,23 @@ local function renew_parts(permits, permit, n, lease_ms, now)
     end
 end
 
--- Hand free permits to those who wait; returns what serve() does.
+-- Hand free permits to those who wait. Returns how many are free then, whether the asker gets its own, and whether
+-- somebody waits for more. The asker only leaves the queue: the caller takes its permits.
 local function lend_out(permits, queue, seen, asker, total, now, claim_ms)
-    local function grant(id, n, its_claim_ms)
-        lend(permits, permit_of(id), n, its_claim_ms, now)
+    local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free_permits(permits, total, now) }
+    function round.take(id, its_claim_ms)
+        local permit, n = permit_of(id)
+        local enough = set_aside(round, id, n, asker)
+        if not enough or id == asker then
+            return enough
+        end
+        lend(permits, permit, n, its_claim_ms, now)
         return string.format('G %s %.0f %d 1 0', id, now, its_claim_ms)
     end
-    local function undo(id, n)
-        unlend(permits, permit_of(id), 0, n)
+    function round.undo(id)
+        local permit, n = permit_of(id)
+        unlend(permits, permit, 0, n)
+        round.free = round.free + n
     end
     local function ended(client, since_ms)
         local recent = redis.call('ZRANGEBYSCORE', permits, '(' .. since_ms, math.floor(now / 1000), 'LIMIT', 0, 64)
@@ -73,5 +84,6 @@ local function lend_out(permits, queue, seen, asker, total, now, claim_ms)
         end
         return false
     end
-    return serve(queue, seen, asker, free_permits(permits, total, now), now, claim_ms, grant, undo, ended)
+    local got = round.free > 0 and hand_over(round, asker, claim_ms, ended, true)
+    return round.free, got, round.blocked
 end

@@ -1,5 +1,5 @@
 -- leave.lua - give up waiting for permits, and give back what was granted or taken meanwhile
--- uses: whole once queue order java counted
+-- uses: whole once queue number order java counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed
@@ -15,9 +15,6 @@ local name, claims, queue, seen, once = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local id, owner, number, n = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local now = server_time()
 local value = number_in(name)
-if value == false then
-    return no_number()
-end
 local done = once_answer(once, owner, number)
 if done == '0' then
     return { 0, now }

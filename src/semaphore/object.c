@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* object.c - the keys and the channel of a semaphore, and its shell */
 #include "semaphore/semaphore.h"
-#include "semaphore/scripts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,32 +19,46 @@ static void sem_free(struct lk__object *object)
     struct lk__sem *sem = LK__CONTAINER(object, struct lk__sem, object);
     lk__foreign_destroy(&sem->foreign);
     lk__slots_destroy(&sem->slots);
-    lk__release(sem->strings);
+    lk__block_drop(&sem->block->block);
     lk__release(sem);
 }
 
-/* All keys and the channels, one after the other in one block. */
-static int write_keys(struct lk__sem *sem, const char *full)
+/* All keys and the channels, one after the other. */
+static void write_keys(struct lk__sem *sem, const char *full, const char *end)
 {
     static const char *const counted[LK__SEM_KEYS] = { NULL, "latchkey:claims", "latchkey:queue:sem",
                                                        "latchkey:seen:sem", "latchkey:once" };
     static const char *const leased[LK__SEM_KEYS] = { "latchkey:permits", "latchkey:total", "latchkey:queue:permits",
                                                       "latchkey:seen:permits", "latchkey:once" };
-    size_t room = (LK__SEM_KEYS + 2) * (strlen(full) + 64);
-    char *at = sem->strings = lk__alloc(room);
-    if (at == NULL)
-        return ENOMEM;
+    struct lk__semaphore_keys *keys = &sem->block->keys;
+    char *at = sem->block->strings;
     for (int i = 0; i < LK__SEM_KEYS; i++) {
         const char *prefix = sem->leased ? leased[i] : counted[i];
-        sem->keys[i] = prefix != NULL ? at : full;
-        if (prefix != NULL)
-            at += lk__key_ours(at, prefix, full) + 1;
+        sem->keys[i] = at;
+        at += (prefix != NULL ? lk__key_ours(at, prefix, full) : (size_t)sprintf(at, "%s", full)) + 1;
     }
     sem->channel = at;
     at += lk__key_redisson(at, "redisson_sc", full) + 1;
     sem->beside = at;
     at += sprintf(at, LK__BESIDE "%s", sem->channel) + 1;
-    assert((size_t)(at - sem->strings) <= room);
+    assert(at <= end);
+    (void)end;
+    keys->name = keys->permits = sem->keys[0];
+    keys->claims = keys->total = sem->keys[1];
+    keys->queue = sem->keys[2];
+    keys->seen = sem->keys[3];
+}
+
+static int make_block(struct lk__sem *sem, const struct lk__options *options, const char *full)
+{
+    size_t room = (LK__SEM_KEYS + 2) * (strlen(full) + 64);
+    struct lk__semblock *block = sem->block = lk__alloc(sizeof *block + room);
+    if (block == NULL)
+        return ENOMEM;
+    block->block.refs = 1;
+    write_keys(sem, full, block->strings + room);
+    lk__terms_of(&sem->terms, options, sem->leased);
+    block->release.claim_ms = sem->terms.claim_ms;
     return 0;
 }
 
@@ -54,11 +67,10 @@ static struct lk__object *make(lk_client_t *client, const char *full, bool lease
     struct lk__sem *sem = lk__alloc(sizeof *sem);
     if (sem != NULL)
         sem->leased = leased;
-    if (sem == NULL || write_keys(sem, full) != 0) {
+    if (sem == NULL || make_block(sem, client->options, full) != 0) {
         lk__release(sem);
         return NULL;
     }
-    lk__terms_of(&sem->terms, client->options, leased);
     sem->slots.letter = leased ? 'p' : 's';
     sem->object.stop = sem_stop;
     sem->object.free = sem_free;
@@ -132,6 +144,7 @@ int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
     call->sem = LK__CONTAINER(call->frame.object, struct lk__sem, object);
     call->what = call->frame.object->what;
     call->attr = call->frame.attr;
+    call->value = (int64_t)s->lk_spare[VALUE];
     snprintf(call->initial, sizeof call->initial, "%llu", (unsigned long long)s->lk_spare[VALUE]);
     rc = lk__sem_valuecheck(call->attr, s->lk_spare[VALUE]);
     return rc == 0 ? 0 : lk__sem_leave(call, rc);

@@ -4,7 +4,6 @@
  *
  * Guards: object->mu, `holds` of a permit: 0 when somebody gives it back already.
  */
-#include "semaphore/scripts.h"
 #include "semaphore/semaphore.h"
 
 #include <string.h>
@@ -54,21 +53,24 @@ static struct lk__hold *claim(struct lk__object *object, const char *id)
 /* Another client took it, or nobody did. */
 static int release_foreign(const struct lk__semcall *call, const char *id)
 {
-    const struct lk__sem *sem = call->sem;
-    const char *args[] = { id, "1", sem->terms.claim_text, "0" };
+    const struct lk__semblock *block = call->sem->block;
+    const struct lk__command command = { .script = &lk__lua_semaphore_permit_release,
+                                         .keys = &block->keys,
+                                         .args = &block->release };
+    struct lk__semaphore_permit_release_reply told;
     struct lk__request *request = NULL;
-    struct lk__command command;
-    bool repeated = false;
-    int rc = lk__command_seal(&command, &lk__lua_semaphore_permit_release, sem->keys, args, 4);
-    if (rc == 0)
-        rc = lk__call(&sem->object.client->conn, call->what, &command, -1, true, &request, &repeated);
-    if (rc == 0 && !lk__reply_integers(request->reply, 3))
-        rc = lk__fail(EPROTO, "%s: the server's answer has the wrong shape", call->what);
-    if (rc == 0 && request->reply->values[0].number == 0 && !repeated)
-        rc = request->reply->values[2].number == 1 ? lk__fail(ESTALE, "%s: permit %s had ended", call->what, id)
-                                                   : lk__fail(EPERM, "%s: there is no permit %s", call->what, id);
+    struct lk__call release = { .conn = &call->sem->object.client->conn,
+                                .what = call->what,
+                                .command = &command,
+                                .sent = { .id = id },
+                                .slot = &request };
+    int rc = lk__call_run(&release);
+    if (rc == 0 && !lk__semaphore_permit_release_read(request->reply, &told))
+        rc = lk__call_garbled(call->what);
+    if (rc == 0 && told.verdict == LK__GONE && !release.repeated)
+        rc = told.ended == 1 ? lk__fail(ESTALE, "%s: permit %s had ended", call->what, id)
+                             : lk__fail(EPERM, "%s: there is no permit %s", call->what, id);
     lk__request_free(request);
-    lk__command_free(&command);
     return rc;
 }
 

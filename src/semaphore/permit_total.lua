@@ -1,5 +1,5 @@
 -- permit_total.lua - set or change how many leased permits there are
--- uses: whole once queue order leased
+-- uses: whole once queue number order leased
 --
 -- KEYS[1]  sorted set, permits and when they end
 -- KEYS[2]  string, how many there are in total
@@ -20,9 +20,6 @@ if now > tonumber(ARGV[8]) then
     return { -1, now }
 end
 local total = number_in(total_key)
-if total == false then
-    return no_number()
-end
 local done = once_answer(once, owner, number)
 if done then
     return { tonumber(done), now }

@@ -13,8 +13,25 @@
 
 #include "client/client.h"
 #include "redis/keys.h"
+#include "semaphore/scripts.h"
 
 #include <latchkey/semaphore.h>
+
+/* What commands of a semaphore point into: its keys, and arguments that are the same in all of them. */
+struct lk__semblock {
+    struct lk__block block;
+    struct lk__semaphore_keys keys;
+    struct lk__semaphore_permit_release_args release; /* of all that a hold has */
+    char strings[];                                   /* where the keys and channels lie */
+};
+
+/* How many permits there are, as its scripts tell it. */
+struct lk__semcount {
+    enum lk__verdict verdict;
+    int64_t server_us;
+    int64_t free, held, waiters;
+    int64_t total; /* of a leased one */
+};
 
 enum lk__semkey { LK__SEM_NAME, LK__SEM_CLAIMS, LK__SEM_QUEUE, LK__SEM_SEEN, LK__SEM_ONCE, LK__SEM_KEYS };
 /* Leased: the first two are other things. */
@@ -23,11 +40,11 @@ enum { LK__SEM_PERMITS = LK__SEM_NAME, LK__SEM_TOTAL = LK__SEM_CLAIMS };
 struct lk__sem {
     struct lk__object object;
     bool leased;
+    struct lk__semblock *block;
     const char *keys[LK__SEM_KEYS];
     struct lk__terms terms;
-    char *channel; /* Redisson's */
-    char *beside;  /* the channel of ours beside it */
-    char *strings; /* where the keys and the channels lie */
+    const char *channel; /* Redisson's */
+    const char *beside;  /* the channel of ours beside it */
     struct lk__foreign foreign;
     struct lk__slots slots;
 };
@@ -38,6 +55,7 @@ struct lk__semcall {
     struct lk__sem *sem;
     const char *what;
     const lk_semattr_t *attr;
+    int64_t value; /* permits that the first request sets, if it is the first; 0: none */
     char initial[24];
 };
 

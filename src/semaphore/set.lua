@@ -1,5 +1,5 @@
 -- set.lua - set the number of permits, if there is none
--- uses: whole once queue order java counted
+-- uses: whole once queue number order java counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed
@@ -22,9 +22,6 @@ if done then
     return { tonumber(done), now }
 end
 local value = number_in(name)
-if value == false then
-    return no_number()
-end
 if value then
     return { once_keep(once, owner, number, 0), now }
 end

@@ -1,5 +1,5 @@
 -- take.lua - take permits, or queue for them; first ask, poll, confirmation and resend are the same
--- uses: whole once queue order java counted
+-- uses: whole once queue number order java counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed
@@ -25,9 +25,6 @@ if now > tonumber(ARGV[10]) then
     return { -1, 0, -1, now, 0 }
 end
 local value = number_in(name)
-if value == false then
-    return no_number()
-end
 local done = once_answer(once, owner, number)
 if done then
     return { done == '1' and 1 or -5, 1, -1, now, 0 }

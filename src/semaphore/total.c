@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* total.c - how many permits there are: set, add, drain */
-#include "semaphore/scripts.h"
 #include "semaphore/semaphore.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 -- undrain.lua - give back what a drain took whose answer got lost
--- uses: whole once queue order java counted
+-- uses: whole once queue number order java counted
 --
 -- KEYS[1]  string, free permits
 -- KEYS[2]  sorted set, grants that are not confirmed
@@ -14,9 +14,6 @@ local name, claims, queue, seen, once = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local owner, number = ARGV[1], ARGV[2]
 local now = server_time()
 local value = number_in(name)
-if value == false then
-    return no_number()
-end
 local done = once_answer(once, owner, number)
 if done == '0' or done == ONCE_OVERTAKEN then
     return { 0, now }

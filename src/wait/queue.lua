@@ -218,7 +218,8 @@ end
 --
 -- round  one hand-over: queue, seen, now; turn_ms, how long a turn may last; take(id, claim, sign) writes a waiter as
 --        owner and returns the words of its message, nil: neither it nor anybody behind it, false: pass it over;
---        undo(id) takes that back; deaf, which clients do not listen; turned, whether somebody had a turn
+--        undo(id) takes that back; deaf, which clients do not listen; turned, whether somebody had a turn; free, nil or
+--        how much is left, which take() and undo() count; unnoted, true if nobody writes down who got a claim
 local function offer(round, batch, signs, i, claim_ms)
     local id, sign = batch[i], tonumber(signs[i])
     local words = round.take(id, claim_ms, sign)
@@ -245,8 +246,8 @@ end
 -- round     see offer()
 -- claim_ms  how long a claim lasts if the waiter does not say
 -- ended     see claim_for()
--- several   go on until take() says nil; then the asker is taken as well and leaves the queue. Returns it
---           if it was among them
+-- several   go on until take() says nil or nothing is left; then the asker is taken as well and leaves the queue.
+--           Returns it if it was among them
 local function hand_over(round, asker, claim_ms, ended, several)
     local queue, seen, now, noted, at, size, reached = round.queue, round.seen, round.now, {}, 0, 4, nil
     round.deaf, round.turned = {}, false
@@ -269,7 +270,7 @@ local function hand_over(round, asker, claim_ms, ended, several)
             if has == nil then
                 return reached
             elseif has then
-                if has == true then
+                if has == true and not round.unnoted then
                     note_claim(seen, batch, signs, i, size, now, noted)
                 end
                 leave_granted(queue, seen, id)
@@ -278,6 +279,9 @@ local function hand_over(round, asker, claim_ms, ended, several)
                 end
                 left = left - 1
                 reached = id == asker and id or reached
+                if round.free == 0 then
+                    return reached
+                end
             end
         end
         if #batch < size then

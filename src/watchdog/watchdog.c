@@ -216,7 +216,7 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_
         return;
     }
     int64_t deadline_us = lk__conn_servertime(best_conn(dog), now_us) + dog->options->command_timeout_ms * 1000;
-    struct lk__sent sent = { .id = hold->id, .lease_ms = lease_ms, .deadline_us = deadline_us };
+    struct lk__sent sent = { .id = hold->id, .lease_ms = lease_ms, .deadline_us = deadline_us, .parts = hold->parts };
     lk__command_fill(&hold->renew, LK__RENEW_LEASE, lease_ms);
     lk__command_fill(&hold->renew, LK__RENEW_DEADLINE, deadline_us);
     believe_no_more(hold, now_us, lease_ms);
@@ -742,10 +742,10 @@ bool lk__watchdog_good(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
     return left_us > 0;
 }
 
-void lk__watchdog_refill(struct lk__watchdog *dog, struct lk__hold *hold, int hole, int64_t number)
+void lk__watchdog_shrink(struct lk__watchdog *dog, struct lk__hold *hold, int parts)
 {
     pthread_mutex_lock(&dog->mu);
-    lk__command_fill(&hold->renew, hole, number);
+    hold->parts = parts;
     pthread_mutex_unlock(&dog->mu);
 }
 

@@ -61,6 +61,7 @@ struct lk__hold {
     int64_t lease_ms;        /* that the last request asked for, or the grant; uncapped */
     int64_t wanted_ms;       /* of the next renewal: becomes lease_ms when that is sent */
     int64_t call_lease_ms;   /* that a request of the owner asks for, which is under way; 0: none is */
+    int parts;               /* of one that is given back in parts: how many its renewals are for */
     bool put_off;            /* a renewal waits for the end of that one */
     int64_t cap_us;          /* not renewed beyond; LK__NEVER */
     int64_t renew_us;        /* next renewal; LK__NEVER: none */
@@ -170,8 +171,8 @@ void lk__watchdog_take(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
 /* True while it is good; decides it if the moment came: then it is lost, for every thread and for ever. */
 bool lk__watchdog_good(struct lk__watchdog *dog, struct lk__hold *hold, int64_t *remaining_us);
 
-/* Fill a hole of its renewals that belongs to the primitive, from the next one on. */
-void lk__watchdog_refill(struct lk__watchdog *dog, struct lk__hold *hold, int hole, int64_t number);
+/* From the next one on its renewals are for that many parts of it. */
+void lk__watchdog_shrink(struct lk__watchdog *dog, struct lk__hold *hold, int parts);
 
 /*
  * A request of its owner that sets the lease, other than a renewal, is about to be sent: the lease that it may ask

@@ -9,6 +9,7 @@
 #include "fuzz.h"
 #include "lock/scripts.h"
 #include "redis/redis.h"
+#include "semaphore/scripts.h"
 
 #include <latchkey/latchkey.h>
 
@@ -72,16 +73,32 @@ static void note_token(uint64_t token)
 
 /* --- which form a script's answer has --- */
 
+static bool calls(const redisReply *request, const struct lk__script *script)
+{
+    const char *called = request->element[1]->str;
+    return called != NULL && (strcmp(called, script->sha1) == 0 || strcmp(called, script->source) == 0);
+}
+
 /* Does the script that is called have a typed header? Its answers begin with verdict, server time, request's number. */
 static bool is_typed(const redisReply *request)
 {
-    static const struct lk__script *const typed[] = { &lk__lua_lock_acquire, &lk__lua_lock_check,
-                                                      &lk__lua_lock_force,   &lk__lua_lock_info,
-                                                      &lk__lua_lock_nest,    &lk__lua_lock_queue_page,
-                                                      &lk__lua_lock_release, &lk__lua_lock_renew };
-    const char *called = request->element[1]->str;
+    static const struct lk__script *const typed[] = {
+        &lk__lua_lock_acquire,
+        &lk__lua_lock_check,
+        &lk__lua_lock_force,
+        &lk__lua_lock_info,
+        &lk__lua_lock_nest,
+        &lk__lua_lock_queue_page,
+        &lk__lua_lock_release,
+        &lk__lua_lock_renew,
+        &lk__lua_semaphore_count,
+        &lk__lua_semaphore_permit_count,
+        &lk__lua_semaphore_permit_release,
+        &lk__lua_semaphore_permit_renew,
+        &lk__lua_semaphore_permit_take,
+    };
     for (size_t i = 0; i < sizeof typed / sizeof *typed; i++)
-        if (called != NULL && (strcmp(called, typed[i]->sha1) == 0 || strcmp(called, typed[i]->source) == 0))
+        if (calls(request, typed[i]))
             return true;
     return false;
 }
@@ -138,7 +155,9 @@ static void say_grant(struct reply *reply, struct input *input, const redisReply
 static void say_queued(struct reply *reply, const redisReply *request)
 {
     if (is_typed(request)) {
-        add(reply, "*7\r\n:0\r\n:%lld\r\n:%lld\r\n:7\r\n:3\r\n:0\r\n$1\r\nx\r\n", server_us(), number_of(request));
+        bool holder = calls(request, &lk__lua_lock_acquire);
+        add(reply, "*%d\r\n:0\r\n:%lld\r\n:%lld\r\n:7\r\n:3\r\n:0\r\n%s", holder ? 7 : 6, server_us(),
+            number_of(request), holder ? "$1\r\nx\r\n" : "");
         return;
     }
     add(reply, "*6\r\n:0\r\n:7\r\n:3\r\n:%lld\r\n:0\r\n$1\r\nx\r\n", server_us());

@@ -81,12 +81,13 @@ struct row {
 #define ROBUST "32"
 #define ROBUST_UNREPAIRED "36"
 #define WITH_JAVA "64"
+#define TRIES "8" /* of the semaphore's */
 
 #define MUTEX_ASK(flags) "30000", "10240000", CLAIM, flags, A, LATER_US, "0", "1"
 #define MUTEX_RELEASE(flags, keep) CLAIM, LOCK_CHANNEL, flags, A, keep, "1"
 #define RW_ASK(mode, letters) A mode, "30000", "5000", CLAIM, letters, LATER_US, "0", "1"
 #define TAKE(n, initial, letters) A ":" n, SLOT, n, initial, letters, SEM_CHANNEL, "5000", CLAIM, LATER_US, "0", "0"
-#define PERMIT(n, initial, letters) A ":" n, n, "30000", initial, letters, "5000", CLAIM, LATER_US, "0", "0"
+#define PERMIT(n, initial, flags) "30000", initial, "10240000", CLAIM, flags, A ":" n, LATER_US, "0", "1"
 
 static const struct row rows[] = {
     /* the mutex */
@@ -222,32 +223,36 @@ static const struct row rows[] = {
       QUEUED("sem", C ":1", B ":2"),
       { SEM },
       { SLOT, "5", "-", SEM_CHANNEL, CLAIM, LATER_US } },
-    { &lk__lua_semaphore_count, LOOKS, "SET x 5", { "x", "latchkey:claims:{x}", "latchkey:seen:sem:{x}" }, { "0" } },
+    { &lk__lua_semaphore_count,
+      LOOKS,
+      "SET x 5",
+      { "x", "latchkey:claims:{x}", "latchkey:seen:sem:{x}" },
+      { "0", "1" } },
 
     /* the leased semaphore */
-    { &lk__lua_semaphore_permit_take, TAKES, "SET latchkey:total:{x} 5", { PERMITS }, { PERMIT("2", "0", "-") } },
-    { &lk__lua_semaphore_permit_take, TAKES, "", { PERMITS }, { PERMIT("2", "5", "t-") } },
+    { &lk__lua_semaphore_permit_take, TAKES, "SET latchkey:total:{x} 5", { PERMITS }, { PERMIT("2", "0", NO_FLAGS) } },
+    { &lk__lua_semaphore_permit_take, TAKES, "", { PERMITS }, { PERMIT("2", "5", TRIES) } },
     { &lk__lua_semaphore_permit_take,
       TAKES,
       "SET latchkey:total:{x} 1;" QUEUED("permits", C ":2", B ":2"),
       { PERMITS },
-      { PERMIT("1", "0", "-") } },
+      { PERMIT("1", "0", NO_FLAGS) } },
     { &lk__lua_semaphore_permit_take,
       TAKES,
       "SET latchkey:total:{x} 5;" QUEUED("permits", C ":2", B ":2"),
       { PERMITS },
-      { PERMIT("2", "0", "-") } },
+      { PERMIT("2", "0", NO_FLAGS) } },
     { &lk__lua_semaphore_permit_release,
       GIVES,
       "SET latchkey:total:{x} 2;ZADD latchkey:permits:{x} " LATER_MS " " A ":2 " LATER_MS " " A
       ":2/2;EXPIRE latchkey:permits:{x} 600;" QUEUED("permits", C ":2", B ":2"),
       { PERMITS },
-      { A ":2", "2", CLAIM, "0", "0" } },
+      { CLAIM, "0", A ":2", "1" } },
     { &lk__lua_semaphore_permit_renew,
       GIVES,
       "ZADD latchkey:permits:{x} " LATER_MS " " A ":2 " LATER_MS " " A ":2/2;EXPIRE latchkey:permits:{x} 600",
       { "latchkey:permits:{x}" },
-      { A ":2", "30000", LATER_US, "2" } },
+      { A ":2", LATER_US, "30000", "2", "1" } },
     { &lk__lua_semaphore_permit_total,
       GIVES,
       "SET latchkey:total:{x} 2;" QUEUED("permits", C ":2", B ":2"),
@@ -262,7 +267,7 @@ static const struct row rows[] = {
       LOOKS,
       "SET latchkey:total:{x} 2",
       { "latchkey:permits:{x}", "latchkey:total:{x}", "latchkey:seen:permits:{x}" },
-      { "0" } },
+      { "0", "1" } },
 
     /* the latch */
     { &lk__lua_latch_set, TAKES, "", { LATCH }, { SLOT, LATCH_CHANNEL, "3", LATER_US } },
