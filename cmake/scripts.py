@@ -94,7 +94,7 @@ class Reading:
         self.path = path
         self.free = {}
         self.declared = []
-        self.statements = []  # where those of the top level begin, as far as they begin with a keyword
+        self.statements = []  # where those of the top level begin
         self.passed_on = set()  # where names stand that are whole arguments of redis.call()
         self.scopes = [("top", set())]
         self.pending = None
@@ -143,7 +143,7 @@ class Reading:
         code = [token for token in tokens if token.kind != "comment"]
         at = 0
         while at < len(code):
-            if len(self.scopes) == 1 and (at == 0 or code[at].text in ("local", "if", "for", "while", "return")):
+            if len(self.scopes) == 1 and self.begins_statement(code, at):
                 self.statements.append(code[at].start)
             before = "".join(token.text for token in code[max(at - 4, 0):at])
             if before in ("redis.call(", "redis.pcall("):
@@ -151,6 +151,17 @@ class Reading:
             at = self.step(code, at)
         if len(self.scopes) != 1:
             refuse(self.path, f"a '{self.scopes[-1][0]}' has no end")
+
+    @staticmethod
+    def begins_statement(code, at):
+        """At the top level: a keyword that only stands there, or a name behind the end of something."""
+        token, before = code[at], code[at - 1]
+        if at == 0 or token.text in ("local", "if", "for", "while", "return"):
+            return True
+        if token.kind != "name" or token.text in KEYWORDS:
+            return False
+        ended = before.text not in KEYWORDS or before.text in ("end", "true", "false", "nil")
+        return before.text in (")", "]", "}") or ended and before.kind in ("name", "number", "string")
 
     def note_arguments(self, code, at):
         """Names among the arguments of redis.call( that stand alone."""

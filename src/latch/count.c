@@ -1,40 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* count.c - setting, lowering, reading and deleting the count of a latch */
 #include "latch/latch.h"
-#include "latch/scripts.h"
 
-#include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 
 enum { COUNT_MAX = 1000000 };
 
-/* What scripts answer in place of a count. */
-enum { NO_LATCH = -2, NO_COUNT = -3 };
-
-static int no_count(const struct lk__object *object)
+/* Run a script that changes the latch. */
+static int change(const struct lk__frame *frame, struct lk__once *once, int64_t *verdict)
 {
-    return lk__fail(EPROTO, "%s: the key holds something that is no count", object->what);
-}
-
-/* Run a script that changes the latch; `n` is its last argument but the deadline, if it takes one. */
-static int change(lk_latch_t *l, const struct lk__script *script, unsigned n, bool lasting,
-                  int (*judge)(const struct lk__object *object, int64_t verdict))
-{
-    struct lk__frame frame;
-    int64_t verdict;
-    char count[24];
-    int rc = lk__latch_enter(l, &frame);
-    if (rc != 0)
-        return rc;
-    struct lk__latch *latch = lk__latch_of(&frame);
-    snprintf(count, sizeof count, "%u", n);
-    const char *more[] = { latch->channel, count };
-    struct lk__once once = { .script = script, .keys = latch->keys, .more = more, .count = 2, .lasting = lasting };
-    rc = lk__once(&frame, &latch->slots, &once, &verdict);
-    if (rc == 0)
-        rc = verdict == NO_COUNT ? no_count(frame.object) : judge(frame.object, verdict);
-    return lk__frame_leave(&frame, rc);
+    struct lk__latch *latch = lk__latch_of(frame);
+    once->command.keys = &latch->block->keys;
+    once->block = &latch->block->block;
+    return lk__once(frame, &latch->slots, once, verdict);
 }
 
 static int check_count(const char *function, unsigned n)
@@ -44,20 +22,26 @@ static int check_count(const char *function, unsigned n)
     return 0;
 }
 
-static int judge_set(const struct lk__object *object, int64_t verdict)
-{
-    return verdict == 1 ? 0 : lk__fail(EEXIST, "%s: has a count already", object->what);
-}
-
 int lk_latch_trysetcount(lk_latch_t *l, unsigned n)
 {
+    struct lk__frame frame;
+    int64_t verdict;
     int rc = check_count("lk_latch_trysetcount", n);
-    return rc != 0 ? rc : change(l, &lk__lua_latch_set, n, false, judge_set);
+    if (rc == 0)
+        rc = lk__latch_enter(l, &frame);
+    if (rc != 0)
+        return rc;
+    const struct lk__latch_set_args args = { .n = n, .channel = lk__latch_of(&frame)->block->channel };
+    struct lk__once set = { .command = { .script = &lk__lua_latch_set, .args = &args } };
+    rc = change(&frame, &set, &verdict);
+    if (rc == 0 && verdict == LK__PRESENT)
+        rc = lk__fail(EEXIST, "%s: has a count already", frame.object->what);
+    return lk__frame_leave(&frame, rc);
 }
 
-static int judge_there(const struct lk__object *object, int64_t verdict)
+static int absent(const struct lk__object *object)
 {
-    return verdict != NO_LATCH ? 0 : lk__fail(ENOENT, "%s: has no count: open already, or never set", object->what);
+    return lk__fail(ENOENT, "%s: has no count: open already, or never set", object->what);
 }
 
 int lk_latch_countdown(lk_latch_t *l)
@@ -67,41 +51,61 @@ int lk_latch_countdown(lk_latch_t *l)
 
 int lk_latch_countdownby(lk_latch_t *l, unsigned n)
 {
+    struct lk__frame frame;
+    int64_t verdict;
     int rc = check_count("lk_latch_countdownby", n);
-    return rc != 0 ? rc : change(l, &lk__lua_latch_countdown, n, true, judge_there);
+    if (rc == 0)
+        rc = lk__latch_enter(l, &frame);
+    if (rc != 0)
+        return rc;
+    const struct lk__latch_countdown_args args = { .by = n, .channel = lk__latch_of(&frame)->block->channel };
+    struct lk__once countdown = { .command = { .script = &lk__lua_latch_countdown, .args = &args },
+                                  .args_size = sizeof args,
+                                  .lasting = true };
+    rc = change(&frame, &countdown, &verdict);
+    if (rc == 0 && verdict == LK__ABSENT)
+        rc = absent(frame.object);
+    return lk__frame_leave(&frame, rc);
 }
 
 int lk_latch_delete(lk_latch_t *l)
 {
-    return change(l, &lk__lua_latch_delete, 0, false, judge_there);
+    struct lk__frame frame;
+    int64_t verdict;
+    int rc = lk__latch_enter(l, &frame);
+    if (rc != 0)
+        return rc;
+    const struct lk__latch_delete_args args = { .channel = lk__latch_of(&frame)->block->channel };
+    struct lk__once delete = { .command = { .script = &lk__lua_latch_delete, .args = &args } };
+    rc = change(&frame, &delete, &verdict);
+    if (rc == 0 && verdict == LK__ABSENT)
+        rc = absent(frame.object);
+    return lk__frame_leave(&frame, rc);
 }
 
 /* --- looking --------------------------------------------------------------------------------------------------- */
 
-int lk__latch_question(const struct lk__latch *latch, struct lk__command *command)
-{
-    return lk__command_seal(command, &lk__lua_latch_look, latch->keys, NULL, 0);
-}
+/* How look.lua says that a count ended. */
+enum { OPENED = 1, DELETED = 2 };
 
-int lk__latch_look(const struct lk__latch *latch, struct lk__command *command, struct lk__request **slot,
-                   struct lk__latchstate *state)
+int lk__latch_look(const struct lk__latch *latch, struct lk__request **slot, struct lk__latchstate *state)
 {
     const struct lk__object *object = &latch->object;
-    struct lk__conn *conn = &object->client->conn;
-    int rc = lk__call(conn, object->what, command, -1, true, slot, NULL);
+    const struct lk__command command = { .script = &lk__lua_latch_look, .keys = &latch->block->keys };
+    struct lk__call call = { .conn = &object->client->conn, .what = object->what, .command = &command, .slot = slot };
+    struct lk__latch_look_reply seen;
+    int rc = lk__call_run(&call);
     if (rc != 0)
         return rc;
-    const struct lk__value *values = (*slot)->reply->values;
-    if (!lk__reply_integers((*slot)->reply, 5))
-        return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
-    if (values[0].number < -1 || values[0].number > UINT_MAX)
-        return no_count(object);
-    lk__conn_clock(conn, (*slot)->sent_us, values[4].number);
-    *state = (struct lk__latchstate){ .count = values[0].number,
-                                      .opened = values[1].number == 1,
-                                      .deleted = values[1].number == 2,
-                                      .serial = values[2].number,
-                                      .since = values[3].number == 1 };
+    if (!lk__latch_look_read((*slot)->reply, &seen))
+        return lk__call_garbled(object->what);
+    if (seen.left < 0 || seen.left > UINT_MAX)
+        return lk__fail(EPROTO, "%s: the key holds something that is no count", object->what);
+    *state = (struct lk__latchstate){ .count = seen.verdict == LK__ABSENT ? -1 : seen.left,
+                                      .opened = seen.ended == OPENED,
+                                      .deleted = seen.ended == DELETED,
+                                      .serial = seen.serial,
+                                      .since = seen.since == 1 };
     return 0;
 }
 
@@ -109,16 +113,12 @@ int lk__latch_look(const struct lk__latch *latch, struct lk__command *command, s
 static int look_once(lk_latch_t *l, struct lk__latchstate *state)
 {
     struct lk__frame frame;
-    struct lk__command command;
     struct lk__request *request = NULL;
     int rc = lk__latch_enter(l, &frame);
     if (rc != 0)
         return rc;
-    rc = lk__latch_question(lk__latch_of(&frame), &command);
-    if (rc == 0)
-        rc = lk__latch_look(lk__latch_of(&frame), &command, &request, state);
+    rc = lk__latch_look(lk__latch_of(&frame), &request, state);
     lk__request_free(request);
-    lk__command_free(&command);
     return lk__frame_leave(&frame, rc);
 }
 

@@ -1,44 +1,34 @@
 -- countdown.lua - lower a latch; at zero it opens and everybody wakes
--- uses: whole once gate
 --
--- KEYS[1]  string, the count
--- KEYS[2]  string, the mark: how the last count ended
--- KEYS[3]  hash, last request of each owner (once-record)
--- ARGV[1]  owner  ARGV[2] number of this request
--- ARGV[3]  Redisson's channel  ARGV[4] by how much
--- ARGV[5]  deadline of this request, server us
--- returns  { count left, 0 open | -2 no latch | -1 past the deadline | -3 the key is no count |
---            -5 overtaken, server us }
--- resend   harmless: the once-record answers
-local name, mark, once = KEYS[1], KEYS[2], KEYS[3]
-local now = server_time()
-local done = once_answer(once, ARGV[1], ARGV[2])
+-- uses:     once number whole gate
+-- keys:     count string                gone at zero
+--           mark string                 how the last count ended, see gate.lua
+--           once hash                   the once-record
+-- args:     by number
+--           channel text                Redisson's
+-- sent:     id nth deadline_us
+-- verdicts: DONE ABSENT OVERTAKEN LATE
+-- resend:   harmless: the once-record answers
+local done = once_answer(once, id, nth)
 if done then
-    return { tonumber(done), now }
+    return answer(done == ONCE_OVERTAKEN and OVERTAKEN or DONE)
 end
-if now > tonumber(ARGV[5]) then
-    return { -1, now }
-end
-local count = count_of(name)
-if not count then
-    return { count == nil and -2 or -3, now }
+local left = number_in(count)
+if not left then
+    return answer(ABSENT)
 end
 
-redis.call('PEXPIRE', once, 60000) -- first: then a server out of memory allows the rest
-local left = math.max(count - tonumber(ARGV[4]), 0)
-local function record()
-    once_keep(once, ARGV[1], ARGV[2], left)
-end
-if left > 0 then
-    redis.call('DECRBY', name, ARGV[4])
-    whole(record, function()
-        redis.call('INCRBY', name, ARGV[4])
+redis.call('EXPIRE', once, ONCE_SECONDS) -- first: then a server out of memory allows the rest
+if left > by then
+    redis.call('DECRBY', count, by)
+    whole(function()
+        once_record(once, id, nth, left - by, now)
+    end, function()
+        redis.call('INCRBY', count, by)
     end)
-else
-    end_count(name, mark, 'opened', now)
-    record()
+    return answer(DONE)
 end
-if left == 0 then
-    redis.pcall('PUBLISH', ARGV[3], '0')
-end
-return { left, now }
+end_count(count, mark, 'opened', now)
+once_record(once, id, nth, 0, now)
+redis.pcall('PUBLISH', channel, '0')
+return answer(DONE)

@@ -9,6 +9,7 @@
 #define LK__LATCH_H
 
 #include "client/client.h"
+#include "latch/scripts.h"
 #include "redis/keys.h"
 
 #include <latchkey/latch.h>
@@ -41,13 +42,17 @@ char lk__crowd_take(struct lk__crowd *crowd, struct lk__standing *place);  /* th
 
 /* --- object.c --------------------------------------------------------------------------------------------------- */
 
-enum lk__latchkey { LK__LATCH_NAME, LK__LATCH_MARK, LK__LATCH_ONCE, LK__LATCH_KEYS };
+/* What commands of a latch point into. */
+struct lk__latchblock {
+    struct lk__block block;
+    struct lk__latch_keys keys;
+    const char *channel; /* Redisson's */
+    char strings[];      /* where the keys and the channel lie */
+};
 
 struct lk__latch {
     struct lk__object object;
-    const char *keys[LK__LATCH_KEYS]; /* keys[0] is object.full */
-    char *channel;                    /* Redisson's */
-    char *strings;                    /* where the keys and the channel lie */
+    struct lk__latchblock *block;
     struct lk__crowd crowd;
     struct lk__slots slots;
 };
@@ -70,10 +75,7 @@ struct lk__latchstate {
     int64_t serial;       /* of that end; 0: not known */
 };
 
-/* Format the question; the answer to it comes by lk__latch_look(). 0 or ENOMEM. */
-int lk__latch_question(const struct lk__latch *latch, struct lk__command *command);
-/* Ask, for one command timeout at most. As lk__call(), and EPROTO for a key that is no latch. */
-int lk__latch_look(const struct lk__latch *latch, struct lk__command *command, struct lk__request **slot,
-                   struct lk__latchstate *state);
+/* Ask, for one command timeout at most. As lk__call_run(), and EPROTO for a key that is no latch. */
+int lk__latch_look(const struct lk__latch *latch, struct lk__request **slot, struct lk__latchstate *state);
 
 #endif

@@ -1,15 +1,17 @@
 -- look.lua - is a latch open?
--- uses: gate
 --
--- KEYS[1]  string, the count
--- KEYS[2]  string, the mark: how the last count ended
--- returns  { count | -1 no latch | -3 the key is no count, how the last count ended: 0 not known | 1 opened |
---            2 deleted, serial of that end, 1 there was a new count since, server us }
--- resend   harmless: reads only
-local count = count_of(KEYS[1])
-local how, serial, since = last_end(KEYS[2])
-local told = count and math.max(count, 0)
-if not count then
-    told = count == nil and -1 or -3
+-- uses:     number gate
+-- keys:     count string, mark string                 see countdown.lua
+-- verdicts: DONE ended number, serial number, since number, left number
+--           ABSENT ended number, serial number, since number
+-- resend:   harmless: reads only
+
+-- ended   how the last count ended: 1 it opened, 2 it was deleted, 0 that is not known
+-- serial  of that end
+-- since   1: there was a new count since
+local how, serial, since = end_in(redis.call('GET', mark))
+local ended, left = how == 'opened' and 1 or how == 'deleted' and 2 or 0, number_in(count)
+if left then
+    return answer(DONE, ended, serial, since and 1 or 0, math.max(left, 0))
 end
-return { told, how == 'opened' and 1 or how == 'deleted' and 2 or 0, serial, since and 1 or 0, server_time() }
+return answer(ABSENT, ended, serial, since and 1 or 0)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* object.c - the keys, the channel and the attributes of a latch, and its shell */
 #include "latch/latch.h"
-#include "latch/scripts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,33 +27,42 @@ static void latch_free(struct lk__object *object)
     struct lk__latch *latch = latch_of(object);
     lk__crowd_destroy(&latch->crowd);
     lk__slots_destroy(&latch->slots);
-    lk__release(latch->strings);
+    lk__block_drop(&latch->block->block);
     lk__release(latch);
 }
 
-/* The helper keys and the channel, one after the other in one block. */
-static int write_keys(struct lk__latch *latch, const char *full)
+/* The keys and the channel, one after the other. */
+static void write_keys(struct lk__latchblock *block, const char *full, const char *end)
 {
-    size_t room = 3 * (strlen(full) + 64);
-    char *at = latch->strings = lk__alloc(room);
-    if (at == NULL)
-        return ENOMEM;
-    latch->keys[LK__LATCH_NAME] = full;
-    latch->keys[LK__LATCH_MARK] = at;
+    char *at = block->strings;
+    block->keys.count = at;
+    at = stpcpy(at, full) + 1;
+    block->keys.mark = at;
     at += lk__key_ours(at, "latchkey:opened", full) + 1;
-    latch->keys[LK__LATCH_ONCE] = at;
+    block->keys.once = at;
     at += lk__key_ours(at, "latchkey:once", full) + 1;
-    latch->channel = at; /* in braces even if the name has some: Redisson's exception to its own rule */
-    at += snprintf(at, room - (size_t)(at - latch->strings), "redisson_countdownlatch__channel__{%s}", full) + 1;
-    assert((size_t)(at - latch->strings) <= room);
-    return 0;
+    block->channel = at; /* in braces even if the name has some: Redisson's exception to its own rule */
+    at += sprintf(at, "redisson_countdownlatch__channel__{%s}", full) + 1;
+    assert(at <= end);
+    (void)end;
+}
+
+static struct lk__latchblock *make_block(const char *full)
+{
+    size_t room = 4 * (strlen(full) + 64);
+    struct lk__latchblock *block = lk__alloc(sizeof *block + room);
+    if (block == NULL)
+        return NULL;
+    block->block.refs = 1;
+    write_keys(block, full, block->strings + room);
+    return block;
 }
 
 static struct lk__object *make(lk_client_t *client, const char *full, int fair, bool robust)
 {
     struct lk__latch *latch = lk__alloc(sizeof *latch);
     (void)fair, (void)robust;
-    if (latch == NULL || write_keys(latch, full) != 0) {
+    if (latch == NULL || (latch->block = make_block(full)) == NULL) {
         lk__release(latch);
         return NULL;
     }
@@ -62,7 +70,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, int fair, 
     latch->object.stop = latch_stop;
     latch->object.cancel = latch_cancel;
     latch->object.free = latch_free;
-    lk__crowd_init(&latch->crowd, client, latch->channel);
+    lk__crowd_init(&latch->crowd, client, latch->block->channel);
     return &latch->object;
 }
 

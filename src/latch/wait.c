@@ -24,7 +24,6 @@ enum {
 struct visit {
     struct lk__frame frame;
     struct lk__latch *latch;
-    struct lk__command question;
     struct lk__request *request;
     struct lk__parker parker;
     struct lk__standing place;
@@ -40,13 +39,12 @@ struct visit {
     int trouble;  /* why the last look got no answer, or 0 */
 };
 
-static int begin(struct visit *visit)
+static void begin(struct visit *visit)
 {
+    atomic_fetch_add(&visit->frame.object->waiting, 1);
     lk__parker_init(&visit->parker);
     visit->latch = lk__latch_of(&visit->frame);
     visit->began_us = lk__now_us();
-    int rc = lk__latch_question(visit->latch, &visit->question);
-    return rc == 0 ? 0 : lk__fail(rc, "%s: out of memory for a wait", visit->frame.object->what);
 }
 
 static void join(struct visit *visit)
@@ -64,7 +62,6 @@ static void end(struct visit *visit)
         atomic_fetch_sub(&visit->frame.object->client->hub.waiters, 1);
     }
     lk__request_free(visit->request);
-    lk__command_free(&visit->question);
     lk__parker_destroy(&visit->parker);
     atomic_fetch_sub(&visit->frame.object->waiting, 1);
 }
@@ -150,7 +147,7 @@ static int look(struct visit *visit)
     if (word != 0)
         visit->word = word;
     visit->looked_us = lk__now_us();
-    int rc = lk__latch_look(visit->latch, &visit->question, &visit->request, &state);
+    int rc = lk__latch_look(visit->latch, &visit->request, &state);
     visit->trouble = may_pass(rc) ? rc : 0;
     if (visit->trouble != 0) {
         grumble(visit);
@@ -256,10 +253,8 @@ static int wait_until(lk_latch_t *l, int64_t limit_us)
     int rc = lk__latch_enterby(l, limit_us, &visit.frame);
     if (rc != 0)
         return rc;
-    atomic_fetch_add(&visit.frame.object->waiting, 1);
-    rc = begin(&visit);
-    if (rc == 0)
-        rc = wait_for_it(&visit);
+    begin(&visit);
+    rc = wait_for_it(&visit);
     if (rc == 0)
         count_wait(&visit);
     end(&visit);

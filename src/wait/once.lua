@@ -24,23 +24,25 @@ local function once_answer(key, owner, number)
     return tonumber(last) == tonumber(number) and result or ONCE_OVERTAKEN
 end
 
--- Remember the result, a number or a text without blanks. Each time two other entries are looked at, and go
--- when they are old: so the record of a busy object does not grow with the owners that are gone. It begins
--- with a command that a server out of memory allows.
+-- Remember the result, a number. Each time two other entries are looked at, and go when they are old: so the
+-- record of a busy object does not grow with the owners that are gone. It begins with a command that a server
+-- out of memory allows.
 local function once_record(key, owner, number, result, now)
     local seconds = math.floor(now / 1000000)
     local lasts = redis.call('EXPIRE', key, ONCE_SECONDS)
-    for _, other in ipairs(redis.call('HRANDFIELD', key, 2) or {}) do
-        local kept = tonumber(string.match(redis.call('HGET', key, other) or '', '(%d+)$') or '')
+    local others = redis.call('HRANDFIELD', key, 2, 'WITHVALUES')
+    for i = 1, #others, 2 do
+        local kept = tonumber(string.match(others[i + 1], '(%d+)$') or '')
         if not kept or kept + ONCE_SECONDS < seconds then
-            redis.call('HDEL', key, other)
+            redis.call('HDEL', key, others[i])
             lasts = redis.call('EXPIRE', key, ONCE_SECONDS) -- not if that was the last one
         end
     end
-    local text = type(result) == 'number' and string.format('%.0f', result) or result
-    redis.call('HSET', key, owner, string.format('%.0f %s %.0f', tonumber(number), text, seconds))
+    redis.call('HSET', key, owner, string.format('%.0f %.0f %.0f', number, result, seconds))
     if lasts == 0 then
-        expire(key, ONCE_SECONDS * 1000, function()
+        whole(function()
+            redis.call('EXPIRE', key, ONCE_SECONDS)
+        end, function()
             redis.call('HDEL', key, owner)
         end)
     end
@@ -48,6 +50,6 @@ end
 
 -- The same for scripts whose headers are not typed.
 local function once_keep(key, owner, number, result)
-    once_record(key, owner, number, result, redis.call('TIME')[1] * 1000000)
+    once_record(key, owner, tonumber(number), result, redis.call('TIME')[1] * 1000000)
     return result
 end

@@ -235,8 +235,9 @@ END
 cat >expected <<'END'
 local now = redis.call('TIME')
 now = now[1] * 1000000 + now[2]
-local name, both = KEYS[1], ARGV[3] + 0
+local name = KEYS[1]
 redis.call('PEXPIRE', name, ARGV[1])
+local both = ARGV[3] + 0
 redis.pcall('SET', name, (ARGV[2] + 0) + 1, 'PX', both)
 return { both > 0 and 4, now, ARGV[4] + 0 }
 END

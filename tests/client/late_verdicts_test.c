@@ -137,12 +137,14 @@ static void a_count_is_late(void **state)
     assert_lk(ENOTCONN, lk_sem_trysetpermits(&s, 5));
     assert_lk(ENOTCONN, lk_sem_drain(&s, &taken));
     assert_int_equal(77, taken);
+    fake_answer(f, "EVALSHA", LATE);
     assert_lk(ENOTCONN, lk_latch_trysetcount(&l, 3));
     assert_lk(ENOTCONN, lk_latch_countdown(&l));
     assert_lk(ENOTCONN, lk_latch_delete(&l));
     assert_int_equal(0, lk_errorsettles());
     fake_answer(f, "EVALSHA", DONE_PAIR);
     assert_lk(0, lk_sem_post(&s));
+    fake_answer(f, "EVALSHA", DONE);
     assert_lk(0, lk_latch_countdown(&l));
     assert_lk(0, lk_sem_destroy(&s));
     assert_lk(0, lk_latch_destroy(&l));

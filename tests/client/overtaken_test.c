@@ -297,9 +297,9 @@ static const struct row {
       { "latchkey:permits:{pool}", "latchkey:total:{pool}", "latchkey:queue:permits:{pool}",
         "latchkey:seen:permits:{pool}", ONCE },
       { OWNER, NULL, "1", "0", "-", "3000", "1000", LATER_US } },
-    { &lk__lua_latch_countdown, "SET pool 5", { LATCH }, { OWNER, NULL, "c", "1", LATER_US } },
-    { &lk__lua_latch_set, "DEL pool", { LATCH }, { OWNER, NULL, "c", "5", LATER_US } },
-    { &lk__lua_latch_delete, "SET pool 5", { LATCH }, { OWNER, NULL, "c", "0", LATER_US } },
+    { &lk__lua_latch_countdown, "SET pool 5", { LATCH }, { "1", "c", OWNER, NULL, LATER_US, "1" } },
+    { &lk__lua_latch_set, "DEL pool", { LATCH }, { "5", "c", OWNER, NULL, LATER_US, "1" } },
+    { &lk__lua_latch_delete, "SET pool 5", { LATCH }, { "c", OWNER, NULL, LATER_US, "1" } },
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

@@ -7,6 +7,7 @@
  * Once that is used up it answers "done", so that a client closes without delay.
  */
 #include "fuzz.h"
+#include "latch/scripts.h"
 #include "lock/scripts.h"
 #include "redis/redis.h"
 #include "semaphore/scripts.h"
@@ -83,6 +84,10 @@ static bool calls(const redisReply *request, const struct lk__script *script)
 static bool is_typed(const redisReply *request)
 {
     static const struct lk__script *const typed[] = {
+        &lk__lua_latch_countdown,
+        &lk__lua_latch_delete,
+        &lk__lua_latch_look,
+        &lk__lua_latch_set,
         &lk__lua_lock_acquire,
         &lk__lua_lock_check,
         &lk__lua_lock_force,

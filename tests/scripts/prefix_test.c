@@ -85,6 +85,7 @@ struct row {
 
 #define MUTEX_ASK(flags) "30000", "10240000", CLAIM, flags, A, LATER_US, "0", "1"
 #define MUTEX_RELEASE(flags, keep) CLAIM, LOCK_CHANNEL, flags, A, keep, "1"
+#define LATCH_COUNT(n) n, LATCH_CHANNEL, SLOT, LATER_US, "1"
 #define RW_ASK(mode, letters) A mode, "30000", "5000", CLAIM, letters, LATER_US, "0", "1"
 #define TAKE(n, initial, letters) A ":" n, SLOT, n, initial, letters, SEM_CHANNEL, "5000", CLAIM, LATER_US, "0", "0"
 #define PERMIT(n, initial, flags) "30000", initial, "10240000", CLAIM, flags, A ":" n, LATER_US, "0", "1"
@@ -270,21 +271,17 @@ static const struct row rows[] = {
       { "0", "1" } },
 
     /* the latch */
-    { &lk__lua_latch_set, TAKES, "", { LATCH }, { SLOT, LATCH_CHANNEL, "3", LATER_US } },
-    { &lk__lua_latch_set,
-      TAKES,
-      "SET latchkey:opened:{x} \"opened 7\" EX 600",
-      { LATCH },
-      { SLOT, LATCH_CHANNEL, "3", LATER_US } },
-    { &lk__lua_latch_countdown, GIVES, "SET x 3", { LATCH }, { SLOT, LATCH_CHANNEL, "1", LATER_US } },
-    { &lk__lua_latch_countdown, GIVES, "SET x 1", { LATCH }, { SLOT, LATCH_CHANNEL, "1", LATER_US } },
+    { &lk__lua_latch_set, TAKES, "", { LATCH }, { LATCH_COUNT("3") } },
+    { &lk__lua_latch_set, TAKES, "SET latchkey:opened:{x} \"opened 7\" EX 600", { LATCH }, { LATCH_COUNT("3") } },
+    { &lk__lua_latch_countdown, GIVES, "SET x 3", { LATCH }, { LATCH_COUNT("1") } },
+    { &lk__lua_latch_countdown, GIVES, "SET x 1", { LATCH }, { LATCH_COUNT("1") } },
     { &lk__lua_latch_countdown,
       GIVES,
       "SET x 1;SET latchkey:opened:{x} \"opened 7 set\" EX 600",
       { LATCH },
-      { SLOT, LATCH_CHANNEL, "1", LATER_US } },
-    { &lk__lua_latch_delete, GIVES, "SET x 3", { LATCH }, { SLOT, LATCH_CHANNEL, "0", LATER_US } },
-    { &lk__lua_latch_look, LOOKS, "SET x 3", { "x", "latchkey:opened:{x}" }, { NULL } },
+      { LATCH_COUNT("1") } },
+    { &lk__lua_latch_delete, GIVES, "SET x 3", { LATCH }, { LATCH_CHANNEL, SLOT, LATER_US, "1" } },
+    { &lk__lua_latch_look, LOOKS, "SET x 3", { "x", "latchkey:opened:{x}" }, { "1" } },
 };
 
 enum { ROWS = sizeof rows / sizeof *rows, FAULTS_MAX = 60 };
