@@ -1,76 +1,76 @@
 -- acquire.lua - take a read-write lock, or queue for it; first ask, poll and resend are the same
--- uses: whole token queue share
 --
--- KEYS[1]  sorted set, owner id -> end of its lease: who holds it
--- KEYS[2]  string, last fencing token
--- KEYS[3]  sorted set, the wait queue
--- KEYS[4]  sorted set, its liveness
--- KEYS[5]  string, the robust mark
--- ARGV[1]  owner id with its mode, :r or :w  ARGV[2] lease, ms
--- ARGV[3]  how long an ask counts as a sign of life, ms  ARGV[4] lease of a claim, ms
--- ARGV[5]  letters: t only try, r robust, j token shared with Redisson, R prefer readers, W writers
--- ARGV[6]  deadline of this request, server us  ARGV[7] own arrival number, 0 at first
--- ARGV[8]  flags: 1 tell who holds it, 2 it hears no message
--- returns  { 1 held | 2 held, a writer died before | 0 queued | 3 busy | -1 past the deadline |
---            -2 not recoverable | -4 too many readers, token or arrival number, ms left of the present
---            leases, server us, place in the queue or -1, see place_of(), holder }
--- resend   harmless: an owner finds its own hold, a waiter its own place
-local lock = new_lock(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], ARGV[5])
-local unheard = tonumber(ARGV[8]) >= 2
-local id, lease_ms, arrival = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[7])
-lock.claim_ms = tonumber(ARGV[4])
-local now = server_time()
-if now > tonumber(ARGV[6]) then
-    return { -1, 0, 0, now, 0 }
+-- uses:     admit share queue token
+-- keys:     holders zset                owner id -> end of its lease: who holds it
+--           token string                the last fencing token
+--           queue zset, seen zset       the wait queue and its liveness, see queue.lua
+--           mark string                 the robust mark, see share.lua
+-- args:     lease_ms ms
+--           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
+--           claim_ms ms                 lease of a claim
+-- flags:    try robust shared           shared: its token, with Redisson
+--           readers_first writers_first
+-- sent:     id deadline_us arrival tell_holder unheard      the id ends in the mode, :r or :w
+-- verdicts: GRANTED GRANTED_OWNERDEAD token number
+--           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases; see place_of()
+--           BUSY LATE UNRECOVERABLE FULL
+-- reply:    lk__asked wait/wait.h
+-- resend:   harmless: an owner finds its own hold, a waiter its own place
+local holder = look(holders, now)
+local mine = holder and held_as(holders, id)
+local dead = robust and not mine and redis.call('GET', mark) == 'unrecoverable'
+local alone = redis.call('EXISTS', queue) == 0
+local open = alone and not mine and not dead and (not holder or not is_writer(id) and not is_writer(holder))
+if open and holder and redis.call('ZCARD', holders) >= READERS_MAX then
+    return answer(FULL)
+end
+local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, claim_ms = claim_ms,
+    robust = robust, shared = shared, tries = try, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
+if open and arrival == 0 then
+    local fresh, died = grant(lock, id, lease_ms, now)
+    return answer(died == 1 and GRANTED_OWNERDEAD or GRANTED, fresh)
 end
 
-local function held(token, died)
+local function held(fresh, died)
     if arrival ~= 0 then
-        leave(lock.queue, lock.seen, id)
+        leave(queue, seen, id)
     end
-    return { 1 + died, token, 0, now, 0 }
+    return answer(died == 1 and GRANTED_OWNERDEAD or GRANTED, fresh)
 end
 
-local holder = look(lock, now)
-local mine = held_as(lock, id)
-if mine then -- the grant's message or reply got lost; its token was never told, so it gets another
-    end_turn(lock.seen, now, SHARED_TURN_MS, unheard)
-    redis.call('PEXPIRE', lock.holders, math.max(left_ms(lock, now), lease_ms))
-    put(lock, mine, lease_ms, now)
-    if not is_writer(mine) then
-        return held(math.max(last_token(lock.token), 1), is_broken(lock) and 1 or 0)
-    end
-    local died = string.sub(lock.robust and redis.call('GET', lock.mark) or '', -2) == ' 1' and 1 or 0
-    local token = next_token(lock.token, now, lock.shared)
-    write_mark(lock, mine, token, died)
-    return held(token, died)
-elseif lock.robust and redis.call('GET', lock.mark) == 'unrecoverable' then
-    leave(lock.queue, lock.seen, id)
-    return { -2, 0, 0, now, 0 }
-end
-
-local alone = redis.call('EXISTS', lock.queue) == 0
-if alone and not is_writer(id) and holder and redis.call('ZCARD', lock.holders) >= READERS_MAX then
-    return { -4, 0, 0, now, 0 }
-elseif alone and (not holder or not is_writer(id) and not is_writer(holder)) then
+if open then
     return held(grant(lock, id, lease_ms, now))
+elseif dead then
+    leave(queue, seen, id)
+    return answer(UNRECOVERABLE)
+elseif mine then -- the grant's message or reply got lost; its token was never told, so it gets another
+    end_turn(seen, now, SHARED_TURN_MS, unheard)
+    outlast(holders, lease_ms, now)
+    put(holders, mine, lease_ms, now)
+    if not is_writer(mine) then
+        return held(readers_token(token), died_before(lock))
+    end
+    local died = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1' and 1 or 0
+    local fresh = next_token(token, now, shared)
+    write_mark(lock, mine, fresh, died)
+    return held(fresh, died)
 end
 
-if not lock.tries then
-    arrival = line_up(lock, id, arrival, now, tonumber(ARGV[3]) + unheard_by(unheard), alone)
+if not try then
+    arrival = line_up(lock, id, arrival, now, liveness_2048ths / 2048 + unheard_by(unheard), alone)
 end
 if not alone then
-    local token, died = serve(lock, id, now)
-    if token then
-        put(lock, id, lease_ms, now)
-        return held(token, died)
+    local fresh, died = let_in(lock, id, now)
+    if fresh then
+        put(holders, id, lease_ms, now)
+        return held(fresh, died)
     end
 end
-if lock.tries then
-    return { 3, 0, left_ms(lock, now), now, 0 }
+if try then
+    return answer(BUSY)
 end
-local reply = { 0, arrival, left_ms(lock, now), now, place_of(lock.queue, lock.seen, id, now, unheard) }
-if tonumber(ARGV[8]) % 2 == 1 then
-    reply[6] = look(lock, now) or ''
+local left, place = left_ms(holders, now), place_of(queue, seen, id, now, unheard)
+if tell_holder then
+    return answer(QUEUED, arrival, left, place, look(holders, now) or '')
 end
-return reply
+return answer(QUEUED, arrival, left, place)

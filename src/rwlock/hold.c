@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hold.c - what a holder may ask and say of its hold */
 #include "rwlock/rwlock.h"
-#include "rwlock/scripts.h"
 
 /* Runs `body` with the calling thread's good hold. */
 static int with_hold(lk_rwlock_t *rw, int (*body)(struct lk__rwlock *, struct lk__hold *, void *), void *arg)
@@ -50,19 +49,21 @@ int lk_rwlock_remaining(lk_rwlock_t *rw, int64_t *ms)
 
 static int ask_server(struct lk__rwlock *lock, struct lk__hold *hold, void *arg)
 {
-    const char *what = lock->object.what, *args[] = { hold->id };
-    struct lk__command command;
+    const char *what = lock->object.what;
+    const struct lk__command command = { .script = &lk__lua_rwlock_check, .keys = &lock->block->keys };
+    struct lk__call call = { .conn = &lock->object.client->conn,
+                             .what = what,
+                             .command = &command,
+                             .sent = { .id = hold->id },
+                             .slot = &hold->call };
+    struct lk__answer answer;
     (void)arg;
-    int rc = lk__command_seal(&command, &lk__lua_rwlock_check, lock->keys, args, 1);
-    if (rc == 0)
-        rc = lk__call(&lock->object.client->conn, what, &command, -1, true, &hold->call, NULL);
-    lk__command_free(&command);
+    int rc = lk__call_run(&call);
     if (rc != 0)
         return rc;
-    const struct lk__reply *reply = hold->call->reply;
-    if (!lk__reply_integers(reply, 2))
-        return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", what);
-    if (reply->values[0].number == 1)
+    if (!lk__rwlock_check_read(hold->call->reply, &answer))
+        return lk__call_garbled(what);
+    if (answer.verdict == LK__TAKEN)
         return 0;
     lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
     return lk__fail(ESTALE, "%s: the server no longer knows this hold", what);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* object.c - the keys of a read-write lock, and its shell */
 #include "rwlock/rwlock.h"
-#include "rwlock/scripts.h"
 
-#include <stdio.h>
 #include <string.h>
 
 _Static_assert(sizeof(lk_rwlock_t) == 8 * sizeof(void *), "ABI");
@@ -16,39 +14,60 @@ static void rwlock_stop(struct lk__object *object)
 static void rwlock_free(struct lk__object *object)
 {
     struct lk__rwlock *lock = LK__CONTAINER(object, struct lk__rwlock, object);
-    lk__release(lock->strings);
+    lk__block_drop(&lock->block->block);
     lk__release(lock);
 }
 
-/* All keys, one after the other in one block. */
-static int write_keys(struct lk__rwlock *lock, const char *full)
+/* The keys, one after the other. */
+static void write_keys(struct lk__rwlockblock *block, const char *full, const char *end)
 {
-    static const char *const ours[LK__RW_KEYS] = { [LK__RW_HOLDERS] = "latchkey:rw",
-                                                   [LK__RW_QUEUE] = "latchkey:queue:rw",
-                                                   [LK__RW_SEEN] = "latchkey:seen:rw",
-                                                   [LK__RW_MARK] = "latchkey:robust:rw" };
-    size_t room = LK__RW_KEYS * (strlen(full) + 64);
-    char *at = lock->strings = lk__alloc(room);
-    if (at == NULL)
-        return ENOMEM;
-    for (int i = 0; i < LK__RW_KEYS; i++) {
-        lock->keys[i] = at;
-        at +=
-            (ours[i] != NULL ? lk__key_ours(at, ours[i], full) : lk__key_redisson(at, "redisson_lock_token", full)) + 1;
-    }
-    assert((size_t)(at - lock->strings) <= room);
-    return 0;
+    char *at = block->strings;
+    block->keys.holders = at;
+    at += lk__key_ours(at, "latchkey:rw", full) + 1;
+    block->keys.token = at;
+    at += lk__key_redisson(at, "redisson_lock_token", full) + 1;
+    block->keys.queue = at;
+    at += lk__key_ours(at, "latchkey:queue:rw", full) + 1;
+    block->keys.seen = at;
+    at += lk__key_ours(at, "latchkey:seen:rw", full) + 1;
+    block->keys.mark = at;
+    at += lk__key_ours(at, "latchkey:robust:rw", full) + 1;
+    assert(at <= end);
+    (void)end;
 }
 
-static struct lk__object *make(lk_client_t *client, const char *full, int fair, bool robust)
+static unsigned flags_of(const struct lk__options *options, int prefer, bool robust)
+{
+    static const unsigned first[] = { [LK_RWLOCK_PREFER_FAIR] = 0,
+                                      [LK_RWLOCK_PREFER_READER] = LK__RWLOCK_READERS_FIRST,
+                                      [LK_RWLOCK_PREFER_WRITER] = LK__RWLOCK_WRITERS_FIRST };
+    return first[prefer] | (robust ? LK__RWLOCK_ROBUST : 0) | (options->redisson ? LK__RWLOCK_SHARED : 0);
+}
+
+static struct lk__rwlockblock *make_block(const struct lk__terms *terms, const char *full, unsigned flags)
+{
+    size_t room = 5 * (strlen(full) + 64);
+    struct lk__rwlockblock *block = lk__alloc(sizeof *block + room);
+    if (block == NULL)
+        return NULL;
+    block->block.refs = 1;
+    write_keys(block, full, block->strings + room);
+    block->release = (struct lk__rwlock_release_args){ .claim_ms = terms->claim_ms, .flags = flags };
+    return block;
+}
+
+static struct lk__object *make(lk_client_t *client, const char *full, int prefer, bool robust)
 {
     struct lk__rwlock *lock = lk__alloc(sizeof *lock);
-    (void)fair, (void)robust;
-    if (lock == NULL || write_keys(lock, full) != 0) {
+    struct lk__terms terms;
+    lk__terms_of(&terms, client->options, true);
+    if (lock != NULL)
+        lock->block = make_block(&terms, full, flags_of(client->options, prefer, robust));
+    if (lock == NULL || lock->block == NULL) {
         lk__release(lock);
         return NULL;
     }
-    lk__terms_of(&lock->terms, client->options, true);
+    lock->liveness_2048ths = terms.liveness_2048ths;
     lock->object.stop = rwlock_stop;
     lock->object.free = rwlock_free;
     return &lock->object;

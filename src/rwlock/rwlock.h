@@ -14,19 +14,22 @@
 
 #include "client/client.h"
 #include "redis/keys.h"
+#include "rwlock/scripts.h"
 
 #include <latchkey/rwlock.h>
 
-enum lk__rwlockkey { LK__RW_HOLDERS, LK__RW_TOKEN, LK__RW_QUEUE, LK__RW_SEEN, LK__RW_MARK, LK__RW_KEYS };
-
-/* Holes of downgrade.lua. */
-enum { LK__DOWN_LEASE, LK__DOWN_DEADLINE, LK__DOWN_UNREPAIRED };
+/* What commands of a read-write lock point into: its keys, and arguments that are the same in all of them. */
+struct lk__rwlockblock {
+    struct lk__block block;
+    struct lk__rwlock_keys keys;
+    struct lk__rwlock_release_args release;
+    char strings[]; /* where the keys lie */
+};
 
 struct lk__rwlock {
     struct lk__object object;
-    const char *keys[LK__RW_KEYS];
-    struct lk__terms terms;
-    char *strings; /* where the keys lie */
+    struct lk__rwlockblock *block;
+    int64_t liveness_2048ths;
 };
 
 static inline struct lk__rwlock *lk__rwlock_of(const struct lk__frame *frame)
@@ -49,9 +52,6 @@ int lk__rwlock_enterby(lk_rwlock_t *rw, int64_t limit_us, struct lk__frame *fram
 struct lk__shell lk__rwlock_shell(lk_rwlock_t *rw);
 
 int lk__rwlockattr_check(void *attr, const void *given);
-
-/* Scripts know a lock by letters: t try only, r robust, j token shared with Redisson, R W whom it prefers. */
-void lk__rwlock_letters(char letters[8], const struct lk__object *object, bool try_only);
 
 /* Become a holder for the first time, within the limit. */
 int lk__rwlock_acquire(const struct lk__frame *frame, bool write, int64_t limit_us);

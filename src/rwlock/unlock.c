@@ -8,16 +8,6 @@
 
 #include <limits.h>
 
-/* The answer of the call just made: { verdict, server us }, or EPROTO. */
-static int read_verdict(const struct lk__object *object, const struct lk__hold *hold, int64_t *verdict)
-{
-    const struct lk__reply *reply = hold->call->reply;
-    if (!lk__reply_integers(reply, 2))
-        return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
-    *verdict = reply->values[0].number;
-    return 0;
-}
-
 int lk_rwlock_unlock(lk_rwlock_t *rw)
 {
     struct lk__frame frame;
@@ -41,36 +31,52 @@ int lk_rwlock_unlock(lk_rwlock_t *rw)
     return lk__frame_leave(&frame, rc);
 }
 
-/* Ask the server once. 0: it counts as a reader from now on. */
-static int send_downgrade(struct lk__object *object, struct lk__hold *hold, int64_t *verdict)
+/* Ask the server once. 0 and its answer. */
+static int send_downgrade(struct lk__object *object, struct lk__hold *hold, const struct lk__command *command,
+                          struct lk__answer *answer)
 {
+    struct lk__call call = { .conn = &object->client->conn,
+                             .what = object->what,
+                             .command = command,
+                             .sent = { .id = hold->id,
+                                       .lease_ms = lk__watchdog_begincall(hold->dog, hold),
+                                       .flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0 },
+                             .slot = &hold->call };
     int64_t confirmed_us = 0;
-    bool unsure;
-    lk__command_fill(&hold->nest, LK__DOWN_LEASE, lk__watchdog_begincall(hold->dog, hold));
-    lk__command_fill(&hold->nest, LK__DOWN_UNREPAIRED, hold->owner_died);
-    int rc = lk__call(&object->client->conn, object->what, &hold->nest, LK__DOWN_DEADLINE, true, &hold->call, &unsure);
-    if (rc == 0)
-        rc = read_verdict(object, hold, verdict);
-    if (rc == 0) {
-        lk__conn_clock(&object->client->conn, hold->call->sent_us, hold->call->reply->values[1].number);
-        confirmed_us = *verdict == 1 ? hold->call->sent_us : 0;
-    }
-    lk__watchdog_endcall(hold->dog, hold, unsure, confirmed_us);
+    int rc = lk__call_run(&call);
+    if (rc == 0 && !lk__rwlock_downgrade_read(hold->call->reply, answer))
+        rc = lk__call_garbled(object->what);
+    if (rc == 0 && answer->verdict == LK__DONE)
+        confirmed_us = hold->call->sent_us;
+    lk__watchdog_endcall(hold->dog, hold, call.repeated, confirmed_us);
     return rc;
 }
 
-static int downgrade(struct lk__object *object, struct lk__hold *hold)
+/* 0 and the answer; LATE: nothing was done. */
+static int ask_for_downgrade(const struct lk__frame *frame, struct lk__hold *hold, struct lk__answer *answer)
 {
-    int64_t verdict = -1;
+    const struct lk__rwlockblock *block = lk__rwlock_of(frame)->block;
+    const struct lk__rwlock_downgrade_args args = { .claim_ms = block->release.claim_ms,
+                                                    .flags = block->release.flags };
+    const struct lk__command command = { .script = &lk__lua_rwlock_downgrade, .keys = &block->keys, .args = &args };
     int rc = 0;
-    for (int attempt = 0; attempt < 2 && verdict < 0 && rc == 0; attempt++)
-        rc = send_downgrade(object, hold, &verdict); /* again after a deadline: the clock moved, and is known now */
+    answer->verdict = LK__LATE;
+    for (int attempt = 0; attempt < 2 && answer->verdict == LK__LATE && rc == 0; attempt++)
+        rc = send_downgrade(frame->object, hold, &command, answer); /* once more: the clock moved, and is known now */
+    return rc;
+}
+
+static int downgrade(const struct lk__frame *frame, struct lk__hold *hold)
+{
+    struct lk__object *object = frame->object;
+    struct lk__answer answer;
+    int rc = ask_for_downgrade(frame, hold, &answer);
     if (rc == ENOTCONN || rc == ENOSPC || rc == ENOMEM)
         return rc;
-    if (rc == 0 && verdict < 0)
+    if (rc == 0 && answer.verdict == LK__LATE)
         return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
                         object->what);
-    if (rc == 0 && verdict == 0) {
+    if (rc == 0 && answer.verdict == LK__GONE) {
         lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
         return lk__gone(object);
     }
@@ -97,6 +103,6 @@ int lk_rwlock_downgrade(lk_rwlock_t *rw)
     if (rc == 0 && hold->reads > INT_MAX - hold->holds)
         rc = lk__fail(EAGAIN, "%s: held too many times", frame.object->what);
     if (rc == 0)
-        rc = downgrade(frame.object, hold);
+        rc = downgrade(&frame, hold);
     return lk__frame_leave(&frame, rc);
 }

@@ -216,23 +216,24 @@ end
 -- Offer something free to waiter i of a batch. True: it has it and was told · 'turn': it has it, and will find it ·
 -- false: it is passed over · nil: take() said so.
 --
--- round  one hand-over: queue, seen, now; turn_ms, how long a turn may last; take(id, claim, sign) writes a waiter as
---        owner and returns the words of its message, nil: neither it nor anybody behind it, false: pass it over;
---        undo(id) takes that back; deaf, which clients do not listen; turned, whether somebody had a turn; free, nil or
---        how much is left, which take() and undo() count; unnoted, true if nobody writes down who got a claim
+-- round  one hand-over: queue, seen, now; turn_ms, how long a turn may last; take(id, claim, sign, round) writes a
+--        waiter as owner and returns the words of its message, nil: neither it nor anybody behind it, false: pass it
+--        over; undo(id, round) takes that back; deaf, which clients do not listen; turned, whether somebody had a turn;
+--        free, nil or how much is left, which take() and undo() count; unnoted, true if nobody writes down who got a
+--        claim
 local function offer(round, batch, signs, i, claim_ms)
     local id, sign = batch[i], tonumber(signs[i])
-    local words = round.take(id, claim_ms, sign)
+    local words = round.take(id, claim_ms, sign, round)
     if not words or tell(id, words) then
         return words and true
     end
-    round.undo(id)
+    round.undo(id, round)
     round.deaf[client_of(id)] = true
     if round.turned or not is_unheard(sign) or not has_turn(round.seen, sign, round.now, round.turn_ms) then
         return false
     end
     round.turned = true
-    if not round.take(id, QUIET_CLAIM_MS, sign) then
+    if not round.take(id, QUIET_CLAIM_MS, sign, round) then
         return false
     end
     tell_of_turn(batch, signs, i)
@@ -260,7 +261,7 @@ local function hand_over(round, asker, claim_ms, ended, several)
             end
             local has = false
             if id == asker then
-                has = round.take(id, claim_ms)
+                has = round.take(id, claim_ms, nil, round)
             elseif not round.deaf[client_of(id)] then
                 local claim = claim_for(batch, signs, i, now, claim_ms, ended)
                 if claim then

@@ -10,6 +10,7 @@
 #include "latch/scripts.h"
 #include "lock/scripts.h"
 #include "redis/redis.h"
+#include "rwlock/scripts.h"
 #include "semaphore/scripts.h"
 
 #include <latchkey/latchkey.h>
@@ -96,6 +97,13 @@ static bool is_typed(const redisReply *request)
         &lk__lua_lock_queue_page,
         &lk__lua_lock_release,
         &lk__lua_lock_renew,
+        &lk__lua_rwlock_acquire,
+        &lk__lua_rwlock_check,
+        &lk__lua_rwlock_downgrade,
+        &lk__lua_rwlock_force,
+        &lk__lua_rwlock_info,
+        &lk__lua_rwlock_release,
+        &lk__lua_rwlock_renew,
         &lk__lua_semaphore_count,
         &lk__lua_semaphore_permit_count,
         &lk__lua_semaphore_permit_release,

@@ -2,7 +2,7 @@
 /*
  * rwlock.pml - a read-write lock: many readers or one writer, each with a lease of its own
  *
- * Stands for src/rwlock/share.lua, acquire.lua and release.lua, and queue.lua and acquire.c of src/wait.
+ * Stands for src/rwlock/admit.lua, acquire.lua and release.lua, and queue.lua and acquire.c of src/wait.
  * Each client, reader or writer, gets it once. As in queue.pml nobody counts time: a lease ends at any
  * moment, and the validity drawn from it has ended by then. The same goes for the signs of life by which
  * a queued writer keeps readers from passing it: who is dead is silent at some time, and leaves the queue
@@ -168,7 +168,7 @@ inline no_idle_room()
 #define ROOM(id) (!writer[id] || readers == 0)
 #endif
 
-/* serve() of share.lua: one writer, or all readers up to a writer that waits; the asker needs no message. */
+/* let_in() of admit.lua: one writer, or all readers up to a writer that waits; the asker needs no message. */
 inline serve(asker)
 {
     look();

@@ -86,7 +86,16 @@ struct row {
 #define MUTEX_ASK(flags) "30000", "10240000", CLAIM, flags, A, LATER_US, "0", "1"
 #define MUTEX_RELEASE(flags, keep) CLAIM, LOCK_CHANNEL, flags, A, keep, "1"
 #define LATCH_COUNT(n) n, LATCH_CHANNEL, SLOT, LATER_US, "1"
-#define RW_ASK(mode, letters) A mode, "30000", "5000", CLAIM, letters, LATER_US, "0", "1"
+
+/* Likewise of the read-write lock. */
+#define RW_ROBUST "16"
+#define RW_ROBUST_UNREPAIRED "20"
+#define RW_ROBUST_TELL "17"
+#define RW_WRITERS_FIRST_TELL "129"
+
+#define RW_ASK(mode, flags) "30000", "10240000", CLAIM, flags, A mode, LATER_US, "0", "1"
+#define RW_RELEASE(mode, flags) CLAIM, flags, A mode, "1"
+
 #define TAKE(n, initial, letters) A ":" n, SLOT, n, initial, letters, SEM_CHANNEL, "5000", CLAIM, LATER_US, "0", "0"
 #define PERMIT(n, initial, flags) "30000", initial, "10240000", CLAIM, flags, A ":" n, LATER_US, "0", "1"
 
@@ -138,37 +147,42 @@ static const struct row rows[] = {
       { "0", "49", "1" } },
 
     /* the read-write lock */
-    { &lk__lua_rwlock_acquire, TAKES, "", { RW }, { RW_ASK(":w", "r-") } },
-    { &lk__lua_rwlock_acquire, TAKES, "", { RW }, { RW_ASK(":r", "-") } },
-    { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":r"), { RW }, { RW_ASK(":r", "-") } },
-    { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":r"), { RW }, { RW_ASK(":w", "r-") } },
-    { &lk__lua_rwlock_acquire, TAKES, QUEUED("rw", C ":w", B ":w"), { RW }, { RW_ASK(":w", "r-") } },
-    { &lk__lua_rwlock_acquire, TAKES, QUEUED("rw", C ":r", B ":r"), { RW }, { RW_ASK(":r", "W-") } },
-    { &lk__lua_rwlock_acquire, GIVES, SHARED(A ":w"), { RW }, { RW_ASK(":w", "r-") } },
+    { &lk__lua_rwlock_acquire, TAKES, "", { RW }, { RW_ASK(":w", RW_ROBUST_TELL) } },
+    { &lk__lua_rwlock_acquire, TAKES, "", { RW }, { RW_ASK(":r", TELL) } },
+    { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":r"), { RW }, { RW_ASK(":r", TELL) } },
+    { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":r"), { RW }, { RW_ASK(":w", RW_ROBUST_TELL) } },
+    { &lk__lua_rwlock_acquire, TAKES, QUEUED("rw", C ":w", B ":w"), { RW }, { RW_ASK(":w", RW_ROBUST_TELL) } },
+    { &lk__lua_rwlock_acquire, TAKES, QUEUED("rw", C ":r", B ":r"), { RW }, { RW_ASK(":r", RW_WRITERS_FIRST_TELL) } },
+    { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":r"), { RW }, { RW_ASK(":w", RW_WRITERS_FIRST_TELL) } },
+    { &lk__lua_rwlock_acquire, GIVES, SHARED(A ":w"), { RW }, { RW_ASK(":w", RW_ROBUST_TELL) } },
     { &lk__lua_rwlock_release,
       GIVES,
       SHARED(A ":w") MARK("rw", A ":w 7 0") QUEUED("rw", C ":w", B ":w"),
       { RW },
-      { A ":w", CLAIM, "r-", "0", "0" } },
+      { RW_RELEASE(":w", RW_ROBUST) } },
     { &lk__lua_rwlock_release,
       GIVES,
       SHARED(A ":w") MARK("rw", A ":w 7 1") QUEUED("rw", C ":w", B ":w"),
       { RW },
-      { A ":w", CLAIM, "r-", "0", "1" } },
+      { RW_RELEASE(":w", RW_ROBUST_UNREPAIRED) } },
     { &lk__lua_rwlock_release,
       GIVES,
       SHARED(A ":r") QUEUED("rw", C ":r", B ":r"),
       { RW },
-      { A ":r", CLAIM, "-", "0", "0" } },
+      { RW_RELEASE(":r", NO_FLAGS) } },
     { &lk__lua_rwlock_downgrade,
       GIVES,
       SHARED(A ":w") MARK("rw", A ":w 7 0") QUEUED("rw", C ":r", B ":r"),
       { RW },
-      { A ":w", CLAIM, "r-", "30000", LATER_US, "0" } },
-    { &lk__lua_rwlock_force, GIVES, SHARED(A ":w") QUEUED("rw", C ":w", B ":w"), { RW }, { CLAIM, "r-", LATER_US } },
-    { &lk__lua_rwlock_renew, GIVES, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", "30000", LATER_US } },
-    { &lk__lua_rwlock_check, LOOKS, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w" } },
-    { &lk__lua_rwlock_info, LOOKS, SHARED(A ":w") QUEUED("rw", C ":w", B ":w"), { RW }, { NULL } },
+      { CLAIM, RW_ROBUST, A ":w", LATER_US, "30000", "1" } },
+    { &lk__lua_rwlock_force,
+      GIVES,
+      SHARED(A ":w") QUEUED("rw", C ":w", B ":w"),
+      { RW },
+      { CLAIM, RW_ROBUST, LATER_US, "1" } },
+    { &lk__lua_rwlock_renew, GIVES, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", LATER_US, "30000", "1" } },
+    { &lk__lua_rwlock_check, LOOKS, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", "1" } },
+    { &lk__lua_rwlock_info, LOOKS, SHARED(A ":w") QUEUED("rw", C ":w", B ":w"), { RW }, { "1" } },
 
     /* the counting semaphore: 5 permits in all, wherever they are */
     { &lk__lua_semaphore_take, TAKES, "SET x 5", { SEM }, { TAKE("2", "0", "-") } },
@@ -385,10 +399,18 @@ static long flags_of(const struct row *row)
     return 0;
 }
 
+/* The bit of what has a letter in the old form: r robust, j shared with Redisson. */
+static long flag_of(const struct row *row, char letter)
+{
+    if (strncmp(row->script->name, "rwlock/", 7) == 0)
+        return letter == 'r' ? LK__RWLOCK_ROBUST : LK__RWLOCK_SHARED;
+    return letter == 'r' ? LK__LOCK_ROBUST : LK__LOCK_SHARED;
+}
+
 static bool has_letter(const struct row *row, char letter)
 {
     if (row->script->shapes != NULL)
-        return (flags_of(row) & (letter == 'r' ? LK__LOCK_ROBUST : LK__LOCK_SHARED)) != 0;
+        return (flags_of(row) & flag_of(row, letter)) != 0;
     for (int i = 0; i < 14 && row->args[i] != NULL; i++) {
         size_t length = strlen(row->args[i]);
         if (row->args[i][length - 1] == '-') /* letters end so */
