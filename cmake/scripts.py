@@ -256,7 +256,7 @@ class Field:
         self.line, self.texts = line, []
 
 
-FIELDS = ("uses", "keys", "args", "flags", "sent", "verdicts", "reply", "resend")
+FIELDS = ("uses", "keys", "args", "flags", "sent", "verdicts", "reply", "resend", "raw")
 
 
 class File:
@@ -483,6 +483,37 @@ def c_type(kind):
     return "const char *" if kind == "text" else "int64_t "
 
 
+def joined(file, library):
+    """The code of a script as it stands, behind what it needs of its parts."""
+    reading = Reading(file.path, file.tokens)
+    parts = library.closure(file.uses, file.path)
+    check_parts(parts)
+    chunks = needed_of(parts, reading.free)
+    comments = [(token.start, token.end, "") for token in file.tokens if token.kind == "comment"]
+    return "\n".join([chunk.text for _, chunk in chunks] + [plain(file.body, comments)])
+
+
+# --- a raw script: its code is sent as it stands ---------------------------------------------------------------------------
+
+
+class RawScript:
+    """Its callers make the call and read the reply themselves. It has no keys."""
+
+    typed, keys = False, 0
+
+    def __init__(self, file, library, _vocabulary):
+        self.file, self.name, self.path = file, file.name, file.path
+        for field in file.fields:
+            if field not in ("raw", "uses", "resend"):
+                refuse(file.path, f"a raw script has no field '{field}:'")
+        for token in file.tokens:
+            if token.kind == "name" and token.text == "KEYS":
+                refuse(file.path, "a raw script has no keys", token.line)
+        if not any(text for _, text in file.words("raw")):
+            refuse(file.path, "'raw:' says why")
+        self.text = joined(file, library)
+
+
 # --- a script, before its header was typed ------------------------------------------------------------------------------
 #
 # Such a header documents each KEYS[n] and ARGV[n], and the code uses them. Only what concerns KEYS is checked.
@@ -494,12 +525,7 @@ class OldScript:
     def __init__(self, file, library, _vocabulary):
         self.file, self.name, self.path = file, file.name, file.path
         self.keys = self.count_keys()
-        reading = Reading(file.path, file.tokens)
-        parts = library.closure(file.uses, file.path)
-        check_parts(parts)
-        chunks = needed_of(parts, reading.free)
-        comments = [(token.start, token.end, "") for token in file.tokens if token.kind == "comment"]
-        self.text = "\n".join([chunk.text for _, chunk in chunks] + [plain(file.body, comments)])
+        self.text = joined(file, library)
 
     def count_keys(self):
         code = "".join(token.text for token in self.file.tokens if token.kind != "comment")
@@ -876,9 +902,14 @@ class Module:
             if not IDENTIFIER.match(file.name):
                 refuse(file.path, "the name has to be fit for C")
         self.number_flags(files)
-        self.scripts = [(TypedScript if file.is_typed() else OldScript)(file, self.library, vocabulary)
-                        for file in files]
+        self.scripts = [self.form(file)(file, self.library, vocabulary) for file in files]
         self.collect_keys()
+
+    @staticmethod
+    def form(file):
+        if "raw" in file.fields:
+            return RawScript
+        return TypedScript if file.is_typed() else OldScript
 
     def number_flags(self, files):
         """A flag of a name has one bit in all scripts of a module, behind those that are sent."""

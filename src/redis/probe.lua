@@ -1,5 +1,8 @@
 -- probe.lua - which rights of the library this user lacks
 --
+-- raw:      it is asked for in the handshake, by a user who may lack even the right to ask for the time
+-- resend:   harmless: changes nothing
+--
 -- Everything is only asked after, on keys and channels that nobody has: nothing is executed, unless it is
 -- denied. A denied call then says what was denied, the command or its key or channel.
 --
@@ -7,7 +10,6 @@
 -- ARGV[3]  1: waiters listen
 -- returns  { rights that all need, rights that only some objects need or that can be done without }, each as
 --          the words of an access rule: "+zadd ~latchkey:*"
--- resend   harmless: changes nothing
 local id, prefix, listens = ARGV[1], ARGV[2], ARGV[3] == '1'
 local try, may = redis.pcall, redis.acl_check_cmd
 local NEEDED, OTHER = 1, 2

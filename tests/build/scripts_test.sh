@@ -134,9 +134,13 @@ printf -- "-- set.lua\n-- uses: get\nredis.call('SET', 'a', 1)\nredis.pcall('GET
 embed set.lua take.lua
 grep -qF 'lk__lua_demo_commands[] = "del get set";' out/demo/scripts.c || { cat out/demo/scripts.c; exit 1; }
 
-# A script without keys is fine.
-printf -- '-- ping.lua\nreturn 1\n' >demo/ping.lua
+# A raw one takes what it is given, and has no keys.
+printf -- '-- ping.lua\n-- raw: nobody is there yet\nreturn ARGV[1] -- so\n' >demo/ping.lua
 embed ping.lua
+differ <(echo 'return ARGV[1]') <(text_of ping)
+refuses 'a raw script has no keys' <<<$'-- raw: why\nreturn KEYS[1]'
+refuses "a raw script has no field 'verdicts:'" <<<$'-- raw: why\n-- verdicts: DONE\nreturn 1'
+refuses "'raw:' says why" <<<$'-- raw:\nreturn 1'
 
 refuses 'documents 1 KEYS, but the highest used is KEYS[2]' <<<$'-- KEYS[1]  a\nreturn KEYS[2]'
 refuses 'documents 2 KEYS, but the highest used is KEYS[1]' <<<$'-- KEYS[1]  a\n-- KEYS[2]  b\nreturn KEYS[1]'
