@@ -59,7 +59,9 @@ struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *obje
     hold->owner = owner;
     hold->kind = object->entry.kind;
     hold->name = lk__strdup(object->name);
-    if (hold->name == NULL) {
+    if (hold->kind != LK_KIND_MUTEX) /* whose scripts have typed headers */
+        hold->call = lk__request_new(NULL);
+    if (hold->name == NULL || (hold->kind != LK_KIND_MUTEX && hold->call == NULL)) {
         lk__hold_drop(hold);
         lk__fail(ENOMEM, "%s: out of memory for a hold", object->what);
         return NULL;
@@ -82,7 +84,7 @@ void lk__client_drop(lk_client_t *client)
 /* Build what needs descriptors; on failure nothing of it stays. */
 static int build(lk_client_t *client)
 {
-    int rc = lk__conn_init(&client->conn, client->connector, "command");
+    int rc = lk__conn_init(&client->conn, client->connector, "command", LK__CALLS_MAX);
     if (rc != 0)
         return rc;
     client->conn.inspect = true;
@@ -246,67 +248,91 @@ static struct lk__hold *next_hold(struct lk__watchdog *dog)
     return hold;
 }
 
-static bool send_release(lk_client_t *client, struct lk__hold *hold, struct lk__parker *parker, bool eval)
+/* So many releases go out in one pipeline. They need no memory: this is on the stack. */
+enum { CROWD = 32 };
+
+struct leaving {
+    struct lk__hold *hold;
+    struct lk__request request;
+    bool said, unknown; /* an answer came; the server does not know the script */
+    struct lk__answer answer;
+};
+
+/* All that a release is asked for. Under a connection's mu. */
+static void take_answer(struct lk__request *request, const struct lk__reply *reply)
 {
-    if (hold->call == NULL)
-        hold->call = lk__request_new(NULL);
-    if (hold->call == NULL)
-        return false;
-    hold->call->parker = parker;
+    struct leaving *leaving = LK__CONTAINER(request, struct leaving, request);
+    leaving->said = lk__answer_ofany(leaving->hold->release.script, reply, &leaving->answer);
+    leaving->unknown = lk__reply_is(reply, "NOSCRIPT");
+}
+
+/* False: nothing was sent. */
+static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, bool eval)
+{
+    struct lk__hold *hold = leaving->hold;
+    leaving->request = (struct lk__request){ .parker = parker, .take = take_answer };
     lk__hold_given(hold);
     struct lk__sent sent = lk__hold_torelease(hold);
-    return lk__conn_send(&client->conn, hold->call, &hold->release, &sent, eval) == 0;
+    return lk__conn_send(&client->conn, &leaving->request, &hold->release, &sent, eval) == 0;
 }
 
-static bool await_release(lk_client_t *client, struct lk__hold *hold, struct lk__parker *parker, int64_t until_us)
+/* True: it was answered. */
+static bool await_answer(lk_client_t *client, struct leaving *leaving, int64_t until_us)
 {
-    struct lk__request *request = hold->call;
-    struct lk__answer answer;
-    for (int attempt = 0; attempt < 2; attempt++) {
-        while (atomic_load(&request->state) == LK__FLYING && lk__now_us() < until_us)
-            lk__conn_await(&client->conn, request, until_us);
-        if (atomic_load(&request->state) != LK__ANSWERED)
-            return false;
-        if (lk__answer_ofany(hold->release.script, request->reply, &answer)) {
-            lk__watchdog_sweepcopies(&client->dog, hold, answer.server_us);
-            return true;
-        }
-        if (!lk__reply_is(request->reply, "NOSCRIPT"))
-            return false;
-        if (!send_release(client, hold, parker, true))
-            return false;
-    }
-    return false;
+    struct lk__request *request = &leaving->request;
+    while (atomic_load(&request->state) == LK__FLYING && lk__now_us() < until_us)
+        lk__conn_await(&client->conn, request, until_us);
+    bool answered = atomic_load(&request->state) == LK__ANSWERED;
+    lk__conn_abandon(&client->conn, request);
+    return answered;
 }
 
-/* All releases go out in one pipeline, then all answers are awaited. */
-static bool release_holds(lk_client_t *client, int64_t until_us)
+static bool await_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, int64_t until_us)
 {
-    struct lk__link sent;
+    bool answered = await_answer(client, leaving, until_us);
+    if (answered && leaving->unknown)
+        answered = send_release(client, leaving, parker, true) && await_answer(client, leaving, until_us);
+    if (!answered || !leaving->said)
+        return false;
+    lk__watchdog_sweepcopies(&client->dog, leaving->hold, leaving->answer.server_us);
+    return true;
+}
+
+/* Releases go out in one pipeline, then their answers are awaited. `more`: told, if some are left. */
+static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
+{
+    struct leaving crowd[CROWD];
     struct lk__parker parker;
-    struct lk__hold *hold;
+    struct lk__hold *hold = NULL;
     bool clean = true;
-    lk__list_init(&sent);
+    int count = 0;
     lk__parker_init(&parker);
-    while ((hold = next_hold(&client->dog)) != NULL) {
+    while (count < CROWD && (hold = next_hold(&client->dog)) != NULL) {
+        struct leaving *leaving = &crowd[count];
         bool good = lk__watchdog_end(&client->dog, hold);
-        if (good && send_release(client, hold, &parker, false)) {
-            lk__list_append(&sent, &hold->all);
+        leaving->hold = hold;
+        if (good && send_release(client, leaving, &parker, false)) {
+            count++;
         } else {
             clean = clean && !good;
             lk__hold_drop(hold);
         }
     }
-    struct lk__link *link;
-    while ((link = lk__list_first(&sent)) != NULL) {
-        hold = LK__CONTAINER(link, struct lk__hold, all);
-        lk__list_remove(link);
-        clean &= await_release(client, hold, &parker, until_us);
-        lk__conn_abandon(&client->conn, hold->call);
-        hold->call = NULL;
-        lk__hold_drop(hold);
+    *more = hold != NULL;
+    for (int i = 0; i < count; i++) {
+        clean &= await_release(client, &crowd[i], &parker, until_us);
+        lk__hold_drop(crowd[i].hold);
     }
     lk__parker_destroy(&parker);
+    return clean;
+}
+
+static bool release_holds(lk_client_t *client, int64_t until_us)
+{
+    bool clean = true, more;
+    do
+        clean &= release_some(client, until_us, &more);
+    while (more);
     return clean;
 }
 

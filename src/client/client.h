@@ -132,6 +132,9 @@ struct lk_client {
 
 #define LK__CLOSING (1u << 31)
 
+/* Requests of a client that may be under way at once; more wait. */
+enum { LK__CALLS_MAX = 1024 };
+
 /*
  * Every public call on an object runs between these two. ECANCELED: the client is closed. After it left, a call
  * does not touch the client any more: it may be freed.

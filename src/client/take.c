@@ -13,9 +13,7 @@ static int prepare(struct lk__take *take, int64_t limit_us)
 {
     struct lk__object *object = take->frame->object;
     struct lk__waiter *waiter = &take->waiter;
-    int rc = lk__waiter_init(waiter);
-    if (rc != 0)
-        return rc;
+    lk__waiter_init(waiter);
     take->hold = lk__client_newhold(object->client, object, take->owner);
     if (take->hold == NULL)
         return ENOMEM;
@@ -148,8 +146,7 @@ static void end(struct lk__take *take, bool keep)
         lk__hold_drop(take->hold);
         take->hold = NULL;
     }
-    if (take->waiter.request != NULL)
-        lk__waiter_destroy(&take->frame->object->client->room, &take->waiter);
+    lk__waiter_destroy(&take->frame->object->client->room, &take->waiter);
 }
 
 /* The thread was cancelled while it was parked, and has left the queue. */

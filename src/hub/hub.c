@@ -291,7 +291,7 @@ int lk__hub_init(struct lk__hub *hub, struct lk__connector *connector)
     hub->wake_fd = lk__eventfd_open();
     if (hub->wake_fd < 0)
         return lk__fail(ENOMEM, "no descriptor left for a client");
-    int rc = lk__conn_init(&hub->conn, connector, "subscription");
+    int rc = lk__conn_init(&hub->conn, connector, "subscription", 0);
     if (rc != 0) {
         lk__fd_close(hub->wake_fd);
         return rc;

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ask what changes nothing; the answer is in `request`, to be freed. 0, or why there is none. */
+/* Ask what changes nothing; its answer goes into `reply`. 0, or why there is none. */
 static int ask(const struct lk__frame *frame, const struct lk__script *script, const void *args,
-               struct lk__request **request)
+               struct lk__reply *reply)
 {
     const struct lk__command command = { .script = script, .keys = &lk__mutex_of(frame)->block->keys, .args = args };
     struct lk__call call = {
-        .conn = &frame->object->client->conn, .what = frame->object->what, .command = &command, .slot = request
+        .conn = &frame->object->client->conn, .what = frame->object->what, .command = &command, .reply = reply
     };
     return lk__call_run(&call);
 }
@@ -46,14 +46,13 @@ static void tell_info(lk_mutexinfo_t *info, const struct lk__lock_info_reply *re
 
 static int read_info(const struct lk__frame *frame, lk_mutexinfo_t *info)
 {
-    struct lk__request *request = NULL;
+    struct lk__replybuf buf;
     struct lk__lock_info_reply reply;
-    int rc = ask(frame, &lk__lua_lock_info, NULL, &request);
-    if (rc == 0 && !lk__lock_info_read(request->reply, &reply))
+    int rc = ask(frame, &lk__lua_lock_info, NULL, lk__replybuf_reply(&buf));
+    if (rc == 0 && !lk__lock_info_read(&buf.reply, &reply))
         rc = lk__call_garbled(frame->object->what);
     if (rc == 0)
         tell_info(info, &reply);
-    lk__request_free(request);
     return rc;
 }
 
@@ -70,43 +69,51 @@ int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info)
 
 enum { PAGE = 50 }; /* with its four integers a page stays below what a reply may hold */
 
-/* Where the next page goes. */
+/* Where the next page goes, and what it is read from. */
 struct listing {
     lk_mutexwaiter_t *waiters;
     unsigned room, listed, waiting, on_page;
+    struct lk__reply *reply;
 };
 
-static void list_page(struct listing *listing, const struct lk__reply *reply,
-                      const struct lk__lock_queue_page_reply *page)
+static void list_page(struct listing *listing, const struct lk__lock_queue_page_reply *page)
 {
     listing->waiting = (unsigned)page->waiters;
     listing->on_page = page->ids_count;
     for (unsigned i = 0; i < page->ids_count && listing->listed < listing->room; i++) {
         lk_mutexwaiter_t *waiter = &listing->waiters[listing->listed++];
-        snprintf(waiter->id, sizeof waiter->id, "%s", lk__reply_text(reply, page->ids + i));
+        snprintf(waiter->id, sizeof waiter->id, "%s", lk__reply_text(listing->reply, page->ids + i));
     }
 }
 
 static int read_page(const struct lk__frame *frame, struct listing *listing)
 {
     const struct lk__lock_queue_page_args args = { .first = listing->listed, .last = listing->listed + PAGE - 1 };
-    struct lk__request *request = NULL;
     struct lk__lock_queue_page_reply page;
-    int rc = ask(frame, &lk__lua_lock_queue_page, &args, &request);
-    if (rc == 0 && !lk__lock_queue_page_read(request->reply, &page))
+    int rc = ask(frame, &lk__lua_lock_queue_page, &args, listing->reply);
+    if (rc == 0 && !lk__lock_queue_page_read(listing->reply, &page))
         rc = lk__call_garbled(frame->object->what);
     if (rc == 0)
-        list_page(listing, request->reply, &page);
-    lk__request_free(request);
+        list_page(listing, &page);
     return rc;
 }
 
 static int list_queue(const struct lk__frame *frame, struct listing *listing)
 {
+    struct {
+        struct lk__reply reply;
+        char text[PAGE * sizeof listing->waiters->id];
+    } *page = lk__alloc(sizeof *page);
+    if (page == NULL)
+        return lk__fail(ENOMEM, "%s: out of memory for a list of waiters", frame->object->what);
+    page->reply.text = page->text;
+    page->reply.text_room = sizeof page->text;
+    listing->reply = &page->reply;
     int rc;
     do
         rc = read_page(frame, listing);
     while (rc == 0 && listing->on_page == PAGE && listing->listed < listing->room);
+    lk__release(page);
     return rc;
 }
 

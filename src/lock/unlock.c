@@ -13,14 +13,13 @@ static int send_nest(struct lk__object *object, struct lk__hold *hold, const str
     struct lk__call call = { .conn = &object->client->conn,
                              .what = object->what,
                              .command = command,
-                             .sent = { .id = hold->id, .lease_ms = lk__watchdog_begincall(hold->dog, hold) },
-                             .slot = &hold->call };
+                             .sent = { .id = hold->id, .lease_ms = lk__watchdog_begincall(hold->dog, hold) } };
     int64_t confirmed_us = 0;
     int rc = lk__call_run(&call);
-    if (rc == 0 && !lk__lock_nest_read(hold->call->reply, answer))
+    if (rc == 0 && !lk__lock_nest_read(call.reply, answer))
         rc = lk__call_garbled(object->what);
     if (rc == 0 && answer->verdict == LK__DONE)
-        confirmed_us = hold->call->sent_us;
+        confirmed_us = call.sent_us;
     lk__watchdog_endcall(hold->dog, hold, call.repeated, confirmed_us);
     return rc;
 }

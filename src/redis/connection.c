@@ -11,7 +11,12 @@
  * stream, so the next leader goes on in the middle of a reply.
  *
  * Replies belong to requests by their order. An error could be anybody's; so it is kept back, and with it all
- * later replies, until an ECHO that was sent after it is answered in its place. Until then these requests fly on.
+ * later replies, until an ECHO that was sent after it is answered in its place. Until then these requests fly on,
+ * though they have taken their answers.
+ *
+ * What was sent is remembered in places that were made with the connection, and waits for the socket in a buffer of
+ * fixed size: sending needs no memory. Who finds either full waits until the server took something, as if the
+ * connection were down; a quarter of both is the renewals' alone.
  *
  * A leader is a thread of the program, and may stand still: in a signal handler, under a debugger. A follower that
  * sees bytes lie there and nobody read takes the role. A leader that was in poll() finds on its return that its
@@ -41,45 +46,56 @@ struct expecting {
 
 /* --- life -------------------------------------------------------------------------------------------------- */
 
-int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const char *what)
+int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const char *what, unsigned places)
 {
-    *conn = (struct lk__conn){ .connector = connector, .what = what, .owner_fd = -1 };
+    *conn = (struct lk__conn){ .connector = connector, .what = what, .places = places, .owner_fd = -1 };
+    if (places > 0 && (conn->pending = lk__alloc(places * sizeof *conn->pending)) == NULL)
+        return lk__fail(ENOMEM, "out of memory for a connection");
     conn->kick_fd = lk__eventfd_open();
-    if (conn->kick_fd < 0)
+    if (conn->kick_fd < 0) {
+        lk__release(conn->pending);
         return lk__fail(ENOMEM, "no descriptor left for a connection");
+    }
     pthread_mutex_init(&conn->mu, NULL);
-    lk__list_init(&conn->flying);
-    lk__list_init(&conn->doubted);
     lk__list_init(&conn->expecting);
     return 0;
 }
 
 void lk__conn_destroy(struct lk__conn *conn)
 {
-    assert(conn->stream == NULL && lk__list_empty(&conn->flying));
+    assert(conn->stream == NULL && conn->oldest == conn->end);
     pthread_mutex_destroy(&conn->mu);
     lk__fd_close(conn->kick_fd);
+    lk__release(conn->pending);
 }
 
+void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply)
+{
+    *request = (struct lk__request){ .parker = parker, .reply = reply, .take = lk__request_copy };
+    reply->type = LK__NONE;
+    reply->count = 0;
+}
+
+void lk__request_copy(struct lk__request *request, const struct lk__reply *reply)
+{
+    lk__reply_copy(request->reply, reply);
+}
+
+/* With the place for its answer behind it. */
 struct lk__request *lk__request_new(struct lk__parker *parker)
 {
-    struct lk__request *request = lk__alloc(sizeof *request);
-    if (request == NULL)
+    struct {
+        struct lk__request request;
+        struct lk__replybuf buf;
+    } *made = lk__alloc(sizeof *made);
+    if (made == NULL)
         return NULL;
-    request->reply = lk__reply_new();
-    request->parker = parker;
-    if (request->reply == NULL) {
-        lk__release(request);
-        return NULL;
-    }
-    return request;
+    lk__request_init(&made->request, parker, lk__replybuf_reply(&made->buf));
+    return &made->request;
 }
 
 void lk__request_free(struct lk__request *request)
 {
-    if (request == NULL)
-        return;
-    lk__reply_free(request->reply);
     lk__release(request);
 }
 
@@ -88,18 +104,35 @@ void lk__conn_serves(struct lk__conn *conn)
     atomic_store_explicit(&conn->serves, true, memory_order_relaxed);
 }
 
-/* Under conn->mu: the request flies no longer. */
-static void land(struct lk__conn *conn, struct lk__request *request, enum lk__request_state state)
+/* Under conn->mu. Of a number that is pending. */
+static struct lk__pending *pending_at(const struct lk__conn *conn, uint64_t number)
 {
-    lk__list_remove(&request->link);
-    request->waiting = false;
+    return &conn->pending[number & (conn->places - 1)];
+}
+
+/* Under conn->mu: a place behind all others; there is one. */
+static struct lk__pending *new_pending(struct lk__conn *conn)
+{
+    assert(conn->end - conn->oldest < conn->places);
+    return pending_at(conn, conn->end++);
+}
+
+/* Under conn->mu: the oldest of the pending is so no longer, nor the request that has its place. */
+static void land(struct lk__conn *conn, enum lk__request_state state)
+{
+    struct lk__pending *pending = pending_at(conn, conn->oldest++);
+    struct lk__request *request = pending->request;
+    if (conn->unanswered < conn->oldest)
+        conn->unanswered = conn->oldest;
+    conn->echoing &= !pending->echo;
     if (state == LK__ANSWERED)
         lk__conn_serves(conn);
+    if (request == NULL)
+        return;
+    request->waiting = false;
     if (conn->leader == request && !conn->leading)
         conn->leader = NULL; /* was about to; its thread now leaves without a look at us */
-    if (request->abandoned)
-        lk__request_free(request);
-    else if (request->parker == NULL || (conn->leader == request && conn->handing))
+    if (request->parker == NULL || (conn->leader == request && conn->handing))
         atomic_store(&request->state, state); /* nobody sleeps: the leader is at it itself */
     else                                      /* from then on its thread may free it */
         lk__parker_publish(request->parker, LK__NUDGED, &request->state, state);
@@ -114,17 +147,11 @@ static void tell_expecting(struct lk__conn *conn)
         lk__eventfd_set(conn->owner_fd);
 }
 
-/* Under conn->mu: none of these will be answered any more; who was not sent whole was not carried out. */
-static void cut_all(struct lk__conn *conn, struct lk__link *requests, enum lk__request_state cut)
+/* Under conn->mu: nothing will be answered any more; who was not sent whole was not carried out. */
+static void cut_all(struct lk__conn *conn, enum lk__request_state cut)
 {
-    struct lk__link *link;
-    while ((link = lk__list_first(requests)) != NULL) {
-        struct lk__request *request = LK__CONTAINER(link, struct lk__request, link);
-        if (request == &conn->echo)
-            lk__list_remove(link);
-        else
-            land(conn, request, request->end <= conn->stream->sent ? cut : LK__UNSENT);
-    }
+    while (conn->oldest < conn->end)
+        land(conn, pending_at(conn, conn->oldest)->end <= conn->stream->sent ? cut : LK__UNSENT);
 }
 
 /* Under conn->mu. `cut` is what becomes of requests that were sent. */
@@ -133,9 +160,9 @@ static void end_stream(struct lk__conn *conn, enum lk__request_state cut)
     struct lk__stream *stream = conn->stream;
     if (stream == NULL)
         return;
-    cut_all(conn, &conn->doubted, cut);
-    cut_all(conn, &conn->flying, cut);
+    cut_all(conn, cut);
     conn->stream = NULL;
+    conn->crowded = false;
     conn->ended_us = lk__now_us();
     shutdown(stream->fd, SHUT_RDWR);
     lk__stream_drop(stream);
@@ -259,74 +286,9 @@ int lk__conn_trouble(struct lk__conn *conn, char *words, size_t size)
 {
     pthread_mutex_lock(&conn->mu);
     int trouble = conn->trouble;
-    snprintf(words, size, "%s", conn->words);
+    snprintf(words, size, "%s", conn->crowded ? "the server does not read what it is sent" : conn->words);
     pthread_mutex_unlock(&conn->mu);
     return trouble;
-}
-
-/* Under conn->mu: why there is no connection. Want of memory is the connector's, not the caller's. */
-static int why_not(const struct lk__conn *conn)
-{
-    return conn->trouble == ENOMEM ? ENOTCONN : conn->trouble;
-}
-
-/* Cancelled while it was parked: conn->mu is not held. */
-static void expect_no_more(void *arg)
-{
-    struct expecting *me = arg;
-    pthread_mutex_lock(&me->conn->mu);
-    lk__list_remove(&me->link);
-    pthread_mutex_unlock(&me->conn->mu);
-}
-
-/* Under conn->mu, which is given up meanwhile; the signals that came. */
-static unsigned sleep_until(struct expecting *me, int64_t until_us, int cancel_state)
-{
-    unsigned signals;
-    pthread_mutex_unlock(&me->conn->mu);
-    pthread_cleanup_push(expect_no_more, me);
-    signals = lk__parker_parkopen(me->parker, until_us, cancel_state);
-    pthread_cleanup_pop(0);
-    pthread_mutex_lock(&me->conn->mu);
-    return signals;
-}
-
-int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us,
-                       int cancel_state)
-{
-    struct expecting me = { .parker = parker, .conn = conn };
-    unsigned signals = 0;
-    int rc;
-    pthread_mutex_lock(&conn->mu);
-    lk__list_append(&conn->expecting, &me.link);
-    for (;;) {
-        if (conn->closed)
-            rc = ECANCELED;
-        else if (conn->stream != NULL)
-            rc = 0;
-        else if (conn->failures != failures && conn->trouble != 0)
-            rc = why_not(conn);
-        else if (signals & LK__WOKEN)
-            rc = EINTR;
-        else if (lk__now_us() >= until_us)
-            rc = conn->trouble != 0 ? why_not(conn) : ETIMEDOUT;
-        else {
-            want(conn);
-            signals = sleep_until(&me, until_us, cancel_state);
-            continue;
-        }
-        break;
-    }
-    lk__list_remove(&me.link);
-    pthread_mutex_unlock(&conn->mu);
-    if (signals & LK__WOKEN && rc != EINTR)
-        lk__parker_signal(parker, LK__WOKEN); /* not ours to swallow */
-    return rc;
-}
-
-int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us)
-{
-    return lk__conn_awaitopen(conn, parker, failures, until_us, PTHREAD_CANCEL_DISABLE);
 }
 
 /* --- sending ------------------------------------------------------------------------------------------------ */
@@ -334,11 +296,9 @@ int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned 
 /* Under conn->mu: when the oldest request has been unanswered for too long. */
 static int64_t dead_at(const struct lk__conn *conn)
 {
-    struct lk__link *oldest = lk__list_first(&conn->flying);
-    if (oldest == NULL)
+    if (conn->unanswered == conn->end)
         return LK__NEVER;
-    return LK__CONTAINER(oldest, struct lk__request, link)->sent_us +
-           conn->connector->options.command_timeout_ms * 1000;
+    return pending_at(conn, conn->unanswered)->sent_us + conn->connector->options.command_timeout_ms * 1000;
 }
 
 static bool readable(const struct lk__stream *stream)
@@ -369,61 +329,79 @@ static void flush(struct lk__conn *conn)
         lk__parker_signal(conn->leader->parker, LK__NUDGED); /* let it wait for room, too */
 }
 
+/* Under conn->mu, with a stream: is there room for a command of `size` bytes? */
+static bool has_room(const struct lk__conn *conn, size_t size, bool urgent)
+{
+    size_t bytes = LK__OUT_BYTES - LK__ECHO_LENGTH, places = conn->places - 1; /* an ECHO always goes */
+    if (!urgent) {
+        bytes -= LK__OUT_BYTES / 4;
+        places -= conn->places / 4;
+    }
+    return conn->end - conn->oldest < places && lk__stream_waiting(conn->stream) + size <= bytes;
+}
+
+/* Under conn->mu: tell those who found none, if there is some. */
+static void tell_of_room(struct lk__conn *conn)
+{
+    if (!conn->crowded || conn->stream == NULL || !has_room(conn, LK__COMMAND_MAX, false))
+        return;
+    conn->crowded = false;
+    tell_expecting(conn);
+}
+
 /* What is sent: a typed script's call in words, or pieces of one that was formatted before. */
 struct outgoing {
     const struct lk__wire *wire; /* NULL: the pieces */
     const char *pieces[4];
     size_t lengths[4];
     int count;
+    size_t size;
+    unsigned least;
+    int64_t number;
 };
 
-/* Appends the pieces, or nothing. */
-static int append(struct lk__stream *stream, const char *const pieces[], const size_t lengths[], int count)
+/* For which there is room. */
+static void append(struct lk__stream *stream, const struct outgoing *outgoing)
 {
-    size_t end = stream->out_end - stream->out_begin;
-    uint64_t queued = stream->queued;
-    for (int i = 0; i < count; i++)
-        if (lk__stream_append(stream, pieces[i], lengths[i]) != 0) {
-            stream->out_end = stream->out_begin + end;
-            stream->queued = queued;
-            return lk__fail(ENOMEM, "out of memory for a request");
-        }
-    return 0;
+    char *room = lk__stream_reserve(stream, outgoing->size);
+    if (outgoing->wire != NULL)
+        lk__wire_write(outgoing->wire, room);
+    for (int i = 0; i < outgoing->count; i++) {
+        memcpy(room, outgoing->pieces[i], outgoing->lengths[i]);
+        room += outgoing->lengths[i];
+    }
+    lk__stream_commit(stream, outgoing->size);
 }
 
-/*
- * Under conn->mu: `request` goes, with bytes that are appended: those of `wire`, or else the pieces. 0, or why
- * nothing was sent.
- */
-static int append_request(struct lk__conn *conn, const struct outgoing *outgoing)
+/* Under conn->mu: `request` goes. */
+static void append_request(struct lk__conn *conn, struct lk__request *request, const struct outgoing *outgoing)
 {
-    struct lk__stream *stream = conn->stream;
-    if (outgoing->wire == NULL)
-        return append(stream, outgoing->pieces, outgoing->lengths, outgoing->count);
-    char *room = lk__stream_reserve(stream, outgoing->wire->size);
-    if (room == NULL)
-        return lk__fail(ENOMEM, "out of memory for a request");
-    lk__wire_write(outgoing->wire, room);
-    lk__stream_commit(stream, outgoing->wire->size);
-    return 0;
+    append(conn->stream, outgoing);
+    request->place = conn->end;
+    *new_pending(conn) = (struct lk__pending){ .request = request,
+                                               .least = outgoing->least,
+                                               .number = outgoing->number,
+                                               .sent_us = request->sent_us,
+                                               .end = conn->stream->queued };
+    atomic_store(&request->state, LK__FLYING);
 }
 
 static int send_request(struct lk__conn *conn, struct lk__request *request, const struct outgoing *outgoing)
 {
     pthread_mutex_lock(&conn->mu);
     int rc = 0;
-    int64_t now_us = lk__now_us();
-    end_if_dead(conn, now_us); /* what is asked now must not get a late answer of somebody else's */
+    request->sent_us = lk__now_us();
+    end_if_dead(conn, request->sent_us); /* what is asked now must not get a late answer of somebody else's */
     if (conn->closed) {
         rc = ECANCELED;
     } else if (conn->stream == NULL) {
         want(conn);
         rc = ENOTCONN;
-    } else if ((rc = append_request(conn, outgoing)) == 0) {
-        request->sent_us = now_us;
-        request->end = conn->stream->queued;
-        atomic_store(&request->state, LK__FLYING);
-        lk__list_append(&conn->flying, &request->link);
+    } else if (!has_room(conn, outgoing->size, request->urgent)) {
+        conn->crowded = true;
+        rc = ENOTCONN;
+    } else {
+        append_request(conn, request, outgoing);
         flush(conn);
     }
     pthread_mutex_unlock(&conn->mu);
@@ -435,62 +413,68 @@ int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char
     int rc = ENOTCONN;
     pthread_mutex_lock(&conn->mu);
     if (conn->stream != NULL && atomic_load(&conn->connects) == connects)
-        rc = append(conn->stream, &bytes, &length, 1);
+        rc = lk__stream_append(conn->stream, bytes, length);
     if (rc == 0)
         flush(conn);
     pthread_mutex_unlock(&conn->mu);
     return rc;
 }
 
-/* EVALSHA's first words are replaced, the rest is the same. */
-static int send_sealed_text(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command)
+static size_t sum_of(const size_t lengths[], int count)
 {
-    const struct lk__script *script = command->script;
-    char head[48];
-    int length = snprintf(head, sizeof head, "%.*s\r\n$4\r\nEVAL\r\n$%zu\r\n", (int)strcspn(command->bytes, "\r"),
-                          command->bytes, script->length);
-    struct outgoing outgoing = { .pieces = { head, script->source, "\r\n", command->bytes + command->tail },
-                                 .lengths = { (size_t)length, script->length, 2, command->length - command->tail },
-                                 .count = 4 };
-    return send_request(conn, request, &outgoing);
+    size_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += lengths[i];
+    return sum;
 }
 
-/* Of a script whose header is not typed. */
+/* Of a script whose header is not typed. As text EVALSHA's first words are replaced, the rest is the same. */
 static int send_sealed(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command, bool eval)
 {
-    struct outgoing outgoing = { .pieces = { command->bytes }, .lengths = { command->length }, .count = 1 };
-    request->number = 0;
-    request->least = command->least;
-    return eval ? send_sealed_text(conn, request, command) : send_request(conn, request, &outgoing);
+    const struct lk__script *script = command->script;
+    struct outgoing outgoing = {
+        .pieces = { command->bytes }, .lengths = { command->length }, .count = 1, .least = command->least
+    };
+    char head[48];
+    if (eval) {
+        int length = snprintf(head, sizeof head, "%.*s\r\n$4\r\nEVAL\r\n$%zu\r\n", (int)strcspn(command->bytes, "\r"),
+                              command->bytes, script->length);
+        outgoing = (struct outgoing){
+            .pieces = { head, script->source, "\r\n", command->bytes + command->tail },
+            .lengths = { (size_t)length, script->length, 2, command->length - command->tail },
+            .count = 4,
+            .least = command->least,
+        };
+    }
+    outgoing.size = sum_of(outgoing.lengths, outgoing.count);
+    return send_request(conn, request, &outgoing);
 }
 
 int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
                   const struct lk__sent *sent, bool eval)
 {
     struct lk__wire wire;
-    struct outgoing outgoing = { .wire = &wire };
     assert(atomic_load(&request->state) != LK__FLYING);
     atomic_store(&request->state, LK__IDLE);
     if (eval)
         atomic_fetch_add(&conn->reloads, 1);
     if (!lk__command_istyped(command))
         return send_sealed(conn, request, command, eval);
-    request->number = (int64_t)atomic_fetch_add(&conn->numbers, 1) + 1;
-    lk__wire_make(&wire, command, sent, request->number, eval);
-    return send_request(conn, request, &outgoing);
+    int64_t number = (int64_t)atomic_fetch_add(&conn->numbers, 1) + 1;
+    lk__wire_make(&wire, command, sent, number, eval);
+    return send_request(conn, request, &(struct outgoing){ .wire = &wire, .size = wire.size, .number = number });
 }
 
 void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
 {
-    if (request == NULL)
+    if (atomic_load(&request->state) != LK__FLYING)
         return;
     pthread_mutex_lock(&conn->mu);
-    bool flying = atomic_load(&request->state) == LK__FLYING;
-    request->abandoned = flying;
-    request->parker = NULL;
+    if (atomic_load(&request->state) == LK__FLYING) {
+        pending_at(conn, request->place)->request = NULL;
+        atomic_store(&request->state, LK__IDLE);
+    }
     pthread_mutex_unlock(&conn->mu);
-    if (!flying)
-        lk__request_free(request);
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
@@ -508,56 +492,52 @@ static void set_clock(struct lk__conn *conn, int64_t before_us, int64_t after_us
 /* Under conn->mu: have the server say a number behind the error that just came; one serves all before it. */
 static void ask_for_proof(struct lk__conn *conn, struct lk__stream *stream)
 {
-    if (lk__listed(&conn->echo.link))
+    if (conn->echoing)
         return;
+    conn->echoing = true;
     lk__stream_echo(stream, ++conn->echo_number);
-    conn->echo.sent_us = lk__now_us();
-    conn->echo.end = stream->queued;
-    lk__list_append(&conn->flying, &conn->echo.link);
+    *new_pending(conn) = (struct lk__pending){ .echo = true, .sent_us = lk__now_us(), .end = stream->queued };
 }
 
 /* Under conn->mu: what answers our ECHO tells whether the answers before it were in their places. 0 or EPROTO. */
 static int take_proof(struct lk__conn *conn, const struct lk__reply *reply)
 {
-    struct lk__link *last = conn->doubted.prev;
-    const struct lk__reply *error = LK__CONTAINER(last, struct lk__request, link)->reply;
-    if (!lk__echo_proves(reply, conn->echo_number, error))
+    uint64_t echo = conn->unanswered;
+    if (!lk__echo_proves(reply, conn->echo_number, conn->doubt))
         return EPROTO;
-    lk__list_remove(&conn->echo.link);
-    struct lk__link *link;
-    while ((link = lk__list_first(&conn->doubted)) != NULL)
-        land(conn, LK__CONTAINER(link, struct lk__request, link), LK__ANSWERED);
+    while (conn->oldest <= echo)
+        land(conn, LK__ANSWERED);
     return 0;
 }
 
-/* Under conn->mu: whole and in order, what came answers `request`. */
-static void take_answer(struct lk__conn *conn, struct lk__stream *stream, struct lk__request *request)
+/* Under conn->mu: whole and in order, `reply` answers the first one that is unanswered. */
+static void take_answer(struct lk__conn *conn, struct lk__stream *stream, const struct lk__reply *reply)
 {
-    struct lk__reply *filled = stream->filling;
-    stream->filling = request->reply;
-    request->reply = filled;
+    struct lk__request *request = pending_at(conn, conn->unanswered)->request;
     atomic_fetch_add(&conn->round_trips, 1);
-    if (filled->type == LK__ERROR && !stream->no_echo)
+    if (request != NULL)
+        request->take(request, reply);
+    if (reply->type == LK__ERROR && !stream->no_echo)
         ask_for_proof(conn, stream);
-    if (lk__listed(&conn->echo.link)) {
-        lk__list_remove(&request->link);
-        lk__list_append(&conn->doubted, &request->link);
-    } else {
-        land(conn, request, LK__ANSWERED);
+    if (!conn->echoing) {
+        land(conn, LK__ANSWERED);
+        return;
     }
+    conn->unanswered++;
+    snprintf(conn->doubt, sizeof conn->doubt, "%s", reply->type == LK__ERROR ? lk__reply_text(reply, 0) : "");
 }
 
 /*
- * Under conn->mu: can `reply`, which is no error, be the answer to `request`? A typed script says the request's
- * number, so that no answer is taken for another one, and its time, which is kept.
+ * Under conn->mu: can `reply`, which is no error, be what is awaited? A typed script says the request's number, so that
+ * no answer is taken for another one, and its time, which is kept.
  */
-static bool is_answer(struct lk__conn *conn, const struct lk__request *request, const struct lk__reply *reply)
+static bool is_answer(struct lk__conn *conn, const struct lk__pending *pending, const struct lk__reply *reply)
 {
-    if (request->number == 0)
-        return lk__reply_integers(reply, request->least);
-    if (!lk__reply_integers(reply, LK__ANSWER_LEAST) || reply->values[2].number != request->number)
+    if (pending->number == 0)
+        return lk__reply_integers(reply, pending->least);
+    if (!lk__reply_integers(reply, LK__ANSWER_LEAST) || reply->values[2].number != pending->number)
         return false;
-    set_clock(conn, request->sent_us, reply->came_us, reply->values[1].number);
+    set_clock(conn, pending->sent_us, reply->came_us, reply->values[1].number);
     return true;
 }
 
@@ -565,17 +545,16 @@ static bool is_answer(struct lk__conn *conn, const struct lk__request *request, 
 static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
 {
     const struct lk__reply *reply = stream->filling;
-    struct lk__link *oldest = conn->stream == stream ? lk__list_first(&conn->flying) : NULL;
-    if (oldest == NULL)
+    if (conn->stream != stream || conn->unanswered == conn->end)
         return EPROTO; /* an answer that nobody asked for */
-    struct lk__request *request = LK__CONTAINER(oldest, struct lk__request, link);
-    if (request->end > stream->sent)
+    const struct lk__pending *pending = pending_at(conn, conn->unanswered);
+    if (pending->end > stream->sent)
         return EPROTO; /* the server does not know the question yet */
-    if (request == &conn->echo)
+    if (pending->echo)
         return take_proof(conn, reply);
-    if (reply->type != LK__ERROR && !is_answer(conn, request, reply))
+    if (reply->type != LK__ERROR && !is_answer(conn, pending, reply))
         return EPROTO; /* it cannot answer this */
-    take_answer(conn, stream, request);
+    take_answer(conn, stream, reply);
     return 0;
 }
 
@@ -661,30 +640,45 @@ static void round_of(struct lk__conn *conn, struct pollfd *polled, int count, in
         pump(conn, stream);
     else if (polled[0].revents & POLLOUT)
         flush(conn);
+    tell_of_room(conn);
     if (conn->stream == stream)
         end_if_dead(conn, lk__now_us());
     lk__stream_drop(stream);
 }
 
-/* Under conn->mu: the oldest of these whose thread waits, or NULL. */
-static struct lk__request *first_waiting(const struct lk__link *requests)
+/* Under conn->mu: the oldest whose thread waits, or NULL. */
+static struct lk__request *first_waiting(const struct lk__conn *conn)
 {
-    for (struct lk__link *l = lk__list_first(requests); l != NULL; l = lk__list_next(requests, l)) {
-        struct lk__request *request = LK__CONTAINER(l, struct lk__request, link);
-        if (request->waiting)
+    for (uint64_t i = conn->oldest; i < conn->end; i++) {
+        struct lk__request *request = pending_at(conn, i)->request;
+        if (request != NULL && request->waiting)
             return request;
     }
     return NULL;
 }
 
-/* Under conn->mu: give the role to the oldest request whose thread waits. */
+/* Under conn->mu: give the role to the oldest request whose thread waits, or to one that waits for room. */
 static void resign(struct lk__conn *conn)
 {
-    struct lk__request *next = first_waiting(&conn->doubted);
-    conn->leader = next != NULL ? next : first_waiting(&conn->flying);
+    conn->leader = first_waiting(conn);
     conn->leading = false;
     if (conn->leader != NULL)
         lk__parker_signal(conn->leader->parker, LK__NUDGED);
+    else if (conn->crowded)
+        tell_expecting(conn);
+}
+
+/* Under conn->mu, left and taken again: read once, as the leader that `request` is. The signals that came. */
+static unsigned lead_once(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
+{
+    unsigned signals = lk__parker_pollwith(request->parker, conn->kick_fd);
+    if (!(signals & LK__WOKEN)) {
+        struct pollfd polled[2] = { { -1, 0, 0 }, { conn->kick_fd, POLLIN, 0 } };
+        round_of(conn, polled, 2, until_us);
+        if (polled[1].revents != 0)
+            lk__eventfd_clear(conn->kick_fd);
+    }
+    return signals | lk__parker_pollwith(request->parker, -1);
 }
 
 /* Under conn->mu: read for all until the own reply, a wake-up or the limit. True: woken. */
@@ -695,16 +689,8 @@ static bool lead(struct lk__conn *conn, struct lk__request *request, int64_t unt
     conn->leader = request;
     conn->leading = true;
     while (conn->reign == reign && atomic_load(&request->state) == LK__FLYING && !(signals & LK__WOKEN) &&
-           lk__now_us() < until_us) {
-        signals |= lk__parker_pollwith(request->parker, conn->kick_fd);
-        if (!(signals & LK__WOKEN)) {
-            struct pollfd polled[2] = { { -1, 0, 0 }, { conn->kick_fd, POLLIN, 0 } };
-            round_of(conn, polled, 2, until_us);
-            if (polled[1].revents != 0)
-                lk__eventfd_clear(conn->kick_fd);
-        }
-        signals |= lk__parker_pollwith(request->parker, -1);
-    }
+           lk__now_us() < until_us)
+        signals |= lead_once(conn, request, until_us);
     if (conn->reign == reign)
         resign(conn);
     return (signals & LK__WOKEN) != 0;
@@ -806,6 +792,105 @@ void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count
     round_of(conn, polled, extra_count + 1, until_us);
     pthread_mutex_unlock(&conn->mu);
     memcpy(extra, polled + 1, (size_t)extra_count * sizeof *extra);
+}
+
+/* --- waiting for a connection that can be written to ---------------------------------------------------------- */
+
+/* Under conn->mu: why there is no connection. Want of memory is the connector's, not the caller's. */
+static int why_not(const struct lk__conn *conn)
+{
+    return conn->trouble == ENOMEM ? ENOTCONN : conn->trouble;
+}
+
+/* Cancelled while it was parked: conn->mu is not held. */
+static void expect_no_more(void *arg)
+{
+    struct expecting *me = arg;
+    pthread_mutex_lock(&me->conn->mu);
+    lk__list_remove(&me->link);
+    pthread_mutex_unlock(&me->conn->mu);
+}
+
+/* Under conn->mu, which is given up meanwhile; the signals that came. */
+static unsigned sleep_until(struct expecting *me, int64_t until_us, int cancel_state)
+{
+    unsigned signals;
+    pthread_mutex_unlock(&me->conn->mu);
+    pthread_cleanup_push(expect_no_more, me);
+    signals = lk__parker_parkopen(me->parker, until_us, cancel_state);
+    pthread_cleanup_pop(0);
+    pthread_mutex_lock(&me->conn->mu);
+    return signals;
+}
+
+/* Under conn->mu, given up meanwhile: see that the server's answers are read, and what waits is written. */
+static unsigned make_room(struct expecting *me, int64_t until_us)
+{
+    struct lk__conn *conn = me->conn;
+    struct lk__request leader = { .parker = me->parker };
+    uint64_t reign = ++conn->reign;
+    conn->leader = &leader;
+    conn->leading = true;
+    unsigned signals = lead_once(conn, &leader, until_us);
+    if (conn->reign == reign)
+        resign(conn);
+    return signals;
+}
+
+/* Likewise, until there is room or somebody has to lead. */
+static unsigned await_room(struct expecting *me, struct look *look, int64_t until_us, int cancel_state)
+{
+    struct lk__conn *conn = me->conn;
+    int64_t look_us = lk__now_us() + look_every_us(conn);
+    if (conn->leader == NULL)
+        return make_room(me, until_us);
+    if (stands_still(conn, look)) {
+        depose(conn);
+        return 0;
+    }
+    return sleep_until(me, look_us < until_us ? look_us : until_us, cancel_state);
+}
+
+int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us,
+                       int cancel_state)
+{
+    struct expecting me = { .parker = parker, .conn = conn };
+    struct look look = { 0 };
+    unsigned signals = 0;
+    int rc;
+    pthread_mutex_lock(&conn->mu);
+    lk__list_append(&conn->expecting, &me.link);
+    for (;;) {
+        if (conn->closed)
+            rc = ECANCELED;
+        else if (conn->stream != NULL && !conn->crowded)
+            rc = 0;
+        else if (conn->stream == NULL && conn->failures != failures && conn->trouble != 0)
+            rc = why_not(conn);
+        else if (signals & LK__WOKEN)
+            rc = EINTR;
+        else if (lk__now_us() >= until_us)
+            rc = conn->trouble != 0 ? why_not(conn) : ETIMEDOUT;
+        else if (conn->stream != NULL) {
+            signals = await_room(&me, &look, until_us, cancel_state);
+            continue;
+        } else {
+            want(conn);
+            signals = sleep_until(&me, until_us, cancel_state);
+            continue;
+        }
+        break;
+    }
+    lk__list_remove(&me.link);
+    pthread_mutex_unlock(&conn->mu);
+    if (signals & LK__WOKEN && rc != EINTR)
+        lk__parker_signal(parker, LK__WOKEN); /* not ours to swallow */
+    return rc;
+}
+
+int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us)
+{
+    return lk__conn_awaitopen(conn, parker, failures, until_us, PTHREAD_CANCEL_DISABLE);
 }
 
 /* --- the server's clock ------------------------------------------------------------------------------------------ */

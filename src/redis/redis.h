@@ -3,8 +3,8 @@
  * redis.h - scripts, commands, replies, and connections that many threads share
  *
  * A connection is full duplex and has no thread of its own: a caller appends its command and writes it;
- * the first one that waits reads for all (the leader) and hands that role on when it leaves. A request
- * belongs to its slot, not to its caller: who leaves early abandons it and the reply is dropped.
+ * the first one that waits reads for all (the leader) and hands that role on when it leaves. What is sent
+ * has a place in the connection until it is answered: who leaves early abandons it, and its answer is dropped.
  */
 #ifndef LK__REDIS_H
 #define LK__REDIS_H
@@ -123,7 +123,7 @@ int lk__command_seal(struct lk__command *command, const struct lk__script *scrip
 void lk__command_fill(struct lk__command *command, int hole, int64_t number); /* number >= 0; typed: does nothing */
 void lk__command_free(struct lk__command *command);                           /* accepts one that was never sealed */
 
-/* --- reply.c: one reply, flat, in memory that is reused ------------------------------------------- */
+/* --- reply.c: one reply, flat ---------------------------------------------------------------------- */
 
 enum { LK__REPLY_MAX = 64, LK__REPLY_BYTES_MAX = 1 << 20 };
 
@@ -131,9 +131,11 @@ enum lk__type { LK__NONE, LK__NIL, LK__INTEGER, LK__TEXT, LK__ERROR, LK__ARRAY }
 
 struct lk__value {
     enum lk__type type;
-    int64_t number; /* of an integer */
-    size_t at;      /* offset of a text in the reply's own memory */
-    size_t length;
+    unsigned length; /* of a text */
+    union {
+        int64_t number; /* of an integer */
+        size_t at;      /* of a text: its offset in the reply's memory */
+    };
 };
 
 struct lk__reply {
@@ -146,8 +148,25 @@ struct lk__reply {
     int64_t came_us; /* when it was read */
 };
 
-struct lk__reply *lk__reply_new(void);                                     /* NULL when out of memory */
-void lk__reply_free(struct lk__reply *reply);                              /* accepts NULL */
+struct lk__reply *lk__reply_new(void);        /* for a parser: its text grows. NULL when out of memory */
+void lk__reply_free(struct lk__reply *reply); /* accepts NULL */
+
+/*
+ * Make `copy`, whose text has a room, the same as `reply`. A text that does not go in is shortened: what our scripts
+ * answer does, and errors are told apart by how they begin.
+ */
+void lk__reply_copy(struct lk__reply *copy, const struct lk__reply *reply);
+
+/* Where one who asks has an answer put: on its stack. */
+enum { LK__REPLYBUF_BYTES = 384 };
+
+struct lk__replybuf {
+    struct lk__reply reply;
+    char text[LK__REPLYBUF_BYTES];
+};
+/* The reply of one that is empty. */
+struct lk__reply *lk__replybuf_reply(struct lk__replybuf *buf);
+
 const char *lk__reply_text(const struct lk__reply *reply, unsigned index); /* "" for what is no text */
 int64_t lk__reply_number(const struct lk__reply *reply, unsigned index);   /* 0 for what is no integer */
 /* True when it is an array that begins with `count` integers. */
@@ -182,7 +201,7 @@ struct lk__stream {
     void *reader;              /* hiredis' redisReader */
     struct lk__reply *filling; /* what the parser fills next */
     char *out;                 /* bytes not yet taken by the socket: out[out_begin..out_end) */
-    size_t out_begin, out_end, out_room;
+    size_t out_begin, out_end;
     uint64_t queued, sent; /* bytes ever appended, bytes ever given to the socket */
     char *in;
     bool no_echo; /* this server refuses ECHO: its errors are believed as they come */
@@ -192,10 +211,17 @@ struct lk__stream {
 int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *addresses,
                        int64_t until_us, int cancel_fd);
 void lk__stream_drop(struct lk__stream *stream); /* the last one closes the socket; accepts NULL */
-/* Room behind what is appended, or NULL: ENOMEM. What is written there counts once it is committed. */
+/*
+ * What is not given to the socket yet waits in a buffer that never grows, so that sending needs no memory: for all
+ * that the watchdog may have under way at once, as text; and of others three quarters of it.
+ */
+enum { LK__OUT_BYTES = 1 << 20, LK__COMMAND_MAX = 32 * 1024 };
+/* Room behind what is appended, or NULL: first the socket has to take some. It counts once it is committed. */
 char *lk__stream_reserve(struct lk__stream *stream, size_t length);
 void lk__stream_commit(struct lk__stream *stream, size_t length);
-int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length); /* 0 or ENOMEM: nothing appended */
+/* 0, or ENOBUFS: nothing appended. */
+int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length);
+size_t lk__stream_waiting(const struct lk__stream *stream); /* bytes that the socket has not taken */
 /* Give the socket what it takes. 0, or EIO: the connection is gone. */
 int lk__stream_give(struct lk__stream *stream);
 bool lk__stream_pending(const struct lk__stream *stream);
@@ -215,9 +241,9 @@ void lk__echo_print(char bytes[LK__ECHO_LENGTH + 1], uint64_t number);
 /*
  * Is `reply` what an ECHO of `number` is answered, so that all answers before it were in their places? So is a
  * refusal of ECHO itself, and BUSY or NOAUTH in the same words as `error`, the last answer before: the server
- * refuses everything. `error` may be NULL.
+ * refuses everything. `error` is "" if that was none.
  */
-bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const struct lk__reply *error);
+bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const char *error);
 
 /* --- handshake.c: from a socket to a server that we may use ------------------------------------------ */
 
@@ -274,48 +300,72 @@ enum lk__request_state {
     LK__UNSENT    /* the connection went before it was sent whole: not executed */
 };
 
+/*
+ * What somebody asked, who keeps it until it flies no longer, or abandons it. It may lie on a stack: what the
+ * connection has to remember of it, also when it is abandoned, is in a place of the connection's own.
+ */
 struct lk__request {
-    struct lk__link link;      /* in flying */
     _Atomic int state;         /* enum lk__request_state; leaves FLYING under the connection's mu */
     bool waiting;              /* under mu: a thread is parked on it and could lead */
-    bool abandoned;            /* under mu: nobody wants the reply */
+    bool urgent;               /* it may take what is kept for renewals */
+    uint64_t place;            /* under mu: which one it has among the pending */
     struct lk__parker *parker; /* whose owner wants to know; NULL: nobody parks on it */
-    struct lk__reply *reply;   /* filled when ANSWERED */
-    int64_t sent_us;           /* before its first byte was written */
-    uint64_t end;              /* position of its last byte in the stream */
-    unsigned least;            /* integers that its answer begins with */
-    int64_t number;            /* what a typed script's answer says third; 0: the script's header is not typed */
+    /* Under mu, and maybe some time before it leaves FLYING: this is the answer. Keeps what its owner needs of it. */
+    void (*take)(struct lk__request *request, const struct lk__reply *reply);
+    struct lk__reply *reply; /* where lk__request_copy() puts the answer */
+    int64_t sent_us;         /* before its first byte was written */
+};
+
+/* Its answer is copied into `reply`. */
+void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply);
+void lk__request_copy(struct lk__request *request, const struct lk__reply *reply);
+
+/* A request that was sent and has no answer yet, or one that is not believed. */
+struct lk__pending {
+    struct lk__request *request; /* NULL: abandoned, or an ECHO of our own */
+    bool echo;
+    unsigned least;  /* integers that its answer begins with */
+    int64_t number;  /* what a typed script's answer says third; 0: the script's header is not typed */
+    int64_t sent_us; /* as the request's */
+    uint64_t end;    /* position of its last byte in the stream */
 };
 
 /* Who is brought up first: leases end, callers wait, waiters poll. */
 enum lk__rank { LK__RANK_WATCHDOG, LK__RANK_COMMAND, LK__RANK_HUB };
 
+/* Of modules whose scripts have no typed headers: with a place for its answer. */
 struct lk__request *lk__request_new(struct lk__parker *parker); /* NULL when out of memory */
 void lk__request_free(struct lk__request *request);             /* that does not fly; accepts NULL */
 
+enum { LK__DOUBT_BYTES = 256 };
+
 struct lk__conn {
     pthread_mutex_t mu;
-    struct lk__stream *stream;    /* under mu; NULL: down */
-    struct lk__link flying;       /* under mu: unanswered requests, oldest first; `echo` may be among them */
-    struct lk__link doubted;      /* under mu: answered ones, oldest first, believed when `echo` is answered */
-    struct lk__request echo;      /* under mu: of our own; nobody awaits it, and it keeps no reply */
-    uint64_t echo_number;         /* under mu: a new one each time */
-    struct lk__request *leader;   /* under mu: who reads, or is about to; NULL: nobody */
-    bool leading;                 /* under mu: the leader is at it */
-    bool handing;                 /* under mu: the leader gives out replies and will flush */
-    uint64_t reign;               /* under mu: a new number for each leader; who has an old one leads no more */
-    uint64_t moves;               /* under mu: how often a leader came back from its poll */
-    bool closed;                  /* under mu: for good */
-    int64_t ended_us;             /* under mu: when a stream last ended; 0: never */
-    unsigned failures;            /* under mu: attempts that failed since it was last up */
-    int trouble;                  /* under mu: code of the last of them */
-    char words[LK__WORDS_MAX];    /* under mu: words of it */
-    char lacking[LK__RIGHTS_MAX]; /* under mu: as its greeting told */
-    struct lk__link expecting;    /* under mu: who waits for it to come up */
-    int kick_fd;                  /* ends the leader's poll */
-    int owner_fd;                 /* eventfd of the thread that owns this connection, -1: none */
-    bool wanted;                  /* under the connector's mu */
-    struct lk__link link;         /* under the connector's mu: in wanted */
+    struct lk__stream *stream; /* under mu; NULL: down */
+    /* under mu: a ring, by their numbers; answered ones that are believed when the ECHO is, and unanswered ones */
+    struct lk__pending *pending;
+    unsigned places;                  /* as many; a power of two, one of them is the ECHO's */
+    uint64_t oldest, unanswered, end; /* under mu: the first of each, and who comes next */
+    bool echoing;                     /* under mu: an ECHO is among them ... */
+    uint64_t echo_number;             /* under mu: ... which says this; a new number each time */
+    char doubt[LK__DOUBT_BYTES];      /* under mu: the last answer that is not believed, if it is an error; or "" */
+    struct lk__request *leader;       /* under mu: who reads, or is about to; NULL: nobody */
+    bool leading;                     /* under mu: the leader is at it */
+    bool handing;                     /* under mu: the leader gives out replies and will flush */
+    uint64_t reign;                   /* under mu: a new number for each leader; who has an old one leads no more */
+    uint64_t moves;                   /* under mu: how often a leader came back from its poll */
+    bool crowded;                     /* under mu: somebody found no room, and is told when there is some */
+    bool closed;                      /* under mu: for good */
+    int64_t ended_us;                 /* under mu: when a stream last ended; 0: never */
+    unsigned failures;                /* under mu: attempts that failed since it was last up */
+    int trouble;                      /* under mu: code of the last of them */
+    char words[LK__WORDS_MAX];        /* under mu: words of it */
+    char lacking[LK__RIGHTS_MAX];     /* under mu: as its greeting told */
+    struct lk__link expecting;        /* under mu: who waits for it to come up */
+    int kick_fd;                      /* ends the leader's poll */
+    int owner_fd;                     /* eventfd of the thread that owns this connection, -1: none */
+    bool wanted;                      /* under the connector's mu */
+    struct lk__link link;             /* under the connector's mu: in wanted */
     enum lk__rank rank;
     atomic_bool serves;              /* the present stream brought an answer: it is worth to be made anew at once */
     int64_t up_us, due_us, pause_us; /* the connector thread's: up since, to be made at, the pause before that */
@@ -332,7 +382,8 @@ struct lk__conn {
     atomic_ullong connects, round_trips, reloads; /* statistics */
 };
 
-int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const char *what);
+/* At most `places` requests, a power of two, are under way at once; 0: its answers are messages. 0 or ENOMEM. */
+int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const char *what, unsigned places);
 void lk__conn_want(struct lk__conn *conn);    /* have it brought up if it is down; returns at once */
 void lk__conn_close(struct lk__conn *conn);   /* for good; cuts what flies */
 void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it */
@@ -340,8 +391,8 @@ void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it *
 /*
  * Append a command and write it, unless the leader will. `eval` sends the script's text instead of
  * its SHA1. `sent`: what its script takes of that; not looked at unless its header is typed.
- * Returns 0 · ENOTCONN down: it is being brought up · ECANCELED closed · ENOMEM. But for 0 the
- * request is IDLE and nothing was sent.
+ * Returns 0 · ENOTCONN down: it is being brought up; or there is no room before the server took something: see
+ * lk__conn_awaitup() · ECANCELED closed. But for 0 the request is IDLE and nothing was sent. Needs no memory.
  * Locks: takes conn->mu.
  */
 int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
@@ -356,12 +407,12 @@ void lk__conn_serves(struct lk__conn *conn); /* a message was an answer */
  */
 bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
 
-/* Nobody wants the reply any more; the request is freed, now or when it is answered. Accepts NULL. */
+/* Nobody wants the reply any more: the request is its owner's, and IDLE if it flew. */
 void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request);
 
 /*
- * Wait until the connection is up, an attempt failed, `parker` gets LK__WOKEN, or `until_us`.
- * Returns 0 up · ENOTCONN (or what the trouble's code is, but ENOMEM) an attempt failed since `failures` was
+ * Wait until the connection is up and has room for a request, an attempt failed, `parker` gets LK__WOKEN, or
+ * `until_us`. Returns 0 up · ENOTCONN (or what the trouble's code is, but ENOMEM) an attempt failed since `failures` was
  * read, or the time is up and the last one had failed · ECANCELED closed · EINTR woken · ETIMEDOUT.
  */
 int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reply.c - one reply, flat, in memory that is reused
+ * reply.c - one reply, flat
  *
- * What our scripts answer is a short array of integers and words. Reading it into one block that the
- * next reply takes over costs no allocation; a hostile server's giant array is refused by its header.
+ * What our scripts answer is a short array of integers and words. A connection reads each into the same memory, from
+ * where it is copied to whoever asked; a hostile server's giant array is refused by its header.
  */
 #include "redis/redis.h"
 
@@ -33,9 +33,48 @@ void lk__reply_free(struct lk__reply *reply)
     lk__release(reply);
 }
 
+static bool is_text(const struct lk__value *value)
+{
+    return value->type == LK__TEXT || value->type == LK__ERROR;
+}
+
+/* Append a text, or what of it fits into `room` bytes with its NUL. */
+static struct lk__value copied(struct lk__reply *copy, const struct lk__value *from, const char *text, size_t room)
+{
+    struct lk__value value = *from;
+    value.at = copy->text_used;
+    if (value.length >= room)
+        value.length = (unsigned)room - 1;
+    memcpy(copy->text + value.at, text, value.length);
+    copy->text[value.at + value.length] = '\0';
+    copy->text_used += value.length + 1;
+    return value;
+}
+
+void lk__reply_copy(struct lk__reply *copy, const struct lk__reply *reply)
+{
+    copy->type = reply->type;
+    copy->count = reply->count;
+    copy->came_us = reply->came_us;
+    copy->text_used = 0;
+    assert(copy->text_room >= LK__REPLY_MAX); /* so that each text has its share */
+    for (unsigned i = 0; i < reply->count; i++) {
+        const struct lk__value *from = &reply->values[i];
+        size_t share = (copy->text_room - copy->text_used) / (reply->count - i);
+        copy->values[i] = is_text(from) ? copied(copy, from, reply->text + from->at, share) : *from;
+    }
+}
+
+struct lk__reply *lk__replybuf_reply(struct lk__replybuf *buf)
+{
+    buf->reply.text = buf->text;
+    buf->reply.text_room = sizeof buf->text;
+    return &buf->reply;
+}
+
 const char *lk__reply_text(const struct lk__reply *reply, unsigned index)
 {
-    if (index >= reply->count || (reply->values[index].type != LK__TEXT && reply->values[index].type != LK__ERROR))
+    if (index >= reply->count || !is_text(&reply->values[index]))
         return "";
     return reply->text + reply->values[index].at;
 }

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { IN_SIZE = 16 * 1024, OUT_SIZE = 16 * 1024, LEFT_SIZE = 2 * 1024 /* what hiredis keeps of earlier bytes */ };
+enum { IN_SIZE = 16 * 1024, LEFT_SIZE = 2 * 1024 /* what hiredis keeps of earlier bytes */ };
 enum { BACKLOG_PAUSE_MS = 10 };
 
 /* --- what the parser found goes into a flat reply ---------------------------------------------------- */
@@ -58,7 +58,9 @@ static void *on_text(const redisReadTask *task, char *text, size_t length)
         reply->text = grown;
         reply->text_room = room;
     }
-    struct lk__value value = { task->type == REDIS_REPLY_ERROR ? LK__ERROR : LK__TEXT, 0, reply->text_used, length };
+    struct lk__value value = { task->type == REDIS_REPLY_ERROR ? LK__ERROR : LK__TEXT,
+                               (unsigned)length,
+                               { .at = reply->text_used } };
     memcpy(reply->text + reply->text_used, text, length);
     reply->text[reply->text_used + length] = '\0';
     reply->text_used += length + 1;
@@ -151,31 +153,30 @@ int lk__stream_next(struct lk__stream *stream)
 
 /* --- bytes -------------------------------------------------------------------------------------------- */
 
-/* Room for `length` more bytes without more memory; false: there is none. */
+size_t lk__stream_waiting(const struct lk__stream *stream)
+{
+    return stream->out_end - stream->out_begin;
+}
+
+/* Have room for `length` more bytes; false: there is none. */
 static bool move_up(struct lk__stream *stream, size_t length)
 {
     if (stream->out_begin == stream->out_end)
         stream->out_begin = stream->out_end = 0;
-    if (stream->out_room - stream->out_end < length && stream->out_begin > 0) {
+    if (LK__OUT_BYTES - lk__stream_waiting(stream) < length)
+        return false;
+    if (LK__OUT_BYTES - stream->out_end < length) {
         memmove(stream->out, stream->out + stream->out_begin, stream->out_end - stream->out_begin);
         stream->out_end -= stream->out_begin;
         stream->out_begin = 0;
     }
-    return stream->out_room - stream->out_end >= length;
+    return true;
 }
 
-/* Behind whatever is appended there stays room for one ECHO, which must not need memory. */
+/* Behind whatever is appended there stays room for one ECHO. */
 char *lk__stream_reserve(struct lk__stream *stream, size_t length)
 {
-    if (!move_up(stream, length + LK__ECHO_LENGTH)) {
-        size_t room = 2 * (stream->out_end + length + LK__ECHO_LENGTH);
-        char *grown = lk__realloc(stream->out, room);
-        if (grown == NULL)
-            return NULL;
-        stream->out = grown;
-        stream->out_room = room;
-    }
-    return stream->out + stream->out_end;
+    return move_up(stream, length + LK__ECHO_LENGTH) ? stream->out + stream->out_end : NULL;
 }
 
 void lk__stream_commit(struct lk__stream *stream, size_t length)
@@ -188,7 +189,7 @@ int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t lengt
 {
     char *room = lk__stream_reserve(stream, length);
     if (room == NULL)
-        return ENOMEM;
+        return ENOBUFS;
     memcpy(room, bytes, length);
     lk__stream_commit(stream, length);
     return 0;
@@ -287,8 +288,7 @@ static struct lk__stream *create(void)
     stream->refs = 1;
     stream->reader = create_reader();
     stream->filling = lk__reply_new();
-    stream->out = lk__alloc(OUT_SIZE);
-    stream->out_room = OUT_SIZE;
+    stream->out = lk__alloc(LK__OUT_BYTES);
     stream->in = lk__alloc(IN_SIZE);
     if (stream->reader == NULL || stream->filling == NULL || stream->out == NULL || stream->in == NULL) {
         destroy(stream);

@@ -11,7 +11,7 @@ struct call {
     struct lk__call *told;
     struct lk__command *sealed; /* of a script whose header is not typed; else NULL */
     int deadline_hole;          /* of that */
-    struct lk__request *request;
+    struct lk__request request;
     int64_t hard_us;
     int64_t settled_us; /* by then the deadlines of all copies have passed at the server */
     int64_t pause_ms;
@@ -67,9 +67,9 @@ static int send_it(struct call *call)
 {
     for (;;) {
         set_deadline(call, lk__now_us());
-        int rc = lk__conn_send(call->told->conn, call->request, call->told->command, &call->told->sent, call->eval);
+        int rc = lk__conn_send(call->told->conn, &call->request, call->told->command, &call->told->sent, call->eval);
         if (rc == ENOTCONN)
-            rc = lk__conn_awaitup(call->told->conn, call->request->parker, lk__conn_failures(call->told->conn),
+            rc = lk__conn_awaitup(call->told->conn, call->request.parker, lk__conn_failures(call->told->conn),
                                   call->hard_us);
         else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
@@ -85,21 +85,21 @@ static int send_it(struct call *call)
 static bool pause_a_little(struct call *call)
 {
     const struct lk__options *options = &call->told->conn->connector->options;
-    int64_t now_us = lk__now_us(), answer_us = 2 * (now_us - call->request->sent_us);
+    int64_t now_us = lk__now_us(), answer_us = 2 * (now_us - call->request.sent_us);
     call->pause_ms = call->pause_ms == 0 ? options->retry_min_ms : 2 * call->pause_ms;
     if (call->pause_ms > options->retry_max_ms)
         call->pause_ms = options->retry_max_ms;
     int64_t until_us = now_us + call->pause_ms * 1000;
     if (until_us + answer_us >= call->hard_us)
         return false;
-    lk__parker_park(call->request->parker, until_us);
+    lk__parker_park(call->request.parker, until_us);
     return true;
 }
 
 /* Judge the answer: 0 take it, EAGAIN send once more, else the code to end with. */
 static int judge(struct call *call)
 {
-    const struct lk__reply *reply = call->request->reply;
+    const struct lk__reply *reply = call->request.reply;
     bool retry;
     if (reply->type != LK__ERROR)
         return 0;
@@ -123,9 +123,9 @@ static int run(struct call *call)
         int rc = send_it(call);
         if (rc != 0)
             return rc;
-        while (atomic_load(&call->request->state) == LK__FLYING && lk__now_us() < call->hard_us)
-            lk__conn_await(call->told->conn, call->request, call->hard_us);
-        int state = atomic_load(&call->request->state);
+        while (atomic_load(&call->request.state) == LK__FLYING && lk__now_us() < call->hard_us)
+            lk__conn_await(call->told->conn, &call->request, call->hard_us);
+        int state = atomic_load(&call->request.state);
         if (state == LK__ANSWERED) {
             rc = judge(call);
             if (rc != EAGAIN)
@@ -144,24 +144,23 @@ static int call_run(struct lk__call *told, struct lk__command *sealed, int deadl
 {
     struct lk__parker parker;
     struct lk__conn *conn = told->conn;
-    if (*told->slot == NULL && (*told->slot = lk__request_new(NULL)) == NULL)
+    if (told->slot != NULL && *told->slot == NULL && (*told->slot = lk__request_new(NULL)) == NULL)
         return lk__fail(ENOMEM, "%s: out of memory for a request", told->what);
+    if (told->reply == NULL)
+        told->reply = told->slot != NULL ? (*told->slot)->reply : lk__replybuf_reply(&told->own);
     lk__parker_init(&parker);
     struct call call = { .told = told,
                          .sealed = sealed,
                          .deadline_hole = deadline_hole,
-                         .request = *told->slot,
                          .hard_us = lk__now_us() + conn->connector->options.command_timeout_ms * 1000 };
-    call.request->parker = &parker;
+    lk__request_init(&call.request, &parker, told->reply);
     int rc = run(&call);
-    told->repeated = call.unsure;
-    if (atomic_load(&call.request->state) == LK__FLYING) {
-        lk__conn_abandon(conn, call.request);
-        *told->slot = NULL;
-    } else {
-        call.request->parker = NULL;
-    }
+    lk__conn_abandon(conn, &call.request);
     lk__parker_destroy(&parker);
+    told->repeated = call.unsure;
+    told->sent_us = call.request.sent_us;
+    if (told->slot != NULL)
+        (*told->slot)->sent_us = call.request.sent_us;
     return rc;
 }
 

@@ -130,20 +130,16 @@ void lk__room_destroy(struct lk__room *room)
     pthread_mutex_destroy(&room->mu);
 }
 
-int lk__waiter_init(struct lk__waiter *waiter)
+void lk__waiter_init(struct lk__waiter *waiter)
 {
     *waiter = (struct lk__waiter){ 0 };
     lk__parker_init(&waiter->parker);
-    waiter->request = lk__request_new(&waiter->parker);
-    if (waiter->request != NULL)
-        return 0;
-    lk__parker_destroy(&waiter->parker);
-    return lk__fail(ENOMEM, "out of memory for a wait");
+    lk__request_init(&waiter->request, &waiter->parker, lk__replybuf_reply(&waiter->answer));
 }
 
 void lk__waiter_destroy(struct lk__room *room, struct lk__waiter *waiter)
 {
-    lk__conn_abandon(room->conn, waiter->request);
+    lk__conn_abandon(room->conn, &waiter->request);
     lk__command_free(&waiter->ask);
     lk__parker_destroy(&waiter->parker);
 }
@@ -222,7 +218,7 @@ static struct lk__step ask(struct visit *visit, bool eval)
     lk__command_fill(&waiter->ask, LK__ASK_DEADLINE, a->deadline_us);
     lk__command_fill(&waiter->ask, LK__ASK_ARRIVAL, a->arrival);
     lk__command_fill(&waiter->ask, LK__ASK_FLAGS, flags);
-    int rc = lk__conn_send(visit->room->conn, waiter->request, &waiter->ask, &sent, eval);
+    int rc = lk__conn_send(visit->room->conn, &waiter->request, &waiter->ask, &sent, eval);
     if (rc == ENOTCONN)
         return lk__acquire_unsent(a, now_us);
     if (rc != 0)
@@ -236,7 +232,7 @@ static struct lk__step leave(struct visit *visit, bool eval)
     struct lk__waiter *waiter = visit->waiter;
     struct lk__acquire *a = &waiter->machine;
     struct lk__sent sent = lk__hold_torelease(waiter->hold);
-    int rc = lk__conn_send(visit->room->conn, waiter->request, &waiter->hold->release, &sent, eval);
+    int rc = lk__conn_send(visit->room->conn, &waiter->request, &waiter->hold->release, &sent, eval);
     if (rc == 0)
         a->sent = true;
     else
@@ -265,7 +261,7 @@ static void grumble(struct visit *visit, int64_t now_us, const struct lk__asked 
 static struct lk__step take_answer(struct visit *visit)
 {
     struct lk__waiter *waiter = visit->waiter;
-    struct lk__request *request = waiter->request;
+    struct lk__request *request = &waiter->request;
     struct lk__acquire *a = &waiter->machine;
     int state = atomic_load(&request->state);
     int64_t now_us = lk__now_us();
@@ -366,7 +362,7 @@ static void park(struct visit *visit, int64_t until_us)
 static struct lk__step drive(struct visit *visit, struct lk__step step)
 {
     struct lk__acquire *a = &visit->waiter->machine;
-    struct lk__request *request = visit->waiter->request;
+    struct lk__request *request = &visit->waiter->request;
     switch (step.act) {
     case LK__ASK:
         return ask(visit, step.eval);

@@ -135,7 +135,8 @@ struct lk__waiter {
     struct lk__parker parker;
     struct lk__hold *hold; /* its id, and the command that gives it back */
     struct lk__command ask;
-    struct lk__request *request;
+    struct lk__request request;
+    struct lk__replybuf answer;
     const char *what;       /* "mutex orders", for the log */
     struct lk__entry entry; /* under room->mu */
     struct lk__link hint;   /* under the mu of whatever hints at it; private to the primitive */
@@ -162,8 +163,8 @@ void lk__room_destroy(struct lk__room *room);
  */
 int lk__room_wait(struct lk__room *room, struct lk__waiter *waiter);
 
-/* Make waiter and request ready, or take them down. 0 or ENOMEM. */
-int lk__waiter_init(struct lk__waiter *waiter);
+/* Make it ready, or take it down. */
+void lk__waiter_init(struct lk__waiter *waiter);
 void lk__waiter_destroy(struct lk__room *room, struct lk__waiter *waiter);
 
 /* Tell a waiter that asking now may help. Any thread; the waiter is in the room. */
@@ -189,17 +190,19 @@ struct lk__call {
     struct lk__conn *conn;
     const char *what; /* words begin with it */
     const struct lk__command *command;
-    struct lk__sent sent; /* but for the deadline, which is filled in at each sending */
-    int64_t lasts_us;     /* how far ahead that is; 0: until the end of the call, one command timeout */
-    bool only_once;       /* a copy would do harm: after a lost connection it is not sent again */
-    /* A request to use, or NULL in it: then one is made. Its reply is the answer. NULL afterwards when the answer is
-       still to come; otherwise the caller's. */
+    struct lk__sent sent;    /* but for the deadline, which is filled in at each sending */
+    int64_t lasts_us;        /* how far ahead that is; 0: until the end of the call, one command timeout */
+    bool only_once;          /* a copy would do harm: after a lost connection it is not sent again */
+    struct lk__reply *reply; /* NULL, or where to put an answer with longer texts */
+    bool repeated;           /* told: an earlier copy may have taken effect */
+    int64_t sent_us;         /* told: when the one was sent that is answered */
+    /* Of modules whose scripts have no typed headers: a request to use, or NULL in it: then one is made, to be freed. */
     struct lk__request **slot;
-    bool repeated; /* told: an earlier copy may have taken effect */
+    struct lk__replybuf own; /* the answer, unless that is put elsewhere */
 };
 
 /*
- * Send a command and await its answer for one command timeout. Returns 0: an answer that is no error · ENOTCONN
+ * Send a command and await its answer for one command timeout; the answer is in call->reply. Returns 0: an answer that is no error · ENOTCONN
  * nothing was sent, or the server would not · EIO the outcome is unknown · what the server's refusal means · ECANCELED
  * · ENOMEM. With words.
  */

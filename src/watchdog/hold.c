@@ -53,11 +53,10 @@ void lk__hold_drop(struct lk__hold *hold)
         return;
     struct lk__watchdog *dog = hold->dog;
     pthread_mutex_lock(&dog->mu);
-    assert(hold->timer.place == 0 && !lk__listed(&hold->all) && !lk__listed(&hold->flying));
+    assert(hold->timer.place == 0 && !lk__listed(&hold->all) && hold->flight == NULL);
     assert(!lk__listed(&hold->ready) && !lk__listed(&hold->news));
     dog->reserved--;
     pthread_mutex_unlock(&dog->mu);
-    lk__conn_abandon(hold->via, hold->request);
     lk__request_free(hold->call);
     lk__command_free(&hold->nest);
     lk__command_free(&hold->renew);

@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 enum {
-    WINDOW = 48,            /* renewals under way at once: they fit into the connection's buffer */
+    WINDOW = 48,            /* requests under way at once: as text, too, they fit into the connection's buffer ... */
+    PLACES = 64,            /* ... and have places in it */
     LOOK_US = 5000,         /* so often are answers looked for on the connection of the callers ... */
     LOOK_AGAIN_US = 100000, /* ... and whether it came up before the own */
     LINES_MAX = 8           /* losses that are logged one by one within a second */
@@ -31,9 +32,9 @@ static void schedule(struct lk__watchdog *dog, struct lk__hold *hold)
     int64_t due_us = LK__NEVER;
     if (hold->state == LK__HELD || hold->state == LK__AT_RISK) {
         due_us = atomic_load(&hold->valid_until_us);
-        if (hold->renew_us < due_us && !lk__listed(&hold->flying) && !lk__listed(&hold->ready))
+        if (hold->renew_us < due_us && hold->flight == NULL && !lk__listed(&hold->ready))
             due_us = hold->renew_us;
-    } else if (hold->sweeping && !lk__listed(&hold->flying) && !lk__listed(&hold->ready)) {
+    } else if (hold->sweeping && hold->flight == NULL && !lk__listed(&hold->ready)) {
         due_us = hold->renew_us;
     }
     if (due_us == LK__NEVER)
@@ -164,20 +165,45 @@ static struct lk__conn *best_conn(struct lk__watchdog *dog)
     return lk__conn_isup(&dog->conn) || !lk__conn_isup(dog->callers) ? &dog->conn : dog->callers;
 }
 
-/* Under dog->mu. 0: under way. */
-static int fly(struct lk__watchdog *dog, struct lk__hold *hold, bool release, const struct lk__sent *sent)
+static const struct lk__script *script_of(const struct lk__flight *flight)
 {
-    hold->via = best_conn(dog);
-    int rc = lk__conn_send(hold->via, hold->request, release ? &hold->release : &hold->renew, sent, hold->eval);
-    hold->as_text = hold->eval;
+    return flight->releasing ? flight->hold->release.script : flight->hold->renew.script;
+}
+
+/* Under a connection's mu: what is to be known of the answer. Its hold stays, and its commands never change. */
+static void take_answer(struct lk__request *request, const struct lk__reply *reply)
+{
+    struct lk__flight *flight = LK__CONTAINER(request, struct lk__flight, request);
+    bool retry;
+    flight->error = reply->type == LK__ERROR;
+    flight->good = !flight->error && lk__answer_ofany(script_of(flight), reply, &flight->said);
+    flight->unknown = lk__reply_is(reply, "NOSCRIPT");
+    flight->foreign = lk__reply_is(reply, "WRONGTYPE");
+    flight->code = flight->error ? lk__reply_error(reply, &retry) : 0;
+}
+
+/* Under dog->mu, and one is idle. 0: under way. */
+static int fly(struct lk__watchdog *dog, struct lk__hold *hold, bool release, int64_t lease_ms,
+               const struct lk__sent *sent)
+{
+    struct lk__link *link = lk__list_first(&dog->idle);
+    struct lk__flight *flight = LK__CONTAINER(link, struct lk__flight, link);
+    *flight = (struct lk__flight){ .link = flight->link,
+                                   .request = { .take = take_answer, .urgent = true },
+                                   .hold = hold,
+                                   .via = best_conn(dog),
+                                   .lease_ms = lease_ms,
+                                   .releasing = release,
+                                   .as_text = hold->eval };
+    int rc = lk__conn_send(flight->via, &flight->request, release ? &hold->release : &hold->renew, sent, hold->eval);
     hold->eval = false;
-    hold->releasing = release;
     if (rc != 0)
         return rc;
     hold->requested = hold->asked;
-    lk__list_append(hold->via == &dog->conn ? &dog->flying : &dog->beside, &hold->flying);
-    dog->under_way++;
+    hold->flight = flight;
     lk__hold_keep(hold);
+    lk__list_remove(link);
+    lk__list_append(flight->via == &dog->conn ? &dog->flying : &dog->beside, link);
     return 0;
 }
 
@@ -220,8 +246,7 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_
     lk__command_fill(&hold->renew, LK__RENEW_LEASE, lease_ms);
     lk__command_fill(&hold->renew, LK__RENEW_DEADLINE, deadline_us);
     believe_no_more(hold, now_us, lease_ms);
-    hold->request_lease_ms = lease_ms;
-    int rc = fly(dog, hold, false, &sent);
+    int rc = fly(dog, hold, false, lease_ms, &sent);
     if (rc == 0)
         hold->lease_ms = hold->wanted_ms;
     else
@@ -249,7 +274,7 @@ static void send_release(struct lk__watchdog *dog, struct lk__hold *hold, int64_
     if (now_us >= hold->sweep_end_us)
         end_sweep(dog, hold);
     else
-        fly(dog, hold, true, &sent);
+        fly(dog, hold, true, 0, &sent);
 }
 
 static void begin_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t past_us, int64_t end_us)
@@ -267,31 +292,34 @@ static void begin_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t
 }
 
 /* A release was answered: a copy of the ask can come no more, or once more when it cannot. */
-static void swept(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+static void swept(struct lk__watchdog *dog, const struct lk__flight *flight, int64_t now_us)
 {
-    struct lk__answer said;
-    if (!lk__answer_ofany(hold->release.script, hold->request->reply, &said))
+    struct lk__hold *hold = flight->hold;
+    int64_t server_us = flight->said.server_us;
+    if (!flight->good)
         hold->renew_us = retry_at(dog, now_us);
-    else if (said.server_us > hold->sweep_past_us)
+    else if (server_us > hold->sweep_past_us)
         end_sweep(dog, hold);
     else
-        hold->renew_us = now_us + (hold->sweep_past_us - said.server_us) + 1000;
+        hold->renew_us = now_us + (hold->sweep_past_us - server_us) + 1000;
 }
 
-static bool is_renewal(const struct lk__hold *hold, struct lk__answer *said)
+static bool is_renewal(const struct lk__flight *flight)
 {
-    return lk__answer_ofany(hold->renew.script, hold->request->reply, said) &&
-           (said->verdict == LK__DONE || said->verdict == LK__GONE || said->verdict == LK__LATE);
+    enum lk__verdict verdict = flight->said.verdict;
+    return flight->good && (verdict == LK__DONE || verdict == LK__GONE || verdict == LK__LATE);
 }
 
 /* A renewal was answered. */
-static void renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us, const struct lk__answer *said)
+static void renewed(struct lk__watchdog *dog, const struct lk__flight *flight, int64_t now_us)
 {
-    const struct lk__request *request = hold->request;
-    int64_t lease_ms = hold->request_lease_ms;
+    struct lk__hold *hold = flight->hold;
+    const struct lk__request *request = &flight->request;
+    const struct lk__answer *said = &flight->said;
+    int64_t lease_ms = flight->lease_ms;
     int64_t until_us = request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
 
-    lk__conn_clock(hold->via, request->sent_us, said->server_us);
+    lk__conn_clock(flight->via, request->sent_us, said->server_us);
     if (said->verdict == LK__LATE) { /* the server's clock moved; it is known again now */
         renewal_failed(dog, hold, EIO, now_us);
         return;
@@ -317,54 +345,62 @@ static void renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now
 }
 
 /* A renewal was refused, or never answered. */
-static void not_renewed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+static void not_renewed(struct lk__watchdog *dog, const struct lk__flight *flight, int64_t now_us)
 {
-    const struct lk__request *request = hold->request;
-    const struct lk__reply *reply = request->reply;
+    struct lk__hold *hold = flight->hold;
+    const struct lk__request *request = &flight->request;
     int state = atomic_load(&request->state);
     if (state == LK__UNSENT) {
         renewal_failed(dog, hold, ENOTCONN, now_us);
     } else if (state == LK__CUT || state == LK__GARBLED) {
         int64_t until_us = request->sent_us + 2 * dog->options->command_timeout_ms * 1000;
-        doubt(hold, now_us, until_us, hold->request_lease_ms);
+        doubt(hold, now_us, until_us, flight->lease_ms);
         if (state == LK__CUT)
             renewal_failed(dog, hold, EIO, now_us);
         else
             renewal_failed(dog, hold, EPROTO, retry_at(dog, now_us));
-    } else if (lk__reply_is(reply, "NOSCRIPT") && !hold->as_text) {
+    } else if (flight->unknown && !flight->as_text) {
         hold->eval = true;
         hold->renew_us = now_us;
-    } else if (reply->type != LK__ERROR) {
+    } else if (!flight->error) {
         renewal_failed(dog, hold, EPROTO, retry_at(dog, now_us));
-    } else if (lk__reply_is(reply, "WRONGTYPE")) {
+    } else if (flight->foreign) {
         lose(dog, hold, LK_REASON_GONE);
     } else {
-        bool retry;
-        renewal_failed(dog, hold, lk__reply_error(reply, &retry), retry_at(dog, now_us));
+        renewal_failed(dog, hold, flight->code, retry_at(dog, now_us));
     }
 }
 
-/* Under dog->mu: the request of `hold` is over. */
-static void landed(struct lk__watchdog *dog, struct lk__hold *hold, int64_t now_us)
+/* Under dog->mu: the request is over. */
+static void landed(struct lk__watchdog *dog, const struct lk__flight *flight, int64_t now_us)
 {
-    const struct lk__reply *reply = hold->request->reply;
-    struct lk__answer said;
-    int state = atomic_load(&hold->request->state);
+    struct lk__hold *hold = flight->hold;
+    int state = atomic_load(&flight->request.state);
     bool answered = state == LK__ANSWERED;
     bool held = hold->state == LK__HELD || hold->state == LK__AT_RISK;
 
-    if (hold->releasing && answered && lk__reply_is(reply, "NOSCRIPT") && !hold->as_text) {
+    if (flight->releasing && answered && flight->unknown && !flight->as_text) {
         hold->eval = true;
         hold->renew_us = now_us;
-    } else if (hold->releasing && answered && reply->type != LK__ERROR) {
-        swept(dog, hold, now_us);
-    } else if (hold->releasing) {
+    } else if (flight->releasing && answered && !flight->error) {
+        swept(dog, flight, now_us);
+    } else if (flight->releasing) {
         hold->renew_us = answered || state == LK__GARBLED ? retry_at(dog, now_us) : now_us;
-    } else if (answered && is_renewal(hold, &said)) {
-        renewed(dog, hold, now_us, &said);
+    } else if (answered && is_renewal(flight)) {
+        renewed(dog, flight, now_us);
     } else if (held && good(dog, hold, now_us)) {
-        not_renewed(dog, hold, now_us);
+        not_renewed(dog, flight, now_us);
     }
+}
+
+/* The flight is over; the reference that it had is then the caller's to drop, without the lock. */
+static struct lk__hold *end_flight(struct lk__watchdog *dog, struct lk__flight *flight)
+{
+    struct lk__hold *hold = flight->hold;
+    hold->flight = NULL;
+    lk__list_remove(&flight->link);
+    lk__list_append(&dog->idle, &flight->link);
+    return hold;
 }
 
 /* A request of `hold` is due: renew, or send a release. */
@@ -372,9 +408,9 @@ static void serve_hold(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
 {
     bool swept_before = hold->sweeping;
     if (hold->state == LK__HELD || hold->state == LK__AT_RISK) {
-        if (good(dog, hold, now_us) && !lk__listed(&hold->flying) && hold->renew_us <= now_us)
+        if (good(dog, hold, now_us) && hold->flight == NULL && hold->renew_us <= now_us)
             send_renewal(dog, hold, now_us);
-    } else if (hold->sweeping && !lk__listed(&hold->flying) && hold->renew_us <= now_us) {
+    } else if (hold->sweeping && hold->flight == NULL && hold->renew_us <= now_us) {
         send_release(dog, hold, now_us);
     }
     schedule(dog, hold);
@@ -405,7 +441,7 @@ static void serve_due(struct lk__watchdog *dog, int64_t now_us)
 static void serve_ready(struct lk__watchdog *dog, int64_t now_us)
 {
     struct lk__link *link;
-    while ((link = lk__list_first(&dog->ready)) != NULL && dog->under_way < WINDOW) {
+    while ((link = lk__list_first(&dog->ready)) != NULL && !lk__list_empty(&dog->idle)) {
         lk__list_remove(link);
         serve_hold(dog, LK__CONTAINER(link, struct lk__hold, ready), now_us);
     }
@@ -416,13 +452,12 @@ static void serve_landed(struct lk__watchdog *dog, struct lk__link *flying, int6
 {
     struct lk__link *link;
     while ((link = lk__list_first(flying)) != NULL) {
-        struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, flying);
-        if (atomic_load(&hold->request->state) == LK__FLYING)
+        struct lk__flight *flight = LK__CONTAINER(link, struct lk__flight, link);
+        if (atomic_load(&flight->request.state) == LK__FLYING)
             return;
-        bool swept_before = hold->sweeping;
-        lk__list_remove(link);
-        dog->under_way--;
-        landed(dog, hold, now_us);
+        bool swept_before = flight->hold->sweeping;
+        struct lk__hold *hold = end_flight(dog, flight);
+        landed(dog, flight, now_us);
         schedule(dog, hold);
         bool drop_sweep = swept_before && !hold->sweeping;
         pthread_mutex_unlock(&dog->mu);
@@ -536,7 +571,7 @@ static void sleep_until_due(struct lk__watchdog *dog, int timer_fd, int64_t due_
 static struct lk__request *first_beside(const struct lk__watchdog *dog)
 {
     struct lk__link *link = lk__list_first(&dog->beside);
-    return link != NULL ? LK__CONTAINER(link, struct lk__hold, flying)->request : NULL;
+    return link != NULL ? &LK__CONTAINER(link, struct lk__flight, link)->request : NULL;
 }
 
 /* Under dog->mu: when something is to be done, if nothing happens before. */
@@ -589,7 +624,7 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
     dog->wake_fd = lk__eventfd_open();
     if (dog->wake_fd < 0)
         return lk__fail(ENOMEM, "no descriptor left for a client");
-    int rc = lk__conn_init(&dog->conn, connector, "watchdog");
+    int rc = lk__conn_init(&dog->conn, connector, "watchdog", PLACES);
     if (rc != 0) {
         lk__fd_close(dog->wake_fd);
         return rc;
@@ -600,6 +635,7 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
     lk__list_init(&dog->holds);
     lk__list_init(&dog->lost);
     lk__list_init(&dog->ready);
+    lk__list_init(&dog->idle);
     lk__list_init(&dog->flying);
     lk__list_init(&dog->beside);
     lk__list_init(&dog->unlogged);
@@ -628,8 +664,9 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
         schedule(dog, LK__CONTAINER(link, struct lk__hold, ready)); /* one that is swept is found on the heap below */
     }
     while ((link = lk__list_first(&dog->flying)) != NULL || (link = lk__list_first(&dog->beside)) != NULL) {
-        struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, flying);
-        lk__list_remove(link);
+        struct lk__flight *flight = LK__CONTAINER(link, struct lk__flight, link);
+        lk__conn_abandon(flight->via, &flight->request);
+        struct lk__hold *hold = end_flight(dog, flight);
         schedule(dog, hold); /* one that is swept is found on the heap below */
         pthread_mutex_unlock(&dog->mu);
         lk__hold_drop(hold);
@@ -659,17 +696,31 @@ void lk__watchdog_destroy(struct lk__watchdog *dog)
     assert(dog->reserved == 0);
     lk__conn_destroy(&dog->conn);
     lk__heap_free(&dog->heap);
+    lk__release(dog->flights);
     pthread_cond_destroy(&dog->renewed);
     pthread_mutex_destroy(&dog->mu);
     lk__fd_close(dog->wake_fd);
 }
 
-/* Under dog->mu: room on the heap, and a thread to look at it. */
+/* Under dog->mu. */
+static int make_flights(struct lk__watchdog *dog)
+{
+    if (dog->flights != NULL)
+        return 0;
+    dog->flights = lk__alloc(WINDOW * sizeof *dog->flights);
+    if (dog->flights == NULL)
+        return ENOMEM;
+    for (int i = 0; i < WINDOW; i++)
+        lk__list_append(&dog->idle, &dog->flights[i].link);
+    return 0;
+}
+
+/* Under dog->mu: room on the heap, requests, and a thread to look at it. */
 static int reserve(struct lk__watchdog *dog)
 {
     if (dog->stopping)
         return lk__fail(ECANCELED, "the client was closed");
-    if (lk__heap_reserve(&dog->heap, dog->reserved + 1) != 0)
+    if (lk__heap_reserve(&dog->heap, dog->reserved + 1) != 0 || make_flights(dog) != 0)
         return lk__fail(ENOMEM, "out of memory for a hold");
     if (!dog->started) {
         int rc = lk__thread_start(&dog->thread, "lk-watchdog", run, dog);
@@ -685,11 +736,7 @@ static int reserve(struct lk__watchdog *dog)
 struct lk__hold *lk__hold_new(struct lk__watchdog *dog)
 {
     struct lk__hold *hold = lk__alloc(sizeof *hold);
-    struct lk__request *request = hold != NULL ? lk__request_new(NULL) : NULL;
-    struct lk__request *call = request != NULL ? lk__request_new(NULL) : NULL;
-    if (call == NULL) {
-        lk__request_free(request);
-        lk__release(hold);
+    if (hold == NULL) {
         lk__fail(ENOMEM, "out of memory for a hold");
         return NULL;
     }
@@ -697,16 +744,11 @@ struct lk__hold *lk__hold_new(struct lk__watchdog *dog)
     int rc = reserve(dog);
     pthread_mutex_unlock(&dog->mu);
     if (rc != 0) {
-        lk__request_free(request);
-        lk__request_free(call);
         lk__release(hold);
         return NULL;
     }
     hold->refs = 1;
     hold->dog = dog;
-    hold->via = &dog->conn;
-    hold->request = request;
-    hold->call = call;
     hold->state = LK__OVER;
     hold->cap_us = hold->renew_us = LK__NEVER;
     return hold;

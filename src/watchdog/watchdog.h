@@ -29,6 +29,7 @@ enum lk__hold_state {
 };
 
 struct lk__watchdog;
+struct lk__flight;
 
 /* One who hears of events; two of them: the listener's queue and the one behind the eventfd. */
 enum { LK__AUDIENCES = 2 };
@@ -79,13 +80,8 @@ struct lk__hold {
     struct lk__link *nobodys;   /* list of its object: lost, and nobody is left to give it back; NULL: has none */
     struct lk__link for_nobody; /* in that list */
     struct lk__link ready;      /* in dog->ready: a request is due, and too many are under way */
-    struct lk__link flying;     /* in dog->flying, or dog->beside */
-    struct lk__conn *via;       /* of the request */
-    struct lk__request *request;
-    bool releasing;           /* the request is the release, not a renewal */
-    int64_t request_lease_ms; /* what the renewal asks for */
-    bool eval;                /* the server does not know the script: the next request has its text */
-    bool as_text;             /* as this one had */
+    struct lk__flight *flight;  /* its request that is under way, or NULL */
+    bool eval;                  /* the server does not know the script: the next request has its text */
 
     /* under dog->mu: the release that is sent in the background */
     bool sweeping;
@@ -101,7 +97,7 @@ struct lk__hold {
     struct lk__link mine;     /* under its object's mu */
     struct lk__entry owned;   /* under its object's mu: the oldest of its owner, or a permit with an id */
     struct lk__link kin;      /* under its object's mu: younger ones of its owner follow the oldest */
-    struct lk__request *call; /* the owner's: for what is not a renewal */
+    struct lk__request *call; /* the owner's: for what is not a renewal; of scripts whose headers are not typed */
     struct lk__command nest;  /* sets the holds, or downgrades; the primitive's */
     int holds;                /* of this owner; of a read-write lock: for writing */
     int reads;                /* of a read-write lock: for reading */
@@ -116,6 +112,23 @@ struct lk__hold {
     int64_t nth, release_deadline_us;
 };
 
+/* A request of the watchdog's. There are as many as may be under way; they are made with its thread. */
+struct lk__flight {
+    struct lk__link link; /* under dog->mu: in dog->idle, or dog->flying, or dog->beside */
+    struct lk__request request;
+    struct lk__hold *hold; /* with a reference */
+    struct lk__conn *via;
+    int64_t lease_ms; /* what a renewal asks for */
+    bool releasing;   /* it is the release, not a renewal */
+    bool as_text;
+
+    /* under the connection's mu until it has landed: the answer */
+    bool good; /* it is one that its script gives: `said` */
+    struct lk__answer said;
+    bool error, unknown, foreign; /* an error: in general, of a script that is not known, of a key of another type */
+    int code;                     /* of an error */
+};
+
 /* Called under dog->mu: allocates nothing, blocks on nothing. */
 typedef void (*lk__notify_t)(void *arg, struct lk__hold *hold, int type);
 
@@ -126,13 +139,14 @@ struct lk__watchdog {
     struct lk__conn conn;
     struct lk__conn *callers;
     struct lk__heap heap;
-    struct lk__link holds;  /* held, not given back */
-    struct lk__link lost;   /* not given back: nothing is left to do for them */
-    struct lk__link ready;  /* whose request is due, oldest first */
-    struct lk__link flying; /* requests under way on the own connection, oldest first ... */
-    struct lk__link beside; /* ... and on that of the callers */
+    struct lk__link holds; /* held, not given back */
+    struct lk__link lost;  /* not given back: nothing is left to do for them */
+    struct lk__link ready; /* whose request is due, oldest first */
+    struct lk__flight *flights;
+    struct lk__link idle;   /* flights that are not under way */
+    struct lk__link flying; /* those on the own connection, oldest first ... */
+    struct lk__link beside; /* ... and those on that of the callers */
     bool unsent;            /* some renewal found neither up */
-    int under_way;          /* how many these are */
     size_t reserved;        /* holds that exist: as many timers have room */
     bool started, stopping;
     int64_t asleep_us;                /* under mu: the thread looks again by then; not woken for what is due later */

@@ -35,7 +35,7 @@ static struct block {
     long serial;
 } blocks[PLACES];
 static atomic_flag busy = ATOMIC_FLAG_INIT;
-static long count, serial;
+static long count, bytes, serial;
 static const char *secret;
 static bool spilled;
 
@@ -69,6 +69,13 @@ static size_t place_of(const void *memory)
     return place;
 }
 
+/* What the C library takes for a block of that size. */
+static long cost_of(size_t size)
+{
+    size_t whole = (size + sizeof(size_t) + 15) & ~(size_t)15;
+    return (long)(whole < 32 ? 32 : whole);
+}
+
 static void remember(void *memory, size_t size, void *caller)
 {
     if (memory == NULL || failing_code(caller) == CODE_ELSEWHERE)
@@ -76,6 +83,7 @@ static void remember(void *memory, size_t size, void *caller)
     enter();
     blocks[place_of(memory)] = (struct block){ memory, size, caller, serial++ };
     count++;
+    bytes += cost_of(size);
     leave();
 }
 
@@ -102,6 +110,7 @@ static void forget(void *memory, const void *caller)
         if (secret != NULL && failing_code(caller) == CODE_HERE &&
             memmem(memory, blocks[place].size, secret, strlen(secret)) != NULL)
             spilled = true;
+        bytes -= cost_of(blocks[place].size);
         empty(place);
         count--;
     }
@@ -163,6 +172,14 @@ long failing_blocks(void)
 {
     enter();
     long now = count;
+    leave();
+    return now;
+}
+
+long failing_bytes(void)
+{
+    enter();
+    long now = bytes;
     leave();
     return now;
 }

@@ -99,6 +99,7 @@ void rival_end(struct rival *rival);
 
 /* Blocks in use that were asked for by the library, hiredis, jansson or the test itself. */
 long failing_blocks(void);
+long failing_bytes(void);              /* how much memory these are */
 long failing_serial(void);             /* how many there were so far */
 void failing_print_blocks(long since); /* where those after them, and still in use, were asked for */
 
