@@ -150,11 +150,36 @@ static void a_count_is_late(void **state)
     end();
 }
 
+static int count_down(void *arg)
+{
+    int rc = lk_latch_countdown(arg);
+    assert_that(rc == 0 || lk_errorsettles() != 0);
+    return rc;
+}
+
+/* Copies are late, but the first one may have come in time. */
+static void an_answer_is_lost_then_late(void **state)
+{
+    lk_latch_t l;
+    struct worker worker;
+    begin(*state);
+    assert_lk(0, lk_latch_init(&l, client, "gate", NULL));
+    fake_answer(f, "EVALSHA", FAKE_CLOSE);
+    int64_t asked = fake_asked(f, "EVALSHA");
+    worker_start(&worker, count_down, &l);
+    eventually(fake_asked(f, "EVALSHA") > asked, 4000);
+    fake_answer(f, "EVALSHA", LATE);
+    assert_int_equal(EIO, worker_join(&worker));
+    fake_answer(f, "EVALSHA", DONE); /* to what goes on with it */
+    assert_lk(0, lk_latch_destroy(&l));
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(an_acquire_is_late), world_test(a_hold_is_late),  world_test(a_downgrade_is_late),
-        world_test(a_renewal_is_late),  world_test(a_count_is_late),
+        world_test(a_renewal_is_late),  world_test(a_count_is_late), world_test(an_answer_is_lost_then_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
