@@ -325,7 +325,6 @@ struct lk__slot {
     struct lk__seat *seat;
     char owner[LK__ID_LENGTH + 32];
     int64_t nth;
-    char number[24]; /* likewise, in words, for scripts whose headers are not typed */
 };
 
 int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk__slot *slot); /* 0 or ENOMEM */
@@ -338,25 +337,15 @@ struct lk__once {
     size_t args_size;           /* of its arguments: copied if it is lasting */
     struct lk__block *block;    /* where its keys are, and what its arguments point to */
     bool lasting;               /* without a good answer the library goes on for half a minute */
-    struct lk__command
-        undone;     /* script NULL, or what undoes it without a good answer; its arguments are in the block */
-    int64_t number; /* told: what the answer begins with behind its head, 0 if that is no number */
-
-    /* The same for scripts whose headers are not typed; arguments are the slot's two, `more`, and a deadline. */
-    const struct lk__script *script; /* answers { verdict, server us }; LK__LATE and LK__OVERTAKEN: did nothing */
-    const char *const *keys, *const *more;
-    int count;
-    /* NULL, or what undoes it without a good answer, likewise; arguments: the slot's two and these */
-    const struct lk__script *undo;
-    const char *const *undo_keys, *const *undo_more;
-    int undo_count;
+    struct lk__command undone;  /* script NULL, or what undoes it without a good answer: arguments in the block */
+    int64_t number;             /* told: what the answer begins with behind its head, 0 if that is no number */
 };
 
 /* No number that this client draws is new to the server: EPROTO, with words. */
 int lk__once_overtaken(const struct lk__object *object);
 
 /* 0 and the verdict, or why there is none, with words. */
-int lk__once(const struct lk__frame *frame, struct lk__slots *slots, struct lk__once *once, int64_t *verdict);
+int lk__once(const struct lk__frame *frame, struct lk__slots *slots, struct lk__once *once, enum lk__verdict *verdict);
 
 /* --- take.c: becoming the holder of something that has a lease ---------------------------------------------------- */
 

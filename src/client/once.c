@@ -48,7 +48,6 @@ int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk_
     slot->seat = seat;
     snprintf(slot->owner, sizeof slot->owner, "%s:%c%ux%u", client->id, slots->letter, seat->place, seat->epoch);
     slot->nth = (int64_t)number;
-    snprintf(slot->number, sizeof slot->number, "%llu", number);
     return 0;
 }
 
@@ -186,117 +185,16 @@ out:
     return rc;
 }
 
-/* --- requests of scripts whose headers are not typed ---------------------------------------------------------------- */
-
-/* What is asked: the hold's release, which the watchdog goes on sending, or beside it when that undoes it. */
-static struct lk__command *asked(struct lk__hold *hold, const struct lk__once *once)
-{
-    return once->undo != NULL ? &hold->nest : &hold->release;
-}
-
-/* A command whose arguments are the slot's, `more`, and a hole for a deadline if it has one. */
-static int seal_one(struct lk__command *command, const struct lk__slot *slot, const struct lk__script *script,
-                    const char *const *keys, const char *const *more, int count, bool deadline)
-{
-    const char *args[16] = { slot->owner, slot->number };
-    assert(count + 3 <= (int)(sizeof args / sizeof *args));
-    if (count > 0)
-        memcpy(args + 2, more, (size_t)count * sizeof *more);
-    return lk__command_seal(command, script, keys, args, count + 2 + deadline);
-}
-
-static int seal_all(struct lk__hold *hold, const struct lk__slot *slot, const struct lk__once *once)
-{
-    int rc = seal_one(asked(hold, once), slot, once->script, once->keys, once->more, once->count, true);
-    if (rc == 0 && once->undo != NULL)
-        rc = seal_one(&hold->release, slot, once->undo, once->undo_keys, once->undo_more, once->undo_count, false);
-    return rc;
-}
-
-/* One attempt. 0: the server answered, in time or late. */
-static int old_call(struct lk__object *object, struct lk__hold *hold, struct lk__command *command, int64_t last_us,
-                    int64_t *verdict, bool *unsure)
-{
-    struct lk__conn *conn = &object->client->conn;
-    lk__command_fill(command, 0, lk__conn_servertime(conn, lk__now_us()) + last_us);
-    int rc = lk__call(conn, object->what, command, -1, true, &hold->call, unsure);
-    if (rc != 0)
-        return rc;
-    const struct lk__reply *reply = hold->call->reply;
-    if (!lk__reply_integers(reply, 2)) {
-        *unsure = true;
-        return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", object->what);
-    }
-    lk__conn_clock(conn, hold->call->sent_us, reply->values[1].number);
-    *verdict = reply->values[0].number;
-    if (*verdict == LK__OVERTAKEN && *unsure)
-        return lk__fail(EIO, "%s: the answer got lost, and its record is gone; the outcome is unknown", object->what);
-    return 0;
-}
-
-/* Its outcome is unknown. */
-static void old_go_on(struct lk__hold *hold, const struct lk__once *once, int64_t deadline_us)
-{
-    bool sweeps = once->lasting || once->undo != NULL;
-    int64_t end_us = sweeps ? lk__now_us() + LASTING_US : deadline_us;
-    if (sweeps)
-        lk__watchdog_sweep(hold->dog, hold, 0, end_us);
-    lk__settles(end_us);
-}
-
-static int old_call_until_in_time(struct lk__object *object, struct lk__hold *hold, const struct lk__once *once,
-                                  int64_t *verdict)
-{
-    int64_t last_us = once->lasting ? LASTING_US : object->client->options->command_timeout_ms * 1000;
-    for (int attempt = 0; attempt < 2; attempt++) {
-        bool unsure = false;
-        int64_t deadline_us = lk__conn_passedby(&object->client->conn, lk__now_us() + last_us);
-        int rc = old_call(object, hold, asked(hold, once), last_us, verdict, &unsure);
-        if (rc != 0 && unsure)
-            old_go_on(hold, once, deadline_us);
-        if (rc != 0 || *verdict != LK__LATE)
-            return rc;
-    }
-    return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
-                    object->what);
-}
-
-/* Under one number. */
-static int old_try_once(const struct lk__frame *frame, struct lk__slots *slots, const struct lk__once *once,
-                        int64_t *verdict)
-{
-    struct lk__object *object = frame->object;
-    struct lk__slot slot;
-    /* Never a hold, but something that the watchdog can go on sending. */
-    struct lk__hold *hold = lk__client_newhold(object->client, object, frame->self->owner);
-    if (hold == NULL)
-        return ENOMEM;
-    int rc = lk__slot_take(object, slots, &slot);
-    if (rc != 0)
-        goto out;
-    rc = seal_all(hold, &slot, once);
-    if (rc == 0)
-        rc = old_call_until_in_time(object, hold, once, verdict);
-    lk__slot_put(object, slots, &slot, rc == 0 && *verdict != LK__OVERTAKEN);
-out:
-    lk__hold_drop(hold);
-    return rc;
-}
-
 int lk__once_overtaken(const struct lk__object *object)
 {
     return lk__fail(EPROTO, "%s: the server's record does not fit the requests of this client; nothing was done",
                     object->what);
 }
 
-int lk__once(const struct lk__frame *frame, struct lk__slots *slots, struct lk__once *once, int64_t *verdict)
+int lk__once(const struct lk__frame *frame, struct lk__slots *slots, struct lk__once *once, enum lk__verdict *verdict)
 {
     for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
-        enum lk__verdict typed = LK__LATE;
-        bool is_typed = once->command.script != NULL;
-        int rc = is_typed ? try_once(frame, slots, once, &typed) : old_try_once(frame, slots, once, verdict);
-        if (is_typed)
-            *verdict = typed;
+        int rc = try_once(frame, slots, once, verdict);
         if (rc != 0 || *verdict != LK__OVERTAKEN)
             return rc;
     }

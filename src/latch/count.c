@@ -7,7 +7,7 @@
 enum { COUNT_MAX = 1000000 };
 
 /* Run a script that changes the latch. */
-static int change(const struct lk__frame *frame, struct lk__once *once, int64_t *verdict)
+static int change(const struct lk__frame *frame, struct lk__once *once, enum lk__verdict *verdict)
 {
     struct lk__latch *latch = lk__latch_of(frame);
     once->command.keys = &latch->block->keys;
@@ -25,7 +25,7 @@ static int check_count(const char *function, unsigned n)
 int lk_latch_trysetcount(lk_latch_t *l, unsigned n)
 {
     struct lk__frame frame;
-    int64_t verdict;
+    enum lk__verdict verdict;
     int rc = check_count("lk_latch_trysetcount", n);
     if (rc == 0)
         rc = lk__latch_enter(l, &frame);
@@ -52,7 +52,7 @@ int lk_latch_countdown(lk_latch_t *l)
 int lk_latch_countdownby(lk_latch_t *l, unsigned n)
 {
     struct lk__frame frame;
-    int64_t verdict;
+    enum lk__verdict verdict;
     int rc = check_count("lk_latch_countdownby", n);
     if (rc == 0)
         rc = lk__latch_enter(l, &frame);
@@ -71,7 +71,7 @@ int lk_latch_countdownby(lk_latch_t *l, unsigned n)
 int lk_latch_delete(lk_latch_t *l)
 {
     struct lk__frame frame;
-    int64_t verdict;
+    enum lk__verdict verdict;
     int rc = lk__latch_enter(l, &frame);
     if (rc != 0)
         return rc;

@@ -17,38 +17,31 @@ struct counted {
     struct lk__take take;
     const struct lk__semcall *call;
     struct lk__slot slot;
-    char n[16];
+    unsigned n;
+    struct lk__semaphore_take_args args;
 };
 
 static int seal(struct lk__take *take)
 {
     struct counted *counted = take->arg;
-    const struct lk__semcall *call = counted->call;
-    const struct lk__sem *sem = call->sem;
+    const struct lk__sem *sem = counted->call->sem;
+    struct lk__semblock *block = sem->block;
     const struct lk__slot *slot = &counted->slot;
     struct lk__hold *hold = take->hold;
-    const char *n = counted->n;
-    char letters[8];
-    lk__sem_letters(letters, sem, take->try_only);
-    snprintf(hold->id, sizeof hold->id, "%s:%s:%s", slot->owner, slot->number, n);
+    snprintf(hold->id, sizeof hold->id, "%s:%lld:%u", slot->owner, (long long)slot->nth, counted->n);
 
-    const char *ask[] = { hold->id,
-                          slot->owner,
-                          slot->number,
-                          n,
-                          call->initial,
-                          letters,
-                          sem->channel,
-                          sem->terms.liveness_text,
-                          sem->terms.claim_text,
-                          NULL,
-                          NULL,
-                          NULL };
-    const char *leave[] = { hold->id, slot->owner, slot->number, n, letters, sem->channel, sem->terms.claim_text };
-    int rc = lk__command_seal(&take->waiter.ask, &lk__lua_semaphore_take, sem->keys, ask, 12);
-    if (rc == 0)
-        rc = lk__command_seal(&hold->release, &lk__lua_semaphore_leave, sem->keys, leave, 7);
-    return rc;
+    counted->args = (struct lk__semaphore_take_args){ .initial = counted->call->value,
+                                                      .liveness_2048ths = sem->terms.liveness_2048ths,
+                                                      .claim_ms = sem->terms.claim_ms,
+                                                      .channel = block->channel,
+                                                      .flags = sem->flags | (take->try_only ? LK__SEMAPHORE_TRY : 0) };
+    take->waiter.ask =
+        (struct lk__command){ .script = &lk__lua_semaphore_take, .keys = &block->keys, .args = &counted->args };
+    take->waiter.machine.read = lk__semaphore_take_read;
+    hold->block = lk__block_keep(&block->block);
+    hold->release =
+        (struct lk__command){ .script = &lk__lua_semaphore_leave, .keys = &block->keys, .args = &block->leave };
+    return 0;
 }
 
 /* The thread was cancelled: what lk__counted_take() and its callers would do on return. */
@@ -71,9 +64,9 @@ static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_u
                   .unleased = true,
                   .unwind = unwind },
         .call = call,
+        .n = n,
     };
     counted.take.arg = &counted;
-    snprintf(counted.n, sizeof counted.n, "%u", n);
     int rc = lk__slot_take(&call->sem->object, &call->sem->slots, &counted.slot);
     if (rc != 0)
         return rc;
@@ -94,17 +87,18 @@ int lk__counted_take(const struct lk__semcall *call, unsigned n, int64_t limit_u
 
 int lk__counted_give(const struct lk__semcall *call, long n)
 {
-    struct lk__sem *sem = call->sem;
-    char number[24], letters[8];
-    int64_t verdict;
-    snprintf(number, sizeof number, "%ld", n);
-    lk__sem_letters(letters, sem, false);
-    const char *more[] = { number, call->initial, letters, sem->channel, sem->terms.claim_text };
-    struct lk__once give = {
-        .script = &lk__lua_semaphore_give, .keys = sem->keys, .more = more, .count = 5, .lasting = true
-    };
-    int rc = lk__once(&call->frame, &sem->slots, &give, &verdict);
-    if (rc != 0 || verdict == 1)
-        return rc;
-    return lk__fail(EOVERFLOW, "%s: that would be more than %d permits", call->what, LK_SEM_VALUE_MAX);
+    const struct lk__sem *sem = call->sem;
+    const struct lk__semaphore_give_args args = { .n = n,
+                                                  .initial = call->value,
+                                                  .claim_ms = sem->terms.claim_ms,
+                                                  .channel = sem->block->channel,
+                                                  .flags = sem->flags };
+    struct lk__once give = { .command = { .script = &lk__lua_semaphore_give, .args = &args },
+                             .args_size = sizeof args,
+                             .lasting = true };
+    enum lk__verdict verdict;
+    int rc = lk__sem_once(call, &give, &verdict);
+    if (rc == 0 && verdict == LK__IMPOSSIBLE)
+        rc = lk__fail(EOVERFLOW, "%s: that would be more than %d permits", call->what, LK_SEM_VALUE_MAX);
+    return rc;
 }

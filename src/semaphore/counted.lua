@@ -18,10 +18,18 @@ local function set_number(name, claims, n)
     end)
 end
 
--- Take permits, and have `step` write down who has them.
-local function take_and(name, n, step)
+-- Who asks, as the once-record has it, the request's number, and how many permits it is for.
+local function taker_of(id)
+    local owner, nth, n = string.match(id, '^(%x+:%w+):(%d+):(%d+)$')
+    return owner, nth + 0, n + 0
+end
+
+-- Take permits, and write down who has them.
+local function take_recorded(name, n, once, owner, nth, result, now)
     redis.call('DECRBY', name, n)
-    whole(step, function()
+    whole(function()
+        once_record(once, owner, nth, result, now)
+    end, function()
         redis.call('INCRBY', name, n)
     end)
 end

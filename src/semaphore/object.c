@@ -23,42 +23,51 @@ static void sem_free(struct lk__object *object)
     lk__release(sem);
 }
 
-/* All keys and the channels, one after the other. */
+/* "<prefix>:{<full>}" at `*at`, which is moved behind it. */
+static const char *add_key(char **at, const char *prefix, const char *full)
+{
+    const char *key = *at;
+    *at += lk__key_ours(*at, prefix, full) + 1;
+    return key;
+}
+
+/* The keys and channels, one after the other. */
 static void write_keys(struct lk__sem *sem, const char *full, const char *end)
 {
-    static const char *const counted[LK__SEM_KEYS] = { NULL, "latchkey:claims", "latchkey:queue:sem",
-                                                       "latchkey:seen:sem", "latchkey:once" };
-    static const char *const leased[LK__SEM_KEYS] = { "latchkey:permits", "latchkey:total", "latchkey:queue:permits",
-                                                      "latchkey:seen:permits", "latchkey:once" };
     struct lk__semaphore_keys *keys = &sem->block->keys;
     char *at = sem->block->strings;
-    for (int i = 0; i < LK__SEM_KEYS; i++) {
-        const char *prefix = sem->leased ? leased[i] : counted[i];
-        sem->keys[i] = at;
-        at += (prefix != NULL ? lk__key_ours(at, prefix, full) : (size_t)sprintf(at, "%s", full)) + 1;
+    if (sem->leased) {
+        keys->permits = add_key(&at, "latchkey:permits", full);
+        keys->total = add_key(&at, "latchkey:total", full);
+    } else {
+        keys->name = at;
+        at += sprintf(at, "%s", full) + 1;
+        keys->claims = add_key(&at, "latchkey:claims", full);
     }
-    sem->channel = at;
+    keys->queue = add_key(&at, sem->leased ? "latchkey:queue:permits" : "latchkey:queue:sem", full);
+    keys->seen = add_key(&at, sem->leased ? "latchkey:seen:permits" : "latchkey:seen:sem", full);
+    keys->once = add_key(&at, "latchkey:once", full);
+    sem->block->channel = at;
     at += lk__key_redisson(at, "redisson_sc", full) + 1;
     sem->beside = at;
-    at += sprintf(at, LK__BESIDE "%s", sem->channel) + 1;
+    at += sprintf(at, LK__BESIDE "%s", sem->block->channel) + 1;
     assert(at <= end);
     (void)end;
-    keys->name = keys->permits = sem->keys[0];
-    keys->claims = keys->total = sem->keys[1];
-    keys->queue = sem->keys[2];
-    keys->seen = sem->keys[3];
 }
 
 static int make_block(struct lk__sem *sem, const struct lk__options *options, const char *full)
 {
-    size_t room = (LK__SEM_KEYS + 2) * (strlen(full) + 64);
+    size_t room = 7 * (strlen(full) + 64);
     struct lk__semblock *block = sem->block = lk__alloc(sizeof *block + room);
     if (block == NULL)
         return ENOMEM;
     block->block.refs = 1;
     write_keys(sem, full, block->strings + room);
     lk__terms_of(&sem->terms, options, sem->leased);
-    block->release.claim_ms = sem->terms.claim_ms;
+    sem->flags = options->redisson ? LK__SEMAPHORE_SHARED : 0;
+    block->release.claim_ms = block->leave.claim_ms = block->undrain.claim_ms = sem->terms.claim_ms;
+    block->leave.channel = block->undrain.channel = block->channel;
+    block->leave.flags = block->undrain.flags = sem->flags;
     return 0;
 }
 
@@ -74,7 +83,8 @@ static struct lk__object *make(lk_client_t *client, const char *full, bool lease
     sem->slots.letter = leased ? 'p' : 's';
     sem->object.stop = sem_stop;
     sem->object.free = sem_free;
-    lk__foreign_init(&sem->foreign, client, sem->channel, sem->beside, false); /* one asks, its script serves all */
+    /* one asks, its script serves all */
+    lk__foreign_init(&sem->foreign, client, sem->block->channel, sem->beside, false);
     return &sem->object;
 }
 
@@ -145,7 +155,6 @@ int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
     call->what = call->frame.object->what;
     call->attr = call->frame.attr;
     call->value = (int64_t)s->lk_spare[VALUE];
-    snprintf(call->initial, sizeof call->initial, "%llu", (unsigned long long)s->lk_spare[VALUE]);
     rc = lk__sem_valuecheck(call->attr, s->lk_spare[VALUE]);
     return rc == 0 ? 0 : lk__sem_leave(call, rc);
 }
@@ -161,9 +170,11 @@ bool lk__sem_isinherited(lk_sem_t *s)
            s->lk_attr->leased;
 }
 
-void lk__sem_letters(char letters[8], const struct lk__sem *sem, bool first)
+int lk__sem_once(const struct lk__semcall *call, struct lk__once *once, enum lk__verdict *verdict)
 {
-    snprintf(letters, 8, "%s%s-", first ? "t" : "", sem->object.client->options->redisson ? "j" : "");
+    once->block = &call->sem->block->block;
+    once->command.keys = once->undone.keys = &call->sem->block->keys;
+    return lk__once(&call->frame, &call->sem->slots, once, verdict);
 }
 
 int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned value, const lk_semattr_t *attr)

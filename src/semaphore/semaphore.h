@@ -17,12 +17,15 @@
 
 #include <latchkey/semaphore.h>
 
-/* What commands of a semaphore point into: its keys, and arguments that are the same in all of them. */
+/* What commands of a semaphore point into: its keys and channel, and arguments that are the same in all of them. */
 struct lk__semblock {
     struct lk__block block;
-    struct lk__semaphore_keys keys;
+    struct lk__semaphore_keys keys;                   /* of a leased one or of a counted one */
+    const char *channel;                              /* Redisson's */
     struct lk__semaphore_permit_release_args release; /* of all that a hold has */
-    char strings[];                                   /* where the keys and channels lie */
+    struct lk__semaphore_leave_args leave;
+    struct lk__semaphore_undrain_args undrain;
+    char strings[]; /* where the keys and channels lie */
 };
 
 /* How many permits there are, as its scripts tell it. */
@@ -33,18 +36,13 @@ struct lk__semcount {
     int64_t total; /* of a leased one */
 };
 
-enum lk__semkey { LK__SEM_NAME, LK__SEM_CLAIMS, LK__SEM_QUEUE, LK__SEM_SEEN, LK__SEM_ONCE, LK__SEM_KEYS };
-/* Leased: the first two are other things. */
-enum { LK__SEM_PERMITS = LK__SEM_NAME, LK__SEM_TOTAL = LK__SEM_CLAIMS };
-
 struct lk__sem {
     struct lk__object object;
     bool leased;
     struct lk__semblock *block;
-    const char *keys[LK__SEM_KEYS];
     struct lk__terms terms;
-    const char *channel; /* Redisson's */
-    const char *beside;  /* the channel of ours beside it */
+    unsigned flags;     /* of its scripts: LK__SEMAPHORE_SHARED with Redisson */
+    const char *beside; /* the channel of ours beside Redisson's */
     struct lk__foreign foreign;
     struct lk__slots slots;
 };
@@ -56,7 +54,6 @@ struct lk__semcall {
     const char *what;
     const lk_semattr_t *attr;
     int64_t value; /* permits that the first request sets, if it is the first; 0: none */
-    char initial[24];
 };
 
 int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call); /* then lk__sem_leave() */
@@ -64,11 +61,10 @@ int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call);
 int lk__sem_leave(const struct lk__semcall *call, int code);
 /* Is it leased, and of a client of another process? Then what was taken there is not this one's to give back. */
 bool lk__sem_isinherited(lk_sem_t *s);
+/* Ask `once`, whose command lacks only the keys. */
+int lk__sem_once(const struct lk__semcall *call, struct lk__once *once, enum lk__verdict *verdict);
 int lk__semattr_check(void *attr, const void *given);
 int lk__sem_valuecheck(const lk_semattr_t *attr, uintptr_t value);
-
-/* Scripts know by letters: t only try, s only if there is none, j shared with Redisson. */
-void lk__sem_letters(char letters[8], const struct lk__sem *sem, bool first);
 
 /* --- counted.c, leased.c, permit.c -------------------------------------------------------------------------- */
 

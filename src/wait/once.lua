@@ -47,9 +47,3 @@ local function once_record(key, owner, number, result, now)
         end)
     end
 end
-
--- The same for scripts whose headers are not typed.
-local function once_keep(key, owner, number, result)
-    once_record(key, owner, tonumber(number), result, redis.call('TIME')[1] * 1000000)
-    return result
-end

@@ -270,52 +270,54 @@ static void three_later_records_are_enough(void **state)
 
 /* --- the scripts ----------------------------------------------------------------------------------------------- */
 
-/* The number of a request stands behind its owner. */
 #define OWNER "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s0"
 #define LATER_US "9000000000000000"
 #define SEM "pool", "latchkey:claims:{pool}", "latchkey:queue:sem:{pool}", "latchkey:seen:sem:{pool}"
+#define PERMITS                                                                                                        \
+    "latchkey:permits:{pool}", "latchkey:total:{pool}", "latchkey:queue:permits:{pool}", "latchkey:seen:permits:{pool}"
 #define ONCE "latchkey:once:{pool}"
 #define LATCH "pool", "latchkey:opened:{pool}", ONCE
+#define SENT OWNER, "#", LATER_US, "1"
 
 static const struct row {
     const struct lk__script *script;
-    const char *before; /* a command */
-    const char *keys[6], *args[13];
+    const char *before;             /* a command */
+    const char *keys[6], *args[13]; /* '#': the number of the request */
 } rows[] = {
-    { &lk__lua_semaphore_give, "SET pool 5", { SEM, ONCE }, { OWNER, NULL, "1", "0", "-", "c", "3000", LATER_US } },
-    { &lk__lua_semaphore_drain,
-      "SET pool 5",
-      { "pool", "latchkey:claims:{pool}", ONCE },
-      { OWNER, NULL, "0", LATER_US } },
-    { &lk__lua_semaphore_set, "DEL pool", { SEM, ONCE }, { OWNER, NULL, "5", "-", "c", "3000", LATER_US } },
+    { &lk__lua_semaphore_give, "SET pool 5", { SEM, ONCE }, { "1", "0", "3000", "c", "0", SENT } },
+    { &lk__lua_semaphore_drain, "SET pool 5", { "pool", "latchkey:claims:{pool}", ONCE }, { "0", SENT } },
+    { &lk__lua_semaphore_set, "DEL pool", { SEM, ONCE }, { "5", "3000", "c", "0", SENT } },
     { &lk__lua_semaphore_take,
       "SET pool 5",
       { SEM, ONCE },
-      { OWNER ":5:1", OWNER, NULL, "1", "0", "-", "c", "5000", "3000", LATER_US, "0", "0" } },
+      { "0", "10240000", "3000", "c", "0", OWNER ":#:1", LATER_US, "0", "1" } },
     { &lk__lua_semaphore_permit_total,
       "SET latchkey:total:{pool} 5",
-      { "latchkey:permits:{pool}", "latchkey:total:{pool}", "latchkey:queue:permits:{pool}",
-        "latchkey:seen:permits:{pool}", ONCE },
-      { OWNER, NULL, "1", "0", "-", "3000", "1000", LATER_US } },
-    { &lk__lua_latch_countdown, "SET pool 5", { LATCH }, { "1", "c", OWNER, NULL, LATER_US, "1" } },
-    { &lk__lua_latch_set, "DEL pool", { LATCH }, { "5", "c", OWNER, NULL, LATER_US, "1" } },
-    { &lk__lua_latch_delete, "SET pool 5", { LATCH }, { "c", OWNER, NULL, LATER_US, "1" } },
+      { PERMITS, ONCE },
+      { "1", "0", "3000", "1000", "0", SENT } },
+    { &lk__lua_latch_countdown, "SET pool 5", { LATCH }, { "1", "c", SENT } },
+    { &lk__lua_latch_set, "DEL pool", { LATCH }, { "5", "c", SENT } },
+    { &lk__lua_latch_delete, "SET pool 5", { LATCH }, { "c", SENT } },
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static int64_t verdict_of(struct world *w, const struct row *row, const char *number)
+static int64_t verdict_of(struct world *w, const struct row *row, int number)
 {
     const char *argv[24] = { "EVAL", row->script->source };
     int argc = 3, keys = 0;
-    char count[8];
+    char count[8], args[13][96];
     while (keys < row->script->keys)
         argv[argc++] = row->keys[keys++];
     snprintf(count, sizeof count, "%d", keys);
     argv[2] = count;
-    bool numbered = false;
-    for (int i = 0; row->args[i] != NULL || !numbered; i++) {
-        argv[argc++] = row->args[i] != NULL ? row->args[i] : number;
-        numbered |= row->args[i] == NULL;
+    for (int i = 0; row->args[i] != NULL; i++) {
+        const char *arg = row->args[i];
+        int before = (int)strcspn(arg, "#");
+        if (arg[before] == '#') {
+            snprintf(args[i], sizeof args[i], "%.*s%d%s", before, arg, number, arg + before + 1);
+            arg = args[i];
+        }
+        argv[argc++] = arg;
     }
     redisReply *reply = redisCommandArgv(w->redis, argc, argv, NULL);
     assert_true(reply != NULL && reply->type == REDIS_REPLY_ARRAY);
@@ -332,11 +334,11 @@ static void an_older_request_is_told_so(void **state)
     for (int i = 0; i < ROWS; i++) {
         world_redis(w, "FLUSHALL");
         world_redis(w, rows[i].before);
-        int64_t verdict = verdict_of(w, &rows[i], "7");
+        int64_t verdict = verdict_of(w, &rows[i], 7);
         assert_true(verdict >= 0);
         int64_t left = world_int(w, "GET pool"), total = world_int(w, "GET latchkey:total:{pool}");
-        assert_int_equal(verdict, verdict_of(w, &rows[i], "7"));
-        assert_int_equal(LK__OVERTAKEN, verdict_of(w, &rows[i], "5"));
+        assert_int_equal(verdict, verdict_of(w, &rows[i], 7));
+        assert_int_equal(LK__OVERTAKEN, verdict_of(w, &rows[i], 5));
         assert_int_equal(left, world_int(w, "GET pool"));
         assert_int_equal(total, world_int(w, "GET latchkey:total:{pool}"));
     }

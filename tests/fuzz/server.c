@@ -105,10 +105,17 @@ static bool is_typed(const redisReply *request)
         &lk__lua_rwlock_release,
         &lk__lua_rwlock_renew,
         &lk__lua_semaphore_count,
+        &lk__lua_semaphore_drain,
+        &lk__lua_semaphore_give,
+        &lk__lua_semaphore_leave,
         &lk__lua_semaphore_permit_count,
         &lk__lua_semaphore_permit_release,
         &lk__lua_semaphore_permit_renew,
         &lk__lua_semaphore_permit_take,
+        &lk__lua_semaphore_permit_total,
+        &lk__lua_semaphore_set,
+        &lk__lua_semaphore_take,
+        &lk__lua_semaphore_undrain,
     };
     for (size_t i = 0; i < sizeof typed / sizeof *typed; i++)
         if (calls(request, typed[i]))

@@ -61,6 +61,7 @@
     " 9999999999\";EXPIRE latchkey:once:{x} 60;"
 
 #define SLOT "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1", "1" /* who asks, and the number of the request */
+#define TAKER(n) "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1:1:" n
 
 enum manner { TAKES, GIVES, LOOKS };
 
@@ -81,7 +82,9 @@ struct row {
 #define ROBUST "32"
 #define ROBUST_UNREPAIRED "36"
 #define WITH_JAVA "64"
-#define TRIES "8" /* of the semaphore's */
+#define SEM_SHARED "8" /* of the semaphore's */
+#define TRIES "16"
+#define SETS "32"
 
 #define MUTEX_ASK(flags) "30000", "10240000", CLAIM, flags, A, LATER_US, "0", "1"
 #define MUTEX_RELEASE(flags, keep) CLAIM, LOCK_CHANNEL, flags, A, keep, "1"
@@ -96,7 +99,7 @@ struct row {
 #define RW_ASK(mode, flags) "30000", "10240000", CLAIM, flags, A mode, LATER_US, "0", "1"
 #define RW_RELEASE(mode, flags) CLAIM, flags, A mode, "1"
 
-#define TAKE(n, initial, letters) A ":" n, SLOT, n, initial, letters, SEM_CHANNEL, "5000", CLAIM, LATER_US, "0", "0"
+#define TAKE(n, initial, flags) initial, "10240000", CLAIM, SEM_CHANNEL, flags, TAKER(n), LATER_US, "0", "1"
 #define PERMIT(n, initial, flags) "30000", initial, "10240000", CLAIM, flags, A ":" n, LATER_US, "0", "1"
 
 static const struct row rows[] = {
@@ -185,59 +188,67 @@ static const struct row rows[] = {
     { &lk__lua_rwlock_info, LOOKS, SHARED(A ":w") QUEUED("rw", C ":w", B ":w"), { RW }, { "1" } },
 
     /* the counting semaphore: 5 permits in all, wherever they are */
-    { &lk__lua_semaphore_take, TAKES, "SET x 5", { SEM }, { TAKE("2", "0", "-") } },
-    { &lk__lua_semaphore_take, TAKES, "", { SEM }, { TAKE("2", "5", "t-") } },
-    { &lk__lua_semaphore_take, TAKES, "SET x 5;" QUEUED("sem", C ":2", B ":2"), { SEM }, { TAKE("2", "0", "-") } },
-    { &lk__lua_semaphore_take, TAKES, "SET x 5;" QUEUED("sem", B ":2", A ":2"), { SEM }, { TAKE("2", "0", "-") } },
+    { &lk__lua_semaphore_take, TAKES, "SET x 5", { SEM }, { TAKE("2", "0", NO_FLAGS) } },
+    { &lk__lua_semaphore_take, TAKES, "", { SEM }, { TAKE("2", "5", TRIES) } },
+    { &lk__lua_semaphore_take, TAKES, "SET x 5;" QUEUED("sem", C ":2", B ":2"), { SEM }, { TAKE("2", "0", NO_FLAGS) } },
+    { &lk__lua_semaphore_take,
+      TAKES,
+      "SET x 5;" QUEUED("sem", B ":2", TAKER("2")),
+      { SEM },
+      { TAKE("2", "0", NO_FLAGS) } },
     { &lk__lua_semaphore_take,
       TAKES,
       "SET x 3;ZADD latchkey:claims:{x} 5 " C ":2;EXPIRE latchkey:claims:{x} 600",
       { SEM },
-      { TAKE("2", "0", "-") } },
+      { TAKE("2", "0", NO_FLAGS) } },
     { &lk__lua_semaphore_take,
       GIVES,
-      "SET x 3;ZADD latchkey:claims:{x} " LATER_MS " " A ":2;EXPIRE latchkey:claims:{x} 600",
+      "SET x 3;ZADD latchkey:claims:{x} " LATER_MS " " TAKER("2") ";EXPIRE latchkey:claims:{x} 600",
       { SEM },
-      { TAKE("2", "0", "-") } },
-    { &lk__lua_semaphore_give, GIVES, "SET x 3", { SEM }, { SLOT, "2", "0", "-", SEM_CHANNEL, CLAIM, LATER_US } },
-    { &lk__lua_semaphore_give, GIVES, "", { SEM }, { SLOT, "2", "3", "-", SEM_CHANNEL, CLAIM, LATER_US } },
+      { TAKE("2", "0", NO_FLAGS) } },
+    { &lk__lua_semaphore_give,
+      GIVES,
+      "SET x 3",
+      { SEM },
+      { "2", "0", CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1" } },
+    { &lk__lua_semaphore_give, GIVES, "", { SEM }, { "2", "3", CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_give,
       GIVES,
       "SET x 1;ZADD latchkey:claims:{x} 5 " C ":2;EXPIRE latchkey:claims:{x} 600;" QUEUED("sem", C ":1", B ":2"),
       { SEM },
-      { SLOT, "2", "0", "j-", SEM_CHANNEL, CLAIM, LATER_US } },
+      { "2", "0", CLAIM, SEM_CHANNEL, SEM_SHARED, SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_leave,
       GIVES,
-      "SET x 3;ZADD latchkey:claims:{x} " LATER_MS " " A
-      ":2;EXPIRE latchkey:claims:{x} 600;" QUEUED("sem", C ":1", B ":2"),
+      "SET x 3;ZADD latchkey:claims:{x} " LATER_MS
+      " " TAKER("2") ";EXPIRE latchkey:claims:{x} 600;" QUEUED("sem", C ":1", B ":2"),
       { SEM },
-      { A ":2", SLOT, "2", "-", SEM_CHANNEL, CLAIM } },
+      { CLAIM, SEM_CHANNEL, NO_FLAGS, TAKER("2"), "1" } },
     { &lk__lua_semaphore_leave,
       GIVES,
       "SET x 3;" RECORD("1") QUEUED("sem", C ":1", B ":2"),
       { SEM },
-      { A ":2", SLOT, "2", "-", SEM_CHANNEL, CLAIM } },
+      { CLAIM, SEM_CHANNEL, NO_FLAGS, TAKER("2"), "1" } },
     { &lk__lua_semaphore_leave,
       GIVES,
-      "SET x 0;" QUEUED("sem", A ":2", B ":2"),
+      "SET x 0;" QUEUED("sem", TAKER("2"), B ":2"),
       { SEM },
-      { A ":2", SLOT, "2", "-", SEM_CHANNEL, CLAIM } },
+      { CLAIM, SEM_CHANNEL, NO_FLAGS, TAKER("2"), "1" } },
     { &lk__lua_semaphore_drain,
       TAKES,
       "SET x 5",
       { "x", "latchkey:claims:{x}", "latchkey:once:{x}" },
-      { SLOT, "0", LATER_US } },
+      { "0", SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_undrain,
       GIVES,
       "SET x 3;" RECORD("2") QUEUED("sem", C ":1", B ":2"),
       { SEM },
-      { SLOT, "-", SEM_CHANNEL, CLAIM } },
-    { &lk__lua_semaphore_undrain, GIVES, "SET x 5", { SEM }, { SLOT, "-", SEM_CHANNEL, CLAIM } },
+      { CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, "1" } },
+    { &lk__lua_semaphore_undrain, GIVES, "SET x 5", { SEM }, { CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, "1" } },
     { &lk__lua_semaphore_set,
       TAKES,
       QUEUED("sem", C ":1", B ":2"),
       { SEM },
-      { SLOT, "5", "-", SEM_CHANNEL, CLAIM, LATER_US } },
+      { "5", CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_count,
       LOOKS,
       "SET x 5",
@@ -272,12 +283,12 @@ static const struct row rows[] = {
       GIVES,
       "SET latchkey:total:{x} 2;" QUEUED("permits", C ":2", B ":2"),
       { PERMITS, "latchkey:once:{x}" },
-      { SLOT, "2", "0", "-", CLAIM, "1000", LATER_US } },
+      { "2", "0", CLAIM, "1000", NO_FLAGS, SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_permit_total,
       GIVES,
       "",
       { PERMITS, "latchkey:once:{x}" },
-      { SLOT, "2", "0", "s-", CLAIM, "1000", LATER_US } },
+      { "2", "0", CLAIM, "1000", SETS, SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_permit_count,
       LOOKS,
       "SET latchkey:total:{x} 2",
