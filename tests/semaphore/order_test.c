@@ -183,13 +183,32 @@ static void who_gives_up_holds_up_nobody(void **state)
     }
 }
 
+/* Nor does who died waiting for more than there is: its place stays until it was silent for long enough. */
+static void who_died_holds_up_nobody(void **state)
+{
+    struct world *w = *state;
+    for (int leased = 0; leased < 2; leased++) {
+        const char *kind = leased ? "permits" : "sem";
+        open_pools(w, leased);
+        assert_lk(0, lk_sem_trysetpermits(&pools[0], 2));
+        world_redis(w, "ZADD latchkey:queue:%s:{pool} 1 %s", kind, "dddddddddddddddddddddddddddddddd:1:1:3");
+        world_redis(w, "ZADD latchkey:seen:%s:{pool} 4000000000000 %s", kind, "dddddddddddddddddddddddddddddddd:1:1:3");
+        assert_lk(0, lk_sem_trywait(&pools[0]));
+        assert_lk(0, lk_sem_waitfor(&pools[1], 3000));
+        assert_int_equal(1, queued(w));
+        assert_lk(0, lk_sem_post(&pools[0]));
+        assert_lk(0, lk_sem_post(&pools[1]));
+        close_pools();
+        world_redis(w, "FLUSHALL");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        world_test(grants_follow_arrival),
-        world_test(who_wants_many_does_not_starve),
-        world_test(a_try_passes_nobody),
-        world_test(who_gives_up_holds_up_nobody),
+        world_test(grants_follow_arrival),    world_test(who_wants_many_does_not_starve),
+        world_test(a_try_passes_nobody),      world_test(who_gives_up_holds_up_nobody),
+        world_test(who_died_holds_up_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
