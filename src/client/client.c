@@ -59,9 +59,7 @@ struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *obje
     hold->owner = owner;
     hold->kind = object->entry.kind;
     hold->name = lk__strdup(object->name);
-    if (hold->kind != LK_KIND_MUTEX) /* whose scripts have typed headers */
-        hold->call = lk__request_new(NULL);
-    if (hold->name == NULL || (hold->kind != LK_KIND_MUTEX && hold->call == NULL)) {
+    if (hold->name == NULL) {
         lk__hold_drop(hold);
         lk__fail(ENOMEM, "%s: out of memory for a hold", object->what);
         return NULL;

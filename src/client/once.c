@@ -107,18 +107,17 @@ static int call(struct request *request, int64_t lasts_us, struct lk__answer *an
                              .what = request->object->what,
                              .command = &request->once->command,
                              .sent = { .id = hold->id, .nth = hold->nth },
-                             .lasts_us = lasts_us,
-                             .slot = &hold->call };
+                             .lasts_us = lasts_us };
     int rc = lk__call_run(&call);
     hold->release_deadline_us = call.sent.deadline_us;
     request->unsure |= call.repeated;
     if (rc != 0)
         return rc;
-    if (!lk__answer_read(request->once->command.script, hold->call->reply, answer)) {
+    if (!lk__answer_read(request->once->command.script, call.reply, answer)) {
         request->unsure = true;
         return lk__call_garbled(request->object->what);
     }
-    request->once->number = lk__reply_number(hold->call->reply, LK__ANSWER_LEAST);
+    request->once->number = lk__reply_number(call.reply, LK__ANSWER_LEAST);
     return 0;
 }
 

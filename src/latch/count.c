@@ -88,16 +88,16 @@ int lk_latch_delete(lk_latch_t *l)
 /* How look.lua says that a count ended. */
 enum { OPENED = 1, DELETED = 2 };
 
-int lk__latch_look(const struct lk__latch *latch, struct lk__request **slot, struct lk__latchstate *state)
+int lk__latch_look(const struct lk__latch *latch, struct lk__latchstate *state)
 {
     const struct lk__object *object = &latch->object;
     const struct lk__command command = { .script = &lk__lua_latch_look, .keys = &latch->block->keys };
-    struct lk__call call = { .conn = &object->client->conn, .what = object->what, .command = &command, .slot = slot };
+    struct lk__call call = { .conn = &object->client->conn, .what = object->what, .command = &command };
     struct lk__latch_look_reply seen;
     int rc = lk__call_run(&call);
     if (rc != 0)
         return rc;
-    if (!lk__latch_look_read((*slot)->reply, &seen))
+    if (!lk__latch_look_read(call.reply, &seen))
         return lk__call_garbled(object->what);
     if (seen.left < 0 || seen.left > UINT_MAX)
         return lk__fail(EPROTO, "%s: the key holds something that is no count", object->what);
@@ -113,12 +113,10 @@ int lk__latch_look(const struct lk__latch *latch, struct lk__request **slot, str
 static int look_once(lk_latch_t *l, struct lk__latchstate *state)
 {
     struct lk__frame frame;
-    struct lk__request *request = NULL;
     int rc = lk__latch_enter(l, &frame);
     if (rc != 0)
         return rc;
-    rc = lk__latch_look(lk__latch_of(&frame), &request, state);
-    lk__request_free(request);
+    rc = lk__latch_look(lk__latch_of(&frame), state);
     return lk__frame_leave(&frame, rc);
 }
 

@@ -76,6 +76,6 @@ struct lk__latchstate {
 };
 
 /* Ask, for one command timeout at most. As lk__call_run(), and EPROTO for a key that is no latch. */
-int lk__latch_look(const struct lk__latch *latch, struct lk__request **slot, struct lk__latchstate *state);
+int lk__latch_look(const struct lk__latch *latch, struct lk__latchstate *state);
 
 #endif

@@ -24,7 +24,6 @@ enum {
 struct visit {
     struct lk__frame frame;
     struct lk__latch *latch;
-    struct lk__request *request;
     struct lk__parker parker;
     struct lk__standing place;
     int64_t began_us, limit_us;
@@ -61,7 +60,6 @@ static void end(struct visit *visit)
         lk__crowd_leave(&visit->latch->crowd, &visit->place);
         atomic_fetch_sub(&visit->frame.object->client->hub.waiters, 1);
     }
-    lk__request_free(visit->request);
     lk__parker_destroy(&visit->parker);
     atomic_fetch_sub(&visit->frame.object->waiting, 1);
 }
@@ -147,7 +145,7 @@ static int look(struct visit *visit)
     if (word != 0)
         visit->word = word;
     visit->looked_us = lk__now_us();
-    int rc = lk__latch_look(visit->latch, &visit->request, &state);
+    int rc = lk__latch_look(visit->latch, &state);
     visit->trouble = may_pass(rc) ? rc : 0;
     if (visit->trouble != 0) {
         grumble(visit);

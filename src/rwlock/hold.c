@@ -51,17 +51,15 @@ static int ask_server(struct lk__rwlock *lock, struct lk__hold *hold, void *arg)
 {
     const char *what = lock->object.what;
     const struct lk__command command = { .script = &lk__lua_rwlock_check, .keys = &lock->block->keys };
-    struct lk__call call = { .conn = &lock->object.client->conn,
-                             .what = what,
-                             .command = &command,
-                             .sent = { .id = hold->id },
-                             .slot = &hold->call };
+    struct lk__call call = {
+        .conn = &lock->object.client->conn, .what = what, .command = &command, .sent = { .id = hold->id }
+    };
     struct lk__answer answer;
     (void)arg;
     int rc = lk__call_run(&call);
     if (rc != 0)
         return rc;
-    if (!lk__rwlock_check_read(hold->call->reply, &answer))
+    if (!lk__rwlock_check_read(call.reply, &answer))
         return lk__call_garbled(what);
     if (answer.verdict == LK__TAKEN)
         return 0;

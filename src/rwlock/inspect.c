@@ -22,17 +22,13 @@ static void tell_info(lk_rwlockinfo_t *info, const struct lk__rwlock_info_reply 
 static int read_info(const struct lk__frame *frame, lk_rwlockinfo_t *info)
 {
     const struct lk__command command = { .script = &lk__lua_rwlock_info, .keys = &lk__rwlock_of(frame)->block->keys };
-    struct lk__request *request = NULL;
-    struct lk__call call = {
-        .conn = &frame->object->client->conn, .what = frame->object->what, .command = &command, .slot = &request
-    };
+    struct lk__call call = { .conn = &frame->object->client->conn, .what = frame->object->what, .command = &command };
     struct lk__rwlock_info_reply reply;
     int rc = lk__call_run(&call);
-    if (rc == 0 && !lk__rwlock_info_read(request->reply, &reply))
+    if (rc == 0 && !lk__rwlock_info_read(call.reply, &reply))
         rc = lk__call_garbled(frame->object->what);
     if (rc == 0)
         tell_info(info, &reply);
-    lk__request_free(request);
     return rc;
 }
 

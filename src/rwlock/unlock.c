@@ -40,14 +40,13 @@ static int send_downgrade(struct lk__object *object, struct lk__hold *hold, cons
                              .command = command,
                              .sent = { .id = hold->id,
                                        .lease_ms = lk__watchdog_begincall(hold->dog, hold),
-                                       .flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0 },
-                             .slot = &hold->call };
+                                       .flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0 } };
     int64_t confirmed_us = 0;
     int rc = lk__call_run(&call);
-    if (rc == 0 && !lk__rwlock_downgrade_read(hold->call->reply, answer))
+    if (rc == 0 && !lk__rwlock_downgrade_read(call.reply, answer))
         rc = lk__call_garbled(object->what);
     if (rc == 0 && answer->verdict == LK__DONE)
-        confirmed_us = hold->call->sent_us;
+        confirmed_us = call.sent_us;
     lk__watchdog_endcall(hold->dog, hold, call.repeated, confirmed_us);
     return rc;
 }

@@ -12,14 +12,10 @@ static int count(const struct lk__semcall *call, struct lk__semcount *counted)
         .keys = &sem->block->keys,
         .args = sem->leased ? (const void *)&permit_args : &args,
     };
-    struct lk__request *request = NULL;
-    struct lk__call look = {
-        .conn = &sem->object.client->conn, .what = call->what, .command = &command, .slot = &request
-    };
+    struct lk__call look = { .conn = &sem->object.client->conn, .what = call->what, .command = &command };
     int rc = lk__call_run(&look);
-    if (rc == 0 && !(sem->leased ? lk__semaphore_permit_count_read : lk__semaphore_count_read)(request->reply, counted))
+    if (rc == 0 && !(sem->leased ? lk__semaphore_permit_count_read : lk__semaphore_count_read)(look.reply, counted))
         rc = lk__call_garbled(call->what);
-    lk__request_free(request);
     return rc;
 }
 

@@ -105,13 +105,11 @@ static int send_shrink(const struct lk__semcall *call, struct lk__hold *hold, in
                                          .keys = &block->keys,
                                          .args = &args };
     struct lk__semaphore_permit_release_reply told;
-    struct lk__call shrink = { .conn = &call->sem->object.client->conn,
-                               .what = call->what,
-                               .command = &command,
-                               .sent = { .id = hold->id },
-                               .slot = &hold->call };
+    struct lk__call shrink = {
+        .conn = &call->sem->object.client->conn, .what = call->what, .command = &command, .sent = { .id = hold->id }
+    };
     int rc = lk__call_run(&shrink);
-    if (rc == 0 && !lk__semaphore_permit_release_read(hold->call->reply, &told))
+    if (rc == 0 && !lk__semaphore_permit_release_read(shrink.reply, &told))
         rc = lk__call_garbled(call->what);
     if (rc == 0)
         *verdict = told.verdict;

@@ -58,19 +58,15 @@ static int release_foreign(const struct lk__semcall *call, const char *id)
                                          .keys = &block->keys,
                                          .args = &block->release };
     struct lk__semaphore_permit_release_reply told;
-    struct lk__request *request = NULL;
-    struct lk__call release = { .conn = &call->sem->object.client->conn,
-                                .what = call->what,
-                                .command = &command,
-                                .sent = { .id = id },
-                                .slot = &request };
+    struct lk__call release = {
+        .conn = &call->sem->object.client->conn, .what = call->what, .command = &command, .sent = { .id = id }
+    };
     int rc = lk__call_run(&release);
-    if (rc == 0 && !lk__semaphore_permit_release_read(request->reply, &told))
+    if (rc == 0 && !lk__semaphore_permit_release_read(release.reply, &told))
         rc = lk__call_garbled(call->what);
     if (rc == 0 && told.verdict == LK__GONE && !release.repeated)
         rc = told.ended == 1 ? lk__fail(ESTALE, "%s: permit %s had ended", call->what, id)
                              : lk__fail(EPERM, "%s: there is no permit %s", call->what, id);
-    lk__request_free(request);
     return rc;
 }
 
