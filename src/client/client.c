@@ -51,19 +51,16 @@ void lk__client_leave(lk_client_t *client)
 
 struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *object, uint64_t owner)
 {
-    struct lk__hold *hold = lk__hold_new(&client->dog);
+    bool is_short = object->entry.kind == LK_KIND_MUTEX || object->entry.kind == LK_KIND_RWLOCK;
+    struct lk__hold *hold = lk__hold_new(&client->dog, is_short ? LK__OWNER_ID_SHORT : LK__OWNER_ID);
     if (hold == NULL)
         return NULL;
     unsigned long long acquisition = atomic_fetch_add(&client->acquisitions, 1) + 1;
-    snprintf(hold->id, sizeof hold->id, "%s:%" PRIu64 ":%llu", client->id, owner, acquisition);
+    snprintf(hold->id, LK__OWNER_ID_SHORT, "%s:%" PRIu64 ":%llu", client->id, owner, acquisition);
     hold->owner = owner;
     hold->kind = object->entry.kind;
-    hold->name = lk__strdup(object->name);
-    if (hold->name == NULL) {
-        lk__hold_drop(hold);
-        lk__fail(ENOMEM, "%s: out of memory for a hold", object->what);
-        return NULL;
-    }
+    hold->name = object->name;
+    hold->block = lk__block_keep(object->block);
     return hold;
 }
 

@@ -55,11 +55,12 @@ struct lk__object {
     int refs;               /* under client->mu: bindings */
     bool quiet;             /* under client->mu: it was stopped, and has no holds left */
     lk_client_t *client;
-    char *full;       /* with the client's prefix: what Redis sees */
-    const char *name; /* as the user gave it: the end of full */
-    char *what;       /* "mutex orders": for words */
-    int fair;         /* of the name, not of a shell; or whom it prefers */
-    bool robust;      /* likewise */
+    struct lk__block *block; /* where keys of its commands are, from make() on; its texts are in the one under it */
+    const char *full;        /* with the client's prefix: what Redis sees */
+    const char *name;        /* as the user gave it: the end of full */
+    const char *what;        /* "mutex orders": for words */
+    int fair;                /* of the name, not of a shell; or whom it prefers */
+    bool robust;             /* likewise */
     /* Nobody is to wake us any more: before the hub ends. Under client->mu. */
     void (*stop)(struct lk__object *object);
     /* NULL, or wake those who wait neither in the room nor in line: the client is closing. Under client->mu. */
@@ -335,7 +336,7 @@ void lk__slots_destroy(struct lk__slots *slots); /* none is in use */
 struct lk__once {
     struct lk__command command; /* LK__LATE and LK__OVERTAKEN: it did nothing */
     size_t args_size;           /* of its arguments: copied if it is lasting */
-    struct lk__block *block;    /* where its keys are, and what its arguments point to */
+    struct lk__block *block;    /* of its object: where its keys are, and what its arguments point to */
     bool lasting;               /* without a good answer the library goes on for half a minute */
     struct lk__command undone;  /* script NULL, or what undoes it without a good answer: arguments in the block */
     int64_t number;             /* told: what the answer begins with behind its head, 0 if that is no number */

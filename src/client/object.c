@@ -23,13 +23,27 @@ const char *lk__kind_name(int kind)
     return names[kind];
 }
 
-static char *joined(const char *a, const char *between, const char *b)
+/* What an object is called; holds that are left of it keep this. */
+struct title {
+    struct lk__block block;
+    const char *full, *name;
+    char what[]; /* and behind it the full name */
+};
+
+static struct title *make_title(const lk_client_t *client, int kind, const char *name)
 {
-    size_t size = strlen(a) + strlen(between) + strlen(b) + 1;
-    char *text = lk__alloc(size);
-    if (text != NULL)
-        snprintf(text, size, "%s%s%s", a, between, b);
-    return text;
+    const char *prefix = client->options->prefix != NULL ? client->options->prefix : "";
+    size_t what_size = strlen(lk__kind_name(kind)) + 1 + strlen(name) + 1;
+    size_t full_size = strlen(prefix) + strlen(name) + 1;
+    struct title *title = lk__alloc(sizeof *title + what_size + full_size);
+    if (title == NULL)
+        return NULL;
+    title->block.refs = 1;
+    snprintf(title->what, what_size, "%s %s", lk__kind_name(kind), name);
+    snprintf(title->what + what_size, full_size, "%s%s", prefix, name);
+    title->full = title->what + what_size;
+    title->name = title->full + strlen(prefix);
+    return title;
 }
 
 static void destroy(struct lk__object *object)
@@ -39,27 +53,23 @@ static void destroy(struct lk__object *object)
     lk__map_free(&object->owners);
     lk__line_destroy(&object->line);
     pthread_mutex_destroy(&object->mu);
-    lk__release(object->full);
-    lk__release(object->what);
     object->free(object);
     lk__client_drop(client);
 }
 
-/* Under client->mu. Takes `full`. */
-static struct lk__object *create(lk_client_t *client, int kind, char *full, const char *name, int fair, bool robust,
+/* Under client->mu. */
+static struct lk__object *create(lk_client_t *client, int kind, struct title *title, int fair, bool robust,
                                  lk__object_make_t make)
 {
-    char *what = joined(lk__kind_name(kind), " ", name);
-    struct lk__object *object = what != NULL ? make(client, full, fair, robust) : NULL;
-    if (object == NULL) {
-        lk__release(what);
+    struct lk__object *object = make(client, title->full, fair, robust);
+    if (object == NULL)
         return NULL;
-    }
     object->client = client;
-    object->full = full;
-    object->name = full + strlen(full) - strlen(name);
-    object->what = what;
-    object->entry = (struct lk__entry){ NULL, full, strlen(full), kind };
+    object->block->under = lk__block_keep(&title->block);
+    object->full = title->full;
+    object->name = title->name;
+    object->what = title->what;
+    object->entry = (struct lk__entry){ NULL, title->full, strlen(title->full), kind };
     pthread_mutex_init(&object->mu, NULL);
     lk__list_init(&object->holds);
     lk__list_init(&object->nobodys);
@@ -69,25 +79,22 @@ static struct lk__object *create(lk_client_t *client, int kind, char *full, cons
     return object;
 }
 
-/* Under client->mu. Takes `full`. */
-static int find_or_create(lk_client_t *client, int kind, char *full, const char *name, int fair, bool robust,
+/* Under client->mu. */
+static int find_or_create(lk_client_t *client, int kind, struct title *title, int fair, bool robust,
                           lk__object_make_t make, struct lk__object **found)
 {
-    struct lk__entry *entry = lk__map_find(&client->objects, kind, full, strlen(full));
+    struct lk__entry *entry = lk__map_find(&client->objects, kind, title->full, strlen(title->full));
     struct lk__object *object = NULL;
     if (entry != NULL) {
-        lk__release(full);
         object = LK__CONTAINER(entry, struct lk__object, entry);
         if (object->fair != fair || object->robust != robust)
             return lk__fail(EINVAL,
                             "%s: in use in this client with other attributes of the name: fair, prefer or robust",
                             object->what);
     } else {
-        object = create(client, kind, full, name, fair, robust, make);
-        if (object == NULL) {
-            lk__release(full);
-            return lk__fail(ENOMEM, "%s %s: out of memory", lk__kind_name(kind), name);
-        }
+        object = create(client, kind, title, fair, robust, make);
+        if (object == NULL)
+            return lk__fail(ENOMEM, "%s: out of memory", title->what);
         object->fair = fair;
         object->robust = robust;
     }
@@ -99,18 +106,16 @@ static int find_or_create(lk_client_t *client, int kind, char *full, const char 
 int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bool robust, lk__object_make_t make,
                    struct lk__object **object)
 {
-    const char *prefix = client->options->prefix != NULL ? client->options->prefix : "";
-    char *full = joined(prefix, "", name);
-    if (full == NULL)
+    struct title *title = make_title(client, kind, name);
+    if (title == NULL)
         return lk__fail(ENOMEM, "%s %s: out of memory", lk__kind_name(kind), name);
-    int rc = lk__name_check(full, strlen(full));
-    if (rc != 0) {
-        lk__release(full);
-        return rc;
+    int rc = lk__name_check(title->full, strlen(title->full));
+    if (rc == 0) {
+        pthread_mutex_lock(&client->mu);
+        rc = find_or_create(client, kind, title, fair, robust, make, object);
+        pthread_mutex_unlock(&client->mu);
     }
-    pthread_mutex_lock(&client->mu);
-    rc = find_or_create(client, kind, full, name, fair, robust, make, object);
-    pthread_mutex_unlock(&client->mu);
+    lk__block_drop(&title->block); /* the object has its own reference */
     return rc;
 }
 

@@ -89,13 +89,14 @@ static int seal(struct request *request)
     struct lk__hold *hold = request->hold;
     strcpy(hold->id, request->slot.owner);
     hold->nth = request->slot.nth;
-    if (once->lasting) {
-        hold->release = once->command;
-        hold->block = lk__block_copy(once->command.args, once->args_size, once->block, &hold->release.args);
-        return hold->block != NULL ? 0 : ENOMEM;
-    }
-    hold->release = once->undone;
-    hold->block = lk__block_keep(once->block);
+    hold->release = once->lasting ? once->command : once->undone;
+    if (!once->lasting)
+        return 0;
+    struct lk__block *copy = lk__block_copy(once->command.args, once->args_size, hold->block, &hold->release.args);
+    if (copy == NULL)
+        return ENOMEM;
+    lk__block_drop(hold->block);
+    hold->block = copy;
     return 0;
 }
 

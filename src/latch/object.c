@@ -67,6 +67,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, int fair, 
         return NULL;
     }
     latch->slots.letter = 'l';
+    latch->object.block = &latch->block->block;
     latch->object.stop = latch_stop;
     latch->object.cancel = latch_cancel;
     latch->object.free = latch_free;

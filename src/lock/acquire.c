@@ -16,7 +16,6 @@ static int seal(struct lk__take *take)
                                             .flags = block->release.flags | flags };
     take->waiter.ask = (struct lk__command){ .script = &lk__lua_lock_acquire, .keys = &block->keys, .args = args };
     take->waiter.machine.read = lk__lock_acquire_read;
-    hold->block = lk__block_keep(&block->block);
     hold->release =
         (struct lk__command){ .script = &lk__lua_lock_release, .keys = &block->keys, .args = &block->release };
     hold->renew = (struct lk__command){ .script = &lk__lua_lock_renew, .keys = &block->keys, .args = &block->renew };

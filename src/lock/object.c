@@ -69,6 +69,7 @@ struct lk__object *lk__mutex_make(lk_client_t *client, const char *full, int fai
         lk__release(mutex);
         return NULL;
     }
+    mutex->object.block = &mutex->block->block;
     mutex->object.stop = mutex_stop;
     mutex->object.free = mutex_free;
     lk__foreign_init(&mutex->foreign, client, mutex->block->renew.channel, mutex->beside, false);

@@ -11,7 +11,7 @@ static int seal(struct lk__take *take)
     struct lk__rwlockblock *block = lock->block;
     struct lk__rwlock_acquire_args *args = take->arg;
     struct lk__hold *hold = take->hold;
-    assert(strlen(hold->id) + 2 < sizeof hold->id);
+    assert(strlen(hold->id) + 2 < LK__OWNER_ID_SHORT);
     strcat(hold->id, take->tokenless ? ":r" : ":w");
 
     *args = (struct lk__rwlock_acquire_args){ .lease_ms = take->waiter.machine.lease_ms,
@@ -20,7 +20,6 @@ static int seal(struct lk__take *take)
                                               .flags = block->release.flags | (take->try_only ? LK__RWLOCK_TRY : 0) };
     take->waiter.ask = (struct lk__command){ .script = &lk__lua_rwlock_acquire, .keys = &block->keys, .args = args };
     take->waiter.machine.read = lk__rwlock_acquire_read;
-    hold->block = lk__block_keep(&block->block);
     hold->release =
         (struct lk__command){ .script = &lk__lua_rwlock_release, .keys = &block->keys, .args = &block->release };
     hold->renew = (struct lk__command){ .script = &lk__lua_rwlock_renew, .keys = &block->keys };

@@ -68,6 +68,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, int prefer
         return NULL;
     }
     lock->liveness_2048ths = terms.liveness_2048ths;
+    lock->object.block = &lock->block->block;
     lock->object.stop = rwlock_stop;
     lock->object.free = rwlock_free;
     return &lock->object;

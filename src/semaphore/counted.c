@@ -38,7 +38,6 @@ static int seal(struct lk__take *take)
     take->waiter.ask =
         (struct lk__command){ .script = &lk__lua_semaphore_take, .keys = &block->keys, .args = &counted->args };
     take->waiter.machine.read = lk__semaphore_take_read;
-    hold->block = lk__block_keep(&block->block);
     hold->release =
         (struct lk__command){ .script = &lk__lua_semaphore_leave, .keys = &block->keys, .args = &block->leave };
     return 0;

@@ -37,7 +37,6 @@ static int seal(struct lk__take *take)
     take->waiter.ask =
         (struct lk__command){ .script = &lk__lua_semaphore_permit_take, .keys = &block->keys, .args = &leased->args };
     take->waiter.machine.read = lk__semaphore_permit_take_read;
-    hold->block = lk__block_keep(&block->block);
     hold->parts = (int)leased->parts;
     hold->release = (struct lk__command){ .script = &lk__lua_semaphore_permit_release,
                                           .keys = &block->keys,

@@ -81,6 +81,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, bool lease
         return NULL;
     }
     sem->slots.letter = leased ? 'p' : 's';
+    sem->object.block = &sem->block->block;
     sem->object.stop = sem_stop;
     sem->object.free = sem_free;
     /* one asks, its script serves all */

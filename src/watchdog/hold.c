@@ -62,6 +62,5 @@ void lk__hold_drop(struct lk__hold *hold)
     lk__command_free(&hold->renew);
     lk__command_free(&hold->release);
     lk__block_drop(hold->block);
-    lk__release(hold->name);
     lk__release(hold);
 }

@@ -733,9 +733,9 @@ static int reserve(struct lk__watchdog *dog)
     return 0;
 }
 
-struct lk__hold *lk__hold_new(struct lk__watchdog *dog)
+struct lk__hold *lk__hold_new(struct lk__watchdog *dog, size_t id_size)
 {
-    struct lk__hold *hold = lk__alloc(sizeof *hold);
+    struct lk__hold *hold = lk__alloc(offsetof(struct lk__hold, id) + id_size);
     if (hold == NULL) {
         lk__fail(ENOMEM, "out of memory for a hold");
         return NULL;

@@ -14,6 +14,8 @@
 
 /* "<client id>:<owner>:<acquisition>", of some primitives ":<mode>", or ":<n>" and ":<explicit id>", and a NUL. */
 #define LK__OWNER_ID (LK__ID_LENGTH + 2 * 22 + 11 + 1 + LK__ID_LENGTH + 1)
+/* Of those that have no number and no explicit id. */
+#define LK__OWNER_ID_SHORT (LK__ID_LENGTH + 2 * 21 + 2 + 1)
 
 /* Holes of the two commands, where the headers of their scripts are not typed. */
 enum { LK__RENEW_LEASE, LK__RENEW_DEADLINE };
@@ -39,22 +41,20 @@ struct lk__notice {
     int type, reason;     /* under the events' mu: the last thing that happened */
 };
 
+/* Wide members first and narrow ones together: many may be held at once. */
 struct lk__hold {
     atomic_int refs;
-    struct lk__watchdog *dog;
 
     /* never change once the hold is taken */
-    char id[LK__OWNER_ID];
-    uint64_t owner;
     int kind;
-    char *name; /* as the user gave it */
+    struct lk__watchdog *dog;
+    uint64_t owner;
+    const char *name; /* as the user gave it */
     uint64_t token;
     int64_t began_us;  /* granted */
     int64_t copies_us; /* server's clock: until then a copy of an ask that got no answer may come; 0: none */
-    bool fixed;        /* not renewed */
-    bool tied;         /* to the thread that took it: not renewed once that ended */
     struct lk__command renew, release;
-    struct lk__block *block; /* where keys and arguments of these are; NULL: they have theirs */
+    struct lk__block *block; /* where the name is, and keys and arguments of these */
 
     /* under dog->mu */
     enum lk__hold_state state;
@@ -62,18 +62,12 @@ struct lk__hold {
     int64_t lease_ms;        /* that the last request asked for, or the grant; uncapped */
     int64_t wanted_ms;       /* of the next renewal: becomes lease_ms when that is sent */
     int64_t call_lease_ms;   /* that a request of the owner asks for, which is under way; 0: none is */
-    int parts;               /* of one that is given back in parts: how many its renewals are for */
-    bool put_off;            /* a renewal waits for the end of that one */
     int64_t cap_us;          /* not renewed beyond; LK__NEVER */
     int64_t renew_us;        /* next renewal; LK__NEVER: none */
-    bool ownerless;          /* its thread ended */
-    unsigned asked;          /* renewals somebody waited for ... */
-    unsigned requested;      /* ... how many of them were sent ... */
-    unsigned answered;       /* ... and how many are through */
-    bool unsent;             /* a renewal waits for the connection */
-    int result;              /* of the last one */
     int64_t unsure_us;       /* copies of unanswered requests may take effect until then ... */
     int64_t unsure_lease_ms; /* ... with this lease, or a longer one */
+    int64_t sweep_past_us;   /* of the release in the background: an answer counts only when it is later; 0: any does */
+    int64_t sweep_end_us;    /* by then everything ended with its lease */
     struct lk__timer timer;
     struct lk__link all;        /* in dog->holds while held, in dog->lost from its loss on */
     struct lk__link news;       /* in dog->unlogged, with a reference */
@@ -81,16 +75,29 @@ struct lk__hold {
     struct lk__link for_nobody; /* in that list */
     struct lk__link ready;      /* in dog->ready: a request is due, and too many are under way */
     struct lk__flight *flight;  /* its request that is under way, or NULL */
-    bool eval;                  /* the server does not know the script: the next request has its text */
+    unsigned asked;             /* renewals somebody waited for ... */
+    unsigned requested;         /* ... how many of them were sent ... */
+    unsigned answered;          /* ... and how many are through */
+    int result;                 /* of the last one */
+    int parts;                  /* of one that is given back in parts: how many its renewals are for */
 
-    /* under dog->mu: the release that is sent in the background */
-    bool sweeping;
-    int64_t sweep_past_us; /* server's clock: an answer counts only when it is later; 0: any does */
-    int64_t sweep_end_us;  /* by then everything ended with its lease */
+    /* private to the primitive */
+    int holds; /* of this owner; of a read-write lock: for writing */
+    int reads; /* of a read-write lock: for reading */
+
+    unsigned release_flags; /* as release_keep_us */
+    bool fixed;             /* not renewed */
+    bool tied;              /* to the thread that took it: not renewed once that ended */
+    bool owner_died;        /* the primitive's: EOWNERDEAD was told, and nobody said yet that it is consistent */
+    /* under dog->mu */
+    bool put_off;   /* a renewal waits for the end of a request of the owner */
+    bool ownerless; /* its thread ended */
+    bool unsent;    /* a renewal waits for the connection */
+    bool eval;      /* the server does not know the script: the next request has its text */
+    bool sweeping;  /* its release is sent in the background */
 
     atomic_ullong renewals;         /* that succeeded */
     _Atomic int64_t valid_until_us; /* written under dog->mu; 0: nothing is held */
-
     struct lk__notice notices[LK__AUDIENCES];
 
     /* private to the primitive */
@@ -98,18 +105,17 @@ struct lk__hold {
     struct lk__entry owned;   /* under its object's mu: the oldest of its owner, or a permit with an id */
     struct lk__link kin;      /* under its object's mu: younger ones of its owner follow the oldest */
     struct lk__request *call; /* the owner's: for what is not a renewal; of scripts whose headers are not typed */
-    struct lk__command nest;  /* sets the holds, or downgrades; the primitive's */
-    int holds;                /* of this owner; of a read-write lock: for writing */
-    int reads;                /* of a read-write lock: for reading */
-    bool owner_died;          /* EOWNERDEAD was told, and nobody said yet that it is consistent */
+    struct lk__command nest;  /* likewise */
     int64_t keep_until_us;    /* server's clock: min_hold_ms; 0: none */
 
     /* set once, when its owner gives it back: what its release says from then on, also in the background */
     int64_t release_keep_us;
-    unsigned release_flags;
 
     /* of a request that counts once, sent as a release: which one of its id this is, and its last deadline */
     int64_t nth, release_deadline_us;
+
+    /* never changes; the last, as no more of it is there than was asked for */
+    char id[LK__OWNER_ID];
 };
 
 /* A request of the watchdog's. There are as many as may be under way; they are made with its thread. */
@@ -171,9 +177,9 @@ void lk__watchdog_destroy(struct lk__watchdog *dog); /* when no hold is left */
 
 /*
  * A hold to be, with room on the heap and the thread running, so that nothing can fail once it is granted.
- * Its id, name and commands are filled in by the caller. NULL: ENOMEM, with words.
+ * Its id, in `id_size` bytes, block, name and commands are filled in by the caller. NULL: ENOMEM, with words.
  */
-struct lk__hold *lk__hold_new(struct lk__watchdog *dog);
+struct lk__hold *lk__hold_new(struct lk__watchdog *dog, size_t id_size);
 struct lk__hold *lk__hold_keep(struct lk__hold *hold);
 void lk__hold_drop(struct lk__hold *hold); /* accepts NULL */
 

@@ -44,7 +44,7 @@ static int64_t cpu_us(void)
 static void take(int i, uint64_t owner)
 {
     char fresh[LK__ID_LENGTH + 1];
-    holds[i] = lk__hold_new(&client->dog);
+    holds[i] = lk__hold_new(&client->dog, LK__OWNER_ID);
     assert_non_null(holds[i]);
     assert_int_equal(0, lk__random_id(fresh));
     snprintf(holds[i]->id, sizeof holds[i]->id, "%s:0:%d:1:%s", client->id, i, fresh);

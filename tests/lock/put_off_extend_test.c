@@ -138,7 +138,7 @@ static void the_extend_goes_out_later(void **state)
 static void a_nested_lock_lowers_what_is_believed_first(void **state)
 {
     lk_client_t *client = world_client(*state, "lease=5s");
-    struct lk__hold *hold = lk__hold_new(&client->dog);
+    struct lk__hold *hold = lk__hold_new(&client->dog, LK__OWNER_ID);
     int64_t now_us = lk__now_us();
     assert_non_null(hold);
     hold->lease_ms = hold->wanted_ms = SHORT_MS;

@@ -40,7 +40,7 @@ static void renew_by(struct lk__hold *hold)
 /* A hold that only the watchdog knows, good for `ms`. */
 static struct lk__hold *take(const char *name, bool fixed, int64_t ms, int64_t first_us)
 {
-    struct lk__hold *hold = lk__hold_new(&client->dog);
+    struct lk__hold *hold = lk__hold_new(&client->dog, LK__OWNER_ID);
     assert_non_null(hold);
     hold->kind = LK_KIND_MUTEX;
     hold->name = lk__strdup(name);

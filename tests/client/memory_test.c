@@ -1,0 +1,89 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * memory_test.c - how often a lock asks for memory
+ *
+ * labels: memory
+ * support: failing
+ */
+#include "failing/failing.h"
+
+#include <stdio.h>
+
+enum { MANY = 1000, PAIRS = 100, ALLOCATIONS = 1 };
+
+static lk_client_t *client;
+static lk_mutex_t mutexes[MANY];
+
+static void make(int i)
+{
+    char name[32];
+    snprintf(name, sizeof name, "orders:%d", i);
+    assert_lk(0, lk_mutex_init(&mutexes[i], client, name, NULL));
+}
+
+static void take(int i)
+{
+    assert_lk(0, lk_mutex_lock(&mutexes[i]));
+}
+
+static void give(int i)
+{
+    assert_lk(0, lk_mutex_unlock(&mutexes[i]));
+}
+
+static void drop(int i)
+{
+    assert_lk(0, lk_mutex_destroy(&mutexes[i]));
+}
+
+static void each(void (*what)(int i))
+{
+    for (int i = 0; i < MANY; i++)
+        what(i);
+}
+
+static void at_most(const char *what, long limit, long found)
+{
+    print_message("%s: %ld, at most %ld\n", what, found, limit);
+    assert_true(found <= limit);
+}
+
+/* What is made once has been made: tables that double have their final size. */
+static void begin(struct world *w)
+{
+    client = world_client(w, "");
+    each(make);
+    each(take);
+    each(give);
+    each(drop);
+}
+
+static void end(void)
+{
+    assert_lk(0, lk_client_close(client));
+}
+
+static void a_free_lock_hardly_asks_for_memory(void **state)
+{
+    begin(*state);
+    make(0);
+    take(0);
+    give(0);
+    long before = failing_serial();
+    for (int i = 0; i < PAIRS; i++) {
+        take(0);
+        give(0);
+    }
+    at_most("allocations of a hundred locks and unlocks", ALLOCATIONS * PAIRS, failing_serial() - before);
+    drop(0);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_free_lock_hardly_asks_for_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
