@@ -187,7 +187,7 @@ struct lk__entry {
     int kind;
 };
 
-enum { LK__BUCKETS_FEW = 16 };
+enum { LK__BUCKETS_FEW = 2 };
 
 /* All zeroes: empty. It grows as it can; finding and removing need no memory, and inserting does not fail for want of it. */
 struct lk__map {

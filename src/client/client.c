@@ -257,7 +257,7 @@ struct leaving {
 static void take_answer(struct lk__request *request, const struct lk__reply *reply)
 {
     struct leaving *leaving = LK__CONTAINER(request, struct leaving, request);
-    leaving->said = lk__answer_ofany(leaving->hold->release.script, reply, &leaving->answer);
+    leaving->said = lk__answer_read(leaving->hold->release.script, reply, &leaving->answer);
     leaving->unknown = lk__reply_is(reply, "NOSCRIPT");
 }
 

@@ -51,16 +51,16 @@ struct lk__kindstats {
 /* --- object.c: what a name is in this process --------------------------------------------------------------- */
 
 struct lk__object {
-    struct lk__entry entry; /* under client->mu; kind and full name */
+    struct lk__entry entry; /* under client->mu; kind, and the name with the client's prefix: what Redis sees */
     int refs;               /* under client->mu: bindings */
+    int fair;               /* of the name, not of a shell; or whom it prefers */
+    atomic_int waiting;     /* threads that want it now */
+    bool robust;            /* as fair */
     bool quiet;             /* under client->mu: it was stopped, and has no holds left */
     lk_client_t *client;
     struct lk__block *block; /* where keys of its commands are, from make() on; its texts are in the one under it */
-    const char *full;        /* with the client's prefix: what Redis sees */
-    const char *name;        /* as the user gave it: the end of full */
+    const char *name;        /* as the user gave it */
     const char *what;        /* "mutex orders": for words */
-    int fair;                /* of the name, not of a shell; or whom it prefers */
-    bool robust;             /* likewise */
     /* Nobody is to wake us any more: before the hub ends. Under client->mu. */
     void (*stop)(struct lk__object *object);
     /* NULL, or wake those who wait neither in the room nor in line: the client is closing. Under client->mu. */
@@ -72,11 +72,12 @@ struct lk__object {
     struct lk__map owners;   /* under mu: the oldest hold of each owner, and each permit with an id */
     struct lk__link nobodys; /* under dog->mu: lost ones that nobody can give back */
     struct lk__line line;    /* threads that wait for their turn to wait in Redis */
-    atomic_int waiting;      /* threads that want it now */
     atomic_ullong acquisitions, contended, renewals, losses; /* of holds that ended */
 };
 
-/* Makes the primitive's part of a new object; its `object` is filled in. NULL: ENOMEM, with words. */
+/*
+ * Makes the primitive's part of a new object; its `object` is filled in. `full` stays as long as its block. NULL: ENOMEM.
+ */
 typedef struct lk__object *(*lk__object_make_t)(lk_client_t *client, const char *full, int fair, bool robust);
 
 /*
@@ -224,9 +225,9 @@ struct lk__shell {
 struct lk__binding {
     atomic_int refs; /* the shell's, and one for each call under way */
     struct lk__object *object;
-    const struct lk__shelltype *type;           /* as it was bound; not the variant */
-    struct lk__binding *older;                  /* under the household's mu: in its retired */
-    _Alignas(max_align_t) unsigned char attr[]; /* the primitive's attributes, copied */
+    const struct lk__shelltype *type; /* as it was bound; not the variant */
+    struct lk__binding *older;        /* under the household's mu: in its retired */
+    const void *attr;                 /* the primitive's attributes, behind this; or nothing but zeroes */
 };
 
 /* How a primitive is bound. */

@@ -10,16 +10,10 @@
 static int send_it(struct lk__object *object, struct lk__command *command, struct lk__answer *answer)
 {
     struct lk__conn *conn = &object->client->conn;
-    struct lk__request *request = NULL;
     struct lk__call call = { .conn = conn, .what = object->what, .command = command, .only_once = true };
-    int rc = lk__command_istyped(command) ? lk__call_run(&call)
-                                          : lk__call(conn, object->what, command, 0, false, &request, NULL);
-    const struct lk__reply *reply = request != NULL ? request->reply : call.reply;
-    if (rc == 0 && !lk__answer_ofany(command->script, reply, answer))
+    int rc = lk__call_run(&call);
+    if (rc == 0 && !lk__answer_read(command->script, call.reply, answer))
         rc = lk__call_garbled(object->what);
-    if (rc == 0 && request != NULL)
-        lk__conn_clock(conn, request->sent_us, answer->server_us);
-    lk__request_free(request);
     return rc;
 }
 

@@ -22,7 +22,7 @@ static int send_it(struct lk__object *object, struct lk__hold *hold, struct lk__
     };
     int rc = lk__call_run(&call);
     *repeated = call.repeated;
-    if (rc == 0 && !lk__answer_ofany(hold->release.script, call.reply, answer))
+    if (rc == 0 && !lk__answer_read(hold->release.script, call.reply, answer))
         rc = lk__call_garbled(object->what);
     return rc;
 }

@@ -26,23 +26,36 @@ const char *lk__kind_name(int kind)
 /* What an object is called; holds that are left of it keep this. */
 struct title {
     struct lk__block block;
-    const char *full, *name;
-    char what[]; /* and behind it the full name */
+    char what[]; /* "mutex orders", and behind it the name with the client's prefix, if that has one */
 };
+
+static const char *name_of(const struct title *title)
+{
+    return strchr(title->what, ' ') + 1;
+}
+
+static const char *prefix_of(const lk_client_t *client)
+{
+    return client->options->prefix != NULL ? client->options->prefix : "";
+}
+
+static const char *full_of(const struct title *title, const lk_client_t *client)
+{
+    return prefix_of(client)[0] != '\0' ? title->what + strlen(title->what) + 1 : name_of(title);
+}
 
 static struct title *make_title(const lk_client_t *client, int kind, const char *name)
 {
-    const char *prefix = client->options->prefix != NULL ? client->options->prefix : "";
+    const char *prefix = prefix_of(client);
     size_t what_size = strlen(lk__kind_name(kind)) + 1 + strlen(name) + 1;
-    size_t full_size = strlen(prefix) + strlen(name) + 1;
+    size_t full_size = prefix[0] != '\0' ? strlen(prefix) + strlen(name) + 1 : 0;
     struct title *title = lk__alloc(sizeof *title + what_size + full_size);
     if (title == NULL)
         return NULL;
     title->block.refs = 1;
     snprintf(title->what, what_size, "%s %s", lk__kind_name(kind), name);
-    snprintf(title->what + what_size, full_size, "%s%s", prefix, name);
-    title->full = title->what + what_size;
-    title->name = title->full + strlen(prefix);
+    if (full_size > 0)
+        snprintf(title->what + what_size, full_size, "%s%s", prefix, name);
     return title;
 }
 
@@ -61,19 +74,19 @@ static void destroy(struct lk__object *object)
 static struct lk__object *create(lk_client_t *client, int kind, struct title *title, int fair, bool robust,
                                  lk__object_make_t make)
 {
-    struct lk__object *object = make(client, title->full, fair, robust);
+    const char *full = full_of(title, client);
+    struct lk__object *object = make(client, full, fair, robust);
     if (object == NULL)
         return NULL;
     object->client = client;
     object->block->under = lk__block_keep(&title->block);
-    object->full = title->full;
-    object->name = title->name;
+    object->name = name_of(title);
     object->what = title->what;
-    object->entry = (struct lk__entry){ NULL, title->full, strlen(title->full), kind };
+    object->entry = (struct lk__entry){ NULL, full, strlen(full), kind };
     pthread_mutex_init(&object->mu, NULL);
     lk__list_init(&object->holds);
     lk__list_init(&object->nobodys);
-    lk__line_init(&object->line);
+    lk__line_init(&object->line, &object->mu);
     atomic_fetch_add(&client->refs, 1);
     lk__map_insert(&client->objects, &object->entry);
     return object;
@@ -83,7 +96,8 @@ static struct lk__object *create(lk_client_t *client, int kind, struct title *ti
 static int find_or_create(lk_client_t *client, int kind, struct title *title, int fair, bool robust,
                           lk__object_make_t make, struct lk__object **found)
 {
-    struct lk__entry *entry = lk__map_find(&client->objects, kind, title->full, strlen(title->full));
+    const char *full = full_of(title, client);
+    struct lk__entry *entry = lk__map_find(&client->objects, kind, full, strlen(full));
     struct lk__object *object = NULL;
     if (entry != NULL) {
         object = LK__CONTAINER(entry, struct lk__object, entry);
@@ -109,7 +123,7 @@ int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bo
     struct title *title = make_title(client, kind, name);
     if (title == NULL)
         return lk__fail(ENOMEM, "%s %s: out of memory", lk__kind_name(kind), name);
-    int rc = lk__name_check(title->full, strlen(title->full));
+    int rc = lk__name_check(full_of(title, client), strlen(full_of(title, client)));
     if (rc == 0) {
         pthread_mutex_lock(&client->mu);
         rc = find_or_create(client, kind, title, fair, robust, make, object);

@@ -26,10 +26,10 @@
 
 enum { EXPLICIT = 1 };
 
-/* What lk_..._init() copies; spare[0] points at it, spare[1] says in which process. */
-struct copied {
-    _Alignas(max_align_t) unsigned char attr[128];
-    char name[];
+/* Those of any primitive. */
+union attributes {
+    max_align_t aligned;
+    unsigned char bytes[128];
 };
 
 static uintptr_t owner_of(struct lk__shell shell)
@@ -42,11 +42,14 @@ static int make_binding(const struct lk__shelltype *type, lk_client_t *client, c
 {
     int fair;
     bool robust;
-    struct lk__binding *binding = lk__alloc(sizeof *binding + type->attr_size);
+    static const union attributes defaults; /* all zeroes, for the many that have no others */
+    struct lk__binding *binding = lk__alloc(sizeof *binding + (given != NULL ? type->attr_size : 0));
     if (binding == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);
+    void *attr = binding + 1;
+    int rc = given != NULL ? type->check(attr, given) : 0;
     binding->type = type;
-    int rc = type->check(binding->attr, given);
+    binding->attr = given != NULL ? attr : &defaults;
     if (rc == 0 && type->variant != NULL)
         type = type->variant(binding->attr);
     if (rc == 0)
@@ -258,15 +261,16 @@ int lk__shell_init(struct lk__shell shell, const struct lk__shelltype *type, lk_
     struct lk__binding *binding = NULL;
     if (name == NULL)
         return lk__fail(EINVAL, "no name was given");
-    struct copied *copied = here != NULL ? lk__alloc(sizeof *copied + strlen(name) + 1) : NULL;
+    size_t front = attr != NULL ? sizeof(union attributes) : 0;
+    char *copied = here != NULL ? lk__alloc(front + strlen(name) + 1) : NULL; /* spare[0], made in process spare[1] */
     if (copied == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);
-    assert(type->attr_size <= sizeof copied->attr);
-    strcpy(copied->name, name);
+    assert(type->attr_size <= sizeof(union attributes));
+    strcpy(copied + front, name);
     /* With a client its prefix counts, too; then the full name is looked at. */
     int rc = client == NULL || name[0] == '\0' ? lk__name_check(name, strlen(name)) : 0;
-    if (rc == 0)
-        rc = type->check(copied->attr, attr);
+    if (rc == 0 && attr != NULL)
+        rc = type->check(copied, attr);
     if (rc == 0 && client != NULL && (rc = lk__client_enter(client)) == 0) {
         rc = make_binding(type, client, name, attr, &binding);
         lk__client_leave(client);
@@ -275,8 +279,8 @@ int lk__shell_init(struct lk__shell shell, const struct lk__shelltype *type, lk_
         lk__release(copied);
         return rc;
     }
-    *shell.name = copied->name;
-    *shell.attr = attr != NULL ? copied->attr : NULL;
+    *shell.name = copied + front;
+    *shell.attr = attr != NULL ? copied : NULL;
     memset(shell.spare, 0, 4 * sizeof *shell.spare);
     shell.spare[0] = (uintptr_t)copied;
     shell.spare[1] = stamp_of(here);

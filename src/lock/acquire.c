@@ -5,7 +5,7 @@
 static int seal(struct lk__take *take)
 {
     struct lk__mutex *mutex = lk__mutex_of(take->frame);
-    struct lk__mutexblock *block = mutex->block;
+    struct lk__mutexblock *block = lk__mutex_block(mutex);
     struct lk__lock_acquire_args *args = take->arg;
     struct lk__hold *hold = take->hold;
     unsigned flags = (take->try_only ? LK__LOCK_TRY : 0) | (mutex->object.fair ? LK__LOCK_FAIR : 0);
@@ -37,7 +37,7 @@ int lk__mutex_acquire(const struct lk__frame *frame, int64_t limit_us)
         .in_line = !frame->object->fair,
         .seal = seal,
         .arg = &args,
-        .foreign = &lk__mutex_of(frame)->foreign,
+        .foreign = lk__mutex_of(frame)->foreign,
     };
     int rc = lk__take_run(&take, limit_us);
     if (take.hold != NULL)

@@ -50,7 +50,7 @@ static int ask_server(const struct lk__frame *frame, struct lk__hold *hold, void
 {
     struct lk__mutex *mutex = lk__mutex_of(frame);
     const char *what = mutex->object.what;
-    const struct lk__command command = { .script = &lk__lua_lock_check, .keys = &mutex->block->keys };
+    const struct lk__command command = { .script = &lk__lua_lock_check, .keys = &lk__mutex_block(mutex)->keys };
     struct lk__call call = {
         .conn = &mutex->object.client->conn, .what = what, .command = &command, .sent = { .id = hold->id }
     };

@@ -9,7 +9,9 @@
 static int ask(const struct lk__frame *frame, const struct lk__script *script, const void *args,
                struct lk__reply *reply)
 {
-    const struct lk__command command = { .script = script, .keys = &lk__mutex_of(frame)->block->keys, .args = args };
+    const struct lk__command command = { .script = script,
+                                         .keys = &lk__mutex_block(lk__mutex_of(frame))->keys,
+                                         .args = args };
     struct lk__call call = {
         .conn = &frame->object->client->conn, .what = frame->object->what, .command = &command, .reply = reply
     };
@@ -22,7 +24,7 @@ int lk_mutex_forceunlock(lk_mutex_t *m)
     int rc = lk__mutex_enter(m, &frame);
     if (rc != 0)
         return rc;
-    struct lk__mutexblock *block = lk__mutex_of(&frame)->block;
+    struct lk__mutexblock *block = lk__mutex_block(lk__mutex_of(&frame));
     const struct lk__lock_force_args args = { .claim_ms = block->release.claim_ms,
                                               .channel = block->release.channel,
                                               .flags = block->release.flags };

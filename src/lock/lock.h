@@ -26,11 +26,14 @@ struct lk__mutexblock {
 
 struct lk__mutex {
     struct lk__object object;
-    struct lk__mutexblock *block;
     int64_t liveness_2048ths;
-    const char *beside;         /* the channel of ours beside Redisson's */
-    struct lk__foreign foreign; /* Java's unlock wakes one of those who wait here */
+    struct lk__foreign *foreign; /* NULL, or with Redisson: its unlock wakes one of those who wait here */
 };
+
+static inline struct lk__mutexblock *lk__mutex_block(const struct lk__mutex *mutex)
+{
+    return LK__CONTAINER(mutex->object.block, struct lk__mutexblock, block);
+}
 
 static inline struct lk__mutex *lk__mutex_of(const struct lk__frame *frame)
 {

@@ -9,70 +9,80 @@ _Static_assert(sizeof(lk_mutex_t) == 8 * sizeof(void *), "ABI");
 
 static void mutex_stop(struct lk__object *object)
 {
-    lk__foreign_stop(&LK__CONTAINER(object, struct lk__mutex, object)->foreign);
+    struct lk__mutex *mutex = LK__CONTAINER(object, struct lk__mutex, object);
+    if (mutex->foreign != NULL)
+        lk__foreign_stop(mutex->foreign);
 }
 
 static void mutex_free(struct lk__object *object)
 {
     struct lk__mutex *mutex = LK__CONTAINER(object, struct lk__mutex, object);
-    lk__foreign_destroy(&mutex->foreign);
-    lk__block_drop(&mutex->block->block);
+    if (mutex->foreign != NULL)
+        lk__foreign_destroy(mutex->foreign);
+    lk__release(mutex->foreign);
+    lk__block_drop(object->block);
     lk__release(mutex);
 }
 
-/* The keys and channels, one after the other. */
-static void write_keys(struct lk__mutex *mutex, const char *full, const char *end)
+/* Of each key but the first, and the channels, what stands before the name; the last is for Redisson's sake alone. */
+enum { TOKEN, QUEUE, SEEN, MARK, CHANNEL, BESIDE, TEXTS };
+
+static const char *const prefixes[TEXTS] = { "redisson_lock_token",    "latchkey:queue:mutex",
+                                             "latchkey:seen:mutex",    "latchkey:robust:mutex",
+                                             "redisson_lock__channel", LK__BESIDE "redisson_lock__channel" };
+
+/* One after the other. */
+static void write_texts(char *at, const char *texts[TEXTS], int count, const char *full)
 {
-    struct lk__lock_keys *keys = &mutex->block->keys;
-    char *at = mutex->block->strings, *channel;
-    keys->mutex = at;
-    at += sprintf(at, "%s", full) + 1;
-    keys->token = at;
-    at += lk__key_redisson(at, "redisson_lock_token", full) + 1;
-    keys->queue = at;
-    at += lk__key_ours(at, "latchkey:queue:mutex", full) + 1;
-    keys->seen = at;
-    at += lk__key_ours(at, "latchkey:seen:mutex", full) + 1;
-    keys->mark = at;
-    at += lk__key_ours(at, "latchkey:robust:mutex", full) + 1;
-    channel = at;
-    at += lk__key_redisson(at, "redisson_lock__channel", full) + 1;
-    mutex->beside = at;
-    at = stpcpy(at, LK__BESIDE);
-    at += lk__key_redisson(at, "redisson_lock__channel", full) + 1;
-    assert(at <= end);
-    (void)end;
-    mutex->block->release.channel = mutex->block->renew.channel = channel;
+    for (int i = 0; i < count; i++) {
+        bool ours = i == QUEUE || i == SEEN || i == MARK;
+        texts[i] = at;
+        at += (ours ? lk__key_ours(at, prefixes[i], full) : lk__key_redisson(at, prefixes[i], full)) + 1;
+    }
 }
 
-static int make_block(struct lk__mutex *mutex, const struct lk__options *options, const char *full, bool robust)
+static struct lk__mutexblock *make_block(const char *full, const char *texts[TEXTS], int count)
 {
-    size_t room = 7 * (strlen(full) + 64);
-    struct lk__terms terms;
-    struct lk__mutexblock *block = mutex->block = lk__alloc(sizeof *block + room);
+    size_t room = 0;
+    for (int i = 0; i < count; i++)
+        room += lk__key_room(prefixes[i], full);
+    struct lk__mutexblock *block = lk__alloc(sizeof *block + room);
     if (block == NULL)
-        return ENOMEM;
+        return NULL;
+    write_texts(block->strings, texts, count, full);
     block->block.refs = 1;
-    write_keys(mutex, full, block->strings + room);
-    lk__terms_of(&terms, options, true);
-    mutex->liveness_2048ths = terms.liveness_2048ths;
-    block->release.claim_ms = terms.claim_ms;
-    block->release.flags = (robust ? LK__LOCK_ROBUST : 0) | (options->redisson ? LK__LOCK_SHARED : 0);
-    return 0;
+    block->keys = (struct lk__lock_keys){
+        .mutex = full, .token = texts[TOKEN], .queue = texts[QUEUE], .seen = texts[SEEN], .mark = texts[MARK]
+    };
+    block->release.channel = block->renew.channel = texts[CHANNEL];
+    return block;
 }
 
 struct lk__object *lk__mutex_make(lk_client_t *client, const char *full, int fair, bool robust)
 {
+    const struct lk__options *options = client->options;
+    const char *texts[TEXTS];
+    struct lk__terms terms;
     struct lk__mutex *mutex = lk__alloc(sizeof *mutex);
+    struct lk__foreign *foreign = options->redisson ? lk__alloc(sizeof *foreign) : NULL;
+    struct lk__mutexblock *block = make_block(full, texts, options->redisson ? TEXTS : BESIDE);
     (void)fair; /* what takes it says so */
-    if (mutex == NULL || make_block(mutex, client->options, full, robust) != 0) {
+    if (mutex == NULL || block == NULL || (options->redisson && foreign == NULL)) {
         lk__release(mutex);
+        lk__release(foreign);
+        lk__release(block);
         return NULL;
     }
-    mutex->object.block = &mutex->block->block;
+    lk__terms_of(&terms, options, true);
+    block->release.claim_ms = terms.claim_ms;
+    block->release.flags = (robust ? LK__LOCK_ROBUST : 0) | (options->redisson ? LK__LOCK_SHARED : 0);
+    mutex->liveness_2048ths = terms.liveness_2048ths;
+    mutex->object.block = &block->block;
     mutex->object.stop = mutex_stop;
     mutex->object.free = mutex_free;
-    lk__foreign_init(&mutex->foreign, client, mutex->block->renew.channel, mutex->beside, false);
+    mutex->foreign = foreign;
+    if (foreign != NULL)
+        lk__foreign_init(foreign, client, texts[CHANNEL], texts[BESIDE], false);
     return &mutex->object;
 }
 

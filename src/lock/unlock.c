@@ -29,7 +29,7 @@ int lk__mutex_nest(const struct lk__frame *frame, struct lk__hold *hold, int hol
     struct lk__object *object = frame->object;
     const struct lk__lock_nest_args args = { .holds = holds };
     const struct lk__command command = { .script = &lk__lua_lock_nest,
-                                         .keys = &lk__mutex_of(frame)->block->keys,
+                                         .keys = &lk__mutex_block(lk__mutex_of(frame))->keys,
                                          .args = &args };
     struct lk__answer answer = { .verdict = LK__LATE };
     int rc = 0;

@@ -7,12 +7,7 @@
  */
 #include "redis/redis.h"
 
-#include <hiredis/hiredis.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* --- typed scripts --------------------------------------------------------------------------------------------- */
 
 struct lk__block *lk__block_keep(struct lk__block *block)
 {
@@ -45,11 +40,6 @@ struct lk__block *lk__block_copy(const void *args, size_t size, struct lk__block
     memcpy(own->args, args, size);
     *copy = own->args;
     return &own->block;
-}
-
-bool lk__command_istyped(const struct lk__command *command)
-{
-    return command->script->shapes != NULL;
 }
 
 static const char *text_at(const void *base, size_t offset)
@@ -197,78 +187,7 @@ void lk__wire_write(const struct lk__wire *wire, char *out)
 
 const char *lk__command_key(const struct lk__command *command, size_t *length)
 {
-    const char *key;
-    if (lk__command_istyped(command)) {
-        key = text_at(command->keys, command->script->key_at[0]);
-        *length = strlen(key);
-        return key;
-    }
-    /* Its tail is the number of keys, then they. */
-    const char *bulk = strchr(command->bytes + command->tail + 1, '$');
-    key = strchr(bulk, '\n') + 1;
-    *length = strtoul(bulk + 1, NULL, 10);
+    const char *key = text_at(command->keys, command->script->key_at[0]);
+    *length = strlen(key);
     return key;
-}
-
-/* --- scripts whose headers are not typed ------------------------------------------------------------------------ */
-
-enum { ARGS_MAX = 32 };
-
-int lk__command_seal(struct lk__command *command, const struct lk__script *script, const char *const *keys,
-                     const char *const *args, int arg_count)
-{
-    static const char hole[] = "00000000000000000000";
-    const char *argv[ARGS_MAX];
-    size_t lengths[ARGS_MAX];
-    char key_count[8];
-    int argc = 0, holes = 0;
-    assert(3 + script->keys + arg_count <= ARGS_MAX);
-
-    snprintf(key_count, sizeof key_count, "%d", script->keys);
-    argv[argc++] = "EVALSHA";
-    argv[argc++] = script->sha1;
-    argv[argc++] = key_count;
-    for (int i = 0; i < script->keys; i++)
-        argv[argc++] = keys[i];
-    for (int i = 0; i < arg_count; i++)
-        argv[argc++] = args[i] != NULL ? args[i] : hole;
-
-    *command = (struct lk__command){ .script = script, .least = 2 };
-    size_t at = 1 + digits_of((size_t)argc) + 2;
-    for (int i = 0; i < argc; i++) {
-        lengths[i] = strlen(argv[i]);
-        if (i == 2)
-            command->tail = at;
-        if (argv[i] == hole) {
-            assert(holes < LK__HOLES_MAX);
-            command->holes[holes++] = at + bulk_size(LK__HOLE_DIGITS) - 2 - LK__HOLE_DIGITS;
-        }
-        at += bulk_size(lengths[i]);
-    }
-    int length = redisFormatCommandArgv(&command->bytes, argc, argv, lengths);
-    if (length < 0) {
-        command->bytes = NULL;
-        return lk__fail(ENOMEM, "out of memory for a command");
-    }
-    command->length = (size_t)length;
-    assert(command->length == at);
-    return 0;
-}
-
-void lk__command_fill(struct lk__command *command, int hole, int64_t number)
-{
-    if (lk__command_istyped(command))
-        return;
-    assert(number >= 0 && command->holes[hole] != 0);
-    for (int i = LK__HOLE_DIGITS - 1; i >= 0; i--) {
-        command->bytes[command->holes[hole] + (size_t)i] = (char)('0' + number % 10);
-        number /= 10;
-    }
-}
-
-void lk__command_free(struct lk__command *command)
-{
-    if (command->bytes != NULL)
-        redisFreeCommand(command->bytes);
-    command->bytes = NULL;
 }

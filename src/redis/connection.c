@@ -81,24 +81,6 @@ void lk__request_copy(struct lk__request *request, const struct lk__reply *reply
     lk__reply_copy(request->reply, reply);
 }
 
-/* With the place for its answer behind it. */
-struct lk__request *lk__request_new(struct lk__parker *parker)
-{
-    struct {
-        struct lk__request request;
-        struct lk__replybuf buf;
-    } *made = lk__alloc(sizeof *made);
-    if (made == NULL)
-        return NULL;
-    lk__request_init(&made->request, parker, lk__replybuf_reply(&made->buf));
-    return &made->request;
-}
-
-void lk__request_free(struct lk__request *request)
-{
-    lk__release(request);
-}
-
 void lk__conn_serves(struct lk__conn *conn)
 {
     atomic_store_explicit(&conn->serves, true, memory_order_relaxed);
@@ -349,44 +331,21 @@ static void tell_of_room(struct lk__conn *conn)
     tell_expecting(conn);
 }
 
-/* What is sent: a typed script's call in words, or pieces of one that was formatted before. */
-struct outgoing {
-    const struct lk__wire *wire; /* NULL: the pieces */
-    const char *pieces[4];
-    size_t lengths[4];
-    int count;
-    size_t size;
-    unsigned least;
-    int64_t number;
-};
-
-/* For which there is room. */
-static void append(struct lk__stream *stream, const struct outgoing *outgoing)
+/* Under conn->mu: `request` goes; there is room. */
+static void append_request(struct lk__conn *conn, struct lk__request *request, const struct lk__wire *wire,
+                           int64_t number)
 {
-    char *room = lk__stream_reserve(stream, outgoing->size);
-    if (outgoing->wire != NULL)
-        lk__wire_write(outgoing->wire, room);
-    for (int i = 0; i < outgoing->count; i++) {
-        memcpy(room, outgoing->pieces[i], outgoing->lengths[i]);
-        room += outgoing->lengths[i];
-    }
-    lk__stream_commit(stream, outgoing->size);
-}
-
-/* Under conn->mu: `request` goes. */
-static void append_request(struct lk__conn *conn, struct lk__request *request, const struct outgoing *outgoing)
-{
-    append(conn->stream, outgoing);
+    struct lk__stream *stream = conn->stream;
+    lk__wire_write(wire, lk__stream_reserve(stream, wire->size));
+    lk__stream_commit(stream, wire->size);
     request->place = conn->end;
-    *new_pending(conn) = (struct lk__pending){ .request = request,
-                                               .least = outgoing->least,
-                                               .number = outgoing->number,
-                                               .sent_us = request->sent_us,
-                                               .end = conn->stream->queued };
+    *new_pending(conn) = (struct lk__pending){
+        .request = request, .number = number, .sent_us = request->sent_us, .end = stream->queued
+    };
     atomic_store(&request->state, LK__FLYING);
 }
 
-static int send_request(struct lk__conn *conn, struct lk__request *request, const struct outgoing *outgoing)
+static int send_request(struct lk__conn *conn, struct lk__request *request, const struct lk__wire *wire, int64_t number)
 {
     pthread_mutex_lock(&conn->mu);
     int rc = 0;
@@ -397,11 +356,11 @@ static int send_request(struct lk__conn *conn, struct lk__request *request, cons
     } else if (conn->stream == NULL) {
         want(conn);
         rc = ENOTCONN;
-    } else if (!has_room(conn, outgoing->size, request->urgent)) {
+    } else if (!has_room(conn, wire->size, request->urgent)) {
         conn->crowded = true;
         rc = ENOTCONN;
     } else {
-        append_request(conn, request, outgoing);
+        append_request(conn, request, wire, number);
         flush(conn);
     }
     pthread_mutex_unlock(&conn->mu);
@@ -420,36 +379,6 @@ int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char
     return rc;
 }
 
-static size_t sum_of(const size_t lengths[], int count)
-{
-    size_t sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += lengths[i];
-    return sum;
-}
-
-/* Of a script whose header is not typed. As text EVALSHA's first words are replaced, the rest is the same. */
-static int send_sealed(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command, bool eval)
-{
-    const struct lk__script *script = command->script;
-    struct outgoing outgoing = {
-        .pieces = { command->bytes }, .lengths = { command->length }, .count = 1, .least = command->least
-    };
-    char head[48];
-    if (eval) {
-        int length = snprintf(head, sizeof head, "%.*s\r\n$4\r\nEVAL\r\n$%zu\r\n", (int)strcspn(command->bytes, "\r"),
-                              command->bytes, script->length);
-        outgoing = (struct outgoing){
-            .pieces = { head, script->source, "\r\n", command->bytes + command->tail },
-            .lengths = { (size_t)length, script->length, 2, command->length - command->tail },
-            .count = 4,
-            .least = command->least,
-        };
-    }
-    outgoing.size = sum_of(outgoing.lengths, outgoing.count);
-    return send_request(conn, request, &outgoing);
-}
-
 int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
                   const struct lk__sent *sent, bool eval)
 {
@@ -458,11 +387,9 @@ int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const stru
     atomic_store(&request->state, LK__IDLE);
     if (eval)
         atomic_fetch_add(&conn->reloads, 1);
-    if (!lk__command_istyped(command))
-        return send_sealed(conn, request, command, eval);
     int64_t number = (int64_t)atomic_fetch_add(&conn->numbers, 1) + 1;
     lk__wire_make(&wire, command, sent, number, eval);
-    return send_request(conn, request, &(struct outgoing){ .wire = &wire, .size = wire.size, .number = number });
+    return send_request(conn, request, &wire, number);
 }
 
 void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
@@ -533,8 +460,6 @@ static void take_answer(struct lk__conn *conn, struct lk__stream *stream, const 
  */
 static bool is_answer(struct lk__conn *conn, const struct lk__pending *pending, const struct lk__reply *reply)
 {
-    if (pending->number == 0)
-        return lk__reply_integers(reply, pending->least);
     if (!lk__reply_integers(reply, LK__ANSWER_LEAST) || reply->values[2].number != pending->number)
         return false;
     set_clock(conn, pending->sent_us, reply->came_us, reply->values[1].number);

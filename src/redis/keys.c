@@ -70,6 +70,11 @@ static size_t join(char key[LK__KEY_MAX], const char *prefix, const char *openin
     return (size_t)length;
 }
 
+size_t lk__key_room(const char *prefix, const char *name)
+{
+    return strlen(prefix) + strlen(name) + sizeof ":{}";
+}
+
 size_t lk__key_ours(char key[LK__KEY_MAX], const char *prefix, const char *name)
 {
     if (strchr(name, '{') != NULL)

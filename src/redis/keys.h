@@ -38,6 +38,9 @@ void lk__name_print(char *text, size_t size, const char *name, size_t length);
 /* Write "PREFIX:{NAME}" or "PREFIX::NAME" for a checked name; returns its length. */
 size_t lk__key_ours(char key[LK__KEY_MAX], const char *prefix, const char *name);
 
+/* Bytes that such a key, or one as Redisson has it, takes at most. */
+size_t lk__key_room(const char *prefix, const char *name);
+
 /* Write "PREFIX:{NAME}" or, with a brace in it, "PREFIX:NAME", as Redisson does. */
 size_t lk__key_redisson(char key[LK__KEY_MAX], const char *prefix, const char *name);
 

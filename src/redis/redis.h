@@ -59,8 +59,6 @@ struct lk__script {
 
 /* --- command.c: a call of a script ------------------------------------------------------------------ */
 
-enum { LK__HOLES_MAX = 4, LK__HOLE_DIGITS = 20 };
-
 /*
  * What is to be called with what. Nothing of it is formatted until it is sent, so it has to stay until no copy can
  * be sent any more.
@@ -69,13 +67,6 @@ struct lk__command {
     const struct lk__script *script;
     const void *keys; /* the module's struct of keys */
     const void *args; /* the script's struct of arguments; NULL if it takes none */
-
-    /* of a script whose header is not typed: its call, formatted once by lk__command_seal() */
-    char *bytes; /* EVALSHA ... */
-    size_t length;
-    size_t tail; /* offset of what follows the SHA1: the same for EVAL */
-    size_t holes[LK__HOLES_MAX];
-    unsigned least; /* integers that every answer to it begins with: 2, unless its caller knows of more */
 };
 
 /* Where keys and arguments of commands lie: of an object, which may go before the last of them is sent. */
@@ -89,7 +80,6 @@ void lk__block_drop(struct lk__block *block);              /* the last one frees
 /* A copy of `size` bytes of arguments, in a block of its own over `under`. NULL: ENOMEM, with words. */
 struct lk__block *lk__block_copy(const void *args, size_t size, struct lk__block *under, const void **copy);
 
-bool lk__command_istyped(const struct lk__command *command);
 /* The first key; there is one. `length` is its length. */
 const char *lk__command_key(const struct lk__command *command, size_t *length);
 
@@ -113,15 +103,6 @@ struct lk__wire {
 void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, const struct lk__sent *sent,
                    int64_t request, bool as_text);
 void lk__wire_write(const struct lk__wire *wire, char *out); /* wire->size bytes */
-
-/*
- * Of a script whose header is not typed. Format a call of it; an argument that is NULL is a hole: a number of 20
- * digits, 0 at first. Sending and filling holes then allocates nothing. 0 or ENOMEM.
- */
-int lk__command_seal(struct lk__command *command, const struct lk__script *script, const char *const *keys,
-                     const char *const *args, int arg_count);
-void lk__command_fill(struct lk__command *command, int hole, int64_t number); /* number >= 0; typed: does nothing */
-void lk__command_free(struct lk__command *command);                           /* accepts one that was never sealed */
 
 /* --- reply.c: one reply, flat ---------------------------------------------------------------------- */
 
@@ -183,11 +164,6 @@ enum { LK__ANSWER_LEAST = 3 };
 bool lk__script_islimited(const struct lk__script *script);
 /* False: this is no answer that the script gives. */
 bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer);
-/*
- * Likewise, also of a script whose header is not typed: { verdict, server us }, where 1 is done, 0 gone, -1 late, and
- * anything else is told as IMPOSSIBLE.
- */
-bool lk__answer_ofany(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer);
 
 /* The code for an error reply; `retry` tells that nothing was done and it may work later. */
 int lk__reply_error(const struct lk__reply *reply, bool *retry);
@@ -324,18 +300,13 @@ void lk__request_copy(struct lk__request *request, const struct lk__reply *reply
 struct lk__pending {
     struct lk__request *request; /* NULL: abandoned, or an ECHO of our own */
     bool echo;
-    unsigned least;  /* integers that its answer begins with */
-    int64_t number;  /* what a typed script's answer says third; 0: the script's header is not typed */
+    int64_t number;  /* what its answer says third */
     int64_t sent_us; /* as the request's */
     uint64_t end;    /* position of its last byte in the stream */
 };
 
 /* Who is brought up first: leases end, callers wait, waiters poll. */
 enum lk__rank { LK__RANK_WATCHDOG, LK__RANK_COMMAND, LK__RANK_HUB };
-
-/* Of modules whose scripts have no typed headers: with a place for its answer. */
-struct lk__request *lk__request_new(struct lk__parker *parker); /* NULL when out of memory */
-void lk__request_free(struct lk__request *request);             /* that does not fly; accepts NULL */
 
 enum { LK__DOUBT_BYTES = 256 };
 
@@ -390,7 +361,7 @@ void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it *
 
 /*
  * Append a command and write it, unless the leader will. `eval` sends the script's text instead of
- * its SHA1. `sent`: what its script takes of that; not looked at unless its header is typed.
+ * its SHA1. `sent`: what its script takes of that.
  * Returns 0 · ENOTCONN down: it is being brought up; or there is no room before the server took something: see
  * lk__conn_awaitup() · ECANCELED closed. But for 0 the request is IDLE and nothing was sent. Needs no memory.
  * Locks: takes conn->mu.

@@ -137,19 +137,6 @@ bool lk__answer_read(const struct lk__script *script, const struct lk__reply *re
     return false;
 }
 
-bool lk__answer_ofany(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer)
-{
-    static const enum lk__verdict verdicts[] = { LK__LATE, LK__GONE, LK__DONE };
-    if (script->shapes != NULL)
-        return lk__answer_read(script, reply, answer);
-    if (!lk__reply_integers(reply, 2) || !lk__is_servertime(reply->values[1].number))
-        return false;
-    int64_t verdict = reply->values[0].number;
-    answer->verdict = verdict >= -1 && verdict <= 1 ? verdicts[verdict + 1] : LK__IMPOSSIBLE;
-    answer->server_us = reply->values[1].number;
-    return true;
-}
-
 bool lk__reply_is(const struct lk__reply *reply, const char *error_code)
 {
     size_t length = strlen(error_code);

@@ -9,8 +9,6 @@
 /* One call under way. */
 struct call {
     struct lk__call *told;
-    struct lk__command *sealed; /* of a script whose header is not typed; else NULL */
-    int deadline_hole;          /* of that */
     struct lk__request request;
     int64_t hard_us;
     int64_t settled_us; /* by then the deadlines of all copies have passed at the server */
@@ -43,12 +41,8 @@ static void set_deadline(struct call *call, int64_t now_us)
     int64_t until_us = told->lasts_us != 0 ? now_us + told->lasts_us : call->hard_us;
     int64_t passed_us = lk__conn_passedby(told->conn, until_us);
     told->sent.deadline_us = lk__conn_servertime(told->conn, now_us) + (until_us - now_us);
-    if (call->sealed != NULL ? call->deadline_hole < 0 : !lk__script_islimited(told->command->script))
-        return;
-    if (passed_us > call->settled_us)
+    if (lk__script_islimited(told->command->script) && passed_us > call->settled_us)
         call->settled_us = passed_us;
-    if (call->sealed != NULL)
-        lk__command_fill(call->sealed, call->deadline_hole, told->sent.deadline_us);
 }
 
 /*
@@ -140,46 +134,25 @@ static int run(struct call *call)
     }
 }
 
-static int call_run(struct lk__call *told, struct lk__command *sealed, int deadline_hole)
+int lk__call_run(struct lk__call *told)
 {
     struct lk__parker parker;
     struct lk__conn *conn = told->conn;
-    if (told->slot != NULL && *told->slot == NULL && (*told->slot = lk__request_new(NULL)) == NULL)
-        return lk__fail(ENOMEM, "%s: out of memory for a request", told->what);
+    int64_t hard_us = lk__now_us() + conn->connector->options.command_timeout_ms * 1000;
+    struct call call = { .told = told, .hard_us = hard_us };
     if (told->reply == NULL)
-        told->reply = told->slot != NULL ? (*told->slot)->reply : lk__replybuf_reply(&told->own);
+        told->reply = lk__replybuf_reply(&told->own);
     lk__parker_init(&parker);
-    struct call call = { .told = told,
-                         .sealed = sealed,
-                         .deadline_hole = deadline_hole,
-                         .hard_us = lk__now_us() + conn->connector->options.command_timeout_ms * 1000 };
     lk__request_init(&call.request, &parker, told->reply);
     int rc = run(&call);
     lk__conn_abandon(conn, &call.request);
     lk__parker_destroy(&parker);
     told->repeated = call.unsure;
     told->sent_us = call.request.sent_us;
-    if (told->slot != NULL)
-        (*told->slot)->sent_us = call.request.sent_us;
     return rc;
-}
-
-int lk__call_run(struct lk__call *call)
-{
-    return call_run(call, NULL, -1);
 }
 
 int lk__call_garbled(const char *what)
 {
     return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", what);
-}
-
-int lk__call(struct lk__conn *conn, const char *what, struct lk__command *command, int deadline_hole, bool resend,
-             struct lk__request **slot, bool *repeated)
-{
-    struct lk__call call = { .conn = conn, .what = what, .command = command, .only_once = !resend, .slot = slot };
-    int rc = call_run(&call, command, deadline_hole);
-    if (repeated != NULL)
-        *repeated = call.repeated;
-    return rc;
 }

@@ -7,9 +7,9 @@
  */
 #include "wait/wait.h"
 
-void lk__line_init(struct lk__line *line)
+void lk__line_init(struct lk__line *line, pthread_mutex_t *mu)
 {
-    pthread_mutex_init(&line->mu, NULL);
+    line->mu = mu;
     lk__list_init(&line->places);
     line->length = 0;
 }
@@ -17,7 +17,7 @@ void lk__line_init(struct lk__line *line)
 void lk__line_destroy(struct lk__line *line)
 {
     assert(lk__list_empty(&line->places));
-    pthread_mutex_destroy(&line->mu);
+    (void)line;
 }
 
 static bool is_first(const struct lk__line *line, const struct lk__place *place)
@@ -40,7 +40,7 @@ int lk__line_enter(struct lk__line *line, struct lk__place *place, struct lk__pa
 {
     int rc = 0;
     *place = (struct lk__place){ .parker = parker };
-    pthread_mutex_lock(&line->mu);
+    pthread_mutex_lock(line->mu);
     lk__list_append(&line->places, &place->link);
     line->length++;
     while (rc == 0 && !is_first(line, place)) {
@@ -49,39 +49,39 @@ int lk__line_enter(struct lk__line *line, struct lk__place *place, struct lk__pa
         } else if (lk__now_us() >= until_us) {
             rc = ETIMEDOUT;
         } else {
-            pthread_mutex_unlock(&line->mu);
+            pthread_mutex_unlock(line->mu);
             lk__parker_park(parker, until_us);
-            pthread_mutex_lock(&line->mu);
+            pthread_mutex_lock(line->mu);
         }
     }
     if (rc != 0)
         step_out(line, place);
-    pthread_mutex_unlock(&line->mu);
+    pthread_mutex_unlock(line->mu);
     return rc;
 }
 
 void lk__line_leave(struct lk__line *line, struct lk__place *place)
 {
-    pthread_mutex_lock(&line->mu);
+    pthread_mutex_lock(line->mu);
     step_out(line, place);
-    pthread_mutex_unlock(&line->mu);
+    pthread_mutex_unlock(line->mu);
 }
 
 void lk__line_cancel(struct lk__line *line)
 {
-    pthread_mutex_lock(&line->mu);
+    pthread_mutex_lock(line->mu);
     for (struct lk__link *l = lk__list_first(&line->places); l != NULL; l = lk__list_next(&line->places, l)) {
         struct lk__place *place = LK__CONTAINER(l, struct lk__place, link);
         place->cancelled = true;
         lk__parker_signal(place->parker, LK__WOKEN);
     }
-    pthread_mutex_unlock(&line->mu);
+    pthread_mutex_unlock(line->mu);
 }
 
 unsigned lk__line_length(struct lk__line *line)
 {
-    pthread_mutex_lock(&line->mu);
+    pthread_mutex_lock(line->mu);
     unsigned length = line->length;
-    pthread_mutex_unlock(&line->mu);
+    pthread_mutex_unlock(line->mu);
     return length;
 }

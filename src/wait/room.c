@@ -140,7 +140,6 @@ void lk__waiter_init(struct lk__waiter *waiter)
 void lk__waiter_destroy(struct lk__room *room, struct lk__waiter *waiter)
 {
     lk__conn_abandon(room->conn, &waiter->request);
-    lk__command_free(&waiter->ask);
     lk__parker_destroy(&waiter->parker);
 }
 
@@ -215,9 +214,6 @@ static struct lk__step ask(struct visit *visit, bool eval)
         .arrival = a->arrival,
         .flags = flags,
     };
-    lk__command_fill(&waiter->ask, LK__ASK_DEADLINE, a->deadline_us);
-    lk__command_fill(&waiter->ask, LK__ASK_ARRIVAL, a->arrival);
-    lk__command_fill(&waiter->ask, LK__ASK_FLAGS, flags);
     int rc = lk__conn_send(visit->room->conn, &waiter->request, &waiter->ask, &sent, eval);
     if (rc == ENOTCONN)
         return lk__acquire_unsent(a, now_us);
@@ -270,8 +266,6 @@ static struct lk__step take_answer(struct visit *visit)
     const struct lk__reply *reply = request->reply;
     struct lk__asked asked = { 0 };
     bool is_read = a->phase == LK__WAITING && lk__acquire_read(a, reply, &asked);
-    if (is_read && !lk__command_istyped(&waiter->ask))
-        lk__conn_clock(visit->room->conn, request->sent_us, asked.server_us);
     bool refused = reply->type == LK__ERROR && !lk__reply_is(reply, "NOSCRIPT");
     visit->heard = refused || (visit->heard && a->phase == LK__LEAVING); /* the way out explains nothing */
     if (refused)
@@ -445,7 +439,6 @@ int lk__room_wait(struct lk__room *room, struct lk__waiter *waiter)
     a->retry_min_ms = room->options->retry_min_ms;
     a->retry_max_ms = room->options->retry_max_ms;
     a->release = waiter->hold->release.script;
-    waiter->ask.least = LK__VERDICT_LEAST;
 
     come_in(room, waiter);
     atomic_fetch_add(&room->hub->waiters, 1);

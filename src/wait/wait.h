@@ -25,8 +25,7 @@ struct lk__asked {
     const char *holder; /* ... and who holds it, if that was asked for */
 };
 
-/* Of asks whose script has no typed header: holes, and how many integers such an answer begins with. */
-enum { LK__ASK_DEADLINE, LK__ASK_ARRIVAL, LK__ASK_FLAGS };
+/* How many integers an answer begins with whose reader is not given. */
 enum { LK__VERDICT_LEAST = 5 };
 
 struct lk__grant {
@@ -196,8 +195,6 @@ struct lk__call {
     struct lk__reply *reply; /* NULL, or where to put an answer with longer texts */
     bool repeated;           /* told: an earlier copy may have taken effect */
     int64_t sent_us;         /* told: when the one was sent that is answered */
-    /* Of modules whose scripts have no typed headers: a request to use, or NULL in it: then one is made, to be freed. */
-    struct lk__request **slot;
     struct lk__replybuf own; /* the answer, unless that is put elsewhere */
 };
 
@@ -210,17 +207,10 @@ int lk__call_run(struct lk__call *call);
 /* EPROTO, with words: this is no answer that the script gives. */
 int lk__call_garbled(const char *what);
 
-/*
- * Of a script whose header is not typed. `deadline_hole`, if not negative, gets the deadline; `resend`: a copy is
- * harmless; `repeated`: NULL, or told.
- */
-int lk__call(struct lk__conn *conn, const char *what, struct lk__command *command, int deadline_hole, bool resend,
-             struct lk__request **slot, bool *repeated);
-
 /* --- line.c: threads of one process wait for their turn to wait in Redis -------------------------------------- */
 
 struct lk__line {
-    pthread_mutex_t mu;
+    pthread_mutex_t *mu;
     struct lk__link places; /* under mu; the first one's turn it is */
     unsigned length;        /* under mu: how many these are */
 };
@@ -231,7 +221,7 @@ struct lk__place {
     bool cancelled; /* under line->mu */
 };
 
-void lk__line_init(struct lk__line *line);
+void lk__line_init(struct lk__line *line, pthread_mutex_t *mu);
 void lk__line_destroy(struct lk__line *line);
 /* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the line. */
 int lk__line_enter(struct lk__line *line, struct lk__place *place, struct lk__parker *parker, int64_t until_us);

@@ -28,8 +28,6 @@ void lk__hold_given(struct lk__hold *hold)
 {
     hold->release_keep_us = hold->keep_until_us;
     hold->release_flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0;
-    lk__command_fill(&hold->release, LK__RELEASE_KEEP, hold->keep_until_us);
-    lk__command_fill(&hold->release, LK__RELEASE_UNREPAIRED, hold->owner_died);
 }
 
 struct lk__sent lk__hold_torelease(const struct lk__hold *hold)
@@ -57,10 +55,6 @@ void lk__hold_drop(struct lk__hold *hold)
     assert(!lk__listed(&hold->ready) && !lk__listed(&hold->news));
     dog->reserved--;
     pthread_mutex_unlock(&dog->mu);
-    lk__request_free(hold->call);
-    lk__command_free(&hold->nest);
-    lk__command_free(&hold->renew);
-    lk__command_free(&hold->release);
     lk__block_drop(hold->block);
     lk__release(hold);
 }

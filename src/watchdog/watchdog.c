@@ -176,7 +176,7 @@ static void take_answer(struct lk__request *request, const struct lk__reply *rep
     struct lk__flight *flight = LK__CONTAINER(request, struct lk__flight, request);
     bool retry;
     flight->error = reply->type == LK__ERROR;
-    flight->good = !flight->error && lk__answer_ofany(script_of(flight), reply, &flight->said);
+    flight->good = !flight->error && lk__answer_read(script_of(flight), reply, &flight->said);
     flight->unknown = lk__reply_is(reply, "NOSCRIPT");
     flight->foreign = lk__reply_is(reply, "WRONGTYPE");
     flight->code = flight->error ? lk__reply_error(reply, &retry) : 0;
@@ -243,8 +243,6 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_
     }
     int64_t deadline_us = lk__conn_servertime(best_conn(dog), now_us) + dog->options->command_timeout_ms * 1000;
     struct lk__sent sent = { .id = hold->id, .lease_ms = lease_ms, .deadline_us = deadline_us, .parts = hold->parts };
-    lk__command_fill(&hold->renew, LK__RENEW_LEASE, lease_ms);
-    lk__command_fill(&hold->renew, LK__RENEW_DEADLINE, deadline_us);
     believe_no_more(hold, now_us, lease_ms);
     int rc = fly(dog, hold, false, lease_ms, &sent);
     if (rc == 0)

@@ -17,10 +17,6 @@
 /* Of those that have no number and no explicit id. */
 #define LK__OWNER_ID_SHORT (LK__ID_LENGTH + 2 * 21 + 2 + 1)
 
-/* Holes of the two commands, where the headers of their scripts are not typed. */
-enum { LK__RENEW_LEASE, LK__RENEW_DEADLINE };
-enum { LK__RELEASE_KEEP, LK__RELEASE_UNREPAIRED };
-
 #define LK__LEASE_MAX_MS (24LL * 60 * 60 * 1000)
 
 enum lk__hold_state {
@@ -101,12 +97,10 @@ struct lk__hold {
     struct lk__notice notices[LK__AUDIENCES];
 
     /* private to the primitive */
-    struct lk__link mine;     /* under its object's mu */
-    struct lk__entry owned;   /* under its object's mu: the oldest of its owner, or a permit with an id */
-    struct lk__link kin;      /* under its object's mu: younger ones of its owner follow the oldest */
-    struct lk__request *call; /* the owner's: for what is not a renewal; of scripts whose headers are not typed */
-    struct lk__command nest;  /* likewise */
-    int64_t keep_until_us;    /* server's clock: min_hold_ms; 0: none */
+    struct lk__link mine;   /* under its object's mu */
+    struct lk__entry owned; /* under its object's mu: the oldest of its owner, or a permit with an id */
+    struct lk__link kin;    /* under its object's mu: younger ones of its owner follow the oldest */
+    int64_t keep_until_us;  /* server's clock: min_hold_ms; 0: none */
 
     /* set once, when its owner gives it back: what its release says from then on, also in the background */
     int64_t release_keep_us;

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: MIT
  *
- * memory_test.c - how often a lock asks for memory
+ * memory_test.c - what an object takes, what a held lock takes beyond that, and how often a lock asks for memory
  *
  * labels: memory
  * support: failing
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { MANY = 1000, PAIRS = 100, ALLOCATIONS = 1 };
+enum { MANY = 1000, PAIRS = 100, OBJECT_BYTES = 700, HOLD_BYTES = 600, ALLOCATIONS = 1 };
 
 static lk_client_t *client;
 static lk_mutex_t mutexes[MANY];
@@ -18,7 +18,7 @@ static lk_mutex_t mutexes[MANY];
 static void make(int i)
 {
     char name[32];
-    snprintf(name, sizeof name, "orders:%d", i);
+    snprintf(name, sizeof name, "lock%d", i);
     assert_lk(0, lk_mutex_init(&mutexes[i], client, name, NULL));
 }
 
@@ -64,6 +64,23 @@ static void end(void)
     assert_lk(0, lk_client_close(client));
 }
 
+static void objects_and_holds_are_small(void **state)
+{
+    begin(*state);
+    long before = failing_bytes();
+    each(make);
+    each(take);
+    each(give);
+    long live = failing_bytes();
+    each(take);
+    long held = failing_bytes();
+    each(give);
+    at_most("bytes of a live object", OBJECT_BYTES, (live - before) / MANY);
+    at_most("bytes of a held lock beyond that", HOLD_BYTES, (held - live) / MANY);
+    each(drop);
+    end();
+}
+
 static void a_free_lock_hardly_asks_for_memory(void **state)
 {
     begin(*state);
@@ -83,6 +100,7 @@ static void a_free_lock_hardly_asks_for_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        world_test(objects_and_holds_are_small),
         world_test(a_free_lock_hardly_asks_for_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,7 @@ static int visit(void *arg)
 
 /* A line with the test's own thread as the first, so that nobody has a turn yet. */
 struct scene {
+    pthread_mutex_t mu;
     struct lk__line line;
     struct lk__parker parker;
     struct lk__place place;
@@ -46,7 +47,8 @@ static int open_scene(void **state)
 {
     static struct scene scene;
     scene = (struct scene){ .turns = 0 };
-    lk__line_init(&scene.line);
+    pthread_mutex_init(&scene.mu, NULL);
+    lk__line_init(&scene.line, &scene.mu);
     lk__parker_init(&scene.parker);
     *state = &scene;
     return lk__line_enter(&scene.line, &scene.place, &scene.parker, 0);
@@ -57,6 +59,7 @@ static int close_scene(void **state)
     struct scene *scene = *state;
     lk__parker_destroy(&scene->parker);
     lk__line_destroy(&scene->line);
+    pthread_mutex_destroy(&scene->mu);
     return 0;
 }
 
@@ -203,14 +206,16 @@ static int rush(int index, void *arg)
 
 static void no_turn_is_lost_or_given_twice_in_a_rush(void **state)
 {
+    pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
     struct lk__line line;
     (void)state;
     served = 0;
-    lk__line_init(&line);
+    lk__line_init(&line, &mu);
     assert_int_equal(run_threads(RUSH, rush, &line), 0);
     assert_int_equal(lk__line_length(&line), 0);
     assert_between(served, RUSH * ROUNDS * 2 / 3 - RUSH, RUSH * ROUNDS);
     lk__line_destroy(&line);
+    pthread_mutex_destroy(&mu);
 }
 
 int main(void)
