@@ -300,8 +300,8 @@ int lk__frame_hold(const struct lk__frame *frame, struct lk__hold **hold);
 
 /* --- force.c: taking it away ----------------------------------------------------------------------------------------- */
 
-/* Run a script whose one hole is its deadline: { verdict | -1 past it, server us }. 0, or why not, with words. */
-int lk__force(struct lk__object *object, struct lk__command *command);
+/* Run a script that is sent its deadline and nothing else. 0, or why not, with words. */
+int lk__force(struct lk__object *object, const struct lk__command *command);
 
 /* --- once.c: requests that count once ------------------------------------------------------------------------------ */
 
@@ -370,16 +370,15 @@ struct lk__take {
      * return from lk__take_run().
      */
     void (*unwind)(struct lk__take *take);
-    /* Format take->waiter.ask, and the commands of take->hold: renew, release, more. 0 or ENOMEM. */
+    /* Fill in take->waiter.ask, and the commands of take->hold: renew, release. 0 or ENOMEM. */
     int (*seal)(struct lk__take *take);
     void *arg;                   /* for seal */
     struct lk__foreign *foreign; /* NULL: none */
 
-    /* what seal() may use; `lease` is what the ask should ask for */
+    /* what seal() may use; waiter.machine.lease_ms is what the ask should ask for */
     struct lk__waiter waiter;
     struct lk__hold *hold;
     bool try_only;
-    char lease[24];
 
     /* private */
     int64_t began_us;

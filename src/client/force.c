@@ -7,7 +7,7 @@
  */
 #include "client/client.h"
 
-static int send_it(struct lk__object *object, struct lk__command *command, struct lk__answer *answer)
+static int send_it(struct lk__object *object, const struct lk__command *command, struct lk__answer *answer)
 {
     struct lk__conn *conn = &object->client->conn;
     struct lk__call call = { .conn = conn, .what = object->what, .command = command, .only_once = true };
@@ -17,7 +17,7 @@ static int send_it(struct lk__object *object, struct lk__command *command, struc
     return rc;
 }
 
-int lk__force(struct lk__object *object, struct lk__command *command)
+int lk__force(struct lk__object *object, const struct lk__command *command)
 {
     struct lk__answer answer = { .verdict = LK__LATE };
     int rc = 0;

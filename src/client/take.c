@@ -7,8 +7,6 @@
  */
 #include "client/client.h"
 
-#include <stdio.h>
-
 static int prepare(struct lk__take *take, int64_t limit_us)
 {
     struct lk__object *object = take->frame->object;
@@ -26,7 +24,6 @@ static int prepare(struct lk__take *take, int64_t limit_us)
     int64_t asked_ms = hold->lease_ms;
     if (take->max_hold_ms != 0 && take->max_hold_ms < asked_ms)
         asked_ms = take->max_hold_ms;
-    snprintf(take->lease, sizeof take->lease, "%lld", (long long)asked_ms);
     take->try_only = take->began_us >= limit_us;
     waiter->hold = hold;
     waiter->what = object->what;

@@ -2,7 +2,7 @@
 /*
  * command.c - calls of scripts: written when they are sent, out of what their users keep anyway
  *
- * A typed script comes with tables: where its keys are in the module's struct, where each ARGV is and in which form.
+ * A script comes with tables: where its keys are in the module's struct, where each ARGV is and in which form.
  * So one writer serves all. It allocates nothing, and prints no number through stdio, whose locale is the program's.
  */
 #include "redis/redis.h"

@@ -209,10 +209,20 @@ void lk__conn_reset(struct lk__conn *conn, const char *why)
     pthread_mutex_unlock(&conn->mu);
 }
 
+/* Under conn->mu: the server's clock showed `server_us` between these two local moments. */
+static void set_clock(struct lk__conn *conn, int64_t before_us, int64_t after_us, int64_t server_us)
+{
+    if (!lk__is_servertime(server_us))
+        return;
+    conn->clock_before_us = before_us;
+    conn->clock_server_us = server_us;
+    conn->clock_slack_us = after_us - before_us;
+}
+
 void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__greeting *greeting)
 {
-    lk__conn_clock(conn, greeting->before_us, greeting->server_us);
     pthread_mutex_lock(&conn->mu);
+    set_clock(conn, greeting->before_us, lk__now_us(), greeting->server_us);
     unwant(conn);
     if (conn->closed) {
         lk__stream_drop(stream);
@@ -406,16 +416,6 @@ void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
 
-/* Under conn->mu: the server's clock showed `server_us` between these two local moments. */
-static void set_clock(struct lk__conn *conn, int64_t before_us, int64_t after_us, int64_t server_us)
-{
-    if (!lk__is_servertime(server_us))
-        return;
-    conn->clock_before_us = before_us;
-    conn->clock_server_us = server_us;
-    conn->clock_slack_us = after_us - before_us;
-}
-
 /* Under conn->mu: have the server say a number behind the error that just came; one serves all before it. */
 static void ask_for_proof(struct lk__conn *conn, struct lk__stream *stream)
 {
@@ -455,7 +455,7 @@ static void take_answer(struct lk__conn *conn, struct lk__stream *stream, const 
 }
 
 /*
- * Under conn->mu: can `reply`, which is no error, be what is awaited? A typed script says the request's number, so that
+ * Under conn->mu: can `reply`, which is no error, be what is awaited? A script says the request's number, so that
  * no answer is taken for another one, and its time, which is kept.
  */
 static bool is_answer(struct lk__conn *conn, const struct lk__pending *pending, const struct lk__reply *reply)
@@ -823,13 +823,6 @@ int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned 
 bool lk__is_servertime(int64_t server_us)
 {
     return server_us > 0 && server_us < (int64_t)1 << 53; /* what a script can count; the year 2255 */
-}
-
-void lk__conn_clock(struct lk__conn *conn, int64_t before_us, int64_t server_us)
-{
-    pthread_mutex_lock(&conn->mu);
-    set_clock(conn, before_us, lk__now_us(), server_us);
-    pthread_mutex_unlock(&conn->mu);
 }
 
 int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us)

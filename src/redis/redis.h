@@ -48,7 +48,7 @@ struct lk__script {
     const char *sha1; /* of source */
     int keys;         /* number of KEYS */
 
-    /* NULL and 0 in scripts whose header is not typed */
+    /* NULL and 0 of one whose callers make the call and read the reply themselves */
     const unsigned short *key_at; /* offsets in the module's struct of keys */
     const struct lk__argument *args;
     int arg_count;
@@ -153,14 +153,14 @@ int64_t lk__reply_number(const struct lk__reply *reply, unsigned index);   /* 0 
 /* True when it is an array that begins with `count` integers. */
 bool lk__reply_integers(const struct lk__reply *reply, unsigned count);
 
-/* What every typed script answers first; the number of the request comes third. */
+/* What every script answers first; the number of the request comes third. */
 struct lk__answer {
     enum lk__verdict verdict;
     int64_t server_us; /* the server's time in it */
 };
 enum { LK__ANSWER_LEAST = 3 };
 
-/* Does it take a deadline? False of all whose headers are not typed. */
+/* Does it take a deadline? */
 bool lk__script_islimited(const struct lk__script *script);
 /* False: this is no answer that the script gives. */
 bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer);
@@ -417,8 +417,6 @@ void lk__conn_failed(struct lk__conn *conn, int code, const char *words);
 
 /* Could a server's clock show that? What could not is left alone, so that sums of times stay in range. */
 bool lk__is_servertime(int64_t server_us);
-/* A reply told the server's time: `server_us` is not before `before_us`. Answers of typed scripts do so themselves. */
-void lk__conn_clock(struct lk__conn *conn, int64_t before_us, int64_t server_us);
 /* The latest time the server's clock can show at `now_us`. */
 int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us);
 /* By when, on our clock, the server's has certainly passed what lk__conn_servertime() says of `moment_us`. */

@@ -10,11 +10,6 @@
 --
 -- State first, message last and by pcall: every prefix of a script leaves a legal state.
 
-local function server_time()
-    local time = redis.call('TIME')
-    return time[1] * 1000000 + time[2]
-end
-
 -- A client is the first part of its waiters' ids.
 local function client_of(id)
     return string.sub(id, 1, 32)

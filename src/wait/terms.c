@@ -10,11 +10,7 @@
  */
 #include "wait/wait.h"
 
-#include <stdio.h>
-
 enum { LIVENESS_MIN_MS = 5000, LIVENESS_STEPS = 16, CLAIM_MIN_MS = 3000, CLAIM_STEPS = 64 };
-
-#define PLACES 48828125LL /* a 2048th, eleven places behind the point */
 
 /* As terms_of() of queue.lua has it. */
 static int64_t claim_of_step(int step)
@@ -37,10 +33,7 @@ void lk__terms_of(struct lk__terms *terms, const struct lk__options *options, bo
     while (claim_step < CLAIM_STEPS - 1 && claim_of_step(claim_step + 1) <= claim_ms)
         claim_step++;
     if (claim_ms == CLAIM_MIN_MS)
-        claim_step = 0;                                                   /* as queue.lua has it */
+        claim_step = 0; /* as queue.lua has it */
     terms->claim_ms = claim_ms;
     terms->liveness_2048ths = liveness_ms * 2048 + 128 * liveness_step + 2 * claim_step;
-    long long fraction = (128 * liveness_step + 2 * claim_step) * PLACES; /* by hand: a locale may have a comma */
-    snprintf(terms->claim_text, sizeof terms->claim_text, "%lld", (long long)claim_ms);
-    snprintf(terms->liveness_text, sizeof terms->liveness_text, "%lld.%011lld", (long long)liveness_ms, fraction);
 }

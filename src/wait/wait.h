@@ -175,9 +175,6 @@ void lk__waiter_hint(struct lk__room *room, struct lk__waiter *waiter);
 struct lk__terms {
     int64_t claim_ms;         /* how long a claim lasts that this client hands over to who does not say */
     int64_t liveness_2048ths; /* of ms, how long an ask of this client counts; beside them, what claims it wants */
-    /* the same in words, for scripts whose headers are not typed */
-    char claim_text[24];
-    char liveness_text[32];
 };
 
 /* `leased`: a claim is a hold, and lasts no longer than this client's leases. */

@@ -317,7 +317,6 @@ static void renewed(struct lk__watchdog *dog, const struct lk__flight *flight, i
     int64_t lease_ms = flight->lease_ms;
     int64_t until_us = request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
 
-    lk__conn_clock(flight->via, request->sent_us, said->server_us);
     if (said->verdict == LK__LATE) { /* the server's clock moved; it is known again now */
         renewal_failed(dog, hold, EIO, now_us);
         return;

@@ -17,10 +17,6 @@
 #define GRANTED "*4\r\n:1\r\n:" NOW "\r\n:#\r\n:7\r\n"
 #define DONE "*3\r\n:4\r\n:" NOW "\r\n:#\r\n"
 
-/* Of scripts whose headers are not typed. */
-#define LATE_PAIR "*2\r\n:-1\r\n:" NOW "\r\n"
-#define DONE_PAIR "*2\r\n:1\r\n:" NOW "\r\n"
-
 static struct fake *f;
 static lk_client_t *client;
 

@@ -7,11 +7,8 @@
  * Once that is used up it answers "done", so that a client closes without delay.
  */
 #include "fuzz.h"
-#include "latch/scripts.h"
 #include "lock/scripts.h"
 #include "redis/redis.h"
-#include "rwlock/scripts.h"
-#include "semaphore/scripts.h"
 
 #include <latchkey/latchkey.h>
 
@@ -81,48 +78,6 @@ static bool calls(const redisReply *request, const struct lk__script *script)
     return called != NULL && (strcmp(called, script->sha1) == 0 || strcmp(called, script->source) == 0);
 }
 
-/* Does the script that is called have a typed header? Its answers begin with verdict, server time, request's number. */
-static bool is_typed(const redisReply *request)
-{
-    static const struct lk__script *const typed[] = {
-        &lk__lua_latch_countdown,
-        &lk__lua_latch_delete,
-        &lk__lua_latch_look,
-        &lk__lua_latch_set,
-        &lk__lua_lock_acquire,
-        &lk__lua_lock_check,
-        &lk__lua_lock_force,
-        &lk__lua_lock_info,
-        &lk__lua_lock_nest,
-        &lk__lua_lock_queue_page,
-        &lk__lua_lock_release,
-        &lk__lua_lock_renew,
-        &lk__lua_rwlock_acquire,
-        &lk__lua_rwlock_check,
-        &lk__lua_rwlock_downgrade,
-        &lk__lua_rwlock_force,
-        &lk__lua_rwlock_info,
-        &lk__lua_rwlock_release,
-        &lk__lua_rwlock_renew,
-        &lk__lua_semaphore_count,
-        &lk__lua_semaphore_drain,
-        &lk__lua_semaphore_give,
-        &lk__lua_semaphore_leave,
-        &lk__lua_semaphore_permit_count,
-        &lk__lua_semaphore_permit_release,
-        &lk__lua_semaphore_permit_renew,
-        &lk__lua_semaphore_permit_take,
-        &lk__lua_semaphore_permit_total,
-        &lk__lua_semaphore_set,
-        &lk__lua_semaphore_take,
-        &lk__lua_semaphore_undrain,
-    };
-    for (size_t i = 0; i < sizeof typed / sizeof *typed; i++)
-        if (calls(request, typed[i]))
-            return true;
-    return false;
-}
-
 static long long number_of(const redisReply *request)
 {
     return strtoll(request->element[request->elements - 1]->str, NULL, 10);
@@ -146,41 +101,31 @@ static long long any_number(struct input *input)
 static void say_numbers(struct reply *reply, struct input *input, const redisReply *request)
 {
     long long numbers[8] = { 0 };
-    bool typed = is_typed(request);
-    int count = take_byte(input) % 9, token = typed ? 3 : 1;
+    int count = take_byte(input) % 9;
     add(reply, "*%d\r\n", count);
     for (int i = 0; i < count; i++) {
         numbers[i] = any_number(input);
-        if (typed && i == 2)
+        if (i == 2)
             numbers[i] = number_of(request); /* else all end here */
         add(reply, ":%lld\r\n", numbers[i]);
     }
-    if (count >= (typed ? 4 : 5) && (numbers[0] == 1 || numbers[0] == 2) && numbers[token] > 0)
-        note_token((uint64_t)numbers[token]);
+    if (count >= 4 && (numbers[0] == 1 || numbers[0] == 2) && numbers[3] > 0)
+        note_token((uint64_t)numbers[3]);
 }
 
 static void say_grant(struct reply *reply, struct input *input, const redisReply *request)
 {
     uint64_t token = 1 + take_number(input, 2);
     note_token(token);
-    if (is_typed(request)) {
-        add(reply, "*4\r\n:%d\r\n:%lld\r\n:%lld\r\n:%llu\r\n", 1 + take_byte(input) % 2, server_us(),
-            number_of(request), (unsigned long long)token);
-        return;
-    }
-    add(reply, "*5\r\n:%d\r\n:%llu\r\n:%d\r\n:%lld\r\n:0\r\n", 1 + take_byte(input) % 2, (unsigned long long)token,
-        LEASE_MS, server_us());
+    add(reply, "*4\r\n:%d\r\n:%lld\r\n:%lld\r\n:%llu\r\n", 1 + take_byte(input) % 2, server_us(), number_of(request),
+        (unsigned long long)token);
 }
 
 static void say_queued(struct reply *reply, const redisReply *request)
 {
-    if (is_typed(request)) {
-        bool holder = calls(request, &lk__lua_lock_acquire);
-        add(reply, "*%d\r\n:0\r\n:%lld\r\n:%lld\r\n:7\r\n:3\r\n:0\r\n%s", holder ? 7 : 6, server_us(),
-            number_of(request), holder ? "$1\r\nx\r\n" : "");
-        return;
-    }
-    add(reply, "*6\r\n:0\r\n:7\r\n:3\r\n:%lld\r\n:0\r\n$1\r\nx\r\n", server_us());
+    bool holder = calls(request, &lk__lua_lock_acquire);
+    add(reply, "*%d\r\n:0\r\n:%lld\r\n:%lld\r\n:7\r\n:3\r\n:0\r\n%s", holder ? 7 : 6, server_us(), number_of(request),
+        holder ? "$1\r\nx\r\n" : "");
 }
 
 /* Done, gone or late; or, where there is such a verdict, taken over from an owner that died. */
@@ -188,19 +133,13 @@ static void say_outcome(struct reply *reply, struct input *input, const redisRep
 {
     static const enum lk__verdict verdicts[] = { LK__LATE, LK__GONE, LK__DONE, LK__GRANTED_OWNERDEAD };
     int outcome = take_byte(input) % 4;
-    if (is_typed(request))
-        add(reply, "*3\r\n:%d\r\n:%lld\r\n:%lld\r\n", verdicts[outcome], server_us(), number_of(request));
-    else
-        add(reply, "*2\r\n:%d\r\n:%lld\r\n", outcome - 1, server_us());
+    add(reply, "*3\r\n:%d\r\n:%lld\r\n:%lld\r\n", verdicts[outcome], server_us(), number_of(request));
 }
 
-/* Which grants nothing: of an old form, because at 0 it is no time. */
+/* Which grants nothing. */
 static void say_done(struct reply *reply, const redisReply *request)
 {
-    if (is_typed(request))
-        add(reply, "*3\r\n:%d\r\n:%lld\r\n:%lld\r\n", LK__DONE, server_us(), number_of(request));
-    else
-        add(reply, "*5\r\n:1\r\n:%lld\r\n:0\r\n:0\r\n:0\r\n", server_us());
+    add(reply, "*3\r\n:%d\r\n:%lld\r\n:%lld\r\n", LK__DONE, server_us(), number_of(request));
 }
 
 static void say_error(struct reply *reply, struct input *input)
