@@ -310,9 +310,6 @@ class File:
             if item.strip()
         ]
 
-    def is_typed(self):
-        return any(field in self.fields for field in ("keys", "args", "flags", "sent", "verdicts", "reply"))
-
 
 # --- parts: Lua that several scripts share -------------------------------------------------------------------------
 
@@ -512,32 +509,6 @@ class RawScript:
         if not any(text for _, text in file.words("raw")):
             refuse(file.path, "'raw:' says why")
         self.text = joined(file, library)
-
-
-# --- a script, before its header was typed ------------------------------------------------------------------------------
-#
-# Such a header documents each KEYS[n] and ARGV[n], and the code uses them. Only what concerns KEYS is checked.
-
-
-class OldScript:
-    typed = False
-
-    def __init__(self, file, library, _vocabulary):
-        self.file, self.name, self.path = file, file.name, file.path
-        self.keys = self.count_keys()
-        self.text = joined(file, library)
-
-    def count_keys(self):
-        code = "".join(token.text for token in self.file.tokens if token.kind != "comment")
-        documented = sorted({int(n) for n in re.findall(r"KEYS\[(\d+)\]", self.file.header)})
-        used = [int(n) for n in re.findall(r"KEYS\[(\d+)\]", code)]
-        for expected, key in enumerate(documented, 1):
-            if key != expected:
-                refuse(self.path, f"the header documents KEYS[{key}], but KEYS[{expected}] is missing")
-        if max(used, default=0) != len(documented):
-            refuse(self.path, f"the header documents {len(documented)} KEYS, "
-                              f"but the highest used is KEYS[{max(used, default=0)}]")
-        return len(documented)
 
 
 # --- a typed script -------------------------------------------------------------------------------------------------------
@@ -907,9 +878,7 @@ class Module:
 
     @staticmethod
     def form(file):
-        if "raw" in file.fields:
-            return RawScript
-        return TypedScript if file.is_typed() else OldScript
+        return RawScript if "raw" in file.fields else TypedScript
 
     def number_flags(self, files):
         """A flag of a name has one bit in all scripts of a module, behind those that are sent."""

@@ -44,7 +44,7 @@ text_of() { # <script>
         sed 's/\\n$//; s/\\\([\\"?]\)/\1/g'
 }
 
-# --- scripts whose headers are not typed ---------------------------------------------------------------------
+# --- raw scripts: what is embedded ---------------------------------------------------------------------------
 
 part token <<'END'
 -- token.lua - a part
@@ -68,14 +68,12 @@ END
 cat >demo/take.lua <<'END'
 -- take.lua - letters that C, CMake and lists could stumble over
 -- uses: queue
---
--- KEYS[1]  string
--- KEYS[2]  hash
+-- raw:  every letter is looked at
 local t = { "a;b", 'c\\d\n', "??/", '%d $x ${y} @z@ [', "é", '-- no comment' }
 
     -- an indented comment with KEYS[9]
-    if t[#t] ~= KEYS[1] then
-        return queue(KEYS[2]) -- token
+    if t[#t] ~= ARGV[1] then
+        return queue(ARGV[2]) -- token
     end
 return t
 END
@@ -89,8 +87,8 @@ local function queue(key)
 return { key, token(), FIRST }
 end
 local t = { "a;b", 'c\\d\n', "??/", '%d $x ${y} @z@ [', "é", '-- no comment' }
-if t[#t] ~= KEYS[1] then
-return queue(KEYS[2])
+if t[#t] ~= ARGV[1] then
+return queue(ARGV[2])
 end
 return t
 END
@@ -113,7 +111,7 @@ embed take.lua
 ./main >embedded 2>said
 differ expected <(cat embedded; echo)
 read -r sum _ < <(sha1sum embedded)
-[[ $(<said) = "demo/take 2 $sum" ]] || { cat said; exit 1; }
+[[ $(<said) = "demo/take 0 $sum" ]] || { cat said; exit 1; }
 
 # Nothing is written that was there; what is there twice is the same.
 touch -d '1 hour ago' out/demo/scripts.c out/demo/scripts.h out/redis/vocabulary.h
@@ -130,7 +128,7 @@ local function flush()
     redis.call('FLUSHALL')
 end
 END
-printf -- "-- set.lua\n-- uses: get\nredis.call('SET', 'a', 1)\nredis.pcall('GET', 'a')\nreturn get()\n" >demo/set.lua
+printf -- "-- set.lua\n-- uses: get\n-- raw: why\nredis.call('SET', 'a', 1)\nredis.pcall('GET', 'a')\nreturn get()\n" >demo/set.lua
 embed set.lua take.lua
 grep -qF 'lk__lua_demo_commands[] = "del get set";' out/demo/scripts.c || { cat out/demo/scripts.c; exit 1; }
 
@@ -142,15 +140,11 @@ refuses 'a raw script has no keys' <<<$'-- raw: why\nreturn KEYS[1]'
 refuses "a raw script has no field 'verdicts:'" <<<$'-- raw: why\n-- verdicts: DONE\nreturn 1'
 refuses "'raw:' says why" <<<$'-- raw:\nreturn 1'
 
-refuses 'documents 1 KEYS, but the highest used is KEYS[2]' <<<$'-- KEYS[1]  a\nreturn KEYS[2]'
-refuses 'documents 2 KEYS, but the highest used is KEYS[1]' <<<$'-- KEYS[1]  a\n-- KEYS[2]  b\nreturn KEYS[1]'
-refuses 'documents 0 KEYS, but the highest used is KEYS[1]' <<<$'return KEYS[1]\n-- KEYS[1]  too late'
-refuses 'documents KEYS[3], but KEYS[2] is missing' <<<$'-- KEYS[1]  a\n-- KEYS[3]  b\nreturn KEYS[3]'
-refuses 'uses nothing: there are 0 parts of this name' <<<$'-- uses: token nothing\nreturn 1'
+refuses 'uses nothing: there are 0 parts of this name' <<<$'-- raw: why\n-- uses: token nothing\nreturn 1'
 refuses 'no long brackets' <<<$'--[[ several\nlines ]]\nreturn 1'
 refuses 'no strings over several lines' <<<$'return "a\\\nb"'
-refuses 'has to stand in the call' <<<$'local name = "GET"\nreturn redis.call(name, "a")'
-refuses 'has to stand in the call' <<<$'return redis.pcall("GET", "a")'
+refuses 'has to stand in the call' <<<$'-- raw: why\nlocal name = "GET"\nreturn redis.call(name, "a")'
+refuses 'has to stand in the call' <<<$'-- raw: why\nreturn redis.pcall("GET", "a")'
 refuses 'cannot be read' <<<$'return @'
 
 # --- a typed script --------------------------------------------------------------------------------------------
@@ -327,6 +321,7 @@ refuses 'the header does not name the verdict GONE' < <(typed "$done" 'return an
 refuses 'the verdict GONE is declared, but the body does not answer it' < <(typed "$done GONE" 'return answer(DONE)')
 refuses 'DONE is declared twice' < <(typed "$done DONE" 'return answer(DONE)')
 refuses 'the header names no verdicts' < <(typed '-- keys: name hash' "return redis.call('GET', name)")
+refuses 'the header names no verdicts' <<<'return 1'
 refuses 'DONE is answered with 1 elements, but the header has 0' < <(typed "$done" 'return answer(DONE, 1)')
 refuses 'DONE is answered with 1 elements, but the header has 2' < <(typed "$done a ms, b us" 'return answer(DONE, (1))')
 refuses 'DONE is answered with 3 elements, but the header has 1 to 2' < <(typed "$done a ms, b text?" \
@@ -380,7 +375,7 @@ grep -qF 'demo/two.lua: name is a zset, but a hash in another script' message ||
 # --- mistakes in parts and in the vocabulary -----------------------------------------------------------------------
 
 uses() { # <part>
-    refuses "$1" < <(printf -- '-- bad.lua\n-- uses: wrong\nreturn wrong()\n')
+    refuses "$1" < <(printf -- '-- bad.lua\n-- raw: why\n-- uses: wrong\nreturn wrong()\n')
 }
 part wrong <<<$'local function wrong()\n    return KEYS[1]\nend'
 uses 'it does not use KEYS or ARGV'
