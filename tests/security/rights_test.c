@@ -49,13 +49,13 @@ static size_t capitals(const char *quote)
 }
 
 /*
- * Commands that C sends itself: those files format them. AUTH needs no right, SELECT only a URL with a number of
+ * Commands that C sends itself: those files format or write them. AUTH needs no right, SELECT only a URL with a number of
  * a database, and the page says so beside the rule.
  */
 static void add_plain_commands(struct words *rights, const char *path)
 {
     char *text = source_text(path);
-    if (strstr(text, "redisFormatCommand") == NULL) {
+    if (strstr(text, "redisFormatCommand") == NULL && strstr(text, "lk__wire_make(") == NULL) {
         free(text);
         return;
     }
