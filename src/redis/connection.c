@@ -357,6 +357,7 @@ static void append_request(struct lk__conn *conn, struct lk__request *request, c
 
 static int send_request(struct lk__conn *conn, struct lk__request *request, const struct lk__wire *wire, int64_t number)
 {
+    assert(wire->size <= LK__COMMAND_MAX);
     pthread_mutex_lock(&conn->mu);
     int rc = 0;
     request->sent_us = lk__now_us();

@@ -191,7 +191,7 @@ void lk__stream_drop(struct lk__stream *stream); /* the last one closes the sock
  * What is not given to the socket yet waits in a buffer that never grows, so that sending needs no memory: for all
  * that the watchdog may have under way at once, as text; and of others three quarters of it.
  */
-enum { LK__OUT_BYTES = 1 << 20, LK__COMMAND_MAX = 32 * 1024 };
+enum { LK__OUT_BYTES = 1 << 20, LK__COMMAND_MAX = 20 * 1024 /* of one, as text */ };
 /* Room behind what is appended, or NULL: first the socket has to take some. It counts once it is committed. */
 char *lk__stream_reserve(struct lk__stream *stream, size_t length);
 void lk__stream_commit(struct lk__stream *stream, size_t length);

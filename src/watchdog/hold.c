@@ -2,6 +2,15 @@
 /* hold.c - the life of one hold: made before it is granted, freed when nobody looks at it any more */
 #include "watchdog/watchdog.h"
 
+#include <string.h>
+
+/* Of each client. A sanitizer is to see who uses one that is over. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SPARES = 0 };
+#else
+enum { SPARES = 16 };
+#endif
+
 int64_t lk__guard_us(int64_t lease_ms)
 {
     return lease_ms * 10 + 2000; /* 1 % and 2 ms */
@@ -45,16 +54,80 @@ struct lk__hold *lk__hold_keep(struct lk__hold *hold)
     return hold;
 }
 
+/* Under dog->mu: keep the memory for the next one. False: there is enough. */
+static bool keep_spare(struct lk__watchdog *dog, struct lk__hold *hold)
+{
+    bool wanted = dog->spare_count < SPARES && hold->id_size == LK__OWNER_ID_SHORT;
+    if (wanted) {
+        lk__list_append(&dog->spares, &hold->all);
+        dog->spare_count++;
+    }
+    return wanted;
+}
+
+/* Under dog->mu: one that is left, or NULL. */
+static struct lk__hold *take_spare(struct lk__watchdog *dog, size_t id_size)
+{
+    struct lk__link *link = id_size == LK__OWNER_ID_SHORT ? lk__list_first(&dog->spares) : NULL;
+    if (link == NULL)
+        return NULL;
+    lk__list_remove(link);
+    dog->spare_count--;
+    return LK__CONTAINER(link, struct lk__hold, all);
+}
+
+void lk__hold_freespares(struct lk__watchdog *dog)
+{
+    struct lk__hold *hold;
+    while ((hold = take_spare(dog, LK__OWNER_ID_SHORT)) != NULL)
+        lk__release(hold);
+}
+
+/* Under dog->mu no more: its memory, of a spare or new; all zeroes. */
+static struct lk__hold *memory_for(struct lk__hold *spare, size_t size)
+{
+    if (spare == NULL)
+        return lk__alloc(size);
+    memset(spare, 0, size);
+    return spare;
+}
+
+struct lk__hold *lk__hold_new(struct lk__watchdog *dog, size_t id_size)
+{
+    pthread_mutex_lock(&dog->mu);
+    int rc = lk__watchdog_reserve(dog);
+    struct lk__hold *spare = rc == 0 ? take_spare(dog, id_size) : NULL;
+    pthread_mutex_unlock(&dog->mu);
+    if (rc != 0)
+        return NULL;
+    struct lk__hold *hold = memory_for(spare, offsetof(struct lk__hold, id) + id_size);
+    if (hold == NULL) {
+        pthread_mutex_lock(&dog->mu);
+        dog->reserved--;
+        pthread_mutex_unlock(&dog->mu);
+        lk__fail(ENOMEM, "out of memory for a hold");
+        return NULL;
+    }
+    hold->refs = 1;
+    hold->id_size = (unsigned)id_size;
+    hold->dog = dog;
+    hold->state = LK__OVER;
+    hold->cap_us = hold->renew_us = LK__NEVER;
+    return hold;
+}
+
 void lk__hold_drop(struct lk__hold *hold)
 {
     if (hold == NULL || atomic_fetch_sub(&hold->refs, 1) != 1)
         return;
     struct lk__watchdog *dog = hold->dog;
+    lk__block_drop(hold->block);
     pthread_mutex_lock(&dog->mu);
     assert(hold->timer.place == 0 && !lk__listed(&hold->all) && hold->flight == NULL);
     assert(!lk__listed(&hold->ready) && !lk__listed(&hold->news));
     dog->reserved--;
+    bool kept = keep_spare(dog, hold);
     pthread_mutex_unlock(&dog->mu);
-    lk__block_drop(hold->block);
-    lk__release(hold);
+    if (!kept)
+        lk__release(hold);
 }

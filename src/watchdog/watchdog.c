@@ -25,6 +25,8 @@ enum {
     LINES_MAX = 8           /* losses that are logged one by one within a second */
 };
 
+_Static_assert(WINDOW *LK__COMMAND_MAX + LK__ECHO_LENGTH <= LK__OUT_BYTES && WINDOW < PLACES, "the window fits");
+
 /* --- states; all under dog->mu ------------------------------------------------------------------------------ */
 
 static void schedule(struct lk__watchdog *dog, struct lk__hold *hold)
@@ -632,6 +634,7 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
     lk__list_init(&dog->holds);
     lk__list_init(&dog->lost);
     lk__list_init(&dog->ready);
+    lk__list_init(&dog->spares);
     lk__list_init(&dog->idle);
     lk__list_init(&dog->flying);
     lk__list_init(&dog->beside);
@@ -693,6 +696,7 @@ void lk__watchdog_destroy(struct lk__watchdog *dog)
     assert(dog->reserved == 0);
     lk__conn_destroy(&dog->conn);
     lk__heap_free(&dog->heap);
+    lk__hold_freespares(dog);
     lk__release(dog->flights);
     pthread_cond_destroy(&dog->renewed);
     pthread_mutex_destroy(&dog->mu);
@@ -712,8 +716,7 @@ static int make_flights(struct lk__watchdog *dog)
     return 0;
 }
 
-/* Under dog->mu: room on the heap, requests, and a thread to look at it. */
-static int reserve(struct lk__watchdog *dog)
+int lk__watchdog_reserve(struct lk__watchdog *dog)
 {
     if (dog->stopping)
         return lk__fail(ECANCELED, "the client was closed");
@@ -728,27 +731,6 @@ static int reserve(struct lk__watchdog *dog)
     }
     dog->reserved++;
     return 0;
-}
-
-struct lk__hold *lk__hold_new(struct lk__watchdog *dog, size_t id_size)
-{
-    struct lk__hold *hold = lk__alloc(offsetof(struct lk__hold, id) + id_size);
-    if (hold == NULL) {
-        lk__fail(ENOMEM, "out of memory for a hold");
-        return NULL;
-    }
-    pthread_mutex_lock(&dog->mu);
-    int rc = reserve(dog);
-    pthread_mutex_unlock(&dog->mu);
-    if (rc != 0) {
-        lk__release(hold);
-        return NULL;
-    }
-    hold->refs = 1;
-    hold->dog = dog;
-    hold->state = LK__OVER;
-    hold->cap_us = hold->renew_us = LK__NEVER;
-    return hold;
 }
 
 /* --- what callers tell it --------------------------------------------------------------------------------------- */

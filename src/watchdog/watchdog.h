@@ -82,6 +82,7 @@ struct lk__hold {
     int reads; /* of a read-write lock: for reading */
 
     unsigned release_flags; /* as release_keep_us */
+    unsigned id_size;       /* never changes */
     bool fixed;             /* not renewed */
     bool tied;              /* to the thread that took it: not renewed once that ended */
     bool owner_died;        /* the primitive's: EOWNERDEAD was told, and nobody said yet that it is consistent */
@@ -142,6 +143,9 @@ struct lk__watchdog {
     struct lk__link holds; /* held, not given back */
     struct lk__link lost;  /* not given back: nothing is left to do for them */
     struct lk__link ready; /* whose request is due, oldest first */
+    struct lk__link
+        spares;      /* memory of holds that are over, by their links `all`, so that the next ones ask for none ... */
+    int spare_count; /* ... and how many these are */
     struct lk__flight *flights;
     struct lk__link idle;   /* flights that are not under way */
     struct lk__link flying; /* those on the own connection, oldest first ... */
@@ -169,6 +173,9 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
 bool lk__watchdog_stop(struct lk__watchdog *dog);
 void lk__watchdog_destroy(struct lk__watchdog *dog); /* when no hold is left */
 
+/* Under dog->mu: for one hold more, room on the heap, requests, and a thread to look at it. 0, or why not, with words. */
+int lk__watchdog_reserve(struct lk__watchdog *dog);
+
 /*
  * A hold to be, with room on the heap and the thread running, so that nothing can fail once it is granted.
  * Its id, in `id_size` bytes, block, name and commands are filled in by the caller. NULL: ENOMEM, with words.
@@ -176,6 +183,7 @@ void lk__watchdog_destroy(struct lk__watchdog *dog); /* when no hold is left */
 struct lk__hold *lk__hold_new(struct lk__watchdog *dog, size_t id_size);
 struct lk__hold *lk__hold_keep(struct lk__hold *hold);
 void lk__hold_drop(struct lk__hold *hold); /* accepts NULL */
+void lk__hold_freespares(struct lk__watchdog *dog);
 
 /*
  * From now on `hold` is held, until `valid_until_us` if nothing is renewed; `first_us`: the first renewal.

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { MANY = 1000, PAIRS = 100, OBJECT_BYTES = 700, HOLD_BYTES = 600, ALLOCATIONS = 1 };
+enum { MANY = 1000, PAIRS = 100, OBJECT_BYTES = 700, HOLD_BYTES = 600, ALLOCATIONS = SANITIZED ? 1 : 0 };
 
 static lk_client_t *client;
 static lk_mutex_t mutexes[MANY];

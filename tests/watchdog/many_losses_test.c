@@ -43,7 +43,7 @@ static struct lk__hold *take(const char *name, bool fixed, int64_t ms, int64_t f
     struct lk__hold *hold = lk__hold_new(&client->dog, LK__OWNER_ID);
     assert_non_null(hold);
     hold->kind = LK_KIND_MUTEX;
-    hold->name = lk__strdup(name);
+    hold->name = name;
     hold->fixed = fixed;
     hold->reason = fixed ? LK_REASON_FIXED : LK_REASON_NONE;
     hold->lease_ms = ms;
