@@ -43,6 +43,14 @@ class Row:
             self.arguments = ", ".join(self.argument(script, argument) for argument in script.arguments()[:-1])
             self.answers = "; ".join(self.answers_of(script))
 
+    def notes(self):
+        """(name, what stands for the reader behind it) of the arguments that have a line of the header with a note."""
+        lines = self.file.header.splitlines()
+        for number, text in self.file.words("args"):
+            note = lines[number - 1].partition(text)[2].strip()
+            for item in filter(None, text.split(",") if note else ()):
+                yield item.split()[0], note
+
     @staticmethod
     def argument(script, argument):
         if argument.origin == "flags":
@@ -131,13 +139,22 @@ def script_tables(tree, page, path):
         rows = [row for row in rows if row not in ours]
         keys = ", ".join(f"`{name}` {KEY_TYPES[kind]}" for name, kind in widest.keys.items())
         anchor = "#keys-of-" + title.replace(" ", "-")
-        texts += [f"### Of {title}", f"Keys, in the order of [the table above]({anchor}): {keys}.",
+        texts += [f"### Of {title}", f"Keys, in the order of [the table above]({anchor}): {keys}.", notes_of(ours),
                   table(["script", "keys", "arguments", "verdicts", "sent again"], [row.cells() for row in ours])]
     for row in rows:
         refuse(row.file.path, f"its keys are in no table of {path}")
     texts += ["### Of a connection"]
     texts += [f"{row.called}: {row.title}. It has no keys; {row.resend}." for row in tree.raw]
     return "\n\n".join(texts)
+
+
+def notes_of(rows):
+    """What the headers say of arguments; where they differ in words, what most of them say."""
+    said = {}
+    for row in rows:
+        for name, note in row.notes():
+            said.setdefault(name, []).append(note)
+    return "Arguments: " + ", ".join(f"`{name}` ({max(notes, key=notes.count)})" for name, notes in said.items()) + "."
 
 
 def same_module(row, other):

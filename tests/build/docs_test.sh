@@ -39,6 +39,7 @@ shows() { # <file> <sed expression> <page> <text>
 shows src/lock/check.lua 's/ - does a hold stand?/ - does it | stand?/' docs/keys.md 'does it \| stand?'
 shows src/lock/nest.lua 's/^-- resend: .*/-- resend:   harmless: so it is/' docs/keys.md 'harmless: so it is |'
 shows src/lock/nest.lua 's/\<holds\>/level/g' docs/keys.md '`level`, `id` text'
+shows src/lock/nest.lua 's/  absolute$/  not relative/' docs/keys.md '`holds` (not relative)'
 shows src/redis/vocabulary 's/^verdict BUSY  *3 .*/verdict BUSY 33 too late/' docs/keys.md '| `BUSY` | 33 | too late |'
 shows src/redis/vocabulary 's/own number in the queue/ticket/' docs/keys.md 'ticket'
 shows src/lock/check.lua "s/'HEXISTS'/'HSTRLEN'/" docs/security.md '+hrandfield +hset +hstrlen'
