@@ -370,7 +370,7 @@ struct lk__take {
      * return from lk__take_run().
      */
     void (*unwind)(struct lk__take *take);
-    /* Fill in take->waiter.ask, and the commands of take->hold: renew, release. 0 or ENOMEM. */
+    /* Fill in take->waiter.ask and read, and the commands of take->hold: renew, release. 0 or ENOMEM. */
     int (*seal)(struct lk__take *take);
     void *arg;                   /* for seal */
     struct lk__foreign *foreign; /* NULL: none */

@@ -15,7 +15,7 @@ static int seal(struct lk__take *take)
                                             .claim_ms = block->release.claim_ms,
                                             .flags = block->release.flags | flags };
     take->waiter.ask = (struct lk__command){ .script = &lk__lua_lock_acquire, .keys = &block->keys, .args = args };
-    take->waiter.machine.read = lk__lock_acquire_read;
+    take->waiter.read = lk__lock_acquire_read;
     hold->release =
         (struct lk__command){ .script = &lk__lua_lock_release, .keys = &block->keys, .args = &block->release };
     hold->renew = (struct lk__command){ .script = &lk__lua_lock_renew, .keys = &block->keys, .args = &block->renew };

@@ -19,7 +19,7 @@ static int seal(struct lk__take *take)
                                               .claim_ms = block->release.claim_ms,
                                               .flags = block->release.flags | (take->try_only ? LK__RWLOCK_TRY : 0) };
     take->waiter.ask = (struct lk__command){ .script = &lk__lua_rwlock_acquire, .keys = &block->keys, .args = args };
-    take->waiter.machine.read = lk__rwlock_acquire_read;
+    take->waiter.read = lk__rwlock_acquire_read;
     hold->release =
         (struct lk__command){ .script = &lk__lua_rwlock_release, .keys = &block->keys, .args = &block->release };
     hold->renew = (struct lk__command){ .script = &lk__lua_rwlock_renew, .keys = &block->keys };

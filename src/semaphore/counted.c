@@ -37,7 +37,7 @@ static int seal(struct lk__take *take)
                                                       .flags = sem->flags | (take->try_only ? LK__SEMAPHORE_TRY : 0) };
     take->waiter.ask =
         (struct lk__command){ .script = &lk__lua_semaphore_take, .keys = &block->keys, .args = &counted->args };
-    take->waiter.machine.read = lk__semaphore_take_read;
+    take->waiter.read = lk__semaphore_take_read;
     hold->release =
         (struct lk__command){ .script = &lk__lua_semaphore_leave, .keys = &block->keys, .args = &block->leave };
     return 0;

@@ -36,7 +36,7 @@ static int seal(struct lk__take *take)
                                                             .flags = take->try_only ? LK__SEMAPHORE_TRY : 0 };
     take->waiter.ask =
         (struct lk__command){ .script = &lk__lua_semaphore_permit_take, .keys = &block->keys, .args = &leased->args };
-    take->waiter.machine.read = lk__semaphore_permit_take_read;
+    take->waiter.read = lk__semaphore_permit_take_read;
     hold->parts = (int)leased->parts;
     hold->release = (struct lk__command){ .script = &lk__lua_semaphore_permit_release,
                                           .keys = &block->keys,

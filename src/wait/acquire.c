@@ -18,8 +18,6 @@
  */
 #include "wait/wait.h"
 
-#include <string.h>
-
 enum {
     HINT_PAUSE_US = 5000, /* hints are cheap to forge: ask at most this often */
     PASSED_OVER = -1,     /* the place of the first one, if it hears no message */
@@ -254,45 +252,14 @@ static struct lk__step on_verdict(struct lk__acquire *a, int64_t now_us, int64_t
     }
 }
 
-/* Of a script whose header is not typed. */
-static bool read_untyped(const struct lk__reply *reply, struct lk__asked *asked)
+/* A verdict has what it comes with. */
+static bool makes_sense(const struct lk__asked *asked)
 {
-    if (!lk__reply_integers(reply, LK__VERDICT_LEAST) || !lk__is_servertime(reply->values[3].number))
-        return false;
-    const struct lk__value *values = reply->values;
-    if (values[0].number < LK__OVERTAKEN || values[0].number > LK__BUSY)
-        return false;
-    *asked = (struct lk__asked){ .verdict = (enum lk__verdict)values[0].number,
-                                 .server_us = values[3].number,
-                                 .token = values[1].number,
-                                 .arrival = values[1].number,
-                                 .left_ms = values[2].number,
-                                 .place = values[4].number,
-                                 .holder = reply->count > 5 ? lk__reply_text(reply, 5) : NULL };
-    return true;
-}
-
-bool lk__acquire_read(const struct lk__acquire *a, const struct lk__reply *reply, struct lk__asked *asked)
-{
-    if (a->read != NULL ? !a->read(reply, asked) : !read_untyped(reply, asked))
-        return false;
     bool granted = asked->verdict == LK__GRANTED || asked->verdict == LK__GRANTED_OWNERDEAD;
     return (!granted || asked->token > 0) && (asked->verdict != LK__QUEUED || asked->arrival > 0);
 }
 
-/* When the server carried out the release that `reply` answers. */
-static bool read_left(const struct lk__acquire *a, const struct lk__reply *reply, int64_t *server_us)
-{
-    struct lk__answer answer;
-    if (a->release != NULL && a->release->shapes != NULL) {
-        bool good = lk__answer_read(a->release, reply, &answer);
-        *server_us = answer.server_us;
-        return good;
-    }
-    *server_us = lk__reply_number(reply, 1);
-    return lk__reply_integers(reply, 2);
-}
-
+/* The server would not, and an ask did nothing, or was stopped in its middle. */
 static struct lk__step on_refusal(struct lk__acquire *a, int64_t now_us, const struct lk__reply *reply)
 {
     bool retry;
@@ -310,28 +277,27 @@ static struct lk__step on_refusal(struct lk__acquire *a, int64_t now_us, const s
     return leave(a, now_us, code);
 }
 
-static struct lk__step on_left(struct lk__acquire *a, int64_t now_us, const struct lk__reply *reply)
+/* The same of a release. */
+static struct lk__step on_kept(struct lk__acquire *a, int64_t now_us, const struct lk__reply *reply)
 {
-    bool retry = false;
-    if (reply->type == LK__ERROR) {
-        lk__reply_error(reply, &retry);
-        if (retry) {
-            pause_next(a, now_us);
-            return proceed(a, now_us);
-        }
-        if (lk__reply_is(reply, "WRONGTYPE") && a->unsure_us == 0)
-            return end(a, a->code); /* a release gives back first: there is nothing, or nothing any more */
-        a->unknown = true;          /* and of the codes only those stand that do not say "not held" */
-        return end(a, a->code == EACCES || a->code == EPROTO ? a->code : EIO);
+    bool retry;
+    lk__reply_error(reply, &retry);
+    if (retry) {
+        pause_next(a, now_us);
+        return proceed(a, now_us);
     }
-    int64_t server_us;
-    if (!read_left(a, reply, &server_us)) {
-        a->unknown = true;
-        return end(a, EPROTO);
-    }
-    if (!a->recorded && a->unsure_us != 0 && server_us <= a->unsure_us)
-        return give_up(a); /* a copy of an ask may still come after this release */
-    return end(a, a->code);
+    if (lk__reply_is(reply, "WRONGTYPE") && a->unsure_us == 0)
+        return end(a, a->code); /* a release gives back first: there is nothing, or nothing any more */
+    a->unknown = true;          /* and of the codes only those stand that do not say "not held" */
+    return end(a, a->code == EACCES || a->code == EPROTO ? a->code : EIO);
+}
+
+/* What was sent is answered; `unheard_of`: by an error, the server does not know the script. */
+static void note_answer(struct lk__acquire *a, bool unheard_of)
+{
+    a->sent = false;
+    a->garbled = 0;
+    a->spelled = unheard_of && !a->spelled;
 }
 
 /* --- events ------------------------------------------------------------------------------------------------ */
@@ -345,26 +311,37 @@ struct lk__step lk__acquire_start(struct lk__acquire *a, int64_t now_us)
 }
 
 struct lk__step lk__acquire_answered(struct lk__acquire *a, int64_t now_us, int64_t sent_us,
-                                     const struct lk__reply *reply)
+                                     const struct lk__asked *asked)
 {
-    a->sent = false;
-    a->garbled = 0;
-    a->spelled = !a->spelled && lk__reply_is(reply, "NOSCRIPT");
+    note_answer(a, false);
+    if (asked == NULL || !makes_sense(asked)) {
+        a->listed = true;
+        return leave(a, now_us, EPROTO);
+    }
+    return on_verdict(a, now_us, sent_us, asked);
+}
+
+struct lk__step lk__acquire_left(struct lk__acquire *a, const struct lk__answer *left)
+{
+    note_answer(a, false);
+    if (left == NULL) {
+        a->unknown = true;
+        return end(a, EPROTO);
+    }
+    if (!a->recorded && a->unsure_us != 0 && left->server_us <= a->unsure_us)
+        return give_up(a); /* a copy of an ask may still come after this release */
+    return end(a, a->code);
+}
+
+struct lk__step lk__acquire_refused(struct lk__acquire *a, int64_t now_us, const struct lk__reply *error)
+{
+    note_answer(a, lk__reply_is(error, "NOSCRIPT"));
     if (a->spelled) {
         a->next_us = now_us;
         a->asked = false;
         return proceed(a, now_us);
     }
-    if (a->phase == LK__LEAVING)
-        return on_left(a, now_us, reply);
-    if (reply->type == LK__ERROR)
-        return on_refusal(a, now_us, reply);
-    struct lk__asked asked;
-    if (!lk__acquire_read(a, reply, &asked)) {
-        a->listed = true;
-        return leave(a, now_us, EPROTO);
-    }
-    return on_verdict(a, now_us, sent_us, &asked);
+    return a->phase == LK__LEAVING ? on_kept(a, now_us, error) : on_refusal(a, now_us, error);
 }
 
 struct lk__step lk__acquire_cut(struct lk__acquire *a, int64_t now_us, enum lk__request_state how)

@@ -253,31 +253,58 @@ static void grumble(struct visit *visit, int64_t now_us, const struct lk__asked 
     }
 }
 
+/* The ask has an answer. */
+static struct lk__step take_asked(struct visit *visit, int64_t now_us)
+{
+    struct lk__waiter *waiter = visit->waiter;
+    struct lk__acquire *a = &waiter->machine;
+    struct lk__asked asked;
+    if (!waiter->read(waiter->request.reply, &asked))
+        return lk__acquire_answered(a, now_us, waiter->request.sent_us, NULL);
+    grumble(visit, now_us, &asked);
+    if (!a->try_only && asked.verdict == LK__QUEUED) {
+        a->deaf = !listen_here(visit->room);
+        a->joining = !a->deaf && !is_heard(visit->room);
+    }
+    return lk__acquire_answered(a, now_us, waiter->request.sent_us, &asked);
+}
+
+/* The release has one. */
+static struct lk__step take_left(struct visit *visit)
+{
+    struct lk__waiter *waiter = visit->waiter;
+    struct lk__answer left;
+    bool good = lk__answer_read(waiter->hold->release.script, waiter->request.reply, &left);
+    return lk__acquire_left(&waiter->machine, good ? &left : NULL);
+}
+
+/* The server would not do what was sent. */
+static struct lk__step take_refusal(struct visit *visit, int64_t now_us)
+{
+    struct lk__waiter *waiter = visit->waiter;
+    const struct lk__reply *error = waiter->request.reply;
+    if (!lk__reply_is(error, "NOSCRIPT")) {
+        visit->heard = true;
+        lk__rights_refused(EPROTO, waiter->what, &waiter->ask, error);
+    }
+    if (lk__reply_is(error, "READONLY"))
+        lk__conn_reset(visit->room->conn, "the server became a replica");
+    return lk__acquire_refused(&waiter->machine, now_us, error);
+}
+
 /* The request is through: give the machine its answer. */
 static struct lk__step take_answer(struct visit *visit)
 {
     struct lk__waiter *waiter = visit->waiter;
-    struct lk__request *request = &waiter->request;
-    struct lk__acquire *a = &waiter->machine;
-    int state = atomic_load(&request->state);
+    bool leaving = waiter->machine.phase == LK__LEAVING;
+    int state = atomic_load(&waiter->request.state);
     int64_t now_us = lk__now_us();
     if (state != LK__ANSWERED)
-        return lk__acquire_cut(a, now_us, state);
-    const struct lk__reply *reply = request->reply;
-    struct lk__asked asked = { 0 };
-    bool is_read = a->phase == LK__WAITING && lk__acquire_read(a, reply, &asked);
-    bool refused = reply->type == LK__ERROR && !lk__reply_is(reply, "NOSCRIPT");
-    visit->heard = refused || (visit->heard && a->phase == LK__LEAVING); /* the way out explains nothing */
-    if (refused)
-        lk__rights_refused(EPROTO, waiter->what, &waiter->ask, reply);
-    if (lk__reply_is(reply, "READONLY"))
-        lk__conn_reset(visit->room->conn, "the server became a replica");
-    grumble(visit, now_us, &asked);
-    if (is_read && !a->try_only && asked.verdict == LK__QUEUED) {
-        a->deaf = !listen_here(visit->room);
-        a->joining = !a->deaf && !is_heard(visit->room);
-    }
-    return lk__acquire_answered(a, now_us, request->sent_us, reply);
+        return lk__acquire_cut(&waiter->machine, now_us, state);
+    visit->heard &= leaving; /* the way out explains nothing */
+    if (waiter->request.reply->type == LK__ERROR)
+        return take_refusal(visit, now_us);
+    return leaving ? take_left(visit) : take_asked(visit, now_us);
 }
 
 /* What came in since last time; false: nothing. */
@@ -438,7 +465,6 @@ int lk__room_wait(struct lk__room *room, struct lk__waiter *waiter)
     a->command_us = room->options->command_timeout_ms * 1000;
     a->retry_min_ms = room->options->retry_min_ms;
     a->retry_max_ms = room->options->retry_max_ms;
-    a->release = waiter->hold->release.script;
 
     come_in(room, waiter);
     atomic_fetch_add(&room->hub->waiters, 1);

@@ -25,9 +25,6 @@ struct lk__asked {
     const char *holder; /* ... and who holds it, if that was asked for */
 };
 
-/* How many integers an answer begins with whose reader is not given. */
-enum { LK__VERDICT_LEAST = 5 };
-
 struct lk__grant {
     int64_t server_us; /* when the server made us the owner */
     int64_t lease_ms;
@@ -55,10 +52,7 @@ struct lk__acquire {
     int64_t limit_us; /* of waiting for other holders; LK__NEVER */
     int64_t lease_ms;
     int64_t poll_ms, liveness_ms, command_us, retry_min_ms, retry_max_ms;
-    /* Reads an ask's answer; NULL: { verdict, token or arrival, ms left, server us, place [, holder] }. */
-    bool (*read)(const struct lk__reply *reply, struct lk__asked *asked);
-    const struct lk__script *release; /* what leaves; NULL: it answers { verdict, server us } */
-    bool try_only;                    /* the script queues nobody */
+    bool try_only; /* the script queues nobody */
     bool recorded; /* the server remembers requests: an ask confirms a grant, and an answered release is the end */
 
     /* its state */
@@ -93,13 +87,14 @@ struct lk__acquire {
     int64_t grant_server_us; /* server's clock: when it became ours, or a little later */
 };
 
-/* False: this is no answer to an ask. */
-bool lk__acquire_read(const struct lk__acquire *a, const struct lk__reply *reply, struct lk__asked *asked);
-
 struct lk__step lk__acquire_start(struct lk__acquire *a, int64_t now_us);
-/* The ask or the release was answered; `sent_us` is when it was sent. */
+/* The ask was answered, NULL: with something else; `sent_us` is when it was sent. */
 struct lk__step lk__acquire_answered(struct lk__acquire *a, int64_t now_us, int64_t sent_us,
-                                     const struct lk__reply *reply);
+                                     const struct lk__asked *asked);
+/* The release was answered, NULL: with something else; that is the end. */
+struct lk__step lk__acquire_left(struct lk__acquire *a, const struct lk__answer *left);
+/* The ask or the release was answered with an error. */
+struct lk__step lk__acquire_refused(struct lk__acquire *a, int64_t now_us, const struct lk__reply *error);
 /* What was sent got no answer; how that came: CUT or GARBLED, when it may have taken effect, or UNSENT. */
 struct lk__step lk__acquire_cut(struct lk__acquire *a, int64_t now_us, enum lk__request_state how);
 /* It could not be sent, the connection is down. */
@@ -134,6 +129,7 @@ struct lk__waiter {
     struct lk__parker parker;
     struct lk__hold *hold; /* its id, and the command that gives it back */
     struct lk__command ask;
+    bool (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* the answer to that; false: it is none */
     struct lk__request request;
     struct lk__replybuf answer;
     const char *what;       /* "mutex orders", for the log */
@@ -157,7 +153,7 @@ void lk__room_close(struct lk__room *room);
 void lk__room_destroy(struct lk__room *room);
 
 /*
- * Run an acquire to its end; this is where a thread blocks. The machine's settings, hold and ask are filled
+ * Run an acquire to its end; this is where a thread blocks. The machine's settings, hold, ask and read are filled
  * in. Returns machine.code, with words; the machine then tells the rest.
  */
 int lk__room_wait(struct lk__room *room, struct lk__waiter *waiter);

@@ -125,6 +125,7 @@ static int64_t server_time(struct world *w)
     return w->now_us + (int64_t)take_number(&w->input, 2) * 16;
 }
 
+/* To an ask: verdict, token or arrival, ms left, server us, place; to a release: verdict, server us. */
 static void any_reply(struct world *w, struct lk__reply *reply)
 {
     uint8_t how = take_byte(&w->input);
@@ -211,6 +212,27 @@ static void learn_from_release(struct world *w, const struct lk__reply *reply)
 
 /* --- what happens ------------------------------------------------------------------------------------------------ */
 
+/* As a script's reader does it, which lets no other verdict through and no other time. */
+static void answer_ask(struct world *w, const struct lk__reply *reply)
+{
+    const struct lk__value *v = reply->values;
+    bool good =
+        is_whole(reply, 5) && lk__is_servertime(v[3].number) && v[0].number >= LK__OVERTAKEN && v[0].number <= LK__BUSY;
+    struct lk__asked asked = { .verdict = good ? (enum lk__verdict)v[0].number : LK__BUSY,
+                               .server_us = v[3].number,
+                               .token = v[1].number,
+                               .arrival = v[1].number,
+                               .left_ms = v[2].number,
+                               .place = v[4].number };
+    w->step = lk__acquire_answered(&w->machine, w->now_us, w->sent_us, good ? &asked : NULL);
+}
+
+static void leave(struct world *w, const struct lk__reply *reply)
+{
+    struct lk__answer left = { LK__DONE, reply->values[1].number };
+    w->step = lk__acquire_left(&w->machine, is_whole(reply, 2) ? &left : NULL);
+}
+
 static void answer(struct world *w)
 {
     struct lk__reply reply;
@@ -219,7 +241,12 @@ static void answer(struct world *w)
         learn_from_release(w, &reply);
     else
         learn_from_ask(w, &reply);
-    w->step = lk__acquire_answered(&w->machine, w->now_us, w->sent_us, &reply);
+    if (reply.type == LK__ERROR)
+        w->step = lk__acquire_refused(&w->machine, w->now_us, &reply);
+    else if (w->leaving)
+        leave(w, &reply);
+    else
+        answer_ask(w, &reply);
 }
 
 static void cut(struct world *w)

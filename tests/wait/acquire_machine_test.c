@@ -80,22 +80,26 @@ int lk__random_id(char id[LK__ID_LENGTH + 1])
 
 /* --- replies -------------------------------------------------------------------------------------------- */
 
-static struct lk__reply *integers(int count, const int64_t *numbers)
+/* `number` is a token, or a number in the queue. */
+static struct lk__asked asked_of(enum lk__verdict verdict, int64_t number, int64_t left_ms, int64_t told_us,
+                                 int64_t place)
 {
-    static struct lk__reply reply;
-    reply = (struct lk__reply){ .type = LK__ARRAY, .count = (unsigned)count };
-    for (int i = 0; i < count; i++)
-        reply.values[i] = (struct lk__value){ .type = LK__INTEGER, .number = numbers[i] };
-    return &reply;
+    bool granted = verdict == LK__GRANTED || verdict == LK__GRANTED_OWNERDEAD;
+    return (struct lk__asked){ .verdict = verdict,
+                               .server_us = told_us,
+                               .token = granted ? number : 0,
+                               .arrival = granted ? 0 : number,
+                               .left_ms = left_ms,
+                               .place = place };
 }
 
-static struct lk__reply *words(enum lk__type type, const char *text)
+static struct lk__reply *error_of(const char *text)
 {
     static struct lk__reply reply;
     static char memory[256];
     snprintf(memory, sizeof memory, "%s", text);
-    reply = (struct lk__reply){ .type = type, .count = 1, .text = memory };
-    reply.values[0] = (struct lk__value){ .type = type, .length = strlen(text) };
+    reply = (struct lk__reply){ .type = LK__ERROR, .count = 1, .text = memory };
+    reply.values[0] = (struct lk__value){ .type = LK__ERROR, .length = strlen(text) };
     return &reply;
 }
 
@@ -190,6 +194,23 @@ static struct lk__step send_it(struct play *play, int64_t now_us, int64_t server
     return lk__acquire_tick(a, now_us);
 }
 
+/* The ask is answered so. */
+static struct lk__step answer(struct play *play, int64_t now_us, struct lk__asked asked)
+{
+    return lk__acquire_answered(&play->machine, now_us, play->sent_us, &asked);
+}
+
+/* The release is answered. */
+static struct lk__step let_go(struct play *play, int64_t server_ms)
+{
+    return lk__acquire_left(&play->machine, &(struct lk__answer){ LK__DONE, server_us(server_ms) });
+}
+
+static struct lk__step refuse(struct play *play, int64_t at_ms, const char *text)
+{
+    return lk__acquire_refused(&play->machine, local_us(at_ms), error_of(text));
+}
+
 static struct lk__step happens(struct play *play, const struct row *row)
 {
     struct lk__acquire *a = &play->machine;
@@ -201,12 +222,11 @@ static struct lk__step happens(struct play *play, const struct row *row)
     case SEND:
         return send_it(play, now_us, server_us(row->at_ms));
     case ANSWER:
-        return lk__acquire_answered(a, now_us, play->sent_us,
-                                    integers(5, (int64_t[]){ n[0], n[1], n[2], server_us(n[3]), n[4] }));
+        return answer(play, now_us, asked_of((enum lk__verdict)n[0], n[1], n[2], server_us(n[3]), n[4]));
     case ANSWER_WORDS:
-        return lk__acquire_answered(a, now_us, play->sent_us, words(LK__ERROR, row->text));
+        return refuse(play, row->at_ms, row->text);
     case ANSWER_LEFT:
-        return lk__acquire_answered(a, now_us, play->sent_us, integers(2, (int64_t[]){ 0, server_us(n[0]) }));
+        return let_go(play, n[0]);
     case CUT:
         return lk__acquire_cut(a, now_us, (enum lk__request_state)n[0]);
     case UNSENT:
@@ -320,8 +340,8 @@ static void validity_counts_from_before_the_request_was_sent(void **state)
         play.machine.lease_ms = table[i].lease_ms;
         play.step = lk__acquire_start(&play.machine, local_us(0));
         play.step = send_it(&play, local_us(table[i].sent_ms), server_us(table[i].sent_ms));
-        int64_t granted[] = { LK__GRANTED, 7, 0, server_us(table[i].came_ms), 0 };
-        play.step = lk__acquire_answered(&play.machine, local_us(table[i].came_ms), play.sent_us, integers(5, granted));
+        play.step =
+            answer(&play, local_us(table[i].came_ms), asked_of(LK__GRANTED, 7, 0, server_us(table[i].came_ms), 0));
         assert_int_equal(play.step.act, LK__FINISHED);
         expect_held(&play, table[i].valid_ms * 1000, false);
         assert_int_equal(play.machine.first_us, local_us(table[i].sent_ms) + table[i].lease_ms * 1000 / 3);
@@ -477,8 +497,7 @@ static int64_t nap_us(int64_t left_ms, int64_t place, bool deaf)
     struct play play = begin();
     play.machine.deaf = deaf;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) });
-    int64_t queued[] = { LK__QUEUED, 11, left_ms, server_us(2), place };
-    play.step = lk__acquire_answered(&play.machine, local_us(4), play.sent_us, integers(5, queued));
+    play.step = answer(&play, local_us(4), asked_of(LK__QUEUED, 11, left_ms, server_us(2), place));
     assert_int_equal(play.step.act, LK__PARK);
     return play.step.until_us - local_us(4);
 }
@@ -574,7 +593,6 @@ static void a_hint_during_an_ask_is_kept_for_after_it(void **state)
 /* Asks that a flood of hints causes in `ms` milliseconds, each answered at once. */
 static int asks_in_flood(struct play *play, int ms, bool refused)
 {
-    int64_t queued[] = { LK__QUEUED, 11, 900, 0, 0 };
     int asks = 0;
     for (int now = 10; now < 10 + ms; now++) {
         play->step = lk__acquire_hinted(&play->machine, local_us(now));
@@ -582,9 +600,10 @@ static int asks_in_flood(struct play *play, int ms, bool refused)
             continue;
         asks++;
         play->step = send_it(play, local_us(now), server_us(now));
-        queued[3] = server_us(now);
-        play->step = lk__acquire_answered(&play->machine, local_us(now), play->sent_us,
-                                          refused ? words(LK__ERROR, "LOADING") : integers(5, queued));
+        if (refused)
+            play->step = refuse(play, now, "LOADING");
+        else
+            play->step = answer(play, local_us(now), asked_of(LK__QUEUED, 11, 900, server_us(now), 0));
     }
     return asks;
 }
@@ -922,11 +941,6 @@ static void a_server_that_is_not_ready_is_asked_less_and_less_often(void **state
         { 1248, SENDS, TO_AWAIT(HARD) }, { 1249, SAYS("LOADING"), TO_PARK(1269) });
 }
 
-static struct lk__step refuse(struct play *play, int64_t at_ms, const char *text)
-{
-    return lk__acquire_answered(&play->machine, local_us(at_ms), play->sent_us, words(LK__ERROR, text));
-}
-
 static void at_the_limit_the_reason_is_told(void **state)
 {
     static const struct {
@@ -960,8 +974,7 @@ static void at_the_limit_the_reason_is_told(void **state)
             { 405, TIME_PASSES, TO_ASK }, { 405, SENDS, TO_AWAIT(900) });
         busy.step = refuse(&busy, 490, table[i].text);
         RUN(&busy, { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) });
-        busy.step = lk__acquire_answered(&busy.machine, local_us(502), busy.sent_us,
-                                         integers(2, (int64_t[]){ 0, server_us(501) }));
+        busy.step = let_go(&busy, 501);
         assert_int_equal(busy.step.act, LK__FINISHED);
         assert_int_equal(busy.machine.code, table[i].code);
 
@@ -995,8 +1008,7 @@ static void missing_rights_end_a_wait_at_once(void **state)
         play.step = refuse(&play, 4, texts[i]);
         assert_int_equal(play.step.act, LK__LEAVE);
         play.step = send_it(&play, local_us(4), server_us(4));
-        play.step =
-            lk__acquire_answered(&play.machine, local_us(6), play.sent_us, integers(2, (int64_t[]){ 0, server_us(5) }));
+        play.step = let_go(&play, 5);
         assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(play.machine.code, EACCES);
         assert_false(play.machine.unknown);
@@ -1018,8 +1030,7 @@ static void what_stopped_in_its_middle_is_taken_back(void **state)
         if (i % 2 == 0) /* it was the key itself: a release begins with that, and finds no hold of ours */
             play.step = refuse(&play, 6, texts[0]);
         else
-            play.step = lk__acquire_answered(&play.machine, local_us(6), play.sent_us,
-                                             integers(2, (int64_t[]){ 1, server_us(5) }));
+            play.step = let_go(&play, 5);
         assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(play.machine.code, EPROTO);
         assert_false(play.machine.unknown);
@@ -1081,45 +1092,26 @@ static void an_overtaken_number_is_given_up(void **state)
 
 /* --- answers that make no sense ------------------------------------------------------------------------- */
 
-static void an_answer_of_a_wrong_shape_is_taken_back(void **state)
+static void an_answer_that_makes_no_sense_is_taken_back(void **state)
 {
-    static const struct {
-        int count;
-        int64_t numbers[6];
-    } table[] = {
-        { 0, { 0 } },
-        { 4, { LK__GRANTED, 7, 0, 1 } },
-        { 5, { LK__GRANTED, 0, 0, SERVER_BEGAN_US, 0 } }, /* no token */
-        { 5, { LK__GRANTED, -7, 0, SERVER_BEGAN_US, 0 } },
-        { 5, { LK__GRANTED, 7, 0, 0, 0 } }, /* no time */
-        { 5, { LK__QUEUED, 11, 0, -1, 0 } },
-        { 5, { LK__QUEUED, 0, 0, SERVER_BEGAN_US, 0 } }, /* no place */
-        { 5, { LK__LATE, 0, 0, 0, 0 } },
-        { 5, { 4, 7, 0, SERVER_BEGAN_US, 0 } }, /* a verdict of the future */
-        { 5, { LK__OVERTAKEN - 1, 0, 0, SERVER_BEGAN_US, 0 } },
-        { 5, { INT64_MAX, 7, 0, SERVER_BEGAN_US, 0 } },
-        { 5, { INT64_MIN, 7, 0, SERVER_BEGAN_US, 0 } },
+    const struct lk__asked table[] = {
+        asked_of(LK__GRANTED, 0, 0, server_us(2), 0), /* no token */
+        asked_of(LK__GRANTED, -7, 0, server_us(2), 0),
+        asked_of(LK__GRANTED_OWNERDEAD, 0, 0, server_us(2), 0),
+        asked_of(LK__QUEUED, 0, 0, server_us(2), 0), /* no place */
+        asked_of(LK__QUEUED, -1, 0, server_us(2), 0),
+        asked_of(LK__DONE, 7, 0, server_us(2), 0), /* no verdict on an ask */
+        asked_of(LK__GONE, 7, 0, server_us(2), 0),
     };
-    static const enum lk__type types[] = { LK__NONE, LK__NIL, LK__INTEGER, LK__TEXT };
-    enum { SHAPES = sizeof table / sizeof *table, TYPES = sizeof types / sizeof *types };
+    enum { ANSWERS = sizeof table / sizeof *table };
     (void)state;
-    for (size_t i = 0; i < SHAPES + TYPES + 1; i++) {
+    for (size_t i = 0; i < ANSWERS + 1; i++) { /* the last is no answer at all */
         struct play play = begin();
-        struct lk__reply *reply;
         RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) });
-        if (i < SHAPES) {
-            reply = integers(table[i].count, table[i].numbers);
-        } else if (i < SHAPES + TYPES) {
-            reply = words(types[i - SHAPES], "1");
-        } else {
-            reply = integers(5, (int64_t[]){ LK__GRANTED, 7, 0, SERVER_BEGAN_US, 0 });
-            reply->values[1].type = LK__TEXT;
-        }
-        play.step = lk__acquire_answered(&play.machine, local_us(4), play.sent_us, reply);
+        play.step = lk__acquire_answered(&play.machine, local_us(4), play.sent_us, i < ANSWERS ? &table[i] : NULL);
         assert_int_equal(play.step.act, LK__LEAVE);
         play.step = send_it(&play, local_us(4), server_us(4));
-        play.step =
-            lk__acquire_answered(&play.machine, local_us(6), play.sent_us, integers(2, (int64_t[]){ 1, server_us(5) }));
+        play.step = let_go(&play, 5);
         assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(play.machine.code, EPROTO);
         assert_false(play.machine.unknown);
@@ -1132,7 +1124,7 @@ static void a_strange_answer_to_the_release_leaves_it_unknown(void **state)
     (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) });
-    play.step = lk__acquire_answered(&play.machine, local_us(503), play.sent_us, words(LK__TEXT, "OK"));
+    play.step = lk__acquire_left(&play.machine, NULL);
     assert_int_equal(play.step.act, LK__FINISHED);
     assert_int_equal(play.machine.code, EPROTO);
     assert_true(play.machine.unknown);
@@ -1347,31 +1339,31 @@ static bool is_ours(const struct life *life)
     return life->ours_until_us > server_now(life);
 }
 
-static struct lk__reply *obey_ask(struct life *life, int64_t deadline_us)
+static struct lk__asked obey_ask(struct life *life, int64_t deadline_us)
 {
     int64_t now_us = server_now(life);
     bool ours = is_ours(life);
     if (now_us > deadline_us)
-        return integers(5, (int64_t[]){ LK__LATE, 0, 0, now_us, 0 });
+        return asked_of(LK__LATE, 0, 0, now_us, 0);
     if (ours || !life->busy) {
         life->ours_until_us = lease_end(life, life->play.machine.lease_ms);
         life->queued = false;
         life->token += !ours;
-        return integers(5, (int64_t[]){ LK__GRANTED, (int64_t)life->token, 0, now_us, 0 });
+        return asked_of(LK__GRANTED, (int64_t)life->token, 0, now_us, 0);
     }
     int64_t left_ms = (int64_t)drawn(3000);
     if (life->play.machine.try_only)
-        return integers(5, (int64_t[]){ LK__BUSY, 0, left_ms, now_us, 0 });
+        return asked_of(LK__BUSY, 0, left_ms, now_us, 0);
     life->queued = true;
-    return integers(5, (int64_t[]){ LK__QUEUED, 11, left_ms, now_us, (int64_t)drawn(4) });
+    return asked_of(LK__QUEUED, 11, left_ms, now_us, (int64_t)drawn(4));
 }
 
-static struct lk__reply *obey_release(struct life *life)
+static struct lk__answer obey_release(struct life *life)
 {
     bool ours = is_ours(life);
     life->ours_until_us = 0;
     life->queued = false;
-    return integers(2, (int64_t[]){ ours, server_now(life) });
+    return (struct lk__answer){ ours ? LK__DONE : LK__GONE, server_now(life) };
 }
 
 /* What others do: they take it and give it back, also to us. */
@@ -1426,7 +1418,7 @@ static struct lk__step connection_breaks(struct life *life)
 }
 
 /* The answer of a server that cannot now; it did nothing, or what a rule let it do. */
-static struct lk__reply *refusal(struct life *life)
+static const char *refusal(struct life *life)
 {
     static const char *const texts[] = { "LOADING", "OOM", "BUSY", "NOSCRIPT", "NOSCRIPT", "NOPERM" };
     const char *text = texts[drawn(life->asking ? 6 : 5)];
@@ -1434,27 +1426,42 @@ static struct lk__reply *refusal(struct life *life)
         text = "BUSY";
     if (text[0] == 'N' && text[2] == 'P' && life->busy && !life->play.machine.try_only)
         life->queued = true;
-    return words(LK__ERROR, text);
+    return text;
+}
+
+/* Others may have the server answer them on the way. */
+static void answer_travels(struct life *life)
+{
+    pass(life, (int64_t)drawn(STEP_MAX_US / 10), life->play.step.until_us);
+    life->play.machine.deaf = once_in(20);
+}
+
+static struct lk__step ask_is_answered(struct life *life)
+{
+    struct lk__asked asked = obey_ask(life, life->play.machine.deadline_us);
+    bool garbled = once_in(100);
+    answer_travels(life);
+    if (garbled)
+        return lk__acquire_answered(&life->play.machine, life->now_us, life->play.sent_us, NULL);
+    life->clock_before_us = life->play.sent_us;
+    life->clock_server_us = asked.server_us;
+    return answer(&life->play, life->now_us, asked);
+}
+
+static struct lk__step release_is_answered(struct life *life)
+{
+    struct lk__answer left = obey_release(life);
+    answer_travels(life);
+    return lk__acquire_left(&life->play.machine, &left);
 }
 
 static struct lk__step server_answers(struct life *life)
 {
-    struct lk__acquire *a = &life->play.machine;
-    struct lk__reply *reply;
-    if (once_in(8))
-        reply = refusal(life);
-    else
-        reply = life->asking ? obey_ask(life, a->deadline_us) : obey_release(life);
-    if (life->asking && once_in(100))
-        reply = words(LK__TEXT, "what?");
-    struct lk__reply kept = *reply; /* others may ask for replies of their own meanwhile */
-    pass(life, (int64_t)drawn(STEP_MAX_US / 10), life->play.step.until_us);
-    if (life->asking && lk__reply_integers(&kept, 4)) {
-        life->clock_before_us = life->play.sent_us;
-        life->clock_server_us = kept.values[3].number;
-    }
-    a->deaf = once_in(20);
-    return lk__acquire_answered(a, life->now_us, life->play.sent_us, &kept);
+    if (!once_in(8))
+        return life->asking ? ask_is_answered(life) : release_is_answered(life);
+    const char *text = refusal(life);
+    answer_travels(life);
+    return lk__acquire_refused(&life->play.machine, life->now_us, error_of(text));
 }
 
 static struct lk__step somebody_cancels(struct life *life)
@@ -1663,7 +1670,7 @@ int main(void)
         TEST(an_unrecoverable_mutex_ends_a_wait_at_once),
         TEST(a_full_lock_ends_a_wait_at_once),
         TEST(an_overtaken_number_is_given_up),
-        TEST(an_answer_of_a_wrong_shape_is_taken_back),
+        TEST(an_answer_that_makes_no_sense_is_taken_back),
         TEST(a_strange_answer_to_the_release_leaves_it_unknown),
         TEST(bytes_that_cannot_be_read_are_asked_for_once_more),
         TEST(a_refused_release_is_sent_again),
