@@ -370,12 +370,12 @@ struct lk__take {
      * return from lk__take_run().
      */
     void (*unwind)(struct lk__take *take);
-    /* Fill in take->waiter.ask and read, and the commands of take->hold: renew, release. 0 or ENOMEM. */
-    int (*seal)(struct lk__take *take);
-    void *arg;                   /* for seal */
+    /* Fill in take->waiter.ask and read, and the commands of take->hold: renew, release. */
+    void (*set_commands)(struct lk__take *take);
+    void *arg;                   /* for set_commands */
     struct lk__foreign *foreign; /* NULL: none */
 
-    /* what seal() may use; waiter.machine.lease_ms is what the ask should ask for */
+    /* what set_commands() may use; waiter.machine.lease_ms is what the ask should ask for */
     struct lk__waiter waiter;
     struct lk__hold *hold;
     bool try_only;

@@ -83,7 +83,7 @@ struct request {
 };
 
 /* What the watchdog may have to send in the end stays with the hold: what undoes the request, or itself. */
-static int seal(struct request *request)
+static int set_release(struct request *request)
 {
     const struct lk__once *once = request->once;
     struct lk__hold *hold = request->hold;
@@ -176,7 +176,7 @@ static int try_once(const struct lk__frame *frame, struct lk__slots *slots, stru
     int rc = lk__slot_take(object, slots, &request.slot);
     if (rc != 0)
         goto out;
-    rc = seal(&request);
+    rc = set_release(&request);
     if (rc == 0)
         rc = call_until_in_time(&request, verdict);
     lk__slot_put(object, slots, &request.slot, rc == 0 && *verdict != LK__OVERTAKEN);

@@ -2,8 +2,8 @@
 /*
  * take.c - becoming the holder of something that has a lease
  *
- * Everything that may fail for want of memory comes before the first byte is sent: the hold with its
- * place on the watchdog's heap, and the commands that ask, renew and give back.
+ * Everything that may fail for want of memory comes before the first byte is sent: the hold, with its
+ * place on the watchdog's heap. To ask, renew and give back needs none.
  */
 #include "client/client.h"
 
@@ -31,7 +31,8 @@ static int prepare(struct lk__take *take, int64_t limit_us)
     waiter->machine.lease_ms = asked_ms;
     waiter->machine.try_only = take->try_only;
     waiter->machine.recorded = take->unleased;
-    return take->seal(take);
+    take->set_commands(take);
+    return 0;
 }
 
 static void unwind(struct lk__waiter *waiter);

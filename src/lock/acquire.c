@@ -2,7 +2,7 @@
 /* acquire.c - becoming the holder of a mutex: which commands, with which arguments */
 #include "lock/lock.h"
 
-static int seal(struct lk__take *take)
+static void set_commands(struct lk__take *take)
 {
     struct lk__mutex *mutex = lk__mutex_of(take->frame);
     struct lk__mutexblock *block = lk__mutex_block(mutex);
@@ -19,7 +19,6 @@ static int seal(struct lk__take *take)
     hold->release =
         (struct lk__command){ .script = &lk__lua_lock_release, .keys = &block->keys, .args = &block->release };
     hold->renew = (struct lk__command){ .script = &lk__lua_lock_renew, .keys = &block->keys, .args = &block->renew };
-    return 0;
 }
 
 int lk__mutex_acquire(const struct lk__frame *frame, int64_t limit_us)
@@ -35,7 +34,7 @@ int lk__mutex_acquire(const struct lk__frame *frame, int64_t limit_us)
         .max_hold_ms = attr->max_hold_ms,
         .fixed = attr->fixed,
         .in_line = !frame->object->fair,
-        .seal = seal,
+        .set_commands = set_commands,
         .arg = &args,
         .foreign = lk__mutex_of(frame)->foreign,
     };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The mode is part of the id, so that it tells a queued waiter's as well. */
-static int seal(struct lk__take *take)
+static void set_commands(struct lk__take *take)
 {
     struct lk__rwlock *lock = lk__rwlock_of(take->frame);
     struct lk__rwlockblock *block = lock->block;
@@ -23,7 +23,6 @@ static int seal(struct lk__take *take)
     hold->release =
         (struct lk__command){ .script = &lk__lua_rwlock_release, .keys = &block->keys, .args = &block->release };
     hold->renew = (struct lk__command){ .script = &lk__lua_rwlock_renew, .keys = &block->keys };
-    return 0;
 }
 
 int lk__rwlock_acquire(const struct lk__frame *frame, bool write, int64_t limit_us)
@@ -38,7 +37,7 @@ int lk__rwlock_acquire(const struct lk__frame *frame, bool write, int64_t limit_
         .max_hold_ms = attr->max_hold_ms,
         .fixed = attr->fixed,
         .tokenless = !write,
-        .seal = seal,
+        .set_commands = set_commands,
         .arg = &args,
     };
     int rc = lk__take_run(&take, limit_us);

@@ -21,7 +21,7 @@ struct counted {
     struct lk__semaphore_take_args args;
 };
 
-static int seal(struct lk__take *take)
+static void set_commands(struct lk__take *take)
 {
     struct counted *counted = take->arg;
     const struct lk__sem *sem = counted->call->sem;
@@ -40,7 +40,6 @@ static int seal(struct lk__take *take)
     take->waiter.read = lk__semaphore_take_read;
     hold->release =
         (struct lk__command){ .script = &lk__lua_semaphore_leave, .keys = &block->keys, .args = &block->leave };
-    return 0;
 }
 
 /* The thread was cancelled: what lk__counted_take() and its callers would do on return. */
@@ -58,7 +57,7 @@ static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_u
         .take = { .frame = &call->frame,
                   .owner = call->frame.self->owner,
                   .lease_ms = SETTLED_MS,
-                  .seal = seal,
+                  .set_commands = set_commands,
                   .foreign = &call->sem->foreign,
                   .unleased = true,
                   .unwind = unwind },

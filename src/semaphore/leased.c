@@ -18,7 +18,7 @@ struct leased {
     struct lk__semaphore_permit_take_args args;
 };
 
-static int seal(struct lk__take *take)
+static void set_commands(struct lk__take *take)
 {
     struct leased *leased = take->arg;
     const struct lk__sem *sem = leased->call->sem;
@@ -42,7 +42,6 @@ static int seal(struct lk__take *take)
                                           .keys = &block->keys,
                                           .args = &block->release };
     hold->renew = (struct lk__command){ .script = &lk__lua_semaphore_permit_renew, .keys = &block->keys };
-    return 0;
 }
 
 static void unwind(struct lk__take *take)
@@ -61,7 +60,7 @@ static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_u
                   .tied = id == NULL,
                   .lease_ms = call->attr->lease_ms,
                   .max_hold_ms = call->attr->max_hold_ms,
-                  .seal = seal,
+                  .set_commands = set_commands,
                   .unwind = unwind },
         .call = call,
         .id = id,
