@@ -401,7 +401,7 @@ static void set_up(struct world *w, const struct row *row)
 
 /* --- what may be left ------------------------------------------------------------------------------------------ */
 
-/* The flags that a typed script is called with. */
+/* The flags that a script is called with. */
 static long flags_of(const struct row *row)
 {
     for (int i = 0; i < row->script->arg_count; i++)
@@ -410,31 +410,18 @@ static long flags_of(const struct row *row)
     return 0;
 }
 
-/* The bit of what has a letter in the old form: r robust, j shared with Redisson. */
-static long flag_of(const struct row *row, char letter)
+/* Of a mutex or a read-write lock. */
+static bool is_robust(const struct row *row)
 {
-    if (strncmp(row->script->name, "rwlock/", 7) == 0)
-        return letter == 'r' ? LK__RWLOCK_ROBUST : LK__RWLOCK_SHARED;
-    return letter == 'r' ? LK__LOCK_ROBUST : LK__LOCK_SHARED;
-}
-
-static bool has_letter(const struct row *row, char letter)
-{
-    if (row->script->shapes != NULL)
-        return (flags_of(row) & flag_of(row, letter)) != 0;
-    for (int i = 0; i < 14 && row->args[i] != NULL; i++) {
-        size_t length = strlen(row->args[i]);
-        if (row->args[i][length - 1] == '-') /* letters end so */
-            return strchr(row->args[i], letter) != NULL;
-    }
-    return false;
+    bool rwlock = strncmp(row->script->name, "rwlock/", 7) == 0;
+    return (flags_of(row) & (rwlock ? LK__RWLOCK_ROBUST : LK__LOCK_ROBUST)) != 0;
 }
 
 /* Keys that live on are those that docs/keys.md gives no time to live. */
 static bool may_last(const struct row *row, const char *key)
 {
     bool number = strncmp(row->script->name, "semaphore/", 10) == 0 || strncmp(row->script->name, "latch/", 6) == 0;
-    bool shared = strncmp(row->script->name, "lock/", 5) == 0 && has_letter(row, 'j');
+    bool shared = strncmp(row->script->name, "lock/", 5) == 0 && (flags_of(row) & LK__LOCK_SHARED) != 0;
     return (number && strcmp(key, "x") == 0) || strcmp(key, "latchkey:total:{x}") == 0 ||
            strncmp(key, "latchkey:robust:", 16) == 0 || (shared && strncmp(key, "redisson_lock_token", 19) == 0);
 }
@@ -476,7 +463,7 @@ static void a_mutex_has_one_owner(struct world *w, const struct row *row)
         return;
     if (world_int(w, "GET redisson_lock_token:{x}") <= 7)
         complain("%s: %s is owner without a token of its own", where, owner);
-    if (has_letter(row, 'r') && strncmp(world_str(w, "GET latchkey:robust:mutex:{x}"), owner, strlen(owner)) != 0)
+    if (is_robust(row) && strncmp(world_str(w, "GET latchkey:robust:mutex:{x}"), owner, strlen(owner)) != 0)
         complain("%s: %s is owner without a mark", where, owner);
 }
 
@@ -494,7 +481,7 @@ static void a_rwlock_has_readers_or_a_writer(struct world *w, const struct row *
                   "return others + math.max(#writers - 1, 0)");
     if (bad != 0)
         complain("%s: a writer is not alone", where);
-    if (has_letter(row, 'r') && row->manner == TAKES && world_int(w, "ZCOUNT latchkey:rw:{x} 0 inf") == 1 &&
+    if (is_robust(row) && row->manner == TAKES && world_int(w, "ZCOUNT latchkey:rw:{x} 0 inf") == 1 &&
         world_int(w, "ZSCORE latchkey:rw:{x} %s", A ":w") > 0 && !world_exists(w, "latchkey:robust:rw:{x}"))
         complain("%s: a writer without a mark", where);
 }
