@@ -131,17 +131,24 @@ static int call_until_in_time(struct lk__object *object, struct lk__hold *hold, 
                               int64_t *verdict)
 {
     int64_t last_us = once->lasting ? LASTING_US : object->client->options->command_timeout_ms * 1000;
+    int64_t deadline_us = 0;
+    bool unsure = false; /* a copy may have taken effect, also one of the attempt before */
     for (int attempt = 0; attempt < 2; attempt++) {
-        bool unsure = false;
-        int64_t deadline_us = lk__conn_passedby(&object->client->conn, lk__now_us() + last_us);
-        int rc = call(object, hold, asked(hold, once), last_us, verdict, &unsure);
+        bool repeated = false;
+        deadline_us = lk__conn_passedby(&object->client->conn, lk__now_us() + last_us);
+        int rc = call(object, hold, asked(hold, once), last_us, verdict, &repeated);
+        unsure |= repeated;
         if (rc != 0 && unsure)
             go_on(hold, once, deadline_us);
         if (rc != 0 || *verdict != LK__LATE)
             return rc;
     }
-    return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
-                    object->what);
+    if (!unsure)
+        return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
+                        object->what);
+    lk__fail(EIO, "%s: the answer got lost, and copies came too late; the outcome is unknown", object->what);
+    go_on(hold, once, deadline_us);
+    return EIO;
 }
 
 /* Under one number. */

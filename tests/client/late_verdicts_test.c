@@ -133,13 +133,37 @@ static void a_count_is_late(void **state)
     end();
 }
 
+static int post(void *arg)
+{
+    int rc = lk_sem_post(arg);
+    assert_that(rc == 0 || lk_errorsettles() != 0);
+    return rc;
+}
+
+/* Copies are late, but the first one may have come in time. */
+static void an_answer_is_lost_then_late(void **state)
+{
+    lk_sem_t s;
+    struct worker worker;
+    begin(*state);
+    assert_lk(0, lk_sem_init(&s, client, "pool", 1, NULL));
+    fake_answer(f, "EVALSHA", FAKE_CLOSE);
+    int64_t asked = fake_asked(f, "EVALSHA");
+    worker_start(&worker, post, &s);
+    eventually(fake_asked(f, "EVALSHA") > asked, 4000);
+    fake_answer(f, "EVALSHA", LATE_PAIR);
+    assert_int_equal(EIO, worker_join(&worker));
+    fake_answer(f, "EVALSHA", DONE_PAIR);
+    assert_lk(0, lk_sem_destroy(&s));
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        world_test(an_acquire_is_late),
-        world_test(a_hold_is_late),
-        world_test(a_renewal_is_late),
-        world_test(a_count_is_late),
+        world_test(an_acquire_is_late),          world_test(a_hold_is_late),
+        world_test(a_renewal_is_late),           world_test(a_count_is_late),
+        world_test(an_answer_is_lost_then_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
