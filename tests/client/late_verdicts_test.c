@@ -144,6 +144,13 @@ static void a_count_is_late(void **state)
     end();
 }
 
+static int post(void *arg)
+{
+    int rc = lk_sem_post(arg);
+    assert_that(rc == 0 || lk_errorsettles() != 0);
+    return rc;
+}
+
 static int count_down(void *arg)
 {
     int rc = lk_latch_countdown(arg);
@@ -152,20 +159,29 @@ static int count_down(void *arg)
 }
 
 /* Copies are late, but the first one may have come in time. */
-static void an_answer_is_lost_then_late(void **state)
+static void lost_then_late(int (*ask)(void *), void *object)
 {
-    lk_latch_t l;
     struct worker worker;
-    begin(*state);
-    assert_lk(0, lk_latch_init(&l, client, "gate", NULL));
     fake_answer(f, "EVALSHA", FAKE_CLOSE);
     int64_t asked = fake_asked(f, "EVALSHA");
-    worker_start(&worker, count_down, &l);
+    worker_start(&worker, ask, object);
     eventually(fake_asked(f, "EVALSHA") > asked, 4000);
     fake_answer(f, "EVALSHA", LATE);
     assert_int_equal(EIO, worker_join(&worker));
     fake_answer(f, "EVALSHA", DONE); /* to what goes on with it */
+}
+
+static void an_answer_is_lost_then_late(void **state)
+{
+    lk_sem_t s;
+    lk_latch_t l;
+    begin(*state);
+    assert_lk(0, lk_sem_init(&s, client, "pool", 1, NULL));
+    assert_lk(0, lk_latch_init(&l, client, "gate", NULL));
+    lost_then_late(post, &s);
+    lost_then_late(count_down, &l);
     assert_lk(0, lk_latch_destroy(&l));
+    assert_lk(0, lk_sem_destroy(&s));
     end();
 }
 

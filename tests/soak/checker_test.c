@@ -655,6 +655,15 @@ static void who_has_time_gets_it_999_times_of_1000(void **state)
     asks(3, ETIMEDOUT, 3000);
     happened(STOP_PROCESS, 3, 4000, 4010);
     finds_nothing();
+    asks(2000, 0, 3000);
+    asks(3, ETIMEDOUT, 3000);
+    happened(STOP_PROCESS, 3, 7000, 7010);
+    finds_nothing();
+    asks(2000, 0, 3000);
+    asks(3, ETIMEDOUT, 3000);
+    happened(STOP_PROCESS, 3, 7000, 7010);
+    open_and_close(1, 1, 6500); /* they were through by then */
+    finds(I10);
 }
 
 /* --- I14, I15, I18 ---------------------------------------------------------------------------------- */
