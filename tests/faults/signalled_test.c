@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
-#define OPTIONS "lease=1s&command_timeout=250ms&poll=200ms"
+#define OPTIONS "lease=600ms&command_timeout=150ms&poll=200ms"
 
 static int alarms;
 
@@ -60,11 +60,11 @@ static void a_storm(struct world *w, const struct subject_kind *kind)
         assert_lk(0, subject_take(&keeper, 1000));
         alarm_each_ms(1, flags[i]);
         int64_t began_ms = now_ms();
-        rc = subject_take(&mine, 1100);
+        rc = subject_take(&mine, 700);
         int64_t took_ms = now_ms() - began_ms;
         alarm_each_ms(0, 0);
         assert_int_equal(ETIMEDOUT, rc);
-        assert_between(took_ms, 1100, 1100 + SLACK_MS);
+        assert_between(took_ms, 700, 700 + SLACK_MS);
         assert_true(alarms > 50);
         assert_lk(0, subject_remaining(&keeper, &left_ms)); /* renewed meanwhile */
         assert_lk(0, subject_give(&keeper));
@@ -78,14 +78,14 @@ static void a_storm(struct world *w, const struct subject_kind *kind)
 /* A closed peer is a code or not noticed, never a signal; the program's disposition stays its own. */
 static void no_sigpipe(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *client = world_client(w, "lease=4s&command_timeout=1s&poll=200ms");
+    lk_client_t *client = world_client(w, OPTIONS);
     struct sigaction before, after;
     struct subject mine;
     subject_init(w, &mine, kind, client, "thing", 0);
     sigaction(SIGPIPE, NULL, &before);
     for (int i = 0; i < 10; i++) {
         world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
-        assert_lk(0, subject_take(&mine, 3000));
+        assert_lk(0, subject_take(&mine, 1000));
         world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
         assert_lk(0, subject_give(&mine));
     }

@@ -60,7 +60,7 @@ static void a_holder_does_not_notice(void **state)
 {
     struct world *w = *state;
     uint64_t token, later;
-    open_both(w, "lease=1s&command_timeout=250ms");
+    open_both(w, "lease=1s");
     for (int i = 0; i < FAULTS; i++) {
         faults[i](w);
         assert_lk(0, lk_rwlock_wrlock(&held));
