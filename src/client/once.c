@@ -96,13 +96,15 @@ static int seal_all(struct lk__hold *hold, const struct lk__slot *slot, const st
     return rc;
 }
 
-/* One attempt. 0: the server answered, in time or late. */
+/* One attempt. 0: the server answered, in time or late. `unsure`: a copy of this or an earlier one may have counted. */
 static int call(struct lk__object *object, struct lk__hold *hold, struct lk__command *command, int64_t last_us,
                 int64_t *verdict, bool *unsure)
 {
     struct lk__conn *conn = &object->client->conn;
     lk__command_fill(command, 0, lk__conn_servertime(conn, lk__now_us()) + last_us);
-    int rc = lk__call(conn, object->what, command, -1, true, &hold->call, unsure);
+    bool repeated = false;
+    int rc = lk__call(conn, object->what, command, -1, true, &hold->call, &repeated);
+    *unsure |= repeated;
     if (rc != 0)
         return rc;
     const struct lk__reply *reply = hold->call->reply;
@@ -132,12 +134,10 @@ static int call_until_in_time(struct lk__object *object, struct lk__hold *hold, 
 {
     int64_t last_us = once->lasting ? LASTING_US : object->client->options->command_timeout_ms * 1000;
     int64_t deadline_us = 0;
-    bool unsure = false; /* a copy may have taken effect, also one of the attempt before */
+    bool unsure = false;
     for (int attempt = 0; attempt < 2; attempt++) {
-        bool repeated = false;
         deadline_us = lk__conn_passedby(&object->client->conn, lk__now_us() + last_us);
-        int rc = call(object, hold, asked(hold, once), last_us, verdict, &repeated);
-        unsure |= repeated;
+        int rc = call(object, hold, asked(hold, once), last_us, verdict, &unsure);
         if (rc != 0 && unsure)
             go_on(hold, once, deadline_us);
         if (rc != 0 || *verdict != LK__LATE)
