@@ -78,7 +78,7 @@ static int lock_own(const char *name)
     int rc = lk_mutex_init(&own, client, name, NULL);
     if (rc != 0)
         return rc;
-    rc = lk_mutex_lockfor(&own, 4000);
+    rc = lk_mutex_lockfor(&own, 1000);
     if (rc == 0)
         rc = lk_mutex_unlock(&own);
     lk_mutex_destroy(&own);
@@ -99,11 +99,11 @@ static int other(int index, void *arg)
     return lock_own(name);
 }
 
-static void open_client(struct world *w, void (*handler)(int), const char *options)
+static void open_client(struct world *w, void (*handler)(int))
 {
     struct sigaction action = { .sa_handler = handler };
     sigaction(SIGUSR1, &action, NULL);
-    client = world_client(w, options);
+    client = world_client(w, "lease=20s&command_timeout=1s");
     standing = let_go = 0;
     assert_int_equal(0, lock_own("victim")); /* all scripts are known */
 }
@@ -125,7 +125,7 @@ static void while_it_waits_for_the_server(void **state)
 {
     struct world *w = *state;
     struct worker reader;
-    open_client(w, slow_handler, "lease=20s&command_timeout=1s");
+    open_client(w, slow_handler);
     world_stop_server(w);
     worker_start(&reader, victim, NULL);
     sleep_ms(100);
@@ -140,7 +140,7 @@ static void while_it_takes_answers_in(void **state)
 {
     struct world *w = *state;
     struct worker reader;
-    open_client(w, slow_handler, "lease=20s&command_timeout=1s");
+    open_client(w, slow_handler);
     worker_start(&reader, victim, w);
     the_others_go_on(&reader);
 }
@@ -159,7 +159,7 @@ static void handlers_everywhere(void **state)
     struct world *w = *state;
     struct worker workers[OTHERS];
     char names[OTHERS][16];
-    open_client(w, brief_handler, "lease=20s&command_timeout=2s");
+    open_client(w, brief_handler);
     for (int i = 0; i < OTHERS; i++) {
         snprintf(names[i], sizeof names[i], "busy-%d", i);
         worker_start(&workers[i], busy, names[i]);

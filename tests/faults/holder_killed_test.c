@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-enum { LEASE_MS = 1000, POLL_MS = 200, LIVENESS_MS = 5000, DEAD = 5 };
+enum { LEASE_MS = 600, POLL_MS = 200, LIVENESS_MS = 5000, DEAD = 5 };
 
-#define OPTIONS "lease=1s&command_timeout=200ms&poll=200ms"
+#define OPTIONS "lease=600ms&command_timeout=150ms&poll=200ms"
 
 struct order {
     const struct subject_kind *kind;

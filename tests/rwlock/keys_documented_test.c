@@ -177,10 +177,12 @@ static int look(struct world *w)
             assert_string_equal("string", world_str(w, "TYPE %s", key));
             check_text(world_str(w, "GET %s", key), row);
         }
-        row->seen++;
-        if (has_notes_alone(w, key))
+        if (has_notes_alone(w, key)) {
+            assert_between(world_pttl(w, key), 1, 2 * LIVENESS_MS);
             continue;
+        }
         check_ttl(world_pttl(w, key), row);
+        row->seen++;
         count++;
     }
     return count;

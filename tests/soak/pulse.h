@@ -4,8 +4,8 @@
  *
  * A thread that only sleeps gets the processor first, so that its naps tell of a machine that stands still, and
  * nothing of one that has too much to do. There whoever works waits: a thread that has used up its turn, the
- * server, the proxy in front of it. So in lulls and in calm, when no fault is the reason, another thread gives up its turns, as
- * noise makes threads do, and asks the server by the way that its client takes.
+ * server, the proxy in front of it. So in lulls and in calm, when no fault is the reason, another thread gives up its
+ * turns, as noise makes threads do, and asks the server by the way that its client takes.
  */
 #ifndef TESTS_SOAK_PULSE_H
 #define TESTS_SOAK_PULSE_H
