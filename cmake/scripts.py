@@ -649,7 +649,7 @@ class TypedScript:
         for line, text in self.file.words("reply"):
             words = text.split()
             if len(words) != 2 or not re.match(r"lk__\w+$", words[0]) or not words[1].endswith(".h"):
-                refuse(self.path, f"'{text}' should be a struct and its header: lk__asked wait/wait.h", line)
+                refuse(self.path, f"'{text}' should be a struct and its header: lk__asked acquire/acquire.h", line)
             self.reply_struct, self.reply_header = words
 
     # The body.

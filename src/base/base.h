@@ -20,7 +20,7 @@
 #include <stdbool.h>
 
 #define LK__CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
-#define LK__PRINTF(words, first) __attribute__((format(printf, words, first)))
+#define LK__PRINTF(text, first) __attribute__((format(printf, text, first)))
 
 /* --- clock.c: one clock for everything that is counted here ------------------------------ */
 
@@ -58,7 +58,7 @@ uint64_t lk__random_below(uint64_t bound);
 /* --- process.c: which process and which thread is this? --------------------------------------- */
 
 /*
- * A number that no other process has, also none forked from this one; never 0, always even: a shell
+ * A number that no other process has, also none forked from this one; never 0, always even: a handle
  * keeps a mark of its own in the lowest bit.
  */
 uintptr_t lk__process(void);
@@ -93,7 +93,7 @@ void lk__thread_onexit(void (*exited)(uint64_t owner));
  * the system has no more threads to give.
  */
 int lk__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
-/* The same without words: 0 or the system's error. */
+/* The same without an error text: 0 or the system's error. */
 int lk__thread_spawn(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
 
 /* Is this a thread of the library, or one in the middle of a public call? It may hold locks then. */
@@ -111,7 +111,7 @@ void lk__helper_begins(void);
 void lk__helper_ends(void);
 void lk__last_thread_forget(void); /* in the child of a fork */
 
-/* --- words.c: words of the last failure ------------------------------------------------------- */
+/* --- error.c: words of the last failure ------------------------------------------------------- */
 
 /*
  * Keep the words of this thread's failure and return `code`, so that `return lk__fail(...)` reads well. Under any
@@ -121,7 +121,7 @@ int lk__fail(int code, const char *format, ...) LK__PRINTF(2, 3);
 void lk__log_failure(struct lk__thread *thread); /* now */
 
 /* What this failure is about may still be at the server, unseen, but not after `settled_us`. After lk__fail(). */
-void lk__settles(int64_t settled_us);
+void lk__error_settles(int64_t settled_us);
 
 /* --- log.c: lines for a sink, which is a user's function ---------------------------------------- */
 
@@ -140,7 +140,7 @@ void lk__line_print(char *line, size_t size, const char *format, va_list args);
 void *lk__alloc(size_t size);
 void *lk__realloc(void *memory, size_t size);
 char *lk__strdup(const char *text);
-void lk__release(void *memory); /* accepts NULL */
+void lk__free(void *memory); /* accepts NULL */
 
 /* --- list.c: intrusive, circular, doubly linked ------------------------------------------------ */
 
@@ -168,7 +168,7 @@ struct lk__timer {
 
 struct lk__heap {
     struct lk__timer **timers;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 /* Make room for `more` timers beyond those reserved so far, so that insertions cannot fail. ENOMEM. */
@@ -193,7 +193,7 @@ enum { LK__BUCKETS_FEW = 2 };
 struct lk__map {
     struct lk__entry *few[LK__BUCKETS_FEW];
     struct lk__entry **many; /* NULL: few serves */
-    size_t room;             /* of many */
+    size_t capacity;         /* of many */
     size_t count;
 };
 
@@ -202,7 +202,7 @@ struct lk__entry *lk__map_find(const struct lk__map *map, int kind, const char *
 void lk__map_insert(struct lk__map *map, struct lk__entry *entry);
 void lk__map_remove(struct lk__map *map, struct lk__entry *entry); /* harmless when absent */
 /* Calls `visit` for each entry, which may remove that one. */
-void lk__map_each(struct lk__map *map, void (*visit)(struct lk__entry *entry, void *arg), void *arg);
+void lk__map_each(struct lk__map *map, void (*wait_op)(struct lk__entry *entry, void *arg), void *arg);
 void lk__map_free(struct lk__map *map); /* its entries are left alone; it is empty then */
 
 /* --- parker.c: where a thread sleeps until told --------------------------------------------------- */
@@ -212,7 +212,7 @@ void lk__map_free(struct lk__map *map); /* its entries are left alone; it is emp
  * are two kinds, so that a connection can hand its work to a parked thread without its caller noticing.
  * A wake-up is a hint; who was parked looks again at what it waits for.
  *
- * A parker that is reading a connection for others sleeps in poll() instead; `kick_fd` is then the
+ * A parker that is reading a connection for others sleeps in poll() instead; `wake_fd` is then the
  * eventfd that ends the poll.
  */
 enum { LK__WOKEN = 1, LK__NUDGED = 2 };
@@ -221,7 +221,7 @@ struct lk__parker {
     pthread_mutex_t mu;
     pthread_cond_t cond; /* with mu; CLOCK_MONOTONIC */
     unsigned signals;    /* under mu; LK__WOKEN, LK__NUDGED, not taken yet */
-    int kick_fd;         /* under mu; -1: not in a poll */
+    int wake_fd;         /* under mu; -1: not in a poll */
 };
 
 void lk__parker_init(struct lk__parker *parker);
@@ -263,16 +263,16 @@ void lk__fd_close(int fd); /* one of them */
 /* In the child of a fork, before anything else runs there: close all of the parent's. Safe in a signal handler. */
 void lk__fd_closeall(void);
 
-/* --- manners.c ------------------------------------------------------------------------------------- */
+/* --- api.c ------------------------------------------------------------------------------------- */
 
 /* What a public call leaves as it found it: errno, and the caller's cancelability, which is off meanwhile. */
-struct lk__manners {
+struct lk__apistate {
     int error, cancel_state;
     struct lk__thread *thread; /* NULL when out of memory */
 };
 
-struct lk__manners lk__begin(void);
-/* Returns `code`, so that `return lk__end(&manners, rc)` reads well. */
-int lk__end(const struct lk__manners *manners, int code);
+struct lk__apistate lk__api_enter(void);
+/* Returns `code`, so that `return lk__api_leave(&manners, rc)` reads well. */
+int lk__api_leave(const struct lk__apistate *api, int code);
 
 #endif

@@ -4,16 +4,16 @@
 
 int lk__heap_reserve(struct lk__heap *heap, size_t total)
 {
-    if (total <= heap->room)
+    if (total <= heap->capacity)
         return 0;
-    size_t room = heap->room == 0 ? 16 : heap->room;
-    while (room < total)
-        room *= 2;
-    struct lk__timer **timers = lk__realloc(heap->timers, room * sizeof *timers);
+    size_t capacity = heap->capacity == 0 ? 16 : heap->capacity;
+    while (capacity < total)
+        capacity *= 2;
+    struct lk__timer **timers = lk__realloc(heap->timers, capacity * sizeof *timers);
     if (timers == NULL)
         return ENOMEM;
     heap->timers = timers;
-    heap->room = room;
+    heap->capacity = capacity;
     return 0;
 }
 
@@ -54,7 +54,7 @@ void lk__heap_set(struct lk__heap *heap, struct lk__timer *timer, int64_t due_us
 {
     timer->due_us = due_us;
     if (timer->place == 0) {
-        assert(heap->count < heap->room);
+        assert(heap->count < heap->capacity);
         put(heap, heap->count++, timer);
     }
     rise(heap, timer->place - 1);
@@ -82,6 +82,6 @@ struct lk__timer *lk__heap_first(const struct lk__heap *heap)
 
 void lk__heap_free(struct lk__heap *heap)
 {
-    lk__release(heap->timers);
+    lk__free(heap->timers);
     *heap = (struct lk__heap){ 0 };
 }

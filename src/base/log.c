@@ -196,7 +196,7 @@ static struct ring *ring_here(void)
             return fresh;
         pthread_cond_destroy(&fresh->rest);
         pthread_mutex_destroy(&fresh->mu);
-        lk__release(fresh);
+        lk__free(fresh);
     }
     return ring;
 }

@@ -16,24 +16,24 @@ static size_t hash_of(int kind, const char *key, size_t length)
 }
 
 /* The table, and how many buckets it has: a power of two. */
-static struct lk__entry *const *table_of(const struct lk__map *map, size_t *room)
+static struct lk__entry *const *table_of(const struct lk__map *map, size_t *capacity)
 {
-    *room = map->many != NULL ? map->room : LK__BUCKETS_FEW;
+    *capacity = map->many != NULL ? map->capacity : LK__BUCKETS_FEW;
     return map->many != NULL ? map->many : map->few;
 }
 
 static struct lk__entry **bucket_of(struct lk__map *map, int kind, const char *key, size_t length)
 {
-    size_t room;
-    struct lk__entry **table = (struct lk__entry **)table_of(map, &room);
-    return &table[hash_of(kind, key, length) & (room - 1)];
+    size_t capacity;
+    struct lk__entry **table = (struct lk__entry **)table_of(map, &capacity);
+    return &table[hash_of(kind, key, length) & (capacity - 1)];
 }
 
 struct lk__entry *lk__map_find(const struct lk__map *map, int kind, const char *key, size_t length)
 {
-    size_t room;
-    struct lk__entry *const *table = table_of(map, &room);
-    struct lk__entry *entry = table[hash_of(kind, key, length) & (room - 1)];
+    size_t capacity;
+    struct lk__entry *const *table = table_of(map, &capacity);
+    struct lk__entry *entry = table[hash_of(kind, key, length) & (capacity - 1)];
     while (entry != NULL && (entry->kind != kind || entry->length != length || memcmp(entry->key, key, length) != 0))
         entry = entry->next;
     return entry;
@@ -48,20 +48,21 @@ static void push(struct lk__map *map, struct lk__entry *entry)
 
 static void grow(struct lk__map *map)
 {
-    size_t room;
-    struct lk__entry *const *before = table_of(map, &room);
-    struct lk__entry **many = map->count >= CHAIN_MAX * room ? lk__alloc(2 * room * sizeof(struct lk__entry *)) : NULL;
+    size_t capacity;
+    struct lk__entry *const *before = table_of(map, &capacity);
+    struct lk__entry **many =
+        map->count >= CHAIN_MAX * capacity ? lk__alloc(2 * capacity * sizeof(struct lk__entry *)) : NULL;
     if (many == NULL)
         return;
-    struct lk__map grown = { .many = many, .room = 2 * room, .count = map->count };
-    for (size_t i = 0; i < room; i++) {
+    struct lk__map grown = { .many = many, .capacity = 2 * capacity, .count = map->count };
+    for (size_t i = 0; i < capacity; i++) {
         struct lk__entry *next;
         for (struct lk__entry *entry = before[i]; entry != NULL; entry = next) {
             next = entry->next;
             push(&grown, entry);
         }
     }
-    lk__release(map->many);
+    lk__free(map->many);
     *map = grown;
 }
 
@@ -83,21 +84,21 @@ void lk__map_remove(struct lk__map *map, struct lk__entry *entry)
     map->count--;
 }
 
-void lk__map_each(struct lk__map *map, void (*visit)(struct lk__entry *entry, void *arg), void *arg)
+void lk__map_each(struct lk__map *map, void (*wait_op)(struct lk__entry *entry, void *arg), void *arg)
 {
-    size_t room;
-    struct lk__entry *const *table = table_of(map, &room);
-    for (size_t i = 0; i < room; i++) {
+    size_t capacity;
+    struct lk__entry *const *table = table_of(map, &capacity);
+    for (size_t i = 0; i < capacity; i++) {
         struct lk__entry *next;
         for (struct lk__entry *entry = table[i]; entry != NULL; entry = next) {
             next = entry->next;
-            visit(entry, arg);
+            wait_op(entry, arg);
         }
     }
 }
 
 void lk__map_free(struct lk__map *map)
 {
-    lk__release(map->many);
+    lk__free(map->many);
     *map = (struct lk__map){ 0 };
 }

@@ -20,12 +20,12 @@ char *lk__strdup(const char *text)
     return strdup(text);
 }
 
-void lk__release(void *memory)
+void lk__free(void *memory)
 {
     free(memory);
 }
 
 void lk_free(void *memory)
 {
-    lk__release(memory);
+    lk__free(memory);
 }

@@ -42,7 +42,7 @@ void lk__parker_init(struct lk__parker *parker)
     pthread_mutex_init(&parker->mu, NULL);
     lk__cond_init(&parker->cond);
     parker->signals = 0;
-    parker->kick_fd = -1;
+    parker->wake_fd = -1;
 }
 
 void lk__parker_destroy(struct lk__parker *parker)
@@ -57,8 +57,8 @@ void lk__parker_destroy(struct lk__parker *parker)
 static void add_signal(struct lk__parker *parker, unsigned signal)
 {
     parker->signals |= signal;
-    if (parker->kick_fd >= 0)
-        lk__eventfd_set(parker->kick_fd);
+    if (parker->wake_fd >= 0)
+        lk__eventfd_set(parker->wake_fd);
     else
         pthread_cond_signal(&parker->cond);
 }
@@ -119,7 +119,7 @@ unsigned lk__parker_pollwith(struct lk__parker *parker, int fd)
 {
     pthread_mutex_lock(&parker->mu);
     unsigned signals = take_signals(parker);
-    parker->kick_fd = fd;
+    parker->wake_fd = fd;
     pthread_mutex_unlock(&parker->mu);
     return signals;
 }

@@ -76,7 +76,7 @@ static void thread_ends(void *self)
     bool here = thread->process == lk__process();
     if (thread->holds > 0 && here && exited != NULL)
         exited(thread->owner);
-    lk__release(thread);
+    lk__free(thread);
     if (here && !ours)
         lk__user_ends();
 }
@@ -162,7 +162,7 @@ struct lk__thread *lk__thread_self(void)
     if (thread == NULL)
         return NULL;
     if (!set_self(thread)) {
-        lk__release(thread);
+        lk__free(thread);
         return NULL;
     }
     adopt(thread);
@@ -190,7 +190,7 @@ static void *live(void *arg)
 {
     struct birth birth = *(struct birth *)arg;
     void *result;
-    lk__release(arg);
+    lk__free(arg);
     ours = true;
     lk__helper_begins();
     pthread_cleanup_push(helper_ends, NULL); /* a listener may call pthread_exit() */
@@ -213,7 +213,7 @@ int lk__thread_spawn(pthread_t *thread, const char *name, void *(*run)(void *), 
     if (rc == 0)
         pthread_setname_np(*thread, name);
     else
-        lk__release(birth);
+        lk__free(birth);
     return rc;
 }
 

@@ -60,20 +60,20 @@ struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *obje
     hold->owner = owner;
     hold->kind = object->entry.kind;
     hold->name = object->name;
-    hold->block = lk__block_keep(object->block);
+    hold->block = lk__block_ref(object->block);
     return hold;
 }
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
-void lk__client_drop(lk_client_t *client)
+void lk__client_unref(lk_client_t *client)
 {
     if (atomic_fetch_sub(&client->refs, 1) != 1)
         return;
     pthread_cond_destroy(&client->idle);
     pthread_mutex_destroy(&client->mu);
     lk__map_free(&client->objects);
-    lk__release(client);
+    lk__free(client);
 }
 
 /* Build what needs descriptors; on failure nothing of it stays. */
@@ -91,7 +91,7 @@ static int build(lk_client_t *client)
     if (rc != 0)
         goto no_dog;
     lk__events_init(&client->events);
-    lk__room_init(&client->room, client->id, &client->conn, &client->hub, client->options);
+    lk__waiters_init(&client->waiters, client->id, &client->conn, &client->hub, client->options);
     pthread_mutex_init(&client->mu, NULL);
     lk__cond_init(&client->idle);
     lk__list_init(&client->leftover);
@@ -106,7 +106,7 @@ no_hub:
 /* Wait for the first connection, one attempt. */
 static int connect_once(lk_client_t *client)
 {
-    char words[LK__WORDS_MAX];
+    char errmsg[LK__ERRMSG_MAX];
     struct lk__parker parker;
     lk__parker_init(&parker);
     int64_t until_us = lk__now_us() + client->options->connect_timeout_ms * 1000;
@@ -114,11 +114,11 @@ static int connect_once(lk_client_t *client)
     lk__parker_destroy(&parker);
     if (rc == 0)
         return 0;
-    int trouble = lk__conn_trouble(&client->conn, words, sizeof words);
-    if (trouble != 0)
-        return lk__fail(rc == ETIMEDOUT ? ENOTCONN : trouble, "%s", words);
-    lk__options_print(client->options, words, sizeof words);
-    return lk__fail(ENOTCONN, "%s: no connection within %lld ms (connect_timeout)", words,
+    int last_error = lk__conn_lasterror(&client->conn, errmsg, sizeof errmsg);
+    if (last_error != 0)
+        return lk__fail(rc == ETIMEDOUT ? ENOTCONN : last_error, "%s", errmsg);
+    lk__options_print(client->options, errmsg, sizeof errmsg);
+    return lk__fail(ENOTCONN, "%s: no connection within %lld ms (connect_timeout)", errmsg,
                     (long long)client->options->connect_timeout_ms);
 }
 
@@ -127,20 +127,20 @@ static void shut(lk_client_t *client)
 {
     lk__connector_stop(client->connector);
     lk__conn_close(&client->conn);
-    lk__room_destroy(&client->room);
+    lk__waiters_destroy(&client->waiters);
     lk__hub_destroy(&client->hub);
     lk__watchdog_destroy(&client->dog);
     lk__conn_destroy(&client->conn);
     lk__events_destroy(&client->events);
-    lk__connector_drop(client->connector);
-    lk__client_drop(client);
+    lk__connector_unref(client->connector);
+    lk__client_unref(client);
     lk__log_flush();
 }
 
 /* Takes what `options` holds. */
 static int open_with(lk_client_t **opened, struct lk__options *options)
 {
-    struct lk__household *here = lk__household();
+    struct lk__processstate *here = lk__process_state();
     lk__thread_self(); /* a thread of the program, though it may never lock anything */
     lk_client_t *client = here != NULL ? lk__alloc(sizeof *client) : NULL;
     int rc = client == NULL ? lk__fail(ENOMEM, "out of memory for a client") : lk__random_id(client->id);
@@ -148,7 +148,7 @@ static int open_with(lk_client_t **opened, struct lk__options *options)
         rc = lk__connector_start(&client->connector, options);
     lk__options_clear(options);
     if (rc != 0) {
-        lk__release(client);
+        lk__free(client);
         return rc;
     }
     client->process = lk__process();
@@ -157,8 +157,8 @@ static int open_with(lk_client_t **opened, struct lk__options *options)
     rc = build(client);
     if (rc != 0) {
         lk__connector_stop(client->connector);
-        lk__connector_drop(client->connector);
-        lk__release(client);
+        lk__connector_unref(client->connector);
+        lk__free(client);
         return rc;
     }
     rc = connect_once(client);
@@ -190,8 +190,8 @@ int lk__client_openurl(lk_client_t **client, const char *url)
 
 int lk_client_open(lk_client_t **client, const char *url)
 {
-    struct lk__manners manners = lk__begin();
-    return lk__end(&manners, lk__client_openurl(client, url));
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, lk__client_openurl(client, url));
 }
 
 static int open_file(lk_client_t **client, const char *json_path)
@@ -205,8 +205,8 @@ static int open_file(lk_client_t **client, const char *json_path)
 
 int lk_client_open_file(lk_client_t **client, const char *json_path)
 {
-    struct lk__manners manners = lk__begin();
-    return lk__end(&manners, open_file(client, json_path));
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, open_file(client, json_path));
 }
 
 /* --- closing ---------------------------------------------------------------------------------------------- */
@@ -215,7 +215,7 @@ static void cancel_object(struct lk__entry *entry, void *arg)
 {
     struct lk__object *object = LK__CONTAINER(entry, struct lk__object, entry);
     (void)arg;
-    lk__line_cancel(&object->line);
+    lk__localqueue_cancel(&object->queue);
     if (object->cancel != NULL)
         object->cancel(object);
 }
@@ -223,7 +223,7 @@ static void cancel_object(struct lk__entry *entry, void *arg)
 /* Everybody leaves; each is bounded by one command timeout from now. */
 static void wait_for_calls(lk_client_t *client)
 {
-    lk__room_close(&client->room);
+    lk__waiters_close(&client->waiters);
     pthread_mutex_lock(&client->mu);
     while (atomic_load(&client->calls) != LK__CLOSING) {
         /* again and again: one may have come into a line after the last look */
@@ -238,13 +238,13 @@ static struct lk__hold *next_hold(struct lk__watchdog *dog)
 {
     pthread_mutex_lock(&dog->mu);
     struct lk__link *link = lk__list_first(lk__list_empty(&dog->holds) ? &dog->lost : &dog->holds);
-    struct lk__hold *hold = link != NULL ? lk__hold_keep(LK__CONTAINER(link, struct lk__hold, all)) : NULL;
+    struct lk__hold *hold = link != NULL ? lk__hold_ref(LK__CONTAINER(link, struct lk__hold, all)) : NULL;
     pthread_mutex_unlock(&dog->mu);
     return hold;
 }
 
 /* So many releases go out in one pipeline. They need no memory: this is on the stack. */
-enum { CROWD = 32 };
+enum { BATCH = 32 };
 
 struct leaving {
     struct lk__hold *hold;
@@ -275,7 +275,7 @@ static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk
 static bool await_answer(lk_client_t *client, struct leaving *leaving, int64_t until_us)
 {
     struct lk__request *request = &leaving->request;
-    while (atomic_load(&request->state) == LK__FLYING && lk__now_us() < until_us)
+    while (atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us)
         lk__conn_await(&client->conn, request, until_us);
     bool answered = atomic_load(&request->state) == LK__ANSWERED;
     lk__conn_abandon(&client->conn, request);
@@ -289,34 +289,34 @@ static bool await_release(lk_client_t *client, struct leaving *leaving, struct l
         answered = send_release(client, leaving, parker, true) && await_answer(client, leaving, until_us);
     if (!answered || !leaving->said)
         return false;
-    lk__watchdog_sweepcopies(&client->dog, leaving->hold, leaving->answer.server_us);
+    lk__watchdog_sweepduplicates(&client->dog, leaving->hold, leaving->answer.server_us);
     return true;
 }
 
 /* Releases go out in one pipeline, then their answers are awaited. `more`: told, if some are left. */
 static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
 {
-    struct leaving crowd[CROWD];
+    struct leaving batch[BATCH];
     struct lk__parker parker;
     struct lk__hold *hold = NULL;
     bool clean = true;
     int count = 0;
     lk__parker_init(&parker);
-    while (count < CROWD && (hold = next_hold(&client->dog)) != NULL) {
-        struct leaving *leaving = &crowd[count];
+    while (count < BATCH && (hold = next_hold(&client->dog)) != NULL) {
+        struct leaving *leaving = &batch[count];
         bool good = lk__watchdog_end(&client->dog, hold);
         leaving->hold = hold;
         if (good && send_release(client, leaving, &parker, false)) {
             count++;
         } else {
             clean = clean && !good;
-            lk__hold_drop(hold);
+            lk__hold_unref(hold);
         }
     }
     *more = hold != NULL;
     for (int i = 0; i < count; i++) {
-        clean &= await_release(client, &crowd[i], &parker, until_us);
-        lk__hold_drop(crowd[i].hold);
+        clean &= await_release(client, &batch[i], &parker, until_us);
+        lk__hold_unref(batch[i].hold);
     }
     lk__parker_destroy(&parker);
     return clean;
@@ -348,14 +348,14 @@ static void forget_all_holds(lk_client_t *client)
         struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, mine);
         lk__list_remove(link);
         lk__watchdog_end(hold->dog, hold);
-        lk__hold_drop(hold);
+        lk__hold_unref(hold);
     }
     pthread_mutex_unlock(&client->mu);
 }
 
-static void leave_household(lk_client_t *client)
+static void leave_process(lk_client_t *client)
 {
-    struct lk__household *here = lk__household();
+    struct lk__processstate *here = lk__process_state();
     pthread_mutex_lock(&here->mu);
     lk__list_remove(&client->link);
     if (here->default_client == client)
@@ -371,7 +371,7 @@ static int close_client(lk_client_t *client)
         return lk__fail(EDEADLK, "a listener cannot close the client that calls it");
 
     int64_t until_us = lk__now_us() + 2 * client->options->command_timeout_ms * 1000;
-    leave_household(client);
+    leave_process(client);
     atomic_fetch_or(&client->calls, LK__CLOSING);
     wait_for_calls(client);
     bool clean = release_holds(client, until_us);
@@ -386,9 +386,9 @@ static int close_client(lk_client_t *client)
 
 int lk_client_close(lk_client_t *client)
 {
-    struct lk__manners manners = lk__begin();
+    struct lk__apistate api = lk__api_enter();
     int rc = client != NULL ? close_client(client) : 0;
-    if (rc != 0 && manners.thread != NULL)
-        lk__log_failure(manners.thread); /* from within the call, so that this thread waits for no sink */
-    return lk__end(&manners, rc);
+    if (rc != 0 && api.thread != NULL)
+        lk__log_failure(api.thread); /* from within the call, so that this thread waits for no sink */
+    return lk__api_leave(&api, rc);
 }

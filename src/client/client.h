@@ -5,7 +5,7 @@
 #ifndef LK__CLIENT_H
 #define LK__CLIENT_H
 
-#include "wait/wait.h"
+#include "acquire/acquire.h"
 
 #include <latchkey/client.h>
 
@@ -53,7 +53,7 @@ struct lk__kindstats {
 struct lk__object {
     struct lk__entry entry; /* under client->mu; kind, and the name with the client's prefix: what Redis sees */
     int refs;               /* under client->mu: bindings */
-    int fair;               /* of the name, not of a shell; or whom it prefers */
+    int fair;               /* of the name, not of a handle; or whom it prefers */
     atomic_int waiting;     /* threads that want it now */
     bool robust;            /* as fair */
     bool quiet;             /* under client->mu: it was stopped, and has no holds left */
@@ -68,10 +68,10 @@ struct lk__object {
     void (*free)(struct lk__object *object);
 
     pthread_mutex_t mu;
-    struct lk__link holds;   /* under mu: of all owners; lost ones until each unlock was made */
-    struct lk__map owners;   /* under mu: the oldest hold of each owner, and each permit with an id */
-    struct lk__link nobodys; /* under dog->mu: lost ones that nobody can give back */
-    struct lk__line line;    /* threads that wait for their turn to wait in Redis */
+    struct lk__link holds;       /* under mu: of all owners; lost ones until each unlock was made */
+    struct lk__map owners;       /* under mu: the oldest hold of each owner, and each permit with an id */
+    struct lk__link nobodys;     /* under dog->mu: lost ones that nobody can give back */
+    struct lk__localqueue queue; /* threads that wait for their turn to wait in Redis */
     atomic_ullong acquisitions, contended, renewals, losses; /* of holds that ended */
 };
 
@@ -86,7 +86,7 @@ typedef struct lk__object *(*lk__object_make_t)(lk_client_t *client, const char 
  */
 int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bool robust, lk__object_make_t make,
                    struct lk__object **object);
-void lk__object_put(struct lk__object *object);
+void lk__object_unref(struct lk__object *object);
 /*
  * Under client->mu: the hub hears of it for the last time, and it has no holds any more. `leftover`: NULL, or where
  * they go for a close to release.
@@ -118,7 +118,7 @@ struct lk_client {
     struct lk__conn conn;
     struct lk__hub hub;
     struct lk__watchdog dog;
-    struct lk__room room;
+    struct lk__waiters waiters;
     struct lk__events events;
 
     pthread_mutex_t mu;
@@ -142,12 +142,12 @@ enum { LK__CALLS_MAX = 1024 };
  * does not touch the client any more: it may be freed.
  */
 int lk__client_enter(lk_client_t *client);
-bool lk__client_tryenter(lk_client_t *client); /* without words, of a client of this process */
+bool lk__client_tryenter(lk_client_t *client); /* without an error text, of a client of this process */
 void lk__client_leave(lk_client_t *client);
 /* As lk_client_open(). */
 int lk__client_openurl(lk_client_t **client, const char *url);
 bool lk__client_isclosed(const lk_client_t *client);
-void lk__client_drop(lk_client_t *client);
+void lk__client_unref(lk_client_t *client);
 
 /* A hold to be of `owner`, with its id: a fresh acquisition. NULL: ENOMEM. */
 struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *object, uint64_t owner);
@@ -160,57 +160,58 @@ struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *obje
  */
 int lk__client_enterdefault(lk_client_t **client, int64_t limit_us);
 
-/* --- foreign.c: waiters that Redisson's messages wake --------------------------------------------------------- */
+/* --- redisson.c: waiters that Redisson's messages wake --------------------------------------------------------- */
 
 /* With redisson=yes an object hears Redisson's channel of its name, and hints at those who wait here. */
-struct lk__foreign {
+struct lk__redissonwake {
     lk_client_t *client;
-    struct lk__ear ear;
-    struct lk__ear beside;   /* tells scripts that it is not Redisson who listens */
-    bool everybody;          /* a message is for all that wait, not for one of each process */
-    pthread_mutex_t mu;      /* after hub->mu, before room->mu */
-    struct lk__link waiters; /* under mu */
-    bool listening;          /* under mu */
+    struct lk__subscription subscription;
+    struct lk__subscription beside; /* tells scripts that it is not Redisson who listens */
+    bool everybody;                 /* a message is for all that wait, not for one of each process */
+    pthread_mutex_t mu;             /* after hub->mu, before waiters->mu */
+    struct lk__link waiters;        /* under mu */
+    bool listening;                 /* under mu */
 };
 
 /* `channel`, and the one `beside` it, live as long. */
-void lk__foreign_init(struct lk__foreign *foreign, lk_client_t *client, const char *channel, const char *beside,
-                      bool everybody);
-void lk__foreign_destroy(struct lk__foreign *foreign);
-void lk__foreign_stop(struct lk__foreign *foreign); /* hears nothing any more; before the hub ends */
-void lk__foreign_join(struct lk__foreign *foreign, struct lk__waiter *waiter); /* harmless without redisson=yes */
-void lk__foreign_leave(struct lk__foreign *foreign, struct lk__waiter *waiter);
+void lk__redissonwake_init(struct lk__redissonwake *redisson, lk_client_t *client, const char *channel,
+                           const char *beside, bool everybody);
+void lk__redissonwake_destroy(struct lk__redissonwake *redisson);
+void lk__redissonwake_stop(struct lk__redissonwake *redisson); /* hears nothing any more; before the hub ends */
+void lk__redissonwake_join(struct lk__redissonwake *redisson,
+                           struct lk__waiter *waiter); /* harmless without redisson=yes */
+void lk__redissonwake_leave(struct lk__redissonwake *redisson, struct lk__waiter *waiter);
 
 /* --- process.c: what there is once in a process ------------------------------------------------------------------ */
 
 /* Of the default client; by one thread for all. */
 struct lk__opening {
-    pthread_cond_t over; /* with the household's mu: an attempt is */
+    pthread_cond_t over; /* with the process state's mu: an attempt is */
     bool under_way;      /* under it, as all of this */
     unsigned attempts;   /* that are over */
     int code;            /* of the last one, and its words */
     bool slow;           /* it failed, and took its time */
-    char words[384];
+    char errmsg[384];
 };
 
-struct lk__household {
+struct lk__processstate {
     uintptr_t process;
     pthread_mutex_t mu;
-    struct lk__link clients;       /* under mu */
-    lk_client_t *default_client;   /* under mu */
-    struct lk__opening opening;    /* under mu */
-    struct lk__binding *retired;   /* under mu: of shells bound anew after the default client was closed */
-    struct lk__map guests;         /* under mu: bindings of shells that belong to another process */
-    struct lk__household *parents; /* of a fork: left alone */
-    uint64_t born;                 /* after how many forks this one came from them */
+    struct lk__link clients;          /* under mu */
+    lk_client_t *default_client;      /* under mu */
+    struct lk__opening opening;       /* under mu */
+    struct lk__binding *retired;      /* under mu: of handles bound anew after the default client was closed */
+    struct lk__map inherited;         /* under mu: bindings of handles that belong to another process */
+    struct lk__processstate *parents; /* of a fork: left alone */
+    uint64_t born;                    /* after how many forks this one came from them */
 };
 
-struct lk__household *lk__household(void); /* NULL: ENOMEM */
+struct lk__processstate *lk__process_state(void); /* NULL: ENOMEM */
 
-/* --- shell.c: from the user's struct to the object behind it ---------------------------------------------------- */
+/* --- handle.c: from the user's struct to the object behind it ---------------------------------------------------- */
 
-/* The fields of a shell, whatever its primitive. */
-struct lk__shell {
+/* The fields of a handle, whatever its primitive. */
+struct lk__handle {
     const char **name;
     const void **attr;
     void **impl;
@@ -219,19 +220,19 @@ struct lk__shell {
 };
 
 /*
- * What a shell's impl points at: one for each shell, so that two of one name may differ. Whoever is let in by a
- * call may destroy the shell before that call returns, so each call has a reference of its own.
+ * What a handle's impl points at: one for each handle, so that two of one name may differ. Whoever is let in by a
+ * call may destroy the handle before that call returns, so each call has a reference of its own.
  */
 struct lk__binding {
-    atomic_int refs; /* the shell's, and one for each call under way */
+    atomic_int refs; /* the handle's, and one for each call under way */
     struct lk__object *object;
-    const struct lk__shelltype *type; /* as it was bound; not the variant */
-    struct lk__binding *older;        /* under the household's mu: in its retired */
-    const void *attr;                 /* the primitive's attributes, behind this; or nothing but zeroes */
+    const struct lk__handletype *type; /* as it was bound; not the variant */
+    struct lk__binding *older;         /* under the process state's mu: in its retired */
+    const void *attr;                  /* the primitive's attributes, behind this; or nothing but zeroes */
 };
 
 /* How a primitive is bound. */
-struct lk__shelltype {
+struct lk__handletype {
     int kind;
     size_t attr_size;
     const char *commands; /* the server's that its scripts use */
@@ -240,31 +241,31 @@ struct lk__shelltype {
     int (*check)(void *attr, const void *given);
     void (*traits)(const void *attr, int *fair, bool *robust);
     /* NULL, or which type it is with these attributes, checked, and of the same size */
-    const struct lk__shelltype *(*variant)(const void *attr);
+    const struct lk__handletype *(*variant)(const void *attr);
 };
 
-int lk__shell_init(struct lk__shell shell, const struct lk__shelltype *type, lk_client_t *client, const char *name,
-                   const void *attr);
-/* The binding of a shell, made on its first use, with a reference; its client is entered. The limit is the call's. */
-int lk__shell_enter(struct lk__shell shell, const struct lk__shelltype *type, int64_t limit_us,
-                    struct lk__binding **binding);
-void lk__shell_leave(struct lk__binding *binding);
-int lk__shell_destroy(struct lk__shell shell);
-void lk__binding_drop(struct lk__binding *binding);
+int lk__handle_init(struct lk__handle handle, const struct lk__handletype *type, lk_client_t *client, const char *name,
+                    const void *attr);
+/* The binding of a handle, made on its first use, with a reference; its client is entered. The limit is the call's. */
+int lk__handle_enter(struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us,
+                     struct lk__binding **binding);
+void lk__handle_leave(struct lk__binding *binding);
+int lk__handle_destroy(struct lk__handle handle);
+void lk__binding_unref(struct lk__binding *binding);
 /* Is it bound to a client of another process, such as the parent of a fork? */
-bool lk__shell_isforeign(struct lk__shell shell);
+bool lk__handle_isinherited(struct lk__handle handle);
 /* Where name and attributes point to is in this process, too. */
-bool lk__shell_isreadable(struct lk__shell shell);
-const char *lk__shell_name(struct lk__shell shell); /* for words */
+bool lk__handle_isreadable(struct lk__handle handle);
+const char *lk__handle_name(struct lk__handle handle); /* for words */
 
-/* --- guest.c: shells that belong to another process ---------------------------------------------------------------- */
+/* --- inherited.c: handles that belong to another process ---------------------------------------------------------------- */
 
-/* All under the household's mu; what this process has for the shell, NULL: none of that name and, if given, that type. */
-struct lk__binding *lk__guest_find(struct lk__household *here, struct lk__shell shell,
-                                   const struct lk__shelltype *type);
-/* Takes the binding, in place of one that there may be. 0 or ENOMEM, with words. */
-int lk__guest_set(struct lk__household *here, struct lk__shell shell, struct lk__binding *binding);
-void lk__guest_forget(struct lk__household *here, struct lk__shell shell); /* its binding is the caller's */
+/* All under the process state's mu; what this process has for the handle, NULL: none of that name and, if given, that type. */
+struct lk__binding *lk__inherited_find(struct lk__processstate *here, struct lk__handle handle,
+                                       const struct lk__handletype *type);
+/* Takes the binding, in place of one that there may be. 0 or ENOMEM, with an error text. */
+int lk__inherited_set(struct lk__processstate *here, struct lk__handle handle, struct lk__binding *binding);
+void lk__inherited_forget(struct lk__processstate *here, struct lk__handle handle); /* its binding is the caller's */
 
 /* --- attr.c: attributes ------------------------------------------------------------------------------------------- */
 
@@ -276,55 +277,54 @@ int lk__attr_take(void *attr, size_t known, const void *given, size_t least, con
 /* Leases that a hold can have, 0 for the default: 0 or EINVAL. */
 int lk__attr_leases(int64_t lease_ms, int64_t max_hold_ms);
 
-/* --- frame.c: one public call on an object ---------------------------------------------------------------------- */
+/* --- op.c: one public call on an object ---------------------------------------------------------------------- */
 
-struct lk__frame {
+struct lk__op {
     struct lk__binding *binding;
     struct lk__object *object;
-    const void *attr;        /* as this shell has them: the primitive's type */
+    const void *attr;        /* as this handle has them: the primitive's type */
     struct lk__thread *self; /* who calls */
-    struct lk__manners manners;
+    struct lk__apistate api;
 };
 
 /*
- * Begin a call; after 0 object, attributes and client stay until the call ends, also when the shell is destroyed
- * or the client closed meanwhile. To be ended with lk__frame_leave(), which returns its code; nothing of them may
+ * Begin a call; after 0 object, attributes and client stay until the call ends, also when the handle is destroyed
+ * or the client closed meanwhile. To be ended with lk__op_leave(), which returns its code; nothing of them may
  * be touched afterwards. `limit_us`: how long the call is to wait, LK__NEVER if that is no question.
  */
-int lk__frame_enterby(struct lk__frame *frame, struct lk__shell shell, const struct lk__shelltype *type,
-                      int64_t limit_us);
-int lk__frame_leave(const struct lk__frame *frame, int code);
+int lk__op_enterby(struct lk__op *op, struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us);
+int lk__op_leave(const struct lk__op *op, int code);
 
-/* The caller's hold: 0 it is good · EPERM there is none · ESTALE it was lost; with words. */
-int lk__frame_hold(const struct lk__frame *frame, struct lk__hold **hold);
+/* The caller's hold: 0 it is good · EPERM there is none · ESTALE it was lost; with an error text. */
+int lk__op_hold(const struct lk__op *op, struct lk__hold **hold);
 
 /* --- force.c: taking it away ----------------------------------------------------------------------------------------- */
 
-/* Run a script that is sent its deadline and nothing else. 0, or why not, with words. */
+/* Run a script that is sent its deadline and nothing else. 0, or why not, with an error text. */
 int lk__force(struct lk__object *object, const struct lk__command *command);
 
-/* --- once.c: requests that count once ------------------------------------------------------------------------------ */
+/* --- idempotent.c: requests that count once ------------------------------------------------------------------------------ */
 
 /* So many numbers does a call use up, if each is overtaken, before it fails. */
 enum { LK__NUMBERS_MAX = 3 };
 
-/* What the once-record of an object has an entry for. It stays, for one request after the other. */
-struct lk__seat {
-    struct lk__seat *next; /* under object->mu: in the list of those that are free */
+/* What the idempotency record of an object has an entry for. It stays, for one request after the other. */
+struct lk__slotentry {
+    struct lk__slotentry *next; /* under object->mu: in the list of those that are free */
     unsigned place;
     unsigned epoch; /* tells it from abandoned ones of that place, also those of an object that is gone */
 };
 
 /* Of each object that is a bare number. */
 struct lk__slots {
-    char letter;           /* tells the kinds that share a once-record apart */
-    unsigned places;       /* under object->mu: as many as there were requests at once */
-    struct lk__seat *free; /* under object->mu */
+    char letter;                /* tells the kinds that share a idempotency record apart */
+    unsigned places;            /* under object->mu: as many as there were requests at once */
+    struct lk__slotentry *free; /* under object->mu */
 };
 
-/* Who asks, as the once-record has it. One request at a time; after one without an answer, never again. */
+/* Who asks, as the idempotency record has it. One request at a time; after one without an answer, never again. */
 struct lk__slot {
-    struct lk__seat *seat;
+    struct lk__slotentry *entry;
     char owner[LK__ID_LENGTH + 32];
     int64_t nth;
 };
@@ -334,7 +334,7 @@ void lk__slot_put(struct lk__object *object, struct lk__slots *slots, const stru
 void lk__slots_destroy(struct lk__slots *slots); /* none is in use */
 
 /* What is to be asked, of a script that is sent the id of who asks and the request's number. */
-struct lk__once {
+struct lk__idempotent {
     struct lk__command command; /* LK__LATE and LK__OVERTAKEN: it did nothing */
     size_t args_size;           /* of its arguments: copied if it is lasting */
     struct lk__block *block;    /* of its object: where its keys are, and what its arguments point to */
@@ -343,37 +343,38 @@ struct lk__once {
     int64_t number;             /* told: what the answer begins with behind its head, 0 if that is no number */
 };
 
-/* No number that this client draws is new to the server: EPROTO, with words. */
-int lk__once_overtaken(const struct lk__object *object);
+/* No number that this client draws is new to the server: EPROTO, with an error text. */
+int lk__idempotent_overtaken(const struct lk__object *object);
 
-/* 0 and the verdict, or why there is none, with words. */
-int lk__once(const struct lk__frame *frame, struct lk__slots *slots, struct lk__once *once, enum lk__verdict *verdict);
+/* 0 and the verdict, or why there is none, with an error text. */
+int lk__idempotent(const struct lk__op *op, struct lk__slots *slots, struct lk__idempotent *once,
+                   enum lk__verdict *verdict);
 
-/* --- take.c: becoming the holder of something that has a lease ---------------------------------------------------- */
+/* --- acquire.c: becoming the holder of something that has a lease ---------------------------------------------------- */
 
 /*
- * One acquire, on the caller's stack. The primitive fills in the first part and calls lk__take_run().
+ * One acquire, on the caller's stack. The primitive fills in the first part and calls lk__acquire_run().
  * Everything that may fail for want of memory comes before the first byte is sent.
  */
-struct lk__take {
-    const struct lk__frame *frame;
+struct lk__acquire {
+    const struct lk__op *op;
     uint64_t owner;
     bool tied;                        /* the hold ends with the owner's thread */
     int64_t lease_ms;                 /* 0: the client's */
     int64_t min_hold_ms, max_hold_ms; /* 0: none */
     bool fixed;
-    bool tokenless; /* one of several holders: the token that came is not its own */
-    bool in_line;   /* of the owner's process one waits in Redis, the others in line */
-    bool unleased;  /* what is taken has no lease: nothing is held, the server remembers the request */
+    bool tokenless;     /* one of several holders: the token that came is not its own */
+    bool queue_locally; /* of the owner's process one waits in Redis, the others in line */
+    bool unleased;      /* what is taken has no lease: nothing is held, the server remembers the request */
     /*
      * Not NULL: the wait is a cancellation point, but not in line. Called on a cancelled thread instead of a
-     * return from lk__take_run().
+     * return from lk__acquire_run().
      */
-    void (*unwind)(struct lk__take *take);
-    /* Fill in take->waiter.ask and read, and the commands of take->hold: renew, release. */
-    void (*set_commands)(struct lk__take *take);
-    void *arg;                   /* for set_commands */
-    struct lk__foreign *foreign; /* NULL: none */
+    void (*unwind)(struct lk__acquire *acquire);
+    /* Fill in acquire->waiter.ask and read, and the commands of acquire->hold: renew, release. */
+    void (*set_commands)(struct lk__acquire *acquire);
+    void *arg;                         /* for set_commands */
+    struct lk__redissonwake *redisson; /* NULL: none */
 
     /* what set_commands() may use; waiter.machine.lease_ms is what the ask should ask for */
     struct lk__waiter waiter;
@@ -386,20 +387,20 @@ struct lk__take {
 };
 
 /*
- * 0 or EOWNERDEAD: take->hold is good, known to the object and renewed. Otherwise not held, with words; a
+ * 0 or EOWNERDEAD: acquire->hold is good, known to the object and renewed. Otherwise not held, with an error text; a
  * request whose answer got lost is taken back in the background.
  */
-int lk__take_run(struct lk__take *take, int64_t limit_us);
+int lk__acquire_run(struct lk__acquire *acquire, int64_t limit_us);
 
-/* --- give.c: giving it back ---------------------------------------------------------------------------------------- */
+/* --- release.c: giving it back ---------------------------------------------------------------------------------------- */
 
 /*
  * Give all of `hold` back. 0 · ESTALE it had been lost · else the outcome is open, and the release goes on in
- * the background; with words. Then lk__object_drophold().
+ * the background; with an error text. Then lk__object_drophold().
  */
-int lk__give(struct lk__object *object, struct lk__hold *hold);
+int lk__object_release(struct lk__object *object, struct lk__hold *hold);
 
-/* ESTALE, with words. */
+/* ESTALE, with an error text. */
 int lk__gone(const struct lk__object *object);
 
 #endif

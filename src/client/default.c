@@ -7,7 +7,7 @@
  * for it; only one that took long, as on a server or a machine that is busy, is no reason for those to fail who have
  * time left: they try once more, again one of them for all.
  *
- * Guards: the household's mu, the attempt. Without it a client is opened; nothing else may hold one of its locks.
+ * Guards: the process state's mu, the attempt. Without it a client is opened; nothing else may hold one of its locks.
  */
 #include "client/client.h"
 
@@ -15,7 +15,7 @@
 
 enum { SLOW_US = 100000 };
 
-/* Under the household's mu, where a client is the default one only until its close begins. */
+/* Under the process state's mu, where a client is the default one only until its close begins. */
 static lk_client_t *entered(lk_client_t *client)
 {
     bool open = lk__client_tryenter(client);
@@ -24,8 +24,8 @@ static lk_client_t *entered(lk_client_t *client)
     return client;
 }
 
-/* Under the household's mu, left and taken again. */
-static int open_for_all(struct lk__household *here)
+/* Under the process state's mu, left and taken again. */
+static int open_for_all(struct lk__processstate *here)
 {
     struct lk__opening *opening = &here->opening;
     int64_t began_us = lk__now_us();
@@ -38,25 +38,25 @@ static int open_for_all(struct lk__household *here)
     opening->code = rc;
     opening->slow = rc == ENOTCONN && lk__now_us() - began_us > SLOW_US;
     if (rc != 0)
-        snprintf(opening->words, sizeof opening->words, "%s", lk_errortext());
+        snprintf(opening->errmsg, sizeof opening->errmsg, "%s", lk_errortext());
     opening->under_way = false;
     opening->attempts++;
     pthread_cond_broadcast(&opening->over);
     return rc;
 }
 
-/* Under the household's mu: wait for the attempt under way, which has its own limit. */
-static int await_opening(struct lk__household *here)
+/* Under the process state's mu: wait for the attempt under way, which has its own limit. */
+static int await_opening(struct lk__processstate *here)
 {
     struct lk__opening *opening = &here->opening;
     unsigned attempts = opening->attempts;
     while (opening->attempts == attempts)
         pthread_cond_wait(&opening->over, &here->mu);
-    return here->default_client != NULL || opening->code == 0 ? 0 : lk__fail(opening->code, "%s", opening->words);
+    return here->default_client != NULL || opening->code == 0 ? 0 : lk__fail(opening->code, "%s", opening->errmsg);
 }
 
-/* Under the household's mu, left and taken again. 0: look again whether there is one. */
-static int have_it_opened(struct lk__household *here, int64_t limit_us, bool *waited)
+/* Under the process state's mu, left and taken again. 0: look again whether there is one. */
+static int have_it_opened(struct lk__processstate *here, int64_t limit_us, bool *waited)
 {
     if (!here->opening.under_way)
         return open_for_all(here);
@@ -68,7 +68,7 @@ static int have_it_opened(struct lk__household *here, int64_t limit_us, bool *wa
 
 int lk__client_enterdefault(lk_client_t **client, int64_t limit_us)
 {
-    struct lk__household *here = lk__household();
+    struct lk__processstate *here = lk__process_state();
     bool waited = false;
     int rc = 0;
     if (here == NULL)
@@ -96,6 +96,6 @@ static int find_default(lk_client_t **client)
 
 int lk_client_default(lk_client_t **client)
 {
-    struct lk__manners manners = lk__begin();
-    return lk__end(&manners, find_default(client));
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, find_default(client));
 }

@@ -34,7 +34,7 @@ void lk__events_notify(void *arg, struct lk__hold *hold, int type)
         notice->type = type;
         notice->reason = type == LK_EVENT_LOST ? hold->reason : LK_REASON_NONE;
         if (!lk__listed(&notice->link)) {
-            lk__hold_keep(hold);
+            lk__hold_ref(hold);
             lk__list_append(&events->queues[i], &notice->link);
         }
         if (i == LK__LISTENER)
@@ -77,7 +77,7 @@ static void forget(struct lk__events *events, int audience)
     struct lk__hold *hold;
     while ((hold = fetch(events, audience, &event)) != NULL) {
         pthread_mutex_unlock(&events->mu);
-        lk__hold_drop(hold);
+        lk__hold_unref(hold);
         pthread_mutex_lock(&events->mu);
     }
 }
@@ -112,7 +112,7 @@ static void call_listener(struct lk__events *events, const lk_event_t *event, st
     void *listener_arg = events->arg;
     events->running = true;
     pthread_mutex_unlock(&events->mu);
-    lk__hold_drop(hold);
+    lk__hold_unref(hold);
     pthread_cleanup_push(replace_thread, events);
     if (listener != NULL)
         listener(event, listener_arg);
@@ -175,10 +175,10 @@ void lk__events_destroy(struct lk__events *events)
 
 int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg)
 {
-    struct lk__manners manners = lk__begin();
+    struct lk__apistate api = lk__api_enter();
     int rc = lk__client_enter(client);
     if (rc != 0)
-        return lk__end(&manners, rc);
+        return lk__api_leave(&api, rc);
     struct lk__events *events = &client->events;
     bool here = lk__events_ishere(events);
     pthread_mutex_lock(&events->mu);
@@ -198,17 +198,17 @@ int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg)
     }
     pthread_mutex_unlock(&events->mu);
     lk__client_leave(client);
-    return lk__end(&manners, rc);
+    return lk__api_leave(&api, rc);
 }
 
 int lk_client_eventfd(lk_client_t *client, int *fd)
 {
     if (fd == NULL)
         return lk__fail(EINVAL, "lk_client_eventfd: nowhere to put the descriptor");
-    struct lk__manners manners = lk__begin();
+    struct lk__apistate api = lk__api_enter();
     int rc = lk__client_enter(client);
     if (rc != 0)
-        return lk__end(&manners, rc);
+        return lk__api_leave(&api, rc);
     struct lk__events *events = &client->events;
     pthread_mutex_lock(&events->mu);
     if (events->fd < 0)
@@ -221,24 +221,24 @@ int lk_client_eventfd(lk_client_t *client, int *fd)
     }
     pthread_mutex_unlock(&events->mu);
     lk__client_leave(client);
-    return lk__end(&manners, rc);
+    return lk__api_leave(&api, rc);
 }
 
 int lk_client_nextevent(lk_client_t *client, lk_event_t *event)
 {
     if (event == NULL)
         return lk__fail(EINVAL, "lk_client_nextevent: nowhere to put the event");
-    struct lk__manners manners = lk__begin();
+    struct lk__apistate api = lk__api_enter();
     int rc = lk__client_enter(client);
     if (rc != 0)
-        return lk__end(&manners, rc);
+        return lk__api_leave(&api, rc);
     struct lk__events *events = &client->events;
     pthread_mutex_lock(&events->mu);
     struct lk__hold *hold = fetch(events, LK__EVENTFD, event);
     if (events->fd >= 0 && lk__list_empty(&events->queues[LK__EVENTFD]))
         lk__eventfd_clear(events->fd);
     pthread_mutex_unlock(&events->mu);
-    lk__hold_drop(hold);
+    lk__hold_unref(hold);
     lk__client_leave(client);
-    return lk__end(&manners, hold != NULL ? 0 : EAGAIN);
+    return lk__api_leave(&api, hold != NULL ? 0 : EAGAIN);
 }

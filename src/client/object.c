@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * object.c - what a name is in this process: shared by all shells of it, with the holds of all its threads
+ * object.c - what a name is in this process: shared by all handles of it, with the holds of all its threads
  *
  * Guards: client->mu the registry; object->mu the holds. Order: client->mu before object->mu.
  *
- * The hard case: the last shell of a name goes while the client is closing. Whoever of the two comes first takes
+ * The hard case: the last handle of a name goes while the client is closing. Whoever of the two comes first takes
  * the object from the hub, in one step with its place in the registry, so the hub is never met after its end, and
  * a new object of that name finds the old one gone everywhere. Its holds stay until the close released them.
  */
@@ -64,10 +64,10 @@ static void destroy(struct lk__object *object)
     lk_client_t *client = object->client;
     assert(object->quiet && lk__list_empty(&object->holds) && lk__list_empty(&object->nobodys));
     lk__map_free(&object->owners);
-    lk__line_destroy(&object->line);
+    lk__localqueue_destroy(&object->queue);
     pthread_mutex_destroy(&object->mu);
     object->free(object);
-    lk__client_drop(client);
+    lk__client_unref(client);
 }
 
 /* Under client->mu. */
@@ -79,14 +79,14 @@ static struct lk__object *create(lk_client_t *client, int kind, struct title *ti
     if (object == NULL)
         return NULL;
     object->client = client;
-    object->block->under = lk__block_keep(&title->block);
+    object->block->under = lk__block_ref(&title->block);
     object->name = name_of(title);
     object->what = title->what;
     object->entry = (struct lk__entry){ NULL, full, strlen(full), kind };
     pthread_mutex_init(&object->mu, NULL);
     lk__list_init(&object->holds);
     lk__list_init(&object->nobodys);
-    lk__line_init(&object->line, &object->mu);
+    lk__localqueue_init(&object->queue, &object->mu);
     atomic_fetch_add(&client->refs, 1);
     lk__map_insert(&client->objects, &object->entry);
     return object;
@@ -129,11 +129,11 @@ int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bo
         rc = find_or_create(client, kind, title, fair, robust, make, object);
         pthread_mutex_unlock(&client->mu);
     }
-    lk__block_drop(&title->block); /* the object has its own reference */
+    lk__block_unref(&title->block); /* the object has its own reference */
     return rc;
 }
 
-void lk__object_put(struct lk__object *object)
+void lk__object_unref(struct lk__object *object)
 {
     lk_client_t *client = object->client;
     pthread_mutex_lock(&client->mu);
@@ -257,7 +257,7 @@ static void drop_nobodys(struct lk__object *object)
     struct lk__hold *hold;
     while ((hold = lk__watchdog_nextofnobody(&object->client->dog, &object->nobodys)) != NULL) {
         lk__object_drophold(object, hold);
-        lk__hold_drop(hold);
+        lk__hold_unref(hold);
     }
 }
 
@@ -282,7 +282,7 @@ void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
     atomic_fetch_add(&object->renewals, atomic_load(&hold->renewals));
     if (lost)
         atomic_fetch_add(&object->losses, 1);
-    lk__hold_drop(hold);
+    lk__hold_unref(hold);
 }
 
 bool lk__object_isbusy(struct lk__object *object)

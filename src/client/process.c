@@ -7,11 +7,11 @@
  */
 #include "client/client.h"
 
-static _Atomic(struct lk__household *) household;
+static _Atomic(struct lk__processstate *) household;
 
 static void thread_exited(uint64_t owner)
 {
-    struct lk__household *here = lk__household();
+    struct lk__processstate *here = lk__process_state();
     if (here == NULL)
         return;
     pthread_mutex_lock(&here->mu);
@@ -23,7 +23,7 @@ static void thread_exited(uint64_t owner)
 /* All threads of the program are over. What still is held is given back, as nobody is left to do it. */
 static void process_ends(void)
 {
-    struct lk__household *here = lk__household();
+    struct lk__processstate *here = lk__process_state();
     lk_client_t *client;
     do {
         pthread_mutex_lock(&here->mu);
@@ -33,12 +33,12 @@ static void process_ends(void)
     } while (client != NULL && lk_client_close(client) != EDEADLK);
 }
 
-struct lk__household *lk__household(void)
+struct lk__processstate *lk__process_state(void)
 {
     uintptr_t process = lk__process();
-    struct lk__household *here = atomic_load(&household);
+    struct lk__processstate *here = atomic_load(&household);
     while (here == NULL || here->process != process) {
-        struct lk__household *fresh = lk__alloc(sizeof *fresh);
+        struct lk__processstate *fresh = lk__alloc(sizeof *fresh);
         if (fresh == NULL)
             return NULL;
         fresh->process = process;
@@ -54,7 +54,7 @@ struct lk__household *lk__household(void)
         }
         pthread_cond_destroy(&fresh->opening.over);
         pthread_mutex_destroy(&fresh->mu);
-        lk__release(fresh);
+        lk__free(fresh);
     }
     return here;
 }

@@ -122,7 +122,7 @@ static char *text_of(const json_t *json)
     char *text = size > 0 ? lk__alloc(size + 1) : NULL;
     if (text != NULL && json_dumpb(json, text, size, flags) == size)
         return text;
-    lk__release(text);
+    lk__free(text);
     return NULL;
 }
 
@@ -145,7 +145,7 @@ int lk_client_stats(lk_client_t *client, char **json)
 {
     if (json == NULL)
         return lk__fail(EINVAL, "lk_client_stats: nowhere to put the text");
-    struct lk__manners manners = lk__begin();
+    struct lk__apistate api = lk__api_enter();
     int rc = lk__client_enter(client);
     if (rc == 0) {
         char *text = write_json(client);
@@ -155,5 +155,5 @@ int lk_client_stats(lk_client_t *client, char **json)
             rc = lk__fail(ENOMEM, "out of memory for statistics");
         lk__client_leave(client);
     }
-    return lk__end(&manners, rc);
+    return lk__api_leave(&api, rc);
 }

@@ -3,7 +3,7 @@
  * hub.c - one subscription connection and the thread that reads it
  *
  * Guards: hub->mu the ears and the lists. Order: after an object's mu, before the connection's and a
- * parker's. Ears are called under it, so that lk__hub_unlisten() can promise that none is called after.
+ * parker's. Ears are called under it, so that lk__hub_unsubscribe() can promise that none is called after.
  *
  * Each question has one answer, in its order; messages come in between. A confirmation names its channel, an
  * error does not: so questions are counted.
@@ -23,48 +23,48 @@
 enum { IDLE_PING_MS = 10000, CUTS_MAX = 5, CUTS_PAUSES = 10 };
 
 /* A channel that nobody hears any more. */
-struct farewell {
+struct pending_unsubscribe {
     struct lk__link link;
     char channel[];
 };
 
-static struct lk__ear *ear_of(struct lk__hub *hub, const char *channel)
+static struct lk__subscription *subscription_of(struct lk__hub *hub, const char *channel)
 {
-    struct lk__entry *entry = lk__map_find(&hub->ears, 0, channel, strlen(channel));
-    return entry == NULL ? NULL : LK__CONTAINER(entry, struct lk__ear, entry);
+    struct lk__entry *entry = lk__map_find(&hub->subscriptions, 0, channel, strlen(channel));
+    return entry == NULL ? NULL : LK__CONTAINER(entry, struct lk__subscription, entry);
 }
 
 /* Another one of the same channel, or NULL. */
-static struct lk__ear *next_of(struct lk__ear *ear)
+static struct lk__subscription *next_of(struct lk__subscription *subscription)
 {
-    struct lk__entry *entry = ear->entry.next;
-    while (entry != NULL && strcmp(entry->key, ear->entry.key) != 0)
+    struct lk__entry *entry = subscription->entry.next;
+    while (entry != NULL && strcmp(entry->key, subscription->entry.key) != 0)
         entry = entry->next;
-    return entry == NULL ? NULL : LK__CONTAINER(entry, struct lk__ear, entry);
+    return entry == NULL ? NULL : LK__CONTAINER(entry, struct lk__subscription, entry);
 }
 
 /* --- states; all under hub->mu -------------------------------------------------------------------------------- */
 
-static void set_state(struct lk__hub *hub, struct lk__ear *ear, enum lk__ear_state state)
+static void set_state(struct lk__hub *hub, struct lk__subscription *subscription, enum lk__subscription_state state)
 {
-    ear->state = state;
-    lk__list_remove(&ear->order);
-    if (state == LK__EAR_NEW || state == LK__EAR_ASKED)
-        lk__list_append(state == LK__EAR_NEW ? &hub->fresh : &hub->asked, &ear->order);
+    subscription->state = state;
+    lk__list_remove(&subscription->order);
+    if (state == LK__SUBSCRIPTION_NEW || state == LK__SUBSCRIPTION_ASKED)
+        lk__list_append(state == LK__SUBSCRIPTION_NEW ? &hub->fresh : &hub->asked, &subscription->order);
 }
 
 static void renew(struct lk__entry *entry, void *arg)
 {
-    set_state(arg, LK__CONTAINER(entry, struct lk__ear, entry), LK__EAR_NEW);
+    set_state(arg, LK__CONTAINER(entry, struct lk__subscription, entry), LK__SUBSCRIPTION_NEW);
 }
 
-static void deafen(struct lk__hub *hub)
+static void refuse_all(struct lk__hub *hub)
 {
     struct lk__link *link;
     while ((link = lk__list_first(&hub->fresh)) != NULL) {
-        struct lk__ear *ear = LK__CONTAINER(link, struct lk__ear, order);
-        set_state(hub, ear, LK__EAR_DEAF);
-        ear->heard(ear, NULL);
+        struct lk__subscription *subscription = LK__CONTAINER(link, struct lk__subscription, order);
+        set_state(hub, subscription, LK__SUBSCRIPTION_REFUSED);
+        subscription->on_message(subscription, NULL);
     }
 }
 
@@ -76,9 +76,9 @@ static bool is_muted(const struct lk__hub *hub)
 /* --- sending: on the hub's thread -------------------------------------------------------------------------- */
 
 /* One question, with one answer. What cannot be sent now is sent when the connection is back. */
-static int post(struct lk__hub *hub, int argc, const char *const words[])
+static int post(struct lk__hub *hub, int argc, const char *const args[])
 {
-    const char *argv[2] = { words[0], argc > 1 ? words[1] : NULL };
+    const char *argv[2] = { args[0], argc > 1 ? args[1] : NULL };
     char *bytes = NULL;
     int length = redisFormatCommandArgv(&bytes, argc, argv, NULL);
     if (length < 0)
@@ -109,12 +109,12 @@ static void count_cut(struct lk__hub *hub)
         hub->again_us = lk__now_us() + CUTS_PAUSES * hub->options->retry_max_ms * 1000;
 }
 
-static void forget_farewells(struct lk__hub *hub)
+static void forget_unsubscribes(struct lk__hub *hub)
 {
     struct lk__link *link;
     while ((link = lk__list_first(&hub->leaving)) != NULL) {
         lk__list_remove(link);
-        lk__release(LK__CONTAINER(link, struct farewell, link));
+        lk__free(LK__CONTAINER(link, struct pending_unsubscribe, link));
     }
 }
 
@@ -123,8 +123,8 @@ static void reconnected(struct lk__hub *hub)
 {
     if (!lk__list_empty(&hub->asked) && !hub->given_up)
         count_cut(hub);
-    lk__map_each(&hub->ears, renew, hub);
-    forget_farewells(hub);
+    lk__map_each(&hub->subscriptions, renew, hub);
+    forget_unsubscribes(hub);
     hub->heard_us = lk__now_us();
     hub->pinged_us = 0;
     hub->questions = hub->answers = 0;
@@ -132,16 +132,16 @@ static void reconnected(struct lk__hub *hub)
 }
 
 /* Under hub->mu. */
-static void say_farewells(struct lk__hub *hub)
+static void send_unsubscribes(struct lk__hub *hub)
 {
     struct lk__link *link;
     while ((link = lk__list_first(&hub->leaving)) != NULL) {
-        struct farewell *farewell = LK__CONTAINER(link, struct farewell, link);
-        if (ear_of(hub, farewell->channel) == NULL &&
-            post(hub, 2, (const char *const[]){ "UNSUBSCRIBE", farewell->channel }) != 0)
+        struct pending_unsubscribe *pending_unsubscribe = LK__CONTAINER(link, struct pending_unsubscribe, link);
+        if (subscription_of(hub, pending_unsubscribe->channel) == NULL &&
+            post(hub, 2, (const char *const[]){ "UNSUBSCRIBE", pending_unsubscribe->channel }) != 0)
             break;
         lk__list_remove(link);
-        lk__release(farewell);
+        lk__free(pending_unsubscribe);
     }
 }
 
@@ -149,21 +149,21 @@ static void say_farewells(struct lk__hub *hub)
 static int64_t say_what_is_new(struct lk__hub *hub)
 {
     struct lk__link *link;
-    say_farewells(hub);
+    send_unsubscribes(hub);
     if (lk__now_us() < hub->again_us) {
         if (is_muted(hub))
-            deafen(hub);
+            refuse_all(hub);
         return hub->again_us;
     }
     if (is_muted(hub) && hub->again_us != 0)
-        lk__map_each(&hub->ears, renew, hub); /* once more */
+        lk__map_each(&hub->subscriptions, renew, hub); /* once more */
     hub->again_us = 0;
     while ((link = lk__list_first(&hub->fresh)) != NULL) {
-        struct lk__ear *ear = LK__CONTAINER(link, struct lk__ear, order);
-        if (post(hub, 2, (const char *const[]){ "SUBSCRIBE", ear->entry.key }) != 0)
+        struct lk__subscription *subscription = LK__CONTAINER(link, struct lk__subscription, order);
+        if (post(hub, 2, (const char *const[]){ "SUBSCRIBE", subscription->entry.key }) != 0)
             break;
-        ear->question = hub->questions;
-        set_state(hub, ear, LK__EAR_ASKED);
+        subscription->question = hub->questions;
+        set_state(hub, subscription, LK__SUBSCRIPTION_ASKED);
     }
     return LK__NEVER;
 }
@@ -197,10 +197,11 @@ static void confirmed(struct lk__hub *hub, const char *channel)
 {
     hub->cuts = 0;
     hub->pause_us = 0;
-    for (struct lk__ear *ear = ear_of(hub, channel); ear != NULL; ear = next_of(ear))
-        if (ear->state == LK__EAR_ASKED || ear->state == LK__EAR_OPEN) {
-            set_state(hub, ear, LK__EAR_OPEN);
-            ear->heard(ear, NULL);
+    for (struct lk__subscription *subscription = subscription_of(hub, channel); subscription != NULL;
+         subscription = next_of(subscription))
+        if (subscription->state == LK__SUBSCRIPTION_ASKED || subscription->state == LK__SUBSCRIPTION_OPEN) {
+            set_state(hub, subscription, LK__SUBSCRIPTION_OPEN);
+            subscription->on_message(subscription, NULL);
         }
 }
 
@@ -208,30 +209,31 @@ static void confirmed(struct lk__hub *hub, const char *channel)
 static void refused(struct lk__hub *hub, uint64_t question, const struct lk__reply *reply)
 {
     struct lk__link *link = lk__list_first(&hub->asked);
-    while (link != NULL && LK__CONTAINER(link, struct lk__ear, order)->question != question)
+    while (link != NULL && LK__CONTAINER(link, struct lk__subscription, order)->question != question)
         link = lk__list_next(&hub->asked, link);
     if (link == NULL)
         return; /* a ping, or a subscription that was withdrawn */
-    struct lk__ear *ear = LK__CONTAINER(link, struct lk__ear, order);
-    char says[LK__WORDS_MAX];
+    struct lk__subscription *subscription = LK__CONTAINER(link, struct lk__subscription, order);
+    char says[LK__ERRMSG_MAX];
     bool passes;
     lk__reply_error(reply, &passes);
-    set_state(hub, ear, passes ? LK__EAR_NEW : LK__EAR_DEAF);
+    set_state(hub, subscription, passes ? LK__SUBSCRIPTION_NEW : LK__SUBSCRIPTION_REFUSED);
     if (passes) {
         back_off(hub);
         return;
     }
     lk__options_quote(hub->options, lk__reply_text(reply, 0), says, sizeof says);
     lk__log(LK_LOG_WARNING, "the server refuses a subscription, waiters poll instead: %s", says);
-    ear->heard(ear, NULL);
+    subscription->on_message(subscription, NULL);
 }
 
 /* Under hub->mu. */
-static void heard(struct lk__hub *hub, const struct lk__reply *message)
+static void deliver(struct lk__hub *hub, const struct lk__reply *message)
 {
     atomic_fetch_add(&hub->messages, 1);
-    for (struct lk__ear *ear = ear_of(hub, lk__reply_text(message, 1)); ear != NULL; ear = next_of(ear))
-        ear->heard(ear, lk__reply_text(message, 2));
+    for (struct lk__subscription *subscription = subscription_of(hub, lk__reply_text(message, 1)); subscription != NULL;
+         subscription = next_of(subscription))
+        subscription->on_message(subscription, lk__reply_text(message, 2));
 }
 
 /* Under hub->mu: an answer, by its place one to the next question. */
@@ -247,13 +249,13 @@ static void answered(struct lk__hub *hub, const struct lk__reply *reply)
         confirmed(hub, lk__reply_text(reply, 1));
 }
 
-static void on_message(void *arg, const struct lk__reply *reply)
+static void on_reply(void *arg, const struct lk__reply *reply)
 {
     struct lk__hub *hub = arg;
     hub->heard_us = lk__now_us();
     pthread_mutex_lock(&hub->mu);
     if (reply->type == LK__ARRAY && strcmp(lk__reply_text(reply, 0), "message") == 0)
-        heard(hub, reply);
+        deliver(hub, reply);
     else
         answered(hub, reply);
     pthread_mutex_unlock(&hub->mu);
@@ -296,8 +298,8 @@ int lk__hub_init(struct lk__hub *hub, struct lk__connector *connector)
         lk__fd_close(hub->wake_fd);
         return rc;
     }
-    hub->conn.owner_fd = hub->wake_fd;
-    hub->conn.message = on_message;
+    hub->conn.owner_wake_fd = hub->wake_fd;
+    hub->conn.message = on_reply;
     hub->conn.arg = hub;
     hub->conn.rank = LK__RANK_HUB;
     pthread_mutex_init(&hub->mu, NULL);
@@ -317,13 +319,13 @@ void lk__hub_stop(struct lk__hub *hub)
     if (started)
         pthread_join(hub->thread, NULL);
     lk__conn_close(&hub->conn);
-    forget_farewells(hub);
+    forget_unsubscribes(hub);
 }
 
 void lk__hub_destroy(struct lk__hub *hub)
 {
     lk__conn_destroy(&hub->conn);
-    lk__map_free(&hub->ears);
+    lk__map_free(&hub->subscriptions);
     pthread_mutex_destroy(&hub->mu);
     lk__fd_close(hub->wake_fd);
 }
@@ -341,48 +343,49 @@ static int start(struct lk__hub *hub)
     return 0;
 }
 
-int lk__hub_listen(struct lk__hub *hub, struct lk__ear *ear)
+int lk__hub_subscribe(struct lk__hub *hub, struct lk__subscription *subscription)
 {
     pthread_mutex_lock(&hub->mu);
     int rc = start(hub);
     if (rc == 0) {
-        set_state(hub, ear, LK__EAR_NEW);
-        lk__map_insert(&hub->ears, &ear->entry);
+        set_state(hub, subscription, LK__SUBSCRIPTION_NEW);
+        lk__map_insert(&hub->subscriptions, &subscription->entry);
         lk__eventfd_set(hub->wake_fd);
     }
     pthread_mutex_unlock(&hub->mu);
     return rc;
 }
 
-void lk__hub_unlisten(struct lk__hub *hub, struct lk__ear *ear)
+void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscription)
 {
-    size_t length = strlen(ear->entry.key);
-    struct farewell *farewell = lk__alloc(sizeof *farewell + length + 1);
+    size_t length = strlen(subscription->entry.key);
+    struct pending_unsubscribe *pending_unsubscribe = lk__alloc(sizeof *pending_unsubscribe + length + 1);
     pthread_mutex_lock(&hub->mu);
-    lk__map_remove(&hub->ears, &ear->entry);
-    lk__list_remove(&ear->order);
-    if (farewell != NULL && !hub->stopping) { /* without memory it is heard in vain until the next connection */
-        memcpy(farewell->channel, ear->entry.key, length + 1);
-        lk__list_append(&hub->leaving, &farewell->link);
-        farewell = NULL;
+    lk__map_remove(&hub->subscriptions, &subscription->entry);
+    lk__list_remove(&subscription->order);
+    if (pending_unsubscribe != NULL &&
+        !hub->stopping) { /* without memory it is heard in vain until the next connection */
+        memcpy(pending_unsubscribe->channel, subscription->entry.key, length + 1);
+        lk__list_append(&hub->leaving, &pending_unsubscribe->link);
+        pending_unsubscribe = NULL;
         lk__eventfd_set(hub->wake_fd);
     }
     pthread_mutex_unlock(&hub->mu);
-    lk__release(farewell);
+    lk__free(pending_unsubscribe);
 }
 
-bool lk__hub_isdeaf(struct lk__hub *hub, struct lk__ear *ear)
+bool lk__hub_isrefused(struct lk__hub *hub, struct lk__subscription *subscription)
 {
     pthread_mutex_lock(&hub->mu);
-    bool deaf = ear->state == LK__EAR_DEAF;
+    bool unsubscribed = subscription->state == LK__SUBSCRIPTION_REFUSED;
     pthread_mutex_unlock(&hub->mu);
-    return deaf;
+    return unsubscribed;
 }
 
-bool lk__hub_isopen(struct lk__hub *hub, struct lk__ear *ear)
+bool lk__hub_isopen(struct lk__hub *hub, struct lk__subscription *subscription)
 {
     pthread_mutex_lock(&hub->mu);
-    bool open = ear->state == LK__EAR_OPEN;
+    bool open = subscription->state == LK__SUBSCRIPTION_OPEN;
     pthread_mutex_unlock(&hub->mu);
     return open;
 }

@@ -10,25 +10,30 @@
 
 #include "redis/redis.h"
 
-enum lk__ear_state { LK__EAR_NEW, LK__EAR_ASKED, LK__EAR_OPEN, LK__EAR_DEAF };
+enum lk__subscription_state {
+    LK__SUBSCRIPTION_NEW,
+    LK__SUBSCRIPTION_ASKED,
+    LK__SUBSCRIPTION_OPEN,
+    LK__SUBSCRIPTION_REFUSED
+};
 
-struct lk__ear {
-    struct lk__entry entry;   /* under hub->mu; key = channel, which two ears may share for a moment */
-    struct lk__link order;    /* under hub->mu: in hub->fresh while NEW, in hub->asked while ASKED */
-    enum lk__ear_state state; /* under hub->mu */
-    uint64_t question;        /* under hub->mu: while ASKED, which of the connection's questions that was */
+struct lk__subscription {
+    struct lk__entry entry;            /* under hub->mu; key = channel, which two ears may share for a moment */
+    struct lk__link order;             /* under hub->mu: in hub->fresh while NEW, in hub->asked while ASKED */
+    enum lk__subscription_state state; /* under hub->mu */
+    uint64_t question;                 /* under hub->mu: while ASKED, which of the connection's questions that was */
     /* Runs on the hub's thread under hub->mu: must not block and not call the hub. */
-    void (*heard)(struct lk__ear *ear, const char *payload);
+    void (*on_message)(struct lk__subscription *subscription, const char *payload);
 };
 
 struct lk__hub {
     pthread_mutex_t mu;
     struct lk__conn conn;
-    struct lk__map ears;     /* under mu, by channel */
-    struct lk__link fresh;   /* under mu: to be subscribed to */
-    struct lk__link asked;   /* under mu: subscriptions sent, in order */
-    struct lk__link leaving; /* under mu: channels to be unsubscribed */
-    bool started, stopping;  /* under mu */
+    struct lk__map subscriptions; /* under mu, by channel */
+    struct lk__link fresh;        /* under mu: to be subscribed to */
+    struct lk__link asked;        /* under mu: subscriptions sent, in order */
+    struct lk__link leaving;      /* under mu: channels to be unsubscribed */
+    bool started, stopping;       /* under mu */
     int wake_fd;
     pthread_t thread;
     const struct lk__options *options;
@@ -49,14 +54,14 @@ void lk__hub_destroy(struct lk__hub *hub);
 
 /*
  * Subscribe to the channel ear->entry.key; starts the thread on the first call. The ear stays with the
- * hub until lk__hub_unlisten() returned. 0, or ENOMEM: not heard, poll instead.
+ * hub until lk__hub_unsubscribe() returned. 0, or ENOMEM: not heard, poll instead.
  */
-int lk__hub_listen(struct lk__hub *hub, struct lk__ear *ear);
-void lk__hub_unlisten(struct lk__hub *hub, struct lk__ear *ear);
+int lk__hub_subscribe(struct lk__hub *hub, struct lk__subscription *subscription);
+void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscription);
 
 /* True when the server refused the subscription: nothing will be heard. */
-bool lk__hub_isdeaf(struct lk__hub *hub, struct lk__ear *ear);
+bool lk__hub_isrefused(struct lk__hub *hub, struct lk__subscription *subscription);
 /* True when the server confirmed the subscription of the present connection. */
-bool lk__hub_isopen(struct lk__hub *hub, struct lk__ear *ear);
+bool lk__hub_isopen(struct lk__hub *hub, struct lk__subscription *subscription);
 
 #endif

@@ -7,12 +7,12 @@
 enum { COUNT_MAX = 1000000 };
 
 /* Run a script that changes the latch. */
-static int change(const struct lk__frame *frame, struct lk__once *once, enum lk__verdict *verdict)
+static int change(const struct lk__op *op, struct lk__idempotent *once, enum lk__verdict *verdict)
 {
-    struct lk__latch *latch = lk__latch_of(frame);
+    struct lk__latch *latch = lk__latch_of(op);
     once->command.keys = &latch->block->keys;
     once->block = &latch->block->block;
-    return lk__once(frame, &latch->slots, once, verdict);
+    return lk__idempotent(op, &latch->slots, once, verdict);
 }
 
 static int check_count(const char *function, unsigned n)
@@ -24,19 +24,19 @@ static int check_count(const char *function, unsigned n)
 
 int lk_latch_trysetcount(lk_latch_t *l, unsigned n)
 {
-    struct lk__frame frame;
+    struct lk__op op;
     enum lk__verdict verdict;
     int rc = check_count("lk_latch_trysetcount", n);
     if (rc == 0)
-        rc = lk__latch_enter(l, &frame);
+        rc = lk__latch_enter(l, &op);
     if (rc != 0)
         return rc;
-    const struct lk__latch_set_args args = { .n = n, .channel = lk__latch_of(&frame)->block->channel };
-    struct lk__once set = { .command = { .script = &lk__lua_latch_set, .args = &args } };
-    rc = change(&frame, &set, &verdict);
+    const struct lk__latch_set_args args = { .n = n, .channel = lk__latch_of(&op)->block->channel };
+    struct lk__idempotent set = { .command = { .script = &lk__lua_latch_set, .args = &args } };
+    rc = change(&op, &set, &verdict);
     if (rc == 0 && verdict == LK__PRESENT)
-        rc = lk__fail(EEXIST, "%s: has a count already", frame.object->what);
-    return lk__frame_leave(&frame, rc);
+        rc = lk__fail(EEXIST, "%s: has a count already", op.object->what);
+    return lk__op_leave(&op, rc);
 }
 
 static int absent(const struct lk__object *object)
@@ -51,36 +51,36 @@ int lk_latch_countdown(lk_latch_t *l)
 
 int lk_latch_countdownby(lk_latch_t *l, unsigned n)
 {
-    struct lk__frame frame;
+    struct lk__op op;
     enum lk__verdict verdict;
     int rc = check_count("lk_latch_countdownby", n);
     if (rc == 0)
-        rc = lk__latch_enter(l, &frame);
+        rc = lk__latch_enter(l, &op);
     if (rc != 0)
         return rc;
-    const struct lk__latch_countdown_args args = { .by = n, .channel = lk__latch_of(&frame)->block->channel };
-    struct lk__once countdown = { .command = { .script = &lk__lua_latch_countdown, .args = &args },
-                                  .args_size = sizeof args,
-                                  .lasting = true };
-    rc = change(&frame, &countdown, &verdict);
+    const struct lk__latch_countdown_args args = { .by = n, .channel = lk__latch_of(&op)->block->channel };
+    struct lk__idempotent countdown = { .command = { .script = &lk__lua_latch_countdown, .args = &args },
+                                        .args_size = sizeof args,
+                                        .lasting = true };
+    rc = change(&op, &countdown, &verdict);
     if (rc == 0 && verdict == LK__ABSENT)
-        rc = absent(frame.object);
-    return lk__frame_leave(&frame, rc);
+        rc = absent(op.object);
+    return lk__op_leave(&op, rc);
 }
 
 int lk_latch_delete(lk_latch_t *l)
 {
-    struct lk__frame frame;
+    struct lk__op op;
     enum lk__verdict verdict;
-    int rc = lk__latch_enter(l, &frame);
+    int rc = lk__latch_enter(l, &op);
     if (rc != 0)
         return rc;
-    const struct lk__latch_delete_args args = { .channel = lk__latch_of(&frame)->block->channel };
-    struct lk__once delete = { .command = { .script = &lk__lua_latch_delete, .args = &args } };
-    rc = change(&frame, &delete, &verdict);
+    const struct lk__latch_delete_args args = { .channel = lk__latch_of(&op)->block->channel };
+    struct lk__idempotent delete = { .command = { .script = &lk__lua_latch_delete, .args = &args } };
+    rc = change(&op, &delete, &verdict);
     if (rc == 0 && verdict == LK__ABSENT)
-        rc = absent(frame.object);
-    return lk__frame_leave(&frame, rc);
+        rc = absent(op.object);
+    return lk__op_leave(&op, rc);
 }
 
 /* --- looking --------------------------------------------------------------------------------------------------- */
@@ -112,12 +112,12 @@ int lk__latch_look(const struct lk__latch *latch, struct lk__latchstate *state)
 /* One look, for a public function. */
 static int look_once(lk_latch_t *l, struct lk__latchstate *state)
 {
-    struct lk__frame frame;
-    int rc = lk__latch_enter(l, &frame);
+    struct lk__op op;
+    int rc = lk__latch_enter(l, &op);
     if (rc != 0)
         return rc;
-    rc = lk__latch_look(lk__latch_of(&frame), state);
-    return lk__frame_leave(&frame, rc);
+    rc = lk__latch_look(lk__latch_of(&op), state);
+    return lk__op_leave(&op, rc);
 }
 
 int lk_latch_getcount(lk_latch_t *l, unsigned *n)

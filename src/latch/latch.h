@@ -2,7 +2,7 @@
 /*
  * latch.h - the countdown latch
  *
- * object.c  keys, channel and attributes    crowd.c  who waits here, and what they hear
+ * object.c  keys, channel and attributes    broadcast.c  who waits here, and what they hear
  * count.c   set, count down, look, delete   wait.c   waiting until it opens
  */
 #ifndef LK__LATCH_H
@@ -14,31 +14,34 @@
 
 #include <latchkey/latch.h>
 
-/* --- crowd.c: all threads of a client that wait for one latch, behind one subscription ------------------------ */
+/* --- broadcast.c: all threads of a client that wait for one latch, behind one subscription ------------------------ */
 
-struct lk__crowd {
+struct lk__broadcast {
     lk_client_t *client;
-    struct lk__ear ear;
+    struct lk__subscription subscription;
     pthread_mutex_t mu;     /* after hub->mu and client->mu, before a parker's */
     struct lk__link places; /* under mu */
     bool listening;         /* under mu */
 };
 
-struct lk__standing {
-    struct lk__link link;      /* under crowd->mu */
+struct lk__subscriber {
+    struct lk__link link;      /* under broadcast->mu */
     struct lk__parker *parker; /* gets LK__WOKEN */
-    char word;                 /* under crowd->mu: the last message, '0' or '1', not taken yet; 0: none */
+    char word;                 /* under broadcast->mu: the last message, '0' or '1', not taken yet; 0: none */
 };
 
-void lk__crowd_init(struct lk__crowd *crowd, lk_client_t *client, const char *channel); /* which lives as long */
-void lk__crowd_destroy(struct lk__crowd *crowd);
-void lk__crowd_stop(struct lk__crowd *crowd); /* hears nothing any more; before the hub ends */
-void lk__crowd_wake(struct lk__crowd *crowd); /* everybody, to see that the client is closing */
+void lk__broadcast_init(struct lk__broadcast *broadcast, lk_client_t *client,
+                        const char *channel); /* which lives as long */
+void lk__broadcast_destroy(struct lk__broadcast *broadcast);
+void lk__broadcast_stop(struct lk__broadcast *broadcast); /* hears nothing any more; before the hub ends */
+void lk__broadcast_wake(struct lk__broadcast *broadcast); /* everybody, to see that the client is closing */
 
 /* From now on woken by each message, and when messages may have been missed. False: nobody listens, poll. */
-bool lk__crowd_join(struct lk__crowd *crowd, struct lk__standing *place, struct lk__parker *parker);
-void lk__crowd_leave(struct lk__crowd *crowd, struct lk__standing *place); /* harmless for one that never joined */
-char lk__crowd_take(struct lk__crowd *crowd, struct lk__standing *place);  /* the last message since last time, or 0 */
+bool lk__broadcast_join(struct lk__broadcast *broadcast, struct lk__subscriber *place, struct lk__parker *parker);
+void lk__broadcast_leave(struct lk__broadcast *broadcast,
+                         struct lk__subscriber *place); /* harmless for one that never joined */
+char lk__broadcast_take(struct lk__broadcast *broadcast,
+                        struct lk__subscriber *place); /* the last message since last time, or 0 */
 
 /* --- object.c --------------------------------------------------------------------------------------------------- */
 
@@ -53,17 +56,17 @@ struct lk__latchblock {
 struct lk__latch {
     struct lk__object object;
     struct lk__latchblock *block;
-    struct lk__crowd crowd;
+    struct lk__broadcast broadcast;
     struct lk__slots slots;
 };
 
-static inline struct lk__latch *lk__latch_of(const struct lk__frame *frame)
+static inline struct lk__latch *lk__latch_of(const struct lk__op *op)
 {
-    return LK__CONTAINER(frame->object, struct lk__latch, object);
+    return LK__CONTAINER(op->object, struct lk__latch, object);
 }
 
-int lk__latch_enter(lk_latch_t *l, struct lk__frame *frame); /* then lk__frame_leave() */
-int lk__latch_enterby(lk_latch_t *l, int64_t limit_us, struct lk__frame *frame);
+int lk__latch_enter(lk_latch_t *l, struct lk__op *op); /* then lk__op_leave() */
+int lk__latch_enterby(lk_latch_t *l, int64_t limit_us, struct lk__op *op);
 
 /* --- count.c ---------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 -- look.lua - is a latch open?
 --
--- uses:     number gate
+-- uses:     number latch_state
 -- keys:     count string, mark string                 see countdown.lua
 -- verdicts: DONE ended number, serial number, since number, left number
 --           ABSENT ended number, serial number, since number

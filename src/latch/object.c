@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* object.c - the keys, the channel and the attributes of a latch, and its shell */
+/* object.c - the keys, the channel and the attributes of a latch, and its handle */
 #include "latch/latch.h"
 
 #include <stdio.h>
@@ -14,21 +14,21 @@ static struct lk__latch *latch_of(struct lk__object *object)
 
 static void latch_stop(struct lk__object *object)
 {
-    lk__crowd_stop(&latch_of(object)->crowd);
+    lk__broadcast_stop(&latch_of(object)->broadcast);
 }
 
 static void latch_cancel(struct lk__object *object)
 {
-    lk__crowd_wake(&latch_of(object)->crowd);
+    lk__broadcast_wake(&latch_of(object)->broadcast);
 }
 
 static void latch_free(struct lk__object *object)
 {
     struct lk__latch *latch = latch_of(object);
-    lk__crowd_destroy(&latch->crowd);
+    lk__broadcast_destroy(&latch->broadcast);
     lk__slots_destroy(&latch->slots);
-    lk__block_drop(&latch->block->block);
-    lk__release(latch);
+    lk__block_unref(&latch->block->block);
+    lk__free(latch);
 }
 
 /* The keys and the channel, one after the other. */
@@ -63,7 +63,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, int fair, 
     struct lk__latch *latch = lk__alloc(sizeof *latch);
     (void)fair, (void)robust;
     if (latch == NULL || (latch->block = make_block(full)) == NULL) {
-        lk__release(latch);
+        lk__free(latch);
         return NULL;
     }
     latch->slots.letter = 'l';
@@ -71,7 +71,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, int fair, 
     latch->object.stop = latch_stop;
     latch->object.cancel = latch_cancel;
     latch->object.free = latch_free;
-    lk__crowd_init(&latch->crowd, client, latch->block->channel);
+    lk__broadcast_init(&latch->broadcast, client, latch->block->channel);
     return &latch->object;
 }
 
@@ -90,7 +90,7 @@ static void traits(const void *checked, int *fair, bool *robust)
     *fair = *robust = false;
 }
 
-static const struct lk__shelltype latch_type = {
+static const struct lk__handletype latch_type = {
     .kind = LK_KIND_LATCH,
     .attr_size = sizeof(lk_latchattr_t),
     .commands = lk__lua_latch_commands,
@@ -99,35 +99,35 @@ static const struct lk__shelltype latch_type = {
     .traits = traits,
 };
 
-static struct lk__shell shell_of(lk_latch_t *l)
+static struct lk__handle shell_of(lk_latch_t *l)
 {
-    return (struct lk__shell){ &l->lk_name, (const void **)&l->lk_attr, &l->lk_impl, &l->lk_process, l->lk_spare };
+    return (struct lk__handle){ &l->lk_name, (const void **)&l->lk_attr, &l->lk_impl, &l->lk_process, l->lk_spare };
 }
 
-int lk__latch_enter(lk_latch_t *l, struct lk__frame *frame)
+int lk__latch_enter(lk_latch_t *l, struct lk__op *op)
 {
-    return lk__latch_enterby(l, LK__NEVER, frame);
+    return lk__latch_enterby(l, LK__NEVER, op);
 }
 
-int lk__latch_enterby(lk_latch_t *l, int64_t limit_us, struct lk__frame *frame)
+int lk__latch_enterby(lk_latch_t *l, int64_t limit_us, struct lk__op *op)
 {
     if (l == NULL)
         return lk__fail(EINVAL, "no latch was given");
-    return lk__frame_enterby(frame, shell_of(l), &latch_type, limit_us);
+    return lk__op_enterby(op, shell_of(l), &latch_type, limit_us);
 }
 
 int lk_latch_init(lk_latch_t *l, lk_client_t *client, const char *name, const lk_latchattr_t *attr)
 {
     if (l == NULL)
         return lk__fail(EINVAL, "lk_latch_init: no latch was given");
-    struct lk__manners manners = lk__begin();
-    return lk__end(&manners, lk__shell_init(shell_of(l), &latch_type, client, name, attr));
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, lk__handle_init(shell_of(l), &latch_type, client, name, attr));
 }
 
 int lk_latch_destroy(lk_latch_t *l)
 {
     if (l == NULL)
         return lk__fail(EINVAL, "lk_latch_destroy: no latch was given");
-    struct lk__manners manners = lk__begin();
-    return lk__end(&manners, lk__shell_destroy(shell_of(l)));
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, lk__handle_destroy(shell_of(l)));
 }

@@ -1,15 +1,15 @@
 -- set.lua - give a latch a count, if it has none
 --
--- uses:     once number gate
+-- uses:     idempotent number latch_state
 -- keys:     count string, mark string, once hash      see countdown.lua
 -- args:     n number
 --           channel text                Redisson's
 -- sent:     id nth deadline_us
 -- verdicts: DONE PRESENT OVERTAKEN LATE
--- resend:   harmless: the once-record answers
-local done = once_answer(once, id, nth)
+-- resend:   harmless: the idempotency record answers
+local done = idempotent_answer(once, id, nth)
 if done then
-    return answer(done == ONCE_OVERTAKEN and OVERTAKEN or DONE)
+    return answer(done == IDEMPOTENT_OVERTAKEN and OVERTAKEN or DONE)
 end
 if number_in(count) then
     return answer(PRESENT)
@@ -17,6 +17,6 @@ end
 
 redis.call('SET', count, n) -- first: as Java does it, which leaves no mark
 mark_set(mark)
-once_record(once, id, nth, 1, now)
+idempotent_record(once, id, nth, 1, now)
 redis.pcall('PUBLISH', channel, '1')
 return answer(DONE)

@@ -21,105 +21,105 @@ enum {
 };
 
 /* One wait, on the stack of the thread that waits. */
-struct visit {
-    struct lk__frame frame;
+struct wait_op {
+    struct lk__op op;
     struct lk__latch *latch;
     struct lk__parker parker;
-    struct lk__standing place;
+    struct lk__subscriber place;
     int64_t began_us, limit_us;
     int64_t looked_us; /* when the last look began */
     int64_t serial;    /* of the end before the count that we wait for */
     bool looked;       /* the server has answered */
     bool joined;
-    bool deaf;    /* no message will come */
-    bool doubted; /* it vanished; its message may still be on the way */
-    bool told;    /* the log that there is no server */
-    char word;    /* the last message since we saw a count; 0: none */
-    int trouble;  /* why the last look got no answer, or 0 */
+    bool unsubscribed; /* no message will come */
+    bool doubted;      /* it vanished; its message may still be on the way */
+    bool told;         /* the log that there is no server */
+    char word;         /* the last message since we saw a count; 0: none */
+    int last_error;    /* why the last look got no answer, or 0 */
 };
 
-static void begin(struct visit *visit)
+static void begin(struct wait_op *wait_op)
 {
-    atomic_fetch_add(&visit->frame.object->waiting, 1);
-    lk__parker_init(&visit->parker);
-    visit->latch = lk__latch_of(&visit->frame);
-    visit->began_us = lk__now_us();
+    atomic_fetch_add(&wait_op->op.object->waiting, 1);
+    lk__parker_init(&wait_op->parker);
+    wait_op->latch = lk__latch_of(&wait_op->op);
+    wait_op->began_us = lk__now_us();
 }
 
-static void join(struct visit *visit)
+static void join(struct wait_op *wait_op)
 {
-    visit->joined = true;
-    atomic_fetch_add(&visit->frame.object->client->hub.waiters, 1);
-    visit->deaf = !lk__crowd_join(&visit->latch->crowd, &visit->place, &visit->parker);
+    wait_op->joined = true;
+    atomic_fetch_add(&wait_op->op.object->client->hub.waiters, 1);
+    wait_op->unsubscribed = !lk__broadcast_join(&wait_op->latch->broadcast, &wait_op->place, &wait_op->parker);
 }
 
 /* Nothing of it is left but its frame. */
-static void end(struct visit *visit)
+static void end(struct wait_op *wait_op)
 {
-    if (visit->joined) {
-        lk__crowd_leave(&visit->latch->crowd, &visit->place);
-        atomic_fetch_sub(&visit->frame.object->client->hub.waiters, 1);
+    if (wait_op->joined) {
+        lk__broadcast_leave(&wait_op->latch->broadcast, &wait_op->place);
+        atomic_fetch_sub(&wait_op->op.object->client->hub.waiters, 1);
     }
-    lk__parker_destroy(&visit->parker);
-    atomic_fetch_sub(&visit->frame.object->waiting, 1);
+    lk__parker_destroy(&wait_op->parker);
+    atomic_fetch_sub(&wait_op->op.object->waiting, 1);
 }
 
 /* The thread was cancelled while it was parked. */
 static void abandon(void *arg)
 {
-    struct visit *visit = arg;
-    end(visit);
-    lk__frame_leave(&visit->frame, 0);
+    struct wait_op *wait_op = arg;
+    end(wait_op);
+    lk__op_leave(&wait_op->op, 0);
 }
 
 /* --- what a look means to this waiter: 0 open, EAGAIN wait on, or why there is nothing to wait for -------------- */
 
-static int deleted(const struct visit *visit)
+static int deleted(const struct wait_op *wait_op)
 {
-    return lk__fail(ECANCELED, "%s: was deleted", visit->frame.object->what);
+    return lk__fail(ECANCELED, "%s: was deleted", wait_op->op.object->what);
 }
 
 /*
  * The count that we saw is not there, and nobody left a mark. A 1 may be of the time when that count was set, and be read
  * late: it counts when no 0 follows.
  */
-static int vanished(const struct visit *visit)
+static int vanished(const struct wait_op *wait_op)
 {
-    const struct lk__object *object = visit->frame.object;
-    if (visit->word == '0')
+    const struct lk__object *object = wait_op->op.object;
+    if (wait_op->word == '0')
         return 0;
-    if (visit->word == '1' && (visit->doubted || visit->deaf))
-        return deleted(visit);
-    if (visit->word == 0 && object->client->options->redisson)
+    if (wait_op->word == '1' && (wait_op->doubted || wait_op->unsubscribed))
+        return deleted(wait_op);
+    if (wait_op->word == 0 && object->client->options->redisson)
         return 0;
     return lk__fail(ESTALE, "%s: its count vanished; whether it opened is not known", object->what);
 }
 
-static int judge_first(struct visit *visit, const struct lk__latchstate *state)
+static int judge_first(struct wait_op *wait_op, const struct lk__latchstate *state)
 {
-    const struct lk__object *object = visit->frame.object;
-    visit->looked = true;
-    visit->serial = state->serial;
+    const struct lk__object *object = wait_op->op.object;
+    wait_op->looked = true;
+    wait_op->serial = state->serial;
     if (state->count > 0)
         return EAGAIN;
     if (state->count == 0 || (state->opened && !state->since))
         return 0;
     if (state->deleted && !state->since)
-        return deleted(visit);
+        return deleted(wait_op);
     if (object->client->options->redisson)
         return 0;
     return lk__fail(ENOENT, "%s: has no count, and none that opened within ten minutes is known", object->what);
 }
 
-static int judge_again(struct visit *visit, const struct lk__latchstate *state)
+static int judge_again(struct wait_op *wait_op, const struct lk__latchstate *state)
 {
-    if (state->serial != 0 && state->serial != visit->serial) /* also if there is a new count by now */
-        return state->deleted ? deleted(visit) : 0;
+    if (state->serial != 0 && state->serial != wait_op->serial) /* also if there is a new count by now */
+        return state->deleted ? deleted(wait_op) : 0;
     if (state->count == 0)
         return 0;
     if (state->count < 0)
-        return vanished(visit);
-    visit->doubted = false;
+        return vanished(wait_op);
+    wait_op->doubted = false;
     return EAGAIN;
 }
 
@@ -129,35 +129,35 @@ static bool may_pass(int code)
 }
 
 /* Say once that there is nobody to ask; the words are there from the call that failed. */
-static void grumble(struct visit *visit)
+static void grumble(struct wait_op *wait_op)
 {
-    if (visit->told || lk__now_us() - visit->began_us <= PATIENCE_US)
+    if (wait_op->told || lk__now_us() - wait_op->began_us <= PATIENCE_US)
         return;
-    visit->told = true;
+    wait_op->told = true;
     lk__log(LK_LOG_WARNING, "waiting for more than %d s; %s", PATIENCE_US / 1000000, lk_errortext());
 }
 
-static int look(struct visit *visit)
+static int look(struct wait_op *wait_op)
 {
-    struct lk__crowd *crowd = &visit->latch->crowd;
+    struct lk__broadcast *broadcast = &wait_op->latch->broadcast;
     struct lk__latchstate state;
-    char word = lk__crowd_take(crowd, &visit->place);
+    char word = lk__broadcast_take(broadcast, &wait_op->place);
     if (word != 0)
-        visit->word = word;
-    visit->looked_us = lk__now_us();
-    int rc = lk__latch_look(visit->latch, &state);
-    visit->trouble = may_pass(rc) ? rc : 0;
-    if (visit->trouble != 0) {
-        grumble(visit);
+        wait_op->word = word;
+    wait_op->looked_us = lk__now_us();
+    int rc = lk__latch_look(wait_op->latch, &state);
+    wait_op->last_error = may_pass(rc) ? rc : 0;
+    if (wait_op->last_error != 0) {
+        grumble(wait_op);
         return EAGAIN;
     }
     if (rc != 0)
         return rc;
     if (state.count > 0)
-        visit->word = 0; /* of a count before this one; what has come since the question is still there */
-    else if ((word = lk__crowd_take(crowd, &visit->place)) != 0)
-        visit->word = word;
-    return visit->looked ? judge_again(visit, &state) : judge_first(visit, &state);
+        wait_op->word = 0; /* of a count before this one; what has come since the question is still there */
+    else if ((word = lk__broadcast_take(broadcast, &wait_op->place)) != 0)
+        wait_op->word = word;
+    return wait_op->looked ? judge_again(wait_op, &state) : judge_first(wait_op, &state);
 }
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
@@ -168,95 +168,95 @@ static int64_t earlier(int64_t a, int64_t b)
 }
 
 /* 80 to 120 per cent of the poll ceiling, so that those who wait together do not ask together. */
-static int64_t next_poll(const struct visit *visit)
+static int64_t next_poll(const struct wait_op *wait_op)
 {
-    int64_t poll_us = visit->frame.object->client->options->poll_ms * 1000;
+    int64_t poll_us = wait_op->op.object->client->options->poll_ms * 1000;
     return lk__now_us() + poll_us * 4 / 5 + (int64_t)lk__random_below((uint64_t)poll_us * 2 / 5 + 1);
 }
 
 /* The one place where this thread sleeps long, and may be cancelled. */
-static void park(struct visit *visit, int64_t until_us)
+static void park(struct wait_op *wait_op, int64_t until_us)
 {
-    pthread_cleanup_push(abandon, visit);
-    lk__parker_parkopen(&visit->parker, until_us, visit->frame.manners.cancel_state);
+    pthread_cleanup_push(abandon, wait_op);
+    lk__parker_parkopen(&wait_op->parker, until_us, wait_op->op.api.cancel_state);
     pthread_cleanup_pop(0);
 }
 
 /* Until a message or the next poll; not to look again at once, however many messages come. */
-static void await_word(struct visit *visit)
+static void await_word(struct wait_op *wait_op)
 {
-    park(visit, earlier(next_poll(visit), visit->limit_us));
-    int64_t next_us = earlier(visit->looked_us + HINT_PAUSE_US, visit->limit_us);
-    while (lk__now_us() < next_us && !lk__client_isclosed(visit->frame.object->client))
-        park(visit, next_us);
+    park(wait_op, earlier(next_poll(wait_op), wait_op->limit_us));
+    int64_t next_us = earlier(wait_op->looked_us + HINT_PAUSE_US, wait_op->limit_us);
+    while (lk__now_us() < next_us && !lk__client_isclosed(wait_op->op.object->client))
+        park(wait_op, next_us);
 }
 
 /* Until the message that says how it ended; others may be read before it. */
-static void await_end(struct visit *visit)
+static void await_end(struct wait_op *wait_op)
 {
-    int64_t until_us = earlier(lk__now_us() + GRACE_US, visit->limit_us);
-    visit->doubted = true;
-    while (visit->word != '0' && lk__now_us() < until_us && !lk__client_isclosed(visit->frame.object->client)) {
-        park(visit, until_us);
-        char word = lk__crowd_take(&visit->latch->crowd, &visit->place);
+    int64_t until_us = earlier(lk__now_us() + GRACE_US, wait_op->limit_us);
+    wait_op->doubted = true;
+    while (wait_op->word != '0' && lk__now_us() < until_us && !lk__client_isclosed(wait_op->op.object->client)) {
+        park(wait_op, until_us);
+        char word = lk__broadcast_take(&wait_op->latch->broadcast, &wait_op->place);
         if (word != 0)
-            visit->word = word;
+            wait_op->word = word;
     }
 }
 
-static int out_of_time(const struct visit *visit)
+static int out_of_time(const struct wait_op *wait_op)
 {
-    const struct lk__object *object = visit->frame.object;
-    if (visit->trouble == 0)
+    const struct lk__object *object = wait_op->op.object;
+    if (wait_op->last_error == 0)
         return lk__fail(ETIMEDOUT, "%s: did not open within the time", object->what);
-    if (visit->trouble == EIO)
+    if (wait_op->last_error == EIO)
         return lk__fail(ENOTCONN, "%s: the server did not answer within the time", object->what);
-    return visit->trouble; /* with the words of the call that failed */
+    return wait_op->last_error; /* with the words of the call that failed */
 }
 
-static int wait_for_it(struct visit *visit)
+static int wait_for_it(struct wait_op *wait_op)
 {
-    const struct lk__object *object = visit->frame.object;
+    const struct lk__object *object = wait_op->op.object;
     for (;;) {
-        int rc = look(visit);
-        bool late = lk__now_us() >= visit->limit_us;
-        if (rc == ESTALE && !visit->doubted && !visit->deaf && !late) {
-            await_end(visit);
+        int rc = look(wait_op);
+        bool late = lk__now_us() >= wait_op->limit_us;
+        if (rc == ESTALE && !wait_op->doubted && !wait_op->unsubscribed && !late) {
+            await_end(wait_op);
         } else if (rc != EAGAIN) {
             return rc;
         } else if (late) {
-            return out_of_time(visit);
-        } else if (!visit->joined) {
-            join(visit);
+            return out_of_time(wait_op);
+        } else if (!wait_op->joined) {
+            join(wait_op);
         } else {
-            await_word(visit);
+            await_word(wait_op);
         }
         if (lk__client_isclosed(object->client))
             return lk__fail(ECANCELED, "%s: the client was closed", object->what);
     }
 }
 
-static void count_wait(const struct visit *visit)
+static void count_wait(const struct wait_op *wait_op)
 {
-    struct lk__object *object = visit->frame.object;
-    lk__histogram_add(&object->client->stats[LK_KIND_LATCH].wait, lk__now_us() - visit->began_us);
+    struct lk__object *object = wait_op->op.object;
+    lk__histogram_add(&object->client->stats[LK_KIND_LATCH].wait, lk__now_us() - wait_op->began_us);
     atomic_fetch_add(&object->acquisitions, 1);
-    if (visit->joined)
+    if (wait_op->joined)
         atomic_fetch_add(&object->contended, 1);
 }
 
 static int wait_until(lk_latch_t *l, int64_t limit_us)
 {
-    struct visit visit = { .limit_us = limit_us };
-    int rc = lk__latch_enterby(l, limit_us, &visit.frame);
+    struct wait_op wait_op = { .limit_us = limit_us };
+    int rc = lk__latch_enterby(l, limit_us, &wait_op.op);
     if (rc != 0)
         return rc;
-    begin(&visit);
-    rc = wait_for_it(&visit);
+    begin(&wait_op);
+    rc = wait_for_it(&wait_op);
     if (rc == 0)
-        count_wait(&visit);
-    end(&visit);
-    return lk__frame_leave(&visit.frame, rc);
+        count_wait(&wait_op);
+    end(&wait_op);
+    return lk__op_leave(&wait_op.op, rc);
 }
 
 int lk_latch_wait(lk_latch_t *l)

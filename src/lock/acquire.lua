@@ -13,7 +13,7 @@
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present lease; see place_of()
 --           BUSY LATE UNRECOVERABLE
--- reply:    lk__asked wait/wait.h
+-- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
 local left = redis.call('PTTL', mutex)
 if left == -2 and shared then

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* attr.c - attributes of a mutex: which go, and which go together */
-#include "lock/lock.h"
+#include "lock/mutex.h"
 
 static bool is_flag(int value)
 {

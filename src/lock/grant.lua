@@ -1,6 +1,6 @@
 -- grant.lua - what it takes to make somebody the holder of a mutex
 --
--- uses:     whole token
+-- uses:     rollback token
 --
 -- mark  string, of robust mutexes only: "<owner id> <token> <1: its previous holder died>", or
 --       "unrecoverable". An absent hold beside a mark means that the holder died.

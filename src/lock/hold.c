@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* hold.c - what a holder may ask and say of its hold */
-#include "lock/lock.h"
+#include "lock/mutex.h"
 
 /* Runs `body` with the calling thread's good hold. */
-static int with_hold(lk_mutex_t *m, int (*body)(const struct lk__frame *, struct lk__hold *, void *), void *arg)
+static int with_hold(lk_mutex_t *m, int (*body)(const struct lk__op *, struct lk__hold *, void *), void *arg)
 {
-    struct lk__frame frame;
+    struct lk__op op;
     struct lk__hold *hold;
-    int rc = lk__mutex_enter(m, &frame);
+    int rc = lk__mutex_enter(m, &op);
     if (rc != 0)
         return rc;
-    rc = lk__frame_hold(&frame, &hold);
+    rc = lk__op_hold(&op, &hold);
     if (rc == 0)
-        rc = body(&frame, hold, arg);
-    return lk__frame_leave(&frame, rc);
+        rc = body(&op, hold, arg);
+    return lk__op_leave(&op, rc);
 }
 
-static int tell_token(const struct lk__frame *frame, struct lk__hold *hold, void *token)
+static int tell_token(const struct lk__op *op, struct lk__hold *hold, void *token)
 {
-    (void)frame;
+    (void)op;
     *(uint64_t *)token = hold->token;
     return 0;
 }
@@ -30,11 +30,11 @@ int lk_mutex_token(lk_mutex_t *m, uint64_t *token)
     return with_hold(m, tell_token, token);
 }
 
-static int tell_remaining(const struct lk__frame *frame, struct lk__hold *hold, void *ms)
+static int tell_remaining(const struct lk__op *op, struct lk__hold *hold, void *ms)
 {
     int64_t left_us;
     if (!lk__watchdog_good(hold->dog, hold, &left_us))
-        return lk__fail(ESTALE, "%s: the lease was lost", frame->object->what);
+        return lk__fail(ESTALE, "%s: the lease was lost", op->object->what);
     *(int64_t *)ms = (left_us + 999) / 1000;
     return 0;
 }
@@ -46,9 +46,9 @@ int lk_mutex_remaining(lk_mutex_t *m, int64_t *ms)
     return with_hold(m, tell_remaining, ms);
 }
 
-static int ask_server(const struct lk__frame *frame, struct lk__hold *hold, void *arg)
+static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
 {
-    struct lk__mutex *mutex = lk__mutex_of(frame);
+    struct lk__mutex *mutex = lk__mutex_of(op);
     const char *what = mutex->object.what;
     const struct lk__command command = { .script = &lk__lua_lock_check, .keys = &lk__mutex_block(mutex)->keys };
     struct lk__call call = {
@@ -72,9 +72,9 @@ int lk_mutex_check(lk_mutex_t *m)
     return with_hold(m, ask_server, NULL);
 }
 
-static int renew_with(const struct lk__frame *frame, struct lk__hold *hold, void *lease_ms)
+static int renew_with(const struct lk__op *op, struct lk__hold *hold, void *lease_ms)
 {
-    const struct lk__object *object = frame->object;
+    const struct lk__object *object = op->object;
     int64_t until_us = lk__now_us() + object->client->options->command_timeout_ms * 1000;
     int rc = lk__watchdog_renew(hold->dog, hold, *(int64_t *)lease_ms, until_us);
     return rc == 0 ? 0 : lk__fail(rc, "%s: the lease could not be set: %s", object->what, lk_strerror(rc));
@@ -87,11 +87,11 @@ int lk_mutex_extend(lk_mutex_t *m, int64_t lease_ms)
     return with_hold(m, renew_with, &lease_ms);
 }
 
-static int declare_consistent(const struct lk__frame *frame, struct lk__hold *hold, void *arg)
+static int declare_consistent(const struct lk__op *op, struct lk__hold *hold, void *arg)
 {
     (void)arg;
     if (!hold->owner_died)
-        return lk__fail(EINVAL, "%s: not taken over from a holder that died", frame->object->what);
+        return lk__fail(EINVAL, "%s: not taken over from a holder that died", op->object->what);
     hold->owner_died = false;
     return 0;
 }

@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* inspect.c - what anybody may ask of a mutex, and the operator's way to end a hold */
-#include "lock/lock.h"
+#include "lock/mutex.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* Ask what changes nothing; its answer goes into `reply`. 0, or why there is none. */
-static int ask(const struct lk__frame *frame, const struct lk__script *script, const void *args,
-               struct lk__reply *reply)
+static int ask(const struct lk__op *op, const struct lk__script *script, const void *args, struct lk__reply *reply)
 {
     const struct lk__command command = { .script = script,
-                                         .keys = &lk__mutex_block(lk__mutex_of(frame))->keys,
+                                         .keys = &lk__mutex_block(lk__mutex_of(op))->keys,
                                          .args = args };
     struct lk__call call = {
-        .conn = &frame->object->client->conn, .what = frame->object->what, .command = &command, .reply = reply
+        .conn = &op->object->client->conn, .what = op->object->what, .command = &command, .reply = reply
     };
     return lk__call_run(&call);
 }
 
 int lk_mutex_forceunlock(lk_mutex_t *m)
 {
-    struct lk__frame frame;
-    int rc = lk__mutex_enter(m, &frame);
+    struct lk__op op;
+    int rc = lk__mutex_enter(m, &op);
     if (rc != 0)
         return rc;
-    struct lk__mutexblock *block = lk__mutex_block(lk__mutex_of(&frame));
+    struct lk__mutexblock *block = lk__mutex_block(lk__mutex_of(&op));
     const struct lk__lock_force_args args = { .claim_ms = block->release.claim_ms,
                                               .channel = block->release.channel,
                                               .flags = block->release.flags };
     struct lk__command command = { .script = &lk__lua_lock_force, .keys = &block->keys, .args = &args };
-    return lk__frame_leave(&frame, lk__force(frame.object, &command));
+    return lk__op_leave(&op, lk__force(op.object, &command));
 }
 
 static void tell_info(lk_mutexinfo_t *info, const struct lk__lock_info_reply *reply)
@@ -46,13 +45,13 @@ static void tell_info(lk_mutexinfo_t *info, const struct lk__lock_info_reply *re
     strncpy(info->holder, reply->holder, sizeof info->holder - 1);
 }
 
-static int read_info(const struct lk__frame *frame, lk_mutexinfo_t *info)
+static int read_info(const struct lk__op *op, lk_mutexinfo_t *info)
 {
     struct lk__replybuf buf;
     struct lk__lock_info_reply reply;
-    int rc = ask(frame, &lk__lua_lock_info, NULL, lk__replybuf_reply(&buf));
+    int rc = ask(op, &lk__lua_lock_info, NULL, lk__replybuf_reply(&buf));
     if (rc == 0 && !lk__lock_info_read(&buf.reply, &reply))
-        rc = lk__call_garbled(frame->object->what);
+        rc = lk__call_garbled(op->object->what);
     if (rc == 0)
         tell_info(info, &reply);
     return rc;
@@ -60,13 +59,13 @@ static int read_info(const struct lk__frame *frame, lk_mutexinfo_t *info)
 
 int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info)
 {
-    struct lk__frame frame;
+    struct lk__op op;
     if (info == NULL || info->size != sizeof *info)
         return lk__fail(EINVAL, "lk_mutex_info: begin with LK_MUTEXINFO_INIT");
-    int rc = lk__mutex_enter(m, &frame);
+    int rc = lk__mutex_enter(m, &op);
     if (rc != 0)
         return rc;
-    return lk__frame_leave(&frame, read_info(&frame, info));
+    return lk__op_leave(&op, read_info(&op, info));
 }
 
 enum { PAGE = 50 }; /* with its four integers a page stays below what a reply may hold */
@@ -74,7 +73,7 @@ enum { PAGE = 50 }; /* with its four integers a page stays below what a reply ma
 /* Where the next page goes, and what it is read from. */
 struct listing {
     lk_mutexwaiter_t *waiters;
-    unsigned room, listed, waiting, on_page;
+    unsigned capacity, listed, waiting, on_page;
     struct lk__reply *reply;
 };
 
@@ -82,54 +81,54 @@ static void list_page(struct listing *listing, const struct lk__lock_queue_page_
 {
     listing->waiting = (unsigned)page->waiters;
     listing->on_page = page->ids_count;
-    for (unsigned i = 0; i < page->ids_count && listing->listed < listing->room; i++) {
+    for (unsigned i = 0; i < page->ids_count && listing->listed < listing->capacity; i++) {
         lk_mutexwaiter_t *waiter = &listing->waiters[listing->listed++];
         snprintf(waiter->id, sizeof waiter->id, "%s", lk__reply_text(listing->reply, page->ids + i));
     }
 }
 
-static int read_page(const struct lk__frame *frame, struct listing *listing)
+static int read_page(const struct lk__op *op, struct listing *listing)
 {
     const struct lk__lock_queue_page_args args = { .first = listing->listed, .last = listing->listed + PAGE - 1 };
     struct lk__lock_queue_page_reply page;
-    int rc = ask(frame, &lk__lua_lock_queue_page, &args, listing->reply);
+    int rc = ask(op, &lk__lua_lock_queue_page, &args, listing->reply);
     if (rc == 0 && !lk__lock_queue_page_read(listing->reply, &page))
-        rc = lk__call_garbled(frame->object->what);
+        rc = lk__call_garbled(op->object->what);
     if (rc == 0)
         list_page(listing, &page);
     return rc;
 }
 
-static int list_queue(const struct lk__frame *frame, struct listing *listing)
+static int list_queue(const struct lk__op *op, struct listing *listing)
 {
     struct {
         struct lk__reply reply;
         char text[PAGE * sizeof listing->waiters->id];
     } *page = lk__alloc(sizeof *page);
     if (page == NULL)
-        return lk__fail(ENOMEM, "%s: out of memory for a list of waiters", frame->object->what);
+        return lk__fail(ENOMEM, "%s: out of memory for a list of waiters", op->object->what);
     page->reply.text = page->text;
-    page->reply.text_room = sizeof page->text;
+    page->reply.text_capacity = sizeof page->text;
     listing->reply = &page->reply;
     int rc;
     do
-        rc = read_page(frame, listing);
-    while (rc == 0 && listing->on_page == PAGE && listing->listed < listing->room);
-    lk__release(page);
+        rc = read_page(op, listing);
+    while (rc == 0 && listing->on_page == PAGE && listing->listed < listing->capacity);
+    lk__free(page);
     return rc;
 }
 
-int lk_mutex_queue(lk_mutex_t *m, lk_mutexwaiter_t *waiters, unsigned room, unsigned *count)
+int lk_mutex_queue(lk_mutex_t *m, lk_mutexwaiter_t *waiters, unsigned capacity, unsigned *count)
 {
-    struct lk__frame frame;
-    struct listing listing = { .waiters = waiters, .room = room };
-    if (count == NULL || (waiters == NULL && room > 0))
+    struct lk__op op;
+    struct listing listing = { .waiters = waiters, .capacity = capacity };
+    if (count == NULL || (waiters == NULL && capacity > 0))
         return lk__fail(EINVAL, "lk_mutex_queue: nowhere to put the waiters");
-    int rc = lk__mutex_enter(m, &frame);
+    int rc = lk__mutex_enter(m, &op);
     if (rc != 0)
         return rc;
-    rc = list_queue(&frame, &listing);
+    rc = list_queue(&op, &listing);
     if (rc == 0)
         *count = listing.waiting;
-    return lk__frame_leave(&frame, rc);
+    return lk__op_leave(&op, rc);
 }

@@ -4,20 +4,20 @@
  *
  * They differ in the moment at which waiting ends, and in nothing else.
  */
-#include "lock/lock.h"
+#include "lock/mutex.h"
 
 #include <limits.h>
 
 /* It is this thread's already: what that means depends on the type. */
-static int lock_again(const struct lk__frame *frame, struct lk__hold *hold, bool only_try)
+static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_try)
 {
-    const char *what = frame->object->what;
-    if (lk__mutex_attr(frame)->type == LK_MUTEX_ERRORCHECK)
+    const char *what = op->object->what;
+    if (lk__mutex_attr(op)->type == LK_MUTEX_ERRORCHECK)
         return only_try ? lk__fail(EBUSY, "%s: held by this thread", what)
                         : lk__fail(EDEADLK, "%s: held by this thread, which would wait for itself", what);
     if (hold->holds == INT_MAX)
         return lk__fail(EAGAIN, "%s: held %d times", what, hold->holds);
-    int rc = lk__mutex_attr(frame)->nested_local ? 0 : lk__mutex_nest(frame, hold, hold->holds + 1);
+    int rc = lk__mutex_attr(op)->nested_local ? 0 : lk__mutex_nest(op, hold, hold->holds + 1);
     if (rc == 0)
         hold->holds++;
     return rc;
@@ -25,18 +25,18 @@ static int lock_again(const struct lk__frame *frame, struct lk__hold *hold, bool
 
 static int lock_until(lk_mutex_t *m, int64_t limit_us, bool only_try)
 {
-    struct lk__frame frame;
-    int rc = lk__mutex_enterby(m, limit_us, &frame);
+    struct lk__op op;
+    int rc = lk__mutex_enterby(m, limit_us, &op);
     if (rc != 0)
         return rc;
-    struct lk__hold *hold = lk__object_hold(frame.object, frame.self->owner);
+    struct lk__hold *hold = lk__object_hold(op.object, op.self->owner);
     if (hold != NULL)
-        rc = lk__frame_hold(&frame, &hold);
-    if (rc == 0 && hold != NULL && lk__mutex_attr(&frame)->type != LK_MUTEX_NORMAL)
-        rc = lock_again(&frame, hold, only_try);
+        rc = lk__op_hold(&op, &hold);
+    if (rc == 0 && hold != NULL && lk__mutex_attr(&op)->type != LK_MUTEX_NORMAL)
+        rc = lock_again(&op, hold, only_try);
     else if (rc == 0)
-        rc = lk__mutex_acquire(&frame, limit_us);
-    return lk__frame_leave(&frame, rc);
+        rc = lk__mutex_acquire(&op, limit_us);
+    return lk__op_leave(&op, rc);
 }
 
 /* With a limit, "busy" is a limit that passed. */

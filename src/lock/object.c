@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* object.c - the keys and channels of a mutex, and its shell */
-#include "lock/lock.h"
+/* object.c - the keys and channels of a mutex, and its handle */
+#include "lock/mutex.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,18 +10,18 @@ _Static_assert(sizeof(lk_mutex_t) == 8 * sizeof(void *), "ABI");
 static void mutex_stop(struct lk__object *object)
 {
     struct lk__mutex *mutex = LK__CONTAINER(object, struct lk__mutex, object);
-    if (mutex->foreign != NULL)
-        lk__foreign_stop(mutex->foreign);
+    if (mutex->redisson != NULL)
+        lk__redissonwake_stop(mutex->redisson);
 }
 
 static void mutex_free(struct lk__object *object)
 {
     struct lk__mutex *mutex = LK__CONTAINER(object, struct lk__mutex, object);
-    if (mutex->foreign != NULL)
-        lk__foreign_destroy(mutex->foreign);
-    lk__release(mutex->foreign);
-    lk__block_drop(object->block);
-    lk__release(mutex);
+    if (mutex->redisson != NULL)
+        lk__redissonwake_destroy(mutex->redisson);
+    lk__free(mutex->redisson);
+    lk__block_unref(object->block);
+    lk__free(mutex);
 }
 
 /* Of each key but the first, and the channels, what stands before the name; the last is for Redisson's sake alone. */
@@ -62,27 +62,27 @@ struct lk__object *lk__mutex_make(lk_client_t *client, const char *full, int fai
 {
     const struct lk__options *options = client->options;
     const char *texts[TEXTS];
-    struct lk__terms terms;
+    struct lk__handover terms;
     struct lk__mutex *mutex = lk__alloc(sizeof *mutex);
-    struct lk__foreign *foreign = options->redisson ? lk__alloc(sizeof *foreign) : NULL;
+    struct lk__redissonwake *redisson = options->redisson ? lk__alloc(sizeof *redisson) : NULL;
     struct lk__mutexblock *block = make_block(full, texts, options->redisson ? TEXTS : BESIDE);
     (void)fair; /* what takes it says so */
-    if (mutex == NULL || block == NULL || (options->redisson && foreign == NULL)) {
-        lk__release(mutex);
-        lk__release(foreign);
-        lk__release(block);
+    if (mutex == NULL || block == NULL || (options->redisson && redisson == NULL)) {
+        lk__free(mutex);
+        lk__free(redisson);
+        lk__free(block);
         return NULL;
     }
-    lk__terms_of(&terms, options, true);
+    lk__handover_init(&terms, options, true);
     block->release.claim_ms = terms.claim_ms;
     block->release.flags = (robust ? LK__LOCK_ROBUST : 0) | (options->redisson ? LK__LOCK_SHARED : 0);
     mutex->liveness_2048ths = terms.liveness_2048ths;
     mutex->object.block = &block->block;
     mutex->object.stop = mutex_stop;
     mutex->object.free = mutex_free;
-    mutex->foreign = foreign;
-    if (foreign != NULL)
-        lk__foreign_init(foreign, client, texts[CHANNEL], texts[BESIDE], false);
+    mutex->redisson = redisson;
+    if (redisson != NULL)
+        lk__redissonwake_init(redisson, client, texts[CHANNEL], texts[BESIDE], false);
     return &mutex->object;
 }
 
@@ -93,7 +93,7 @@ static void traits(const void *checked, int *fair, bool *robust)
     *robust = attr->robust;
 }
 
-const struct lk__shelltype lk__mutex_type = {
+const struct lk__handletype lk__mutex_type = {
     .kind = LK_KIND_MUTEX,
     .attr_size = sizeof(lk_mutexattr_t),
     .commands = lk__lua_lock_commands,
@@ -102,35 +102,35 @@ const struct lk__shelltype lk__mutex_type = {
     .traits = traits,
 };
 
-int lk__mutex_enter(lk_mutex_t *m, struct lk__frame *frame)
+int lk__mutex_enter(lk_mutex_t *m, struct lk__op *op)
 {
-    return lk__mutex_enterby(m, LK__NEVER, frame);
+    return lk__mutex_enterby(m, LK__NEVER, op);
 }
 
-int lk__mutex_enterby(lk_mutex_t *m, int64_t limit_us, struct lk__frame *frame)
+int lk__mutex_enterby(lk_mutex_t *m, int64_t limit_us, struct lk__op *op)
 {
     if (m == NULL)
         return lk__fail(EINVAL, "no mutex was given");
-    return lk__frame_enterby(frame, lk__mutex_shell(m), &lk__mutex_type, limit_us);
+    return lk__op_enterby(op, lk__mutex_handle(m), &lk__mutex_type, limit_us);
 }
 
-struct lk__shell lk__mutex_shell(lk_mutex_t *m)
+struct lk__handle lk__mutex_handle(lk_mutex_t *m)
 {
-    return (struct lk__shell){ &m->lk_name, (const void **)&m->lk_attr, &m->lk_impl, &m->lk_process, m->lk_spare };
+    return (struct lk__handle){ &m->lk_name, (const void **)&m->lk_attr, &m->lk_impl, &m->lk_process, m->lk_spare };
 }
 
 int lk_mutex_init(lk_mutex_t *m, lk_client_t *client, const char *name, const lk_mutexattr_t *attr)
 {
     if (m == NULL)
         return lk__fail(EINVAL, "lk_mutex_init: no mutex was given");
-    struct lk__manners manners = lk__begin();
-    return lk__end(&manners, lk__shell_init(lk__mutex_shell(m), &lk__mutex_type, client, name, attr));
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, lk__handle_init(lk__mutex_handle(m), &lk__mutex_type, client, name, attr));
 }
 
 int lk_mutex_destroy(lk_mutex_t *m)
 {
     if (m == NULL)
         return lk__fail(EINVAL, "lk_mutex_destroy: no mutex was given");
-    struct lk__manners manners = lk__begin();
-    return lk__end(&manners, lk__shell_destroy(lk__mutex_shell(m)));
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, lk__handle_destroy(lk__mutex_handle(m)));
 }

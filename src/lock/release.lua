@@ -1,6 +1,6 @@
 -- release.lua - give a mutex back, give up waiting for it, or give back what was granted meanwhile
 --
--- uses:     serve java
+-- uses:     serve redisson
 -- keys:     mutex hash, token string, queue zset, seen zset, mark string      see acquire.lua
 -- args:     claim_ms ms                 lease of a claim
 --           channel text                Redisson's
@@ -44,7 +44,7 @@ leave(queue, seen, id)
 
 -- One release in sixteen leaves it to Java, if Java listens: a hand-over never frees the key.
 local function is_javas_turn()
-    return mine == 1 and shared and math.max(last_token(token) + 1, now) % 16 == 0 and tell_java(channel, '0')
+    return mine == 1 and shared and math.max(last_token(token) + 1, now) % 16 == 0 and tell_redisson(channel, '0')
 end
 
 -- To Java or to the first waiter; false: neither is there.

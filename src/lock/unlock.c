@@ -4,7 +4,7 @@
  *
  * Whatever comes back, the caller holds one level less.
  */
-#include "lock/lock.h"
+#include "lock/mutex.h"
 
 /* Ask the server once. 0 and its answer. */
 static int send_nest(struct lk__object *object, struct lk__hold *hold, const struct lk__command *command,
@@ -24,12 +24,12 @@ static int send_nest(struct lk__object *object, struct lk__hold *hold, const str
     return rc;
 }
 
-int lk__mutex_nest(const struct lk__frame *frame, struct lk__hold *hold, int holds)
+int lk__mutex_nest(const struct lk__op *op, struct lk__hold *hold, int holds)
 {
-    struct lk__object *object = frame->object;
+    struct lk__object *object = op->object;
     const struct lk__lock_nest_args args = { .holds = holds };
     const struct lk__command command = { .script = &lk__lua_lock_nest,
-                                         .keys = &lk__mutex_block(lk__mutex_of(frame))->keys,
+                                         .keys = &lk__mutex_block(lk__mutex_of(op))->keys,
                                          .args = &args };
     struct lk__answer answer = { .verdict = LK__LATE };
     int rc = 0;
@@ -45,33 +45,33 @@ int lk__mutex_nest(const struct lk__frame *frame, struct lk__hold *hold, int hol
     return lk__watchdog_good(hold->dog, hold, NULL) ? 0 : lk__gone(object);
 }
 
-static int unlock_inner(const struct lk__frame *frame, struct lk__hold *hold)
+static int unlock_inner(const struct lk__op *op, struct lk__hold *hold)
 {
-    int rc = lk__frame_hold(frame, &hold);
+    int rc = lk__op_hold(op, &hold);
     hold->holds--;
-    if (rc != 0 || lk__mutex_attr(frame)->nested_local)
+    if (rc != 0 || lk__mutex_attr(op)->nested_local)
         return rc;
-    return lk__mutex_nest(frame, hold, hold->holds);
+    return lk__mutex_nest(op, hold, hold->holds);
 }
 
 int lk_mutex_unlock(lk_mutex_t *m)
 {
-    struct lk__frame frame;
-    int rc = lk__mutex_enter(m, &frame);
-    if (rc == ECANCELED && lk__shell_isforeign(lk__mutex_shell(m)))
-        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__shell_name(lk__mutex_shell(m)));
+    struct lk__op op;
+    int rc = lk__mutex_enter(m, &op);
+    if (rc == ECANCELED && lk__handle_isinherited(lk__mutex_handle(m)))
+        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(lk__mutex_handle(m)));
     if (rc != 0)
         return rc;
-    struct lk__object *object = frame.object;
-    struct lk__hold *hold = lk__object_hold(object, frame.self->owner);
+    struct lk__object *object = op.object;
+    struct lk__hold *hold = lk__object_hold(object, op.self->owner);
     if (hold == NULL) {
         rc = lk__fail(EPERM, "%s: not held by this thread", object->what);
     } else if (hold->holds > 1) {
-        rc = unlock_inner(&frame, hold);
+        rc = unlock_inner(&op, hold);
     } else {
-        rc = lk__give(object, hold); /* the server frees it, or hands it to the first waiter */
+        rc = lk__object_release(object, hold); /* the server frees it, or hands it to the first waiter */
         lk__object_drophold(object, hold);
-        frame.self->holds--;
+        op.self->holds--;
     }
-    return lk__frame_leave(&frame, rc);
+    return lk__op_leave(&op, rc);
 }

@@ -9,18 +9,18 @@
 
 #include <string.h>
 
-struct lk__block *lk__block_keep(struct lk__block *block)
+struct lk__block *lk__block_ref(struct lk__block *block)
 {
     if (block != NULL)
         atomic_fetch_add(&block->refs, 1);
     return block;
 }
 
-void lk__block_drop(struct lk__block *block)
+void lk__block_unref(struct lk__block *block)
 {
     while (block != NULL && atomic_fetch_sub(&block->refs, 1) == 1) {
         struct lk__block *under = block->under;
-        lk__release(block);
+        lk__free(block);
         block = under;
     }
 }
@@ -36,7 +36,7 @@ struct lk__block *lk__block_copy(const void *args, size_t size, struct lk__block
         return NULL;
     }
     own->block.refs = 1;
-    own->block.under = lk__block_keep(under);
+    own->block.under = lk__block_ref(under);
     memcpy(own->args, args, size);
     *copy = own->args;
     return &own->block;

@@ -48,12 +48,12 @@ struct expecting {
 
 int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const char *what, unsigned places)
 {
-    *conn = (struct lk__conn){ .connector = connector, .what = what, .places = places, .owner_fd = -1 };
+    *conn = (struct lk__conn){ .connector = connector, .what = what, .places = places, .owner_wake_fd = -1 };
     if (places > 0 && (conn->pending = lk__alloc(places * sizeof *conn->pending)) == NULL)
         return lk__fail(ENOMEM, "out of memory for a connection");
-    conn->kick_fd = lk__eventfd_open();
-    if (conn->kick_fd < 0) {
-        lk__release(conn->pending);
+    conn->wake_fd = lk__eventfd_open();
+    if (conn->wake_fd < 0) {
+        lk__free(conn->pending);
         return lk__fail(ENOMEM, "no descriptor left for a connection");
     }
     pthread_mutex_init(&conn->mu, NULL);
@@ -65,8 +65,8 @@ void lk__conn_destroy(struct lk__conn *conn)
 {
     assert(conn->stream == NULL && conn->oldest == conn->end);
     pthread_mutex_destroy(&conn->mu);
-    lk__fd_close(conn->kick_fd);
-    lk__release(conn->pending);
+    lk__fd_close(conn->wake_fd);
+    lk__free(conn->pending);
 }
 
 void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply)
@@ -100,7 +100,7 @@ static struct lk__pending *new_pending(struct lk__conn *conn)
 }
 
 /* Under conn->mu: the oldest of the pending is so no longer, nor the request that has its place. */
-static void land(struct lk__conn *conn, enum lk__request_state state)
+static void complete(struct lk__conn *conn, enum lk__request_state state)
 {
     struct lk__pending *pending = pending_at(conn, conn->oldest++);
     struct lk__request *request = pending->request;
@@ -114,7 +114,7 @@ static void land(struct lk__conn *conn, enum lk__request_state state)
     request->waiting = false;
     if (conn->leader == request && !conn->leading)
         conn->leader = NULL; /* was about to; its thread now leaves without a look at us */
-    if (request->parker == NULL || (conn->leader == request && conn->handing))
+    if (request->parker == NULL || (conn->leader == request && conn->dispatching))
         atomic_store(&request->state, state); /* nobody sleeps: the leader is at it itself */
     else                                      /* from then on its thread may free it */
         lk__parker_publish(request->parker, LK__NUDGED, &request->state, state);
@@ -125,15 +125,15 @@ static void tell_expecting(struct lk__conn *conn)
 {
     for (struct lk__link *l = lk__list_first(&conn->expecting); l != NULL; l = lk__list_next(&conn->expecting, l))
         lk__parker_signal(LK__CONTAINER(l, struct expecting, link)->parker, LK__NUDGED);
-    if (conn->owner_fd >= 0)
-        lk__eventfd_set(conn->owner_fd);
+    if (conn->owner_wake_fd >= 0)
+        lk__eventfd_set(conn->owner_wake_fd);
 }
 
 /* Under conn->mu: nothing will be answered any more; who was not sent whole was not carried out. */
 static void cut_all(struct lk__conn *conn, enum lk__request_state cut)
 {
     while (conn->oldest < conn->end)
-        land(conn, pending_at(conn, conn->oldest)->end <= conn->stream->sent ? cut : LK__UNSENT);
+        complete(conn, pending_at(conn, conn->oldest)->end <= conn->stream->sent ? cut : LK__UNSENT);
 }
 
 /* Under conn->mu. `cut` is what becomes of requests that were sent. */
@@ -144,10 +144,10 @@ static void end_stream(struct lk__conn *conn, enum lk__request_state cut)
         return;
     cut_all(conn, cut);
     conn->stream = NULL;
-    conn->crowded = false;
+    conn->full = false;
     conn->ended_us = lk__now_us();
     shutdown(stream->fd, SHUT_RDWR);
-    lk__stream_drop(stream);
+    lk__stream_unref(stream);
     tell_expecting(conn);
 }
 
@@ -196,7 +196,7 @@ static void replace_stream(struct lk__conn *conn, struct lk__stream *stream, enu
 {
     if (conn->stream != stream || stream == NULL)
         return;
-    snprintf(conn->words, sizeof conn->words, "%s", why);
+    snprintf(conn->errmsg, sizeof conn->errmsg, "%s", why);
     end_stream(conn, cut);
     if (!conn->closed)
         want(conn);
@@ -219,33 +219,33 @@ static void set_clock(struct lk__conn *conn, int64_t before_us, int64_t after_us
     conn->clock_slack_us = after_us - before_us;
 }
 
-void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__greeting *greeting)
+void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__serverinfo *info)
 {
     pthread_mutex_lock(&conn->mu);
-    set_clock(conn, greeting->before_us, lk__now_us(), greeting->server_us);
+    set_clock(conn, info->before_us, lk__now_us(), info->server_us);
     unwant(conn);
     if (conn->closed) {
-        lk__stream_drop(stream);
+        lk__stream_unref(stream);
     } else {
         assert(conn->stream == NULL);
         conn->stream = stream;
         conn->failures = 0;
-        conn->trouble = 0;
+        conn->last_error = 0;
         atomic_store(&conn->serves, false);
-        memcpy(conn->lacking, greeting->lacking, sizeof conn->lacking);
+        memcpy(conn->missing, info->missing, sizeof conn->missing);
         atomic_fetch_add(&conn->connects, 1);
     }
     tell_expecting(conn);
     pthread_mutex_unlock(&conn->mu);
 }
 
-void lk__conn_failed(struct lk__conn *conn, int code, const char *words)
+void lk__conn_failed(struct lk__conn *conn, int code, const char *errmsg)
 {
     pthread_mutex_lock(&conn->mu);
     unwant(conn);
     conn->failures++;
-    conn->trouble = code;
-    snprintf(conn->words, sizeof conn->words, "%s", words);
+    conn->last_error = code;
+    snprintf(conn->errmsg, sizeof conn->errmsg, "%s", errmsg);
     tell_expecting(conn);
     pthread_mutex_unlock(&conn->mu);
 }
@@ -274,13 +274,13 @@ int64_t lk__conn_ended(struct lk__conn *conn)
     return ended_us;
 }
 
-int lk__conn_trouble(struct lk__conn *conn, char *words, size_t size)
+int lk__conn_lasterror(struct lk__conn *conn, char *errmsg, size_t size)
 {
     pthread_mutex_lock(&conn->mu);
-    int trouble = conn->trouble;
-    snprintf(words, size, "%s", conn->crowded ? "the server does not read what it is sent" : conn->words);
+    int last_error = conn->last_error;
+    snprintf(errmsg, size, "%s", conn->full ? "the server does not read what it is sent" : conn->errmsg);
     pthread_mutex_unlock(&conn->mu);
-    return trouble;
+    return last_error;
 }
 
 /* --- sending ------------------------------------------------------------------------------------------------ */
@@ -313,7 +313,7 @@ static void end_if_dead(struct lk__conn *conn, int64_t now_us)
 static void flush(struct lk__conn *conn)
 {
     struct lk__stream *stream = conn->stream;
-    if (stream == NULL || conn->handing)
+    if (stream == NULL || conn->dispatching)
         return;
     if (lk__stream_give(stream) != 0)
         replace_stream(conn, stream, LK__CUT, "the server closed the connection");
@@ -335,9 +335,9 @@ static bool has_room(const struct lk__conn *conn, size_t size, bool urgent)
 /* Under conn->mu: tell those who found none, if there is some. */
 static void tell_of_room(struct lk__conn *conn)
 {
-    if (!conn->crowded || conn->stream == NULL || !has_room(conn, LK__COMMAND_MAX, false))
+    if (!conn->full || conn->stream == NULL || !has_room(conn, LK__COMMAND_MAX, false))
         return;
-    conn->crowded = false;
+    conn->full = false;
     tell_expecting(conn);
 }
 
@@ -352,7 +352,7 @@ static void append_request(struct lk__conn *conn, struct lk__request *request, c
     *new_pending(conn) = (struct lk__pending){
         .request = request, .number = number, .sent_us = request->sent_us, .end = stream->queued
     };
-    atomic_store(&request->state, LK__FLYING);
+    atomic_store(&request->state, LK__INFLIGHT);
 }
 
 static int send_request(struct lk__conn *conn, struct lk__request *request, const struct lk__wire *wire, int64_t number)
@@ -368,7 +368,7 @@ static int send_request(struct lk__conn *conn, struct lk__request *request, cons
         want(conn);
         rc = ENOTCONN;
     } else if (!has_room(conn, wire->size, request->urgent)) {
-        conn->crowded = true;
+        conn->full = true;
         rc = ENOTCONN;
     } else {
         append_request(conn, request, wire, number);
@@ -394,7 +394,7 @@ int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const stru
                   const struct lk__sent *sent, bool eval)
 {
     struct lk__wire wire;
-    assert(atomic_load(&request->state) != LK__FLYING);
+    assert(atomic_load(&request->state) != LK__INFLIGHT);
     atomic_store(&request->state, LK__IDLE);
     if (eval)
         atomic_fetch_add(&conn->reloads, 1);
@@ -405,10 +405,10 @@ int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const stru
 
 void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
 {
-    if (atomic_load(&request->state) != LK__FLYING)
+    if (atomic_load(&request->state) != LK__INFLIGHT)
         return;
     pthread_mutex_lock(&conn->mu);
-    if (atomic_load(&request->state) == LK__FLYING) {
+    if (atomic_load(&request->state) == LK__INFLIGHT) {
         pending_at(conn, request->place)->request = NULL;
         atomic_store(&request->state, LK__IDLE);
     }
@@ -431,10 +431,10 @@ static void ask_for_proof(struct lk__conn *conn, struct lk__stream *stream)
 static int take_proof(struct lk__conn *conn, const struct lk__reply *reply)
 {
     uint64_t echo = conn->unanswered;
-    if (!lk__echo_proves(reply, conn->echo_number, conn->doubt))
+    if (!lk__echo_proves(reply, conn->echo_number, conn->expect_duplicates))
         return EPROTO;
     while (conn->oldest <= echo)
-        land(conn, LK__ANSWERED);
+        complete(conn, LK__ANSWERED);
     return 0;
 }
 
@@ -448,11 +448,12 @@ static void take_answer(struct lk__conn *conn, struct lk__stream *stream, const 
     if (reply->type == LK__ERROR && !stream->no_echo)
         ask_for_proof(conn, stream);
     if (!conn->echoing) {
-        land(conn, LK__ANSWERED);
+        complete(conn, LK__ANSWERED);
         return;
     }
     conn->unanswered++;
-    snprintf(conn->doubt, sizeof conn->doubt, "%s", reply->type == LK__ERROR ? lk__reply_text(reply, 0) : "");
+    snprintf(conn->expect_duplicates, sizeof conn->expect_duplicates, "%s",
+             reply->type == LK__ERROR ? lk__reply_text(reply, 0) : "");
 }
 
 /*
@@ -485,7 +486,7 @@ static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
 }
 
 /* The leader's: hand out what the parser has. EAGAIN: all of it; else the stream is over: EPROTO, ENOMEM. */
-static int hand_out(struct lk__conn *conn, struct lk__stream *stream)
+static int dispatch(struct lk__conn *conn, struct lk__stream *stream)
 {
     int rc;
     while ((rc = lk__stream_next(stream)) == 0) {
@@ -503,18 +504,18 @@ static int hand_out(struct lk__conn *conn, struct lk__stream *stream)
 }
 
 /* Under conn->mu, left and taken again: read what is there and hand it out, then write what came meanwhile. */
-static void pump(struct lk__conn *conn, struct lk__stream *stream)
+static void read_and_dispatch(struct lk__conn *conn, struct lk__stream *stream)
 {
-    uint64_t reign = conn->reign;
-    conn->handing = true;
+    uint64_t term = conn->term;
+    conn->dispatching = true;
     pthread_mutex_unlock(&conn->mu);
     int rc = lk__stream_take(stream);
     if (rc == 0)
-        rc = hand_out(conn, stream);
+        rc = dispatch(conn, stream);
     pthread_mutex_lock(&conn->mu);
-    if (conn->reign != reign)
+    if (conn->term != term)
         return;
-    conn->handing = false;
+    conn->dispatching = false;
     if (rc == EIO)
         replace_stream(conn, stream, LK__CUT, "the server closed the connection");
     else if (rc == ENOMEM)
@@ -540,10 +541,10 @@ static void wait_for(struct pollfd *polled, int count, int64_t until_us)
  * Under conn->mu, left and taken again: poll the stream with others, read it if something came, end it
  * if it is dead.
  */
-static void round_of(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us)
+static void poll_once(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us)
 {
     struct lk__stream *stream = conn->stream;
-    uint64_t reign = conn->reign;
+    uint64_t term = conn->term;
     int64_t dead_us = dead_at(conn);
     polled[0].fd = -1;
     if (stream != NULL) {
@@ -555,7 +556,7 @@ static void round_of(struct lk__conn *conn, struct pollfd *polled, int count, in
     pthread_mutex_unlock(&conn->mu);
     wait_for(polled, count, dead_us < until_us ? dead_us : until_us);
     pthread_mutex_lock(&conn->mu);
-    if (conn->reign != reign) /* somebody else reads now, and hears what is for the leader */
+    if (conn->term != term) /* somebody else reads now, and hears what is for the leader */
         for (int i = 0; i < count; i++)
             polled[i].revents = 0;
     else
@@ -563,13 +564,13 @@ static void round_of(struct lk__conn *conn, struct pollfd *polled, int count, in
     if (stream == NULL)
         return;
     if (polled[0].revents & (POLLIN | POLLERR | POLLHUP))
-        pump(conn, stream);
+        read_and_dispatch(conn, stream);
     else if (polled[0].revents & POLLOUT)
         flush(conn);
     tell_of_room(conn);
     if (conn->stream == stream)
         end_if_dead(conn, lk__now_us());
-    lk__stream_drop(stream);
+    lk__stream_unref(stream);
 }
 
 /* Under conn->mu: the oldest whose thread waits, or NULL. */
@@ -584,25 +585,25 @@ static struct lk__request *first_waiting(const struct lk__conn *conn)
 }
 
 /* Under conn->mu: give the role to the oldest request whose thread waits, or to one that waits for room. */
-static void resign(struct lk__conn *conn)
+static void promote_leader(struct lk__conn *conn)
 {
     conn->leader = first_waiting(conn);
     conn->leading = false;
     if (conn->leader != NULL)
         lk__parker_signal(conn->leader->parker, LK__NUDGED);
-    else if (conn->crowded)
+    else if (conn->full)
         tell_expecting(conn);
 }
 
 /* Under conn->mu, left and taken again: read once, as the leader that `request` is. The signals that came. */
 static unsigned lead_once(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
-    unsigned signals = lk__parker_pollwith(request->parker, conn->kick_fd);
+    unsigned signals = lk__parker_pollwith(request->parker, conn->wake_fd);
     if (!(signals & LK__WOKEN)) {
-        struct pollfd polled[2] = { { -1, 0, 0 }, { conn->kick_fd, POLLIN, 0 } };
-        round_of(conn, polled, 2, until_us);
+        struct pollfd polled[2] = { { -1, 0, 0 }, { conn->wake_fd, POLLIN, 0 } };
+        poll_once(conn, polled, 2, until_us);
         if (polled[1].revents != 0)
-            lk__eventfd_clear(conn->kick_fd);
+            lk__eventfd_clear(conn->wake_fd);
     }
     return signals | lk__parker_pollwith(request->parker, -1);
 }
@@ -611,14 +612,14 @@ static unsigned lead_once(struct lk__conn *conn, struct lk__request *request, in
 static bool lead(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
     unsigned signals = 0;
-    uint64_t reign = ++conn->reign;
+    uint64_t term = ++conn->term;
     conn->leader = request;
     conn->leading = true;
-    while (conn->reign == reign && atomic_load(&request->state) == LK__FLYING && !(signals & LK__WOKEN) &&
+    while (conn->term == term && atomic_load(&request->state) == LK__INFLIGHT && !(signals & LK__WOKEN) &&
            lk__now_us() < until_us)
         signals |= lead_once(conn, request, until_us);
-    if (conn->reign == reign)
-        resign(conn);
+    if (conn->term == term)
+        promote_leader(conn);
     return (signals & LK__WOKEN) != 0;
 }
 
@@ -639,9 +640,9 @@ static int64_t look_every_us(const struct lk__conn *conn)
  */
 static bool stands_still(const struct lk__conn *conn, struct look *look)
 {
-    int64_t now_us = lk__now_us(), patience_us = (conn->handing ? 4 : 2) * look_every_us(conn);
+    int64_t now_us = lk__now_us(), patience_us = (conn->dispatching ? 4 : 2) * look_every_us(conn);
     bool idle = look->since_us != 0 && look->moves == conn->moves && conn->stream != NULL &&
-                (conn->handing || readable(conn->stream));
+                (conn->dispatching || readable(conn->stream));
     if (idle)
         return now_us - look->since_us >= patience_us;
     *look = (struct look){ conn->moves, now_us };
@@ -649,13 +650,13 @@ static bool stands_still(const struct lk__conn *conn, struct look *look)
 }
 
 /* Under conn->mu: the role is free. What the leader may be in the middle of, the parser, goes with its stream. */
-static void depose(struct lk__conn *conn)
+static void replace_leader(struct lk__conn *conn)
 {
-    bool handing = conn->handing;
-    conn->reign++;
+    bool dispatching = conn->dispatching;
+    conn->term++;
     conn->leader = NULL;
-    conn->leading = conn->handing = false;
-    if (handing)
+    conn->leading = conn->dispatching = false;
+    if (dispatching)
         replace_stream(conn, conn->stream, LK__CUT, "the thread that read the server's answers stands still");
 }
 
@@ -669,7 +670,7 @@ static bool follow(struct lk__conn *conn, struct lk__request *request, int64_t u
     pthread_mutex_lock(&conn->mu);
     request->waiting = false;
     if (conn->leader == request && (woken || lk__now_us() >= until_us))
-        resign(conn);
+        promote_leader(conn);
     return woken;
 }
 
@@ -678,16 +679,16 @@ bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t 
     struct look look = { 0 };
     bool woken = false;
     pthread_mutex_lock(&conn->mu);
-    while (!woken && atomic_load(&request->state) == LK__FLYING && lk__now_us() < until_us) {
+    while (!woken && atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us) {
         if (conn->leader == NULL || conn->leader == request)
             woken = lead(conn, request, until_us);
         else if (stands_still(conn, &look))
-            depose(conn);
+            replace_leader(conn);
         else
             woken = follow(conn, request, until_us);
     }
     if (conn->leader == request)
-        resign(conn);
+        promote_leader(conn);
     pthread_mutex_unlock(&conn->mu);
     return woken;
 }
@@ -696,13 +697,13 @@ void lk__conn_look(struct lk__conn *conn, struct lk__request *request)
 {
     struct pollfd polled;
     pthread_mutex_lock(&conn->mu);
-    if (conn->leader == NULL && conn->stream != NULL && atomic_load(&request->state) == LK__FLYING) {
-        uint64_t reign = ++conn->reign;
+    if (conn->leader == NULL && conn->stream != NULL && atomic_load(&request->state) == LK__INFLIGHT) {
+        uint64_t term = ++conn->term;
         conn->leader = request;
         conn->leading = true;
-        round_of(conn, &polled, 1, 0);
-        if (conn->reign == reign) /* else somebody else leads now */
-            resign(conn);
+        poll_once(conn, &polled, 1, 0);
+        if (conn->term == term) /* else somebody else leads now */
+            promote_leader(conn);
     }
     pthread_mutex_unlock(&conn->mu);
 }
@@ -715,7 +716,7 @@ void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count
     pthread_mutex_lock(&conn->mu);
     if (conn->stream == NULL && !conn->closed)
         want(conn);
-    round_of(conn, polled, extra_count + 1, until_us);
+    poll_once(conn, polled, extra_count + 1, until_us);
     pthread_mutex_unlock(&conn->mu);
     memcpy(extra, polled + 1, (size_t)extra_count * sizeof *extra);
 }
@@ -723,9 +724,9 @@ void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count
 /* --- waiting for a connection that can be written to ---------------------------------------------------------- */
 
 /* Under conn->mu: why there is no connection. Want of memory is the connector's, not the caller's. */
-static int why_not(const struct lk__conn *conn)
+static int down_reason(const struct lk__conn *conn)
 {
-    return conn->trouble == ENOMEM ? ENOTCONN : conn->trouble;
+    return conn->last_error == ENOMEM ? ENOTCONN : conn->last_error;
 }
 
 /* Cancelled while it was parked: conn->mu is not held. */
@@ -754,12 +755,12 @@ static unsigned make_room(struct expecting *me, int64_t until_us)
 {
     struct lk__conn *conn = me->conn;
     struct lk__request leader = { .parker = me->parker };
-    uint64_t reign = ++conn->reign;
+    uint64_t term = ++conn->term;
     conn->leader = &leader;
     conn->leading = true;
     unsigned signals = lead_once(conn, &leader, until_us);
-    if (conn->reign == reign)
-        resign(conn);
+    if (conn->term == term)
+        promote_leader(conn);
     return signals;
 }
 
@@ -771,7 +772,7 @@ static unsigned await_room(struct expecting *me, struct look *look, int64_t unti
     if (conn->leader == NULL)
         return make_room(me, until_us);
     if (stands_still(conn, look)) {
-        depose(conn);
+        replace_leader(conn);
         return 0;
     }
     return sleep_until(me, look_us < until_us ? look_us : until_us, cancel_state);
@@ -789,14 +790,14 @@ int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigne
     for (;;) {
         if (conn->closed)
             rc = ECANCELED;
-        else if (conn->stream != NULL && !conn->crowded)
+        else if (conn->stream != NULL && !conn->full)
             rc = 0;
-        else if (conn->stream == NULL && conn->failures != failures && conn->trouble != 0)
-            rc = why_not(conn);
+        else if (conn->stream == NULL && conn->failures != failures && conn->last_error != 0)
+            rc = down_reason(conn);
         else if (signals & LK__WOKEN)
             rc = EINTR;
         else if (lk__now_us() >= until_us)
-            rc = conn->trouble != 0 ? why_not(conn) : ETIMEDOUT;
+            rc = conn->last_error != 0 ? down_reason(conn) : ETIMEDOUT;
         else if (conn->stream != NULL) {
             signals = await_room(&me, &look, until_us, cancel_state);
             continue;

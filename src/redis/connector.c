@@ -28,7 +28,7 @@ struct target {
 };
 
 /* Words that tell a user what to do about a connect() that failed. */
-static int explain(const struct lk__options *options, int error, char *words, size_t size)
+static int explain(const struct lk__options *options, int error, char *errmsg, size_t size)
 {
     char where[128];
     lk__options_print(options, where, sizeof where);
@@ -37,20 +37,20 @@ static int explain(const struct lk__options *options, int error, char *words, si
     case EMFILE:
     case ENFILE:
     case ENOBUFS:
-        snprintf(words, size, "%s: no memory or descriptor left for a connection", where);
+        snprintf(errmsg, size, "%s: no memory or descriptor left for a connection", where);
         return ENOMEM;
     case ENAMETOOLONG:
-        snprintf(words, size, "%s: the path of a unix socket has at most 107 bytes", where);
+        snprintf(errmsg, size, "%s: the path of a unix socket has at most 107 bytes", where);
         return EINVAL;
     case EHOSTUNREACH:
-        snprintf(words, size, "%s: no such host, or no way to it", where);
+        snprintf(errmsg, size, "%s: no such host, or no way to it", where);
         return ENOTCONN;
     case ETIMEDOUT:
-        snprintf(words, size, "%s: no answer within %lld ms (connect_timeout)", where,
+        snprintf(errmsg, size, "%s: no answer within %lld ms (connect_timeout)", where,
                  (long long)options->connect_timeout_ms);
         return ENOTCONN;
     default:
-        snprintf(words, size, "%s: %s; is a server running there?", where, strerrordesc_np(error));
+        snprintf(errmsg, size, "%s: %s; is a server running there?", where, strerrordesc_np(error));
         return error == ECANCELED ? ECANCELED : ENOTCONN;
     }
 }
@@ -129,22 +129,22 @@ static int connect_in_time(struct lk__connector *connector, struct lk__stream **
 }
 
 static int attempt(struct lk__connector *connector, struct lk__conn *conn, struct lk__stream **stream,
-                   struct lk__greeting *greeting, char *words, size_t size)
+                   struct lk__serverinfo *info, char *errmsg, size_t size)
 {
     const struct lk__options *options = &connector->options;
     int64_t until_us = lk__now_us() + options->connect_timeout_ms * 1000;
     int rc = connect_in_time(connector, stream, until_us);
     if (rc != 0)
-        return explain(options, rc, words, size);
-    char where[128], why[LK__WORDS_MAX];
-    rc = lk__handshake(*stream, options, conn->inspect, until_us, connector->cancel_fd, greeting, why, sizeof why);
+        return explain(options, rc, errmsg, size);
+    char where[128], why[LK__ERRMSG_MAX];
+    rc = lk__handshake(*stream, options, conn->inspect, until_us, connector->cancel_fd, info, why, sizeof why);
     if (rc == 0) {
         remember(connector, *stream);
         return 0;
     }
     lk__options_print(options, where, sizeof where);
-    snprintf(words, size, "%s: %s", where, why);
-    lk__stream_drop(*stream);
+    snprintf(errmsg, size, "%s: %s", where, why);
+    lk__stream_unref(*stream);
     return rc;
 }
 
@@ -204,40 +204,40 @@ static bool stopping(struct lk__connector *connector)
     return stop;
 }
 
-static void warn(const struct lk__greeting *greeting)
+static void warn(const struct lk__serverinfo *info)
 {
-    if (greeting->warning[0] != '\0')
-        lk__log(LK_LOG_WARNING, "%s", greeting->warning);
-    if (greeting->lacking[0] != '\0')
+    if (info->warning[0] != '\0')
+        lk__log(LK_LOG_WARNING, "%s", info->warning);
+    if (info->missing[0] != '\0')
         lk__log(LK_LOG_WARNING,
                 "the user's access rules (ACL) lack %s: what needs these commands and keys fails, waiters poll "
                 "instead of hearing these channels, and without ECHO errors are believed unproven",
-                greeting->lacking);
+                info->missing);
 }
 
 static void serve(struct lk__connector *connector, struct lk__conn *conn)
 {
     struct lk__stream *stream = NULL;
-    struct lk__greeting greeting = { 0 };
-    char words[LK__WORDS_MAX];
-    int rc = attempt(connector, conn, &stream, &greeting, words, sizeof words);
+    struct lk__serverinfo info = { 0 };
+    char errmsg[LK__ERRMSG_MAX];
+    int rc = attempt(connector, conn, &stream, &info, errmsg, sizeof errmsg);
     if (rc == ECANCELED && stopping(connector))
         return; /* the connection may be gone */
     if (rc == 0) {
         if (atomic_load(&conn->connects) == 0) /* once, not at each reconnect */
-            warn(&greeting);
+            warn(&info);
         if (connector->pause_us > 0)
             lk__log(LK_LOG_INFO, "%s connection is up again", conn->what);
         connector->pause_us = connector->not_before_us = 0;
         conn->up_us = lk__now_us();
-        lk__conn_up(conn, stream, &greeting);
+        lk__conn_up(conn, stream, &info);
         return;
     }
     if (connector->pause_us == 0)
-        lk__log(LK_LOG_INFO, "%s connection: %s", conn->what, words);
+        lk__log(LK_LOG_INFO, "%s connection: %s", conn->what, errmsg);
     connector->not_before_us =
         back_off(&connector->pause_us, connector->options.retry_min_ms * 1000, connector->options.retry_max_ms * 1000);
-    lk__conn_failed(conn, rc, words);
+    lk__conn_failed(conn, rc, errmsg);
 }
 
 static void *run(void *arg)
@@ -260,7 +260,7 @@ static void *run(void *arg)
     connector->ended = true;
     pthread_cond_signal(&connector->settled);
     pthread_mutex_unlock(&connector->mu);
-    lk__connector_drop(connector);
+    lk__connector_unref(connector);
     return NULL;
 }
 
@@ -271,10 +271,10 @@ static void destroy(struct lk__connector *connector)
     pthread_mutex_destroy(&connector->mu);
     lk__fd_close(connector->cancel_fd);
     lk__options_clear(&connector->options);
-    lk__release(connector);
+    lk__free(connector);
 }
 
-void lk__connector_drop(struct lk__connector *connector)
+void lk__connector_unref(struct lk__connector *connector)
 {
     if (atomic_fetch_sub(&connector->refs, 1) == 1)
         destroy(connector);
@@ -287,7 +287,7 @@ int lk__connector_start(struct lk__connector **connector, struct lk__options *op
         return lk__fail(ENOMEM, "out of memory for a client");
     fresh->cancel_fd = lk__eventfd_open();
     if (fresh->cancel_fd < 0) {
-        lk__release(fresh);
+        lk__free(fresh);
         return lk__fail(ENOMEM, "no descriptor left for a client");
     }
     fresh->refs = 2;

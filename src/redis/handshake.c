@@ -16,19 +16,19 @@
 struct talk {
     struct lk__stream *stream;
     const struct lk__options *options;
-    struct lk__greeting *greeting;
+    struct lk__serverinfo *info;
     bool inspect;
     uint64_t number; /* to be said back at the end */
-    char *words;
+    char *errmsg;
     size_t size;
 };
 
 /* `detail` may be what the server said: servers and proxies quote commands that they do not know. */
 static int complain(const struct talk *talk, int code, const char *what, const char *detail)
 {
-    char shown[LK__WORDS_MAX];
+    char shown[LK__ERRMSG_MAX];
     lk__options_quote(talk->options, detail, shown, sizeof shown);
-    snprintf(talk->words, talk->size, "%s%s%s", what, shown[0] != '\0' ? ": " : "", shown);
+    snprintf(talk->errmsg, talk->size, "%s%s%s", what, shown[0] != '\0' ? ": " : "", shown);
     return code;
 }
 
@@ -46,7 +46,7 @@ static int judge(const struct talk *talk, const struct lk__reply *reply, const c
 static int lacks(const struct talk *talk, const char *rights)
 {
     const char *user = talk->options->user;
-    snprintf(talk->words, talk->size, "the access rules (ACL) of the user %s lack %s", user != NULL ? user : "default",
+    snprintf(talk->errmsg, talk->size, "the access rules (ACL) of the user %s lack %s", user != NULL ? user : "default",
              rights);
     return EACCES;
 }
@@ -98,7 +98,7 @@ static int on_time(const struct talk *talk, const struct lk__reply *reply)
     bool plausible = s > 0 && s <= INT64_MAX / 2000000 && us >= 0 && us <= 999999;
     if (reply->type != LK__ARRAY || reply->count != 2 || !plausible || !lk__is_servertime(s * 1000000 + us))
         return complain(talk, EPROTO, "what answers is no Redis server", "");
-    talk->greeting->server_us = (int64_t)s * 1000000 + us;
+    talk->info->server_us = (int64_t)s * 1000000 + us;
     return 0;
 }
 
@@ -153,7 +153,7 @@ static int on_policy(const struct talk *talk, const struct lk__reply *reply)
     snprintf(seen, sizeof seen, "%.*s", (int)strcspn(policy, "\r\n"), policy);
     if (talk->options->strict)
         return complain(talk, ENOTSUP, "the server may evict live locks (set maxmemory-policy noeviction)", seen);
-    snprintf(talk->greeting->warning, sizeof talk->greeting->warning,
+    snprintf(talk->info->warning, sizeof talk->info->warning,
              "the server may evict live locks: its maxmemory-policy is %s, set noeviction", seen);
     return 0;
 }
@@ -167,7 +167,7 @@ static int on_probe(const struct talk *talk, const struct lk__reply *reply)
         return rc;
     if (lk__reply_text(reply, 0)[0] != '\0' && reply->type == LK__ARRAY)
         return lacks(talk, lk__reply_text(reply, 0));
-    snprintf(talk->greeting->lacking, sizeof talk->greeting->lacking, "%s", lk__reply_text(reply, 1));
+    snprintf(talk->info->missing, sizeof talk->info->missing, "%s", lk__reply_text(reply, 1));
     return 0;
 }
 
@@ -179,8 +179,8 @@ static int on_echo(const struct talk *talk, const struct lk__reply *reply)
         return lk__echo_proves(reply, talk->number, NULL)
                    ? 0
                    : complain(talk, EPROTO, "answers of the server are out of their places", "");
-    if (!lk__reply_is(reply, "NOPERM") && talk->greeting->warning[0] == '\0')
-        snprintf(talk->greeting->warning, sizeof talk->greeting->warning,
+    if (!lk__reply_is(reply, "NOPERM") && talk->info->warning[0] == '\0')
+        snprintf(talk->info->warning, sizeof talk->info->warning,
                  "the server refuses ECHO: whether an error answers the right request cannot be proven");
     return 0;
 }
@@ -203,7 +203,7 @@ enum question {
 
 enum { WORDS_MAX = 6 };
 
-static int words_of(const struct talk *talk, enum question question, const char *argv[WORDS_MAX], char scratch[40])
+static int errmsg_of(const struct talk *talk, enum question question, const char *argv[WORDS_MAX], char scratch[40])
 {
     const struct lk__options *o = talk->options;
     int argc = 0;
@@ -303,19 +303,19 @@ static int next_reply(const struct talk *talk, int64_t until_us, int cancel_fd)
 }
 
 int lk__handshake(struct lk__stream *stream, const struct lk__options *options, bool inspect, int64_t until_us,
-                  int cancel_fd, struct lk__greeting *greeting, char *words, size_t size)
+                  int cancel_fd, struct lk__serverinfo *info, char *errmsg, size_t size)
 {
     static const judge_t judges[QUESTIONS] = { on_auth,    on_select, on_role,  on_time, on_name,
                                                on_version, on_policy, on_probe, on_echo };
-    struct talk talk = { stream, options, greeting, inspect, lk__random_below(INT64_MAX), words, size };
+    struct talk talk = { stream, options, info, inspect, lk__random_below(INT64_MAX), errmsg, size };
     bool asked[QUESTIONS];
     int rc = 0;
 
-    greeting->before_us = lk__now_us();
+    info->before_us = lk__now_us();
     for (int q = 0; q < QUESTIONS && rc == 0; q++) {
         const char *argv[WORDS_MAX];
         char scratch[40];
-        int argc = words_of(&talk, q, argv, scratch);
+        int argc = errmsg_of(&talk, q, argv, scratch);
         asked[q] = argc > 0;
         if (asked[q])
             rc = append(stream, argc, argv);

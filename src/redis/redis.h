@@ -10,7 +10,7 @@
 #define LK__REDIS_H
 
 #include "base/base.h"
-#include "redis/options.h"
+#include "config/options.h"
 #include "redis/vocabulary.h"
 
 #include <netdb.h>
@@ -75,9 +75,9 @@ struct lk__block {
     struct lk__block *under; /* NULL, or one that stays as long as this: what lies here points into it */
 };
 
-struct lk__block *lk__block_keep(struct lk__block *block); /* accepts NULL */
-void lk__block_drop(struct lk__block *block);              /* the last one frees it; accepts NULL */
-/* A copy of `size` bytes of arguments, in a block of its own over `under`. NULL: ENOMEM, with words. */
+struct lk__block *lk__block_ref(struct lk__block *block); /* accepts NULL */
+void lk__block_unref(struct lk__block *block);            /* the last one frees it; accepts NULL */
+/* A copy of `size` bytes of arguments, in a block of its own over `under`. NULL: ENOMEM, with an error text. */
 struct lk__block *lk__block_copy(const void *args, size_t size, struct lk__block *under, const void **copy);
 
 /* The first key; there is one. `length` is its length. */
@@ -124,7 +124,7 @@ struct lk__reply {
     unsigned count;                         /* elements of an array; 1 for anything else */
     struct lk__value values[LK__REPLY_MAX]; /* what an array holds in arrays of its own is left out */
     char *text;                             /* NUL after each text */
-    size_t text_used, text_room;
+    size_t text_used, text_capacity;
     bool cut_short;  /* there was no memory for a text */
     int64_t came_us; /* when it was read */
 };
@@ -186,7 +186,7 @@ struct lk__stream {
 /* To the first of `addresses` that takes it: 0, ETIMEDOUT, ECANCELED, ENOMEM, or what connect() says. */
 int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *addresses,
                        int64_t until_us, int cancel_fd);
-void lk__stream_drop(struct lk__stream *stream); /* the last one closes the socket; accepts NULL */
+void lk__stream_unref(struct lk__stream *stream); /* the last one closes the socket; accepts NULL */
 /*
  * What is not given to the socket yet waits in a buffer that never grows, so that sending needs no memory: for all
  * that the watchdog may have under way at once, as text; and of others three quarters of it.
@@ -223,12 +223,12 @@ bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const char 
 
 /* --- handshake.c: from a socket to a server that we may use ------------------------------------------ */
 
-enum { LK__RIGHTS_MAX = 256, LK__WORDS_MAX = 320 };
+enum { LK__ACL_MAX = 256, LK__ERRMSG_MAX = 320 };
 
-struct lk__greeting {
+struct lk__serverinfo {
     int64_t before_us, server_us; /* the server's TIME, asked not before this local moment */
     char warning[112];            /* what its users should know of this server; "" for nothing */
-    char lacking[LK__RIGHTS_MAX]; /* rights that some objects need and the user has not: "+zcard ~latchkey:*" */
+    char missing[LK__ACL_MAX];    /* rights that some objects need and the user has not: "+zcard ~latchkey:*" */
 };
 
 /*
@@ -236,7 +236,7 @@ struct lk__greeting {
  * needs. EACCES: the user lacks some that all need. Words in `words`.
  */
 int lk__handshake(struct lk__stream *stream, const struct lk__options *options, bool inspect, int64_t until_us,
-                  int cancel_fd, struct lk__greeting *greeting, char *words, size_t size);
+                  int cancel_fd, struct lk__serverinfo *info, char *errmsg, size_t size);
 
 /* --- connector.c: the thread that resolves, connects and greets, so that no caller has to ------------- */
 
@@ -263,13 +263,13 @@ struct lk__connector {
 int lk__connector_start(struct lk__connector **connector, struct lk__options *options);
 /* Its thread ends, now or when the resolver lets it; connections are not touched afterwards. */
 void lk__connector_stop(struct lk__connector *connector);
-void lk__connector_drop(struct lk__connector *connector);
+void lk__connector_unref(struct lk__connector *connector);
 
 /* --- connection.c ---------------------------------------------------------------------------------------- */
 
 enum lk__request_state {
     LK__IDLE,     /* never sent */
-    LK__FLYING,   /* sent, or about to be */
+    LK__INFLIGHT, /* sent, or about to be */
     LK__ANSWERED, /* its reply is there */
     LK__CUT,      /* the connection went before a reply came: may be executed */
     LK__GARBLED,  /* the same, because the server's answer could not be read */
@@ -319,24 +319,25 @@ struct lk__conn {
     uint64_t oldest, unanswered, end; /* under mu: the first of each, and who comes next */
     bool echoing;                     /* under mu: an ECHO is among them ... */
     uint64_t echo_number;             /* under mu: ... which says this; a new number each time */
-    char doubt[LK__DOUBT_BYTES];      /* under mu: the last answer that is not believed, if it is an error; or "" */
-    struct lk__request *leader;       /* under mu: who reads, or is about to; NULL: nobody */
-    bool leading;                     /* under mu: the leader is at it */
-    bool handing;                     /* under mu: the leader gives out replies and will flush */
-    uint64_t reign;                   /* under mu: a new number for each leader; who has an old one leads no more */
-    uint64_t moves;                   /* under mu: how often a leader came back from its poll */
-    bool crowded;                     /* under mu: somebody found no room, and is told when there is some */
-    bool closed;                      /* under mu: for good */
-    int64_t ended_us;                 /* under mu: when a stream last ended; 0: never */
-    unsigned failures;                /* under mu: attempts that failed since it was last up */
-    int trouble;                      /* under mu: code of the last of them */
-    char words[LK__WORDS_MAX];        /* under mu: words of it */
-    char lacking[LK__RIGHTS_MAX];     /* under mu: as its greeting told */
-    struct lk__link expecting;        /* under mu: who waits for it to come up */
-    int kick_fd;                      /* ends the leader's poll */
-    int owner_fd;                     /* eventfd of the thread that owns this connection, -1: none */
-    bool wanted;                      /* under the connector's mu */
-    struct lk__link link;             /* under the connector's mu: in wanted */
+    char expect_duplicates
+        [LK__DOUBT_BYTES];       /* under mu: the last answer that is not believed, if it is an error; or "" */
+    struct lk__request *leader;  /* under mu: who reads, or is about to; NULL: nobody */
+    bool leading;                /* under mu: the leader is at it */
+    bool dispatching;            /* under mu: the leader gives out replies and will flush */
+    uint64_t term;               /* under mu: a new number for each leader; who has an old one leads no more */
+    uint64_t moves;              /* under mu: how often a leader came back from its poll */
+    bool full;                   /* under mu: somebody found no room, and is told when there is some */
+    bool closed;                 /* under mu: for good */
+    int64_t ended_us;            /* under mu: when a stream last ended; 0: never */
+    unsigned failures;           /* under mu: attempts that failed since it was last up */
+    int last_error;              /* under mu: code of the last of them */
+    char errmsg[LK__ERRMSG_MAX]; /* under mu: words of it */
+    char missing[LK__ACL_MAX];   /* under mu: as its greeting told */
+    struct lk__link expecting;   /* under mu: who waits for it to come up */
+    int wake_fd;                 /* ends the leader's poll */
+    int owner_wake_fd;           /* eventfd of the thread that owns this connection, -1: none */
+    bool wanted;                 /* under the connector's mu */
+    struct lk__link link;        /* under the connector's mu: in wanted */
     enum lk__rank rank;
     atomic_bool serves;              /* the present stream brought an answer: it is worth to be made anew at once */
     int64_t up_us, due_us, pause_us; /* the connector thread's: up since, to be made at, the pause before that */
@@ -393,7 +394,7 @@ int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigne
 unsigned lk__conn_failures(struct lk__conn *conn);
 int64_t lk__conn_ended(struct lk__conn *conn); /* when it was last up and ended; 0: never */
 /* Words of the last failed attempt; returns its code, 0 if none failed since it was up. */
-int lk__conn_trouble(struct lk__conn *conn, char *words, size_t size);
+int lk__conn_lasterror(struct lk__conn *conn, char *errmsg, size_t size);
 
 /*
  * For the one thread that owns a connection nobody else awaits: poll it together with `extra`, then read
@@ -412,8 +413,8 @@ void lk__conn_reset(struct lk__conn *conn, const char *why);
 bool lk__conn_isup(struct lk__conn *conn);
 
 /* Called by the connector. */
-void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__greeting *greeting);
-void lk__conn_failed(struct lk__conn *conn, int code, const char *words);
+void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__serverinfo *info);
+void lk__conn_failed(struct lk__conn *conn, int code, const char *errmsg);
 
 /* Could a server's clock show that? What could not is left alone, so that sums of times stay in range. */
 bool lk__is_servertime(int64_t server_us);
@@ -422,18 +423,42 @@ int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us);
 /* By when, on our clock, the server's has certainly passed what lk__conn_servertime() says of `moment_us`. */
 int64_t lk__conn_passedby(struct lk__conn *conn, int64_t moment_us);
 
-/* --- rights.c: what access rules keep from us ------------------------------------------------------------- */
+/* --- call.c: a command that waits for nobody ---------------------------------------------------------------- */
+
+struct lk__call {
+    struct lk__conn *conn;
+    const char *what; /* words begin with it */
+    const struct lk__command *command;
+    struct lk__sent sent;    /* but for the deadline, which is filled in at each sending */
+    int64_t lasts_us;        /* how far ahead that is; 0: until the end of the call, one command timeout */
+    bool only_once;          /* a copy would do harm: after a lost connection it is not sent again */
+    struct lk__reply *reply; /* NULL, or where to put an answer with longer texts */
+    bool repeated;           /* told: an earlier copy may have taken effect */
+    int64_t sent_us;         /* told: when the one was sent that is answered */
+    struct lk__replybuf own; /* the answer, unless that is put elsewhere */
+};
+
+/*
+ * Send a command and await its answer for one command timeout; the answer is in call->reply. Returns 0: an answer that is no error · ENOTCONN
+ * nothing was sent, or the server would not · EIO the outcome is unknown · what the server's refusal means · ECANCELED
+ * · ENOMEM. With an error text.
+ */
+int lk__call_run(struct lk__call *call);
+/* EPROTO, with an error text: this is no answer that the script gives. */
+int lk__call_garbled(const char *what);
+
+/* --- acl.c: what access rules keep from us ------------------------------------------------------------- */
 
 /*
  * 0, or EACCES when the user of this connection lacks one of `commands` ("del exists ..."), as far as it is
- * known since it came up. With words that begin with `what`.
+ * known since it came up. With an error text that begins with `what`.
  */
-int lk__rights_check(struct lk__conn *conn, const char *what, const char *commands);
+int lk__acl_check(struct lk__conn *conn, const char *what, const char *commands);
 
 /* The server refused a script with an error of this code. Words for it; returns `code`. */
-int lk__rights_refused(int code, const char *what, const struct lk__command *command, const struct lk__reply *reply);
+int lk__acl_refused(int code, const char *what, const struct lk__command *command, const struct lk__reply *reply);
 
 /* Did access rules refuse the script as a whole, for a key, so that nothing of it was done? */
-bool lk__rights_unbegun(const struct lk__reply *reply);
+bool lk__acl_unbegun(const struct lk__reply *reply);
 
 #endif

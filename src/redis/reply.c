@@ -17,9 +17,9 @@ struct lk__reply *lk__reply_new(void)
     if (reply == NULL)
         return NULL;
     reply->text = lk__alloc(TEXT_ROOM);
-    reply->text_room = TEXT_ROOM;
+    reply->text_capacity = TEXT_ROOM;
     if (reply->text == NULL) {
-        lk__release(reply);
+        lk__free(reply);
         return NULL;
     }
     return reply;
@@ -29,8 +29,8 @@ void lk__reply_free(struct lk__reply *reply)
 {
     if (reply == NULL)
         return;
-    lk__release(reply->text);
-    lk__release(reply);
+    lk__free(reply->text);
+    lk__free(reply);
 }
 
 static bool is_text(const struct lk__value *value)
@@ -57,10 +57,10 @@ void lk__reply_copy(struct lk__reply *copy, const struct lk__reply *reply)
     copy->count = reply->count;
     copy->came_us = reply->came_us;
     copy->text_used = 0;
-    assert(copy->text_room >= LK__REPLY_MAX); /* so that each text has its share */
+    assert(copy->text_capacity >= LK__REPLY_MAX); /* so that each text has its share */
     for (unsigned i = 0; i < reply->count; i++) {
         const struct lk__value *from = &reply->values[i];
-        size_t share = (copy->text_room - copy->text_used) / (reply->count - i);
+        size_t share = (copy->text_capacity - copy->text_used) / (reply->count - i);
         copy->values[i] = is_text(from) ? copied(copy, from, reply->text + from->at, share) : *from;
     }
 }
@@ -68,7 +68,7 @@ void lk__reply_copy(struct lk__reply *copy, const struct lk__reply *reply)
 struct lk__reply *lk__replybuf_reply(struct lk__replybuf *buf)
 {
     buf->reply.text = buf->text;
-    buf->reply.text_room = sizeof buf->text;
+    buf->reply.text_capacity = sizeof buf->text;
     return &buf->reply;
 }
 

@@ -49,14 +49,14 @@ static void *on_text(const redisReadTask *task, char *text, size_t length)
     struct lk__reply *reply = task->privdata;
     if (length > LK__REPLY_BYTES_MAX - reply->text_used - 1)
         return NULL;
-    if (reply->text_used + length + 1 > reply->text_room) {
+    if (reply->text_used + length + 1 > reply->text_capacity) {
         size_t room = 2 * (reply->text_used + length + 1);
         char *grown = lk__realloc(reply->text, room);
         reply->cut_short = grown == NULL;
         if (grown == NULL)
             return NULL;
         reply->text = grown;
-        reply->text_room = room;
+        reply->text_capacity = room;
     }
     struct lk__value value = { task->type == REDIS_REPLY_ERROR ? LK__ERROR : LK__TEXT,
                                (unsigned)length,
@@ -250,12 +250,12 @@ static void destroy(struct lk__stream *stream)
     if (stream->reader != NULL)
         redisReaderFree(stream->reader);
     lk__reply_free(stream->filling);
-    lk__release(stream->out);
-    lk__release(stream->in);
-    lk__release(stream);
+    lk__free(stream->out);
+    lk__free(stream->in);
+    lk__free(stream);
 }
 
-void lk__stream_drop(struct lk__stream *stream)
+void lk__stream_unref(struct lk__stream *stream)
 {
     if (stream != NULL && atomic_fetch_sub(&stream->refs, 1) == 1)
         destroy(stream);

@@ -1,10 +1,10 @@
 -- acquire.lua - take a read-write lock, or queue for it; first ask, poll and resend are the same
 --
--- uses:     admit share queue token
+-- uses:     admit holders queue token
 -- keys:     holders zset                owner id -> end of its lease: who holds it
 --           token string                the last fencing token
 --           queue zset, seen zset       the wait queue and its liveness, see queue.lua
---           mark string                 the robust mark, see share.lua
+--           mark string                 the robust mark, see holders.lua
 -- args:     lease_ms ms
 --           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 --           claim_ms ms                 lease of a claim
@@ -14,7 +14,7 @@
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases; see place_of()
 --           BUSY LATE UNRECOVERABLE FULL
--- reply:    lk__asked wait/wait.h
+-- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
 local holder = look(holders, now)
 local mine = holder and held_as(holders, id)

@@ -1,6 +1,6 @@
 -- admit.lua - the wait queue of a read-write lock, and how those in it come in
 --
--- uses:     queue share
+-- uses:     queue holders
 local ROUND_MAX = 1000
 local SHARED_TURN_MS = 1000 -- first those who read have to leave
 -- Of two groups, readers and writers, the preferred one stands in front of the other in the queue, below 0: so nobody

@@ -1,6 +1,6 @@
 -- check.lua - does a hold stand?
 --
--- uses:     share
+-- uses:     holders
 -- keys:     holders zset
 -- sent:     id
 -- verdicts: TAKEN GONE

@@ -1,6 +1,6 @@
 -- downgrade.lua - make a writer a reader without a gap; the readers next in the queue come in, too
 --
--- uses:     admit share
+-- uses:     admit holders
 -- keys:     holders zset, token string, queue zset, seen zset, mark string    see acquire.lua
 -- args:     claim_ms ms                 lease of a claim
 -- flags:    robust shared readers_first writers_first

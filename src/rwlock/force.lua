@@ -1,6 +1,6 @@
 -- force.lua - take a read-write lock away from all who hold it
 --
--- uses:     admit share token
+-- uses:     admit holders token
 -- keys:     holders zset, token string, queue zset, seen zset, mark string    see acquire.lua
 -- args:     claim_ms ms                 lease of a claim
 -- flags:    robust shared readers_first writers_first

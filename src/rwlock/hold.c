@@ -5,15 +5,15 @@
 /* Runs `body` with the calling thread's good hold. */
 static int with_hold(lk_rwlock_t *rw, int (*body)(struct lk__rwlock *, struct lk__hold *, void *), void *arg)
 {
-    struct lk__frame frame;
+    struct lk__op op;
     struct lk__hold *hold;
-    int rc = lk__rwlock_enter(rw, &frame);
+    int rc = lk__rwlock_enter(rw, &op);
     if (rc != 0)
         return rc;
-    rc = lk__frame_hold(&frame, &hold);
+    rc = lk__op_hold(&op, &hold);
     if (rc == 0)
-        rc = body(lk__rwlock_of(&frame), hold, arg);
-    return lk__frame_leave(&frame, rc);
+        rc = body(lk__rwlock_of(&op), hold, arg);
+    return lk__op_leave(&op, rc);
 }
 
 static int tell_token(struct lk__rwlock *lock, struct lk__hold *hold, void *token)

@@ -1,6 +1,6 @@
 -- info.lua - who holds a read-write lock, for how long, who waits
 --
--- uses:     share
+-- uses:     holders
 -- keys:     holders zset, token string, queue zset, seen zset, mark string    see acquire.lua
 -- verdicts: TAKEN token number, waiters number, waiting_writers number, recoverable number,
 --               left_ms ms, readers number, writer text                       until the last lease ends; '': readers

@@ -19,14 +19,14 @@ static void tell_info(lk_rwlockinfo_t *info, const struct lk__rwlock_info_reply 
     strncpy(info->writer, reply->writer, sizeof info->writer - 1);
 }
 
-static int read_info(const struct lk__frame *frame, lk_rwlockinfo_t *info)
+static int read_info(const struct lk__op *op, lk_rwlockinfo_t *info)
 {
-    const struct lk__command command = { .script = &lk__lua_rwlock_info, .keys = &lk__rwlock_of(frame)->block->keys };
-    struct lk__call call = { .conn = &frame->object->client->conn, .what = frame->object->what, .command = &command };
+    const struct lk__command command = { .script = &lk__lua_rwlock_info, .keys = &lk__rwlock_of(op)->block->keys };
+    struct lk__call call = { .conn = &op->object->client->conn, .what = op->object->what, .command = &command };
     struct lk__rwlock_info_reply reply;
     int rc = lk__call_run(&call);
     if (rc == 0 && !lk__rwlock_info_read(call.reply, &reply))
-        rc = lk__call_garbled(frame->object->what);
+        rc = lk__call_garbled(op->object->what);
     if (rc == 0)
         tell_info(info, &reply);
     return rc;
@@ -34,23 +34,23 @@ static int read_info(const struct lk__frame *frame, lk_rwlockinfo_t *info)
 
 int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info)
 {
-    struct lk__frame frame;
+    struct lk__op op;
     if (info == NULL || info->size != sizeof *info)
         return lk__fail(EINVAL, "lk_rwlock_info: begin with LK_RWLOCKINFO_INIT");
-    int rc = lk__rwlock_enter(rw, &frame);
+    int rc = lk__rwlock_enter(rw, &op);
     if (rc != 0)
         return rc;
-    return lk__frame_leave(&frame, read_info(&frame, info));
+    return lk__op_leave(&op, read_info(&op, info));
 }
 
 int lk_rwlock_forceunlock(lk_rwlock_t *rw)
 {
-    struct lk__frame frame;
-    int rc = lk__rwlock_enter(rw, &frame);
+    struct lk__op op;
+    int rc = lk__rwlock_enter(rw, &op);
     if (rc != 0)
         return rc;
-    struct lk__rwlockblock *block = lk__rwlock_of(&frame)->block;
+    struct lk__rwlockblock *block = lk__rwlock_of(&op)->block;
     const struct lk__rwlock_force_args args = { .claim_ms = block->release.claim_ms, .flags = block->release.flags };
     struct lk__command command = { .script = &lk__lua_rwlock_force, .keys = &block->keys, .args = &args };
-    return lk__frame_leave(&frame, lk__force(frame.object, &command));
+    return lk__op_leave(&op, lk__force(op.object, &command));
 }

@@ -9,9 +9,9 @@
 #include <limits.h>
 
 /* This thread has a good hold: one level more costs no round trip. */
-static int lock_again(const struct lk__frame *frame, struct lk__hold *hold, bool write, bool only_try)
+static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool write, bool only_try)
 {
-    const char *what = frame->object->what;
+    const char *what = op->object->what;
     if (write && !lk__rwlock_iswriter(hold))
         return only_try
                    ? lk__fail(EBUSY, "%s: held by this thread for reading", what)
@@ -25,16 +25,16 @@ static int lock_again(const struct lk__frame *frame, struct lk__hold *hold, bool
 
 static int lock_until(lk_rwlock_t *rw, bool write, int64_t limit_us, bool only_try)
 {
-    struct lk__frame frame;
-    int rc = lk__rwlock_enterby(rw, limit_us, &frame);
+    struct lk__op op;
+    int rc = lk__rwlock_enterby(rw, limit_us, &op);
     if (rc != 0)
         return rc;
-    struct lk__hold *hold = lk__object_hold(frame.object, frame.self->owner);
+    struct lk__hold *hold = lk__object_hold(op.object, op.self->owner);
     if (hold == NULL)
-        rc = lk__rwlock_acquire(&frame, write, limit_us);
-    else if ((rc = lk__frame_hold(&frame, &hold)) == 0)
-        rc = lock_again(&frame, hold, write, only_try);
-    return lk__frame_leave(&frame, rc);
+        rc = lk__rwlock_acquire(&op, write, limit_us);
+    else if ((rc = lk__op_hold(&op, &hold)) == 0)
+        rc = lock_again(&op, hold, write, only_try);
+    return lk__op_leave(&op, rc);
 }
 
 /* With a limit, "busy" is a limit that passed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* object.c - the keys of a read-write lock, and its shell */
+/* object.c - the keys of a read-write lock, and its handle */
 #include "rwlock/rwlock.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@ static void rwlock_stop(struct lk__object *object)
 static void rwlock_free(struct lk__object *object)
 {
     struct lk__rwlock *lock = LK__CONTAINER(object, struct lk__rwlock, object);
-    lk__block_drop(&lock->block->block);
-    lk__release(lock);
+    lk__block_unref(&lock->block->block);
+    lk__free(lock);
 }
 
 /* The keys, one after the other. */
@@ -44,7 +44,7 @@ static unsigned flags_of(const struct lk__options *options, int prefer, bool rob
     return first[prefer] | (robust ? LK__RWLOCK_ROBUST : 0) | (options->redisson ? LK__RWLOCK_SHARED : 0);
 }
 
-static struct lk__rwlockblock *make_block(const struct lk__terms *terms, const char *full, unsigned flags)
+static struct lk__rwlockblock *make_block(const struct lk__handover *terms, const char *full, unsigned flags)
 {
     size_t room = 5 * (strlen(full) + 64);
     struct lk__rwlockblock *block = lk__alloc(sizeof *block + room);
@@ -59,12 +59,12 @@ static struct lk__rwlockblock *make_block(const struct lk__terms *terms, const c
 static struct lk__object *make(lk_client_t *client, const char *full, int prefer, bool robust)
 {
     struct lk__rwlock *lock = lk__alloc(sizeof *lock);
-    struct lk__terms terms;
-    lk__terms_of(&terms, client->options, true);
+    struct lk__handover terms;
+    lk__handover_init(&terms, client->options, true);
     if (lock != NULL)
         lock->block = make_block(&terms, full, flags_of(client->options, prefer, robust));
     if (lock == NULL || lock->block == NULL) {
-        lk__release(lock);
+        lk__free(lock);
         return NULL;
     }
     lock->liveness_2048ths = terms.liveness_2048ths;
@@ -81,7 +81,7 @@ static void traits(const void *checked, int *fair, bool *robust)
     *robust = attr->robust;
 }
 
-static const struct lk__shelltype rwlock_type = {
+static const struct lk__handletype rwlock_type = {
     .kind = LK_KIND_RWLOCK,
     .attr_size = sizeof(lk_rwlockattr_t),
     .commands = lk__lua_rwlock_commands,
@@ -90,35 +90,36 @@ static const struct lk__shelltype rwlock_type = {
     .traits = traits,
 };
 
-struct lk__shell lk__rwlock_shell(lk_rwlock_t *rw)
+struct lk__handle lk__rwlock_handle(lk_rwlock_t *rw)
 {
-    return (struct lk__shell){ &rw->lk_name, (const void **)&rw->lk_attr, &rw->lk_impl, &rw->lk_process, rw->lk_spare };
+    return (struct lk__handle){ &rw->lk_name, (const void **)&rw->lk_attr, &rw->lk_impl, &rw->lk_process,
+                                rw->lk_spare };
 }
 
-int lk__rwlock_enter(lk_rwlock_t *rw, struct lk__frame *frame)
+int lk__rwlock_enter(lk_rwlock_t *rw, struct lk__op *op)
 {
-    return lk__rwlock_enterby(rw, LK__NEVER, frame);
+    return lk__rwlock_enterby(rw, LK__NEVER, op);
 }
 
-int lk__rwlock_enterby(lk_rwlock_t *rw, int64_t limit_us, struct lk__frame *frame)
+int lk__rwlock_enterby(lk_rwlock_t *rw, int64_t limit_us, struct lk__op *op)
 {
     if (rw == NULL)
         return lk__fail(EINVAL, "no read-write lock was given");
-    return lk__frame_enterby(frame, lk__rwlock_shell(rw), &rwlock_type, limit_us);
+    return lk__op_enterby(op, lk__rwlock_handle(rw), &rwlock_type, limit_us);
 }
 
 int lk_rwlock_init(lk_rwlock_t *rw, lk_client_t *client, const char *name, const lk_rwlockattr_t *attr)
 {
     if (rw == NULL)
         return lk__fail(EINVAL, "lk_rwlock_init: no read-write lock was given");
-    struct lk__manners manners = lk__begin();
-    return lk__end(&manners, lk__shell_init(lk__rwlock_shell(rw), &rwlock_type, client, name, attr));
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, lk__handle_init(lk__rwlock_handle(rw), &rwlock_type, client, name, attr));
 }
 
 int lk_rwlock_destroy(lk_rwlock_t *rw)
 {
     if (rw == NULL)
         return lk__fail(EINVAL, "lk_rwlock_destroy: no read-write lock was given");
-    struct lk__manners manners = lk__begin();
-    return lk__end(&manners, lk__shell_destroy(lk__rwlock_shell(rw)));
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, lk__handle_destroy(lk__rwlock_handle(rw)));
 }

@@ -1,6 +1,6 @@
 -- release.lua - give a read-write lock back, give up waiting for it, or give back what was granted meanwhile
 --
--- uses:     admit share queue
+-- uses:     admit holders queue
 -- keys:     holders zset, token string, queue zset, seen zset, mark string    see acquire.lua
 -- args:     claim_ms ms                 lease of a claim
 -- flags:    robust shared readers_first writers_first

@@ -32,14 +32,14 @@ struct lk__rwlock {
     int64_t liveness_2048ths;
 };
 
-static inline struct lk__rwlock *lk__rwlock_of(const struct lk__frame *frame)
+static inline struct lk__rwlock *lk__rwlock_of(const struct lk__op *op)
 {
-    return LK__CONTAINER(frame->object, struct lk__rwlock, object);
+    return LK__CONTAINER(op->object, struct lk__rwlock, object);
 }
 
-static inline const lk_rwlockattr_t *lk__rwlock_attr(const struct lk__frame *frame)
+static inline const lk_rwlockattr_t *lk__rwlock_attr(const struct lk__op *op)
 {
-    return frame->attr;
+    return op->attr;
 }
 
 static inline bool lk__rwlock_iswriter(const struct lk__hold *hold)
@@ -47,13 +47,13 @@ static inline bool lk__rwlock_iswriter(const struct lk__hold *hold)
     return hold->holds > 0;
 }
 
-int lk__rwlock_enter(lk_rwlock_t *rw, struct lk__frame *frame); /* then lk__frame_leave() */
-int lk__rwlock_enterby(lk_rwlock_t *rw, int64_t limit_us, struct lk__frame *frame);
-struct lk__shell lk__rwlock_shell(lk_rwlock_t *rw);
+int lk__rwlock_enter(lk_rwlock_t *rw, struct lk__op *op); /* then lk__op_leave() */
+int lk__rwlock_enterby(lk_rwlock_t *rw, int64_t limit_us, struct lk__op *op);
+struct lk__handle lk__rwlock_handle(lk_rwlock_t *rw);
 
 int lk__rwlockattr_check(void *attr, const void *given);
 
 /* Become a holder for the first time, within the limit. */
-int lk__rwlock_acquire(const struct lk__frame *frame, bool write, int64_t limit_us);
+int lk__rwlock_acquire(const struct lk__op *op, bool write, int64_t limit_us);
 
 #endif

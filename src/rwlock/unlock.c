@@ -10,25 +10,25 @@
 
 int lk_rwlock_unlock(lk_rwlock_t *rw)
 {
-    struct lk__frame frame;
-    int rc = lk__rwlock_enter(rw, &frame);
-    if (rc == ECANCELED && lk__shell_isforeign(lk__rwlock_shell(rw)))
-        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__shell_name(lk__rwlock_shell(rw)));
+    struct lk__op op;
+    int rc = lk__rwlock_enter(rw, &op);
+    if (rc == ECANCELED && lk__handle_isinherited(lk__rwlock_handle(rw)))
+        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(lk__rwlock_handle(rw)));
     if (rc != 0)
         return rc;
-    struct lk__object *object = frame.object;
-    struct lk__hold *hold = lk__object_hold(object, frame.self->owner);
+    struct lk__object *object = op.object;
+    struct lk__hold *hold = lk__object_hold(object, op.self->owner);
     if (hold == NULL) {
         rc = lk__fail(EPERM, "%s: not held by this thread", object->what);
     } else if ((int64_t)hold->reads + hold->holds > 1) {
-        rc = lk__frame_hold(&frame, &hold);
+        rc = lk__op_hold(&op, &hold);
         --*(hold->reads > 0 ? &hold->reads : &hold->holds);
     } else {
-        rc = lk__give(object, hold); /* the room that makes goes to those who wait */
+        rc = lk__object_release(object, hold); /* the room that makes goes to those who wait */
         lk__object_drophold(object, hold);
-        frame.self->holds--;
+        op.self->holds--;
     }
-    return lk__frame_leave(&frame, rc);
+    return lk__op_leave(&op, rc);
 }
 
 /* Ask the server once. 0 and its answer. */
@@ -52,24 +52,24 @@ static int send_downgrade(struct lk__object *object, struct lk__hold *hold, cons
 }
 
 /* 0 and the answer; LATE: nothing was done. */
-static int ask_for_downgrade(const struct lk__frame *frame, struct lk__hold *hold, struct lk__answer *answer)
+static int ask_for_downgrade(const struct lk__op *op, struct lk__hold *hold, struct lk__answer *answer)
 {
-    const struct lk__rwlockblock *block = lk__rwlock_of(frame)->block;
+    const struct lk__rwlockblock *block = lk__rwlock_of(op)->block;
     const struct lk__rwlock_downgrade_args args = { .claim_ms = block->release.claim_ms,
                                                     .flags = block->release.flags };
     const struct lk__command command = { .script = &lk__lua_rwlock_downgrade, .keys = &block->keys, .args = &args };
     int rc = 0;
     answer->verdict = LK__LATE;
     for (int attempt = 0; attempt < 2 && answer->verdict == LK__LATE && rc == 0; attempt++)
-        rc = send_downgrade(frame->object, hold, &command, answer); /* once more: the clock moved, and is known now */
+        rc = send_downgrade(op->object, hold, &command, answer); /* once more: the clock moved, and is known now */
     return rc;
 }
 
-static int downgrade(const struct lk__frame *frame, struct lk__hold *hold)
+static int downgrade(const struct lk__op *op, struct lk__hold *hold)
 {
-    struct lk__object *object = frame->object;
+    struct lk__object *object = op->object;
     struct lk__answer answer;
-    int rc = ask_for_downgrade(frame, hold, &answer);
+    int rc = ask_for_downgrade(op, hold, &answer);
     if (rc == ENOTCONN || rc == ENOSPC || rc == ENOMEM)
         return rc;
     if (rc == 0 && answer.verdict == LK__LATE)
@@ -91,17 +91,17 @@ static int downgrade(const struct lk__frame *frame, struct lk__hold *hold)
 
 int lk_rwlock_downgrade(lk_rwlock_t *rw)
 {
-    struct lk__frame frame;
+    struct lk__op op;
     struct lk__hold *hold;
-    int rc = lk__rwlock_enter(rw, &frame);
+    int rc = lk__rwlock_enter(rw, &op);
     if (rc != 0)
         return rc;
-    rc = lk__frame_hold(&frame, &hold);
+    rc = lk__op_hold(&op, &hold);
     if (rc == 0 && !lk__rwlock_iswriter(hold))
-        rc = lk__fail(EPERM, "%s: not held by this thread for writing", frame.object->what);
+        rc = lk__fail(EPERM, "%s: not held by this thread for writing", op.object->what);
     if (rc == 0 && hold->reads > INT_MAX - hold->holds)
-        rc = lk__fail(EAGAIN, "%s: held too many times", frame.object->what);
+        rc = lk__fail(EAGAIN, "%s: held too many times", op.object->what);
     if (rc == 0)
-        rc = downgrade(&frame, hold);
-    return lk__frame_leave(&frame, rc);
+        rc = downgrade(&op, hold);
+    return lk__op_leave(&op, rc);
 }

@@ -1,6 +1,6 @@
 -- count.lua - how many permits are free, granted and not confirmed, waited for
 --
--- uses:     order number
+-- uses:     admission number
 -- keys:     name string                 free permits
 --           claims zset                 waiter's id -> until when it may confirm its grant, see counted.lua
 --           seen zset                   liveness of the wait queue

@@ -3,7 +3,7 @@
  * counted.c - taking and giving permits that are a bare number
  *
  * What is taken is nobody's: there is no lease and nothing to renew. A request that got no answer is
- * settled by the once-record: asked again it finds its result, given up it is finished, and what it took
+ * settled by the idempotency record: asked again it finds its result, given up it is finished, and what it took
  * is given back.
  */
 #include "semaphore/semaphore.h"
@@ -14,38 +14,39 @@
 enum { SETTLED_MS = 30000 }; /* so long the library tries to give back what got no answer */
 
 struct counted {
-    struct lk__take take;
+    struct lk__acquire acquire;
     const struct lk__semcall *call;
     struct lk__slot slot;
     unsigned n;
     struct lk__semaphore_take_args args;
 };
 
-static void set_commands(struct lk__take *take)
+static void set_commands(struct lk__acquire *acquire)
 {
-    struct counted *counted = take->arg;
+    struct counted *counted = acquire->arg;
     const struct lk__sem *sem = counted->call->sem;
     struct lk__semblock *block = sem->block;
     const struct lk__slot *slot = &counted->slot;
-    struct lk__hold *hold = take->hold;
+    struct lk__hold *hold = acquire->hold;
     snprintf(hold->id, sizeof hold->id, "%s:%lld:%u", slot->owner, (long long)slot->nth, counted->n);
 
-    counted->args = (struct lk__semaphore_take_args){ .initial = counted->call->value,
-                                                      .liveness_2048ths = sem->terms.liveness_2048ths,
-                                                      .claim_ms = sem->terms.claim_ms,
-                                                      .channel = block->channel,
-                                                      .flags = sem->flags | (take->try_only ? LK__SEMAPHORE_TRY : 0) };
-    take->waiter.ask =
+    counted->args =
+        (struct lk__semaphore_take_args){ .initial = counted->call->value,
+                                          .liveness_2048ths = sem->terms.liveness_2048ths,
+                                          .claim_ms = sem->terms.claim_ms,
+                                          .channel = block->channel,
+                                          .flags = sem->flags | (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
+    acquire->waiter.ask =
         (struct lk__command){ .script = &lk__lua_semaphore_take, .keys = &block->keys, .args = &counted->args };
-    take->waiter.read = lk__semaphore_take_read;
+    acquire->waiter.read = lk__semaphore_take_read;
     hold->release =
         (struct lk__command){ .script = &lk__lua_semaphore_leave, .keys = &block->keys, .args = &block->leave };
 }
 
 /* The thread was cancelled: what lk__counted_take() and its callers would do on return. */
-static void unwind(struct lk__take *take)
+static void unwind(struct lk__acquire *acquire)
 {
-    struct counted *counted = take->arg;
+    struct counted *counted = acquire->arg;
     lk__slot_put(&counted->call->sem->object, &counted->call->sem->slots, &counted->slot, false);
     lk__sem_leave(counted->call, ECANCELED);
 }
@@ -54,21 +55,21 @@ static void unwind(struct lk__take *take)
 static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_us)
 {
     struct counted counted = {
-        .take = { .frame = &call->frame,
-                  .owner = call->frame.self->owner,
-                  .lease_ms = SETTLED_MS,
-                  .set_commands = set_commands,
-                  .foreign = &call->sem->foreign,
-                  .unleased = true,
-                  .unwind = unwind },
+        .acquire = { .op = &call->op,
+                     .owner = call->op.self->owner,
+                     .lease_ms = SETTLED_MS,
+                     .set_commands = set_commands,
+                     .redisson = &call->sem->redisson,
+                     .unleased = true,
+                     .unwind = unwind },
         .call = call,
         .n = n,
     };
-    counted.take.arg = &counted;
+    counted.acquire.arg = &counted;
     int rc = lk__slot_take(&call->sem->object, &call->sem->slots, &counted.slot);
     if (rc != 0)
         return rc;
-    rc = lk__take_run(&counted.take, limit_us);
+    rc = lk__acquire_run(&counted.acquire, limit_us);
     lk__slot_put(&call->sem->object, &call->sem->slots, &counted.slot, rc == 0 || rc == EBUSY || rc == ETIMEDOUT);
     return rc;
 }
@@ -80,7 +81,7 @@ int lk__counted_take(const struct lk__semcall *call, unsigned n, int64_t limit_u
         if (rc != ESTALE)
             return rc;
     }
-    return lk__once_overtaken(call->frame.object);
+    return lk__idempotent_overtaken(call->op.object);
 }
 
 int lk__counted_give(const struct lk__semcall *call, long n)
@@ -91,9 +92,9 @@ int lk__counted_give(const struct lk__semcall *call, long n)
                                                   .claim_ms = sem->terms.claim_ms,
                                                   .channel = sem->block->channel,
                                                   .flags = sem->flags };
-    struct lk__once give = { .command = { .script = &lk__lua_semaphore_give, .args = &args },
-                             .args_size = sizeof args,
-                             .lasting = true };
+    struct lk__idempotent give = { .command = { .script = &lk__lua_semaphore_give, .args = &args },
+                                   .args_size = sizeof args,
+                                   .lasting = true };
     enum lk__verdict verdict;
     int rc = lk__sem_once(call, &give, &verdict);
     if (rc == 0 && verdict == LK__IMPOSSIBLE)

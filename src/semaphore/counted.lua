@@ -1,5 +1,5 @@
 -- counted.lua - permits that are a bare number, in the layout of Redisson's RSemaphore
--- uses:     once order java
+-- uses:     idempotent admission redisson
 --
 -- name    string, how many permits are free; may be negative. No key: none
 -- claims  sorted set, waiter's id -> server milliseconds by which it has to confirm what it was granted; the
@@ -18,7 +18,7 @@ local function set_number(name, claims, n)
     end)
 end
 
--- Who asks, as the once-record has it, the request's number, and how many permits it is for.
+-- Who asks, as the idempotency record has it, the request's number, and how many permits it is for.
 local function taker_of(id)
     local owner, nth, n = string.match(id, '^(%x+:%w+):(%d+):(%d+)$')
     return owner, nth + 0, n + 0
@@ -28,7 +28,7 @@ end
 local function take_recorded(name, n, once, owner, nth, result, now)
     redis.call('DECRBY', name, n)
     whole(function()
-        once_record(once, owner, nth, result, now)
+        idempotent_record(once, owner, nth, result, now)
     end, function()
         redis.call('INCRBY', name, n)
     end)
@@ -104,7 +104,7 @@ local function pass_on(name, claims, queue, seen, free, now, claim_ms, channel, 
         return
     end
     local first = redis.call('ZRANGE', queue, 0, 0)[1]
-    if first and shared and now % 16 == 0 and tell_java(channel, string.format('%.0f', free)) then
+    if first and shared and now % 16 == 0 and tell_redisson(channel, string.format('%.0f', free)) then
         tell(first, 'F ' .. first)
         return
     end

@@ -1,14 +1,14 @@
 -- drain.lua - take all permits that are free
 --
--- uses:     counted number once
+-- uses:     counted number idempotent
 -- keys:     name string, claims zset, once hash      see take.lua
 -- args:     initial number              permits to begin with, 0: leave that to others
 -- sent:     id nth deadline_us
 -- verdicts: DONE taken number
 --           OVERTAKEN LATE
--- resend:   harmless: the once-record knows how many they were
-local done = once_answer(once, id, nth)
-if done == ONCE_OVERTAKEN then
+-- resend:   harmless: the idempotency record knows how many they were
+local done = idempotent_answer(once, id, nth)
+if done == IDEMPOTENT_OVERTAKEN then
     return answer(OVERTAKEN)
 elseif done then
     return answer(DONE, tonumber(done))
@@ -23,6 +23,6 @@ local taken = math.max(value or initial, 0)
 if taken > 0 then
     take_recorded(name, string.format('%.0f', taken), once, id, nth, taken, now)
 else
-    once_record(once, id, nth, 0, now)
+    idempotent_record(once, id, nth, 0, now)
 end
 return answer(DONE, taken)

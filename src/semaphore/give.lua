@@ -1,6 +1,6 @@
 -- give.lua - more permits, or fewer
 --
--- uses:     counted number once whole
+-- uses:     counted number idempotent rollback
 -- keys:     name string, claims zset, queue zset, seen zset, once hash      see take.lua
 -- args:     n number                    negative for fewer
 --           initial number              permits to begin with, 0: leave that to others
@@ -9,24 +9,24 @@
 -- flags:    shared
 -- sent:     id nth deadline_us
 -- verdicts: DONE IMPOSSIBLE OVERTAKEN LATE
--- resend:   harmless: the once-record knows the answer
+-- resend:   harmless: the idempotency record knows the answer
 local value = number_in(name)
-local done = once_answer(once, id, nth)
+local done = idempotent_answer(once, id, nth)
 if done then
     return answer(done == '1' and DONE or done == '-3' and IMPOSSIBLE or OVERTAKEN)
 end
 local sum = (value or initial) + n
 if sum > 2147483647 or sum < -2147483648 then
-    once_record(once, id, nth, -3, now)
+    idempotent_record(once, id, nth, -3, now)
     return answer(IMPOSSIBLE)
 end
-redis.call('EXPIRE', once, ONCE_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
 if not value then
     redis.call('DEL', claims) -- of a semaphore that was deleted
 end
 redis.call('SET', name, string.format('%.0f', sum), 'KEEPTTL')
 whole(function()
-    once_record(once, id, nth, 1, now)
+    idempotent_record(once, id, nth, 1, now)
 end, function()
     redis.call('DECRBY', name, n)
 end)

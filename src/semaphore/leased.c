@@ -11,32 +11,32 @@
 #include <string.h>
 
 struct leased {
-    struct lk__take take;
+    struct lk__acquire acquire;
     const struct lk__semcall *call;
     const char *id; /* the permit's own, or NULL */
     unsigned parts;
     struct lk__semaphore_permit_take_args args;
 };
 
-static void set_commands(struct lk__take *take)
+static void set_commands(struct lk__acquire *acquire)
 {
-    struct leased *leased = take->arg;
+    struct leased *leased = acquire->arg;
     const struct lk__sem *sem = leased->call->sem;
     struct lk__semblock *block = sem->block;
-    struct lk__hold *hold = take->hold;
+    struct lk__hold *hold = acquire->hold;
     const char *id = leased->id;
     size_t length = strlen(hold->id);
     snprintf(hold->id + length, sizeof hold->id - length, ":%u%s%s", leased->parts, id != NULL ? ":" : "",
              id != NULL ? id : "");
 
-    leased->args = (struct lk__semaphore_permit_take_args){ .lease_ms = take->waiter.machine.lease_ms,
+    leased->args = (struct lk__semaphore_permit_take_args){ .lease_ms = acquire->waiter.machine.lease_ms,
                                                             .initial = leased->call->value,
                                                             .liveness_2048ths = sem->terms.liveness_2048ths,
                                                             .claim_ms = sem->terms.claim_ms,
-                                                            .flags = take->try_only ? LK__SEMAPHORE_TRY : 0 };
-    take->waiter.ask =
+                                                            .flags = acquire->try_only ? LK__SEMAPHORE_TRY : 0 };
+    acquire->waiter.ask =
         (struct lk__command){ .script = &lk__lua_semaphore_permit_take, .keys = &block->keys, .args = &leased->args };
-    take->waiter.read = lk__semaphore_permit_take_read;
+    acquire->waiter.read = lk__semaphore_permit_take_read;
     hold->parts = (int)leased->parts;
     hold->release = (struct lk__command){ .script = &lk__lua_semaphore_permit_release,
                                           .keys = &block->keys,
@@ -44,32 +44,32 @@ static void set_commands(struct lk__take *take)
     hold->renew = (struct lk__command){ .script = &lk__lua_semaphore_permit_renew, .keys = &block->keys };
 }
 
-static void unwind(struct lk__take *take)
+static void unwind(struct lk__acquire *acquire)
 {
-    struct leased *leased = take->arg;
+    struct leased *leased = acquire->arg;
     lk__sem_leave(leased->call, ECANCELED);
 }
 
 /* As one acquisition; ESTALE: parts of it were taken away before it was known here, and the others went back. */
 static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_us, const char *id)
 {
-    struct lk__thread *self = call->frame.self;
+    struct lk__thread *self = call->op.self;
     struct leased leased = {
-        .take = { .frame = &call->frame,
-                  .owner = id == NULL ? self->owner : 0,
-                  .tied = id == NULL,
-                  .lease_ms = call->attr->lease_ms,
-                  .max_hold_ms = call->attr->max_hold_ms,
-                  .set_commands = set_commands,
-                  .unwind = unwind },
+        .acquire = { .op = &call->op,
+                     .owner = id == NULL ? self->owner : 0,
+                     .tied = id == NULL,
+                     .lease_ms = call->attr->lease_ms,
+                     .max_hold_ms = call->attr->max_hold_ms,
+                     .set_commands = set_commands,
+                     .unwind = unwind },
         .call = call,
         .id = id,
         .parts = n,
     };
-    leased.take.arg = &leased;
-    int rc = lk__take_run(&leased.take, limit_us);
+    leased.acquire.arg = &leased;
+    int rc = lk__acquire_run(&leased.acquire, limit_us);
     if (rc == 0) {
-        leased.take.hold->holds = (int)n;
+        leased.acquire.hold->holds = (int)n;
         self->holds += id == NULL;
     }
     return rc;
@@ -82,15 +82,15 @@ int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us
         if (rc != ESTALE)
             return rc;
     }
-    return lk__once_overtaken(call->frame.object);
+    return lk__idempotent_overtaken(call->op.object);
 }
 
 /* --- giving back ------------------------------------------------------------------------------------------- */
 
 int lk__leased_end(const struct lk__semcall *call, struct lk__hold *hold)
 {
-    int rc = lk__give(call->frame.object, hold);
-    lk__object_drophold(call->frame.object, hold);
+    int rc = lk__object_release(call->op.object, hold);
+    lk__object_drophold(call->op.object, hold);
     return rc;
 }
 
@@ -120,23 +120,23 @@ static int shrink(const struct lk__semcall *call, struct lk__hold *hold, int kep
     enum lk__verdict verdict;
     hold->holds = kept;
     if (!lk__watchdog_good(hold->dog, hold, NULL))
-        return lk__gone(call->frame.object);
+        return lk__gone(call->op.object);
     lk__watchdog_shrink(hold->dog, hold, kept);
     int rc = send_shrink(call, hold, kept, &verdict);
     if (rc != 0) { /* the other parts are renewed no more */
-        lk__settles(lk__hold_endsby(hold));
+        lk__error_settles(lk__hold_endsby(hold));
         return rc;
     }
     if (verdict == LK__DONE)
         return 0;
     lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
-    return lk__gone(call->frame.object);
+    return lk__gone(call->op.object);
 }
 
 int lk__leased_give(const struct lk__semcall *call, unsigned n)
 {
-    struct lk__object *object = call->frame.object;
-    struct lk__thread *self = call->frame.self;
+    struct lk__object *object = call->op.object;
+    struct lk__thread *self = call->op.self;
     int worst = 0;
     unsigned held = lk__object_count(object, self->owner, n);
     if (held < n)

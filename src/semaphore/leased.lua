@@ -1,5 +1,5 @@
 -- leased.lua - permits with a lease each
--- uses:     order
+-- uses:     admission
 --
 -- permits  sorted set, permit -> server milliseconds at which it ends. A permit is the id of its owner, or
 --          32 hex digits of its own; who took n has also "<permit>/2" to "<permit>/n". Those that ended are

@@ -1,25 +1,25 @@
 -- leave.lua - give up waiting for permits, and give back what was granted or taken meanwhile
 --
--- uses:     counted number queue once whole
+-- uses:     counted number queue idempotent rollback
 -- keys:     name string, claims zset, queue zset, seen zset, once hash      see take.lua
 -- args:     claim_ms ms                 lease of a claim
 --           channel text                Redisson's
 -- flags:    shared
 -- sent:     id                          as take.lua had it; finished from now on
 -- verdicts: DONE GONE                   GONE: there was nothing
--- resend:   harmless: the once-record then says that the request is finished, which also stops a late copy
+-- resend:   harmless: the idempotency record then says that the request is finished, which also stops a late copy
 --           of the request itself
 local owner, nth, n = taker_of(id)
 local value = number_in(name)
-local done = once_answer(once, owner, nth)
+local done = idempotent_answer(once, owner, nth)
 if done == '0' then
     return answer(GONE)
 end
-redis.call('EXPIRE', once, ONCE_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
 local claimed = value and redis.call('ZSCORE', claims, id)
 local back = claimed or done == '1' and value -- nothing goes back to a semaphore that was deleted
-if done ~= ONCE_OVERTAKEN then -- then only what bears the waiter's own id is looked for
-    once_record(once, owner, nth, 0, now)
+if done ~= IDEMPOTENT_OVERTAKEN then -- then only what bears the waiter's own id is looked for
+    idempotent_record(once, owner, nth, 0, now)
 end
 if claimed then
     unclaim(name, claims, id, n)
@@ -27,7 +27,7 @@ elseif back then
     whole(function()
         redis.call('INCRBY', name, n)
     end, function()
-        once_record(once, owner, nth, 1, now)
+        idempotent_record(once, owner, nth, 1, now)
     end)
 end
 leave(queue, seen, id)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* object.c - the keys and the channel of a semaphore, and its shell */
+/* object.c - the keys and the channel of a semaphore, and its handle */
 #include "semaphore/semaphore.h"
 
 #include <stdio.h>
@@ -7,20 +7,20 @@
 
 _Static_assert(sizeof(lk_sem_t) == 8 * sizeof(void *), "ABI");
 
-enum { VALUE = 2 }; /* which spare word of a shell has the value to begin with */
+enum { VALUE = 2 }; /* which spare word of a handle has the value to begin with */
 
 static void sem_stop(struct lk__object *object)
 {
-    lk__foreign_stop(&LK__CONTAINER(object, struct lk__sem, object)->foreign);
+    lk__redissonwake_stop(&LK__CONTAINER(object, struct lk__sem, object)->redisson);
 }
 
 static void sem_free(struct lk__object *object)
 {
     struct lk__sem *sem = LK__CONTAINER(object, struct lk__sem, object);
-    lk__foreign_destroy(&sem->foreign);
+    lk__redissonwake_destroy(&sem->redisson);
     lk__slots_destroy(&sem->slots);
-    lk__block_drop(&sem->block->block);
-    lk__release(sem);
+    lk__block_unref(&sem->block->block);
+    lk__free(sem);
 }
 
 /* "<prefix>:{<full>}" at `*at`, which is moved behind it. */
@@ -63,7 +63,7 @@ static int make_block(struct lk__sem *sem, const struct lk__options *options, co
         return ENOMEM;
     block->block.refs = 1;
     write_keys(sem, full, block->strings + room);
-    lk__terms_of(&sem->terms, options, sem->leased);
+    lk__handover_init(&sem->terms, options, sem->leased);
     sem->flags = options->redisson ? LK__SEMAPHORE_SHARED : 0;
     block->release.claim_ms = block->leave.claim_ms = block->undrain.claim_ms = sem->terms.claim_ms;
     block->leave.channel = block->undrain.channel = block->channel;
@@ -77,7 +77,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, bool lease
     if (sem != NULL)
         sem->leased = leased;
     if (sem == NULL || make_block(sem, client->options, full) != 0) {
-        lk__release(sem);
+        lk__free(sem);
         return NULL;
     }
     sem->slots.letter = leased ? 'p' : 's';
@@ -85,7 +85,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, bool lease
     sem->object.stop = sem_stop;
     sem->object.free = sem_free;
     /* one asks, its script serves all */
-    lk__foreign_init(&sem->foreign, client, sem->block->channel, sem->beside, false);
+    lk__redissonwake_init(&sem->redisson, client, sem->block->channel, sem->beside, false);
     return &sem->object;
 }
 
@@ -108,7 +108,7 @@ static void traits(const void *checked, int *fair, bool *robust)
     *robust = false;
 }
 
-static const struct lk__shelltype leased_type = {
+static const struct lk__handletype leased_type = {
     .kind = LK_KIND_PERMITS,
     .attr_size = sizeof(lk_semattr_t),
     .commands = lk__lua_semaphore_commands,
@@ -117,9 +117,9 @@ static const struct lk__shelltype leased_type = {
     .traits = traits,
 };
 
-static const struct lk__shelltype *variant(const void *checked);
+static const struct lk__handletype *variant(const void *checked);
 
-static const struct lk__shelltype counted_type = {
+static const struct lk__handletype counted_type = {
     .kind = LK_KIND_SEM,
     .attr_size = sizeof(lk_semattr_t),
     .commands = lk__lua_semaphore_commands,
@@ -129,15 +129,15 @@ static const struct lk__shelltype counted_type = {
     .variant = variant,
 };
 
-static const struct lk__shelltype *variant(const void *checked)
+static const struct lk__handletype *variant(const void *checked)
 {
     const lk_semattr_t *attr = checked;
     return attr->leased ? &leased_type : &counted_type;
 }
 
-static struct lk__shell shell_of(lk_sem_t *s)
+static struct lk__handle shell_of(lk_sem_t *s)
 {
-    return (struct lk__shell){ &s->lk_name, (const void **)&s->lk_attr, &s->lk_impl, &s->lk_process, s->lk_spare };
+    return (struct lk__handle){ &s->lk_name, (const void **)&s->lk_attr, &s->lk_impl, &s->lk_process, s->lk_spare };
 }
 
 int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call)
@@ -149,12 +149,12 @@ int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
 {
     if (s == NULL)
         return lk__fail(EINVAL, "no semaphore was given");
-    int rc = lk__frame_enterby(&call->frame, shell_of(s), &counted_type, limit_us);
+    int rc = lk__op_enterby(&call->op, shell_of(s), &counted_type, limit_us);
     if (rc != 0)
         return rc;
-    call->sem = LK__CONTAINER(call->frame.object, struct lk__sem, object);
-    call->what = call->frame.object->what;
-    call->attr = call->frame.attr;
+    call->sem = LK__CONTAINER(call->op.object, struct lk__sem, object);
+    call->what = call->op.object->what;
+    call->attr = call->op.attr;
     call->value = (int64_t)s->lk_spare[VALUE];
     rc = lk__sem_valuecheck(call->attr, s->lk_spare[VALUE]);
     return rc == 0 ? 0 : lk__sem_leave(call, rc);
@@ -162,20 +162,20 @@ int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
 
 int lk__sem_leave(const struct lk__semcall *call, int code)
 {
-    return lk__frame_leave(&call->frame, code);
+    return lk__op_leave(&call->op, code);
 }
 
 bool lk__sem_isinherited(lk_sem_t *s)
 {
-    return s != NULL && lk__shell_isforeign(shell_of(s)) && lk__shell_isreadable(shell_of(s)) && s->lk_attr != NULL &&
-           s->lk_attr->leased;
+    return s != NULL && lk__handle_isinherited(shell_of(s)) && lk__handle_isreadable(shell_of(s)) &&
+           s->lk_attr != NULL && s->lk_attr->leased;
 }
 
-int lk__sem_once(const struct lk__semcall *call, struct lk__once *once, enum lk__verdict *verdict)
+int lk__sem_once(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict)
 {
     once->block = &call->sem->block->block;
     once->command.keys = once->undone.keys = &call->sem->block->keys;
-    return lk__once(&call->frame, &call->sem->slots, once, verdict);
+    return lk__idempotent(&call->op, &call->sem->slots, once, verdict);
 }
 
 int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned value, const lk_semattr_t *attr)
@@ -183,21 +183,21 @@ int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned val
     lk_semattr_t checked = { 0 };
     if (s == NULL)
         return lk__fail(EINVAL, "lk_sem_init: no semaphore was given");
-    struct lk__manners manners = lk__begin();
+    struct lk__apistate api = lk__api_enter();
     int rc = lk__semattr_check(&checked, attr);
     if (rc == 0)
         rc = lk__sem_valuecheck(&checked, value);
     if (rc == 0)
-        rc = lk__shell_init(shell_of(s), &counted_type, client, name, attr);
+        rc = lk__handle_init(shell_of(s), &counted_type, client, name, attr);
     if (rc == 0)
         s->lk_spare[VALUE] = value;
-    return lk__end(&manners, rc);
+    return lk__api_leave(&api, rc);
 }
 
 int lk_sem_destroy(lk_sem_t *s)
 {
     if (s == NULL)
         return lk__fail(EINVAL, "lk_sem_destroy: no semaphore was given");
-    struct lk__manners manners = lk__begin();
-    return lk__end(&manners, lk__shell_destroy(shell_of(s)));
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, lk__handle_destroy(shell_of(s)));
 }

@@ -45,13 +45,13 @@ static struct lk__hold *claim(struct lk__object *object, const char *id)
     if (found != NULL && found->holds == 0)
         found = NULL;
     if (found != NULL)
-        lk__hold_keep(found)->holds = 0;
+        lk__hold_ref(found)->holds = 0;
     pthread_mutex_unlock(&object->mu);
     return found;
 }
 
 /* Another client took it, or nobody did. */
-static int release_foreign(const struct lk__semcall *call, const char *id)
+static int release_by_id(const struct lk__semcall *call, const char *id)
 {
     const struct lk__semblock *block = call->sem->block;
     const struct lk__command command = { .script = &lk__lua_semaphore_permit_release,
@@ -80,9 +80,9 @@ int lk_sem_releaseid(lk_sem_t *s, const char *id)
         return rc;
     rc = leased_only(&call);
     if (rc == 0) {
-        struct lk__hold *hold = claim(call.frame.object, id);
-        rc = hold != NULL ? lk__leased_end(&call, hold) : release_foreign(&call, id);
-        lk__hold_drop(hold);
+        struct lk__hold *hold = claim(call.op.object, id);
+        rc = hold != NULL ? lk__leased_end(&call, hold) : release_by_id(&call, id);
+        lk__hold_unref(hold);
     }
     return lk__sem_leave(&call, rc);
 }
@@ -99,7 +99,7 @@ int lk_sem_remaining(lk_sem_t *s, int64_t *ms)
         return rc;
     rc = leased_only(&call);
     if (rc == 0)
-        rc = lk__frame_hold(&call.frame, &hold);
+        rc = lk__op_hold(&call.op, &hold);
     if (rc == 0 && !lk__watchdog_good(hold->dog, hold, &left_us))
         rc = lk__fail(ESTALE, "%s: the lease was lost", call.what);
     if (rc == 0)

@@ -15,7 +15,7 @@
 --           BUSY LATE
 --           IMPOSSIBLE                  it wants more than there are in all
 --           OVERTAKEN                   its owner has some of them, and gave the others back
--- reply:    lk__asked wait/wait.h
+-- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own permit, and gets no part of it again; a waiter its own place
 local permit, n = permit_of(id)
 local all = number_in(total)

@@ -1,8 +1,8 @@
 -- permit_total.lua - set or change how many leased permits there are
 --
--- uses:     leased number once whole
+-- uses:     leased number idempotent rollback
 -- keys:     permits zset, total string, queue zset, seen zset      see permit_take.lua
---           once hash                   the once-record
+--           once hash                   the idempotency record
 -- args:     n number                    negative for fewer
 --           initial number              total to begin with, 0: leave that to others
 --           claim_ms ms                 lease of a claim
@@ -12,26 +12,26 @@
 -- verdicts: DONE OVERTAKEN LATE
 --           PRESENT                     to be set, and there is one
 --           IMPOSSIBLE NEGATIVE
--- resend:   harmless: the once-record knows the answer
+-- resend:   harmless: the idempotency record knows the answer
 local all = number_in(total)
-local done = once_answer(once, id, nth)
+local done = idempotent_answer(once, id, nth)
 if done == '1' then
     return answer(DONE)
 elseif done then
     return answer(done == '0' and PRESENT or done == '-3' and IMPOSSIBLE or done == '-4' and NEGATIVE or OVERTAKEN)
 elseif set and all then
-    once_record(once, id, nth, 0, now)
+    idempotent_record(once, id, nth, 0, now)
     return answer(PRESENT)
 end
 local new = set and n or (all or initial) + n
 if new > largest or new < 0 then
-    once_record(once, id, nth, new < 0 and -4 or -3, now)
+    idempotent_record(once, id, nth, new < 0 and -4 or -3, now)
     return answer(new < 0 and NEGATIVE or IMPOSSIBLE)
 end
-redis.call('EXPIRE', once, ONCE_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
 redis.call('SET', total, string.format('%.0f', new))
 whole(function()
-    once_record(once, id, nth, 1, now)
+    idempotent_record(once, id, nth, 1, now)
 end, function()
     if all then
         redis.call('SET', total, string.format('%.0f', all))

@@ -2,10 +2,10 @@
 /*
  * semaphore.h - counting semaphores, and those whose permits have leases
  *
- * wait.c     wait, trywait, acquire: until when        give.c     post, release
+ * wait.c     wait, trywait, acquire: until when        release.c     post, release
  * counted.c  taking and giving bare numbers            total.c    set, add, drain
  * leased.c   taking and giving permits with leases     inspect.c  getvalue, info
- * permit.c   permits with an id of their own           object.c   keys and shells
+ * permit.c   permits with an id of their own           object.c   keys and handles
  * attr.c     attributes
  */
 #ifndef LK__SEMAPHORE_H
@@ -40,16 +40,16 @@ struct lk__sem {
     struct lk__object object;
     bool leased;
     struct lk__semblock *block;
-    struct lk__terms terms;
+    struct lk__handover terms;
     unsigned flags;     /* of its scripts: LK__SEMAPHORE_SHARED with Redisson */
     const char *beside; /* the channel of ours beside Redisson's */
-    struct lk__foreign foreign;
+    struct lk__redissonwake redisson;
     struct lk__slots slots;
 };
 
 /* One public call on a semaphore. */
 struct lk__semcall {
-    struct lk__frame frame;
+    struct lk__op op;
     struct lk__sem *sem;
     const char *what;
     const lk_semattr_t *attr;
@@ -62,7 +62,7 @@ int lk__sem_leave(const struct lk__semcall *call, int code);
 /* Is it leased, and of a client of another process? Then what was taken there is not this one's to give back. */
 bool lk__sem_isinherited(lk_sem_t *s);
 /* Ask `once`, whose command lacks only the keys. */
-int lk__sem_once(const struct lk__semcall *call, struct lk__once *once, enum lk__verdict *verdict);
+int lk__sem_once(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict);
 int lk__semattr_check(void *attr, const void *given);
 int lk__sem_valuecheck(const lk_semattr_t *attr, uintptr_t value);
 

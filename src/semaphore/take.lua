@@ -1,25 +1,25 @@
 -- take.lua - take permits, or queue for them; first ask, poll, confirmation and resend are the same
 --
--- uses:     counted number queue once whole
+-- uses:     counted number queue idempotent rollback
 -- keys:     name string                 free permits; no key: none
 --           claims zset                 waiter's id -> until when it may confirm its grant, see counted.lua
 --           queue zset, seen zset       the wait queue and its liveness, see queue.lua
---           once hash                   the once-record
+--           once hash                   the idempotency record
 -- args:     initial number              permits to begin with, 0: leave that to others
 --           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 --           claim_ms ms                 lease of a claim
 --           channel text                Redisson's
 -- flags:    try shared                  shared: with Redisson
--- sent:     id deadline_us arrival unheard       "<owner>:<number>:<n>", the first two as in the once-record
+-- sent:     id deadline_us arrival unheard       "<owner>:<number>:<n>", the first two as in the idempotency record
 -- verdicts: GRANTED token number        1: there are no tokens
 --           QUEUED arrival number, left_ms ms, place number       left until the next claim ends
 --           BUSY LATE
 --           OVERTAKEN                   or given back
--- reply:    lk__asked wait/wait.h
--- resend:   harmless: the once-record knows what was taken, the queue who waits
+-- reply:    lk__asked acquire/acquire.h
+-- resend:   harmless: the idempotency record knows what was taken, the queue who waits
 local owner, nth, n = taker_of(id)
 local value = number_in(name)
-local done = once_answer(once, owner, nth)
+local done = idempotent_answer(once, owner, nth)
 if arrival == 0 and not done and value and value >= n and redis.call('EXISTS', claims, queue) == 0 then
     take_recorded(name, n, once, owner, nth, 1, now)
     return answer(GRANTED, 1)
@@ -30,11 +30,11 @@ if done == '1' then
 elseif done then
     return answer(OVERTAKEN)
 elseif value and redis.call('ZSCORE', claims, id) then -- granted meanwhile, and confirmed by this
-    once_record(once, owner, nth, 1, now) -- first: who gives up then finds one of the two
+    idempotent_record(once, owner, nth, 1, now) -- first: who gives up then finds one of the two
     whole(function()
         redis.call('ZREM', claims, id)
     end, function()
-        once_record(once, owner, nth, 0, now) -- the claim ends, and the permits come back
+        idempotent_record(once, owner, nth, 0, now) -- the claim ends, and the permits come back
     end)
     end_turn(seen, now, TURN_MS, unheard)
     return answer(GRANTED, 1)

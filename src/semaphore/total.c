@@ -10,9 +10,9 @@ static int change_total(const struct lk__semcall *call, long n, unsigned flags)
                                                           .claim_ms = call->sem->terms.claim_ms,
                                                           .largest = LK_SEM_PERMITS_MAX,
                                                           .flags = flags };
-    struct lk__once change = { .command = { .script = &lk__lua_semaphore_permit_total, .args = &args },
-                               .args_size = sizeof args,
-                               .lasting = flags == 0 };
+    struct lk__idempotent change = { .command = { .script = &lk__lua_semaphore_permit_total, .args = &args },
+                                     .args_size = sizeof args,
+                                     .lasting = flags == 0 };
     enum lk__verdict verdict;
     int rc = lk__sem_once(call, &change, &verdict);
     if (rc != 0 || verdict == LK__DONE)
@@ -30,7 +30,7 @@ static int set_number(const struct lk__semcall *call, unsigned n)
     const struct lk__semaphore_set_args args = {
         .n = n, .claim_ms = sem->terms.claim_ms, .channel = sem->block->channel, .flags = sem->flags
     };
-    struct lk__once set = { .command = { .script = &lk__lua_semaphore_set, .args = &args } };
+    struct lk__idempotent set = { .command = { .script = &lk__lua_semaphore_set, .args = &args } };
     enum lk__verdict verdict;
     int rc = lk__sem_once(call, &set, &verdict);
     if (rc == 0 && verdict == LK__PRESENT)
@@ -69,8 +69,8 @@ static int drain(const struct lk__semcall *call, unsigned *taken)
     const struct lk__semaphore_drain_args args = { .initial = call->value };
     if (sem->leased)
         return lk__fail(ENOTSUP, "%s: leased permits have to be held by somebody", call->what);
-    struct lk__once all = { .command = { .script = &lk__lua_semaphore_drain, .args = &args },
-                            .undone = { .script = &lk__lua_semaphore_undrain, .args = &sem->block->undrain } };
+    struct lk__idempotent all = { .command = { .script = &lk__lua_semaphore_drain, .args = &args },
+                                  .undone = { .script = &lk__lua_semaphore_undrain, .args = &sem->block->undrain } };
     enum lk__verdict verdict;
     int rc = lk__sem_once(call, &all, &verdict);
     if (rc == 0)

@@ -1,29 +1,29 @@
 -- undrain.lua - give back what a drain took whose answer got lost
 --
--- uses:     counted number once whole
+-- uses:     counted number idempotent rollback
 -- keys:     name string, claims zset, queue zset, seen zset, once hash      see take.lua
 -- args:     claim_ms ms                 lease of a claim
 --           channel text                Redisson's
 -- flags:    shared
 -- sent:     id nth                      of the drain, finished from now on
 -- verdicts: DONE GONE                   GONE: there was nothing
--- resend:   harmless: the once-record then says that the drain is finished, which also stops a late copy of it
+-- resend:   harmless: the idempotency record then says that the drain is finished, which also stops a late copy of it
 local value = number_in(name)
-local done = once_answer(once, id, nth)
-if done == '0' or done == ONCE_OVERTAKEN then
+local done = idempotent_answer(once, id, nth)
+if done == '0' or done == IDEMPOTENT_OVERTAKEN then
     return answer(GONE)
 end
-redis.call('EXPIRE', once, ONCE_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
 local back = value and tonumber(done or '0') or 0 -- nothing goes back to a semaphore that was deleted
 if back > 0 then
     redis.call('INCRBY', name, string.format('%.0f', back))
     whole(function()
-        once_record(once, id, nth, 0, now)
+        idempotent_record(once, id, nth, 0, now)
     end, function()
         redis.call('DECRBY', name, string.format('%.0f', back))
     end)
 else
-    once_record(once, id, nth, 0, now)
+    idempotent_record(once, id, nth, 0, now)
 end
 if value then
     local free = value + reclaim(name, claims, now, queue, seen) + back

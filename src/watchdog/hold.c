@@ -19,7 +19,7 @@ int64_t lk__guard_us(int64_t lease_ms)
 int64_t lk__hold_longest(const struct lk__hold *hold)
 {
     int64_t longest_ms = hold->lease_ms > hold->wanted_ms ? hold->lease_ms : hold->wanted_ms;
-    return hold->unsure_lease_ms > longest_ms ? hold->unsure_lease_ms : longest_ms;
+    return hold->duplicates_lease_ms > longest_ms ? hold->duplicates_lease_ms : longest_ms;
 }
 
 int64_t lk__hold_endsby(struct lk__hold *hold)
@@ -48,7 +48,7 @@ struct lk__sent lk__hold_torelease(const struct lk__hold *hold)
                               .flags = hold->release_flags };
 }
 
-struct lk__hold *lk__hold_keep(struct lk__hold *hold)
+struct lk__hold *lk__hold_ref(struct lk__hold *hold)
 {
     atomic_fetch_add(&hold->refs, 1);
     return hold;
@@ -80,7 +80,7 @@ void lk__hold_freespares(struct lk__watchdog *dog)
 {
     struct lk__hold *hold;
     while ((hold = take_spare(dog, LK__OWNER_ID_SHORT)) != NULL)
-        lk__release(hold);
+        lk__free(hold);
 }
 
 /* Under dog->mu no more: its memory, of a spare or new; all zeroes. */
@@ -116,18 +116,18 @@ struct lk__hold *lk__hold_new(struct lk__watchdog *dog, size_t id_size)
     return hold;
 }
 
-void lk__hold_drop(struct lk__hold *hold)
+void lk__hold_unref(struct lk__hold *hold)
 {
     if (hold == NULL || atomic_fetch_sub(&hold->refs, 1) != 1)
         return;
     struct lk__watchdog *dog = hold->dog;
-    lk__block_drop(hold->block);
+    lk__block_unref(hold->block);
     pthread_mutex_lock(&dog->mu);
-    assert(hold->timer.place == 0 && !lk__listed(&hold->all) && hold->flight == NULL);
+    assert(hold->timer.place == 0 && !lk__listed(&hold->all) && hold->inflight == NULL);
     assert(!lk__listed(&hold->ready) && !lk__listed(&hold->news));
     dog->reserved--;
     bool kept = keep_spare(dog, hold);
     pthread_mutex_unlock(&dog->mu);
     if (!kept)
-        lk__release(hold);
+        lk__free(hold);
 }

@@ -34,9 +34,9 @@ static void schedule(struct lk__watchdog *dog, struct lk__hold *hold)
     int64_t due_us = LK__NEVER;
     if (hold->state == LK__HELD || hold->state == LK__AT_RISK) {
         due_us = atomic_load(&hold->valid_until_us);
-        if (hold->renew_us < due_us && hold->flight == NULL && !lk__listed(&hold->ready))
+        if (hold->renew_us < due_us && hold->inflight == NULL && !lk__listed(&hold->ready))
             due_us = hold->renew_us;
-    } else if (hold->sweeping && hold->flight == NULL && !lk__listed(&hold->ready)) {
+    } else if (hold->sweeping && hold->inflight == NULL && !lk__listed(&hold->ready)) {
         due_us = hold->renew_us;
     }
     if (due_us == LK__NEVER)
@@ -80,7 +80,7 @@ static void tell_log(struct lk__watchdog *dog, struct lk__hold *hold)
     if (lk__list_empty(&dog->unlogged))
         wake_thread(dog);
     lk__list_append(&dog->unlogged, &hold->news);
-    lk__hold_keep(hold);
+    lk__hold_ref(hold);
 }
 
 static void lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason)
@@ -129,12 +129,12 @@ static int64_t lease_at(const struct lk__hold *hold, int64_t lease_ms, int64_t n
 }
 
 /* Copies of a request that got no answer may come until then, and set this lease. */
-static void doubt(struct lk__hold *hold, int64_t now_us, int64_t until_us, int64_t lease_ms)
+static void expect_duplicates(struct lk__hold *hold, int64_t now_us, int64_t until_us, int64_t lease_ms)
 {
-    if (now_us >= hold->unsure_us || lease_ms < hold->unsure_lease_ms)
-        hold->unsure_lease_ms = lease_ms;
-    if (until_us > hold->unsure_us)
-        hold->unsure_us = until_us;
+    if (now_us >= hold->duplicates_until_us || lease_ms < hold->duplicates_lease_ms)
+        hold->duplicates_lease_ms = lease_ms;
+    if (until_us > hold->duplicates_until_us)
+        hold->duplicates_until_us = until_us;
 }
 
 /* A request with this lease is about to be sent: no more is believed, as the server may hear of it at once. */
@@ -167,45 +167,46 @@ static struct lk__conn *best_conn(struct lk__watchdog *dog)
     return lk__conn_isup(&dog->conn) || !lk__conn_isup(dog->callers) ? &dog->conn : dog->callers;
 }
 
-static const struct lk__script *script_of(const struct lk__flight *flight)
+static const struct lk__script *script_of(const struct lk__inflight *inflight)
 {
-    return flight->releasing ? flight->hold->release.script : flight->hold->renew.script;
+    return inflight->releasing ? inflight->hold->release.script : inflight->hold->renew.script;
 }
 
 /* Under a connection's mu: what is to be known of the answer. Its hold stays, and its commands never change. */
 static void take_answer(struct lk__request *request, const struct lk__reply *reply)
 {
-    struct lk__flight *flight = LK__CONTAINER(request, struct lk__flight, request);
+    struct lk__inflight *inflight = LK__CONTAINER(request, struct lk__inflight, request);
     bool retry;
-    flight->error = reply->type == LK__ERROR;
-    flight->good = !flight->error && lk__answer_read(script_of(flight), reply, &flight->said);
-    flight->unknown = lk__reply_is(reply, "NOSCRIPT");
-    flight->foreign = lk__reply_is(reply, "WRONGTYPE");
-    flight->code = flight->error ? lk__reply_error(reply, &retry) : 0;
+    inflight->error = reply->type == LK__ERROR;
+    inflight->good = !inflight->error && lk__answer_read(script_of(inflight), reply, &inflight->said);
+    inflight->unknown = lk__reply_is(reply, "NOSCRIPT");
+    inflight->redisson = lk__reply_is(reply, "WRONGTYPE");
+    inflight->code = inflight->error ? lk__reply_error(reply, &retry) : 0;
 }
 
 /* Under dog->mu, and one is idle. 0: under way. */
-static int fly(struct lk__watchdog *dog, struct lk__hold *hold, bool release, int64_t lease_ms,
-               const struct lk__sent *sent)
+static int send_inflight(struct lk__watchdog *dog, struct lk__hold *hold, bool release, int64_t lease_ms,
+                         const struct lk__sent *sent)
 {
     struct lk__link *link = lk__list_first(&dog->idle);
-    struct lk__flight *flight = LK__CONTAINER(link, struct lk__flight, link);
-    *flight = (struct lk__flight){ .link = flight->link,
-                                   .request = { .take = take_answer, .urgent = true },
-                                   .hold = hold,
-                                   .via = best_conn(dog),
-                                   .lease_ms = lease_ms,
-                                   .releasing = release,
-                                   .as_text = hold->eval };
-    int rc = lk__conn_send(flight->via, &flight->request, release ? &hold->release : &hold->renew, sent, hold->eval);
+    struct lk__inflight *inflight = LK__CONTAINER(link, struct lk__inflight, link);
+    *inflight = (struct lk__inflight){ .link = inflight->link,
+                                       .request = { .take = take_answer, .urgent = true },
+                                       .hold = hold,
+                                       .via = best_conn(dog),
+                                       .lease_ms = lease_ms,
+                                       .releasing = release,
+                                       .as_text = hold->eval };
+    int rc =
+        lk__conn_send(inflight->via, &inflight->request, release ? &hold->release : &hold->renew, sent, hold->eval);
     hold->eval = false;
     if (rc != 0)
         return rc;
     hold->requested = hold->asked;
-    hold->flight = flight;
-    lk__hold_keep(hold);
+    hold->inflight = inflight;
+    lk__hold_ref(hold);
     lk__list_remove(link);
-    lk__list_append(flight->via == &dog->conn ? &dog->flying : &dog->beside, link);
+    lk__list_append(inflight->via == &dog->conn ? &dog->in_flight : &dog->beside, link);
     return 0;
 }
 
@@ -235,8 +236,8 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_
     hold->renew_us = LK__NEVER;
     if (lease_ms <= 0)
         return; /* capped: ends with what it has */
-    if (hold->unsure_lease_ms != lease_ms && now_us < hold->unsure_us) {
-        hold->renew_us = hold->unsure_us; /* an older request with another lease might come last */
+    if (hold->duplicates_lease_ms != lease_ms && now_us < hold->duplicates_until_us) {
+        hold->renew_us = hold->duplicates_until_us; /* an older request with another lease might come last */
         return;
     }
     if (hold->call_lease_ms != 0 && hold->call_lease_ms != lease_ms) {
@@ -246,7 +247,7 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_
     int64_t deadline_us = lk__conn_servertime(best_conn(dog), now_us) + dog->options->command_timeout_ms * 1000;
     struct lk__sent sent = { .id = hold->id, .lease_ms = lease_ms, .deadline_us = deadline_us, .parts = hold->parts };
     believe_no_more(hold, now_us, lease_ms);
-    int rc = fly(dog, hold, false, lease_ms, &sent);
+    int rc = send_inflight(dog, hold, false, lease_ms, &sent);
     if (rc == 0)
         hold->lease_ms = hold->wanted_ms;
     else
@@ -274,13 +275,13 @@ static void send_release(struct lk__watchdog *dog, struct lk__hold *hold, int64_
     if (now_us >= hold->sweep_end_us)
         end_sweep(dog, hold);
     else
-        fly(dog, hold, true, 0, &sent);
+        send_inflight(dog, hold, true, 0, &sent);
 }
 
 static void begin_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t past_us, int64_t end_us)
 {
     if (!hold->sweeping) {
-        lk__hold_keep(hold);
+        lk__hold_ref(hold);
         dog->sweeps++;
     }
     hold->sweeping = true;
@@ -292,11 +293,11 @@ static void begin_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t
 }
 
 /* A release was answered: a copy of the ask can come no more, or once more when it cannot. */
-static void swept(struct lk__watchdog *dog, const struct lk__flight *flight, int64_t now_us)
+static void swept(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
 {
-    struct lk__hold *hold = flight->hold;
-    int64_t server_us = flight->said.server_us;
-    if (!flight->good)
+    struct lk__hold *hold = inflight->hold;
+    int64_t server_us = inflight->said.server_us;
+    if (!inflight->good)
         hold->renew_us = retry_at(dog, now_us);
     else if (server_us > hold->sweep_past_us)
         end_sweep(dog, hold);
@@ -304,19 +305,19 @@ static void swept(struct lk__watchdog *dog, const struct lk__flight *flight, int
         hold->renew_us = now_us + (hold->sweep_past_us - server_us) + 1000;
 }
 
-static bool is_renewal(const struct lk__flight *flight)
+static bool is_renewal(const struct lk__inflight *inflight)
 {
-    enum lk__verdict verdict = flight->said.verdict;
-    return flight->good && (verdict == LK__DONE || verdict == LK__GONE || verdict == LK__LATE);
+    enum lk__verdict verdict = inflight->said.verdict;
+    return inflight->good && (verdict == LK__DONE || verdict == LK__GONE || verdict == LK__LATE);
 }
 
 /* A renewal was answered. */
-static void renewed(struct lk__watchdog *dog, const struct lk__flight *flight, int64_t now_us)
+static void renewed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
 {
-    struct lk__hold *hold = flight->hold;
-    const struct lk__request *request = &flight->request;
-    const struct lk__answer *said = &flight->said;
-    int64_t lease_ms = flight->lease_ms;
+    struct lk__hold *hold = inflight->hold;
+    const struct lk__request *request = &inflight->request;
+    const struct lk__answer *said = &inflight->said;
+    int64_t lease_ms = inflight->lease_ms;
     int64_t until_us = request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
 
     if (said->verdict == LK__LATE) { /* the server's clock moved; it is known again now */
@@ -344,61 +345,61 @@ static void renewed(struct lk__watchdog *dog, const struct lk__flight *flight, i
 }
 
 /* A renewal was refused, or never answered. */
-static void not_renewed(struct lk__watchdog *dog, const struct lk__flight *flight, int64_t now_us)
+static void not_renewed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
 {
-    struct lk__hold *hold = flight->hold;
-    const struct lk__request *request = &flight->request;
+    struct lk__hold *hold = inflight->hold;
+    const struct lk__request *request = &inflight->request;
     int state = atomic_load(&request->state);
     if (state == LK__UNSENT) {
         renewal_failed(dog, hold, ENOTCONN, now_us);
     } else if (state == LK__CUT || state == LK__GARBLED) {
         int64_t until_us = request->sent_us + 2 * dog->options->command_timeout_ms * 1000;
-        doubt(hold, now_us, until_us, flight->lease_ms);
+        expect_duplicates(hold, now_us, until_us, inflight->lease_ms);
         if (state == LK__CUT)
             renewal_failed(dog, hold, EIO, now_us);
         else
             renewal_failed(dog, hold, EPROTO, retry_at(dog, now_us));
-    } else if (flight->unknown && !flight->as_text) {
+    } else if (inflight->unknown && !inflight->as_text) {
         hold->eval = true;
         hold->renew_us = now_us;
-    } else if (!flight->error) {
+    } else if (!inflight->error) {
         renewal_failed(dog, hold, EPROTO, retry_at(dog, now_us));
-    } else if (flight->foreign) {
+    } else if (inflight->redisson) {
         lose(dog, hold, LK_REASON_GONE);
     } else {
-        renewal_failed(dog, hold, flight->code, retry_at(dog, now_us));
+        renewal_failed(dog, hold, inflight->code, retry_at(dog, now_us));
     }
 }
 
 /* Under dog->mu: the request is over. */
-static void landed(struct lk__watchdog *dog, const struct lk__flight *flight, int64_t now_us)
+static void landed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
 {
-    struct lk__hold *hold = flight->hold;
-    int state = atomic_load(&flight->request.state);
+    struct lk__hold *hold = inflight->hold;
+    int state = atomic_load(&inflight->request.state);
     bool answered = state == LK__ANSWERED;
     bool held = hold->state == LK__HELD || hold->state == LK__AT_RISK;
 
-    if (flight->releasing && answered && flight->unknown && !flight->as_text) {
+    if (inflight->releasing && answered && inflight->unknown && !inflight->as_text) {
         hold->eval = true;
         hold->renew_us = now_us;
-    } else if (flight->releasing && answered && !flight->error) {
-        swept(dog, flight, now_us);
-    } else if (flight->releasing) {
+    } else if (inflight->releasing && answered && !inflight->error) {
+        swept(dog, inflight, now_us);
+    } else if (inflight->releasing) {
         hold->renew_us = answered || state == LK__GARBLED ? retry_at(dog, now_us) : now_us;
-    } else if (answered && is_renewal(flight)) {
-        renewed(dog, flight, now_us);
+    } else if (answered && is_renewal(inflight)) {
+        renewed(dog, inflight, now_us);
     } else if (held && good(dog, hold, now_us)) {
-        not_renewed(dog, flight, now_us);
+        not_renewed(dog, inflight, now_us);
     }
 }
 
 /* The flight is over; the reference that it had is then the caller's to drop, without the lock. */
-static struct lk__hold *end_flight(struct lk__watchdog *dog, struct lk__flight *flight)
+static struct lk__hold *end_flight(struct lk__watchdog *dog, struct lk__inflight *inflight)
 {
-    struct lk__hold *hold = flight->hold;
-    hold->flight = NULL;
-    lk__list_remove(&flight->link);
-    lk__list_append(&dog->idle, &flight->link);
+    struct lk__hold *hold = inflight->hold;
+    hold->inflight = NULL;
+    lk__list_remove(&inflight->link);
+    lk__list_append(&dog->idle, &inflight->link);
     return hold;
 }
 
@@ -407,15 +408,15 @@ static void serve_hold(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
 {
     bool swept_before = hold->sweeping;
     if (hold->state == LK__HELD || hold->state == LK__AT_RISK) {
-        if (good(dog, hold, now_us) && hold->flight == NULL && hold->renew_us <= now_us)
+        if (good(dog, hold, now_us) && hold->inflight == NULL && hold->renew_us <= now_us)
             send_renewal(dog, hold, now_us);
-    } else if (hold->sweeping && hold->flight == NULL && hold->renew_us <= now_us) {
+    } else if (hold->sweeping && hold->inflight == NULL && hold->renew_us <= now_us) {
         send_release(dog, hold, now_us);
     }
     schedule(dog, hold);
     if (swept_before && !hold->sweeping) {
         pthread_mutex_unlock(&dog->mu);
-        lk__hold_drop(hold);
+        lk__hold_unref(hold);
         pthread_mutex_lock(&dog->mu);
     }
 }
@@ -447,22 +448,22 @@ static void serve_ready(struct lk__watchdog *dog, int64_t now_us)
 }
 
 /* Requests land in the order in which they flew. */
-static void serve_landed(struct lk__watchdog *dog, struct lk__link *flying, int64_t now_us)
+static void serve_landed(struct lk__watchdog *dog, struct lk__link *in_flight, int64_t now_us)
 {
     struct lk__link *link;
-    while ((link = lk__list_first(flying)) != NULL) {
-        struct lk__flight *flight = LK__CONTAINER(link, struct lk__flight, link);
-        if (atomic_load(&flight->request.state) == LK__FLYING)
+    while ((link = lk__list_first(in_flight)) != NULL) {
+        struct lk__inflight *inflight = LK__CONTAINER(link, struct lk__inflight, link);
+        if (atomic_load(&inflight->request.state) == LK__INFLIGHT)
             return;
-        bool swept_before = flight->hold->sweeping;
-        struct lk__hold *hold = end_flight(dog, flight);
-        landed(dog, flight, now_us);
+        bool swept_before = inflight->hold->sweeping;
+        struct lk__hold *hold = end_flight(dog, inflight);
+        landed(dog, inflight, now_us);
         schedule(dog, hold);
         bool drop_sweep = swept_before && !hold->sweeping;
         pthread_mutex_unlock(&dog->mu);
         if (drop_sweep)
-            lk__hold_drop(hold);
-        lk__hold_drop(hold); /* the flight's */
+            lk__hold_unref(hold);
+        lk__hold_unref(hold); /* the flight's */
         pthread_mutex_lock(&dog->mu);
     }
 }
@@ -499,7 +500,7 @@ static void serve_connection(struct lk__watchdog *dog, int64_t now_us)
     dog->failures_seen = failures;
 }
 
-static const char *words_of(int reason)
+static const char *errmsg_of(int reason)
 {
     switch (reason) {
     case LK_REASON_GONE:
@@ -545,9 +546,9 @@ static void log_losses(struct lk__watchdog *dog, int64_t now_us)
             dog->lines = 0;
         }
         if (dog->lines < LINES_MAX)
-            lk__log(LK_LOG_WARNING, "%s: the lease was lost: %s", lost->name, words_of(reason));
+            lk__log(LK_LOG_WARNING, "%s: the lease was lost: %s", lost->name, errmsg_of(reason));
         dog->lines < LINES_MAX ? dog->lines++ : dog->more++;
-        lk__hold_drop(lost);
+        lk__hold_unref(lost);
         pthread_mutex_lock(&dog->mu);
     }
 }
@@ -570,7 +571,7 @@ static void sleep_until_due(struct lk__watchdog *dog, int timer_fd, int64_t due_
 static struct lk__request *first_beside(const struct lk__watchdog *dog)
 {
     struct lk__link *link = lk__list_first(&dog->beside);
-    return link != NULL ? &LK__CONTAINER(link, struct lk__flight, link)->request : NULL;
+    return link != NULL ? &LK__CONTAINER(link, struct lk__inflight, link)->request : NULL;
 }
 
 /* Under dog->mu: when something is to be done, if nothing happens before. */
@@ -594,7 +595,7 @@ static void *run(void *arg)
     pthread_mutex_lock(&dog->mu);
     while (!dog->stopping) {
         int64_t now_us = lk__now_us();
-        serve_landed(dog, &dog->flying, now_us);
+        serve_landed(dog, &dog->in_flight, now_us);
         serve_landed(dog, &dog->beside, now_us);
         serve_connection(dog, now_us);
         serve_due(dog, now_us);
@@ -628,7 +629,7 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
         lk__fd_close(dog->wake_fd);
         return rc;
     }
-    dog->conn.owner_fd = dog->wake_fd;
+    dog->conn.owner_wake_fd = dog->wake_fd;
     pthread_mutex_init(&dog->mu, NULL);
     lk__cond_init(&dog->renewed);
     lk__list_init(&dog->holds);
@@ -636,7 +637,7 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
     lk__list_init(&dog->ready);
     lk__list_init(&dog->spares);
     lk__list_init(&dog->idle);
-    lk__list_init(&dog->flying);
+    lk__list_init(&dog->in_flight);
     lk__list_init(&dog->beside);
     lk__list_init(&dog->unlogged);
     return 0;
@@ -663,13 +664,13 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
         lk__list_remove(link);
         schedule(dog, LK__CONTAINER(link, struct lk__hold, ready)); /* one that is swept is found on the heap below */
     }
-    while ((link = lk__list_first(&dog->flying)) != NULL || (link = lk__list_first(&dog->beside)) != NULL) {
-        struct lk__flight *flight = LK__CONTAINER(link, struct lk__flight, link);
-        lk__conn_abandon(flight->via, &flight->request);
-        struct lk__hold *hold = end_flight(dog, flight);
+    while ((link = lk__list_first(&dog->in_flight)) != NULL || (link = lk__list_first(&dog->beside)) != NULL) {
+        struct lk__inflight *inflight = LK__CONTAINER(link, struct lk__inflight, link);
+        lk__conn_abandon(inflight->via, &inflight->request);
+        struct lk__hold *hold = end_flight(dog, inflight);
         schedule(dog, hold); /* one that is swept is found on the heap below */
         pthread_mutex_unlock(&dog->mu);
-        lk__hold_drop(hold);
+        lk__hold_unref(hold);
         pthread_mutex_lock(&dog->mu);
     }
     struct lk__timer *timer;
@@ -682,7 +683,7 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
             end_sweep(dog, hold);
         pthread_mutex_unlock(&dog->mu);
         if (sweeping)
-            lk__hold_drop(hold);
+            lk__hold_unref(hold);
         pthread_mutex_lock(&dog->mu);
     }
     pthread_cond_broadcast(&dog->renewed);
@@ -697,7 +698,7 @@ void lk__watchdog_destroy(struct lk__watchdog *dog)
     lk__conn_destroy(&dog->conn);
     lk__heap_free(&dog->heap);
     lk__hold_freespares(dog);
-    lk__release(dog->flights);
+    lk__free(dog->inflights);
     pthread_cond_destroy(&dog->renewed);
     pthread_mutex_destroy(&dog->mu);
     lk__fd_close(dog->wake_fd);
@@ -706,13 +707,13 @@ void lk__watchdog_destroy(struct lk__watchdog *dog)
 /* Under dog->mu. */
 static int make_flights(struct lk__watchdog *dog)
 {
-    if (dog->flights != NULL)
+    if (dog->inflights != NULL)
         return 0;
-    dog->flights = lk__alloc(WINDOW * sizeof *dog->flights);
-    if (dog->flights == NULL)
+    dog->inflights = lk__alloc(WINDOW * sizeof *dog->inflights);
+    if (dog->inflights == NULL)
         return ENOMEM;
     for (int i = 0; i < WINDOW; i++)
-        lk__list_append(&dog->idle, &dog->flights[i].link);
+        lk__list_append(&dog->idle, &dog->inflights[i].link);
     return 0;
 }
 
@@ -778,8 +779,8 @@ int64_t lk__watchdog_begincall(struct lk__watchdog *dog, struct lk__hold *hold)
 {
     pthread_mutex_lock(&dog->mu);
     int64_t now_us = lk__now_us(), lease_ms = lease_at(hold, hold->lease_ms, now_us);
-    if (now_us < hold->unsure_us && hold->unsure_lease_ms < lease_ms)
-        lease_ms = hold->unsure_lease_ms;
+    if (now_us < hold->duplicates_until_us && hold->duplicates_lease_ms < lease_ms)
+        lease_ms = hold->duplicates_lease_ms;
     if (lease_ms < 1)
         lease_ms = 1; /* PEXPIRE with less deletes the key */
     hold->call_lease_ms = lease_ms;
@@ -799,7 +800,7 @@ void lk__watchdog_endcall(struct lk__watchdog *dog, struct lk__hold *hold, bool 
     bool held = good(dog, hold, now_us);
     hold->call_lease_ms = 0;
     if (unsure)
-        doubt(hold, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
+        expect_duplicates(hold, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
     if (held && sent_us != 0 && until_us > atomic_load(&hold->valid_until_us))
         atomic_store(&hold->valid_until_us, until_us);
     if (held && hold->put_off) {
@@ -811,11 +812,11 @@ void lk__watchdog_endcall(struct lk__watchdog *dog, struct lk__hold *hold, bool 
     pthread_mutex_unlock(&dog->mu);
 }
 
-void lk__watchdog_doubt(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms)
+void lk__watchdog_expectduplicates(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms)
 {
     pthread_mutex_lock(&dog->mu);
     int64_t now_us = lk__now_us();
-    doubt(hold, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
+    expect_duplicates(hold, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
     pthread_mutex_unlock(&dog->mu);
 }
 
@@ -847,7 +848,7 @@ struct lk__hold *lk__watchdog_nextofnobody(struct lk__watchdog *dog, struct lk__
 {
     pthread_mutex_lock(&dog->mu);
     struct lk__link *link = lk__list_first(nobodys);
-    struct lk__hold *hold = link != NULL ? lk__hold_keep(LK__CONTAINER(link, struct lk__hold, for_nobody)) : NULL;
+    struct lk__hold *hold = link != NULL ? lk__hold_ref(LK__CONTAINER(link, struct lk__hold, for_nobody)) : NULL;
     if (link != NULL)
         lk__list_remove(link);
     pthread_mutex_unlock(&dog->mu);
@@ -887,8 +888,9 @@ bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold)
     hold->nobodys = NULL; /* the object may go */
     schedule(dog, hold);
     answer(dog, hold, hold->asked, was_good ? EPERM : ESTALE);
-    if (hold->state == LK__LOST && hold->copies_us != 0 && !dog->stopping) /* no release follows; a copy may */
-        begin_sweep(dog, hold, hold->copies_us,
+    if (hold->state == LK__LOST && hold->ask_duplicates_until_us != 0 &&
+        !dog->stopping) /* no release follows; a copy may */
+        begin_sweep(dog, hold, hold->ask_duplicates_until_us,
                     now_us + (2 * dog->options->command_timeout_ms + lk__hold_longest(hold)) * 1000);
     pthread_mutex_unlock(&dog->mu);
     return was_good;
@@ -902,16 +904,16 @@ void lk__watchdog_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t
     pthread_mutex_unlock(&dog->mu);
 }
 
-void lk__watchdog_sweepcopies(struct lk__watchdog *dog, struct lk__hold *hold, int64_t server_us)
+void lk__watchdog_sweepduplicates(struct lk__watchdog *dog, struct lk__hold *hold, int64_t server_us)
 {
     if (!lk__is_servertime(server_us))
-        server_us = hold->copies_us; /* nothing is known: not past it */
-    if (hold->copies_us == 0 || server_us > hold->copies_us)
+        server_us = hold->ask_duplicates_until_us; /* nothing is known: not past it */
+    if (hold->ask_duplicates_until_us == 0 || server_us > hold->ask_duplicates_until_us)
         return;
     pthread_mutex_lock(&dog->mu);
-    int64_t end_us = lk__now_us() + (hold->copies_us - server_us) + lk__hold_longest(hold) * 1000;
+    int64_t end_us = lk__now_us() + (hold->ask_duplicates_until_us - server_us) + lk__hold_longest(hold) * 1000;
     pthread_mutex_unlock(&dog->mu);
-    lk__watchdog_sweep(dog, hold, hold->copies_us, end_us);
+    lk__watchdog_sweep(dog, hold, hold->ask_duplicates_until_us, end_us);
 }
 
 void lk__watchdog_settle(struct lk__watchdog *dog, int64_t until_us)

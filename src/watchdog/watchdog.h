@@ -27,7 +27,7 @@ enum lk__hold_state {
 };
 
 struct lk__watchdog;
-struct lk__flight;
+struct lk__inflight;
 
 /* One who hears of events; two of them: the listener's queue and the one behind the eventfd. */
 enum { LK__AUDIENCES = 2 };
@@ -47,35 +47,36 @@ struct lk__hold {
     uint64_t owner;
     const char *name; /* as the user gave it */
     uint64_t token;
-    int64_t began_us;  /* granted */
-    int64_t copies_us; /* server's clock: until then a copy of an ask that got no answer may come; 0: none */
+    int64_t began_us; /* granted */
+    int64_t
+        ask_duplicates_until_us; /* server's clock: until then a copy of an ask that got no answer may come; 0: none */
     struct lk__command renew, release;
     struct lk__block *block; /* where the name is, and keys and arguments of these */
 
     /* under dog->mu */
     enum lk__hold_state state;
-    int reason;              /* of the loss, known or to come: LK_REASON_... */
-    int64_t lease_ms;        /* that the last request asked for, or the grant; uncapped */
-    int64_t wanted_ms;       /* of the next renewal: becomes lease_ms when that is sent */
-    int64_t call_lease_ms;   /* that a request of the owner asks for, which is under way; 0: none is */
-    int64_t cap_us;          /* not renewed beyond; LK__NEVER */
-    int64_t renew_us;        /* next renewal; LK__NEVER: none */
-    int64_t unsure_us;       /* copies of unanswered requests may take effect until then ... */
-    int64_t unsure_lease_ms; /* ... with this lease, or a longer one */
-    int64_t sweep_past_us;   /* of the release in the background: an answer counts only when it is later; 0: any does */
-    int64_t sweep_end_us;    /* by then everything ended with its lease */
+    int reason;                  /* of the loss, known or to come: LK_REASON_... */
+    int64_t lease_ms;            /* that the last request asked for, or the grant; uncapped */
+    int64_t wanted_ms;           /* of the next renewal: becomes lease_ms when that is sent */
+    int64_t call_lease_ms;       /* that a request of the owner asks for, which is under way; 0: none is */
+    int64_t cap_us;              /* not renewed beyond; LK__NEVER */
+    int64_t renew_us;            /* next renewal; LK__NEVER: none */
+    int64_t duplicates_until_us; /* copies of unanswered requests may take effect until then ... */
+    int64_t duplicates_lease_ms; /* ... with this lease, or a longer one */
+    int64_t sweep_past_us; /* of the release in the background: an answer counts only when it is later; 0: any does */
+    int64_t sweep_end_us;  /* by then everything ended with its lease */
     struct lk__timer timer;
-    struct lk__link all;        /* in dog->holds while held, in dog->lost from its loss on */
-    struct lk__link news;       /* in dog->unlogged, with a reference */
-    struct lk__link *nobodys;   /* list of its object: lost, and nobody is left to give it back; NULL: has none */
-    struct lk__link for_nobody; /* in that list */
-    struct lk__link ready;      /* in dog->ready: a request is due, and too many are under way */
-    struct lk__flight *flight;  /* its request that is under way, or NULL */
-    unsigned asked;             /* renewals somebody waited for ... */
-    unsigned requested;         /* ... how many of them were sent ... */
-    unsigned answered;          /* ... and how many are through */
-    int result;                 /* of the last one */
-    int parts;                  /* of one that is given back in parts: how many its renewals are for */
+    struct lk__link all;           /* in dog->holds while held, in dog->lost from its loss on */
+    struct lk__link news;          /* in dog->unlogged, with a reference */
+    struct lk__link *nobodys;      /* list of its object: lost, and nobody is left to give it back; NULL: has none */
+    struct lk__link for_nobody;    /* in that list */
+    struct lk__link ready;         /* in dog->ready: a request is due, and too many are under way */
+    struct lk__inflight *inflight; /* its request that is under way, or NULL */
+    unsigned asked;                /* renewals somebody waited for ... */
+    unsigned requested;            /* ... how many of them were sent ... */
+    unsigned answered;             /* ... and how many are through */
+    int result;                    /* of the last one */
+    int parts;                     /* of one that is given back in parts: how many its renewals are for */
 
     /* private to the primitive */
     int holds; /* of this owner; of a read-write lock: for writing */
@@ -114,7 +115,7 @@ struct lk__hold {
 };
 
 /* A request of the watchdog's. There are as many as may be under way; they are made with its thread. */
-struct lk__flight {
+struct lk__inflight {
     struct lk__link link; /* under dog->mu: in dog->idle, or dog->flying, or dog->beside */
     struct lk__request request;
     struct lk__hold *hold; /* with a reference */
@@ -126,8 +127,8 @@ struct lk__flight {
     /* under the connection's mu until it has landed: the answer */
     bool good; /* it is one that its script gives: `said` */
     struct lk__answer said;
-    bool error, unknown, foreign; /* an error: in general, of a script that is not known, of a key of another type */
-    int code;                     /* of an error */
+    bool error, unknown, redisson; /* an error: in general, of a script that is not known, of a key of another type */
+    int code;                      /* of an error */
 };
 
 /* Called under dog->mu: allocates nothing, blocks on nothing. */
@@ -146,12 +147,12 @@ struct lk__watchdog {
     struct lk__link
         spares;      /* memory of holds that are over, by their links `all`, so that the next ones ask for none ... */
     int spare_count; /* ... and how many these are */
-    struct lk__flight *flights;
-    struct lk__link idle;   /* flights that are not under way */
-    struct lk__link flying; /* those on the own connection, oldest first ... */
-    struct lk__link beside; /* ... and those on that of the callers */
-    bool unsent;            /* some renewal found neither up */
-    size_t reserved;        /* holds that exist: as many timers have room */
+    struct lk__inflight *inflights;
+    struct lk__link idle;      /* flights that are not under way */
+    struct lk__link in_flight; /* those on the own connection, oldest first ... */
+    struct lk__link beside;    /* ... and those on that of the callers */
+    bool unsent;               /* some renewal found neither up */
+    size_t reserved;           /* holds that exist: as many timers have room */
     bool started, stopping;
     int64_t asleep_us;                /* under mu: the thread looks again by then; not woken for what is due later */
     struct lk__link unlogged;         /* under mu: lost ones that the log does not know yet */
@@ -173,16 +174,16 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
 bool lk__watchdog_stop(struct lk__watchdog *dog);
 void lk__watchdog_destroy(struct lk__watchdog *dog); /* when no hold is left */
 
-/* Under dog->mu: for one hold more, room on the heap, requests, and a thread to look at it. 0, or why not, with words. */
+/* Under dog->mu: for one hold more, room on the heap, requests, and a thread to look at it. 0, or why not, with an error text. */
 int lk__watchdog_reserve(struct lk__watchdog *dog);
 
 /*
  * A hold to be, with room on the heap and the thread running, so that nothing can fail once it is granted.
- * Its id, in `id_size` bytes, block, name and commands are filled in by the caller. NULL: ENOMEM, with words.
+ * Its id, in `id_size` bytes, block, name and commands are filled in by the caller. NULL: ENOMEM, with an error text.
  */
 struct lk__hold *lk__hold_new(struct lk__watchdog *dog, size_t id_size);
-struct lk__hold *lk__hold_keep(struct lk__hold *hold);
-void lk__hold_drop(struct lk__hold *hold); /* accepts NULL */
+struct lk__hold *lk__hold_ref(struct lk__hold *hold);
+void lk__hold_unref(struct lk__hold *hold); /* accepts NULL */
 void lk__hold_freespares(struct lk__watchdog *dog);
 
 /*
@@ -208,7 +209,7 @@ int64_t lk__watchdog_begincall(struct lk__watchdog *dog, struct lk__hold *hold);
 void lk__watchdog_endcall(struct lk__watchdog *dog, struct lk__hold *hold, bool unsure, int64_t sent_us);
 
 /* A copy of the ask, which sets this lease, may still come: requests with another one wait until it cannot. */
-void lk__watchdog_doubt(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms);
+void lk__watchdog_expectduplicates(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms);
 
 /* The server no longer knows it. */
 void lk__watchdog_lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason);
@@ -235,7 +236,7 @@ bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold);
  */
 void lk__watchdog_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t past_us, int64_t end_us);
 /* Its release was answered at `server_us`: send it again after the last copy of its ask, if one may still come. */
-void lk__watchdog_sweepcopies(struct lk__watchdog *dog, struct lk__hold *hold, int64_t server_us);
+void lk__watchdog_sweepduplicates(struct lk__watchdog *dog, struct lk__hold *hold, int64_t server_us);
 /* Wait until all of these are through, or `until_us`. */
 void lk__watchdog_settle(struct lk__watchdog *dog, int64_t until_us);
 

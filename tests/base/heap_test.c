@@ -31,14 +31,14 @@ char *lk__strdup(const char *text)
     return refuse ? NULL : strdup(text);
 }
 
-void lk__release(void *memory)
+void lk__free(void *memory)
 {
     free(memory);
 }
 
 void lk_free(void *memory)
 {
-    lk__release(memory);
+    lk__free(memory);
 }
 
 /* --- the model: an unordered list of what is set -------------------------------------------------------- */
@@ -136,14 +136,14 @@ static void reserved_room_is_enough_to_set_that_many(void **state)
     (void)state;
     for (size_t total = 1; total <= 100; total++) {
         assert_lk(0, lk__heap_reserve(&heap, total));
-        assert_true(heap.room >= total);
+        assert_true(heap.capacity >= total);
         refuse = true;
         lk__heap_set(&heap, &many[total - 1], (int64_t)(1000 - total));
         refuse = false;
         assert_ptr_equal(lk__heap_first(&heap), &many[total - 1]);
     }
     lk__heap_free(&heap);
-    assert_int_equal(heap.room, 0);
+    assert_int_equal(heap.capacity, 0);
 }
 
 static void without_memory_the_heap_stays_as_it_was(void **state)
@@ -155,7 +155,7 @@ static void without_memory_the_heap_stays_as_it_was(void **state)
     lk__heap_set(&heap, &timer, 5);
     struct lk__heap before = heap;
     refuse = true;
-    int enough = lk__heap_reserve(&heap, heap.room), more = lk__heap_reserve(&heap, heap.room + 1);
+    int enough = lk__heap_reserve(&heap, heap.capacity), more = lk__heap_reserve(&heap, heap.capacity + 1);
     refuse = false;
     assert_int_equal(enough, 0); /* it is there already */
     assert_int_equal(more, ENOMEM);

@@ -33,37 +33,37 @@ static struct {
     atomic_int waiting, lines, dropped;
     pthread_t thread; /* that wrote the last line */
     char last[600];
-} heard;
+} on_message;
 
 static void hear(void *arg, int level, const char *line)
 {
     unsigned long long dropped;
     (void)arg;
     (void)level;
-    atomic_fetch_add(&heard.waiting, 1);
-    while (atomic_load(&heard.shut))
+    atomic_fetch_add(&on_message.waiting, 1);
+    while (atomic_load(&on_message.shut))
         sleep_ms(1);
-    atomic_fetch_sub(&heard.waiting, 1);
-    heard.thread = pthread_self();
+    atomic_fetch_sub(&on_message.waiting, 1);
+    on_message.thread = pthread_self();
     if (sscanf(line, "the log was behind: %llu lines were dropped", &dropped) == 1) {
-        atomic_fetch_add(&heard.dropped, (int)dropped);
+        atomic_fetch_add(&on_message.dropped, (int)dropped);
         return;
     }
-    snprintf(heard.last, sizeof heard.last, "%s", line);
-    atomic_fetch_add(&heard.lines, 1);
+    snprintf(on_message.last, sizeof on_message.last, "%s", line);
+    atomic_fetch_add(&on_message.lines, 1);
 }
 
 static int listen(void **state)
 {
     (void)state;
-    memset(&heard, 0, sizeof heard);
+    memset(&on_message, 0, sizeof on_message);
     return lk_setlog(hear, LK_LOG_DEBUG, NULL);
 }
 
 static int listen_no_more(void **state)
 {
     (void)state;
-    atomic_store(&heard.shut, false);
+    atomic_store(&on_message.shut, false);
     lk__log_flush();
     return lk_setlog(NULL, LK_LOG_ERROR, NULL);
 }
@@ -89,28 +89,28 @@ static void lines_of_the_library_are_written_in_their_order(void **state)
     (void)state;
     library_says(100);
     lk__log_flush();
-    assert_int_equal(100, heard.lines);
-    assert_string_equal("line 99", heard.last);
+    assert_int_equal(100, on_message.lines);
+    assert_string_equal("line 99", on_message.last);
     library_says(1);
     lk__log_flush();
-    assert_string_equal("line 0", heard.last);
-    assert_int_equal(0, heard.dropped);
+    assert_string_equal("line 0", on_message.last);
+    assert_int_equal(0, on_message.dropped);
 }
 
 static void a_sink_that_blocks_stops_no_thread_of_the_library(void **state)
 {
     (void)state;
-    atomic_store(&heard.shut, true);
+    atomic_store(&on_message.shut, true);
     library_says(1);
-    eventually(atomic_load(&heard.waiting) == 1, 5000);
+    eventually(atomic_load(&on_message.waiting) == 1, 5000);
     int64_t began_ms = now_ms();
     library_says(1000);
     assert_between(now_ms() - began_ms, 0, 5000); /* it would not end at all */
     lk__log_flush();                              /* nor would this */
-    assert_int_equal(0, heard.lines);
-    atomic_store(&heard.shut, false);
-    eventually(heard.lines + heard.dropped == 1001, 5000);
-    assert_int_equal(1 + 256, heard.lines);
+    assert_int_equal(0, on_message.lines);
+    atomic_store(&on_message.shut, false);
+    eventually(on_message.lines + on_message.dropped == 1001, 5000);
+    assert_int_equal(1 + 256, on_message.lines);
 }
 
 static void lines_wait_where_no_thread_can_be_had(void **state)
@@ -121,16 +121,16 @@ static void lines_wait_where_no_thread_can_be_had(void **state)
     assert_int_equal(0, lk__thread_start(&thread, "lk-test", say, &three));
     assert_int_equal(0, pthread_join(thread, NULL));
     lk__log_flush();
-    struct lk__manners manners = lk__begin();
+    struct lk__apistate api = lk__api_enter();
     atomic_store(&no_threads, true);
     lk__log(LK_LOG_WARNING, "from within a call");
     lk__log_flush();
-    assert_int_equal(3, heard.lines);
+    assert_int_equal(3, on_message.lines);
     atomic_store(&no_threads, false);
-    lk__end(&manners, 0);
+    lk__api_leave(&api, 0);
     lk__log_flush();
-    assert_int_equal(4, heard.lines);
-    assert_string_equal("from within a call", heard.last);
+    assert_int_equal(4, on_message.lines);
+    assert_string_equal("from within a call", on_message.last);
 }
 
 /* --- callers -------------------------------------------------------------------------------------------------- */
@@ -138,29 +138,29 @@ static void lines_wait_where_no_thread_can_be_had(void **state)
 static void a_failure_is_logged_when_the_call_is_over(void **state)
 {
     (void)state;
-    struct lk__manners outer = lk__begin(), inner = lk__begin();
+    struct lk__apistate outer = lk__api_enter(), inner = lk__api_enter();
     lk__fail(EIO, "the first");
     lk__fail(EIO, "the second");
-    lk__end(&inner, EIO);
+    lk__api_leave(&inner, EIO);
     lk__log_flush();
-    assert_int_equal(0, heard.lines);
-    lk__end(&outer, EIO);
-    assert_int_equal(1, heard.lines);
-    assert_string_equal("the second", heard.last);
-    assert_true(pthread_equal(heard.thread, pthread_self()));
+    assert_int_equal(0, on_message.lines);
+    lk__api_leave(&outer, EIO);
+    assert_int_equal(1, on_message.lines);
+    assert_string_equal("the second", on_message.last);
+    assert_true(pthread_equal(on_message.thread, pthread_self()));
 }
 
 static void a_call_under_way_waits_for_no_sink(void **state)
 {
     (void)state;
-    struct lk__manners manners = lk__begin();
-    atomic_store(&heard.shut, true);
+    struct lk__apistate api = lk__api_enter();
+    atomic_store(&on_message.shut, true);
     lk__log(LK_LOG_WARNING, "in the middle");
-    atomic_store(&heard.shut, false);
+    atomic_store(&on_message.shut, false);
     lk__log_flush();
-    assert_int_equal(1, heard.lines);
-    assert_false(pthread_equal(heard.thread, pthread_self()));
-    lk__end(&manners, 0);
+    assert_int_equal(1, on_message.lines);
+    assert_false(pthread_equal(on_message.thread, pthread_self()));
+    lk__api_leave(&api, 0);
 }
 
 /* --- forks ---------------------------------------------------------------------------------------------------- */
@@ -172,25 +172,25 @@ static void a_child_has_its_own_lines_only(void **state)
     (void)state;
     if (THREAD_SANITIZED)
         skip(); /* it does not follow a fork out of a process with threads */
-    atomic_store(&heard.shut, true);
+    atomic_store(&on_message.shut, true);
     library_says(3);
-    eventually(atomic_load(&heard.waiting) == 1, 5000);
+    eventually(atomic_load(&on_message.waiting) == 1, 5000);
     pid_t child = fork();
     if (child == 0) {
         alarm(20);
         int one = 1;
         pthread_t thread;
-        atomic_store(&heard.shut, false);
+        atomic_store(&on_message.shut, false);
         if (lk__thread_start(&thread, "lk-test", say, &one) != 0)
             _exit(1);
         pthread_join(thread, NULL);
         lk__log_flush();
-        _exit(heard.lines == 1 && strcmp(heard.last, "line 0") == 0 ? 0 : 2);
+        _exit(on_message.lines == 1 && strcmp(on_message.last, "line 0") == 0 ? 0 : 2);
     }
     assert_int_equal(child, waitpid(child, &status, 0));
     assert_int_equal(0, status);
-    atomic_store(&heard.shut, false);
-    eventually(heard.lines == 3, 5000);
+    atomic_store(&on_message.shut, false);
+    eventually(on_message.lines == 3, 5000);
 }
 
 /* --- stderr, before any lk_setlog() ------------------------------------------------------------------------------- */

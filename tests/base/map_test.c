@@ -31,7 +31,7 @@ static void put(struct thing *thing, int kind, const char *key, size_t length)
 static int empty_map(void **state)
 {
     (void)state;
-    lk__release(map.many);
+    lk__free(map.many);
     memset(&map, 0, sizeof map);
     memset(things, 0, sizeof things);
     return 0;
@@ -114,7 +114,7 @@ static void no_chain_gets_long(void **state)
     (void)state;
     put_many();
     assert_non_null(map.many);
-    for (size_t i = 0; i < map.room; i++) {
+    for (size_t i = 0; i < map.capacity; i++) {
         size_t length = 0;
         for (const struct lk__entry *entry = map.many[i]; entry != NULL; entry = entry->next)
             length++;

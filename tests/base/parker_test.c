@@ -224,17 +224,17 @@ static void who_sees_a_published_word_may_destroy_the_parker(void **state)
 
 enum { TELLERS = 8, WORDS = SANITIZED ? 300 : 2000 };
 
-struct crowd {
+struct broadcast {
     struct lk__parker *parker;
     atomic_int said;
 };
 
 static int say_words(int index, void *arg)
 {
-    struct crowd *crowd = arg;
+    struct broadcast *broadcast = arg;
     for (int i = 0; i < WORDS; i++) {
-        atomic_fetch_add(&crowd->said, 1);
-        lk__parker_signal(crowd->parker, index % 2 == 0 ? LK__WOKEN : LK__NUDGED);
+        atomic_fetch_add(&broadcast->said, 1);
+        lk__parker_signal(broadcast->parker, index % 2 == 0 ? LK__WOKEN : LK__NUDGED);
     }
     return 0;
 }
@@ -246,14 +246,14 @@ static int speak(void *arg)
 
 static void no_signal_of_many_threads_is_lost(void **state)
 {
-    struct crowd crowd = { .parker = *state };
+    struct broadcast broadcast = { .parker = *state };
     struct worker worker;
-    int heard = 0;
-    worker_start(&worker, speak, &crowd);
-    while (heard < TELLERS * WORDS && lk__parker_park(crowd.parker, soon(30000)) != 0)
-        heard = atomic_load(&crowd.said);
+    int on_message = 0;
+    worker_start(&worker, speak, &broadcast);
+    while (on_message < TELLERS * WORDS && lk__parker_park(broadcast.parker, soon(30000)) != 0)
+        on_message = atomic_load(&broadcast.said);
     assert_int_equal(worker_join(&worker), 0);
-    assert_int_equal(heard, TELLERS * WORDS);
+    assert_int_equal(on_message, TELLERS * WORDS);
 }
 
 int main(void)

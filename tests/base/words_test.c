@@ -68,10 +68,10 @@ static void words_stay_until_the_next_failure(void **state)
 {
     (void)state;
     lk__fail(EIO, "first");
-    const char *words = lk_errortext();
+    const char *errmsg = lk_errortext();
     assert_lk(0, lk_setlog(NULL, LK_LOG_WARNING, NULL)); /* a success */
-    assert_ptr_equal(lk_errortext(), words);
-    assert_string_equal(words, "first");
+    assert_ptr_equal(lk_errortext(), errmsg);
+    assert_string_equal(errmsg, "first");
     lk__fail(EIO, "second");
     assert_string_equal(lk_errortext(), "second");
 }
@@ -99,13 +99,13 @@ static void each_documented_code_has_words_of_its_own(void **state)
     const char *unknown = lk_strerror(-1);
     (void)state;
     for (size_t i = 0; i < COUNT; i++) {
-        const char *words = lk_strerror(codes[i]);
-        assert_non_null(words);
-        assert_string_not_equal(words, "");
-        assert_string_not_equal(words, unknown);
-        assert_ptr_equal(words, lk_strerror(codes[i])); /* a constant string */
+        const char *errmsg = lk_strerror(codes[i]);
+        assert_non_null(errmsg);
+        assert_string_not_equal(errmsg, "");
+        assert_string_not_equal(errmsg, unknown);
+        assert_ptr_equal(errmsg, lk_strerror(codes[i])); /* a constant string */
         for (size_t j = 0; j < i; j++)
-            assert_string_not_equal(words, lk_strerror(codes[j]));
+            assert_string_not_equal(errmsg, lk_strerror(codes[j]));
     }
 }
 
@@ -131,7 +131,7 @@ static void the_version_is_that_of_the_header(void **state)
 
 /* --- a log of the program's own ------------------------------------------------------------------------- */
 
-struct heard {
+struct on_message {
     atomic_int lines;
     int level;
     char line[1024];
@@ -139,10 +139,10 @@ struct heard {
 
 static void hear(void *arg, int level, const char *line)
 {
-    struct heard *heard = arg;
-    atomic_fetch_add(&heard->lines, 1);
-    heard->level = level;
-    snprintf(heard->line, sizeof heard->line, "%s", line);
+    struct on_message *on_message = arg;
+    atomic_fetch_add(&on_message->lines, 1);
+    on_message->level = level;
+    snprintf(on_message->line, sizeof on_message->line, "%s", line);
     errno = EBADF; /* a sink may do anything */
 }
 
@@ -157,17 +157,17 @@ static void the_log_hears_what_it_wants_and_nothing_less_important(void **state)
     (void)state;
     for (int wanted = LK_LOG_ERROR; wanted <= LK_LOG_DEBUG; wanted++)
         for (int level = LK_LOG_ERROR; level <= LK_LOG_DEBUG; level++) {
-            struct heard heard = { 0 };
-            assert_lk(0, lk_setlog(hear, wanted, &heard));
+            struct on_message on_message = { 0 };
+            assert_lk(0, lk_setlog(hear, wanted, &on_message));
             errno = ERRNO_MARK;
             lk__log(level, "line %d of %s", level, "many");
             assert_int_equal(errno, ERRNO_MARK);
-            assert_int_equal(heard.lines, level <= wanted);
+            assert_int_equal(on_message.lines, level <= wanted);
             if (level <= wanted) {
                 char line[32];
                 snprintf(line, sizeof line, "line %d of many", level);
-                assert_int_equal(heard.level, level);
-                assert_string_equal(heard.line, line);
+                assert_int_equal(on_message.level, level);
+                assert_string_equal(on_message.line, line);
             }
         }
 }
@@ -175,21 +175,21 @@ static void the_log_hears_what_it_wants_and_nothing_less_important(void **state)
 /* Whoever looks for the reason of a failure finds its words in the log, if it hears everything. */
 static void failures_are_logged_for_who_debugs(void **state)
 {
-    struct heard heard = { 0 };
+    struct on_message on_message = { 0 };
     (void)state;
-    assert_lk(0, lk_setlog(hear, LK_LOG_DEBUG, &heard));
+    assert_lk(0, lk_setlog(hear, LK_LOG_DEBUG, &on_message));
     assert_lk(EPROTO, lk__fail(EPROTO, "half an answer"));
-    assert_int_equal(heard.lines, 1);
-    assert_string_equal(heard.line, "half an answer");
-    assert_lk(0, lk_setlog(hear, LK_LOG_INFO, &heard));
+    assert_int_equal(on_message.lines, 1);
+    assert_string_equal(on_message.line, "half an answer");
+    assert_lk(0, lk_setlog(hear, LK_LOG_INFO, &on_message));
     assert_lk(EPROTO, lk__fail(EPROTO, "another half"));
-    assert_int_equal(heard.lines, 1);
+    assert_int_equal(on_message.lines, 1);
 }
 
 static void a_level_that_does_not_exist_changes_nothing(void **state)
 {
     static const int levels[] = { 0, -1, LK_LOG_DEBUG + 1, INT32_MAX, INT32_MIN };
-    struct heard first = { 0 }, second = { 0 };
+    struct on_message first = { 0 }, second = { 0 };
     (void)state;
     assert_lk(0, lk_setlog(hear, LK_LOG_INFO, &first));
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
@@ -201,26 +201,26 @@ static void a_level_that_does_not_exist_changes_nothing(void **state)
 
 static void no_log_hears_nothing(void **state)
 {
-    struct heard heard = { 0 };
+    struct on_message on_message = { 0 };
     (void)state;
-    assert_lk(0, lk_setlog(hear, LK_LOG_DEBUG, &heard));
-    assert_lk(0, lk_setlog(NULL, LK_LOG_DEBUG, &heard));
+    assert_lk(0, lk_setlog(hear, LK_LOG_DEBUG, &on_message));
+    assert_lk(0, lk_setlog(NULL, LK_LOG_DEBUG, &on_message));
     lk__log(LK_LOG_ERROR, "nobody is told");
-    assert_int_equal(heard.lines, 0);
+    assert_int_equal(on_message.lines, 0);
 }
 
 static void a_line_too_long_is_cut(void **state)
 {
     char text[2000];
-    struct heard heard = { 0 };
+    struct on_message on_message = { 0 };
     (void)state;
     memset(text, 'y', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    assert_lk(0, lk_setlog(hear, LK_LOG_INFO, &heard));
+    assert_lk(0, lk_setlog(hear, LK_LOG_INFO, &on_message));
     lk__log(LK_LOG_INFO, "%s", text);
-    assert_int_equal(heard.lines, 1);
-    assert_between(strlen(heard.line), 256, sizeof text - 2);
-    assert_int_equal(strspn(heard.line, "y"), strlen(heard.line));
+    assert_int_equal(on_message.lines, 1);
+    assert_between(strlen(on_message.line), 256, sizeof text - 2);
+    assert_int_equal(strspn(on_message.line, "y"), strlen(on_message.line));
 }
 
 /* --- the log is changed while it is used ---------------------------------------------------------------- */

@@ -8,12 +8,13 @@ set -euo pipefail
 # Every module and its floor. Neighbours do not know each other.
 declare -A floor=(
     [base]=0
-    [redis]=1
-    [hub]=2 [watchdog]=2
-    [wait]=3
-    [client]=4
-    [lock]=5 [rwlock]=5 [semaphore]=5 [latch]=5
-    [inspect]=6 [redlock]=6
+    [config]=1
+    [redis]=2
+    [hub]=3 [watchdog]=3
+    [acquire]=4
+    [client]=5
+    [lock]=6 [rwlock]=6 [semaphore]=6 [latch]=6
+    [inspect]=7 [redlock]=7
 )
 
 # Folders of /usr/include that belong to the system, not to a library.
@@ -109,20 +110,20 @@ prove() {
     plant src/lock/c.c '#include <hub/hub.h>'
     plant src/lock/d.c '#include "attic/a.h"'
     plant src/attic/a.c '#include "base/base.h"'
-    plant src/wait/take.lua '-- uses: mutex'
+    plant src/acquire/take.lua '-- uses: mutex'
     plant src/lock/mutex.lua '-- a part'
     plant samples/a.c '#include "lock/lock.h"'
     plant samples/b.c '#include <lock/lock.h>'
     plant samples/c.c '#include "../src/lock/lock.h"'
     found=$(check "$tree" | sed 's/:.*//' | sort)
     expected=$(cd "$tree" && printf '%s\n' src/base/a.c src/hub/a.c src/lock/[abcd].c src/attic/a.c \
-        src/wait/take.lua samples/[abc].c | sort)
+        src/acquire/take.lua samples/[abc].c | sort)
 
     plant src/lock/good.c '#include "lock/lock.h"'
-    plant src/lock/good.c '#include "wait/wait.h"'
+    plant src/lock/good.c '#include "acquire/acquire.h"'
     plant src/lock/good.c '#include <hiredis/hiredis.h>'
     plant src/lock/good.lua '-- uses:     queue mutex      what else it takes'
-    plant src/wait/queue.lua '-- a part'
+    plant src/acquire/queue.lua '-- a part'
     plant samples/good.h '#include <sys/wait.h>'
     plant samples/good.c '#include <latchkey/latchkey.h>'
     plant samples/deep/good.c '#include "../good.h"'

@@ -39,9 +39,9 @@ static void close_all(void)
 static bool is_crowded(void)
 {
     pthread_mutex_lock(&client->conn.mu);
-    bool crowded = client->conn.crowded;
+    bool full = client->conn.full;
     pthread_mutex_unlock(&client->conn.mu);
-    return crowded;
+    return full;
 }
 
 static int lock_and_unlock(void *arg)

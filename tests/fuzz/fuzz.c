@@ -50,10 +50,10 @@ bool same_text(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-bool is_one_line(const char *words)
+bool is_one_line(const char *errmsg)
 {
-    for (; *words != '\0'; words++)
-        if ((unsigned char)*words < ' ' || *words == 0x7f)
+    for (; *errmsg != '\0'; errmsg++)
+        if ((unsigned char)*errmsg < ' ' || *errmsg == 0x7f)
             return false;
     return true;
 }

@@ -50,6 +50,6 @@ char *text_of(const uint8_t *bytes, size_t size);
 bool same_text(const char *a, const char *b);
 
 /* One line of printable words, as a log wants it. */
-bool is_one_line(const char *words);
+bool is_one_line(const char *errmsg);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 #include "redis/keys.h"
-#include "redis/options.h"
+#include "config/options.h"
 
 #define SECRET "hunter2$word" /* stands for a password; no text may show it */
 

@@ -6,7 +6,7 @@
  * The first byte says how it is cut into pieces, the second what the greeting asks.
  */
 #include "fuzz.h"
-#include "wait/wait.h"
+#include "acquire/acquire.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -75,7 +75,7 @@ static void check_reply(const struct lk__reply *reply)
     bool retry;
     require(reply->type > LK__NONE && reply->type <= LK__ARRAY && reply->count <= LK__REPLY_MAX);
     require(reply->type == LK__ARRAY || (reply->count == 1 && reply->values[0].type == reply->type));
-    require(reply->text_used <= LK__REPLY_BYTES_MAX && reply->text_used <= reply->text_room);
+    require(reply->text_used <= LK__REPLY_BYTES_MAX && reply->text_used <= reply->text_capacity);
     unsigned integers = 0;
     for (unsigned i = 0; i < reply->count; i++) {
         const struct lk__value *value = &reply->values[i];
@@ -93,7 +93,7 @@ static void check_reply(const struct lk__reply *reply)
     require(code != 0 && (!retry || code == ENOTCONN || code == ENOSPC));
 }
 
-struct heard {
+struct on_message {
     uint64_t replies[REPLIES_MAX];
     int count, end; /* EAGAIN or EPROTO */
 };
@@ -101,80 +101,81 @@ struct heard {
 typedef void (*use_t)(void *arg, const struct lk__reply *reply);
 
 /* The replies in these bytes, which come in pieces; each goes to `use`. */
-static void hear(struct heard *heard, const uint8_t *bytes, size_t size, size_t piece, use_t use, void *arg)
+static void hear(struct on_message *on_message, const uint8_t *bytes, size_t size, size_t piece, use_t use, void *arg)
 {
     int peer;
     struct lk__stream *stream = open_stream(&peer);
-    heard->count = 0;
-    heard->end = EAGAIN;
-    for (size_t at = 0; at < size && heard->end == EAGAIN; at += piece) {
+    on_message->count = 0;
+    on_message->end = EAGAIN;
+    for (size_t at = 0; at < size && on_message->end == EAGAIN; at += piece) {
         size_t length = size - at < piece ? size - at : piece;
         require(send(peer, bytes + at, length, MSG_NOSIGNAL) == (ssize_t)length);
         while (lk__stream_take(stream) == 0)
             continue;
-        while ((heard->end = lk__stream_next(stream)) == 0) {
+        while ((on_message->end = lk__stream_next(stream)) == 0) {
             check_reply(stream->filling);
-            require(heard->count < REPLIES_MAX);
-            heard->replies[heard->count++] = drawn(stream->filling);
+            require(on_message->count < REPLIES_MAX);
+            on_message->replies[on_message->count++] = drawn(stream->filling);
             use(arg, stream->filling);
         }
-        require(heard->end == EAGAIN || heard->end == EPROTO);
+        require(on_message->end == EAGAIN || on_message->end == EPROTO);
     }
-    lk__stream_drop(stream);
+    lk__stream_unref(stream);
     close(peer);
 }
 
 /* --- messages --------------------------------------------------------------------------------------------------- */
 
 /* A hub that nobody runs, with a room and a waiter in it. */
-struct ears {
+struct subscriptions {
     struct lk__connector connector;
     struct lk__hub hub;
-    struct lk__room room;
+    struct lk__waiters room;
     struct lk__waiter waiter;
 };
 
-static struct ears *begin_ears(void)
+static struct subscriptions *begin_ears(void)
 {
-    static struct ears ears;
-    ears = (struct ears){ .waiter.entry = { .key = OWNER, .length = sizeof OWNER - 1 } };
-    require(lk__hub_init(&ears.hub, &ears.connector) == 0);
-    lk__room_init(&ears.room, "c", &ears.hub.conn, &ears.hub, &ears.connector.options);
-    lk__parker_init(&ears.waiter.parker);
-    lk__map_insert(&ears.room.waiters, &ears.waiter.entry);
-    lk__map_insert(&ears.hub.ears, &ears.room.ear.entry);
-    ears.room.ear.state = LK__EAR_ASKED;
-    lk__list_append(&ears.hub.asked, &ears.room.ear.order);
-    return &ears;
+    static struct subscriptions subscriptions;
+    subscriptions = (struct subscriptions){ .waiter.entry = { .key = OWNER, .length = sizeof OWNER - 1 } };
+    require(lk__hub_init(&subscriptions.hub, &subscriptions.connector) == 0);
+    lk__waiters_init(&subscriptions.room, "c", &subscriptions.hub.conn, &subscriptions.hub,
+                     &subscriptions.connector.options);
+    lk__parker_init(&subscriptions.waiter.parker);
+    lk__map_insert(&subscriptions.room.by_id, &subscriptions.waiter.entry);
+    lk__map_insert(&subscriptions.hub.subscriptions, &subscriptions.room.subscription.entry);
+    subscriptions.room.subscription.state = LK__SUBSCRIPTION_ASKED;
+    lk__list_append(&subscriptions.hub.asked, &subscriptions.room.subscription.order);
+    return &subscriptions;
 }
 
-static void end_ears(struct ears *ears)
+static void end_ears(struct subscriptions *subscriptions)
 {
-    lk__parker_destroy(&ears->waiter.parker);
-    pthread_mutex_destroy(&ears->room.mu);
-    lk__hub_destroy(&ears->hub);
+    lk__parker_destroy(&subscriptions->waiter.parker);
+    pthread_mutex_destroy(&subscriptions->room.mu);
+    lk__hub_destroy(&subscriptions->hub);
 }
 
 /* The message that is a grant, once more, by scanning: "G <owner> <us> <ms> <token> <died>". */
 static bool is_grant(const struct lk__reply *reply, const struct lk__grant *grant)
 {
     long long server_us, lease_ms, token, died;
-    const char *words = lk__reply_text(reply, 2);
+    const char *errmsg = lk__reply_text(reply, 2);
     if (strcmp(lk__reply_text(reply, 0), "message") != 0 || strcmp(lk__reply_text(reply, 1), "latchkey:client:c") != 0)
         return false;
-    if (strncmp(words, "G " OWNER " ", sizeof OWNER + 2) != 0)
+    if (strncmp(errmsg, "G " OWNER " ", sizeof OWNER + 2) != 0)
         return false;
-    return sscanf(words + sizeof OWNER + 2, "%lld %lld %lld %lld", &server_us, &lease_ms, &token, &died) == 4 &&
+    return sscanf(errmsg + sizeof OWNER + 2, "%lld %lld %lld %lld", &server_us, &lease_ms, &token, &died) == 4 &&
            server_us == grant->server_us && lease_ms == grant->lease_ms && (uint64_t)token == grant->token &&
            (died != 0) == grant->owner_died;
 }
 
 static void hear_message(void *arg, const struct lk__reply *reply)
 {
-    struct ears *ears = arg;
-    const struct lk__grant *grant = &ears->waiter.granted;
-    ears->waiter.granted.server_us = 0;
-    ears->hub.conn.message(ears->hub.conn.arg, reply);
+    struct subscriptions *subscriptions = arg;
+    const struct lk__grant *grant = &subscriptions->waiter.granted;
+    subscriptions->waiter.granted.server_us = 0;
+    subscriptions->hub.conn.message(subscriptions->hub.conn.arg, reply);
     if (grant->server_us == 0)
         return;
     require(is_grant(reply, grant));
@@ -187,24 +188,23 @@ static void hear_message(void *arg, const struct lk__reply *reply)
 static void greet(const uint8_t *bytes, size_t size, uint8_t how)
 {
     struct lk__options options = { .strict = (how & 1) != 0, .db = how >> 1 & 1 };
-    struct lk__greeting greeting = { 0 };
-    char words[192] = "";
+    struct lk__serverinfo info = { 0 };
+    char errmsg[192] = "";
     int peer;
     struct lk__stream *stream = open_stream(&peer);
     char password[] = "secret";
     if (how & 4)
         options.password = password;
     require(send(peer, bytes, size, MSG_NOSIGNAL) == (ssize_t)size && shutdown(peer, SHUT_WR) == 0);
-    int rc =
-        lk__handshake(stream, &options, (how & 8) != 0, lk__now_us() + 1000000, -1, &greeting, words, sizeof words);
+    int rc = lk__handshake(stream, &options, (how & 8) != 0, lk__now_us() + 1000000, -1, &info, errmsg, sizeof errmsg);
     require(rc == 0 || rc == EPROTO || rc == ENOTCONN || rc == EACCES || rc == EINVAL || rc == ENOTSUP || rc == ENOSPC);
-    require(rc == 0 || words[0] != '\0');
-    require(rc != 0 || lk__is_servertime(greeting.server_us));
+    require(rc == 0 || errmsg[0] != '\0');
+    require(rc != 0 || lk__is_servertime(info.server_us));
     /* A master, or a server that does not let this user ask. */
     require(rc != 0 || memmem(bytes, size, "master", 6) != NULL || memmem(bytes, size, "NOPERM", 6) != NULL);
-    lk__fail(rc, "%s", words);
+    lk__fail(rc, "%s", errmsg);
     require(is_one_line(lk_errortext()));
-    lk__stream_drop(stream);
+    lk__stream_unref(stream);
     close(peer);
 }
 
@@ -215,15 +215,15 @@ static void use_nothing(void *arg, const struct lk__reply *reply)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static struct heard whole, pieces;
+    static struct on_message whole, pieces;
     struct input input = { bytes, size };
     size_t piece = 1 + take_byte(&input) % 32;
     uint8_t how = take_byte(&input);
     if (input.left == 0 || input.left > BYTES_MAX)
         return 0;
-    struct ears *ears = begin_ears();
-    hear(&whole, input.at, input.left, input.left, hear_message, ears);
-    end_ears(ears);
+    struct subscriptions *subscriptions = begin_ears();
+    hear(&whole, input.at, input.left, input.left, hear_message, subscriptions);
+    end_ears(subscriptions);
     hear(&pieces, input.at, input.left, piece, use_nothing, NULL);
     require(whole.count == pieces.count && whole.end == pieces.end);
     require(memcmp(whole.replies, pieces.replies, (size_t)whole.count * sizeof *whole.replies) == 0);

@@ -6,7 +6,7 @@
  * may still have us, by when the call has to return. The ends have to agree.
  */
 #include "fuzz.h"
-#include "wait/wait.h"
+#include "acquire/acquire.h"
 
 #define BEGAN_US INT64_C(5000000000)
 #define LEASE_END_MAX INT64_C(86400000)
@@ -16,15 +16,15 @@ enum { SENDS_IN_A_ROW = 8 }; /* an ask and a release, each by digest and as text
 
 struct world {
     struct input input;
-    struct lk__acquire machine;
+    struct lk__acquirefsm machine;
     struct lk__step step;
     int64_t now_us, sent_us, hard_us;
-    bool leaving;      /* what is under way is a release */
-    int sends;         /* since time last moved or news came */
-    bool may_have_us;  /* by what was answered */
-    int64_t unsure_us; /* deadline of an ask that may still take effect; 0: none */
-    int64_t verdicts;  /* bit v - LK__OVERTAKEN, the least of them: verdict v was answered */
-    int cancel_code;   /* 0: not cancelled */
+    bool leaving;                /* what is under way is a release */
+    int sends;                   /* since time last moved or news came */
+    bool may_have_us;            /* by what was answered */
+    int64_t duplicates_until_us; /* deadline of an ask that may still take effect; 0: none */
+    int64_t verdicts;            /* bit v - LK__OVERTAKEN, the least of them: verdict v was answered */
+    int cancel_code;             /* 0: not cancelled */
     struct known {
         uint64_t token;
         int64_t until_us; /* latest validity; LK__NEVER: of a message */
@@ -166,7 +166,7 @@ static void learn_from_refusal(struct world *w, const struct lk__reply *reply)
 {
     const char *text = reply->text;
     bool refused = strncmp(text, "NOPERM", 6) == 0 || strstr(text, "user executing") != NULL;
-    if (refused && !lk__rights_unbegun(reply))
+    if (refused && !lk__acl_unbegun(reply))
         w->may_have_us = true; /* stopped in the middle */
 }
 
@@ -182,13 +182,13 @@ static void learn_from_ask(struct world *w, const struct lk__reply *reply)
         w->may_have_us = true;
         return;
     }
-    if (v[3].number > w->unsure_us)
-        w->unsure_us = 0;
+    if (v[3].number > w->duplicates_until_us)
+        w->duplicates_until_us = 0;
     if (v[0].number >= LK__OVERTAKEN && v[0].number <= LK__BUSY)
         w->verdicts |= 1 << (v[0].number - LK__OVERTAKEN);
     if (v[0].number == LK__UNRECOVERABLE || v[0].number == LK__IMPOSSIBLE) {
         w->may_have_us = false;
-        w->unsure_us = 0; /* copies find the same */
+        w->duplicates_until_us = 0; /* copies find the same */
     } else if (v[0].number == LK__GRANTED || v[0].number == LK__GRANTED_OWNERDEAD) {
         w->may_have_us = true;
         if (v[1].number > 0)
@@ -206,8 +206,8 @@ static void learn_from_release(struct world *w, const struct lk__reply *reply)
     if (!is_whole(reply, 2))
         return;
     w->may_have_us = false;
-    if (w->machine.recorded || reply->values[1].number > w->unsure_us)
-        w->unsure_us = 0;
+    if (w->machine.recorded || reply->values[1].number > w->duplicates_until_us)
+        w->duplicates_until_us = 0;
 }
 
 /* --- what happens ------------------------------------------------------------------------------------------------ */
@@ -224,13 +224,13 @@ static void answer_ask(struct world *w, const struct lk__reply *reply)
                                .arrival = v[1].number,
                                .left_ms = v[2].number,
                                .place = v[4].number };
-    w->step = lk__acquire_answered(&w->machine, w->now_us, w->sent_us, good ? &asked : NULL);
+    w->step = lk__acquirefsm_answered(&w->machine, w->now_us, w->sent_us, good ? &asked : NULL);
 }
 
 static void leave(struct world *w, const struct lk__reply *reply)
 {
     struct lk__answer left = { LK__DONE, reply->values[1].number };
-    w->step = lk__acquire_left(&w->machine, is_whole(reply, 2) ? &left : NULL);
+    w->step = lk__acquirefsm_left(&w->machine, is_whole(reply, 2) ? &left : NULL);
 }
 
 static void answer(struct world *w)
@@ -242,7 +242,7 @@ static void answer(struct world *w)
     else
         learn_from_ask(w, &reply);
     if (reply.type == LK__ERROR)
-        w->step = lk__acquire_refused(&w->machine, w->now_us, &reply);
+        w->step = lk__acquirefsm_refused(&w->machine, w->now_us, &reply);
     else if (w->leaving)
         leave(w, &reply);
     else
@@ -253,9 +253,9 @@ static void cut(struct world *w)
 {
     static const enum lk__request_state ways[] = { LK__CUT, LK__GARBLED, LK__UNSENT, LK__CUT };
     enum lk__request_state how = ways[take_byte(&w->input) % 4];
-    if (how != LK__UNSENT && !w->leaving && w->machine.deadline_us > w->unsure_us)
-        w->unsure_us = w->machine.deadline_us;
-    w->step = lk__acquire_cut(&w->machine, w->now_us, how);
+    if (how != LK__UNSENT && !w->leaving && w->machine.deadline_us > w->duplicates_until_us)
+        w->duplicates_until_us = w->machine.deadline_us;
+    w->step = lk__acquirefsm_cut(&w->machine, w->now_us, how);
 }
 
 static void send_it(struct world *w, bool leaving)
@@ -264,12 +264,12 @@ static void send_it(struct world *w, bool leaving)
     if (!leaving)
         w->machine.deadline_us = w->now_us + w->machine.command_us + (int64_t)take_byte(&w->input) * 1000;
     if (how >= 0xf0 || (leaving && how >= 0xe0)) {
-        w->step = lk__acquire_unsent(&w->machine, w->now_us);
+        w->step = lk__acquirefsm_unsent(&w->machine, w->now_us);
         return;
     }
     if (how >= 0xe0) {
         w->cancel_code = ENOMEM;
-        w->step = lk__acquire_cancel(&w->machine, w->now_us, ENOMEM);
+        w->step = lk__acquirefsm_cancel(&w->machine, w->now_us, ENOMEM);
         return;
     }
     w->leaving = leaving;
@@ -277,13 +277,13 @@ static void send_it(struct world *w, bool leaving)
     w->machine.sent = true;
     w->machine.asked |= !leaving;
     require(++w->sends <= SENDS_IN_A_ROW);
-    w->step = lk__acquire_tick(&w->machine, w->now_us);
+    w->step = lk__acquirefsm_tick(&w->machine, w->now_us);
 }
 
 static void come_up(struct world *w)
 {
     static const int codes[] = { 0, ENOTCONN, ETIMEDOUT, EACCES, EPROTO, ENOMEM };
-    w->step = lk__acquire_connected(&w->machine, w->now_us, codes[take_byte(&w->input) % 6]);
+    w->step = lk__acquirefsm_connected(&w->machine, w->now_us, codes[take_byte(&w->input) % 6]);
 }
 
 /* As the room reads it from a message: within these bounds, whatever the message says. */
@@ -297,7 +297,7 @@ static void announce(struct world *w)
     grant.owner_died = take_byte(&w->input) % 8 == 1;
     if (!w->machine.recorded)
         keep_grant(w, grant.token, LK__NEVER, grant.owner_died);
-    w->step = lk__acquire_granted(&w->machine, w->now_us, &grant);
+    w->step = lk__acquirefsm_granted(&w->machine, w->now_us, &grant);
 }
 
 static void cancel(struct world *w)
@@ -306,7 +306,7 @@ static void cancel(struct world *w)
     w->cancel_code = ECANCELED;
     if (w->hard_us > hard_us)
         w->hard_us = hard_us;
-    w->step = lk__acquire_cancel(&w->machine, w->now_us, ECANCELED);
+    w->step = lk__acquirefsm_cancel(&w->machine, w->now_us, ECANCELED);
 }
 
 /* News may come at any moment. */
@@ -318,7 +318,7 @@ static bool news(struct world *w, uint8_t what)
     if (what < 0xf6)
         announce(w);
     else if (what < 0xfe)
-        w->step = lk__acquire_hinted(&w->machine, w->now_us);
+        w->step = lk__acquirefsm_hinted(&w->machine, w->now_us);
     else
         cancel(w);
     return true;
@@ -329,7 +329,7 @@ static void sleep_until(struct world *w, int64_t until_us, bool early)
 {
     int64_t us = any_time_us(&w->input), most = until_us > w->now_us ? until_us - w->now_us : 0;
     advance(w, early && us < most ? us : most == LK__NEVER - w->now_us ? us : most);
-    w->step = lk__acquire_tick(&w->machine, w->now_us);
+    w->step = lk__acquirefsm_tick(&w->machine, w->now_us);
 }
 
 static void go_on(struct world *w)
@@ -370,7 +370,7 @@ static bool was(const struct world *w, int verdict)
 
 static void check_held(const struct world *w)
 {
-    const struct lk__acquire *a = &w->machine;
+    const struct lk__acquirefsm *a = &w->machine;
     bool known = false;
     for (int i = 0; i < w->grant_count && i < GRANTS; i++)
         known |= w->grants[i].token == a->token && w->grants[i].owner_died == (a->code == EOWNERDEAD) &&
@@ -384,8 +384,8 @@ static void check_held(const struct world *w)
 
 static void check_not_held(const struct world *w)
 {
-    const struct lk__acquire *a = &w->machine;
-    require(a->unknown || (!w->may_have_us && w->unsure_us == 0));
+    const struct lk__acquirefsm *a = &w->machine;
+    require(a->unknown || (!w->may_have_us && w->duplicates_until_us == 0));
     switch (a->code) {
     case EBUSY:
         require(was(w, LK__BUSY));
@@ -435,7 +435,7 @@ static void check_step(const struct world *w)
 
 static void begin(struct world *w)
 {
-    struct lk__acquire *a = &w->machine;
+    struct lk__acquirefsm *a = &w->machine;
     uint8_t flags = take_byte(&w->input);
     w->now_us = BEGAN_US;
     a->lease_ms = between(&w->input, 100, 60000);
@@ -446,10 +446,10 @@ static void begin(struct world *w)
     a->retry_max_ms = a->retry_min_ms + between(&w->input, 0, 1000);
     a->try_only = (flags & 1) != 0;
     a->recorded = (flags & 2) != 0;
-    a->deaf = (flags & 4) != 0;
+    a->unsubscribed = (flags & 4) != 0;
     a->limit_us = (flags & 8) != 0 ? LK__NEVER : w->now_us + any_time_us(&w->input) - (flags & 16);
     w->hard_us = lk__later(a->limit_us > w->now_us ? a->limit_us : w->now_us, a->command_us);
-    w->step = lk__acquire_start(a, w->now_us);
+    w->step = lk__acquirefsm_start(a, w->now_us);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -475,7 +475,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         }
     }
     if (w->machine.sent && !w->leaving && w->machine.code != 0) /* an ask that nobody answered */
-        w->unsure_us = w->machine.deadline_us;
+        w->duplicates_until_us = w->machine.deadline_us;
     check_end(w);
     return 0;
 }

@@ -184,14 +184,15 @@ static void publish(const struct reply *message)
 static void say_message(struct input *input, const redisReply *request)
 {
     struct reply message = { .length = 0 };
-    char words[256];
+    char errmsg[256];
     const char *owner = owner_in(request);
     uint64_t token = 1 + take_number(input, 2);
     note_token(token);
     char kind = take_byte(input) % 4 == 3 ? 'F' : 'G';
-    snprintf(words, sizeof words, "%c %.120s %lld %d %llu %d", kind, owner, server_us(), LEASE_MS,
+    snprintf(errmsg, sizeof errmsg, "%c %.120s %lld %d %llu %d", kind, owner, server_us(), LEASE_MS,
              (unsigned long long)token, take_byte(input) % 2);
-    add(&message, "*3\r\n$7\r\nmessage\r\n$48\r\nlatchkey:client:%.32s\r\n$%zu\r\n%s\r\n", owner, strlen(words), words);
+    add(&message, "*3\r\n$7\r\nmessage\r\n$48\r\nlatchkey:client:%.32s\r\n$%zu\r\n%s\r\n", owner, strlen(errmsg),
+        errmsg);
     publish(&message);
 }
 

@@ -15,7 +15,7 @@
 #define CONFIRMED(channel) "*3\r\n$9\r\nsubscribe\r\n$3\r\n" channel "\r\n:1\r\n"
 
 struct listener {
-    struct lk__ear ear;
+    struct lk__subscription subscription;
     atomic_int looks, messages;
 };
 
@@ -24,15 +24,16 @@ struct bench {
     struct lk__hub hub;
 };
 
-static void heard(struct lk__ear *ear, const char *payload)
+static void on_message(struct lk__subscription *subscription, const char *payload)
 {
-    struct listener *listener = LK__CONTAINER(ear, struct listener, ear);
+    struct listener *listener = LK__CONTAINER(subscription, struct listener, subscription);
     atomic_fetch_add(payload != NULL ? &listener->messages : &listener->looks, 1);
 }
 
 static struct listener listener_on(const char *channel)
 {
-    return (struct listener){ .ear = { .entry = { .key = channel, .length = strlen(channel) }, .heard = heard } };
+    return (struct listener){ .subscription = { .entry = { .key = channel, .length = strlen(channel) },
+                                                .on_message = on_message } };
 }
 
 static void bench_begin(struct bench *bench, const char *url)
@@ -48,7 +49,7 @@ static void bench_end(struct bench *bench)
     lk__hub_stop(&bench->hub);
     lk__connector_stop(bench->connector);
     lk__hub_destroy(&bench->hub);
-    lk__connector_drop(bench->connector);
+    lk__connector_unref(bench->connector);
 }
 
 static int warnings;
@@ -80,13 +81,13 @@ static void a_busy_server_is_asked_again(void **state)
         int64_t before = fake_asked(f, "SUBSCRIBE");
         fake_answer(f, "SUBSCRIBE", passing[i]);
         bench_begin(&bench, fake_url(f, "retry_min=20ms&retry_max=100ms"));
-        assert_int_equal(0, lk__hub_listen(&bench.hub, &a.ear));
+        assert_int_equal(0, lk__hub_subscribe(&bench.hub, &a.subscription));
         eventually(fake_asked(f, "SUBSCRIBE") > before + 2, 5000);
-        assert_false(lk__hub_isdeaf(&bench.hub, &a.ear));
+        assert_false(lk__hub_isrefused(&bench.hub, &a.subscription));
         assert_int_equal(0, atomic_load(&a.looks));
         fake_answer(f, "SUBSCRIBE", CONFIRMED("abc"));
         eventually(atomic_load(&a.looks) == 1, 5000);
-        lk__hub_unlisten(&bench.hub, &a.ear);
+        lk__hub_unsubscribe(&bench.hub, &a.subscription);
         bench_end(&bench);
     }
     fake_end(f);
@@ -99,16 +100,16 @@ static void a_refusal_is_told_to_its_ear(void **state)
     struct bench bench;
     fake_answer(f, "SUBSCRIBE", "-NOPERM No permissions to access a channel\r\n");
     bench_begin(&bench, fake_url(f, ""));
-    assert_int_equal(0, lk__hub_listen(&bench.hub, &a.ear));
-    eventually(lk__hub_isdeaf(&bench.hub, &a.ear), 5000);
+    assert_int_equal(0, lk__hub_subscribe(&bench.hub, &a.subscription));
+    eventually(lk__hub_isrefused(&bench.hub, &a.subscription), 5000);
     assert_int_equal(1, atomic_load(&a.looks));
     fake_answer(f, "SUBSCRIBE", CONFIRMED("def"));
-    assert_int_equal(0, lk__hub_listen(&bench.hub, &b.ear));
+    assert_int_equal(0, lk__hub_subscribe(&bench.hub, &b.subscription));
     eventually(atomic_load(&b.looks) == 1, 5000);
-    assert_true(lk__hub_isdeaf(&bench.hub, &a.ear));
-    assert_false(lk__hub_isdeaf(&bench.hub, &b.ear));
-    lk__hub_unlisten(&bench.hub, &a.ear);
-    lk__hub_unlisten(&bench.hub, &b.ear);
+    assert_true(lk__hub_isrefused(&bench.hub, &a.subscription));
+    assert_false(lk__hub_isrefused(&bench.hub, &b.subscription));
+    lk__hub_unsubscribe(&bench.hub, &a.subscription);
+    lk__hub_unsubscribe(&bench.hub, &b.subscription);
     bench_end(&bench);
     fake_end(f);
 }
@@ -123,14 +124,14 @@ static void an_error_belongs_to_the_question_in_its_place(void **state)
     fake_answer(f, "PING", FAKE_SILENT);
     bench_begin(&bench, fake_url(f, "poll=300ms&command_timeout=5s&lease=60s"));
     atomic_store(&bench.hub.waiters, 1);
-    assert_int_equal(0, lk__hub_listen(&bench.hub, &a.ear));
+    assert_int_equal(0, lk__hub_subscribe(&bench.hub, &a.subscription));
     eventually(fake_asked(f, "PING") == 1, 5000);
     fake_answer(f, "SUBSCRIBE", "-NOPERM about the ping\r\n" CONFIRMED("def"));
-    assert_int_equal(0, lk__hub_listen(&bench.hub, &b.ear));
+    assert_int_equal(0, lk__hub_subscribe(&bench.hub, &b.subscription));
     eventually(atomic_load(&b.looks) == 1, 3000);
-    assert_false(lk__hub_isdeaf(&bench.hub, &b.ear));
-    lk__hub_unlisten(&bench.hub, &a.ear);
-    lk__hub_unlisten(&bench.hub, &b.ear);
+    assert_false(lk__hub_isrefused(&bench.hub, &b.subscription));
+    lk__hub_unsubscribe(&bench.hub, &a.subscription);
+    lk__hub_unsubscribe(&bench.hub, &b.subscription);
     bench_end(&bench);
     fake_end(f);
 }
@@ -146,9 +147,9 @@ static void one_that_is_withdrawn_costs_no_connection(void **state)
     bench_begin(&bench, fake_url(f, "lease=60s&command_timeout=5s"));
     for (int i = 1; i <= 10; i++) {
         struct listener a = listener_on("abc");
-        assert_int_equal(0, lk__hub_listen(&bench.hub, &a.ear));
+        assert_int_equal(0, lk__hub_subscribe(&bench.hub, &a.subscription));
         eventually(fake_asked(f, "SUBSCRIBE") == i, 5000);
-        lk__hub_unlisten(&bench.hub, &a.ear);
+        lk__hub_unsubscribe(&bench.hub, &a.subscription);
     }
     eventually(fake_asked(f, "UNSUBSCRIBE") > 0, 5000);
     assert_int_equal(1, connections(f));
@@ -163,16 +164,16 @@ static void two_ears_may_share_a_channel(void **state)
     struct listener old = listener_on("abc"), fresh = listener_on("abc");
     struct bench bench;
     bench_begin(&bench, world_url(w, ""));
-    assert_int_equal(0, lk__hub_listen(&bench.hub, &old.ear));
+    assert_int_equal(0, lk__hub_subscribe(&bench.hub, &old.subscription));
     eventually(atomic_load(&old.looks) > 0, 5000);
-    assert_int_equal(0, lk__hub_listen(&bench.hub, &fresh.ear));
+    assert_int_equal(0, lk__hub_subscribe(&bench.hub, &fresh.subscription));
     eventually(atomic_load(&fresh.looks) > 0, 5000);
-    lk__hub_unlisten(&bench.hub, &old.ear);
+    lk__hub_unsubscribe(&bench.hub, &old.subscription);
     sleep_ms(50);
     world_redis(w, "PUBLISH abc hello");
     eventually(atomic_load(&fresh.messages) == 1, 5000);
     assert_int_equal(0, atomic_load(&old.messages));
-    lk__hub_unlisten(&bench.hub, &fresh.ear);
+    lk__hub_unsubscribe(&bench.hub, &fresh.subscription);
     eventually(world_elements(w, "PUBSUB CHANNELS") == 0, 5000);
     bench_end(&bench);
 }
@@ -189,11 +190,11 @@ static void a_proxy_that_ends_what_subscribes_is_asked_seldom(void **state)
     warnings = 0;
     assert_lk(0, lk_setlog(count_warning, LK_LOG_WARNING, NULL));
     bench_begin(&bench, fake_url(f, "retry_min=10ms&retry_max=100ms"));
-    assert_int_equal(0, lk__hub_listen(&bench.hub, &a.ear));
-    eventually(lk__hub_isdeaf(&bench.hub, &a.ear), 10000);
+    assert_int_equal(0, lk__hub_subscribe(&bench.hub, &a.subscription));
+    eventually(lk__hub_isrefused(&bench.hub, &a.subscription), 10000);
     assert_int_equal(1, atomic_load(&a.looks));
-    assert_int_equal(0, lk__hub_listen(&bench.hub, &b.ear));
-    eventually(lk__hub_isdeaf(&bench.hub, &b.ear), 5000);
+    assert_int_equal(0, lk__hub_subscribe(&bench.hub, &b.subscription));
+    eventually(lk__hub_isrefused(&bench.hub, &b.subscription), 5000);
     int64_t before = connections(f);
     sleep_ms(3000);
     assert_between(connections(f) - before, 1, 5); /* about one a second here, by default two a minute */
@@ -201,9 +202,10 @@ static void a_proxy_that_ends_what_subscribes_is_asked_seldom(void **state)
     lk__log_flush();
     assert_int_equal(1, __atomic_load_n(&warnings, __ATOMIC_RELAXED));
     fake_answer(f, "SUBSCRIBE", CONFIRMED("abc") CONFIRMED("def"));
-    eventually(!lk__hub_isdeaf(&bench.hub, &a.ear) && !lk__hub_isdeaf(&bench.hub, &b.ear), 5000);
-    lk__hub_unlisten(&bench.hub, &a.ear);
-    lk__hub_unlisten(&bench.hub, &b.ear);
+    eventually(!lk__hub_isrefused(&bench.hub, &a.subscription) && !lk__hub_isrefused(&bench.hub, &b.subscription),
+               5000);
+    lk__hub_unsubscribe(&bench.hub, &a.subscription);
+    lk__hub_unsubscribe(&bench.hub, &b.subscription);
     bench_end(&bench);
     assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
     fake_end(f);

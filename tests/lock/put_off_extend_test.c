@@ -148,7 +148,7 @@ static void a_nested_lock_lowers_what_is_believed_first(void **state)
     lk__watchdog_endcall(&client->dog, hold, true, 0);
     assert_true(atomic_load(&hold->valid_until_us) < lk__now_us() + SHORT_MS * 1000);
     lk__watchdog_end(&client->dog, hold);
-    lk__hold_drop(hold);
+    lk__hold_unref(hold);
     assert_lk(0, lk_client_close(client));
 }
 

@@ -2,8 +2,8 @@
 /*
  * slots.pml - numbers of requests are drawn with their slots, and no result is taken for another's
  *
- * Stands for lk__slot_take() and lk__once() of src/client/once.c, lk__counted_take() of src/semaphore, and
- * once_answer() of src/wait/once.lua. Threads of one client give permits, each request under the number of
+ * Stands for lk__slot_take() and lk__once() of src/client/idempotent.c, lk__counted_take() of src/semaphore, and
+ * once_answer() of src/acquire/idempotent.lua. Threads of one client give permits, each request under the number of
  * a slot; the server remembers of each slot the last number. Answers get lost, then the request is sent
  * again. FORGED: once, a slot has the record of a later request than this client ever made there.
  * Whoever is told that its request was overtaken knows that it did nothing, unless an answer to it got

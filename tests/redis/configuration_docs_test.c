@@ -5,7 +5,7 @@
  * labels: memory
  */
 #include "assert_lk.h"
-#include "redis/settings.h"
+#include "config/builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static int read_docs(void **state)
 
 static int free_docs(void **state)
 {
-    lk__release(*state);
+    lk__free(*state);
     return 0;
 }
 

@@ -5,7 +5,7 @@
  * labels: memory
  */
 #include "assert_lk.h"
-#include "redis/options.h"
+#include "config/options.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -284,7 +284,7 @@ static void a_file_with_a_password_should_be_private(void **state)
 static const struct {
     const char *text;
     int code;
-    const char *words;
+    const char *errmsg;
 } refusals[] = {
     /* syntax */
     { "", EINVAL, "a.json:1: the text ends too early" },
@@ -385,8 +385,8 @@ static void a_file_is_refused_with_file_line_and_key(void **state)
         memset(&options, 0x5a, sizeof options);
         before = options;
         read_as(refusals[i].code, &options, refusals[i].text);
-        if (strstr(lk_errortext(), refusals[i].words) == NULL)
-            fail_msg("%s\n\"%s\" does not say \"%s\"", refusals[i].text, lk_errortext(), refusals[i].words);
+        if (strstr(lk_errortext(), refusals[i].errmsg) == NULL)
+            fail_msg("%s\n\"%s\" does not say \"%s\"", refusals[i].text, lk_errortext(), refusals[i].errmsg);
         if (strstr(lk_errortext(), SECRET) != NULL)
             fail_msg("\"%s\" tells the password", lk_errortext());
         assert_memory_equal(&options, &before, sizeof options);

@@ -7,7 +7,7 @@
  * support: failing
  */
 #include "failing/failing.h"
-#include "redis/options.h"
+#include "config/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

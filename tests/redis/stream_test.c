@@ -55,7 +55,7 @@ static int connect_pair(void **state)
 static int end_pair(void **state)
 {
     struct pair *pair = *state;
-    lk__stream_drop(pair->stream);
+    lk__stream_unref(pair->stream);
     close(pair->peer);
     return 0;
 }
@@ -447,9 +447,9 @@ static void the_socket_is_closed_by_its_last_user_and_by_exec(void **state)
     assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
     assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
     atomic_fetch_add(&pair->stream->refs, 1);
-    lk__stream_drop(pair->stream);
+    lk__stream_unref(pair->stream);
     assert_true(fcntl(fd, F_GETFD) >= 0);
-    lk__stream_drop(pair->stream);
+    lk__stream_unref(pair->stream);
     assert_int_equal(fcntl(fd, F_GETFD), -1);
     pair->stream = NULL; /* which end_pair() may drop */
 }
@@ -466,7 +466,7 @@ static void an_address_without_a_server_gives_way_to_the_next(void **state)
     int listener = listen_somewhere(&name, &second.ai_addrlen);
     (void)state;
     assert_int_equal(lk__stream_connect(&stream, &options, &first, lk__now_us() + 1000000, -1), 0);
-    lk__stream_drop(stream);
+    lk__stream_unref(stream);
     stream = NULL;
     close(listener);
     assert_int_equal(lk__stream_connect(&stream, &options, &first, lk__now_us() + 1000000, -1), ECONNREFUSED);
@@ -500,7 +500,7 @@ static void a_full_backlog_is_waited_for(void **state)
     assert_int_equal(lk__stream_connect(&streams[2], &options, &address, lk__now_us() + 5000000, -1), 0);
     close(worker_join(&server));
     while (count >= 0)
-        lk__stream_drop(streams[count--]);
+        lk__stream_unref(streams[count--]);
     close(listener);
 }
 

@@ -5,7 +5,7 @@
  * labels: memory
  */
 #include "assert_lk.h"
-#include "redis/options.h"
+#include "config/options.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -184,7 +184,7 @@ static void a_url_means_this(void **state)
 static const struct {
     const char *url;
     int code;
-    const char *words;
+    const char *errmsg;
 } refusals[] = {
     /* scheme */
     { "", EINVAL, "scheme" },
@@ -333,8 +333,8 @@ static void a_url_is_refused_in_words(void **state)
         memset(&options, 0x5a, sizeof options);
         before = options;
         read_as(refusals[i].code, &options, refusals[i].url);
-        if (strstr(lk_errortext(), refusals[i].words) == NULL)
-            fail_msg("%s: \"%s\" does not say \"%s\"", refusals[i].url, lk_errortext(), refusals[i].words);
+        if (strstr(lk_errortext(), refusals[i].errmsg) == NULL)
+            fail_msg("%s: \"%s\" does not say \"%s\"", refusals[i].url, lk_errortext(), refusals[i].errmsg);
         if (strstr(lk_errortext(), SECRET) != NULL)
             fail_msg("\"%s\" tells the password", lk_errortext());
         assert_memory_equal(&options, &before, sizeof options);

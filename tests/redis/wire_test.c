@@ -98,20 +98,20 @@ static void expect(const struct keys *keys, const struct args *args, const struc
     called.arg_count -= (int)drawn(5); /* more than nine words, or not */
     const struct lk__command command = { .script = &called, .keys = keys, .args = args };
     char numbers[5][24], *bytes;
-    const char *words[] = { as_text ? "EVAL" : "EVALSHA",
-                            as_text ? source : script.sha1,
-                            "2",
-                            keys->second,
-                            keys->first,
-                            args->text,
-                            printed(numbers[0], args->number),
-                            printed(numbers[1], (args->flags & MINE) | (sent->flags & SENT)),
-                            args->other,
-                            sent->id,
-                            printed(numbers[2], sent->deadline_us),
-                            printed(numbers[3], sent->flags & SENT),
-                            printed(numbers[4], request) };
-    int length = redisFormatCommandArgv(&bytes, 5 + called.arg_count, words, NULL);
+    const char *errmsg[] = { as_text ? "EVAL" : "EVALSHA",
+                             as_text ? source : script.sha1,
+                             "2",
+                             keys->second,
+                             keys->first,
+                             args->text,
+                             printed(numbers[0], args->number),
+                             printed(numbers[1], (args->flags & MINE) | (sent->flags & SENT)),
+                             args->other,
+                             sent->id,
+                             printed(numbers[2], sent->deadline_us),
+                             printed(numbers[3], sent->flags & SENT),
+                             printed(numbers[4], request) };
+    int length = redisFormatCommandArgv(&bytes, 5 + called.arg_count, errmsg, NULL);
     struct lk__wire wire;
     lk__wire_make(&wire, &command, sent, request, as_text);
     assert_int_equal(length, wire.size);

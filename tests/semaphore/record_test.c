@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: MIT
  *
- * record_test.c - the once-record stays small, and whose entry must stay keeps it
+ * record_test.c - the idempotency record stays small, and whose entry must stay keeps it
  *
  * labels: threads memory
  */

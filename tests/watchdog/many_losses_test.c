@@ -56,7 +56,7 @@ static struct lk__hold *take(const char *name, bool fixed, int64_t ms, int64_t f
 static void end(struct lk__hold *hold)
 {
     lk__watchdog_end(&client->dog, hold);
-    lk__hold_drop(hold);
+    lk__hold_unref(hold);
 }
 
 static void open_orders(struct world *w, const char *options)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handover.c - what a client asks of those who hand something over to it: how long it is to count as alive after each
+ * ask, and how long a claim has to last for it
+ *
+ * Both follow from its own options, and whoever hands over may have others. So they travel with each ask, in the
+ * fraction of a number that queue.lua adds to the server's milliseconds: of 2048ths, 128 for each step of the
+ * liveness, and 2 for each step of the claim. Two steps have a whole number as their ratio, or nearly so. What most
+ * clients ask for, which have the default times, is no fraction: the server is much faster with whole numbers.
+ */
+#include "acquire/acquire.h"
+
+enum { LIVENESS_MIN_MS = 5000, LIVENESS_STEPS = 16, CLAIM_MIN_MS = 3000, CLAIM_STEPS = 64 };
+
+/* As terms_of() of queue.lua has it. */
+static int64_t claim_of_step(int step)
+{
+    return ((int64_t)(4 + step % 4) << (step / 4)) * 15625 / 1000;
+}
+
+void lk__handover_init(struct lk__handover *terms, const struct lk__options *options, bool leased)
+{
+    int64_t claim_ms = 2 * options->command_timeout_ms, liveness_ms = LIVENESS_MIN_MS;
+    int liveness_step = 0, claim_step = 1; /* 0: CLAIM_MIN_MS */
+    if (claim_ms < CLAIM_MIN_MS)
+        claim_ms = CLAIM_MIN_MS;
+    if (leased && claim_ms > options->lease_ms)
+        claim_ms = options->lease_ms;
+    while (liveness_ms < 3 * options->poll_ms && liveness_step < LIVENESS_STEPS - 1) {
+        liveness_ms *= 2;
+        liveness_step++;
+    }
+    while (claim_step < CLAIM_STEPS - 1 && claim_of_step(claim_step + 1) <= claim_ms)
+        claim_step++;
+    if (claim_ms == CLAIM_MIN_MS)
+        claim_step = 0; /* as queue.lua has it */
+    terms->claim_ms = claim_ms;
+    terms->liveness_2048ths = liveness_ms * 2048 + 128 * liveness_step + 2 * claim_step;
+}

@@ -1,0 +1,49 @@
+-- idempotent.lua - a request that is sent twice counts once, on objects that are bare numbers
+-- uses:     rollback
+--
+-- key  hash, owner -> "<number of its last request> <result> <server seconds>"
+--
+-- An owner sends one request at a time, and its numbers grow. So one entry for each is enough: a copy of
+-- its last request finds the result, a copy of an older one finds that it is older. Every entry lives for
+-- at least a minute; requests have deadlines of half a minute at most, so no copy outlives its entry.
+
+local IDEMPOTENT_SECONDS = 60
+local IDEMPOTENT_OVERTAKEN = '-5' -- what a request does and is told when the entry belongs to a later one: nothing
+
+-- The result, a text, of that request of `owner`, or nil when it is new. A result of a later request is never
+-- given to an older one: whoever may still await an answer to that is told that it is overtaken.
+local function idempotent_answer(key, owner, number)
+    local entry = redis.call('HGET', key, owner)
+    if not entry then
+        return nil
+    end
+    local last, result = string.match(entry, '^(%d+) (%S+)')
+    if not last or tonumber(last) < tonumber(number) then
+        return nil
+    end
+    return tonumber(last) == tonumber(number) and result or IDEMPOTENT_OVERTAKEN
+end
+
+-- Remember the result, a number. Each time two other entries are looked at, and go when they are old: so the
+-- record of a busy object does not grow with the owners that are gone. It begins with a command that a server
+-- out of memory allows.
+local function idempotent_record(key, owner, number, result, now)
+    local seconds = math.floor(now / 1000000)
+    local lasts = redis.call('EXPIRE', key, IDEMPOTENT_SECONDS)
+    local others = redis.call('HRANDFIELD', key, 2, 'WITHVALUES')
+    for i = 1, #others, 2 do
+        local kept = tonumber(string.match(others[i + 1], '(%d+)$') or '')
+        if not kept or kept + IDEMPOTENT_SECONDS < seconds then
+            redis.call('HDEL', key, others[i])
+            lasts = redis.call('EXPIRE', key, IDEMPOTENT_SECONDS) -- not if that was the last one
+        end
+    end
+    redis.call('HSET', key, owner, string.format('%.0f %.0f %.0f', number, result, seconds))
+    if lasts == 0 then
+        whole(function()
+            redis.call('EXPIRE', key, IDEMPOTENT_SECONDS)
+        end, function()
+            redis.call('HDEL', key, owner)
+        end)
+    end
+end

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_queue.c - threads of one process wait for their turn to wait in Redis
+ *
+ * However many threads want one mutex, one of them is queued on the server; the others stand in line here,
+ * in order of arrival, and cost no round trip.
+ */
+#include "acquire/acquire.h"
+
+void lk__localqueue_init(struct lk__localqueue *line, pthread_mutex_t *mu)
+{
+    line->mu = mu;
+    lk__list_init(&line->places);
+    line->length = 0;
+}
+
+void lk__localqueue_destroy(struct lk__localqueue *line)
+{
+    assert(lk__list_empty(&line->places));
+    (void)line;
+}
+
+static bool is_first(const struct lk__localqueue *line, const struct lk__qnode *place)
+{
+    return lk__list_first(&line->places) == &place->link;
+}
+
+/* Under queue->mu. */
+static void step_out(struct lk__localqueue *line, struct lk__qnode *place)
+{
+    bool was_first = is_first(line, place);
+    lk__list_remove(&place->link);
+    line->length--;
+    struct lk__link *next = lk__list_first(&line->places);
+    if (was_first && next != NULL)
+        lk__parker_signal(LK__CONTAINER(next, struct lk__qnode, link)->parker, LK__WOKEN);
+}
+
+int lk__localqueue_enter(struct lk__localqueue *line, struct lk__qnode *place, struct lk__parker *parker,
+                         int64_t until_us)
+{
+    int rc = 0;
+    *place = (struct lk__qnode){ .parker = parker };
+    pthread_mutex_lock(line->mu);
+    lk__list_append(&line->places, &place->link);
+    line->length++;
+    while (rc == 0 && !is_first(line, place)) {
+        if (place->cancelled) {
+            rc = ECANCELED;
+        } else if (lk__now_us() >= until_us) {
+            rc = ETIMEDOUT;
+        } else {
+            pthread_mutex_unlock(line->mu);
+            lk__parker_park(parker, until_us);
+            pthread_mutex_lock(line->mu);
+        }
+    }
+    if (rc != 0)
+        step_out(line, place);
+    pthread_mutex_unlock(line->mu);
+    return rc;
+}
+
+void lk__localqueue_leave(struct lk__localqueue *line, struct lk__qnode *place)
+{
+    pthread_mutex_lock(line->mu);
+    step_out(line, place);
+    pthread_mutex_unlock(line->mu);
+}
+
+void lk__localqueue_cancel(struct lk__localqueue *line)
+{
+    pthread_mutex_lock(line->mu);
+    for (struct lk__link *l = lk__list_first(&line->places); l != NULL; l = lk__list_next(&line->places, l)) {
+        struct lk__qnode *place = LK__CONTAINER(l, struct lk__qnode, link);
+        place->cancelled = true;
+        lk__parker_signal(place->parker, LK__WOKEN);
+    }
+    pthread_mutex_unlock(line->mu);
+}
+
+unsigned lk__localqueue_length(struct lk__localqueue *line)
+{
+    pthread_mutex_lock(line->mu);
+    unsigned length = line->length;
+    pthread_mutex_unlock(line->mu);
+    return length;
+}

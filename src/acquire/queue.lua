@@ -1,0 +1,288 @@
+-- queue.lua - the wait queue that all primitives share: order of arrival, liveness, hand-over
+-- uses:     rollback
+--
+-- queue  sorted set, waiter's owner id -> arrival: max(last + 1, server microseconds)
+-- seen   sorted set, waiter's owner id -> server milliseconds until which it counts as alive. What the waiter's client
+--        asks for is in the fraction, in 2048ths: 128 x its liveness, 2 x the claims it wants, see terms_of(), and
+--        1 if it hears no message.
+--        Beside them, below 0 so that they count for nobody: client id -> likewise, for the moment at which it was
+--        granted its last claim; `turn`, see below
+--
+-- State first, message last and by pcall: every prefix of a script leaves a legal state.
+
+-- A client is the first part of its waiters' ids.
+local function client_of(id)
+    return string.sub(id, 1, 32)
+end
+
+-- Whatever `id` does is a sign of life of its client.
+local function leave(queue, seen, id)
+    redis.call('ZREM', queue, id)
+    redis.call('ZREM', seen, id, client_of(id))
+end
+
+-- Those who were silent for too long leave in one sweep.
+local function evict_silent(queue, seen, now)
+    local silent = redis.call('ZRANGEBYSCORE', seen, 0, math.floor(now / 1000), 'LIMIT', 0, 32)
+    if #silent > 0 then
+        redis.call('ZREM', queue, unpack(silent))
+        redis.call('ZREM', seen, unpack(silent))
+        local notes = redis.call('ZRANGEBYSCORE', seen, -math.floor(now / 1000), '(0', 'LIMIT', 0, 32)
+        if #notes > 0 then -- they tell of times that nobody's sign of life is from
+            redis.call('ZREM', seen, unpack(notes))
+        end
+    end
+end
+
+-- Take or keep a place; who brings its arrival number regains its place after it was swept or lost. The fraction of
+-- liveness_ms says what its client asks for. `known`: nil, or of a new place that comes with its number, whether
+-- others have one.
+local function enqueue(queue, seen, id, arrival, now, liveness_ms, known)
+    local new = arrival == 0 or known ~= nil
+    if arrival == 0 then
+        local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
+        arrival, known = now, last ~= nil
+        if last and tonumber(last) >= now then
+            arrival = tonumber(last) + 1
+        end
+    end
+    local lasts_ms, alone = math.floor(2 * liveness_ms), known == false
+    redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: who is in no queue is swept
+    lengthen_or_drop(seen, lasts_ms, alone)
+    if redis.call('ZADD', queue, 'NX', string.format('%.0f', arrival), id) == 0 and new then
+        arrival = tonumber(redis.call('ZSCORE', queue, id)) -- this is a copy of its first ask
+    end
+    if known then
+        redis.call('PEXPIRE', queue, lasts_ms, 'GT') -- it was there, and has an end
+    else
+        lengthen_or_drop(queue, lasts_ms, alone)
+    end
+    evict_silent(queue, seen, now)
+    return arrival
+end
+
+local function tell(id, words)
+    local heard = redis.pcall('PUBLISH', 'latchkey:client:' .. string.sub(id, 1, 32), words)
+    return type(heard) == 'number' and heard > 0
+end
+
+-- Some waiters hear no message: their client may not subscribe, or has only just come, and does not yet. Those who hear
+-- would pass them for ever. So the first of them has a turn now and then, if it asked a moment ago: it is granted a
+-- claim that it finds with its next ask. Of twenty moments one is left to such turns. Member `turn` of `seen`: when
+-- there may be another one; a turn goes on for a twentieth of the time until then. With half a millisecond it is a mere
+-- call: who hears nothing and is the first asks as often as it can from its next ask on.
+local QUIET_CLAIM_MS, TURN_SHARE, RECENT_MS, CALL_MS = 100, 20, 500, 1500
+local TURN_MS = 100 -- of what is free when it begins
+
+-- To be added to the liveness of who hears no message.
+local function unheard_by(unheard)
+    return unheard and 1 / 2048 or 0
+end
+
+-- When there may be another turn; 0: nobody had one.
+local function turn_in(seen)
+    return -(tonumber(redis.call('ZSCORE', seen, 'turn') or '') or 0)
+end
+
+local function put_turn(seen, next_ms)
+    redis.call('ZADD', seen, -next_ms, 'turn')
+end
+
+local function is_unheard(sign)
+    return sign % 1 * 2048 % 2 == 1
+end
+
+-- Its place in the queue; -1 of the first one that hears no message and is to ask as often as it can.
+local function place_of(queue, seen, id, now, unheard)
+    local place = redis.call('ZRANK', queue, id) or 0
+    if place == 0 and unheard and turn_in(seen) > now / 1000 then
+        return -1
+    end
+    return place
+end
+
+-- It found its turn's claim: what it did not need of the turn is left to the next one.
+local function end_turn(seen, now, turn_ms, unheard)
+    local now_ms = math.floor(now / 1000)
+    local next_ms = unheard and turn_in(seen) or 0
+    if next_ms % 1 == 0 and next_ms - now_ms > (TURN_SHARE - 1) * turn_ms then
+        local began_ms = next_ms - TURN_SHARE * turn_ms
+        put_turn(seen, began_ms + TURN_SHARE * (now_ms - began_ms))
+    end
+end
+
+local CLAIM_MS = 3000 -- of whoever asks for nothing else: then the sign of life is a whole number, which is cheaper
+
+-- What a sign of life says: liveness, ms, and how long a claim has to last.
+local function terms_of(sign)
+    local code = sign % 1 * 2048
+    local claim = math.floor(code % 128 / 2)
+    local claim_ms = math.floor((4 + claim % 4) * 2 ^ math.floor(claim / 4) * 15.625)
+    return 5000 * 2 ^ math.floor(code / 128), claim > 0 and claim_ms or CLAIM_MS
+end
+
+-- Is it the turn of a waiter that hears no message, and has this sign of life?
+local function has_turn(seen, sign, now, turn_ms)
+    local now_ms = math.floor(now / 1000)
+    local next_ms = turn_in(seen)
+    local called = next_ms % 1 > 0
+    if not called and next_ms > now_ms then
+        return next_ms - now_ms > (TURN_SHARE - 1) * turn_ms
+    elseif now_ms - (math.floor(sign) - terms_of(sign)) > RECENT_MS then
+        put_turn(seen, now_ms + CALL_MS + 0.5)
+        return false
+    end
+    put_turn(seen, now_ms + TURN_SHARE * turn_ms)
+    return true
+end
+
+-- Waiter i of a batch has a turn: it may hear this after all, and the next one that does looks when the turn is over.
+local function tell_of_turn(batch, signs, i)
+    tell(batch[i], 'F ' .. batch[i])
+    for k = i + 1, #batch do
+        if not is_unheard(tonumber(signs[k])) then
+            tell(batch[k], 'F ' .. batch[k])
+            return
+        end
+    end
+end
+
+-- The signs of life of these waiters, followed by those of their clients, in the same order.
+local function signs_of(seen, batch)
+    local members = {}
+    for i, id in ipairs(batch) do
+        members[i], members[#batch + i] = id, client_of(id)
+    end
+    return #batch > 0 and redis.call('ZMSCORE', seen, unpack(members)) or {}
+end
+
+-- The next `size` waiters behind the first `at`, and the signs of life of them and of their clients. Who was silent
+-- for too long leaves.
+local function next_batch(queue, seen, at, size, now)
+    while true do
+        local batch, gone = redis.call('ZRANGE', queue, at, at + size - 1), {}
+        local signs = signs_of(seen, batch)
+        for i, id in ipairs(batch) do
+            if (tonumber(signs[i] or '') or 0) <= now / 1000 then
+                gone[#gone + 1] = id
+            end
+        end
+        if #gone == 0 then
+            return batch, signs
+        end
+        redis.call('ZREM', queue, unpack(gone))
+        redis.call('ZREM', seen, unpack(gone))
+    end
+end
+
+-- How long a claim of waiter i of a batch has to last; nil when it is not to have one: it was silent for half of its
+-- liveness, when a live one asks, or its client let a claim end and nobody of it was heard since, not even this one.
+-- ended(client, since_ms)  nil, or did a hold of that client, granted then or later, end by itself?
+local function claim_for(batch, signs, i, now, claim_ms, ended)
+    local now_ms, sign, last = math.floor(now / 1000), tonumber(signs[i]), -(tonumber(signs[#batch + i] or '') or 0)
+    local liveness_ms, wanted_ms = terms_of(sign)
+    claim_ms = wanted_ms or claim_ms
+    if now_ms > sign - liveness_ms / 2 then
+        return nil
+    elseif math.floor(sign) <= last and now_ms >= last - liveness_ms + claim_ms and
+        (not ended or ended(client_of(batch[i]), last - liveness_ms)) then
+        return nil
+    end
+    return claim_ms
+end
+
+-- Waiter i of a batch has its claim. If others of its client may be waiting, it is written down when that was.
+local function note_claim(seen, batch, signs, i, size, now, noted)
+    local client, others = client_of(batch[i]), #batch == size
+    for k = i + 1, #batch do
+        others = others or client_of(batch[k]) == client
+    end
+    if others and not noted[client] then
+        noted[client] = true
+        redis.call('ZADD', seen, -math.floor(now / 1000) - terms_of(tonumber(signs[i])), client)
+    end
+end
+
+local function leave_granted(queue, seen, id)
+    redis.call('ZREM', queue, id)
+    redis.call('ZREM', seen, id)
+end
+
+-- Offer something free to waiter i of a batch. True: it has it and was told · 'turn': it has it, and will find it ·
+-- false: it is passed over · nil: take() said so.
+--
+-- round  one hand-over: queue, seen, now; turn_ms, how long a turn may last; take(id, claim, sign, round) writes a
+--        waiter as owner and returns the words of its message, nil: neither it nor anybody behind it, false: pass it
+--        over; undo(id, round) takes that back; deaf, which clients do not listen; turned, whether somebody had a turn;
+--        free, nil or how much is left, which take() and undo() count; unnoted, true if nobody writes down who got a
+--        claim
+local function offer(round, batch, signs, i, claim_ms)
+    local id, sign = batch[i], tonumber(signs[i])
+    local words = round.take(id, claim_ms, sign, round)
+    if not words or tell(id, words) then
+        return words and true
+    end
+    round.undo(id, round)
+    round.deaf[client_of(id)] = true
+    if round.turned or not is_unheard(sign) or not has_turn(round.seen, sign, round.now, round.turn_ms) then
+        return false
+    end
+    round.turned = true
+    if not round.take(id, QUIET_CLAIM_MS, sign, round) then
+        return false
+    end
+    tell_of_turn(batch, signs, i)
+    return 'turn'
+end
+
+-- Hand a free object to the first waiter that listens, and return it; nil when there is none. The asker
+-- needs no message: its reply tells it. A client that does not listen is asked once, however many of its
+-- threads wait; who is passed over keeps its place.
+--
+-- round     see offer()
+-- claim_ms  how long a claim lasts if the waiter does not say
+-- ended     see claim_for()
+-- several   go on until take() says nil or nothing is left; then the asker is taken as well and leaves the queue.
+--           Returns it if it was among them
+local function hand_over(round, asker, claim_ms, ended, several)
+    local queue, seen, now, noted, at, size, reached = round.queue, round.seen, round.now, {}, 0, 4, nil
+    round.deaf, round.turned = {}, false
+    while true do
+        local batch, signs = next_batch(queue, seen, at, size, now)
+        local left = #batch
+        for i, id in ipairs(batch) do
+            if id == asker and not several then
+                return id
+            end
+            local has = false
+            if id == asker then
+                has = round.take(id, claim_ms, nil, round)
+            elseif not round.deaf[client_of(id)] then
+                local claim = claim_for(batch, signs, i, now, claim_ms, ended)
+                if claim then
+                    has = offer(round, batch, signs, i, claim)
+                end
+            end
+            if has == nil then
+                return reached
+            elseif has then
+                if has == true and not round.unnoted then
+                    note_claim(seen, batch, signs, i, size, now, noted)
+                end
+                leave_granted(queue, seen, id)
+                if not several then
+                    return id
+                end
+                left = left - 1
+                reached = id == asker and id or reached
+                if round.free == 0 then
+                    return reached
+                end
+            end
+        end
+        if #batch < size then
+            return reached
+        end
+        at, size = at + left, 32
+    end
+end

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * waiters.c - where the acquires of a client wait
+ *
+ * Guards: waiters->mu who waits, and what came in for them. Order: after hub->mu, before a parker's.
+ *
+ * Every waiter is in the room before its first ask is sent, as a grant may overtake the answer. A message
+ * for somebody who is not there needs nothing: whoever leaves sends a release, now or in the background.
+ */
+#include "acquire/acquire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE_US = 3000000 }; /* a wait longer than this is worth a line in the log */
+
+/* --- what comes in ------------------------------------------------------------------------------------------ */
+
+/* Under waiters->mu. */
+static void poke(struct lk__waiter *waiter)
+{
+    lk__parker_signal(&waiter->parker, LK__WOKEN);
+}
+
+static void hint_entry(struct lk__entry *entry, void *arg)
+{
+    struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
+    (void)arg;
+    waiter->hinted = true;
+    poke(waiter);
+}
+
+/* The next number of a message, which must be above `least`; false when there is none. */
+static bool next_number(const char **at, int64_t least, int64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoll(*at, &end, 10);
+    bool good = end != *at && errno == 0 && *number > least;
+    *at = end;
+    return good;
+}
+
+/* "<id> <server us> <lease ms> <token> <owner died>" */
+static bool read_grant(const char *at, struct lk__grant *grant)
+{
+    int64_t token, died;
+    bool good = next_number(&at, 0, &grant->server_us) && next_number(&at, 0, &grant->lease_ms) &&
+                next_number(&at, 0, &token) && next_number(&at, -1, &died) && *at == '\0' &&
+                lk__is_servertime(grant->server_us) && grant->lease_ms <= LK__LEASE_MAX_MS;
+    if (good) {
+        grant->token = (uint64_t)token;
+        grant->owner_died = died != 0;
+    }
+    return good;
+}
+
+/* "G <id> <numbers of a grant>" or "F <id>"; whatever else is no message of ours. */
+static void on_payload(struct lk__waiters *waiters, const char *payload)
+{
+    if ((payload[0] != 'G' && payload[0] != 'F') || payload[1] != ' ')
+        return;
+    const char *id = payload + 2;
+    size_t length = strcspn(id, " ");
+    struct lk__entry *entry = lk__map_find(&waiters->by_id, 0, id, length);
+    if (entry == NULL)
+        return;
+    struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
+    struct lk__grant grant = { 0 };
+    if (payload[0] == 'F')
+        waiter->hinted = true;
+    else if (read_grant(id + length, &grant))
+        waiter->granted = grant;
+    poke(waiter);
+}
+
+/* On the hub's thread, under hub->mu. NULL: something may have been missed. */
+static void on_message(struct lk__subscription *subscription, const char *payload)
+{
+    struct lk__waiters *waiters = LK__CONTAINER(subscription, struct lk__waiters, subscription);
+    pthread_mutex_lock(&waiters->mu);
+    if (payload == NULL)
+        lk__map_each(&waiters->by_id, hint_entry, NULL);
+    else
+        on_payload(waiters, payload);
+    pthread_mutex_unlock(&waiters->mu);
+}
+
+void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter)
+{
+    pthread_mutex_lock(&waiters->mu);
+    hint_entry(&waiter->entry, NULL);
+    pthread_mutex_unlock(&waiters->mu);
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------- */
+
+void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct lk__conn *conn, struct lk__hub *hub,
+                      const struct lk__options *options)
+{
+    *waiters = (struct lk__waiters){ .conn = conn, .hub = hub, .options = options };
+    pthread_mutex_init(&waiters->mu, NULL);
+    snprintf(waiters->channel, sizeof waiters->channel, "latchkey:client:%s", client_id);
+    waiters->subscription.entry.key = waiters->channel;
+    waiters->subscription.entry.length = strlen(waiters->channel);
+    waiters->subscription.on_message = on_message;
+}
+
+static void cancel_entry(struct lk__entry *entry, void *arg)
+{
+    struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
+    (void)arg;
+    waiter->cancelled = true;
+    poke(waiter);
+}
+
+void lk__waiters_close(struct lk__waiters *waiters)
+{
+    pthread_mutex_lock(&waiters->mu);
+    waiters->closed = true;
+    lk__map_each(&waiters->by_id, cancel_entry, NULL);
+    pthread_mutex_unlock(&waiters->mu);
+}
+
+void lk__waiters_destroy(struct lk__waiters *waiters)
+{
+    assert(waiters->by_id.count == 0);
+    lk__map_free(&waiters->by_id);
+    pthread_mutex_destroy(&waiters->mu);
+}
+
+void lk__waiter_init(struct lk__waiter *waiter)
+{
+    *waiter = (struct lk__waiter){ 0 };
+    lk__parker_init(&waiter->parker);
+    lk__request_init(&waiter->request, &waiter->parker, lk__replybuf_reply(&waiter->answer));
+}
+
+void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter)
+{
+    lk__conn_abandon(waiters->conn, &waiter->request);
+    lk__parker_destroy(&waiter->parker);
+}
+
+static void come_in(struct lk__waiters *waiters, struct lk__waiter *waiter)
+{
+    waiter->entry.key = waiter->hold->id;
+    waiter->entry.length = strlen(waiter->hold->id);
+    pthread_mutex_lock(&waiters->mu);
+    lk__map_insert(&waiters->by_id, &waiter->entry);
+    waiter->cancelled = waiters->closed;
+    pthread_mutex_unlock(&waiters->mu);
+}
+
+static void go_out(struct lk__waiters *waiters, struct lk__waiter *waiter)
+{
+    pthread_mutex_lock(&waiters->mu);
+    lk__map_remove(&waiters->by_id, &waiter->entry);
+    pthread_mutex_unlock(&waiters->mu);
+}
+
+/* Have our channel heard, from the first wait on. False: nobody will wake us. */
+static bool listen_here(struct lk__waiters *waiters)
+{
+    if (waiters->options->no_pubsub)
+        return false;
+    pthread_mutex_lock(&waiters->mu);
+    bool first = !waiters->listening;
+    waiters->listening = true;
+    pthread_mutex_unlock(&waiters->mu);
+    if (first && lk__hub_subscribe(waiters->hub, &waiters->subscription) != 0) {
+        pthread_mutex_lock(&waiters->mu);
+        waiters->listening = false;
+        pthread_mutex_unlock(&waiters->mu);
+        return false;
+    }
+    return !lk__hub_isrefused(waiters->hub, &waiters->subscription);
+}
+
+/* Do messages to our channel reach us at present? */
+static bool is_heard(struct lk__waiters *waiters)
+{
+    pthread_mutex_lock(&waiters->mu);
+    bool listening = waiters->listening;
+    pthread_mutex_unlock(&waiters->mu);
+    return listening && lk__hub_isopen(waiters->hub, &waiters->subscription);
+}
+
+/* --- one acquire, driven by the thread that wants it -------------------------------------------------------------- */
+
+/* What one wait has beyond its machine. */
+struct wait_op {
+    struct lk__waiters *waiters;
+    struct lk__waiter *waiter;
+    int64_t began_us;
+    bool told;       /* the log who keeps us waiting */
+    bool on_message; /* the server said what the matter is, and these are the words */
+};
+
+static struct lk__step ask(struct wait_op *wait_op, bool eval)
+{
+    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__acquirefsm *a = &waiter->machine;
+    int64_t now_us = lk__now_us();
+    a->deadline_us = lk__conn_servertime(wait_op->waiters->conn, now_us) + a->command_us;
+    unsigned flags = !wait_op->told && now_us - wait_op->began_us > PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
+    if (!is_heard(wait_op->waiters))
+        flags |= LK__SENT_UNHEARD;
+    struct lk__sent sent = {
+        .id = waiter->hold->id,
+        .nth = waiter->hold->nth,
+        .deadline_us = a->deadline_us,
+        .arrival = a->arrival,
+        .flags = flags,
+    };
+    int rc = lk__conn_send(wait_op->waiters->conn, &waiter->request, &waiter->ask, &sent, eval);
+    if (rc == ENOTCONN)
+        return lk__acquirefsm_unsent(a, now_us);
+    if (rc != 0)
+        return lk__acquirefsm_cancel(a, now_us, rc);
+    a->sent = a->asked = true;
+    return lk__acquirefsm_tick(a, now_us);
+}
+
+static struct lk__step leave(struct wait_op *wait_op, bool eval)
+{
+    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__acquirefsm *a = &waiter->machine;
+    struct lk__sent sent = lk__hold_torelease(waiter->hold);
+    int rc = lk__conn_send(wait_op->waiters->conn, &waiter->request, &waiter->hold->release, &sent, eval);
+    if (rc == 0)
+        a->sent = true;
+    else
+        return lk__acquirefsm_unsent(a, lk__now_us());
+    return lk__acquirefsm_tick(a, lk__now_us());
+}
+
+/* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
+static void grumble(struct wait_op *wait_op, int64_t now_us, const struct lk__asked *asked)
+{
+    char payload[LK__ERRMSG_MAX];
+    if (wait_op->told || now_us - wait_op->began_us <= PATIENCE_US)
+        return;
+    if (asked != NULL && asked->holder != NULL && asked->holder[0] != '\0') {
+        wait_op->told = true;
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; held by %s", wait_op->waiter->what,
+                PATIENCE_US / 1000000, asked->holder);
+    } else if (asked == NULL && lk__conn_lasterror(wait_op->waiters->conn, payload, sizeof payload) != 0) {
+        wait_op->told = true;
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", wait_op->waiter->what, PATIENCE_US / 1000000,
+                payload);
+    }
+}
+
+/* The ask has an answer. */
+static struct lk__step take_asked(struct wait_op *wait_op, int64_t now_us)
+{
+    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__acquirefsm *a = &waiter->machine;
+    struct lk__asked asked;
+    if (!waiter->read(waiter->request.reply, &asked))
+        return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, NULL);
+    grumble(wait_op, now_us, &asked);
+    if (!a->try_only && asked.verdict == LK__QUEUED) {
+        a->unsubscribed = !listen_here(wait_op->waiters);
+        a->joining = !a->unsubscribed && !is_heard(wait_op->waiters);
+    }
+    return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, &asked);
+}
+
+/* The release has one. */
+static struct lk__step take_left(struct wait_op *wait_op)
+{
+    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__answer left;
+    bool good = lk__answer_read(waiter->hold->release.script, waiter->request.reply, &left);
+    return lk__acquirefsm_left(&waiter->machine, good ? &left : NULL);
+}
+
+/* The server would not do what was sent. */
+static struct lk__step take_refusal(struct wait_op *wait_op, int64_t now_us)
+{
+    struct lk__waiter *waiter = wait_op->waiter;
+    const struct lk__reply *error = waiter->request.reply;
+    if (!lk__reply_is(error, "NOSCRIPT")) {
+        wait_op->on_message = true;
+        lk__acl_refused(EPROTO, waiter->what, &waiter->ask, error);
+    }
+    if (lk__reply_is(error, "READONLY"))
+        lk__conn_reset(wait_op->waiters->conn, "the server became a replica");
+    return lk__acquirefsm_refused(&waiter->machine, now_us, error);
+}
+
+/* The request is through: give the machine its answer. */
+static struct lk__step take_answer(struct wait_op *wait_op)
+{
+    struct lk__waiter *waiter = wait_op->waiter;
+    bool leaving = waiter->machine.phase == LK__LEAVING;
+    int state = atomic_load(&waiter->request.state);
+    int64_t now_us = lk__now_us();
+    if (state != LK__ANSWERED)
+        return lk__acquirefsm_cut(&waiter->machine, now_us, state);
+    wait_op->on_message &= leaving; /* the way out explains nothing */
+    if (waiter->request.reply->type == LK__ERROR)
+        return take_refusal(wait_op, now_us);
+    return leaving ? take_left(wait_op) : take_asked(wait_op, now_us);
+}
+
+/* What came in since last time; false: nothing. */
+static bool take_mail(struct wait_op *wait_op, struct lk__step *step)
+{
+    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__acquirefsm *a = &waiter->machine;
+    pthread_mutex_lock(&wait_op->waiters->mu);
+    struct lk__grant granted = waiter->granted;
+    bool hinted = waiter->hinted, cancelled = waiter->cancelled;
+    waiter->granted.server_us = 0;
+    waiter->hinted = waiter->cancelled = false;
+    pthread_mutex_unlock(&wait_op->waiters->mu);
+    if (cancelled)
+        *step = lk__acquirefsm_cancel(a, lk__now_us(), ECANCELED);
+    else if (granted.server_us != 0)
+        *step = lk__acquirefsm_granted(a, lk__now_us(), &granted);
+    else if (hinted)
+        *step = lk__acquirefsm_hinted(a, lk__now_us());
+    return cancelled || hinted || granted.server_us != 0;
+}
+
+static void run(struct wait_op *wait_op, struct lk__step step);
+static void finish(struct wait_op *wait_op);
+
+/* The thread is cancelled while it is parked: it gives up as if told to, and never returns. */
+static void cancelled(void *arg)
+{
+    struct wait_op *wait_op = arg;
+    struct lk__waiter *waiter = wait_op->waiter;
+    void (*unwind)(struct lk__waiter *) = waiter->unwind;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    waiter->unwind = NULL;
+    run(wait_op, lk__acquirefsm_cancel(&waiter->machine, lk__now_us(), ECANCELED));
+    finish(wait_op);
+    unwind(waiter);
+}
+
+/* Is this wait a cancellation point? Not any more once it is cancelled. */
+static int cancel_state(const struct wait_op *wait_op)
+{
+    return wait_op->waiter->unwind != NULL ? wait_op->waiter->cancel_state : PTHREAD_CANCEL_DISABLE;
+}
+
+static int await_connection(struct wait_op *wait_op, int64_t until_us)
+{
+    struct lk__conn *conn = wait_op->waiters->conn;
+    int rc;
+    pthread_cleanup_push(cancelled, wait_op);
+    /* A wait that began long ago hears of each attempt; nobody is told of failures from before it came. */
+    rc = lk__conn_awaitopen(conn, &wait_op->waiter->parker, lk__conn_failures(conn), until_us, cancel_state(wait_op));
+    pthread_cleanup_pop(0);
+    return rc;
+}
+
+static struct lk__step connect_first(struct wait_op *wait_op, int64_t until_us)
+{
+    int rc = await_connection(wait_op, until_us);
+    int64_t now_us = lk__now_us();
+    grumble(wait_op, now_us, NULL);
+    if (rc == EINTR)
+        return lk__acquirefsm_unsent(&wait_op->waiter->machine, now_us);
+    if (rc == ECANCELED)
+        return lk__acquirefsm_cancel(&wait_op->waiter->machine, now_us, ECANCELED);
+    return lk__acquirefsm_connected(&wait_op->waiter->machine, now_us, rc);
+}
+
+static void park(struct wait_op *wait_op, int64_t until_us)
+{
+    pthread_cleanup_push(cancelled, wait_op);
+    lk__parker_parkopen(&wait_op->waiter->parker, until_us, cancel_state(wait_op));
+    pthread_cleanup_pop(0);
+}
+
+/* What came in while it slept comes first: it may be a grant, where the time alone would have it leave. */
+static struct lk__step drive(struct wait_op *wait_op, struct lk__step step)
+{
+    struct lk__acquirefsm *a = &wait_op->waiter->machine;
+    struct lk__request *request = &wait_op->waiter->request;
+    switch (step.act) {
+    case LK__ASK:
+        return ask(wait_op, step.eval);
+    case LK__LEAVE:
+        return leave(wait_op, step.eval);
+    case LK__AWAIT:
+        lk__conn_await(wait_op->waiters->conn, request, step.until_us);
+        if (take_mail(wait_op, &step) && step.act == LK__FINISHED)
+            return step;
+        if (atomic_load(&request->state) != LK__INFLIGHT)
+            return take_answer(wait_op);
+        return lk__acquirefsm_tick(a, lk__now_us());
+    case LK__CONNECT:
+        return connect_first(wait_op, step.until_us);
+    case LK__PARK:
+        park(wait_op, step.until_us);
+        return take_mail(wait_op, &step) ? step : lk__acquirefsm_tick(a, lk__now_us());
+    default:
+        return step;
+    }
+}
+
+/* Words for an end that no answer explained. */
+static int explain(struct wait_op *wait_op)
+{
+    struct lk__acquirefsm *a = &wait_op->waiter->machine;
+    const char *what = wait_op->waiter->what;
+    char payload[LK__ERRMSG_MAX];
+    switch (a->code) {
+    case ETIMEDOUT:
+        return lk__fail(ETIMEDOUT, "%s: not within the time; held by someone else", what);
+    case EBUSY:
+        return lk__fail(EBUSY, "%s: held by someone else", what);
+    case EIO:
+        return lk__fail(EIO, "%s: the answer got lost; what was granted unseen is given back, within %lld ms at most",
+                        what, (long long)(2 * a->command_us / 1000 + a->lease_ms));
+    case ENOTCONN:
+    case EACCES:
+        if (wait_op->on_message)
+            return a->code;
+        lk__conn_lasterror(wait_op->waiters->conn, payload, sizeof payload);
+        return lk__fail(a->code, "%s: %s", what, payload[0] != '\0' ? payload : "no connection in time");
+    case EPROTO:
+        return wait_op->on_message ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);
+    case ECANCELED:
+        return lk__fail(ECANCELED, "%s: the client was closed", what);
+    case ENOTRECOVERABLE:
+        return lk__fail(ENOTRECOVERABLE, "%s: its holder died, and the next one gave it back unrepaired", what);
+    case EINVAL:
+        return lk__fail(EINVAL, "%s: asks for more than there are in total", what);
+    case EAGAIN:
+        return lk__fail(EAGAIN, "%s: held by as many as it may be", what);
+    case EOWNERDEAD:
+        return lk__fail(EOWNERDEAD, "%s: held, but its previous holder died holding it", what);
+    default:
+        return a->code;
+    }
+}
+
+static void run(struct wait_op *wait_op, struct lk__step step)
+{
+    while (step.act != LK__FINISHED)
+        if (!take_mail(wait_op, &step) || step.act != LK__FINISHED)
+            step = drive(wait_op, step);
+}
+
+static void finish(struct wait_op *wait_op)
+{
+    atomic_fetch_sub(&wait_op->waiters->hub->waiters, 1);
+    go_out(wait_op->waiters, wait_op->waiter);
+}
+
+int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter)
+{
+    struct wait_op wait_op = { .waiters = waiters, .waiter = waiter, .began_us = lk__now_us() };
+    struct lk__acquirefsm *a = &waiter->machine;
+    a->poll_ms = waiters->options->poll_ms;
+    a->liveness_ms = 3 * a->poll_ms > 5000 ? 3 * a->poll_ms : 5000;
+    a->command_us = waiters->options->command_timeout_ms * 1000;
+    a->retry_min_ms = waiters->options->retry_min_ms;
+    a->retry_max_ms = waiters->options->retry_max_ms;
+
+    come_in(waiters, waiter);
+    atomic_fetch_add(&waiters->hub->waiters, 1);
+    run(&wait_op, lk__acquirefsm_start(a, wait_op.began_us));
+    finish(&wait_op);
+    return explain(&wait_op);
+}

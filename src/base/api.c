@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api.c - a call leaves errno alone, is no cancellation point unless it says so, and logs what it failed at
+ * when it is over
+ */
+#include "base/base.h"
+
+struct lk__apistate lk__api_enter(void)
+{
+    struct lk__apistate api = { .error = errno };
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &api.cancel_state);
+    api.thread = lk__thread_self();
+    if (api.thread != NULL)
+        api.thread->inside++;
+    return api;
+}
+
+int lk__api_leave(const struct lk__apistate *api, int code)
+{
+    struct lk__thread *thread = api->thread;
+    if (thread != NULL && thread->inside > 0 && --thread->inside == 0 && thread->unlogged)
+        lk__log_failure(thread); /* not in the child of a fork amid the call: it begins anew */
+    pthread_setcancelstate(api->cancel_state, NULL);
+    errno = api->error;
+    return code;
+}

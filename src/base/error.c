@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* error.c - words of the last failure, words for codes */
+#include "base/base.h"
+
+#include <string.h>
+
+#define QUOTE_(x) #x
+#define QUOTE(x) QUOTE_(x)
+
+int lk__fail(int code, const char *format, ...)
+{
+    struct lk__thread *thread = lk__thread_self();
+    if (thread != NULL) {
+        va_list args;
+        va_start(args, format);
+        lk__line_print(thread->errortext, sizeof thread->errortext, format, args);
+        va_end(args);
+        thread->settled_us = 0;
+        thread->unlogged = true;
+        if (thread->inside == 0)
+            lk__log_failure(thread);
+    }
+    return code;
+}
+
+void lk__log_failure(struct lk__thread *thread)
+{
+    thread->unlogged = false;
+    lk__log(LK_LOG_DEBUG, "%s", thread->errortext);
+}
+
+const char *lk_errortext(void)
+{
+    struct lk__thread *thread = lk__thread_known();
+    return thread == NULL ? "" : thread->errortext;
+}
+
+void lk__error_settles(int64_t settled_us)
+{
+    struct lk__thread *thread = lk__thread_known();
+    if (thread != NULL)
+        thread->settled_us = settled_us;
+}
+
+int64_t lk_errorsettles(void)
+{
+    const struct lk__thread *thread = lk__thread_known();
+    int64_t left_us = thread == NULL ? 0 : thread->settled_us - lk__now_us();
+    return left_us > 0 ? (left_us + 999) / 1000 : 0;
+}
+
+const char *lk_version(void)
+{
+    return QUOTE(LK_VERSION_MAJOR) "." QUOTE(LK_VERSION_MINOR) "." QUOTE(LK_VERSION_PATCH);
+}
+
+const char *lk_strerror(int code)
+{
+    static const struct {
+        int code;
+        const char *errmsg;
+    } table[] = {
+        { 0, "done" },
+        { EBUSY, "held by someone else" },
+        { ETIMEDOUT, "not within the time; not held" },
+        { EPERM, "not held by the caller" },
+        { ESTALE, "the lease was lost, or the count of a latch" },
+        { EDEADLK, "would deadlock" },
+        { EAGAIN, "a limit was reached, or nothing is there now" },
+        { EOVERFLOW, "count above its maximum" },
+        { EOWNERDEAD, "held, but its previous holder died holding it" },
+        { ENOTRECOVERABLE, "given back unrepaired after its holder died" },
+        { ENOTCONN, "no server would serve it; nothing was done" },
+        { EIO, "sent, outcome unknown" },
+        { EPROTO, "unreadable answer, or a key of another type" },
+        { EACCES, "refused by credentials or access rules" },
+        { ENOSPC, "the server is out of memory" },
+        { ENOTSUP, "this server or this build cannot" },
+        { ENOENT, "no such thing" },
+        { EEXIST, "set already" },
+        { ECANCELED, "the client was closed or forked away, or the latch deleted" },
+        { EINVAL, "a mistake in the call" },
+        { ENOMEM, "out of memory, descriptors or threads" },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].code == code)
+            return table[i].errmsg;
+    return "a code that this library does not return";
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * acquire.c - becoming the holder of something that has a lease
+ *
+ * Everything that may fail for want of memory comes before the first byte is sent: the hold, with its
+ * place on the watchdog's heap. To ask, renew and give back needs none.
+ */
+#include "client/client.h"
+
+static int prepare(struct lk__acquire *acquire, int64_t limit_us)
+{
+    struct lk__object *object = acquire->op->object;
+    struct lk__waiter *waiter = &acquire->waiter;
+    lk__waiter_init(waiter);
+    acquire->hold = lk__client_newhold(object->client, object, acquire->owner);
+    if (acquire->hold == NULL)
+        return ENOMEM;
+    struct lk__hold *hold = acquire->hold;
+    hold->fixed = acquire->fixed;
+    hold->tied = acquire->tied;
+    hold->lease_ms = acquire->lease_ms != 0 ? acquire->lease_ms : object->client->options->lease_ms;
+    hold->wanted_ms = hold->lease_ms;
+
+    int64_t asked_ms = hold->lease_ms;
+    if (acquire->max_hold_ms != 0 && acquire->max_hold_ms < asked_ms)
+        asked_ms = acquire->max_hold_ms;
+    acquire->try_only = acquire->began_us >= limit_us;
+    waiter->hold = hold;
+    waiter->what = object->what;
+    waiter->machine.limit_us = limit_us;
+    waiter->machine.lease_ms = asked_ms;
+    waiter->machine.try_only = acquire->try_only;
+    waiter->machine.recorded = acquire->unleased;
+    acquire->set_commands(acquire);
+    return 0;
+}
+
+static void unwind(struct lk__waiter *waiter);
+
+static int wait_in_redis(struct lk__acquire *acquire)
+{
+    struct lk__waiters *room = &acquire->op->object->client->waiters;
+    acquire->waiter.unwind = acquire->unwind != NULL ? unwind : NULL;
+    acquire->waiter.cancel_state = acquire->op->api.cancel_state;
+    if (acquire->redisson == NULL || acquire->try_only)
+        return lk__waiters_wait(room, &acquire->waiter);
+    lk__redissonwake_join(acquire->redisson, &acquire->waiter);
+    int rc = lk__waiters_wait(room, &acquire->waiter);
+    lk__redissonwake_leave(acquire->redisson, &acquire->waiter);
+    return rc;
+}
+
+/* In line first, where only the first one of a process goes further. */
+static int wait_for_it(struct lk__acquire *acquire)
+{
+    struct lk__object *object = acquire->op->object;
+    struct lk__qnode place;
+    if (!acquire->queue_locally || acquire->try_only)
+        return wait_in_redis(acquire);
+    acquire->contended = lk__localqueue_length(&object->queue) > 0;
+    int rc = lk__localqueue_enter(&object->queue, &place, &acquire->waiter.parker, acquire->waiter.machine.limit_us);
+    if (rc == ETIMEDOUT)
+        return lk__fail(rc, "%s: not within the time; other threads of this process wait, too", object->what);
+    if (rc != 0)
+        return lk__fail(rc, "%s: the client was closed", object->what);
+    rc = wait_in_redis(acquire);
+    lk__localqueue_leave(&object->queue, &place);
+    return rc;
+}
+
+/*
+ * When to renew first: a claim is confirmed soon, with the whole lease; a fixed one at once, and never again. Who
+ * handed it over did not know our lease: one that is shorter than the claim is set at once, too.
+ */
+static int64_t first_renewal(const struct lk__acquire *acquire)
+{
+    const struct lk__acquirefsm *a = &acquire->waiter.machine;
+    int64_t now_us = lk__now_us(), lease_ms = acquire->hold->lease_ms;
+    bool capped = acquire->max_hold_ms != 0 && acquire->max_hold_ms <= lease_ms;
+    if (acquire->fixed || capped)
+        return a->claimed ? now_us : LK__NEVER;
+    return a->claimed && a->valid_until_us > now_us + lease_ms * 1000 ? now_us : a->first_us;
+}
+
+/* Who handed it over knew neither our lease nor our limit: the first renewal sets what they allow, and no more. */
+static int64_t good_until(const struct lk__acquire *acquire, int64_t now_us)
+{
+    const struct lk__acquirefsm *a = &acquire->waiter.machine;
+    int64_t own_us = lk__later(now_us, a->lease_ms * 1000 - lk__guard_us(a->lease_ms));
+    return a->claimed && own_us < a->valid_until_us ? own_us : a->valid_until_us;
+}
+
+static void count_it(struct lk__acquire *acquire, int64_t now_us)
+{
+    struct lk__object *object = acquire->op->object;
+    lk__histogram_add(&object->client->stats[object->entry.kind].wait, now_us - acquire->began_us);
+    atomic_fetch_add(&object->acquisitions, 1);
+    if (acquire->waiter.machine.arrival != 0 || acquire->contended)
+        atomic_fetch_add(&object->contended, 1);
+}
+
+static void become_holder(struct lk__acquire *acquire, int code)
+{
+    const struct lk__acquirefsm *a = &acquire->waiter.machine;
+    struct lk__object *object = acquire->op->object;
+    struct lk__hold *hold = acquire->hold;
+    int64_t now_us = lk__now_us();
+
+    hold->token = acquire->tokenless ? 0 : a->token;
+    hold->ask_duplicates_until_us = a->duplicates_until_us;
+    if (a->duplicates_until_us != 0) /* a copy of the ask would set its lease again */
+        lk__watchdog_expectduplicates(hold->dog, hold, a->lease_ms);
+    hold->began_us = now_us;
+    hold->holds = 1;
+    hold->owner_died = code == EOWNERDEAD;
+    if (acquire->min_hold_ms != 0)
+        hold->keep_until_us = a->grant_server_us + acquire->min_hold_ms * 1000;
+    if (acquire->fixed)
+        hold->reason = LK_REASON_FIXED;
+    if (acquire->max_hold_ms != 0) {
+        hold->cap_us =
+            lk__later(now_us, acquire->max_hold_ms > LK__NEVER / 1000 ? LK__NEVER : acquire->max_hold_ms * 1000);
+        if (acquire->max_hold_ms <= hold->lease_ms)
+            hold->reason = LK_REASON_MAX_HOLD;
+    }
+    lk__object_addhold(object, hold);
+    lk__watchdog_take(hold->dog, hold, good_until(acquire, now_us), first_renewal(acquire));
+    count_it(acquire, now_us);
+}
+
+/* An ask that got no answer is given back: now, and once more when no copy of it can come any more. */
+static void give_back(struct lk__acquire *acquire)
+{
+    const struct lk__acquirefsm *a = &acquire->waiter.machine;
+    int64_t end_us = lk__now_us() + 2 * a->command_us + a->lease_ms * 1000;
+    int64_t past_us = acquire->unleased ? 0 : a->duplicates_until_us; /* a late copy is known by the record */
+    lk__watchdog_sweep(acquire->hold->dog, acquire->hold, past_us, end_us);
+    lk__error_settles(end_us);
+}
+
+/* The end, whether or not it is held. */
+static void end(struct lk__acquire *acquire, bool keep)
+{
+    if (!keep) {
+        lk__hold_unref(acquire->hold);
+        acquire->hold = NULL;
+    }
+    lk__waiter_destroy(&acquire->op->object->client->waiters, &acquire->waiter);
+}
+
+/* The thread was cancelled while it was parked, and has left the queue. */
+static void unwind(struct lk__waiter *waiter)
+{
+    struct lk__acquire *acquire = LK__CONTAINER(waiter, struct lk__acquire, waiter);
+    if (acquire->redisson != NULL)
+        lk__redissonwake_leave(acquire->redisson, waiter);
+    atomic_fetch_sub(&acquire->op->object->waiting, 1);
+    if (waiter->machine.unknown)
+        give_back(acquire);
+    end(acquire, false);
+    acquire->unwind(acquire);
+}
+
+int lk__acquire_run(struct lk__acquire *acquire, int64_t limit_us)
+{
+    struct lk__object *object = acquire->op->object;
+    acquire->began_us = lk__now_us();
+    int rc = prepare(acquire, limit_us);
+    bool held = false;
+    if (rc == 0) {
+        atomic_fetch_add(&object->waiting, 1);
+        rc = wait_for_it(acquire);
+        atomic_fetch_sub(&object->waiting, 1);
+        held = rc == 0 || rc == EOWNERDEAD;
+        if (held && acquire->unleased)
+            count_it(acquire, lk__now_us());
+        else if (held)
+            become_holder(acquire, rc);
+        else if (acquire->waiter.machine.unknown)
+            give_back(acquire);
+    }
+    end(acquire, held && !acquire->unleased);
+    return rc;
+}

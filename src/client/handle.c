@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handle.c - from the user's struct to the object behind it
+ *
+ * A handle names the process whose memory its `impl` points into; the lowest bit marks one that was made
+ * for an explicitly opened client. That word is checked before `impl` is followed, so a handle that came by
+ * fork or shared memory gives an answer and never a wild pointer.
+ *
+ *   process   0                             make it ours, then bind to the default client
+ *             another process' with the mark ECANCELED
+ *             another process'              follow what we keep beside it: inherited.c
+ *             ours                          follow impl
+ *
+ * Only the process that the word names writes to a handle, but for the step from 0, which one of them wins.
+ *
+ * Guards: the process state's mu, binding and unbinding.
+ *
+ * The hard case: an unlock or a post lets another thread in, which destroys the object and frees its memory
+ * while the first one is still inside, as POSIX allows. So a call touches the handle for the last time when it
+ * enters, takes a reference to the binding there, and lives on that.
+ */
+#include "client/client.h"
+#include "redis/keys.h"
+
+#include <string.h>
+
+enum { EXPLICIT = 1 };
+
+/* Those of any primitive. */
+union attributes {
+    max_align_t aligned;
+    unsigned char bytes[128];
+};
+
+static uintptr_t owner_of(struct lk__handle handle)
+{
+    return __atomic_load_n(handle.process, __ATOMIC_ACQUIRE);
+}
+
+static int make_binding(const struct lk__handletype *type, lk_client_t *client, const char *name, const void *given,
+                        struct lk__binding **made)
+{
+    int fair;
+    bool robust;
+    static const union attributes defaults; /* all zeroes, for the many that have no others */
+    struct lk__binding *binding = lk__alloc(sizeof *binding + (given != NULL ? type->attr_size : 0));
+    if (binding == NULL)
+        return lk__fail(ENOMEM, "%s: out of memory", name);
+    void *attr = binding + 1;
+    int rc = given != NULL ? type->check(attr, given) : 0;
+    binding->type = type;
+    binding->attr = given != NULL ? attr : &defaults;
+    if (rc == 0 && type->variant != NULL)
+        type = type->variant(binding->attr);
+    if (rc == 0)
+        rc = lk__acl_check(&client->conn, name, type->commands);
+    if (rc == 0) {
+        type->traits(binding->attr, &fair, &robust);
+        rc = lk__object_get(client, type->kind, name, fair, robust, type->make, &binding->object);
+    }
+    binding->refs = 1;
+    if (rc != 0)
+        lk__free(binding);
+    else
+        *made = binding;
+    return rc;
+}
+
+void lk__binding_unref(struct lk__binding *binding)
+{
+    if (atomic_fetch_sub(&binding->refs, 1) != 1)
+        return;
+    lk__object_unref(binding->object);
+    lk__free(binding);
+}
+
+/* Nobody else uses it yet: let the handle follow `binding` from now on. */
+static void attach(struct lk__handle handle, struct lk__binding *binding, uintptr_t process)
+{
+    __atomic_store_n(handle.impl, binding, __ATOMIC_RELEASE);
+    __atomic_store_n(handle.process, process, __ATOMIC_RELEASE);
+}
+
+static struct lk__binding *bound(struct lk__handle handle)
+{
+    return __atomic_load_n(handle.impl, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Under the process state's mu: another thread may be about to follow this binding, and find its client closed.
+ * It is kept; a program closes its default client once, if ever.
+ */
+static void retire(struct lk__processstate *here, struct lk__binding *binding)
+{
+    binding->older = here->retired;
+    here->retired = binding;
+}
+
+static bool is_open(const struct lk__binding *binding)
+{
+    return binding != NULL && !lk__client_isclosed(binding->object->client);
+}
+
+/* A handle that belongs to nobody is had by the first process that says so; then its impl may be set. */
+static bool is_ours(struct lk__handle handle, const struct lk__processstate *here)
+{
+    uintptr_t nobody = 0;
+    return __atomic_compare_exchange_n(handle.process, &nobody, here->process, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE) ||
+           nobody == here->process;
+}
+
+/* Under the process state's mu: have the handle lead to `binding`, unless another thread was faster. Takes it. */
+static int bind_to(struct lk__processstate *here, struct lk__handle handle, struct lk__binding *binding)
+{
+    bool ours = is_ours(handle, here);
+    struct lk__binding *present = ours ? bound(handle) : lk__inherited_find(here, handle, binding->type);
+    int rc = 0;
+    if (is_open(present)) {
+        lk__binding_unref(binding);
+    } else if (ours) {
+        if (present != NULL)
+            retire(here, present);
+        __atomic_store_n(handle.impl, binding, __ATOMIC_RELEASE);
+    } else {
+        rc = lk__inherited_set(here, handle, binding);
+        if (rc != 0)
+            lk__binding_unref(binding);
+    }
+    return rc;
+}
+
+static int bind_default(struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us,
+                        struct lk__processstate *here)
+{
+    lk_client_t *client;
+    struct lk__binding *binding = NULL;
+    int rc = lk__name_check(*handle.name, strlen(*handle.name));
+    if (rc == 0)
+        rc = lk__client_enterdefault(&client, limit_us);
+    if (rc != 0)
+        return rc;
+    rc = make_binding(type, client, *handle.name, *handle.attr, &binding);
+    lk__client_leave(client);
+    if (rc != 0)
+        return rc;
+    pthread_mutex_lock(&here->mu);
+    rc = bind_to(here, handle, binding);
+    pthread_mutex_unlock(&here->mu);
+    return rc;
+}
+
+/* With a reference, if its client is open. */
+static bool enter_binding(struct lk__binding *binding)
+{
+    if (binding == NULL || !lk__client_tryenter(binding->object->client))
+        return false;
+    atomic_fetch_add(&binding->refs, 1);
+    return true;
+}
+
+static struct lk__binding *enter_guest(struct lk__processstate *here, struct lk__handle handle,
+                                       const struct lk__handletype *type)
+{
+    pthread_mutex_lock(&here->mu);
+    struct lk__binding *binding = lk__inherited_find(here, handle, type);
+    if (!enter_binding(binding))
+        binding = NULL;
+    pthread_mutex_unlock(&here->mu);
+    return binding;
+}
+
+/* The binding of a handle that follows the default client, entered; NULL: it has none that is open. */
+static struct lk__binding *enter_default(struct lk__processstate *here, struct lk__handle handle,
+                                         const struct lk__handletype *type)
+{
+    uintptr_t owner = owner_of(handle);
+    if (owner != here->process)
+        return owner != 0 ? enter_guest(here, handle, type) : NULL;
+    struct lk__binding *binding = bound(handle); /* NULL: another thread is about to set it */
+    return enter_binding(binding) ? binding : NULL;
+}
+
+int lk__handle_enter(struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us,
+                     struct lk__binding **binding)
+{
+    struct lk__processstate *here = lk__process_state();
+    if (here == NULL)
+        return lk__fail(ENOMEM, "out of memory");
+    if (*handle.name == NULL)
+        return lk__fail(EINVAL, "an object without a name: it was never initialised, or was destroyed");
+    uintptr_t owner = owner_of(handle);
+    if ((owner & ~(uintptr_t)EXPLICIT) != here->process &&
+        (lk__handle_isinherited(handle) || !lk__handle_isreadable(handle)))
+        return lk__fail(ECANCELED, "%s: it or its client belongs to another process, or to the parent of a fork",
+                        lk__handle_name(handle));
+    if (owner & EXPLICIT) {
+        *binding = bound(handle);
+        int rc = lk__client_enter((*binding)->object->client);
+        if (rc == 0)
+            atomic_fetch_add(&(*binding)->refs, 1);
+        return rc;
+    }
+    int rc = 0;
+    while (rc == 0 && (*binding = enter_default(here, handle, type)) == NULL)
+        rc = bind_default(handle, type, limit_us, here);
+    return rc;
+}
+
+/* The binding goes first: its object may be the last of it, and is part of what a close waits for. */
+void lk__handle_leave(struct lk__binding *binding)
+{
+    lk_client_t *client = binding->object->client;
+    lk__binding_unref(binding);
+    lk__client_leave(client);
+}
+
+bool lk__handle_isinherited(struct lk__handle handle)
+{
+    uintptr_t owner = owner_of(handle);
+    return (owner & EXPLICIT) && owner != (lk__process() | EXPLICIT);
+}
+
+/*
+ * In which process it was initialised, and after how many forks, as one word. Process numbers are random and even, so
+ * two of them are never near each other.
+ */
+static uintptr_t stamp_of(const struct lk__processstate *here)
+{
+    return here->process + 2 * (uintptr_t)lk__forks();
+}
+
+/* Was it initialised by that process, before there had been `forks`? */
+static bool is_made_by(struct lk__handle handle, const struct lk__processstate *there, uint64_t forks)
+{
+    return (handle.spare[1] - there->process) / 2 < forks;
+}
+
+/* What a static initialiser names was there before all forks; a copy is here if it was made before ours. */
+bool lk__handle_isreadable(struct lk__handle handle)
+{
+    const struct lk__processstate *here = lk__process_state();
+    if (handle.spare[0] == 0)
+        return true;
+    if (here == NULL || is_made_by(handle, here, lk__forks() + 1))
+        return here != NULL;
+    bool readable = false;
+    for (; here->parents != NULL && !readable; here = here->parents)
+        readable = is_made_by(handle, here->parents, here->born);
+    return readable;
+}
+
+const char *lk__handle_name(struct lk__handle handle)
+{
+    return lk__handle_isreadable(handle) && *handle.name != NULL ? *handle.name : "an object";
+}
+
+int lk__handle_init(struct lk__handle handle, const struct lk__handletype *type, lk_client_t *client, const char *name,
+                    const void *attr)
+{
+    struct lk__processstate *here = lk__process_state();
+    struct lk__binding *binding = NULL;
+    if (name == NULL)
+        return lk__fail(EINVAL, "no name was given");
+    size_t front = attr != NULL ? sizeof(union attributes) : 0;
+    char *copied = here != NULL ? lk__alloc(front + strlen(name) + 1) : NULL; /* spare[0], made in process spare[1] */
+    if (copied == NULL)
+        return lk__fail(ENOMEM, "%s: out of memory", name);
+    assert(type->attr_size <= sizeof(union attributes));
+    strcpy(copied + front, name);
+    /* With a client its prefix counts, too; then the full name is looked at. */
+    int rc = client == NULL || name[0] == '\0' ? lk__name_check(name, strlen(name)) : 0;
+    if (rc == 0 && attr != NULL)
+        rc = type->check(copied, attr);
+    if (rc == 0 && client != NULL && (rc = lk__client_enter(client)) == 0) {
+        rc = make_binding(type, client, name, attr, &binding);
+        lk__client_leave(client);
+    }
+    if (rc != 0) {
+        lk__free(copied);
+        return rc;
+    }
+    *handle.name = copied + front;
+    *handle.attr = attr != NULL ? copied : NULL;
+    memset(handle.spare, 0, 4 * sizeof *handle.spare);
+    handle.spare[0] = (uintptr_t)copied;
+    handle.spare[1] = stamp_of(here);
+    attach(handle, binding, binding != NULL ? here->process | EXPLICIT : 0);
+    return 0;
+}
+
+/* A call as any other, which a close waits for; a client that is closed already is not asked. */
+static int unbind(struct lk__binding *binding)
+{
+    lk_client_t *client = binding->object->client;
+    bool open = lk__client_tryenter(client);
+    int rc = 0;
+    if (open && lk__object_isbusy(binding->object))
+        rc = lk__fail(EBUSY, "%s: held or waited for by a thread of this process", binding->object->what);
+    else
+        lk__binding_unref(binding);
+    if (open)
+        lk__client_leave(client);
+    return rc;
+}
+
+/* What this process has of it: of a handle that is another's only what is kept beside it. */
+static int unbind_ours(struct lk__processstate *here, struct lk__handle handle)
+{
+    bool ours = (owner_of(handle) & ~(uintptr_t)EXPLICIT) == here->process;
+    pthread_mutex_lock(&here->mu);
+    struct lk__binding *inherited = lk__handle_isreadable(handle) ? lk__inherited_find(here, handle, NULL) : NULL;
+    pthread_mutex_unlock(&here->mu);
+    int rc = ours ? unbind(bound(handle)) : 0;
+    if (rc == 0 && inherited != NULL)
+        rc = unbind(inherited);
+    if (rc != 0)
+        return rc;
+    pthread_mutex_lock(&here->mu);
+    lk__inherited_forget(here, handle);
+    pthread_mutex_unlock(&here->mu);
+    if (ours) {
+        __atomic_store_n(handle.impl, NULL, __ATOMIC_RELEASE);
+        __atomic_store_n(handle.process, 0, __ATOMIC_RELEASE); /* from now on another process may have it */
+    }
+    return 0;
+}
+
+int lk__handle_destroy(struct lk__handle handle)
+{
+    struct lk__processstate *here = lk__process_state();
+    if (here == NULL || *handle.name == NULL)
+        return 0;
+    int rc = unbind_ours(here, handle);
+    if (rc != 0 || handle.spare[0] == 0) /* a static one may be used again */
+        return rc;
+    if (!is_made_by(handle, here, lk__forks() + 1))
+        return 0; /* the process that initialised it may live, and this be its memory, too */
+    lk__free((void *)handle.spare[0]);
+    handle.spare[0] = handle.spare[1] = 0;
+    *handle.name = NULL;
+    *handle.attr = NULL;
+    return 0;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * idempotent.c - requests that count once, however often they are sent, on objects that are bare numbers
+ *
+ * Numbers have no owner that a script could find, so the server keeps a record: of each slot the last
+ * request and its result. A slot has one request at a time, with rising numbers: a number is drawn when the
+ * slot is taken, not before. There are as many slots as there were requests at once, so the record has one
+ * entry for each thread at most. A request that got no answer keeps its name for itself, as its entry must
+ * not be overwritten while copies of it may be on the way: the slot goes on under another one, and so does
+ * one of the same object made anew. Likewise a request whose slot has a later record than it should: it did
+ * nothing, and is asked anew under another number.
+ *
+ * Guards: object->mu the slots.
+ */
+#include "client/client.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LASTING_US = 30000000 }; /* once.lua remembers for a minute */
+
+/* Of a place that this object had none for. NULL: ENOMEM, with an error text. */
+static struct lk__slotentry *new_entry(const struct lk__object *object, unsigned place)
+{
+    struct lk__slotentry *entry = lk__alloc(sizeof *entry);
+    if (entry == NULL)
+        lk__fail(ENOMEM, "%s: out of memory for a request", object->what);
+    else
+        *entry = (struct lk__slotentry){ .place = place, .epoch = atomic_load(&object->client->abandoned) };
+    return entry;
+}
+
+int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk__slot *slot)
+{
+    lk_client_t *client = object->client;
+    pthread_mutex_lock(&object->mu);
+    struct lk__slotentry *entry = slots->free;
+    if (entry != NULL)
+        slots->free = entry->next;
+    else
+        slots->places++;
+    unsigned place = slots->places - 1;
+    pthread_mutex_unlock(&object->mu);
+    if (entry == NULL && (entry = new_entry(object, place)) == NULL)
+        return ENOMEM;
+    /* Only now: who had this seat before drew a smaller one, and nobody else has it at present. */
+    unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1;
+    slot->entry = entry;
+    snprintf(slot->owner, sizeof slot->owner, "%s:%c%ux%u", client->id, slots->letter, entry->place, entry->epoch);
+    slot->nth = (int64_t)number;
+    return 0;
+}
+
+void lk__slot_put(struct lk__object *object, struct lk__slots *slots, const struct lk__slot *slot, bool answered)
+{
+    struct lk__slotentry *entry = slot->entry;
+    pthread_mutex_lock(&object->mu);
+    if (!answered)
+        entry->epoch = atomic_fetch_add(&object->client->abandoned, 1) + 1;
+    entry->next = slots->free;
+    slots->free = entry;
+    pthread_mutex_unlock(&object->mu);
+}
+
+void lk__slots_destroy(struct lk__slots *slots)
+{
+    while (slots->free != NULL) {
+        struct lk__slotentry *entry = slots->free;
+        slots->free = entry->next;
+        lk__free(entry);
+    }
+}
+
+/* --- requests ----------------------------------------------------------------------------------------------------- */
+
+/* One request, under one number. */
+struct request {
+    struct lk__object *object;
+    struct lk__idempotent *once;
+    struct lk__slot slot;
+    struct lk__hold *hold; /* never a hold, but something that the watchdog can go on sending */
+    bool unsure;           /* a copy may have taken effect */
+};
+
+/* What the watchdog may have to send in the end stays with the hold: what undoes the request, or itself. */
+static int set_release(struct request *request)
+{
+    const struct lk__idempotent *once = request->once;
+    struct lk__hold *hold = request->hold;
+    strcpy(hold->id, request->slot.owner);
+    hold->nth = request->slot.nth;
+    hold->release = once->lasting ? once->command : once->undone;
+    if (!once->lasting)
+        return 0;
+    struct lk__block *copy = lk__block_copy(once->command.args, once->args_size, hold->block, &hold->release.args);
+    if (copy == NULL)
+        return ENOMEM;
+    lk__block_unref(hold->block);
+    hold->block = copy;
+    return 0;
+}
+
+/* One attempt. 0: the server answered, in time or late. */
+static int call(struct request *request, int64_t lasts_us, struct lk__answer *answer)
+{
+    struct lk__hold *hold = request->hold;
+    struct lk__call call = { .conn = &request->object->client->conn,
+                             .what = request->object->what,
+                             .command = &request->once->command,
+                             .sent = { .id = hold->id, .nth = hold->nth },
+                             .lasts_us = lasts_us };
+    int rc = lk__call_run(&call);
+    hold->release_deadline_us = call.sent.deadline_us;
+    request->unsure |= call.repeated;
+    if (rc != 0)
+        return rc;
+    if (!lk__answer_read(request->once->command.script, call.reply, answer)) {
+        request->unsure = true;
+        return lk__call_garbled(request->object->what);
+    }
+    request->once->number = lk__reply_number(call.reply, LK__ANSWER_LEAST);
+    return 0;
+}
+
+/* Its outcome is unknown. Copies of it do nothing any more behind `deadline_us`. */
+static void go_on(const struct request *request, int64_t deadline_us)
+{
+    const struct lk__idempotent *once = request->once;
+    if (once->lasting || once->undone.script != NULL) {
+        int64_t end_us = lk__now_us() + LASTING_US;
+        lk__watchdog_sweep(request->hold->dog, request->hold, 0, end_us);
+        if (end_us > deadline_us)
+            deadline_us = end_us;
+    }
+    lk__error_settles(deadline_us);
+}
+
+static int lost(const struct request *request, const char *why)
+{
+    return lk__fail(EIO, "%s: the answer got lost, and %s; the outcome is unknown", request->object->what, why);
+}
+
+static int call_until_in_time(struct request *request, enum lk__verdict *verdict)
+{
+    struct lk__object *object = request->object;
+    struct lk__answer answer = { .verdict = LK__LATE };
+    int64_t timeout_us = object->client->options->command_timeout_ms * 1000, deadline_us = 0;
+    int64_t lasts_us = request->once->lasting ? LASTING_US : timeout_us;
+    int rc = 0;
+    for (int attempt = 0; attempt < 2 && rc == 0 && answer.verdict == LK__LATE; attempt++) {
+        deadline_us = lk__conn_passedby(&object->client->conn, lk__now_us() + lasts_us);
+        rc = call(request, request->once->lasting ? LASTING_US : 0, &answer);
+    }
+    if (rc == 0 && answer.verdict == LK__OVERTAKEN && request->unsure)
+        rc = lost(request, "its record is gone");
+    else if (rc == 0 && answer.verdict == LK__LATE && request->unsure)
+        rc = lost(request, "the server's clock moves too fast to ask again");
+    if (rc != 0 && request->unsure)
+        go_on(request, deadline_us);
+    if (rc == 0 && answer.verdict == LK__LATE)
+        return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
+                        object->what);
+    *verdict = answer.verdict;
+    return rc;
+}
+
+/* Under one number. */
+static int try_once(const struct lk__op *op, struct lk__slots *slots, struct lk__idempotent *once,
+                    enum lk__verdict *verdict)
+{
+    struct lk__object *object = op->object;
+    struct request request = { .object = object, .once = once };
+    request.hold = lk__client_newhold(object->client, object, op->self->owner);
+    if (request.hold == NULL)
+        return ENOMEM;
+    int rc = lk__slot_take(object, slots, &request.slot);
+    if (rc != 0)
+        goto out;
+    rc = set_release(&request);
+    if (rc == 0)
+        rc = call_until_in_time(&request, verdict);
+    lk__slot_put(object, slots, &request.slot, rc == 0 && *verdict != LK__OVERTAKEN);
+out:
+    lk__hold_unref(request.hold);
+    return rc;
+}
+
+int lk__idempotent_overtaken(const struct lk__object *object)
+{
+    return lk__fail(EPROTO, "%s: the server's record does not fit the requests of this client; nothing was done",
+                    object->what);
+}
+
+int lk__idempotent(const struct lk__op *op, struct lk__slots *slots, struct lk__idempotent *once,
+                   enum lk__verdict *verdict)
+{
+    for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
+        int rc = try_once(op, slots, once, verdict);
+        if (rc != 0 || *verdict != LK__OVERTAKEN)
+            return rc;
+    }
+    return lk__idempotent_overtaken(op->object);
+}

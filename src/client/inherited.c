@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inherited.c - handles that belong to another process
+ *
+ * The child of a fork finds the static objects of its parent as that has bound them; and in memory that both share,
+ * such as a mapping from before the fork, it is the very handle which the parent uses. Nobody can tell the two apart
+ * by looking, so a handle that belongs to another process is never written to: what it means here is kept beside it,
+ * under its address. Name and type are compared, as the memory may be another object's by now.
+ *
+ * Guards: the process state's mu.
+ */
+#include "client/client.h"
+
+#include <string.h>
+
+struct inherited {
+    struct lk__entry entry; /* its key is the address */
+    const void *handle;
+    struct lk__binding *binding;
+};
+
+static struct inherited *inherited_at(struct lk__processstate *here, const void *address)
+{
+    struct lk__entry *entry = lk__map_find(&here->inherited, 0, (const char *)&address, sizeof address);
+    return entry != NULL ? LK__CONTAINER(entry, struct inherited, entry) : NULL;
+}
+
+struct lk__binding *lk__inherited_find(struct lk__processstate *here, struct lk__handle handle,
+                                       const struct lk__handletype *type)
+{
+    struct inherited *inherited = inherited_at(here, handle.name);
+    if (inherited == NULL || strcmp(inherited->binding->object->name, *handle.name) != 0 ||
+        (type != NULL && inherited->binding->type != type))
+        return NULL;
+    return inherited->binding;
+}
+
+int lk__inherited_set(struct lk__processstate *here, struct lk__handle handle, struct lk__binding *binding)
+{
+    struct inherited *inherited = inherited_at(here, handle.name);
+    if (inherited != NULL) {
+        lk__binding_unref(inherited->binding);
+    } else {
+        inherited = lk__alloc(sizeof *inherited);
+        if (inherited == NULL)
+            return lk__fail(ENOMEM, "%s: out of memory", *handle.name);
+        inherited->handle = handle.name;
+        inherited->entry =
+            (struct lk__entry){ .key = (const char *)&inherited->handle, .length = sizeof inherited->handle };
+        lk__map_insert(&here->inherited, &inherited->entry);
+    }
+    inherited->binding = binding;
+    return 0;
+}
+
+void lk__inherited_forget(struct lk__processstate *here, struct lk__handle handle)
+{
+    struct inherited *inherited = inherited_at(here, handle.name);
+    if (inherited == NULL)
+        return;
+    lk__map_remove(&here->inherited, &inherited->entry);
+    lk__free(inherited);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redisson.c - waiters that Redisson's messages wake
+ *
+ * Guards: redisson->mu who waits. Order: after hub->mu, before waiters->mu.
+ */
+#include "client/client.h"
+
+#include <string.h>
+
+/* NULL, after a (re)subscription, counts as a message: one may have been missed. */
+static void on_message(struct lk__subscription *subscription, const char *payload)
+{
+    struct lk__redissonwake *redisson = LK__CONTAINER(subscription, struct lk__redissonwake, subscription);
+    (void)payload;
+    pthread_mutex_lock(&redisson->mu);
+    for (struct lk__link *l = lk__list_first(&redisson->waiters); l != NULL; l = lk__list_next(&redisson->waiters, l)) {
+        lk__waiter_hint(&redisson->client->waiters, LK__CONTAINER(l, struct lk__waiter, hint));
+        if (!redisson->everybody)
+            break;
+    }
+    pthread_mutex_unlock(&redisson->mu);
+}
+
+/* To be counted is all that it is for. */
+static void ignore(struct lk__subscription *subscription, const char *payload)
+{
+    (void)subscription;
+    (void)payload;
+}
+
+void lk__redissonwake_init(struct lk__redissonwake *redisson, lk_client_t *client, const char *channel,
+                           const char *beside, bool everybody)
+{
+    *redisson = (struct lk__redissonwake){ .client = client, .everybody = everybody };
+    redisson->subscription.entry.key = channel;
+    redisson->subscription.entry.length = strlen(channel);
+    redisson->subscription.on_message = on_message;
+    redisson->beside.entry.key = beside;
+    redisson->beside.entry.length = strlen(beside);
+    redisson->beside.on_message = ignore;
+    lk__list_init(&redisson->waiters);
+    pthread_mutex_init(&redisson->mu, NULL);
+}
+
+void lk__redissonwake_destroy(struct lk__redissonwake *redisson)
+{
+    pthread_mutex_destroy(&redisson->mu);
+}
+
+/* Beside it last and no longer: counted too seldom, a turn is left to nobody; too often, Redisson has none. */
+static int listen_here(struct lk__redissonwake *redisson)
+{
+    struct lk__hub *hub = &redisson->client->hub;
+    int rc = lk__hub_subscribe(hub, &redisson->subscription);
+    if (rc == 0 && lk__hub_subscribe(hub, &redisson->beside) != 0) {
+        lk__hub_unsubscribe(hub, &redisson->subscription);
+        rc = ENOMEM;
+    }
+    return rc;
+}
+
+static void fall_silent(struct lk__redissonwake *redisson)
+{
+    struct lk__hub *hub = &redisson->client->hub;
+    lk__hub_unsubscribe(hub, &redisson->beside);
+    lk__hub_unsubscribe(hub, &redisson->subscription);
+}
+
+void lk__redissonwake_stop(struct lk__redissonwake *redisson)
+{
+    pthread_mutex_lock(&redisson->mu);
+    bool listening = redisson->listening;
+    redisson->listening = false;
+    pthread_mutex_unlock(&redisson->mu);
+    if (listening)
+        fall_silent(redisson);
+}
+
+void lk__redissonwake_join(struct lk__redissonwake *redisson, struct lk__waiter *waiter)
+{
+    const struct lk__options *options = redisson->client->options;
+    if (!options->redisson || options->no_pubsub)
+        return;
+    pthread_mutex_lock(&redisson->mu);
+    bool first = !redisson->listening;
+    redisson->listening = true;
+    lk__list_append(&redisson->waiters, &waiter->hint);
+    pthread_mutex_unlock(&redisson->mu);
+    if (first && listen_here(redisson) != 0) {
+        pthread_mutex_lock(&redisson->mu);
+        redisson->listening = false; /* they poll, until the next one tries again */
+        pthread_mutex_unlock(&redisson->mu);
+    }
+}
+
+void lk__redissonwake_leave(struct lk__redissonwake *redisson, struct lk__waiter *waiter)
+{
+    pthread_mutex_lock(&redisson->mu);
+    lk__list_remove(&waiter->hint);
+    pthread_mutex_unlock(&redisson->mu);
+}

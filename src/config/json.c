@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * json.c - options from a JSON file
+ *
+ * jansson reads the file, chopped, but knows lines for mistakes of syntax only. As it hands out keys in the
+ * order of the text, a scanner that goes from key to key in step with it tells the line of each.
+ */
+#include "config/json_tokens.h"
+#include "config/name.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH_MAX 8 /* the parser's stack grows with depth, and callers may have little of it */
+
+/* --- lines -------------------------------------------------------------------------------------------- */
+
+struct scanner {
+    const char *at, *end;
+    int line; /* where `at` is */
+};
+
+/* Go behind the string that begins here. In JSON no string has a raw newline. */
+static void skip_string(struct scanner *scanner)
+{
+    for (scanner->at++; scanner->at < scanner->end && *scanner->at != '"'; scanner->at++)
+        if (*scanner->at == '\\' && scanner->at + 1 < scanner->end)
+            scanner->at++;
+    if (scanner->at < scanner->end)
+        scanner->at++;
+}
+
+/* Go behind the next character that is not in a string, or behind the next string; returns what it began with. */
+static char skip(struct scanner *scanner)
+{
+    char first = *scanner->at;
+    if (first == '"')
+        skip_string(scanner);
+    else
+        scanner->at++;
+    scanner->line += first == '\n';
+    return first;
+}
+
+/* Go behind the next key, which is a string with a colon behind it, and return its line. */
+static int next_key(struct scanner *scanner)
+{
+    while (scanner->at < scanner->end) {
+        if (skip(scanner) != '"')
+            continue;
+        const char *behind = scanner->at;
+        while (behind < scanner->end && strchr(" \t\r\n", *behind) != NULL)
+            behind++;
+        if (behind < scanner->end && *behind == ':')
+            break;
+    }
+    return scanner->line;
+}
+
+/* The last string before `end`, as it is written, into draft->name. */
+static void last_string(struct lk__draft *builder, const char *text, const char *end)
+{
+    struct scanner scanner = { text, end, 1 };
+    while (scanner.at < end) {
+        const char *at = scanner.at;
+        if (skip(&scanner) == '"' && scanner.at >= at + 2)
+            lk__name_print(builder->name, sizeof builder->name, at + 1, (size_t)(scanner.at - at) - 2);
+    }
+}
+
+/* The line on which values are nested too deep; 0: nowhere. */
+static int too_deep(const struct lk__file *file)
+{
+    struct scanner scanner = { file->text, file->text + file->length, 1 };
+    int depth = 0;
+    while (scanner.at < scanner.end && depth <= DEPTH_MAX) {
+        char c = skip(&scanner);
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+    }
+    return depth > DEPTH_MAX ? scanner.line : 0;
+}
+
+/* --- from keys to settings ------------------------------------------------------------------------------ */
+
+struct reader {
+    struct lk__draft builder;
+    struct lk__jsontokensped tokens;
+    struct scanner scanner;
+    bool grouped[2]; /* the group was given: group_of() - 1 */
+    int line;        /* of what failed; 0: of none in particular */
+    int lines[64];   /* of each of lk__settings */
+    char number[24];
+};
+
+static const char *const must_be[] = {
+    [LK__STRING] = "a string",
+    [LK__DURATION] = "a string with a unit, such as \"500ms\"",
+    [LK__DURATION_OR_NO] = "a string with a unit, such as \"15s\", or false",
+    [LK__NUMBER] = "a whole number",
+    [LK__FLAG] = "true or false",
+    [LK__LIST] = "a list with one string, \"host:port\"",
+};
+
+/* The text that a URL would have for `value`, or NULL if the form is wrong; lives as long as both. */
+static const char *text_of(struct reader *reader, enum lk__form form, const json_t *value)
+{
+    if (form == LK__ANYTHING)
+        return "";
+    if (form == LK__LIST)
+        return lk__jsontokensped_string(&reader->tokens, json_string_value(json_array_get(value, 0)));
+    if (form == LK__NUMBER) {
+        snprintf(reader->number, sizeof reader->number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return json_is_integer(value) ? reader->number : NULL;
+    }
+    if (json_is_true(value) && form == LK__FLAG)
+        return "yes";
+    if (json_is_false(value) && (form == LK__FLAG || form == LK__DURATION_OR_NO))
+        return "no";
+    return lk__jsontokensped_string(&reader->tokens, json_string_value(value));
+}
+
+static int put(struct reader *reader, const struct lk__setting *setting, const json_t *value)
+{
+    const char *text = text_of(reader, setting->form, value);
+    reader->lines[setting - lk__settings] = reader->line;
+    if (setting->form == LK__LIST && json_array_size(value) > 1)
+        return lk__draft_fail(&reader->builder, ENOTSUP, setting->json,
+                              "several servers are for Sentinel and Cluster, not in this version");
+    if (text == NULL)
+        return lk__draft_fail(&reader->builder, EINVAL, setting->json, "must be %s", must_be[setting->form]);
+    return lk__draft_put(&reader->builder, setting, text);
+}
+
+/* "group.key" into draft->name; cut to fit, which makes it unknown. */
+static const char *path_of(struct reader *reader, const char *group, const char *key)
+{
+    char *name = reader->builder.name;
+    size_t size = sizeof reader->builder.name, used = 0;
+    if (group != NULL)
+        used = (size_t)snprintf(name, size, "%s.", group);
+    lk__name_print(name + used, size - used, key, strlen(key));
+    return name;
+}
+
+/* Which group is called so, from 1 on; 0: none. */
+static int group_of(const char *key)
+{
+    static const char *const groups[] = { "timeouts", "retry" };
+    for (int i = 0; i < 2; i++)
+        if (strcmp(key, groups[i]) == 0)
+            return i + 1;
+    return 0;
+}
+
+static int read_object(struct reader *reader, const char *group, json_t *object);
+
+static int read_group(struct reader *reader, const char *group, json_t *object)
+{
+    bool *given = &reader->grouped[group_of(group) - 1];
+    const char *path = path_of(reader, NULL, group);
+    if (*given) /* written in another way, or jansson would have said so */
+        return lk__draft_fail(&reader->builder, EINVAL, path, "is given twice");
+    *given = true;
+    if (!json_is_object(object))
+        return lk__draft_fail(&reader->builder, EINVAL, path, "must be an object");
+    return read_object(reader, group, object);
+}
+
+static int read_key(struct reader *reader, const char *group, const char *key, json_t *value)
+{
+    key = lk__jsontokensped_string(&reader->tokens, key);
+    reader->line = next_key(&reader->scanner);
+    const char *path = path_of(reader, group, key);
+    if (group == NULL && group_of(key) != 0)
+        return read_group(reader, key, value);
+    /* A dot parts a group from its key; a key that has one is no setting. */
+    const struct lk__setting *setting = lk__setting_find(LK__FROM_JSON, path, strlen(path));
+    if (setting == NULL || strchr(key, '.') != NULL)
+        return lk__draft_fail(&reader->builder, EINVAL, path, "no key is called so");
+    return put(reader, setting, value);
+}
+
+static int read_object(struct reader *reader, const char *group, json_t *object)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value)
+    {
+        int rc = read_key(reader, group, key, value);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* --- a file ----------------------------------------------------------------------------------------------- */
+
+/* jansson's own words quote the text, which may hold a password. */
+static int bad_syntax(struct reader *reader)
+{
+    struct lk__draft *builder = &reader->builder;
+    const struct lk__jsontokensped *tokens = &reader->tokens;
+    const json_error_t *error = &tokens->error;
+    reader->line = error->line;
+    switch (json_error_code(error)) {
+    case json_error_duplicate_key:
+        last_string(builder, tokens->text, tokens->text + error->position);
+        return lk__draft_fail(builder, EINVAL, builder->name, "is given twice");
+    case json_error_premature_end_of_input:
+        return lk__draft_fail(builder, EINVAL, NULL, "the text ends too early: a quote or bracket is not closed");
+    case json_error_invalid_utf8:
+        return lk__draft_fail(builder, EINVAL, NULL, "the text is not UTF-8");
+    default:
+        return lk__draft_fail(builder, EINVAL, NULL, "no JSON: look for a comma, quote or bracket too many or too few");
+    }
+}
+
+/* Overwrite the password in a parsed text: jansson frees without. */
+static void wipe_password(json_t *root)
+{
+    const json_t *password = json_object_get(root, "password");
+    if (json_is_string(password))
+        explicit_bzero((char *)json_string_value(password), json_string_length(password));
+}
+
+static int read_chopped(struct reader *reader, const struct lk__file *file)
+{
+    struct lk__jsontokensped *tokens = &reader->tokens;
+    json_t *root;
+    int rc = lk__jsontokens(tokens, file);
+    if (rc == 0)
+        rc = lk__parse(tokens->text, tokens->length, JSON_REJECT_DUPLICATES, &root, &tokens->error);
+    if (rc != 0)
+        return rc == ENOMEM ? lk__draft_nomem(&reader->builder) : bad_syntax(reader);
+
+    reader->scanner = (struct scanner){ file->text, file->text + file->length, 1 };
+    if (json_is_object(root))
+        rc = read_object(reader, NULL, root);
+    else
+        rc = lk__draft_fail(&reader->builder, EINVAL, NULL, "the text must be an object: { ... }");
+    wipe_password(root);
+    json_decref(root);
+    return rc;
+}
+
+static int read_text(struct reader *reader, const struct lk__file *file)
+{
+    reader->line = too_deep(file);
+    if (reader->line != 0)
+        return lk__draft_fail(&reader->builder, EINVAL, NULL, "values are nested too deep");
+    int rc = read_chopped(reader, file);
+    lk__jsontokensped_wipe(&reader->tokens);
+    return rc;
+}
+
+/* Complete and check; a setting that does not fit is on the line where it was given. */
+static int finish(struct reader *reader, struct lk__options *options)
+{
+    int rc = lk__draft_finish(&reader->builder, options);
+    const char *subject = reader->builder.subject;
+    reader->line = 0;
+    for (size_t i = 0; rc != 0 && subject != NULL && i < lk__settings_count; i++)
+        if (lk__settings[i].json != NULL && strcmp(lk__settings[i].json, subject) == 0)
+            reader->line = reader->lines[i];
+    return rc;
+}
+
+/* The end of a path, which tells most, so that the words behind it fit. */
+static const char *short_path(const char *path)
+{
+    size_t length = strlen(path);
+    return length <= 100 ? path : path + length - 100;
+}
+
+static void report(const struct reader *reader, int code, const char *path)
+{
+    const char *subject = reader->builder.subject;
+    char line[16] = "";
+    if (reader->line > 0)
+        snprintf(line, sizeof line, ":%d", reader->line);
+    lk__fail(code, "%s%s: %s%s%s", short_path(path), line, subject != NULL ? subject : "", subject != NULL ? ": " : "",
+             reader->builder.errmsg);
+}
+
+static void warn_if_open(const struct reader *reader, const struct lk__file *file, const char *path)
+{
+    if (reader->builder.secret && S_ISREG(file->mode) && (file->mode & (S_IRGRP | S_IROTH)) != 0)
+        lk__log(LK_LOG_WARNING, "%s holds a password and others may read it: chmod 600, or use password_file",
+                short_path(path));
+}
+
+static int read_file(struct reader *reader, struct lk__options *options, const char *path)
+{
+    struct lk__file file;
+    int rc = lk__file_read(&file, path);
+    if (rc != 0)
+        return lk__draft_fail(&reader->builder, rc == ENOENT || rc == ENOMEM ? rc : EINVAL, NULL, "%s",
+                              lk__file_words(rc));
+    rc = read_text(reader, &file);
+    if (rc == 0)
+        rc = finish(reader, options);
+    if (rc == 0)
+        warn_if_open(reader, &file, path);
+    lk__file_wipe(&file);
+    return rc;
+}
+
+int lk__options_file(struct lk__options *options, const char *path)
+{
+    struct reader reader = { .line = 0 };
+    int before = errno;
+    lk__draft_begin(&reader.builder, LK__FROM_JSON);
+    int rc = read_file(&reader, options, path);
+    if (rc != 0)
+        report(&reader, rc, path);
+    lk__draft_drop(&reader.builder);
+    errno = before;
+    return rc;
+}

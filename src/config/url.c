@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * url.c - options from redis://user:password@host:port/db?parameter=value&...
+ *
+ * What cannot be read is refused, never guessed: in a URL that other clients would read in several ways
+ * a password may be anywhere, so no error text quotes more than the name of a parameter.
+ */
+#include "config/builder.h"
+#include "config/name.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* A piece of the URL. */
+struct span {
+    const char *at;
+    size_t length;
+};
+
+/* What a URL is made of, as it stands there. */
+struct parts {
+    bool socket; /* unix: host and path are one path */
+    bool has_userinfo, has_params;
+    struct span userinfo, host, path, params;
+};
+
+static int bad_url(struct lk__draft *builder, const char *errmsg)
+{
+    return lk__draft_fail(builder, EINVAL, NULL, "%s", errmsg);
+}
+
+/* --- taking a URL apart ------------------------------------------------------------------------------- */
+
+static bool span_is(struct span span, const char *word)
+{
+    return strlen(word) == span.length && strncasecmp(span.at, word, span.length) == 0;
+}
+
+static bool span_ends(struct span span, const char *word)
+{
+    size_t length = strlen(word);
+    return span.length > length && strncasecmp(span.at + span.length - length, word, length) == 0;
+}
+
+static int read_scheme(struct lk__draft *builder, struct span scheme, struct parts *parts)
+{
+    parts->socket = span_is(scheme, "unix") || span_is(scheme, "redis+unix") || span_is(scheme, "redis-socket");
+    if (parts->socket || span_is(scheme, "redis") || span_is(scheme, "valkey"))
+        return 0;
+    if (span_is(scheme, "rediss") || span_is(scheme, "valkeys"))
+        return lk__draft_fail(builder, ENOTSUP, NULL, "TLS is not built in: only redis://, valkey:// and unix://");
+    if (span_ends(scheme, "-sentinel") || span_ends(scheme, "+sentinel"))
+        return lk__draft_fail(builder, ENOTSUP, NULL, "Sentinel is not in this version: name one server");
+    if (span_ends(scheme, "-cluster") || span_ends(scheme, "+cluster"))
+        return lk__draft_fail(builder, ENOTSUP, NULL, "Redis Cluster is not in this version: name one server");
+    return bad_url(builder, "unknown scheme: redis://, valkey:// or unix:// are known");
+}
+
+/* Refuse what would end a part where its writer did not mean it to end. */
+static int check_characters(struct lk__draft *builder, const char *url, const char *authority, size_t length)
+{
+    for (const char *c = url; *c != '\0'; c++)
+        if ((unsigned char)*c <= ' ' || *c == 0x7f)
+            return bad_url(builder, "has a blank or control character: write it as %XX");
+    if (strchr(url, '#') != NULL)
+        return bad_url(builder, "has a fragment (#...), which means nothing here: a # in a password is %23");
+    const char *at = strchr(authority, '@');
+    if (at != NULL && (at >= authority + length || strchr(at + 1, '@') != NULL))
+        return bad_url(builder, "has an @ where none can be: in users, passwords and values @ / ? are %40 %2F %3F");
+    return 0;
+}
+
+static int split(struct lk__draft *builder, const char *url, struct parts *parts)
+{
+    const char *colon = strstr(url, "://");
+    memset(parts, 0, sizeof *parts);
+    if (colon == NULL)
+        return bad_url(builder, "begins with no scheme, such as redis://");
+    int rc = read_scheme(builder, (struct span){ url, (size_t)(colon - url) }, parts);
+    if (rc != 0)
+        return rc;
+    const char *authority = colon + 3;
+    size_t length = strcspn(authority, "/?");
+    rc = check_characters(builder, url, authority, length);
+    if (rc != 0)
+        return rc;
+
+    const char *at = memchr(authority, '@', length), *path = authority + length;
+    parts->has_userinfo = at != NULL;
+    parts->userinfo = (struct span){ authority, at != NULL ? (size_t)(at - authority) : 0 };
+    parts->host.at = at != NULL ? at + 1 : authority;
+    parts->host.length = (size_t)(path - parts->host.at);
+    parts->path = (struct span){ path, strcspn(path, "?") };
+    parts->has_params = path[parts->path.length] == '?';
+    if (parts->has_params)
+        parts->params = (struct span){ path + parts->path.length + 1, strlen(path + parts->path.length + 1) };
+    return 0;
+}
+
+/* --- reading the parts ---------------------------------------------------------------------------------- */
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The byte of the "%XX" at the head of `span`; -1: it is none. */
+static int encoded(struct span span)
+{
+    int high = span.length >= 3 ? hex(span.at[1]) : -1, low = span.length >= 3 ? hex(span.at[2]) : -1;
+    return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+/* Write what `span` stands for, and a NUL, to `text`, which has room for all of it. NULL, or words. */
+static const char *decode_to(char *text, struct span span)
+{
+    while (span.length > 0) {
+        size_t used = *span.at == '%' ? 3 : 1;
+        int c = used == 3 ? encoded(span) : (unsigned char)*span.at;
+        if (c < 0)
+            return "has a % without two hex digits behind it: % itself is %25";
+        if (c == 0)
+            return "has a %00, which no text may hold";
+        *text++ = (char)c;
+        span.at += used;
+        span.length -= used;
+    }
+    *text = '\0';
+    return NULL;
+}
+
+/* Decode to a new string, to be freed with lk__wipe() as it may be a secret. */
+static int decode(struct lk__draft *builder, const char *subject, struct span span, char **text)
+{
+    char *decoded = lk__alloc(span.length + 1);
+    if (decoded == NULL)
+        return lk__draft_nomem(builder);
+    const char *flaw = decode_to(decoded, span);
+    if (flaw == NULL) {
+        *text = decoded;
+        return 0;
+    }
+    lk__wipe(decoded);
+    return lk__draft_fail(builder, EINVAL, subject, "%s", flaw);
+}
+
+static int read_userinfo(struct lk__draft *builder, const struct parts *parts)
+{
+    struct span user = parts->userinfo, password;
+    if (!parts->has_userinfo)
+        return 0;
+    const char *colon = memchr(user.at, ':', user.length);
+    if (colon == NULL)
+        return bad_url(builder, "has a user or password alone before @: write user:password@ or :password@");
+    password = (struct span){ colon + 1, (size_t)(user.at + user.length - colon - 1) };
+    user.length = (size_t)(colon - user.at);
+    if (user.length + password.length == 0)
+        return 0; /* ":@", as templates write for nobody */
+    int rc = user.length == 0 ? 0 : decode(builder, "user", user, &builder->options.user);
+    return rc != 0 ? rc : decode(builder, "password", password, &builder->options.password);
+}
+
+/* unix: all before the parameters is the path; unix://run/redis.sock is relative. */
+static int read_socket(struct lk__draft *builder, const struct parts *parts)
+{
+    struct span whole = { parts->host.at, parts->host.length + parts->path.length };
+    char *path = NULL;
+    int rc = decode(builder, "path", whole, &path);
+    if (rc != 0)
+        return rc;
+    rc = lk__draft_socket(builder, NULL, path);
+    lk__wipe(path);
+    return rc;
+}
+
+/* Put what `value` stands for into the setting called `name`. */
+static int put(struct lk__draft *builder, struct span name, struct span value)
+{
+    const struct lk__setting *setting = lk__setting_find(LK__FROM_URL, name.at, name.length);
+    char *text = NULL;
+    int rc = decode(builder, setting->url, value, &text);
+    if (rc != 0)
+        return rc;
+    rc = lk__draft_put(builder, setting, text);
+    lk__wipe(text);
+    return rc;
+}
+
+static int read_server(struct lk__draft *builder, const struct parts *parts)
+{
+    const struct span db = { "db", 2 };
+    char *server = NULL;
+    int rc = decode(builder, "host", parts->host, &server);
+    if (rc != 0)
+        return rc;
+    rc = lk__draft_server(builder, NULL, server);
+    lk__wipe(server);
+    if (rc != 0 || parts->path.length <= 1)
+        return rc;
+    return put(builder, db, (struct span){ parts->path.at + 1, parts->path.length - 1 });
+}
+
+static int read_param(struct lk__draft *builder, struct span param)
+{
+    const char *equals = memchr(param.at, '=', param.length);
+    struct span name = { param.at, equals != NULL ? (size_t)(equals - param.at) : param.length };
+    lk__name_print(builder->name, sizeof builder->name, name.at, name.length);
+    if (name.length == 0)
+        return bad_url(builder, "has an empty parameter");
+    if (lk__setting_find(LK__FROM_URL, name.at, name.length) == NULL)
+        return lk__draft_fail(builder, EINVAL, builder->name, "no parameter is called so");
+    if (equals == NULL)
+        return lk__draft_fail(builder, EINVAL, builder->name, "has no value: write %s=...", builder->name);
+    return put(builder, name, (struct span){ equals + 1, param.length - name.length - 1 });
+}
+
+static int read_params(struct lk__draft *builder, const struct parts *parts)
+{
+    const char *at = parts->params.at;
+    int rc = 0;
+    for (bool more = parts->has_params; more && rc == 0;) {
+        struct span param = { at, strcspn(at, "&") };
+        rc = read_param(builder, param);
+        at += param.length;
+        more = *at++ == '&';
+    }
+    return rc;
+}
+
+static int read_url(struct lk__draft *builder, const char *url)
+{
+    struct parts parts;
+    int rc = split(builder, url, &parts);
+    if (rc == 0)
+        rc = read_userinfo(builder, &parts);
+    if (rc == 0)
+        rc = parts.socket ? read_socket(builder, &parts) : read_server(builder, &parts);
+    return rc == 0 ? read_params(builder, &parts) : rc;
+}
+
+int lk__options_url(struct lk__options *options, const char *url)
+{
+    struct lk__draft builder;
+    int before = errno;
+    lk__draft_begin(&builder, LK__FROM_URL);
+    int rc = read_url(&builder, url);
+    if (rc == 0)
+        rc = lk__draft_finish(&builder, options);
+    if (rc != 0 && builder.subject != NULL)
+        lk__fail(rc, "URL: %s: %s", builder.subject, builder.errmsg);
+    else if (rc != 0)
+        lk__fail(rc, "URL: %s", builder.errmsg);
+    lk__draft_drop(&builder);
+    errno = before;
+    return rc;
+}

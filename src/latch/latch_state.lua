@@ -1,0 +1,34 @@
+-- latch_state.lua - what is known of a latch: its count, and how the one before ended
+--
+-- uses:     rollback
+--
+-- count  string, a number: Redisson's layout, gone at zero
+-- mark   string, "<opened or deleted> <serial>": how the last count ended; a larger serial for each end.
+--        " set" behind it: there was a new count since
+
+-- What a mark says, nil or false: there is none. How the last count ended, or nil; its serial, or 0; whether there was
+-- a new one since.
+local function end_in(text)
+    local how, serial, since = string.match(text or '', '^(%l+) (%d+)(.*)$')
+    return how, tonumber(serial or '0'), since == ' set'
+end
+
+-- The count ends. For ten minutes it is known that it did, and how.
+local function end_count(count, mark, how, now)
+    local before = redis.call('GET', mark)
+    local _, serial = end_in(before)
+    redis.call('SET', mark, string.format('%s %.0f', how, math.max(serial + 1, now)), 'PX', 600000)
+    whole(function()
+        redis.call('DEL', count)
+    end, function()
+        redis.call('SET', mark, before or '', 'KEEPTTL')
+    end)
+end
+
+-- There is a new count. Those who still wait for the last one find its end.
+local function mark_set(mark)
+    local how, serial, since = end_in(redis.call('GET', mark))
+    if how and not since then
+        redis.call('SET', mark, string.format('%s %.0f set', how, serial), 'KEEPTTL')
+    end
+end

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call.c - a command that waits for nobody: release, count, check, look
+ */
+#include "redis/redis.h"
+
+#include <string.h>
+
+/* One call under way. */
+struct call {
+    struct lk__call *told;
+    struct lk__request request;
+    int64_t hard_us;
+    int64_t settled_us; /* by then the deadlines of all copies have passed at the server */
+    int64_t pause_ms;
+    bool unsure; /* a copy may have taken effect */
+    int garbled; /* answers in a row that could not be read */
+    bool eval;
+};
+
+static int unreachable(const struct call *call, int code)
+{
+    char errmsg[LK__ERRMSG_MAX];
+    if (code == ECANCELED)
+        return lk__fail(ECANCELED, "%s: the client was closed", call->told->what);
+    if (call->garbled > 0)
+        return lk__fail(EPROTO, "%s: the server's answer could not be read, the outcome is unknown", call->told->what);
+    if (call->unsure) {
+        lk__fail(EIO, "%s: the answer got lost, the outcome is unknown", call->told->what);
+        lk__error_settles(call->settled_us);
+        return EIO;
+    }
+    if (lk__conn_lasterror(call->told->conn, errmsg, sizeof errmsg) == 0 && errmsg[0] == '\0')
+        strcpy(errmsg, "no connection within the command timeout");
+    return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was sent", call->told->what, errmsg);
+}
+
+static void set_deadline(struct call *call, int64_t now_us)
+{
+    struct lk__call *told = call->told;
+    int64_t until_us = told->lasts_us != 0 ? now_us + told->lasts_us : call->hard_us;
+    int64_t passed_us = lk__conn_passedby(told->conn, until_us);
+    told->sent.deadline_us = lk__conn_servertime(told->conn, now_us) + (until_us - now_us);
+    if (lk__script_islimited(told->command->script) && passed_us > call->settled_us)
+        call->settled_us = passed_us;
+}
+
+/*
+ * After an attempt to connect that failed: a connection that ended a moment ago, under this call or another one, may
+ * soon be up again. One that has been down for a command timeout is not waited for.
+ */
+static bool may_come_back(const struct call *call)
+{
+    struct lk__conn *conn = call->told->conn;
+    int64_t now_us = lk__now_us(), timeout_us = conn->connector->options.command_timeout_ms * 1000;
+    return now_us < call->hard_us && now_us < lk__conn_ended(conn) + timeout_us;
+}
+
+/* 0: sent. */
+static int send_it(struct call *call)
+{
+    for (;;) {
+        set_deadline(call, lk__now_us());
+        int rc = lk__conn_send(call->told->conn, &call->request, call->told->command, &call->told->sent, call->eval);
+        if (rc == ENOTCONN)
+            rc = lk__conn_awaitup(call->told->conn, call->request.parker, lk__conn_failures(call->told->conn),
+                                  call->hard_us);
+        else if (rc == 0 || (rc == ENOMEM && !call->unsure))
+            return rc;
+        if (rc != 0 && rc != EINTR && !(rc == ENOTCONN && may_come_back(call)))
+            return unreachable(call, rc);
+    }
+}
+
+/*
+ * After a refusal that may pass: wait a little. False: no time is left for one more answer; a request without
+ * one would make unknown what is known now.
+ */
+static bool pause_a_little(struct call *call)
+{
+    const struct lk__options *options = &call->told->conn->connector->options;
+    int64_t now_us = lk__now_us(), answer_us = 2 * (now_us - call->request.sent_us);
+    call->pause_ms = call->pause_ms == 0 ? options->retry_min_ms : 2 * call->pause_ms;
+    if (call->pause_ms > options->retry_max_ms)
+        call->pause_ms = options->retry_max_ms;
+    int64_t until_us = now_us + call->pause_ms * 1000;
+    if (until_us + answer_us >= call->hard_us)
+        return false;
+    lk__parker_park(call->request.parker, until_us);
+    return true;
+}
+
+/* Judge the answer: 0 take it, EAGAIN send once more, else the code to end with. */
+static int judge(struct call *call)
+{
+    const struct lk__reply *reply = call->request.reply;
+    bool retry;
+    if (reply->type != LK__ERROR)
+        return 0;
+    if (lk__reply_is(reply, "NOSCRIPT") && !call->eval) {
+        call->eval = true;
+        return EAGAIN;
+    }
+    if (lk__reply_is(reply, "READONLY"))
+        lk__conn_reset(call->told->conn, "the server became a replica");
+    int code = lk__reply_error(reply, &retry);
+    if (retry && pause_a_little(call))
+        return EAGAIN;
+    if (call->unsure) /* this copy was refused; another one may have been carried out */
+        return unreachable(call, code);
+    return lk__acl_refused(code, call->told->what, call->told->command, reply);
+}
+
+static int run(struct call *call)
+{
+    for (;;) {
+        int rc = send_it(call);
+        if (rc != 0)
+            return rc;
+        while (atomic_load(&call->request.state) == LK__INFLIGHT && lk__now_us() < call->hard_us)
+            lk__conn_await(call->told->conn, &call->request, call->hard_us);
+        int state = atomic_load(&call->request.state);
+        if (state == LK__ANSWERED) {
+            rc = judge(call);
+            if (rc != EAGAIN)
+                return rc;
+            continue;
+        }
+        call->unsure |= state != LK__UNSENT;
+        call->garbled = state == LK__GARBLED ? call->garbled + 1 : 0;
+        if (state == LK__INFLIGHT || call->garbled > 1 || (call->unsure && call->told->only_once) ||
+            lk__now_us() >= call->hard_us)
+            return unreachable(call, ENOTCONN);
+    }
+}
+
+int lk__call_run(struct lk__call *told)
+{
+    struct lk__parker parker;
+    struct lk__conn *conn = told->conn;
+    int64_t hard_us = lk__now_us() + conn->connector->options.command_timeout_ms * 1000;
+    struct call call = { .told = told, .hard_us = hard_us };
+    if (told->reply == NULL)
+        told->reply = lk__replybuf_reply(&told->own);
+    lk__parker_init(&parker);
+    lk__request_init(&call.request, &parker, told->reply);
+    int rc = run(&call);
+    lk__conn_abandon(conn, &call.request);
+    lk__parker_destroy(&parker);
+    told->repeated = call.unsure;
+    told->sent_us = call.request.sent_us;
+    return rc;
+}
+
+int lk__call_garbled(const char *what)
+{
+    return lk__fail(EPROTO, "%s: the server's answer has the wrong shape", what);
+}

@@ -1,0 +1,98 @@
+-- holders.lua - who holds a read-write lock, and what it takes to become a holder
+--
+-- uses:     rollback token
+--
+-- holders  sorted set, owner id -> end of its lease, server ms. An id ends in its mode, :r or :w; there are
+--          readers or one writer. Who is past its end is no holder, whoever else may be one.
+-- mark     string, of robust locks only: "<owner id> <token> <1: its previous writer died>" of the last
+--          writer, or "unrecoverable". A mark without a writer means that the writer died.
+--
+-- A lock is a table: the five keys, claim_ms, robust, shared (its token, with Redisson), tries (its asker queues not),
+-- and prefer: the modes of those in front of all others in the queue, 'r' or 'w', or 'rw' when nobody is preferred.
+local READERS_MAX = 100000
+
+local function is_writer(id)
+    return string.sub(id, -2) == ':w'
+end
+
+-- Ended leases go. Returns one holder, whose mode is that of all, or nil when it is free.
+local function look(holders, now)
+    local first = redis.call('ZRANGE', holders, 0, 0, 'WITHSCORES')
+    if first[1] and tonumber(first[2]) <= math.floor(now / 1000) then
+        redis.call('ZREMRANGEBYSCORE', holders, '-inf', math.floor(now / 1000))
+        first = redis.call('ZRANGE', holders, 0, 0)
+    end
+    return first[1]
+end
+
+-- `id` as it stands among the holders, and the end of its lease; or nil. A writer that was downgraded is there as a
+-- reader.
+local function held_as(holders, id)
+    local ends = redis.call('ZSCORE', holders, id)
+    if not ends and is_writer(id) then
+        id = string.sub(id, 1, -2) .. 'r'
+        ends = redis.call('ZSCORE', holders, id)
+    end
+    if ends then
+        return id, tonumber(ends)
+    end
+end
+
+-- How long until the last lease ends; -1 when it is free.
+local function left_ms(holders, now)
+    local last = redis.call('ZRANGE', holders, -1, -1, 'WITHSCORES')[2]
+    return last and tonumber(last) - math.floor(now / 1000) or -1
+end
+
+-- The holders last as long as the last lease does ...
+local function end_with_last(holders, now)
+    local left = left_ms(holders, now)
+    if left ~= -1 then
+        redis.call('PEXPIRE', holders, left)
+    end
+end
+
+-- ... and at least for that long. A server out of memory allows it, and then what follows in the same script. Returns
+-- how long that is.
+local function outlast(holders, lease_ms, now)
+    local lasts_ms = math.max(left_ms(holders, now), lease_ms)
+    redis.call('PEXPIRE', holders, lasts_ms)
+    return lasts_ms
+end
+
+local function put(holders, id, lease_ms, now)
+    redis.call('ZADD', holders, math.floor(now / 1000) + lease_ms, id)
+    whole(function()
+        end_with_last(holders, now)
+    end, function()
+        redis.call('ZREM', holders, id)
+    end)
+end
+
+-- Has its previous writer died, and nobody repaired it? 1 or 0.
+local function died_before(lock)
+    return lock.robust and redis.call('EXISTS', lock.mark) or 0
+end
+
+local function write_mark(lock, id, token, died)
+    if lock.robust then
+        redis.call('SET', lock.mark, id .. ' ' .. string.format('%.0f', token) .. ' ' .. died)
+    end
+end
+
+-- The token that a reader is told: the last writer's, or 1.
+local function readers_token(key)
+    return math.max(last_token(key), 1)
+end
+
+-- Write `id` as holder; returns its token, and whether a writer died. No writer is without its mark, so that comes
+-- first; a mark that nobody got to hold says too much.
+local function grant(lock, id, lease_ms, now)
+    local died, token = died_before(lock)
+    if is_writer(id) then
+        token = next_token(lock.token, now, lock.shared)
+        write_mark(lock, id, token, died)
+    end
+    put(lock.holders, id, lease_ms, now)
+    return token or readers_token(lock.token), died
+end

@@ -1,0 +1,153 @@
+/*
+ * SPDX-License-Identifier: MIT
+ *
+ * frozen_test.c - a process stands still with many threads that wait: those behind them wait for one claim, not for
+ * one of each
+ *
+ * Its connections stand, so the server counts it among the listeners.
+ *
+ * processors: 2
+ */
+#include "subject.h"
+
+#include <stdlib.h>
+
+/* Those far behind in the queue ask by then. */
+enum { MANY = SANITIZED ? 200 : 1000, SOME = 60, CLAIM_MS = 3000, ASKS_BY_MS = 2000, GIVES_UP_MS = 12000 };
+
+struct broadcast {
+    const struct subject_kind *kind;
+    const char *options;
+    int count;
+    struct gate wait;
+};
+
+static int wait_for_ever(void *arg)
+{
+    return subject_take(arg, LK_FOREVER);
+}
+
+static int wait_in_crowd(struct world *w, void *arg)
+{
+    struct broadcast *broadcast = arg;
+    struct subject s;
+    struct worker *workers = calloc((size_t)broadcast->count, sizeof *workers);
+    subject_init(w, &s, broadcast->kind, world_client(w, broadcast->options), "thing", 0);
+    world_ready(w);
+    gate_pass(&broadcast->wait);
+    for (int i = 0; i < broadcast->count; i++)
+        worker_start(&workers[i], wait_for_ever, &s);
+    sleep_ms(120000);
+    return 0;
+}
+
+static int take_and_give(void *arg)
+{
+    int rc = subject_take(arg, GIVES_UP_MS);
+    return rc != 0 ? rc : subject_give(arg);
+}
+
+/* A process with `crowd->count` threads that wait, and stand still. */
+static pid_t freeze_crowd(struct world *w, struct broadcast *broadcast, struct subject *keeper, lk_client_t *client)
+{
+    int places = broadcast->kind == subject_kinds ? 1 : broadcast->count; /* of a plain mutex a process has one */
+    pid_t frozen = world_fork(w, wait_in_crowd, broadcast);
+    subject_init(w, keeper, subject_keeper(broadcast->kind), client, "thing", 0);
+    assert_lk(0, subject_take(keeper, 0));
+    gate_open(&broadcast->wait);
+    eventually(subject_queued(w, keeper) == places, 60000);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 10000);
+    return frozen;
+}
+
+static void end_crowd(struct world *w, pid_t frozen)
+{
+    static const char *const left[] = { "latchkey:queue:*", "latchkey:seen:*", "latchkey:claims:*", "latchkey:rw:*",
+                                        "thing" };
+    world_kill(w, frozen);
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        world_allow(w, left[i]); /* what the dead had lapses */
+}
+
+/* How long a live waiter behind the threads of a process that stands still waits from the unlock on. */
+static int64_t wait_behind(struct world *w, const struct subject_kind *kind, const char *options, int count)
+{
+    struct broadcast *broadcast = world_shared(w, sizeof *broadcast);
+    struct subject mine, keeper;
+    struct worker waiter;
+    *broadcast = (struct broadcast){ .kind = kind, .options = options, .count = count };
+    lk_client_t *client, *other;
+    pid_t frozen = freeze_crowd(w, broadcast, &keeper, client = world_client(w, "lease=30s"));
+    other = world_client(w, "lease=30s&poll=200ms");
+    subject_init(w, &mine, kind, other, "thing", 0);
+    int64_t before = subject_queued(w, &keeper);
+    worker_start(&waiter, take_and_give, &mine);
+    eventually(subject_queued(w, &keeper) == before + 1, 5000);
+    world_stop(frozen);
+    int64_t began_ms = now_ms();
+    assert_lk(0, subject_give(&keeper));
+    assert_lk(0, worker_join(&waiter));
+    int64_t took_ms = now_ms() - began_ms;
+    end_crowd(w, frozen);
+    assert_lk(0, subject_destroy(&mine));
+    assert_lk(0, subject_destroy(&keeper));
+    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_client_close(other));
+    return took_ms;
+}
+
+/* A claim, until the next live waiter asks, and whatever this machine takes beside. */
+static void a_thousand_threads_are_one_client(void **state)
+{
+    int64_t took_ms = wait_behind(*state, &subject_kinds[1], "lease=30s", MANY);
+    assert_between(took_ms, 0, CLAIM_MS + ASKS_BY_MS + 5 * SLACK_MS);
+}
+
+/* Whatever can be held, and though each of its waiters would be offered claims for 20 s. */
+static void each_kind_makes_one_claim(struct world *w, const struct subject_kind *kind)
+{
+    int64_t took_ms = wait_behind(w, kind, "lease=7s&poll=7s", SOME);
+    assert_between(took_ms, 0, CLAIM_MS + ASKS_BY_MS + 5 * SLACK_MS);
+}
+
+/*
+ * A claim lasts as long as its waiter needs it, which may be far away, whatever leases those have who hand over to it:
+ * theirs may end before it has the message.
+ */
+static void a_claim_is_as_long_as_its_waiter_needs(struct world *w, const struct subject_kind *kind)
+{
+    struct broadcast *broadcast = world_shared(w, sizeof *broadcast);
+    struct subject keeper;
+    *broadcast = (struct broadcast){ .kind = kind, .options = "lease=30s", .count = 1 };
+    lk_client_t *client;
+    pid_t frozen = freeze_crowd(w, broadcast, &keeper, client = world_client(w, "lease=1s"));
+    world_stop(frozen);
+    assert_lk(0, subject_give(&keeper));
+    sleep_ms(1500);
+    assert_int_equal(1, subject_held(w, &keeper));
+    end_crowd(w, frozen);
+    assert_lk(0, subject_destroy(&keeper));
+    assert_lk(0, lk_client_close(client));
+}
+
+static void one_claim_each(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, each_kind_makes_one_claim);
+}
+
+static void claims(void **state)
+{
+    (void)state;
+    for_each_subject(NULL, a_claim_is_as_long_as_its_waiter_needs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(claims),
+        cmocka_unit_test(one_claim_each),
+        world_test(a_thousand_threads_are_one_client),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
