@@ -123,10 +123,9 @@ static void server_dies(void *arg)
     world_kill_server(arg);
 }
 
-static void the_server_is_dead(void **state)
+static void the_server_is_dead(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS);
     meet(w, client, server_dies, w);
     world_restart_server(w);
     close_all(client);
@@ -138,9 +137,8 @@ static void is_refused(void *arg)
     proxy_reset(arg);
 }
 
-static void connections_are_refused(void **state)
+static void connections_are_refused(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = proxy_begin_tcp(w);
     lk_client_t *client;
     assert_lk(0, lk_client_open(&client, proxy_url(p, OPTIONS)));
@@ -156,9 +154,8 @@ static void is_not_resolved(void *arg)
     proxy_reset(arg);
 }
 
-static void the_resolver_hangs(void **state)
+static void the_resolver_hangs(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = proxy_begin_tcp(w);
     lk_client_t *client;
     char url[256];
@@ -172,12 +169,7 @@ static void the_resolver_hangs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(the_server_is_dead),
-        world_test(connections_are_refused),
-        world_test(the_resolver_hangs),
-    };
     if (SANITIZED && !THREAD_SANITIZED)
         return 77; /* AddressSanitizer takes the frames that a cancelled thread left for live ones */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(the_server_is_dead, connections_are_refused, the_resolver_hangs);
 }

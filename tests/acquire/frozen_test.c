@@ -32,7 +32,7 @@ static int wait_in_crowd(struct world *w, void *arg)
     struct broadcast *broadcast = arg;
     struct subject s;
     struct worker *workers = calloc((size_t)broadcast->count, sizeof *workers);
-    subject_init(w, &s, broadcast->kind, world_client(w, broadcast->options), "thing", 0);
+    subject_init(w, &s, broadcast->kind, world_open(w, broadcast->options), "thing", 0);
     world_ready(w);
     gate_pass(&broadcast->wait);
     for (int i = 0; i < broadcast->count; i++)
@@ -77,8 +77,8 @@ static int64_t wait_behind(struct world *w, const struct subject_kind *kind, con
     struct worker waiter;
     *broadcast = (struct broadcast){ .kind = kind, .options = options, .count = count };
     lk_client_t *client, *other;
-    pid_t frozen = freeze_crowd(w, broadcast, &keeper, client = world_client(w, "lease=30s"));
-    other = world_client(w, "lease=30s&poll=200ms");
+    pid_t frozen = freeze_crowd(w, broadcast, &keeper, client = world_open(w, "lease=30s"));
+    other = world_open(w, "lease=30s&poll=200ms");
     subject_init(w, &mine, kind, other, "thing", 0);
     int64_t before = subject_queued(w, &keeper);
     worker_start(&waiter, take_and_give, &mine);
@@ -97,14 +97,14 @@ static int64_t wait_behind(struct world *w, const struct subject_kind *kind, con
 }
 
 /* A claim, until the next live waiter asks, and whatever this machine takes beside. */
-static void a_thousand_threads_are_one_client(void **state)
+static void a_thousand_threads_are_one_client(struct world *w)
 {
-    int64_t took_ms = wait_behind(*state, &subject_kinds[1], "lease=30s", MANY);
+    int64_t took_ms = wait_behind(w, &subject_kinds[1], "lease=30s", MANY);
     assert_between(took_ms, 0, CLAIM_MS + ASKS_BY_MS + 5 * SLACK_MS);
 }
 
 /* Whatever can be held, and though each of its waiters would be offered claims for 20 s. */
-static void each_kind_makes_one_claim(struct world *w, const struct subject_kind *kind)
+static void one_claim_each(struct world *w, const struct subject_kind *kind)
 {
     int64_t took_ms = wait_behind(w, kind, "lease=7s&poll=7s", SOME);
     assert_between(took_ms, 0, CLAIM_MS + ASKS_BY_MS + 5 * SLACK_MS);
@@ -114,13 +114,13 @@ static void each_kind_makes_one_claim(struct world *w, const struct subject_kind
  * A claim lasts as long as its waiter needs it, which may be far away, whatever leases those have who hand over to it:
  * theirs may end before it has the message.
  */
-static void a_claim_is_as_long_as_its_waiter_needs(struct world *w, const struct subject_kind *kind)
+static void claims(struct world *w, const struct subject_kind *kind)
 {
     struct broadcast *broadcast = world_shared(w, sizeof *broadcast);
     struct subject keeper;
     *broadcast = (struct broadcast){ .kind = kind, .options = "lease=30s", .count = 1 };
     lk_client_t *client;
-    pid_t frozen = freeze_crowd(w, broadcast, &keeper, client = world_client(w, "lease=1s"));
+    pid_t frozen = freeze_crowd(w, broadcast, &keeper, client = world_open(w, "lease=1s"));
     world_stop(frozen);
     assert_lk(0, subject_give(&keeper));
     sleep_ms(1500);
@@ -130,24 +130,8 @@ static void a_claim_is_as_long_as_its_waiter_needs(struct world *w, const struct
     assert_lk(0, lk_client_close(client));
 }
 
-static void one_claim_each(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, each_kind_makes_one_claim);
-}
-
-static void claims(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, a_claim_is_as_long_as_its_waiter_needs);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(claims),
-        cmocka_unit_test(one_claim_each),
-        world_test(a_thousand_threads_are_one_client),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = subject_run(claims, one_claim_each);
+    return failed + world_run(a_thousand_threads_are_one_client);
 }

@@ -28,12 +28,12 @@ static int64_t ends_in(struct world *w, const char *pattern)
  * Who asks rarely keeps its place for long, and the queue lasts for as long, though others come and go that ask
  * often. Else the queue would be gone at the unlock, and its waiter sleep on beside a free object.
  */
-static void the_queue_outlasts_those_who_ask_often(struct world *w, const struct subject_kind *kind)
+static void mixed_polls(struct world *w, const struct subject_kind *kind)
 {
     struct subject keeper, seldom, passing;
     struct worker waiter;
-    lk_client_t *holding = world_client(w, "lease=30s"), *passer = world_client(w, "lease=30s");
-    lk_client_t *sleeper = world_client(w, "poll=20s");
+    lk_client_t *holding = world_open(w, "lease=30s"), *passer = world_open(w, "lease=30s");
+    lk_client_t *sleeper = world_open(w, "poll=20s");
     subject_init(w, &keeper, subject_keeper(kind), holding, "thing", 0);
     subject_init(w, &seldom, kind, sleeper, "thing", 0);
     assert_lk(0, subject_take(&keeper, 0));
@@ -55,14 +55,7 @@ static void the_queue_outlasts_those_who_ask_often(struct world *w, const struct
     assert_lk(0, lk_client_close(sleeper));
 }
 
-static void mixed_polls(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, the_queue_outlasts_those_who_ask_often);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(mixed_polls) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return subject_run(mixed_polls);
 }

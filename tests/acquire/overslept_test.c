@@ -62,9 +62,9 @@ static int wakes_up(struct sleeper *sleeper)
     return rc;
 }
 
-static void granted_meanwhile(struct world *w, const struct subject_kind *kind)
+static void what_was_granted_meanwhile_is_held(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
+    lk_client_t *ours = world_open(w, "poll=5s"), *theirs = world_open(w, "");
     struct subject mine, keeper;
     subject_init(w, &mine, kind, ours, "thing", 0);
     subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
@@ -86,16 +86,10 @@ static void granted_meanwhile(struct world *w, const struct subject_kind *kind)
     assert_lk(0, lk_client_close(theirs));
 }
 
-static void what_was_granted_meanwhile_is_held(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, granted_meanwhile);
-}
-
 /* And what nobody granted is not: the limit ends the wait as soon as the thread looks. */
-static void not_granted(struct world *w, const struct subject_kind *kind)
+static void the_limit_ends_what_nobody_granted(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
+    lk_client_t *ours = world_open(w, "poll=5s"), *theirs = world_open(w, "");
     struct subject mine, keeper;
     subject_init(w, &mine, kind, ours, "thing", 0);
     subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
@@ -114,17 +108,10 @@ static void not_granted(struct world *w, const struct subject_kind *kind)
     assert_lk(0, lk_client_close(theirs));
 }
 
-static void the_limit_ends_what_nobody_granted(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, not_granted);
-}
-
 /* A latch that opened meanwhile is open. */
-static void a_latch_that_opened_meanwhile_is_open(void **state)
+static void a_latch_that_opened_meanwhile_is_open(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
+    lk_client_t *ours = world_open(w, "poll=5s"), *theirs = world_open(w, "");
     lk_latch_t mine, keeper;
     world_allow(w, "latchkey:*:{gate}");
     assert_lk(0, lk_latch_init(&mine, ours, "gate", NULL));
@@ -165,10 +152,9 @@ static int hold_orders(void *arg)
 }
 
 /* Behind another thread of its process it waits here, not in Redis; its turn comes while it sleeps. */
-static void a_turn_that_came_meanwhile_is_taken(void **state)
+static void a_turn_that_came_meanwhile_is_taken(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
+    lk_client_t *ours = world_open(w, "poll=5s"), *theirs = world_open(w, "");
     lk_mutex_t keeper;
     struct gate gate = { 0 };
     struct worker holder;
@@ -196,11 +182,6 @@ static void a_turn_that_came_meanwhile_is_taken(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_granted_meanwhile_is_held),
-        cmocka_unit_test(the_limit_ends_what_nobody_granted),
-        world_test(a_latch_that_opened_meanwhile_is_open),
-        world_test(a_turn_that_came_meanwhile_is_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = subject_run(what_was_granted_meanwhile_is_held, the_limit_ends_what_nobody_granted);
+    return failed + world_run(a_latch_that_opened_meanwhile_is_open, a_turn_that_came_meanwhile_is_taken);
 }

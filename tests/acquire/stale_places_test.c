@@ -25,8 +25,8 @@ static void begin(struct world *w)
 {
     lk_sem_t sem;
     struct worker waiter;
-    theirs = world_client(w, "");
-    ours = world_client(w, "");
+    theirs = world_open(w, "");
+    ours = world_open(w, "");
     world_allow(w, "latchkey:once:*");
     assert_lk(0, lk_sem_init(&sem, theirs, "listens", 0, NULL));
     worker_start(&waiter, wait_briefly, &sem);
@@ -53,9 +53,8 @@ static void leave_behind(struct world *w, const char *kind, const char *rest)
     world_redis(w, "PEXPIRE latchkey:seen:%s:{thing} 60000", kind);
 }
 
-static void a_permit_is_taken(void **state)
+static void a_permit_is_taken(struct world *w)
 {
-    struct world *w = *state;
     world_allow(w, "thing");
     world_allow(w, "latchkey:total:{thing}");
     world_allow(w, "latchkey:permits:{thing}");
@@ -76,9 +75,8 @@ static void a_permit_is_taken(void **state)
     end();
 }
 
-static void a_lock_is_taken(void **state)
+static void a_lock_is_taken(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexattr_t fair = LK_MUTEXATTR_INIT;
     lk_mutex_t mutex;
     lk_rwlock_t rwlock;
@@ -102,9 +100,5 @@ static void a_lock_is_taken(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_permit_is_taken),
-        world_test(a_lock_is_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_permit_is_taken, a_lock_is_taken);
 }

@@ -30,7 +30,7 @@ static int go_round(struct world *w, void *arg)
 {
     struct traffic *traffic = arg;
     struct subject s;
-    lk_client_t *client = world_client(w, "lease=30s");
+    lk_client_t *client = world_open(w, "lease=30s");
     subject_init(w, &s, traffic->kind, client, "thing", 0);
     world_ready(w);
     while (!gate_is_open(&traffic->stop)) {
@@ -67,13 +67,13 @@ static void end_traffic(struct world *w, struct traffic *traffic, const pid_t *p
 }
 
 /* One without subscriptions has its turn. */
-static void a_poller_has_its_turn(struct world *w, const struct subject_kind *kind)
+static void pollers(struct world *w, const struct subject_kind *kind)
 {
     struct traffic *traffic = world_shared(w, sizeof *traffic);
     bool writer = strcmp(kind->name, "writer") == 0;
     pid_t pids[LISTENERS];
     begin_traffic(w, traffic, writer ? kind_named("reader") : kind, pids);
-    lk_client_t *client = world_client(w, "lease=30s&pubsub=no");
+    lk_client_t *client = world_open(w, "lease=30s&pubsub=no");
     struct subject poller;
     subject_init(w, &poller, kind, client, "thing", 0);
     world_allow(w, "latchkey:seen:*"); /* when there may be another turn */
@@ -82,12 +82,6 @@ static void a_poller_has_its_turn(struct world *w, const struct subject_kind *ki
     end_traffic(w, traffic, pids);
     assert_lk(0, subject_destroy(&poller));
     assert_lk(0, lk_client_close(client));
-}
-
-static void pollers(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, a_poller_has_its_turn);
 }
 
 /* How many turns others have while one waits. */
@@ -118,9 +112,8 @@ static int turns_more(struct world *w, struct traffic *traffic, struct proxy *pr
  * The first wait of a client that is far away is not much longer than its second: nobody passes it until it listens.
  * It costs two ways more, so some turns of others are natural; and on a busy machine it may listen late.
  */
-static void a_newcomer_is_not_passed(void **state)
+static void a_newcomer_is_not_passed(struct world *w)
 {
-    struct world *w = *state;
     if (SANITIZED || NOISY)
         skip(); /* to subscribe takes it longer than the others' turns do */
     struct traffic *traffic = world_shared(w, sizeof *traffic);
@@ -141,6 +134,6 @@ static void a_newcomer_is_not_passed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(pollers), world_test(a_newcomer_is_not_passed) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = subject_run(pollers);
+    return failed + world_run(a_newcomer_is_not_passed);
 }

@@ -27,20 +27,18 @@ static void expect_moment(int64_t deadline_us, int64_t before_us, int64_t ahead_
     assert_between(deadline_us, before_us + ahead_us - 1, lk__now_us() + ahead_us + 1);
 }
 
-static void the_clock_counts_suspended_time(void **state)
+static void the_clock_counts_suspended_time(void)
 {
     struct timespec now;
     int64_t before_us = lk__now_us();
-    (void)state;
     assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &now), 0);
     assert_between((int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000, before_us, lk__now_us());
 }
 
-static void each_clock_that_can_be_waited_on_is_converted(void **state)
+static void each_clock_that_can_be_waited_on_is_converted(void)
 {
     static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME };
     static const int64_t seconds[] = { 0, 1, HOUR_S, 1000 * HOUR_S };
-    (void)state;
     for (size_t c = 0; c < 3; c++)
         for (size_t s = 0; s < 4; s++) {
             int64_t before_us = lk__now_us(), deadline_us;
@@ -51,10 +49,9 @@ static void each_clock_that_can_be_waited_on_is_converted(void **state)
 }
 
 /* A limit that passed must not turn into one that is ahead, however absurd it is. */
-static void a_moment_in_the_past_stays_there(void **state)
+static void a_moment_in_the_past_stays_there(void)
 {
     static const struct timespec pasts[] = { { 0, 0 }, { 1, 0 }, { -1, 0 }, { -1, 999999999 }, { -HOUR_S, 5 } };
-    (void)state;
     for (size_t i = 0; i < sizeof pasts / sizeof *pasts; i++) {
         int64_t deadline_us;
         assert_lk(0, lk__deadline_at(CLOCK_REALTIME, &pasts[i], &deadline_us));
@@ -73,12 +70,11 @@ static void a_moment_in_the_past_stays_there(void **state)
 }
 
 /* Programs say "for ever" with the largest time they know. */
-static void a_time_beyond_counting_is_never(void **state)
+static void a_time_beyond_counting_is_never(void)
 {
     static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME };
     static const int64_t seconds[] = { INT64_MAX, INT64_MAX - 1, INT64_MAX / 2, INT64_MAX / 1000000,
                                        INT64_MAX / 1000000 - 1 };
-    (void)state;
     for (size_t c = 0; c < 3; c++)
         for (size_t s = 0; s < sizeof seconds / sizeof *seconds; s++) {
             struct timespec limit = { seconds[s], 999999999 };
@@ -93,7 +89,7 @@ static void a_time_beyond_counting_is_never(void **state)
     assert_true(deadline_us > LK__NEVER - 10000000);
 }
 
-static void a_limit_that_makes_no_sense_is_refused(void **state)
+static void a_limit_that_makes_no_sense_is_refused(void)
 {
     static const struct {
         clockid_t clock;
@@ -111,7 +107,6 @@ static void a_limit_that_makes_no_sense_is_refused(void **state)
         { (clockid_t)12345, 0 },
         { (clockid_t)-1, 0 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct timespec limit = { HOUR_S, table[i].tv_nsec };
         int64_t deadline_us = untouched;
@@ -124,10 +119,9 @@ static void a_limit_that_makes_no_sense_is_refused(void **state)
     assert_int_equal(deadline_us, untouched);
 }
 
-static void a_relative_limit_counts_from_now(void **state)
+static void a_relative_limit_counts_from_now(void)
 {
     static const int64_t timeouts_ms[] = { 0, 1, 30000, INT64_C(1) << 40 };
-    (void)state;
     for (size_t i = 0; i < sizeof timeouts_ms / sizeof *timeouts_ms; i++) {
         int64_t before_us = lk__now_us(), deadline_us;
         assert_lk(0, lk__deadline_in(timeouts_ms[i], &deadline_us));
@@ -135,10 +129,9 @@ static void a_relative_limit_counts_from_now(void **state)
     }
 }
 
-static void a_relative_limit_beyond_counting_is_never(void **state)
+static void a_relative_limit_beyond_counting_is_never(void)
 {
     static const int64_t timeouts_ms[] = { LK_FOREVER, INT64_MAX, INT64_MAX / 1000 + 1, INT64_MAX / 1000 };
-    (void)state;
     for (size_t i = 0; i < sizeof timeouts_ms / sizeof *timeouts_ms; i++) {
         int64_t deadline_us;
         assert_lk(0, lk__deadline_in(timeouts_ms[i], &deadline_us));
@@ -147,10 +140,9 @@ static void a_relative_limit_beyond_counting_is_never(void **state)
 }
 
 /* -1 is LK_FOREVER; any other negative is a computation that went wrong, and waiting for ever no answer to it. */
-static void negative_relative_limits_are_refused(void **state)
+static void negative_relative_limits_are_refused(void)
 {
     static const int64_t timeouts_ms[] = { -2, -1000, INT64_MIN + 1, INT64_MIN };
-    (void)state;
     for (size_t i = 0; i < sizeof timeouts_ms / sizeof *timeouts_ms; i++) {
         int64_t deadline_us = untouched;
         assert_lk(EINVAL, lk__deadline_in(timeouts_ms[i], &deadline_us));
@@ -158,7 +150,7 @@ static void negative_relative_limits_are_refused(void **state)
     }
 }
 
-static void sums_of_times_end_at_never(void **state)
+static void sums_of_times_end_at_never(void)
 {
     static const struct {
         int64_t a_us, b_us, sum_us;
@@ -172,13 +164,12 @@ static void sums_of_times_end_at_never(void **state)
         { LK__NEVER - 5, 5, LK__NEVER },
         { LK__NEVER - 5, 6, LK__NEVER },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         assert_int_equal(lk__later(table[i].a_us, table[i].b_us), table[i].sum_us);
 }
 
 /* poll() knows milliseconds only: rounded down it would spin through the last one. */
-static void waits_for_poll_are_rounded_up(void **state)
+static void waits_for_poll_are_rounded_up(void)
 {
     static const struct {
         int64_t moment_us, now_us;
@@ -200,24 +191,15 @@ static void waits_for_poll_are_rounded_up(void **state)
         { LK__NEVER, LK__NEVER - 1, 1 },
         { LK__NEVER, LK__NEVER, 0 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         assert_int_equal(lk__ms_until(table[i].moment_us, table[i].now_us), table[i].ms);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_clock_counts_suspended_time),
-        cmocka_unit_test(each_clock_that_can_be_waited_on_is_converted),
-        cmocka_unit_test(a_moment_in_the_past_stays_there),
-        cmocka_unit_test(a_time_beyond_counting_is_never),
-        cmocka_unit_test(a_limit_that_makes_no_sense_is_refused),
-        cmocka_unit_test(a_relative_limit_counts_from_now),
-        cmocka_unit_test(a_relative_limit_beyond_counting_is_never),
-        cmocka_unit_test(negative_relative_limits_are_refused),
-        cmocka_unit_test(sums_of_times_end_at_never),
-        cmocka_unit_test(waits_for_poll_are_rounded_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return plain_run(the_clock_counts_suspended_time, each_clock_that_can_be_waited_on_is_converted,
+                     a_moment_in_the_past_stays_there, a_time_beyond_counting_is_never,
+                     a_limit_that_makes_no_sense_is_refused, a_relative_limit_counts_from_now,
+                     a_relative_limit_beyond_counting_is_never, negative_relative_limits_are_refused,
+                     sums_of_times_end_at_never, waits_for_poll_are_rounded_up);
 }

@@ -79,10 +79,9 @@ static void expect_as_model(const struct lk__heap *heap)
         assert_int_equal(lk__heap_first(heap)->due_us, earliest());
 }
 
-static void any_operations_keep_the_earliest_first(void **state)
+static void any_operations_keep_the_earliest_first(void)
 {
     struct lk__heap heap = { 0 };
-    (void)state;
     srandom(1);
     assert_lk(0, lk__heap_reserve(&heap, TIMERS));
     for (int n = 0; n < OPERATIONS; n++) {
@@ -107,14 +106,13 @@ static void any_operations_keep_the_earliest_first(void **state)
     lk__heap_free(&heap);
 }
 
-static void timers_come_out_in_order(void **state)
+static void timers_come_out_in_order(void)
 {
     static const int64_t dues_us[] = { 5, 3, 9, 3, INT64_MAX, 0, INT64_MIN, 7, 1, 5 };
     enum { COUNT = sizeof dues_us / sizeof *dues_us };
     struct lk__timer some[COUNT] = { 0 };
     struct lk__heap heap = { 0 };
     int64_t last_us = INT64_MIN;
-    (void)state;
     assert_lk(0, lk__heap_reserve(&heap, COUNT));
     for (int i = 0; i < COUNT; i++)
         lk__heap_set(&heap, &some[i], dues_us[i]);
@@ -129,11 +127,10 @@ static void timers_come_out_in_order(void **state)
 }
 
 /* Renewals must not fail for want of memory: room is made while it is still somebody's answer to give. */
-static void reserved_room_is_enough_to_set_that_many(void **state)
+static void reserved_room_is_enough_to_set_that_many(void)
 {
     struct lk__timer many[100] = { 0 };
     struct lk__heap heap = { 0 };
-    (void)state;
     for (size_t total = 1; total <= 100; total++) {
         assert_lk(0, lk__heap_reserve(&heap, total));
         assert_true(heap.capacity >= total);
@@ -146,11 +143,10 @@ static void reserved_room_is_enough_to_set_that_many(void **state)
     assert_int_equal(heap.capacity, 0);
 }
 
-static void without_memory_the_heap_stays_as_it_was(void **state)
+static void without_memory_the_heap_stays_as_it_was(void)
 {
     struct lk__timer timer = { 0 };
     struct lk__heap heap = { 0 };
-    (void)state;
     assert_lk(0, lk__heap_reserve(&heap, 1));
     lk__heap_set(&heap, &timer, 5);
     struct lk__heap before = heap;
@@ -166,11 +162,6 @@ static void without_memory_the_heap_stays_as_it_was(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_operations_keep_the_earliest_first),
-        cmocka_unit_test(timers_come_out_in_order),
-        cmocka_unit_test(reserved_room_is_enough_to_set_that_many),
-        cmocka_unit_test(without_memory_the_heap_stays_as_it_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return plain_run(any_operations_keep_the_earliest_first, timers_come_out_in_order,
+                     reserved_room_is_enough_to_set_that_many, without_memory_the_heap_stays_as_it_was);
 }

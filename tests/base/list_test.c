@@ -29,11 +29,10 @@ static const char *read_out(struct lk__link *list)
     return text;
 }
 
-static void links_stay_in_the_order_of_arrival(void **state)
+static void links_stay_in_the_order_of_arrival(void)
 {
     struct letter a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' };
     struct lk__link list;
-    (void)state;
     lk__list_init(&list);
     assert_string_equal(read_out(&list), "");
     assert_null(lk__list_first(&list));
@@ -43,13 +42,12 @@ static void links_stay_in_the_order_of_arrival(void **state)
     assert_string_equal(read_out(&list), "abc");
 }
 
-static void a_link_leaves_from_any_place_and_may_come_back(void **state)
+static void a_link_leaves_from_any_place_and_may_come_back(void)
 {
     static const struct {
         int leaver;
         const char *left, *after;
     } table[] = { { 0, "bc", "bca" }, { 1, "ac", "acb" }, { 2, "ab", "abc" } };
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct letter letters[3] = { { .name = 'a' }, { .name = 'b' }, { .name = 'c' } };
         struct lk__link list;
@@ -66,11 +64,10 @@ static void a_link_leaves_from_any_place_and_may_come_back(void **state)
 }
 
 /* Who cleans up need not know whether it was in the list. */
-static void removing_what_is_in_no_list_is_harmless(void **state)
+static void removing_what_is_in_no_list_is_harmless(void)
 {
     struct letter a = { .name = 'a' }, b = { .name = 'b' };
     struct lk__link list;
-    (void)state;
     lk__list_init(&list);
     lk__list_remove(&a.link);
     lk__list_append(&list, &b.link);
@@ -82,11 +79,10 @@ static void removing_what_is_in_no_list_is_harmless(void **state)
 }
 
 /* Lists are emptied from the front, and walked with the next link taken before the present one leaves. */
-static void a_list_can_be_emptied_while_it_is_walked(void **state)
+static void a_list_can_be_emptied_while_it_is_walked(void)
 {
     struct letter letters[5] = { { .name = 'a' }, { .name = 'b' }, { .name = 'c' }, { .name = 'd' }, { .name = 'e' } };
     struct lk__link list, *next;
-    (void)state;
     lk__list_init(&list);
     for (int i = 0; i < 5; i++)
         lk__list_append(&list, &letters[i].link);
@@ -103,11 +99,6 @@ static void a_list_can_be_emptied_while_it_is_walked(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_stay_in_the_order_of_arrival),
-        cmocka_unit_test(a_link_leaves_from_any_place_and_may_come_back),
-        cmocka_unit_test(removing_what_is_in_no_list_is_harmless),
-        cmocka_unit_test(a_list_can_be_emptied_while_it_is_walked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return plain_run(links_stay_in_the_order_of_arrival, a_link_leaves_from_any_place_and_may_come_back,
+                     removing_what_is_in_no_list_is_harmless, a_list_can_be_emptied_while_it_is_walked);
 }

@@ -21,7 +21,7 @@ static int taken[THREADS];
 static void begin(struct world *w, int permits)
 {
     world_allow(w, "latchkey:once:*");
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_sem_init(&pool, client, "pool", (unsigned)permits, NULL));
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
 }
@@ -46,9 +46,8 @@ static int post(int index, void *arg)
     return 0;
 }
 
-static void each_post_is_a_permit(void **state)
+static void each_post_is_a_permit(struct world *w)
 {
-    struct world *w = *state;
     begin(w, 0);
     assert_int_equal(0, run_threads(THREADS, post, NULL));
     assert_int_equal(THREADS * ROUNDS, world_int(w, "GET pool"));
@@ -67,9 +66,8 @@ static int count_down(int index, void *arg)
     return 0;
 }
 
-static void each_countdown_counts(void **state)
+static void each_countdown_counts(struct world *w)
 {
-    struct world *w = *state;
     unsigned left = 77;
     begin(w, 0);
     assert_lk(0, lk_latch_trysetcount(&gate, THREADS * ROUNDS + 1));
@@ -97,9 +95,8 @@ static int take_and_give(int index, void *arg)
     return rc == EAGAIN ? 0 : rc;
 }
 
-static void what_is_taken_and_given_adds_up(void **state)
+static void what_is_taken_and_given_adds_up(struct world *w)
 {
-    struct world *w = *state;
     const int permits = THREADS * ROUNDS / 6;
     int out = 0;
     begin(w, permits);
@@ -114,10 +111,5 @@ static void what_is_taken_and_given_adds_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(each_post_is_a_permit),
-        world_test(each_countdown_counts),
-        world_test(what_is_taken_and_given_adds_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(each_post_is_a_permit, each_countdown_counts, what_is_taken_and_given_adds_up);
 }

@@ -28,7 +28,7 @@ static void away(void *edge, size_t size)
     munmap((char *)edge + size - page, 2 * page);
 }
 
-static void nothing_behind_them_is_read(void **state)
+static void nothing_behind_them_is_read(void)
 {
     static const size_t garbage[] = { 0, 1, 513, 4096, (size_t)1 << 32, (size_t)-1 };
     lk_mutexattr_t *mutex = at_the_edge(sizeof *mutex);
@@ -39,7 +39,6 @@ static void nothing_behind_them_is_read(void **state)
     lk_rwlock_t r;
     lk_sem_t s;
     lk_latch_t l;
-    (void)state;
     for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++) {
         mutex->size = rwlock->size = sem->size = latch->size = garbage[i];
         assert_lk(EINVAL, lk_mutex_init(&m, NULL, "orders", mutex));
@@ -55,6 +54,5 @@ static void nothing_behind_them_is_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_behind_them_is_read) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return plain_run(nothing_behind_them_is_read);
 }

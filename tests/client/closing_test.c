@@ -92,7 +92,7 @@ static void names_come_and_go(struct world *w, const char *options)
     for (unsigned round = 0; factory.made < NAMES / 2 && now_ms() < until_ms; round++) {
         struct worker workers;
         lk_mutex_t anchor;
-        factory.client = world_client(w, options);
+        factory.client = world_open(w, options);
         assert_lk(0, lk_mutex_init(&anchor, factory.client, "anchor", NULL));
         worker_start(&workers, make_names_of_one_client, &factory);
         sleep_ms(5 + 7 * (round % 16));
@@ -107,14 +107,14 @@ static void names_come_and_go(struct world *w, const char *options)
     world_allow(w, "redisson_lock_token:*");
 }
 
-static void ten_thousand_names_come_and_go_beside_a_close(void **state)
+static void ten_thousand_names_come_and_go_beside_a_close(struct world *w)
 {
-    names_come_and_go(*state, "");
+    names_come_and_go(w, "");
 }
 
-static void with_channels_of_their_own_too(void **state)
+static void with_channels_of_their_own_too(struct world *w)
 {
-    names_come_and_go(*state, "redisson=yes");
+    names_come_and_go(w, "redisson=yes");
 }
 
 static int use_static_ones(int index, void *arg)
@@ -142,7 +142,7 @@ static int use_the_default_client(void *arg)
     return run_threads(THREADS, use_static_ones, arg);
 }
 
-static void close_default(void)
+static void close_used_default(void)
 {
     lk_client_t *client;
     assert_lk(0, lk_client_default(&client));
@@ -151,21 +151,20 @@ static void close_default(void)
 }
 
 /* Static objects are used for the first time, again and again, while the default client is closed under them. */
-static void the_default_client_may_be_closed_beside_first_uses(void **state)
+static void the_default_client_may_be_closed_beside_first_uses(struct world *w)
 {
-    struct world *w = *state;
     struct factory factory = { 0 };
     struct worker users;
     assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
     worker_start(&users, use_the_default_client, &factory);
     int64_t until_ms = now_ms() + 1000;
     while (now_ms() < until_ms) {
-        close_default();
+        close_used_default();
         sleep_ms(now_ms() % 3);
     }
     __atomic_store_n(&factory.stopped, true, __ATOMIC_RELAXED);
     assert_lk(0, worker_join(&users));
-    close_default();
+    close_used_default();
     world_redis(w, "DEL order-1 order-3");
     world_allow(w, "latchkey:*order-*");
 }
@@ -193,10 +192,9 @@ static int take_and_end(void *arg)
 }
 
 /* Nobody can unlock it any more: the object need not be kept for that. The lease ends by itself. */
-static void a_hold_whose_thread_ended_keeps_no_object(void **state)
+static void a_hold_whose_thread_ended_keeps_no_object(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "lease=1s");
+    lk_client_t *client = world_open(w, "lease=1s");
     lk_semattr_t leased = LK_SEMATTR_INIT;
     lk_mutex_t m;
     lk_rwlock_t read, written;
@@ -229,11 +227,6 @@ static void a_hold_whose_thread_ended_keeps_no_object(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(ten_thousand_names_come_and_go_beside_a_close),
-        world_test(with_channels_of_their_own_too),
-        world_test(the_default_client_may_be_closed_beside_first_uses),
-        world_test(a_hold_whose_thread_ended_keeps_no_object),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(ten_thousand_names_come_and_go_beside_a_close, with_channels_of_their_own_too,
+                     the_default_client_may_be_closed_beside_first_uses, a_hold_whose_thread_ended_keeps_no_object);
 }

@@ -19,7 +19,7 @@ static lk_mutex_t mutexes[THREADS];
 /* With few places, one of them for an ECHO and two for renewals. */
 static void open_all(struct world *w)
 {
-    client = world_client(w, "lease=15s");
+    client = world_open(w, "lease=15s");
     for (int i = 0; i < THREADS; i++) {
         char name[16];
         snprintf(name, sizeof name, "m%d", i);
@@ -44,15 +44,8 @@ static bool is_crowded(void)
     return full;
 }
 
-static int lock_and_unlock(void *arg)
+static void all_get_their_turn(struct world *w)
 {
-    int rc = lk_mutex_lock(arg);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
-
-static void all_get_their_turn(void **state)
-{
-    struct world *w = *state;
     struct worker workers[THREADS];
     open_all(w);
     world_stop_server(w);
@@ -72,9 +65,8 @@ static int try_in_vain(void *arg)
 }
 
 /* Those that were sent are unknown, the others are known to have done nothing. */
-static void who_finds_no_room_in_time_did_nothing(void **state)
+static void who_finds_no_room_in_time_did_nothing(struct world *w)
 {
-    struct world *w = *state;
     struct worker workers[THREADS];
     int unknown = 0, undone = 0;
     open_all(w);
@@ -94,9 +86,5 @@ static void who_finds_no_room_in_time_did_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(all_get_their_turn),
-        world_test(who_finds_no_room_in_time_did_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(all_get_their_turn, who_finds_no_room_in_time_did_nothing);
 }

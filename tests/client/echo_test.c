@@ -51,19 +51,19 @@ static void refused(struct fake *f, const char *script, const char *echo, int co
     fake_answer(f, "ECHO", FAKE_ECHO);
 }
 
-static void an_error_is_believed_when_its_number_comes_back(void **state)
+static void an_error_is_believed_when_its_number_comes_back(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     refused(f, refusal, FAKE_ECHO, EACCES);
     fake_end(f);
 }
 
 /* The refusal may be somebody else's: then nothing is known, and the connection is of no use any more. */
-static void another_answer_ends_the_connection(void **state)
+static void another_answer_ends_the_connection(struct world *w)
 {
     static const char *const others[] = { "$20\r\n00000000000000000000\r\n", "+OK\r\n", ":1\r\n", "*2\r\n:1\r\n:1\r\n",
                                           "$-1\r\n" };
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         int64_t connections = fake_asked(f, "ROLE");
         print_message("%.20s\n", others[i]);
@@ -81,14 +81,14 @@ static void another_answer_ends_the_connection(void **state)
 }
 
 /* Another request's answer, or nobody's: what comes behind it would be so, too. */
-static void an_answer_that_cannot_be_this_one_ends_the_connection(void **state)
+static void an_answer_that_cannot_be_this_one_ends_the_connection(struct world *w)
 {
     static const char *const others[] = { "+OK\r\n", "*2\r\n:1\r\n:1\r\n",
                                           "*4\r\n:1\r\n:1700000000000000\r\n+#\r\n:1\r\n",
                                           /* whole and in order, but the number is another request's */
                                           "*3\r\n:3\r\n:1700000000000000\r\n:0\r\n",
                                           "*3\r\n:3\r\n:1700000000000000\r\n:#0\r\n" };
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         open_orders(f);
         int64_t connections = fake_asked(f, "ROLE");
@@ -101,27 +101,27 @@ static void an_answer_that_cannot_be_this_one_ends_the_connection(void **state)
 }
 
 /* A right that is taken away under a running client, and a server that refuses everything: no doubt is left. */
-static void a_refusal_of_the_number_itself_is_as_good(void **state)
+static void a_refusal_of_the_number_itself_is_as_good(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     refused(f, refusal, "-NOPERM this user has no permissions to run the 'echo' command\r\n", EACCES);
     refused(f, "-NOAUTH Authentication required.\r\n", "-NOAUTH Authentication required.\r\n", EACCES);
     fake_end(f);
 }
 
 /* The same stray line twice, in front of the request: the second error is no proof of the first. */
-static void an_error_that_comes_twice_proves_nothing(void **state)
+static void an_error_that_comes_twice_proves_nothing(struct world *w)
 {
     static const char unknown[] = "-ERR unknown command 'hello', with args beginning with: \r\n";
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     refused(f, unknown, unknown, EPROTO);
     fake_end(f);
 }
 
 /* Some servers know no ECHO. They are used as they are, and it is said once. */
-static void a_server_without_echo_is_believed(void **state)
+static void a_server_without_echo_is_believed(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     said[0] = '\0';
     assert_lk(0, lk_setlog(keep_warning, LK_LOG_WARNING, NULL));
     fake_answer(f, "ECHO", "-ERR unknown command 'ECHO'\r\n");
@@ -136,9 +136,9 @@ static void a_server_without_echo_is_believed(void **state)
 }
 
 /* Nor does a connection come up whose first answers are out of their places. */
-static void a_greeting_ends_with_a_number(void **state)
+static void a_greeting_ends_with_a_number(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     fake_answer(f, "ECHO", "$20\r\n00000000000000000000\r\n");
     assert_lk(EPROTO, lk_client_open(&client, fake_url(f, "lease=1s")));
     fake_end(f);
@@ -146,14 +146,8 @@ static void a_greeting_ends_with_a_number(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(an_error_is_believed_when_its_number_comes_back),
-        world_test(another_answer_ends_the_connection),
-        world_test(an_answer_that_cannot_be_this_one_ends_the_connection),
-        world_test(a_refusal_of_the_number_itself_is_as_good),
-        world_test(an_error_that_comes_twice_proves_nothing),
-        world_test(a_server_without_echo_is_believed),
-        world_test(a_greeting_ends_with_a_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(an_error_is_believed_when_its_number_comes_back, another_answer_ends_the_connection,
+                     an_answer_that_cannot_be_this_one_ends_the_connection, a_refusal_of_the_number_itself_is_as_good,
+                     an_error_that_comes_twice_proves_nothing, a_server_without_echo_is_believed,
+                     a_greeting_ends_with_a_number);
 }

@@ -15,10 +15,10 @@ static const int64_t senseless[] = { INT64_MIN, INT64_MIN / 1000, -1, 1, 99 };
 enum { ENDLESS = sizeof endless / sizeof *endless, SENSELESS = sizeof senseless / sizeof *senseless };
 
 /* Held on and on: the limit is farther away than any clock will come. */
-static void a_hold_without_a_limit_is_renewed(void **state)
+static void a_hold_without_a_limit_is_renewed(struct world *w)
 {
     static const char *const names[ENDLESS] = { "a", "b", "c", "d", "e" };
-    lk_client_t *client = world_client(*state, "lease=500ms");
+    lk_client_t *client = world_open(w, "lease=500ms");
     lk_mutex_t m[ENDLESS];
     lk_rwlock_t rw[ENDLESS];
     lk_sem_t s[ENDLESS];
@@ -36,7 +36,7 @@ static void a_hold_without_a_limit_is_renewed(void **state)
         assert_lk(0, lk_rwlock_wrlockfor(&rw[i], endless[i]));
         assert_lk(0, lk_sem_waitfor(&s[i], endless[i]));
     }
-    world_allow(*state, "latchkey:total:*"); /* permits have a total for good */
+    world_allow(w, "latchkey:total:*"); /* permits have a total for good */
     sleep_ms(3 * LEASE_MS);
     for (int i = 0; i < ENDLESS; i++) {
         assert_lk(0, lk_mutex_remaining(&m[i], &left_ms));
@@ -52,9 +52,9 @@ static void a_hold_without_a_limit_is_renewed(void **state)
     assert_lk(0, lk_client_close(client));
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void what_makes_no_sense_is_refused(struct world *w)
 {
-    lk_client_t *client = world_client(*state, "");
+    lk_client_t *client = world_open(w, "");
     lk_mutex_t m;
     lk_rwlock_t rw;
     lk_sem_t s;
@@ -94,9 +94,5 @@ static void what_makes_no_sense_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_hold_without_a_limit_is_renewed),
-        world_test(what_makes_no_sense_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_hold_without_a_limit_is_renewed, what_makes_no_sense_is_refused);
 }

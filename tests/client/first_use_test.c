@@ -24,7 +24,7 @@ struct crowd {
     int wordless;   /* failures without words; atomic */
 };
 
-static int lock_and_unlock(int index, void *arg)
+static int lock_counted(int index, void *arg)
 {
     struct crowd *crowd = arg;
     (void)index;
@@ -37,12 +37,12 @@ static int lock_and_unlock(int index, void *arg)
 
 static int come_all(void *arg)
 {
-    return run_threads(MANY, lock_and_unlock, arg);
+    return run_threads(MANY, lock_counted, arg);
 }
 
 static int come_few(void *arg)
 {
-    return run_threads(FEW, lock_and_unlock, arg);
+    return run_threads(FEW, lock_counted, arg);
 }
 
 static void use_server(struct world *w, const char *options)
@@ -50,18 +50,15 @@ static void use_server(struct world *w, const char *options)
     assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, options), 1));
 }
 
-static void close_default(void)
+static void close_orders(void)
 {
-    lk_client_t *client;
     assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_default(&client));
-    assert_lk(0, lk_client_close(client));
+    close_default();
 }
 
 /* The server needs a while to answer, as on a busy machine; the process may have few descriptors. */
-static void five_hundred_threads_open_one_client(void **state)
+static void five_hundred_threads_open_one_client(struct world *w)
 {
-    struct world *w = *state;
     struct crowd crowd = { .limit_ms = 30000 };
     struct worker workers;
     struct rlimit before, few;
@@ -78,14 +75,13 @@ static void five_hundred_threads_open_one_client(void **state)
     assert_lk(0, worker_join(&workers));
     assert_int_equal(MANY, crowd.codes[0]);
     assert_between(world_counter(w, "total_connections_received") - connections, 1, 3);
-    close_default();
+    close_orders();
     setrlimit(RLIMIT_NOFILE, &before);
 }
 
 /* A server that is not there: everybody is told so, with words, and the next call tries again. */
-static void a_failure_is_everybodys(void **state)
+static void a_failure_is_everybodys(struct world *w)
 {
-    struct world *w = *state;
     struct crowd crowd = { .limit_ms = 30000 };
     use_server(w, "");
     world_kill_server(w);
@@ -97,13 +93,12 @@ static void a_failure_is_everybodys(void **state)
     world_restart_server(w);
     assert_lk(0, lk_mutex_lock(&orders));
     assert_lk(0, lk_mutex_unlock(&orders));
-    close_default();
+    close_orders();
 }
 
 /* One slow attempt fails who made it, and not all the others, who have time left. */
-static void a_slow_attempt_fails_only_one(void **state)
+static void a_slow_attempt_fails_only_one(struct world *w)
 {
-    struct world *w = *state;
     struct crowd crowd = { .limit_ms = 30000 };
     struct worker workers;
     use_server(w, "connect_timeout=2s");
@@ -114,13 +109,12 @@ static void a_slow_attempt_fails_only_one(void **state)
     assert_lk(0, worker_join(&workers));
     assert_int_equal(1, crowd.codes[ENOTCONN]);
     assert_int_equal(FEW - 1, crowd.codes[0]);
-    close_default();
+    close_orders();
 }
 
 /* Who has no time left is told after that attempt. */
-static void it_fails_those_whose_time_is_up(void **state)
+static void it_fails_those_whose_time_is_up(struct world *w)
 {
-    struct world *w = *state;
     struct crowd crowd = { .limit_ms = 10 };
     use_server(w, "connect_timeout=300ms");
     world_stop_server(w);
@@ -132,11 +126,6 @@ static void it_fails_those_whose_time_is_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(five_hundred_threads_open_one_client),
-        world_test(a_failure_is_everybodys),
-        world_test(a_slow_attempt_fails_only_one),
-        world_test(it_fails_those_whose_time_is_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(five_hundred_threads_open_one_client, a_failure_is_everybodys, a_slow_attempt_fails_only_one,
+                     it_fails_those_whose_time_is_up);
 }

@@ -67,9 +67,8 @@ static void answer_scripts(struct fake *f, const char *reply)
 }
 
 /* A broken proxy, another protocol, an attacker: the caller is told, and holds nothing. */
-static void nonsense_is_eproto(void **state)
+static void nonsense_is_eproto(struct world *w)
 {
-    struct world *w = *state;
     struct fake *f = fake_begin(w);
     lk_client_t *client;
     lk_mutex_t orders;
@@ -93,7 +92,7 @@ static void nonsense_is_eproto(void **state)
 }
 
 /* The errors a server really has are told apart. */
-static void errors_have_their_codes(void **state)
+static void errors_have_their_codes(struct world *w)
 {
     static const struct {
         const char *reply;
@@ -110,7 +109,6 @@ static void errors_have_their_codes(void **state)
         { "-MISCONF Errors writing to the AOF file\r\n", ENOTCONN },
         { "-MASTERDOWN Link with MASTER is down\r\n", ENOTCONN },
     };
-    struct world *w = *state;
     struct fake *f = fake_begin(w);
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         lk_client_t *client;
@@ -127,7 +125,7 @@ static void errors_have_their_codes(void **state)
 }
 
 /* An answer that no script of ours gives renews nothing: the hold ends with the lease it had. */
-static void nonsense_renews_nothing(void **state)
+static void nonsense_renews_nothing(struct world *w)
 {
     static const char *const renewals[] = { "*3\r\n:7\r\n:@\r\n:#\r\n",
                                             "*3\r\n:4\r\n:@\r\n:0\r\n",
@@ -137,7 +135,6 @@ static void nonsense_renews_nothing(void **state)
                                             "*3\r\n:4\r\n:0\r\n:#\r\n",
                                             "*3\r\n:4\r\n:9007199254740993\r\n:#\r\n",
                                             "+OK\r\n" };
-    struct world *w = *state;
     struct fake *f = fake_begin(w);
     for (size_t i = 0; i < sizeof renewals / sizeof renewals[0]; i++) {
         lk_client_t *client;
@@ -158,10 +155,5 @@ static void nonsense_renews_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(nonsense_is_eproto),
-        world_test(errors_have_their_codes),
-        world_test(nonsense_renews_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(nonsense_is_eproto, errors_have_their_codes, nonsense_renews_nothing);
 }

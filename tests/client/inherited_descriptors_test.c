@@ -52,7 +52,7 @@ static int fork_while_waiting(struct world *w, void *arg)
     struct story *story = arg;
     lk_mutex_t orders, letters;
     struct worker waiter;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     assert_lk(0, lk_mutex_init(&letters, client, "letters", NULL));
     assert_lk(0, lk_mutex_lock(&letters));
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
@@ -69,9 +69,8 @@ static int fork_while_waiting(struct world *w, void *arg)
     return 0;
 }
 
-static void a_killed_parent_is_dead_for_the_server_though_its_child_lives(void **state)
+static void a_killed_parent_is_dead_for_the_server_though_its_child_lives(struct world *w)
 {
-    struct world *w = *state;
     struct story *story = world_shared(w, sizeof *story);
     world_redis(w, "HSET orders somebody:1 1");
     pid_t parent = world_fork(w, fork_while_waiting, story);
@@ -103,7 +102,7 @@ static int descriptors_of_a_child(struct world *w, void *arg)
     int fd, status;
     (void)arg;
     int world_has = count_pollables(); /* of the test */
-    story.client = world_client(w, "");
+    story.client = world_open(w, "");
     story.mutex = &orders;
     assert_lk(0, lk_client_eventfd(story.client, &fd));
     assert_lk(0, lk_mutex_init(&orders, story.client, "orders", NULL));
@@ -124,9 +123,9 @@ static int descriptors_of_a_child(struct world *w, void *arg)
 }
 
 /* And what the child opens under the same numbers stays open when it closes the inherited client. */
-static void a_child_has_none_of_its_parents_descriptors(void **state)
+static void a_child_has_none_of_its_parents_descriptors(struct world *w)
 {
-    assert_int_equal(0, world_wait(*state, world_fork(*state, descriptors_of_a_child, NULL)));
+    assert_int_equal(0, world_wait(w, world_fork(w, descriptors_of_a_child, NULL)));
 }
 
 static lk_mutex_t letters = LK_MUTEX_INITIALIZER("letters");
@@ -148,9 +147,8 @@ static int fork_and_exit(struct world *w, void *arg)
     return 0;
 }
 
-static void three_generations_of_a_daemon_have_the_connections_of_one(void **state)
+static void three_generations_of_a_daemon_have_the_connections_of_one(struct world *w)
 {
-    struct world *w = *state;
     struct story *story = world_shared(w, sizeof *story);
     assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
     assert_int_equal(0, world_wait(w, world_fork(w, fork_and_exit, story)));
@@ -162,10 +160,7 @@ static void three_generations_of_a_daemon_have_the_connections_of_one(void **sta
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_killed_parent_is_dead_for_the_server_though_its_child_lives),
-        world_test(a_child_has_none_of_its_parents_descriptors),
-        world_test(three_generations_of_a_daemon_have_the_connections_of_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_killed_parent_is_dead_for_the_server_though_its_child_lives,
+                     a_child_has_none_of_its_parents_descriptors,
+                     three_generations_of_a_daemon_have_the_connections_of_one);
 }

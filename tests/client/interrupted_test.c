@@ -31,9 +31,8 @@ static void set_alarms(bool on)
 }
 
 /* Behind a slow network each answer is waited for long enough to be interrupted; yet none is asked for again. */
-static void a_signal_costs_no_connection(void **state)
+static void a_signal_costs_no_connection(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = proxy_begin(w);
     lk_client_t *client;
     lk_mutex_t orders;
@@ -60,8 +59,5 @@ static void a_signal_costs_no_connection(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_signal_costs_no_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_signal_costs_no_connection);
 }

@@ -30,7 +30,7 @@ static void mark_exit(void)
 static void begin(struct world *w)
 {
     atexit(mark_exit);
-    client = world_client(w, "lease=20s");
+    client = world_open(w, "lease=20s");
     world_ready(w);
 }
 
@@ -83,7 +83,7 @@ static int work_on(struct world *w, void *arg)
 }
 
 /* The main thread lives, and knows nothing of the library: only its threads use it. */
-static void *lock_and_unlock(void *arg)
+static void *lock_letters(void *arg)
 {
     (void)arg;
     static lk_mutex_t letters = LK_MUTEX_INITIALIZER("letters");
@@ -100,7 +100,7 @@ static int stay_in_main(struct world *w, void *arg)
     for (int i = 0; i < 3; i++) {
         pthread_t thread;
         void *rc;
-        pthread_create(&thread, NULL, lock_and_unlock, NULL);
+        pthread_create(&thread, NULL, lock_letters, NULL);
         pthread_join(thread, &rc);
         assert_lk(0, (int)(intptr_t)rc);
         sleep_ms(300);
@@ -121,41 +121,36 @@ static int64_t run(struct world *w, int (*child)(struct world *, void *), void *
     return now_ms() - began_ms;
 }
 
-static void a_process_without_threads_of_its_own_ends(void **state)
+static void a_process_without_threads_of_its_own_ends(struct world *w)
 {
-    assert_between(run(*state, only_open, NULL, 0), 0, SOON_MS);
+    assert_between(run(w, only_open, NULL, 0), 0, SOON_MS);
     assert_int_equal(1, marks->at_exit);
 }
 
-static void what_it_holds_is_given_back(void **state)
+static void what_it_holds_is_given_back(struct world *w)
 {
-    struct world *w = *state;
     assert_between(run(w, hold, NULL, 0), 0, SOON_MS);
     assert_false(world_exists(w, "orders"));
     assert_int_equal(0, world_int(w, "ZCARD latchkey:permits:{permits}"));
     world_allow(w, "*permits*");
 }
 
-static void it_lives_as_long_as_any_thread_of_the_program(void **state)
+static void it_lives_as_long_as_any_thread_of_the_program(struct world *w)
 {
-    assert_between(run(*state, work_on, NULL, 0), 1400, 1500 + SOON_MS);
+    assert_between(run(w, work_on, NULL, 0), 1400, 1500 + SOON_MS);
     assert_int_equal(1, marks->late);
-    assert_between(run(*state, work_on, *state, 0), 1400, 1500 + SOON_MS);
+    assert_between(run(w, work_on, w, 0), 1400, 1500 + SOON_MS);
     assert_int_equal(1, marks->late);
 }
 
-static void a_main_thread_that_never_called_the_library_lives_on(void **state)
+static void a_main_thread_that_never_called_the_library_lives_on(struct world *w)
 {
-    run(*state, stay_in_main, NULL, 7);
+    run(w, stay_in_main, NULL, 7);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_process_without_threads_of_its_own_ends),
-        world_test(what_it_holds_is_given_back),
-        world_test(it_lives_as_long_as_any_thread_of_the_program),
-        world_test(a_main_thread_that_never_called_the_library_lives_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_process_without_threads_of_its_own_ends, what_it_holds_is_given_back,
+                     it_lives_as_long_as_any_thread_of_the_program,
+                     a_main_thread_that_never_called_the_library_lives_on);
 }

@@ -36,9 +36,8 @@ static void close_mutexes(void)
  * The answer that nobody awaits any more is not taken for that of the next request on its connection. Who gives
  * up leaves the connection in use when the request was sent late: here after a new connection was made.
  */
-static void the_next_request_gets_its_own_answer(void **state)
+static void the_next_request_gets_its_own_answer(struct world *w)
 {
-    struct world *w = *state;
     open_mutexes(w);
     world_redis(w, "HSET stock somebody:1 1");
     assert_lk(0, lk_mutex_lock(&orders));
@@ -58,9 +57,8 @@ static void the_next_request_gets_its_own_answer(void **state)
  * A wait whose first request went astray with its connection ends. That request may still be obeyed until its
  * deadline, after all that was sent to take it back: so it is taken back once more when none can come.
  */
-static void a_copy_within_its_deadline_is_given_back(void **state)
+static void a_copy_within_its_deadline_is_given_back(struct world *w)
 {
-    struct world *w = *state;
     open_mutexes(w);
     world_redis(w, "HSET orders somebody:1 1");
     proxy_once(p, PROXY_PARK_REQUEST, 1, "orders");
@@ -76,9 +74,8 @@ static void a_copy_within_its_deadline_is_given_back(void **state)
 }
 
 /* A request that comes later than anybody expects it does nothing, as nobody is left to take it back. */
-static void a_copy_after_its_deadline_does_nothing(void **state)
+static void a_copy_after_its_deadline_does_nothing(struct world *w)
 {
-    struct world *w = *state;
     open_mutexes(w);
     proxy_once(p, PROXY_HOLD_REQUEST, 1, "orders");
     assert_lk(EIO, lk_mutex_trylock(&orders));
@@ -92,10 +89,6 @@ static void a_copy_after_its_deadline_does_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(the_next_request_gets_its_own_answer),
-        world_test(a_copy_within_its_deadline_is_given_back),
-        world_test(a_copy_after_its_deadline_does_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(the_next_request_gets_its_own_answer, a_copy_within_its_deadline_is_given_back,
+                     a_copy_after_its_deadline_does_nothing);
 }

@@ -33,10 +33,10 @@ static void end(void)
 }
 
 /* An acquire goes on asking until its limit, and holds nothing then. */
-static void an_acquire_is_late(void **state)
+static void an_acquire_is_late(struct world *w)
 {
     lk_mutex_t m;
-    begin(*state);
+    begin(w);
     assert_lk(0, lk_mutex_init(&m, client, "thing", NULL));
     fake_answer(f, "EVALSHA", LATE);
     int64_t began_ms = now_ms();
@@ -53,11 +53,11 @@ static void an_acquire_is_late(void **state)
 }
 
 /* What a hold asks for: a second lock; it stays as it was. */
-static void a_hold_is_late(void **state)
+static void a_hold_is_late(struct world *w)
 {
     lk_mutex_t m;
     int64_t left_ms;
-    begin(*state);
+    begin(w);
     assert_lk(0, lk_mutex_init(&m, client, "thing", NULL));
     fake_answer(f, "EVALSHA", GRANTED);
     assert_lk(0, lk_mutex_lock(&m));
@@ -76,11 +76,11 @@ static void a_hold_is_late(void **state)
 }
 
 /* Likewise a downgrade. */
-static void a_downgrade_is_late(void **state)
+static void a_downgrade_is_late(struct world *w)
 {
     lk_rwlock_t rw;
     int64_t left_ms;
-    begin(*state);
+    begin(w);
     assert_lk(0, lk_rwlock_init(&rw, client, "book", NULL));
     fake_answer(f, "EVALSHA", GRANTED);
     assert_lk(0, lk_rwlock_wrlock(&rw));
@@ -96,11 +96,11 @@ static void a_downgrade_is_late(void **state)
 }
 
 /* A renewal that came too late is sent again; the lease is not lost for it. */
-static void a_renewal_is_late(void **state)
+static void a_renewal_is_late(struct world *w)
 {
     lk_mutex_t m;
     int64_t left_ms;
-    begin(*state);
+    begin(w);
     assert_lk(0, lk_mutex_init(&m, client, "thing", NULL));
     fake_answer(f, "EVALSHA", GRANTED);
     assert_lk(0, lk_mutex_lock(&m));
@@ -118,12 +118,12 @@ static void a_renewal_is_late(void **state)
 }
 
 /* Numbers: nothing was counted. */
-static void a_count_is_late(void **state)
+static void a_count_is_late(struct world *w)
 {
     lk_sem_t s;
     lk_latch_t l;
     unsigned taken = 77;
-    begin(*state);
+    begin(w);
     assert_lk(0, lk_sem_init(&s, client, "pool", 3, NULL));
     assert_lk(0, lk_latch_init(&l, client, "gate", NULL));
     fake_answer(f, "EVALSHA", LATE);
@@ -171,20 +171,20 @@ static void lost_then_late(int (*ask)(void *), void *object)
     fake_answer(f, "EVALSHA", DONE); /* to what goes on with it */
 }
 
-static void a_post_is_lost_then_late(void **state)
+static void a_post_is_lost_then_late(struct world *w)
 {
     lk_sem_t s;
-    begin(*state);
+    begin(w);
     assert_lk(0, lk_sem_init(&s, client, "pool", 1, NULL));
     lost_then_late(post, &s);
     assert_lk(0, lk_sem_destroy(&s));
     end();
 }
 
-static void a_countdown_is_lost_then_late(void **state)
+static void a_countdown_is_lost_then_late(struct world *w)
 {
     lk_latch_t l;
-    begin(*state);
+    begin(w);
     assert_lk(0, lk_latch_init(&l, client, "gate", NULL));
     lost_then_late(count_down, &l);
     assert_lk(0, lk_latch_destroy(&l));
@@ -193,14 +193,6 @@ static void a_countdown_is_lost_then_late(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(an_acquire_is_late),
-        world_test(a_hold_is_late),
-        world_test(a_downgrade_is_late),
-        world_test(a_renewal_is_late),
-        world_test(a_count_is_late),
-        world_test(a_post_is_lost_then_late),
-        world_test(a_countdown_is_lost_then_late),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(an_acquire_is_late, a_hold_is_late, a_downgrade_is_late, a_renewal_is_late, a_count_is_late,
+                     a_post_is_lost_then_late, a_countdown_is_lost_then_late);
 }

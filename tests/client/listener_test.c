@@ -21,7 +21,7 @@ static void open_client(struct world *w)
 {
     heard = inside = 0;
     gate = (struct gate){ 0 };
-    client = world_client(w, "");
+    client = world_open(w, "");
 }
 
 /* Held by a thread that cannot unlock in time: each of them is an event. */
@@ -56,9 +56,9 @@ static void end_thread(const lk_event_t *event, void *arg)
 }
 
 /* Another thread tells the rest, and nobody waits for the one that is over. */
-static void a_listener_may_end_its_thread(void **state)
+static void a_listener_may_end_its_thread(struct world *w)
 {
-    open_client(*state);
+    open_client(w);
     assert_lk(0, lk_client_listen(client, end_thread, NULL));
     lose();
     eventually(__atomic_load_n(&heard, __ATOMIC_SEQ_CST) == LOSSES, 5000);
@@ -92,10 +92,10 @@ static int open_gate(void *arg)
 }
 
 /* It is called for what the old one had no time for, while the program still holds what it wants. */
-static void a_new_listener_is_not_waited_for(void **state)
+static void a_new_listener_is_not_waited_for(struct world *w)
 {
     struct worker opener;
-    open_client(*state);
+    open_client(w);
     assert_lk(0, lk_client_listen(client, enter_and_wait, NULL));
     lose();
     eventually(__atomic_load_n(&inside, __ATOMIC_SEQ_CST) == 1, 5000);
@@ -111,9 +111,5 @@ static void a_new_listener_is_not_waited_for(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_listener_may_end_its_thread),
-        world_test(a_new_listener_is_not_waited_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_listener_may_end_its_thread, a_new_listener_is_not_waited_for);
 }

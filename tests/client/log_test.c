@@ -24,7 +24,7 @@ static const lk_mutexattr_t fixed = { .size = sizeof(lk_mutexattr_t), .lease_ms 
 static void renew_beside_it(struct world *w)
 {
     lk_mutex_t short_lived, kept, other;
-    lk_client_t *client = world_client(w, "lease=2s&poll=200ms");
+    lk_client_t *client = world_open(w, "lease=2s&poll=200ms");
     int64_t left_ms;
     assert_lk(0, lk_mutex_init(&short_lived, client, "short", &fixed));
     assert_lk(0, lk_mutex_init(&kept, client, "kept", NULL));
@@ -50,7 +50,7 @@ static void renew_beside_it(struct world *w)
 }
 
 /* Before any lk_setlog(): the default. */
-static void a_stderr_that_nobody_reads(void **state)
+static void a_stderr_that_nobody_reads(struct world *w)
 {
     int ends[2], before = dup(2);
     char bytes[4096] = { 0 };
@@ -61,7 +61,7 @@ static void a_stderr_that_nobody_reads(void **state)
     assert_int_equal(0, fcntl(ends[1], F_SETFL, 0));
     assert_int_equal(2, dup2(ends[1], 2));
     close(ends[1]);
-    renew_beside_it(*state);
+    renew_beside_it(w);
     assert_int_equal(2, dup2(before, 2));
     close(before);
     close(ends[0]); /* which ends what waits for it */
@@ -80,11 +80,11 @@ static void block(void *arg, int level, const char *line)
     atomic_fetch_add(&lines, 1);
 }
 
-static void a_sink_that_blocks(void **state)
+static void a_sink_that_blocks(struct world *w)
 {
     atomic_store(&shut, true);
     assert_lk(0, lk_setlog(block, LK_LOG_INFO, NULL));
-    renew_beside_it(*state);
+    renew_beside_it(w);
     atomic_store(&shut, false);
     eventually(atomic_load(&lines) > 0, 5000);
     assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
@@ -97,11 +97,11 @@ static int wait_for_6_s(void *arg)
 }
 
 /* The line about a long wait is said in the middle of the wait, which ends at its limit all the same. */
-static void a_long_wait_beside_a_sink_that_blocks(void **state)
+static void a_long_wait_beside_a_sink_that_blocks(struct world *w)
 {
     lk_mutex_t held, wanted;
     struct worker waiter;
-    lk_client_t *client = world_client(*state, "lease=10s"), *other = world_client(*state, "lease=10s&poll=200ms");
+    lk_client_t *client = world_open(w, "lease=10s"), *other = world_open(w, "lease=10s&poll=200ms");
     assert_lk(0, lk_mutex_init(&held, client, "m", NULL));
     assert_lk(0, lk_mutex_init(&wanted, other, "m", NULL));
     assert_lk(0, lk_mutex_lock(&held));
@@ -124,11 +124,10 @@ static void a_long_wait_beside_a_sink_that_blocks(void **state)
 }
 
 /* Nor does a close that has something to say. */
-static void a_close_that_fails_beside_a_sink_that_blocks(void **state)
+static void a_close_that_fails_beside_a_sink_that_blocks(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t m;
-    lk_client_t *client = world_client(w, "lease=2s&command_timeout=200ms");
+    lk_client_t *client = world_open(w, "lease=2s&command_timeout=200ms");
     assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
     assert_lk(0, lk_mutex_lock(&m));
     atomic_store(&lines, 0);
@@ -180,12 +179,12 @@ static int call_meanwhile(void *arg)
 }
 
 /* What a call failed at is logged when it is over: it holds nothing then that others need. */
-static void a_sink_holds_no_lock_of_the_library(void **state)
+static void a_sink_holds_no_lock_of_the_library(struct world *w)
 {
     const lk_mutexattr_t fair = { .size = sizeof fair, .fair = 1 };
     struct worker other;
     lk_mutex_t m, same;
-    meeting.client = world_client(*state, "");
+    meeting.client = world_open(w, "");
     assert_lk(0, lk_mutex_init(&m, meeting.client, "m", NULL));
     assert_lk(0, lk_setlog(take_a_lock, LK_LOG_DEBUG, NULL));
     worker_start(&other, call_meanwhile, NULL);
@@ -215,7 +214,7 @@ static int wait_on_a_small_stack(struct world *w, void *arg)
     char said[512] = "";
     world_ready(w);
     assert_that(dup2(ends[1], 2) == 2);
-    lk_client_t *client = world_client(w, "lease=10s"), *other = world_client(w, "lease=10s&poll=200ms");
+    lk_client_t *client = world_open(w, "lease=10s"), *other = world_open(w, "lease=10s&poll=200ms");
     assert_lk(0, lk_mutex_init(&held, client, "m", NULL));
     assert_lk(0, lk_mutex_init(&wanted, other, "m", NULL));
     assert_lk(0, lk_mutex_lock(&held));
@@ -232,9 +231,8 @@ static int wait_on_a_small_stack(struct world *w, void *arg)
     return strstr(said, "waiting for more than 3 s") != NULL ? 0 : 1;
 }
 
-static void a_long_wait_on_a_small_stack(void **state)
+static void a_long_wait_on_a_small_stack(struct world *w)
 {
-    struct world *w = *state;
     int ends[2];
     if (SANITIZED)
         skip(); /* sanitizers need more stack than that for themselves */
@@ -246,13 +244,7 @@ static void a_long_wait_on_a_small_stack(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_stderr_that_nobody_reads),
-        world_test(a_long_wait_on_a_small_stack),
-        world_test(a_sink_that_blocks),
-        world_test(a_long_wait_beside_a_sink_that_blocks),
-        world_test(a_close_that_fails_beside_a_sink_that_blocks),
-        world_test(a_sink_holds_no_lock_of_the_library),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_stderr_that_nobody_reads, a_long_wait_on_a_small_stack, a_sink_that_blocks,
+                     a_long_wait_beside_a_sink_that_blocks, a_close_that_fails_beside_a_sink_that_blocks,
+                     a_sink_holds_no_lock_of_the_library);
 }

@@ -42,9 +42,8 @@ static void arm(enum proxy_fault fault)
 }
 
 /* Whatever is lost: lock() returns with one hold of one grant. */
-static void a_lock_is_granted_once(void **state)
+static void a_lock_is_granted_once(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token;
     open_orders(w);
     for (int i = 0; i < FAULTS; i++) {
@@ -66,9 +65,8 @@ static void a_lock_is_granted_once(void **state)
 }
 
 /* Nor is a level counted twice, on the way down or up. */
-static void a_level_is_counted_once(void **state)
+static void a_level_is_counted_once(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     assert_lk(0, lk_mutex_lock(&orders));
     for (int i = 0; i < CUTS; i++) {
@@ -87,9 +85,8 @@ static void a_level_is_counted_once(void **state)
  * The connection ends while a request is on its way, and the request arrives when all is over: the caller
  * asked again, was served and gave back. The late copy must not leave the mutex to nobody.
  */
-static void a_late_copy_leaves_no_orphan(void **state)
+static void a_late_copy_leaves_no_orphan(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     for (int i = 0; i < 3; i++) {
         arm(PROXY_PARK_REQUEST);
@@ -114,9 +111,8 @@ static void a_late_copy_leaves_no_orphan(void **state)
 }
 
 /* An unlock whose answer is lost with its connection is asked again, and is no loss of the lease. */
-static void an_unlock_is_confirmed(void **state)
+static void an_unlock_is_confirmed(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     for (int i = 0; i < CUTS; i++) {
         assert_lk(0, lk_mutex_lock(&orders));
@@ -128,9 +124,8 @@ static void an_unlock_is_confirmed(void **state)
 }
 
 /* An answer that does not come in time leaves the outcome open, says so, and it is cleaned up behind. */
-static void an_unlock_without_an_answer_is_eio(void **state)
+static void an_unlock_without_an_answer_is_eio(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     for (int i = CUTS; i < FAULTS; i++) {
         assert_lk(0, lk_mutex_lock(&orders));
@@ -147,9 +142,8 @@ static void an_unlock_without_an_answer_is_eio(void **state)
 }
 
 /* A caller that gave up must not leave the mutex to itself: no late copy of its request takes it. */
-static void who_gave_up_holds_nothing(void **state)
+static void who_gave_up_holds_nothing(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     for (int i = 2; i < FAULTS; i++) {
         arm(faults[i]);
@@ -165,9 +159,8 @@ static void who_gave_up_holds_nothing(void **state)
 }
 
 /* A release that arrives late belongs to the hold it was sent for, not to the next one of the same thread. */
-static void a_late_release_spares_the_next_hold(void **state)
+static void a_late_release_spares_the_next_hold(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     assert_lk(0, lk_mutex_lock(&orders));
     arm(PROXY_HOLD_REQUEST);
@@ -182,9 +175,8 @@ static void a_late_release_spares_the_next_hold(void **state)
 }
 
 /* Answers in pieces and late are answers. */
-static void a_slow_network_is_only_slow(void **state)
+static void a_slow_network_is_only_slow(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     proxy_delay(p, 40); /* 80 ms for each round trip, and an unknown script takes three */
     for (int i = 0; i < 3; i++) {
@@ -203,15 +195,8 @@ static void a_slow_network_is_only_slow(void **state)
 }
 
 /* While no connection can be made a try says so, and nothing was done; a wait goes on. */
-static int lock_and_unlock(void *arg)
+static void without_a_connection_a_try_is_enotconn(struct world *w)
 {
-    int rc = lk_mutex_lock(arg);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
-
-static void without_a_connection_a_try_is_enotconn(void **state)
-{
-    struct world *w = *state;
     struct worker waiter;
     open_orders(w);
     proxy_refuse(p, true);
@@ -241,10 +226,10 @@ static int interrupt(void *arg)
 }
 
 /* One attempt to connect that fails is not the end of a call that was cut: it has time left. */
-static void an_unlock_outlives_a_failed_attempt_to_connect(void **state)
+static void an_unlock_outlives_a_failed_attempt_to_connect(struct world *w)
 {
     struct worker worker;
-    p = proxy_begin(*state);
+    p = proxy_begin(w);
     assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s&command_timeout=3s")));
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&orders));
@@ -252,7 +237,7 @@ static void an_unlock_outlives_a_failed_attempt_to_connect(void **state)
     worker_start(&worker, interrupt, NULL);
     assert_lk(0, lk_mutex_unlock(&orders));
     assert_int_equal(0, worker_join(&worker));
-    assert_false(world_exists(*state, "orders"));
+    assert_false(world_exists(w, "orders"));
     close_orders();
 }
 
@@ -268,13 +253,13 @@ static int serve_again(void *arg)
  * Nor of a call that begins while the connection, which ended under another one, is being made: it has as much time
  * for it. Once none was there for a command timeout, each attempt speaks for all.
  */
-static void a_call_joins_a_reconnect(void **state)
+static void a_call_joins_a_reconnect(struct world *w)
 {
     struct worker worker;
     lk_sem_t pool;
-    world_allow(*state, "pool");
-    world_allow(*state, "latchkey:once:{pool}");
-    p = proxy_begin(*state);
+    world_allow(w, "pool");
+    world_allow(w, "latchkey:once:{pool}");
+    p = proxy_begin(w);
     assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s&command_timeout=2s&retry_max=50ms")));
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_sem_init(&pool, client, "pool", 1, NULL));
@@ -302,18 +287,8 @@ static void a_call_joins_a_reconnect(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(an_unlock_outlives_a_failed_attempt_to_connect),
-        world_test(a_call_joins_a_reconnect),
-        world_test(a_lock_is_granted_once),
-        world_test(a_level_is_counted_once),
-        world_test(a_late_copy_leaves_no_orphan),
-        world_test(an_unlock_is_confirmed),
-        world_test(an_unlock_without_an_answer_is_eio),
-        world_test(who_gave_up_holds_nothing),
-        world_test(a_late_release_spares_the_next_hold),
-        world_test(a_slow_network_is_only_slow),
-        world_test(without_a_connection_a_try_is_enotconn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(an_unlock_outlives_a_failed_attempt_to_connect, a_call_joins_a_reconnect, a_lock_is_granted_once,
+                     a_level_is_counted_once, a_late_copy_leaves_no_orphan, an_unlock_is_confirmed,
+                     an_unlock_without_an_answer_is_eio, who_gave_up_holds_nothing, a_late_release_spares_the_next_hold,
+                     a_slow_network_is_only_slow, without_a_connection_a_try_is_enotconn);
 }

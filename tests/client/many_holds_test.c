@@ -22,7 +22,7 @@ static struct lk__hold *holds[MANY];
 static void open_permits(struct world *w)
 {
     const lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_sem_init(&permits, client, "permits", MANY, &leased));
     object = ((const struct lk__binding *)permits.lk_impl)->object;
 }
@@ -81,9 +81,9 @@ static int64_t cost_of_permits(int count)
     return cpu_us() - began_us;
 }
 
-static void the_number_of_permits_does_not_matter(void **state)
+static void the_number_of_permits_does_not_matter(struct world *w)
 {
-    open_permits(*state);
+    open_permits(w);
     fill(0, FEW, 0);
     int64_t few_us = cost_of_permits(FEW);
     fill(FEW, MANY, 0);
@@ -97,10 +97,10 @@ static void the_number_of_permits_does_not_matter(void **state)
 }
 
 /* Holds of one thread are given back in the order in which it took them. */
-static void the_oldest_comes_first(void **state)
+static void the_oldest_comes_first(struct world *w)
 {
     enum { OWNER = 7, OTHER = 8, SOME = 5 };
-    open_permits(*state);
+    open_permits(w);
     fill(0, SOME, OWNER);
     fill(SOME, 2 * SOME, OTHER);
     assert_int_equal(SOME, lk__object_count(object, OWNER, 100));
@@ -121,9 +121,5 @@ static void the_oldest_comes_first(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(the_number_of_permits_does_not_matter),
-        world_test(the_oldest_comes_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(the_number_of_permits_does_not_matter, the_oldest_comes_first);
 }

@@ -48,9 +48,9 @@ static int64_t cost_of_names(int count)
     return cpu_us() - began_us;
 }
 
-static void the_number_of_names_does_not_matter(void **state)
+static void the_number_of_names_does_not_matter(struct world *w)
 {
-    client = world_client(*state, "");
+    client = world_open(w, "");
     int64_t few_us = cost_of_names(SOME);
     name_them(0, NAMES - SOME);
     int64_t many_us = cost_of_names(NAMES);
@@ -88,11 +88,11 @@ static int64_t cost_of_permits(int count)
     return cpu_us() - began_us;
 }
 
-static void the_number_of_permits_does_not_matter(void **state)
+static void the_number_of_permits_does_not_matter(struct world *w)
 {
     const lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
-    client = world_client(*state, "lease=1h&command_timeout=5s");
-    world_allow(*state, "latchkey:total:*");
+    client = world_open(w, "lease=1h&command_timeout=5s");
+    world_allow(w, "latchkey:total:*");
     assert_lk(0, lk_sem_init(&permits, client, "permits", PERMITS, &leased));
     int64_t few_us = cost_of_permits(SOME);
     acquire(0, PERMITS - SOME);
@@ -106,9 +106,5 @@ static void the_number_of_permits_does_not_matter(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(the_number_of_names_does_not_matter),
-        world_test(the_number_of_permits_does_not_matter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(the_number_of_names_does_not_matter, the_number_of_permits_does_not_matter);
 }

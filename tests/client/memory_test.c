@@ -52,7 +52,7 @@ static void at_most(const char *what, long limit, long found)
 /* What is made once has been made: tables that double have their final size. */
 static void begin(struct world *w)
 {
-    client = world_client(w, "");
+    client = world_open(w, "");
     each(make);
     each(take);
     each(give);
@@ -64,9 +64,9 @@ static void end(void)
     assert_lk(0, lk_client_close(client));
 }
 
-static void objects_and_holds_are_small(void **state)
+static void objects_and_holds_are_small(struct world *w)
 {
-    begin(*state);
+    begin(w);
     long before = failing_bytes();
     each(make);
     each(take);
@@ -81,9 +81,9 @@ static void objects_and_holds_are_small(void **state)
     end();
 }
 
-static void a_free_lock_hardly_asks_for_memory(void **state)
+static void a_free_lock_hardly_asks_for_memory(struct world *w)
 {
-    begin(*state);
+    begin(w);
     make(0);
     take(0);
     give(0);
@@ -99,9 +99,5 @@ static void a_free_lock_hardly_asks_for_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(objects_and_holds_are_small),
-        world_test(a_free_lock_hardly_asks_for_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(objects_and_holds_are_small, a_free_lock_hardly_asks_for_memory);
 }

@@ -50,7 +50,7 @@ static int run_first(void *arg)
 
 static void play(struct world *w, const struct kind *kind)
 {
-    lk_client_t *client = world_client(w, kind->options);
+    lk_client_t *client = world_open(w, kind->options);
     int64_t until_ms = now_ms() + ROUNDS_MS;
     for (int i = 0; i < ROUNDS && now_ms() < until_ms; i++) {
         struct worker worker;
@@ -84,11 +84,11 @@ static int await_and_free(struct job *job)
     return rc;
 }
 
-static void the_waiter_of_a_post_may_destroy_the_semaphore(void **state)
+static void the_waiter_of_a_post_may_destroy_the_semaphore(struct world *w)
 {
-    play(*state, &(struct kind){ "", make_done, post, await_and_free });
-    world_allow(*state, "*done*");
-    world_redis(*state, "DEL done");
+    play(w, &(struct kind){ "", make_done, post, await_and_free });
+    world_allow(w, "*done*");
+    world_redis(w, "DEL done");
 }
 
 /* --- locks of a counted object: the last user frees it ------------------------------------------------------------- */
@@ -124,15 +124,15 @@ static int make_fair_mutex(struct job *job)
     return lk_mutex_init(&job->mutex, job->client, "orders", &attr);
 }
 
-static void the_next_holder_may_destroy_the_mutex(void **state)
+static void the_next_holder_may_destroy_the_mutex(struct world *w)
 {
-    play(*state, &(struct kind){ "", make_mutex, use_mutex, use_mutex });
+    play(w, &(struct kind){ "", make_mutex, use_mutex, use_mutex });
 }
 
-static void the_next_holder_may_destroy_the_fair_mutex(void **state)
+static void the_next_holder_may_destroy_the_fair_mutex(struct world *w)
 {
-    play(*state, &(struct kind){ "redisson=yes", make_fair_mutex, use_mutex, use_mutex });
-    world_allow(*state, "redisson_lock_token:*");
+    play(w, &(struct kind){ "redisson=yes", make_fair_mutex, use_mutex, use_mutex });
+    world_allow(w, "redisson_lock_token:*");
 }
 
 static void leave_rwlock(struct job *job, int *rc)
@@ -158,9 +158,9 @@ static int make_rwlock(struct job *job)
     return lk_rwlock_init(&job->rwlock, job->client, "orders", NULL);
 }
 
-static void the_next_writer_may_destroy_the_rwlock(void **state)
+static void the_next_writer_may_destroy_the_rwlock(struct world *w)
 {
-    play(*state, &(struct kind){ "", make_rwlock, use_rwlock, use_rwlock });
+    play(w, &(struct kind){ "", make_rwlock, use_rwlock, use_rwlock });
 }
 
 static int make_leased(struct job *job)
@@ -183,10 +183,10 @@ static int use_leased(struct job *job)
     return rc;
 }
 
-static void the_next_holder_may_destroy_the_leased_semaphore(void **state)
+static void the_next_holder_may_destroy_the_leased_semaphore(struct world *w)
 {
-    play(*state, &(struct kind){ "", make_leased, use_leased, use_leased });
-    world_allow(*state, "*orders*");
+    play(w, &(struct kind){ "", make_leased, use_leased, use_leased });
+    world_allow(w, "*orders*");
 }
 
 /* --- latches -------------------------------------------------------------------------------------------------------- */
@@ -210,10 +210,10 @@ static int await_latch_and_free(struct job *job)
     return rc;
 }
 
-static void who_waited_may_destroy_the_latch(void **state)
+static void who_waited_may_destroy_the_latch(struct world *w)
 {
-    play(*state, &(struct kind){ "", make_latch, count_down, await_latch_and_free });
-    world_allow(*state, "*gate*");
+    play(w, &(struct kind){ "", make_latch, count_down, await_latch_and_free });
+    world_allow(w, "*gate*");
 }
 
 /* --- and the client behind it ----------------------------------------------------------------------------------------- */
@@ -225,13 +225,12 @@ static int post_in_thread(void *arg)
 }
 
 /* Likewise all the rest: the client is closed by who was let in. */
-static void who_was_let_in_may_close_the_client(void **state)
+static void who_was_let_in_may_close_the_client(struct world *w)
 {
-    struct world *w = *state;
     for (int i = 0; i < 60; i++) {
         struct worker worker;
         struct job *job = calloc(1, sizeof *job);
-        job->client = world_client(w, "");
+        job->client = world_open(w, "");
         assert_lk(0, make_done(job));
         worker_start(&worker, post_in_thread, job);
         assert_lk(0, lk_sem_wait(&job->done));
@@ -246,14 +245,8 @@ static void who_was_let_in_may_close_the_client(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(the_waiter_of_a_post_may_destroy_the_semaphore),
-        world_test(the_next_holder_may_destroy_the_mutex),
-        world_test(the_next_holder_may_destroy_the_fair_mutex),
-        world_test(the_next_writer_may_destroy_the_rwlock),
-        world_test(the_next_holder_may_destroy_the_leased_semaphore),
-        world_test(who_waited_may_destroy_the_latch),
-        world_test(who_was_let_in_may_close_the_client),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(the_waiter_of_a_post_may_destroy_the_semaphore, the_next_holder_may_destroy_the_mutex,
+                     the_next_holder_may_destroy_the_fair_mutex, the_next_writer_may_destroy_the_rwlock,
+                     the_next_holder_may_destroy_the_leased_semaphore, who_waited_may_destroy_the_latch,
+                     who_was_let_in_may_close_the_client);
 }

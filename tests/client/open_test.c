@@ -42,9 +42,8 @@ static const char *write_file(struct world *w, const char *text)
     return path;
 }
 
-static void a_file_does_what_a_url_does(void **state)
+static void a_file_does_what_a_url_does(struct world *w)
 {
-    struct world *w = *state;
     lk_client_t *client = NULL;
     char text[256];
     snprintf(text, sizeof text, "{\"path\": \"%s\", \"db\": 3, \"lease\": \"1s\", \"client_name\": \"billing\"}",
@@ -64,10 +63,9 @@ static void a_file_does_what_a_url_does(void **state)
 }
 
 /* A reconnect begins in database 0: without a new SELECT, holds would be kept in two places. */
-static void a_database_is_chosen_at_each_connect(void **state)
+static void a_database_is_chosen_at_each_connect(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "db=5&lease=1s");
+    lk_client_t *client = world_open(w, "db=5&lease=1s");
     lk_mutex_t kept;
     int64_t left_ms;
     assert_lk(0, lk_mutex_init(&kept, client, "kept", NULL));
@@ -92,9 +90,8 @@ static void a_database_is_chosen_at_each_connect(void **state)
     assert_non_null(strstr(lk_errortext(), "database"));
 }
 
-static void users_and_passwords(void **state)
+static void users_and_passwords(struct world *w)
 {
-    struct world *w = *state;
     lk_client_t *client;
     char url[256];
     world_redis(w, "ACL SETUSER app on >opensesame ~* &* +@all");
@@ -114,9 +111,8 @@ static void users_and_passwords(void **state)
 }
 
 /* Without a URL: $LATCHKEY_URL, then $REDIS_URL, then the usual port of this machine. */
-static void the_environment_says_where(void **state)
+static void the_environment_says_where(struct world *w)
 {
-    struct world *w = *state;
     lk_client_t *client;
     setenv("REDIS_URL", world_url(w, "db=2&lease=1s"), 1);
     assert_lk(0, lk_client_open(&client, NULL));
@@ -135,11 +131,6 @@ static void the_environment_says_where(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_file_does_what_a_url_does),
-        world_test(a_database_is_chosen_at_each_connect),
-        world_test(users_and_passwords),
-        world_test(the_environment_says_where),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_file_does_what_a_url_does, a_database_is_chosen_at_each_connect, users_and_passwords,
+                     the_environment_says_where);
 }

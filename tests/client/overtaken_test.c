@@ -70,7 +70,7 @@ static void begin(struct world *w)
     static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1 };
     world_allow(w, "*pool*");
     world_allow(w, "*latch*");
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_sem_init(&pool, client, "pool", 10, NULL));
     assert_lk(0, lk_sem_init(&leased, client, "leased:pool", 10, &attr));
     assert_lk(0, lk_latch_init(&latch, client, "latch", NULL));
@@ -99,9 +99,8 @@ static int count_down(void *arg)
 }
 
 /* One thread stands still before it has its slot, another one overtakes it: neither needs to ask twice. */
-static void a_number_is_drawn_with_its_slot(void **state)
+static void a_number_is_drawn_with_its_slot(struct world *w)
 {
-    struct world *w = *state;
     struct worker worker;
     begin(w);
     assert_lk(0, lk_sem_post(&pool));
@@ -154,9 +153,8 @@ static int count_and_count(int index, void *arg)
 }
 
 /* As above by chance, many times: whatever was answered 0 was done. */
-static void what_was_answered_was_done(void **state)
+static void what_was_answered_was_done(struct world *w)
 {
-    struct world *w = *state;
     begin(w);
     assert_lk(0, lk_sem_post(&pool));
     watch(pool.lk_impl);
@@ -186,9 +184,8 @@ static int64_t permits(struct world *w)
 }
 
 /* Giving and taking of bare numbers: done under another number, not answered with what the record says. */
-static void a_later_record_is_not_the_answer(void **state)
+static void a_later_record_is_not_the_answer(struct world *w)
 {
-    struct world *w = *state;
     unsigned taken;
     begin(w);
     assert_lk(0, lk_sem_post(&pool));
@@ -219,9 +216,8 @@ static void a_later_record_is_not_the_answer(void **state)
     end();
 }
 
-static void nor_for_totals_and_latches(void **state)
+static void nor_for_totals_and_latches(struct world *w)
 {
-    struct world *w = *state;
     begin(w);
     assert_lk(0, lk_sem_addpermits(&leased, 1));
     overtake(w, "leased:pool", "-3");
@@ -248,9 +244,8 @@ static void nor_for_totals_and_latches(void **state)
 }
 
 /* Whatever this client asks has a later record: it says so and did nothing, and goes on under names of its own. */
-static void three_later_records_are_enough(void **state)
+static void three_later_records_are_enough(struct world *w)
 {
-    struct world *w = *state;
     char owner[64];
     begin(w);
     assert_lk(0, lk_sem_post(&pool));
@@ -327,9 +322,8 @@ static int64_t verdict_of(struct world *w, const struct row *row, int number)
 }
 
 /* Each script: a copy gets its own result, an older request is overtaken and changes nothing. */
-static void an_older_request_is_told_so(void **state)
+static void an_older_request_is_told_so(struct world *w)
 {
-    struct world *w = *state;
     world_allow(w, "*pool*");
     for (int i = 0; i < ROWS; i++) {
         world_redis(w, "FLUSHALL");
@@ -346,10 +340,6 @@ static void an_older_request_is_told_so(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_number_is_drawn_with_its_slot),  world_test(what_was_answered_was_done),
-        world_test(a_later_record_is_not_the_answer), world_test(nor_for_totals_and_latches),
-        world_test(three_later_records_are_enough),   world_test(an_older_request_is_told_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_number_is_drawn_with_its_slot, what_was_answered_was_done, a_later_record_is_not_the_answer,
+                     nor_for_totals_and_latches, three_later_records_are_enough, an_older_request_is_told_so);
 }

@@ -87,23 +87,17 @@ static int load_and_unload(struct world *w, void *arg)
     return 0;
 }
 
-static void threads_outlive_a_plugin(void **state)
+static void threads_outlive_a_plugin(struct world *w)
 {
-    struct world *w = *state;
     assert_int_equal(0, world_wait(w, world_fork(w, load_and_unload, NULL)));
 }
 
-static void a_plugin_is_unloaded_after_its_last_user_ended(void **state)
+static void a_plugin_is_unloaded_after_its_last_user_ended(struct world *w)
 {
-    struct world *w = *state;
     assert_int_equal(0, world_wait(w, world_fork(w, unload_after_the_last_user, NULL)));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(threads_outlive_a_plugin),
-        world_test(a_plugin_is_unloaded_after_its_last_user_ended),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(threads_outlive_a_plugin, a_plugin_is_unloaded_after_its_last_user_ended);
 }

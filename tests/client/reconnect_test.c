@@ -27,9 +27,9 @@ static int64_t connections(struct fake *f)
     return fake_asked(f, "ROLE"); /* one in each handshake */
 }
 
-static void a_call_that_is_cut_each_time(void **state)
+static void a_call_that_is_cut_each_time(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     lk_client_t *client;
     lk_mutex_t m;
     assert_lk(0, lk_client_open(&client, fake_url(f, "lease=10s&command_timeout=1s")));
@@ -42,9 +42,9 @@ static void a_call_that_is_cut_each_time(void **state)
     fake_end(f);
 }
 
-static void a_renewal_that_is_cut_each_time(void **state)
+static void a_renewal_that_is_cut_each_time(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     lk_client_t *client;
     lk_mutex_t m;
     int64_t left_ms;
@@ -64,9 +64,5 @@ static void a_renewal_that_is_cut_each_time(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_call_that_is_cut_each_time),
-        world_test(a_renewal_that_is_cut_each_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_call_that_is_cut_each_time, a_renewal_that_is_cut_each_time);
 }

@@ -37,9 +37,8 @@ static void refuse_writes(struct world *w, bool refuse)
 }
 
 /* It is not tried once more when an answer could not come in time: that would turn "not done" into "unknown". */
-static void a_slow_refusal_is_known(void **state)
+static void a_slow_refusal_is_known(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = open_all(w);
     assert_lk(0, lk_sem_wait(&pool));
     refuse_writes(w, true);
@@ -74,9 +73,8 @@ static int write_and_go_down(void *arg)
 }
 
 /* One copy was carried out, its answer got lost, the next copy was refused: unknown, not "unchanged". */
-static void a_refused_copy_says_nothing_of_the_first(void **state)
+static void a_refused_copy_says_nothing_of_the_first(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = open_all(w);
     struct gate gates[2] = { 0 };
     struct worker writer;
@@ -96,9 +94,5 @@ static void a_refused_copy_says_nothing_of_the_first(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_slow_refusal_is_known),
-        world_test(a_refused_copy_says_nothing_of_the_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_slow_refusal_is_known, a_refused_copy_says_nothing_of_the_first);
 }

@@ -22,7 +22,7 @@ static struct subject mine, other;
 static void begin(struct world *w, const struct subject_kind *kind)
 {
     p = proxy_begin(w);
-    theirs = world_client(w, OPTIONS);
+    theirs = world_open(w, OPTIONS);
     assert_lk(0, lk_client_open(&ours, proxy_url(p, OPTIONS)));
     subject_init(w, &mine, kind, ours, "thing", 0);
     subject_init(w, &other, kind, theirs, "thing", 0);
@@ -40,7 +40,7 @@ static void end(void)
 }
 
 /* What was granted unseen is free again by the moment told. */
-static void an_unseen_grant_ends(struct world *w, const struct subject_kind *kind)
+static void unseen_grants_end(struct world *w, const struct subject_kind *kind)
 {
     static const enum proxy_fault faults[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
     begin(w, kind);
@@ -65,9 +65,8 @@ static void an_unseen_grant_ends(struct world *w, const struct subject_kind *kin
  * The server's clock is known by as much as its last answer took, which lets a deadline be later. A count whose
  * request comes when the moment told has passed is not set.
  */
-static void a_slow_clock_is_allowed_for(void **state)
+static void a_slow_clock_is_allowed_for(struct world *w)
 {
-    struct world *w = *state;
     lk_latch_t gate;
     p = proxy_begin(w);
     assert_lk(0, lk_client_open(&ours, proxy_url(p, "lease=5s&command_timeout=1s")));
@@ -93,7 +92,7 @@ static void a_slow_clock_is_allowed_for(void **state)
 }
 
 /* A release that got no answer goes on; by the moment told the next one can have it. */
-static void an_unanswered_release_ends(struct world *w, const struct subject_kind *kind)
+static void unanswered_releases_end(struct world *w, const struct subject_kind *kind)
 {
     static const enum proxy_fault faults[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
     begin(w, kind);
@@ -114,7 +113,7 @@ static void an_unanswered_release_ends(struct world *w, const struct subject_kin
 }
 
 /* After a known outcome there is nothing to wait for. */
-static void a_known_outcome_is_settled(struct world *w, const struct subject_kind *kind)
+static void known_outcomes_are_settled(struct world *w, const struct subject_kind *kind)
 {
     begin(w, kind);
     struct subject keeper;
@@ -128,9 +127,8 @@ static void a_known_outcome_is_settled(struct world *w, const struct subject_kin
 }
 
 /* Parts of a hold that were given back, unseen by the server, are renewed no more. */
-static void unseen_parts_end_with_their_lease(void **state)
+static void unseen_parts_end_with_their_lease(struct world *w)
 {
-    struct world *w = *state;
     lk_semattr_t attr = LK_SEMATTR_INIT;
     lk_sem_t pool;
     int value;
@@ -157,9 +155,8 @@ static void unseen_parts_end_with_their_lease(void **state)
 }
 
 /* What the real server answered is made unreadable on its way: the release goes on, at its own pace. */
-static void an_unreadable_release_goes_on(void **state)
+static void an_unreadable_release_goes_on(struct world *w)
 {
-    struct world *w = *state;
     struct fake *f = fake_begin(w);
     lk_mutex_t m;
     assert_lk(0, lk_client_open(&ours, fake_url(f, OPTIONS)));
@@ -179,9 +176,8 @@ static void an_unreadable_release_goes_on(void **state)
 }
 
 /* A server that knows no script, not even as text, is not asked without pause: by a call, a renewal or a release. */
-static void no_script_is_no_flood(void **state)
+static void no_script_is_no_flood(struct world *w)
 {
-    struct world *w = *state;
     struct fake *f = fake_begin(w);
     lk_mutex_t m;
     assert_lk(0, lk_client_open(&ours, fake_url(f, OPTIONS)));
@@ -202,34 +198,9 @@ static void no_script_is_no_flood(void **state)
     fake_end(f);
 }
 
-static void unseen_grants_end(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, an_unseen_grant_ends);
-}
-
-static void unanswered_releases_end(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, an_unanswered_release_ends);
-}
-
-static void known_outcomes_are_settled(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, a_known_outcome_is_settled);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unseen_grants_end),
-        cmocka_unit_test(unanswered_releases_end),
-        world_test(a_slow_clock_is_allowed_for),
-        cmocka_unit_test(known_outcomes_are_settled),
-        world_test(unseen_parts_end_with_their_lease),
-        world_test(an_unreadable_release_goes_on),
-        world_test(no_script_is_no_flood),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = subject_run(unseen_grants_end, unanswered_releases_end, known_outcomes_are_settled);
+    return failed + world_run(a_slow_clock_is_allowed_for, unseen_parts_end_with_their_lease,
+                              an_unreadable_release_goes_on, no_script_is_no_flood);
 }

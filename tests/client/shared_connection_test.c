@@ -65,9 +65,8 @@ static int reader_with_little_time(void *arg)
 }
 
 /* The first to wait reads for all. When its time is up a hundred others still wait for their answers. */
-static void the_reader_leaves_while_a_hundred_wait(void **state)
+static void the_reader_leaves_while_a_hundred_wait(struct world *w)
 {
-    struct world *w = *state;
     struct worker reader, others;
     open_client(w);
     for (int i = 0; i < 3; i++) {
@@ -103,9 +102,8 @@ static int all_hasty(void *arg)
 }
 
 /* Limits of a millisecond beside long ones, with a server that stops and goes: the long ones succeed. */
-static void short_limits_do_not_spoil_long_ones(void **state)
+static void short_limits_do_not_spoil_long_ones(struct world *w)
 {
-    struct world *w = *state;
     struct worker impatient, others;
     struct gate stop = { 0 };
     open_client(w);
@@ -124,9 +122,8 @@ static void short_limits_do_not_spoil_long_ones(void **state)
 }
 
 /* All of them by one connection, however many: that is what keeps a fleet's connections countable. */
-static void a_hundred_threads_share_one_connection(void **state)
+static void a_hundred_threads_share_one_connection(struct world *w)
 {
-    struct world *w = *state;
     open_client(w);
     int64_t before = proxy_connections(p);
     assert_int_equal(0, run_threads(PATIENT, patient, NULL));
@@ -136,10 +133,6 @@ static void a_hundred_threads_share_one_connection(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(the_reader_leaves_while_a_hundred_wait),
-        world_test(short_limits_do_not_spoil_long_ones),
-        world_test(a_hundred_threads_share_one_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(the_reader_leaves_while_a_hundred_wait, short_limits_do_not_spoil_long_ones,
+                     a_hundred_threads_share_one_connection);
 }

@@ -98,9 +98,8 @@ static struct page *make_page(struct world *w)
     return page;
 }
 
-static void processes_may_share_the_very_objects(void **state)
+static void processes_may_share_the_very_objects(struct world *w)
 {
-    struct world *w = *state;
     struct page *page = make_page(w);
     pid_t pids[PROCESSES];
     for (int i = 0; i < PROCESSES; i++)
@@ -133,9 +132,8 @@ static int look_at_an_initialised_one(struct world *w, void *arg)
 }
 
 /* lk_mutex_init() copies the name to memory that only its process has, and those forked from it later. */
-static void one_that_was_initialised_is_no_trap(void **state)
+static void one_that_was_initialised_is_no_trap(struct world *w)
 {
-    struct world *w = *state;
     struct page *page = make_page(w);
     assert_lk(0, lk_mutex_init(&page->sooner, NULL, "sooner", NULL));
     pid_t child = world_fork(w, look_at_an_initialised_one, page);
@@ -178,9 +176,8 @@ static int use_before_and_after(struct world *w, void *arg)
 }
 
 /* What this process kept for the mutex is not taken for a read-write lock. */
-static void a_place_may_become_an_object_of_another_kind(void **state)
+static void a_place_may_become_an_object_of_another_kind(struct world *w)
 {
-    struct world *w = *state;
     struct remaking *remaking = world_shared(w, sizeof *remaking);
     lk_client_t *client;
     setenv("LATCHKEY_URL", world_url(w, ""), 1);
@@ -202,10 +199,6 @@ static void a_place_may_become_an_object_of_another_kind(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(processes_may_share_the_very_objects),
-        world_test(one_that_was_initialised_is_no_trap),
-        world_test(a_place_may_become_an_object_of_another_kind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(processes_may_share_the_very_objects, one_that_was_initialised_is_no_trap,
+                     a_place_may_become_an_object_of_another_kind);
 }

@@ -43,7 +43,7 @@ static void stop_alarms(void)
 
 static void open_orders(struct world *w)
 {
-    client = world_client(w, "lease=2s");
+    client = world_open(w, "lease=2s");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
 }
 
@@ -54,9 +54,8 @@ static void close_orders(void)
 }
 
 /* Signals never end a wait, nor shorten or lengthen its limit. */
-static void a_storm_of_signals_is_not_noticed(void **state)
+static void a_storm_of_signals_is_not_noticed(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     world_redis(w, "HSET orders somebody:1 1");
     start_alarms();
@@ -81,9 +80,8 @@ static void a_storm_of_signals_is_not_noticed(void **state)
 }
 
 /* A peer that closed is a code, not a SIGPIPE; and the program's own disposition is its own. */
-static void a_closed_connection_raises_no_sigpipe(void **state)
+static void a_closed_connection_raises_no_sigpipe(struct world *w)
 {
-    struct world *w = *state;
     struct sigaction before, after;
     sigaction(SIGPIPE, NULL, &before);
     open_orders(w);
@@ -99,9 +97,8 @@ static void a_closed_connection_raises_no_sigpipe(void **state)
 }
 
 /* The library's threads take no signal that was meant for the program's. */
-static void the_librarys_threads_block_all_signals(void **state)
+static void the_librarys_threads_block_all_signals(struct world *w)
 {
-    struct world *w = *state;
     DIR *dir;
     int seen = 0;
     open_orders(w);
@@ -133,10 +130,6 @@ static void the_librarys_threads_block_all_signals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_storm_of_signals_is_not_noticed),
-        world_test(a_closed_connection_raises_no_sigpipe),
-        world_test(the_librarys_threads_block_all_signals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_storm_of_signals_is_not_noticed, a_closed_connection_raises_no_sigpipe,
+                     the_librarys_threads_block_all_signals);
 }

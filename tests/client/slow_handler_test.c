@@ -103,7 +103,7 @@ static void open_client(struct world *w, void (*handler)(int))
 {
     struct sigaction action = { .sa_handler = handler };
     sigaction(SIGUSR1, &action, NULL);
-    client = world_client(w, "lease=20s&command_timeout=1s");
+    client = world_open(w, "lease=20s&command_timeout=1s");
     standing = let_go = 0;
     assert_int_equal(0, lock_own("victim")); /* all scripts are known */
 }
@@ -121,9 +121,8 @@ static void the_others_go_on(struct worker *reader)
 }
 
 /* It waits for an answer, and its handler runs until all others had theirs. */
-static void while_it_waits_for_the_server(void **state)
+static void while_it_waits_for_the_server(struct world *w)
 {
-    struct world *w = *state;
     struct worker reader;
     open_client(w, slow_handler);
     world_stop_server(w);
@@ -136,9 +135,8 @@ static void while_it_waits_for_the_server(void **state)
 }
 
 /* It is in the middle of the answers, which nobody else can then read to their end. */
-static void while_it_takes_answers_in(void **state)
+static void while_it_takes_answers_in(struct world *w)
 {
-    struct world *w = *state;
     struct worker reader;
     open_client(w, slow_handler);
     worker_start(&reader, victim, w);
@@ -154,9 +152,8 @@ static int busy(void *arg)
 }
 
 /* Any of them at any moment, also with a lock in hand: half of them stand still all the time. */
-static void handlers_everywhere(void **state)
+static void handlers_everywhere(struct world *w)
 {
-    struct world *w = *state;
     struct worker workers[OTHERS];
     char names[OTHERS][16];
     open_client(w, brief_handler);
@@ -183,14 +180,13 @@ static int busy_for_a_while(void *arg)
 }
 
 /* The watchdog has no connection of its own, and stands still in the middle of what the callers' brought it. */
-static void while_a_renewal_is_looked_for(void **state)
+static void while_a_renewal_is_looked_for(struct world *w)
 {
-    struct world *w = *state;
     struct worker workers[OTHERS];
     char names[OTHERS][16];
     lk_mutex_t orders;
     world_int(w, "DBSIZE");
-    client = world_client(w, "lease=3500ms&command_timeout=1s");
+    client = world_open(w, "lease=3500ms&command_timeout=1s");
     world_redis(w, "CONFIG SET maxclients %d", (int)world_counter(w, "connected_clients"));
     standing = let_go = most_readers = 0;
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
@@ -214,11 +210,6 @@ static void while_a_renewal_is_looked_for(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(while_it_waits_for_the_server),
-        world_test(while_it_takes_answers_in),
-        world_test(handlers_everywhere),
-        world_test(while_a_renewal_is_looked_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(while_it_waits_for_the_server, while_it_takes_answers_in, handlers_everywhere,
+                     while_a_renewal_is_looked_for);
 }

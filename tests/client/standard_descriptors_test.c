@@ -98,21 +98,17 @@ static void no_line_reaches_the_server(struct world *w, bool opens_before)
         assert_failed(__FILE__, __LINE__, "the server was told something else: %s", errors);
 }
 
-static void closed_before_the_client_opens(void **state)
+static void closed_before_the_client_opens(struct world *w)
 {
-    no_line_reaches_the_server(*state, false);
+    no_line_reaches_the_server(w, false);
 }
 
-static void closed_while_the_client_is_open(void **state)
+static void closed_while_the_client_is_open(struct world *w)
 {
-    no_line_reaches_the_server(*state, true);
+    no_line_reaches_the_server(w, true);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(closed_before_the_client_opens),
-        world_test(closed_while_the_client_is_open),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(closed_before_the_client_opens, closed_while_the_client_is_open);
 }

@@ -140,7 +140,7 @@ static void open_party(struct party *party)
     char url[512], name[32];
     snprintf(url, sizeof url, "lease=5s&poll=100ms&command_timeout=%s", COMMAND);
     assert_lk(0, lk_client_open(&party->here, proxy_url(party->proxy, url)));
-    party->there = world_client(party->w, "lease=60s");
+    party->there = world_open(party->w, "lease=60s");
     for (int i = 0; i < KINDS; i++) {
         const struct subject_kind *kind = &subject_kinds[i];
         name_it(name, "mine", i, party);
@@ -197,10 +197,9 @@ static int meet_each_point(struct world *w, void *arg)
     return 0;
 }
 
-static void none_is_taken_for_another(void **state)
+static void none_is_taken_for_another(struct world *w)
 {
     static struct party parties[STRAYS];
-    struct world *w = *state;
     pid_t pids[STRAYS];
     world_allow(w, "*-[0-9]*");
     for (int i = 0; i < STRAYS; i++)
@@ -215,8 +214,5 @@ static void none_is_taken_for_another(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(none_is_taken_for_another),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(none_is_taken_for_another);
 }

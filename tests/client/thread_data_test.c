@@ -66,10 +66,9 @@ static int lock_and_end_late(void *arg)
     return lock_all();
 }
 
-static void a_destructor_may_unlock(void **state)
+static void a_destructor_may_unlock(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     lk_semattr_t leased = LK_SEMATTR_INIT;
     leased.leased = 1;
     assert_lk(0, lk_mutex_init(&cleaning.mutex, client, "orders", NULL));
@@ -104,12 +103,11 @@ static int only_end(void *arg)
 }
 
 /* A thread that calls the library for the first time when it ends, and holds on: it is renewed no more. */
-static void a_hold_of_a_destructor_ends_with_its_thread(void **state)
+static void a_hold_of_a_destructor_ends_with_its_thread(struct world *w)
 {
-    struct world *w = *state;
     if (THREAD_SANITIZED)
         skip(); /* it forgets a thread before the system calls the last destructors */
-    lk_client_t *client = world_client(w, "lease=600ms");
+    lk_client_t *client = world_open(w, "lease=600ms");
     lk_mutex_t m, other;
     assert_lk(0, lk_mutex_init(&m, client, "orders", NULL));
     assert_lk(0, lk_mutex_init(&other, client, "letters", NULL));
@@ -136,9 +134,5 @@ static void a_hold_of_a_destructor_ends_with_its_thread(void **state)
 int main(void)
 {
     pthread_key_create(&cleaning.early, clean_early); /* before the library is called */
-    const struct CMUnitTest tests[] = {
-        world_test(a_destructor_may_unlock),
-        world_test(a_hold_of_a_destructor_ends_with_its_thread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_destructor_may_unlock, a_hold_of_a_destructor_ends_with_its_thread);
 }

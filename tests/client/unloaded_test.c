@@ -55,9 +55,8 @@ static int unload_while_holding(struct world *w, void *arg)
     return 0;
 }
 
-static void an_unloaded_library_does_no_harm(void **state)
+static void an_unloaded_library_does_no_harm(struct world *w)
 {
-    struct world *w = *state;
     pid_t child = world_fork(w, unload_while_holding, NULL);
     assert_int_equal(0, world_wait(w, child));
     eventually(!world_exists(w, "orders") && !world_exists(w, "letters"), 2000);
@@ -65,6 +64,5 @@ static void an_unloaded_library_does_no_harm(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { world_test(an_unloaded_library_does_no_harm) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(an_unloaded_library_does_no_harm);
 }

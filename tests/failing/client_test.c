@@ -34,7 +34,7 @@ static void end(struct world *w, lk_client_t *client)
     lk_mutex_t m;
     failing_end();
     if (client == NULL)
-        client = world_client(w, failing_options());
+        client = world_open(w, failing_options());
     assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
     assert_lk(0, lk_mutex_lockfor(&m, LONG_MS));
     assert_lk(0, lk_mutex_unlock(&m));
@@ -111,7 +111,7 @@ static void check_statistics(const char *json)
 
 static void ask(struct world *w)
 {
-    lk_client_t *client = world_client(w, failing_options());
+    lk_client_t *client = world_open(w, failing_options());
     lk_event_t event;
     lk_mutex_t another;
     char *json = NULL;

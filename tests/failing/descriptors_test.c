@@ -38,9 +38,8 @@ static int teardown(void **state)
 }
 
 /* A client needs six eventfds and a socket: with any fewer it says so, and leaves none open. */
-static void a_client_is_refused(void **state)
+static void a_client_is_refused(struct world *w)
 {
-    struct world *w = *state;
     lk_client_t *client = NULL;
     int rc = ENOMEM, refusals = 0;
     const char *url = world_url(w, OPTIONS);
@@ -60,10 +59,9 @@ static void a_client_is_refused(void **state)
 }
 
 /* Nobody can tell it that the mutex is free, so it asks. */
-static void a_waiter_polls(void **state)
+static void a_waiter_polls(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, OPTIONS), *other = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS), *other = world_open(w, OPTIONS);
     lk_mutex_t m, theirs;
     assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
     assert_lk(0, lk_mutex_init(&theirs, other, "m", NULL));
@@ -86,10 +84,9 @@ static void a_waiter_polls(void **state)
 }
 
 /* A hold whose watchdog has its connection is kept for as long as it takes. */
-static void a_hold_is_kept(void **state)
+static void a_hold_is_kept(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS);
     lk_mutex_t m;
     assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
     assert_lk(0, lk_mutex_lock(&m));
@@ -104,10 +101,9 @@ static void a_hold_is_kept(void **state)
 }
 
 /* Without a thread to renew it nothing is taken. */
-static void no_watchdog_no_hold(void **state)
+static void no_watchdog_no_hold(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS);
     lk_mutex_t m;
     assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
     failing_plan(&(struct failure){ .kind = FAIL_CALL, .nth = 1 }); /* pthread_create() is the first call */
@@ -121,16 +117,8 @@ static void no_watchdog_no_hold(void **state)
     assert_lk(0, lk_client_close(client));
 }
 
-#define limited_test(test) cmocka_unit_test_setup_teardown(test, world_setup, teardown)
-
 int main(void)
 {
     assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &before));
-    const struct CMUnitTest tests[] = {
-        limited_test(a_client_is_refused),
-        limited_test(a_waiter_polls),
-        limited_test(a_hold_is_kept),
-        limited_test(no_watchdog_no_hold),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run_with(teardown, a_client_is_refused, a_waiter_polls, a_hold_is_kept, no_watchdog_no_hold);
 }

@@ -25,7 +25,7 @@ static void nothing_may_be_allocated(void)
 
 static void make_all(struct world *w)
 {
-    client = world_client(w, OPTIONS);
+    client = world_open(w, OPTIONS);
     assert_lk(0, lk_mutex_init(&plain, client, "plain", NULL));
     assert_lk(0, lk_mutex_init(&fair, client, "fair", &(lk_mutexattr_t){ .size = sizeof(lk_mutexattr_t), .fair = 1 }));
     assert_lk(0, lk_rwlock_init(&reader, client, "reader", NULL));
@@ -100,9 +100,8 @@ static void hold_all(struct world *w, bool forgotten)
     assert_that(world_left(w) == NULL);
 }
 
-static void a_hold_is_kept_without_memory(void **state)
+static void a_hold_is_kept_without_memory(struct world *w)
 {
-    struct world *w = *state;
     make_all(w);
     hold_all(w, false);
     hold_all(w, true);
@@ -111,9 +110,8 @@ static void a_hold_is_kept_without_memory(void **state)
 }
 
 /* Closing is a way to give back, too. */
-static void a_client_is_closed_without_memory(void **state)
+static void a_client_is_closed_without_memory(struct world *w)
 {
-    struct world *w = *state;
     make_all(w);
     take_all();
     nothing_may_be_allocated();
@@ -125,9 +123,5 @@ static void a_client_is_closed_without_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        failing_test(a_hold_is_kept_without_memory),
-        failing_test(a_client_is_closed_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return failing_run(a_hold_is_kept_without_memory, a_client_is_closed_without_memory);
 }

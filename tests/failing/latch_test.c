@@ -16,7 +16,7 @@ static lk_latch_t gate;
 
 static void begin(struct world *w)
 {
-    client = world_client(w, failing_options());
+    client = world_open(w, failing_options());
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
 }
 

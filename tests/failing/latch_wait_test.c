@@ -16,7 +16,7 @@ static lk_latch_t gate, theirs;
 
 static void begin(struct world *w)
 {
-    client = world_client(w, failing_options());
+    client = world_open(w, failing_options());
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
 }
 
@@ -62,7 +62,7 @@ static void wait_in_vain(struct world *w)
 
 static void all_of(struct world *w, enum failing kind)
 {
-    other = world_client(w, "lease=20s");
+    other = world_open(w, "lease=20s");
     assert_lk(0, lk_latch_init(&theirs, other, "gate", NULL));
     each_failure(w, "wait", kind, LEASE_MS, wait_until_it_opens);
     assert_lk(0, lk_latch_destroy(&theirs));

@@ -18,7 +18,7 @@ static lk_mutex_t m;
 
 static void begin(struct world *w)
 {
-    client = world_client(w, failing_options());
+    client = world_open(w, failing_options());
     assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
 }
 
@@ -43,7 +43,7 @@ static void give(void)
     tried(0, lk_mutex_unlock(&m), UNREACHABLE, ESTALE);
 }
 
-static void lock_and_unlock(struct world *w)
+static void lock_and_look(struct world *w)
 {
     lk_mutex_t another;
     begin(w);
@@ -103,7 +103,7 @@ static void close_while_holding(struct world *w)
 
 static void all_of(struct world *w, enum failing kind)
 {
-    each_failure(w, "lock", kind, LEASE_MS, lock_and_unlock);
+    each_failure(w, "lock", kind, LEASE_MS, lock_and_look);
     each_failure(w, "nested", kind, LEASE_MS, lock_twice);
     each_failure(w, "extend", kind, LEASE_MS, extend_and_look);
     each_failure(w, "close", kind, LEASE_MS, close_while_holding);

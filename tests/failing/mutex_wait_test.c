@@ -18,7 +18,7 @@ static int fair;
 
 static void begin(struct world *w)
 {
-    client = world_client(w, failing_options());
+    client = world_open(w, failing_options());
     assert_lk(0, lk_mutex_init(&m, client, "m", &(lk_mutexattr_t){ .size = sizeof(lk_mutexattr_t), .fair = fair }));
 }
 
@@ -76,7 +76,7 @@ static void wait_in_vain(struct world *w)
 
 static void with_a_rival(struct world *w, const char *name, enum failing kind, void (*scenario)(struct world *w))
 {
-    other = world_client(w, "lease=20s");
+    other = world_open(w, "lease=20s");
     assert_lk(0, lk_mutex_init(&theirs, other, "m", &(lk_mutexattr_t){ .size = sizeof(lk_mutexattr_t), .fair = fair }));
     each_failure(w, name, kind, LEASE_MS, scenario);
     assert_lk(0, lk_mutex_destroy(&theirs));

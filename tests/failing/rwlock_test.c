@@ -17,7 +17,7 @@ static lk_rwlock_t rw;
 
 static void begin(struct world *w)
 {
-    client = world_client(w, failing_options());
+    client = world_open(w, failing_options());
     assert_lk(0, lk_rwlock_init(&rw, client, "rw", NULL));
 }
 

@@ -16,7 +16,7 @@ static lk_rwlock_t rw, theirs;
 
 static void begin(struct world *w)
 {
-    client = world_client(w, failing_options());
+    client = world_open(w, failing_options());
     assert_lk(0, lk_rwlock_init(&rw, client, "rw", NULL));
 }
 
@@ -72,7 +72,7 @@ static void wait_in_vain(struct world *w)
 
 static void all_of(struct world *w, enum failing kind)
 {
-    other = world_client(w, "lease=20s");
+    other = world_open(w, "lease=20s");
     assert_lk(0, lk_rwlock_init(&theirs, other, "rw", NULL));
     each_failure(w, "grant", kind, LEASE_MS, wait_for_a_writer);
     each_failure(w, "timeout", kind, LEASE_MS, wait_in_vain);

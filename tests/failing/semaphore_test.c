@@ -20,7 +20,7 @@ static unsigned taken; /* by us, as far as we were told */
 
 static void begin(struct world *w, int leased)
 {
-    client = world_client(w, failing_options());
+    client = world_open(w, failing_options());
     assert_lk(0,
               lk_sem_init(&s, client, "s", TOTAL, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = leased }));
     taken = 0;

@@ -69,10 +69,9 @@ static void expect_one_hold(struct world *w, struct place *place)
         assert_int_equal(1, world_int(w, "HLEN %s", place->mine.name));
 }
 
-static void a_request_is_carried_out_once(void **state)
+static void a_request_is_carried_out_once(struct world *w)
 {
     static const int directions[] = { PROXY_UP, PROXY_DOWN };
-    struct world *w = *state;
     open_rig(w, CALM);
     for_each_place(place, &rig)
         for (int i = 0; i < 2; i++) {
@@ -94,10 +93,9 @@ static void a_request_is_carried_out_once(void **state)
 }
 
 /* The latch: a count is set once and lowered once, wherever the connection ends. */
-static void a_count_is_exact(void **state)
+static void a_count_is_exact(struct world *w)
 {
     static const int directions[] = { PROXY_UP, PROXY_DOWN };
-    struct world *w = *state;
     open_rig(w, CALM);
     for (int i = 0; i < 2; i++) {
         int direction = directions[i];
@@ -126,10 +124,9 @@ static void a_count_is_exact(void **state)
 /* --- W --------------------------------------------------------------------------------------------------------- */
 
 /* Through the answer "queued", the subscription, the message with the grant, and what is sent after it. */
-static void a_wait_goes_on(void **state)
+static void a_wait_goes_on(struct world *w)
 {
     static const int directions[] = { PROXY_UP, PROXY_DOWN };
-    struct world *w = *state;
     struct errand errand;
     open_rig(w, "lease=20s&command_timeout=2s&poll=200ms");
     for_each_place(place, &rig)
@@ -155,11 +152,10 @@ static void a_wait_goes_on(void **state)
 /* --- H --------------------------------------------------------------------------------------------------------- */
 
 /* A renewal whose connection ends, or that gets no answer, is sent again; the hold never notices. */
-static void a_renewal_is_sent_again(void **state)
+static void a_renewal_is_sent_again(struct world *w)
 {
     static const enum proxy_fault faults[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_DROP_REPLY,
                                                PROXY_HOLD_REQUEST };
-    struct world *w = *state;
     int64_t ms;
     open_rig(w, "lease=900ms&command_timeout=150ms");
     for_each_place(place, &rig)
@@ -193,10 +189,9 @@ static void a_lost_request(enum proxy_fault fault, const struct subject *s)
 }
 
 /* When the library says that an unknown outcome is settled, it is: nothing is held, and no late copy takes anything. */
-static void what_is_unknown_ends(void **state)
+static void what_is_unknown_ends(struct world *w)
 {
     static const enum proxy_fault faults[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
-    struct world *w = *state;
     open_rig(w, HASTY);
     for (int i = 0; i < 2; i++)
         for_each_place(place, &rig) {
@@ -223,10 +218,9 @@ static void what_is_unknown_ends(void **state)
 }
 
 /* Likewise of the latch: a count that was not set in time is not set later; a countdown is finished, and counts once. */
-static void an_unknown_count_is_settled(void **state)
+static void an_unknown_count_is_settled(struct world *w)
 {
     static const enum proxy_fault faults[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
-    struct world *w = *state;
     open_rig(w, HASTY);
     for (int i = 0; i < 2; i++) {
         proxy_once(p, faults[i], 1, "gate");
@@ -252,13 +246,6 @@ static void an_unknown_count_is_settled(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_request_is_carried_out_once),
-        world_test(a_count_is_exact),
-        world_test(a_wait_goes_on),
-        world_test(a_renewal_is_sent_again),
-        world_test(what_is_unknown_ends),
-        world_test(an_unknown_count_is_settled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_request_is_carried_out_once, a_count_is_exact, a_wait_goes_on, a_renewal_is_sent_again,
+                     what_is_unknown_ends, an_unknown_count_is_settled);
 }

@@ -51,10 +51,10 @@ static void fill(void)
 }
 
 /* Shorter than a command timeout: late, and that is all. */
-static void a_short_one_is_only_late(void **state)
+static void a_short_one_is_only_late(struct world *w)
 {
     struct errand errand;
-    open_rig(*state, "lease=8s&command_timeout=1500ms&poll=1s");
+    open_rig(w, "lease=8s&command_timeout=1500ms&poll=1s");
     int64_t connections = proxy_connections(p);
     for_each_place(place, &rig) {
         dig(200);
@@ -87,10 +87,10 @@ static void a_short_one_is_only_late(void **state)
 }
 
 /* A: who has less time than the hole lasts is told that nobody knows, in time; who has more gets it, once. */
-static void a_long_one_delays_who_asks(void **state)
+static void a_long_one_delays_who_asks(struct world *w)
 {
     struct errand errands[RIG_PLACES];
-    open_rig(*state, RIG_OPTIONS);
+    open_rig(w, RIG_OPTIONS);
     proxy_stall(p, PROXY_BOTH);
     for (int i = 0; i < RIG_PLACES; i++)
         errand_start(&errands[i], &rig.places[i].mine, LIMIT_MS);
@@ -128,11 +128,11 @@ static int wait_for_gate(void *arg)
 }
 
 /* W: it became free within the hole; it is ours soon after the hole, though its message may never come. */
-static void a_long_one_delays_who_waits(void **state)
+static void a_long_one_delays_who_waits(struct world *w)
 {
     struct errand errands[RIG_PLACES];
     struct worker at_gate;
-    open_rig(*state, RIG_OPTIONS);
+    open_rig(w, RIG_OPTIONS);
     for_each_place(place, &rig) {
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(&errands[place - rig.places], &place->mine, 10000);
@@ -160,12 +160,12 @@ static void a_long_one_delays_who_waits(void **state)
 }
 
 /* H: a scare if it ends within the lease; else lost at its end, and a renewal that comes late revives nothing. */
-static void a_long_one_is_at_risk_or_lost(void **state)
+static void a_long_one_is_at_risk_or_lost(struct world *w)
 {
     struct errand theirs[RIG_PLACES];
     int64_t ms;
     int leased = 0;
-    open_rig(*state, RIG_OPTIONS);
+    open_rig(w, RIG_OPTIONS);
     for_each_place(place, &rig) {
         place_take(place);
         leased += place->mine.kind->leased;
@@ -214,9 +214,9 @@ static void a_long_one_is_at_risk_or_lost(void **state)
 }
 
 /* R: nobody knows, after one command timeout; the library finishes it, long before the lease ends, and once. */
-static void a_long_one_leaves_a_release_open(void **state)
+static void a_long_one_leaves_a_release_open(struct world *w)
 {
-    open_rig(*state, RIG_OPTIONS);
+    open_rig(w, RIG_OPTIONS);
     for_each_place(place, &rig) {
         assert_lk(0, subject_take(&place->patient, 1000));
         rig_connected(&rig);
@@ -244,10 +244,6 @@ static void a_long_one_leaves_a_release_open(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_short_one_is_only_late),         world_test(a_long_one_delays_who_asks),
-        world_test(a_long_one_delays_who_waits),      world_test(a_long_one_is_at_risk_or_lost),
-        world_test(a_long_one_leaves_a_release_open),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_short_one_is_only_late, a_long_one_delays_who_asks, a_long_one_delays_who_waits,
+                     a_long_one_is_at_risk_or_lost, a_long_one_leaves_a_release_open);
 }

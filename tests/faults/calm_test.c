@@ -20,9 +20,9 @@ static int wait_and_give(void *arg)
 }
 
 /* Taken, refused to another client, waited for in vain, handed over, given back: nothing is left. */
-static void a_round_of_everything(struct world *w, const struct subject_kind *kind)
+static void calm(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *one = world_client(w, "lease=3s"), *other = world_client(w, "lease=3s");
+    lk_client_t *one = world_open(w, "lease=3s"), *other = world_open(w, "lease=3s");
     struct subject mine, keeper, theirs;
     struct worker worker;
     uint64_t first, second;
@@ -64,14 +64,7 @@ static void a_round_of_everything(struct world *w, const struct subject_kind *ki
     assert_lk(0, lk_client_close(other));
 }
 
-static void calm(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, a_round_of_everything);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(calm) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return subject_run(calm);
 }

@@ -29,9 +29,9 @@ static void *wait_and_give(void *arg)
 }
 
 /* A semaphore's wait ends and leaves nothing, as sem_wait() does; a lock's goes on, as pthread_mutex_lock() does. */
-static void a_waiter(struct world *w, const struct subject_kind *kind)
+static void a_waiter_is_cancelled(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
+    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
     struct subject mine, keeper;
     pthread_t thread;
     void *result;
@@ -77,9 +77,9 @@ static void *take_and_give(void *arg)
 }
 
 /* Whenever it comes: nothing is held, nobody is queued, no lock of the library's own is stuck. */
-static void at_any_moment(struct world *w, const struct subject_kind *kind)
+static void threads_are_cancelled_at_any_moment(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS);
     struct subject mine;
     subject_init(w, &mine, kind, client, "thing", 0);
     for (int round = 0; round < ROUNDS; round++) {
@@ -103,25 +103,9 @@ static void at_any_moment(struct world *w, const struct subject_kind *kind)
     assert_lk(0, lk_client_close(client));
 }
 
-static void a_waiter_is_cancelled(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, a_waiter);
-}
-
-static void threads_are_cancelled_at_any_moment(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, at_any_moment);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_waiter_is_cancelled),
-        cmocka_unit_test(threads_are_cancelled_at_any_moment),
-    };
     if (SANITIZED && !THREAD_SANITIZED)
         return 77; /* AddressSanitizer takes the frames that a cancelled thread left for live ones */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return subject_run(a_waiter_is_cancelled, threads_are_cancelled_at_any_moment);
 }

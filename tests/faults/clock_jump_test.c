@@ -80,14 +80,14 @@ static int wait_and_give(void *arg)
     return rc != 0 ? rc : subject_give(s);
 }
 
-static void back(struct world *w, const struct subject_kind *kind)
+static void a_jump_back_is_repaired_by_renewal(struct world *w, const struct subject_kind *kind)
 {
     struct subject mine, theirs, fresh;
     struct waiter waiter = { .subject = &theirs };
     struct worker worker;
     struct news n;
     uint64_t token = 0;
-    lk_client_t *one = world_client(w, times), *other = world_client(w, times);
+    lk_client_t *one = world_open(w, times), *other = world_open(w, times);
     subject_init(w, &mine, kind, one, "thing", 0);
     subject_init(w, &theirs, subject_keeper(kind), other, "thing", 0);
     subject_init(w, &fresh, kind, other, "fresh", 0);
@@ -118,20 +118,13 @@ static void back(struct world *w, const struct subject_kind *kind)
     assert_lk(0, lk_client_close(other));
 }
 
-static void a_jump_back_is_repaired_by_renewal(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, back);
-}
-
 /* A lease that nobody renews lasts an hour too long then, which its holder does not rely on. An operator ends it. */
-static void a_lease_that_is_not_renewed_stays(void **state)
+static void a_lease_that_is_not_renewed_stays(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t fixed, wanted;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     int64_t ms;
-    lk_client_t *client = world_client(w, times), *other = world_client(w, times);
+    lk_client_t *client = world_open(w, times), *other = world_open(w, times);
     attr.fixed = 1;
     assert_lk(0, lk_mutex_init(&fixed, client, "thing", &attr));
     assert_lk(0, lk_mutex_init(&wanted, other, "thing", NULL));
@@ -157,13 +150,12 @@ static int wait_for_latch(void *arg)
     return lk_latch_waitfor(arg, PATIENT_MS);
 }
 
-static void a_latch_only_counts(void **state)
+static void a_latch_only_counts(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     lk_latch_t gate;
     unsigned count;
-    lk_client_t *client = world_client(w, times);
+    lk_client_t *client = world_open(w, times);
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
     for (int direction = -1; direction <= 1; direction += 2) {
         assert_lk(0, lk_latch_trysetcount(&gate, 3));
@@ -187,13 +179,10 @@ int main(void)
         { .name = "an hour later", .commit = jump_forward, .leases_only = true },
         { 0 },
     };
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_jump_back_is_repaired_by_renewal),
-        world_test(a_lease_that_is_not_renewed_stays),
-        world_test(a_latch_only_counts),
-    };
     make_a_clock();
-    int failed = robbery_tests(forward) + cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = robbery_tests(forward);
+    failed += subject_run(a_jump_back_is_repaired_by_renewal);
+    failed += world_run(a_lease_that_is_not_renewed_stays, a_latch_only_counts);
     unlink(clock_path);
     return failed;
 }

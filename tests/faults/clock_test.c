@@ -59,9 +59,9 @@ static int wait_for_it(void *arg)
 }
 
 /* Ten minutes without power: the first call afterwards says that the hold is lost, and waits are over. */
-static void the_machine_was_suspended(struct world *w, const struct subject_kind *kind)
+static void suspended(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
+    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
     struct subject mine, keeper;
     struct worker worker;
     int64_t left_ms;
@@ -95,9 +95,9 @@ static void the_machine_was_suspended(struct world *w, const struct subject_kind
 }
 
 /* A day forth, two days back: leases, renewals and limits do not notice. */
-static void the_wall_clock_is_set(struct world *w, const struct subject_kind *kind)
+static void set(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
+    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
     struct subject mine, keeper;
     heard.lost = 0;
     assert_lk(0, lk_client_listen(ours, hear, NULL));
@@ -128,10 +128,9 @@ static void the_wall_clock_is_set(struct world *w, const struct subject_kind *ki
 }
 
 /* A moment on the wall clock is converted once: setting the clock moves no limit that is under way. */
-static void a_limit_is_converted_once(void **state)
+static void a_limit_is_converted_once(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
+    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
     lk_mutex_t mine, other;
     struct timespec until;
     assert_lk(0, lk_mutex_init(&mine, ours, "thing", NULL));
@@ -151,21 +150,8 @@ static void a_limit_is_converted_once(void **state)
     assert_lk(0, lk_client_close(theirs));
 }
 
-static void suspended(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, the_machine_was_suspended);
-}
-
-static void set(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, the_wall_clock_is_set);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(suspended), cmocka_unit_test(set),
-                                        world_test(a_limit_is_converted_once) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = subject_run(suspended, set);
+    return failed + world_run(a_limit_is_converted_once);
 }

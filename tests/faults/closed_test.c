@@ -22,9 +22,9 @@ static int give(void *arg)
 }
 
 /* Those who wait are told, what is held is released, nothing is left; the object goes on answering. */
-static void a_client_is_closed(struct world *w, const struct subject_kind *kind)
+static void clients_are_closed(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
+    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
     struct subject mine, keeper, held;
     struct worker workers[WAITERS];
     subject_init(w, &mine, kind, ours, "thing", 0);
@@ -55,9 +55,9 @@ static void a_client_is_closed(struct world *w, const struct subject_kind *kind)
 }
 
 /* The same while the server stands still: within two command timeouts, and it says what is left. */
-static void a_client_is_closed_without_a_server(struct world *w, const struct subject_kind *kind)
+static void clients_are_closed_without_a_server(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_client(w, OPTIONS);
+    lk_client_t *ours = world_open(w, OPTIONS);
     struct subject held;
     subject_init(w, &held, kind, ours, "thing", 0);
     assert_lk(0, subject_take(&held, 0));
@@ -74,9 +74,9 @@ static void a_client_is_closed_without_a_server(struct world *w, const struct su
 }
 
 /* Not the holder, twice, or while it is used: a code, and nothing changes. */
-static void mistakes_have_codes(struct world *w, const struct subject_kind *kind)
+static void callers_make_mistakes(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_client(w, OPTIONS);
+    lk_client_t *ours = world_open(w, OPTIONS);
     struct subject mine;
     struct worker worker;
     subject_init(w, &mine, kind, ours, "thing", 0);
@@ -105,30 +105,7 @@ static void mistakes_have_codes(struct world *w, const struct subject_kind *kind
     assert_lk(0, subject_destroy(&mine));
 }
 
-static void clients_are_closed(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, a_client_is_closed);
-}
-
-static void clients_are_closed_without_a_server(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, a_client_is_closed_without_a_server);
-}
-
-static void callers_make_mistakes(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, mistakes_have_codes);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clients_are_closed),
-        cmocka_unit_test(clients_are_closed_without_a_server),
-        cmocka_unit_test(callers_make_mistakes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return subject_run(clients_are_closed, clients_are_closed_without_a_server, callers_make_mistakes);
 }

@@ -33,22 +33,20 @@ static void speak_again(struct rig *rig, struct proxy *p)
     proxy_resume(p);
 }
 
-static void a_syn_that_nobody_answers(void **state)
+static void a_syn_that_nobody_answers(struct world *w)
 {
     static const struct blackout blackout = { "F02: nobody answers a SYN", NULL, swallow_connects, open_port };
-    blackout_meets_all(*state, &blackout);
+    blackout_meets_all(w, &blackout);
 }
 
-static void a_connection_on_which_nobody_speaks(void **state)
+static void a_connection_on_which_nobody_speaks(struct world *w)
 {
     static const struct blackout blackout = { "F02: connections are taken and nobody speaks", NULL, fall_silent,
                                               speak_again };
-    blackout_meets_all(*state, &blackout);
+    blackout_meets_all(w, &blackout);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { world_test(a_syn_that_nobody_answers),
-                                        world_test(a_connection_on_which_nobody_speaks) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_syn_that_nobody_answers, a_connection_on_which_nobody_speaks);
 }

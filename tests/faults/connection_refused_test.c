@@ -20,14 +20,13 @@ static void open_port(struct rig *rig, struct proxy *p)
     proxy_refuse(p, false);
 }
 
-static void a_closed_port(void **state)
+static void a_closed_port(struct world *w)
 {
     static const struct blackout blackout = { "F01: the port is closed", NULL, close_port, open_port };
-    blackout_meets_all(*state, &blackout);
+    blackout_meets_all(w, &blackout);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { world_test(a_closed_port) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_closed_port);
 }

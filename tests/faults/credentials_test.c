@@ -25,10 +25,9 @@ static void change_its_password(struct world *w)
  * F38a: a refused client asks again at its own pace, whoever calls, and each call is told why: also one that
  * begins and ends between two attempts.
  */
-static void refused_again_and_again(void **state)
+static void refused_again_and_again(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "lease=5s&command_timeout=100ms&retry_min=1s&retry_max=1s");
+    lk_client_t *client = world_open(w, "lease=5s&command_timeout=100ms&retry_min=1s&retry_max=1s");
     struct subject thing;
     subject_init(w, &thing, subject_kinds, client, "thing", 0);
     world_redis(w, "CONFIG SET requirepass secret");
@@ -59,6 +58,6 @@ int main(void)
         .begin = change_its_password,
         .end = make_a_user,
     };
-    const struct CMUnitTest tests[] = { world_test(refused_again_and_again) };
-    return cmocka_run_group_tests(tests, NULL, NULL) + outage_tests(&changed);
+    int failed = world_run(refused_again_and_again);
+    return failed + outage_tests(&changed);
 }

@@ -26,10 +26,10 @@ static void close_rig(void)
 }
 
 /* In each phase: A, W with its message, H with its renewals, R. */
-static void a_slow_link_is_only_slow(void **state)
+static void a_slow_link_is_only_slow(struct world *w)
 {
     struct errand errands[RIG_PLACES];
-    open_rig(*state, "lease=5s&command_timeout=1s&poll=5s");
+    open_rig(w, "lease=5s&command_timeout=1s&poll=5s");
     proxy_dribble(p, PROXY_DOWN, 1); /* some 50 bytes an answer */
     for_each_place(place, &rig) {
         place_take(place);
@@ -62,9 +62,9 @@ static void a_slow_link_is_only_slow(void **state)
 }
 
 /* An answer whose last byte comes after the command timeout is none: as F04. */
-static void an_answer_that_takes_too_long_is_none(void **state)
+static void an_answer_that_takes_too_long_is_none(struct world *w)
 {
-    open_rig(*state, "lease=20s&command_timeout=200ms&poll=5s");
+    open_rig(w, "lease=20s&command_timeout=200ms&poll=5s");
     for_each_place(place, &rig)
         for (int giving = 0; giving < 2; giving++) {
             if (giving)
@@ -102,11 +102,11 @@ static int visits(void *arg)
 }
 
 /* Many answers in one read, and cut anywhere: each goes to who asked. */
-static void answers_that_come_together_are_told_apart(void **state)
+static void answers_that_come_together_are_told_apart(struct world *w)
 {
     struct subject subjects[RIG_PLACES];
     struct worker worker;
-    open_rig(*state, "lease=10s&command_timeout=1s&poll=200ms");
+    open_rig(w, "lease=10s&command_timeout=1s&poll=200ms");
     for (int i = 0; i < RIG_PLACES; i++)
         subjects[i] = rig.places[i].mine;
     worker_start(&worker, visits, subjects);
@@ -125,10 +125,6 @@ static void answers_that_come_together_are_told_apart(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_slow_link_is_only_slow),
-        world_test(an_answer_that_takes_too_long_is_none),
-        world_test(answers_that_come_together_are_told_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_slow_link_is_only_slow, an_answer_that_takes_too_long_is_none,
+                     answers_that_come_together_are_told_apart);
 }

@@ -60,7 +60,7 @@ static bool still_waits(struct world *w, const struct place *place)
 }
 
 /* Whatever is said: it waits until the holder gives it back. */
-static void a_message_alone_grants_nothing(void **state)
+static void a_message_alone_grants_nothing(struct world *w)
 {
     static const char *const formats[] = {
         "", "x", "G", "G ", "G %s", "F %s", "F %s %s", "P %s",                  /* true ids, nothing granted */
@@ -70,7 +70,6 @@ static void a_message_alone_grants_nothing(void **state)
 
         "G %s a b c d", "G %s 1 1000 5 0", /* the last: long over */
     };
-    struct world *w = *state;
     char message[512];
     rig_begin(&rig, w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
     for_each_place(place, &rig) {
@@ -92,9 +91,8 @@ static void a_message_alone_grants_nothing(void **state)
 }
 
 /* The grant of one attempt, heard once more during the next one, or twice at once. */
-static void a_grant_that_is_heard_again(void **state)
+static void a_grant_that_is_heard_again(struct world *w)
 {
-    struct world *w = *state;
     char channel[80], grant[512];
     rig_begin(&rig, w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
     for_each_place(place, &rig) {
@@ -144,9 +142,8 @@ static int64_t asks(struct world *w)
 }
 
 /* A flood of hints for one waiter: at most one question per five milliseconds, and no harm. */
-static void a_flood_asks_seldom(void **state)
+static void a_flood_asks_seldom(struct world *w)
 {
-    struct world *w = *state;
     char channel[80], hint[256];
     rig_begin(&rig, w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
     for_each_place(place, &rig) {
@@ -173,11 +170,10 @@ static int wait_for_gate(void *arg)
 }
 
 /* The latch: "open" is a hint as well, however often and whoever says it. */
-static void a_latch_is_not_opened_by_a_message(void **state)
+static void a_latch_is_not_opened_by_a_message(struct world *w)
 {
     static const char channel[] = "redisson_countdownlatch__channel__{gate}";
     static const char *const messages[] = { "0", "1", "", "open", "-1", "00000000000000000000000000000000000" };
-    struct world *w = *state;
     struct worker waiter;
     rig_begin(&rig, w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
     assert_lk(0, lk_latch_trysetcount(&rig.gate, 1));
@@ -201,11 +197,6 @@ static void a_latch_is_not_opened_by_a_message(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_message_alone_grants_nothing),
-        world_test(a_grant_that_is_heard_again),
-        world_test(a_flood_asks_seldom),
-        world_test(a_latch_is_not_opened_by_a_message),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_message_alone_grants_nothing, a_grant_that_is_heard_again, a_flood_asks_seldom,
+                     a_latch_is_not_opened_by_a_message);
 }

@@ -52,7 +52,7 @@ static void the_child_owns_nothing(struct world *w, const struct subject_kind *k
 {
     if (THREAD_SANITIZED)
         return; /* it does not follow a fork out of a process with threads */
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS);
     struct subject mine;
     int64_t left_ms;
     subject_init(w, &mine, kind, client, "thing", 0);
@@ -93,10 +93,10 @@ static long descriptors_of_a_new_program(void)
     return strtol(text, NULL, 10);
 }
 
-static void no_descriptor_survives_exec(struct world *w, const struct subject_kind *kind)
+static void a_holder_starts_a_program(struct world *w, const struct subject_kind *kind)
 {
     long before = descriptors_of_a_new_program();
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS);
     struct subject mine, keeper;
     int fd;
     subject_init(w, &mine, kind, client, "thing", 0);
@@ -110,22 +110,15 @@ static void no_descriptor_survives_exec(struct world *w, const struct subject_ki
     assert_lk(0, lk_client_close(client));
 }
 
-static void a_holder_forks(void **state)
+static void a_holder_forks(void)
 {
-    (void)state;
     if (THREAD_SANITIZED)
         skip();
     for_each_subject(NULL, the_child_owns_nothing);
 }
 
-static void a_holder_starts_a_program(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, no_descriptor_survives_exec);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_holder_forks), cmocka_unit_test(a_holder_starts_a_program) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = plain_run(a_holder_forks);
+    return failed + subject_run(a_holder_starts_a_program);
 }

@@ -122,10 +122,10 @@ static void nothing_is_left(int64_t within_ms)
 }
 
 /* A: EPROTO, at once, and no hold; whatever the server did is undone. */
-static void a_take_is_refused(void **state)
+static void a_take_is_refused(struct world *w)
 {
     long before_kib = peak_kib();
-    open_rig(*state, PATIENT);
+    open_rig(w, PATIENT);
     for (int i = 0; i < NONSENSE; i++) {
         forge(nonsense(i));
         for_each_place(place, &rig) {
@@ -145,11 +145,11 @@ static void a_take_is_refused(void **state)
 }
 
 /* W: who waits is told as well, and leaves the queue; what is granted to him meanwhile goes back. */
-static void a_wait_is_ended(void **state)
+static void a_wait_is_ended(struct world *w)
 {
     static const int some[] = { 0, 2, 5, UNREADABLE, UNREADABLE + 2, UNREADABLE + 7 };
     struct errand errands[RIG_PLACES];
-    open_rig(*state, PATIENT);
+    open_rig(w, PATIENT);
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
         for_each_place(place, &rig) {
             assert_lk(0, subject_take(&place->theirs, 1000));
@@ -171,10 +171,9 @@ static void a_wait_is_ended(void **state)
 }
 
 /* W: the subscription cannot be read. Then there is none, and waiters poll. */
-static void a_subscription_that_cannot_be_read(void **state)
+static void a_subscription_that_cannot_be_read(struct world *w)
 {
     struct errand errand;
-    struct world *w = *state;
     p = proxy_begin(w);
     proxy_forge(p, "$9\r\nSUBSCRIBE", unreadable[0].bytes, unreadable[0].length);
     rig_begin(&rig, w, proxy_url(p, RIG_OPTIONS), RIG_OPTIONS);
@@ -193,12 +192,12 @@ static void a_subscription_that_cannot_be_read(void **state)
 }
 
 /* H: such an answer to a renewal is no renewal: a scare, and a loss at the end of what was promised, at the latest. */
-static void a_renewal_has_failed(void **state)
+static void a_renewal_has_failed(struct world *w)
 {
     static const int some[] = { 0, UNREADABLE, UNREADABLE + 6 };
     int64_t ms;
     int lost = 0;
-    open_rig(*state, RIG_OPTIONS);
+    open_rig(w, RIG_OPTIONS);
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
         int at_risk = rig_count(&rig.at_risk);
         for_each_place(place, &rig)
@@ -228,9 +227,9 @@ static void a_renewal_has_failed(void **state)
 }
 
 /* R: EPROTO; the caller has given it back, and the server did what it was asked, once. */
-static void a_release_is_done_all_the_same(void **state)
+static void a_release_is_done_all_the_same(struct world *w)
 {
-    open_rig(*state, PATIENT);
+    open_rig(w, PATIENT);
     for (int i = 0; i < NONSENSE; i++) {
         if (!is_senseless_everywhere(i))
             continue;
@@ -255,9 +254,8 @@ static void a_release_is_done_all_the_same(void **state)
 }
 
 /* The latch: told likewise, and each count counts once, though nobody saw its answer. */
-static void a_count_is_exact(void **state)
+static void a_count_is_exact(struct world *w)
 {
-    struct world *w = *state;
     unsigned count;
     open_rig(w, PATIENT);
     for (int i = 0; i < NONSENSE; i++) {
@@ -284,11 +282,11 @@ static void a_count_is_exact(void **state)
 }
 
 /* A piece of an answer, and then silence: as if none had come. */
-static void a_piece_of_an_answer_is_none(void **state)
+static void a_piece_of_an_answer_is_none(struct world *w)
 {
     static const struct nonsense pieces[] = { TEXT("*5\r\n:1\r\n:"), TEXT("$100\r\nabc"), TEXT("-ERR what"),
                                               TEXT("*") };
-    open_rig(*state, PATIENT);
+    open_rig(w, PATIENT);
     for (int i = 0; i < 4; i++) {
         forge(&pieces[i]);
         struct place *place = &rig.places[i];
@@ -301,14 +299,6 @@ static void a_piece_of_an_answer_is_none(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_take_is_refused),
-        world_test(a_wait_is_ended),
-        world_test(a_subscription_that_cannot_be_read),
-        world_test(a_renewal_has_failed),
-        world_test(a_release_is_done_all_the_same),
-        world_test(a_count_is_exact),
-        world_test(a_piece_of_an_answer_is_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_take_is_refused, a_wait_is_ended, a_subscription_that_cannot_be_read, a_renewal_has_failed,
+                     a_release_is_done_all_the_same, a_count_is_exact, a_piece_of_an_answer_is_none);
 }

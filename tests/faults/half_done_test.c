@@ -16,9 +16,9 @@ static const char *const helpers[] = {
     "latchkey:claims:{thing}",     "latchkey:once:{thing}",
 };
 
-static void a_half_done_take_is_undone(struct world *w, const struct subject_kind *kind)
+static void half_done_takes_are_undone(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *client = world_client(w, "lease=20s");
+    lk_client_t *client = world_open(w, "lease=20s");
     struct subject mine;
     int refused = 0;
     subject_init(w, &mine, kind, client, "thing", 0);
@@ -43,14 +43,7 @@ static void a_half_done_take_is_undone(struct world *w, const struct subject_kin
     assert_lk(0, lk_client_close(client));
 }
 
-static void half_done_takes_are_undone(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, a_half_done_take_is_undone);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(half_done_takes_are_undone) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return subject_run(half_done_takes_are_undone);
 }

@@ -22,7 +22,7 @@ static int hold_until_killed(struct world *w, void *arg)
 {
     struct order *order = arg;
     struct subject s;
-    subject_init(w, &s, order->kind, world_client(w, OPTIONS), "thing", 0);
+    subject_init(w, &s, order->kind, world_open(w, OPTIONS), "thing", 0);
     assert_lk(0, subject_take(&s, 1000));
     if (order->kind->fenced)
         assert_lk(0, order->kind->token(&s, &order->token));
@@ -34,18 +34,18 @@ static int hold_until_killed(struct world *w, void *arg)
 static int wait_until_killed(struct world *w, void *arg)
 {
     struct subject s;
-    subject_init(w, &s, arg, world_client(w, OPTIONS), "thing", 0);
+    subject_init(w, &s, arg, world_open(w, OPTIONS), "thing", 0);
     world_ready(w);
     return subject_take(&s, LK_FOREVER);
 }
 
 /* The next one has it when the lease ends, not before, and with a greater token. A bare permit is gone. */
-static void the_next_one_has_it(struct world *w, const struct subject_kind *kind)
+static void a_holder_is_killed(struct world *w, const struct subject_kind *kind)
 {
     struct order *order = world_shared(w, sizeof *order);
     order->kind = subject_keeper(kind);
     pid_t holder = world_fork(w, hold_until_killed, order);
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS);
     struct subject mine;
     subject_init(w, &mine, kind, client, "thing", 0);
     if (kind->leased)
@@ -72,7 +72,7 @@ static void the_next_one_has_it(struct world *w, const struct subject_kind *kind
 }
 
 /* Several who wait are killed: those behind them pay once, not for each. */
-static void dead_waiters_delay_nobody(struct world *w, const struct subject_kind *kind)
+static void waiters_are_killed(struct world *w, const struct subject_kind *kind)
 {
     struct order *order = world_shared(w, sizeof *order);
     pid_t waiters[DEAD];
@@ -81,7 +81,7 @@ static void dead_waiters_delay_nobody(struct world *w, const struct subject_kind
     pid_t holder = world_fork(w, hold_until_killed, order);
     for (int i = 0; i < DEAD; i++)
         waiters[i] = world_fork(w, wait_until_killed, (void *)kind);
-    lk_client_t *client = world_client(w, "lease=5s&command_timeout=150ms&poll=200ms");
+    lk_client_t *client = world_open(w, "lease=5s&command_timeout=150ms&poll=200ms");
     subject_init(w, &mine, kind, client, "thing", 0);
     subject_init(w, &keeper, subject_keeper(kind), client, "thing", 0);
     eventually(subject_queued(w, &mine) == DEAD, 5000);
@@ -101,20 +101,7 @@ static void dead_waiters_delay_nobody(struct world *w, const struct subject_kind
     assert_lk(0, lk_client_close(client));
 }
 
-static void a_holder_is_killed(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, the_next_one_has_it);
-}
-
-static void waiters_are_killed(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, dead_waiters_delay_nobody);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_holder_is_killed), cmocka_unit_test(waiters_are_killed) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return subject_run(a_holder_is_killed, waiters_are_killed);
 }

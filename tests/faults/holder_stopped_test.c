@@ -29,7 +29,7 @@ static void count_losses(const lk_event_t *event, void *arg)
 static int hold_and_look(struct world *w, void *arg)
 {
     struct findings *found = arg;
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS);
     struct subject s;
     int64_t left_ms;
     assert_lk(0, lk_client_listen(client, count_losses, found));
@@ -50,12 +50,12 @@ static int hold_and_look(struct world *w, void *arg)
 }
 
 /* It learns of its loss by itself, with the server out of reach, and the other's hold stays whole. */
-static void it_learns_by_itself(struct world *w, const struct subject_kind *kind)
+static void a_holder_is_stopped(struct world *w, const struct subject_kind *kind)
 {
     struct findings *found = world_shared(w, sizeof *found);
     found->kind = kind;
     pid_t child = world_fork(w, hold_and_look, found);
-    lk_client_t *client = world_client(w, "lease=20s");
+    lk_client_t *client = world_open(w, "lease=20s");
     struct subject keeper;
     subject_init(w, &keeper, subject_keeper(kind), client, "thing", 0);
     world_stop(child);
@@ -84,7 +84,7 @@ static void it_learns_by_itself(struct world *w, const struct subject_kind *kind
 static int wait_and_give(struct world *w, void *arg)
 {
     struct findings *found = arg;
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS);
     struct subject s;
     subject_init(w, &s, found->kind, client, "thing", 0);
     world_ready(w);
@@ -97,12 +97,12 @@ static int wait_and_give(struct world *w, void *arg)
 }
 
 /* One that waits stands still: it may be handed the thing, which then is somebody else's when its claim ends. */
-static void a_stopped_waiter_keeps_it_from_nobody(struct world *w, const struct subject_kind *kind)
+static void a_waiter_is_stopped(struct world *w, const struct subject_kind *kind)
 {
     struct findings *found = world_shared(w, sizeof *found);
     found->kind = kind;
     pid_t child = world_fork(w, wait_and_give, found);
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS);
     struct subject keeper, mine;
     subject_init(w, &keeper, subject_keeper(kind), client, "thing", 0);
     subject_init(w, &mine, kind, client, "thing", 0);
@@ -125,20 +125,7 @@ static void a_stopped_waiter_keeps_it_from_nobody(struct world *w, const struct 
     assert_lk(0, lk_client_close(client));
 }
 
-static void a_holder_is_stopped(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, it_learns_by_itself);
-}
-
-static void a_waiter_is_stopped(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, a_stopped_waiter_keeps_it_from_nobody);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_holder_is_stopped), cmocka_unit_test(a_waiter_is_stopped) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return subject_run(a_holder_is_stopped, a_waiter_is_stopped);
 }

@@ -123,9 +123,8 @@ static void a_latch_does_not_notice(struct rig *rig, struct proxy *p, const stru
     assert_lk(0, worker_join(&waiter));
 }
 
-static void an_ending_is_not_noticed(void **state)
+static void an_ending_is_not_noticed(struct world *w)
 {
-    struct world *w = *state;
     struct rig rig;
     struct proxy *p = proxy_begin_tcp(w);
     rig_begin(&rig, w, proxy_url(p, RIG_OPTIONS), RIG_OPTIONS);
@@ -142,9 +141,8 @@ static void an_ending_is_not_noticed(void **state)
 }
 
 /* F11: `timeout 1` closes connections that renew too rarely, and those of clients that rest; subscribers stay. */
-static void idle_connections_are_closed(void **state)
+static void idle_connections_are_closed(struct world *w)
 {
-    struct world *w = *state;
     struct rig rig;
     struct errand errands[RIG_PLACES];
     world_redis(w, "CONFIG SET timeout 1");
@@ -174,9 +172,5 @@ static void idle_connections_are_closed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(an_ending_is_not_noticed),
-        world_test(idle_connections_are_closed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(an_ending_is_not_noticed, idle_connections_are_closed);
 }

@@ -55,22 +55,21 @@ static void know(struct rig *rig, struct proxy *p)
     atomic_store(&resolver, KNOWS);
 }
 
-static void a_name_that_is_unknown(void **state)
+static void a_name_that_is_unknown(struct world *w)
 {
     static const struct blackout blackout = { "F13: the name is unknown", name, forget, know };
-    blackout_meets_all(*state, &blackout);
+    blackout_meets_all(w, &blackout);
 }
 
-static void a_resolver_that_thinks(void **state)
+static void a_resolver_that_thinks(struct world *w)
 {
     static const struct blackout blackout = { "F13: the resolver thinks", name, think, know };
-    blackout_meets_all(*state, &blackout);
+    blackout_meets_all(w, &blackout);
 }
 
 /* Who is connected does not ask for the name any more: renewals and calls go on, and other clients' as well. */
-static void connections_that_stand_need_no_resolver(void **state)
+static void connections_that_stand_need_no_resolver(struct world *w)
 {
-    struct world *w = *state;
     struct rig rig;
     struct proxy *p = proxy_begin_tcp(w);
     char url[256];
@@ -93,9 +92,8 @@ static void connections_that_stand_need_no_resolver(void **state)
 }
 
 /* A resolver that has no answer says nothing about the server, which is where it was. */
-static void a_resolver_that_fails_costs_no_connection(void **state)
+static void a_resolver_that_fails_costs_no_connection(struct world *w)
 {
-    struct world *w = *state;
     struct rig rig;
     struct proxy *p = proxy_begin_tcp(w);
     char url[256];
@@ -116,9 +114,8 @@ static void a_resolver_that_fails_costs_no_connection(void **state)
 }
 
 /* A client that cannot be opened is not opened, within the connect timeout if the resolver lets it; else it is closed. */
-static void opening_without_the_name_fails(void **state)
+static void opening_without_the_name_fails(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = proxy_begin_tcp(w);
     lk_client_t *client;
     char url[256];
@@ -138,12 +135,6 @@ static void opening_without_the_name_fails(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_name_that_is_unknown),
-        world_test(a_resolver_that_thinks),
-        world_test(connections_that_stand_need_no_resolver),
-        world_test(a_resolver_that_fails_costs_no_connection),
-        world_test(opening_without_the_name_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_name_that_is_unknown, a_resolver_that_thinks, connections_that_stand_need_no_resolver,
+                     a_resolver_that_fails_costs_no_connection, opening_without_the_name_fails);
 }

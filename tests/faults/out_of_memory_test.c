@@ -36,13 +36,13 @@ static void refused(struct world *w, struct subject *s, int64_t timeout_ms)
     assert_int_equal(0, subject_queued(w, s));
 }
 
-static void full(struct world *w, const struct subject_kind *kind)
+static void a_full_server_still_takes_back(struct world *w, const struct subject_kind *kind)
 {
     struct subject mine, patient, spare;
     struct worker waiter;
     struct news n;
     int64_t ms;
-    lk_client_t *one = world_client(w, times), *other = world_client(w, times);
+    lk_client_t *one = world_open(w, times), *other = world_open(w, times);
     subject_init(w, &mine, subject_keeper(kind), one, "thing", 0);
     subject_init(w, &patient, kind, other, "thing", 0);
     subject_init(w, &spare, kind, other, "free", 0);
@@ -79,23 +79,16 @@ static void full(struct world *w, const struct subject_kind *kind)
     assert_lk(0, lk_client_close(other));
 }
 
-static void a_full_server_still_takes_back(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, full);
-}
-
 static int wait_for_latch(void *arg)
 {
     return lk_latch_waitfor(arg, PATIENT_MS);
 }
 
-static void a_full_server_still_counts_down(void **state)
+static void a_full_server_still_counts_down(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     lk_latch_t gate, fresh;
-    lk_client_t *client = world_client(w, times);
+    lk_client_t *client = world_open(w, times);
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
     assert_lk(0, lk_latch_init(&fresh, client, "fresh", NULL));
     assert_lk(0, lk_latch_trysetcount(&gate, 2));
@@ -119,9 +112,6 @@ static void a_full_server_still_counts_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_server_still_takes_back),
-        world_test(a_full_server_still_counts_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = subject_run(a_full_server_still_takes_back);
+    return failed + world_run(a_full_server_still_counts_down);
 }

@@ -18,7 +18,7 @@ static int wait_and_give(void *arg)
     return rc != 0 ? rc : subject_give(arg);
 }
 
-static void persist(struct world *w, const struct subject_kind *kind)
+static void a_renewal_puts_the_end_back(struct world *w, const struct subject_kind *kind)
 {
     struct subject mine, theirs;
     struct worker waiter;
@@ -26,7 +26,7 @@ static void persist(struct world *w, const struct subject_kind *kind)
     char key[80];
     if (!kind->leased)
         return; /* a number has no end anyway */
-    lk_client_t *one = world_client(w, times), *other = world_client(w, times);
+    lk_client_t *one = world_open(w, times), *other = world_open(w, times);
     subject_init(w, &mine, kind, one, "thing", 0);
     subject_init(w, &theirs, subject_keeper(kind), other, "thing", 0);
     news_listen(&n, one, "thing");
@@ -53,14 +53,7 @@ static void persist(struct world *w, const struct subject_kind *kind)
     assert_lk(0, lk_client_close(other));
 }
 
-static void a_renewal_puts_the_end_back(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, persist);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_renewal_puts_the_end_back) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return subject_run(a_renewal_puts_the_end_back);
 }

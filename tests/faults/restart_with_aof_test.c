@@ -64,7 +64,7 @@ static void restarted(struct world *w, const struct subject_kind *kind)
     struct giver giver = { 0 };
     struct worker waiting, calling, giving;
     struct news n;
-    lk_client_t *one = world_client(w, times), *other = world_client(w, times);
+    lk_client_t *one = world_open(w, times), *other = world_open(w, times);
     subject_init(w, &held, kind, one, "held", 0);
     subject_init(w, &kept, subject_keeper(kind), one, "kept", 0);
     subject_init(w, &patient, kind, other, "kept", 0);
@@ -112,9 +112,8 @@ static void restarted(struct world *w, const struct subject_kind *kind)
     assert_lk(0, lk_client_close(other));
 }
 
-static void nobody_notices(void **state)
+static void nobody_notices(void)
 {
-    (void)state;
     for_each_subject("--appendonly yes --appendfsync always", restarted);
 }
 
@@ -128,14 +127,13 @@ static int count_down(void *arg)
     return lk_latch_countdown(arg);
 }
 
-static void a_latch_keeps_its_count(void **state)
+static void a_latch_keeps_its_count(void)
 {
     struct world *w = world_begin("--appendonly yes --appendfsync always");
     struct worker waiter, counter;
     lk_latch_t gate;
     unsigned count;
-    lk_client_t *client = world_client(w, times);
-    (void)state;
+    lk_client_t *client = world_open(w, times);
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
     assert_lk(0, lk_latch_trysetcount(&gate, 3));
     assert_lk(0, lk_latch_countdown(&gate));
@@ -158,9 +156,5 @@ static void a_latch_keeps_its_count(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_notices),
-        cmocka_unit_test(a_latch_keeps_its_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return plain_run(nobody_notices, a_latch_keeps_its_count);
 }

@@ -30,13 +30,13 @@ static void forget_all_the_time(struct world *w)
         forget(w);
 }
 
-static void forgotten(struct world *w, const struct subject_kind *kind)
+static void nobody_notices(struct world *w, const struct subject_kind *kind)
 {
     struct subject mine, theirs;
     struct worker waiter;
     struct news n;
     int64_t ms;
-    lk_client_t *one = world_client(w, times), *other = world_client(w, times);
+    lk_client_t *one = world_open(w, times), *other = world_open(w, times);
     subject_init(w, &mine, subject_keeper(kind), one, "thing", 0);
     subject_init(w, &theirs, kind, other, "thing", 0);
     news_listen(&n, one, "thing");
@@ -65,24 +65,17 @@ static void forgotten(struct world *w, const struct subject_kind *kind)
     assert_lk(0, lk_client_close(other));
 }
 
-static void nobody_notices(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, forgotten);
-}
-
 static int wait_for_latch(void *arg)
 {
     return lk_latch_waitfor(arg, PATIENT_MS);
 }
 
-static void nor_does_a_latch(void **state)
+static void nor_does_a_latch(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     lk_latch_t gate;
     unsigned count;
-    lk_client_t *client = world_client(w, times);
+    lk_client_t *client = world_open(w, times);
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
     forget(w);
     assert_lk(0, lk_latch_trysetcount(&gate, 2));
@@ -101,9 +94,6 @@ static void nor_does_a_latch(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_notices),
-        world_test(nor_does_a_latch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = subject_run(nobody_notices);
+    return failed + world_run(nor_does_a_latch);
 }

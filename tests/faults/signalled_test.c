@@ -41,10 +41,10 @@ static int round_of(struct subject *mine, struct subject *keeper)
 }
 
 /* No call ends, fails or takes longer because of them. */
-static void a_storm(struct world *w, const struct subject_kind *kind)
+static void signals_come_in_storms(struct world *w, const struct subject_kind *kind)
 {
     static const int flags[] = { 0, SA_RESTART };
-    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
+    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
     struct subject mine, keeper;
     subject_init(w, &mine, kind, ours, "thing", 0);
     subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
@@ -76,9 +76,9 @@ static void a_storm(struct world *w, const struct subject_kind *kind)
 }
 
 /* A closed peer is a code or not noticed, never a signal; the program's disposition stays its own. */
-static void no_sigpipe(struct world *w, const struct subject_kind *kind)
+static void peers_close(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_open(w, OPTIONS);
     struct sigaction before, after;
     struct subject mine;
     subject_init(w, &mine, kind, client, "thing", 0);
@@ -95,20 +95,7 @@ static void no_sigpipe(struct world *w, const struct subject_kind *kind)
     assert_lk(0, lk_client_close(client));
 }
 
-static void signals_come_in_storms(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, a_storm);
-}
-
-static void peers_close(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, no_sigpipe);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(signals_come_in_storms), cmocka_unit_test(peers_close) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return subject_run(signals_come_in_storms, peers_close);
 }

@@ -50,9 +50,9 @@ static void expect_unchanged(const struct place *place, int64_t held)
 }
 
 /* A second copy of an ask changes nothing while its hold stands, nor when its time is over and somebody else holds. */
-static void an_ask_that_comes_again(void **state)
+static void an_ask_that_comes_again(struct world *w)
 {
-    open_rig(*state);
+    open_rig(w);
     for_each_place(place, &rig) {
         copy_next(place, PROXY_COPY_REQUEST);
         place_take(place);
@@ -72,9 +72,9 @@ static void an_ask_that_comes_again(void **state)
 }
 
 /* The first ask comes when the second one was served and given back: it may take, but must not keep, what nobody has. */
-static void an_ask_that_comes_late(void **state)
+static void an_ask_that_comes_late(struct world *w)
 {
-    open_rig(*state);
+    open_rig(w);
     for_each_place(place, &rig) {
         copy_next(place, PROXY_PARK_REQUEST);
         place_take(place);
@@ -88,10 +88,10 @@ static void an_ask_that_comes_late(void **state)
 }
 
 /* A release that comes again belongs to the hold it was sent for: not to the next one, whoever has that. */
-static void a_release_that_comes_again(void **state)
+static void a_release_that_comes_again(struct world *w)
 {
     static const enum proxy_fault copies[] = { PROXY_COPY_REQUEST, PROXY_PARK_REQUEST };
-    open_rig(*state);
+    open_rig(w);
     for_each_place(place, &rig)
         for (int i = 0; i < 2; i++) {
             place_take(place);
@@ -112,9 +112,9 @@ static void a_release_that_comes_again(void **state)
 }
 
 /* A renewal that comes late neither makes a hold nor lengthens that of another. */
-static void a_renewal_that_comes_late(void **state)
+static void a_renewal_that_comes_late(struct world *w)
 {
-    open_rig(*state);
+    open_rig(w);
     for_each_place(place, &rig) {
         if (!place->mine.kind->leased)
             continue;
@@ -141,11 +141,11 @@ static void a_renewal_that_comes_late(void **state)
 }
 
 /* W: a waiter stands in the queue once; one that left does not come back by its copy. */
-static void a_waiter_that_comes_again(void **state)
+static void a_waiter_that_comes_again(struct world *w)
 {
     static const enum proxy_fault copies[] = { PROXY_COPY_REQUEST, PROXY_PARK_REQUEST };
     struct errand errand;
-    open_rig(*state);
+    open_rig(w);
     for_each_place(place, &rig)
         for (int i = 0; i < 2; i++) {
             assert_lk(0, subject_take(&place->theirs, 1000));
@@ -171,10 +171,9 @@ static void a_waiter_that_comes_again(void **state)
 }
 
 /* The latch: each request counts once, whenever its copy comes. */
-static void a_count_that_comes_again(void **state)
+static void a_count_that_comes_again(struct world *w)
 {
     static const enum proxy_fault copies[] = { PROXY_COPY_REQUEST, PROXY_PARK_REQUEST };
-    struct world *w = *state;
     open_rig(w);
     for (int i = 0; i < 2; i++) {
         proxy_once(p, copies[i], 1, "gate");
@@ -204,10 +203,6 @@ static void a_count_that_comes_again(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(an_ask_that_comes_again),    world_test(an_ask_that_comes_late),
-        world_test(a_release_that_comes_again), world_test(a_renewal_that_comes_late),
-        world_test(a_waiter_that_comes_again),  world_test(a_count_that_comes_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(an_ask_that_comes_again, an_ask_that_comes_late, a_release_that_comes_again,
+                     a_renewal_that_comes_late, a_waiter_that_comes_again, a_count_that_comes_again);
 }

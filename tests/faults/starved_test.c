@@ -55,11 +55,11 @@ static void starve_watchdogs(void)
 }
 
 /* Renewed late or lost: never good here while somebody else has it, whatever the watchdog missed. */
-static void never_two(struct world *w, const struct subject_kind *kind)
+static void starved(struct world *w, const struct subject_kind *kind)
 {
     if (!kind->leased)
         return;
-    lk_client_t *ours = world_client(w, "lease=200ms"), *theirs = world_client(w, "lease=10s");
+    lk_client_t *ours = world_open(w, "lease=200ms"), *theirs = world_open(w, "lease=10s");
     struct subject mine, keeper;
     struct worker worker;
     int lost = 0, rounds = 0;
@@ -96,14 +96,7 @@ static void never_two(struct world *w, const struct subject_kind *kind)
     assert_lk(0, subject_destroy(&keeper));
 }
 
-static void starved(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, never_two);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(starved) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return subject_run(starved);
 }

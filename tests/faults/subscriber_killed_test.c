@@ -90,13 +90,12 @@ static void evict(struct world *w)
     world_redis(w, "CONFIG SET maxmemory-clients 0");
 }
 
-static void a_subscription_that_ends(void **state)
+static void a_subscription_that_ends(struct world *w)
 {
     static const struct {
         const char *how;
         void (*end)(struct world *w);
     } causes[] = { { "killed", kill_it }, { "overflown", overflow }, { "evicted", evict } };
-    struct world *w = *state;
     rig_begin(&rig, w, world_url(w, FAR_POLL), FAR_POLL);
     for (int i = 0; i < 3; i++) {
         print_message("    F10: %s\n", causes[i].how);
@@ -112,9 +111,8 @@ static void a_subscription_that_ends(void **state)
 
 /* --- the right is taken away: from then on, polls ---------------------------------------------------------------------- */
 
-static void a_user_loses_the_right_to_listen(void **state)
+static void a_user_loses_the_right_to_listen(struct world *w)
 {
-    struct world *w = *state;
     char url[256];
     world_redis(w, "ACL SETUSER worker on >secret ~* +@all &*");
     snprintf(url, sizeof url, "unix://worker:secret@%s?lease=20s&poll=300ms", w->socket);
@@ -138,9 +136,8 @@ static void a_user_loses_the_right_to_listen(void **state)
 
 /* --- a message vanishes, the subscription stays: one poll ------------------------------------------------------------------ */
 
-static void a_message_that_vanishes_costs_a_poll(void **state)
+static void a_message_that_vanishes_costs_a_poll(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = proxy_begin(w);
     rig_begin(&rig, w, proxy_url(p, "lease=20s&poll=300ms"), "lease=20s");
     for_each_place(place, &rig) {
@@ -173,10 +170,5 @@ static void a_message_that_vanishes_costs_a_poll(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_subscription_that_ends),
-        world_test(a_user_loses_the_right_to_listen),
-        world_test(a_message_that_vanishes_costs_a_poll),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_subscription_that_ends, a_user_loses_the_right_to_listen, a_message_that_vanishes_costs_a_poll);
 }

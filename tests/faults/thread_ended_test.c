@@ -35,9 +35,9 @@ static int give(void *arg)
 }
 
 /* What it was doing may be half done: its hold lasts to the end of its lease, is lost then, and told once. */
-static void its_hold_ends_with_its_lease(struct world *w, const struct subject_kind *kind)
+static void a_thread_ends(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
+    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
     struct subject mine, keeper;
     heard.lost = 0;
     assert_lk(0, lk_client_listen(ours, hear, NULL));
@@ -68,14 +68,7 @@ static void its_hold_ends_with_its_lease(struct world *w, const struct subject_k
     assert_int_equal(kind->leased, heard.lost);
 }
 
-static void a_thread_ends(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, its_hold_ends_with_its_lease);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_thread_ends) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return subject_run(a_thread_ends);
 }

@@ -37,16 +37,15 @@ static void make_room(struct rig *rig, struct proxy *p)
     world_redis(rig->w, "CONFIG SET maxclients 1000");
 }
 
-static void no_new_connection(void **state)
+static void no_new_connection(struct world *w)
 {
     static const struct blackout blackout = { "F12: too many clients", NULL, fill_up, make_room };
-    blackout_meets_all(*state, &blackout);
+    blackout_meets_all(w, &blackout);
 }
 
 /* W: no subscription can be had, so waiters poll on the connection that stands; holds need none for their events. */
-static void waiters_poll_without_a_subscription(void **state)
+static void waiters_poll_without_a_subscription(struct world *w)
 {
-    struct world *w = *state;
     struct rig rig;
     struct errand errands[RIG_PLACES];
     struct proxy *p = proxy_begin_tcp(w);
@@ -77,7 +76,5 @@ static void waiters_poll_without_a_subscription(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { world_test(no_new_connection),
-                                        world_test(waiters_poll_without_a_subscription) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(no_new_connection, waiters_poll_without_a_subscription);
 }

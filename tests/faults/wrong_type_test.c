@@ -76,14 +76,14 @@ static void learn_of_it(struct subject *mine, const struct news *n, bool by_rene
     assert_lk(EPERM, subject_give(mine));
 }
 
-static void replaced(struct world *w, const struct subject_kind *kind)
+static void what_is_not_ours_is_left_alone(struct world *w, const struct subject_kind *kind)
 {
     for (int by_renewal = 0; by_renewal < 2; by_renewal++) {
         struct subject mine, theirs;
         struct worker waiter;
         struct news n;
         char key[80];
-        lk_client_t *one = world_client(w, times), *other = world_client(w, times);
+        lk_client_t *one = world_open(w, times), *other = world_open(w, times);
         subject_init(w, &mine, kind, one, "thing", 0);
         subject_init(w, &theirs, subject_keeper(kind), other, "thing", 0);
         news_listen(&n, one, "thing");
@@ -110,23 +110,16 @@ static void replaced(struct world *w, const struct subject_kind *kind)
     }
 }
 
-static void what_is_not_ours_is_left_alone(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, replaced);
-}
-
 static int wait_for_latch(void *arg)
 {
     return lk_latch_waitfor(arg, PATIENT_MS);
 }
 
-static void nor_is_it_a_latch(void **state)
+static void nor_is_it_a_latch(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     lk_latch_t gate;
-    lk_client_t *client = world_client(w, times);
+    lk_client_t *client = world_open(w, times);
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
     assert_lk(0, lk_latch_trysetcount(&gate, 2));
     worker_start(&waiter, wait_for_latch, &gate);
@@ -145,9 +138,6 @@ static void nor_is_it_a_latch(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_ours_is_left_alone),
-        world_test(nor_is_it_a_latch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = subject_run(what_is_not_ours_is_left_alone);
+    return failed + world_run(nor_is_it_a_latch);
 }

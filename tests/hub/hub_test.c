@@ -70,11 +70,11 @@ static int64_t connections(struct fake *f)
 /* --- refusals ------------------------------------------------------------------------------------------------- */
 
 /* A server that is busy, or loads, does not serve now; that is no refusal for good. */
-static void a_busy_server_is_asked_again(void **state)
+static void a_busy_server_is_asked_again(struct world *w)
 {
     static const char *const passing[] = { "-BUSY Redis is busy running a script.\r\n",
                                            "-LOADING Redis is loading the dataset in memory\r\n" };
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     for (size_t i = 0; i < 2; i++) {
         struct listener a = listener_on("abc");
         struct bench bench;
@@ -93,9 +93,9 @@ static void a_busy_server_is_asked_again(void **state)
     fake_end(f);
 }
 
-static void a_refusal_is_told_to_its_ear(void **state)
+static void a_refusal_is_told_to_its_ear(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     struct listener a = listener_on("abc"), b = listener_on("def");
     struct bench bench;
     fake_answer(f, "SUBSCRIBE", "-NOPERM No permissions to access a channel\r\n");
@@ -115,9 +115,9 @@ static void a_refusal_is_told_to_its_ear(void **state)
 }
 
 /* What is wrong with a ping is not wrong with the subscription behind it. */
-static void an_error_belongs_to_the_question_in_its_place(void **state)
+static void an_error_belongs_to_the_question_in_its_place(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     struct listener a = listener_on("abc"), b = listener_on("def");
     struct bench bench;
     fake_answer(f, "SUBSCRIBE", CONFIRMED("abc"));
@@ -139,9 +139,9 @@ static void an_error_belongs_to_the_question_in_its_place(void **state)
 /* --- ears that come and go ---------------------------------------------------------------------------------------- */
 
 /* Withdrawn before it was confirmed: the connection stays, for all others. */
-static void one_that_is_withdrawn_costs_no_connection(void **state)
+static void one_that_is_withdrawn_costs_no_connection(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     struct bench bench;
     fake_answer(f, "SUBSCRIBE", FAKE_SILENT);
     bench_begin(&bench, fake_url(f, "lease=60s&command_timeout=5s"));
@@ -158,9 +158,8 @@ static void one_that_is_withdrawn_costs_no_connection(void **state)
 }
 
 /* The last object of a name is being destroyed while the next one of that name begins to wait. */
-static void two_ears_may_share_a_channel(void **state)
+static void two_ears_may_share_a_channel(struct world *w)
 {
-    struct world *w = *state;
     struct listener old = listener_on("abc"), fresh = listener_on("abc");
     struct bench bench;
     bench_begin(&bench, world_url(w, ""));
@@ -181,9 +180,9 @@ static void two_ears_may_share_a_channel(void **state)
 /* --- connections that are cut --------------------------------------------------------------------------------------- */
 
 /* As some proxies do. What has to be heard is polled for, and the connection is not made for ever and ever. */
-static void a_proxy_that_ends_what_subscribes_is_asked_seldom(void **state)
+static void a_proxy_that_ends_what_subscribes_is_asked_seldom(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     struct listener a = listener_on("abc"), b = listener_on("def");
     struct bench bench;
     fake_answer(f, "SUBSCRIBE", FAKE_CLOSE);
@@ -213,13 +212,7 @@ static void a_proxy_that_ends_what_subscribes_is_asked_seldom(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_busy_server_is_asked_again),
-        world_test(a_refusal_is_told_to_its_ear),
-        world_test(an_error_belongs_to_the_question_in_its_place),
-        world_test(one_that_is_withdrawn_costs_no_connection),
-        world_test(two_ears_may_share_a_channel),
-        world_test(a_proxy_that_ends_what_subscribes_is_asked_seldom),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_busy_server_is_asked_again, a_refusal_is_told_to_its_ear,
+                     an_error_belongs_to_the_question_in_its_place, one_that_is_withdrawn_costs_no_connection,
+                     two_ears_may_share_a_channel, a_proxy_that_ends_what_subscribes_is_asked_seldom);
 }

@@ -49,9 +49,8 @@ static int take_part(struct world *w, void *arg)
     return 0;
 }
 
-static void all_are_through_when_all_have_come(void **state)
+static void all_are_through_when_all_have_come(struct world *w)
 {
-    struct world *w = *state;
     int *arrived = world_shared(w, ROUNDS * sizeof *arrived);
     pid_t parties[PARTIES];
     world_allow(w, "latchkey:*:{stage:*}");
@@ -75,10 +74,9 @@ static char *read_source(const char *path)
     return text;
 }
 
-static void the_page_shows_this_function(void **state)
+static void the_page_shows_this_function(void)
 {
     char *page = read_source("docs/pthreads.md"), *here = read_source("tests/latch/barrier_test.c");
-    (void)state;
     char *begins = strstr(here, "/* ```c */\n") + strlen("/* ```c */\n");
     *strstr(begins, "/* ``` */") = '\0';
     if (strstr(page, begins) == NULL)
@@ -89,9 +87,6 @@ static void the_page_shows_this_function(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(all_are_through_when_all_have_come),
-        cmocka_unit_test(the_page_shows_this_function),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = world_run(all_are_through_when_all_have_come);
+    return failed + plain_run(the_page_shows_this_function);
 }

@@ -15,7 +15,7 @@ static int cleaned; /* how many cleanup handlers of waiting threads ran; atomic 
 
 static void open_gate(struct world *w, const char *options)
 {
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
     cleaned = 0;
@@ -43,11 +43,10 @@ static void *wait_for_it(void *arg)
 }
 
 /* At whatever moment it comes: the thread ends, and the latch is as if it had never waited. */
-static void a_cancelled_wait_leaves_nothing(void **state)
+static void a_cancelled_wait_leaves_nothing(struct world *w)
 {
     enum { TIMES = 20 };
     static const char *const options[] = { "lease=20s&poll=5s", "lease=2s&poll=20ms&pubsub=no" };
-    struct world *w = *state;
     for (int i = 0; i < 2; i++) {
         open_gate(w, options[i]);
         for (int k = 0; k < TIMES; k++) {
@@ -67,9 +66,8 @@ static void a_cancelled_wait_leaves_nothing(void **state)
 }
 
 /* Others who wait for the same latch are not disturbed. */
-static void the_others_wait_on(void **state)
+static void the_others_wait_on(struct world *w)
 {
-    struct world *w = *state;
     pthread_t threads[8];
     open_gate(w, "lease=20s&poll=5s");
     for (int i = 0; i < 8; i++)
@@ -97,9 +95,8 @@ static void *wait_uncancelable(void *arg)
 }
 
 /* Who has switched cancellation off is not cancelled in here either. */
-static void disabled_is_disabled(void **state)
+static void disabled_is_disabled(struct world *w)
 {
-    struct world *w = *state;
     pthread_t thread;
     void *result;
     open_gate(w, "lease=2s&poll=20ms");
@@ -127,11 +124,11 @@ static void *count_while_cancelled(void *arg)
 }
 
 /* Calls that do not wait are no cancellation points: what they do is done wholly, and reported. */
-static void other_calls_are_no_cancellation_points(void **state)
+static void other_calls_are_no_cancellation_points(struct world *w)
 {
     pthread_t thread;
     void *result;
-    open_gate(*state, "");
+    open_gate(w, "");
     assert_int_equal(0, pthread_create(&thread, NULL, count_while_cancelled, &gate));
     assert_int_equal(0, pthread_join(thread, &result));
     assert_null(result);
@@ -140,11 +137,6 @@ static void other_calls_are_no_cancellation_points(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_cancelled_wait_leaves_nothing),
-        world_test(the_others_wait_on),
-        world_test(disabled_is_disabled),
-        world_test(other_calls_are_no_cancellation_points),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_cancelled_wait_leaves_nothing, the_others_wait_on, disabled_is_disabled,
+                     other_calls_are_no_cancellation_points);
 }

@@ -15,7 +15,7 @@ static lk_latch_t gate;
 
 static void open_gate(struct world *w)
 {
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
 }
 
@@ -33,9 +33,8 @@ static unsigned count_of(lk_latch_t *l)
 }
 
 /* From a count to zero, and then once more. */
-static void it_counts_down_and_can_be_set_again(void **state)
+static void it_counts_down_and_can_be_set_again(struct world *w)
 {
-    struct world *w = *state;
     open_gate(w);
     for (int round = 0; round < 3; round++) {
         assert_int_equal(0, count_of(&gate));
@@ -60,9 +59,8 @@ static void it_counts_down_and_can_be_set_again(void **state)
 }
 
 /* Several at once; more than there are is down to zero, not below. */
-static void it_counts_down_by_several(void **state)
+static void it_counts_down_by_several(struct world *w)
 {
-    struct world *w = *state;
     open_gate(w);
     assert_lk(0, lk_latch_trysetcount(&gate, 1000000));
     assert_lk(0, lk_latch_countdownby(&gate, 999990));
@@ -76,9 +74,8 @@ static void it_counts_down_by_several(void **state)
 }
 
 /* What the caller can see to be wrong is told before anything is sent. */
-static void mistakes_are_einval(void **state)
+static void mistakes_are_einval(struct world *w)
 {
-    struct world *w = *state;
     struct timespec odd = { 0, 1000000000 };
     lk_latchattr_t attr = LK_LATCHATTR_INIT;
     lk_latchinfo_t info = { 0 };
@@ -116,9 +113,8 @@ static void mistakes_are_einval(void **state)
 }
 
 /* A key of another kind, or of the same type without a number in it, is left as it is. */
-static void a_key_of_another_type_is_eproto(void **state)
+static void a_key_of_another_type_is_eproto(struct world *w)
 {
-    struct world *w = *state;
     unsigned n = 4711;
     open_gate(w);
     for (int i = 0; i < 2; i++) {
@@ -142,9 +138,8 @@ static void a_key_of_another_type_is_eproto(void **state)
 }
 
 /* Deleted is neither open nor never set. */
-static void a_deleted_latch_is_told(void **state)
+static void a_deleted_latch_is_told(struct world *w)
 {
-    struct world *w = *state;
     open_gate(w);
     assert_lk(ENOENT, lk_latch_delete(&gate));
     assert_lk(ENOENT, lk_latch_wait(&gate));
@@ -171,9 +166,8 @@ static void expect_info(int set, int opened, int deleted, unsigned count)
     assert_int_equal(count, info.count);
 }
 
-static void info_tells_what_is_known(void **state)
+static void info_tells_what_is_known(struct world *w)
 {
-    struct world *w = *state;
     open_gate(w);
     expect_info(0, 0, 0, 0);
     assert_lk(0, lk_latch_trysetcount(&gate, 2));
@@ -192,9 +186,8 @@ static void info_tells_what_is_known(void **state)
 }
 
 /* A full server refuses new counts, but nobody is kept from counting down. */
-static void a_full_server_still_counts_down(void **state)
+static void a_full_server_still_counts_down(struct world *w)
 {
-    struct world *w = *state;
     lk_latch_t other;
     open_gate(w);
     assert_lk(0, lk_latch_init(&other, client, "other", NULL));
@@ -215,9 +208,8 @@ static void a_full_server_still_counts_down(void **state)
 }
 
 /* Statistics count the waits that ended with an open latch, under a kind of their own. */
-static void statistics_know_latches(void **state)
+static void statistics_know_latches(struct world *w)
 {
-    struct world *w = *state;
     char *json;
     open_gate(w);
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
@@ -233,11 +225,10 @@ static void statistics_know_latches(void **state)
 }
 
 /* A latch has no helper key in common with a mutex of another name; braces and the prefix are part of it. */
-static void names_and_prefixes(void **state)
+static void names_and_prefixes(struct world *w)
 {
-    struct world *w = *state;
     lk_latch_t tagged;
-    client = world_client(w, "prefix=eu:");
+    client = world_open(w, "prefix=eu:");
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
     assert_lk(0, lk_latch_init(&tagged, client, "{tag}gate", NULL));
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
@@ -257,9 +248,8 @@ static void names_and_prefixes(void **state)
 static lk_latch_t at_file_scope = LK_LATCH_INITIALIZER("static");
 
 /* The default client is opened by the first call; a destroyed one may begin anew. */
-static void a_static_latch_just_works(void **state)
+static void a_static_latch_just_works(struct world *w)
 {
-    struct world *w = *state;
     lk_client_t *standard;
     assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
     for (int i = 0; i < 2; i++) {
@@ -279,17 +269,8 @@ static void a_static_latch_just_works(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(it_counts_down_and_can_be_set_again),
-        world_test(it_counts_down_by_several),
-        world_test(mistakes_are_einval),
-        world_test(a_key_of_another_type_is_eproto),
-        world_test(a_deleted_latch_is_told),
-        world_test(info_tells_what_is_known),
-        world_test(a_full_server_still_counts_down),
-        world_test(statistics_know_latches),
-        world_test(names_and_prefixes),
-        world_test(a_static_latch_just_works),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(it_counts_down_and_can_be_set_again, it_counts_down_by_several, mistakes_are_einval,
+                     a_key_of_another_type_is_eproto, a_deleted_latch_is_told, info_tells_what_is_known,
+                     a_full_server_still_counts_down, statistics_know_latches, names_and_prefixes,
+                     a_static_latch_just_works);
 }

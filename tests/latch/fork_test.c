@@ -11,13 +11,6 @@
 
 static lk_latch_t shared = LK_LATCH_INITIALIZER("gate");
 
-static void close_default(void)
-{
-    lk_client_t *client;
-    assert_lk(0, lk_client_default(&client));
-    assert_lk(0, lk_client_close(client));
-}
-
 static int child_of_a_waiter(struct world *w, void *arg)
 {
     lk_latch_t *opened = arg;
@@ -39,25 +32,19 @@ static int child_of_a_waiter(struct world *w, void *arg)
     return 0;
 }
 
-static int wait_for_it(void *arg)
-{
-    return lk_latch_wait(arg);
-}
-
 /* The fork comes while a thread of the parent waits for both. */
-static void parent_and_child_share_the_latch_not_the_client(void **state)
+static void parent_and_child_share_the_latch_not_the_client(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiters[2];
     lk_latch_t opened;
     if (THREAD_SANITIZED)
         skip(); /* it cannot follow a fork out of a process with threads */
     assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     assert_lk(0, lk_latch_init(&opened, client, "gate", NULL));
     assert_lk(0, lk_latch_trysetcount(&shared, 2));
-    worker_start(&waiters[0], wait_for_it, &shared);
-    worker_start(&waiters[1], wait_for_it, &opened);
+    worker_start(&waiters[0], await_latch, &shared);
+    worker_start(&waiters[1], await_latch, &opened);
     sleep_ms(100);
     pid_t child = world_fork(w, child_of_a_waiter, &opened);
     assert_int_equal(1, world_int(w, "GET gate"));
@@ -73,8 +60,5 @@ static void parent_and_child_share_the_latch_not_the_client(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(parent_and_child_share_the_latch_not_the_client),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(parent_and_child_share_the_latch_not_the_client);
 }

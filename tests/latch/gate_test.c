@@ -53,7 +53,7 @@ static int run_races(int index, void *arg)
 static int child(struct world *w, void *arg)
 {
     struct process process = { .race = arg, .first = THREADS * w->me };
-    lk_client_t *client = world_client(w, "lease=20s&poll=5s");
+    lk_client_t *client = world_open(w, "lease=20s&poll=5s");
     assert_lk(0, lk_latch_init(&process.start, client, "start", NULL));
     assert_lk(0, lk_latch_init(&process.finish, client, "finish", NULL));
     world_ready(w);
@@ -92,15 +92,14 @@ static void watch_the_count(lk_latch_t *finish)
 }
 
 /* Nobody starts before the gate opens, nobody ends before all have arrived, and nobody sleeps on. */
-static void all_start_together_and_wait_for_the_last(void **state)
+static void all_start_together_and_wait_for_the_last(struct world *w)
 {
-    struct world *w = *state;
     struct race *race = world_shared(w, sizeof *race);
     lk_latch_t start, finish;
     pid_t children[PROCESSES];
     for (int i = 0; i < PROCESSES; i++)
         children[i] = world_fork(w, child, race);
-    lk_client_t *client = world_client(w, "lease=20s&poll=5s");
+    lk_client_t *client = world_open(w, "lease=20s&poll=5s");
     assert_lk(0, lk_latch_init(&start, client, "start", NULL));
     assert_lk(0, lk_latch_init(&finish, client, "finish", NULL));
     for (int round = 0; round < ROUNDS; round++) {
@@ -132,7 +131,7 @@ static void all_start_together_and_wait_for_the_last(void **state)
 static int dying_child(struct world *w, void *arg)
 {
     lk_latch_t finish;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     (void)arg;
     assert_lk(0, lk_latch_init(&finish, client, "finish", NULL));
     world_ready(w);
@@ -140,16 +139,15 @@ static int dying_child(struct world *w, void *arg)
 }
 
 /* Waiters that are killed are no burden to the others, and count nothing down. */
-static void killed_waiters_change_nothing(void **state)
+static void killed_waiters_change_nothing(struct world *w)
 {
-    struct world *w = *state;
     lk_latch_t finish;
     pid_t children[4];
     world_redis(w, "SET finish 1");
     for (int i = 0; i < 4; i++)
         children[i] = world_fork(w, dying_child, NULL);
     eventually(world_int(w, "PUBLISH redisson_countdownlatch__channel__{finish} 1") == 4, 5000); /* they all listen */
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     assert_lk(0, lk_latch_init(&finish, client, "finish", NULL));
     for (int i = 0; i < 4; i++)
         world_kill(w, children[i]);
@@ -162,9 +160,5 @@ static void killed_waiters_change_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(all_start_together_and_wait_for_the_last),
-        world_test(killed_waiters_change_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(all_start_together_and_wait_for_the_last, killed_waiters_change_nothing);
 }

@@ -16,16 +16,13 @@
 
 static char docs[65536];
 
-static int read_docs(void **state)
+static void read_docs(void)
 {
     FILE *file = fopen(LK_SOURCE_DIR "/docs/keys.md", "r");
-    (void)state;
-    if (file == NULL)
-        return -1;
+    assert_that(file != NULL);
     size_t length = fread(docs, 1, sizeof docs - 1, file);
     fclose(file);
     docs[length] = '\0';
-    return 0;
 }
 
 /* A row of the table of keys. */
@@ -105,14 +102,13 @@ static void matches(const char *pattern, const char *text)
 }
 
 /* All that is there after each operation is in the table, and all in the table was there. */
-static void the_table_of_keys_is_right(void **state)
+static void the_table_of_keys_is_right(struct world *w)
 {
-    struct world *w = *state;
     struct row rows[8];
     lk_latch_t gate;
     int count = read_rows(rows);
     assert_int_equal(3, count);
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
     assert_lk(0, lk_latch_trysetcount(&gate, 2));
     compare(w, rows, count);
@@ -141,11 +137,10 @@ static void the_table_of_keys_is_right(void **state)
 }
 
 /* The serial of each end is larger than the one before, whatever the clock does. */
-static void serials_grow(void **state)
+static void serials_grow(struct world *w)
 {
-    struct world *w = *state;
     lk_latch_t gate;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
     world_redis(w, "SET latchkey:opened:{gate} %s PX 600000", "opened 4000000000000000");
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
@@ -161,9 +156,6 @@ static void serials_grow(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(the_table_of_keys_is_right),
-        world_test(serials_grow),
-    };
-    return cmocka_run_group_tests(tests, read_docs, NULL);
+    read_docs();
+    return world_run(the_table_of_keys_is_right, serials_grow);
 }

@@ -13,15 +13,14 @@ static int wait_for_it(void *arg)
 }
 
 /* The server hears of the subscription late, and the latch opens before: the message finds nobody. */
-static void an_opening_before_the_subscription_stands_is_seen(void **state)
+static void an_opening_before_the_subscription_stands_is_seen(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = proxy_begin(w);
     struct worker waiter;
     lk_client_t *near, *far;
     lk_latch_t opened, awaited;
     unsigned count;
-    near = world_client(w, "lease=20s");
+    near = world_open(w, "lease=20s");
     assert_lk(0, lk_client_open(&far, proxy_url(p, "lease=20s&poll=10s")));
     assert_lk(0, lk_latch_init(&opened, near, "gate", NULL));
     assert_lk(0, lk_latch_init(&awaited, far, "gate", NULL));
@@ -48,8 +47,5 @@ static void an_opening_before_the_subscription_stands_is_seen(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(an_opening_before_the_subscription_stands_is_seen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(an_opening_before_the_subscription_stands_is_seen);
 }

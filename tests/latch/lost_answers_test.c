@@ -43,9 +43,8 @@ static void arm(enum proxy_fault fault)
 }
 
 /* Where the connection is cut, the request is sent again, and takes effect once; so does a copy that comes late. */
-static void a_cut_request_counts_once(void **state)
+static void a_cut_request_counts_once(struct world *w)
 {
-    struct world *w = *state;
     open_gate(w);
     for (int i = 0; i < CUTS; i++) {
         arm(cuts[i]);
@@ -74,9 +73,8 @@ static void a_cut_request_counts_once(void **state)
 }
 
 /* An older request that comes after a newer one of the same thread is a copy, too. */
-static void a_late_copy_of_an_earlier_countdown_counts_once(void **state)
+static void a_late_copy_of_an_earlier_countdown_counts_once(struct world *w)
 {
-    struct world *w = *state;
     open_gate(w);
     assert_lk(0, lk_latch_trysetcount(&gate, 10));
     for (int i = 0; i < 3; i++) {
@@ -92,9 +90,8 @@ static void a_late_copy_of_an_earlier_countdown_counts_once(void **state)
 }
 
 /* No answer in time: the caller is told so, and the library goes on until it counted, once. */
-static void an_unanswered_countdown_is_eio_and_counts_once(void **state)
+static void an_unanswered_countdown_is_eio_and_counts_once(struct world *w)
 {
-    struct world *w = *state;
     open_gate(w);
     for (int i = 2; i < 4; i++) {
         assert_lk(0, lk_latch_trysetcount(&gate, 5));
@@ -113,15 +110,9 @@ static void an_unanswered_countdown_is_eio_and_counts_once(void **state)
     close_gate();
 }
 
-static int wait_for_it(void *arg)
-{
-    return lk_latch_wait(arg);
-}
-
 /* A wait that loses its questions, its answers or its whole connection asks again. */
-static void a_wait_survives_every_fault(void **state)
+static void a_wait_survives_every_fault(struct world *w)
 {
-    struct world *w = *state;
     open_gate(w);
     for (int i = 0; i < FAULTS; i++)
         for (int k = 1; k <= 3; k++) {
@@ -129,7 +120,7 @@ static void a_wait_survives_every_fault(void **state)
             unsigned count;
             assert_lk(0, lk_latch_trysetcount(&gate, 1));
             proxy_once(p, faults[i], k, "gate"); /* the first look, the subscription, the second look */
-            worker_start(&waiter, wait_for_it, &gate);
+            worker_start(&waiter, await_latch, &gate);
             sleep_ms(k * 50);
             world_redis(w, "MULTI"); /* as our last countdown does, but past the proxy */
             world_redis(w, "SET latchkey:opened:{gate} %s PX 600000", "opened 4000000000000000");
@@ -145,9 +136,8 @@ static void a_wait_survives_every_fault(void **state)
 }
 
 /* With a limit, no server is an answer; the latch is not taken for open or gone. */
-static void without_a_server_a_timed_wait_ends(void **state)
+static void without_a_server_a_timed_wait_ends(struct world *w)
 {
-    struct world *w = *state;
     unsigned count;
     open_gate(w);
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
@@ -172,12 +162,12 @@ static void without_a_server_a_timed_wait_ends(void **state)
 }
 
 /* Closing ends a wait whose question is under way to a server that does not answer. */
-static void close_ends_a_wait_for_an_answer(void **state)
+static void close_ends_a_wait_for_an_answer(struct world *w)
 {
     struct worker waiter;
-    open_gate(*state);
+    open_gate(w);
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
-    worker_start(&waiter, wait_for_it, &gate);
+    worker_start(&waiter, await_latch, &gate);
     sleep_ms(100);
     proxy_stall(p, PROXY_BOTH);
     sleep_ms(300); /* a poll is due by now */
@@ -187,18 +177,12 @@ static void close_ends_a_wait_for_an_answer(void **state)
     assert_int_equal(ECANCELED, worker_join(&waiter));
     assert_lk(0, lk_latch_destroy(&gate));
     proxy_end(p);
-    world_redis(*state, "DEL gate");
+    world_redis(w, "DEL gate");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_cut_request_counts_once),
-        world_test(a_late_copy_of_an_earlier_countdown_counts_once),
-        world_test(an_unanswered_countdown_is_eio_and_counts_once),
-        world_test(a_wait_survives_every_fault),
-        world_test(without_a_server_a_timed_wait_ends),
-        world_test(close_ends_a_wait_for_an_answer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_cut_request_counts_once, a_late_copy_of_an_earlier_countdown_counts_once,
+                     an_unanswered_countdown_is_eio_and_counts_once, a_wait_survives_every_fault,
+                     without_a_server_a_timed_wait_ends, close_ends_a_wait_for_an_answer);
 }

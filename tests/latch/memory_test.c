@@ -73,10 +73,9 @@ static void fail_each_allocation(struct world *w, int (*call)(void), int expecte
     fail_msg("it allocates for ever");
 }
 
-static void every_allocation_may_fail(void **state)
+static void every_allocation_may_fail(struct world *w)
 {
-    struct world *w = *state;
-    client = world_client(w, "poll=100ms");
+    client = world_open(w, "poll=100ms");
     fail_each_allocation(w, make, 0, -1, -1);
     fail_each_allocation(w, set, 0, -1, 2);
     fail_each_allocation(w, count, 0, 2, 2);
@@ -90,8 +89,5 @@ static void every_allocation_may_fail(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        failing_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return failing_run(every_allocation_may_fail);
 }

@@ -16,7 +16,7 @@ static lk_latch_t gate;
 
 static void open_gate(struct world *w, const char *options)
 {
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
 }
 
@@ -41,27 +41,21 @@ static void java_sets(struct world *w, int count)
     world_redis(w, "PUBLISH " CHANNEL " 1");
 }
 
-static int wait_for_it(void *arg)
-{
-    return lk_latch_wait(arg);
-}
-
 /* It looks, subscribes, and looks again: from then on it is woken. */
 static void start_waiting(struct worker *waiter, struct world *w)
 {
     int64_t looks = world_commands(w, "evalsha");
     bool listens = world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1;
-    worker_start(waiter, wait_for_it, &gate);
+    worker_start(waiter, await_latch, &gate);
     eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1, 5000);
     eventually(world_commands(w, "evalsha") >= looks + (listens ? 1 : 2), 5000);
     sleep_ms(50);
 }
 
 /* With and without redisson=yes, Java's last countdown wakes us by its message. */
-static void javas_zero_wakes_us(void **state)
+static void javas_zero_wakes_us(struct world *w)
 {
     static const char *const options[] = { "lease=20s&poll=5s", "lease=20s&poll=5s&redisson=yes" };
-    struct world *w = *state;
     for (int i = 0; i < 2; i++) {
         open_gate(w, options[i]);
         for (int round = 0; round < 10; round++) {
@@ -84,9 +78,8 @@ static void javas_zero_wakes_us(void **state)
 }
 
 /* Plain commands, one by one, are as good. */
-static void plain_commands_wake_us(void **state)
+static void plain_commands_wake_us(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_gate(w, "lease=20s&poll=5s");
     java_sets(w, 1);
@@ -101,9 +94,8 @@ static void plain_commands_wake_us(void **state)
 }
 
 /* What we do is published as Java would: 0 at zero, 1 for a new count and for a deletion. */
-static void ours_is_published_for_java(void **state)
+static void ours_is_published_for_java(struct world *w)
 {
-    struct world *w = *state;
     open_gate(w, "");
     world_subscribe(w, CHANNEL);
     assert_lk(0, lk_latch_trysetcount(&gate, 2));
@@ -127,9 +119,8 @@ static void ours_is_published_for_java(void **state)
 }
 
 /* The braces of this channel are added even to a name that has some. */
-static void a_tag_does_not_change_the_channel(void **state)
+static void a_tag_does_not_change_the_channel(struct world *w)
 {
-    struct world *w = *state;
     lk_latch_t tagged;
     open_gate(w, "");
     assert_lk(0, lk_latch_init(&tagged, client, "{tag}gate", NULL));
@@ -143,10 +134,9 @@ static void a_tag_does_not_change_the_channel(void **state)
 }
 
 /* A 1 of when the count was set may be read when it has opened already; what counts is the 0 that follows. */
-static void a_late_message_is_no_deletion(void **state)
+static void a_late_message_is_no_deletion(struct world *w)
 {
     static const char *const options[] = { "lease=20s&poll=5s", "lease=20s&poll=5s&redisson=yes" };
-    struct world *w = *state;
     for (int i = 0; i < 2; i++) {
         struct worker waiter;
         open_gate(w, options[i]);
@@ -165,9 +155,8 @@ static void a_late_message_is_no_deletion(void **state)
 }
 
 /* Java's delete leaves no mark; its message says what became of the count. */
-static void javas_deletion_is_told(void **state)
+static void javas_deletion_is_told(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_gate(w, "lease=20s&poll=5s");
     java_sets(w, 1);
@@ -179,9 +168,8 @@ static void javas_deletion_is_told(void **state)
 }
 
 /* With redisson=yes an absent count is zero, as it is in Java; a deletion by us still is one. */
-static void with_redisson_an_absent_one_is_open(void **state)
+static void with_redisson_an_absent_one_is_open(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_gate(w, "lease=2s&poll=200ms&redisson=yes");
     assert_lk(0, lk_latch_wait(&gate));
@@ -199,9 +187,8 @@ static void with_redisson_an_absent_one_is_open(void **state)
 }
 
 /* A count of 0 or below, which Java can leave for a moment, is an open latch. */
-static void a_count_of_zero_is_open(void **state)
+static void a_count_of_zero_is_open(struct world *w)
 {
-    struct world *w = *state;
     unsigned count;
     open_gate(w, "");
     for (int i = 0; i < 2; i++) {
@@ -218,15 +205,7 @@ static void a_count_of_zero_is_open(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(javas_zero_wakes_us),
-        world_test(plain_commands_wake_us),
-        world_test(ours_is_published_for_java),
-        world_test(a_tag_does_not_change_the_channel),
-        world_test(a_late_message_is_no_deletion),
-        world_test(javas_deletion_is_told),
-        world_test(with_redisson_an_absent_one_is_open),
-        world_test(a_count_of_zero_is_open),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(javas_zero_wakes_us, plain_commands_wake_us, ours_is_published_for_java,
+                     a_tag_does_not_change_the_channel, a_late_message_is_no_deletion, javas_deletion_is_told,
+                     with_redisson_an_absent_one_is_open, a_count_of_zero_is_open);
 }

@@ -14,7 +14,7 @@ static lk_latch_t gate;
 
 static void open_gate(struct world *w, const char *options)
 {
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
 }
 
@@ -24,35 +24,29 @@ static void close_gate(void)
     assert_lk(0, lk_client_close(client));
 }
 
-static int wait_for_it(void *arg)
-{
-    return lk_latch_wait(arg);
-}
-
 static void start_waiting(struct worker *waiter, struct world *w)
 {
     int64_t before = world_commands(w, "evalsha") + world_commands(w, "eval");
-    worker_start(waiter, wait_for_it, &gate);
+    worker_start(waiter, await_latch, &gate);
     eventually(world_commands(w, "evalsha") + world_commands(w, "eval") >= before + 2, 5000);
     sleep_ms(20);
 }
 
 /* Waiting for what nobody set would be waiting for ever, or not at all: it is an error. */
-static void never_set_is_enoent(void **state)
+static void never_set_is_enoent(struct world *w)
 {
-    open_gate(*state, "");
+    open_gate(w, "");
     assert_lk(ENOENT, lk_latch_wait(&gate));
     assert_lk(ENOENT, lk_latch_waitfor(&gate, 1000));
     assert_lk(ENOENT, lk_latch_countdown(&gate));
     assert_lk(ENOENT, lk_latch_delete(&gate));
-    assert_string_equal("", world_keys(*state));
+    assert_string_equal("", world_keys(w));
     close_gate();
 }
 
 /* A late comer learns that it opened, as long as the mark is there. */
-static void an_opened_one_is_open_for_ten_minutes(void **state)
+static void an_opened_one_is_open_for_ten_minutes(struct world *w)
 {
-    struct world *w = *state;
     open_gate(w, "");
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
     assert_lk(0, lk_latch_countdown(&gate));
@@ -64,11 +58,10 @@ static void an_opened_one_is_open_for_ten_minutes(void **state)
 }
 
 /* The server lost its data while we waited: to say "open" would start what must not start. */
-static void lost_data_is_estale(void **state)
+static void lost_data_is_estale(struct world *w)
 {
     static const char *const losses[] = { "FLUSHALL", "DEL gate", "CLIENT KILL TYPE pubsub" };
     static const char *const options[] = { "lease=2s&poll=200ms", "lease=2s&poll=200ms&pubsub=no" };
-    struct world *w = *state;
     for (int i = 0; i < 2; i++) {
         open_gate(w, options[i]);
         for (int k = 0; k < 2; k++) {
@@ -90,9 +83,8 @@ static void lost_data_is_estale(void **state)
 }
 
 /* A server that comes back without its data is the same loss; the waiter notices when it reconnects. */
-static void a_restarted_server_is_a_loss(void **state)
+static void a_restarted_server_is_a_loss(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_gate(w, "lease=20s&poll=5s");
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
@@ -107,9 +99,8 @@ static void a_restarted_server_is_a_loss(void **state)
 }
 
 /* One that kept them is not. */
-static void a_restarted_server_with_its_data_is_none(void **state)
+static void a_restarted_server_with_its_data_is_none(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_gate(w, "lease=20s&poll=5s");
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
@@ -126,9 +117,8 @@ static void a_restarted_server_with_its_data_is_none(void **state)
 }
 
 /* Scripts are sent again when the server forgot them. */
-static void a_script_flush_goes_unnoticed(void **state)
+static void a_script_flush_goes_unnoticed(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_gate(w, "lease=2s&poll=200ms");
     world_redis(w, "SCRIPT FLUSH");
@@ -145,13 +135,7 @@ static void a_script_flush_goes_unnoticed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(never_set_is_enoent),
-        world_test(an_opened_one_is_open_for_ten_minutes),
-        world_test(lost_data_is_estale),
-        world_test(a_restarted_server_is_a_loss),
-        world_test(a_restarted_server_with_its_data_is_none),
-        world_test(a_script_flush_goes_unnoticed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(never_set_is_enoent, an_opened_one_is_open_for_ten_minutes, lost_data_is_estale,
+                     a_restarted_server_is_a_loss, a_restarted_server_with_its_data_is_none,
+                     a_script_flush_goes_unnoticed);
 }

@@ -16,7 +16,7 @@ static int64_t woke_ms; /* when the waiter returned */
 
 static void open_both(struct world *w, const char *waiter_url)
 {
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_client_open(&waiter_client, waiter_url));
     assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
     assert_lk(0, lk_latch_init(&wanted, waiter_client, "gate", NULL));
@@ -60,9 +60,8 @@ static int64_t wake_after_ms(int64_t then_ms)
     return woke_ms - counted_ms;
 }
 
-static void zero_wakes_long_before_the_poll(void **state)
+static void zero_wakes_long_before_the_poll(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, world_url(w, "lease=20s&poll=5s"));
     assert_between(wake_after_ms(200), 0, 1000);
     for (int i = 0; i < 10; i++) /* at every stage of beginning to wait */
@@ -70,9 +69,8 @@ static void zero_wakes_long_before_the_poll(void **state)
     close_both();
 }
 
-static void without_pubsub_polling_finds_it(void **state)
+static void without_pubsub_polling_finds_it(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, world_url(w, "pubsub=no&poll=100ms"));
     assert_between(wake_after_ms(150), 0, 120 + SLACK_MS);
     assert_int_equal(0, world_commands(w, "subscribe"));
@@ -80,9 +78,8 @@ static void without_pubsub_polling_finds_it(void **state)
 }
 
 /* A user without rights on channels is no reason to fail, neither to wait nor to count down. */
-static void a_user_without_channels_polls(void **state)
+static void a_user_without_channels_polls(struct world *w)
 {
-    struct world *w = *state;
     char url[256];
     world_redis(w, "ACL SETUSER worker on >secret ~* +@all resetchannels");
     snprintf(url, sizeof url, "unix://worker:secret@%s?poll=100ms", w->socket);
@@ -95,9 +92,8 @@ static void a_user_without_channels_polls(void **state)
 }
 
 /* The message gets lost with its connection: at the latest the poll finds it. */
-static void a_lost_message_costs_one_poll(void **state)
+static void a_lost_message_costs_one_poll(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_both(w, world_url(w, "lease=20s&poll=1s"));
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
@@ -115,9 +111,8 @@ static void a_lost_message_costs_one_poll(void **state)
 }
 
 /* Nor does an opening pass unseen while a new count is set at once: who waited for the first one returns. */
-static void a_new_count_hides_no_opening(void **state)
+static void a_new_count_hides_no_opening(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_both(w, world_url(w, "pubsub=no&poll=200ms"));
     for (int i = 0; i < 3; i++) {
@@ -135,9 +130,8 @@ static void a_new_count_hides_no_opening(void **state)
 }
 
 /* The time given bounds the wait, on each clock, and is not cut short. */
-static void a_wait_ends_with_its_time(void **state)
+static void a_wait_ends_with_its_time(struct world *w)
 {
-    struct world *w = *state;
     static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME };
     struct timespec until, past = { 1, 0 };
     open_both(w, world_url(w, ""));
@@ -161,9 +155,8 @@ static void a_wait_ends_with_its_time(void **state)
 }
 
 /* Waiting costs what the header says, however long it lasts: a look for each poll. */
-static void nobody_spins(void **state)
+static void nobody_spins(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, world_url(w, "lease=20s&poll=5s"));
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
     assert_lk(ETIMEDOUT, lk_latch_waitfor(&wanted, 50)); /* the script is known, and the channel heard */
@@ -177,9 +170,8 @@ static void nobody_spins(void **state)
 }
 
 /* Destroying what a thread waits for is refused; deleting it ends the wait. */
-static void a_waiter_hears_of_the_deletion(void **state)
+static void a_waiter_hears_of_the_deletion(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_both(w, world_url(w, "lease=20s&poll=5s"));
     assert_lk(0, lk_latch_trysetcount(&gate, 2));
@@ -206,13 +198,12 @@ static int wait_in_eight_threads(void *arg)
 }
 
 /* Closing the client ends the waits of all its threads, with and without pub/sub, at once. */
-static void close_ends_every_wait(void **state)
+static void close_ends_every_wait(struct world *w)
 {
-    struct world *w = *state;
     static const char *const options[] = { "lease=20s&poll=5s", "lease=20s&poll=5s&pubsub=no" };
     for (int i = 0; i < 2; i++) {
         struct worker waiters;
-        client = world_client(w, options[i]);
+        client = world_open(w, options[i]);
         assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
         assert_lk(0, lk_latch_trysetcount(&gate, 1));
         worker_start(&waiters, wait_in_eight_threads, &gate);
@@ -230,9 +221,8 @@ static void close_ends_every_wait(void **state)
 }
 
 /* Many threads of one process share one subscription and all return. */
-static void threads_share_a_subscription(void **state)
+static void threads_share_a_subscription(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiters;
     open_both(w, world_url(w, "lease=20s&poll=5s"));
     assert_lk(0, lk_latch_trysetcount(&gate, 1));
@@ -250,17 +240,7 @@ static void threads_share_a_subscription(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(zero_wakes_long_before_the_poll),
-        world_test(without_pubsub_polling_finds_it),
-        world_test(a_user_without_channels_polls),
-        world_test(a_lost_message_costs_one_poll),
-        world_test(a_new_count_hides_no_opening),
-        world_test(a_wait_ends_with_its_time),
-        world_test(nobody_spins),
-        world_test(a_waiter_hears_of_the_deletion),
-        world_test(close_ends_every_wait),
-        world_test(threads_share_a_subscription),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(zero_wakes_long_before_the_poll, without_pubsub_polling_finds_it, a_user_without_channels_polls,
+                     a_lost_message_costs_one_poll, a_new_count_hides_no_opening, a_wait_ends_with_its_time,
+                     nobody_spins, a_waiter_hears_of_the_deletion, close_ends_every_wait, threads_share_a_subscription);
 }

@@ -15,15 +15,14 @@ static lk_mutex_t orders;
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
 }
 
 /* Holds are given back at once, not left to their leases. */
-static void close_releases_every_hold(void **state)
+static void close_releases_every_hold(struct world *w)
 {
     enum { MANY = 50 };
-    struct world *w = *state;
     static lk_mutex_t many[MANY];
     char name[16];
     uint64_t token;
@@ -61,9 +60,8 @@ static int wait_in_eight_threads(void *arg)
 }
 
 /* Threads that wait are told so and come back; their entries leave the queue. */
-static void close_ends_every_wait(void **state)
+static void close_ends_every_wait(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiters;
     open_orders(w, "");
     world_redis(w, "HSET orders somebody:1 1");
@@ -80,9 +78,9 @@ static void close_ends_every_wait(void **state)
 }
 
 /* A client that was never used, and none at all. */
-static void there_may_be_nothing_to_close(void **state)
+static void there_may_be_nothing_to_close(struct world *w)
 {
-    lk_client_t *unused = world_client(*state, "");
+    lk_client_t *unused = world_open(w, "");
     assert_lk(0, lk_client_close(unused));
     assert_lk(0, lk_client_close(NULL));
 }
@@ -111,9 +109,8 @@ static int hundred_requests(void *arg)
 }
 
 /* A hundred requests whose answers are still on their way: each caller hears something, nothing stays held. */
-static void close_with_a_hundred_requests_in_flight(void **state)
+static void close_with_a_hundred_requests_in_flight(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = proxy_begin(w);
     struct flight flight = { 0 };
     struct worker callers;
@@ -147,9 +144,8 @@ static int count_descriptors(void)
 }
 
 /* Programs that open a client per job must not run dry after a day. */
-static void a_hundred_opens_and_closes_leave_no_descriptor(void **state)
+static void a_hundred_opens_and_closes_leave_no_descriptor(struct world *w)
 {
-    struct world *w = *state;
     int before = count_descriptors();
     for (int i = 0; i < 100; i++) {
         open_orders(w, "lease=5s");
@@ -163,12 +159,6 @@ static void a_hundred_opens_and_closes_leave_no_descriptor(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(close_releases_every_hold),
-        world_test(close_ends_every_wait),
-        world_test(there_may_be_nothing_to_close),
-        world_test(close_with_a_hundred_requests_in_flight),
-        world_test(a_hundred_opens_and_closes_leave_no_descriptor),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(close_releases_every_hold, close_ends_every_wait, there_may_be_nothing_to_close,
+                     close_with_a_hundred_requests_in_flight, a_hundred_opens_and_closes_leave_no_descriptor);
 }

@@ -13,8 +13,8 @@ static lk_mutex_t held, wanted;
 
 static void open_both(struct world *w, const char *options)
 {
-    client = world_client(w, options);
-    other = world_client(w, options);
+    client = world_open(w, options);
+    other = world_open(w, options);
     assert_lk(0, lk_mutex_init(&held, client, "orders", NULL));
     assert_lk(0, lk_mutex_init(&wanted, other, "orders", NULL));
 }
@@ -27,40 +27,24 @@ static void close_both(void)
     assert_lk(0, lk_client_close(other));
 }
 
-static int lock_and_unlock(void *arg)
-{
-    int rc = lk_mutex_lock(arg);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
-
 static void flush_scripts(struct world *w)
 {
     world_redis(w, "SCRIPT FLUSH");
 }
 
-static void kill_commands(struct world *w)
-{
-    world_redis(w, "CLIENT KILL TYPE normal"); /* all but the test's own */
-}
-
-static void kill_subscriptions(struct world *w)
-{
-    world_redis(w, "CLIENT KILL TYPE pubsub");
-}
-
 static void kill_all(struct world *w)
 {
-    kill_subscriptions(w);
-    kill_commands(w);
+    world_killsubscriptions(w);
+    world_killcommands(w);
 }
 
-static void (*const faults[])(struct world *w) = { flush_scripts, kill_commands, kill_subscriptions, kill_all };
+static void (*const faults[])(struct world *w) = { flush_scripts, world_killcommands, world_killsubscriptions,
+                                                   kill_all };
 enum { FAULTS = sizeof faults / sizeof faults[0] };
 
 /* Each step of a hold's life with a fault before it. */
-static void a_holder_does_not_notice(void **state)
+static void a_holder_does_not_notice(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token, later;
     open_both(w, "lease=1s");
     for (int i = 0; i < FAULTS; i++) {
@@ -87,9 +71,8 @@ static void a_holder_does_not_notice(void **state)
 }
 
 /* A waiter whose connections are gone hears of the unlock all the same, long before its poll. */
-static void a_waiter_does_not_notice(void **state)
+static void a_waiter_does_not_notice(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_both(w, "lease=20s&poll=5s");
     for (int i = 0; i < FAULTS; i++) {
@@ -138,9 +121,8 @@ static int visits(void *arg)
 }
 
 /* Faults at every moment under load: nobody fails, nobody meets anybody, nothing stays behind. */
-static void traffic_goes_on_under_a_hail_of_faults(void **state)
+static void traffic_goes_on_under_a_hail_of_faults(struct world *w)
 {
-    struct world *w = *state;
     struct worker all;
     traffic = (struct traffic){ 0 };
     open_both(w, "lease=10s&poll=300ms");
@@ -158,10 +140,5 @@ static void traffic_goes_on_under_a_hail_of_faults(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_holder_does_not_notice),
-        world_test(a_waiter_does_not_notice),
-        world_test(traffic_goes_on_under_a_hail_of_faults),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_holder_does_not_notice, a_waiter_does_not_notice, traffic_goes_on_under_a_hail_of_faults);
 }

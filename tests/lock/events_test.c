@@ -46,7 +46,7 @@ static void open_orders(struct world *w, const char *options)
 {
     heard.count = 0;
     heard.sleeps_ms = 0;
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
 }
 
@@ -57,9 +57,8 @@ static void close_orders(void)
 }
 
 /* A key that vanished is a lost hold; it is told at the next renewal, and the hold does not come back. */
-static void a_hold_the_server_forgot_is_told_once(void **state)
+static void a_hold_the_server_forgot_is_told_once(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token;
     open_orders(w, "lease=600ms");
     assert_lk(0, lk_client_listen(client, hear, &heard));
@@ -78,9 +77,8 @@ static void a_hold_the_server_forgot_is_told_once(void **state)
 }
 
 /* A server that pauses: first at risk, with the time that is left, then well again. */
-static void a_short_pause_is_a_risk_and_a_recovery(void **state)
+static void a_short_pause_is_a_risk_and_a_recovery(struct world *w)
 {
-    struct world *w = *state;
     lk_event_t event;
     int64_t left_ms;
     int fd;
@@ -107,9 +105,8 @@ static void a_short_pause_is_a_risk_and_a_recovery(void **state)
 }
 
 /* The same when there is not even a connection: a renewal that could not be sent is one that failed. */
-static void a_server_that_is_gone_is_a_risk(void **state)
+static void a_server_that_is_gone_is_a_risk(struct world *w)
 {
-    struct world *w = *state;
     lk_event_t event;
     int fd;
     for (int killed = 0; killed < 2; killed++) {
@@ -143,9 +140,8 @@ static void a_server_that_is_gone_is_a_risk(void **state)
 }
 
 /* A server that stays away: the loss is told when it happens, without any answer from there. */
-static void a_long_pause_is_a_loss_while_it_lasts(void **state)
+static void a_long_pause_is_a_loss_while_it_lasts(struct world *w)
 {
-    struct world *w = *state;
     int64_t left_ms, began_ms;
     open_orders(w, "lease=800ms");
     assert_lk(0, lk_client_listen(client, hear, &heard));
@@ -166,10 +162,9 @@ static void a_long_pause_is_a_loss_while_it_lasts(void **state)
 }
 
 /* A program's slow callback is its own affair: other holds are renewed meanwhile. */
-static void a_listener_that_sleeps_costs_no_other_hold_its_lease(void **state)
+static void a_listener_that_sleeps_costs_no_other_hold_its_lease(struct world *w)
 {
     enum { OTHERS = 20, LEASE_MS = 600 };
-    struct world *w = *state;
     static lk_mutex_t others[OTHERS];
     char name[16];
     int64_t left_ms;
@@ -209,9 +204,8 @@ static void lock_and_close(const lk_event_t *event, void *arg)
     __atomic_store_n(&codes[4], lk_client_close(client), __ATOMIC_RELEASE);
 }
 
-static void a_listener_may_lock_but_not_close(void **state)
+static void a_listener_may_lock_but_not_close(struct world *w)
 {
-    struct world *w = *state;
     int codes[5] = { -1, -1, -1, -1, -1 };
     open_orders(w, "lease=600ms");
     assert_lk(0, lk_client_listen(client, lock_and_close, codes));
@@ -226,9 +220,8 @@ static void a_listener_may_lock_but_not_close(void **state)
 }
 
 /* A loss that the listener had no time for is told before the client is gone. */
-static void a_close_drops_no_loss(void **state)
+static void a_close_drops_no_loss(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t others[3];
     char name[16];
     open_orders(w, "lease=600ms");
@@ -252,9 +245,8 @@ static void a_close_drops_no_loss(void **state)
 }
 
 /* When lk_client_listen() returns, the previous listener's memory may go. */
-static void a_listener_that_was_replaced_is_silent(void **state)
+static void a_listener_that_was_replaced_is_silent(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w, "lease=600ms");
     assert_lk(0, lk_client_listen(client, hear, &heard));
     assert_lk(0, lk_client_listen(client, NULL, NULL));
@@ -268,15 +260,8 @@ static void a_listener_that_was_replaced_is_silent(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_hold_the_server_forgot_is_told_once),
-        world_test(a_short_pause_is_a_risk_and_a_recovery),
-        world_test(a_server_that_is_gone_is_a_risk),
-        world_test(a_long_pause_is_a_loss_while_it_lasts),
-        world_test(a_listener_that_sleeps_costs_no_other_hold_its_lease),
-        world_test(a_listener_may_lock_but_not_close),
-        world_test(a_close_drops_no_loss),
-        world_test(a_listener_that_was_replaced_is_silent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_hold_the_server_forgot_is_told_once, a_short_pause_is_a_risk_and_a_recovery,
+                     a_server_that_is_gone_is_a_risk, a_long_pause_is_a_loss_while_it_lasts,
+                     a_listener_that_sleeps_costs_no_other_hold_its_lease, a_listener_may_lock_but_not_close,
+                     a_close_drops_no_loss, a_listener_that_was_replaced_is_silent);
 }

@@ -66,7 +66,7 @@ static int visits(int index, void *arg)
 static int process_main(struct world *w, void *arg)
 {
     struct process *process = arg;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     assert_lk(0, lk_mutex_init(&process->mutex, client, "stock", NULL));
     world_ready(w);
     gate_pass(process->start);
@@ -77,9 +77,8 @@ static int process_main(struct world *w, void *arg)
 }
 
 /* The reason for all of this: the counter loses nothing, nobody meets anybody, tokens rise. */
-static void nobody_meets_anybody(void **state)
+static void nobody_meets_anybody(struct world *w)
 {
-    struct world *w = *state;
     struct process process = { .guarded = world_shared(w, sizeof(struct guarded)),
                                .start = world_shared(w, sizeof(struct gate)) };
     pid_t pids[PROCESSES];
@@ -94,8 +93,5 @@ static void nobody_meets_anybody(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(nobody_meets_anybody),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(nobody_meets_anybody);
 }

@@ -37,9 +37,8 @@ static int64_t remaining(void)
 }
 
 /* The outcome is unknown: the validity is that of the shorter lease, and what the server has is no less. */
-static void an_answer_is_lost(void **state)
+static void an_answer_is_lost(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     proxy_once(p, PROXY_DROP_REPLY, 1, "orders");
     int64_t began_ms = now_ms();
@@ -56,9 +55,8 @@ static void an_answer_is_lost(void **state)
 }
 
 /* A longer lease whose request is still on its way must not come after the shorter one that followed it. */
-static void a_copy_comes_late(void **state)
+static void a_copy_comes_late(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     proxy_once(p, PROXY_PARK_REQUEST, 1, "orders");
     int rc = lk_mutex_extend(&orders, 5000); /* again on a new connection: it is the same request */
@@ -74,9 +72,8 @@ static void a_copy_comes_late(void **state)
 }
 
 /* Without a server nothing is sent, and the hold goes on as long as it has. */
-static void there_is_no_server(void **state)
+static void there_is_no_server(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     proxy_refuse(p, true);
     proxy_cut(p);
@@ -99,9 +96,8 @@ static int extend(void *arg)
 }
 
 /* Its client is closed meanwhile. */
-static void the_client_is_closed(void **state)
+static void the_client_is_closed(struct world *w)
 {
-    struct world *w = *state;
     struct worker worker;
     open_orders(w);
     assert_lk(0, lk_mutex_unlock(&orders));
@@ -122,11 +118,5 @@ static void the_client_is_closed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(an_answer_is_lost),
-        world_test(a_copy_comes_late),
-        world_test(there_is_no_server),
-        world_test(the_client_is_closed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(an_answer_is_lost, a_copy_comes_late, there_is_no_server, the_client_is_closed);
 }

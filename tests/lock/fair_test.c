@@ -81,7 +81,7 @@ struct crewing {
 static int run_crew(struct world *w, void *arg)
 {
     struct crewing *crewing = arg;
-    lk_client_t *client = world_client(w, crewing->options);
+    lk_client_t *client = world_open(w, crewing->options);
     lk_mutex_t orders;
     assert_lk(0, lk_mutex_init(&orders, client, "orders", &fair));
     crew.order = crewing->order;
@@ -130,7 +130,7 @@ static lk_mutex_t orders;
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_mutex_init(&orders, client, "orders", &fair));
 }
 
@@ -141,9 +141,8 @@ static void close_orders(void)
 }
 
 /* Thirty-two threads of eight processes come one after the other, and are served in just that order. */
-static void grants_follow_arrivals(void **state)
+static void grants_follow_arrivals(struct world *w)
 {
-    struct world *w = *state;
     struct crews crews;
     begin_crews(w, &crews, PATIENT);
     open_orders(w, PATIENT);
@@ -158,20 +157,13 @@ static void grants_follow_arrivals(void **state)
     close_orders();
 }
 
-static int lock_and_unlock(void *arg)
-{
-    int rc = lk_mutex_lock(arg);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
-
 /* Nobody who comes later passes somebody who listens: not by trying, not by asking at the right moment. */
-static void a_newcomer_passes_nobody(void **state)
+static void a_newcomer_passes_nobody(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     lk_mutex_t newcomers;
     open_orders(w, "lease=2s");
-    lk_client_t *other = world_client(w, "lease=2s");
+    lk_client_t *other = world_open(w, "lease=2s");
     assert_lk(0, lk_mutex_init(&newcomers, other, "orders", &fair));
     assert_lk(0, lk_mutex_lock(&orders));
     worker_start(&waiter, lock_and_unlock, &newcomers);
@@ -192,7 +184,7 @@ static int wait_in_vain(struct world *w, void *arg)
 {
     const lk_mutexattr_t brief = { .size = sizeof brief, .fair = 1, .lease_ms = LEASE_MS };
     lk_mutex_t mutex;
-    lk_client_t *own = world_client(w, "lease=10s&poll=10s");
+    lk_client_t *own = world_open(w, "lease=10s&poll=10s");
     (void)arg;
     assert_lk(0, lk_mutex_init(&mutex, own, "orders", &brief));
     world_ready(w);
@@ -209,16 +201,15 @@ static int outlive_the_dead(void *arg)
  * Ten dead waiters in front cost the living one no delay each: their processes are gone, so the server skips them, long
  * before their places lapse.
  */
-static void the_dead_delay_nobody(void **state)
+static void the_dead_delay_nobody(struct world *w)
 {
-    struct world *w = *state;
     pid_t dead[10];
     struct worker living;
     lk_mutex_t mine;
     for (int i = 0; i < 10; i++)
         dead[i] = world_fork(w, wait_in_vain, NULL); /* nobody holds it yet: the first one will */
     open_orders(w, "lease=2s");
-    lk_client_t *other = world_client(w, "lease=2s");
+    lk_client_t *other = world_open(w, "lease=2s");
     assert_lk(0, lk_mutex_init(&mine, other, "orders", &fair));
     eventually(world_queued(w, "orders") == 9, 5000);
     worker_start(&living, outlive_the_dead, &mine);
@@ -236,9 +227,8 @@ static void the_dead_delay_nobody(void **state)
 }
 
 /* Who waits is listed with its place; who gives up leaves no gap. */
-static void the_queue_can_be_looked_at(void **state)
+static void the_queue_can_be_looked_at(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiters[3];
     lk_mutex_t mutexes[3];
     lk_client_t *clients[3];
@@ -250,7 +240,7 @@ static void the_queue_can_be_looked_at(void **state)
     assert_lk(0, lk_mutex_queue(&orders, NULL, 0, &count));
     assert_int_equal(0, count);
     for (int i = 0; i < 3; i++) {
-        clients[i] = world_client(w, "lease=2s");
+        clients[i] = world_open(w, "lease=2s");
         assert_lk(0, lk_mutex_init(&mutexes[i], clients[i], "orders", &fair));
         worker_start(&waiters[i], lock_and_unlock, &mutexes[i]);
         eventually(world_queued(w, "orders") == i + 1, 2000);
@@ -280,13 +270,12 @@ static int lock_briefly(void *arg)
 }
 
 /* One that gives up, in the middle of the queue, is passed over and leaves nothing behind. */
-static void who_gives_up_is_passed_over(void **state)
+static void who_gives_up_is_passed_over(struct world *w)
 {
-    struct world *w = *state;
     struct worker patient, hasty;
     lk_mutex_t first, second;
     open_orders(w, "lease=2s");
-    lk_client_t *a = world_client(w, "lease=2s"), *b = world_client(w, "lease=2s");
+    lk_client_t *a = world_open(w, "lease=2s"), *b = world_open(w, "lease=2s");
     assert_lk(0, lk_mutex_init(&first, a, "orders", &fair));
     assert_lk(0, lk_mutex_init(&second, b, "orders", &fair));
     assert_lk(0, lk_mutex_lock(&orders));
@@ -305,13 +294,12 @@ static void who_gives_up_is_passed_over(void **state)
 }
 
 /* Its holder may lock it again while others queue: that is no new arrival. */
-static void the_holder_may_lock_it_again(void **state)
+static void the_holder_may_lock_it_again(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     lk_mutex_t theirs;
     open_orders(w, "lease=2s");
-    lk_client_t *other = world_client(w, "lease=2s");
+    lk_client_t *other = world_open(w, "lease=2s");
     assert_lk(0, lk_mutex_init(&theirs, other, "orders", &fair));
     assert_lk(0, lk_mutex_lock(&orders));
     worker_start(&waiter, lock_and_unlock, &theirs);
@@ -327,9 +315,8 @@ static void the_holder_may_lock_it_again(void **state)
 }
 
 /* Thirty-two who wait for three seconds ask a few times each: nobody spins. */
-static void nobody_spins(void **state)
+static void nobody_spins(struct world *w)
 {
-    struct world *w = *state;
     struct crews crews;
     begin_crews(w, &crews, "lease=2s");
     open_orders(w, "lease=2s");
@@ -347,9 +334,8 @@ static void nobody_spins(void **state)
 }
 
 /* Connections go while they wait: they come back to their places. */
-static void places_survive_a_lost_subscription(void **state)
+static void places_survive_a_lost_subscription(struct world *w)
 {
-    struct world *w = *state;
     struct crews crews;
     begin_crews(w, &crews, PATIENT);
     open_orders(w, PATIENT);
@@ -371,16 +357,9 @@ static void places_survive_a_lost_subscription(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    return world_run(
         /* those with processes first: a thread sanitizer does not like forks of a process that had threads */
-        world_test(grants_follow_arrivals),
-        world_test(places_survive_a_lost_subscription),
-        world_test(nobody_spins),
-        world_test(the_dead_delay_nobody),
-        world_test(a_newcomer_passes_nobody),
-        world_test(the_queue_can_be_looked_at),
-        world_test(who_gives_up_is_passed_over),
-        world_test(the_holder_may_lock_it_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+        grants_follow_arrivals, places_survive_a_lost_subscription, nobody_spins, the_dead_delay_nobody,
+        a_newcomer_passes_nobody, the_queue_can_be_looked_at, who_gives_up_is_passed_over,
+        the_holder_may_lock_it_again);
 }

@@ -12,12 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int lock_and_unlock(void *arg)
-{
-    int rc = lk_mutex_lock(arg);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
-
 /* As a release would publish it, for that acquisition of whoever waits as `waiter`. */
 static void publish_grant(struct world *w, const char *waiter, int64_t acquisition)
 {
@@ -31,14 +25,13 @@ static void publish_grant(struct world *w, const char *waiter, int64_t acquisiti
 }
 
 /* A message that was delayed since the thread's last wait, or made up, grants nothing. */
-static void a_grant_for_another_acquisition_grants_nothing(void **state)
+static void a_grant_for_another_acquisition_grants_nothing(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     lk_mutex_t orders;
     char id[128];
     const char *first_of_queue = "return redis.call('ZRANGE', 'latchkey:queue:mutex:{orders}', 0, 0)[1]";
-    lk_client_t *client = world_client(w, "lease=20s&poll=10s");
+    lk_client_t *client = world_open(w, "lease=20s&poll=10s");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     world_redis(w, "HSET orders somebody:1 1");
     worker_start(&waiter, lock_and_unlock, &orders);
@@ -61,8 +54,5 @@ static void a_grant_for_another_acquisition_grants_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_grant_for_another_acquisition_grants_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_grant_for_another_acquisition_grants_nothing);
 }

@@ -27,13 +27,6 @@ static void use_server(struct world *w)
     assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=1s"), 1));
 }
 
-static void close_default(void)
-{
-    lk_client_t *client;
-    assert_lk(0, lk_client_default(&client));
-    assert_lk(0, lk_client_close(client));
-}
-
 static int child_of_a_holder(struct world *w, void *arg)
 {
     uint64_t token;
@@ -54,9 +47,8 @@ static int child_of_a_holder(struct world *w, void *arg)
 }
 
 /* A server that forks its workers needs no change: the same static mutex, each process for itself. */
-static void a_static_mutex_works_in_parent_and_child(void **state)
+static void a_static_mutex_works_in_parent_and_child(struct world *w)
 {
-    struct world *w = *state;
     use_server(w);
     assert_lk(0, lk_mutex_lock(&inherited));
     pid_t child = world_fork(w, child_of_a_holder, NULL);
@@ -88,7 +80,7 @@ static int child_of_an_open_client(struct world *w, void *arg)
     assert_lk(ECANCELED, lk_client_eventfd(from->client, &fd));
     assert_lk(0, lk_mutex_destroy(&from->mutex));
     assert_lk(0, lk_client_close(from->client));
-    lk_client_t *own = world_client(w, ""); /* a client of its own is fine */
+    lk_client_t *own = world_open(w, ""); /* a client of its own is fine */
     assert_lk(0, lk_mutex_init(&fresh, own, "other", NULL));
     assert_lk(0, lk_mutex_lock(&fresh));
     assert_lk(0, lk_mutex_unlock(&fresh));
@@ -99,12 +91,11 @@ static int child_of_an_open_client(struct world *w, void *arg)
 }
 
 /* An explicitly opened client belongs to who opened it; a child that ends it does so for itself only. */
-static void an_open_client_answers_ecanceled_in_the_child(void **state)
+static void an_open_client_answers_ecanceled_in_the_child(struct world *w)
 {
-    struct world *w = *state;
     struct inheritance from;
     use_server(w);
-    from.client = world_client(w, "lease=1s");
+    from.client = world_open(w, "lease=1s");
     assert_lk(0, lk_mutex_init(&from.mutex, from.client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&from.mutex));
     pid_t child = world_fork(w, child_of_an_open_client, &from);
@@ -126,9 +117,8 @@ static int child_that_just_ends(struct world *w, void *arg)
 }
 
 /* A child that ends, even by exit(), sends nothing and releases nothing. */
-static void a_child_that_ends_disturbs_nobody(void **state)
+static void a_child_that_ends_disturbs_nobody(struct world *w)
 {
-    struct world *w = *state;
     use_server(w);
     assert_lk(0, lk_mutex_lock(&inherited));
     eventually(world_counter(w, "connected_clients") == 3, 5000); /* the test's, for commands, for renewals */
@@ -154,14 +144,13 @@ static int child_with_shared_memory(struct world *w, void *arg)
 }
 
 /* A mutex in memory that another process sees gives it an answer, not a crash. */
-static void a_mutex_in_shared_memory_is_no_trap(void **state)
+static void a_mutex_in_shared_memory_is_no_trap(struct world *w)
 {
-    struct world *w = *state;
     struct {
         lk_mutex_t mutex;
     } *shared = world_shared(w, sizeof *shared);
     use_server(w);
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     assert_lk(0, lk_mutex_init(&shared->mutex, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&shared->mutex));
     assert_int_equal(0, world_wait(w, world_fork(w, child_with_shared_memory, &shared->mutex)));
@@ -172,11 +161,6 @@ static void a_mutex_in_shared_memory_is_no_trap(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_static_mutex_works_in_parent_and_child),
-        world_test(an_open_client_answers_ecanceled_in_the_child),
-        world_test(a_child_that_ends_disturbs_nobody),
-        world_test(a_mutex_in_shared_memory_is_no_trap),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_static_mutex_works_in_parent_and_child, an_open_client_answers_ecanceled_in_the_child,
+                     a_child_that_ends_disturbs_nobody, a_mutex_in_shared_memory_is_no_trap);
 }

@@ -7,19 +7,12 @@
  */
 #include "world.h"
 
-static int lock_and_unlock(void *arg)
-{
-    int rc = lk_mutex_lock(arg);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
-
 /* It accepts no new holder; but who holds one could else not give it back just when memory is short. */
-static void who_holds_can_give_back(void **state)
+static void who_holds_can_give_back(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     lk_mutex_t held, wanted;
-    lk_client_t *client = world_client(w, "lease=20s&poll=10s"), *other = world_client(w, "lease=20s&poll=10s");
+    lk_client_t *client = world_open(w, "lease=20s&poll=10s"), *other = world_open(w, "lease=20s&poll=10s");
     assert_lk(0, lk_mutex_init(&held, client, "orders", NULL));
     assert_lk(0, lk_mutex_init(&wanted, other, "orders", NULL));
     for (int waited_for = 0; waited_for < 2; waited_for++) {
@@ -48,8 +41,5 @@ static void who_holds_can_give_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(who_holds_can_give_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(who_holds_can_give_back);
 }

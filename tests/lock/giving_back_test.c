@@ -11,9 +11,8 @@
  * The server has the release, its answer is lost, and a renewal falls due meanwhile. Nobody believes in the
  * hold any more: it is not renewed, and that the server does not know it is no loss.
  */
-static void what_is_being_given_back_is_not_lost(void **state)
+static void what_is_being_given_back_is_not_lost(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = proxy_begin(w);
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     lk_client_t *client;
@@ -40,8 +39,5 @@ static void what_is_being_given_back_is_not_lost(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(what_is_being_given_back_is_not_lost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(what_is_being_given_back_is_not_lost);
 }

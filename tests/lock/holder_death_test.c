@@ -18,7 +18,7 @@ struct findings {
 
 static int hold_forever(struct world *w, void *arg)
 {
-    lk_client_t *client = world_client(w, "lease=1s");
+    lk_client_t *client = world_open(w, "lease=1s");
     lk_mutex_t orders;
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&orders));
@@ -29,7 +29,7 @@ static int hold_forever(struct world *w, void *arg)
 
 static int wait_forever(struct world *w, void *arg)
 {
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     lk_mutex_t orders;
     (void)arg;
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
@@ -40,7 +40,7 @@ static int wait_forever(struct world *w, void *arg)
 static int hold_and_look(struct world *w, void *arg)
 {
     struct findings *found = arg;
-    lk_client_t *client = world_client(w, "lease=1s");
+    lk_client_t *client = world_open(w, "lease=1s");
     lk_mutex_t orders;
     uint64_t token;
     int64_t left_ms, began_ms;
@@ -61,12 +61,11 @@ static int hold_and_look(struct world *w, void *arg)
 }
 
 /* A holder is killed without warning; a waiter gets the mutex when the lease ends, not before. */
-static void a_waiter_gets_it_when_the_lease_ends(void **state)
+static void a_waiter_gets_it_when_the_lease_ends(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t orders;
     pid_t holder = world_fork(w, hold_forever, world_shared(w, sizeof(struct gate)));
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     int64_t began_ms = now_ms(), before_ms = world_killholder(w, holder, "orders");
     assert_between(before_ms, 1, LEASE_MS);
@@ -78,16 +77,15 @@ static void a_waiter_gets_it_when_the_lease_ends(void **state)
 }
 
 /* A waiter that dies is no step that the mutex stumbles over. */
-static void a_dead_waiter_delays_nobody(void **state)
+static void a_dead_waiter_delays_nobody(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t orders, same_name;
     world_redis(w, "HSET orders somebody:1 1");
     pid_t waiter = world_fork(w, wait_forever, NULL);
     eventually(world_queued(w, "orders") == 1, 5000);
     world_kill(w, waiter);
     world_redis(w, "DEL orders");
-    lk_client_t *client = world_client(w, ""), *other = world_client(w, "");
+    lk_client_t *client = world_open(w, ""), *other = world_open(w, "");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_init(&same_name, other, "orders", NULL));
     for (int i = 0; i < 3; i++) {
@@ -112,13 +110,12 @@ static void a_dead_waiter_delays_nobody(void **state)
  * A holder sleeps through its lease and wakes up believing that it still has the mutex. It must find out
  * by itself, before anything goes over the network, and whoever has the mutex now must not notice.
  */
-static void a_stopped_holder_learns_of_its_loss_by_itself(void **state)
+static void a_stopped_holder_learns_of_its_loss_by_itself(struct world *w)
 {
-    struct world *w = *state;
     struct findings *found = world_shared(w, sizeof *found);
     lk_mutex_t orders;
     pid_t holder = world_fork(w, hold_and_look, found);
-    lk_client_t *client = world_client(w, "lease=20s");
+    lk_client_t *client = world_open(w, "lease=20s");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     world_stop(holder);
     assert_lk(0, lk_mutex_lockfor(&orders, 5000));
@@ -143,11 +140,6 @@ static void a_stopped_holder_learns_of_its_loss_by_itself(void **state)
     assert_lk(0, lk_client_close(client));
 }
 
-static int lock(void *arg)
-{
-    return lk_mutex_lock(arg);
-}
-
 static void remember(const lk_event_t *event, void *arg)
 {
     if (event->type == LK_EVENT_LOST)
@@ -155,15 +147,14 @@ static void remember(const lk_event_t *event, void *arg)
 }
 
 /* A thread that ends cannot unlock any more: its hold ends with the lease, and somebody is told. */
-static void a_thread_that_ended_is_not_renewed(void **state)
+static void a_thread_that_ended_is_not_renewed(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "lease=1s");
+    lk_client_t *client = world_open(w, "lease=1s");
     lk_mutex_t orders;
     int reason = 0;
     assert_lk(0, lk_client_listen(client, remember, &reason));
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, in_thread(lock, &orders));
+    assert_lk(0, in_thread(lock_mutex, &orders));
     int64_t before_ms = world_pttl(w, "orders"), began_ms = now_ms();
     assert_between(before_ms, 1, LEASE_MS);
     assert_lk(EBUSY, lk_mutex_trylock(&orders)); /* what it was doing may be half done */
@@ -177,11 +168,6 @@ static void a_thread_that_ended_is_not_renewed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_waiter_gets_it_when_the_lease_ends),
-        world_test(a_dead_waiter_delays_nobody),
-        world_test(a_stopped_holder_learns_of_its_loss_by_itself),
-        world_test(a_thread_that_ended_is_not_renewed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_waiter_gets_it_when_the_lease_ends, a_dead_waiter_delays_nobody,
+                     a_stopped_holder_learns_of_its_loss_by_itself, a_thread_that_ended_is_not_renewed);
 }

@@ -100,19 +100,12 @@ static void check(struct world *w, int expected)
     assert_int_equal(expected, count);
 }
 
-static int lock_and_unlock(void *arg)
+static void each_operation_leaves_what_the_page_says(struct world *w)
 {
-    int rc = lk_mutex_lock(arg);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
-
-static void each_operation_leaves_what_the_page_says(void **state)
-{
-    struct world *w = *state;
     struct worker waiter;
     read_page();
-    client = world_client(w, "lease=20s");
-    other = world_client(w, "lease=20s");
+    client = world_open(w, "lease=20s");
+    other = world_open(w, "lease=20s");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", &robust));
     assert_lk(0, lk_mutex_init(&same_name, other, "orders", &robust));
     check(w, 0);
@@ -154,8 +147,7 @@ static void each_operation_leaves_what_the_page_says(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { world_test(each_operation_leaves_what_the_page_says) };
     if (fopen(DOCS, "r") == NULL)
         return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(each_operation_leaves_what_the_page_says);
 }

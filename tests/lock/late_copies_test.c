@@ -37,9 +37,8 @@ static void lock_with_a_copy_on_its_way(void)
 }
 
 /* The lease at the server never is shorter than what its holder believes: others would come in. */
-static void a_copy_does_not_shorten_an_extended_lease(void **state)
+static void a_copy_does_not_shorten_an_extended_lease(struct world *w)
 {
-    struct world *w = *state;
     int64_t remaining_ms;
     open_orders(w);
     lock_with_a_copy_on_its_way();
@@ -54,9 +53,8 @@ static void a_copy_does_not_shorten_an_extended_lease(void **state)
 }
 
 /* Likewise with a copy of what was locked a second time. */
-static void a_copy_of_a_nested_lock_does_not_either(void **state)
+static void a_copy_of_a_nested_lock_does_not_either(struct world *w)
 {
-    struct world *w = *state;
     int64_t remaining_ms;
     open_orders(w);
     assert_lk(0, lk_mutex_lock(&orders));
@@ -75,9 +73,8 @@ static void a_copy_of_a_nested_lock_does_not_either(void **state)
 }
 
 /* A hold that was lost is not there again because of a copy, for a lease that nobody would end. */
-static void a_copy_does_not_bring_back_a_lost_hold(void **state)
+static void a_copy_does_not_bring_back_a_lost_hold(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     lock_with_a_copy_on_its_way();
     world_int(w, "DEL orders");
@@ -91,10 +88,6 @@ static void a_copy_does_not_bring_back_a_lost_hold(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_copy_does_not_shorten_an_extended_lease),
-        world_test(a_copy_of_a_nested_lock_does_not_either),
-        world_test(a_copy_does_not_bring_back_a_lost_hold),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_copy_does_not_shorten_an_extended_lease, a_copy_of_a_nested_lock_does_not_either,
+                     a_copy_does_not_bring_back_a_lost_hold);
 }

@@ -59,9 +59,8 @@ static int extend_in_a_stall(void *arg)
 }
 
 /* The server obeyed in time, and the answer comes when the validity has ended: what is lost stays lost. */
-static void a_late_answer_revives_nothing(void **state)
+static void a_late_answer_revives_nothing(struct world *w)
 {
-    struct world *w = *state;
     struct worker holder;
     int64_t lease_ms = 60000;
     open_free(w, 2500);
@@ -79,9 +78,8 @@ static void a_late_answer_revives_nothing(void **state)
 }
 
 /* The server's lease may have begun when the request was sent: it counts from then, not from the answer. */
-static void validity_counts_from_before_the_request(void **state)
+static void validity_counts_from_before_the_request(struct world *w)
 {
-    struct world *w = *state;
     int64_t left_ms;
     open_fixed(w, 6000);
     proxy_delay(p, 1000); /* each way: more than passes on a busy machine between the answer and the look */
@@ -94,9 +92,8 @@ static void validity_counts_from_before_the_request(void **state)
 }
 
 /* The server may have obeyed a request that asked for less, so less is what it counts for from then on. */
-static void a_shorter_lease_counts_before_it_is_confirmed(void **state)
+static void a_shorter_lease_counts_before_it_is_confirmed(struct world *w)
 {
-    struct world *w = *state;
     int64_t left_ms;
     open_fixed(w, 20000);
     proxy_once(p, PROXY_DROP_REPLY, 1, "orders");
@@ -108,9 +105,8 @@ static void a_shorter_lease_counts_before_it_is_confirmed(void **state)
 }
 
 /* What went astray with its connection may have been obeyed: it is never said that nothing was done. */
-static void an_extension_without_an_answer_is_eio(void **state)
+static void an_extension_without_an_answer_is_eio(struct world *w)
 {
-    struct world *w = *state;
     open_fixed(w, 20000);
     for (int i = 0; i < 20; i++) {
         proxy_once(p, PROXY_CUT_REPLY, 1, "orders");
@@ -132,9 +128,8 @@ static int next_event(lk_client_t *of, int fd, int64_t ms)
 }
 
 /* A validity ends by the clock of this machine, and that is told then: no answer is needed, nor any question. */
-static void a_loss_is_told_when_it_happens(void **state)
+static void a_loss_is_told_when_it_happens(struct world *w)
 {
-    struct world *w = *state;
     int fd;
     open_fixed(w, 500);
     assert_lk(0, lk_client_eventfd(client, &fd));
@@ -144,9 +139,8 @@ static void a_loss_is_told_when_it_happens(void **state)
 }
 
 /* Renewals that had no connection go out when there is one again. */
-static void a_renewal_goes_out_when_the_connection_is_back(void **state)
+static void a_renewal_goes_out_when_the_connection_is_back(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t renewed;
     lk_client_t *cut;
     int fd;
@@ -168,12 +162,11 @@ static void a_renewal_goes_out_when_the_connection_is_back(void **state)
 }
 
 /* Who was robbed learns it by its renewal, which leaves the lease of the next holder alone. */
-static void the_next_holder_is_left_alone(void **state)
+static void the_next_holder_is_left_alone(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t renewed;
     int64_t left_ms;
-    lk_client_t *robbed = world_client(w, "lease=2s");
+    lk_client_t *robbed = world_open(w, "lease=2s");
     assert_lk(0, lk_mutex_init(&renewed, robbed, "stock", NULL));
     assert_lk(0, lk_mutex_lock(&renewed));
     world_redis(w, "MULTI");
@@ -192,14 +185,8 @@ static void the_next_holder_is_left_alone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_late_answer_revives_nothing),
-        world_test(validity_counts_from_before_the_request),
-        world_test(a_shorter_lease_counts_before_it_is_confirmed),
-        world_test(an_extension_without_an_answer_is_eio),
-        world_test(a_loss_is_told_when_it_happens),
-        world_test(a_renewal_goes_out_when_the_connection_is_back),
-        world_test(the_next_holder_is_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_late_answer_revives_nothing, validity_counts_from_before_the_request,
+                     a_shorter_lease_counts_before_it_is_confirmed, an_extension_without_an_answer_is_eio,
+                     a_loss_is_told_when_it_happens, a_renewal_goes_out_when_the_connection_is_back,
+                     the_next_holder_is_left_alone);
 }

@@ -13,8 +13,8 @@ static lk_mutex_t orders, same_name;
 static void open_orders(struct world *w, const lk_mutexattr_t *attr)
 {
     int fd;
-    client = world_client(w, "lease=2s");
-    other = world_client(w, "lease=2s");
+    client = world_open(w, "lease=2s");
+    other = world_open(w, "lease=2s");
     assert_lk(0, lk_client_eventfd(client, &fd));
     assert_lk(0, lk_mutex_init(&orders, client, "orders", attr));
     assert_lk(0, lk_mutex_init(&same_name, other, "orders", NULL));
@@ -47,13 +47,13 @@ static void expect_loss(int reason)
 }
 
 /* Redisson's lock(leaseTime): who hangs loses it, whatever its watchdog does. */
-static void a_fixed_lease_ends_by_itself(void **state)
+static void a_fixed_lease_ends_by_itself(struct world *w)
 {
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     int64_t began_ms = now_ms();
     attr.fixed = 1;
     attr.lease_ms = 400;
-    open_orders(*state, &attr);
+    open_orders(w, &attr);
     assert_lk(0, lk_mutex_lock(&orders));
     assert_lk(0, lk_mutex_lock(&orders));
     assert_lk(0, lk_mutex_lockfor(&same_name, 5000));
@@ -71,9 +71,8 @@ static void a_fixed_lease_ends_by_itself(void **state)
 }
 
 /* Who needs longer says so, and how much. */
-static void a_fixed_lease_can_be_extended(void **state)
+static void a_fixed_lease_can_be_extended(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     int64_t left_ms;
     attr.fixed = 1;
@@ -95,13 +94,13 @@ static void a_fixed_lease_can_be_extended(void **state)
 }
 
 /* A hung thread does not keep a name for ever only because its process lives. */
-static void the_longest_hold_ends_a_renewed_lease(void **state)
+static void the_longest_hold_ends_a_renewed_lease(struct world *w)
 {
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     int64_t began_ms = now_ms();
     attr.lease_ms = 300;
     attr.max_hold_ms = 1000;
-    open_orders(*state, &attr);
+    open_orders(w, &attr);
     assert_lk(0, lk_mutex_lock(&orders));
     assert_lk(0, lk_mutex_lockfor(&same_name, 5000));
     assert_between(now_ms() - began_ms, 950, 1000 + 2 * SLACK_MS + 500);
@@ -112,9 +111,8 @@ static void the_longest_hold_ends_a_renewed_lease(void **state)
 }
 
 /* A cron job on ten machines: whoever is late must find the name taken although the job was quick. */
-static void the_shortest_hold_outlives_the_unlock(void **state)
+static void the_shortest_hold_outlives_the_unlock(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     int64_t began_ms = now_ms();
     attr.min_hold_ms = 700;
@@ -132,9 +130,8 @@ static void the_shortest_hold_outlives_the_unlock(void **state)
 }
 
 /* A hold that lasted long enough is given back at once. */
-static void a_long_enough_hold_ends_with_its_unlock(void **state)
+static void a_long_enough_hold_ends_with_its_unlock(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     attr.min_hold_ms = 200;
     open_orders(w, &attr);
@@ -146,13 +143,13 @@ static void a_long_enough_hold_ends_with_its_unlock(void **state)
 }
 
 /* Attributes that contradict each other or the rules are mistakes. */
-static void impossible_times_are_refused(void **state)
+static void impossible_times_are_refused(struct world *w)
 {
     static const struct {
         int64_t lease_ms, min_hold_ms, max_hold_ms;
     } impossible[] = { { 99, 0, 0 }, { -1, 0, 0 }, { 0, -1, 0 }, { 0, 0, -1 }, { 0, 0, 99 }, { 0, 2000, 1000 } };
     lk_mutex_t m;
-    open_orders(*state, NULL);
+    open_orders(w, NULL);
     for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
         lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
         attr.lease_ms = impossible[i].lease_ms;
@@ -178,15 +175,14 @@ static int lock_and_stay(void *arg)
 }
 
 /* Who is handed the mutex gets a lease from who gave it, and then its own at once, also when that is shorter. */
-static void a_handed_over_hold_has_its_own_lease(void **state)
+static void a_handed_over_hold_has_its_own_lease(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     struct worker waiter;
     struct stay brief = { 0 };
     attr.lease_ms = 300;
     open_orders(w, NULL);
-    lk_client_t *third = world_client(w, "");
+    lk_client_t *third = world_open(w, "");
     assert_lk(0, lk_mutex_init(&brief.mutex, third, "orders", &attr));
     assert_lk(0, lk_mutex_lock(&orders));
     worker_start(&waiter, lock_and_stay, &brief);
@@ -213,7 +209,7 @@ static int hand_over(void *arg)
 }
 
 /* Who hands it over does not know how long it may be held. The new holder does, from the first moment on. */
-static void a_handed_over_hold_is_never_good_for_more_than_it_may_last(void **state)
+static void a_handed_over_hold_is_never_good_for_more_than_it_may_last(struct world *w)
 {
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     for (int fixed = 0; fixed < 2; fixed++) {
@@ -222,9 +218,9 @@ static void a_handed_over_hold_is_never_good_for_more_than_it_may_last(void **st
         attr.fixed = fixed;
         attr.lease_ms = fixed ? 300 : 0;
         attr.max_hold_ms = fixed ? 0 : 300;
-        open_orders(*state, &attr);
+        open_orders(w, &attr);
         worker_start(&worker, hand_over, NULL);
-        eventually(world_exists(*state, "orders"), 3000);
+        eventually(world_exists(w, "orders"), 3000);
         assert_lk(0, lk_mutex_lock(&orders));
         assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
         assert_between(left_ms, 1, 295); /* the server ends it after 300 */
@@ -236,15 +232,8 @@ static void a_handed_over_hold_is_never_good_for_more_than_it_may_last(void **st
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_fixed_lease_ends_by_itself),
-        world_test(a_fixed_lease_can_be_extended),
-        world_test(the_longest_hold_ends_a_renewed_lease),
-        world_test(the_shortest_hold_outlives_the_unlock),
-        world_test(a_long_enough_hold_ends_with_its_unlock),
-        world_test(impossible_times_are_refused),
-        world_test(a_handed_over_hold_has_its_own_lease),
-        world_test(a_handed_over_hold_is_never_good_for_more_than_it_may_last),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_fixed_lease_ends_by_itself, a_fixed_lease_can_be_extended, the_longest_hold_ends_a_renewed_lease,
+                     the_shortest_hold_outlives_the_unlock, a_long_enough_hold_ends_with_its_unlock,
+                     impossible_times_are_refused, a_handed_over_hold_has_its_own_lease,
+                     a_handed_over_hold_is_never_good_for_more_than_it_may_last);
 }

@@ -14,13 +14,12 @@ static int wait_for_it(void *arg)
 }
 
 /* The subscription connection is lost, and the mutex is unlocked while the next one is being made. */
-static void an_unlock_without_a_listener_is_seen(void **state)
+static void an_unlock_without_a_listener_is_seen(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = proxy_begin(w);
     struct worker waiter;
     lk_mutex_t held, wanted;
-    lk_client_t *near = world_client(w, "lease=20s"), *far;
+    lk_client_t *near = world_open(w, "lease=20s"), *far;
     assert_lk(0, lk_client_open(&far, proxy_url(p, "lease=30s&poll=30s")));
     assert_lk(0, lk_mutex_init(&held, near, "orders", NULL));
     assert_lk(0, lk_mutex_init(&wanted, far, "orders", NULL));
@@ -47,8 +46,5 @@ static void an_unlock_without_a_listener_is_seen(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(an_unlock_without_a_listener_is_seen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(an_unlock_without_a_listener_is_seen);
 }

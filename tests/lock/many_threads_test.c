@@ -63,7 +63,7 @@ static int member(int index, void *arg)
 
 static void open_crowd(struct world *w, struct crowd *crowd)
 {
-    *crowd = (struct crowd){ .client = world_client(w, "") };
+    *crowd = (struct crowd){ .client = world_open(w, "") };
     assert_lk(0, lk_mutex_init(&crowd->shared, crowd->client, "shared", NULL));
 }
 
@@ -74,10 +74,10 @@ static void close_crowd(struct crowd *crowd)
 }
 
 /* No answer goes to the wrong thread, no reader's role is lost, nothing happens twice. */
-static void a_crowd_gets_its_own_answers(void **state)
+static void a_crowd_gets_its_own_answers(struct world *w)
 {
     struct crowd crowd;
-    open_crowd(*state, &crowd);
+    open_crowd(w, &crowd);
     assert_int_equal(0, run_threads(THREADS, member, &crowd));
     assert_int_equal(THREADS * ((ROUNDS + 4) / 5), crowd.counter);
     close_crowd(&crowd);
@@ -90,14 +90,14 @@ static void *small_member(void *arg)
 }
 
 /* Callers may have the smallest stack that pthreads allows. */
-static void small_stacks_are_large_enough(void **state)
+static void small_stacks_are_large_enough(struct world *w)
 {
     struct crowd crowd;
     pthread_t threads[16];
     pthread_attr_t attr;
     if (SANITIZED)
         skip(); /* sanitizers need more stack than that for themselves */
-    open_crowd(*state, &crowd);
+    open_crowd(w, &crowd);
     pthread_attr_init(&attr);
     assert_int_equal(0, pthread_attr_setstacksize(&attr, 16384));
     for (int i = 0; i < 16; i++)
@@ -113,9 +113,5 @@ static void small_stacks_are_large_enough(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_crowd_gets_its_own_answers),
-        world_test(small_stacks_are_large_enough),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_crowd_gets_its_own_answers, small_stacks_are_large_enough);
 }

@@ -39,10 +39,9 @@ static void fill_long_names(void)
 }
 
 /* A name that would mix keys of different objects never reaches the server. */
-static void bad_names_are_refused_before_anything_is_sent(void **state)
+static void bad_names_are_refused_before_anything_is_sent(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     lk_mutex_t m;
     fill_long_names();
     int64_t commands = world_counter(w, "total_commands_processed");
@@ -58,9 +57,8 @@ static void bad_names_are_refused_before_anything_is_sent(void **state)
 }
 
 /* A static mutex with such a name says so at its first use. */
-static void a_static_mutex_with_a_bad_name_never_locks(void **state)
+static void a_static_mutex_with_a_bad_name_never_locks(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t m = LK_MUTEX_INITIALIZER("a{b"), nameless = LK_MUTEX_INITIALIZER(NULL);
     assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
     assert_lk(EINVAL, lk_mutex_lock(&m));
@@ -72,10 +70,9 @@ static void a_static_mutex_with_a_bad_name_never_locks(void **state)
 }
 
 /* All at once, each held: no two of them share a key that matters, and each is what the user called it. */
-static void good_names_are_all_different_mutexes(void **state)
+static void good_names_are_all_different_mutexes(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, ""), *other = world_client(w, "");
+    lk_client_t *client = world_open(w, ""), *other = world_open(w, "");
     static lk_mutex_t mutexes[FINE], again[FINE];
     uint64_t tokens[FINE];
     fill_long_names();
@@ -103,10 +100,9 @@ static void good_names_are_all_different_mutexes(void **state)
 }
 
 /* A client's prefix is part of the name: it counts for the length, and keeps teams apart. */
-static void a_prefix_is_part_of_the_name(void **state)
+static void a_prefix_is_part_of_the_name(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "prefix=team-a:");
+    lk_client_t *client = world_open(w, "prefix=team-a:");
     lk_mutex_t m;
     fill_long_names();
     assert_lk(EINVAL, lk_mutex_init(&m, client, longest, NULL));
@@ -119,10 +115,9 @@ static void a_prefix_is_part_of_the_name(void **state)
 }
 
 /* The name is copied: the caller's memory may go. */
-static void the_name_is_copied(void **state)
+static void the_name_is_copied(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     char name[] = "orders";
     lk_mutex_t m;
     assert_lk(0, lk_mutex_init(&m, client, name, NULL));
@@ -136,12 +131,6 @@ static void the_name_is_copied(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(bad_names_are_refused_before_anything_is_sent),
-        world_test(a_static_mutex_with_a_bad_name_never_locks),
-        world_test(good_names_are_all_different_mutexes),
-        world_test(a_prefix_is_part_of_the_name),
-        world_test(the_name_is_copied),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(bad_names_are_refused_before_anything_is_sent, a_static_mutex_with_a_bad_name_never_locks,
+                     good_names_are_all_different_mutexes, a_prefix_is_part_of_the_name, the_name_is_copied);
 }

@@ -23,9 +23,8 @@ static void expect(int code, const char *url, int64_t within_ms, const char *wor
 }
 
 /* Nobody there. */
-static void a_server_that_is_not_there(void **state)
+static void a_server_that_is_not_there(struct world *w)
 {
-    struct world *w = *state;
     world_kill_server(w);
     expect(ENOTCONN, world_url(w, "connect_timeout=300ms"), 300, w->socket);
     expect(ENOTCONN, "unix:///nowhere/at/all.sock", 2000, "/nowhere/at/all.sock");
@@ -33,18 +32,16 @@ static void a_server_that_is_not_there(void **state)
 }
 
 /* Somebody there who says nothing: the kernel accepts for a process that hangs. */
-static void a_server_that_says_nothing(void **state)
+static void a_server_that_says_nothing(struct world *w)
 {
-    struct world *w = *state;
     world_stop_server(w);
     expect(ENOTCONN, world_url(w, "connect_timeout=300ms"), 300, w->socket);
     world_cont_server(w);
 }
 
 /* Credentials are the caller's matter, at once; and no secret gets into the words. */
-static void a_server_that_refuses_us(void **state)
+static void a_server_that_refuses_us(struct world *w)
 {
-    struct world *w = *state;
     char url[256];
     world_redis(w, "ACL SETUSER worker on >secret ~* +@all");
     snprintf(url, sizeof url, "unix://worker:wrong-one@%s", w->socket);
@@ -58,17 +55,15 @@ static void a_server_that_refuses_us(void **state)
 }
 
 /* A replica cannot keep a lock: what it grants, its master does not know. */
-static void a_replica_is_refused(void **state)
+static void a_replica_is_refused(struct world *w)
 {
-    struct world *w = *state;
     world_redis(w, "REPLICAOF 127.0.0.1 1");
     expect(ENOTCONN, world_url(w, "connect_timeout=300ms"), 300, "replica");
 }
 
 /* What answers is no Redis, or one that is too old. */
-static void a_server_of_another_kind(void **state)
+static void a_server_of_another_kind(struct world *w)
 {
-    struct world *w = *state;
     struct fake *f = fake_begin(w);
     fake_answer(f, "*", "HTTP/1.1 400 Bad Request\r\n\r\n");
     fake_answer(f, "ROLE", "HTTP/1.1 400 Bad Request\r\n\r\n");
@@ -93,16 +88,15 @@ static void count_warning(void *arg, int level, const char *line)
         atomic_fetch_add(&warnings, 1);
 }
 
-static void a_server_that_evicts_is_refused_if_asked(void **state)
+static void a_server_that_evicts_is_refused_if_asked(struct world *w)
 {
-    struct world *w = *state;
     lk_client_t *client;
     lk_mutex_t orders;
     world_redis(w, "CONFIG SET maxmemory-policy allkeys-lru");
     world_redis(w, "CONFIG SET maxmemory 100mb");
     expect(ENOTSUP, world_url(w, "strict=yes"), 1000, "allkeys-lru");
     assert_lk(0, lk_setlog(count_warning, LK_LOG_WARNING, NULL));
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_int_equal(1, atomic_load(&warnings));
     world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
@@ -115,9 +109,8 @@ static void a_server_that_evicts_is_refused_if_asked(void **state)
 }
 
 /* URLs that cannot be read name what is wrong with them. */
-static void a_url_that_cannot_be_read(void **state)
+static void a_url_that_cannot_be_read(struct world *w)
 {
-    struct world *w = *state;
     expect(EINVAL, world_url(w, "leese=5s"), 0, "leese");
     expect(EINVAL, world_url(w, "lease=5"), 0, "lease");
     expect(EINVAL, world_url(w, "lease=99ms"), 0, "lease");
@@ -127,11 +120,7 @@ static void a_url_that_cannot_be_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_server_that_is_not_there), world_test(a_server_that_says_nothing),
-        world_test(a_server_that_refuses_us),   world_test(a_replica_is_refused),
-        world_test(a_server_of_another_kind),   world_test(a_server_that_evicts_is_refused_if_asked),
-        world_test(a_url_that_cannot_be_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_server_that_is_not_there, a_server_that_says_nothing, a_server_that_refuses_us,
+                     a_replica_is_refused, a_server_of_another_kind, a_server_that_evicts_is_refused_if_asked,
+                     a_url_that_cannot_be_read);
 }

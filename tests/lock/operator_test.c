@@ -14,8 +14,8 @@ static lk_mutex_t orders, same_name;
 
 static void open_both(struct world *w, const char *options)
 {
-    client = world_client(w, options);
-    other = world_client(w, options);
+    client = world_open(w, options);
+    other = world_open(w, options);
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_init(&same_name, other, "orders", NULL));
 }
@@ -28,16 +28,9 @@ static void close_both(void)
     assert_lk(0, lk_client_close(other));
 }
 
-static int lock_and_unlock(void *arg)
-{
-    int rc = lk_mutex_lock(arg);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
-
 /* "Who has it, for how long, who waits?" is the first question of every operator. */
-static void info_tells_what_the_server_knows(void **state)
+static void info_tells_what_the_server_knows(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
     struct worker waiter;
     uint64_t token;
@@ -71,9 +64,8 @@ static void info_tells_what_the_server_knows(void **state)
 }
 
 /* Holders of other kinds are shown as well: Java's, and ones that somebody left without a lease. */
-static void info_tells_of_foreign_holders(void **state)
+static void info_tells_of_foreign_holders(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
     open_both(w, "");
     world_redis(w, "HSET orders 0f8fad5b-d9cb-469f-a165-70867728950e:57 3");
@@ -96,9 +88,8 @@ static void info_tells_of_foreign_holders(void **state)
 }
 
 /* The robbed holder is told; that is the price of the one call that breaks the promise. */
-static void forceunlock_robs_the_holder(void **state)
+static void forceunlock_robs_the_holder(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token, later;
     int64_t left_ms;
     open_both(w, "lease=1s");
@@ -119,9 +110,8 @@ static void forceunlock_robs_the_holder(void **state)
 }
 
 /* Unlocking what was taken away is no success, even before the holder had any chance to know. */
-static void unlocking_right_after_the_robbery_is_estale(void **state)
+static void unlocking_right_after_the_robbery_is_estale(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, "");
     assert_lk(0, lk_mutex_lock(&orders));
     assert_lk(0, lk_mutex_lock(&orders));
@@ -134,9 +124,8 @@ static void unlocking_right_after_the_robbery_is_estale(void **state)
 }
 
 /* check() is the question to the server that remaining() does not ask. */
-static void check_asks_the_server(void **state)
+static void check_asks_the_server(struct world *w)
 {
-    struct world *w = *state;
     int64_t left_ms;
     open_both(w, "");
     assert_lk(0, lk_mutex_lock(&orders));
@@ -150,9 +139,8 @@ static void check_asks_the_server(void **state)
 }
 
 /* Waiters are served by the robbery as by an unlock; a free mutex can be "unlocked" by force, too. */
-static void forceunlock_serves_the_first_waiter(void **state)
+static void forceunlock_serves_the_first_waiter(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_both(w, "lease=20s&poll=5s");
     assert_lk(0, lk_mutex_forceunlock(&orders));
@@ -167,7 +155,7 @@ static void forceunlock_serves_the_first_waiter(void **state)
 }
 
 /* A hash of the application is no mutex: nobody waits for it, nobody deletes it, nobody reads all of it. */
-static void a_hash_of_the_application_is_no_mutex(void **state)
+static void a_hash_of_the_application_is_no_mutex(struct world *w)
 {
     static const char *const make[] = {
         "for i = 1, 2000 do redis.call('HSET', KEYS[1], 'f' .. i, i) end",
@@ -175,7 +163,6 @@ static void a_hash_of_the_application_is_no_mutex(void **state)
         "redis.call('HSET', KEYS[1], 'colour', 'red', 'size', 7)",
         "redis.call('HSET', KEYS[1], 'size', 7)",
     };
-    struct world *w = *state;
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
     open_both(w, "");
     for (size_t i = 0; i < sizeof make / sizeof *make; i++) {
@@ -204,9 +191,8 @@ static void a_hash_of_the_application_is_no_mutex(void **state)
 }
 
 /* What took it with two fields is one all the same: Redisson's read-write lock, or two of a race in Java. */
-static void a_lock_with_two_fields_is_unlocked_by_force(void **state)
+static void a_lock_with_two_fields_is_unlocked_by_force(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, "");
     world_redis(w, "HSET orders mode read 0f8fad5b-d9cb-469f-a165-70867728950e:57 1");
     assert_lk(EBUSY, lk_mutex_trylock(&orders));
@@ -217,15 +203,8 @@ static void a_lock_with_two_fields_is_unlocked_by_force(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_hash_of_the_application_is_no_mutex),
-        world_test(a_lock_with_two_fields_is_unlocked_by_force),
-        world_test(info_tells_what_the_server_knows),
-        world_test(info_tells_of_foreign_holders),
-        world_test(forceunlock_robs_the_holder),
-        world_test(unlocking_right_after_the_robbery_is_estale),
-        world_test(check_asks_the_server),
-        world_test(forceunlock_serves_the_first_waiter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_hash_of_the_application_is_no_mutex, a_lock_with_two_fields_is_unlocked_by_force,
+                     info_tells_what_the_server_knows, info_tells_of_foreign_holders, forceunlock_robs_the_holder,
+                     unlocking_right_after_the_robbery_is_estale, check_asks_the_server,
+                     forceunlock_serves_the_first_waiter);
 }

@@ -12,7 +12,7 @@ static lk_mutex_t orders;
 
 static void open_orders(struct world *w)
 {
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
 }
 
@@ -57,9 +57,8 @@ static int extend(void *arg)
 }
 
 /* What one thread holds, another can neither give back nor speak for. */
-static void another_thread_is_somebody_else(void **state)
+static void another_thread_is_somebody_else(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     assert_lk(0, lk_mutex_lock(&orders));
     assert_lk(EPERM, in_thread(unlock, &orders));
@@ -76,10 +75,9 @@ static void another_thread_is_somebody_else(void **state)
 }
 
 /* Another client is somebody else, even in the same thread. */
-static void another_client_is_somebody_else(void **state)
+static void another_client_is_somebody_else(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *second = world_client(w, "");
+    lk_client_t *second = world_open(w, "");
     lk_mutex_t same_name;
     open_orders(w);
     assert_lk(0, lk_mutex_init(&same_name, second, "orders", NULL));
@@ -97,9 +95,9 @@ static void another_client_is_somebody_else(void **state)
 }
 
 /* Before the first lock and after the last unlock there is nothing to say. */
-static void without_a_hold_everything_is_eperm(void **state)
+static void without_a_hold_everything_is_eperm(struct world *w)
 {
-    open_orders(*state);
+    open_orders(w);
     for (int i = 0; i < 2; i++) {
         assert_lk(EPERM, unlock(&orders));
         assert_lk(EPERM, ask_for_token(&orders));
@@ -113,9 +111,8 @@ static void without_a_hold_everything_is_eperm(void **state)
 }
 
 /* Two mutexes of one thread do not mix. */
-static void holds_of_different_names_are_apart(void **state)
+static void holds_of_different_names_are_apart(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t stock;
     uint64_t token, other;
     open_orders(w);
@@ -136,11 +133,6 @@ static void holds_of_different_names_are_apart(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(another_thread_is_somebody_else),
-        world_test(another_client_is_somebody_else),
-        world_test(without_a_hold_everything_is_eperm),
-        world_test(holds_of_different_names_are_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(another_thread_is_somebody_else, another_client_is_somebody_else,
+                     without_a_hold_everything_is_eperm, holds_of_different_names_are_apart);
 }

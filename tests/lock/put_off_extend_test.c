@@ -21,7 +21,7 @@ static void open_both(struct world *w)
 {
     p = proxy_begin(w);
     assert_lk(0, lk_client_open(&ours, proxy_url(p, "lease=5s&command_timeout=1s")));
-    theirs = world_client(w, "lease=5s");
+    theirs = world_open(w, "lease=5s");
     assert_lk(0, lk_mutex_init(&mine, ours, "orders", NULL));
     assert_lk(0, lk_mutex_init(&other, theirs, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&mine));
@@ -61,15 +61,15 @@ static void unlock_all(int levels)
 }
 
 /* One renewal is cut; the extend that follows it waits, and the nested lock keeps the lease that there is. */
-static void a_nested_lock_does_not_shorten_the_lease(void **state)
+static void a_nested_lock_does_not_shorten_the_lease(struct world *w)
 {
     int64_t left_ms;
-    open_both(*state);
+    open_both(w);
     proxy_once(p, PROXY_CUT_REPLY, 1, "orders");
     assert_lk(EIO, lk_mutex_extend(&mine, LEASE_MS));
     assert_lk(ENOTCONN, lk_mutex_extend(&mine, SHORT_MS));
     assert_lk(0, lk_mutex_lock(&mine));
-    assert_true(world_pttl(*state, "orders") > SHORT_MS);
+    assert_true(world_pttl(w, "orders") > SHORT_MS);
     assert_lk(0, lk_mutex_remaining(&mine, &left_ms));
     assert_true(left_ms > SHORT_MS);
     assert_one_holder(2 * COMMAND_MS);
@@ -78,15 +78,15 @@ static void a_nested_lock_does_not_shorten_the_lease(void **state)
 }
 
 /* Likewise an unlock that leaves it held. */
-static void a_nested_unlock_does_not_either(void **state)
+static void a_nested_unlock_does_not_either(struct world *w)
 {
-    open_both(*state);
+    open_both(w);
     assert_lk(0, lk_mutex_lock(&mine));
     proxy_once(p, PROXY_CUT_REPLY, 1, "orders");
     assert_lk(EIO, lk_mutex_extend(&mine, LEASE_MS));
     assert_lk(ENOTCONN, lk_mutex_extend(&mine, SHORT_MS));
     assert_lk(0, lk_mutex_unlock(&mine));
-    assert_true(world_pttl(*state, "orders") > SHORT_MS);
+    assert_true(world_pttl(w, "orders") > SHORT_MS);
     assert_one_holder(2 * COMMAND_MS);
     unlock_all(1);
     close_both();
@@ -96,9 +96,8 @@ static void a_nested_unlock_does_not_either(void **state)
  * The cut renewal still comes, after a nested lock that would have been believed for longer. The slow answer before
  * makes its deadline late: the server's clock is known no better.
  */
-static void a_nested_lock_does_not_outlast_a_late_copy(void **state)
+static void a_nested_lock_does_not_outlast_a_late_copy(struct world *w)
 {
-    struct world *w = *state;
     int64_t left_ms;
     open_both(w);
     proxy_delay(p, CLOCK_MS);
@@ -117,9 +116,8 @@ static void a_nested_lock_does_not_outlast_a_late_copy(void **state)
 }
 
 /* It is not forgotten: renewals ask for it as soon as they may. */
-static void the_extend_goes_out_later(void **state)
+static void the_extend_goes_out_later(struct world *w)
 {
-    struct world *w = *state;
     open_both(w);
     proxy_once(p, PROXY_CUT_REPLY, 1, "orders");
     assert_lk(EIO, lk_mutex_extend(&mine, LEASE_MS));
@@ -135,9 +133,9 @@ static void the_extend_goes_out_later(void **state)
  * A hold that was handed over has the claim's lease, which may be longer than its own: whoever sets its own, by a
  * nested lock as by a renewal, believes no more from before that is sent.
  */
-static void a_nested_lock_lowers_what_is_believed_first(void **state)
+static void a_nested_lock_lowers_what_is_believed_first(struct world *w)
 {
-    lk_client_t *client = world_client(*state, "lease=5s");
+    lk_client_t *client = world_open(w, "lease=5s");
     struct lk__hold *hold = lk__hold_new(&client->dog, LK__OWNER_ID);
     int64_t now_us = lk__now_us();
     assert_non_null(hold);
@@ -154,10 +152,7 @@ static void a_nested_lock_lowers_what_is_believed_first(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_nested_lock_does_not_shorten_the_lease),    world_test(a_nested_unlock_does_not_either),
-        world_test(a_nested_lock_does_not_outlast_a_late_copy),  world_test(the_extend_goes_out_later),
-        world_test(a_nested_lock_lowers_what_is_believed_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_nested_lock_does_not_shorten_the_lease, a_nested_unlock_does_not_either,
+                     a_nested_lock_does_not_outlast_a_late_copy, the_extend_goes_out_later,
+                     a_nested_lock_lowers_what_is_believed_first);
 }

@@ -18,7 +18,7 @@ static int64_t got_ms;
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
 }
 
@@ -41,7 +41,7 @@ static void java_unlocks(struct world *w)
     world_redis(w, "PUBLISH " CHANNEL " 0");
 }
 
-static int lock_and_unlock(void *arg)
+static int lock_and_note(void *arg)
 {
     int rc = lk_mutex_lock(arg);
     got_ms = now_ms();
@@ -49,9 +49,8 @@ static int lock_and_unlock(void *arg)
 }
 
 /* What a Java process holds is held: nothing here touches it. */
-static void a_java_holder_is_respected(void **state)
+static void a_java_holder_is_respected(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w, "");
     java_locks(w, 60000);
     java_locks(w, 60000);
@@ -68,9 +67,8 @@ static void a_java_holder_is_respected(void **state)
 }
 
 /* A Java process sees a hash with one field, its count and a time to live, as it expects. */
-static void java_sees_our_hold(void **state)
+static void java_sees_our_hold(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w, "");
     assert_lk(0, lk_mutex_lock(&orders));
     assert_lk(0, lk_mutex_lock(&orders));
@@ -84,14 +82,13 @@ static void java_sees_our_hold(void **state)
 }
 
 /* Java's unlock is a message on Redisson's channel; who asked for it does not wait for the next poll. */
-static void javas_unlock_wakes_us(void **state)
+static void javas_unlock_wakes_us(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     world_allow(w, "redisson_lock_token:*"); /* has no TTL: Java would count on from 1 */
     open_orders(w, "redisson=yes&lease=20s&poll=5s");
     java_locks(w, 60000);
-    worker_start(&waiter, lock_and_unlock, &orders);
+    worker_start(&waiter, lock_and_note, &orders);
     eventually(world_queued(w, "orders") == 1, 5000);
     eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1, 5000);
     int64_t unlocked_ms = now_ms();
@@ -104,9 +101,8 @@ static void javas_unlock_wakes_us(void **state)
 }
 
 /* And ours wakes Java, whatever options we were opened with. */
-static void our_unlock_is_published_for_java(void **state)
+static void our_unlock_is_published_for_java(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w, "");
     world_subscribe(w, CHANNEL);
     assert_lk(0, lk_mutex_lock(&orders));
@@ -124,9 +120,8 @@ static void our_unlock_is_published_for_java(void **state)
 }
 
 /* The fenced lock's counter is shared: our tokens continue after the largest of either side. */
-static void tokens_continue_after_javas(void **state)
+static void tokens_continue_after_javas(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token;
     open_orders(w, "");
     world_redis(w, "SET redisson_lock_token:{orders} 4000000000000000");
@@ -173,9 +168,8 @@ static bool java_tries(struct world *w)
 }
 
 /* Two C processes' worth of threads never let go, and Java comes to its turn all the same: plain or fair. */
-static void java_gets_its_turn(void **state)
+static void java_gets_its_turn(struct world *w)
 {
-    struct world *w = *state;
     static const lk_mutexattr_t kinds[] = { LK_MUTEXATTR_INIT, { .size = sizeof(lk_mutexattr_t), .fair = 1 } };
     world_allow(w, "redisson_lock_token:*");
     world_subscribe(w, CHANNEL);
@@ -185,7 +179,7 @@ static void java_gets_its_turn(void **state)
         lk_client_t *clients[2];
         int turns = 0;
         for (int i = 0; i < 2; i++) {
-            clients[i] = world_client(w, "redisson=yes&lease=20s");
+            clients[i] = world_open(w, "redisson=yes&lease=20s");
             assert_lk(0, lk_mutex_init(&loops[i].mutex, clients[i], "orders", &kinds[k]));
             worker_start(&workers[i], lock_again_and_again, &loops[i]);
         }
@@ -214,17 +208,16 @@ static int64_t listeners(struct world *w, const char *channel)
  * Without Java, processes of this library leave no turn to it: they hear its channel, too, but are not taken for it,
  * neither those that wait nor those that once did.
  */
-static void no_turn_is_left_to_nobody(void **state)
+static void no_turn_is_left_to_nobody(struct world *w)
 {
     enum { CLIENTS = 3, RELEASES = 400 };
-    struct world *w = *state;
     struct loop loops[CLIENTS] = { 0 };
     struct worker workers[CLIENTS];
     lk_client_t *clients[CLIENTS];
     int64_t turns = 0;
     world_allow(w, "redisson_lock_token:*");
     for (int i = 0; i < CLIENTS; i++) {
-        clients[i] = world_client(w, "redisson=yes&lease=20s");
+        clients[i] = world_open(w, "redisson=yes&lease=20s");
         assert_lk(0, lk_mutex_init(&loops[i].mutex, clients[i], "orders", NULL));
         worker_start(&workers[i], lock_again_and_again, &loops[i]);
     }
@@ -251,9 +244,8 @@ static void no_turn_is_left_to_nobody(void **state)
 }
 
 /* A turn is noted beside those who wait. Without one there is none; the holder's own place is from an ask it repeated. */
-static void a_turn_without_waiters_leaves_nothing(void **state)
+static void a_turn_without_waiters_leaves_nothing(struct world *w)
 {
-    struct world *w = *state;
     static const char line_up[] = "local id = redis.call('HKEYS', KEYS[1])[1] redis.call('ZADD', KEYS[2], 1, id) "
                                   "redis.call('ZADD', KEYS[3], 9e12, id) redis.call('PEXPIRE', KEYS[2], 60000) "
                                   "redis.call('PEXPIRE', KEYS[3], 60000)";
@@ -272,19 +264,18 @@ static void a_turn_without_waiters_leaves_nothing(void **state)
 }
 
 /* An unlock within min_hold_ms makes the lease shorter than its waiters know: they are told, here and in Java. */
-static void a_shorter_lease_is_told(void **state)
+static void a_shorter_lease_is_told(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     struct worker waiter;
     lk_mutex_t kept, wanted;
     attr.min_hold_ms = 400;
-    lk_client_t *a = world_client(w, "lease=20s&poll=10s"), *b = world_client(w, "lease=20s&poll=10s");
+    lk_client_t *a = world_open(w, "lease=20s&poll=10s"), *b = world_open(w, "lease=20s&poll=10s");
     assert_lk(0, lk_mutex_init(&kept, a, "orders", &attr));
     assert_lk(0, lk_mutex_init(&wanted, b, "orders", NULL));
     world_subscribe(w, CHANNEL);
     assert_lk(0, lk_mutex_lock(&kept));
-    worker_start(&waiter, lock_and_unlock, &wanted);
+    worker_start(&waiter, lock_and_note, &wanted);
     eventually(world_queued(w, "orders") == 1, 2000);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:*") == 1, 2000);
     int64_t began_ms = now_ms();
@@ -307,12 +298,7 @@ static void a_shorter_lease_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_java_holder_is_respected),  world_test(java_sees_our_hold),
-        world_test(javas_unlock_wakes_us),       world_test(our_unlock_is_published_for_java),
-        world_test(tokens_continue_after_javas), world_test(java_gets_its_turn),
-        world_test(no_turn_is_left_to_nobody),   world_test(a_turn_without_waiters_leaves_nothing),
-        world_test(a_shorter_lease_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_java_holder_is_respected, java_sees_our_hold, javas_unlock_wakes_us,
+                     our_unlock_is_published_for_java, tokens_continue_after_javas, java_gets_its_turn,
+                     no_turn_is_left_to_nobody, a_turn_without_waiters_leaves_nothing, a_shorter_lease_is_told);
 }

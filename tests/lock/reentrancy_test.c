@@ -12,7 +12,7 @@ static lk_mutex_t orders;
 
 static void open_orders(struct world *w, const lk_mutexattr_t *attr)
 {
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", attr));
 }
 
@@ -31,9 +31,8 @@ static void add_line(struct world *w, int64_t expected_holds)
 }
 
 /* Code that locks can be called by code that locks; operators and Java see how deep it is. */
-static void a_function_may_lock_what_its_caller_holds(void **state)
+static void a_function_may_lock_what_its_caller_holds(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w, NULL);
     add_line(w, 1);
     assert_false(world_exists(w, "orders"));
@@ -48,9 +47,8 @@ static void a_function_may_lock_what_its_caller_holds(void **state)
 }
 
 /* Each way to lock goes one level down, each unlock one up, and there is no level above the ground. */
-static void every_way_to_lock_counts_one_level(void **state)
+static void every_way_to_lock_counts_one_level(struct world *w)
 {
-    struct world *w = *state;
     struct timespec past = { 1, 0 };
     open_orders(w, NULL);
     assert_lk(0, lk_mutex_trylock(&orders));
@@ -68,10 +66,10 @@ static void every_way_to_lock_counts_one_level(void **state)
 }
 
 /* Inner levels keep the token: it names the grant, and there was one grant. */
-static void the_token_stays_while_it_is_held(void **state)
+static void the_token_stays_while_it_is_held(struct world *w)
 {
     uint64_t outer, inner, next;
-    open_orders(*state, NULL);
+    open_orders(w, NULL);
     assert_lk(0, lk_mutex_lock(&orders));
     assert_lk(0, lk_mutex_token(&orders, &outer));
     assert_lk(0, lk_mutex_lock(&orders));
@@ -92,9 +90,8 @@ static int64_t scripts_run(struct world *w)
 }
 
 /* Who locks in deep loops need not pay a round trip for each level. */
-static void nested_local_counts_without_the_server(void **state)
+static void nested_local_counts_without_the_server(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     int64_t scripts;
     attr.nested_local = 1;
@@ -113,9 +110,8 @@ static void nested_local_counts_without_the_server(void **state)
 }
 
 /* The error-checking type finds the recursion that was not meant. */
-static void an_errorcheck_mutex_refuses_its_holder(void **state)
+static void an_errorcheck_mutex_refuses_its_holder(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     attr.type = LK_MUTEX_ERRORCHECK;
     open_orders(w, &attr);
@@ -133,9 +129,8 @@ static void an_errorcheck_mutex_refuses_its_holder(void **state)
 }
 
 /* The normal type waits for itself, as POSIX says; a limit ends that. */
-static void a_normal_mutex_times_out_on_itself(void **state)
+static void a_normal_mutex_times_out_on_itself(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     int64_t began_ms;
     attr.type = LK_MUTEX_NORMAL;
@@ -154,10 +149,7 @@ static void a_normal_mutex_times_out_on_itself(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_function_may_lock_what_its_caller_holds), world_test(every_way_to_lock_counts_one_level),
-        world_test(the_token_stays_while_it_is_held),          world_test(nested_local_counts_without_the_server),
-        world_test(an_errorcheck_mutex_refuses_its_holder),    world_test(a_normal_mutex_times_out_on_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_function_may_lock_what_its_caller_holds, every_way_to_lock_counts_one_level,
+                     the_token_stays_while_it_is_held, nested_local_counts_without_the_server,
+                     an_errorcheck_mutex_refuses_its_holder, a_normal_mutex_times_out_on_itself);
 }

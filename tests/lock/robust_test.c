@@ -14,7 +14,7 @@ static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1, .leas
 
 static void open_orders(struct world *w)
 {
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", &robust));
 }
 
@@ -40,9 +40,8 @@ static void leave_it_dead(struct world *w)
 }
 
 /* Who comes after a dead holder must not believe that what is guarded is in order. */
-static void after_a_dead_holder_it_says_so_until_repaired(void **state)
+static void after_a_dead_holder_it_says_so_until_repaired(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
     leave_it_dead(w);
     open_orders(w);
@@ -60,9 +59,8 @@ static void after_a_dead_holder_it_says_so_until_repaired(void **state)
 }
 
 /* Every way to lock tells. */
-static void trying_and_waiting_tell_as_well(void **state)
+static void trying_and_waiting_tell_as_well(struct world *w)
 {
-    struct world *w = *state;
     struct timespec past = { 1, 0 };
     for (int i = 0; i < 3; i++) {
         leave_it_dead(w);
@@ -77,21 +75,15 @@ static void trying_and_waiting_tell_as_well(void **state)
     }
 }
 
-static int lock(void *arg)
-{
-    return lk_mutex_lock(arg);
-}
-
 /* Who gives it back unrepaired says that it cannot be repaired; nobody gets it any more. */
-static void given_back_unrepaired_it_is_refused_to_all(void **state)
+static void given_back_unrepaired_it_is_refused_to_all(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
     leave_it_dead(w);
     open_orders(w);
     assert_lk(EOWNERDEAD, lk_mutex_lock(&orders));
-    worker_start(&waiter, lock, &orders);
+    worker_start(&waiter, lock_mutex, &orders);
     eventually(world_queued(w, "orders") == 1, 5000);
     assert_lk(0, lk_mutex_unlock(&orders));
     assert_lk(ENOTRECOVERABLE, worker_join(&waiter)); /* also one that waited already */
@@ -111,9 +103,8 @@ static void given_back_unrepaired_it_is_refused_to_all(void **state)
 }
 
 /* Being unrecoverable does not lapse: nobody repaired anything meanwhile. */
-static void unrecoverable_has_no_end(void **state)
+static void unrecoverable_has_no_end(struct world *w)
 {
-    struct world *w = *state;
     leave_it_dead(w);
     open_orders(w);
     assert_lk(EOWNERDEAD, lk_mutex_lock(&orders));
@@ -133,9 +124,8 @@ static int take_over_and_die(struct world *w, void *arg)
     return 0;
 }
 
-static void a_repairer_that_dies_is_told_too(void **state)
+static void a_repairer_that_dies_is_told_too(struct world *w)
 {
-    struct world *w = *state;
     struct gate *never = world_shared(w, sizeof *never);
     leave_it_dead(w);
     world_kill(w, world_fork(w, take_over_and_die, never));
@@ -147,11 +137,10 @@ static void a_repairer_that_dies_is_told_too(void **state)
 }
 
 /* A hold that was lost is a dead holder to the next one, though its process lives. */
-static void a_lost_hold_counts_as_dead(void **state)
+static void a_lost_hold_counts_as_dead(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
-    assert_lk(0, in_thread(lock, &orders)); /* the thread ends holding it */
+    assert_lk(0, in_thread(lock_mutex, &orders)); /* the thread ends holding it */
     assert_lk(EOWNERDEAD, lk_mutex_lock(&orders));
     assert_lk(0, lk_mutex_consistent(&orders));
     assert_lk(0, lk_mutex_unlock(&orders));
@@ -159,9 +148,8 @@ static void a_lost_hold_counts_as_dead(void **state)
 }
 
 /* Repairing what is not broken is a mistake, as POSIX says. */
-static void there_is_nothing_to_repair(void **state)
+static void there_is_nothing_to_repair(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t plain;
     open_orders(w);
     assert_lk(0, lk_mutex_init(&plain, client, "plain", NULL));
@@ -178,14 +166,7 @@ static void there_is_nothing_to_repair(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(after_a_dead_holder_it_says_so_until_repaired),
-        world_test(trying_and_waiting_tell_as_well),
-        world_test(given_back_unrepaired_it_is_refused_to_all),
-        world_test(unrecoverable_has_no_end),
-        world_test(a_repairer_that_dies_is_told_too),
-        world_test(a_lost_hold_counts_as_dead),
-        world_test(there_is_nothing_to_repair),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(after_a_dead_holder_it_says_so_until_repaired, trying_and_waiting_tell_as_well,
+                     given_back_unrepaired_it_is_refused_to_all, unrecoverable_has_no_end,
+                     a_repairer_that_dies_is_told_too, a_lost_hold_counts_as_dead, there_is_nothing_to_repair);
 }

@@ -12,7 +12,7 @@ static lk_mutex_t orders;
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
 }
 
@@ -22,16 +22,10 @@ static void close_orders(void)
     assert_lk(0, lk_client_close(client));
 }
 
-static int persistent_world(void **state)
-{
-    *state = world_begin("--appendonly yes --appendfsync always");
-    return 0;
-}
-
 /* A server that kept its data kept the hold: a restart shorter than the lease is not noticed. */
-static void a_hold_survives_a_restart_that_kept_the_data(void **state)
+static void a_hold_survives_a_restart_that_kept_the_data(void)
 {
-    struct world *w = *state;
+    struct world *w = world_begin("--appendonly yes --appendfsync always");
     uint64_t token, later;
     open_orders(w, "lease=5s");
     assert_lk(0, lk_mutex_lock(&orders));
@@ -48,12 +42,12 @@ static void a_hold_survives_a_restart_that_kept_the_data(void **state)
     assert_true(token < later);
     assert_lk(0, lk_mutex_unlock(&orders));
     close_orders();
+    world_end(w);
 }
 
 /* A server that forgot everything forgot the hold: its holder learns that, and does not just take it again. */
-static void a_forgotten_hold_is_lost_and_not_made_anew(void **state)
+static void a_forgotten_hold_is_lost_and_not_made_anew(struct world *w)
 {
-    struct world *w = *state;
     int64_t left_ms;
     uint64_t token, later;
     open_orders(w, "lease=3s");
@@ -74,9 +68,8 @@ static void a_forgotten_hold_is_lost_and_not_made_anew(void **state)
 }
 
 /* Asked at once after the restart, before any renewal, the library does not claim what it cannot know. */
-static void an_unlock_after_the_restart_tells_the_loss(void **state)
+static void an_unlock_after_the_restart_tells_the_loss(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w, "lease=20s");
     assert_lk(0, lk_mutex_lock(&orders));
     world_kill_server(w);
@@ -86,16 +79,9 @@ static void an_unlock_after_the_restart_tells_the_loss(void **state)
     close_orders();
 }
 
-static int lock_and_unlock(void *arg)
-{
-    int rc = lk_mutex_lock(arg);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
-
 /* Waiting goes on while the server is away and after it came back empty. */
-static void a_waiter_waits_across_a_restart(void **state)
+static void a_waiter_waits_across_a_restart(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_orders(w, "lease=3s");
     world_redis(w, "HSET orders somebody:1 1");
@@ -112,11 +98,7 @@ static void a_waiter_waits_across_a_restart(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_hold_survives_a_restart_that_kept_the_data, persistent_world, world_teardown),
-        world_test(a_forgotten_hold_is_lost_and_not_made_anew),
-        world_test(an_unlock_after_the_restart_tells_the_loss),
-        world_test(a_waiter_waits_across_a_restart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = plain_run(a_hold_survives_a_restart_that_kept_the_data);
+    return failed + world_run(a_forgotten_hold_is_lost_and_not_made_anew, an_unlock_after_the_restart_tells_the_loss,
+                              a_waiter_waits_across_a_restart);
 }

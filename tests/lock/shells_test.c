@@ -12,7 +12,7 @@ static lk_mutex_t one, two;
 
 static void open_both(struct world *w)
 {
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_mutex_init(&one, client, "orders", NULL));
     assert_lk(0, lk_mutex_init(&two, client, "orders", NULL));
 }
@@ -25,9 +25,8 @@ static void close_both(void)
 }
 
 /* Two modules of a program that both guard "orders" share its hold, as they share the name. */
-static void two_of_one_name_share_the_hold(void **state)
+static void two_of_one_name_share_the_hold(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token, same;
     open_both(w);
     assert_lk(0, lk_mutex_lock(&one));
@@ -44,9 +43,8 @@ static void two_of_one_name_share_the_hold(void **state)
 }
 
 /* What belongs to the name must agree; what belongs to the object need not. */
-static void attributes_of_the_name_must_agree(void **state)
+static void attributes_of_the_name_must_agree(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexattr_t robust = LK_MUTEXATTR_INIT, different = LK_MUTEXATTR_INIT;
     lk_mutex_t third;
     robust.robust = 1;
@@ -66,9 +64,8 @@ static void attributes_of_the_name_must_agree(void **state)
 }
 
 /* Attributes that no version knows are a caller's mistake, not ignored. */
-static void attributes_that_mean_nothing_are_refused(void **state)
+static void attributes_that_mean_nothing_are_refused(struct world *w)
 {
-    struct world *w = *state;
     lk_mutexattr_t no_size = LK_MUTEXATTR_INIT, no_type = LK_MUTEXATTR_INIT, no_yes = LK_MUTEXATTR_INIT;
     lk_mutexattr_t no_flag = LK_MUTEXATTR_INIT;
     lk_mutex_t third;
@@ -84,16 +81,9 @@ static void attributes_that_mean_nothing_are_refused(void **state)
     close_both();
 }
 
-static int lock_and_unlock(void *arg)
-{
-    int rc = lk_mutex_lock(arg);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
-
 /* Freeing what is in use is refused rather than left to crash. */
-static void what_is_in_use_is_not_destroyed(void **state)
+static void what_is_in_use_is_not_destroyed(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_both(w);
     assert_lk(0, lk_mutex_lock(&one));
@@ -109,9 +99,8 @@ static void what_is_in_use_is_not_destroyed(void **state)
 }
 
 /* A name lives on in Redis when an object of it is gone. */
-static void destroying_one_leaves_the_other(void **state)
+static void destroying_one_leaves_the_other(struct world *w)
 {
-    struct world *w = *state;
     open_both(w);
     assert_lk(0, lk_mutex_destroy(&one));
     assert_lk(0, lk_mutex_lock(&two));
@@ -123,10 +112,7 @@ static void destroying_one_leaves_the_other(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(two_of_one_name_share_the_hold),           world_test(attributes_of_the_name_must_agree),
-        world_test(attributes_that_mean_nothing_are_refused), world_test(what_is_in_use_is_not_destroyed),
-        world_test(destroying_one_leaves_the_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(two_of_one_name_share_the_hold, attributes_of_the_name_must_agree,
+                     attributes_that_mean_nothing_are_refused, what_is_in_use_is_not_destroyed,
+                     destroying_one_leaves_the_other);
 }

@@ -14,7 +14,7 @@ static lk_mutex_t orders;
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
 }
 
@@ -24,16 +24,9 @@ static void close_orders(void)
     assert_lk(0, lk_client_close(client));
 }
 
-static int lock_and_unlock(void *arg)
-{
-    int rc = lk_mutex_lock(arg);
-    return rc != 0 ? rc : lk_mutex_unlock(arg);
-}
-
 /* A wait outlasts a stall that is longer than a command may take, whether it had begun before or begins in it. */
-static void a_wait_outlasts_a_stall(void **state)
+static void a_wait_outlasts_a_stall(struct world *w)
 {
-    struct world *w = *state;
     struct worker early, late;
     open_orders(w, "lease=5s&command_timeout=400ms&poll=300ms");
     world_redis(w, "HSET orders somebody:1 1");
@@ -53,9 +46,8 @@ static void a_wait_outlasts_a_stall(void **state)
 }
 
 /* A limit holds against a stalled server too: it and one command timeout. What was sent is not called "not held". */
-static void a_limit_holds_in_a_stall(void **state)
+static void a_limit_holds_in_a_stall(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w, "lease=5s&command_timeout=400ms");
     world_stop_server(w);
     for (int i = 0; i < 3; i++) {
@@ -76,9 +68,8 @@ static void a_limit_holds_in_a_stall(void **state)
 }
 
 /* An unlock nobody confirmed is EIO, takes one command timeout, and is finished in the background. */
-static void an_unlock_in_a_stall_is_finished_later(void **state)
+static void an_unlock_in_a_stall_is_finished_later(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w, "lease=20s&command_timeout=400ms");
     assert_lk(0, lk_mutex_lock(&orders));
     world_stop_server(w);
@@ -93,9 +84,8 @@ static void an_unlock_in_a_stall_is_finished_later(void **state)
 }
 
 /* A program that wants to end ends, and is told that something ends with its lease instead. */
-static void a_close_in_a_stall_returns_in_time(void **state)
+static void a_close_in_a_stall_returns_in_time(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w, "lease=2s&command_timeout=400ms");
     assert_lk(0, lk_mutex_lock(&orders));
     world_stop_server(w);
@@ -108,9 +98,8 @@ static void a_close_in_a_stall_returns_in_time(void **state)
 }
 
 /* Questions about one's own hold need no server. */
-static void a_holder_knows_in_a_stall(void **state)
+static void a_holder_knows_in_a_stall(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token;
     int64_t left_ms, began_ms;
     open_orders(w, "lease=1s");
@@ -129,12 +118,6 @@ static void a_holder_knows_in_a_stall(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_wait_outlasts_a_stall),
-        world_test(a_limit_holds_in_a_stall),
-        world_test(an_unlock_in_a_stall_is_finished_later),
-        world_test(a_close_in_a_stall_returns_in_time),
-        world_test(a_holder_knows_in_a_stall),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_wait_outlasts_a_stall, a_limit_holds_in_a_stall, an_unlock_in_a_stall_is_finished_later,
+                     a_close_in_a_stall_returns_in_time, a_holder_knows_in_a_stall);
 }

@@ -20,17 +20,9 @@ static void use_server(struct world *w)
     assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=5s"), 1));
 }
 
-static void close_default(void)
-{
-    lk_client_t *client;
-    assert_lk(0, lk_client_default(&client));
-    assert_lk(0, lk_client_close(client));
-}
-
 /* The default client is opened by the first call that needs it, and all share it. */
-static void a_static_mutex_just_works(void **state)
+static void a_static_mutex_just_works(struct world *w)
 {
-    struct world *w = *state;
     lk_client_t *one, *two;
     use_server(w);
     zeroed.lk_name = "zeroed";
@@ -52,9 +44,8 @@ static void a_static_mutex_just_works(void **state)
 }
 
 /* Destroyed means "as if never used": the same object may begin again, also with a new default client. */
-static void a_destroyed_static_mutex_begins_anew(void **state)
+static void a_destroyed_static_mutex_begins_anew(struct world *w)
 {
-    struct world *w = *state;
     use_server(w);
     for (int i = 0; i < 3; i++) {
         assert_lk(0, lk_mutex_lock(&orders));
@@ -67,9 +58,8 @@ static void a_destroyed_static_mutex_begins_anew(void **state)
 }
 
 /* Closing the default client is no end: the next call opens a new one, for mutexes that exist as well. */
-static void the_default_client_comes_back(void **state)
+static void the_default_client_comes_back(struct world *w)
 {
-    struct world *w = *state;
     use_server(w);
     assert_lk(0, lk_mutex_lock(&orders));
     close_default();
@@ -92,9 +82,8 @@ static int first_use(int index, void *arg)
 }
 
 /* Many threads may be the first at once. */
-static void the_first_use_may_be_a_race(void **state)
+static void the_first_use_may_be_a_race(struct world *w)
 {
-    struct world *w = *state;
     struct gate start = { 1 };
     use_server(w);
     assert_int_equal(0, run_threads(16, first_use, &start));
@@ -103,9 +92,8 @@ static void the_first_use_may_be_a_race(void **state)
 }
 
 /* A failure to open is told, and the next call tries again. */
-static void the_first_failure_is_not_the_last_word(void **state)
+static void the_first_failure_is_not_the_last_word(struct world *w)
 {
-    struct world *w = *state;
     use_server(w);
     world_kill_server(w);
     int64_t began_ms = now_ms();
@@ -121,12 +109,6 @@ static void the_first_failure_is_not_the_last_word(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_static_mutex_just_works),
-        world_test(a_destroyed_static_mutex_begins_anew),
-        world_test(the_default_client_comes_back),
-        world_test(the_first_use_may_be_a_race),
-        world_test(the_first_failure_is_not_the_last_word),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_static_mutex_just_works, a_destroyed_static_mutex_begins_anew, the_default_client_comes_back,
+                     the_first_use_may_be_a_race, the_first_failure_is_not_the_last_word);
 }

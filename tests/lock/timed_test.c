@@ -14,7 +14,7 @@ static lk_mutex_t orders;
 
 static void open_orders(struct world *w)
 {
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
 }
 
@@ -66,9 +66,8 @@ static int (*const ways[])(int64_t ms) = { lock_until_realtime, lock_until_monot
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 /* Callers plan with their limits, and a waiter that left must not be given the mutex later. */
-static void a_limit_ends_the_wait_and_leaves_no_entry(void **state)
+static void a_limit_ends_the_wait_and_leaves_no_entry(struct world *w)
 {
-    struct world *w = *state;
     open_orders(w);
     hold_elsewhere(w);
     for (int i = 0; i < WAYS; i++) {
@@ -84,9 +83,8 @@ static void a_limit_ends_the_wait_and_leaves_no_entry(void **state)
 }
 
 /* As with pthreads: the limit is for the waiting, and there is none to do. */
-static void a_past_limit_takes_a_free_mutex(void **state)
+static void a_past_limit_takes_a_free_mutex(struct world *w)
 {
-    struct world *w = *state;
     struct timespec long_ago = { 1, 0 }, before_the_epoch = { -1, 0 };
     open_orders(w);
     for (int i = 0; i < WAYS - 1; i++) {
@@ -101,9 +99,8 @@ static void a_past_limit_takes_a_free_mutex(void **state)
 }
 
 /* And tells at once that it is not free. */
-static void a_past_limit_does_not_wait(void **state)
+static void a_past_limit_does_not_wait(struct world *w)
 {
-    struct world *w = *state;
     int64_t began_ms = now_ms();
     open_orders(w);
     hold_elsewhere(w);
@@ -118,9 +115,8 @@ static void a_past_limit_does_not_wait(void **state)
 }
 
 /* Mistakes in a time are told, whether the mutex is free or not. */
-static void a_time_that_is_none_is_refused(void **state)
+static void a_time_that_is_none_is_refused(struct world *w)
 {
-    struct world *w = *state;
     const struct timespec too_few = { 1, -1 }, too_many = { 1, 1000000000 }, fine = { 1, 0 };
     open_orders(w);
     assert_lk(EINVAL, lk_mutex_timedlock(&orders, &too_few));
@@ -135,9 +131,8 @@ static void a_time_that_is_none_is_refused(void **state)
 }
 
 /* The largest limits are limits like others, not overflows. */
-static void a_limit_far_away_is_one(void **state)
+static void a_limit_far_away_is_one(struct world *w)
 {
-    struct world *w = *state;
     struct timespec far = { (time_t)INT64_MAX, 999999999 };
     open_orders(w);
     assert_lk(0, lk_mutex_timedlock(&orders, &far));
@@ -151,12 +146,6 @@ static void a_limit_far_away_is_one(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_limit_ends_the_wait_and_leaves_no_entry),
-        world_test(a_past_limit_takes_a_free_mutex),
-        world_test(a_past_limit_does_not_wait),
-        world_test(a_time_that_is_none_is_refused),
-        world_test(a_limit_far_away_is_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_limit_ends_the_wait_and_leaves_no_entry, a_past_limit_takes_a_free_mutex,
+                     a_past_limit_does_not_wait, a_time_that_is_none_is_refused, a_limit_far_away_is_one);
 }

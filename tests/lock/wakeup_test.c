@@ -15,7 +15,7 @@ static int64_t got_ms; /* when the waiter had it */
 
 static void open_both(struct world *w, const char *holder_options, const char *waiter_url)
 {
-    holder_client = world_client(w, holder_options);
+    holder_client = world_open(w, holder_options);
     assert_lk(0, lk_client_open(&waiter_client, waiter_url));
     assert_lk(0, lk_mutex_init(&held, holder_client, "orders", NULL));
     assert_lk(0, lk_mutex_init(&wanted, waiter_client, "orders", NULL));
@@ -57,9 +57,8 @@ static int64_t wake_after_ms(struct world *w, int64_t then_ms)
 }
 
 /* Waiting must not cost what the poll ceiling is: the message brings it at once. */
-static void an_unlock_wakes_a_waiter_long_before_its_poll(void **state)
+static void an_unlock_wakes_a_waiter_long_before_its_poll(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, "", world_url(w, "lease=20s&poll=5s"));
     assert_between(wake_after_ms(w, 100), 0, 1000);
     assert_between(wake_after_ms(w, 0), 0, 1000); /* also one that has only just begun to wait */
@@ -67,11 +66,10 @@ static void an_unlock_wakes_a_waiter_long_before_its_poll(void **state)
 }
 
 /* Threads of one client wait for each other as processes do. */
-static void an_unlock_wakes_a_thread_of_the_same_client(void **state)
+static void an_unlock_wakes_a_thread_of_the_same_client(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
-    lk_client_t *client = world_client(w, "lease=20s&poll=5s");
+    lk_client_t *client = world_open(w, "lease=20s&poll=5s");
     assert_lk(0, lk_mutex_init(&held, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&held));
     worker_start(&waiter, wait_for_it, &held);
@@ -85,9 +83,8 @@ static void an_unlock_wakes_a_thread_of_the_same_client(void **state)
 }
 
 /* pubsub=no is for servers and proxies without it: slower, and as safe. */
-static void without_pubsub_polling_finds_it(void **state)
+static void without_pubsub_polling_finds_it(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, "", world_url(w, "pubsub=no&poll=100ms"));
     assert_between(wake_after_ms(w, 50), 0, 120 + SLACK_MS);
     assert_int_equal(0, world_commands(w, "subscribe"));
@@ -95,9 +92,8 @@ static void without_pubsub_polling_finds_it(void **state)
 }
 
 /* A user without rights on channels is no reason to fail: the library finds that out by itself. */
-static void a_user_without_channels_polls(void **state)
+static void a_user_without_channels_polls(struct world *w)
 {
-    struct world *w = *state;
     char url[256];
     world_redis(w, "ACL SETUSER worker on >secret ~* +@all resetchannels");
     snprintf(url, sizeof url, "unix://worker:secret@%s?poll=100ms", w->socket);
@@ -107,9 +103,8 @@ static void a_user_without_channels_polls(void **state)
 }
 
 /* Nor does such a user's unlock fail, which may not publish: the others' polls find the mutex. */
-static void an_unlock_that_may_not_publish_still_frees_it(void **state)
+static void an_unlock_that_may_not_publish_still_frees_it(struct world *w)
 {
-    struct world *w = *state;
     char url[256];
     world_redis(w, "ACL SETUSER worker on >secret ~* +@all resetchannels");
     snprintf(url, sizeof url, "unix://worker:secret@%s?poll=100ms", w->socket);
@@ -127,12 +122,7 @@ static void an_unlock_that_may_not_publish_still_frees_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(an_unlock_wakes_a_waiter_long_before_its_poll),
-        world_test(an_unlock_wakes_a_thread_of_the_same_client),
-        world_test(without_pubsub_polling_finds_it),
-        world_test(a_user_without_channels_polls),
-        world_test(an_unlock_that_may_not_publish_still_frees_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(an_unlock_wakes_a_waiter_long_before_its_poll, an_unlock_wakes_a_thread_of_the_same_client,
+                     without_pubsub_polling_finds_it, a_user_without_channels_polls,
+                     an_unlock_that_may_not_publish_still_frees_it);
 }

@@ -34,12 +34,11 @@ static const int64_t jumps_s[] = { DAY_S, -DAY_S };
 enum { JUMPS = sizeof jumps_s / sizeof jumps_s[0] };
 
 /* A hold is neither lost by a jump forward nor believed in for longer by a jump back. */
-static void a_hold_does_not_notice(void **state)
+static void a_hold_does_not_notice(struct world *w)
 {
-    struct world *w = *state;
     int64_t left_ms;
     lk_mutex_t orders;
-    lk_client_t *client = world_client(w, "lease=1500ms");
+    lk_client_t *client = world_open(w, "lease=1500ms");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&orders));
     for (int i = 0; i < JUMPS; i++) {
@@ -64,11 +63,10 @@ static int jump_soon(void *seconds)
 }
 
 /* A wait takes as long as it was told to, whatever the clock on the wall shows meanwhile. */
-static void a_limit_does_not_notice(void **state)
+static void a_limit_does_not_notice(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t orders;
-    lk_client_t *client = world_client(w, "lease=5s");
+    lk_client_t *client = world_open(w, "lease=5s");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     world_redis(w, "HSET orders somebody:1 1");
     for (int i = 0; i < JUMPS; i++) {
@@ -87,9 +85,5 @@ static void a_limit_does_not_notice(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_hold_does_not_notice),
-        world_test(a_limit_does_not_notice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_hold_does_not_notice, a_limit_does_not_notice);
 }

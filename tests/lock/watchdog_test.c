@@ -15,8 +15,8 @@ static lk_client_t *client, *other;
 
 static void open_clients(struct world *w)
 {
-    client = world_client(w, "lease=600ms");
-    other = world_client(w, "");
+    client = world_open(w, "lease=600ms");
+    other = world_open(w, "");
 }
 
 static void close_clients(void)
@@ -26,9 +26,8 @@ static void close_clients(void)
 }
 
 /* Work may take longer than a lease: the holder need not know how long. */
-static void a_hold_outlives_its_lease_by_far(void **state)
+static void a_hold_outlives_its_lease_by_far(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t orders, same_name;
     int64_t left_ms, until_ms = now_ms() + 4 * LEASE_MS;
     open_clients(w);
@@ -49,10 +48,9 @@ static void a_hold_outlives_its_lease_by_far(void **state)
 }
 
 /* One thread renews for all: many holds cost none of them its lease. */
-static void many_holds_are_all_renewed(void **state)
+static void many_holds_are_all_renewed(struct world *w)
 {
     enum { MANY = 200 };
-    struct world *w = *state;
     static lk_mutex_t many[MANY];
     char name[16];
     open_clients(w);
@@ -71,9 +69,8 @@ static void many_holds_are_all_renewed(void **state)
 }
 
 /* A renewal must not bring back what was unlocked, nor touch the next holder. */
-static void after_the_unlock_nothing_is_renewed(void **state)
+static void after_the_unlock_nothing_is_renewed(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t orders;
     open_clients(w);
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
@@ -93,9 +90,8 @@ static void after_the_unlock_nothing_is_renewed(void **state)
 }
 
 /* A lease on the server that was lengthened, cut or made endless by somebody is put right. */
-static void a_renewal_repairs_the_lease(void **state)
+static void a_renewal_repairs_the_lease(struct world *w)
 {
-    struct world *w = *state;
     lk_mutex_t orders;
     open_clients(w);
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
@@ -111,11 +107,6 @@ static void a_renewal_repairs_the_lease(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_hold_outlives_its_lease_by_far),
-        world_test(many_holds_are_all_renewed),
-        world_test(after_the_unlock_nothing_is_renewed),
-        world_test(a_renewal_repairs_the_lease),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_hold_outlives_its_lease_by_far, many_holds_are_all_renewed, after_the_unlock_nothing_is_renewed,
+                     a_renewal_repairs_the_lease);
 }

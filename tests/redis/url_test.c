@@ -165,9 +165,8 @@ static const struct {
     { "redis://cache?connect_timeout=30s", "connect", "30000" },
 };
 
-static void a_url_means_this(void **state)
+static void a_url_means_this(void)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
         struct lk__options options;
         char text[32] = "no such field";
@@ -325,9 +324,8 @@ static const struct {
 };
 
 /* In logs and terminals the text of an error is public. */
-static void a_url_is_refused_in_words(void **state)
+static void a_url_is_refused_in_words(void)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         struct lk__options options, before;
         memset(&options, 0x5a, sizeof options);
@@ -359,9 +357,8 @@ static const struct {
     { "unix://app:" SECRET "@/run/redis.sock", "unix://app:***@/run/redis.sock?db=0" },
 };
 
-static void a_print_reads_as_the_same_server(void **state)
+static void a_print_reads_as_the_same_server(void)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
         struct lk__options options, again;
         char text[512], text_again[512];
@@ -376,9 +373,8 @@ static void a_print_reads_as_the_same_server(void **state)
     }
 }
 
-static void a_print_hides_the_password_and_fits(void **state)
+static void a_print_hides_the_password_and_fits(void)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof prints / sizeof *prints; i++) {
         struct lk__options options;
         char text[128];
@@ -400,13 +396,12 @@ static void a_print_hides_the_password_and_fits(void **state)
 /* --- hostile and tight ------------------------------------------------------------------------------------- */
 
 /* Pieces that a parser could trip over, put together at random: an answer, never a crash, print stable. */
-static void no_url_is_too_odd(void **state)
+static void no_url_is_too_odd(void)
 {
     static const char *const pieces[] = { "redis://", "unix://", "valkey://", "@",    ":",   "/",         "?",   "#",
                                           "%",        "%4",      "%41",       "%00",  "&",   "=",         "[",   "]",
                                           "::1",      "db",      "lease=1s",  "db=1", ",",   "keepalive", "no",  "6379",
                                           "h",        "1.5s",    "\xff",      " ",    "{t}", "prefix=",   "a:b@" };
-    (void)state;
     unsigned seed = 20; /* a fixed one, so that a failure comes back */
     for (int i = 0; i < 20000; i++) {
         struct lk__options options, again;
@@ -430,9 +425,8 @@ static void no_url_is_too_odd(void **state)
 }
 
 /* Each URL of the tables, cut short anywhere, is answered. */
-static void no_url_is_too_short(void **state)
+static void no_url_is_too_short(void)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         for (size_t length = strlen(meanings[i].url); length-- > 0;) {
             struct lk__options options;
@@ -445,12 +439,11 @@ static void no_url_is_too_short(void **state)
         }
 }
 
-static void no_url_is_too_long(void **state)
+static void no_url_is_too_long(void)
 {
     const size_t size = 1 << 20;
     struct lk__options options;
     char text[64], *url = malloc(size + 1);
-    (void)state;
     assert_non_null(url);
     memset(url, 'a', size);
     url[size] = '\0';
@@ -472,10 +465,9 @@ static void no_url_is_too_long(void **state)
     free(url);
 }
 
-static void cleared_options_hold_nothing(void **state)
+static void cleared_options_hold_nothing(void)
 {
     struct lk__options options, zero;
-    (void)state;
     memset(&zero, 0, sizeof zero);
     read_as(0, &options, "redis://app:" SECRET "@cache?prefix=p&client_name=c");
     lk__options_clear(&options);
@@ -507,12 +499,11 @@ static void *read_all_run(void *arg)
 }
 
 /* Threads of callers may have the smallest stack there is. */
-static void a_small_stack_is_enough(void **state)
+static void a_small_stack_is_enough(void)
 {
     pthread_attr_t attr;
     pthread_t thread;
     int rc = -1;
-    (void)state;
     if (SANITIZED)
         skip();
     assert_int_equal(pthread_attr_init(&attr), 0);
@@ -525,16 +516,7 @@ static void a_small_stack_is_enough(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_url_means_this),
-        cmocka_unit_test(a_url_is_refused_in_words),
-        cmocka_unit_test(a_print_reads_as_the_same_server),
-        cmocka_unit_test(a_print_hides_the_password_and_fits),
-        cmocka_unit_test(no_url_is_too_odd),
-        cmocka_unit_test(no_url_is_too_short),
-        cmocka_unit_test(no_url_is_too_long),
-        cmocka_unit_test(cleared_options_hold_nothing),
-        cmocka_unit_test(a_small_stack_is_enough),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return plain_run(a_url_means_this, a_url_is_refused_in_words, a_print_reads_as_the_same_server,
+                     a_print_hides_the_password_and_fits, no_url_is_too_odd, no_url_is_too_short, no_url_is_too_long,
+                     cleared_options_hold_nothing, a_small_stack_is_enough);
 }

@@ -125,10 +125,9 @@ static void expect(const struct keys *keys, const struct args *args, const struc
     assert_int_equal(strlen(keys->second), key_length);
 }
 
-static void a_call_has_the_bytes_of_hiredis(void **state)
+static void a_call_has_the_bytes_of_hiredis(void)
 {
     static char texts[5][1024];
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         struct keys keys = { .first = any_text(texts[0], 1024), .second = any_text(texts[1], 1024) };
         struct args args = { .number = any_number(),
@@ -170,7 +169,7 @@ static bool is_read(const struct lk__reply *reply)
     return true;
 }
 
-static void an_answer_has_its_shape(void **state)
+static void an_answer_has_its_shape(void)
 {
     static const struct {
         int64_t verdict;
@@ -195,14 +194,12 @@ static void an_answer_has_its_shape(void **state)
         { LK__BUSY, "", false },
         { 99, "", false },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         assert_int_equal(answers[i].good, is_read(answer_of(answers[i].verdict, US, answers[i].elements)));
 }
 
-static void a_head_is_three_integers(void **state)
+static void a_head_is_three_integers(void)
 {
-    (void)state;
     assert_true(is_read(answer_of(LK__GONE, US, "")));
     assert_false(is_read(answer_of(LK__GONE, 0, "")));
     assert_false(is_read(answer_of(LK__GONE, -1, "")));
@@ -222,10 +219,5 @@ static void a_head_is_three_integers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_has_the_bytes_of_hiredis),
-        cmocka_unit_test(an_answer_has_its_shape),
-        cmocka_unit_test(a_head_is_three_integers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return plain_run(a_call_has_the_bytes_of_hiredis, an_answer_has_its_shape, a_head_is_three_integers);
 }

@@ -16,7 +16,7 @@ static lk_rwlock_t config;
 
 static void open_config(struct world *w, const char *options)
 {
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_rwlock_init(&config, client, "config", NULL));
 }
 
@@ -24,11 +24,6 @@ static void close_config(void)
 {
     assert_lk(0, lk_rwlock_destroy(&config));
     assert_lk(0, lk_client_close(client));
-}
-
-static int64_t queued(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:queue:rw:{config}");
 }
 
 /* How long the leases of all holders last yet. */
@@ -70,9 +65,8 @@ static struct role *new_role(struct world *w, bool write)
 }
 
 /* A writer that is killed keeps the lock for its lease, not longer and not less. */
-static void a_killed_writer_is_waited_for_once(void **state)
+static void a_killed_writer_is_waited_for_once(struct world *w)
 {
-    struct world *w = *state;
     for (int write = 0; write < 2; write++) {
         pid_t writer = world_fork(w, hold, new_role(w, true));
         open_config(w, "");
@@ -86,9 +80,8 @@ static void a_killed_writer_is_waited_for_once(void **state)
 }
 
 /* The other readers go on renewing, which must not keep the dead one alive. */
-static void a_killed_readers_own_lease_ends_whoever_else_renews(void **state)
+static void a_killed_readers_own_lease_ends_whoever_else_renews(struct world *w)
 {
-    struct world *w = *state;
     struct role *second = new_role(w, false);
     pid_t killed = world_fork(w, hold, new_role(w, false)), living = world_fork(w, hold, second);
     open_config(w, "lease=20s");
@@ -104,9 +97,8 @@ static void a_killed_readers_own_lease_ends_whoever_else_renews(void **state)
 }
 
 /* The last reader leaves first: then the dead one's lease is all that is waited for. */
-static void the_writer_comes_when_the_dead_readers_lease_ends(void **state)
+static void the_writer_comes_when_the_dead_readers_lease_ends(struct world *w)
 {
-    struct world *w = *state;
     struct role *second = new_role(w, false);
     pid_t killed = world_fork(w, hold, new_role(w, false)), living = world_fork(w, hold, second);
     open_config(w, "lease=20s");
@@ -121,14 +113,13 @@ static void the_writer_comes_when_the_dead_readers_lease_ends(void **state)
 }
 
 /* Places of the dead cost those behind them nothing when the lock is free ... */
-static void killed_waiters_are_passed_over(void **state)
+static void killed_waiters_are_passed_over(struct world *w)
 {
-    struct world *w = *state;
     struct role *holder = new_role(w, true);
     pid_t pids[4], holding = world_fork(w, hold, holder);
     for (int i = 0; i < 4; i++) {
         pids[i] = world_fork(w, wait_in_vain, new_role(w, i % 2 == 0));
-        eventually(queued(w) == i + 1, 5000);
+        eventually(world_rwqueued(w, "config") == i + 1, 5000);
     }
     eventually(world_listening(w, "rw:{config}"), 5000); /* those who do not yet would have a short claim each */
     for (int i = 0; i < 4; i++)
@@ -152,14 +143,13 @@ static void killed_waiters_are_passed_over(void **state)
 }
 
 /* ... and new readers, who would wait behind a living writer, one short delay, however many died. */
-static void killed_writers_keep_readers_out_for_a_moment(void **state)
+static void killed_writers_keep_readers_out_for_a_moment(struct world *w)
 {
-    struct world *w = *state;
     struct role *holder = new_role(w, false);
     pid_t pids[3], reading = world_fork(w, hold, holder);
     for (int i = 0; i < 3; i++)
         pids[i] = world_fork(w, wait_in_vain, new_role(w, true));
-    eventually(queued(w) == 3, 5000);
+    eventually(world_rwqueued(w, "config") == 3, 5000);
     for (int i = 0; i < 3; i++)
         world_kill(w, pids[i]);
     open_config(w, "");
@@ -202,9 +192,8 @@ static int hold_and_look(struct world *w, void *arg)
 }
 
 /* Who sleeps through its lease finds out by itself; whoever came in meanwhile does not notice. */
-static void a_stopped_holder_learns_of_its_loss(void **state)
+static void a_stopped_holder_learns_of_its_loss(struct world *w)
 {
-    struct world *w = *state;
     for (int write = 0; write < 2; write++) {
         struct findings *found = world_shared(w, sizeof *found);
         found->write = write;
@@ -251,9 +240,8 @@ static void hear(const lk_event_t *event, void *arg)
 }
 
 /* A reading thread that ends cannot unlock: its hold ends with its lease, and somebody is told whose it was. */
-static void a_thread_that_ended_is_not_renewed(void **state)
+static void a_thread_that_ended_is_not_renewed(struct world *w)
 {
-    struct world *w = *state;
     open_config(w, "lease=1s");
     __builtin_memset(&heard, 0, sizeof heard);
     assert_lk(0, lk_client_listen(client, hear, NULL));
@@ -274,9 +262,8 @@ static void a_thread_that_ended_is_not_renewed(void **state)
 }
 
 /* A fixed lease is not renewed, a capped one not beyond its cap, all others as long as it takes. */
-static void leases_are_renewed_as_the_attributes_say(void **state)
+static void leases_are_renewed_as_the_attributes_say(struct world *w)
 {
-    struct world *w = *state;
     lk_rwlockattr_t fixed = { .size = sizeof fixed, .fixed = 1, .lease_ms = 400 };
     lk_rwlockattr_t capped = { .size = sizeof capped, .max_hold_ms = 400 };
     lk_rwlock_t one, two;
@@ -299,15 +286,8 @@ static void leases_are_renewed_as_the_attributes_say(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_killed_writer_is_waited_for_once),
-        world_test(a_killed_readers_own_lease_ends_whoever_else_renews),
-        world_test(the_writer_comes_when_the_dead_readers_lease_ends),
-        world_test(killed_waiters_are_passed_over),
-        world_test(killed_writers_keep_readers_out_for_a_moment),
-        world_test(a_stopped_holder_learns_of_its_loss),
-        world_test(a_thread_that_ended_is_not_renewed),
-        world_test(leases_are_renewed_as_the_attributes_say),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_killed_writer_is_waited_for_once, a_killed_readers_own_lease_ends_whoever_else_renews,
+                     the_writer_comes_when_the_dead_readers_lease_ends, killed_waiters_are_passed_over,
+                     killed_writers_keep_readers_out_for_a_moment, a_stopped_holder_learns_of_its_loss,
+                     a_thread_that_ended_is_not_renewed, leases_are_renewed_as_the_attributes_say);
 }

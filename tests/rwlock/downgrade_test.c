@@ -12,8 +12,8 @@ static lk_rwlock_t config, same_name;
 
 static void open_both(struct world *w, const char *options)
 {
-    client = world_client(w, options);
-    other = world_client(w, options);
+    client = world_open(w, options);
+    other = world_open(w, options);
     assert_lk(0, lk_rwlock_init(&config, client, "config", NULL));
     assert_lk(0, lk_rwlock_init(&same_name, other, "config", NULL));
 }
@@ -26,45 +26,27 @@ static void close_both(void)
     assert_lk(0, lk_client_close(other));
 }
 
-static int64_t queued(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:queue:rw:{config}");
-}
-
-static int read_once(void *rw)
-{
-    int rc = lk_rwlock_rdlock(rw);
-    return rc != 0 ? rc : lk_rwlock_unlock(rw);
-}
-
-static int write_once(void *rw)
-{
-    int rc = lk_rwlock_wrlock(rw);
-    return rc != 0 ? rc : lk_rwlock_unlock(rw);
-}
-
 /* A writer that is done changing goes on reading; readers that wait need not wait for the rest. */
-static void waiting_readers_come_in_up_to_the_next_writer(void **state)
+static void waiting_readers_come_in_up_to_the_next_writer(struct world *w)
 {
-    struct world *w = *state;
     struct worker readers[3], writer;
     open_both(w, "lease=20s&poll=5s");
     assert_lk(0, lk_rwlock_wrlock(&config));
     worker_start(&readers[0], read_once, &config);
     worker_start(&readers[1], read_once, &same_name);
-    eventually(queued(w) == 2, 5000);
+    eventually(world_rwqueued(w, "config") == 2, 5000);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 2, 5000); /* who is deaf is passed over */
     worker_start(&writer, write_once, &same_name);
-    eventually(queued(w) == 3, 5000);
+    eventually(world_rwqueued(w, "config") == 3, 5000);
     worker_start(&readers[2], read_once, &config);
-    eventually(queued(w) == 4, 5000);
+    eventually(world_rwqueued(w, "config") == 4, 5000);
     int64_t began_ms = now_ms();
     assert_lk(0, lk_rwlock_downgrade(&config));
     assert_int_equal(0, worker_join(&readers[0]));
     assert_int_equal(0, worker_join(&readers[1]));
     assert_between(now_ms() - began_ms, 0, 1000);
     sleep_ms(20);
-    assert_int_equal(2, queued(w)); /* the writer, and the reader behind it */
+    assert_int_equal(2, world_rwqueued(w, "config")); /* the writer, and the reader behind it */
     assert_lk(EDEADLK, lk_rwlock_wrlock(&config));
     assert_lk(0, lk_rwlock_check(&config));
     assert_lk(0, lk_rwlock_unlock(&config));
@@ -74,9 +56,8 @@ static void waiting_readers_come_in_up_to_the_next_writer(void **state)
 }
 
 /* All levels become reading, so a program that unlocks as often as it locked goes on working. */
-static void nested_levels_become_reading(void **state)
+static void nested_levels_become_reading(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token;
     open_both(w, "");
     assert_lk(EPERM, lk_rwlock_downgrade(&config));
@@ -99,9 +80,8 @@ static void nested_levels_become_reading(void **state)
 }
 
 /* What was a writer is renewed as a reader, under the name the server knows it by. */
-static void it_is_renewed_afterwards(void **state)
+static void it_is_renewed_afterwards(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, "lease=1s");
     assert_lk(0, lk_rwlock_wrlock(&config));
     assert_lk(0, lk_rwlock_downgrade(&config));
@@ -115,9 +95,8 @@ static void it_is_renewed_afterwards(void **state)
 }
 
 /* Who lost its hold keeps nothing, and brings nothing back. */
-static void a_lost_writer_cannot_go_down(void **state)
+static void a_lost_writer_cannot_go_down(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, "");
     assert_lk(0, lk_rwlock_wrlock(&config));
     assert_lk(0, lk_rwlock_forceunlock(&same_name));
@@ -129,9 +108,8 @@ static void a_lost_writer_cannot_go_down(void **state)
 }
 
 /* While it is not known whether others read already, nobody may go on writing. */
-static void an_unknown_outcome_counts_as_reading(void **state)
+static void an_unknown_outcome_counts_as_reading(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token;
     open_both(w, "lease=10s&command_timeout=200ms");
     assert_lk(0, lk_rwlock_wrlock(&config));
@@ -170,9 +148,8 @@ static int writers(void *arg)
 }
 
 /* With writers waiting at each moment, none comes in between the change and the reading of it. */
-static void there_is_no_gap(void **state)
+static void there_is_no_gap(struct world *w)
 {
-    struct world *w = *state;
     struct worker crowd;
     int changes = 0;
     open_both(w, "");
@@ -194,13 +171,7 @@ static void there_is_no_gap(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(waiting_readers_come_in_up_to_the_next_writer),
-        world_test(nested_levels_become_reading),
-        world_test(it_is_renewed_afterwards),
-        world_test(a_lost_writer_cannot_go_down),
-        world_test(an_unknown_outcome_counts_as_reading),
-        world_test(there_is_no_gap),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(waiting_readers_come_in_up_to_the_next_writer, nested_levels_become_reading,
+                     it_is_renewed_afterwards, a_lost_writer_cannot_go_down, an_unknown_outcome_counts_as_reading,
+                     there_is_no_gap);
 }

@@ -91,7 +91,7 @@ static int process_main(struct world *w, void *arg)
 {
     struct process *process = arg;
     lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = process->prefer };
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     assert_lk(0, lk_rwlock_init(&process->lock, client, "stock", &attr));
     world_ready(w);
     gate_pass(process->start);
@@ -120,27 +120,22 @@ static void run_with(struct world *w, int prefer)
 }
 
 /* The reason for all of this, whoever is preferred: nobody meets a writer, tokens rise, readers overlap. */
-static void nobody_meets_a_writer(void **state)
+static void nobody_meets_a_writer(struct world *w)
 {
-    run_with(*state, LK_RWLOCK_PREFER_FAIR);
+    run_with(w, LK_RWLOCK_PREFER_FAIR);
 }
 
-static void nor_when_readers_are_preferred(void **state)
+static void nor_when_readers_are_preferred(struct world *w)
 {
-    run_with(*state, LK_RWLOCK_PREFER_READER);
+    run_with(w, LK_RWLOCK_PREFER_READER);
 }
 
-static void nor_when_writers_are_preferred(void **state)
+static void nor_when_writers_are_preferred(struct world *w)
 {
-    run_with(*state, LK_RWLOCK_PREFER_WRITER);
+    run_with(w, LK_RWLOCK_PREFER_WRITER);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(nobody_meets_a_writer),
-        world_test(nor_when_readers_are_preferred),
-        world_test(nor_when_writers_are_preferred),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(nobody_meets_a_writer, nor_when_readers_are_preferred, nor_when_writers_are_preferred);
 }

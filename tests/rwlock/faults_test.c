@@ -12,8 +12,8 @@ static lk_rwlock_t held, wanted; /* one name, two clients */
 
 static void open_both(struct world *w, const char *options)
 {
-    client = world_client(w, options);
-    other = world_client(w, options);
+    client = world_open(w, options);
+    other = world_open(w, options);
     assert_lk(0, lk_rwlock_init(&held, client, "config", NULL));
     assert_lk(0, lk_rwlock_init(&wanted, other, "config", NULL));
 }
@@ -26,39 +26,24 @@ static void close_both(void)
     assert_lk(0, lk_client_close(other));
 }
 
-static int64_t queued(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:queue:rw:{config}");
-}
-
 static void flush_scripts(struct world *w)
 {
     world_redis(w, "SCRIPT FLUSH");
 }
 
-static void kill_commands(struct world *w)
-{
-    world_redis(w, "CLIENT KILL TYPE normal"); /* all but the test's own */
-}
-
-static void kill_subscriptions(struct world *w)
-{
-    world_redis(w, "CLIENT KILL TYPE pubsub");
-}
-
 static void kill_all(struct world *w)
 {
-    kill_subscriptions(w);
-    kill_commands(w);
+    world_killsubscriptions(w);
+    world_killcommands(w);
 }
 
-static void (*const faults[])(struct world *w) = { flush_scripts, kill_commands, kill_subscriptions, kill_all };
+static void (*const faults[])(struct world *w) = { flush_scripts, world_killcommands, world_killsubscriptions,
+                                                   kill_all };
 enum { FAULTS = sizeof faults / sizeof faults[0] };
 
 /* Each step of a hold's life with a fault before it. */
-static void a_holder_does_not_notice(void **state)
+static void a_holder_does_not_notice(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token, later;
     open_both(w, "lease=1s");
     for (int i = 0; i < FAULTS; i++) {
@@ -88,22 +73,9 @@ static void a_holder_does_not_notice(void **state)
     close_both();
 }
 
-static int read_once(void *rw)
-{
-    int rc = lk_rwlock_rdlock(rw);
-    return rc != 0 ? rc : lk_rwlock_unlock(rw);
-}
-
-static int write_once(void *rw)
-{
-    int rc = lk_rwlock_wrlock(rw);
-    return rc != 0 ? rc : lk_rwlock_unlock(rw);
-}
-
 /* Waiters of both modes whose connections are gone hear of the unlock all the same, long before their poll. */
-static void waiters_do_not_notice(void **state)
+static void waiters_do_not_notice(struct world *w)
 {
-    struct world *w = *state;
     struct worker readers[2], writer;
     open_both(w, "lease=20s&poll=5s");
     for (int i = 0; i < FAULTS; i++) {
@@ -111,7 +83,7 @@ static void waiters_do_not_notice(void **state)
         worker_start(&readers[0], read_once, &wanted);
         worker_start(&readers[1], read_once, &wanted);
         worker_start(&writer, write_once, &wanted);
-        eventually(queued(w) == 3, 5000);
+        eventually(world_rwqueued(w, "config") == 3, 5000);
         faults[i](w);
         int64_t began_ms = now_ms();
         assert_lk(0, lk_rwlock_unlock(&held)); /* at once: the messages may find nobody there */
@@ -161,9 +133,8 @@ static int visits(void *arg)
 }
 
 /* Faults at every moment under load: nobody fails, nobody meets a writer, nothing stays behind. */
-static void traffic_goes_on_under_a_hail_of_faults(void **state)
+static void traffic_goes_on_under_a_hail_of_faults(struct world *w)
 {
-    struct world *w = *state;
     struct worker all;
     traffic = (struct traffic){ 0 };
     open_both(w, "lease=10s&poll=300ms");
@@ -175,7 +146,7 @@ static void traffic_goes_on_under_a_hail_of_faults(void **state)
     gate_open(&traffic.stop);
     assert_int_equal(0, worker_join(&all));
     assert_true(traffic.rounds > 8);
-    assert_int_equal(0, queued(w));
+    assert_int_equal(0, world_rwqueued(w, "config"));
     close_both();
 }
 
@@ -185,9 +156,8 @@ static void set_memory(struct world *w, const char *bytes)
 }
 
 /* A full server takes no new holders; those it has are renewed, go down, give back, hand over. */
-static void a_server_without_memory_serves_its_holders(void **state)
+static void a_server_without_memory_serves_its_holders(struct world *w)
 {
-    struct world *w = *state;
     struct worker readers[2];
     open_both(w, "lease=3s");
     world_redis(w, "CONFIG SET maxmemory-policy noeviction");
@@ -197,7 +167,7 @@ static void a_server_without_memory_serves_its_holders(void **state)
         assert_lk(write ? EBUSY : ENOSPC, lk_rwlock_tryrdlock(&wanted));
         assert_lk(EBUSY, lk_rwlock_trywrlock(&wanted));
         assert_lk(ENOSPC, lk_rwlock_wrlockfor(&wanted, 1000));
-        assert_int_equal(0, queued(w));
+        assert_int_equal(0, world_rwqueued(w, "config"));
         sleep_ms(3500); /* longer than the lease: it is renewed */
         assert_lk(0, lk_rwlock_check(&held));
         assert_lk(0, lk_rwlock_unlock(&held));
@@ -207,7 +177,7 @@ static void a_server_without_memory_serves_its_holders(void **state)
     assert_lk(0, lk_rwlock_wrlock(&held));
     worker_start(&readers[0], read_once, &wanted);
     worker_start(&readers[1], read_once, &wanted);
-    eventually(queued(w) == 2, 5000);
+    eventually(world_rwqueued(w, "config") == 2, 5000);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 5000); /* asking again would need memory */
     set_memory(w, "1");
     assert_lk(0, lk_rwlock_downgrade(&held));
@@ -219,9 +189,8 @@ static void a_server_without_memory_serves_its_holders(void **state)
 }
 
 /* What is not a lock of ours stays what it is. */
-static void a_key_of_another_type_is_left_alone(void **state)
+static void a_key_of_another_type_is_left_alone(struct world *w)
 {
-    struct world *w = *state;
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
     open_both(w, "lease=1s");
     world_redis(w, "SET latchkey:rw:{config} text");
@@ -231,7 +200,7 @@ static void a_key_of_another_type_is_left_alone(void **state)
     assert_lk(EPROTO, lk_rwlock_info(&held, &info));
     assert_lk(EPROTO, lk_rwlock_forceunlock(&held));
     assert_string_equal("text", world_str(w, "GET latchkey:rw:{config}"));
-    assert_int_equal(0, queued(w));
+    assert_int_equal(0, world_rwqueued(w, "config"));
     world_redis(w, "DEL latchkey:rw:{config}");
 
     assert_lk(0, lk_rwlock_wrlock(&held)); /* and when it is replaced under a holder */
@@ -250,17 +219,16 @@ static int closed_waiter(void *rw)
     return lk_rwlock_wrlock(rw);
 }
 
-static void closing_releases_and_cancels(void **state)
+static void closing_releases_and_cancels(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_both(w, "");
     assert_lk(0, lk_rwlock_rdlock(&held));
     worker_start(&waiter, closed_waiter, &wanted);
-    eventually(queued(w) == 1, 5000);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
     assert_lk(0, lk_client_close(other));
     assert_lk(ECANCELED, worker_join(&waiter));
-    assert_int_equal(0, queued(w));
+    assert_int_equal(0, world_rwqueued(w, "config"));
     assert_lk(ECANCELED, lk_rwlock_rdlock(&wanted));
     assert_lk(0, lk_client_close(client));
     assert_false(world_exists(w, "latchkey:rw:{config}"));
@@ -269,16 +237,15 @@ static void closing_releases_and_cancels(void **state)
 }
 
 /* Without pub/sub it is slower, and otherwise the same. */
-static void polling_works_as_well(void **state)
+static void polling_works_as_well(struct world *w)
 {
-    struct world *w = *state;
     struct worker readers[2], writer;
     open_both(w, "pubsub=no&poll=100ms");
     assert_lk(0, lk_rwlock_wrlock(&held));
     worker_start(&readers[0], read_once, &wanted);
     worker_start(&readers[1], read_once, &wanted);
     worker_start(&writer, write_once, &wanted);
-    eventually(queued(w) == 3, 5000);
+    eventually(world_rwqueued(w, "config") == 3, 5000);
     assert_lk(0, lk_rwlock_unlock(&held));
     assert_int_equal(0, worker_join(&readers[0]));
     assert_int_equal(0, worker_join(&readers[1]));
@@ -288,14 +255,7 @@ static void polling_works_as_well(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_holder_does_not_notice),
-        world_test(waiters_do_not_notice),
-        world_test(traffic_goes_on_under_a_hail_of_faults),
-        world_test(a_server_without_memory_serves_its_holders),
-        world_test(a_key_of_another_type_is_left_alone),
-        world_test(closing_releases_and_cancels),
-        world_test(polling_works_as_well),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_holder_does_not_notice, waiters_do_not_notice, traffic_goes_on_under_a_hail_of_faults,
+                     a_server_without_memory_serves_its_holders, a_key_of_another_type_is_left_alone,
+                     closing_releases_and_cancels, polling_works_as_well);
 }

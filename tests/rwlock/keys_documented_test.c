@@ -188,23 +188,6 @@ static int look(struct world *w)
     return count;
 }
 
-static int64_t queued(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:queue:rw:{config}");
-}
-
-static int write_once(void *rw)
-{
-    int rc = lk_rwlock_wrlock(rw);
-    return rc != 0 ? rc : lk_rwlock_unlock(rw);
-}
-
-static int read_once(void *rw)
-{
-    int rc = lk_rwlock_rdlock(rw);
-    return rc != 0 ? rc : lk_rwlock_unlock(rw);
-}
-
 static void open_config(struct world *w, const char *login)
 {
     char url[160];
@@ -221,9 +204,8 @@ static void close_config(void)
     assert_lk(0, lk_client_close(client));
 }
 
-static void each_operation_leaves_what_the_page_says(void **state)
+static void each_operation_leaves_what_the_page_says(struct world *w)
 {
-    struct world *w = *state;
     struct worker writer, reader;
     read_page();
     open_config(w, "");
@@ -233,10 +215,10 @@ static void each_operation_leaves_what_the_page_says(void **state)
     assert_lk(0, lk_rwlock_rdlock(&config));
     assert_int_equal(1, world_int(w, "ZCARD latchkey:rw:{config}"));
     worker_start(&writer, write_once, &same_name);
-    eventually(queued(w) == 1, 5000);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
     assert_int_equal(3, look(w));
     worker_start(&reader, read_once, &config);
-    eventually(queued(w) == 2 && world_listening(w, "rw:{config}"), 5000);
+    eventually(world_rwqueued(w, "config") == 2 && world_listening(w, "rw:{config}"), 5000);
     assert_int_equal(3, look(w));
     assert_lk(0, lk_rwlock_unlock(&config));
     assert_lk(0, lk_rwlock_unlock(&config));
@@ -268,9 +250,8 @@ static void each_operation_leaves_what_the_page_says(void **state)
 }
 
 /* "G <owner id> <server µs> <claim ms> <token> <0 or 1>", as the page says. */
-static void a_grant_is_the_message_that_the_page_says(void **state)
+static void a_grant_is_the_message_that_the_page_says(struct world *w)
 {
-    struct world *w = *state;
     struct worker writer;
     char channel[64], id[96];
     long long server_us, claim_ms, token;
@@ -280,7 +261,7 @@ static void a_grant_is_the_message_that_the_page_says(void **state)
     open_config(w, "");
     assert_lk(0, lk_rwlock_rdlock(&config));
     worker_start(&writer, write_once, &same_name);
-    eventually(queued(w) == 1, 5000);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
     snprintf(channel, sizeof channel, "latchkey:client:%.32s",
              world_str(w, "EVAL %s 0", "return redis.call('ZRANGE', 'latchkey:rw:{config}', 0, 0)[1]"));
     world_subscribe(w, channel);
@@ -300,9 +281,5 @@ static void a_grant_is_the_message_that_the_page_says(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(each_operation_leaves_what_the_page_says),
-        world_test(a_grant_is_the_message_that_the_page_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(each_operation_leaves_what_the_page_says, a_grant_is_the_message_that_the_page_says);
 }

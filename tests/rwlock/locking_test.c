@@ -14,8 +14,8 @@ static lk_rwlock_t config, same_name;
 
 static void open_both(struct world *w, const char *options)
 {
-    client = world_client(w, options);
-    other = world_client(w, options);
+    client = world_open(w, options);
+    other = world_open(w, options);
     assert_lk(0, lk_rwlock_init(&config, client, "config", NULL));
     assert_lk(0, lk_rwlock_init(&same_name, other, "config", NULL));
 }
@@ -26,16 +26,6 @@ static void close_both(void)
     assert_lk(0, lk_rwlock_destroy(&same_name));
     assert_lk(0, lk_client_close(client));
     assert_lk(0, lk_client_close(other));
-}
-
-static int64_t holders(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:rw:{config}");
-}
-
-static int64_t queued(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:queue:rw:{config}");
 }
 
 static int try_read(void *rw)
@@ -51,15 +41,14 @@ static int try_write(void *rw)
 }
 
 /* What the lock is for: readers share it, a writer has it alone; in one process and across two. */
-static void readers_share_and_a_writer_is_alone(void **state)
+static void readers_share_and_a_writer_is_alone(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, "");
     assert_lk(0, lk_rwlock_rdlock(&config));
     assert_lk(0, lk_rwlock_rdlock(&same_name));
     assert_int_equal(0, in_thread(try_read, &config));
     assert_int_equal(EBUSY, in_thread(try_write, &config));
-    assert_int_equal(2, holders(w));
+    assert_int_equal(2, world_rwholds(w, "config"));
     assert_lk(0, lk_rwlock_unlock(&same_name));
     assert_lk(EBUSY, lk_rwlock_trywrlock(&same_name));
     assert_lk(0, lk_rwlock_unlock(&config));
@@ -74,9 +63,8 @@ static void readers_share_and_a_writer_is_alone(void **state)
 }
 
 /* Levels are counted here; the server sees one hold, and hears of the last unlock only. */
-static void both_modes_nest_without_a_round_trip(void **state)
+static void both_modes_nest_without_a_round_trip(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, "");
     assert_lk(0, lk_rwlock_rdlock(&config));
     int64_t before = world_commands(w, "evalsha");
@@ -86,14 +74,14 @@ static void both_modes_nest_without_a_round_trip(void **state)
     for (int i = 0; i < 3; i++)
         assert_lk(0, lk_rwlock_unlock(&config));
     assert_int_equal(before, world_commands(w, "evalsha"));
-    assert_int_equal(1, holders(w));
+    assert_int_equal(1, world_rwholds(w, "config"));
     assert_lk(0, lk_rwlock_unlock(&config));
     assert_lk(EPERM, lk_rwlock_unlock(&config));
 
     assert_lk(0, lk_rwlock_wrlock(&config));
     assert_lk(0, lk_rwlock_wrlock(&config));
     assert_lk(0, lk_rwlock_trywrlock(&config));
-    assert_int_equal(1, holders(w));
+    assert_int_equal(1, world_rwholds(w, "config"));
     for (int i = 0; i < 3; i++) {
         assert_lk(EBUSY, lk_rwlock_tryrdlock(&same_name));
         assert_lk(0, lk_rwlock_unlock(&config));
@@ -104,9 +92,8 @@ static void both_modes_nest_without_a_round_trip(void **state)
 }
 
 /* A writer may call what only reads. Its reading ends first; what is left is writing. */
-static void a_writer_may_read_and_unlock_ends_that_first(void **state)
+static void a_writer_may_read_and_unlock_ends_that_first(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token;
     open_both(w, "");
     assert_lk(0, lk_rwlock_wrlock(&config));
@@ -124,9 +111,8 @@ static void a_writer_may_read_and_unlock_ends_that_first(void **state)
 }
 
 /* To go up would wait for itself, for ever: that is said at once, and nothing changes. */
-static void a_reader_that_wants_to_write_is_told(void **state)
+static void a_reader_that_wants_to_write_is_told(struct world *w)
 {
-    struct world *w = *state;
     struct timespec past = { 1, 0 };
     uint64_t token;
     open_both(w, "");
@@ -157,10 +143,9 @@ static struct timespec in_ms(clockid_t clock, int64_t ms)
 }
 
 /* Each timed call ends in time, and leaves nothing in the queue. */
-static void every_timed_call_times_out(void **state)
+static void every_timed_call_times_out(struct world *w)
 {
     enum { WAIT_MS = 60 };
-    struct world *w = *state;
     static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME };
     open_both(w, "");
     for (int writer = 0; writer < 2; writer++) {
@@ -177,7 +162,7 @@ static void every_timed_call_times_out(void **state)
                                  : i % 2  ? lk_rwlock_clockrdlock(&same_name, clocks[i % 3], &at)
                                           : lk_rwlock_clockwrlock(&same_name, clocks[i % 3], &at));
             assert_between(now_ms() - began_ms, WAIT_MS - 2, WAIT_MS + SLACK_MS);
-            assert_int_equal(0, queued(w));
+            assert_int_equal(0, world_rwqueued(w, "config"));
         }
         assert_lk(ETIMEDOUT, lk_rwlock_wrlockfor(&same_name, 0));
         assert_lk(0, lk_rwlock_unlock(&config));
@@ -186,9 +171,8 @@ static void every_timed_call_times_out(void **state)
 }
 
 /* A time that has passed still takes what there is; times and attributes against the rules are refused. */
-static void the_rules_for_times_and_attributes(void **state)
+static void the_rules_for_times_and_attributes(struct world *w)
 {
-    struct world *w = *state;
     struct timespec past = { 1, 0 }, wrong = { 1, 1000000000 };
     lk_rwlockattr_t attr = LK_RWLOCKATTR_INIT;
     lk_rwlock_t rw;
@@ -231,9 +215,8 @@ static int read_at_gate(void *gate)
 }
 
 /* What is held or waited for is not destroyed. */
-static void destroy_refuses_while_in_use(void **state)
+static void destroy_refuses_while_in_use(struct world *w)
 {
-    struct world *w = *state;
     struct gate gate = { 0 };
     struct worker reader;
     open_both(w, "");
@@ -242,7 +225,7 @@ static void destroy_refuses_while_in_use(void **state)
     assert_lk(0, lk_rwlock_unlock(&config));
     assert_lk(0, lk_rwlock_wrlock(&same_name));
     worker_start(&reader, read_at_gate, &gate);
-    eventually(queued(w) == 1, 5000);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
     assert_lk(EBUSY, lk_rwlock_destroy(&config));
     assert_lk(0, lk_rwlock_unlock(&same_name));
     gate_open(&gate);
@@ -251,11 +234,10 @@ static void destroy_refuses_while_in_use(void **state)
 }
 
 /* A name with a tag, behind a client's prefix, has keys of its own in the slot of that tag. */
-static void names_follow_the_rule(void **state)
+static void names_follow_the_rule(struct world *w)
 {
-    struct world *w = *state;
     lk_rwlock_t tagged, plain;
-    lk_client_t *prefixed = world_client(w, "prefix=shop:");
+    lk_client_t *prefixed = world_open(w, "prefix=shop:");
     assert_lk(0, lk_rwlock_init(&tagged, prefixed, "{a}", NULL));
     assert_lk(0, lk_rwlock_init(&plain, prefixed, "a", NULL));
     assert_lk(0, lk_rwlock_wrlock(&tagged));
@@ -273,9 +255,8 @@ static void names_follow_the_rule(void **state)
 }
 
 /* 100,000 readers are enough: the next one is told, and may come when one of them is gone. */
-static void there_may_be_too_many_readers(void **state)
+static void there_may_be_too_many_readers(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, "");
     world_redis(w, "EVAL %s 1 latchkey:rw:{config}",
                 "local e = redis.call('TIME')[1] * 1000 + 60000 "
@@ -291,10 +272,9 @@ static void there_may_be_too_many_readers(void **state)
 }
 
 /* A time that has passed changes nothing of what it is to lock again, as POSIX has it. */
-static void a_passed_time_is_not_looked_at_by_a_holder(void **state)
+static void a_passed_time_is_not_looked_at_by_a_holder(struct world *w)
 {
     static const struct timespec past = { 1, 0 };
-    struct world *w = *state;
     open_both(w, "");
     assert_lk(0, lk_rwlock_rdlock(&config));
     assert_lk(EDEADLK, lk_rwlock_timedwrlock(&config, &past));
@@ -307,23 +287,15 @@ static void a_passed_time_is_not_looked_at_by_a_holder(void **state)
     assert_lk(0, lk_rwlock_timedrdlock(&config, &past));
     for (int i = 0; i < 3; i++)
         assert_lk(0, lk_rwlock_unlock(&config));
-    assert_int_equal(0, holders(w));
+    assert_int_equal(0, world_rwholds(w, "config"));
     close_both();
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_passed_time_is_not_looked_at_by_a_holder),
-        world_test(readers_share_and_a_writer_is_alone),
-        world_test(both_modes_nest_without_a_round_trip),
-        world_test(a_writer_may_read_and_unlock_ends_that_first),
-        world_test(a_reader_that_wants_to_write_is_told),
-        world_test(every_timed_call_times_out),
-        world_test(the_rules_for_times_and_attributes),
-        world_test(destroy_refuses_while_in_use),
-        world_test(names_follow_the_rule),
-        world_test(there_may_be_too_many_readers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_passed_time_is_not_looked_at_by_a_holder, readers_share_and_a_writer_is_alone,
+                     both_modes_nest_without_a_round_trip, a_writer_may_read_and_unlock_ends_that_first,
+                     a_reader_that_wants_to_write_is_told, every_timed_call_times_out,
+                     the_rules_for_times_and_attributes, destroy_refuses_while_in_use, names_follow_the_rule,
+                     there_may_be_too_many_readers);
 }

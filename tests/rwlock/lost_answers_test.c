@@ -39,27 +39,21 @@ static void arm(enum proxy_fault fault)
     proxy_once(p, fault, 1, "{config}");
 }
 
-static int64_t holders(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:rw:{config}");
-}
-
 static bool is_free(struct world *w)
 {
     return !world_exists(w, "latchkey:rw:{config}");
 }
 
 /* Whatever is lost: there is one hold, of one grant, with the last token there is. */
-static void a_lock_is_granted_once(void **state)
+static void a_lock_is_granted_once(struct world *w)
 {
-    struct world *w = *state;
     uint64_t token;
     open_config(w);
     for (int i = 0; i < 2 * FAULTS; i++) {
         bool write = i % 2 == 0;
         arm(faults[i / 2]);
         assert_lk(0, write ? lk_rwlock_wrlock(&config) : lk_rwlock_rdlock(&config));
-        assert_int_equal(1, holders(w));
+        assert_int_equal(1, world_rwholds(w, "config"));
         if (write) {
             assert_lk(0, lk_rwlock_token(&config, &token));
             assert_int_equal((int64_t)token, world_int(w, "GET redisson_lock_token:{config}"));
@@ -73,15 +67,14 @@ static void a_lock_is_granted_once(void **state)
 }
 
 /* Cut in its middle, a downgrade is asked for again, and an unlock as well. */
-static void downgrade_and_unlock_are_confirmed(void **state)
+static void downgrade_and_unlock_are_confirmed(struct world *w)
 {
-    struct world *w = *state;
     open_config(w);
     for (int i = 0; i < CUTS; i++) {
         assert_lk(0, lk_rwlock_wrlock(&config));
         arm(faults[i]);
         assert_lk(0, lk_rwlock_downgrade(&config));
-        assert_int_equal(1, holders(w));
+        assert_int_equal(1, world_rwholds(w, "config"));
         assert_lk(0, lk_rwlock_check(&config));
         arm(faults[i]);
         assert_lk(0, lk_rwlock_unlock(&config));
@@ -91,9 +84,8 @@ static void downgrade_and_unlock_are_confirmed(void **state)
 }
 
 /* Requests that arrive when all is over leave the lock to nobody. */
-static void late_copies_leave_no_orphan(void **state)
+static void late_copies_leave_no_orphan(struct world *w)
 {
-    struct world *w = *state;
     open_config(w);
     for (int i = 0; i < 3; i++) {
         arm(PROXY_PARK_REQUEST);
@@ -112,7 +104,7 @@ static void late_copies_leave_no_orphan(void **state)
         assert_lk(0, lk_rwlock_wrlock(&config));
         proxy_release(p);
         sleep_ms(50);
-        assert_int_equal(1, holders(w));
+        assert_int_equal(1, world_rwholds(w, "config"));
         assert_lk(0, lk_rwlock_check(&config));
         assert_lk(0, lk_rwlock_unlock(&config));
         assert_true(is_free(w));
@@ -121,9 +113,8 @@ static void late_copies_leave_no_orphan(void **state)
 }
 
 /* Without an answer in time the outcome is open; it is said, and cleaned up behind. */
-static void what_is_unknown_is_eio_and_ends(void **state)
+static void what_is_unknown_is_eio_and_ends(struct world *w)
 {
-    struct world *w = *state;
     open_config(w);
     for (int i = CUTS; i < FAULTS; i++) {
         assert_lk(0, lk_rwlock_wrlock(&config));
@@ -147,11 +138,6 @@ static void what_is_unknown_is_eio_and_ends(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_lock_is_granted_once),
-        world_test(downgrade_and_unlock_are_confirmed),
-        world_test(late_copies_leave_no_orphan),
-        world_test(what_is_unknown_is_eio_and_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_lock_is_granted_once, downgrade_and_unlock_are_confirmed, late_copies_leave_no_orphan,
+                     what_is_unknown_is_eio_and_ends);
 }

@@ -14,7 +14,7 @@ static lk_rwlock_t config;
 
 static void open_config(struct world *w)
 {
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_rwlock_init(&config, client, "config", NULL));
 }
 
@@ -35,26 +35,20 @@ static void plant(struct world *w, int readers)
                 readers);
 }
 
-static int64_t holders(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:rw:{config}");
-}
-
 static int write_within_a_second(void *arg)
 {
     return lk_rwlock_wrlockfor(arg, 1000);
 }
 
 /* The last that there is room for comes in; the next is told, or waits behind a writer that waits. */
-static void one_more_is_told(void **state)
+static void one_more_is_told(struct world *w)
 {
-    struct world *w = *state;
     struct worker writer;
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
     open_config(w);
     plant(w, READERS_MAX - 1);
     assert_lk(0, lk_rwlock_tryrdlock(&config));
-    assert_int_equal(READERS_MAX, holders(w));
+    assert_int_equal(READERS_MAX, world_rwholds(w, "config"));
     assert_lk(0, lk_rwlock_info(&config, &info));
     assert_int_equal(READERS_MAX, info.readers);
     assert_lk(0, lk_rwlock_unlock(&config));
@@ -63,7 +57,7 @@ static void one_more_is_told(void **state)
     assert_lk(EAGAIN, lk_rwlock_tryrdlock(&config));
     assert_lk(EAGAIN, lk_rwlock_rdlockfor(&config, 100));
     assert_lk(EBUSY, lk_rwlock_trywrlock(&config));
-    assert_int_equal(READERS_MAX, holders(w));
+    assert_int_equal(READERS_MAX, world_rwholds(w, "config"));
     assert_int_equal(0, world_int(w, "ZCARD latchkey:queue:rw:{config}"));
     worker_start(&writer, write_within_a_second, &config);
     eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 1, 3000);
@@ -73,9 +67,8 @@ static void one_more_is_told(void **state)
 }
 
 /* When the leases of all of them end at once, a writer comes in, and nothing of them is left. */
-static void they_end_together(void **state)
+static void they_end_together(struct world *w)
 {
-    struct world *w = *state;
     open_config(w);
     plant(w, READERS_MAX);
     world_redis(
@@ -83,17 +76,13 @@ static void they_end_together(void **state)
         "local ends = redis.call('TIME')[1] * 1000 - 1 "
         "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], ends, id) end");
     assert_lk(0, lk_rwlock_wrlockfor(&config, 3000));
-    assert_int_equal(1, holders(w));
+    assert_int_equal(1, world_rwholds(w, "config"));
     assert_lk(0, lk_rwlock_unlock(&config));
-    assert_int_equal(0, holders(w));
+    assert_int_equal(0, world_rwholds(w, "config"));
     close_config(w);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(one_more_is_told),
-        world_test(they_end_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(one_more_is_told, they_end_together);
 }

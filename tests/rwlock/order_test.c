@@ -24,8 +24,8 @@ static struct {
 static void open_both(struct world *w, int prefer)
 {
     lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = prefer };
-    client = world_client(w, "lease=20s&poll=2s");
-    other = world_client(w, "lease=20s&poll=2s");
+    client = world_open(w, "lease=20s&poll=2s");
+    other = world_open(w, "lease=20s&poll=2s");
     assert_lk(0, lk_rwlock_init(&near, client, "config", &attr));
     assert_lk(0, lk_rwlock_init(&far, other, "config", &attr));
     __builtin_memset(&visitors, 0, sizeof visitors);
@@ -37,11 +37,6 @@ static void close_both(void)
     assert_lk(0, lk_rwlock_destroy(&far));
     assert_lk(0, lk_client_close(client));
     assert_lk(0, lk_client_close(other));
-}
-
-static int64_t queued(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:queue:rw:{config}");
 }
 
 static int visit(void *arg)
@@ -79,7 +74,7 @@ static void queue_up(struct world *w, int me, bool write, int waiting)
 {
     visitors.write[me] = write;
     worker_start(&visitors.workers[me], visit, &visitors.workers[me]);
-    eventually(queued(w) == waiting, 5000);
+    eventually(world_rwqueued(w, "config") == waiting, 5000);
     eventually(listening(w) >= (waiting == 1 ? 1 : 2), 5000);
 }
 
@@ -103,9 +98,8 @@ static void queue_the_six(struct world *w)
 }
 
 /* A release lets in all readers up to the next writer, the last of them that writer, and so on. */
-static void in_order_of_arrival(void **state)
+static void in_order_of_arrival(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, LK_RWLOCK_PREFER_FAIR);
     queue_the_six(w);
     eventually(inside() == 2, 1000); /* by messages: the poll ceiling is above that */
@@ -124,9 +118,8 @@ static void in_order_of_arrival(void **state)
 }
 
 /* Readers that wait come in together, past writers that came before them. */
-static void readers_first(void **state)
+static void readers_first(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, LK_RWLOCK_PREFER_READER);
     queue_the_six(w);
     eventually(inside() == 4, 1000);
@@ -148,9 +141,8 @@ static void readers_first(void **state)
 }
 
 /* Writers that wait go first, one by one; then all readers. */
-static void writers_first(void **state)
+static void writers_first(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, LK_RWLOCK_PREFER_WRITER);
     queue_the_six(w);
     eventually(inside() == 1, 1000);
@@ -173,14 +165,13 @@ static int write_for_a_while(void *rw)
     return lk_rwlock_wrlockfor(rw, 300);
 }
 
-static void who_gives_up_lets_the_others_pass(void **state)
+static void who_gives_up_lets_the_others_pass(struct world *w)
 {
-    struct world *w = *state;
     struct worker writer;
     open_both(w, LK_RWLOCK_PREFER_FAIR);
     assert_lk(0, lk_rwlock_rdlock(&near));
     worker_start(&writer, write_for_a_while, &far);
-    eventually(queued(w) == 1, 5000);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
     queue_up(w, 0, false, 2);
     int64_t began_ms = now_ms();
     assert_lk(ETIMEDOUT, worker_join(&writer));
@@ -195,10 +186,9 @@ static void who_gives_up_lets_the_others_pass(void **state)
  * A script must not run for long, so a large crowd comes in by portions, in order: who comes next is told to
  * ask, and brings the next portion. Some who do not listen stay where they are. The crowd is made by hand.
  */
-static void a_crowd_comes_in_by_portions(void **state)
+static void a_crowd_comes_in_by_portions(struct world *w)
 {
     enum { DEAF = 10, CROWD = 1100, PORTION = 1000 };
-    struct world *w = *state;
     const char *message, *last = "";
     int count = 0;
     open_both(w, LK_RWLOCK_PREFER_FAIR);
@@ -213,14 +203,14 @@ static void a_crowd_comes_in_by_portions(void **state)
     world_subscribe(w, "latchkey:client:ffffffffffffffffffffffffffffffff");
     assert_lk(0, lk_rwlock_unlock(&near));
     assert_int_equal(PORTION, world_int(w, "ZCARD latchkey:rw:{config}"));
-    assert_int_equal(DEAF + CROWD - PORTION, queued(w));
+    assert_int_equal(DEAF + CROWD - PORTION, world_rwqueued(w, "config"));
     while ((message = world_message(w, 200)) != NULL && count++ < CROWD)
         last = message;
     assert_int_equal(PORTION + 1, count);
     assert_string_equal("F ffffffffffffffffffffffffffffffff:1:1011:r", last);
     assert_lk(0, lk_rwlock_rdlock(&far)); /* any ask brings the next portion */
     assert_int_equal(CROWD + 1, world_int(w, "ZCARD latchkey:rw:{config}"));
-    assert_int_equal(DEAF, queued(w));
+    assert_int_equal(DEAF, world_rwqueued(w, "config"));
     assert_lk(0, lk_rwlock_unlock(&far));
     assert_lk(0, lk_rwlock_forceunlock(&near));
     world_redis(w, "DEL latchkey:queue:rw:{config} latchkey:seen:rw:{config}");
@@ -283,11 +273,11 @@ static void cost_grows_not(struct world *w, int prefer, const char *mode)
 }
 
 /* Who is preferred is not looked for among all who are not, however many these are. */
-static void a_crowd_that_waits_costs_nobody_anything(void **state)
+static void a_crowd_that_waits_costs_nobody_anything(struct world *w)
 {
-    cost_grows_not(*state, LK_RWLOCK_PREFER_READER, "w");
-    cost_grows_not(*state, LK_RWLOCK_PREFER_FAIR, "w");
-    cost_grows_not(*state, LK_RWLOCK_PREFER_WRITER, "r");
+    cost_grows_not(w, LK_RWLOCK_PREFER_READER, "w");
+    cost_grows_not(w, LK_RWLOCK_PREFER_FAIR, "w");
+    cost_grows_not(w, LK_RWLOCK_PREFER_WRITER, "r");
 }
 
 struct traffic {
@@ -322,9 +312,8 @@ static int crowd(void *arg)
 }
 
 /* Seven that come again and again, and always overlap, against one: it gets in all the time. */
-static void neither_side_starves(void **state)
+static void neither_side_starves(struct world *w)
 {
-    struct world *w = *state;
     struct worker all;
     open_both(w, LK_RWLOCK_PREFER_FAIR);
     for (int lonely = 0; lonely < 2; lonely++) {
@@ -345,14 +334,6 @@ static void neither_side_starves(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(in_order_of_arrival),
-        world_test(readers_first),
-        world_test(writers_first),
-        world_test(who_gives_up_lets_the_others_pass),
-        world_test(a_crowd_comes_in_by_portions),
-        world_test(a_crowd_that_waits_costs_nobody_anything),
-        world_test(neither_side_starves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(in_order_of_arrival, readers_first, writers_first, who_gives_up_lets_the_others_pass,
+                     a_crowd_comes_in_by_portions, a_crowd_that_waits_costs_nobody_anything, neither_side_starves);
 }

@@ -14,8 +14,8 @@ static lk_rwlock_t config, same_name;
 
 static void open_both(struct world *w)
 {
-    client = world_client(w, "");
-    other = world_client(w, "");
+    client = world_open(w, "");
+    other = world_open(w, "");
     assert_lk(0, lk_rwlock_init(&config, client, "config", &robust));
     assert_lk(0, lk_rwlock_init(&same_name, other, "config", &robust));
 }
@@ -26,11 +26,6 @@ static void close_both(void)
     assert_lk(0, lk_rwlock_destroy(&same_name));
     assert_lk(0, lk_client_close(client));
     assert_lk(0, lk_client_close(other));
-}
-
-static int64_t queued(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:queue:rw:{config}");
 }
 
 static int write_lock(void *rw)
@@ -57,9 +52,8 @@ static void leave_it_half_written(void)
 }
 
 /* Readers cannot repair anything: each is told, and none makes it worse or better by leaving. */
-static void readers_are_told_until_a_writer_repaired_it(void **state)
+static void readers_are_told_until_a_writer_repaired_it(struct world *w)
 {
-    struct world *w = *state;
     struct worker reader;
     open_both(w);
     leave_it_half_written();
@@ -73,7 +67,7 @@ static void readers_are_told_until_a_writer_repaired_it(void **state)
 
     assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
     worker_start(&reader, read_and_tell, &same_name);
-    eventually(queued(w) == 1, 5000);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
     assert_lk(0, lk_rwlock_consistent(&config));
     assert_lk(EINVAL, lk_rwlock_consistent(&config));
     assert_lk(0, lk_rwlock_unlock(&config));
@@ -86,9 +80,8 @@ static void readers_are_told_until_a_writer_repaired_it(void **state)
 }
 
 /* A reader changes nothing, so its death leaves nothing behind. */
-static void a_reader_that_died_is_not_worth_a_word(void **state)
+static void a_reader_that_died_is_not_worth_a_word(struct world *w)
 {
-    struct world *w = *state;
     open_both(w);
     assert_lk(0, in_thread(read_lock, &config));
     assert_lk(0, lk_rwlock_wrlock(&config));
@@ -97,9 +90,8 @@ static void a_reader_that_died_is_not_worth_a_word(void **state)
 }
 
 /* Those who waited when the writer died are told as well, by poll or by message. */
-static void waiters_are_told(void **state)
+static void waiters_are_told(struct world *w)
 {
-    struct world *w = *state;
     struct worker readers[2];
     open_both(w);
     leave_it_half_written();
@@ -114,16 +106,15 @@ static void waiters_are_told(void **state)
 }
 
 /* A writer that gives it back unrepaired says that it cannot be repaired; nobody gets it any more. */
-static void given_back_unrepaired_it_is_refused_to_all(void **state)
+static void given_back_unrepaired_it_is_refused_to_all(struct world *w)
 {
-    struct world *w = *state;
     struct worker reader;
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
     open_both(w);
     leave_it_half_written();
     assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
     worker_start(&reader, read_lock, &same_name);
-    eventually(queued(w) == 1, 5000);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
     assert_lk(0, lk_rwlock_unlock(&config));
     assert_int_equal(ENOTRECOVERABLE, worker_join(&reader));
     assert_lk(ENOTRECOVERABLE, lk_rwlock_rdlock(&config));
@@ -138,9 +129,8 @@ static void given_back_unrepaired_it_is_refused_to_all(void **state)
 }
 
 /* Who goes on reading without repair leaves it to the next writer; repaired before, it is in order. */
-static void a_downgrade_keeps_what_is_known(void **state)
+static void a_downgrade_keeps_what_is_known(struct world *w)
 {
-    struct world *w = *state;
     open_both(w);
     for (int repaired = 0; repaired < 2; repaired++) {
         leave_it_half_written();
@@ -160,9 +150,8 @@ static void a_downgrade_keeps_what_is_known(void **state)
 }
 
 /* Where the server may not have heard of the downgrade, to unlock does not pass for a repair. */
-static void an_unknown_downgrade_is_no_repair(void **state)
+static void an_unknown_downgrade_is_no_repair(struct world *w)
 {
-    struct world *w = *state;
     lk_rwlockattr_t attr = { .size = sizeof attr, .robust = 1, .lease_ms = 10000 };
     lk_rwlock_t rw;
     int rc;
@@ -184,9 +173,8 @@ static void an_unknown_downgrade_is_no_repair(void **state)
 }
 
 /* A writer that was robbed may have been in the middle of it, too. */
-static void who_was_robbed_counts_as_dead(void **state)
+static void who_was_robbed_counts_as_dead(struct world *w)
 {
-    struct world *w = *state;
     open_both(w);
     assert_lk(0, lk_rwlock_wrlock(&config));
     assert_lk(0, lk_rwlock_forceunlock(&same_name));
@@ -200,14 +188,7 @@ static void who_was_robbed_counts_as_dead(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(readers_are_told_until_a_writer_repaired_it),
-        world_test(a_reader_that_died_is_not_worth_a_word),
-        world_test(waiters_are_told),
-        world_test(given_back_unrepaired_it_is_refused_to_all),
-        world_test(a_downgrade_keeps_what_is_known),
-        world_test(an_unknown_downgrade_is_no_repair),
-        world_test(who_was_robbed_counts_as_dead),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(readers_are_told_until_a_writer_repaired_it, a_reader_that_died_is_not_worth_a_word,
+                     waiters_are_told, given_back_unrepaired_it_is_refused_to_all, a_downgrade_keeps_what_is_known,
+                     an_unknown_downgrade_is_no_repair, who_was_robbed_counts_as_dead);
 }

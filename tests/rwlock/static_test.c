@@ -20,17 +20,9 @@ static void use_server(struct world *w)
     assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=1s"), 1));
 }
 
-static void close_default(void)
-{
-    lk_client_t *opened;
-    assert_lk(0, lk_client_default(&opened));
-    assert_lk(0, lk_client_close(opened));
-}
-
 /* No line of setup: the first call binds it. Destroyed, it begins anew. */
-static void a_static_lock_just_works(void **state)
+static void a_static_lock_just_works(struct world *w)
 {
-    struct world *w = *state;
     use_server(w);
     zeroed.lk_name = "zeroed";
     for (int i = 0; i < 2; i++) {
@@ -65,9 +57,8 @@ static int child_of_a_writer(struct world *w, void *arg)
 }
 
 /* The child owns nothing of what its parent holds, and the parent does not notice it. */
-static void parent_and_child_are_two(void **state)
+static void parent_and_child_are_two(struct world *w)
 {
-    struct world *w = *state;
     if (THREAD_SANITIZED) /* it does not follow a fork out of a process with threads */
         skip();
     use_server(w);
@@ -100,13 +91,12 @@ static int child_of_an_open_client(struct world *w, void *arg)
     return 0;
 }
 
-static void an_open_client_stays_with_the_parent(void **state)
+static void an_open_client_stays_with_the_parent(struct world *w)
 {
-    struct world *w = *state;
     struct inheritance from;
     if (THREAD_SANITIZED)
         skip();
-    from.client = world_client(w, "");
+    from.client = world_open(w, "");
     assert_lk(0, lk_rwlock_init(&from.lock, from.client, "config", NULL));
     assert_lk(0, lk_rwlock_rdlock(&from.lock));
     assert_int_equal(0, world_wait(w, world_fork(w, child_of_an_open_client, &from)));
@@ -116,23 +106,10 @@ static void an_open_client_stays_with_the_parent(void **state)
     assert_lk(0, lk_client_close(from.client));
 }
 
-static int write_once(void *rw)
-{
-    int rc = lk_rwlock_wrlock(rw);
-    return rc != 0 ? rc : lk_rwlock_unlock(rw);
-}
-
-static int read_once(void *rw)
-{
-    int rc = lk_rwlock_rdlock(rw);
-    return rc != 0 ? rc : lk_rwlock_unlock(rw);
-}
-
 /* "Who has it, for how long, who waits?" */
-static void info_tells_what_the_server_knows(void **state)
+static void info_tells_what_the_server_knows(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "lease=20s");
+    lk_client_t *client = world_open(w, "lease=20s");
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
     struct worker writer, reader;
     lk_rwlock_t rw;
@@ -175,10 +152,9 @@ static void info_tells_what_the_server_knows(void **state)
 }
 
 /* The one call that breaks the promise: all holders are robbed and told, who waits comes in. */
-static void forceunlock_robs_all_who_hold_it(void **state)
+static void forceunlock_robs_all_who_hold_it(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "lease=1s&poll=1s"), *other = world_client(w, "lease=1s&poll=1s");
+    lk_client_t *client = world_open(w, "lease=1s&poll=1s"), *other = world_open(w, "lease=1s&poll=1s");
     struct worker writer;
     lk_rwlock_t one, two;
     int64_t ms;
@@ -202,10 +178,9 @@ static void forceunlock_robs_all_who_hold_it(void **state)
 }
 
 /* A mutex and a read-write lock of one name are two things, but for the tokens, which rise over both. */
-static void tokens_rise_over_the_kinds_of_a_name(void **state)
+static void tokens_rise_over_the_kinds_of_a_name(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     uint64_t last = 0, token;
     lk_rwlock_t rw;
     lk_mutex_t m;
@@ -231,10 +206,9 @@ static void tokens_rise_over_the_kinds_of_a_name(void **state)
 }
 
 /* Each kind has figures of its own. */
-static void statistics_count_it_as_what_it_is(void **state)
+static void statistics_count_it_as_what_it_is(struct world *w)
 {
-    struct world *w = *state;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     lk_rwlock_t rw;
     char *json;
     assert_lk(0, lk_rwlock_init(&rw, client, "config", NULL));
@@ -250,14 +224,7 @@ static void statistics_count_it_as_what_it_is(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_static_lock_just_works),
-        world_test(parent_and_child_are_two),
-        world_test(an_open_client_stays_with_the_parent),
-        world_test(info_tells_what_the_server_knows),
-        world_test(forceunlock_robs_all_who_hold_it),
-        world_test(tokens_rise_over_the_kinds_of_a_name),
-        world_test(statistics_count_it_as_what_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_static_lock_just_works, parent_and_child_are_two, an_open_client_stays_with_the_parent,
+                     info_tells_what_the_server_knows, forceunlock_robs_all_who_hold_it,
+                     tokens_rise_over_the_kinds_of_a_name, statistics_count_it_as_what_it_is);
 }

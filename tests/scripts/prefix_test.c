@@ -582,9 +582,8 @@ static void end(struct world *w)
 }
 
 /* The k-th command fails, for each k until the script comes through. */
-static void a_script_may_fail_at_any_command(void **state)
+static void a_script_may_fail_at_any_command(struct world *w)
 {
-    struct world *w = *state;
     int runs = 0;
     begin(w);
     for (int i = 0; i < ROWS; i++)
@@ -603,9 +602,8 @@ static void a_script_may_fail_at_any_command(void **state)
 }
 
 /* Every command of a name fails: what an access rule without it does. */
-static void a_script_may_lack_any_command(void **state)
+static void a_script_may_lack_any_command(struct world *w)
 {
-    struct world *w = *state;
     char commands[512];
     begin(w);
     for (int i = 0; i < ROWS; i++) {
@@ -625,9 +623,8 @@ static void a_script_may_lack_any_command(void **state)
 }
 
 /* What takes is refused and leaves nothing, what gives back is done. */
-static void a_server_out_of_memory(void **state)
+static void a_server_out_of_memory(struct world *w)
 {
-    struct world *w = *state;
     begin(w);
     for (int i = 0; i < ROWS; i++) {
         char was[64];
@@ -647,9 +644,8 @@ static void a_server_out_of_memory(void **state)
 }
 
 /* Every script of the tree has its row. */
-static void no_script_is_forgotten(void **state)
+static void no_script_is_forgotten(void)
 {
-    (void)state;
     glob_t found;
     assert_int_equal(0, glob(LK_SOURCE_DIR "/src/*/*.lua", 0, NULL, &found));
     int scripts = 0;
@@ -670,11 +666,6 @@ static void no_script_is_forgotten(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_script_is_forgotten),
-        world_test(a_script_may_fail_at_any_command),
-        world_test(a_script_may_lack_any_command),
-        world_test(a_server_out_of_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = plain_run(no_script_is_forgotten);
+    return failed + world_run(a_script_may_fail_at_any_command, a_script_may_lack_any_command, a_server_out_of_memory);
 }

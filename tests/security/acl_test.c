@@ -50,7 +50,7 @@ static void close_both(void)
 static lk_mutex_t orders, same_orders;
 
 /* After a forced unlock of a robust one the next is told that the holder died. */
-static int lock_and_unlock(void *arg)
+static int lock_repaired(void *arg)
 {
     int rc = lk_mutex_lock(arg);
     if (rc == EOWNERDEAD)
@@ -83,7 +83,7 @@ static void use_mutex(struct world *w, const lk_mutexattr_t *attr)
     assert_lk(EBUSY, lk_mutex_trylock(&same_orders));
     assert_lk(ETIMEDOUT, lk_mutex_lockfor(&same_orders, 50));
     assert_lk(0, lk_mutex_unlock(&orders));
-    worker_start(&waiter, lock_and_unlock, &same_orders);
+    worker_start(&waiter, lock_repaired, &same_orders);
     eventually(world_queued(w, "shop:orders") == 1, 5000);
     assert_lk(0, lk_mutex_info(&orders, &info));
     assert_int_equal(1, info.waiters);
@@ -98,7 +98,7 @@ static void use_mutex(struct world *w, const lk_mutexattr_t *attr)
     assert_lk(0, lk_mutex_timedlock(&orders, &at));
     assert_lk(0, lk_mutex_unlock(&orders));
     assert_lk(0, lk_mutex_clocklock(&orders, CLOCK_MONOTONIC, &monotonic_at));
-    worker_start(&waiter, lock_and_unlock, &same_orders);
+    worker_start(&waiter, lock_repaired, &same_orders);
     eventually(world_queued(w, "shop:orders") == 1, 5000);
     assert_lk(0, lk_mutex_forceunlock(&same_orders));
     assert_int_equal(0, worker_join(&waiter));
@@ -120,7 +120,7 @@ static void use_mutex(struct world *w, const lk_mutexattr_t *attr)
 
 static lk_rwlock_t config, same_config;
 
-static int write_once(void *arg)
+static int write_repaired(void *arg)
 {
     int rc = lk_rwlock_wrlock(arg);
     if (rc == EOWNERDEAD)
@@ -145,7 +145,7 @@ static void use_rwlock(struct world *w, const lk_rwlockattr_t *attr)
     assert_lk(0, lk_rwlock_rdlock(&config));
     assert_lk(0, lk_rwlock_tryrdlock(&same_config));
     assert_lk(0, lk_rwlock_unlock(&same_config));
-    worker_start(&writer, write_once, &same_config);
+    worker_start(&writer, write_repaired, &same_config);
     eventually(queue_of(w, "rw", "shop:config") == 1, 5000);
     assert_lk(0, lk_rwlock_info(&config, &info));
     assert_lk(0, lk_rwlock_check(&config));
@@ -162,7 +162,7 @@ static void use_rwlock(struct world *w, const lk_rwlockattr_t *attr)
     assert_lk(EBUSY, lk_rwlock_trywrlock(&same_config));
     assert_lk(ETIMEDOUT, lk_rwlock_wrlockfor(&same_config, 50));
     assert_lk(0, lk_rwlock_token(&config, &token));
-    worker_start(&writer, write_once, &same_config);
+    worker_start(&writer, write_repaired, &same_config);
     eventually(queue_of(w, "rw", "shop:config") == 1, 5000);
     assert_lk(0, lk_rwlock_downgrade(&config));
     assert_lk(0, lk_rwlock_unlock(&config));
@@ -315,34 +315,33 @@ static void nothing_was_denied(struct world *w)
     world_redis(w, "FLUSHALL");
 }
 
-static void all_works_for_that_user(void **state)
+static void all_works_for_that_user(struct world *w)
 {
-    open_both(*state, FAST);
-    use_everything(*state, true);
+    open_both(w, FAST);
+    use_everything(w, true);
     close_both();
-    nothing_was_denied(*state);
+    nothing_was_denied(w);
 }
 
-static void all_works_beside_redisson(void **state)
+static void all_works_beside_redisson(struct world *w)
 {
-    open_both(*state, FAST "&redisson=yes");
-    use_everything(*state, true);
+    open_both(w, FAST "&redisson=yes");
+    use_everything(w, true);
     close_both();
-    nothing_was_denied(*state);
+    nothing_was_denied(w);
 }
 
-static void all_works_without_messages(void **state)
+static void all_works_without_messages(struct world *w)
 {
-    open_both(*state, "lease=2s&poll=100ms&prefix=shop:&pubsub=no");
-    use_everything(*state, false);
+    open_both(w, "lease=2s&poll=100ms&prefix=shop:&pubsub=no");
+    use_everything(w, false);
     close_both();
-    nothing_was_denied(*state);
+    nothing_was_denied(w);
 }
 
 /* A hold is renewed beyond its lease, on a connection of its own, also when that was made anew. */
-static void renewals_are_permitted(void **state)
+static void renewals_are_permitted(struct world *w)
 {
-    struct world *w = *state;
     open_both(w, "lease=500ms&prefix=shop:");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&orders));
@@ -357,9 +356,8 @@ static void renewals_are_permitted(void **state)
 }
 
 /* The way of a static object, and of a file. */
-static void other_ways_to_a_client(void **state)
+static void other_ways_to_a_client(struct world *w)
 {
-    struct world *w = *state;
     char path[96], json[256];
     lk_client_t *opened;
     struct words rights;
@@ -385,9 +383,8 @@ static void other_ways_to_a_client(void **state)
 }
 
 /* A function that is not used here is one of which nobody knows what rights it needs. */
-static void each_public_function_is_used_here(void **state)
+static void each_public_function_is_used_here(void)
 {
-    (void)state;
     static const char *const local[] = { "lk_errorsettles", "lk_errortext", "lk_free",
                                          "lk_setlog",       "lk_strerror",  "lk_version" };
     char *own = source_text("tests/security/acl_test.c"), *symbols = source_text("tests/build/symbols.txt"), *save;
@@ -476,9 +473,8 @@ static void try_without(struct world *w, const struct words *rights, const char 
 }
 
 /* Each single word of the rule, taken away, is named when the client is opened: that one and no other. */
-static void a_missing_right_is_named(void **state)
+static void a_missing_right_is_named(struct world *w)
 {
-    struct world *w = *state;
     struct words rights;
     rights_documented(&rights);
     assert_lk(0, lk_setlog(keep_warning, LK_LOG_WARNING, NULL));
@@ -489,9 +485,8 @@ static void a_missing_right_is_named(void **state)
 }
 
 /* All that is lacking is named at once, not one after the other. */
-static void all_missing_rights_are_named_at_once(void **state)
+static void all_missing_rights_are_named_at_once(struct world *w)
 {
-    struct world *w = *state;
     lk_client_t *opened;
     world_redis(w, "ACL SETUSER app on >secret resetkeys ~shop:* resetchannels &* -@all +eval +time +get");
     assert_lk(EACCES, lk_client_open(&opened, rights_url(w, "prefix=shop:")));
@@ -506,9 +501,8 @@ static void all_missing_rights_are_named_at_once(void **state)
 }
 
 /* Who gives the rights of mutexes only gets mutexes; the rest says what it lacks before it sends anything. */
-static void what_a_user_may_not_use_is_refused_at_once(void **state)
+static void what_a_user_may_not_use_is_refused_at_once(struct world *w)
 {
-    struct world *w = *state;
     struct words rights;
     lk_rwlock_t rw;
     lk_sem_t sem;
@@ -534,9 +528,8 @@ static void what_a_user_may_not_use_is_refused_at_once(void **state)
 }
 
 /* Names that are not covered are the one thing that nobody can know before they are used. */
-static void a_name_that_is_not_covered_is_named(void **state)
+static void a_name_that_is_not_covered_is_named(struct world *w)
 {
-    struct world *w = *state;
     struct words rights;
     lk_sem_t sem;
     rights_documented(&rights);
@@ -558,9 +551,8 @@ static void a_name_that_is_not_covered_is_named(void **state)
 }
 
 /* The page's other rule: for dashboards. */
-static void an_observer_may_look_and_not_touch(void **state)
+static void an_observer_may_look_and_not_touch(struct world *w)
 {
-    struct world *w = *state;
     static const char *const may[] = { "HGETALL PREFIXorders", "GET redisson_lock_token:{PREFIXorders}",
                                        "ZRANGE latchkey:queue:mutex:{PREFIXorders} 0 -1 WITHSCORES",
                                        "PTTL latchkey:robust:mutex:{PREFIXorders}", "SCAN 0" };
@@ -592,9 +584,8 @@ static void an_observer_may_look_and_not_touch(void **state)
 }
 
 /* Without a channel a release is a release, and waiters poll. */
-static void without_channels_waiters_poll(void **state)
+static void without_channels_waiters_poll(struct world *w)
 {
-    struct world *w = *state;
     struct words rights;
     struct worker waiter;
     rights_documented(&rights);
@@ -610,7 +601,7 @@ static void without_channels_waiters_poll(void **state)
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_init(&same_orders, other, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&orders));
-    worker_start(&waiter, lock_and_unlock, &same_orders);
+    worker_start(&waiter, lock_repaired, &same_orders);
     eventually(world_queued(w, "shop:orders") == 1, 5000);
     assert_lk(0, lk_mutex_unlock(&orders));
     assert_int_equal(0, worker_join(&waiter));
@@ -622,21 +613,12 @@ static void without_channels_waiters_poll(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_public_function_is_used_here),
-        world_test(all_works_for_that_user),
-        world_test(all_works_beside_redisson),
-        world_test(all_works_without_messages),
-        world_test(renewals_are_permitted),
-        world_test(other_ways_to_a_client),
-        world_test(a_missing_right_is_named),
-        world_test(all_missing_rights_are_named_at_once),
-        world_test(what_a_user_may_not_use_is_refused_at_once),
-        world_test(a_name_that_is_not_covered_is_named),
-        world_test(without_channels_waiters_poll),
-        world_test(an_observer_may_look_and_not_touch),
-    };
     if (access(LK_SOURCE_DIR "/docs/security.md", R_OK) != 0)
         return 77; /* built without its sources at hand */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = plain_run(each_public_function_is_used_here);
+    return failed + world_run(all_works_for_that_user, all_works_beside_redisson, all_works_without_messages,
+                              renewals_are_permitted, other_ways_to_a_client, a_missing_right_is_named,
+                              all_missing_rights_are_named_at_once, what_a_user_may_not_use_is_refused_at_once,
+                              a_name_that_is_not_covered_is_named, without_channels_waiters_poll,
+                              an_observer_may_look_and_not_touch);
 }

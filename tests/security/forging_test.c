@@ -16,8 +16,8 @@ static lk_mutex_t orders, same_orders;
 
 static void open_both(struct world *w)
 {
-    client = world_client(w, "lease=4s&poll=1s");
-    other = world_client(w, "lease=4s&poll=1s");
+    client = world_open(w, "lease=4s&poll=1s");
+    other = world_open(w, "lease=4s&poll=1s");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_init(&same_orders, other, "orders", NULL));
 }
@@ -59,9 +59,8 @@ static void publish(struct world *w, const char *id, const char *words)
 }
 
 /* Without the id of a present attempt a message is nothing, or a reason to ask. */
-static void words_without_the_id_grant_nothing(void **state)
+static void words_without_the_id_grant_nothing(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     char words[256];
     open_both(w);
@@ -104,9 +103,8 @@ static int believe_it(void *arg)
  * Who knows the id and may publish can make its waiter believe: until its first renewal, which comes after a third
  * of its lease, and at once when the message promises more than that lease. Here it promises a day.
  */
-static void a_forged_grant_is_found_out_at_the_first_renewal(void **state)
+static void a_forged_grant_is_found_out_at_the_first_renewal(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     char words[256];
     open_both(w);
@@ -129,9 +127,8 @@ static void a_forged_grant_is_found_out_at_the_first_renewal(void **state)
 }
 
 /* Who may write our keys can take a hold away; the holder finds out by itself. */
-static void a_deleted_hold_is_found_out(void **state)
+static void a_deleted_hold_is_found_out(struct world *w)
 {
-    struct world *w = *state;
     int64_t ms;
     open_both(w);
     assert_lk(0, lk_mutex_lock(&orders));
@@ -145,10 +142,6 @@ static void a_deleted_hold_is_found_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(words_without_the_id_grant_nothing),
-        world_test(a_forged_grant_is_found_out_at_the_first_renewal),
-        world_test(a_deleted_hold_is_found_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(words_without_the_id_grant_nothing, a_forged_grant_is_found_out_at_the_first_renewal,
+                     a_deleted_hold_is_found_out);
 }

@@ -152,9 +152,8 @@ static void rights_used(struct words *rights)
 /* --- tests --------------------------------------------------------------------------------------------------- */
 
 /* Each module with scripts is among those that rights_used() knows. */
-static void no_module_is_forgotten(void **state)
+static void no_module_is_forgotten(void)
 {
-    (void)state;
     glob_t found;
     assert_int_equal(0, glob(LK_SOURCE_DIR "/src/*/CMakeLists.txt", 0, NULL, &found));
     int with_scripts = 0;
@@ -167,10 +166,9 @@ static void no_module_is_forgotten(void **state)
     assert_int_equal(5, with_scripts); /* the primitives', and the probe */
 }
 
-static void the_page_has_the_rule_that_the_sources_need(void **state)
+static void the_page_has_the_rule_that_the_sources_need(void)
 {
     struct words documented, used;
-    (void)state;
     rights_documented(&documented);
     rights_used(&used);
     assert_int_equal(0, words_compare(&documented, &used, "docs/security.md", "what the sources use"));
@@ -209,10 +207,10 @@ static bool is_asked_otherwise(const char *right)
 }
 
 /* Commands of a mutex are needed by all, the others by some. */
-static void the_probe_looks_for_each_command(void **state)
+static void the_probe_looks_for_each_command(struct world *w)
 {
     struct words needed, other, used, mutex, expected_needed = { 0 }, expected_other = { 0 };
-    probe_says(*state, &needed, &other);
+    probe_says(w, &needed, &other);
     rights_used(&used);
     mutex.count = 0;
     add_commands(&mutex, lk__lua_lock_commands);
@@ -228,10 +226,9 @@ static void the_probe_looks_for_each_command(void **state)
 }
 
 /* Every family of keys and channels that C files make has its place in the probe. */
-static void the_probe_looks_at_each_family(void **state)
+static void the_probe_looks_at_each_family(void)
 {
     struct words families, probed = { 0 };
-    (void)state;
     families_of(&families);
     char *probe = source_text("src/redis/probe.lua");
     for (int i = 0; i < families.count; i++) {
@@ -248,13 +245,9 @@ static void the_probe_looks_at_each_family(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_module_is_forgotten),
-        cmocka_unit_test(the_page_has_the_rule_that_the_sources_need),
-        world_test(the_probe_looks_for_each_command),
-        cmocka_unit_test(the_probe_looks_at_each_family),
-    };
     if (access(LK_SOURCE_DIR "/docs/security.md", R_OK) != 0)
         return 77; /* built without its sources at hand */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed =
+        plain_run(no_module_is_forgotten, the_page_has_the_rule_that_the_sources_need, the_probe_looks_at_each_family);
+    return failed + world_run(the_probe_looks_for_each_command);
 }

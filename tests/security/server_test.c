@@ -44,9 +44,9 @@ static void answer_info(struct fake *f, const char *lines)
 }
 
 /* The floor is Redis 7.0 and Valkey 7.2, which goes on saying 7.2.4 for the sake of its clients. */
-static void the_version_has_a_floor(void **state)
+static void the_version_has_a_floor(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     static const char *const good[] = { "# Server\r\nredis_version:7.0.0\r\n", "redis_version:8.2.1\r\n",
                                         "redis_version:10.0.0\r\n",
                                         "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.0.0\r\n" };
@@ -64,9 +64,9 @@ static void the_version_has_a_floor(void **state)
 }
 
 /* Locks on a server that evicts are worth a warning; with strict=yes they are not made. */
-static void the_policy_is_noeviction(void **state)
+static void the_policy_is_noeviction(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     static const char *const evicting[] = { "allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random" };
     for (size_t i = 0; i < sizeof evicting / sizeof *evicting; i++) {
         char lines[128];
@@ -82,9 +82,9 @@ static void the_policy_is_noeviction(void **state)
 }
 
 /* Who does not tell may be as good as any, unless one wants to be sure. */
-static void what_is_not_told_is_no_failure_unless_strict(void **state)
+static void what_is_not_told_is_no_failure_unless_strict(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     answer_info(f, "loading:0\r\n");
     opening(0, fake_url(f, ""), NULL);
     opening(ENOTSUP, fake_url(f, "strict=yes"), "strict=yes");
@@ -98,9 +98,8 @@ static void what_is_not_told_is_no_failure_unless_strict(void **state)
 }
 
 /* The same with the user of docs/security.md, on a real server. */
-static void the_documented_user_may_be_strict(void **state)
+static void the_documented_user_may_be_strict(struct world *w)
 {
-    struct world *w = *state;
     struct words rights;
     rights_documented(&rights);
     rights_user(w, &rights, "~orders*", NULL);
@@ -114,9 +113,8 @@ static void the_documented_user_may_be_strict(void **state)
 }
 
 /* What a replica grants, its master does not know. */
-static void a_replica_is_of_no_use(void **state)
+static void a_replica_is_of_no_use(struct world *w)
 {
-    struct world *w = *state;
     struct words rights;
     lk_client_t *client;
     lk_mutex_t orders;
@@ -137,9 +135,9 @@ static void a_replica_is_of_no_use(void **state)
 }
 
 /* The script that looks at the rights is no reason to refuse a server that answers it otherwise. */
-static void an_answer_to_the_probe_that_says_nothing(void **state)
+static void an_answer_to_the_probe_that_says_nothing(struct world *w)
 {
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     fake_answer(f, "EVAL", ":1\r\n");
     opening(0, fake_url(f, ""), NULL);
     fake_answer(f, "EVAL", "*2\r\n$0\r\n\r\n$0\r\n\r\n");
@@ -154,9 +152,8 @@ static void an_answer_to_the_probe_that_says_nothing(void **state)
 }
 
 /* To look at all of it takes one connection, one script, and nothing is written. */
-static void looking_costs_one_script(void **state)
+static void looking_costs_one_script(struct world *w)
 {
-    struct world *w = *state;
     int64_t evals = world_commands(w, "eval"), dirty = world_counter(w, "rdb_changes_since_last_save");
     opening(0, world_url(w, ""), NULL);
     assert_true(world_commands(w, "eval") == evals + 1);
@@ -193,11 +190,10 @@ static void refused_without_the_password(const char *url, const char *words)
 }
 
 /* A server that does not know AUTH quotes what came with it. */
-static void a_server_without_auth_is_not_quoted(void **state)
+static void a_server_without_auth_is_not_quoted(void)
 {
     struct world *w = world_begin("--rename-command AUTH \"\"");
     char url[256];
-    (void)state;
     snprintf(url, sizeof url, "unix://app:" PASSWORD "@%s", w->socket);
     refused_without_the_password(url, "refuses the user or the password: ERR");
     snprintf(url, sizeof url, "unix://:" PASSWORD "@%s", w->socket);
@@ -206,7 +202,7 @@ static void a_server_without_auth_is_not_quoted(void **state)
 }
 
 /* Whichever question a server or a proxy answers with words about another; the last questions first. */
-static void no_answer_gives_the_password_away(void **state)
+static void no_answer_gives_the_password_away(struct world *w)
 {
     static const char *const quotes[] = {
         "-ERR unknown command 'AUTH', with args beginning with: 'app' '" PASSWORD "'\r\n",
@@ -215,7 +211,7 @@ static void no_answer_gives_the_password_away(void **state)
         "-NOPERM '" PASSWORD "' '" PASSWORD "'\r\n",
     };
     static const char *const commands[] = { "EVAL", "TIME", "ROLE", "SELECT", "AUTH" };
-    struct fake *f = fake_begin(*state);
+    struct fake *f = fake_begin(w);
     char url[256];
     snprintf(url, sizeof url, "unix://app:" PASSWORD "@%s?db=3", fake_url(f, "") + strlen("unix://"));
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
@@ -228,16 +224,9 @@ static void no_answer_gives_the_password_away(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(the_version_has_a_floor),
-        world_test(the_policy_is_noeviction),
-        world_test(what_is_not_told_is_no_failure_unless_strict),
-        world_test(the_documented_user_may_be_strict),
-        world_test(a_replica_is_of_no_use),
-        world_test(an_answer_to_the_probe_that_says_nothing),
-        world_test(looking_costs_one_script),
-        cmocka_unit_test(a_server_without_auth_is_not_quoted),
-        world_test(no_answer_gives_the_password_away),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed =
+        world_run(the_version_has_a_floor, the_policy_is_noeviction, what_is_not_told_is_no_failure_unless_strict,
+                  the_documented_user_may_be_strict, a_replica_is_of_no_use, an_answer_to_the_probe_that_says_nothing,
+                  looking_costs_one_script, no_answer_gives_the_password_away);
+    return failed + plain_run(a_server_without_auth_is_not_quoted);
 }

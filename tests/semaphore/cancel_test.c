@@ -23,7 +23,7 @@ static void open_pool(struct world *w, bool leased)
         world_allow(w, "latchkey:total:{pool}");
         world_allow(w, "latchkey:permits:{pool}");
     }
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_sem_init(&pool, client, "pool", 0, &attr));
 }
 
@@ -31,11 +31,6 @@ static void close_pool(void)
 {
     assert_lk(0, lk_sem_destroy(&pool));
     assert_lk(0, lk_client_close(client));
-}
-
-static int64_t queued(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:queue:sem:{pool}") + world_int(w, "ZCARD latchkey:queue:permits:{pool}");
 }
 
 static void clean(void *arg)
@@ -54,9 +49,8 @@ static void *wait_here(void *arg)
 }
 
 /* A cancelled waiter takes no permit and leaves no place; the program's own handlers run. */
-static void a_cancelled_waiter_leaves_nothing(void **state)
+static void a_cancelled_waiter_leaves_nothing(struct world *w)
 {
-    struct world *w = *state;
     for (int i = 0; i < 4; i++) {
         pthread_t thread;
         void *result;
@@ -66,7 +60,7 @@ static void a_cancelled_waiter_leaves_nothing(void **state)
         assert_lk(0, lk_sem_wait(&pool));
         cleaned = 0;
         assert_int_equal(0, pthread_create(&thread, NULL, wait_here, i % 2 ? &pool : NULL));
-        eventually(queued(w) == 1, 3000);
+        eventually(world_semqueued(w, "pool") == 1, 3000);
         sleep_ms(50);
         int64_t began_ms = now_ms();
         assert_int_equal(0, pthread_cancel(thread));
@@ -74,7 +68,7 @@ static void a_cancelled_waiter_leaves_nothing(void **state)
         assert_between(now_ms() - began_ms, 0, SLACK_MS);
         assert_ptr_equal(PTHREAD_CANCELED, result);
         assert_int_equal(1, cleaned);
-        assert_int_equal(0, queued(w));
+        assert_int_equal(0, world_semqueued(w, "pool"));
         assert_lk(0, lk_sem_trywait(&pool));
         assert_lk(0, lk_sem_release(&pool, 2));
         assert_lk(0, lk_sem_acquire(&pool, 2, 0));
@@ -98,9 +92,8 @@ static void *take_and_give(void *arg)
 }
 
 /* At whatever moment it comes: every permit is there afterwards. */
-static void a_cancellation_at_any_moment_loses_no_permit(void **state)
+static void a_cancellation_at_any_moment_loses_no_permit(struct world *w)
 {
-    struct world *w = *state;
     for (int leased = 0; leased < 2; leased++) {
         pthread_t threads[6];
         int value;
@@ -118,7 +111,7 @@ static void a_cancellation_at_any_moment_loses_no_permit(void **state)
                 assert_ptr_equal(PTHREAD_CANCELED, result);
             }
         }
-        assert_int_equal(0, queued(w));
+        assert_int_equal(0, world_semqueued(w, "pool"));
         assert_lk(0, lk_sem_getvalue(&pool, &value));
         assert_int_equal(2, value);
         close_pool();
@@ -127,10 +120,9 @@ static void a_cancellation_at_any_moment_loses_no_permit(void **state)
 }
 
 /* Nobody answers when it wants to leave: the thread ends in time, and what was on its way is given back later. */
-static void a_cancelled_waiter_without_an_answer_leaves_later(void **state)
+static void a_cancelled_waiter_without_an_answer_leaves_later(struct world *w)
 {
     enum { COMMAND_MS = 300 };
-    struct world *w = *state;
     if (SANITIZED && !THREAD_SANITIZED)
         skip();
     for (int leased = 0; leased < 2; leased++) {
@@ -149,7 +141,7 @@ static void a_cancelled_waiter_without_an_answer_leaves_later(void **state)
         assert_lk(0, lk_sem_init(&same, client, "pool", 2, &attr));
         assert_lk(0, lk_sem_wait(&same));
         assert_int_equal(0, pthread_create(&thread, NULL, wait_here, NULL));
-        eventually(queued(w) == 1, 3000);
+        eventually(world_semqueued(w, "pool") == 1, 3000);
         sleep_ms(50);
         proxy_stall(p, PROXY_UP);
         int64_t began_ms = now_ms();
@@ -160,7 +152,7 @@ static void a_cancelled_waiter_without_an_answer_leaves_later(void **state)
         assert_lk(0, lk_sem_post(&same)); /* two are free now: it is granted them */
         proxy_resume(p);
         eventually(lk_sem_getvalue(&same, &value) == 0 && value == 2, 5000);
-        assert_int_equal(0, queued(w));
+        assert_int_equal(0, world_semqueued(w, "pool"));
         assert_lk(0, lk_sem_destroy(&same));
         close_pool();
         assert_lk(0, lk_client_close(far));
@@ -176,17 +168,16 @@ static void *wait_undisturbed(void *arg)
     return wait_here(arg);
 }
 
-static void a_disabled_cancellation_waits(void **state)
+static void a_disabled_cancellation_waits(struct world *w)
 {
-    struct world *w = *state;
     pthread_t thread;
     void *result;
     open_pool(w, false);
     assert_int_equal(0, pthread_create(&thread, NULL, wait_undisturbed, NULL));
-    eventually(queued(w) == 1, 3000);
+    eventually(world_semqueued(w, "pool") == 1, 3000);
     assert_int_equal(0, pthread_cancel(thread));
     sleep_ms(50);
-    assert_int_equal(1, queued(w));
+    assert_int_equal(1, world_semqueued(w, "pool"));
     assert_lk(0, lk_sem_release(&pool, 2));
     assert_int_equal(0, pthread_join(thread, &result));
     assert_ptr_equal(&pool, result);
@@ -195,11 +186,6 @@ static void a_disabled_cancellation_waits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_cancelled_waiter_leaves_nothing),
-        world_test(a_cancellation_at_any_moment_loses_no_permit),
-        world_test(a_cancelled_waiter_without_an_answer_leaves_later),
-        world_test(a_disabled_cancellation_waits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_cancelled_waiter_leaves_nothing, a_cancellation_at_any_moment_loses_no_permit,
+                     a_cancelled_waiter_without_an_answer_leaves_later, a_disabled_cancellation_waits);
 }

@@ -16,7 +16,7 @@ static void open_pool(struct world *w)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_client(w, "command_timeout=500ms");
+    client = world_open(w, "command_timeout=500ms");
     assert_lk(0, lk_sem_init(&pool, client, "pool", 0, NULL));
 }
 
@@ -43,9 +43,8 @@ static int wait_for_one(struct world *w, void *arg)
 }
 
 /* Stopped, it is still connected and so "listens"; it is killed before it looks. */
-static void a_dead_waiters_permit_comes_back(void **state)
+static void a_dead_waiters_permit_comes_back(struct world *w)
 {
-    struct world *w = *state;
     struct gate *got = world_shared(w, sizeof *got);
     pid_t waiter = world_fork(w, wait_for_one, got);
     open_pool(w);
@@ -71,9 +70,8 @@ static void a_dead_waiters_permit_comes_back(void **state)
 }
 
 /* The same for a waiter that wakes up later: its claim is gone, it waits again and takes the next one. */
-static void a_stopped_waiter_waits_again(void **state)
+static void a_stopped_waiter_waits_again(struct world *w)
 {
-    struct world *w = *state;
     struct gate *got = world_shared(w, sizeof *got);
     pid_t waiter = world_fork(w, wait_for_one, got);
     open_pool(w);
@@ -93,9 +91,8 @@ static void a_stopped_waiter_waits_again(void **state)
 }
 
 /* A waiter whose process died is skipped at once, and nothing has to be waited for. */
-static void a_dead_waiter_delays_nobody(void **state)
+static void a_dead_waiter_delays_nobody(struct world *w)
 {
-    struct world *w = *state;
     struct gate *got = world_shared(w, sizeof *got);
     pid_t waiter = world_fork(w, wait_for_one, got);
     open_pool(w);
@@ -126,9 +123,8 @@ static int wait_briefly(int index, void *arg)
 }
 
 /* Grants that meet a waiter just giving up are given back, exactly. */
-static void who_gives_up_in_that_moment_keeps_nothing(void **state)
+static void who_gives_up_in_that_moment_keeps_nothing(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w);
     assert_lk(0, lk_sem_trysetpermits(&pool, 2));
     assert_int_equal(0, run_threads(8, wait_briefly, &pool));
@@ -172,13 +168,12 @@ static int set(void)
 }
 
 /* What a dead waiter had been granted belongs to the semaphore that was there then, not to the next of that name. */
-static void claims_end_with_their_semaphore(void **state)
+static void claims_end_with_their_semaphore(struct world *w)
 {
     static int (*const first[])(void) = { count_and_drain, take_and_post, add_and_take, set };
-    struct world *w = *state;
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_sem_init(&pool, client, "pool", 5, NULL));
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
         world_redis(w, "ZADD latchkey:claims:{pool} 5 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1:1:1");
@@ -203,9 +198,8 @@ static int try_once(void *arg)
 }
 
 /* Nor does what was taken from it without an answer become the first permit of the next one. */
-static void nothing_goes_back_to_a_deleted_semaphore(void **state)
+static void nothing_goes_back_to_a_deleted_semaphore(struct world *w)
 {
-    struct world *w = *state;
     struct proxy *p = proxy_begin(w);
     struct worker worker;
     world_allow(w, "pool");
@@ -231,10 +225,7 @@ static void nothing_goes_back_to_a_deleted_semaphore(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_dead_waiters_permit_comes_back), world_test(a_stopped_waiter_waits_again),
-        world_test(a_dead_waiter_delays_nobody),      world_test(who_gives_up_in_that_moment_keeps_nothing),
-        world_test(claims_end_with_their_semaphore),  world_test(nothing_goes_back_to_a_deleted_semaphore),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_dead_waiters_permit_comes_back, a_stopped_waiter_waits_again, a_dead_waiter_delays_nobody,
+                     who_gives_up_in_that_moment_keeps_nothing, claims_end_with_their_semaphore,
+                     nothing_goes_back_to_a_deleted_semaphore);
 }

@@ -17,7 +17,7 @@ static void open_pool(struct world *w, unsigned value)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_sem_init(&pool, client, "pool", value, NULL));
 }
 
@@ -35,9 +35,8 @@ static int value_of(lk_sem_t *s)
 }
 
 /* The value given is set once, by whoever comes first, and is what getvalue says until then. */
-static void the_first_operation_sets_the_value(void **state)
+static void the_first_operation_sets_the_value(struct world *w)
 {
-    struct world *w = *state;
     lk_sem_t other;
     open_pool(w, 3);
     assert_int_equal(3, value_of(&pool));
@@ -52,9 +51,8 @@ static void the_first_operation_sets_the_value(void **state)
 }
 
 /* Without a value there are no permits until somebody posts. */
-static void a_semaphore_of_none_waits_for_the_first_post(void **state)
+static void a_semaphore_of_none_waits_for_the_first_post(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w, 0);
     assert_lk(EAGAIN, lk_sem_trywait(&pool));
     assert_lk(ETIMEDOUT, lk_sem_waitfor(&pool, 0));
@@ -68,9 +66,8 @@ static void a_semaphore_of_none_waits_for_the_first_post(void **state)
 }
 
 /* Several at once, or none. */
-static void several_are_taken_at_once_or_none(void **state)
+static void several_are_taken_at_once_or_none(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w, 5);
     assert_lk(0, lk_sem_acquire(&pool, 3, 0));
     assert_lk(ETIMEDOUT, lk_sem_acquire(&pool, 3, 0));
@@ -83,9 +80,8 @@ static void several_are_taken_at_once_or_none(void **state)
 }
 
 /* Set once; added to and reduced, even below zero; emptied. */
-static void the_number_is_changed_from_outside(void **state)
+static void the_number_is_changed_from_outside(struct world *w)
 {
-    struct world *w = *state;
     unsigned taken = 77;
     lk_seminfo_t info = LK_SEMINFO_INIT;
     open_pool(w, 0);
@@ -107,9 +103,8 @@ static void the_number_is_changed_from_outside(void **state)
 }
 
 /* Visible mistakes are told, and change nothing. */
-static void mistakes_are_refused(void **state)
+static void mistakes_are_refused(struct world *w)
 {
-    struct world *w = *state;
     lk_sem_t bad;
     lk_semattr_t attr = LK_SEMATTR_INIT;
     char id[LK_PERMIT_ID];
@@ -145,9 +140,8 @@ static void mistakes_are_refused(void **state)
 }
 
 /* Redisson's numbers are 32 bits: no release makes more of it. */
-static void the_number_does_not_overflow(void **state)
+static void the_number_does_not_overflow(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w, 0);
     world_redis(w, "SET pool 2147483646");
     assert_lk(0, lk_sem_post(&pool));
@@ -158,9 +152,8 @@ static void the_number_does_not_overflow(void **state)
 }
 
 /* What is no number is left alone by every call. */
-static void another_type_is_eproto_and_unchanged(void **state)
+static void another_type_is_eproto_and_unchanged(struct world *w)
 {
-    struct world *w = *state;
     static const char *const make[] = { "HSET pool a 1", "SET pool apples", "SET pool 1.5", "RPUSH pool 7" };
     unsigned taken;
     int value;
@@ -192,9 +185,8 @@ static int post_later(void *arg)
 }
 
 /* A post ends a wait at once, by a message and not by a poll; the queue is empty then. */
-static void a_post_wakes_a_waiter(void **state)
+static void a_post_wakes_a_waiter(struct world *w)
 {
-    struct world *w = *state;
     struct worker poster;
     struct timespec soon;
     open_pool(w, 0);
@@ -215,9 +207,8 @@ static void a_post_wakes_a_waiter(void **state)
 }
 
 /* Counted: each attempt costs one command, and what is left behind has an end. */
-static void one_round_trip_each(void **state)
+static void one_round_trip_each(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w, 2);
     assert_lk(0, lk_sem_wait(&pool));
     assert_lk(0, lk_sem_post(&pool));
@@ -234,16 +225,8 @@ static void one_round_trip_each(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(the_first_operation_sets_the_value),
-        world_test(a_semaphore_of_none_waits_for_the_first_post),
-        world_test(several_are_taken_at_once_or_none),
-        world_test(the_number_is_changed_from_outside),
-        world_test(mistakes_are_refused),
-        world_test(the_number_does_not_overflow),
-        world_test(another_type_is_eproto_and_unchanged),
-        world_test(a_post_wakes_a_waiter),
-        world_test(one_round_trip_each),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(the_first_operation_sets_the_value, a_semaphore_of_none_waits_for_the_first_post,
+                     several_are_taken_at_once_or_none, the_number_is_changed_from_outside, mistakes_are_refused,
+                     the_number_does_not_overflow, another_type_is_eproto_and_unchanged, a_post_wakes_a_waiter,
+                     one_round_trip_each);
 }

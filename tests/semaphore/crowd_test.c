@@ -59,7 +59,7 @@ static int process_main(struct world *w, void *arg)
     struct process process = { .crowd = arg };
     lk_semattr_t attr = LK_SEMATTR_INIT;
     attr.leased = process.crowd->leased;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     assert_lk(0, lk_sem_init(&process.sem, client, "pool", PERMITS, &attr));
     world_ready(w);
     gate_pass(&process.crowd->start);
@@ -89,18 +89,16 @@ static struct crowd *run_crowd(struct world *w, bool leased)
 }
 
 /* The reason for all of this: never more inside than permits, and at the end all of them are there. */
-static void never_more_inside_than_permits(void **state)
+static void never_more_inside_than_permits(struct world *w)
 {
-    struct world *w = *state;
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
     run_crowd(w, false);
     assert_int_equal(PERMITS, world_int(w, "GET pool"));
 }
 
-static void nor_with_leases(void **state)
+static void nor_with_leases(struct world *w)
 {
-    struct world *w = *state;
     world_allow(w, "latchkey:total:{pool}");
     world_allow(w, "latchkey:permits:{pool}");
     run_crowd(w, true);
@@ -110,9 +108,5 @@ static void nor_with_leases(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(never_more_inside_than_permits),
-        world_test(nor_with_leases),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(never_more_inside_than_permits, nor_with_leases);
 }

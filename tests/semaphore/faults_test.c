@@ -18,7 +18,7 @@ static void open_pools(struct world *w, const char *options)
     world_allow(w, "latchkey:once:{pool}");
     world_allow(w, "latchkey:total:{pool}");
     world_allow(w, "latchkey:permits:{pool}");
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_sem_init(&pool, client, "pool", 3, NULL));
     assert_lk(0, lk_sem_init(&leased, client, "pool", 3, &with_leases));
 }
@@ -38,9 +38,8 @@ static int value_of(lk_sem_t *s)
 }
 
 /* A server that forgot the scripts gets them again, within the call. */
-static void forgotten_scripts_are_sent_again(void **state)
+static void forgotten_scripts_are_sent_again(struct world *w)
 {
-    struct world *w = *state;
     lk_sem_t *pools[] = { &pool, &leased };
     open_pools(w, "");
     for (int i = 0; i < 2; i++) {
@@ -79,9 +78,8 @@ static int crowd(void *arg)
 }
 
 /* Connections end all the time, those that listen, too: nobody hangs, nothing is lost or doubled. */
-static void killed_connections_lose_nothing(void **state)
+static void killed_connections_lose_nothing(struct world *w)
 {
-    struct world *w = *state;
     struct worker worker;
     open_pools(w, "");
     stop = 0;
@@ -109,9 +107,8 @@ static int wait_for_one(void *arg)
 }
 
 /* A full server grants nothing new; giving back works, serves those who wait, and leases are renewed. */
-static void a_full_server_still_takes_permits_back(void **state)
+static void a_full_server_still_takes_permits_back(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiters[2];
     open_pools(w, "");
     world_redis(w, "CONFIG SET maxmemory-policy noeviction");
@@ -140,9 +137,8 @@ static void a_full_server_still_takes_permits_back(void **state)
 }
 
 /* A server that loses all its data: the number to begin with is set again, leased permits are lost. */
-static void lost_data_begins_anew(void **state)
+static void lost_data_begins_anew(struct world *w)
 {
-    struct world *w = *state;
     open_pools(w, "");
     assert_lk(0, lk_sem_wait(&pool));
     assert_lk(0, lk_sem_wait(&leased));
@@ -158,9 +154,8 @@ static void lost_data_begins_anew(void **state)
 }
 
 /* A leased semaphore looks at two keys; neither of another type is touched. */
-static void another_type_is_eproto_and_unchanged(void **state)
+static void another_type_is_eproto_and_unchanged(struct world *w)
 {
-    struct world *w = *state;
     int value;
     char id[LK_PERMIT_ID];
     open_pools(w, "");
@@ -182,10 +177,7 @@ static void another_type_is_eproto_and_unchanged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(forgotten_scripts_are_sent_again),       world_test(killed_connections_lose_nothing),
-        world_test(a_full_server_still_takes_permits_back), world_test(lost_data_begins_anew),
-        world_test(another_type_is_eproto_and_unchanged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(forgotten_scripts_are_sent_again, killed_connections_lose_nothing,
+                     a_full_server_still_takes_permits_back, lost_data_begins_anew,
+                     another_type_is_eproto_and_unchanged);
 }

@@ -30,10 +30,10 @@ static size_t holds_of(lk_client_t *client)
     return holds;
 }
 
-static void nothing_of_them_stays(void **state)
+static void nothing_of_them_stays(struct world *w)
 {
     const lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
-    lk_client_t *taker = world_client(*state, "lease=600ms"), *giver = world_client(*state, "");
+    lk_client_t *taker = world_open(w, "lease=600ms"), *giver = world_open(w, "");
     static char ids[BATCH][LK_PERMIT_ID];
     struct news permit_news;
     lk_sem_t taken, given;
@@ -42,7 +42,7 @@ static void nothing_of_them_stays(void **state)
     news_listen(&permit_news, taker, "permits");
     assert_lk(0, lk_sem_init(&taken, taker, "permits", BATCH, &leased));
     assert_lk(0, lk_sem_init(&given, giver, "permits", BATCH, &leased));
-    world_allow(*state, "latchkey:total:*");
+    world_allow(w, "latchkey:total:*");
     for (int round = 1; round <= ROUNDS; round++) {
         for (int i = 0; i < BATCH; i++)
             assert_lk(0, lk_sem_acquireid(&taken, 5000, ids[i]));
@@ -67,6 +67,5 @@ static void nothing_of_them_stays(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { world_test(nothing_of_them_stays) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(nothing_of_them_stays);
 }

@@ -109,7 +109,7 @@ struct child {
 static int wait_forever(struct world *w, void *arg)
 {
     struct child *child = arg;
-    lk_client_t *mine = world_client(w, "");
+    lk_client_t *mine = world_open(w, "");
     lk_sem_t s;
     assert_lk(0, lk_sem_init(&s, mine, "pool", 3, child->attr));
     world_ready(w);
@@ -124,8 +124,8 @@ static void run_through(struct world *w, const lk_semattr_t *attr)
     struct child child = { attr, NULL };
     pid_t doomed = world_fork(w, wait_forever, &child);
     assert_int_equal(0, world_wait(w, doomed)); /* it takes the first of three */
-    client = world_client(w, "");
-    other = world_client(w, "");
+    client = world_open(w, "");
+    other = world_open(w, "");
     assert_lk(0, lk_sem_init(&pool, client, "pool", 3, attr));
     assert_lk(0, lk_sem_init(&same, other, "pool", 3, attr));
     compare(w, "after a wait");
@@ -167,9 +167,8 @@ static void end(void)
     assert_lk(0, lk_client_close(other));
 }
 
-static void a_counting_semaphores_keys(void **state)
+static void a_counting_semaphores_keys(struct world *w)
 {
-    struct world *w = *state;
     unsigned taken;
     world_allow(w, "*pool*");
     read_table("## Keys of a counting semaphore");
@@ -192,9 +191,8 @@ static void a_counting_semaphores_keys(void **state)
     every_row_was_seen();
 }
 
-static void a_leased_semaphores_keys(void **state)
+static void a_leased_semaphores_keys(struct world *w)
 {
-    struct world *w = *state;
     static const lk_semattr_t leased = { .size = sizeof leased, .leased = 1, .lease_ms = 5000 };
     char id[LK_PERMIT_ID];
     world_allow(w, "*pool*");
@@ -210,9 +208,5 @@ static void a_leased_semaphores_keys(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_counting_semaphores_keys),
-        world_test(a_leased_semaphores_keys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_counting_semaphores_keys, a_leased_semaphores_keys);
 }

@@ -18,7 +18,7 @@ static const lk_semattr_t leased = { .size = sizeof leased, .leased = 1, .lease_
 
 static void join_pool(struct world *w)
 {
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_sem_init(&pool, client, "pool", TOTAL, &leased));
 }
 
@@ -52,9 +52,8 @@ static int post(void *arg)
 }
 
 /* A permit is the thread's that took it: it gives back what it has, in parts or at once, and no more. */
-static void a_thread_gives_back_what_it_took(void **state)
+static void a_thread_gives_back_what_it_took(struct world *w)
 {
-    struct world *w = *state;
     int64_t ms;
     unsigned taken;
     open_pool(w);
@@ -107,9 +106,8 @@ static int hold_three(struct world *w, void *arg)
 }
 
 /* A killed holder's permits come back when their lease ends, not before, and wake who waits. */
-static void a_killed_holders_permits_come_back(void **state)
+static void a_killed_holders_permits_come_back(struct world *w)
 {
-    struct world *w = *state;
     struct shared *shared = world_shared(w, sizeof *shared);
     pid_t holder = world_fork(w, hold_three, shared);
     open_pool(w);
@@ -132,9 +130,8 @@ static int take_and_end(void *arg)
 }
 
 /* So do those of a thread that ended. */
-static void an_ended_threads_permit_comes_back(void **state)
+static void an_ended_threads_permit_comes_back(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w);
     assert_int_equal(0, in_thread(take_and_end, &pool));
     expect(1, TOTAL);
@@ -146,11 +143,10 @@ static void an_ended_threads_permit_comes_back(void **state)
 }
 
 /* A stopped holder learns of it, and its late release frees nothing a second time. */
-static void a_stopped_holder_is_told(void **state)
+static void a_stopped_holder_is_told(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w);
-    lk_client_t *other = world_client(w, "");
+    lk_client_t *other = world_open(w, "");
     lk_sem_t same;
     assert_lk(0, lk_sem_init(&same, other, "pool", TOTAL, &leased));
     assert_lk(0, lk_sem_acquire(&pool, 2, 0));
@@ -175,9 +171,8 @@ static int wait_five_seconds(void *arg)
 }
 
 /* The total may change in use: growing serves those who wait, shrinking takes effect as permits come back. */
-static void the_total_changes_in_use(void **state)
+static void the_total_changes_in_use(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
     open_pool(w);
     assert_lk(EINVAL, lk_sem_addpermits(&pool, -TOTAL - 1));
@@ -213,9 +208,8 @@ static int release_by_id(void *arg)
 }
 
 /* A permit with an id is given back by who knows the id: another thread, another process, and once. */
-static void an_id_is_enough_to_give_back(void **state)
+static void an_id_is_enough_to_give_back(struct world *w)
 {
-    struct world *w = *state;
     struct shared *shared = world_shared(w, sizeof *shared);
     char id[LK_PERMIT_ID], second[LK_PERMIT_ID];
     pid_t holder = world_fork(w, hold_three, shared);
@@ -255,9 +249,8 @@ static int give_at_once(int index, void *arg)
 }
 
 /* Several threads that give one permit back at once free one. */
-static void one_of_many_gives_it_back(void **state)
+static void one_of_many_gives_it_back(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w);
     for (int i = 0; i < 20; i++) {
         struct giving giving = { .done = 0 };
@@ -270,9 +263,8 @@ static void one_of_many_gives_it_back(void **state)
 }
 
 /* max_hold_ms ends a permit that is never given back; the id is told from one that never was. */
-static void a_hung_holder_is_not_renewed(void **state)
+static void a_hung_holder_is_not_renewed(struct world *w)
 {
-    struct world *w = *state;
     lk_semattr_t capped = leased;
     lk_sem_t same;
     char id[LK_PERMIT_ID];
@@ -299,9 +291,8 @@ static int wait_forever(struct world *w, void *arg)
 }
 
 /* A waiter that was granted a permit and died before it knew: the claim is short. */
-static void a_dead_waiters_permit_comes_back(void **state)
+static void a_dead_waiters_permit_comes_back(struct world *w)
 {
-    struct world *w = *state;
     pid_t waiter = world_fork(w, wait_forever, NULL);
     open_pool(w);
     sleep_ms(50);
@@ -317,9 +308,8 @@ static void a_dead_waiters_permit_comes_back(void **state)
 }
 
 /* Closing a client gives back what its threads hold. */
-static void closing_the_client_gives_back(void **state)
+static void closing_the_client_gives_back(struct world *w)
 {
-    struct world *w = *state;
     char id[LK_PERMIT_ID];
     open_pool(w);
     assert_lk(0, lk_sem_acquire(&pool, 2, 0));
@@ -333,12 +323,8 @@ static void closing_the_client_gives_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_thread_gives_back_what_it_took),   world_test(a_killed_holders_permits_come_back),
-        world_test(an_ended_threads_permit_comes_back), world_test(a_stopped_holder_is_told),
-        world_test(the_total_changes_in_use),           world_test(an_id_is_enough_to_give_back),
-        world_test(one_of_many_gives_it_back),          world_test(a_hung_holder_is_not_renewed),
-        world_test(a_dead_waiters_permit_comes_back),   world_test(closing_the_client_gives_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_thread_gives_back_what_it_took, a_killed_holders_permits_come_back,
+                     an_ended_threads_permit_comes_back, a_stopped_holder_is_told, the_total_changes_in_use,
+                     an_id_is_enough_to_give_back, one_of_many_gives_it_back, a_hung_holder_is_not_renewed,
+                     a_dead_waiters_permit_comes_back, closing_the_client_gives_back);
 }

@@ -70,9 +70,8 @@ static void settle(void)
 }
 
 /* The connection ends at the request or at the answer, and a copy may come later: each counts once. */
-static void a_cut_connection_counts_once(void **state)
+static void a_cut_connection_counts_once(struct world *w)
 {
-    struct world *w = *state;
     unsigned taken;
     open_pool(w);
     for (int i = 0; i < CUTS; i++) {
@@ -110,9 +109,8 @@ static void a_cut_connection_counts_once(void **state)
 }
 
 /* A copy that comes when the same thread is two requests further does nothing either. */
-static void a_late_copy_of_an_older_request_does_nothing(void **state)
+static void a_late_copy_of_an_older_request_does_nothing(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w);
     arm(PROXY_PARK_REQUEST);
     assert_lk(0, lk_sem_wait(&pool));
@@ -130,9 +128,8 @@ static void a_late_copy_of_an_older_request_does_nothing(void **state)
 }
 
 /* No answer in time: the caller does not have it, and it comes back by itself, once. */
-static void a_take_without_an_answer_is_given_back(void **state)
+static void a_take_without_an_answer_is_given_back(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w);
     for (int i = 0; i < LOSSES; i++) {
         arm(losses[i]);
@@ -161,9 +158,8 @@ static void a_take_without_an_answer_is_given_back(void **state)
 }
 
 /* A release without an answer is told so, and still happens, once. */
-static void a_release_without_an_answer_is_done_once(void **state)
+static void a_release_without_an_answer_is_done_once(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w);
     assert_lk(0, lk_sem_acquire(&pool, 4, 0));
     for (int i = 0; i < LOSSES; i++) {
@@ -182,9 +178,8 @@ static void a_release_without_an_answer_is_done_once(void **state)
 }
 
 /* A drain without an answer took nothing: what the server took off comes back, also to who waits. */
-static void a_drain_without_an_answer_is_undone(void **state)
+static void a_drain_without_an_answer_is_undone(struct world *w)
 {
-    struct world *w = *state;
     unsigned taken = 77;
     open_pool(w);
     for (int i = 0; i < LOSSES; i++) {
@@ -208,11 +203,10 @@ static int wait_for_two(void *arg)
 }
 
 /* The same while waiting: the answers "queued" and "yours" get lost, and so does the give-back. */
-static void a_waiter_is_granted_once(void **state)
+static void a_waiter_is_granted_once(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiter;
-    lk_client_t *other = world_client(w, "");
+    lk_client_t *other = world_open(w, "");
     lk_sem_t same;
     open_pool(w);
     assert_lk(0, lk_sem_init(&same, other, "pool", 10, NULL));
@@ -250,9 +244,8 @@ static void overtake(struct world *w)
 }
 
 /* No answer to the first copy, and the second is overtaken: nobody knows what became of the first. */
-static void overtaken_after_a_lost_answer_is_unknown(void **state)
+static void overtaken_after_a_lost_answer_is_unknown(struct world *w)
 {
-    struct world *w = *state;
     open_pool(w);
     overtake(w);
     arm(PROXY_CUT_REQUEST);
@@ -276,9 +269,8 @@ static void expect_held(lk_sem_t *s, unsigned held)
 }
 
 /* Leased permits know their owner: a copy of a take finds it, one that comes too late is taken back. */
-static void leased_permits_count_once(void **state)
+static void leased_permits_count_once(struct world *w)
 {
-    struct world *w = *state;
     static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1, .lease_ms = 20000 };
     lk_sem_t leased;
     lk_seminfo_t info = LK_SEMINFO_INIT;
@@ -321,9 +313,8 @@ static const char *first_permit(struct world *w)
 }
 
 /* A copy of the take comes when a part was given back: nobody gets that again, and the others may have it. */
-static void a_late_copy_of_a_take_lends_no_part_again(void **state)
+static void a_late_copy_of_a_take_lends_no_part_again(struct world *w)
 {
-    struct world *w = *state;
     static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1, .lease_ms = 20000 };
     lk_sem_t leased;
     open_pool(w);
@@ -345,9 +336,8 @@ static void a_late_copy_of_a_take_lends_no_part_again(void **state)
 }
 
 /* Somebody took parts of it away before it was known here: the rest goes back, and all are asked for anew. */
-static void a_grant_in_parts_is_none(void **state)
+static void a_grant_in_parts_is_none(struct world *w)
 {
-    struct world *w = *state;
     static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1, .lease_ms = 20000 };
     char id[128], *at;
     lk_sem_t leased;
@@ -371,17 +361,9 @@ static void a_grant_in_parts_is_none(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_cut_connection_counts_once),
-        world_test(a_late_copy_of_an_older_request_does_nothing),
-        world_test(a_take_without_an_answer_is_given_back),
-        world_test(a_release_without_an_answer_is_done_once),
-        world_test(a_drain_without_an_answer_is_undone),
-        world_test(a_waiter_is_granted_once),
-        world_test(overtaken_after_a_lost_answer_is_unknown),
-        world_test(leased_permits_count_once),
-        world_test(a_late_copy_of_a_take_lends_no_part_again),
-        world_test(a_grant_in_parts_is_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_cut_connection_counts_once, a_late_copy_of_an_older_request_does_nothing,
+                     a_take_without_an_answer_is_given_back, a_release_without_an_answer_is_done_once,
+                     a_drain_without_an_answer_is_undone, a_waiter_is_granted_once,
+                     overtaken_after_a_lost_answer_is_unknown, leased_permits_count_once,
+                     a_late_copy_of_a_take_lends_no_part_again, a_grant_in_parts_is_none);
 }

@@ -22,7 +22,7 @@ static void open_pools(struct world *w, bool leased)
         world_allow(w, "latchkey:total:{pool}");
     }
     for (int i = 0; i < 3; i++) {
-        clients[i] = world_client(w, "");
+        clients[i] = world_open(w, "");
         assert_lk(0, lk_sem_init(&pools[i], clients[i], "pool", 0, &attr));
         do
             assert_lk(ETIMEDOUT, lk_sem_waitfor(&pools[i], 10)); /* it listens from its first long wait on */
@@ -36,11 +36,6 @@ static void close_pools(void)
         assert_lk(0, lk_sem_destroy(&pools[i]));
         assert_lk(0, lk_client_close(clients[i]));
     }
-}
-
-static int64_t queued(struct world *w)
-{
-    return world_int(w, "ZCARD latchkey:queue:sem:{pool}") + world_int(w, "ZCARD latchkey:queue:permits:{pool}");
 }
 
 struct waiter {
@@ -69,16 +64,15 @@ static bool is_served(struct waiter *waiter)
 }
 
 /* Each permit that comes goes to who came first, over all clients. */
-static void grants_follow_arrival(void **state)
+static void grants_follow_arrival(struct world *w)
 {
-    struct world *w = *state;
     static struct waiter waiters[WAITERS];
     open_pools(w, false);
     grants = 0;
     for (int i = 0; i < WAITERS; i++) {
         waiters[i] = (struct waiter){ .pool = &pools[i % 3], .n = i % 4 == 2 ? 3 : 1, .keep = true };
         worker_start(&waiters[i].worker, wait_here, &waiters[i]);
-        eventually(queued(w) == i + 1, 3000);
+        eventually(world_semqueued(w, "pool") == i + 1, 3000);
     }
     for (int i = 0; i < WAITERS; i++) {
         assert_int_equal(i, __atomic_load_n(&grants, __ATOMIC_SEQ_CST));
@@ -116,9 +110,8 @@ static int crowd_of_one(void *arg)
 }
 
 /* A crowd that always wants one must not keep away who wants them all. */
-static void who_wants_many_does_not_starve(void **state)
+static void who_wants_many_does_not_starve(struct world *w)
 {
-    struct world *w = *state;
     struct worker crowd;
     for (int leased = 0; leased < 2; leased++) {
         open_pools(w, leased);
@@ -139,14 +132,13 @@ static void who_wants_many_does_not_starve(void **state)
 }
 
 /* Nor does a try pass those who wait for more than there is. */
-static void a_try_passes_nobody(void **state)
+static void a_try_passes_nobody(struct world *w)
 {
-    struct world *w = *state;
     struct waiter big = { .pool = &pools[1], .n = 3 };
     open_pools(w, false);
     assert_lk(0, lk_sem_trysetpermits(&pools[0], 2));
     worker_start(&big.worker, wait_here, &big);
-    eventually(queued(w) == 1, 3000);
+    eventually(world_semqueued(w, "pool") == 1, 3000);
     assert_lk(EAGAIN, lk_sem_trywait(&pools[0]));
     assert_lk(ETIMEDOUT, lk_sem_waitfor(&pools[0], 50));
     assert_lk(0, lk_sem_post(&pools[0]));
@@ -156,9 +148,8 @@ static void a_try_passes_nobody(void **state)
 }
 
 /* Who gives up waiting lets those behind pass at once. */
-static void who_gives_up_holds_up_nobody(void **state)
+static void who_gives_up_holds_up_nobody(struct world *w)
 {
-    struct world *w = *state;
     for (int leased = 0; leased < 2; leased++) {
         struct waiter small = { .pool = &pools[0], .n = 1 };
         open_pools(w, leased);
@@ -167,9 +158,9 @@ static void who_gives_up_holds_up_nobody(void **state)
         int64_t began_ms = now_ms();
         struct waiter big = { .pool = &pools[1], .n = 3 };
         worker_start(&big.worker, wait_here, &big);
-        eventually(queued(w) == 1, 3000);
+        eventually(world_semqueued(w, "pool") == 1, 3000);
         worker_start(&small.worker, wait_here, &small);
-        eventually(queued(w) == 2, 3000);
+        eventually(world_semqueued(w, "pool") == 2, 3000);
         assert_false(is_served(&small));
         assert_lk(0, lk_sem_addpermits(&pools[0], -1)); /* the leased big one now asks for too many */
         if (!leased)
@@ -184,9 +175,8 @@ static void who_gives_up_holds_up_nobody(void **state)
 }
 
 /* Nor does who died waiting for more than there is: its place stays until it was silent for long enough. */
-static void who_died_holds_up_nobody(void **state)
+static void who_died_holds_up_nobody(struct world *w)
 {
-    struct world *w = *state;
     for (int leased = 0; leased < 2; leased++) {
         const char *kind = leased ? "permits" : "sem";
         open_pools(w, leased);
@@ -195,7 +185,7 @@ static void who_died_holds_up_nobody(void **state)
         world_redis(w, "ZADD latchkey:seen:%s:{pool} 4000000000000 %s", kind, "dddddddddddddddddddddddddddddddd:1:1:3");
         assert_lk(0, lk_sem_trywait(&pools[0]));
         assert_lk(0, lk_sem_waitfor(&pools[1], 3000));
-        assert_int_equal(1, queued(w));
+        assert_int_equal(1, world_semqueued(w, "pool"));
         assert_lk(0, lk_sem_post(&pools[0]));
         assert_lk(0, lk_sem_post(&pools[1]));
         close_pools();
@@ -205,10 +195,6 @@ static void who_died_holds_up_nobody(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(grants_follow_arrival),    world_test(who_wants_many_does_not_starve),
-        world_test(a_try_passes_nobody),      world_test(who_gives_up_holds_up_nobody),
-        world_test(who_died_holds_up_nobody),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(grants_follow_arrival, who_wants_many_does_not_starve, a_try_passes_nobody,
+                     who_gives_up_holds_up_nobody, who_died_holds_up_nobody);
 }

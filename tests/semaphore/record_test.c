@@ -19,7 +19,7 @@ static void begin(struct world *w)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_client(w, "");
+    client = world_open(w, "");
     assert_lk(0, lk_sem_init(&pool, client, "pool", 2, NULL));
 }
 
@@ -42,9 +42,8 @@ static int use(int index, void *arg)
 }
 
 /* Most of a hundred threads wait at any time: their requests, and those of the others, share few entries. */
-static void the_record_has_an_entry_for_each_thread_at_most(void **state)
+static void the_record_has_an_entry_for_each_thread_at_most(struct world *w)
 {
-    struct world *w = *state;
     begin(w);
     assert_int_equal(0, run_threads(THREADS, use, NULL));
     assert_int_equal(2, world_int(w, "GET pool"));
@@ -58,9 +57,8 @@ static int wait_once(void *arg)
 }
 
 /* While many wait, each post needs no entry of its own. */
-static void waiters_leave_room_for_posts(void **state)
+static void waiters_leave_room_for_posts(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiters[WAITING];
     lk_sem_t none;
     begin(w);
@@ -98,10 +96,10 @@ static const char *next_owner(char *owner, bool answered)
 }
 
 /* The entry of a request without an answer is what its give-back goes by: nobody overwrites it. */
-static void a_slot_without_an_answer_is_not_used_again(void **state)
+static void a_slot_without_an_answer_is_not_used_again(struct world *w)
 {
     char first[80], second[80], third[80];
-    begin(*state);
+    begin(w);
     next_owner(first, true);
     assert_string_equal(first, next_owner(second, false));
     assert_string_not_equal(first, next_owner(second, true));
@@ -119,10 +117,6 @@ static void a_slot_without_an_answer_is_not_used_again(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(the_record_has_an_entry_for_each_thread_at_most),
-        world_test(waiters_leave_room_for_posts),
-        world_test(a_slot_without_an_answer_is_not_used_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(the_record_has_an_entry_for_each_thread_at_most, waiters_leave_room_for_posts,
+                     a_slot_without_an_answer_is_not_used_again);
 }

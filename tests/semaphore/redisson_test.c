@@ -18,7 +18,7 @@ static void open_pool(struct world *w, const char *options)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_client(w, options);
+    client = world_open(w, options);
     assert_lk(0, lk_sem_init(&pool, client, "pool", 0, NULL));
 }
 
@@ -35,9 +35,8 @@ static void java_releases(struct world *w, int n)
 }
 
 /* What Java sets and takes counts here, and the other way round. */
-static void the_number_is_shared(void **state)
+static void the_number_is_shared(struct world *w)
 {
-    struct world *w = *state;
     int value;
     open_pool(w, "");
     world_redis(w, "SET pool 3");
@@ -59,9 +58,8 @@ static void the_number_is_shared(void **state)
 }
 
 /* A Java waiter hears of each permit that becomes free, and never a number that it cannot take. */
-static void java_hears_what_is_free(void **state)
+static void java_hears_what_is_free(struct world *w)
 {
-    struct world *w = *state;
     unsigned taken;
     open_pool(w, "");
     world_subscribe(w, CHANNEL);
@@ -86,9 +84,8 @@ static int take_one(void *arg)
 }
 
 /* With redisson=yes a release in Java ends a wait here at once; several waiters need one message. */
-static void a_release_in_java_wakes_us(void **state)
+static void a_release_in_java_wakes_us(struct world *w)
 {
-    struct world *w = *state;
     struct worker waiters[3];
     open_pool(w, "redisson=yes&poll=10s");
     for (int i = 0; i < 3; i++) {
@@ -127,9 +124,8 @@ static int crowd(void *arg)
 }
 
 /* While processes of this library always want it, Java gets its turn now and then. */
-static void java_does_not_starve(void **state)
+static void java_does_not_starve(struct world *w)
 {
-    struct world *w = *state;
     struct worker worker;
     open_pool(w, "redisson=yes");
     world_subscribe(w, CHANNEL);
@@ -150,15 +146,14 @@ static void java_does_not_starve(void **state)
  * Without Java nothing is left to it: each permit is handed to the waiter at once. A waiter that was only told to ask
  * would find an F among its messages.
  */
-static void nothing_is_left_to_nobody(void **state)
+static void nothing_is_left_to_nobody(struct world *w)
 {
     enum { ROUNDS = 100 };
-    struct world *w = *state;
     lk_client_t *poster;
     lk_sem_t same;
     char channel[64] = "";
     open_pool(w, "redisson=yes&poll=10s");
-    poster = world_client(w, "redisson=yes");
+    poster = world_open(w, "redisson=yes");
     assert_lk(0, lk_sem_init(&same, poster, "pool", 0, NULL));
     assert_lk(0, lk_sem_trysetpermits(&same, 1));
     assert_lk(0, lk_sem_wait(&same));
@@ -188,9 +183,6 @@ static void nothing_is_left_to_nobody(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(the_number_is_shared), world_test(java_hears_what_is_free),   world_test(a_release_in_java_wakes_us),
-        world_test(java_does_not_starve), world_test(nothing_is_left_to_nobody),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(the_number_is_shared, java_hears_what_is_free, a_release_in_java_wakes_us, java_does_not_starve,
+                     nothing_is_left_to_nobody);
 }

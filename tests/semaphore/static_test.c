@@ -33,9 +33,8 @@ static void end(void)
 }
 
 /* The initialiser is all it takes; after destroy it begins again. */
-static void an_initialiser_is_enough(void **state)
+static void an_initialiser_is_enough(struct world *w)
 {
-    struct world *w = *state;
     begin(w);
     for (int i = 0; i < 2; i++) {
         assert_lk(0, lk_sem_wait(&pool));
@@ -51,9 +50,8 @@ static void an_initialiser_is_enough(void **state)
 }
 
 /* A value or a name against the rules is told at the first use. */
-static void a_bad_initialiser_is_told_at_first_use(void **state)
+static void a_bad_initialiser_is_told_at_first_use(struct world *w)
 {
-    struct world *w = *state;
     lk_sem_t bad = LK_SEM_INITIALIZER("a{b", 2), nameless = LK_SEM_INITIALIZER(NULL, 1);
     lk_sem_t huge = LK_SEM_INITIALIZER("pool", 3000000000U),
              many = LK_SEM_INITIALIZER_ATTR("pool", 2000000, &with_leases);
@@ -68,12 +66,11 @@ static void a_bad_initialiser_is_told_at_first_use(void **state)
 }
 
 /* Kinds and names do not meet: the leased one of a name is another object, and so is "{a}". */
-static void objects_of_one_name_are_apart(void **state)
+static void objects_of_one_name_are_apart(struct world *w)
 {
-    struct world *w = *state;
     static const char *const names[] = { "pool", "{pool}", "{pool}x", "pool:{x}" };
     lk_sem_t counted[4], leased[4];
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     begin(w);
     for (int i = 0; i < 4; i++) {
         assert_lk(0, lk_sem_init(&counted[i], client, names[i], 1, NULL));
@@ -93,14 +90,13 @@ static void objects_of_one_name_are_apart(void **state)
 }
 
 /* In the child of a fork a static one simply works, and owns nothing that the parent took. */
-static void a_forks_child_begins_anew(void **state)
+static void a_forks_child_begins_anew(struct world *w)
 {
-    struct world *w = *state;
     int status;
     if (THREAD_SANITIZED)
         skip(); /* it does not follow a fork out of a process with threads */
     begin(w);
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_open(w, "");
     lk_sem_t opened;
     assert_lk(0, lk_sem_init(&opened, client, "pool", 2, NULL));
     assert_lk(0, lk_sem_wait(&opened));
@@ -126,9 +122,8 @@ static void a_forks_child_begins_anew(void **state)
 }
 
 /* The statistics tell both kinds by name. */
-static void statistics_tell_the_kinds(void **state)
+static void statistics_tell_the_kinds(struct world *w)
 {
-    struct world *w = *state;
     char *json;
     lk_client_t *client;
     begin(w);
@@ -148,10 +143,6 @@ static void statistics_tell_the_kinds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(an_initialiser_is_enough),      world_test(a_bad_initialiser_is_told_at_first_use),
-        world_test(objects_of_one_name_are_apart), world_test(a_forks_child_begins_anew),
-        world_test(statistics_tell_the_kinds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(an_initialiser_is_enough, a_bad_initialiser_is_told_at_first_use, objects_of_one_name_are_apart,
+                     a_forks_child_begins_anew, statistics_tell_the_kinds);
 }

@@ -116,25 +116,22 @@ static int scene_setup(void **state)
 
 /* --- I1, I6, I7 ------------------------------------------------------------------------------------- */
 
-static void one_after_the_other_is_fine(void **state)
+static void one_after_the_other_is_fine(void)
 {
-    (void)state;
     held(0, MUTEX_0, 10, 20, 30, 1);
     held(1, MUTEX_0, 15, 31, 40, 2);
     finds_nothing();
 }
 
-static void two_holders_at_once_are_found(void **state)
+static void two_holders_at_once_are_found(void)
 {
-    (void)state;
     held(0, MUTEX_0, 10, 20, 30, 1);
     held(1, MUTEX_0, 15, 29, 40, 2);
     finds(I1);
 }
 
-static void a_dead_holder_keeps_others_out_until_its_validity_ends(void **state)
+static void a_dead_holder_keeps_others_out_until_its_validity_ends(void)
 {
-    (void)state;
     take(0, MUTEX_0, 10, 20, 900, 1);
     held(1, MUTEX_0, 15, 901, 950, 2);
     finds_nothing();
@@ -143,27 +140,24 @@ static void a_dead_holder_keeps_others_out_until_its_validity_ends(void **state)
     finds(I1);
 }
 
-static void what_a_renewal_added_counts(void **state)
+static void what_a_renewal_added_counts(void)
 {
-    (void)state;
     take(0, MUTEX_0, 10, 20, 900, 1);
     add(OP_CHECK, 0, MUTEX_0, 500, 501, 0)->valid_ns = at(1400);
     held(1, MUTEX_0, 15, 1000, 1001, 2);
     finds(I1);
 }
 
-static void a_loss_of_data_excuses_old_against_new_for_a_lease(void **state)
+static void a_loss_of_data_excuses_old_against_new_for_a_lease(void)
 {
-    (void)state;
     take(0, MUTEX_0, 10, 20, 900, 1);
     happened(LOSE_DATA, EVERYBODY, 100, 200);
     held(1, MUTEX_0, 210, 220, 230, 2);
     finds_nothing();
 }
 
-static void two_losses_of_data_excuse_three_holds(void **state)
+static void two_losses_of_data_excuse_three_holds(void)
 {
-    (void)state;
     take(0, MUTEX_0, 10, 20, 900, 1);
     happened(FLUSH_DATA, EVERYBODY, 100, 101);
     take(1, MUTEX_0, 110, 120, 1000, 2);
@@ -177,27 +171,24 @@ static void two_losses_of_data_excuse_three_holds(void **state)
     finds(I1);
 }
 
-static void who_is_told_of_a_loss_holds_no_more(void **state)
+static void who_is_told_of_a_loss_holds_no_more(void)
 {
-    (void)state;
     take(0, MUTEX_0, 10, 20, 900, 1);
     add(OP_CHECK, 0, MUTEX_0, 30, 31, ESTALE);
     held(2, MUTEX_0, 10, 32, 33, 3);
     finds_nothing();
 }
 
-static void a_loss_of_data_excuses_no_overlap_of_new_holds(void **state)
+static void a_loss_of_data_excuses_no_overlap_of_new_holds(void)
 {
-    (void)state;
     happened(LOSE_DATA, EVERYBODY, 100, 200);
     held(0, MUTEX_0, 205, 210, 250, 2);
     held(1, MUTEX_0, 210, 220, 230, 3);
     finds(I1);
 }
 
-static void a_loss_of_data_excuses_nothing_a_lease_later(void **state)
+static void a_loss_of_data_excuses_nothing_a_lease_later(void)
 {
-    (void)state;
     take(0, MUTEX_0, 10, 20, 900, 1);
     happened(LOSE_DATA, EVERYBODY, 100, 200);
     add(OP_CHECK, 0, MUTEX_0, 1000, 1001, 0)->valid_ns = at(1900);
@@ -205,9 +196,8 @@ static void a_loss_of_data_excuses_nothing_a_lease_later(void **state)
     finds(I1);
 }
 
-static void readers_share_and_a_writer_does_not(void **state)
+static void readers_share_and_a_writer_does_not(void)
 {
-    (void)state;
     held(0, RWLOCK_0, 10, 20, 60, 0)->op = OP_SHARE;
     held(1, RWLOCK_0, 10, 20, 60, 0)->op = OP_SHARE;
     held(2, RWLOCK_0, 10, 61, 70, 1);
@@ -220,9 +210,8 @@ static void readers_share_and_a_writer_does_not(void **state)
     finds(I6);
 }
 
-static void a_downgrade_lets_readers_in_and_no_writer(void **state)
+static void a_downgrade_lets_readers_in_and_no_writer(void)
 {
-    (void)state;
     take(0, RWLOCK_0, 10, 20, 900, 1);
     add(OP_DOWNGRADE, 0, RWLOCK_0, 30, 31, 0)->valid_ns = at(900);
     held(1, RWLOCK_0, 10, 32, 60, 0)->op = OP_SHARE;
@@ -236,17 +225,15 @@ static void a_downgrade_lets_readers_in_and_no_writer(void **state)
     finds(I6);
 }
 
-static void a_thread_that_waits_for_itself_is_found(void **state)
+static void a_thread_that_waits_for_itself_is_found(void)
 {
-    (void)state;
     take(0, MUTEX_0, 10, 20, 900, 1);
     add(OP_NEST, 0, MUTEX_0, 30, 31, EBUSY);
     finds(I12);
 }
 
-static void more_permits_than_there_are_are_found(void **state)
+static void more_permits_than_there_are_are_found(void)
 {
-    (void)state;
     held(0, LEASED_0, 10, 20, 60, 0)->permits = 2;
     held(1, LEASED_0, 10, 20, 60, 0);
     finds_nothing();
@@ -255,17 +242,15 @@ static void more_permits_than_there_are_are_found(void **state)
     finds(I7);
 }
 
-static void permits_of_the_dead_do_not_come_back_without_a_lease(void **state)
+static void permits_of_the_dead_do_not_come_back_without_a_lease(void)
 {
-    (void)state;
     take(0, COUNTING_0, 10, 20, 0, 0)->permits = 3;
     held(1, COUNTING_0, 90000, 90010, 90020, 0);
     finds(I7);
 }
 
-static void permits_at_the_end_are_counted(void **state)
+static void permits_at_the_end_are_counted(void)
 {
-    (void)state;
     held(0, COUNTING_0, 10, 20, 60, 0);
     add(OP_VALUE, 8, COUNTING_0, 9000, 9001, 0)->token = 3;
     finds_nothing();
@@ -283,9 +268,8 @@ static void permits_at_the_end_are_counted(void **state)
     finds(I7);
 }
 
-static void an_unknown_outcome_is_settled_in_time(void **state)
+static void an_unknown_outcome_is_settled_in_time(void)
 {
-    (void)state;
     take(0, COUNTING_0, 10, 20, 0, 0);
     give(0, COUNTING_0, 30, EIO);
     open_and_close(0, 1, 9000);
@@ -300,9 +284,8 @@ static void an_unknown_outcome_is_settled_in_time(void **state)
 
 /* --- I2, I3 ----------------------------------------------------------------------------------------- */
 
-static void tokens_must_rise(void **state)
+static void tokens_must_rise(void)
 {
-    (void)state;
     held(0, MUTEX_0, 10, 20, 30, 2);
     held(1, MUTEX_0, 15, 31, 40, 1);
     finds(I2);
@@ -311,18 +294,16 @@ static void tokens_must_rise(void **state)
     finds(I2);
 }
 
-static void tokens_must_rise_across_a_loss_of_data(void **state)
+static void tokens_must_rise_across_a_loss_of_data(void)
 {
-    (void)state;
     held(0, MUTEX_0, 10, 20, 30, 2);
     happened(LOSE_DATA, EVERYBODY, 100, 200);
     held(1, MUTEX_0, 250, 260, 270, 1);
     finds(I2);
 }
 
-static void a_valid_hold_must_not_be_refused(void **state)
+static void a_valid_hold_must_not_be_refused(void)
 {
-    (void)state;
     take(0, MUTEX_0, 10, 20, 900, 1);
     add(OP_WRITE, 0, MUTEX_0, 30, 31, ESTALE);
     finds_nothing();
@@ -333,9 +314,8 @@ static void a_valid_hold_must_not_be_refused(void **state)
 
 /* --- I5 --------------------------------------------------------------------------------------------- */
 
-static void who_came_first_gets_it_first(void **state)
+static void who_came_first_gets_it_first(void)
 {
-    (void)state;
     held(1, FAIR_0, 10, 500, 510, 1);
     held(2, FAIR_0, 300, 520, 530, 2);
     finds_nothing();
@@ -344,17 +324,15 @@ static void who_came_first_gets_it_first(void **state)
     finds(I5);
 }
 
-static void who_came_at_about_the_same_time_may_come_in_any_order(void **state)
+static void who_came_at_about_the_same_time_may_come_in_any_order(void)
 {
-    (void)state;
     held(2, FAIR_0, 60, 500, 510, 1);
     held(1, FAIR_0, 10, 520, 530, 2);
     finds_nothing();
 }
 
-static void who_was_disturbed_may_lose_its_place(void **state)
+static void who_was_disturbed_may_lose_its_place(void)
 {
-    (void)state;
     held(2, FAIR_0, 300, 500, 510, 1);
     held(1, FAIR_0, 10, 520, 530, 2);
     happened(STALL, 1, 100, 200);
@@ -376,18 +354,16 @@ static void a_latch(int64_t waited, int64_t last_count)
     add(OP_WAIT, 4, LATCH_0, 15, waited, 0)->limit_ms = 1000;
 }
 
-static void a_latch_opens_after_the_last_count(void **state)
+static void a_latch_opens_after_the_last_count(void)
 {
-    (void)state;
     a_latch(31, 30);
     finds_nothing();
     a_latch(29, 30); /* and the last count is counted after it opened */
     found(2, I8, __LINE__);
 }
 
-static void a_latch_that_opened_stays_open(void **state)
+static void a_latch_that_opened_stays_open(void)
 {
-    (void)state;
     a_latch(31, 30);
     add(OP_WAIT, 4, LATCH_0, 40, 140, ETIMEDOUT)->limit_ms = 100;
     finds(I8);
@@ -396,17 +372,15 @@ static void a_latch_that_opened_stays_open(void **state)
     finds(I8);
 }
 
-static void a_count_too_many_is_found(void **state)
+static void a_count_too_many_is_found(void)
 {
-    (void)state;
     a_latch(31, 30);
     add(OP_COUNTDOWN, 4, LATCH_0, 29, 32, 0);
     finds(I8);
 }
 
-static void counts_of_unknown_outcome_may_have_opened_it(void **state)
+static void counts_of_unknown_outcome_may_have_opened_it(void)
 {
-    (void)state;
     add(OP_SET, 0, LATCH_0, 10, 11, 0)->permits = 2;
     add(OP_COUNTDOWN, 1, LATCH_0, 20, 21, 0);
     add(OP_COUNTDOWN, 2, LATCH_0, 22, 23, EIO);
@@ -421,9 +395,8 @@ static void counts_of_unknown_outcome_may_have_opened_it(void **state)
 
 /* --- I9, I11, I12, I13 ------------------------------------------------------------------------------ */
 
-static void in_calm_nobody_waits_in_vain(void **state)
+static void in_calm_nobody_waits_in_vain(void)
 {
-    (void)state;
     for (int calm = 0; calm < 2; calm++) {
         scene.history.calm_ns = calm ? at(10) : 0;
         scene.holds++;
@@ -446,9 +419,8 @@ static void in_calm_nobody_waits_in_vain(void **state)
     finds_nothing();
 }
 
-static void a_call_that_takes_too_long_is_found(void **state)
+static void a_call_that_takes_too_long_is_found(void)
 {
-    (void)state;
     scene.holds++;
     add(OP_TAKE, 0, MUTEX_0, 20, 1600, ETIMEDOUT)->limit_ms = 1000;
     finds_nothing();
@@ -474,9 +446,8 @@ static void a_call_that_takes_too_long_is_found(void **state)
     finds(I11);
 }
 
-static void a_call_that_never_returns_is_found(void **state)
+static void a_call_that_never_returns_is_found(void)
 {
-    (void)state;
     scene.holds++;
     add(OP_TAKE, 0, MUTEX_0, 20, 0, 0);
     finds_nothing(); /* killed */
@@ -486,9 +457,8 @@ static void a_call_that_never_returns_is_found(void **state)
     finds(I11);
 }
 
-static void a_hold_after_a_failure_is_found(void **state)
+static void a_hold_after_a_failure_is_found(void)
 {
-    (void)state;
     scene.holds++;
     add(OP_TAKE, 0, MUTEX_0, 20, 30, EBUSY);
     add(OP_CHECK, 0, MUTEX_0, 31, 32, EPERM);
@@ -511,9 +481,8 @@ static void a_loss(int code, int told)
         add(OP_LOST, 0, MUTEX_0, 950, 951, 1)->thread = 6;
 }
 
-static void a_loss_is_told_once_and_final(void **state)
+static void a_loss_is_told_once_and_final(void)
 {
-    (void)state;
     a_loss(ESTALE, 1);
     finds_nothing();
     a_loss(0, 1);
@@ -524,9 +493,8 @@ static void a_loss_is_told_once_and_final(void **state)
     finds(I13);
 }
 
-static void a_loss_that_was_none_is_found(void **state)
+static void a_loss_that_was_none_is_found(void)
 {
-    (void)state;
     open_and_close(0, 1, 2000);
     held(0, MUTEX_0, 10, 20, 30, 1);
     add(OP_LOST, 0, MUTEX_0, 25, 26, 1)->thread = 6;
@@ -535,9 +503,8 @@ static void a_loss_that_was_none_is_found(void **state)
 
 /* --- I4, I10, I16, and what an operator does --------------------------------------------------------- */
 
-static void an_operator_excuses_old_against_new_for_a_lease(void **state)
+static void an_operator_excuses_old_against_new_for_a_lease(void)
 {
-    (void)state;
     take(0, FORCED_0, 10, 20, 900, 1);
     add(OP_FORCE, 1, FORCED_0, 100, 101, 0);
     held(1, FORCED_0, 102, 110, 200, 2);
@@ -562,9 +529,8 @@ static void an_heir(enum op end, bool repaired, int told)
     take(1, ROBUST_0, 1000, 1010, 1900, 2)->code = (int16_t)told;
 }
 
-static void an_heir_is_told_and_nobody_else(void **state)
+static void an_heir_is_told_and_nobody_else(void)
 {
-    (void)state;
     an_heir(OP_GIVE, false, 0);
     finds_nothing();
     an_heir(OP_EXIT, false, EOWNERDEAD);
@@ -593,9 +559,8 @@ static void an_heirs_heir(bool repaired, int told)
     last->valid_ns = told == 0 ? at(1900) : 0;
 }
 
-static void what_was_not_repaired_is_granted_to_nobody(void **state)
+static void what_was_not_repaired_is_granted_to_nobody(void)
 {
-    (void)state;
     an_heirs_heir(true, 0);
     finds_nothing();
     an_heirs_heir(false, ENOTRECOVERABLE);
@@ -609,9 +574,8 @@ static void what_was_not_repaired_is_granted_to_nobody(void **state)
     finds_nothing();
 }
 
-static void a_capped_hold_ends_and_is_kept(void **state)
+static void a_capped_hold_ends_and_is_kept(void)
 {
-    (void)state;
     take(0, CAPPED_0, 10, 20, 519, 1);
     finds_nothing();
     take(0, CAPPED_0, 10, 20, 730, 1);
@@ -639,9 +603,8 @@ static void asks(int count, int code, int limit_ms)
     }
 }
 
-static void who_has_time_gets_it_999_times_of_1000(void **state)
+static void who_has_time_gets_it_999_times_of_1000(void)
 {
-    (void)state;
     asks(2000, 0, 3000);
     asks(2, ETIMEDOUT, 3000);
     finds_nothing();
@@ -668,9 +631,8 @@ static void who_has_time_gets_it_999_times_of_1000(void **state)
 
 /* --- I14, I15, I18 ---------------------------------------------------------------------------------- */
 
-static void what_is_left_is_found(void **state)
+static void what_is_left_is_found(void)
 {
-    (void)state;
     add(OP_LEFT, 8, MUTEX_0, 9000, 9001, EEXIST);
     finds(I14);
     open_and_close(0, 1, 2000)->permits = 2;
@@ -679,9 +641,8 @@ static void what_is_left_is_found(void **state)
     finds(I15);
 }
 
-static void processes_that_end_and_children_that_hold_are_found(void **state)
+static void processes_that_end_and_children_that_hold_are_found(void)
 {
-    (void)state;
     add(OP_LEFT, 2, 0, 9000, 9001, ECANCELED);
     finds(I18);
     add(OP_FORK, 2, MUTEX_0, 9000, 9001, EPERM);
@@ -690,52 +651,26 @@ static void processes_that_end_and_children_that_hold_are_found(void **state)
     finds(I18);
 }
 
-#define scene_test(test) cmocka_unit_test_setup(test, scene_setup)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        scene_test(one_after_the_other_is_fine),
-        scene_test(two_holders_at_once_are_found),
-        scene_test(a_dead_holder_keeps_others_out_until_its_validity_ends),
-        scene_test(what_a_renewal_added_counts),
-        scene_test(a_loss_of_data_excuses_old_against_new_for_a_lease),
-        scene_test(two_losses_of_data_excuse_three_holds),
-        scene_test(who_is_told_of_a_loss_holds_no_more),
-        scene_test(a_loss_of_data_excuses_no_overlap_of_new_holds),
-        scene_test(a_loss_of_data_excuses_nothing_a_lease_later),
-        scene_test(readers_share_and_a_writer_does_not),
-        scene_test(a_downgrade_lets_readers_in_and_no_writer),
-        scene_test(a_thread_that_waits_for_itself_is_found),
-        scene_test(more_permits_than_there_are_are_found),
-        scene_test(permits_of_the_dead_do_not_come_back_without_a_lease),
-        scene_test(permits_at_the_end_are_counted),
-        scene_test(an_unknown_outcome_is_settled_in_time),
-        scene_test(tokens_must_rise),
-        scene_test(tokens_must_rise_across_a_loss_of_data),
-        scene_test(a_valid_hold_must_not_be_refused),
-        scene_test(who_came_first_gets_it_first),
-        scene_test(who_came_at_about_the_same_time_may_come_in_any_order),
-        scene_test(who_was_disturbed_may_lose_its_place),
-        scene_test(a_latch_opens_after_the_last_count),
-        scene_test(a_latch_that_opened_stays_open),
-        scene_test(a_count_too_many_is_found),
-        scene_test(counts_of_unknown_outcome_may_have_opened_it),
-        scene_test(in_calm_nobody_waits_in_vain),
-        scene_test(a_call_that_takes_too_long_is_found),
-        scene_test(a_call_that_never_returns_is_found),
-        scene_test(a_hold_after_a_failure_is_found),
-        scene_test(a_loss_is_told_once_and_final),
-        scene_test(a_loss_that_was_none_is_found),
-        scene_test(an_operator_excuses_old_against_new_for_a_lease),
-        scene_test(an_heir_is_told_and_nobody_else),
-        scene_test(what_was_not_repaired_is_granted_to_nobody),
-        scene_test(a_capped_hold_ends_and_is_kept),
-        scene_test(who_has_time_gets_it_999_times_of_1000),
-        scene_test(what_is_left_is_found),
-        scene_test(processes_that_end_and_children_that_hold_are_found),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = plain_run_with(
+        scene_setup, one_after_the_other_is_fine, two_holders_at_once_are_found,
+        a_dead_holder_keeps_others_out_until_its_validity_ends, what_a_renewal_added_counts,
+        a_loss_of_data_excuses_old_against_new_for_a_lease, two_losses_of_data_excuse_three_holds,
+        who_is_told_of_a_loss_holds_no_more, a_loss_of_data_excuses_no_overlap_of_new_holds,
+        a_loss_of_data_excuses_nothing_a_lease_later, readers_share_and_a_writer_does_not,
+        a_downgrade_lets_readers_in_and_no_writer, a_thread_that_waits_for_itself_is_found,
+        more_permits_than_there_are_are_found, permits_of_the_dead_do_not_come_back_without_a_lease,
+        permits_at_the_end_are_counted, an_unknown_outcome_is_settled_in_time, tokens_must_rise,
+        tokens_must_rise_across_a_loss_of_data, a_valid_hold_must_not_be_refused, who_came_first_gets_it_first,
+        who_came_at_about_the_same_time_may_come_in_any_order, who_was_disturbed_may_lose_its_place,
+        a_latch_opens_after_the_last_count, a_latch_that_opened_stays_open, a_count_too_many_is_found,
+        counts_of_unknown_outcome_may_have_opened_it, in_calm_nobody_waits_in_vain, a_call_that_takes_too_long_is_found,
+        a_call_that_never_returns_is_found, a_hold_after_a_failure_is_found, a_loss_is_told_once_and_final,
+        a_loss_that_was_none_is_found, an_operator_excuses_old_against_new_for_a_lease, an_heir_is_told_and_nobody_else,
+        what_was_not_repaired_is_granted_to_nobody, a_capped_hold_ends_and_is_kept,
+        who_has_time_gets_it_999_times_of_1000, what_is_left_is_found,
+        processes_that_end_and_children_that_hold_are_found);
     history_free(&scene.history);
     return failed;
 }

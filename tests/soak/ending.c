@@ -81,7 +81,7 @@ static void write_value(struct tape *tape, lk_client_t *client, uint32_t object,
 static void look_at_semaphores(struct world *world, const struct table *table, struct tape *tape)
 {
     char name[64];
-    lk_client_t *client = world_client(world, "");
+    lk_client_t *client = world_open(world, "");
     for (unsigned index = 0; index < HOT + (unsigned)(PROCESSES_MAX / 2 * table->threads); index++) {
         for (unsigned epoch = 0; epoch <= table->epoch && epoch < EPOCHS_MAX; epoch++) {
             object_name(name, sizeof name, object_of(COUNTING, index), epoch);

@@ -17,21 +17,19 @@ static int plan_of(uint64_t seed, struct fault *plan)
     return plan_make(plan, ROOM, &table, STORM_MS);
 }
 
-static void a_seed_makes_the_same_plan_again(void **state)
+static void a_seed_makes_the_same_plan_again(void)
 {
     static struct fault first[ROOM], again[ROOM], other[ROOM];
-    (void)state;
     assert_int_equal(plan_of(7, first), plan_of(7, again));
     assert_memory_equal(first, again, sizeof first);
     plan_of(8, other);
     assert_memory_not_equal(first, other, sizeof first);
 }
 
-static void each_minute_has_faults_enough_and_all_are_drawn(void **state)
+static void each_minute_has_faults_enough_and_all_are_drawn(void)
 {
     static struct fault plan[ROOM];
     int drawn[FAULT_KINDS] = { 0 };
-    (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) {
         int count = plan_of(seed, plan);
         assert_in_range(count, 30, ROOM);
@@ -44,10 +42,9 @@ static void each_minute_has_faults_enough_and_all_are_drawn(void **state)
 }
 
 /* The server must be able to take the order that ends a fault, and the storm has an end. */
-static void a_server_has_one_fault_at_a_time_and_calm_at_last(void **state)
+static void a_server_has_one_fault_at_a_time_and_calm_at_last(void)
 {
     static struct fault plan[ROOM];
-    (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) {
         int count = plan_of(seed, plan), free_ms = 0;
         for (int i = 0; i < count; i++) {
@@ -62,10 +59,6 @@ static void a_server_has_one_fault_at_a_time_and_calm_at_last(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_seed_makes_the_same_plan_again),
-        cmocka_unit_test(each_minute_has_faults_enough_and_all_are_drawn),
-        cmocka_unit_test(a_server_has_one_fault_at_a_time_and_calm_at_last),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return plain_run(a_seed_makes_the_same_plan_again, each_minute_has_faults_enough_and_all_are_drawn,
+                     a_server_has_one_fault_at_a_time_and_calm_at_last);
 }

@@ -112,6 +112,21 @@ int in_thread(int (*work)(void *arg), void *arg);
 /* Run `work` in `count` threads at once; 0, or one of the results that were not 0. */
 int run_threads(int count, int (*work)(int index, void *arg), void *arg);
 
+/* Tests that take nothing: `return plain_run(this, that);` in main(). */
+typedef void plain_test_fn(void);
+#define plain_run(...) plain_run_with(NULL, __VA_ARGS__)
+
+/* Likewise with a setup before each. */
+#define plain_run_with(setup, ...) plain_run_tests(setup, #__VA_ARGS__, (plain_test_fn *const[]){ __VA_ARGS__ })
+int plain_run_tests(CMFixtureFunction setup, const char *names, plain_test_fn *const tests[]);
+
+/*
+ * What such macros stand on: a group of tests called `names`, which are divided by ", ". Each begins with a pointer to
+ * its own of `functions`, an array of pointers to them, as cmocka's state. Returns how many failed.
+ */
+int run_group(const char *names, const void *functions, CMUnitTestFunction body, CMFixtureFunction setup,
+              CMFixtureFunction teardown);
+
 /* What the macros stand on. */
 #define ERRNO_MARK 7777
 void assert_lk_result(int expected, int code, int errno_after, const char *call, const char *file, int line);

@@ -28,6 +28,8 @@ void __wrap__exit(int status)
 
 #else
 
-void coverage_save(void) {}
+void coverage_save(void)
+{
+}
 
 #endif

@@ -83,6 +83,13 @@ static struct answer *answer_of(struct table *table, const char *command, bool m
     return answer;
 }
 
+static void end_fake(void *arg)
+{
+    struct fake *f = arg;
+    world_kill(f->world, f->pid);
+    free(f);
+}
+
 struct fake *fake_begin(struct world *w)
 {
     struct fake *f = calloc(1, sizeof *f);
@@ -93,13 +100,18 @@ struct fake *fake_begin(struct world *w)
     for (size_t i = 0; i < sizeof greeting / sizeof greeting[0]; i++)
         fake_answer(f, greeting[i][0], greeting[i][1]);
     f->pid = world_fork(w, fake_run, f);
+    world_at_end(w, NULL, f, end_fake);
     return f;
 }
 
 void fake_end(struct fake *f)
 {
-    world_kill(f->world, f->pid);
-    free(f);
+    world_close(f->world, f);
+}
+
+lk_client_t *fake_client(struct fake *f, const char *options)
+{
+    return world_client_at(f->world, f, fake_url(f, options));
 }
 
 const char *fake_url(struct fake *f, const char *options)

@@ -17,10 +17,11 @@
 struct fake;
 
 struct fake *fake_begin(struct world *w);
-void fake_end(struct fake *f);
+void fake_end(struct fake *f); /* and of its clients; at the end of the test it comes by itself */
 
-/* As world_url(), to the fake server. */
+/* As world_url() and world_client(), to the fake server. */
 const char *fake_url(struct fake *f, const char *options);
+lk_client_t *fake_client(struct fake *f, const char *options);
 
 /*
  * A '#' in an answer that is an array stands for the last word of what it answers: for a script the request's number.

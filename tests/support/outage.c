@@ -32,7 +32,7 @@ static lk_client_t *client_of(struct world *w, const char *options)
     char url[256];
     lk_client_t *client = NULL;
     if (present->user == NULL)
-        return world_client(w, options);
+        return world_open(w, options);
     snprintf(url, sizeof url, "unix://%s@%s?%s", present->user, w->socket, options);
     assert_lk(0, lk_client_open(&client, url));
     return client;
@@ -338,14 +338,13 @@ static void settle_fresh(lk_latch_t *fresh, int code)
     assert_lk(0, lk_latch_delete(fresh));
 }
 
-static void a_latch_counts_exactly(void **state)
+static void a_latch_counts_exactly(void)
 {
     const struct outage *outage = present;
     static lk_latch_t gate, fresh;
     struct refusal set, waited, counted;
     struct worker waiter;
     struct world *w = world_begin(outage->server_args);
-    (void)state;
     if (outage->prepare != NULL)
         outage->prepare(w);
     lk_client_t *client = client_of(w, long_times);
@@ -390,27 +389,21 @@ static void a_latch_counts_exactly(void **state)
 
 /* --- all of them --------------------------------------------------------------------------------------------------- */
 
-static void shorter_than_the_lease(void **state)
+static void shorter_than_the_lease(void)
 {
-    (void)state;
     for_each_subject(present->server_args, survive);
 }
 
-static void longer_than_the_lease(void **state)
+static void longer_than_the_lease(void)
 {
-    (void)state;
     for_each_subject(present->server_args, outlive);
 }
 
 int outage_tests(const struct outage *outage)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shorter_than_the_lease),
-        cmocka_unit_test(longer_than_the_lease),
-        cmocka_unit_test(a_latch_counts_exactly),
-    };
     present = outage;
-    return cmocka_run_group_tests_name(outage->name, tests, NULL, NULL);
+    print_message("%s\n", outage->name);
+    return plain_run(shorter_than_the_lease, longer_than_the_lease, a_latch_counts_exactly);
 }
 
 /* --- for those who make one --------------------------------------------------------------------------------------- */

@@ -109,6 +109,16 @@ static void give_order(struct proxy *p, const struct order *order)
     assert_that(recv(p->control[0], &done, 1, 0) == 1);
 }
 
+static void end_proxy(void *arg)
+{
+    struct proxy *p = arg;
+    world_kill(p->world, p->pid);
+    close(p->control[0]);
+    if (p->port_holder >= 0)
+        close(p->port_holder);
+    free(p);
+}
+
 static struct proxy *begin(struct world *w, int port, int port_holder)
 {
     struct proxy *p = calloc(1, sizeof *p);
@@ -122,6 +132,7 @@ static struct proxy *begin(struct world *w, int port, int port_holder)
     assert_that(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->control) == 0);
     p->pid = world_fork(w, proxy_run, p);
     close(p->control[1]);
+    world_at_end(w, NULL, p, end_proxy);
     return p;
 }
 
@@ -141,11 +152,12 @@ struct proxy *proxy_begin_tcp(struct world *w)
 
 void proxy_end(struct proxy *p)
 {
-    world_kill(p->world, p->pid);
-    close(p->control[0]);
-    if (p->port_holder >= 0)
-        close(p->port_holder);
-    free(p);
+    world_close(p->world, p);
+}
+
+lk_client_t *proxy_client(struct proxy *p, const char *options)
+{
+    return world_client_at(p->world, p, proxy_url(p, options));
 }
 
 const char *proxy_url(struct proxy *p, const char *options)

@@ -26,7 +26,7 @@ void rig_begin(struct rig *rig, struct world *w, const char *url, const char *op
 {
     *rig = (struct rig){ .w = w };
     assert_lk(0, lk_client_open(&rig->here, url));
-    rig->there = world_client(w, options);
+    rig->there = world_open(w, options);
     for (int i = 0; i < RIG_PLACES; i++) {
         struct place *place = &rig->places[i];
         const struct subject_kind *kind = &subject_kinds[i];

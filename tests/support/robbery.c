@@ -28,7 +28,7 @@ static lk_client_t *open_client(struct world *w)
     snprintf(options, sizeof options,
              "lease=%dms&command_timeout=%dms&poll=100ms&retry_max=50ms&connect_timeout=1400ms", lease_ms(),
              COMMAND_MS);
-    return world_client(w, options);
+    return world_open(w, options);
 }
 
 void robbery_key(const struct subject *s, char *key)
@@ -191,7 +191,7 @@ static void somebody_waits(struct world *w, const struct subject_kind *kind)
     assert_lk(0, lk_client_close(other));
 }
 
-static void rob(struct world *w, const struct subject_kind *kind)
+static void the_robbed_holder_learns_of_it(struct world *w, const struct subject_kind *kind)
 {
     for (present = list; present->name != NULL; present++) {
         if (present->leases_only && !kind->leased)
@@ -200,12 +200,6 @@ static void rob(struct world *w, const struct subject_kind *kind)
         nobody_waits(w, kind);
         somebody_waits(w, kind);
     }
-}
-
-static void the_robbed_holder_learns_of_it(void **state)
-{
-    (void)state;
-    for_each_subject(NULL, rob);
 }
 
 /* --- latches ----------------------------------------------------------------------------------------------------- */
@@ -246,19 +240,16 @@ static void rob_a_latch(struct world *w)
 }
 
 /* A latch that is not there any more is not open: who waits is told that nobody knows. */
-static void an_absent_latch_is_not_open(void **state)
+static void an_absent_latch_is_not_open(struct world *w)
 {
     for (present = list; present->name != NULL; present++)
         if (!present->leases_only)
-            rob_a_latch(*state);
+            rob_a_latch(w);
 }
 
 int robbery_tests(const struct robbery *robberies)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_robbed_holder_learns_of_it),
-        world_test(an_absent_latch_is_not_open),
-    };
     list = robberies;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = subject_run(the_robbed_holder_learns_of_it);
+    return failed + world_run(an_absent_latch_is_not_open);
 }

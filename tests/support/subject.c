@@ -215,3 +215,14 @@ void for_each_subject(const char *server_args, void (*body)(struct world *w, con
         world_end(w);
     }
 }
+
+static void run_for_each(void **state)
+{
+    subject_test_fn *const *test = *state;
+    for_each_subject(NULL, *test);
+}
+
+int subject_run_tests(const char *names, subject_test_fn *const tests[])
+{
+    return run_group(names, tests, run_for_each, NULL, NULL);
+}

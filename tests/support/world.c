@@ -46,18 +46,6 @@ static char *keep(const char *text, size_t length);
 static int count_entries(const char *dir);
 static void reap(struct world *w, pid_t pid);
 
-int world_setup(void **state)
-{
-    *state = world_begin(NULL);
-    return 0;
-}
-
-int world_teardown(void **state)
-{
-    world_end(*state);
-    return 0;
-}
-
 static int tell_tid(void *arg)
 {
     *(pid_t *)arg = gettid();
@@ -98,6 +86,7 @@ struct world *world_begin(const char *server_args)
 void world_end(struct world *w)
 {
     char complaint[sizeof w->complaint];
+    world_close(w, NULL);
     for (int i = 0; i < w->child_count; i++)
         if (w->children[i] != 0)
             world_kill(w, w->children[i]);
@@ -114,6 +103,7 @@ void world_end(struct world *w)
     remove_dir(w);
     check_process(w);
     memcpy(complaint, w->complaint, sizeof complaint);
+    free(w->endings);
     free(w);
     if (complaint[0] != 0)
         assert_failed(__FILE__, __LINE__, "at the end of the test: %s", complaint);
@@ -131,13 +121,6 @@ const char *world_url(struct world *w, const char *options)
     int length = snprintf(url, sizeof url, "unix://%s%s%s", w->socket, options[0] != 0 ? "?" : "", options);
     assert_that(length < (int)sizeof url);
     return keep(url, (size_t)length);
-}
-
-lk_client_t *world_client(struct world *w, const char *options)
-{
-    lk_client_t *client = NULL;
-    assert_lk(0, lk_client_open(&client, world_url(w, options)));
-    return client;
 }
 
 /* Signs of life with an end, and none of a waiter among them: only notes of clients that were granted claims. */
@@ -409,6 +392,22 @@ int64_t world_queued(struct world *w, const char *name)
     return world_int(w, "ZCARD latchkey:queue:mutex:{%s}", name);
 }
 
+int64_t world_rwqueued(struct world *w, const char *name)
+{
+    return world_int(w, "ZCARD latchkey:queue:rw:{%s}", name);
+}
+
+int64_t world_semqueued(struct world *w, const char *name)
+{
+    return world_int(w, "ZCARD latchkey:queue:sem:{%s}", name) +
+           world_int(w, "ZCARD latchkey:queue:permits:{%s}", name);
+}
+
+int64_t world_rwholds(struct world *w, const char *name)
+{
+    return world_int(w, "ZCARD latchkey:rw:{%s}", name);
+}
+
 const char *world_owner(struct world *w, const char *name)
 {
     redisReply *fields = reply_to(w, "HKEYS %s", name);
@@ -575,6 +574,16 @@ void world_kill_server(struct world *w)
     w->server = 0;
 }
 
+void world_killcommands(struct world *w)
+{
+    world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
+}
+
+void world_killsubscriptions(struct world *w)
+{
+    world_redis(w, "CLIENT KILL TYPE pubsub");
+}
+
 /* --- processes -------------------------------------------------------------------------------------- */
 
 /* What a child keeps of its parent: neither handlers that jump back into the runner, nor its children. */
@@ -586,6 +595,7 @@ static void become_child(struct world *w, pid_t parent, int index)
         signal(handled[i], SIG_DFL);
     in_child = true;
     w->me = index;
+    w->ending_count = 0;
 }
 
 static bool sleeps(const char *thread)
@@ -639,6 +649,8 @@ pid_t world_fork(struct world *w, int (*fn)(struct world *w, void *arg), void *a
     if (pid == 0) {
         become_child(w, parent, index);
         int status = fn(w, arg);
+        if (status == 0)
+            world_close(w, NULL);
         fflush(NULL);
         _exit(status);
     }

@@ -8,7 +8,9 @@
  *          the test opens a client or starts a thread where that is possible: ThreadSanitizer does not
  *          follow a fork out of a process with threads, and a child should see a process at rest:
  *          under AddressSanitizer world_rest() waits for that.
- * End      world_end() fails the test if anything is left: keys, channels, threads, descriptors.
+ * End      what world_client(), world_mutex() and their like make is destroyed and closed behind the test's last line,
+ *          youngest first, and each of these calls has to return 0. Then world_end() fails the test if anything
+ *          is left: keys, channels, threads, descriptors. A test that failed is not tidied up.
  * Threads  everything here is for the thread that runs the test, and the main thread of a child.
  */
 #ifndef TESTS_WORLD_H
@@ -28,7 +30,13 @@
 struct redisContext;
 struct redisReply;
 
+struct world;
+struct world_ending;
+typedef void world_test_fn(struct world *w);
+
 struct world {
+    world_test_fn *test; /* the one that runs, or NULL */
+    bool passed;
     char dir[64];
     char socket[80];
     pid_t server;               /* 0: not running */
@@ -43,15 +51,20 @@ struct world {
     int threads_before, descriptors_before;
     char allowed[24][64]; /* patterns of keys that may be left */
     int allowed_count;
+    struct world_ending *endings; /* what is still to be ended, oldest first */
+    size_t ending_count, ending_room;
     char complaint[512]; /* first thing world_end() has to say */
 };
 
-/* One test with a world of its own: `*state` is a struct world *. */
-#define world_test(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
-int world_setup(void **state);
+/* Functions that take a struct world, each with one of its own: `return world_run(this, that);` in main(). */
+#define world_run(...) world_run_with(world_teardown, __VA_ARGS__)
+
+/* Likewise with a teardown of one's own, which calls world_teardown(). */
+#define world_run_with(teardown, ...) world_run_tests(teardown, #__VA_ARGS__, (world_test_fn *const[]){ __VA_ARGS__ })
+int world_run_tests(CMFixtureFunction teardown, const char *names, world_test_fn *const tests[]);
 int world_teardown(void **state);
 
-/* Likewise by hand; `server_args` are further options of the server, divided by blanks, or NULL. */
+/* A world by hand; `server_args` are further options of the server, divided by blanks, or NULL. */
 struct world *world_begin(const char *server_args);
 void world_end(struct world *w);
 
@@ -61,8 +74,29 @@ void world_allow(struct world *w, const char *pattern);
 /* "unix://SOCKET?OPTIONS"; good until the eighth next call. */
 const char *world_url(struct world *w, const char *options);
 
-/* A client opened with these options; a failure fails the test. */
-lk_client_t *world_client(struct world *w, const char *options);
+/* --- what ends with the test, or with world_close(); failures fail the test -------------------------- */
+
+lk_client_t *world_client(struct world *w, const char *options); /* as world_url() has them */
+lk_client_t *world_open(struct world *w, const char *options);   /* which the test itself closes */
+lk_mutex_t *world_mutex(struct world *w, lk_client_t *client, const char *name, const lk_mutexattr_t *attr);
+lk_rwlock_t *world_rwlock(struct world *w, lk_client_t *client, const char *name, const lk_rwlockattr_t *attr);
+lk_sem_t *world_sem(struct world *w, lk_client_t *client, const char *name, unsigned value, const lk_semattr_t *attr);
+lk_latch_t *world_latch(struct world *w, lk_client_t *client, const char *name);
+
+/* A client of another server than the world's: `parent` is ended after it, and may be NULL. */
+lk_client_t *world_client_at(struct world *w, const void *parent, const char *url);
+
+/* End an object, or a client and its objects, before the test ends; NULL: everything. */
+void world_close(struct world *w, const void *object);
+
+/*
+ * Have `end` called with `object` at the end of the test, or with world_close() of it or of `parent`, which may be NULL.
+ * What came later is ended earlier. In a child: at the end of its function, if that returns 0.
+ */
+void world_at_end(struct world *w, const void *parent, void *object, void (*end)(void *object));
+
+/* The test ends it itself, or leaves it. */
+void world_forget(struct world *w, const void *object);
 
 /* --- a plain client of the test: commands as redisCommand() takes them; errors fail the test ----- */
 
@@ -76,6 +110,9 @@ bool world_exists(struct world *w, const char *key);
 /* What is left of the last lease of a mutex, read-write lock or leased semaphore; 0 when it is free. */
 int64_t world_leaseleft(struct world *w, const char *name);
 int64_t world_queued(struct world *w, const char *name);      /* waiters in the queue of a mutex */
+int64_t world_rwqueued(struct world *w, const char *name);    /* likewise of a read-write lock */
+int64_t world_semqueued(struct world *w, const char *name);   /* and of a semaphore, leased or not */
+int64_t world_rwholds(struct world *w, const char *name);     /* readers and writers that have it */
 bool world_listening(struct world *w, const char *object);    /* do all waiters of "rw:{name}" hear messages by now? */
 const char *world_owner(struct world *w, const char *name);   /* first field of a mutex; "" when free */
 int64_t world_holds(struct world *w, const char *name);       /* its count; -1 when free */
@@ -95,6 +132,21 @@ void world_stop_server(struct world *w); /* SIGSTOP: connections stay, nothing i
 void world_cont_server(struct world *w);
 void world_kill_server(struct world *w);    /* SIGKILL */
 void world_restart_server(struct world *w); /* on the same directory and socket; returns when it answers */
+
+/* Connections of clients end, all but the test's own; new ones can be made at once. */
+void world_killcommands(struct world *w);
+void world_killsubscriptions(struct world *w);
+
+/* --- work for worker_start() and in_thread() -------------------------------------------------------- */
+
+int lock_mutex(void *mutex);
+int lock_and_unlock(void *mutex);
+int read_once(void *rwlock);
+int write_once(void *rwlock);
+int await_latch(void *latch);
+
+/* Close the client that static objects and a NULL client use. */
+void close_default(void);
 
 /* --- processes ------------------------------------------------------------------------------------- */
 

@@ -22,12 +22,11 @@ static void count_losses(const lk_event_t *event, void *arg)
         __atomic_add_fetch(&losses, 1, __ATOMIC_SEQ_CST);
 }
 
-static void each_loss_is_told(void **state)
+static void each_loss_is_told(struct world *w)
 {
-    struct world *w = *state;
     char options[80];
     snprintf(options, sizeof options, "lease=%dms&retry_min=1ms&retry_max=1ms", LEASE_MS);
-    lk_client_t *client = world_client(w, options);
+    lk_client_t *client = world_open(w, options);
     static lk_mutex_t mutexes[MANY];
     losses = 0;
     assert_lk(0, lk_client_listen(client, count_losses, NULL));
@@ -49,7 +48,6 @@ static void each_loss_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { world_test(each_loss_is_told) };
     lk_setlog(NULL, LK_LOG_WARNING, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(each_loss_is_told);
 }

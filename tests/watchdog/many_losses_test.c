@@ -61,7 +61,7 @@ static void end(struct lk__hold *hold)
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_client(w, options);
+    client = world_open(w, options);
     news_listen(&orders_news, client, "orders");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&orders));
@@ -91,12 +91,12 @@ static void count_losses(void *arg, int level, const char *line)
 }
 
 /* Thousands of fixed leases run out; one that is renewed stays. The log tells of some and how many there were. */
-static void renewals_go_on(void **state)
+static void renewals_go_on(struct world *w)
 {
     int64_t left_ms;
     lines = losses = 0;
     lk_setlog(count_losses, LK_LOG_WARNING, NULL);
-    open_orders(*state, "lease=1500ms");
+    open_orders(w, "lease=1500ms");
     for (int i = 0; i < MANY; i++)
         holds[i] = take("batch", true, 60000, LK__NEVER);
     int64_t end_us = lk__now_us() + 300000;
@@ -120,12 +120,11 @@ static void renewals_go_on(void **state)
 }
 
 /* More renewals are due than may be under way, and the server stands still: others are lost on time all the same. */
-static void a_loss_does_not_wait_for_renewals(void **state)
+static void a_loss_does_not_wait_for_renewals(struct world *w)
 {
     enum { DUE = 200 };
-    struct world *w = *state;
     struct news short_news;
-    client = world_client(w, "lease=20s&command_timeout=4s");
+    client = world_open(w, "lease=20s&command_timeout=4s");
     news_listen(&short_news, client, "short");
     struct lk__hold *first = take("batch", true, 20000, LK__NEVER);
     eventually(lk__conn_isup(&client->dog.conn), 4000);
@@ -146,9 +145,5 @@ static void a_loss_does_not_wait_for_renewals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(renewals_go_on),
-        world_test(a_loss_does_not_wait_for_renewals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(renewals_go_on, a_loss_does_not_wait_for_renewals);
 }

@@ -17,7 +17,7 @@ static struct news orders_news;
 static void open_full(struct world *w)
 {
     world_int(w, "DBSIZE"); /* the test's own connection is there */
-    client = world_client(w, "lease=900ms");
+    client = world_open(w, "lease=900ms");
     world_redis(w, "CONFIG SET maxclients %d", (int)world_counter(w, "connected_clients"));
     news_listen(&orders_news, client, "orders");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
@@ -33,9 +33,8 @@ static void close_full(struct world *w)
 }
 
 /* The server takes no more clients after this one: what it grants is held on, and nobody is alarmed. */
-static void a_hold_is_renewed(void **state)
+static void a_hold_is_renewed(struct world *w)
 {
-    struct world *w = *state;
     int64_t left_ms;
     open_full(w);
     assert_lk(0, lk_mutex_lock(&orders));
@@ -51,9 +50,8 @@ static void a_hold_is_renewed(void **state)
 }
 
 /* Renewals go to the own connection as soon as there is one. */
-static void the_own_connection_is_used_when_there_is_one(void **state)
+static void the_own_connection_is_used_when_there_is_one(struct world *w)
 {
-    struct world *w = *state;
     int64_t left_ms;
     open_full(w);
     assert_lk(0, lk_mutex_lock(&orders));
@@ -80,11 +78,10 @@ static int lock_in_a_loop(void *arg)
 }
 
 /* Beside callers who read and write the same connection all the time. */
-static void callers_and_renewals_share_it(void **state)
+static void callers_and_renewals_share_it(struct world *w)
 {
     enum { BUSY = 3 };
     static const char *const names[BUSY] = { "a", "b", "c" };
-    struct world *w = *state;
     struct worker workers[BUSY];
     lk_mutex_t busy[BUSY];
     int64_t left_ms;
@@ -105,10 +102,5 @@ static void callers_and_renewals_share_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        world_test(a_hold_is_renewed),
-        world_test(the_own_connection_is_used_when_there_is_one),
-        world_test(callers_and_renewals_share_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(a_hold_is_renewed, the_own_connection_is_used_when_there_is_one, callers_and_renewals_share_it);
 }

@@ -35,8 +35,8 @@ struct failure {
 #define FAILING_LEASE_MS 3000
 const char *failing_options(void);
 
-/* A test with a world of its own, which says what failed when it ends badly. */
-#define failing_test(test) cmocka_unit_test_setup_teardown(test, world_setup, failing_teardown)
+/* As world_run(); a test that ends badly says what failed. */
+#define failing_run(...) world_run_with(failing_teardown, __VA_ARGS__)
 int failing_teardown(void **state);
 
 /*

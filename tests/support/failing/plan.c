@@ -351,24 +351,18 @@ void each_way(enum failing kind, void (*scenarios)(struct world *w, enum failing
 
 static void (*all_scenarios)(struct world *w, enum failing kind);
 
-static void allocations_fail(void **state)
+static void allocations_fail(void)
 {
-    (void)state;
     each_way(FAIL_ALLOCATION, all_scenarios);
 }
 
-static void calls_fail(void **state)
+static void calls_fail(void)
 {
-    (void)state;
     each_way(FAIL_CALL, all_scenarios);
 }
 
 int all_failures(void (*scenarios)(struct world *w, enum failing kind))
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(allocations_fail),
-        cmocka_unit_test(calls_fail),
-    };
     all_scenarios = scenarios;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return plain_run(allocations_fail, calls_fail);
 }

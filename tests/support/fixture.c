@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* fixture.c - clients and objects that end with a test, and what threads do with them: see world.h */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct world_ending {
+    const void *parent;
+    void *object;
+    void (*end)(void *object);
+};
+
+void world_at_end(struct world *w, const void *parent, void *object, void (*end)(void *object))
+{
+    if (w->ending_count == w->ending_room) {
+        w->ending_room = 2 * w->ending_room + 8;
+        w->endings = realloc(w->endings, w->ending_room * sizeof *w->endings);
+        assert_that(w->endings != NULL);
+    }
+    w->endings[w->ending_count++] = (struct world_ending){ parent, object, end };
+}
+
+static struct world_ending take_out(struct world *w, size_t i)
+{
+    struct world_ending ending = w->endings[i];
+    memmove(&w->endings[i], &w->endings[i + 1], (--w->ending_count - i) * sizeof ending);
+    return ending;
+}
+
+void world_forget(struct world *w, const void *object)
+{
+    for (size_t i = w->ending_count; i-- > 0;)
+        if (w->endings[i].object == object)
+            take_out(w, i);
+}
+
+/* The children of what is ended are younger, so they come before it. */
+void world_close(struct world *w, const void *object)
+{
+    for (size_t i = w->ending_count; i-- > 0;) {
+        if (object != NULL && w->endings[i].object != object && w->endings[i].parent != object)
+            continue;
+        struct world_ending ending = take_out(w, i);
+        if (ending.object != object)
+            world_close(w, ending.object);
+        ending.end(ending.object);
+        i = i < w->ending_count ? i : w->ending_count;
+    }
+}
+
+/* --- clients and objects ------------------------------------------------------------------------------- */
+
+static void end_client(void *client)
+{
+    assert_lk(0, lk_client_close(client));
+}
+
+lk_client_t *world_client_at(struct world *w, const void *parent, const char *url)
+{
+    lk_client_t *client = NULL;
+    assert_lk(0, lk_client_open(&client, url));
+    world_at_end(w, parent, client, end_client);
+    return client;
+}
+
+lk_client_t *world_client(struct world *w, const char *options)
+{
+    return world_client_at(w, NULL, world_url(w, options));
+}
+
+lk_client_t *world_open(struct world *w, const char *options)
+{
+    lk_client_t *client = world_client(w, options);
+    world_forget(w, client);
+    return client;
+}
+
+static void end_mutex(void *mutex)
+{
+    assert_lk(0, lk_mutex_destroy(mutex));
+    free(mutex);
+}
+
+lk_mutex_t *world_mutex(struct world *w, lk_client_t *client, const char *name, const lk_mutexattr_t *attr)
+{
+    lk_mutex_t *mutex = calloc(1, sizeof *mutex);
+    assert_lk(0, lk_mutex_init(mutex, client, name, attr));
+    world_at_end(w, client, mutex, end_mutex);
+    return mutex;
+}
+
+static void end_rwlock(void *rwlock)
+{
+    assert_lk(0, lk_rwlock_destroy(rwlock));
+    free(rwlock);
+}
+
+lk_rwlock_t *world_rwlock(struct world *w, lk_client_t *client, const char *name, const lk_rwlockattr_t *attr)
+{
+    lk_rwlock_t *rwlock = calloc(1, sizeof *rwlock);
+    assert_lk(0, lk_rwlock_init(rwlock, client, name, attr));
+    world_at_end(w, client, rwlock, end_rwlock);
+    return rwlock;
+}
+
+static void end_sem(void *sem)
+{
+    assert_lk(0, lk_sem_destroy(sem));
+    free(sem);
+}
+
+lk_sem_t *world_sem(struct world *w, lk_client_t *client, const char *name, unsigned value, const lk_semattr_t *attr)
+{
+    lk_sem_t *sem = calloc(1, sizeof *sem);
+    assert_lk(0, lk_sem_init(sem, client, name, value, attr));
+    world_at_end(w, client, sem, end_sem);
+    return sem;
+}
+
+static void end_latch(void *latch)
+{
+    assert_lk(0, lk_latch_destroy(latch));
+    free(latch);
+}
+
+lk_latch_t *world_latch(struct world *w, lk_client_t *client, const char *name)
+{
+    lk_latch_t *latch = calloc(1, sizeof *latch);
+    assert_lk(0, lk_latch_init(latch, client, name, NULL));
+    world_at_end(w, client, latch, end_latch);
+    return latch;
+}
+
+/* --- work for threads ------------------------------------------------------------------------------------ */
+
+int lock_mutex(void *mutex)
+{
+    return lk_mutex_lock(mutex);
+}
+
+int lock_and_unlock(void *mutex)
+{
+    int rc = lk_mutex_lock(mutex);
+    return rc != 0 ? rc : lk_mutex_unlock(mutex);
+}
+
+int read_once(void *rwlock)
+{
+    int rc = lk_rwlock_rdlock(rwlock);
+    return rc != 0 ? rc : lk_rwlock_unlock(rwlock);
+}
+
+int write_once(void *rwlock)
+{
+    int rc = lk_rwlock_wrlock(rwlock);
+    return rc != 0 ? rc : lk_rwlock_unlock(rwlock);
+}
+
+int await_latch(void *latch)
+{
+    return lk_latch_wait(latch);
+}
+
+void close_default(void)
+{
+    lk_client_t *client;
+    assert_lk(0, lk_client_default(&client));
+    assert_lk(0, lk_client_close(client));
+}
