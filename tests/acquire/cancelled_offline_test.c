@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * cancelled_offline_test.c - who waits for permits or for a latch can be cancelled though there is no server
  *
  * This program has a getaddrinfo() of its own, which the library calls, too. It knows one name.

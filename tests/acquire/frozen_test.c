@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * frozen_test.c - a process stands still with many threads that wait: those behind them wait for one claim, not for
  * one of each
  *

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * mixed_polls_test.c - clients that ask rarely and clients that ask often wait for one object
  *
  * labels: threads

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * overslept_test.c - a grant that came in time is held, though its thread looks only after its limit
  *
  * The thread is kept in a handler of its own signals until the limit has passed, as by a profiler, a debugger

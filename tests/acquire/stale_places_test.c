@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * stale_places_test.c - a place in the queue that nobody keeps up any more refuses nobody who tries
  *
  * It is that of a thread that ended, or lost its way, in a process that lives and listens. If nobody else waits, it is

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * unheard_test.c - who hears no message gets its turn beside those who do: because its client may not subscribe, or
  * because it has only just come, from far away
  *

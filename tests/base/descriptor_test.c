@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * descriptor_test.c - a descriptor of the library is never one that the program prints to
  */
 #include "assert_lk.h"

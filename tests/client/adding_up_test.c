@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * adding_up_test.c - what many threads of a client post, take and count down at once adds up
  *
  * The requests of one client on bare numbers share slots of a record at the server, and a thread may be overtaken

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * attributes_test.c - attributes whose size was never set are a caller's mistake, and are told as one
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * closing_test.c - objects are made, used and destroyed while their client is being closed
  *
  * labels: memory threads

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * crowded_test.c - a server that does not read: who finds no room for a request waits within its limit, for as long
  * as it takes or for nothing
  *

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * echo_test.c - an error is believed when a number that was sent after it comes back in its place
  *
  * labels: memory

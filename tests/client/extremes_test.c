@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * extremes_test.c - times at the ends of their range: refused, or as long as they say
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * first_use_test.c - many threads use a static object for the first time at one moment
  *
  * One of them opens the default client, and the others wait for it: were each to open one of its own, they would run

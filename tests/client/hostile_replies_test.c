@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * hostile_replies_test.c - answers that make no sense are refused and cost neither memory nor a hold
  *
  * labels: memory

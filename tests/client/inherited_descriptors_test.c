@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * inherited_descriptors_test.c - the child of a fork keeps nothing open of what the library has in its parent
  *
  * A child that lives on with copies of its parent's sockets keeps a killed parent alive for the server, which then

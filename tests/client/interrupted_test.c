@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * interrupted_test.c - a signal during a wait for the server is no failure of the connection
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * last_thread_test.c - a process ends with the last thread of the program, whatever the library has running
  *
  * POSIX ends a process by exit(0) when its last thread ended; a program whose main() calls pthread_exit() relies

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * late_answers_test.c - what comes after its caller gave up belongs to nobody else, and takes nothing
  *
  * labels: threads memory noise

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * late_verdicts_test.c - F35: the server's clock jumps ahead between a request and its script
  *
  * A script that finds itself past its deadline does nothing and says so. The next attempt knows the new

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * listener_test.c - a listener that ends its thread; one that is put in the place of another
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * many_holds_test.c - thousands of holds of one object in one client: the k-th costs what the first did
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * many_names_test.c - a hundred thousand names, and thousands of permits of one: the k-th costs what the first did
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * memory_test.c - what an object takes, what a held lock takes beyond that, and how often a lock asks for memory
  *
  * labels: memory

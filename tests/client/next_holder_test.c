@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * next_holder_test.c - who is let in by a call may destroy the object before that call returns
  *
  * POSIX allows to destroy a mutex as soon as it is unlocked and a semaphore after the wait that the last post

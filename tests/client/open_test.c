@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * open_test.c - what a client is opened with reaches the server, at the first connection and at each later one
  *
  * labels: memory

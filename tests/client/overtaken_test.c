@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * overtaken_test.c - requests on bare numbers that pass each other are told so, and each counts once
  *
  * The server remembers of each slot its last request. A thread may be stopped anywhere, also between taking

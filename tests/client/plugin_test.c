@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * plugin_test.c - a plugin that has liblatchkey.a in it is unloaded, and the threads that used it live on
  *
  * What the library registered with the system, a destructor of thread-specific data and a fork handler, must not be

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * refused_test.c - what a server refused was not done, unless an earlier copy was; and that stays known
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * settles_test.c - a call without an answer says by when nothing of it is left, and keeps to that
  *
  * labels: threads memory

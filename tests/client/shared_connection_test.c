@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * shared_connection_test.c - who reads the connection for all others may leave, and nobody is left behind
  *
  * processors: 2

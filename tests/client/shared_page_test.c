@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * shared_page_test.c - objects in memory that several processes map, as PTHREAD_PROCESS_SHARED ones are
  *
  * Each process has its own binding of such a shell, whoever of them was first, and none writes over another's.

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * signals_test.c - signals neither end calls nor kill the program
  *
  * labels: threads memory

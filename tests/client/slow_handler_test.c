@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * slow_handler_test.c - a thread that stands still, in a signal handler or a debugger, holds up nobody else
  *
  * One of the threads that wait reads the answers for all. It may be this one.

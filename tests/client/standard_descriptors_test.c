@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * standard_descriptors_test.c - what a daemon without standard descriptors prints never reaches the server
  *
  * The descriptors that it closed are given to whatever is opened next. A line on a connection would be a request

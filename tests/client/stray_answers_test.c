@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * stray_answers_test.c - answers that nobody asked for, and answers that never come, at every point of every
  * operation: none is taken for that of something else
  *

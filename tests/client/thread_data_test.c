@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * thread_data_test.c - destructors of thread-specific data may unlock what their thread holds, and lock
  *
  * Cleanup frameworks do that. The system calls destructors in no order that a program could rely on, so it may not

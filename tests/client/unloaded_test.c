@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * unloaded_test.c - F63: a plugin that uses the library is unloaded and leaves its threads behind
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * answer_lost_test.c - F04: the connection ends after so many bytes of a request or of its answer, or the
  * answer never comes; the request still takes effect once, and what nobody knows of ends
  *

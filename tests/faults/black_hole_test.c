@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * black_hole_test.c - F05: connections stay and nothing comes through, either way, for a while
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * busy_test.c - F21: somebody's script does not end, and the server says BUSY to everybody else
  *
  * Before busy-reply-threshold it just hangs, which server_stopped_test.c has.

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * calm_test.c - nothing is wrong: what the faults of this folder are compared with
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * cancelled_test.c - F56: a thread is cancelled while it waits, or at any moment
  *
  * labels: threads

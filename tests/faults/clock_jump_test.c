@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * clock_jump_test.c - F35 and F36: the server's wall clock is set forward or back by an hour
  *
  * Leases end by that clock on the server, so forward all are over at once; back they would last for an hour,

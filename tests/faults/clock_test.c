@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * clock_test.c - F61, F62: the machine was suspended; somebody sets this machine's clock
  *
  * The program's clock_gettime() is this file's: it adds what a test wants to each clock.

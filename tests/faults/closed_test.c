@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * closed_test.c - F63, F64: a client is closed under its holders and waiters; mistakes have codes
  *
  * labels: threads memory

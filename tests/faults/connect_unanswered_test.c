@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * connect_unanswered_test.c - F02: nobody answers a SYN; and its sibling, a connect succeeds and that is all
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * connection_refused_test.c - F01: the port is closed; connections are reset, and refused
  *
  * labels: memory

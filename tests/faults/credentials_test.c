@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * credentials_test.c - F38a and F38b: the password is changed, and the next connection refused
  *
  * That does not pass by itself, so an acquire is told at once. Who has a place in the queue keeps it, and

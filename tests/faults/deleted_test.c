@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * deleted_test.c - F33: somebody takes the key away: DEL, RENAME, MOVE, PEXPIRE 0
  *
  * What they do to all keys at once: flushed_test.c.

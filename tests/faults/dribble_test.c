@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * dribble_test.c - F06: answers come byte by byte, or many at once; only the time of the whole one counts
  *
  * labels: memory

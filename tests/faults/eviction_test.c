@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * eviction_test.c - F25: a server that runs out of memory evicts locks, as its policy tells it to
  *
  * That such a server is warned of, or refused with strict=yes, is proved by lock/no_server_test.c.

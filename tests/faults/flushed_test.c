@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * flushed_test.c - F33: somebody empties the database: FLUSHALL, FLUSHDB, SWAPDB
  *
  * What they do to one key: deleted_test.c.

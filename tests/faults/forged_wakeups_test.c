@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * forged_wakeups_test.c - F67: messages that are false, old, doubled, out of order, or a flood are hints at most
  *
  * Who may publish on a client's channel and knows the id of its present attempt can forge a grant for it;

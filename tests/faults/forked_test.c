@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * forked_test.c - F54, F55: a process forks, or becomes another program, while it holds
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * garbage_test.c - F41 answers that cannot be read, and F42 answers that can but make no sense
  *
  * The real server carries the request out, and the answer is exchanged on its way: so it shows whether

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * half_done_test.c - F34, F42: a script of ours stops in its middle, as a helper key has another type; EPROTO
  * says "not held", and so it is
  *

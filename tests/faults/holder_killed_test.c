@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * holder_killed_test.c - F50: a process is killed while it holds or waits
  *
  * labels: memory

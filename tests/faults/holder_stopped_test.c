@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * holder_stopped_test.c - F51: a process stands still for longer than its lease, and goes on
  *
  * labels: memory

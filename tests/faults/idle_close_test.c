@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * idle_close_test.c - a connection ended while nothing was under way, and nobody notices: F03 it ends before
  * the request is written, F09 CLIENT KILL, F11 the server closes what is idle
  *

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * loading_test.c - F22: the server reads its data back, and says LOADING until it has all of it
  *
  * It answers SUBSCRIBE meanwhile, which proves nothing: waiters have to ask again.

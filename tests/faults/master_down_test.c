@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * master_down_test.c - F28: the server became a replica that may not answer while its master is away
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * misconf_test.c - F23: the server could not save its data, and refuses all writes with MISCONF
  *
  * labels: memory

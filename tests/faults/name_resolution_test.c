@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * name_resolution_test.c - F13: the server's name cannot be resolved, or the resolver thinks for long
  *
  * This program has a getaddrinfo() of its own, which the library calls, too. It knows one name.

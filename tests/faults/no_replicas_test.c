@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * no_replicas_test.c - F27: too few replicas follow, and the server refuses all writes with NOREPLICAS
  *
  * labels: memory

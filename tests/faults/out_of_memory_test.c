@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * out_of_memory_test.c - F24: a full server takes on nothing new, and still does all that frees or renews
  *
  * labels: memory

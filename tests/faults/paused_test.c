@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * paused_test.c - F37: CLIENT PAUSE WRITE holds every script back, while the server answers all else
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * persisted_test.c - F34a: somebody takes the end off the key of a hold: the next renewal puts it back
  *
  * labels: memory

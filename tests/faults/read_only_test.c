@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * read_only_test.c - F26: the server became a replica, and says READONLY to what would write
  *
  * The library drops its connection then, and a new one is refused as that of a replica.

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * restart_empty_test.c - F30: the server is killed and comes back with nothing, or with what it had before
  *
  * One that kept its data: restart_with_aof_test.c.

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * restart_with_aof_test.c - F29: the server is killed and comes back with its data
  *
  * Holders and waiters notice nothing, and what could not be sent is said to be not sent. One that comes back

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * scripts_forbidden_test.c - F39a: the user of the clients may run no scripts any more
  *
  * Connections stay, so who waits hears of it with its next poll.

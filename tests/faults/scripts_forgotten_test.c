@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * scripts_forgotten_test.c - F20: the server forgets the scripts, at any time: nobody notices
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * server_stopped_test.c - F07 and F08: the server stands still, for less than a lease or for longer
  *
  * Connections stay, new ones are accepted by the kernel, nothing is answered. So a request may be carried

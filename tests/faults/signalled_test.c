@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * signalled_test.c - F57, F58: a signal each millisecond; peers that closed
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * stale_copies_test.c - F66: a request comes twice, or long after its time; what it says is not done again
  *
  * A copy is spontaneous here (it went its way and comes once more) or of the client's own making (its

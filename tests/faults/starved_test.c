@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * starved_test.c - F65: the thread that renews gets no time to run
  *
  * labels: memory

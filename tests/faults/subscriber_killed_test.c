@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * subscriber_killed_test.c - F10: the subscription ends - killed, too slow, too fat, no longer permitted - or one
  * message of it vanishes; waiters hear of what became free all the same
  *

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * thread_ended_test.c - F52, F53: a thread ends while it holds; its number is given to another thread
  *
  * labels: threads memory

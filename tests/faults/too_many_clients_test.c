@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * too_many_clients_test.c - F12: the server lets nobody in; who is inside goes on
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * user_deleted_test.c - F38b: the user of the clients is deleted, and their connections end
  *
  * labels: memory

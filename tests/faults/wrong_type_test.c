@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * wrong_type_test.c - F34b: the key of an object becomes something else, which is nobody's to touch
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * barrier_test.c - the barrier of docs/pthreads.md lets nobody through early, and nobody waits for ever
  *
  * labels: threads

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * cancel_test.c - a wait is a cancellation point while it sleeps, the other calls are none; nothing stays behind
  *
  * labels: threads memory noise

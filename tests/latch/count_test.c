@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * count_test.c - setting, counting down, reading and deleting: each code, and what it leaves behind
  *
  * labels: threads memory

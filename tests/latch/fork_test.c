@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * fork_test.c - after a fork a latch of the default client simply works, one of an opened client says ECANCELED
  *
  * labels: threads memory

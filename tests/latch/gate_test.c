@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * gate_test.c - a start gate and a finish line for many threads of many processes
  *
  * processors: 2

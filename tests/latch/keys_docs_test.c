@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * keys_docs_test.c - docs/keys.md describes what a latch really leaves in Redis
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * late_subscription_test.c - an opening between the last look and the subscription is not missed
  *
  * labels: threads memory

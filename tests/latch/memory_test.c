@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * memory_test.c - any one allocation fails: ENOMEM, nothing happened, nothing leaked
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * redisson_test.c - an RCountDownLatch of the same name is the same latch; Java is played by the commands it sends
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * vanished_test.c - an absent key is not an open latch: open, deleted, lost and never set are told apart
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * wait_test.c - everybody wakes at zero, by a message or by polling; nobody before, nobody late
  *
  * labels: threads memory noise

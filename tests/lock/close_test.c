@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * close_test.c - closing a client releases what it holds, ends its waits and leaves nothing
  *
  * labels: threads memory noise

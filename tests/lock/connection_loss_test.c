@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * connection_loss_test.c - scripts flushed and connections killed in the middle are not noticed
  *
  * labels: threads memory

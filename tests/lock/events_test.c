@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * events_test.c - whoever listens hears what happens to holds, once, and delays nobody
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * exclusion_test.c - at most one thread of all processes is inside
  *
  * processors: 2

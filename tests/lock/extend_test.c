@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * extend_test.c - setting a lease while the connection fails: the shorter one of what may be true counts
  *
  * labels: threads memory

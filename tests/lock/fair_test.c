@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * fair_test.c - a fair mutex goes to its waiters in the order in which they came, whatever their process
  *
  * labels: threads memory noise

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * forged_grant_test.c - a grant is for one acquisition: who waits in the same thread later does not take it
  *
  * labels: threads memory

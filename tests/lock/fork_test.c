@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * fork_test.c - after a fork parent and child are two: the child owns nothing of what the parent holds
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * full_server_test.c - a server out of memory takes a mutex back, and hands it over
  *
  * labels: threads memory

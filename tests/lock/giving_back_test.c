@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * giving_back_test.c - a hold ends here before its release is sent
  *
  * labels: threads memory noise

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * holder_death_test.c - a holder that dies, hangs or forgets loses the mutex with its lease, not before
  *
  * labels: threads memory

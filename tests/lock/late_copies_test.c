@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * late_copies_test.c - copies of an ask come late, when its hold is already renewed otherwise, or lost
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * late_renewal_test.c - what a renewal means when its answer is late, lost, or about somebody else's hold
  *
  * labels: threads memory

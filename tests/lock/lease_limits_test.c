@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * lease_limits_test.c - fixed leases, shortest and longest holds
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * lost_subscription_test.c - an unlock that nobody heard is found out when the subscription stands again
  *
  * labels: threads memory

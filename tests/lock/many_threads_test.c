@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * many_threads_test.c - many threads share one connection, and each gets its own answers
  *
  * processors: 2

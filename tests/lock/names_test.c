@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * names_test.c - which names are allowed, and that none of them meet
  *
  * labels: memory

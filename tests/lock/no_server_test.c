@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * no_server_test.c - without a server that serves there is an answer soon, and words for it
  *
  * labels: memory

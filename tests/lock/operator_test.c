@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * operator_test.c - looking at a mutex from outside, and taking it away
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * owner_test.c - a mutex belongs to the thread that locked it
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * put_off_extend_test.c - an extend that has to wait, and what is locked again before it was sent
  *
  * A request whose connection was cut may still come. Until it cannot, an extend with another lease is put off and

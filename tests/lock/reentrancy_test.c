@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * reentrancy_test.c - a thread locks again what it holds, as the type of the mutex says
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * robust_test.c - a robust mutex tells that its holder died, until somebody repaired what it guards
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * server_restart_test.c - the server is killed and comes back, with its data or without
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * shells_test.c - several objects of one name in a process are one mutex
  *
  * labels: threads memory

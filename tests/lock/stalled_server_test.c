@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * stalled_server_test.c - a server that stops answering delays calls by what was promised, and no more
  *
  * labels: threads memory

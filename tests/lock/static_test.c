@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * static_test.c - a mutex at file scope needs no line of setup
  *
  * labels: threads memory noise

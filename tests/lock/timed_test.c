@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * timed_test.c - locking with a limit ends at the limit and leaves nothing behind
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * wakeup_test.c - an unlock wakes the next waiter; where no message can come, polling finds the mutex free
  *
  * labels: threads memory noise

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * wall_clock_test.c - the wall clock may be set: neither leases nor limits depend on it
  *
  * This program's clock_gettime() takes the place of the C library's, so the wall clock is what a test says.

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * watchdog_test.c - a held mutex is renewed until it is unlocked
  *
  * labels: threads memory noise

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * death_test.c - holders and waiters that die, hang or forget: each lease ends for itself, no place blocks
  *
  * labels: threads memory

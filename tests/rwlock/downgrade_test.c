@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * downgrade_test.c - from writing to reading: nobody writes in between, and readers that wait come in
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * exclusion_test.c - never a writer with anyone, of all threads of all processes; readers do meet
  *
  * processors: 2

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * faults_test.c - scripts flushed, connections killed, a server without memory, a key of another type
  *
  * labels: threads memory

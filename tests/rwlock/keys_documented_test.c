@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * keys_documented_test.c - what a read-write lock keeps in Redis is what docs/keys.md says
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * locking_test.c - many readers or one writer, nested as one likes, by every call that locks
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * lost_answers_test.c - requests and answers get lost, late or doubled on the way, and still happen once
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * many_readers_test.c - a hundred thousand readers hold a read-write lock, and one more comes
  *
  * labels: memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * order_test.c - who comes in when there is room: in order of arrival, or whom the attribute prefers
  *
  * labels: threads memory noise

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * robust_test.c - after a writer that died everybody is told, until another writer repaired what it left
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * static_test.c - read-write locks at file scope, also in a child of fork, and what an operator sees of them
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * cancel_test.c - a semaphore's wait is a cancellation point, as sem_wait() is
  *
  * labels: threads memory noise

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * claims_test.c - a permit granted to a waiter that died, stopped or gave up before it knew comes back
  *
  * labels: threads memory

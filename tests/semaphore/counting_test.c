@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * counting_test.c - each function of a counting semaphore, what it leaves in Redis, what it refuses
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * crowd_test.c - many processes and threads, never more inside than there are permits, and none is lost
  *
  * labels: threads memory noise

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * faults_test.c - the server forgets scripts, ends connections, is full, goes away
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * given_back_elsewhere_test.c - permits with ids that another client gives back: who took them is done with them
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * keys_test.c - docs/keys.md tells what is in Redis: compared after each operation, key by key
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * leased_test.c - permits with leases: whose they are, how they come back, how many there are
  *
  * labels: threads memory noise

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * once_test.c - requests and answers get lost, late or doubled on the way, and the number stays exact
  *
  * labels: threads memory

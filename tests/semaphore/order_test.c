@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * order_test.c - waiters are served in order of arrival, those for many among those for one
  *
  * labels: threads memory noise

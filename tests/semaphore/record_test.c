@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * record_test.c - the idempotency record stays small, and whose entry must stay keeps it
  *
  * labels: threads memory

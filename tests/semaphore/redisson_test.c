@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * redisson_test.c - processes that run Redisson and this library share a counting semaphore
  *
  * labels: threads memory

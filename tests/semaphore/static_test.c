@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * static_test.c - semaphores at file scope, names, fork, statistics
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * checker_test.c - the soak's checker finds what is wrong in histories made by hand, and nothing in good ones
  *
  * Times are milliseconds here. A lease is 1000 of them, a command timeout 200, the slack 400.

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * plan_test.c - what a soak does to its server, network and processes follows from the seed, and is enough
  */
 #include "nemesis.h"

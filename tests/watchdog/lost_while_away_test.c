@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * lost_while_away_test.c - leases end while their renewals wait for a server that is not there
  *
  * The thread that renews looks through all holds at each attempt to connect, and finds some of them over.

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * many_losses_test.c - what is lost at one moment, however much, costs nobody else anything
  *
  * labels: threads memory

@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * SPDX-License-Identifier: MIT
- *
  * no_connection_test.c - the watchdog cannot have a connection of its own: the callers' carries its renewals
  *
  * labels: threads memory
