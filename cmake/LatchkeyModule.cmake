@@ -2,11 +2,11 @@
 # lk_module() builds one folder of src/, lk_libraries() links all of them into the two libraries.
 #
 #   lk_module(lock
-#       SOURCES mutex.c fair.c            C files, compiled into the object library latchkey_lock
+#       SOURCES lock.c unlock.c           C files, compiled into the object library latchkey_lock
 #       SCRIPTS acquire.lua release.lua   embedded as lk__lua_lock_acquire, ...: "lock/scripts.h"
 #       PARTS   queue.lua                 Lua that scripts and parts of this floor and above may use
 #                                         by a header line `-- uses: queue`
-#       USES    wait)                     modules it stands on; the floors below have to come first
+#       USES    acquire)                  modules it stands on; the floors below have to come first
 #
 # Part names are unique in the whole tree.
 

@@ -82,9 +82,9 @@ LK_API LK_MUST_CHECK int lk_client_default(lk_client_t **client);
 
 /*
  * End a client: its waiting calls return ECANCELED, its holds are released, its
- * threads end; its listener is told of what happened until then. The caller sees to it that no thread begins a new call with
- * `client` itself; objects of it may still be used and answer ECANCELED, and stay
- * valid until each is destroyed.
+ * threads end; its listener is told of what happened until then. The caller sees
+ * to it that no thread begins a new call with `client` itself; objects of it may
+ * still be used and answer ECANCELED, and stay valid until each is destroyed.
  *
  *   client    gone after this call, whatever it returns (but EDEADLK); NULL is
  *             allowed and does nothing
@@ -116,7 +116,7 @@ enum {
 enum {
     LK_KIND_MUTEX = 1,
     LK_KIND_RWLOCK = 2,
-    LK_KIND_SEM = 3,     /* counting semaphore: has statistics, but nothing that events could tell */
+    LK_KIND_SEM = 3,     /* counting semaphore: in statistics only, no event is about one */
     LK_KIND_PERMITS = 4, /* leased semaphore */
     LK_KIND_LATCH = 5    /* countdown latch: likewise */
 };

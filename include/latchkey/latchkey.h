@@ -25,7 +25,7 @@
  *                     Of a latch: the count that was waited for is lost
  *   EDEADLK           would deadlock
  *   EAGAIN            a limit of recursion or of readers was reached; no permit to try for
- *   EOVERFLOW EEXIST  a number would be above its maximum; was set before
+ *   EOVERFLOW         a number would be above its maximum
  *   EOWNERDEAD        held now; its previous holder died holding it
  *   ENOTRECOVERABLE   a robust object was given back unrepaired
  *   ENOTCONN          no server would serve it, nothing was done
@@ -34,7 +34,7 @@
  *   EACCES            credentials or access rules refuse it
  *   ENOSPC            the server is out of memory
  *   ENOTSUP           this server or this build cannot
- *   ENOENT EEXIST     no such latch / it has a count already
+ *   ENOENT EEXIST     no such latch; a latch or a semaphore that has a count already
  *   ECANCELED         the client was closed, or belongs to a process forked from;
  *                     the latch was deleted
  *   EINVAL            a visible mistake of the caller

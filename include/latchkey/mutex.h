@@ -324,17 +324,17 @@ typedef struct lk_mutexwaiter {
 } lk_mutexwaiter_t;
 
 /*
- * Who waits for `m`, the next one first: a waiter's place is its index. Of a fair mutex each waiting thread is
- * there, of a plain one the first of each process.
+ * Who waits for `m`, the next one first: a waiter's place is its index. Of a fair
+ * mutex each waiting thread is there, of a plain one the first of each process.
  *
- *   waiters   room for `room` of them; NULL with a room of 0
- *   count     receives how many wait, which may be more than `room`; both written on success only
+ *   waiters   room for `capacity` of them; NULL with a capacity of 0
+ *   count     receives how many wait, which may be more than `capacity`; both written on success only
  *
  * Returns     0, EINVAL, ENOTCONN, EIO, EPROTO, EACCES, ECANCELED, ENOMEM
  * Threads     any; takes one command timeout at most for each round trip
  * Round trips 1 for each 50 waiters asked for. The queue may move between two of them
  */
-LK_API LK_MUST_CHECK int lk_mutex_queue(lk_mutex_t *m, lk_mutexwaiter_t *waiters, unsigned room, unsigned *count);
+LK_API LK_MUST_CHECK int lk_mutex_queue(lk_mutex_t *m, lk_mutexwaiter_t *waiters, unsigned capacity, unsigned *count);
 
 #ifdef __cplusplus
 }

@@ -171,7 +171,7 @@ struct lk__heap {
     size_t count, capacity;
 };
 
-/* Make room for `more` timers beyond those reserved so far, so that insertions cannot fail. ENOMEM. */
+/* Room for `total` timers, so that setting one cannot fail. 0 or ENOMEM. */
 int lk__heap_reserve(struct lk__heap *heap, size_t total);
 void lk__heap_set(struct lk__heap *heap, struct lk__timer *timer, int64_t due_us); /* inserts or moves */
 void lk__heap_remove(struct lk__heap *heap, struct lk__timer *timer);              /* harmless when absent */
@@ -202,7 +202,7 @@ struct lk__entry *lk__map_find(const struct lk__map *map, int kind, const char *
 void lk__map_insert(struct lk__map *map, struct lk__entry *entry);
 void lk__map_remove(struct lk__map *map, struct lk__entry *entry); /* harmless when absent */
 /* Calls `visit` for each entry, which may remove that one. */
-void lk__map_each(struct lk__map *map, void (*wait_op)(struct lk__entry *entry, void *arg), void *arg);
+void lk__map_each(struct lk__map *map, void (*visit)(struct lk__entry *entry, void *arg), void *arg);
 void lk__map_free(struct lk__map *map); /* its entries are left alone; it is empty then */
 
 /* --- parker.c: where a thread sleeps until told --------------------------------------------------- */
@@ -272,7 +272,7 @@ struct lk__apistate {
 };
 
 struct lk__apistate lk__api_enter(void);
-/* Returns `code`, so that `return lk__api_leave(&manners, rc)` reads well. */
+/* Returns `code`, so that `return lk__api_leave(&api, rc)` reads well. */
 int lk__api_leave(const struct lk__apistate *api, int code);
 
 #endif

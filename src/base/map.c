@@ -84,7 +84,7 @@ void lk__map_remove(struct lk__map *map, struct lk__entry *entry)
     map->count--;
 }
 
-void lk__map_each(struct lk__map *map, void (*wait_op)(struct lk__entry *entry, void *arg), void *arg)
+void lk__map_each(struct lk__map *map, void (*visit)(struct lk__entry *entry, void *arg), void *arg)
 {
     size_t capacity;
     struct lk__entry *const *table = table_of(map, &capacity);
@@ -92,7 +92,7 @@ void lk__map_each(struct lk__map *map, void (*wait_op)(struct lk__entry *entry, 
         struct lk__entry *next;
         for (struct lk__entry *entry = table[i]; entry != NULL; entry = next) {
             next = entry->next;
-            wait_op(entry, arg);
+            visit(entry, arg);
         }
     }
 }
