@@ -141,6 +141,7 @@ void *lk__alloc(size_t size);
 void *lk__realloc(void *memory, size_t size);
 char *lk__strdup(const char *text);
 void lk__free(void *memory); /* accepts NULL */
+void lk__wipe(char *secret); /* overwrites a string and frees it; accepts NULL */
 
 /* --- list.c: intrusive, circular, doubly linked ------------------------------------------------ */
 

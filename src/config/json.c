@@ -5,6 +5,8 @@
  * jansson reads the file, chopped, but knows lines for mistakes of syntax only. As it hands out keys in the
  * order of the text, a scanner that goes from key to key in step with it tells the line of each.
  */
+#include "config/builder.h"
+#include "config/file.h"
 #include "config/json_tokens.h"
 #include "config/name.h"
 
@@ -59,7 +61,7 @@ static int next_key(struct scanner *scanner)
 }
 
 /* The last string before `end`, as it is written, into draft->name. */
-static void last_string(struct lk__draft *builder, const char *text, const char *end)
+static void last_string(struct lk__builder *builder, const char *text, const char *end)
 {
     struct scanner scanner = { text, end, 1 };
     while (scanner.at < end) {
@@ -84,8 +86,8 @@ static int too_deep(const struct lk__file *file)
 /* --- from keys to settings ------------------------------------------------------------------------------ */
 
 struct reader {
-    struct lk__draft builder;
-    struct lk__jsontokensped tokens;
+    struct lk__builder builder;
+    struct lk__jsontokens tokens;
     struct scanner scanner;
     bool grouped[2]; /* the group was given: group_of() - 1 */
     int line;        /* of what failed; 0: of none in particular */
@@ -108,7 +110,7 @@ static const char *text_of(struct reader *reader, enum lk__form form, const json
     if (form == LK__ANYTHING)
         return "";
     if (form == LK__LIST)
-        return lk__jsontokensped_string(&reader->tokens, json_string_value(json_array_get(value, 0)));
+        return lk__jsontokens_string(&reader->tokens, json_string_value(json_array_get(value, 0)));
     if (form == LK__NUMBER) {
         snprintf(reader->number, sizeof reader->number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         return json_is_integer(value) ? reader->number : NULL;
@@ -117,7 +119,7 @@ static const char *text_of(struct reader *reader, enum lk__form form, const json
         return "yes";
     if (json_is_false(value) && (form == LK__FLAG || form == LK__DURATION_OR_NO))
         return "no";
-    return lk__jsontokensped_string(&reader->tokens, json_string_value(value));
+    return lk__jsontokens_string(&reader->tokens, json_string_value(value));
 }
 
 static int put(struct reader *reader, const struct lk__setting *setting, const json_t *value)
@@ -125,11 +127,11 @@ static int put(struct reader *reader, const struct lk__setting *setting, const j
     const char *text = text_of(reader, setting->form, value);
     reader->lines[setting - lk__settings] = reader->line;
     if (setting->form == LK__LIST && json_array_size(value) > 1)
-        return lk__draft_fail(&reader->builder, ENOTSUP, setting->json,
-                              "several servers are for Sentinel and Cluster, not in this version");
+        return lk__builder_fail(&reader->builder, ENOTSUP, setting->json,
+                                "several servers are for Sentinel and Cluster, not in this version");
     if (text == NULL)
-        return lk__draft_fail(&reader->builder, EINVAL, setting->json, "must be %s", must_be[setting->form]);
-    return lk__draft_put(&reader->builder, setting, text);
+        return lk__builder_fail(&reader->builder, EINVAL, setting->json, "must be %s", must_be[setting->form]);
+    return lk__setting_put(&reader->builder, setting, text);
 }
 
 /* "group.key" into draft->name; cut to fit, which makes it unknown. */
@@ -160,16 +162,16 @@ static int read_group(struct reader *reader, const char *group, json_t *object)
     bool *given = &reader->grouped[group_of(group) - 1];
     const char *path = path_of(reader, NULL, group);
     if (*given) /* written in another way, or jansson would have said so */
-        return lk__draft_fail(&reader->builder, EINVAL, path, "is given twice");
+        return lk__builder_fail(&reader->builder, EINVAL, path, "is given twice");
     *given = true;
     if (!json_is_object(object))
-        return lk__draft_fail(&reader->builder, EINVAL, path, "must be an object");
+        return lk__builder_fail(&reader->builder, EINVAL, path, "must be an object");
     return read_object(reader, group, object);
 }
 
 static int read_key(struct reader *reader, const char *group, const char *key, json_t *value)
 {
-    key = lk__jsontokensped_string(&reader->tokens, key);
+    key = lk__jsontokens_string(&reader->tokens, key);
     reader->line = next_key(&reader->scanner);
     const char *path = path_of(reader, group, key);
     if (group == NULL && group_of(key) != 0)
@@ -177,7 +179,7 @@ static int read_key(struct reader *reader, const char *group, const char *key, j
     /* A dot parts a group from its key; a key that has one is no setting. */
     const struct lk__setting *setting = lk__setting_find(LK__FROM_JSON, path, strlen(path));
     if (setting == NULL || strchr(key, '.') != NULL)
-        return lk__draft_fail(&reader->builder, EINVAL, path, "no key is called so");
+        return lk__builder_fail(&reader->builder, EINVAL, path, "no key is called so");
     return put(reader, setting, value);
 }
 
@@ -199,20 +201,21 @@ static int read_object(struct reader *reader, const char *group, json_t *object)
 /* jansson's own words quote the text, which may hold a password. */
 static int bad_syntax(struct reader *reader)
 {
-    struct lk__draft *builder = &reader->builder;
-    const struct lk__jsontokensped *tokens = &reader->tokens;
+    struct lk__builder *builder = &reader->builder;
+    const struct lk__jsontokens *tokens = &reader->tokens;
     const json_error_t *error = &tokens->error;
     reader->line = error->line;
     switch (json_error_code(error)) {
     case json_error_duplicate_key:
         last_string(builder, tokens->text, tokens->text + error->position);
-        return lk__draft_fail(builder, EINVAL, builder->name, "is given twice");
+        return lk__builder_fail(builder, EINVAL, builder->name, "is given twice");
     case json_error_premature_end_of_input:
-        return lk__draft_fail(builder, EINVAL, NULL, "the text ends too early: a quote or bracket is not closed");
+        return lk__builder_fail(builder, EINVAL, NULL, "the text ends too early: a quote or bracket is not closed");
     case json_error_invalid_utf8:
-        return lk__draft_fail(builder, EINVAL, NULL, "the text is not UTF-8");
+        return lk__builder_fail(builder, EINVAL, NULL, "the text is not UTF-8");
     default:
-        return lk__draft_fail(builder, EINVAL, NULL, "no JSON: look for a comma, quote or bracket too many or too few");
+        return lk__builder_fail(builder, EINVAL, NULL,
+                                "no JSON: look for a comma, quote or bracket too many or too few");
     }
 }
 
@@ -226,19 +229,19 @@ static void wipe_password(json_t *root)
 
 static int read_chopped(struct reader *reader, const struct lk__file *file)
 {
-    struct lk__jsontokensped *tokens = &reader->tokens;
+    struct lk__jsontokens *tokens = &reader->tokens;
     json_t *root;
-    int rc = lk__jsontokens(tokens, file);
+    int rc = lk__jsontokens_split(tokens, file);
     if (rc == 0)
         rc = lk__parse(tokens->text, tokens->length, JSON_REJECT_DUPLICATES, &root, &tokens->error);
     if (rc != 0)
-        return rc == ENOMEM ? lk__draft_nomem(&reader->builder) : bad_syntax(reader);
+        return rc == ENOMEM ? lk__builder_nomem(&reader->builder) : bad_syntax(reader);
 
     reader->scanner = (struct scanner){ file->text, file->text + file->length, 1 };
     if (json_is_object(root))
         rc = read_object(reader, NULL, root);
     else
-        rc = lk__draft_fail(&reader->builder, EINVAL, NULL, "the text must be an object: { ... }");
+        rc = lk__builder_fail(&reader->builder, EINVAL, NULL, "the text must be an object: { ... }");
     wipe_password(root);
     json_decref(root);
     return rc;
@@ -248,16 +251,16 @@ static int read_text(struct reader *reader, const struct lk__file *file)
 {
     reader->line = too_deep(file);
     if (reader->line != 0)
-        return lk__draft_fail(&reader->builder, EINVAL, NULL, "values are nested too deep");
+        return lk__builder_fail(&reader->builder, EINVAL, NULL, "values are nested too deep");
     int rc = read_chopped(reader, file);
-    lk__jsontokensped_wipe(&reader->tokens);
+    lk__jsontokens_wipe(&reader->tokens);
     return rc;
 }
 
 /* Complete and check; a setting that does not fit is on the line where it was given. */
 static int finish(struct reader *reader, struct lk__options *options)
 {
-    int rc = lk__draft_finish(&reader->builder, options);
+    int rc = lk__builder_finish(&reader->builder, options);
     const char *subject = reader->builder.subject;
     reader->line = 0;
     for (size_t i = 0; rc != 0 && subject != NULL && i < lk__settings_count; i++)
@@ -295,8 +298,8 @@ static int read_file(struct reader *reader, struct lk__options *options, const c
     struct lk__file file;
     int rc = lk__file_read(&file, path);
     if (rc != 0)
-        return lk__draft_fail(&reader->builder, rc == ENOENT || rc == ENOMEM ? rc : EINVAL, NULL, "%s",
-                              lk__file_words(rc));
+        return lk__builder_fail(&reader->builder, rc == ENOENT || rc == ENOMEM ? rc : EINVAL, NULL, "%s",
+                                lk__file_errmsg(rc));
     rc = read_text(reader, &file);
     if (rc == 0)
         rc = finish(reader, options);
@@ -310,11 +313,11 @@ int lk__options_file(struct lk__options *options, const char *path)
 {
     struct reader reader = { .line = 0 };
     int before = errno;
-    lk__draft_begin(&reader.builder, LK__FROM_JSON);
+    lk__builder_begin(&reader.builder, LK__FROM_JSON);
     int rc = read_file(&reader, options, path);
     if (rc != 0)
         report(&reader, rc, path);
-    lk__draft_drop(&reader.builder);
+    lk__builder_drop(&reader.builder);
     errno = before;
     return rc;
 }

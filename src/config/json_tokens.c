@@ -76,7 +76,7 @@ static size_t piece_length(const char *at, const char *end)
 }
 
 /* Read the piece and put it behind those before it. */
-static int read_piece(struct lk__jsontokensped *tokens, const char *piece, size_t length)
+static int read_piece(struct lk__jsontokens *tokens, const char *piece, size_t length)
 {
     char quoted[TOKEN_MAX + 1];
     json_t *string;
@@ -92,7 +92,7 @@ static int read_piece(struct lk__jsontokensped *tokens, const char *piece, size_
     return 0;
 }
 
-static int read_string(struct lk__jsontokensped *tokens, const char *at, const char *end)
+static int read_string(struct lk__jsontokens *tokens, const char *at, const char *end)
 {
     int rc = 0;
     while (rc == 0 && at < end) {
@@ -106,7 +106,7 @@ static int read_string(struct lk__jsontokensped *tokens, const char *at, const c
 
 /* --- the text ------------------------------------------------------------------------------------------- */
 
-static void put(struct lk__jsontokensped *tokens, const char *bytes, size_t length)
+static void put(struct lk__jsontokens *tokens, const char *bytes, size_t length)
 {
     memcpy(tokens->text + tokens->length, bytes, length);
     tokens->length += length;
@@ -121,7 +121,7 @@ static const char *end_of_string(const char *at, const char *end)
 }
 
 /* Copy the string that begins behind `*at`, or a reference to it. */
-static int split_string(struct lk__jsontokensped *tokens, const char **at, const char *end)
+static int split_string(struct lk__jsontokens *tokens, const char **at, const char *end)
 {
     const char *begin = *at + 1, *behind = end_of_string(begin, end);
     bool whole = behind < end && *behind == '"';
@@ -146,7 +146,7 @@ static bool is_word(char c)
            c == '.';
 }
 
-static void split_word(struct lk__jsontokensped *tokens, const char **at, const char *end)
+static void split_word(struct lk__jsontokens *tokens, const char **at, const char *end)
 {
     const char *begin = *at;
     while (*at < end && is_word(**at))
@@ -154,12 +154,12 @@ static void split_word(struct lk__jsontokensped *tokens, const char **at, const 
     put(tokens, begin, *at - begin <= WORD_MAX ? (size_t)(*at - begin) : WORD_MAX);
 }
 
-int lk__jsontokens(struct lk__jsontokensped *tokens, const struct lk__file *file)
+int lk__jsontokens_split(struct lk__jsontokens *tokens, const struct lk__file *file)
 {
     const char *at = file->text, *end = file->text + file->length;
     int rc = 0, line = 1;
-    *tokens = (struct lk__jsontokensped){ .text = lk__alloc(GROWTH * file->length + 1),
-                                          .strings = lk__alloc(file->length + 1) };
+    *tokens =
+        (struct lk__jsontokens){ .text = lk__alloc(GROWTH * file->length + 1), .strings = lk__alloc(file->length + 1) };
     if (tokens->text == NULL || tokens->strings == NULL)
         return ENOMEM;
     while (rc == 0 && at < end) {
@@ -175,7 +175,7 @@ int lk__jsontokens(struct lk__jsontokensped *tokens, const struct lk__file *file
     return rc;
 }
 
-void lk__jsontokensped_wipe(struct lk__jsontokensped *tokens)
+void lk__jsontokens_wipe(struct lk__jsontokens *tokens)
 {
     if (tokens->text != NULL)
         explicit_bzero(tokens->text, tokens->length);
@@ -185,7 +185,7 @@ void lk__jsontokensped_wipe(struct lk__jsontokensped *tokens)
     lk__free(tokens->strings);
 }
 
-const char *lk__jsontokensped_string(const struct lk__jsontokensped *tokens, const char *text)
+const char *lk__jsontokens_string(const struct lk__jsontokens *tokens, const char *text)
 {
     return text != NULL && text[0] == '#' ? tokens->strings + strtoul(text + 1, NULL, 10) : text;
 }

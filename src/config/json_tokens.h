@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * chop.h - JSON in tokens so short that jansson cannot lose a part of one
+ * json_tokens.h - JSON in tokens so short that jansson cannot lose a part of one
  *
  * jansson collects each token in a buffer that grows with it, and does not notice when that fails: characters are
  * missing then, of a password or an address, and without its closing quote a text is read beyond its end. The
  * buffer it begins with holds the longest token of what is made here.
  */
-#ifndef LK__CHOP_H
-#define LK__CHOP_H
+#ifndef LK__CONFIG_JSON_TOKENS_H
+#define LK__CONFIG_JSON_TOKENS_H
 
-#include "config/builder.h"
+#include "config/file.h"
 
 #include <jansson.h>
 
-struct lk__jsontokensped {
+struct lk__jsontokens {
     char *text; /* as the file's, line by line, but a long string is "#" and where it is in `strings` */
     size_t length;
     char *strings; /* the long ones, read */
@@ -22,11 +22,11 @@ struct lk__jsontokensped {
 };
 
 /* 0, ENOMEM, EINVAL. To be wiped in any case. */
-int lk__jsontokens(struct lk__jsontokensped *tokens, const struct lk__file *file);
-void lk__jsontokensped_wipe(struct lk__jsontokensped *tokens); /* overwrites and frees */
+int lk__jsontokens_split(struct lk__jsontokens *tokens, const struct lk__file *file);
+void lk__jsontokens_wipe(struct lk__jsontokens *tokens); /* overwrites and frees */
 
 /* A key or a string of the parsed text as the file has it; lives as long as both. */
-const char *lk__jsontokensped_string(const struct lk__jsontokensped *tokens, const char *text);
+const char *lk__jsontokens_string(const struct lk__jsontokens *tokens, const char *text);
 
 /* As json_loadb(), but tells the codes apart: 0, ENOMEM, EINVAL with `error` set. */
 int lk__parse(const char *text, size_t length, size_t flags, json_t **root, json_error_t *error);

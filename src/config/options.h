@@ -2,8 +2,8 @@
 /*
  * options.h - what a URL or a JSON file says about a server and a client
  */
-#ifndef LK__REDIS_OPTIONS_H
-#define LK__REDIS_OPTIONS_H
+#ifndef LK__CONFIG_OPTIONS_H
+#define LK__CONFIG_OPTIONS_H
 
 #include "base/base.h"
 
@@ -37,8 +37,8 @@ struct lk__options {
  *
  *   options   any content; filled on success only, then to be freed with lk__options_clear()
  *
- * Returns     0, EINVAL, ENOTSUP (TLS, Sentinel, Cluster: not in this build), ENOENT, ENOMEM; words
- *             in lk_errortext() that name the parameter, or file, line and key; never the password
+ * Returns     0, EINVAL, ENOTSUP (TLS, Sentinel, Cluster: not in this build), ENOENT, ENOMEM; lk_errortext()
+ *             names the parameter, or file, line and key; never the password
  */
 int lk__options_url(struct lk__options *options, const char *url);
 int lk__options_file(struct lk__options *options, const char *path);

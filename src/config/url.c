@@ -24,9 +24,9 @@ struct parts {
     struct span userinfo, host, path, params;
 };
 
-static int bad_url(struct lk__draft *builder, const char *errmsg)
+static int bad_url(struct lk__builder *builder, const char *errmsg)
 {
-    return lk__draft_fail(builder, EINVAL, NULL, "%s", errmsg);
+    return lk__builder_fail(builder, EINVAL, NULL, "%s", errmsg);
 }
 
 /* --- taking a URL apart ------------------------------------------------------------------------------- */
@@ -42,22 +42,22 @@ static bool span_ends(struct span span, const char *word)
     return span.length > length && strncasecmp(span.at + span.length - length, word, length) == 0;
 }
 
-static int read_scheme(struct lk__draft *builder, struct span scheme, struct parts *parts)
+static int read_scheme(struct lk__builder *builder, struct span scheme, struct parts *parts)
 {
     parts->socket = span_is(scheme, "unix") || span_is(scheme, "redis+unix") || span_is(scheme, "redis-socket");
     if (parts->socket || span_is(scheme, "redis") || span_is(scheme, "valkey"))
         return 0;
     if (span_is(scheme, "rediss") || span_is(scheme, "valkeys"))
-        return lk__draft_fail(builder, ENOTSUP, NULL, "TLS is not built in: only redis://, valkey:// and unix://");
+        return lk__builder_fail(builder, ENOTSUP, NULL, "TLS is not built in: only redis://, valkey:// and unix://");
     if (span_ends(scheme, "-sentinel") || span_ends(scheme, "+sentinel"))
-        return lk__draft_fail(builder, ENOTSUP, NULL, "Sentinel is not in this version: name one server");
+        return lk__builder_fail(builder, ENOTSUP, NULL, "Sentinel is not in this version: name one server");
     if (span_ends(scheme, "-cluster") || span_ends(scheme, "+cluster"))
-        return lk__draft_fail(builder, ENOTSUP, NULL, "Redis Cluster is not in this version: name one server");
+        return lk__builder_fail(builder, ENOTSUP, NULL, "Redis Cluster is not in this version: name one server");
     return bad_url(builder, "unknown scheme: redis://, valkey:// or unix:// are known");
 }
 
 /* Refuse what would end a part where its writer did not mean it to end. */
-static int check_characters(struct lk__draft *builder, const char *url, const char *authority, size_t length)
+static int check_characters(struct lk__builder *builder, const char *url, const char *authority, size_t length)
 {
     for (const char *c = url; *c != '\0'; c++)
         if ((unsigned char)*c <= ' ' || *c == 0x7f)
@@ -70,7 +70,7 @@ static int check_characters(struct lk__draft *builder, const char *url, const ch
     return 0;
 }
 
-static int split(struct lk__draft *builder, const char *url, struct parts *parts)
+static int split(struct lk__builder *builder, const char *url, struct parts *parts)
 {
     const char *colon = strstr(url, "://");
     memset(parts, 0, sizeof *parts);
@@ -134,21 +134,21 @@ static const char *decode_to(char *text, struct span span)
 }
 
 /* Decode to a new string, to be freed with lk__wipe() as it may be a secret. */
-static int decode(struct lk__draft *builder, const char *subject, struct span span, char **text)
+static int decode(struct lk__builder *builder, const char *subject, struct span span, char **text)
 {
     char *decoded = lk__alloc(span.length + 1);
     if (decoded == NULL)
-        return lk__draft_nomem(builder);
+        return lk__builder_nomem(builder);
     const char *flaw = decode_to(decoded, span);
     if (flaw == NULL) {
         *text = decoded;
         return 0;
     }
     lk__wipe(decoded);
-    return lk__draft_fail(builder, EINVAL, subject, "%s", flaw);
+    return lk__builder_fail(builder, EINVAL, subject, "%s", flaw);
 }
 
-static int read_userinfo(struct lk__draft *builder, const struct parts *parts)
+static int read_userinfo(struct lk__builder *builder, const struct parts *parts)
 {
     struct span user = parts->userinfo, password;
     if (!parts->has_userinfo)
@@ -165,46 +165,46 @@ static int read_userinfo(struct lk__draft *builder, const struct parts *parts)
 }
 
 /* unix: all before the parameters is the path; unix://run/redis.sock is relative. */
-static int read_socket(struct lk__draft *builder, const struct parts *parts)
+static int read_socket(struct lk__builder *builder, const struct parts *parts)
 {
     struct span whole = { parts->host.at, parts->host.length + parts->path.length };
     char *path = NULL;
     int rc = decode(builder, "path", whole, &path);
     if (rc != 0)
         return rc;
-    rc = lk__draft_socket(builder, NULL, path);
+    rc = lk__builder_socket(builder, NULL, path);
     lk__wipe(path);
     return rc;
 }
 
 /* Put what `value` stands for into the setting called `name`. */
-static int put(struct lk__draft *builder, struct span name, struct span value)
+static int put(struct lk__builder *builder, struct span name, struct span value)
 {
     const struct lk__setting *setting = lk__setting_find(LK__FROM_URL, name.at, name.length);
     char *text = NULL;
     int rc = decode(builder, setting->url, value, &text);
     if (rc != 0)
         return rc;
-    rc = lk__draft_put(builder, setting, text);
+    rc = lk__setting_put(builder, setting, text);
     lk__wipe(text);
     return rc;
 }
 
-static int read_server(struct lk__draft *builder, const struct parts *parts)
+static int read_server(struct lk__builder *builder, const struct parts *parts)
 {
     const struct span db = { "db", 2 };
     char *server = NULL;
     int rc = decode(builder, "host", parts->host, &server);
     if (rc != 0)
         return rc;
-    rc = lk__draft_server(builder, NULL, server);
+    rc = lk__builder_server(builder, NULL, server);
     lk__wipe(server);
     if (rc != 0 || parts->path.length <= 1)
         return rc;
     return put(builder, db, (struct span){ parts->path.at + 1, parts->path.length - 1 });
 }
 
-static int read_param(struct lk__draft *builder, struct span param)
+static int read_param(struct lk__builder *builder, struct span param)
 {
     const char *equals = memchr(param.at, '=', param.length);
     struct span name = { param.at, equals != NULL ? (size_t)(equals - param.at) : param.length };
@@ -212,13 +212,13 @@ static int read_param(struct lk__draft *builder, struct span param)
     if (name.length == 0)
         return bad_url(builder, "has an empty parameter");
     if (lk__setting_find(LK__FROM_URL, name.at, name.length) == NULL)
-        return lk__draft_fail(builder, EINVAL, builder->name, "no parameter is called so");
+        return lk__builder_fail(builder, EINVAL, builder->name, "no parameter is called so");
     if (equals == NULL)
-        return lk__draft_fail(builder, EINVAL, builder->name, "has no value: write %s=...", builder->name);
+        return lk__builder_fail(builder, EINVAL, builder->name, "has no value: write %s=...", builder->name);
     return put(builder, name, (struct span){ equals + 1, param.length - name.length - 1 });
 }
 
-static int read_params(struct lk__draft *builder, const struct parts *parts)
+static int read_params(struct lk__builder *builder, const struct parts *parts)
 {
     const char *at = parts->params.at;
     int rc = 0;
@@ -231,7 +231,7 @@ static int read_params(struct lk__draft *builder, const struct parts *parts)
     return rc;
 }
 
-static int read_url(struct lk__draft *builder, const char *url)
+static int read_url(struct lk__builder *builder, const char *url)
 {
     struct parts parts;
     int rc = split(builder, url, &parts);
@@ -244,17 +244,17 @@ static int read_url(struct lk__draft *builder, const char *url)
 
 int lk__options_url(struct lk__options *options, const char *url)
 {
-    struct lk__draft builder;
+    struct lk__builder builder;
     int before = errno;
-    lk__draft_begin(&builder, LK__FROM_URL);
+    lk__builder_begin(&builder, LK__FROM_URL);
     int rc = read_url(&builder, url);
     if (rc == 0)
-        rc = lk__draft_finish(&builder, options);
+        rc = lk__builder_finish(&builder, options);
     if (rc != 0 && builder.subject != NULL)
         lk__fail(rc, "URL: %s: %s", builder.subject, builder.errmsg);
     else if (rc != 0)
         lk__fail(rc, "URL: %s", builder.errmsg);
-    lk__draft_drop(&builder);
+    lk__builder_drop(&builder);
     errno = before;
     return rc;
 }

@@ -6,6 +6,7 @@
  */
 #include "assert_lk.h"
 #include "config/builder.h"
+#include "config/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
