@@ -113,7 +113,7 @@ struct lk__step lk__acquirefsm_cancel(struct lk__acquirefsm *a, int64_t now_us, 
 /* --- waiters.c: where the acquires of a client wait ----------------------------------------------------------- */
 
 struct lk__waiters {
-    pthread_mutex_t mu;   /* after hub->mu, before a connection's */
+    struct lk__mu mu;     /* after hub->mu, before a connection's */
     struct lk__map by_id; /* under mu, by owner id */
     struct lk__conn *conn;
     struct lk__hub *hub;
@@ -179,7 +179,7 @@ void lk__handover_init(struct lk__handover *terms, const struct lk__options *opt
 /* --- local_queue.c: threads of one process wait for their turn to wait in Redis -------------------------------------- */
 
 struct lk__localqueue {
-    pthread_mutex_t *mu;
+    struct lk__mu *mu;
     struct lk__link places; /* under mu; the first one's turn it is */
     unsigned length;        /* under mu: how many these are */
 };
@@ -190,7 +190,7 @@ struct lk__qnode {
     bool cancelled; /* under queue->mu */
 };
 
-void lk__localqueue_init(struct lk__localqueue *line, pthread_mutex_t *mu);
+void lk__localqueue_init(struct lk__localqueue *line, struct lk__mu *mu);
 void lk__localqueue_destroy(struct lk__localqueue *line);
 /* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the line. */
 int lk__localqueue_enter(struct lk__localqueue *line, struct lk__qnode *place, struct lk__parker *parker,

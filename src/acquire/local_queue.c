@@ -7,7 +7,7 @@
  */
 #include "acquire/acquire.h"
 
-void lk__localqueue_init(struct lk__localqueue *line, pthread_mutex_t *mu)
+void lk__localqueue_init(struct lk__localqueue *line, struct lk__mu *mu)
 {
     line->mu = mu;
     lk__list_init(&line->places);
@@ -41,7 +41,7 @@ int lk__localqueue_enter(struct lk__localqueue *line, struct lk__qnode *place, s
 {
     int rc = 0;
     *place = (struct lk__qnode){ .parker = parker };
-    pthread_mutex_lock(line->mu);
+    lk__mu_lock(line->mu);
     lk__list_append(&line->places, &place->link);
     line->length++;
     while (rc == 0 && !is_first(line, place)) {
@@ -50,39 +50,39 @@ int lk__localqueue_enter(struct lk__localqueue *line, struct lk__qnode *place, s
         } else if (lk__now_us() >= until_us) {
             rc = ETIMEDOUT;
         } else {
-            pthread_mutex_unlock(line->mu);
+            lk__mu_unlock(line->mu);
             lk__parker_park(parker, until_us);
-            pthread_mutex_lock(line->mu);
+            lk__mu_lock(line->mu);
         }
     }
     if (rc != 0)
         step_out(line, place);
-    pthread_mutex_unlock(line->mu);
+    lk__mu_unlock(line->mu);
     return rc;
 }
 
 void lk__localqueue_leave(struct lk__localqueue *line, struct lk__qnode *place)
 {
-    pthread_mutex_lock(line->mu);
+    lk__mu_lock(line->mu);
     step_out(line, place);
-    pthread_mutex_unlock(line->mu);
+    lk__mu_unlock(line->mu);
 }
 
 void lk__localqueue_cancel(struct lk__localqueue *line)
 {
-    pthread_mutex_lock(line->mu);
+    lk__mu_lock(line->mu);
     for (struct lk__link *l = lk__list_first(&line->places); l != NULL; l = lk__list_next(&line->places, l)) {
         struct lk__qnode *place = LK__CONTAINER(l, struct lk__qnode, link);
         place->cancelled = true;
         lk__parker_signal(place->parker, LK__WOKEN);
     }
-    pthread_mutex_unlock(line->mu);
+    lk__mu_unlock(line->mu);
 }
 
 unsigned lk__localqueue_length(struct lk__localqueue *line)
 {
-    pthread_mutex_lock(line->mu);
+    lk__mu_lock(line->mu);
     unsigned length = line->length;
-    pthread_mutex_unlock(line->mu);
+    lk__mu_unlock(line->mu);
     return length;
 }

@@ -79,19 +79,19 @@ static void on_payload(struct lk__waiters *waiters, const char *payload)
 static void on_message(struct lk__subscription *subscription, const char *payload)
 {
     struct lk__waiters *waiters = LK__CONTAINER(subscription, struct lk__waiters, subscription);
-    pthread_mutex_lock(&waiters->mu);
+    lk__mu_lock(&waiters->mu);
     if (payload == NULL)
         lk__map_each(&waiters->by_id, hint_entry, NULL);
     else
         on_payload(waiters, payload);
-    pthread_mutex_unlock(&waiters->mu);
+    lk__mu_unlock(&waiters->mu);
 }
 
 void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
-    pthread_mutex_lock(&waiters->mu);
+    lk__mu_lock(&waiters->mu);
     hint_entry(&waiter->entry, NULL);
-    pthread_mutex_unlock(&waiters->mu);
+    lk__mu_unlock(&waiters->mu);
 }
 
 /* --- life ----------------------------------------------------------------------------------------------------- */
@@ -100,10 +100,10 @@ void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct
                       const struct lk__options *options)
 {
     *waiters = (struct lk__waiters){ .conn = conn, .hub = hub, .options = options };
-    pthread_mutex_init(&waiters->mu, NULL);
+    lk__mu_init(&waiters->mu, LK__MU_WAITERS);
     snprintf(waiters->channel, sizeof waiters->channel, "latchkey:client:%s", client_id);
     waiters->subscription.entry.key = waiters->channel;
-    waiters->subscription.entry.length = strlen(waiters->channel);
+    waiters->subscription.entry.length = (unsigned)strlen(waiters->channel);
     waiters->subscription.on_message = on_message;
 }
 
@@ -117,17 +117,17 @@ static void cancel_entry(struct lk__entry *entry, void *arg)
 
 void lk__waiters_close(struct lk__waiters *waiters)
 {
-    pthread_mutex_lock(&waiters->mu);
+    lk__mu_lock(&waiters->mu);
     waiters->closed = true;
     lk__map_each(&waiters->by_id, cancel_entry, NULL);
-    pthread_mutex_unlock(&waiters->mu);
+    lk__mu_unlock(&waiters->mu);
 }
 
 void lk__waiters_destroy(struct lk__waiters *waiters)
 {
     assert(waiters->by_id.count == 0);
     lk__map_free(&waiters->by_id);
-    pthread_mutex_destroy(&waiters->mu);
+    lk__mu_destroy(&waiters->mu);
 }
 
 void lk__waiter_init(struct lk__waiter *waiter)
@@ -146,18 +146,18 @@ void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter)
 static void come_in(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
     waiter->entry.key = waiter->hold->id;
-    waiter->entry.length = strlen(waiter->hold->id);
-    pthread_mutex_lock(&waiters->mu);
+    waiter->entry.length = (unsigned)strlen(waiter->hold->id);
+    lk__mu_lock(&waiters->mu);
     lk__map_insert(&waiters->by_id, &waiter->entry);
     waiter->cancelled = waiters->closed;
-    pthread_mutex_unlock(&waiters->mu);
+    lk__mu_unlock(&waiters->mu);
 }
 
 static void go_out(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
-    pthread_mutex_lock(&waiters->mu);
+    lk__mu_lock(&waiters->mu);
     lk__map_remove(&waiters->by_id, &waiter->entry);
-    pthread_mutex_unlock(&waiters->mu);
+    lk__mu_unlock(&waiters->mu);
 }
 
 /* Have our channel heard, from the first wait on. False: nobody will wake us. */
@@ -165,14 +165,14 @@ static bool listen_here(struct lk__waiters *waiters)
 {
     if (waiters->options->no_pubsub)
         return false;
-    pthread_mutex_lock(&waiters->mu);
+    lk__mu_lock(&waiters->mu);
     bool first = !waiters->listening;
     waiters->listening = true;
-    pthread_mutex_unlock(&waiters->mu);
+    lk__mu_unlock(&waiters->mu);
     if (first && lk__hub_subscribe(waiters->hub, &waiters->subscription) != 0) {
-        pthread_mutex_lock(&waiters->mu);
+        lk__mu_lock(&waiters->mu);
         waiters->listening = false;
-        pthread_mutex_unlock(&waiters->mu);
+        lk__mu_unlock(&waiters->mu);
         return false;
     }
     return !lk__hub_isrefused(waiters->hub, &waiters->subscription);
@@ -181,9 +181,9 @@ static bool listen_here(struct lk__waiters *waiters)
 /* Do messages to our channel reach us at present? */
 static bool is_heard(struct lk__waiters *waiters)
 {
-    pthread_mutex_lock(&waiters->mu);
+    lk__mu_lock(&waiters->mu);
     bool listening = waiters->listening;
-    pthread_mutex_unlock(&waiters->mu);
+    lk__mu_unlock(&waiters->mu);
     return listening && lk__hub_isopen(waiters->hub, &waiters->subscription);
 }
 
@@ -312,12 +312,12 @@ static bool take_mail(struct wait_op *wait_op, struct lk__step *step)
 {
     struct lk__waiter *waiter = wait_op->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
-    pthread_mutex_lock(&wait_op->waiters->mu);
+    lk__mu_lock(&wait_op->waiters->mu);
     struct lk__grant granted = waiter->granted;
     bool hinted = waiter->hinted, cancelled = waiter->cancelled;
     waiter->granted.server_us = 0;
     waiter->hinted = waiter->cancelled = false;
-    pthread_mutex_unlock(&wait_op->waiters->mu);
+    lk__mu_unlock(&wait_op->waiters->mu);
     if (cancelled)
         *step = lk__acquirefsm_cancel(a, lk__now_us(), ECANCELED);
     else if (granted.server_us != 0)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * base.h - the ground floor: time, randomness, memory, words, log, containers,
- * parking. Nothing here knows Redis.
- *
- * Lock order of the whole library, outermost first; no network call and no user
- * callback runs under any of them:
- *   process < client < object < hub < watchdog < connection < parker < log
+ * parking. Nothing here knows Redis. Mutexes and their order are in mu.h.
  */
 #ifndef LK__BASE_H
 #define LK__BASE_H
+
+#include "base/mu.h"
 
 #include <latchkey/api.h>
 #include <latchkey/version.h>
@@ -184,7 +182,7 @@ void lk__heap_free(struct lk__heap *heap);
 struct lk__entry {
     struct lk__entry *next;
     const char *key; /* lives in what contains the entry */
-    size_t length;
+    unsigned length; /* of names, channels and ids: all are short */
     int kind;
 };
 
@@ -219,7 +217,7 @@ void lk__map_free(struct lk__map *map); /* its entries are left alone; it is emp
 enum { LK__WOKEN = 1, LK__NUDGED = 2 };
 
 struct lk__parker {
-    pthread_mutex_t mu;
+    struct lk__mu mu;
     pthread_cond_t cond; /* with mu; CLOCK_MONOTONIC */
     unsigned signals;    /* under mu; LK__WOKEN, LK__NUDGED, not taken yet */
     int wake_fd;         /* under mu; -1: not in a poll */
@@ -242,10 +240,6 @@ unsigned lk__parker_parkopen(struct lk__parker *parker, int64_t until_us, int ca
 
 /* From now on a signal kicks `fd` (-1: the condition again). Takes and returns those that came before. */
 unsigned lk__parker_pollwith(struct lk__parker *parker, int fd);
-
-/* pthread_cond_wait() that ends at `until_us`, also after a suspend. ETIMEDOUT or 0. */
-int lk__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mu, int64_t until_us);
-void lk__cond_init(pthread_cond_t *cond); /* on CLOCK_MONOTONIC */
 
 /* An eventfd, CLOEXEC and non-blocking; -1 when out of descriptors. */
 int lk__eventfd_open(void);

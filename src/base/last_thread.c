@@ -27,7 +27,7 @@ enum { PAUSE_MIN_MS = 50, PAUSE_MAX_MS = 1000 };
 static atomic_int users, helpers;
 static _Atomic(void (*)(void)) onend_handler;
 
-static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+static struct lk__mu mu = LK__MU_INITIALIZER(LK__MU_LAST_THREAD);
 static pthread_cond_t told; /* with mu: unloaded */
 static bool looking;        /* under mu: the thread is at it */
 static bool ending;         /* under mu: and has the process ended */
@@ -43,10 +43,10 @@ void lk__process_onend(void (*end)(void))
 static void pause_ms(int ms)
 {
     int64_t until_us = lk__now_us() + ms * 1000;
-    pthread_mutex_lock(&mu);
+    lk__mu_lock(&mu);
     while (!unloaded && lk__cond_wait(&told, &mu, until_us) != ETIMEDOUT)
         ;
-    pthread_mutex_unlock(&mu);
+    lk__mu_unlock(&mu);
 }
 
 /* The first thread is there, without life, as long as there are others. */
@@ -93,10 +93,10 @@ static bool is_surely_ours_alone(void)
 /* False: the library is being unloaded, and waits for this thread. */
 static bool set_ending(bool value)
 {
-    pthread_mutex_lock(&mu);
+    lk__mu_lock(&mu);
     ending = value && !unloaded;
     bool is_so = ending == value;
-    pthread_mutex_unlock(&mu);
+    lk__mu_unlock(&mu);
     return is_so;
 }
 
@@ -120,10 +120,10 @@ static void end_process(void)
 /* Not any more when there is a user again, or no thread of the library but this one. */
 static bool is_to_look(void)
 {
-    pthread_mutex_lock(&mu);
+    lk__mu_lock(&mu);
     looking = !unloaded && atomic_load(&users) == 0 && atomic_load(&helpers) > 1;
     bool is_so = looking;
-    pthread_mutex_unlock(&mu);
+    lk__mu_unlock(&mu);
     return is_so;
 }
 
@@ -156,21 +156,21 @@ void lk__user_ends(void)
 {
     if (atomic_fetch_sub(&users, 1) != 1 || atomic_load(&helpers) == 0)
         return;
-    pthread_mutex_lock(&mu);
+    lk__mu_lock(&mu);
     if (!looking && !unloaded)
         begin_to_look();
-    pthread_mutex_unlock(&mu);
+    lk__mu_unlock(&mu);
 }
 
 /* At the end of a process, too, but for one that the thread itself ends. */
 __attribute__((destructor)) static void unload(void)
 {
-    pthread_mutex_lock(&mu);
+    lk__mu_lock(&mu);
     unloaded = true;
     bool join = unjoined && !ending;
     if (join)
         pthread_cond_signal(&told);
-    pthread_mutex_unlock(&mu);
+    lk__mu_unlock(&mu);
     if (join)
         pthread_join(looker, NULL);
 }
@@ -188,7 +188,7 @@ void lk__helper_ends(void)
 /* In the child of a fork there is no other thread, which ThreadSanitizer does not see: it knows those of the parent. */
 __attribute__((no_sanitize("thread"))) void lk__last_thread_forget(void)
 {
-    mu = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* the parent's thread may have it */
+    mu = (struct lk__mu)LK__MU_INITIALIZER(LK__MU_LAST_THREAD); /* the parent's thread may have it */
     looking = ending = unjoined = false;
     atomic_store(&users, 0);
     atomic_store(&helpers, 0);

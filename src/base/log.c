@@ -36,7 +36,7 @@ static _Atomic(struct sink *) sink;
 struct ring {
     uintptr_t process; /* whose it is */
     struct ring *parents;
-    pthread_mutex_t mu;
+    struct lk__mu mu;
     pthread_cond_t rest; /* with mu: the writer has nothing more to write */
     struct {
         int level;
@@ -119,9 +119,9 @@ static bool deliver(int level, const char *text, int patience_ms)
 static bool deliver_patiently(struct ring *ring, int level, const char *text)
 {
     ring->since_us = lk__now_us();
-    pthread_mutex_unlock(&ring->mu);
+    lk__mu_unlock(&ring->mu);
     bool written = deliver(level, text, -1);
-    pthread_mutex_lock(&ring->mu);
+    lk__mu_lock(&ring->mu);
     ring->since_us = 0;
     return written;
 }
@@ -152,7 +152,7 @@ static bool tell_dropped(struct ring *ring)
 static void *run(void *arg)
 {
     struct ring *ring = arg;
-    pthread_mutex_lock(&ring->mu);
+    lk__mu_lock(&ring->mu);
     for (bool flows = true; ring->count > 0 || (ring->dropped > 0 && flows);) {
         if (ring->count == 0)
             flows = tell_dropped(ring);
@@ -162,7 +162,7 @@ static void *run(void *arg)
     ring->writing = false;
     ring->ended = true;
     pthread_cond_broadcast(&ring->rest);
-    pthread_mutex_unlock(&ring->mu);
+    lk__mu_unlock(&ring->mu);
     return NULL;
 }
 
@@ -172,7 +172,7 @@ static void prepare(struct ring *ring, struct ring *parents)
 {
     ring->process = lk__process();
     ring->parents = parents;
-    pthread_mutex_init(&ring->mu, NULL);
+    lk__mu_init(&ring->mu, LK__MU_LOG);
     lk__cond_init(&ring->rest);
 }
 
@@ -195,7 +195,7 @@ static struct ring *ring_here(void)
         if (atomic_compare_exchange_strong(&latest, &ring, fresh))
             return fresh;
         pthread_cond_destroy(&fresh->rest);
-        pthread_mutex_destroy(&fresh->mu);
+        lk__mu_destroy(&fresh->mu);
         lk__free(fresh);
     }
     return ring;
@@ -224,7 +224,7 @@ static void put(int level, const char *text)
     struct ring *ring = ring_here();
     if (ring == NULL)
         return;
-    pthread_mutex_lock(&ring->mu);
+    lk__mu_lock(&ring->mu);
     if (text == NULL || ring->count == LINES) {
         ring->dropped++;
     } else {
@@ -233,7 +233,7 @@ static void put(int level, const char *text)
         memcpy(ring->lines[place].text, text, strlen(text) + 1);
     }
     start_writer(ring);
-    pthread_mutex_unlock(&ring->mu);
+    lk__mu_unlock(&ring->mu);
 }
 
 void lk__log_flush(void)
@@ -241,7 +241,7 @@ void lk__log_flush(void)
     struct ring *ring = atomic_load(&latest);
     if (ring == NULL || ring->process != lk__process())
         return;
-    pthread_mutex_lock(&ring->mu);
+    lk__mu_lock(&ring->mu);
     int64_t now_us = lk__now_us(), until_us = now_us + FLUSH_US;
     bool own = ring->writing && pthread_equal(ring->writer, pthread_self());
     if (ring->count > 0)
@@ -251,7 +251,7 @@ void lk__log_flush(void)
         now_us = lk__now_us();
     }
     join_writer(ring);
-    pthread_mutex_unlock(&ring->mu);
+    lk__mu_unlock(&ring->mu);
 }
 
 /* A plugin that is unloaded takes the code of the thread with it. */
@@ -260,9 +260,9 @@ __attribute__((destructor)) static void end(void)
     struct ring *ring = atomic_load(&latest);
     if (ring == NULL || ring->process != lk__process())
         return;
-    pthread_mutex_lock(&ring->mu);
+    lk__mu_lock(&ring->mu);
     join_writer(ring);
-    pthread_mutex_unlock(&ring->mu);
+    lk__mu_unlock(&ring->mu);
 }
 
 /* --- what others call ----------------------------------------------------------------------------------------------- */

@@ -43,10 +43,10 @@ void lk__client_leave(lk_client_t *client)
     while ((calls & LK__CLOSING) == 0)
         if (atomic_compare_exchange_weak(&client->calls, &calls, calls - 1))
             return;
-    pthread_mutex_lock(&client->mu);
+    lk__mu_lock(&client->mu);
     if (atomic_fetch_sub(&client->calls, 1) - 1 == LK__CLOSING)
         pthread_cond_broadcast(&client->idle);
-    pthread_mutex_unlock(&client->mu);
+    lk__mu_unlock(&client->mu);
 }
 
 struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *object, uint64_t owner)
@@ -71,7 +71,7 @@ void lk__client_unref(lk_client_t *client)
     if (atomic_fetch_sub(&client->refs, 1) != 1)
         return;
     pthread_cond_destroy(&client->idle);
-    pthread_mutex_destroy(&client->mu);
+    lk__mu_destroy(&client->mu);
     lk__map_free(&client->objects);
     lk__free(client);
 }
@@ -92,7 +92,7 @@ static int build(lk_client_t *client)
         goto no_dog;
     lk__events_init(&client->events);
     lk__waiters_init(&client->waiters, client->id, &client->conn, &client->hub, client->options);
-    pthread_mutex_init(&client->mu, NULL);
+    lk__mu_init(&client->mu, LK__MU_CLIENT);
     lk__cond_init(&client->idle);
     lk__list_init(&client->leftover);
     return 0;
@@ -167,9 +167,9 @@ static int open_with(lk_client_t **opened, struct lk__options *options)
         shut(client);
         return rc;
     }
-    pthread_mutex_lock(&here->mu);
+    lk__mu_lock(&here->mu);
     lk__list_append(&here->clients, &client->link);
-    pthread_mutex_unlock(&here->mu);
+    lk__mu_unlock(&here->mu);
     lk__log_flush(); /* warnings of the server */
     *opened = client;
     return 0;
@@ -224,22 +224,22 @@ static void cancel_object(struct lk__entry *entry, void *arg)
 static void wait_for_calls(lk_client_t *client)
 {
     lk__waiters_close(&client->waiters);
-    pthread_mutex_lock(&client->mu);
+    lk__mu_lock(&client->mu);
     while (atomic_load(&client->calls) != LK__CLOSING) {
         /* again and again: one may have come into a line after the last look */
         lk__map_each(&client->objects, cancel_object, NULL);
         lk__cond_wait(&client->idle, &client->mu, lk__now_us() + 20000);
     }
-    pthread_mutex_unlock(&client->mu);
+    lk__mu_unlock(&client->mu);
 }
 
 /* Take a hold off the watchdog's list; NULL when there is none. */
 static struct lk__hold *next_hold(struct lk__watchdog *dog)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     struct lk__link *link = lk__list_first(lk__list_empty(&dog->holds) ? &dog->lost : &dog->holds);
     struct lk__hold *hold = link != NULL ? lk__hold_ref(LK__CONTAINER(link, struct lk__hold, all)) : NULL;
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     return hold;
 }
 
@@ -341,7 +341,7 @@ static void forget_holds(struct lk__entry *entry, void *arg)
 static void forget_all_holds(lk_client_t *client)
 {
     struct lk__link *link;
-    pthread_mutex_lock(&client->mu);
+    lk__mu_lock(&client->mu);
     client->released = true;
     lk__map_each(&client->objects, forget_holds, NULL);
     while ((link = lk__list_first(&client->leftover)) != NULL) {
@@ -350,17 +350,17 @@ static void forget_all_holds(lk_client_t *client)
         lk__watchdog_end(hold->dog, hold);
         lk__hold_unref(hold);
     }
-    pthread_mutex_unlock(&client->mu);
+    lk__mu_unlock(&client->mu);
 }
 
 static void leave_process(lk_client_t *client)
 {
     struct lk__processstate *here = lk__process_state();
-    pthread_mutex_lock(&here->mu);
+    lk__mu_lock(&here->mu);
     lk__list_remove(&client->link);
     if (here->default_client == client)
         here->default_client = NULL;
-    pthread_mutex_unlock(&here->mu);
+    lk__mu_unlock(&here->mu);
 }
 
 static int close_client(lk_client_t *client)

@@ -14,7 +14,7 @@
 enum { LK__LISTENER, LK__EVENTFD };
 
 struct lk__events {
-    pthread_mutex_t mu;                    /* innermost but for a parker's: taken under dog->mu */
+    struct lk__mu mu;                      /* innermost but for a parker's: taken under dog->mu */
     pthread_cond_t news;                   /* with mu: something for the listener, or stop */
     pthread_cond_t quiet;                  /* with mu: the listener returned */
     struct lk__link queues[LK__AUDIENCES]; /* under mu: notices not fetched yet */
@@ -67,7 +67,7 @@ struct lk__object {
     void (*cancel)(struct lk__object *object);
     void (*free)(struct lk__object *object);
 
-    pthread_mutex_t mu;
+    struct lk__mu mu;
     struct lk__link holds;       /* under mu: of all owners; lost ones until each unlock was made */
     struct lk__map owners;       /* under mu: the oldest hold of each owner, and each permit with an id */
     struct lk__link nobodys;     /* under dog->mu: lost ones that nobody can give back */
@@ -121,7 +121,7 @@ struct lk_client {
     struct lk__waiters waiters;
     struct lk__events events;
 
-    pthread_mutex_t mu;
+    struct lk__mu mu;
     pthread_cond_t idle;      /* with mu: no call is under way */
     struct lk__map objects;   /* under mu */
     struct lk__link leftover; /* under mu: holds of objects that were destroyed while the client is closing */
@@ -168,7 +168,7 @@ struct lk__redissonwake {
     struct lk__subscription subscription;
     struct lk__subscription beside; /* tells scripts that it is not Redisson who listens */
     bool everybody;                 /* a message is for all that wait, not for one of each process */
-    pthread_mutex_t mu;             /* after hub->mu, before waiters->mu */
+    struct lk__mu mu;               /* after hub->mu, before waiters->mu */
     struct lk__link waiters;        /* under mu */
     bool listening;                 /* under mu */
 };
@@ -196,7 +196,7 @@ struct lk__opening {
 
 struct lk__processstate {
     uintptr_t process;
-    pthread_mutex_t mu;
+    struct lk__mu mu;
     struct lk__link clients;          /* under mu */
     lk_client_t *default_client;      /* under mu */
     struct lk__opening opening;       /* under mu */

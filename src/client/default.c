@@ -31,9 +31,9 @@ static int open_for_all(struct lk__processstate *here)
     int64_t began_us = lk__now_us();
     lk_client_t *fresh = NULL;
     opening->under_way = true;
-    pthread_mutex_unlock(&here->mu);
+    lk__mu_unlock(&here->mu);
     int rc = lk__client_openurl(&fresh, NULL);
-    pthread_mutex_lock(&here->mu);
+    lk__mu_lock(&here->mu);
     here->default_client = fresh;
     opening->code = rc;
     opening->slow = rc == ENOTCONN && lk__now_us() - began_us > SLOW_US;
@@ -51,7 +51,7 @@ static int await_opening(struct lk__processstate *here)
     struct lk__opening *opening = &here->opening;
     unsigned attempts = opening->attempts;
     while (opening->attempts == attempts)
-        pthread_cond_wait(&opening->over, &here->mu);
+        lk__cond_wait(&opening->over, &here->mu, LK__NEVER);
     return here->default_client != NULL || opening->code == 0 ? 0 : lk__fail(opening->code, "%s", opening->errmsg);
 }
 
@@ -73,12 +73,12 @@ int lk__client_enterdefault(lk_client_t **client, int64_t limit_us)
     int rc = 0;
     if (here == NULL)
         return lk__fail(ENOMEM, "out of memory for a client");
-    pthread_mutex_lock(&here->mu);
+    lk__mu_lock(&here->mu);
     while (rc == 0 && here->default_client == NULL)
         rc = have_it_opened(here, limit_us, &waited);
     if (rc == 0)
         *client = entered(here->default_client);
-    pthread_mutex_unlock(&here->mu);
+    lk__mu_unlock(&here->mu);
     return rc;
 }
 

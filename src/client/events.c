@@ -16,7 +16,7 @@
 void lk__events_init(struct lk__events *events)
 {
     *events = (struct lk__events){ .fd = -1 };
-    pthread_mutex_init(&events->mu, NULL);
+    lk__mu_init(&events->mu, LK__MU_EVENTS);
     lk__cond_init(&events->news);
     lk__cond_init(&events->quiet);
     for (int i = 0; i < LK__AUDIENCES; i++)
@@ -26,7 +26,7 @@ void lk__events_init(struct lk__events *events)
 void lk__events_notify(void *arg, struct lk__hold *hold, int type)
 {
     struct lk__events *events = arg;
-    pthread_mutex_lock(&events->mu);
+    lk__mu_lock(&events->mu);
     for (int i = 0; i < LK__AUDIENCES; i++) {
         struct lk__notice *notice = &hold->notices[i];
         if (!events->wanted[i])
@@ -42,7 +42,7 @@ void lk__events_notify(void *arg, struct lk__hold *hold, int type)
         else
             lk__eventfd_set(events->fd);
     }
-    pthread_mutex_unlock(&events->mu);
+    lk__mu_unlock(&events->mu);
 }
 
 static void describe(lk_event_t *event, const struct lk__hold *hold, const struct lk__notice *notice)
@@ -76,9 +76,9 @@ static void forget(struct lk__events *events, int audience)
     lk_event_t event;
     struct lk__hold *hold;
     while ((hold = fetch(events, audience, &event)) != NULL) {
-        pthread_mutex_unlock(&events->mu);
+        lk__mu_unlock(&events->mu);
         lk__hold_unref(hold);
-        pthread_mutex_lock(&events->mu);
+        lk__mu_lock(&events->mu);
     }
 }
 
@@ -96,13 +96,13 @@ static void *run(void *arg);
 static void replace_thread(void *arg)
 {
     struct lk__events *events = arg;
-    pthread_mutex_lock(&events->mu);
+    lk__mu_lock(&events->mu);
     returned(events);
     if (!events->stopping) { /* else it is joined */
         pthread_detach(pthread_self());
         events->started = lk__thread_spawn(&events->thread, "lk-listener", run, events) == 0;
     }
-    pthread_mutex_unlock(&events->mu);
+    lk__mu_unlock(&events->mu);
 }
 
 /* Under events->mu, left and taken again. */
@@ -111,13 +111,13 @@ static void call_listener(struct lk__events *events, const lk_event_t *event, st
     lk_listener_t listener = events->listener;
     void *listener_arg = events->arg;
     events->running = true;
-    pthread_mutex_unlock(&events->mu);
+    lk__mu_unlock(&events->mu);
     lk__hold_unref(hold);
     pthread_cleanup_push(replace_thread, events);
     if (listener != NULL)
         listener(event, listener_arg);
     pthread_cleanup_pop(0);
-    pthread_mutex_lock(&events->mu);
+    lk__mu_lock(&events->mu);
     returned(events);
 }
 
@@ -125,7 +125,7 @@ static void *run(void *arg)
 {
     struct lk__events *events = arg;
     lk_event_t event;
-    pthread_mutex_lock(&events->mu);
+    lk__mu_lock(&events->mu);
     for (;;) {
         struct lk__hold *hold = fetch(events, LK__LISTENER, &event);
         if (hold != NULL)
@@ -133,35 +133,35 @@ static void *run(void *arg)
         else if (events->stopping)
             break; /* not before: a loss is always told */
         else
-            pthread_cond_wait(&events->news, &events->mu);
+            lk__cond_wait(&events->news, &events->mu, LK__NEVER);
     }
-    pthread_mutex_unlock(&events->mu);
+    lk__mu_unlock(&events->mu);
     return NULL;
 }
 
 bool lk__events_ishere(struct lk__events *events)
 {
-    pthread_mutex_lock(&events->mu);
+    lk__mu_lock(&events->mu);
     bool here = events->started && pthread_equal(events->thread, pthread_self());
-    pthread_mutex_unlock(&events->mu);
+    lk__mu_unlock(&events->mu);
     return here;
 }
 
 void lk__events_stop(struct lk__events *events)
 {
-    pthread_mutex_lock(&events->mu);
+    lk__mu_lock(&events->mu);
     bool started = events->started;
     events->stopping = true;
     events->wanted[LK__LISTENER] = events->wanted[LK__EVENTFD] = false;
     pthread_cond_signal(&events->news);
-    pthread_mutex_unlock(&events->mu);
+    lk__mu_unlock(&events->mu);
     if (started)
         pthread_join(events->thread, NULL);
-    pthread_mutex_lock(&events->mu);
+    lk__mu_lock(&events->mu);
     events->started = false;
     for (int i = 0; i < LK__AUDIENCES; i++)
         forget(events, i);
-    pthread_mutex_unlock(&events->mu);
+    lk__mu_unlock(&events->mu);
 }
 
 void lk__events_destroy(struct lk__events *events)
@@ -170,7 +170,7 @@ void lk__events_destroy(struct lk__events *events)
         lk__fd_close(events->fd);
     pthread_cond_destroy(&events->news);
     pthread_cond_destroy(&events->quiet);
-    pthread_mutex_destroy(&events->mu);
+    lk__mu_destroy(&events->mu);
 }
 
 int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg)
@@ -181,7 +181,7 @@ int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg)
         return lk__api_leave(&api, rc);
     struct lk__events *events = &client->events;
     bool here = lk__events_ishere(events);
-    pthread_mutex_lock(&events->mu);
+    lk__mu_lock(&events->mu);
     if (!events->started && listener != NULL) {
         rc = lk__thread_start(&events->thread, "lk-listener", run, events);
         events->started = rc == 0;
@@ -192,11 +192,11 @@ int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg)
         events->wanted[LK__LISTENER] = listener != NULL;
         unsigned calls = events->calls; /* the one under way; the next is the new listener's */
         while (events->running && events->calls == calls && !here)
-            pthread_cond_wait(&events->quiet, &events->mu);
+            lk__cond_wait(&events->quiet, &events->mu, LK__NEVER);
         if (listener == NULL)
             forget(events, LK__LISTENER);
     }
-    pthread_mutex_unlock(&events->mu);
+    lk__mu_unlock(&events->mu);
     lk__client_leave(client);
     return lk__api_leave(&api, rc);
 }
@@ -210,7 +210,7 @@ int lk_client_eventfd(lk_client_t *client, int *fd)
     if (rc != 0)
         return lk__api_leave(&api, rc);
     struct lk__events *events = &client->events;
-    pthread_mutex_lock(&events->mu);
+    lk__mu_lock(&events->mu);
     if (events->fd < 0)
         events->fd = lk__eventfd_open();
     if (events->fd < 0) {
@@ -219,7 +219,7 @@ int lk_client_eventfd(lk_client_t *client, int *fd)
         events->wanted[LK__EVENTFD] = true;
         *fd = events->fd;
     }
-    pthread_mutex_unlock(&events->mu);
+    lk__mu_unlock(&events->mu);
     lk__client_leave(client);
     return lk__api_leave(&api, rc);
 }
@@ -233,11 +233,11 @@ int lk_client_nextevent(lk_client_t *client, lk_event_t *event)
     if (rc != 0)
         return lk__api_leave(&api, rc);
     struct lk__events *events = &client->events;
-    pthread_mutex_lock(&events->mu);
+    lk__mu_lock(&events->mu);
     struct lk__hold *hold = fetch(events, LK__EVENTFD, event);
     if (events->fd >= 0 && lk__list_empty(&events->queues[LK__EVENTFD]))
         lk__eventfd_clear(events->fd);
-    pthread_mutex_unlock(&events->mu);
+    lk__mu_unlock(&events->mu);
     lk__hold_unref(hold);
     lk__client_leave(client);
     return lk__api_leave(&api, hold != NULL ? 0 : EAGAIN);

@@ -144,9 +144,9 @@ static int bind_default(struct lk__handle handle, const struct lk__handletype *t
     lk__client_leave(client);
     if (rc != 0)
         return rc;
-    pthread_mutex_lock(&here->mu);
+    lk__mu_lock(&here->mu);
     rc = bind_to(here, handle, binding);
-    pthread_mutex_unlock(&here->mu);
+    lk__mu_unlock(&here->mu);
     return rc;
 }
 
@@ -162,11 +162,11 @@ static bool enter_binding(struct lk__binding *binding)
 static struct lk__binding *enter_guest(struct lk__processstate *here, struct lk__handle handle,
                                        const struct lk__handletype *type)
 {
-    pthread_mutex_lock(&here->mu);
+    lk__mu_lock(&here->mu);
     struct lk__binding *binding = lk__inherited_find(here, handle, type);
     if (!enter_binding(binding))
         binding = NULL;
-    pthread_mutex_unlock(&here->mu);
+    lk__mu_unlock(&here->mu);
     return binding;
 }
 
@@ -308,17 +308,17 @@ static int unbind(struct lk__binding *binding)
 static int unbind_ours(struct lk__processstate *here, struct lk__handle handle)
 {
     bool ours = (owner_of(handle) & ~(uintptr_t)EXPLICIT) == here->process;
-    pthread_mutex_lock(&here->mu);
+    lk__mu_lock(&here->mu);
     struct lk__binding *inherited = lk__handle_isreadable(handle) ? lk__inherited_find(here, handle, NULL) : NULL;
-    pthread_mutex_unlock(&here->mu);
+    lk__mu_unlock(&here->mu);
     int rc = ours ? unbind(bound(handle)) : 0;
     if (rc == 0 && inherited != NULL)
         rc = unbind(inherited);
     if (rc != 0)
         return rc;
-    pthread_mutex_lock(&here->mu);
+    lk__mu_lock(&here->mu);
     lk__inherited_forget(here, handle);
-    pthread_mutex_unlock(&here->mu);
+    lk__mu_unlock(&here->mu);
     if (ours) {
         __atomic_store_n(handle.impl, NULL, __ATOMIC_RELEASE);
         __atomic_store_n(handle.process, 0, __ATOMIC_RELEASE); /* from now on another process may have it */

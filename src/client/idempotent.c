@@ -33,14 +33,14 @@ static struct lk__slotentry *new_entry(const struct lk__object *object, unsigned
 int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk__slot *slot)
 {
     lk_client_t *client = object->client;
-    pthread_mutex_lock(&object->mu);
+    lk__mu_lock(&object->mu);
     struct lk__slotentry *entry = slots->free;
     if (entry != NULL)
         slots->free = entry->next;
     else
         slots->places++;
     unsigned place = slots->places - 1;
-    pthread_mutex_unlock(&object->mu);
+    lk__mu_unlock(&object->mu);
     if (entry == NULL && (entry = new_entry(object, place)) == NULL)
         return ENOMEM;
     /* Only now: who had this seat before drew a smaller one, and nobody else has it at present. */
@@ -54,12 +54,12 @@ int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk_
 void lk__slot_put(struct lk__object *object, struct lk__slots *slots, const struct lk__slot *slot, bool answered)
 {
     struct lk__slotentry *entry = slot->entry;
-    pthread_mutex_lock(&object->mu);
+    lk__mu_lock(&object->mu);
     if (!answered)
         entry->epoch = atomic_fetch_add(&object->client->abandoned, 1) + 1;
     entry->next = slots->free;
     slots->free = entry;
-    pthread_mutex_unlock(&object->mu);
+    lk__mu_unlock(&object->mu);
 }
 
 void lk__slots_destroy(struct lk__slots *slots)

@@ -65,7 +65,7 @@ static void destroy(struct lk__object *object)
     assert(object->quiet && lk__list_empty(&object->holds) && lk__list_empty(&object->nobodys));
     lk__map_free(&object->owners);
     lk__localqueue_destroy(&object->queue);
-    pthread_mutex_destroy(&object->mu);
+    lk__mu_destroy(&object->mu);
     object->free(object);
     lk__client_unref(client);
 }
@@ -83,7 +83,7 @@ static struct lk__object *create(lk_client_t *client, int kind, struct title *ti
     object->name = name_of(title);
     object->what = title->what;
     object->entry = (struct lk__entry){ NULL, full, strlen(full), kind };
-    pthread_mutex_init(&object->mu, NULL);
+    lk__mu_init(&object->mu, LK__MU_OBJECT);
     lk__list_init(&object->holds);
     lk__list_init(&object->nobodys);
     lk__localqueue_init(&object->queue, &object->mu);
@@ -125,9 +125,9 @@ int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bo
         return lk__fail(ENOMEM, "%s %s: out of memory", lk__kind_name(kind), name);
     int rc = lk__name_check(full_of(title, client), strlen(full_of(title, client)));
     if (rc == 0) {
-        pthread_mutex_lock(&client->mu);
+        lk__mu_lock(&client->mu);
         rc = find_or_create(client, kind, title, fair, robust, make, object);
-        pthread_mutex_unlock(&client->mu);
+        lk__mu_unlock(&client->mu);
     }
     lk__block_unref(&title->block); /* the object has its own reference */
     return rc;
@@ -136,13 +136,13 @@ int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bo
 void lk__object_unref(struct lk__object *object)
 {
     lk_client_t *client = object->client;
-    pthread_mutex_lock(&client->mu);
+    lk__mu_lock(&client->mu);
     bool last = --object->refs == 0;
     if (last) {
         lk__map_remove(&client->objects, &object->entry);
         lk__object_quiet(object, lk__client_isclosed(client) && !client->released ? &client->leftover : NULL);
     }
-    pthread_mutex_unlock(&client->mu);
+    lk__mu_unlock(&client->mu);
     if (last)
         destroy(object);
 }
@@ -202,9 +202,9 @@ static bool take_off(struct lk__object *object, struct lk__hold *hold)
 static void leave_over(struct lk__object *object, struct lk__link *link, struct lk__link *leftover)
 {
     struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, mine);
-    pthread_mutex_lock(&object->mu);
+    lk__mu_lock(&object->mu);
     take_off(object, hold);
-    pthread_mutex_unlock(&object->mu);
+    lk__mu_unlock(&object->mu);
     lk__watchdog_forget(hold->dog, hold);
     lk__list_append(leftover, link);
 }
@@ -225,9 +225,9 @@ void lk__object_quiet(struct lk__object *object, struct lk__link *leftover)
 
 struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner)
 {
-    pthread_mutex_lock(&object->mu);
+    lk__mu_lock(&object->mu);
     struct lk__hold *hold = oldest_of(object, owner);
-    pthread_mutex_unlock(&object->mu);
+    lk__mu_unlock(&object->mu);
     return hold;
 }
 
@@ -240,14 +240,14 @@ struct lk__hold *lk__object_permit(struct lk__object *object, const char *id)
 unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned enough)
 {
     unsigned sum = 0;
-    pthread_mutex_lock(&object->mu);
+    lk__mu_lock(&object->mu);
     const struct lk__hold *oldest = oldest_of(object, owner);
     if (oldest != NULL)
         sum = (unsigned)oldest->holds;
     for (struct lk__link *l = oldest != NULL ? lk__list_first(&oldest->kin) : NULL; l != NULL && sum < enough;
          l = lk__list_next(&oldest->kin, l))
         sum += (unsigned)LK__CONTAINER(l, struct lk__hold, kin)->holds;
-    pthread_mutex_unlock(&object->mu);
+    lk__mu_unlock(&object->mu);
     return sum;
 }
 
@@ -264,9 +264,9 @@ static void drop_nobodys(struct lk__object *object)
 void lk__object_addhold(struct lk__object *object, struct lk__hold *hold)
 {
     hold->nobodys = &object->nobodys;
-    pthread_mutex_lock(&object->mu);
+    lk__mu_lock(&object->mu);
     put_on(object, hold);
-    pthread_mutex_unlock(&object->mu);
+    lk__mu_unlock(&object->mu);
     drop_nobodys(object);
 }
 
@@ -274,9 +274,9 @@ void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
 {
     bool lost = !lk__watchdog_end(hold->dog, hold) && lk__watchdog_waslost(hold->dog, hold) &&
                 hold->reason != LK_REASON_RELEASED;
-    pthread_mutex_lock(&object->mu);
+    lk__mu_lock(&object->mu);
     bool mine = take_off(object, hold);
-    pthread_mutex_unlock(&object->mu);
+    lk__mu_unlock(&object->mu);
     if (!mine)
         return;
     atomic_fetch_add(&object->renewals, atomic_load(&hold->renewals));
@@ -288,12 +288,12 @@ void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
 bool lk__object_isbusy(struct lk__object *object)
 {
     bool busy = atomic_load(&object->waiting) > 0;
-    pthread_mutex_lock(&object->mu);
+    lk__mu_lock(&object->mu);
     for (struct lk__link *l = lk__list_first(&object->holds); l != NULL && !busy;
          l = lk__list_next(&object->holds, l)) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
         busy = lk__watchdog_good(hold->dog, hold, NULL) && !lk__watchdog_isownerless(hold->dog, hold);
     }
-    pthread_mutex_unlock(&object->mu);
+    lk__mu_unlock(&object->mu);
     return busy;
 }

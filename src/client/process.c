@@ -14,10 +14,10 @@ static void thread_exited(uint64_t owner)
     struct lk__processstate *here = lk__process_state();
     if (here == NULL)
         return;
-    pthread_mutex_lock(&here->mu);
+    lk__mu_lock(&here->mu);
     for (struct lk__link *l = lk__list_first(&here->clients); l != NULL; l = lk__list_next(&here->clients, l))
         lk__watchdog_ownergone(&LK__CONTAINER(l, struct lk_client, link)->dog, owner);
-    pthread_mutex_unlock(&here->mu);
+    lk__mu_unlock(&here->mu);
 }
 
 /* All threads of the program are over. What still is held is given back, as nobody is left to do it. */
@@ -26,10 +26,10 @@ static void process_ends(void)
     struct lk__processstate *here = lk__process_state();
     lk_client_t *client;
     do {
-        pthread_mutex_lock(&here->mu);
+        lk__mu_lock(&here->mu);
         struct lk__link *first = lk__list_first(&here->clients);
         client = first != NULL ? LK__CONTAINER(first, struct lk_client, link) : NULL;
-        pthread_mutex_unlock(&here->mu);
+        lk__mu_unlock(&here->mu);
     } while (client != NULL && lk_client_close(client) != EDEADLK);
 }
 
@@ -44,7 +44,7 @@ struct lk__processstate *lk__process_state(void)
         fresh->process = process;
         fresh->parents = here;
         fresh->born = lk__forks_atbirth();
-        pthread_mutex_init(&fresh->mu, NULL);
+        lk__mu_init(&fresh->mu, LK__MU_PROCESS);
         lk__list_init(&fresh->clients);
         lk__cond_init(&fresh->opening.over);
         if (atomic_compare_exchange_strong(&household, &here, fresh)) {
@@ -53,7 +53,7 @@ struct lk__processstate *lk__process_state(void)
             return fresh;
         }
         pthread_cond_destroy(&fresh->opening.over);
-        pthread_mutex_destroy(&fresh->mu);
+        lk__mu_destroy(&fresh->mu);
         lk__free(fresh);
     }
     return here;

@@ -13,13 +13,13 @@ static void on_message(struct lk__subscription *subscription, const char *payloa
 {
     struct lk__redissonwake *redisson = LK__CONTAINER(subscription, struct lk__redissonwake, subscription);
     (void)payload;
-    pthread_mutex_lock(&redisson->mu);
+    lk__mu_lock(&redisson->mu);
     for (struct lk__link *l = lk__list_first(&redisson->waiters); l != NULL; l = lk__list_next(&redisson->waiters, l)) {
         lk__waiter_hint(&redisson->client->waiters, LK__CONTAINER(l, struct lk__waiter, hint));
         if (!redisson->everybody)
             break;
     }
-    pthread_mutex_unlock(&redisson->mu);
+    lk__mu_unlock(&redisson->mu);
 }
 
 /* To be counted is all that it is for. */
@@ -34,18 +34,18 @@ void lk__redissonwake_init(struct lk__redissonwake *redisson, lk_client_t *clien
 {
     *redisson = (struct lk__redissonwake){ .client = client, .everybody = everybody };
     redisson->subscription.entry.key = channel;
-    redisson->subscription.entry.length = strlen(channel);
+    redisson->subscription.entry.length = (unsigned)strlen(channel);
     redisson->subscription.on_message = on_message;
     redisson->beside.entry.key = beside;
-    redisson->beside.entry.length = strlen(beside);
+    redisson->beside.entry.length = (unsigned)strlen(beside);
     redisson->beside.on_message = ignore;
     lk__list_init(&redisson->waiters);
-    pthread_mutex_init(&redisson->mu, NULL);
+    lk__mu_init(&redisson->mu, LK__MU_REDISSON);
 }
 
 void lk__redissonwake_destroy(struct lk__redissonwake *redisson)
 {
-    pthread_mutex_destroy(&redisson->mu);
+    lk__mu_destroy(&redisson->mu);
 }
 
 /* Beside it last and no longer: counted too seldom, a turn is left to nobody; too often, Redisson has none. */
@@ -69,10 +69,10 @@ static void fall_silent(struct lk__redissonwake *redisson)
 
 void lk__redissonwake_stop(struct lk__redissonwake *redisson)
 {
-    pthread_mutex_lock(&redisson->mu);
+    lk__mu_lock(&redisson->mu);
     bool listening = redisson->listening;
     redisson->listening = false;
-    pthread_mutex_unlock(&redisson->mu);
+    lk__mu_unlock(&redisson->mu);
     if (listening)
         fall_silent(redisson);
 }
@@ -82,21 +82,21 @@ void lk__redissonwake_join(struct lk__redissonwake *redisson, struct lk__waiter 
     const struct lk__options *options = redisson->client->options;
     if (!options->redisson || options->no_pubsub)
         return;
-    pthread_mutex_lock(&redisson->mu);
+    lk__mu_lock(&redisson->mu);
     bool first = !redisson->listening;
     redisson->listening = true;
     lk__list_append(&redisson->waiters, &waiter->hint);
-    pthread_mutex_unlock(&redisson->mu);
+    lk__mu_unlock(&redisson->mu);
     if (first && listen_here(redisson) != 0) {
-        pthread_mutex_lock(&redisson->mu);
+        lk__mu_lock(&redisson->mu);
         redisson->listening = false; /* they poll, until the next one tries again */
-        pthread_mutex_unlock(&redisson->mu);
+        lk__mu_unlock(&redisson->mu);
     }
 }
 
 void lk__redissonwake_leave(struct lk__redissonwake *redisson, struct lk__waiter *waiter)
 {
-    pthread_mutex_lock(&redisson->mu);
+    lk__mu_lock(&redisson->mu);
     lk__list_remove(&waiter->hint);
-    pthread_mutex_unlock(&redisson->mu);
+    lk__mu_unlock(&redisson->mu);
 }

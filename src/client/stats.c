@@ -63,13 +63,13 @@ struct listing {
 static json_t *object_json(struct lk__object *object, json_error_t *error)
 {
     unsigned long long renewals = atomic_load(&object->renewals), losses = atomic_load(&object->losses);
-    pthread_mutex_lock(&object->mu);
+    lk__mu_lock(&object->mu);
     for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
         renewals += atomic_load(&hold->renewals);
         losses += lk__watchdog_waslost(hold->dog, hold);
     }
-    pthread_mutex_unlock(&object->mu);
+    lk__mu_unlock(&object->mu);
     return json_pack_ex(error, 0, "{s:s, s:s, s:o, s:o, s:I, s:I, s:i}", "name", object->name, "kind",
                         lk__kind_name(object->entry.kind), "acquisitions", count_of(&object->acquisitions), "contended",
                         count_of(&object->contended), "renewals", (json_int_t)renewals, "lost", (json_int_t)losses,
@@ -129,9 +129,9 @@ static char *text_of(const json_t *json)
 static char *write_json(lk_client_t *client)
 {
     struct listing listing = { json_array(), 0, true };
-    pthread_mutex_lock(&client->mu);
+    lk__mu_lock(&client->mu);
     lk__map_each(&client->objects, list_object, &listing);
-    pthread_mutex_unlock(&client->mu);
+    lk__mu_unlock(&client->mu);
     listing.objects = all_or_none(listing.objects, listing.good);
     json_t *all =
         json_pack("{s:s, s:o, s:o, s:o, s:I}", "version", lk_version(), "client", client_json(client), "kinds",

@@ -253,12 +253,12 @@ static void on_reply(void *arg, const struct lk__reply *reply)
 {
     struct lk__hub *hub = arg;
     hub->heard_us = lk__now_us();
-    pthread_mutex_lock(&hub->mu);
+    lk__mu_lock(&hub->mu);
     if (reply->type == LK__ARRAY && strcmp(lk__reply_text(reply, 0), "message") == 0)
         deliver(hub, reply);
     else
         answered(hub, reply);
-    pthread_mutex_unlock(&hub->mu);
+    lk__mu_unlock(&hub->mu);
 }
 
 static void *run(void *arg)
@@ -266,7 +266,7 @@ static void *run(void *arg)
     struct lk__hub *hub = arg;
     for (;;) {
         int64_t again_us = LK__NEVER;
-        pthread_mutex_lock(&hub->mu);
+        lk__mu_lock(&hub->mu);
         bool stopping = hub->stopping;
         if (atomic_load(&hub->conn.connects) != hub->connects) {
             hub->connects = atomic_load(&hub->conn.connects);
@@ -274,7 +274,7 @@ static void *run(void *arg)
         }
         if (!stopping)
             again_us = say_what_is_new(hub);
-        pthread_mutex_unlock(&hub->mu);
+        lk__mu_unlock(&hub->mu);
         if (stopping)
             return NULL;
         int64_t until_us = watch_silence(hub);
@@ -302,7 +302,7 @@ int lk__hub_init(struct lk__hub *hub, struct lk__connector *connector)
     hub->conn.message = on_reply;
     hub->conn.arg = hub;
     hub->conn.rank = LK__RANK_HUB;
-    pthread_mutex_init(&hub->mu, NULL);
+    lk__mu_init(&hub->mu, LK__MU_HUB);
     lk__list_init(&hub->fresh);
     lk__list_init(&hub->asked);
     lk__list_init(&hub->leaving);
@@ -311,10 +311,10 @@ int lk__hub_init(struct lk__hub *hub, struct lk__connector *connector)
 
 void lk__hub_stop(struct lk__hub *hub)
 {
-    pthread_mutex_lock(&hub->mu);
+    lk__mu_lock(&hub->mu);
     bool started = hub->started;
     hub->stopping = true;
-    pthread_mutex_unlock(&hub->mu);
+    lk__mu_unlock(&hub->mu);
     lk__eventfd_set(hub->wake_fd);
     if (started)
         pthread_join(hub->thread, NULL);
@@ -326,7 +326,7 @@ void lk__hub_destroy(struct lk__hub *hub)
 {
     lk__conn_destroy(&hub->conn);
     lk__map_free(&hub->subscriptions);
-    pthread_mutex_destroy(&hub->mu);
+    lk__mu_destroy(&hub->mu);
     lk__fd_close(hub->wake_fd);
 }
 
@@ -345,14 +345,14 @@ static int start(struct lk__hub *hub)
 
 int lk__hub_subscribe(struct lk__hub *hub, struct lk__subscription *subscription)
 {
-    pthread_mutex_lock(&hub->mu);
+    lk__mu_lock(&hub->mu);
     int rc = start(hub);
     if (rc == 0) {
         set_state(hub, subscription, LK__SUBSCRIPTION_NEW);
         lk__map_insert(&hub->subscriptions, &subscription->entry);
         lk__eventfd_set(hub->wake_fd);
     }
-    pthread_mutex_unlock(&hub->mu);
+    lk__mu_unlock(&hub->mu);
     return rc;
 }
 
@@ -360,7 +360,7 @@ void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscript
 {
     size_t length = strlen(subscription->entry.key);
     struct pending_unsubscribe *pending_unsubscribe = lk__alloc(sizeof *pending_unsubscribe + length + 1);
-    pthread_mutex_lock(&hub->mu);
+    lk__mu_lock(&hub->mu);
     lk__map_remove(&hub->subscriptions, &subscription->entry);
     lk__list_remove(&subscription->order);
     if (pending_unsubscribe != NULL &&
@@ -370,22 +370,22 @@ void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscript
         pending_unsubscribe = NULL;
         lk__eventfd_set(hub->wake_fd);
     }
-    pthread_mutex_unlock(&hub->mu);
+    lk__mu_unlock(&hub->mu);
     lk__free(pending_unsubscribe);
 }
 
 bool lk__hub_isrefused(struct lk__hub *hub, struct lk__subscription *subscription)
 {
-    pthread_mutex_lock(&hub->mu);
+    lk__mu_lock(&hub->mu);
     bool unsubscribed = subscription->state == LK__SUBSCRIPTION_REFUSED;
-    pthread_mutex_unlock(&hub->mu);
+    lk__mu_unlock(&hub->mu);
     return unsubscribed;
 }
 
 bool lk__hub_isopen(struct lk__hub *hub, struct lk__subscription *subscription)
 {
-    pthread_mutex_lock(&hub->mu);
+    lk__mu_lock(&hub->mu);
     bool open = subscription->state == LK__SUBSCRIPTION_OPEN;
-    pthread_mutex_unlock(&hub->mu);
+    lk__mu_unlock(&hub->mu);
     return open;
 }

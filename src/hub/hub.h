@@ -27,7 +27,7 @@ struct lk__subscription {
 };
 
 struct lk__hub {
-    pthread_mutex_t mu;
+    struct lk__mu mu;
     struct lk__conn conn;
     struct lk__map subscriptions; /* under mu, by channel */
     struct lk__link fresh;        /* under mu: to be subscribed to */

@@ -25,42 +25,42 @@ static void on_message(struct lk__subscription *subscription, const char *payloa
 {
     struct lk__broadcast *broadcast = LK__CONTAINER(subscription, struct lk__broadcast, subscription);
     bool known = payload != NULL && (strcmp(payload, "0") == 0 || strcmp(payload, "1") == 0);
-    pthread_mutex_lock(&broadcast->mu);
+    lk__mu_lock(&broadcast->mu);
     wake_all(broadcast, known ? payload[0] : 0);
-    pthread_mutex_unlock(&broadcast->mu);
+    lk__mu_unlock(&broadcast->mu);
 }
 
 void lk__broadcast_init(struct lk__broadcast *broadcast, lk_client_t *client, const char *channel)
 {
     *broadcast = (struct lk__broadcast){ .client = client };
     broadcast->subscription.entry.key = channel;
-    broadcast->subscription.entry.length = strlen(channel);
+    broadcast->subscription.entry.length = (unsigned)strlen(channel);
     broadcast->subscription.on_message = on_message;
     lk__list_init(&broadcast->places);
-    pthread_mutex_init(&broadcast->mu, NULL);
+    lk__mu_init(&broadcast->mu, LK__MU_BROADCAST);
 }
 
 void lk__broadcast_destroy(struct lk__broadcast *broadcast)
 {
     assert(lk__list_empty(&broadcast->places));
-    pthread_mutex_destroy(&broadcast->mu);
+    lk__mu_destroy(&broadcast->mu);
 }
 
 void lk__broadcast_stop(struct lk__broadcast *broadcast)
 {
-    pthread_mutex_lock(&broadcast->mu);
+    lk__mu_lock(&broadcast->mu);
     bool listening = broadcast->listening;
     broadcast->listening = false;
-    pthread_mutex_unlock(&broadcast->mu);
+    lk__mu_unlock(&broadcast->mu);
     if (listening)
         lk__hub_unsubscribe(&broadcast->client->hub, &broadcast->subscription);
 }
 
 void lk__broadcast_wake(struct lk__broadcast *broadcast)
 {
-    pthread_mutex_lock(&broadcast->mu);
+    lk__mu_lock(&broadcast->mu);
     wake_all(broadcast, 0);
-    pthread_mutex_unlock(&broadcast->mu);
+    lk__mu_unlock(&broadcast->mu);
 }
 
 /* Have the channel heard, from the first wait on. Who comes while the first one is at it may be told too early
@@ -70,14 +70,14 @@ static bool listen_here(struct lk__broadcast *broadcast)
     struct lk__hub *hub = &broadcast->client->hub;
     if (broadcast->client->options->no_pubsub)
         return false;
-    pthread_mutex_lock(&broadcast->mu);
+    lk__mu_lock(&broadcast->mu);
     bool first = !broadcast->listening;
     broadcast->listening = true;
-    pthread_mutex_unlock(&broadcast->mu);
+    lk__mu_unlock(&broadcast->mu);
     if (first && lk__hub_subscribe(hub, &broadcast->subscription) != 0) {
-        pthread_mutex_lock(&broadcast->mu);
+        lk__mu_lock(&broadcast->mu);
         broadcast->listening = false; /* the next one tries again */
-        pthread_mutex_unlock(&broadcast->mu);
+        lk__mu_unlock(&broadcast->mu);
         return false;
     }
     return !lk__hub_isrefused(hub, &broadcast->subscription);
@@ -85,25 +85,25 @@ static bool listen_here(struct lk__broadcast *broadcast)
 
 bool lk__broadcast_join(struct lk__broadcast *broadcast, struct lk__subscriber *place, struct lk__parker *parker)
 {
-    pthread_mutex_lock(&broadcast->mu);
+    lk__mu_lock(&broadcast->mu);
     place->parker = parker;
     lk__list_append(&broadcast->places, &place->link);
-    pthread_mutex_unlock(&broadcast->mu);
+    lk__mu_unlock(&broadcast->mu);
     return listen_here(broadcast);
 }
 
 void lk__broadcast_leave(struct lk__broadcast *broadcast, struct lk__subscriber *place)
 {
-    pthread_mutex_lock(&broadcast->mu);
+    lk__mu_lock(&broadcast->mu);
     lk__list_remove(&place->link);
-    pthread_mutex_unlock(&broadcast->mu);
+    lk__mu_unlock(&broadcast->mu);
 }
 
 char lk__broadcast_take(struct lk__broadcast *broadcast, struct lk__subscriber *place)
 {
-    pthread_mutex_lock(&broadcast->mu);
+    lk__mu_lock(&broadcast->mu);
     char word = place->word;
     place->word = 0;
-    pthread_mutex_unlock(&broadcast->mu);
+    lk__mu_unlock(&broadcast->mu);
     return word;
 }

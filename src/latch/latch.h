@@ -19,7 +19,7 @@
 struct lk__broadcast {
     lk_client_t *client;
     struct lk__subscription subscription;
-    pthread_mutex_t mu;     /* after hub->mu and client->mu, before a parker's */
+    struct lk__mu mu;       /* after hub->mu and client->mu, before a parker's */
     struct lk__link places; /* under mu */
     bool listening;         /* under mu */
 };

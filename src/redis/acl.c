@@ -25,9 +25,9 @@ static bool is_among(const char *errmsg, const char *word, size_t length)
 int lk__acl_check(struct lk__conn *conn, const char *what, const char *commands)
 {
     char missing[LK__ACL_MAX];
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     memcpy(missing, conn->missing, sizeof missing);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     for (char *save, *right = strtok_r(missing, " ", &save); right != NULL; right = strtok_r(NULL, " ", &save))
         if (right[0] == '+' && is_among(commands, right + 1, strlen(right + 1)))
             return lk__fail(EACCES, "%s: the user's access rules (ACL) lack %s, which it needs", what, right);

@@ -56,7 +56,7 @@ int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const 
         lk__free(conn->pending);
         return lk__fail(ENOMEM, "no descriptor left for a connection");
     }
-    pthread_mutex_init(&conn->mu, NULL);
+    lk__mu_init(&conn->mu, LK__MU_CONNECTION);
     lk__list_init(&conn->expecting);
     return 0;
 }
@@ -64,7 +64,7 @@ int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const 
 void lk__conn_destroy(struct lk__conn *conn)
 {
     assert(conn->stream == NULL && conn->oldest == conn->end);
-    pthread_mutex_destroy(&conn->mu);
+    lk__mu_destroy(&conn->mu);
     lk__fd_close(conn->wake_fd);
     lk__free(conn->pending);
 }
@@ -155,39 +155,39 @@ static void end_stream(struct lk__conn *conn, enum lk__request_state cut)
 static void want(struct lk__conn *conn)
 {
     struct lk__connector *connector = conn->connector;
-    pthread_mutex_lock(&connector->mu);
+    lk__mu_lock(&connector->mu);
     if (!conn->wanted && !connector->stopping) {
         conn->wanted = true;
         lk__list_append(&connector->wanted, &conn->link);
         pthread_cond_signal(&connector->work);
     }
-    pthread_mutex_unlock(&connector->mu);
+    lk__mu_unlock(&connector->mu);
 }
 
 void lk__conn_want(struct lk__conn *conn)
 {
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     if (conn->stream == NULL && !conn->closed)
         want(conn);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
 }
 
 static void unwant(struct lk__conn *conn)
 {
-    pthread_mutex_lock(&conn->connector->mu);
+    lk__mu_lock(&conn->connector->mu);
     lk__list_remove(&conn->link);
     conn->wanted = false;
-    pthread_mutex_unlock(&conn->connector->mu);
+    lk__mu_unlock(&conn->connector->mu);
 }
 
 void lk__conn_close(struct lk__conn *conn)
 {
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     conn->closed = true;
     end_stream(conn, LK__CUT);
     tell_expecting(conn);
     unwant(conn);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
 }
 
 /* Under conn->mu: the stream is of no use any more; have another one made. */
@@ -204,9 +204,9 @@ static void replace_stream(struct lk__conn *conn, struct lk__stream *stream, enu
 
 void lk__conn_reset(struct lk__conn *conn, const char *why)
 {
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     replace_stream(conn, conn->stream, LK__CUT, why);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
 }
 
 /* Under conn->mu: the server's clock showed `server_us` between these two local moments. */
@@ -221,7 +221,7 @@ static void set_clock(struct lk__conn *conn, int64_t before_us, int64_t after_us
 
 void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__serverinfo *info)
 {
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     set_clock(conn, info->before_us, lk__now_us(), info->server_us);
     unwant(conn);
     if (conn->closed) {
@@ -236,50 +236,50 @@ void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct 
         atomic_fetch_add(&conn->connects, 1);
     }
     tell_expecting(conn);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
 }
 
 void lk__conn_failed(struct lk__conn *conn, int code, const char *errmsg)
 {
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     unwant(conn);
     conn->failures++;
     conn->last_error = code;
     snprintf(conn->errmsg, sizeof conn->errmsg, "%s", errmsg);
     tell_expecting(conn);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
 }
 
 bool lk__conn_isup(struct lk__conn *conn)
 {
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     bool up = conn->stream != NULL;
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     return up;
 }
 
 unsigned lk__conn_failures(struct lk__conn *conn)
 {
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     unsigned failures = conn->failures;
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     return failures;
 }
 
 int64_t lk__conn_ended(struct lk__conn *conn)
 {
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     int64_t ended_us = conn->ended_us;
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     return ended_us;
 }
 
 int lk__conn_lasterror(struct lk__conn *conn, char *errmsg, size_t size)
 {
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     int last_error = conn->last_error;
     snprintf(errmsg, size, "%s", conn->full ? "the server does not read what it is sent" : conn->errmsg);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     return last_error;
 }
 
@@ -358,7 +358,7 @@ static void append_request(struct lk__conn *conn, struct lk__request *request, c
 static int send_request(struct lk__conn *conn, struct lk__request *request, const struct lk__wire *wire, int64_t number)
 {
     assert(wire->size <= LK__COMMAND_MAX);
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     int rc = 0;
     request->sent_us = lk__now_us();
     end_if_dead(conn, request->sent_us); /* what is asked now must not get a late answer of somebody else's */
@@ -374,19 +374,19 @@ static int send_request(struct lk__conn *conn, struct lk__request *request, cons
         append_request(conn, request, wire, number);
         flush(conn);
     }
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     return rc;
 }
 
 int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char *bytes, size_t length)
 {
     int rc = ENOTCONN;
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     if (conn->stream != NULL && atomic_load(&conn->connects) == connects)
         rc = lk__stream_append(conn->stream, bytes, length);
     if (rc == 0)
         flush(conn);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     return rc;
 }
 
@@ -407,12 +407,12 @@ void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)
 {
     if (atomic_load(&request->state) != LK__INFLIGHT)
         return;
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     if (atomic_load(&request->state) == LK__INFLIGHT) {
         pending_at(conn, request->place)->request = NULL;
         atomic_store(&request->state, LK__IDLE);
     }
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
@@ -494,9 +494,9 @@ static int dispatch(struct lk__conn *conn, struct lk__stream *stream)
             conn->message(conn->arg, stream->filling);
             continue;
         }
-        pthread_mutex_lock(&conn->mu);
+        lk__mu_lock(&conn->mu);
         rc = take_reply(conn, stream);
-        pthread_mutex_unlock(&conn->mu);
+        lk__mu_unlock(&conn->mu);
         if (rc != 0)
             break;
     }
@@ -508,11 +508,11 @@ static void read_and_dispatch(struct lk__conn *conn, struct lk__stream *stream)
 {
     uint64_t term = conn->term;
     conn->dispatching = true;
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     int rc = lk__stream_take(stream);
     if (rc == 0)
         rc = dispatch(conn, stream);
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     if (conn->term != term)
         return;
     conn->dispatching = false;
@@ -553,9 +553,9 @@ static void poll_once(struct lk__conn *conn, struct pollfd *polled, int count, i
         if (lk__stream_pending(stream))
             polled[0].events |= POLLOUT;
     }
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     wait_for(polled, count, dead_us < until_us ? dead_us : until_us);
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     if (conn->term != term) /* somebody else reads now, and hears what is for the leader */
         for (int i = 0; i < count; i++)
             polled[i].revents = 0;
@@ -665,9 +665,9 @@ static bool follow(struct lk__conn *conn, struct lk__request *request, int64_t u
 {
     int64_t look_us = lk__now_us() + look_every_us(conn);
     request->waiting = true;
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     bool woken = (lk__parker_park(request->parker, look_us < until_us ? look_us : until_us) & LK__WOKEN) != 0;
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     request->waiting = false;
     if (conn->leader == request && (woken || lk__now_us() >= until_us))
         promote_leader(conn);
@@ -678,7 +678,7 @@ bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t 
 {
     struct look look = { 0 };
     bool woken = false;
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     while (!woken && atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us) {
         if (conn->leader == NULL || conn->leader == request)
             woken = lead(conn, request, until_us);
@@ -689,14 +689,14 @@ bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t 
     }
     if (conn->leader == request)
         promote_leader(conn);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     return woken;
 }
 
 void lk__conn_look(struct lk__conn *conn, struct lk__request *request)
 {
     struct pollfd polled;
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     if (conn->leader == NULL && conn->stream != NULL && atomic_load(&request->state) == LK__INFLIGHT) {
         uint64_t term = ++conn->term;
         conn->leader = request;
@@ -705,7 +705,7 @@ void lk__conn_look(struct lk__conn *conn, struct lk__request *request)
         if (conn->term == term) /* else somebody else leads now */
             promote_leader(conn);
     }
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
 }
 
 void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us)
@@ -713,11 +713,11 @@ void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count
     struct pollfd polled[4] = { { -1, 0, 0 } };
     assert(extra_count <= 3);
     memcpy(polled + 1, extra, (size_t)extra_count * sizeof *extra);
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     if (conn->stream == NULL && !conn->closed)
         want(conn);
     poll_once(conn, polled, extra_count + 1, until_us);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     memcpy(extra, polled + 1, (size_t)extra_count * sizeof *extra);
 }
 
@@ -733,20 +733,20 @@ static int down_reason(const struct lk__conn *conn)
 static void expect_no_more(void *arg)
 {
     struct expecting *me = arg;
-    pthread_mutex_lock(&me->conn->mu);
+    lk__mu_lock(&me->conn->mu);
     lk__list_remove(&me->link);
-    pthread_mutex_unlock(&me->conn->mu);
+    lk__mu_unlock(&me->conn->mu);
 }
 
 /* Under conn->mu, which is given up meanwhile; the signals that came. */
 static unsigned sleep_until(struct expecting *me, int64_t until_us, int cancel_state)
 {
     unsigned signals;
-    pthread_mutex_unlock(&me->conn->mu);
+    lk__mu_unlock(&me->conn->mu);
     pthread_cleanup_push(expect_no_more, me);
     signals = lk__parker_parkopen(me->parker, until_us, cancel_state);
     pthread_cleanup_pop(0);
-    pthread_mutex_lock(&me->conn->mu);
+    lk__mu_lock(&me->conn->mu);
     return signals;
 }
 
@@ -785,7 +785,7 @@ int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigne
     struct look look = { 0 };
     unsigned signals = 0;
     int rc;
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     lk__list_append(&conn->expecting, &me.link);
     for (;;) {
         if (conn->closed)
@@ -809,7 +809,7 @@ int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigne
         break;
     }
     lk__list_remove(&me.link);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     if (signals & LK__WOKEN && rc != EINTR)
         lk__parker_signal(parker, LK__WOKEN); /* not ours to swallow */
     return rc;
@@ -829,17 +829,17 @@ bool lk__is_servertime(int64_t server_us)
 
 int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us)
 {
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     int64_t server_us = conn->clock_server_us + (now_us - conn->clock_before_us);
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     return server_us;
 }
 
 int64_t lk__conn_passedby(struct lk__conn *conn, int64_t moment_us)
 {
     int64_t now_us = lk__now_us(), ahead_us = moment_us > now_us ? moment_us - now_us : 0;
-    pthread_mutex_lock(&conn->mu);
+    lk__mu_lock(&conn->mu);
     int64_t passed_us = moment_us + conn->clock_slack_us + ahead_us / 100; /* clock rates may differ by as much */
-    pthread_mutex_unlock(&conn->mu);
+    lk__mu_unlock(&conn->mu);
     return passed_us;
 }

@@ -96,15 +96,15 @@ static int resolve_host(struct lk__connector *connector, struct target *target)
     char port[8];
     snprintf(port, sizeof port, "%d", connector->options.port);
 
-    pthread_mutex_lock(&connector->mu);
+    lk__mu_lock(&connector->mu);
     connector->resolving = true;
     pthread_cond_signal(&connector->settled);
-    pthread_mutex_unlock(&connector->mu);
+    lk__mu_unlock(&connector->mu);
     int failed = getaddrinfo(connector->options.host, port, &hints, &target->found);
-    pthread_mutex_lock(&connector->mu);
+    lk__mu_lock(&connector->mu);
     connector->resolving = false;
     bool stopping = connector->stopping;
-    pthread_mutex_unlock(&connector->mu);
+    lk__mu_unlock(&connector->mu);
 
     if (failed != 0)
         target->found = NULL;
@@ -198,9 +198,9 @@ static struct lk__conn *next_wanted(struct lk__connector *connector, int64_t *lo
 
 static bool stopping(struct lk__connector *connector)
 {
-    pthread_mutex_lock(&connector->mu);
+    lk__mu_lock(&connector->mu);
     bool stop = connector->stopping;
-    pthread_mutex_unlock(&connector->mu);
+    lk__mu_unlock(&connector->mu);
     return stop;
 }
 
@@ -243,7 +243,7 @@ static void serve(struct lk__connector *connector, struct lk__conn *conn)
 static void *run(void *arg)
 {
     struct lk__connector *connector = arg;
-    pthread_mutex_lock(&connector->mu);
+    lk__mu_lock(&connector->mu);
     while (!connector->stopping) {
         int64_t look_us;
         struct lk__conn *conn = next_wanted(connector, &look_us);
@@ -253,13 +253,13 @@ static void *run(void *arg)
         }
         lk__list_remove(&conn->link);
         conn->due_us = conn->up_us = 0;
-        pthread_mutex_unlock(&connector->mu);
+        lk__mu_unlock(&connector->mu);
         serve(connector, conn);
-        pthread_mutex_lock(&connector->mu);
+        lk__mu_lock(&connector->mu);
     }
     connector->ended = true;
     pthread_cond_signal(&connector->settled);
-    pthread_mutex_unlock(&connector->mu);
+    lk__mu_unlock(&connector->mu);
     lk__connector_unref(connector);
     return NULL;
 }
@@ -268,7 +268,7 @@ static void destroy(struct lk__connector *connector)
 {
     pthread_cond_destroy(&connector->work);
     pthread_cond_destroy(&connector->settled);
-    pthread_mutex_destroy(&connector->mu);
+    lk__mu_destroy(&connector->mu);
     lk__fd_close(connector->cancel_fd);
     lk__options_clear(&connector->options);
     lk__free(connector);
@@ -292,7 +292,7 @@ int lk__connector_start(struct lk__connector **connector, struct lk__options *op
     }
     fresh->refs = 2;
     lk__list_init(&fresh->wanted);
-    pthread_mutex_init(&fresh->mu, NULL);
+    lk__mu_init(&fresh->mu, LK__MU_CONNECTOR);
     lk__cond_init(&fresh->work);
     lk__cond_init(&fresh->settled);
     fresh->options = *options;
@@ -310,13 +310,13 @@ int lk__connector_start(struct lk__connector **connector, struct lk__options *op
 void lk__connector_stop(struct lk__connector *connector)
 {
     lk__eventfd_set(connector->cancel_fd);
-    pthread_mutex_lock(&connector->mu);
+    lk__mu_lock(&connector->mu);
     connector->stopping = true;
     pthread_cond_signal(&connector->work);
     while (!connector->ended && !connector->resolving)
-        pthread_cond_wait(&connector->settled, &connector->mu);
+        lk__cond_wait(&connector->settled, &connector->mu, LK__NEVER);
     bool ended = connector->ended;
-    pthread_mutex_unlock(&connector->mu);
+    lk__mu_unlock(&connector->mu);
     if (ended)
         pthread_join(connector->thread, NULL);
     else

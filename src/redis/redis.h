@@ -245,7 +245,7 @@ struct lk__conn;
 struct lk__connector {
     atomic_int refs; /* the client's and the thread's */
     struct lk__options options;
-    pthread_mutex_t mu;
+    struct lk__mu mu;
     pthread_cond_t work;             /* with mu: something is wanted, or stop */
     pthread_cond_t settled;          /* with mu: the thread ended, or is in the resolver */
     struct lk__link wanted;          /* under mu: connections to bring up */
@@ -311,7 +311,7 @@ enum lk__rank { LK__RANK_WATCHDOG, LK__RANK_COMMAND, LK__RANK_HUB };
 enum { LK__DOUBT_BYTES = 256 };
 
 struct lk__conn {
-    pthread_mutex_t mu;
+    struct lk__mu mu;
     struct lk__stream *stream; /* under mu; NULL: down */
     /* under mu: a ring, by their numbers; answered ones that are believed when the ECHO is, and unanswered ones */
     struct lk__pending *pending;

@@ -40,13 +40,13 @@ int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID])
 /* The hold of that permit, for the caller alone to give back, with a reference; NULL: not one of this client. */
 static struct lk__hold *claim(struct lk__object *object, const char *id)
 {
-    pthread_mutex_lock(&object->mu);
+    lk__mu_lock(&object->mu);
     struct lk__hold *found = lk__object_permit(object, id);
     if (found != NULL && found->holds == 0)
         found = NULL;
     if (found != NULL)
         lk__hold_ref(found)->holds = 0;
-    pthread_mutex_unlock(&object->mu);
+    lk__mu_unlock(&object->mu);
     return found;
 }
 

@@ -25,9 +25,9 @@ int64_t lk__hold_longest(const struct lk__hold *hold)
 int64_t lk__hold_endsby(struct lk__hold *hold)
 {
     struct lk__watchdog *dog = hold->dog;
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     int64_t lease_ms = lk__hold_longest(hold);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     int64_t known_us = atomic_load(&hold->valid_until_us), renewed_us = lk__now_us() + lease_ms * 1000;
     int64_t late_us = dog->options->command_timeout_ms * 1000 + lk__guard_us(lease_ms);
     return (renewed_us > known_us ? renewed_us : known_us) + late_us;
@@ -94,17 +94,17 @@ static struct lk__hold *memory_for(struct lk__hold *spare, size_t size)
 
 struct lk__hold *lk__hold_new(struct lk__watchdog *dog, size_t id_size)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     int rc = lk__watchdog_reserve(dog);
     struct lk__hold *spare = rc == 0 ? take_spare(dog, id_size) : NULL;
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     if (rc != 0)
         return NULL;
     struct lk__hold *hold = memory_for(spare, offsetof(struct lk__hold, id) + id_size);
     if (hold == NULL) {
-        pthread_mutex_lock(&dog->mu);
+        lk__mu_lock(&dog->mu);
         dog->reserved--;
-        pthread_mutex_unlock(&dog->mu);
+        lk__mu_unlock(&dog->mu);
         lk__fail(ENOMEM, "out of memory for a hold");
         return NULL;
     }
@@ -122,12 +122,12 @@ void lk__hold_unref(struct lk__hold *hold)
         return;
     struct lk__watchdog *dog = hold->dog;
     lk__block_unref(hold->block);
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     assert(hold->timer.place == 0 && !lk__listed(&hold->all) && hold->inflight == NULL);
     assert(!lk__listed(&hold->ready) && !lk__listed(&hold->news));
     dog->reserved--;
     bool kept = keep_spare(dog, hold);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     if (!kept)
         lk__free(hold);
 }

@@ -415,9 +415,9 @@ static void serve_hold(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
     }
     schedule(dog, hold);
     if (swept_before && !hold->sweeping) {
-        pthread_mutex_unlock(&dog->mu);
+        lk__mu_unlock(&dog->mu);
         lk__hold_unref(hold);
-        pthread_mutex_lock(&dog->mu);
+        lk__mu_lock(&dog->mu);
     }
 }
 
@@ -460,11 +460,11 @@ static void serve_landed(struct lk__watchdog *dog, struct lk__link *in_flight, i
         landed(dog, inflight, now_us);
         schedule(dog, hold);
         bool drop_sweep = swept_before && !hold->sweeping;
-        pthread_mutex_unlock(&dog->mu);
+        lk__mu_unlock(&dog->mu);
         if (drop_sweep)
             lk__hold_unref(hold);
         lk__hold_unref(hold); /* the flight's */
-        pthread_mutex_lock(&dog->mu);
+        lk__mu_lock(&dog->mu);
     }
 }
 
@@ -532,15 +532,15 @@ static void log_losses(struct lk__watchdog *dog, int64_t now_us)
 {
     struct lk__link *link;
     if (now_us >= dog->second_us && dog->more > 0) {
-        pthread_mutex_unlock(&dog->mu);
+        lk__mu_unlock(&dog->mu);
         log_more(dog);
-        pthread_mutex_lock(&dog->mu);
+        lk__mu_lock(&dog->mu);
     }
     while ((link = lk__list_first(&dog->unlogged)) != NULL) {
         struct lk__hold *lost = LK__CONTAINER(link, struct lk__hold, news);
         int reason = lost->reason;
         lk__list_remove(link);
-        pthread_mutex_unlock(&dog->mu);
+        lk__mu_unlock(&dog->mu);
         if (now_us >= dog->second_us) {
             dog->second_us = now_us + 1000000;
             dog->lines = 0;
@@ -549,7 +549,7 @@ static void log_losses(struct lk__watchdog *dog, int64_t now_us)
             lk__log(LK_LOG_WARNING, "%s: the lease was lost: %s", lost->name, errmsg_of(reason));
         dog->lines < LINES_MAX ? dog->lines++ : dog->more++;
         lk__hold_unref(lost);
-        pthread_mutex_lock(&dog->mu);
+        lk__mu_lock(&dog->mu);
     }
 }
 
@@ -592,7 +592,7 @@ static void *run(void *arg)
     struct lk__watchdog *dog = arg;
     /* Without one the poll's own limit serves. */
     int timer_fd = lk__fd_ours(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     while (!dog->stopping) {
         int64_t now_us = lk__now_us();
         serve_landed(dog, &dog->in_flight, now_us);
@@ -603,13 +603,13 @@ static void *run(void *arg)
         log_losses(dog, now_us);
         struct lk__request *awaited = first_beside(dog);
         int64_t due_us = dog->asleep_us = next_look(dog, now_us);
-        pthread_mutex_unlock(&dog->mu);
+        lk__mu_unlock(&dog->mu);
         sleep_until_due(dog, timer_fd, due_us);
         if (awaited != NULL)
             lk__conn_look(dog->callers, awaited);
-        pthread_mutex_lock(&dog->mu);
+        lk__mu_lock(&dog->mu);
     }
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     if (timer_fd >= 0)
         lk__fd_close(timer_fd);
     return NULL;
@@ -630,7 +630,7 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
         return rc;
     }
     dog->conn.owner_wake_fd = dog->wake_fd;
-    pthread_mutex_init(&dog->mu, NULL);
+    lk__mu_init(&dog->mu, LK__MU_WATCHDOG);
     lk__cond_init(&dog->renewed);
     lk__list_init(&dog->holds);
     lk__list_init(&dog->lost);
@@ -645,17 +645,17 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector,
 
 bool lk__watchdog_stop(struct lk__watchdog *dog)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     bool started = dog->started;
     dog->stopping = true;
     wake_thread(dog);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     if (started)
         pthread_join(dog->thread, NULL);
     lk__conn_close(&dog->conn);
 
     /* Nothing flies and nothing is due any more. */
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     dog->started = false;
     log_losses(dog, lk__now_us());
     bool clean = true;
@@ -669,9 +669,9 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
         lk__conn_abandon(inflight->via, &inflight->request);
         struct lk__hold *hold = end_flight(dog, inflight);
         schedule(dog, hold); /* one that is swept is found on the heap below */
-        pthread_mutex_unlock(&dog->mu);
+        lk__mu_unlock(&dog->mu);
         lk__hold_unref(hold);
-        pthread_mutex_lock(&dog->mu);
+        lk__mu_lock(&dog->mu);
     }
     struct lk__timer *timer;
     while ((timer = lk__heap_first(&dog->heap)) != NULL) {
@@ -681,13 +681,13 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
         clean = clean && !sweeping;
         if (sweeping)
             end_sweep(dog, hold);
-        pthread_mutex_unlock(&dog->mu);
+        lk__mu_unlock(&dog->mu);
         if (sweeping)
             lk__hold_unref(hold);
-        pthread_mutex_lock(&dog->mu);
+        lk__mu_lock(&dog->mu);
     }
     pthread_cond_broadcast(&dog->renewed);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     log_more(dog);
     return clean;
 }
@@ -700,7 +700,7 @@ void lk__watchdog_destroy(struct lk__watchdog *dog)
     lk__hold_freespares(dog);
     lk__free(dog->inflights);
     pthread_cond_destroy(&dog->renewed);
-    pthread_mutex_destroy(&dog->mu);
+    lk__mu_destroy(&dog->mu);
     lk__fd_close(dog->wake_fd);
 }
 
@@ -738,7 +738,7 @@ int lk__watchdog_reserve(struct lk__watchdog *dog)
 
 void lk__watchdog_take(struct lk__watchdog *dog, struct lk__hold *hold, int64_t valid_until_us, int64_t first_us)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     hold->state = LK__HELD;
     atomic_store(&hold->valid_until_us, valid_until_us);
     hold->renew_us = first_us;
@@ -748,16 +748,16 @@ void lk__watchdog_take(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
         dog->asleep_us = hold->timer.due_us;
         wake_thread(dog);
     }
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
 }
 
 bool lk__watchdog_good(struct lk__watchdog *dog, struct lk__hold *hold, int64_t *remaining_us)
 {
     int64_t now_us = lk__now_us(), left_us = atomic_load(&hold->valid_until_us) - now_us;
     if (left_us <= 0) {
-        pthread_mutex_lock(&dog->mu);
+        lk__mu_lock(&dog->mu);
         left_us = good(dog, hold, now_us) ? atomic_load(&hold->valid_until_us) - now_us : 0;
-        pthread_mutex_unlock(&dog->mu);
+        lk__mu_unlock(&dog->mu);
     }
     if (remaining_us != NULL)
         *remaining_us = left_us;
@@ -766,9 +766,9 @@ bool lk__watchdog_good(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
 
 void lk__watchdog_shrink(struct lk__watchdog *dog, struct lk__hold *hold, int parts)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     hold->parts = parts;
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
 }
 
 /*
@@ -777,7 +777,7 @@ void lk__watchdog_shrink(struct lk__watchdog *dog, struct lk__hold *hold, int pa
  */
 int64_t lk__watchdog_begincall(struct lk__watchdog *dog, struct lk__hold *hold)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     int64_t now_us = lk__now_us(), lease_ms = lease_at(hold, hold->lease_ms, now_us);
     if (now_us < hold->duplicates_until_us && hold->duplicates_lease_ms < lease_ms)
         lease_ms = hold->duplicates_lease_ms;
@@ -788,13 +788,13 @@ int64_t lk__watchdog_begincall(struct lk__watchdog *dog, struct lk__hold *hold)
         believe_no_more(hold, now_us, lease_ms);
         schedule(dog, hold);
     }
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     return lease_ms;
 }
 
 void lk__watchdog_endcall(struct lk__watchdog *dog, struct lk__hold *hold, bool unsure, int64_t sent_us)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     int64_t now_us = lk__now_us(), lease_ms = hold->call_lease_ms;
     int64_t until_us = sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
     bool held = good(dog, hold, now_us);
@@ -809,71 +809,71 @@ void lk__watchdog_endcall(struct lk__watchdog *dog, struct lk__hold *hold, bool 
     }
     hold->put_off = false;
     schedule(dog, hold);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
 }
 
 void lk__watchdog_expectduplicates(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     int64_t now_us = lk__now_us();
     expect_duplicates(hold, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
 }
 
 void lk__watchdog_lose(struct lk__watchdog *dog, struct lk__hold *hold, int reason)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     lose(dog, hold, reason);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
 }
 
 void lk__watchdog_wasgone(struct lk__watchdog *dog, struct lk__hold *hold)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     hold->state = LK__LOST;
     hold->reason = LK_REASON_GONE;
     dog->notify(dog->arg, hold, LK_EVENT_LOST);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
 }
 
 bool lk__watchdog_waslost(struct lk__watchdog *dog, struct lk__hold *hold)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     bool lost = hold->state == LK__LOST;
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     return lost;
 }
 
 struct lk__hold *lk__watchdog_nextofnobody(struct lk__watchdog *dog, struct lk__link *nobodys)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     struct lk__link *link = lk__list_first(nobodys);
     struct lk__hold *hold = link != NULL ? lk__hold_ref(LK__CONTAINER(link, struct lk__hold, for_nobody)) : NULL;
     if (link != NULL)
         lk__list_remove(link);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     return hold;
 }
 
 bool lk__watchdog_isownerless(struct lk__watchdog *dog, struct lk__hold *hold)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     bool ownerless = hold->ownerless;
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     return ownerless;
 }
 
 void lk__watchdog_forget(struct lk__watchdog *dog, struct lk__hold *hold)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     lk__list_remove(&hold->for_nobody);
     hold->nobodys = NULL;
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
 }
 
 bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     int64_t now_us = lk__now_us();
     bool was_good = good(dog, hold, now_us);
     if (was_good)
@@ -892,16 +892,16 @@ bool lk__watchdog_end(struct lk__watchdog *dog, struct lk__hold *hold)
         !dog->stopping) /* no release follows; a copy may */
         begin_sweep(dog, hold, hold->ask_duplicates_until_us,
                     now_us + (2 * dog->options->command_timeout_ms + lk__hold_longest(hold)) * 1000);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     return was_good;
 }
 
 void lk__watchdog_sweep(struct lk__watchdog *dog, struct lk__hold *hold, int64_t past_us, int64_t end_us)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     if (!dog->stopping)
         begin_sweep(dog, hold, past_us, end_us);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
 }
 
 void lk__watchdog_sweepduplicates(struct lk__watchdog *dog, struct lk__hold *hold, int64_t server_us)
@@ -910,23 +910,23 @@ void lk__watchdog_sweepduplicates(struct lk__watchdog *dog, struct lk__hold *hol
         server_us = hold->ask_duplicates_until_us; /* nothing is known: not past it */
     if (hold->ask_duplicates_until_us == 0 || server_us > hold->ask_duplicates_until_us)
         return;
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     int64_t end_us = lk__now_us() + (hold->ask_duplicates_until_us - server_us) + lk__hold_longest(hold) * 1000;
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     lk__watchdog_sweep(dog, hold, hold->ask_duplicates_until_us, end_us);
 }
 
 void lk__watchdog_settle(struct lk__watchdog *dog, int64_t until_us)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     while (dog->sweeps > 0 && lk__cond_wait(&dog->renewed, &dog->mu, until_us) != ETIMEDOUT)
         ;
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
 }
 
 int lk__watchdog_renew(struct lk__watchdog *dog, struct lk__hold *hold, int64_t lease_ms, int64_t until_us)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     int rc = ESTALE;
     if (good(dog, hold, lk__now_us())) {
         unsigned mine = ++hold->asked;
@@ -944,7 +944,7 @@ int lk__watchdog_renew(struct lk__watchdog *dog, struct lk__hold *hold, int64_t 
         else
             rc = (int)(hold->requested - mine) >= 0 ? EIO : ENOTCONN;
     }
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
     return rc;
 }
 
@@ -966,8 +966,8 @@ static void orphan(struct lk__watchdog *dog, struct lk__link *list, uint64_t own
 
 void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner)
 {
-    pthread_mutex_lock(&dog->mu);
+    lk__mu_lock(&dog->mu);
     orphan(dog, &dog->holds, owner);
     orphan(dog, &dog->lost, owner);
-    pthread_mutex_unlock(&dog->mu);
+    lk__mu_unlock(&dog->mu);
 }

@@ -135,7 +135,7 @@ struct lk__inflight {
 typedef void (*lk__notify_t)(void *arg, struct lk__hold *hold, int type);
 
 struct lk__watchdog {
-    pthread_mutex_t mu;
+    struct lk__mu mu;
     pthread_cond_t renewed; /* with mu: a renewal or sweep that somebody waits for is through */
     size_t sweeps;          /* releases in the background that are not through */
     struct lk__conn conn;

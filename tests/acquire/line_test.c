@@ -35,7 +35,7 @@ static int wait_op(void *arg)
 
 /* A line with the test's own thread as the first, so that nobody has a turn yet. */
 struct scene {
-    pthread_mutex_t mu;
+    struct lk__mu mu;
     struct lk__localqueue line;
     struct lk__parker parker;
     struct lk__qnode place;
@@ -47,7 +47,7 @@ static int open_scene(void **state)
 {
     static struct scene scene;
     scene = (struct scene){ .turns = 0 };
-    pthread_mutex_init(&scene.mu, NULL);
+    lk__mu_init(&scene.mu, LK__MU_OBJECT);
     lk__localqueue_init(&scene.line, &scene.mu);
     lk__parker_init(&scene.parker);
     *state = &scene;
@@ -59,7 +59,7 @@ static int close_scene(void **state)
     struct scene *scene = *state;
     lk__parker_destroy(&scene->parker);
     lk__localqueue_destroy(&scene->line);
-    pthread_mutex_destroy(&scene->mu);
+    lk__mu_destroy(&scene->mu);
     return 0;
 }
 
@@ -206,7 +206,7 @@ static int rush(int index, void *arg)
 
 static void no_turn_is_lost_or_given_twice_in_a_rush(void **state)
 {
-    pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+    struct lk__mu mu = LK__MU_INITIALIZER(LK__MU_OBJECT);
     struct lk__localqueue line;
     (void)state;
     served = 0;
@@ -215,7 +215,7 @@ static void no_turn_is_lost_or_given_twice_in_a_rush(void **state)
     assert_int_equal(lk__localqueue_length(&line), 0);
     assert_between(served, RUSH * ROUNDS * 2 / 3 - RUSH, RUSH * ROUNDS);
     lk__localqueue_destroy(&line);
-    pthread_mutex_destroy(&mu);
+    lk__mu_destroy(&mu);
 }
 
 int main(void)

@@ -37,9 +37,9 @@ static void close_all(void)
 
 static bool is_crowded(void)
 {
-    pthread_mutex_lock(&client->conn.mu);
+    lk__mu_lock(&client->conn.mu);
     bool full = client->conn.full;
-    pthread_mutex_unlock(&client->conn.mu);
+    lk__mu_unlock(&client->conn.mu);
     return full;
 }
 

@@ -55,9 +55,9 @@ static void take(int i, uint64_t owner)
 
 static struct lk__hold *permit_of(int i)
 {
-    pthread_mutex_lock(&object->mu);
+    lk__mu_lock(&object->mu);
     struct lk__hold *found = lk__object_permit(object, strrchr(holds[i]->id, ':') + 1);
-    pthread_mutex_unlock(&object->mu);
+    lk__mu_unlock(&object->mu);
     return found;
 }
 

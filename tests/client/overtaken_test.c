@@ -55,7 +55,7 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 static void watch(void *impl)
 {
     gate = (struct gate){ 0 };
-    watched = &((struct lk__binding *)impl)->object->mu;
+    watched = &((struct lk__binding *)impl)->object->mu.native;
 }
 
 /* --- what is tried ------------------------------------------------------------------------------------------- */

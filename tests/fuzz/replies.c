@@ -152,7 +152,7 @@ static struct subscriptions *begin_ears(void)
 static void end_ears(struct subscriptions *subscriptions)
 {
     lk__parker_destroy(&subscriptions->waiter.parker);
-    pthread_mutex_destroy(&subscriptions->room.mu);
+    lk__mu_destroy(&subscriptions->room.mu);
     lk__hub_destroy(&subscriptions->hub);
 }
 

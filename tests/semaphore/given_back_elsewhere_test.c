@@ -23,9 +23,9 @@ static void count_warnings(void *arg, int level, const char *line)
 
 static size_t holds_of(lk_client_t *client)
 {
-    pthread_mutex_lock(&client->dog.mu);
+    lk__mu_lock(&client->dog.mu);
     size_t holds = client->dog.reserved;
-    pthread_mutex_unlock(&client->dog.mu);
+    lk__mu_unlock(&client->dog.mu);
     return holds;
 }
 

@@ -99,14 +99,14 @@ static void renewals_go_on(struct world *w)
     for (int i = 0; i < MANY; i++)
         holds[i] = take("batch", true, 60000, LK__NEVER);
     int64_t end_us = lk__now_us() + 300000;
-    pthread_mutex_lock(&client->dog.mu);
+    lk__mu_lock(&client->dog.mu);
     for (int i = 0; i < MANY; i++) {
         atomic_store(&holds[i]->valid_until_us, end_us);
         lk__heap_set(&client->dog.heap, &holds[i]->timer, end_us);
     }
     client->dog.asleep_us = 0;
     lk__eventfd_set(client->dog.wake_fd);
-    pthread_mutex_unlock(&client->dog.mu);
+    lk__mu_unlock(&client->dog.mu);
     sleep_ms(3000);
     assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
     assert_int_equal(0, news(&orders_news, LK_EVENT_LOST));
