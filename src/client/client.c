@@ -6,9 +6,8 @@
  * are one word: a call is counted before the close, which waits for it, or sees the mark. With the mark set
  * calls leave under client->mu, so that close() frees nothing that the last one still looks at.
  */
-#include "client/client.h"
+#include "client/process.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,19 +48,39 @@ void lk__client_leave(lk_client_t *client)
     lk__mu_unlock(&client->mu);
 }
 
-struct lk__hold *lk__client_newhold(lk_client_t *client, struct lk__object *object, uint64_t owner)
+/* --- what the process asks of its clients --------------------------------------------------------------- */
+
+static void thread_exited(uint64_t owner)
 {
-    bool is_short = object->entry.kind == LK_KIND_MUTEX || object->entry.kind == LK_KIND_RWLOCK;
-    struct lk__hold *hold = lk__hold_new(&client->dog, is_short ? LK__OWNER_ID_SHORT : LK__OWNER_ID);
-    if (hold == NULL)
-        return NULL;
-    unsigned long long acquisition = atomic_fetch_add(&client->acquisitions, 1) + 1;
-    snprintf(hold->id, LK__OWNER_ID_SHORT, "%s:%" PRIu64 ":%llu", client->id, owner, acquisition);
-    hold->owner = owner;
-    hold->kind = object->entry.kind;
-    hold->name = object->name;
-    hold->block = lk__block_ref(object->block);
-    return hold;
+    struct lk__processstate *here = lk__process_state();
+    if (here == NULL)
+        return;
+    lk__mu_lock(&here->mu);
+    for (struct lk__link *l = lk__list_first(&here->clients); l != NULL; l = lk__list_next(&here->clients, l))
+        lk__watchdog_ownergone(&LK__CONTAINER(l, struct lk_client, link)->dog, owner);
+    lk__mu_unlock(&here->mu);
+}
+
+/* All threads of the program are over. What still is held is given back, as nobody is left to do it. */
+static void process_ends(void)
+{
+    struct lk__processstate *here = lk__process_state();
+    lk_client_t *client;
+    do {
+        lk__mu_lock(&here->mu);
+        struct lk__link *first = lk__list_first(&here->clients);
+        client = first != NULL ? LK__CONTAINER(first, struct lk_client, link) : NULL;
+        lk__mu_unlock(&here->mu);
+    } while (client != NULL && lk_client_close(client) != EDEADLK);
+}
+
+static void join_process(struct lk__processstate *here, lk_client_t *client)
+{
+    lk__thread_onexit(thread_exited);
+    lk__process_onend(process_ends);
+    lk__mu_lock(&here->mu);
+    lk__list_append(&here->clients, &client->link);
+    lk__mu_unlock(&here->mu);
 }
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
@@ -72,7 +91,7 @@ void lk__client_unref(lk_client_t *client)
         return;
     pthread_cond_destroy(&client->idle);
     lk__mu_destroy(&client->mu);
-    lk__map_free(&client->objects);
+    lk__map_free(&client->members);
     lk__free(client);
 }
 
@@ -167,9 +186,7 @@ static int open_with(lk_client_t **opened, struct lk__options *options)
         shut(client);
         return rc;
     }
-    lk__mu_lock(&here->mu);
-    lk__list_append(&here->clients, &client->link);
-    lk__mu_unlock(&here->mu);
+    join_process(here, client);
     lk__log_flush(); /* warnings of the server */
     *opened = client;
     return 0;
@@ -211,13 +228,16 @@ int lk_client_open_file(lk_client_t **client, const char *json_path)
 
 /* --- closing ---------------------------------------------------------------------------------------------- */
 
-static void cancel_object(struct lk__entry *entry, void *arg)
+static struct lk__member *member_of(struct lk__entry *entry)
 {
-    struct lk__object *object = LK__CONTAINER(entry, struct lk__object, entry);
+    return LK__CONTAINER(entry, struct lk__member, entry);
+}
+
+static void cancel_member(struct lk__entry *entry, void *arg)
+{
+    struct lk__member *member = member_of(entry);
     (void)arg;
-    lk__localqueue_cancel(&object->queue);
-    if (object->cancel != NULL)
-        object->cancel(object);
+    member->role->cancel(member);
 }
 
 /* Everybody leaves; each is bounded by one command timeout from now. */
@@ -227,7 +247,7 @@ static void wait_for_calls(lk_client_t *client)
     lk__mu_lock(&client->mu);
     while (atomic_load(&client->calls) != LK__CLOSING) {
         /* again and again: one may have come into a line after the last look */
-        lk__map_each(&client->objects, cancel_object, NULL);
+        lk__map_each(&client->members, cancel_member, NULL);
         lk__cond_wait(&client->idle, &client->mu, lk__now_us() + 20000);
     }
     lk__mu_unlock(&client->mu);
@@ -331,11 +351,11 @@ static bool release_holds(lk_client_t *client, int64_t until_us)
     return clean;
 }
 
-/* The threads that held them are told ECANCELED from now on. */
-static void forget_holds(struct lk__entry *entry, void *arg)
+static void make_quiet(struct lk__entry *entry, void *arg)
 {
+    struct lk__member *member = member_of(entry);
     (void)arg;
-    lk__object_quiet(LK__CONTAINER(entry, struct lk__object, entry), NULL);
+    member->role->quiet(member);
 }
 
 static void forget_all_holds(lk_client_t *client)
@@ -343,7 +363,7 @@ static void forget_all_holds(lk_client_t *client)
     struct lk__link *link;
     lk__mu_lock(&client->mu);
     client->released = true;
-    lk__map_each(&client->objects, forget_holds, NULL);
+    lk__map_each(&client->members, make_quiet, NULL);
     while ((link = lk__list_first(&client->leftover)) != NULL) {
         struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, mine);
         lk__list_remove(link);

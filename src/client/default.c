@@ -9,7 +9,7 @@
  *
  * Guards: the process state's mu, the attempt. Without it a client is opened; nothing else may hold one of its locks.
  */
-#include "client/client.h"
+#include "client/process.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
  * A notice lives in its hold, one for each audience, so that telling allocates nothing and a loss is never
  * dropped for want of room. A hold that changes again before it was fetched shows its last state.
  */
-#include "client/client.h"
+#include "client/events.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -173,13 +173,9 @@ void lk__events_destroy(struct lk__events *events)
     lk__mu_destroy(&events->mu);
 }
 
-int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg)
+int lk__events_listen(struct lk__events *events, lk_listener_t listener, void *arg)
 {
-    struct lk__apistate api = lk__api_enter();
-    int rc = lk__client_enter(client);
-    if (rc != 0)
-        return lk__api_leave(&api, rc);
-    struct lk__events *events = &client->events;
+    int rc = 0;
     bool here = lk__events_ishere(events);
     lk__mu_lock(&events->mu);
     if (!events->started && listener != NULL) {
@@ -197,19 +193,12 @@ int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg)
             forget(events, LK__LISTENER);
     }
     lk__mu_unlock(&events->mu);
-    lk__client_leave(client);
-    return lk__api_leave(&api, rc);
+    return rc;
 }
 
-int lk_client_eventfd(lk_client_t *client, int *fd)
+int lk__events_fd(struct lk__events *events, int *fd)
 {
-    if (fd == NULL)
-        return lk__fail(EINVAL, "lk_client_eventfd: nowhere to put the descriptor");
-    struct lk__apistate api = lk__api_enter();
-    int rc = lk__client_enter(client);
-    if (rc != 0)
-        return lk__api_leave(&api, rc);
-    struct lk__events *events = &client->events;
+    int rc = 0;
     lk__mu_lock(&events->mu);
     if (events->fd < 0)
         events->fd = lk__eventfd_open();
@@ -220,25 +209,17 @@ int lk_client_eventfd(lk_client_t *client, int *fd)
         *fd = events->fd;
     }
     lk__mu_unlock(&events->mu);
-    lk__client_leave(client);
-    return lk__api_leave(&api, rc);
+    return rc;
 }
 
-int lk_client_nextevent(lk_client_t *client, lk_event_t *event)
+bool lk__events_next(struct lk__events *events, lk_event_t *event)
 {
-    if (event == NULL)
-        return lk__fail(EINVAL, "lk_client_nextevent: nowhere to put the event");
-    struct lk__apistate api = lk__api_enter();
-    int rc = lk__client_enter(client);
-    if (rc != 0)
-        return lk__api_leave(&api, rc);
-    struct lk__events *events = &client->events;
     lk__mu_lock(&events->mu);
     struct lk__hold *hold = fetch(events, LK__EVENTFD, event);
     if (events->fd >= 0 && lk__list_empty(&events->queues[LK__EVENTFD]))
         lk__eventfd_clear(events->fd);
     lk__mu_unlock(&events->mu);
+    bool found = hold != NULL;
     lk__hold_unref(hold);
-    lk__client_leave(client);
-    return lk__api_leave(&api, hold != NULL ? 0 : EAGAIN);
+    return found;
 }

@@ -11,18 +11,13 @@
 
 enum { OBJECTS_MAX = 1000 };
 
-/* Upper bounds in microseconds; the last bucket has none. */
-static const int64_t bounds_us[LK__BUCKETS - 1] = { 1000,    5000,    10000,    50000,    100000,   500000,
-                                                    1000000, 5000000, 10000000, 30000000, 60000000, 300000000 };
-
-void lk__histogram_add(struct lk__histogram *histogram, int64_t us)
+const char *lk__kind_name(int kind)
 {
-    int bucket = 0;
-    while (bucket < LK__BUCKETS - 1 && us > bounds_us[bucket])
-        bucket++;
-    atomic_fetch_add(&histogram->count, 1);
-    atomic_fetch_add(&histogram->sum_us, us > 0 ? (unsigned long long)us : 0);
-    atomic_fetch_add(&histogram->buckets[bucket], 1);
+    static const char *const names[LK__KINDS] = {
+        [LK_KIND_MUTEX] = "mutex",     [LK_KIND_RWLOCK] = "rwlock", [LK_KIND_SEM] = "semaphore",
+        [LK_KIND_PERMITS] = "permits", [LK_KIND_LATCH] = "latch",
+    };
+    return names[kind];
 }
 
 static json_t *count_of(const atomic_ullong *counter)
@@ -44,7 +39,7 @@ static json_t *histogram_json(const struct lk__histogram *histogram)
     json_t *buckets = json_array();
     bool good = buckets != NULL;
     for (int i = 0; i < LK__BUCKETS; i++) {
-        json_t *le = i < LK__BUCKETS - 1 ? json_real((double)bounds_us[i] / 1e6) : json_string("inf");
+        json_t *le = i < LK__BUCKETS - 1 ? json_real((double)lk__histogram_bounds_us[i] / 1e6) : json_string("inf");
         json_t *bucket = json_pack("{s:o, s:o}", "le", le, "count", count_of(&histogram->buckets[i]));
         good &= json_array_append_new(buckets, bucket) == 0;
     }
@@ -60,23 +55,17 @@ struct listing {
 };
 
 /* NULL: a name that is no UTF-8, or no memory, as `error` says. */
-static json_t *object_json(struct lk__object *object, json_error_t *error)
+static json_t *member_json(struct lk__member *member, json_error_t *error)
 {
-    unsigned long long renewals = atomic_load(&object->renewals), losses = atomic_load(&object->losses);
-    lk__mu_lock(&object->mu);
-    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
-        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        renewals += atomic_load(&hold->renewals);
-        losses += lk__watchdog_waslost(hold->dog, hold);
-    }
-    lk__mu_unlock(&object->mu);
-    return json_pack_ex(error, 0, "{s:s, s:s, s:o, s:o, s:I, s:I, s:i}", "name", object->name, "kind",
-                        lk__kind_name(object->entry.kind), "acquisitions", count_of(&object->acquisitions), "contended",
-                        count_of(&object->contended), "renewals", (json_int_t)renewals, "lost", (json_int_t)losses,
-                        "waiting", atomic_load(&object->waiting));
+    struct lk__memberstats stats;
+    member->role->describe(member, &stats);
+    return json_pack_ex(error, 0, "{s:s, s:s, s:I, s:I, s:I, s:I, s:i}", "name", stats.name, "kind",
+                        lk__kind_name(member->entry.kind), "acquisitions", (json_int_t)stats.acquisitions, "contended",
+                        (json_int_t)stats.contended, "renewals", (json_int_t)stats.renewals, "lost",
+                        (json_int_t)stats.losses, "waiting", stats.waiting);
 }
 
-static void list_object(struct lk__entry *entry, void *arg)
+static void list_member(struct lk__entry *entry, void *arg)
 {
     struct listing *listing = arg;
     if (json_array_size(listing->objects) >= OBJECTS_MAX) {
@@ -84,7 +73,7 @@ static void list_object(struct lk__entry *entry, void *arg)
         return;
     }
     json_error_t error;
-    json_t *json = object_json(LK__CONTAINER(entry, struct lk__object, entry), &error);
+    json_t *json = member_json(LK__CONTAINER(entry, struct lk__member, entry), &error);
     if (json == NULL && json_error_code(&error) == json_error_invalid_utf8)
         listing->left_out++;
     else
@@ -130,7 +119,7 @@ static char *write_json(lk_client_t *client)
 {
     struct listing listing = { json_array(), 0, true };
     lk__mu_lock(&client->mu);
-    lk__map_each(&client->objects, list_object, &listing);
+    lk__map_each(&client->members, list_member, &listing);
     lk__mu_unlock(&client->mu);
     listing.objects = all_or_none(listing.objects, listing.good);
     json_t *all =

@@ -8,9 +8,10 @@
 #ifndef LK__LATCH_H
 #define LK__LATCH_H
 
-#include "client/client.h"
 #include "latch/scripts.h"
-#include "redis/keys.h"
+#include "object/acquire.h"
+#include "object/idempotent.h"
+#include "object/keys.h"
 
 #include <latchkey/latch.h>
 

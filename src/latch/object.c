@@ -31,6 +31,8 @@ static void latch_free(struct lk__object *object)
     lk__free(latch);
 }
 
+static const struct lk__kind kind = { .stop = latch_stop, .cancel = latch_cancel, .free = latch_free };
+
 /* The keys and the channel, one after the other. */
 static void write_keys(struct lk__latchblock *block, const char *full, const char *end)
 {
@@ -68,9 +70,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, int fair, 
     }
     latch->slots.letter = 'l';
     latch->object.block = &latch->block->block;
-    latch->object.stop = latch_stop;
-    latch->object.cancel = latch_cancel;
-    latch->object.free = latch_free;
+    latch->object.kind = &kind;
     lk__broadcast_init(&latch->broadcast, client, latch->block->channel);
     return &latch->object;
 }

@@ -9,9 +9,9 @@
 #ifndef LK__LOCK_H
 #define LK__LOCK_H
 
-#include "client/client.h"
 #include "lock/scripts.h"
-#include "redis/keys.h"
+#include "object/acquire.h"
+#include "object/keys.h"
 
 #include <latchkey/mutex.h>
 

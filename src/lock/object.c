@@ -24,6 +24,8 @@ static void mutex_free(struct lk__object *object)
     lk__free(mutex);
 }
 
+static const struct lk__kind kind = { .stop = mutex_stop, .free = mutex_free };
+
 /* Of each key but the first, and the channels, what stands before the name; the last is for Redisson's sake alone. */
 enum { TOKEN, QUEUE, SEEN, MARK, CHANNEL, BESIDE, TEXTS };
 
@@ -78,8 +80,7 @@ struct lk__object *lk__mutex_make(lk_client_t *client, const char *full, int fai
     block->release.flags = (robust ? LK__LOCK_ROBUST : 0) | (options->redisson ? LK__LOCK_SHARED : 0);
     mutex->liveness_2048ths = terms.liveness_2048ths;
     mutex->object.block = &block->block;
-    mutex->object.stop = mutex_stop;
-    mutex->object.free = mutex_free;
+    mutex->object.kind = &kind;
     mutex->redisson = redisson;
     if (redisson != NULL)
         lk__redissonwake_init(redisson, client, texts[CHANNEL], texts[BESIDE], false);

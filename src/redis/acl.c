@@ -6,7 +6,7 @@
  * is known to be lacking since then: so they are refused before their first request, not in the middle of a
  * script.
  */
-#include "redis/keys.h"
+#include "config/name.h"
 #include "redis/redis.h"
 
 #include <string.h>

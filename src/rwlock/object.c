@@ -6,17 +6,15 @@
 
 _Static_assert(sizeof(lk_rwlock_t) == 8 * sizeof(void *), "ABI");
 
-static void rwlock_stop(struct lk__object *object)
-{
-    (void)object; /* nothing of its own listens: grants come on the client's channel */
-}
-
 static void rwlock_free(struct lk__object *object)
 {
     struct lk__rwlock *lock = LK__CONTAINER(object, struct lk__rwlock, object);
     lk__block_unref(&lock->block->block);
     lk__free(lock);
 }
+
+/* Nothing of its own listens: grants come on the client's channel. */
+static const struct lk__kind kind = { .free = rwlock_free };
 
 /* The keys, one after the other. */
 static void write_keys(struct lk__rwlockblock *block, const char *full, const char *end)
@@ -69,8 +67,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, int prefer
     }
     lock->liveness_2048ths = terms.liveness_2048ths;
     lock->object.block = &lock->block->block;
-    lock->object.stop = rwlock_stop;
-    lock->object.free = rwlock_free;
+    lock->object.kind = &kind;
     return &lock->object;
 }
 

@@ -12,8 +12,8 @@
 #ifndef LK__RWLOCK_H
 #define LK__RWLOCK_H
 
-#include "client/client.h"
-#include "redis/keys.h"
+#include "object/acquire.h"
+#include "object/keys.h"
 #include "rwlock/scripts.h"
 
 #include <latchkey/rwlock.h>

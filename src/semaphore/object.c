@@ -23,6 +23,8 @@ static void sem_free(struct lk__object *object)
     lk__free(sem);
 }
 
+static const struct lk__kind kind = { .stop = sem_stop, .free = sem_free };
+
 /* "<prefix>:{<full>}" at `*at`, which is moved behind it. */
 static const char *add_key(char **at, const char *prefix, const char *full)
 {
@@ -82,8 +84,7 @@ static struct lk__object *make(lk_client_t *client, const char *full, bool lease
     }
     sem->slots.letter = leased ? 'p' : 's';
     sem->object.block = &sem->block->block;
-    sem->object.stop = sem_stop;
-    sem->object.free = sem_free;
+    sem->object.kind = &kind;
     /* one asks, its script serves all */
     lk__redissonwake_init(&sem->redisson, client, sem->block->channel, sem->beside, false);
     return &sem->object;

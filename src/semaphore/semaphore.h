@@ -11,8 +11,9 @@
 #ifndef LK__SEMAPHORE_H
 #define LK__SEMAPHORE_H
 
-#include "client/client.h"
-#include "redis/keys.h"
+#include "object/acquire.h"
+#include "object/idempotent.h"
+#include "object/keys.h"
 #include "semaphore/scripts.h"
 
 #include <latchkey/semaphore.h>

@@ -4,7 +4,7 @@
  *
  * labels: memory
  */
-#include "client/client.h"
+#include "object/handle.h"
 #include "world.h"
 
 #include <stdio.h>

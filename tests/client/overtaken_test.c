@@ -8,7 +8,7 @@
  *
  * labels: threads memory noise
  */
-#include "client/client.h"
+#include "object/idempotent.h"
 #include "latch/scripts.h"
 #include "semaphore/scripts.h"
 #include "world.h"

@@ -5,7 +5,7 @@
  * The first two bytes say where the first name ends.
  */
 #include "fuzz.h"
-#include "redis/keys.h"
+#include "object/keys.h"
 
 static const char *const prefixes[] = {
     "latchkey:queue:mutex",  "latchkey:queue:rw",  "latchkey:queue:sem", "latchkey:queue:permits",

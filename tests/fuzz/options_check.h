@@ -6,7 +6,7 @@
 #define TESTS_OPTIONS_CHECK_H
 
 #include "fuzz.h"
-#include "redis/keys.h"
+#include "config/name.h"
 #include "config/options.h"
 
 #define SECRET "hunter2$word" /* stands for a password; no text may show it */

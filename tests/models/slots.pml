@@ -2,7 +2,7 @@
 /*
  * slots.pml - numbers of requests are drawn with their slots, and no result is taken for another's
  *
- * Stands for lk__slot_take() and lk__once() of src/client/idempotent.c, lk__counted_take() of src/semaphore, and
+ * Stands for lk__slot_take() and lk__idempotent() of src/object/idempotent.c, lk__counted_take() of src/semaphore, and
  * once_answer() of src/acquire/idempotent.lua. Threads of one client give permits, each request under the number of
  * a slot; the server remembers of each slot the last number. Answers get lost, then the request is sent
  * again. FORGED: once, a slot has the record of a later request than this client ever made there.

@@ -9,7 +9,7 @@
  */
 #include "rights.h"
 
-#include "redis/keys.h"
+#include "object/keys.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

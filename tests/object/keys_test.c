@@ -5,7 +5,7 @@
  * labels: memory
  */
 #include "assert_lk.h"
-#include "redis/keys.h"
+#include "object/keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  *
  * Guards: object->mu the slots.
  */
-#include "client/client.h"
+#include "object/idempotent.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -170,7 +170,7 @@ static int try_once(const struct lk__op *op, struct lk__slots *slots, struct lk_
 {
     struct lk__object *object = op->object;
     struct request request = { .object = object, .once = once };
-    request.hold = lk__client_newhold(object->client, object, op->self->owner);
+    request.hold = lk__object_newhold(object, op->self->owner);
     if (request.hold == NULL)
         return ENOMEM;
     int rc = lk__slot_take(object, slots, &request.slot);

@@ -4,7 +4,7 @@
  *
  * Guards: redisson->mu who waits. Order: after hub->mu, before waiters->mu.
  */
-#include "client/client.h"
+#include "object/redisson.h"
 
 #include <string.h>
 

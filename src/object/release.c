@@ -6,7 +6,7 @@
  * Whatever comes back, it is no longer held by the caller. A release without a good answer goes on in the
  * background, as long as there may be something to release.
  */
-#include "client/client.h"
+#include "object/acquire.h"
 
 int lk__gone(const struct lk__object *object)
 {

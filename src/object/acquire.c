@@ -5,14 +5,14 @@
  * Everything that may fail for want of memory comes before the first byte is sent: the hold, with its
  * place on the watchdog's heap. To ask, renew and give back needs none.
  */
-#include "client/client.h"
+#include "object/acquire.h"
 
 static int prepare(struct lk__acquire *acquire, int64_t limit_us)
 {
     struct lk__object *object = acquire->op->object;
     struct lk__waiter *waiter = &acquire->waiter;
     lk__waiter_init(waiter);
-    acquire->hold = lk__client_newhold(object->client, object, acquire->owner);
+    acquire->hold = lk__object_newhold(object, acquire->owner);
     if (acquire->hold == NULL)
         return ENOMEM;
     struct lk__hold *hold = acquire->hold;
@@ -93,7 +93,7 @@ static int64_t good_until(const struct lk__acquire *acquire, int64_t now_us)
 static void count_it(struct lk__acquire *acquire, int64_t now_us)
 {
     struct lk__object *object = acquire->op->object;
-    lk__histogram_add(&object->client->stats[object->entry.kind].wait, now_us - acquire->began_us);
+    lk__histogram_add(&object->client->stats[object->member.entry.kind].wait, now_us - acquire->began_us);
     atomic_fetch_add(&object->acquisitions, 1);
     if (acquire->waiter.machine.arrival != 0 || acquire->contended)
         atomic_fetch_add(&object->contended, 1);

@@ -19,59 +19,16 @@
  * while the first one is still inside, as POSIX allows. So a call touches the handle for the last time when it
  * enters, takes a reference to the binding there, and lives on that.
  */
-#include "client/client.h"
-#include "redis/keys.h"
+#include "object/handle.h"
+#include "config/name.h"
 
 #include <string.h>
 
 enum { EXPLICIT = 1 };
 
-/* Those of any primitive. */
-union attributes {
-    max_align_t aligned;
-    unsigned char bytes[128];
-};
-
 static uintptr_t owner_of(struct lk__handle handle)
 {
     return __atomic_load_n(handle.process, __ATOMIC_ACQUIRE);
-}
-
-static int make_binding(const struct lk__handletype *type, lk_client_t *client, const char *name, const void *given,
-                        struct lk__binding **made)
-{
-    int fair;
-    bool robust;
-    static const union attributes defaults; /* all zeroes, for the many that have no others */
-    struct lk__binding *binding = lk__alloc(sizeof *binding + (given != NULL ? type->attr_size : 0));
-    if (binding == NULL)
-        return lk__fail(ENOMEM, "%s: out of memory", name);
-    void *attr = binding + 1;
-    int rc = given != NULL ? type->check(attr, given) : 0;
-    binding->type = type;
-    binding->attr = given != NULL ? attr : &defaults;
-    if (rc == 0 && type->variant != NULL)
-        type = type->variant(binding->attr);
-    if (rc == 0)
-        rc = lk__acl_check(&client->conn, name, type->commands);
-    if (rc == 0) {
-        type->traits(binding->attr, &fair, &robust);
-        rc = lk__object_get(client, type->kind, name, fair, robust, type->make, &binding->object);
-    }
-    binding->refs = 1;
-    if (rc != 0)
-        lk__free(binding);
-    else
-        *made = binding;
-    return rc;
-}
-
-void lk__binding_unref(struct lk__binding *binding)
-{
-    if (atomic_fetch_sub(&binding->refs, 1) != 1)
-        return;
-    lk__object_unref(binding->object);
-    lk__free(binding);
 }
 
 /* Nobody else uses it yet: let the handle follow `binding` from now on. */
@@ -84,16 +41,6 @@ static void attach(struct lk__handle handle, struct lk__binding *binding, uintpt
 static struct lk__binding *bound(struct lk__handle handle)
 {
     return __atomic_load_n(handle.impl, __ATOMIC_ACQUIRE);
-}
-
-/*
- * Under the process state's mu: another thread may be about to follow this binding, and find its client closed.
- * It is kept; a program closes its default client once, if ever.
- */
-static void retire(struct lk__processstate *here, struct lk__binding *binding)
-{
-    binding->older = here->retired;
-    here->retired = binding;
 }
 
 static bool is_open(const struct lk__binding *binding)
@@ -120,13 +67,14 @@ static int bind_to(struct lk__processstate *here, struct lk__handle handle, stru
         lk__binding_unref(binding);
     } else if (ours) {
         if (present != NULL)
-            retire(here, present);
-        __atomic_store_n(handle.impl, binding, __ATOMIC_RELEASE);
+            rc = lk__binding_retire(here, present);
+        if (rc == 0)
+            __atomic_store_n(handle.impl, binding, __ATOMIC_RELEASE);
     } else {
         rc = lk__inherited_set(here, handle, binding);
-        if (rc != 0)
-            lk__binding_unref(binding);
     }
+    if (rc != 0)
+        lk__binding_unref(binding);
     return rc;
 }
 
@@ -140,7 +88,7 @@ static int bind_default(struct lk__handle handle, const struct lk__handletype *t
         rc = lk__client_enterdefault(&client, limit_us);
     if (rc != 0)
         return rc;
-    rc = make_binding(type, client, *handle.name, *handle.attr, &binding);
+    rc = lk__binding_make(type, client, *handle.name, *handle.attr, &binding);
     lk__client_leave(client);
     if (rc != 0)
         return rc;
@@ -262,18 +210,18 @@ int lk__handle_init(struct lk__handle handle, const struct lk__handletype *type,
     struct lk__binding *binding = NULL;
     if (name == NULL)
         return lk__fail(EINVAL, "no name was given");
-    size_t front = attr != NULL ? sizeof(union attributes) : 0;
+    size_t front = attr != NULL ? sizeof(union lk__attributes) : 0;
     char *copied = here != NULL ? lk__alloc(front + strlen(name) + 1) : NULL; /* spare[0], made in process spare[1] */
     if (copied == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);
-    assert(type->attr_size <= sizeof(union attributes));
+    assert(type->attr_size <= sizeof(union lk__attributes));
     strcpy(copied + front, name);
     /* With a client its prefix counts, too; then the full name is looked at. */
     int rc = client == NULL || name[0] == '\0' ? lk__name_check(name, strlen(name)) : 0;
     if (rc == 0 && attr != NULL)
         rc = type->check(copied, attr);
     if (rc == 0 && client != NULL && (rc = lk__client_enter(client)) == 0) {
-        rc = make_binding(type, client, name, attr, &binding);
+        rc = lk__binding_make(type, client, name, attr, &binding);
         lk__client_leave(client);
     }
     if (rc != 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* attr.c - what the attributes of all primitives have in common: a size in front, and leases */
-#include "client/client.h"
+#include "object/handle.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  *
  * Guards: the process state's mu.
  */
-#include "client/client.h"
+#include "object/handle.h"
 
 #include <string.h>
 
@@ -21,7 +21,9 @@ struct inherited {
 
 static struct inherited *inherited_at(struct lk__processstate *here, const void *address)
 {
-    struct lk__entry *entry = lk__map_find(&here->inherited, 0, (const char *)&address, sizeof address);
+    struct lk__entry *entry = here->bindings != NULL
+                                  ? lk__map_find(&here->bindings->inherited, 0, (const char *)&address, sizeof address)
+                                  : NULL;
     return entry != NULL ? LK__CONTAINER(entry, struct inherited, entry) : NULL;
 }
 
@@ -37,7 +39,10 @@ struct lk__binding *lk__inherited_find(struct lk__processstate *here, struct lk_
 
 int lk__inherited_set(struct lk__processstate *here, struct lk__handle handle, struct lk__binding *binding)
 {
+    struct lk__bindings *bindings = lk__bindings_here(here);
     struct inherited *inherited = inherited_at(here, handle.name);
+    if (bindings == NULL)
+        return ENOMEM;
     if (inherited != NULL) {
         lk__binding_unref(inherited->binding);
     } else {
@@ -47,7 +52,7 @@ int lk__inherited_set(struct lk__processstate *here, struct lk__handle handle, s
         inherited->handle = handle.name;
         inherited->entry =
             (struct lk__entry){ .key = (const char *)&inherited->handle, .length = sizeof inherited->handle };
-        lk__map_insert(&here->inherited, &inherited->entry);
+        lk__map_insert(&bindings->inherited, &inherited->entry);
     }
     inherited->binding = binding;
     return 0;
@@ -58,6 +63,6 @@ void lk__inherited_forget(struct lk__processstate *here, struct lk__handle handl
     struct inherited *inherited = inherited_at(here, handle.name);
     if (inherited == NULL)
         return;
-    lk__map_remove(&here->inherited, &inherited->entry);
+    lk__map_remove(&here->bindings->inherited, &inherited->entry);
     lk__free(inherited);
 }

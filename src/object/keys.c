@@ -2,7 +2,7 @@
 /*
  * keys.c - the keys made of a name
  */
-#include "redis/keys.h"
+#include "object/keys.h"
 
 #include <stdio.h>
 #include <string.h>

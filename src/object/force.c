@@ -5,7 +5,7 @@
  * It names no hold, so a copy of the request would end the next one as well: it is sent once, and has a
  * deadline, behind which it does nothing.
  */
-#include "client/client.h"
+#include "object/acquire.h"
 
 static int send_it(struct lk__object *object, const struct lk__command *command, struct lk__answer *answer)
 {

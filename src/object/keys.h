@@ -10,8 +10,8 @@
  * and `{a}` do meet: they count their tokens together, which still strictly increase for each, and hear
  * each other's wake-ups, which are hints.
  */
-#ifndef LK__REDIS_KEYS_H
-#define LK__REDIS_KEYS_H
+#ifndef LK__OBJECT_KEYS_H
+#define LK__OBJECT_KEYS_H
 
 #include "config/name.h"
 

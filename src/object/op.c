@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* op.c - the beginning and the end of each public call on an object */
-#include "client/client.h"
+#include "object/op.h"
 
 static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us)
 {

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* listen.c - the public calls by which a program hears of what happened to holds */
+#include "client/client.h"
+
+int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg)
+{
+    struct lk__apistate api = lk__api_enter();
+    int rc = lk__client_enter(client);
+    if (rc == 0) {
+        rc = lk__events_listen(&client->events, listener, arg);
+        lk__client_leave(client);
+    }
+    return lk__api_leave(&api, rc);
+}
+
+int lk_client_eventfd(lk_client_t *client, int *fd)
+{
+    if (fd == NULL)
+        return lk__fail(EINVAL, "lk_client_eventfd: nowhere to put the descriptor");
+    struct lk__apistate api = lk__api_enter();
+    int rc = lk__client_enter(client);
+    if (rc == 0) {
+        rc = lk__events_fd(&client->events, fd);
+        lk__client_leave(client);
+    }
+    return lk__api_leave(&api, rc);
+}
+
+int lk_client_nextevent(lk_client_t *client, lk_event_t *event)
+{
+    if (event == NULL)
+        return lk__fail(EINVAL, "lk_client_nextevent: nowhere to put the event");
+    struct lk__apistate api = lk__api_enter();
+    int rc = lk__client_enter(client);
+    if (rc == 0) {
+        rc = lk__events_next(&client->events, event) ? 0 : EAGAIN;
+        lk__client_leave(client);
+    }
+    return lk__api_leave(&api, rc);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * binding.c - what a handle is bound to: an object of a client, and the attributes of this handle
+ *
+ * Guards: the process state's mu, the bindings that this process keeps beside handles.
+ */
+#include "object/handle.h"
+
+int lk__binding_make(const struct lk__handletype *type, lk_client_t *client, const char *name, const void *given,
+                     struct lk__binding **made)
+{
+    int fair;
+    bool robust;
+    static const union lk__attributes defaults; /* all zeroes, for the many that have no others */
+    struct lk__binding *binding = lk__alloc(sizeof *binding + (given != NULL ? type->attr_size : 0));
+    if (binding == NULL)
+        return lk__fail(ENOMEM, "%s: out of memory", name);
+    void *attr = binding + 1;
+    int rc = given != NULL ? type->check(attr, given) : 0;
+    binding->type = type;
+    binding->attr = given != NULL ? attr : &defaults;
+    if (rc == 0 && type->variant != NULL)
+        type = type->variant(binding->attr);
+    if (rc == 0)
+        rc = lk__acl_check(&client->conn, name, type->commands);
+    if (rc == 0) {
+        type->traits(binding->attr, &fair, &robust);
+        rc = lk__object_get(client, type->kind, name, fair, robust, type->make, &binding->object);
+    }
+    binding->refs = 1;
+    if (rc != 0)
+        lk__free(binding);
+    else
+        *made = binding;
+    return rc;
+}
+
+void lk__binding_unref(struct lk__binding *binding)
+{
+    if (atomic_fetch_sub(&binding->refs, 1) != 1)
+        return;
+    lk__object_unref(binding->object);
+    lk__free(binding);
+}
+
+struct lk__bindings *lk__bindings_here(struct lk__processstate *here)
+{
+    if (here->bindings == NULL)
+        here->bindings = lk__alloc(sizeof *here->bindings);
+    if (here->bindings == NULL)
+        lk__fail(ENOMEM, "out of memory for a handle");
+    return here->bindings;
+}
+
+int lk__binding_retire(struct lk__processstate *here, struct lk__binding *binding)
+{
+    struct lk__bindings *bindings = lk__bindings_here(here);
+    if (bindings == NULL)
+        return ENOMEM;
+    binding->older = bindings->retired;
+    bindings->retired = binding;
+    return 0;
+}

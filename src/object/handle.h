@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handle.h - from the user's struct to the object behind it
+ */
+#ifndef LK__OBJECT_HANDLE_H
+#define LK__OBJECT_HANDLE_H
+
+#include "client/process.h"
+#include "object/object.h"
+
+/* --- binding.c: what a handle is bound to ---------------------------------------------------------------------- */
+
+/* The fields of a handle, whatever its primitive. */
+struct lk__handle {
+    const char **name;
+    const void **attr;
+    void **impl;
+    uintptr_t *process;
+    uintptr_t *spare;
+};
+
+/* The attributes of any primitive. */
+union lk__attributes {
+    max_align_t aligned;
+    unsigned char bytes[128];
+};
+
+/*
+ * What a handle's impl points at: one for each handle, so that two of one name may differ. Whoever is let in by a
+ * call may destroy the handle before that call returns, so each call has a reference of its own.
+ */
+struct lk__binding {
+    atomic_int refs; /* the handle's, and one for each call under way */
+    struct lk__object *object;
+    const struct lk__handletype *type; /* as it was bound; not the variant */
+    struct lk__binding *older;         /* under the process state's mu: in the list of retired ones */
+    const void *attr;                  /* the primitive's attributes, behind this; or nothing but zeroes */
+};
+
+/* How a primitive is bound. */
+struct lk__handletype {
+    int kind;
+    size_t attr_size;
+    const char *commands; /* the server's that its scripts use */
+    lk__object_make_t make;
+    /* Check the user's attributes (NULL: defaults) and complete them into `attr`, which is zeroed. */
+    int (*check)(void *attr, const void *given);
+    void (*traits)(const void *attr, int *fair, bool *robust);
+    /* NULL, or which type it is with these attributes, checked, and of the same size */
+    const struct lk__handletype *(*variant)(const void *attr);
+};
+
+/* `given`: the user's attributes, or NULL. 0 or why not, with an error text. */
+int lk__binding_make(const struct lk__handletype *type, lk_client_t *client, const char *name, const void *given,
+                     struct lk__binding **made);
+void lk__binding_unref(struct lk__binding *binding);
+/*
+ * Under the process state's mu: another thread may be about to follow this binding, and find its client closed.
+ * So it is kept; a program closes its default client once, if ever. 0 or ENOMEM, with an error text.
+ */
+int lk__binding_retire(struct lk__processstate *here, struct lk__binding *binding);
+
+/* What a process has for handles, beside what they lead to. */
+struct lk__bindings {
+    struct lk__binding *retired; /* of handles bound anew after the default client was closed */
+    struct lk__map inherited;    /* of handles that belong to another process */
+};
+
+/* Under the process state's mu. NULL: ENOMEM, with an error text. */
+struct lk__bindings *lk__bindings_here(struct lk__processstate *here);
+
+/* --- handle.c -------------------------------------------------------------------------------------------------- */
+
+int lk__handle_init(struct lk__handle handle, const struct lk__handletype *type, lk_client_t *client, const char *name,
+                    const void *attr);
+/* The binding of a handle, made on its first use, with a reference; its client is entered. The limit is the call's. */
+int lk__handle_enter(struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us,
+                     struct lk__binding **binding);
+void lk__handle_leave(struct lk__binding *binding);
+int lk__handle_destroy(struct lk__handle handle);
+/* Is it bound to a client of another process, such as the parent of a fork? */
+bool lk__handle_isinherited(struct lk__handle handle);
+/* Where name and attributes point to is in this process, too. */
+bool lk__handle_isreadable(struct lk__handle handle);
+const char *lk__handle_name(struct lk__handle handle); /* for words */
+
+/* --- inherited.c: handles that belong to another process ------------------------------------------------------- */
+
+/*
+ * All under the process state's mu. What this process has for the handle; NULL: nothing of that name and, if given,
+ * that type.
+ */
+struct lk__binding *lk__inherited_find(struct lk__processstate *here, struct lk__handle handle,
+                                       const struct lk__handletype *type);
+/* Takes the binding, in place of one that there may be. 0 or ENOMEM, with an error text. */
+int lk__inherited_set(struct lk__processstate *here, struct lk__handle handle, struct lk__binding *binding);
+void lk__inherited_forget(struct lk__processstate *here, struct lk__handle handle); /* its binding is the caller's */
+
+/* --- attr.c: attributes ---------------------------------------------------------------------------------------- */
+
+/*
+ * Copy the user's attributes, which begin with their size, into `attr` of `known` bytes, zeroed. An older header's are
+ * shorter, and the rest is default; a newer one's may say nothing more. `given` NULL: defaults. 0 or EINVAL.
+ */
+int lk__attr_take(void *attr, size_t known, const void *given, size_t least, const char *what);
+/* Leases that a hold can have, 0 for the default: 0 or EINVAL. */
+int lk__attr_leases(int64_t lease_ms, int64_t max_hold_ms);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * object.c - what a name is in this process: shared by all handles of it
+ *
+ * Guards: client->mu the registry. Order: client->mu before object->mu.
+ *
+ * The hard case: the last handle of a name goes while the client is closing. Whoever of the two comes first takes
+ * the object from the hub, in one step with its place in the registry, so the hub is never met after its end, and
+ * a new object of that name finds the old one gone everywhere. Its holds stay until the close released them.
+ */
+#include "object/object.h"
+#include "config/name.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What an object is called; holds that are left of it keep this. */
+struct title {
+    struct lk__block block;
+    char what[]; /* "mutex orders", and behind it the name with the client's prefix, if that has one */
+};
+
+static const char *name_of(const struct title *title)
+{
+    return strchr(title->what, ' ') + 1;
+}
+
+static const char *prefix_of(const lk_client_t *client)
+{
+    return client->options->prefix != NULL ? client->options->prefix : "";
+}
+
+static const char *full_of(const struct title *title, const lk_client_t *client)
+{
+    return prefix_of(client)[0] != '\0' ? title->what + strlen(title->what) + 1 : name_of(title);
+}
+
+static struct title *make_title(const lk_client_t *client, int kind, const char *name)
+{
+    const char *prefix = prefix_of(client);
+    size_t what_size = strlen(lk__kind_name(kind)) + 1 + strlen(name) + 1;
+    size_t full_size = prefix[0] != '\0' ? strlen(prefix) + strlen(name) + 1 : 0;
+    struct title *title = lk__alloc(sizeof *title + what_size + full_size);
+    if (title == NULL)
+        return NULL;
+    title->block.refs = 1;
+    snprintf(title->what, what_size, "%s %s", lk__kind_name(kind), name);
+    if (full_size > 0)
+        snprintf(title->what + what_size, full_size, "%s%s", prefix, name);
+    return title;
+}
+
+static void destroy(struct lk__object *object)
+{
+    lk_client_t *client = object->client;
+    assert(object->quiet && lk__list_empty(&object->holds) && lk__list_empty(&object->nobodys));
+    lk__map_free(&object->owners);
+    lk__localqueue_destroy(&object->queue);
+    lk__mu_destroy(&object->mu);
+    object->kind->free(object);
+    lk__client_unref(client);
+}
+
+static struct lk__object *object_of(struct lk__entry *entry)
+{
+    return LK__CONTAINER(entry, struct lk__object, member.entry);
+}
+
+/* --- as a member of its client ------------------------------------------------------------------------------------ */
+
+static void cancel(struct lk__member *member)
+{
+    struct lk__object *object = object_of(&member->entry);
+    lk__localqueue_cancel(&object->queue);
+    if (object->kind->cancel != NULL)
+        object->kind->cancel(object);
+}
+
+/* Under client->mu: it is stopped, once, and has no holds any more. `leftover`: NULL, or where these go. */
+static void make_quiet(struct lk__object *object, struct lk__link *leftover)
+{
+    if (object->quiet)
+        return;
+    object->quiet = true;
+    if (object->kind->stop != NULL)
+        object->kind->stop(object);
+    lk__object_dropholds(object, leftover);
+}
+
+/* The threads that held it are told ECANCELED from now on. */
+static void quiet(struct lk__member *member)
+{
+    make_quiet(object_of(&member->entry), NULL);
+}
+
+static void describe(struct lk__member *member, struct lk__memberstats *stats)
+{
+    struct lk__object *object = object_of(&member->entry);
+    *stats = (struct lk__memberstats){ .name = object->name,
+                                       .acquisitions = atomic_load(&object->acquisitions),
+                                       .contended = atomic_load(&object->contended),
+                                       .renewals = atomic_load(&object->renewals),
+                                       .losses = atomic_load(&object->losses),
+                                       .waiting = atomic_load(&object->waiting) };
+    lk__object_addlive(object, stats);
+}
+
+static const struct lk__memberrole role = { .cancel = cancel, .quiet = quiet, .describe = describe };
+
+/* --- made on first use, gone with its last handle ------------------------------------------------------------------ */
+
+/* Under client->mu. */
+static struct lk__object *create(lk_client_t *client, int kind, struct title *title, int fair, bool robust,
+                                 lk__object_make_t make)
+{
+    const char *full = full_of(title, client);
+    struct lk__object *object = make(client, full, fair, robust);
+    if (object == NULL)
+        return NULL;
+    object->client = client;
+    object->block->under = lk__block_ref(&title->block);
+    object->name = name_of(title);
+    object->what = title->what;
+    object->member = (struct lk__member){ { NULL, full, (unsigned)strlen(full), kind }, &role };
+    lk__mu_init(&object->mu, LK__MU_OBJECT);
+    lk__list_init(&object->holds);
+    lk__list_init(&object->nobodys);
+    lk__localqueue_init(&object->queue, &object->mu);
+    atomic_fetch_add(&client->refs, 1);
+    lk__map_insert(&client->members, &object->member.entry);
+    return object;
+}
+
+/* Under client->mu. */
+static int find_or_create(lk_client_t *client, int kind, struct title *title, int fair, bool robust,
+                          lk__object_make_t make, struct lk__object **found)
+{
+    const char *full = full_of(title, client);
+    struct lk__entry *entry = lk__map_find(&client->members, kind, full, strlen(full));
+    struct lk__object *object = NULL;
+    if (entry != NULL) {
+        object = object_of(entry);
+        if (object->fair != fair || object->robust != robust)
+            return lk__fail(EINVAL,
+                            "%s: in use in this client with other attributes of the name: fair, prefer or robust",
+                            object->what);
+    } else {
+        object = create(client, kind, title, fair, robust, make);
+        if (object == NULL)
+            return lk__fail(ENOMEM, "%s: out of memory", title->what);
+        object->fair = fair;
+        object->robust = robust;
+    }
+    object->refs++;
+    *found = object;
+    return 0;
+}
+
+int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bool robust, lk__object_make_t make,
+                   struct lk__object **object)
+{
+    struct title *title = make_title(client, kind, name);
+    if (title == NULL)
+        return lk__fail(ENOMEM, "%s %s: out of memory", lk__kind_name(kind), name);
+    int rc = lk__name_check(full_of(title, client), strlen(full_of(title, client)));
+    if (rc == 0) {
+        lk__mu_lock(&client->mu);
+        rc = find_or_create(client, kind, title, fair, robust, make, object);
+        lk__mu_unlock(&client->mu);
+    }
+    lk__block_unref(&title->block); /* the object has its own reference */
+    return rc;
+}
+
+void lk__object_unref(struct lk__object *object)
+{
+    lk_client_t *client = object->client;
+    lk__mu_lock(&client->mu);
+    bool last = --object->refs == 0;
+    if (last) {
+        lk__map_remove(&client->members, &object->member.entry);
+        make_quiet(object, lk__client_isclosed(client) && !client->released ? &client->leftover : NULL);
+    }
+    lk__mu_unlock(&client->mu);
+    if (last)
+        destroy(object);
+}

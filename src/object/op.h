@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * op.h - one public call on an object
+ */
+#ifndef LK__OBJECT_OP_H
+#define LK__OBJECT_OP_H
+
+#include "object/handle.h"
+
+struct lk__op {
+    struct lk__binding *binding;
+    struct lk__object *object;
+    const void *attr;        /* as this handle has them: the primitive's type */
+    struct lk__thread *self; /* who calls */
+    struct lk__apistate api;
+};
+
+/*
+ * Begin a call; after 0 object, attributes and client stay until the call ends, also when the handle is destroyed
+ * or the client closed meanwhile. To be ended with lk__op_leave(), which returns its code; nothing of them may
+ * be touched afterwards. `limit_us`: how long the call is to wait, LK__NEVER if that is no question.
+ */
+int lk__op_enterby(struct lk__op *op, struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us);
+int lk__op_leave(const struct lk__op *op, int code);
+
+/* The caller's hold: 0 it is good · EPERM there is none · ESTALE it was lost; with an error text. */
+int lk__op_hold(const struct lk__op *op, struct lk__hold **hold);
+
+#endif
