@@ -20,21 +20,8 @@ enum { STEPS = 16, COMMAND_MS = 400 };
 #define CALM "lease=20s&command_timeout=2s&poll=5s"
 #define HASTY "lease=20s&command_timeout=400ms&poll=5s"
 
-static struct rig rig;
+static struct rig *rig;
 static struct proxy *p;
-
-static void open_rig(struct world *w, const char *options)
-{
-    p = proxy_begin(w);
-    rig_begin(&rig, w, proxy_url(p, options), options);
-}
-
-static void close_rig(void)
-{
-    rig_works(&rig);
-    rig_end(&rig);
-    proxy_end(p);
-}
 
 /* The k-th of STEPS + 4 places to cut at: spread over the whole length, and the last bytes one by one. */
 static int64_t cut_at(int64_t length, int k)
@@ -71,8 +58,8 @@ static void expect_one_hold(struct world *w, struct place *place)
 static void a_request_is_carried_out_once(struct world *w)
 {
     static const int directions[] = { PROXY_UP, PROXY_DOWN };
-    open_rig(w, CALM);
-    for_each_place(place, &rig)
+    rig = rig_begin_behind(w, &p, CALM);
+    for_each_place(place, rig)
         for (int i = 0; i < 2; i++) {
             int direction = directions[i];
             int64_t take, give, connections = proxy_connections(p);
@@ -88,36 +75,36 @@ static void a_request_is_carried_out_once(struct world *w)
             }
             assert_true(proxy_connections(p) - connections >= STEPS); /* it was cut */
         }
-    close_rig();
+    rig_works(rig);
 }
 
 /* The latch: a count is set once and lowered once, wherever the connection ends. */
 static void a_count_is_exact(struct world *w)
 {
     static const int directions[] = { PROXY_UP, PROXY_DOWN };
-    open_rig(w, CALM);
+    rig = rig_begin_behind(w, &p, CALM);
     for (int i = 0; i < 2; i++) {
         int direction = directions[i];
         int64_t before = proxy_bytes(p, direction), set, down;
-        assert_lk(0, lk_latch_trysetcount(&rig.gate, 2));
+        assert_lk(0, lk_latch_trysetcount(&rig->gate, 2));
         set = proxy_bytes(p, direction) - before;
-        assert_lk(0, lk_latch_countdown(&rig.gate));
+        assert_lk(0, lk_latch_countdown(&rig->gate));
         down = proxy_bytes(p, direction) - before - set;
-        assert_lk(0, lk_latch_countdown(&rig.gate));
+        assert_lk(0, lk_latch_countdown(&rig->gate));
         for (int k = 0; k < STEPS + 4; k++) {
             proxy_cut_after(p, direction, cut_at(set, k));
-            assert_lk(0, lk_latch_trysetcount(&rig.gate, 3)); /* not EEXIST by its own copy */
+            assert_lk(0, lk_latch_trysetcount(&rig->gate, 3)); /* not EEXIST by its own copy */
             assert_int_equal(3, world_int(w, "GET gate"));
             proxy_cut_after(p, direction, cut_at(down, k));
-            assert_lk(0, lk_latch_countdown(&rig.gate));
+            assert_lk(0, lk_latch_countdown(&rig->gate));
             assert_int_equal(2, world_int(w, "GET gate"));
             proxy_cut_after(p, direction, cut_at(down, k));
-            assert_lk(0, lk_latch_countdownby(&rig.gate, 2)); /* not ENOENT by its own copy */
+            assert_lk(0, lk_latch_countdownby(&rig->gate, 2)); /* not ENOENT by its own copy */
             assert_false(world_exists(w, "gate"));
             proxy_cut_after(p, direction, -1);
         }
     }
-    close_rig();
+    rig_works(rig);
 }
 
 /* --- W --------------------------------------------------------------------------------------------------------- */
@@ -127,8 +114,8 @@ static void a_wait_goes_on(struct world *w)
 {
     static const int directions[] = { PROXY_UP, PROXY_DOWN };
     struct errand errand;
-    open_rig(w, "lease=20s&command_timeout=2s&poll=200ms");
-    for_each_place(place, &rig)
+    rig = rig_begin_behind(w, &p, "lease=20s&command_timeout=2s&poll=200ms");
+    for_each_place(place, rig)
         for (int i = 0; i < 2; i++)
             for (int k = 0; k < STEPS; k++) {
                 assert_lk(0, subject_take(&place->theirs, 1000));
@@ -145,7 +132,7 @@ static void a_wait_goes_on(struct world *w)
                 assert_int_equal(0, subject_queued(w, &place->mine));
                 proxy_cut_after(p, directions[i], -1);
             }
-    close_rig();
+    rig_works(rig);
 }
 
 /* --- H --------------------------------------------------------------------------------------------------------- */
@@ -156,8 +143,8 @@ static void a_renewal_is_sent_again(struct world *w)
     static const enum proxy_fault faults[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_DROP_REPLY,
                                                PROXY_HOLD_REQUEST };
     int64_t ms;
-    open_rig(w, "lease=900ms&command_timeout=150ms");
-    for_each_place(place, &rig)
+    rig = rig_begin_behind(w, &p, "lease=900ms&command_timeout=150ms");
+    for_each_place(place, rig)
         place_take(place);
     for (int i = 0; i < 4; i++) {
         int64_t before = proxy_faults(p);
@@ -170,14 +157,14 @@ static void a_renewal_is_sent_again(struct world *w)
     }
     proxy_cut_after(p, PROXY_UP, -1);
     proxy_cut_after(p, PROXY_DOWN, -1);
-    assert_int_equal(0, rig_count(&rig.lost));
-    for_each_place(place, &rig) {
+    assert_int_equal(0, rig_count(&rig->lost));
+    for_each_place(place, rig) {
         assert_lk(0, subject_remaining(&place->mine, &ms));
         expect_one_hold(w, place);
         assert_lk(0, subject_give(&place->mine));
     }
     proxy_release(p); /* a renewal that comes when all is over changes nothing */
-    close_rig();
+    rig_works(rig);
 }
 
 /* --- no answer, and no time left ---------------------------------------------------------------------------------- */
@@ -191,9 +178,9 @@ static void a_lost_request(enum proxy_fault fault, const struct subject *s)
 static void what_is_unknown_ends(struct world *w)
 {
     static const enum proxy_fault faults[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
-    open_rig(w, HASTY);
+    rig = rig_begin_behind(w, &p, HASTY);
     for (int i = 0; i < 2; i++)
-        for_each_place(place, &rig) {
+        for_each_place(place, rig) {
             for (int giving = 0; giving < 2; giving++) {
                 if (giving)
                     place_take(place);
@@ -213,17 +200,17 @@ static void what_is_unknown_ends(struct world *w)
                 assert_int_equal(0, subject_held(w, &place->mine));
             }
         }
-    close_rig();
+    rig_works(rig);
 }
 
 /* Likewise of the latch: a count that was not set in time is not set later; a countdown is finished, and counts once. */
 static void an_unknown_count_is_settled(struct world *w)
 {
     static const enum proxy_fault faults[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
-    open_rig(w, HASTY);
+    rig = rig_begin_behind(w, &p, HASTY);
     for (int i = 0; i < 2; i++) {
         proxy_once(p, faults[i], 1, "gate");
-        assert_lk(EIO, lk_latch_trysetcount(&rig.gate, 3));
+        assert_lk(EIO, lk_latch_trysetcount(&rig->gate, 3));
         assert_between(lk_errorsettles(), 0, COMMAND_MS);
         sleep_ms(lk_errorsettles());
         proxy_release(p);
@@ -231,16 +218,16 @@ static void an_unknown_count_is_settled(struct world *w)
         assert_int_equal(faults[i] == PROXY_DROP_REPLY ? 3 : -1, world_int(w, "GET gate"));
         world_redis(w, "SET gate 3");
         proxy_once(p, faults[i], 1, "gate");
-        assert_lk(EIO, lk_latch_countdown(&rig.gate));
+        assert_lk(EIO, lk_latch_countdown(&rig->gate));
         assert_between(lk_errorsettles(), 1, 30000);
         eventually(world_int(w, "GET gate") == 2, 3 * COMMAND_MS + RIG_SLACK_MS);
         sleep_ms(2 * COMMAND_MS);
         proxy_release(p);
         sleep_ms(50);
         assert_int_equal(2, world_int(w, "GET gate"));
-        assert_lk(0, lk_latch_countdownby(&rig.gate, 3));
+        assert_lk(0, lk_latch_countdownby(&rig->gate, 3));
     }
-    close_rig();
+    rig_works(rig);
 }
 
 int main(void)

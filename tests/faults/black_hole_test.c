@@ -8,21 +8,8 @@
 
 enum { SHORT_MS = RIG_COMMAND_MS / 4, LONG_MS = 3 * RIG_COMMAND_MS, LIMIT_MS = 300 };
 
-static struct rig rig;
+static struct rig *rig;
 static struct proxy *p;
-
-static void open_rig(struct world *w, const char *options)
-{
-    p = proxy_begin(w);
-    rig_begin(&rig, w, proxy_url(p, options), options);
-}
-
-static void close_rig(void)
-{
-    rig_works(&rig);
-    rig_end(&rig);
-    proxy_end(p);
-}
 
 static int hole(void *arg)
 {
@@ -53,9 +40,9 @@ static void fill(void)
 static void a_short_one_is_only_late(struct world *w)
 {
     struct errand errand;
-    open_rig(w, "lease=8s&command_timeout=1500ms&poll=1s");
+    rig = rig_begin_behind(w, &p, "lease=8s&command_timeout=1500ms&poll=1s");
     int64_t connections = proxy_connections(p);
-    for_each_place(place, &rig) {
+    for_each_place(place, rig) {
         dig(200);
         place_take(place);
         fill();
@@ -64,7 +51,7 @@ static void a_short_one_is_only_late(struct world *w)
         fill();
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(&errand, &place->mine, 5000);
-        eventually(subject_queued(rig.w, &place->mine) == 1, 1000);
+        eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
         dig(200);
         assert_lk(0, subject_give(&place->theirs)); /* the message waits in the hole */
         errand_join(&errand);
@@ -73,52 +60,52 @@ static void a_short_one_is_only_late(struct world *w)
         fill();
     }
     dig(200);
-    assert_lk(0, lk_latch_trysetcount(&rig.gate, 2));
+    assert_lk(0, lk_latch_trysetcount(&rig->gate, 2));
     fill();
     dig(200);
-    assert_lk(0, lk_latch_countdown(&rig.gate));
-    assert_int_equal(1, world_int(rig.w, "GET gate"));
+    assert_lk(0, lk_latch_countdown(&rig->gate));
+    assert_int_equal(1, world_int(rig->w, "GET gate"));
     fill();
-    assert_lk(0, lk_latch_countdown(&rig.gate));
+    assert_lk(0, lk_latch_countdown(&rig->gate));
     assert_between(proxy_connections(p), connections, connections + 1); /* one more for the first renewals */
-    assert_int_equal(0, rig_count(&rig.at_risk));
-    close_rig();
+    assert_int_equal(0, rig_count(&rig->at_risk));
+    rig_works(rig);
 }
 
 /* A: who has less time than the hole lasts is told that nobody knows, in time; who has more gets it, once. */
 static void a_long_one_delays_who_asks(struct world *w)
 {
     struct errand errands[RIG_PLACES];
-    open_rig(w, RIG_OPTIONS);
+    rig = rig_begin_behind(w, &p, RIG_OPTIONS);
     proxy_stall(p, PROXY_BOTH);
     for (int i = 0; i < RIG_PLACES; i++)
-        errand_start(&errands[i], &rig.places[i].mine, LIMIT_MS);
+        errand_start(&errands[i], &rig->places[i].mine, LIMIT_MS);
     int64_t began_ms = now_ms();
-    assert_lk(EIO, lk_latch_trysetcount(&rig.gate, 1));
+    assert_lk(EIO, lk_latch_trysetcount(&rig->gate, 1));
     assert_between(now_ms() - began_ms, 0, RIG_COMMAND_MS + RIG_SLACK_MS);
-    for_each_place(place, &rig) {
-        struct errand *errand = &errands[place - rig.places];
+    for_each_place(place, rig) {
+        struct errand *errand = &errands[place - rig->places];
         errand_join(errand);
         assert_true(errand->took == EIO || errand->took == ENOTCONN);
         assert_between(errand->took_ms - errand->began_ms, LIMIT_MS - 1, LIMIT_MS + RIG_COMMAND_MS + RIG_SLACK_MS);
     }
     proxy_resume(p); /* all that was sent arrives now, and past its deadline: or is taken back */
-    for_each_place(place, &rig)
-        eventually(subject_held(rig.w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
-    assert_false(world_exists(rig.w, "gate"));
+    for_each_place(place, rig)
+        eventually(subject_held(rig->w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
+    assert_false(world_exists(rig->w, "gate"));
 
     dig(LONG_MS);
     for (int i = 0; i < RIG_PLACES; i++)
-        errand_start(&errands[i], &rig.places[i].mine, 10000);
-    for_each_place(place, &rig) {
-        struct errand *errand = &errands[place - rig.places];
+        errand_start(&errands[i], &rig->places[i].mine, 10000);
+    for_each_place(place, rig) {
+        struct errand *errand = &errands[place - rig->places];
         errand_join(errand);
         assert_lk(0, errand->took);
         assert_lk(0, errand->gave);
         assert_between(errand->took_ms - errand->began_ms, 0, LONG_MS + 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
     }
     fill();
-    close_rig();
+    rig_works(rig);
 }
 
 static int wait_for_gate(void *arg)
@@ -131,23 +118,23 @@ static void a_long_one_delays_who_waits(struct world *w)
 {
     struct errand errands[RIG_PLACES];
     struct worker at_gate;
-    open_rig(w, RIG_OPTIONS);
-    for_each_place(place, &rig) {
+    rig = rig_begin_behind(w, &p, RIG_OPTIONS);
+    for_each_place(place, rig) {
         assert_lk(0, subject_take(&place->theirs, 1000));
-        errand_start(&errands[place - rig.places], &place->mine, 10000);
-        eventually(subject_queued(rig.w, &place->mine) == 1, 1000);
+        errand_start(&errands[place - rig->places], &place->mine, 10000);
+        eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
     }
-    assert_lk(0, lk_latch_trysetcount(&rig.their_gate, 1));
-    worker_start(&at_gate, wait_for_gate, &rig.gate);
+    assert_lk(0, lk_latch_trysetcount(&rig->their_gate, 1));
+    worker_start(&at_gate, wait_for_gate, &rig->gate);
     sleep_ms(50);
     dig(LONG_MS);
-    for_each_place(place, &rig)
+    for_each_place(place, rig)
         assert_lk(0, subject_give(&place->theirs));
-    assert_lk(0, lk_latch_countdown(&rig.their_gate));
+    assert_lk(0, lk_latch_countdown(&rig->their_gate));
     fill();
     int64_t filled_ms = now_ms();
-    for_each_place(place, &rig) {
-        struct errand *errand = &errands[place - rig.places];
+    for_each_place(place, rig) {
+        struct errand *errand = &errands[place - rig->places];
         errand_join(errand);
         assert_lk(0, errand->took);
         assert_lk(0, errand->gave);
@@ -155,7 +142,7 @@ static void a_long_one_delays_who_waits(struct world *w)
     }
     assert_lk(0, worker_join(&at_gate));
     assert_between(now_ms() - filled_ms, 0, RIG_RETRY_MS + 2 * RIG_POLL_MS + RIG_SLACK_MS);
-    close_rig();
+    rig_works(rig);
 }
 
 /* H: a scare if it ends within the lease; else lost at its end, and a renewal that comes late revives nothing. */
@@ -164,17 +151,17 @@ static void a_long_one_is_at_risk_or_lost(struct world *w)
     struct errand theirs[RIG_PLACES];
     int64_t ms;
     int leased = 0;
-    open_rig(w, RIG_OPTIONS);
-    for_each_place(place, &rig) {
+    rig = rig_begin_behind(w, &p, RIG_OPTIONS);
+    for_each_place(place, rig) {
         place_take(place);
         leased += place->mine.kind->leased;
     }
     dig(LONG_MS + 300); /* a renewal is due within, and has no answer for a command timeout */
     fill();
-    eventually(rig_count(&rig.recovered) == leased, RIG_COMMAND_MS + RIG_SLACK_MS);
-    assert_int_equal(leased, rig_count(&rig.at_risk));
-    assert_int_equal(0, rig_count(&rig.lost));
-    for_each_place(place, &rig) {
+    eventually(rig_count(&rig->recovered) == leased, RIG_COMMAND_MS + RIG_SLACK_MS);
+    assert_int_equal(leased, rig_count(&rig->at_risk));
+    assert_int_equal(0, rig_count(&rig->lost));
+    for_each_place(place, rig) {
         uint64_t token = place->token;
         assert_lk(0, subject_remaining(&place->mine, &ms));
         if (place->mine.kind->fenced)
@@ -185,40 +172,40 @@ static void a_long_one_is_at_risk_or_lost(struct world *w)
     proxy_stall(p, PROXY_BOTH);
     int64_t valid_ms[RIG_PLACES];
     for (int i = 0; i < RIG_PLACES; i++) {
-        errand_start(&theirs[i], &rig.places[i].theirs, RIG_LONG_MS);
-        assert_lk(0, subject_remaining(&rig.places[i].mine, &ms));
+        errand_start(&theirs[i], &rig->places[i].theirs, RIG_LONG_MS);
+        assert_lk(0, subject_remaining(&rig->places[i].mine, &ms));
         valid_ms[i] = now_ms() + ms;
     }
-    eventually(rig_count(&rig.lost) == leased, RIG_LEASE_MS + RIG_SLACK_MS);
-    for_each_place(place, &rig) {
-        struct errand *errand = &theirs[place - rig.places];
+    eventually(rig_count(&rig->lost) == leased, RIG_LEASE_MS + RIG_SLACK_MS);
+    for_each_place(place, rig) {
+        struct errand *errand = &theirs[place - rig->places];
         if (!place->mine.kind->leased)
             continue;
         assert_lk(ESTALE, subject_give(&place->mine));
         errand_join(errand);
         assert_lk(0, errand->took);
-        assert_true(errand->took_ms >= valid_ms[place - rig.places]);
+        assert_true(errand->took_ms >= valid_ms[place - rig->places]);
         assert_lk(0, subject_take(&place->theirs, 0)); /* again, while old renewals are about to arrive */
     }
     proxy_resume(p);
     sleep_ms(2 * RIG_COMMAND_MS);
-    for_each_place(place, &rig) {
-        assert_int_equal(1, subject_held(rig.w, &place->mine));
+    for_each_place(place, rig) {
+        assert_int_equal(1, subject_held(rig->w, &place->mine));
         assert_lk(0, subject_give(place->mine.kind->leased ? &place->theirs : &place->mine));
         if (!place->mine.kind->leased)
-            errand_join(&theirs[place - rig.places]);
+            errand_join(&theirs[place - rig->places]);
     }
-    assert_int_equal(leased, rig_count(&rig.lost));
-    close_rig();
+    assert_int_equal(leased, rig_count(&rig->lost));
+    rig_works(rig);
 }
 
 /* R: nobody knows, after one command timeout; the library finishes it, long before the lease ends, and once. */
 static void a_long_one_leaves_a_release_open(struct world *w)
 {
-    open_rig(w, RIG_OPTIONS);
-    for_each_place(place, &rig) {
+    rig = rig_begin_behind(w, &p, RIG_OPTIONS);
+    for_each_place(place, rig) {
         assert_lk(0, subject_take(&place->patient, 1000));
-        rig_connected(&rig);
+        rig_connected(rig);
         proxy_stall(p, PROXY_BOTH);
         int64_t began_ms = now_ms();
         assert_lk(EIO, subject_give(&place->patient));
@@ -227,18 +214,18 @@ static void a_long_one_leaves_a_release_open(struct world *w)
         if (place->mine.kind->leased)
             assert_lk(EPERM, subject_give(&place->patient));
         proxy_resume(p);
-        eventually(subject_held(rig.w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
+        eventually(subject_held(rig->w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
     }
-    assert_lk(0, lk_latch_trysetcount(&rig.their_gate, 3));
-    rig_connected(&rig);
+    assert_lk(0, lk_latch_trysetcount(&rig->their_gate, 3));
+    rig_connected(rig);
     proxy_stall(p, PROXY_BOTH);
-    assert_lk(EIO, lk_latch_countdown(&rig.gate));
+    assert_lk(EIO, lk_latch_countdown(&rig->gate));
     proxy_resume(p);
-    eventually(world_int(rig.w, "GET gate") == 2, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
-    for_each_place(place, &rig)
-        assert_int_equal(0, subject_held(rig.w, &place->mine));
-    assert_lk(0, lk_latch_countdownby(&rig.their_gate, 2));
-    close_rig();
+    eventually(world_int(rig->w, "GET gate") == 2, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
+    for_each_place(place, rig)
+        assert_int_equal(0, subject_held(rig->w, &place->mine));
+    assert_lk(0, lk_latch_countdownby(&rig->their_gate, 2));
+    rig_works(rig);
 }
 
 int main(void)

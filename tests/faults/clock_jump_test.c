@@ -17,7 +17,7 @@
 
 #ifdef SERVER_CLOCK
 
-enum { HOUR_MS = 3600000, LEASE_MS = 1500, COMMAND_MS = 450, WAKES_MS = 1000, PATIENT_MS = 20000 };
+enum { HOUR_MS = 3600000, LEASE_MS = 1500, COMMAND_MS = 450, WAKES_MS = 1000 };
 
 static const char times[] = "lease=1500ms&command_timeout=450ms&poll=100ms&retry_max=50ms&connect_timeout=1400ms";
 

@@ -8,38 +8,25 @@
 
 enum { THREADS = 8, ROUNDS = 20 };
 
-static struct rig rig;
+static struct rig *rig;
 static struct proxy *p;
-
-static void open_rig(struct world *w, const char *options)
-{
-    p = proxy_begin(w);
-    rig_begin(&rig, w, proxy_url(p, options), options);
-}
-
-static void close_rig(void)
-{
-    rig_works(&rig);
-    rig_end(&rig);
-    proxy_end(p);
-}
 
 /* In each phase: A, W with its message, H with its renewals, R. */
 static void a_slow_link_is_only_slow(struct world *w)
 {
     struct errand errands[RIG_PLACES];
-    open_rig(w, "lease=5s&command_timeout=1s&poll=5s");
+    rig = rig_begin_behind(w, &p, "lease=5s&command_timeout=1s&poll=5s");
     proxy_dribble(p, PROXY_DOWN, 1); /* some 50 bytes an answer */
-    for_each_place(place, &rig) {
+    for_each_place(place, rig) {
         place_take(place);
         assert_lk(0, subject_give(&place->mine));
         assert_lk(0, subject_take(&place->theirs, 1000));
-        errand_start(&errands[place - rig.places], &place->mine, 10000);
-        eventually(subject_queued(rig.w, &place->mine) == 1, 1000);
+        errand_start(&errands[place - rig->places], &place->mine, 10000);
+        eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
     }
     sleep_ms(500); /* until they listen */
-    for_each_place(place, &rig) {
-        struct errand *errand = &errands[place - rig.places];
+    for_each_place(place, rig) {
+        struct errand *errand = &errands[place - rig->places];
         int64_t given_ms = now_ms();
         assert_lk(0, subject_give(&place->theirs));
         errand_join(errand);
@@ -47,28 +34,28 @@ static void a_slow_link_is_only_slow(struct world *w)
         assert_lk(0, errand->gave);
         assert_between(errand->took_ms - given_ms, 0, 1500 + RIG_SLACK_MS); /* by the message: a poll is 5 s away */
     }
-    for_each_place(place, &rig)
+    for_each_place(place, rig)
         place_take(place);
-    assert_lk(0, lk_latch_trysetcount(&rig.gate, 1));
-    assert_lk(0, lk_latch_countdown(&rig.gate));
-    assert_lk(0, lk_latch_waitfor(&rig.gate, 0));
+    assert_lk(0, lk_latch_trysetcount(&rig->gate, 1));
+    assert_lk(0, lk_latch_countdown(&rig->gate));
+    assert_lk(0, lk_latch_waitfor(&rig->gate, 0));
     sleep_ms(5000 / 3 + RIG_SLACK_MS);
-    for_each_place(place, &rig)
+    for_each_place(place, rig)
         assert_lk(0, subject_give(&place->mine));
-    assert_int_equal(0, rig_count(&rig.lost));
+    assert_int_equal(0, rig_count(&rig->lost));
     proxy_dribble(p, PROXY_DOWN, -1);
-    close_rig();
+    rig_works(rig);
 }
 
 /* An answer whose last byte comes after the command timeout is none: as F04. */
 static void an_answer_that_takes_too_long_is_none(struct world *w)
 {
-    open_rig(w, "lease=20s&command_timeout=200ms&poll=5s");
-    for_each_place(place, &rig)
+    rig = rig_begin_behind(w, &p, "lease=20s&command_timeout=200ms&poll=5s");
+    for_each_place(place, rig)
         for (int giving = 0; giving < 2; giving++) {
             if (giving)
                 place_take(place);
-            rig_connected(&rig);
+            rig_connected(rig);
             proxy_dribble(p, PROXY_DOWN, 50);
             int64_t began_ms = now_ms();
             int code = giving ? subject_give(&place->mine) : subject_take(&place->mine, 0);
@@ -76,9 +63,9 @@ static void an_answer_that_takes_too_long_is_none(struct world *w)
             assert_between(now_ms() - began_ms, RIG_COMMAND_MS - 1, RIG_COMMAND_MS + RIG_SLACK_MS);
             assert_int_equal(code == EIO, lk_errorsettles() > 0);
             proxy_dribble(p, PROXY_DOWN, -1);
-            eventually(subject_held(rig.w, &place->mine) == 0, 3 * RIG_COMMAND_MS + RIG_SLACK_MS);
+            eventually(subject_held(rig->w, &place->mine) == 0, 3 * RIG_COMMAND_MS + RIG_SLACK_MS);
         }
-    close_rig();
+    rig_works(rig);
 }
 
 static int visit(int index, void *arg)
@@ -105,9 +92,9 @@ static void answers_that_come_together_are_told_apart(struct world *w)
 {
     struct subject subjects[RIG_PLACES];
     struct worker worker;
-    open_rig(w, "lease=10s&command_timeout=1s&poll=200ms");
+    rig = rig_begin_behind(w, &p, "lease=10s&command_timeout=1s&poll=200ms");
     for (int i = 0; i < RIG_PLACES; i++)
-        subjects[i] = rig.places[i].mine;
+        subjects[i] = rig->places[i].mine;
     worker_start(&worker, visits, subjects);
     for (int i = 0; i < 20; i++) {
         proxy_stall(p, PROXY_DOWN);
@@ -119,7 +106,7 @@ static void answers_that_come_together_are_told_apart(struct world *w)
             proxy_dribble(p, PROXY_DOWN, -1);
     }
     assert_lk(0, worker_join(&worker));
-    close_rig();
+    rig_works(rig);
 }
 
 int main(void)

@@ -17,7 +17,7 @@
 
 enum { FLOOD_MS = 500, ASK_EVERY_MS = 5 };
 
-static struct rig rig;
+static struct rig *rig;
 static struct errand errand;
 
 /* Somebody else has it, and ours waits, and would not ask by itself for long. */
@@ -34,7 +34,7 @@ static void let_go(struct place *place)
     errand_join(&errand);
     assert_lk(0, errand.took);
     assert_lk(0, errand.gave);
-    assert_int_equal(0, subject_held(rig.w, &place->mine));
+    assert_int_equal(0, subject_held(rig->w, &place->mine));
 }
 
 /* The id under which ours waits: "<client>:<owner>:<acquisition>...". */
@@ -70,8 +70,8 @@ static void a_message_alone_grants_nothing(struct world *w)
         "G %s a b c d", "G %s 1 1000 5 0", /* the last: long over */
     };
     char message[512];
-    rig_begin(&rig, w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
-    for_each_place(place, &rig) {
+    rig = rig_begin(w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
+    for_each_place(place, rig) {
         let_wait(w, place);
         const char *id = waiter_id(w, place), *channel = channel_of(id);
         eventually(world_int(w, "PUBLISH %s x", channel) >= 1, 2000);
@@ -85,16 +85,15 @@ static void a_message_alone_grants_nothing(struct world *w)
         assert_true(still_waits(w, place));
         let_go(place);
     }
-    rig_works(&rig);
-    rig_end(&rig);
+    rig_works(rig);
 }
 
 /* The grant of one attempt, heard once more during the next one, or twice at once. */
 static void a_grant_that_is_heard_again(struct world *w)
 {
     char channel[80], grant[512];
-    rig_begin(&rig, w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
-    for_each_place(place, &rig) {
+    rig = rig_begin(w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
+    for_each_place(place, rig) {
         let_wait(w, place);
         snprintf(channel, sizeof channel, "%s", channel_of(waiter_id(w, place)));
         eventually(world_int(w, "PUBLISH %s x", channel) >= 1, 2000);
@@ -113,8 +112,7 @@ static void a_grant_that_is_heard_again(struct world *w)
         let_go(place);
     }
     world_redis(w, "PING");
-    rig_works(&rig);
-    rig_end(&rig);
+    rig_works(rig);
 }
 
 /* As fast as one connection can, in batches. Returns how many were sent. */
@@ -144,8 +142,8 @@ static int64_t asks(struct world *w)
 static void a_flood_asks_seldom(struct world *w)
 {
     char channel[80], hint[256];
-    rig_begin(&rig, w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
-    for_each_place(place, &rig) {
+    rig = rig_begin(w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
+    for_each_place(place, rig) {
         let_wait(w, place);
         const char *id = waiter_id(w, place);
         snprintf(channel, sizeof channel, "%s", channel_of(id));
@@ -159,8 +157,7 @@ static void a_flood_asks_seldom(struct world *w)
         assert_true(still_waits(w, place));
         let_go(place);
     }
-    rig_works(&rig);
-    rig_end(&rig);
+    rig_works(rig);
 }
 
 static int wait_for_gate(void *arg)
@@ -174,9 +171,9 @@ static void a_latch_is_not_opened_by_a_message(struct world *w)
     static const char channel[] = "redisson_countdownlatch__channel__{gate}";
     static const char *const messages[] = { "0", "1", "", "open", "-1", "00000000000000000000000000000000000" };
     struct worker waiter;
-    rig_begin(&rig, w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
-    assert_lk(0, lk_latch_trysetcount(&rig.gate, 1));
-    worker_start(&waiter, wait_for_gate, &rig.gate);
+    rig = rig_begin(w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
+    assert_lk(0, lk_latch_trysetcount(&rig->gate, 1));
+    worker_start(&waiter, wait_for_gate, &rig->gate);
     eventually(world_elements(w, "PUBSUB CHANNELS %s", channel) == 1, 1000);
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++)
         assert_true(world_int(w, "PUBLISH %s %s", channel, messages[i]) >= 1);
@@ -187,11 +184,10 @@ static void a_latch_is_not_opened_by_a_message(struct world *w)
                   (long long)took_ms);
     assert_between(asked, 0, took_ms / ASK_EVERY_MS + 20);
     assert_int_equal(1, world_int(w, "GET gate"));
-    assert_lk(EBUSY, lk_latch_destroy(&rig.gate)); /* it still waits */
-    assert_lk(0, lk_latch_countdown(&rig.their_gate));
+    assert_lk(EBUSY, lk_latch_destroy(&rig->gate)); /* it still waits */
+    assert_lk(0, lk_latch_countdown(&rig->their_gate));
     assert_lk(0, worker_join(&waiter));
-    rig_works(&rig);
-    rig_end(&rig);
+    rig_works(rig);
 }
 
 int main(void)

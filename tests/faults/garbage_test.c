@@ -76,21 +76,8 @@ static const struct nonsense *nonsense(int i)
     return i < UNREADABLE ? &unreadable[i] : &senseless[i - UNREADABLE];
 }
 
-static struct rig rig;
+static struct rig *rig;
 static struct proxy *p;
-
-static void open_rig(struct world *w, const char *options)
-{
-    p = proxy_begin(w);
-    rig_begin(&rig, w, proxy_url(p, options), options);
-}
-
-static void close_rig(void)
-{
-    rig_works(&rig);
-    rig_end(&rig);
-    proxy_end(p);
-}
 
 /* Every answer about one of our things is this, until it is over. */
 static void forge(const struct nonsense *what)
@@ -114,9 +101,9 @@ static long peak_kib(void)
 /* What nobody can have seen is taken back, long before its lease. */
 static void nothing_is_left(int64_t within_ms)
 {
-    for_each_place(place, &rig) {
-        eventually(subject_held(rig.w, &place->mine) == 0, within_ms + RIG_SLACK_MS);
-        eventually(subject_queued(rig.w, &place->mine) == 0, within_ms + RIG_SLACK_MS);
+    for_each_place(place, rig) {
+        eventually(subject_held(rig->w, &place->mine) == 0, within_ms + RIG_SLACK_MS);
+        eventually(subject_queued(rig->w, &place->mine) == 0, within_ms + RIG_SLACK_MS);
     }
 }
 
@@ -124,10 +111,10 @@ static void nothing_is_left(int64_t within_ms)
 static void a_take_is_refused(struct world *w)
 {
     long before_kib = peak_kib();
-    open_rig(w, PATIENT);
+    rig = rig_begin_behind(w, &p, PATIENT);
     for (int i = 0; i < NONSENSE; i++) {
         forge(nonsense(i));
-        for_each_place(place, &rig) {
+        for_each_place(place, rig) {
             int64_t began_ms = now_ms();
             assert_lk(EPROTO, subject_take(&place->mine, 0));
             assert_between(now_ms() - began_ms, 0, COMMAND_MS + RIG_SLACK_MS);
@@ -140,7 +127,7 @@ static void a_take_is_refused(struct world *w)
     }
     if (!SANITIZED)
         assert_between(peak_kib() - before_kib, 0, 16 * 1024);
-    close_rig();
+    rig_works(rig);
 }
 
 /* W: who waits is told as well, and leaves the queue; what is granted to him meanwhile goes back. */
@@ -148,25 +135,25 @@ static void a_wait_is_ended(struct world *w)
 {
     static const int some[] = { 0, 2, 5, UNREADABLE, UNREADABLE + 2, UNREADABLE + 7 };
     struct errand errands[RIG_PLACES];
-    open_rig(w, PATIENT);
+    rig = rig_begin_behind(w, &p, PATIENT);
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
-        for_each_place(place, &rig) {
+        for_each_place(place, rig) {
             assert_lk(0, subject_take(&place->theirs, 1000));
-            errand_start(&errands[place - rig.places], &place->mine, 10000);
-            eventually(subject_queued(rig.w, &place->mine) == 1, 1000);
+            errand_start(&errands[place - rig->places], &place->mine, 10000);
+            eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
         }
         forge(nonsense(some[i]));
-        for_each_place(place, &rig) {
-            struct errand *errand = &errands[place - rig.places];
+        for_each_place(place, rig) {
+            struct errand *errand = &errands[place - rig->places];
             errand_join(errand);                                        /* at its next poll */
             assert_true(errand->took == EPROTO || errand->took == EIO); /* EIO: his answer was behind the forged one */
         }
-        for_each_place(place, &rig)
+        for_each_place(place, rig)
             assert_lk(0, subject_give(&place->theirs));
         forge_no_more();
         nothing_is_left(3 * COMMAND_MS);
     }
-    close_rig();
+    rig_works(rig);
 }
 
 /* W: the subscription cannot be read. Then there is none, and waiters poll. */
@@ -175,8 +162,8 @@ static void a_subscription_that_cannot_be_read(struct world *w)
     struct errand errand;
     p = proxy_begin(w);
     proxy_forge(p, "$9\r\nSUBSCRIBE", unreadable[0].bytes, unreadable[0].length);
-    rig_begin(&rig, w, proxy_url(p, RIG_OPTIONS), RIG_OPTIONS);
-    for_each_place(place, &rig) {
+    rig = rig_begin(w, proxy_url(p, RIG_OPTIONS), RIG_OPTIONS);
+    for_each_place(place, rig) {
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(&errand, &place->mine, 10000);
         eventually(subject_queued(w, &place->mine) == 1, 1000);
@@ -187,7 +174,7 @@ static void a_subscription_that_cannot_be_read(struct world *w)
         assert_between(errand.took_ms - given_ms, 0, RIG_POLL_MS * 6 / 5 + RIG_SLACK_MS);
     }
     forge_no_more();
-    close_rig();
+    rig_works(rig);
 }
 
 /* H: such an answer to a renewal is no renewal: a scare, and a loss at the end of what was promised, at the latest. */
@@ -196,22 +183,22 @@ static void a_renewal_has_failed(struct world *w)
     static const int some[] = { 0, UNREADABLE, UNREADABLE + 6 };
     int64_t ms;
     int lost = 0;
-    open_rig(w, RIG_OPTIONS);
+    rig = rig_begin_behind(w, &p, RIG_OPTIONS);
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
-        int at_risk = rig_count(&rig.at_risk);
-        for_each_place(place, &rig)
+        int at_risk = rig_count(&rig->at_risk);
+        for_each_place(place, rig)
             place_take(place);
         forge(nonsense(some[i]));
-        eventually(rig_count(&rig.at_risk) == at_risk + RIG_PLACES - 1, RIG_LEASE_MS);
+        eventually(rig_count(&rig->at_risk) == at_risk + RIG_PLACES - 1, RIG_LEASE_MS);
         if (i == 0) {
             forge_no_more();
-            eventually(rig_count(&rig.recovered) == RIG_PLACES - 1, RIG_LEASE_MS);
+            eventually(rig_count(&rig->recovered) == RIG_PLACES - 1, RIG_LEASE_MS);
             forge(nonsense(some[i]));
         }
         lost += RIG_PLACES - 1;
-        eventually(rig_count(&rig.lost) == lost, 2 * RIG_LEASE_MS);
+        eventually(rig_count(&rig->lost) == lost, 2 * RIG_LEASE_MS);
         forge_no_more();
-        for_each_place(place, &rig) {
+        for_each_place(place, rig) {
             if (!place->mine.kind->leased) {
                 assert_lk(0, subject_give(&place->mine));
                 continue;
@@ -220,22 +207,22 @@ static void a_renewal_has_failed(struct world *w)
             assert_lk(ESTALE, subject_give(&place->mine));
         }
         nothing_is_left(RIG_LEASE_MS); /* the server did renew it */
-        assert_int_equal(lost, rig_count(&rig.lost));
+        assert_int_equal(lost, rig_count(&rig->lost));
     }
-    close_rig();
+    rig_works(rig);
 }
 
 /* R: EPROTO; the caller has given it back, and the server did what it was asked, once. */
 static void a_release_is_done_all_the_same(struct world *w)
 {
-    open_rig(w, PATIENT);
+    rig = rig_begin_behind(w, &p, PATIENT);
     for (int i = 0; i < NONSENSE; i++) {
         if (!is_senseless_everywhere(i))
             continue;
-        for_each_place(place, &rig)
+        for_each_place(place, rig)
             assert_lk(0, subject_take(&place->patient, 1000));
         forge(nonsense(i));
-        for_each_place(place, &rig) {
+        for_each_place(place, rig) {
             int64_t began_ms = now_ms();
             assert_lk(EPROTO, subject_give(&place->patient));
             assert_between(now_ms() - began_ms, 0, COMMAND_MS + RIG_SLACK_MS);
@@ -243,20 +230,20 @@ static void a_release_is_done_all_the_same(struct world *w)
                 assert_true(lk_errorsettles() > 0);
                 assert_lk(EPERM, subject_give(&place->patient));
             }
-            assert_int_equal(0, subject_held(rig.w, &place->mine));
+            assert_int_equal(0, subject_held(rig->w, &place->mine));
         }
         forge_no_more();
     }
     sleep_ms(2 * COMMAND_MS); /* the library goes on asking, which changes nothing */
     nothing_is_left(3 * COMMAND_MS);
-    close_rig();
+    rig_works(rig);
 }
 
 /* The latch: told likewise, and each count counts once, though nobody saw its answer. */
 static void a_count_is_exact(struct world *w)
 {
     unsigned count;
-    open_rig(w, PATIENT);
+    rig = rig_begin_behind(w, &p, PATIENT);
     for (int i = 0; i < NONSENSE; i++) {
         const struct nonsense *what = nonsense(i);
         if (!is_senseless_everywhere(i))
@@ -264,20 +251,20 @@ static void a_count_is_exact(struct world *w)
         print_message("    %.24s\n", what->bytes);
         world_redis(w, "SET gate 5");
         proxy_forge(p, "gate", what->bytes, what->length);
-        assert_lk(EPROTO, lk_latch_countdown(&rig.gate));
-        assert_lk(EPROTO, lk_latch_getcount(&rig.gate, &count));
-        assert_lk(EPROTO, lk_latch_waitfor(&rig.gate, LIMIT_MS));
+        assert_lk(EPROTO, lk_latch_countdown(&rig->gate));
+        assert_lk(EPROTO, lk_latch_getcount(&rig->gate, &count));
+        assert_lk(EPROTO, lk_latch_waitfor(&rig->gate, LIMIT_MS));
         forge_no_more();
         sleep_ms(50);
         assert_int_equal(4, world_int(w, "GET gate"));
         world_redis(w, "DEL gate");
         proxy_forge(p, "gate", what->bytes, what->length);
-        assert_lk(EPROTO, lk_latch_trysetcount(&rig.gate, 2));
+        assert_lk(EPROTO, lk_latch_trysetcount(&rig->gate, 2));
         forge_no_more();
         assert_int_equal(2, world_int(w, "GET gate"));
         world_redis(w, "DEL gate");
     }
-    close_rig();
+    rig_works(rig);
 }
 
 /* A piece of an answer, and then silence: as if none had come. */
@@ -285,15 +272,15 @@ static void a_piece_of_an_answer_is_none(struct world *w)
 {
     static const struct nonsense pieces[] = { TEXT("*5\r\n:1\r\n:"), TEXT("$100\r\nabc"), TEXT("-ERR what"),
                                               TEXT("*") };
-    open_rig(w, PATIENT);
+    rig = rig_begin_behind(w, &p, PATIENT);
     for (int i = 0; i < 4; i++) {
         forge(&pieces[i]);
-        struct place *place = &rig.places[i];
+        struct place *place = &rig->places[i];
         assert_lk(EIO, subject_take(&place->mine, 0));
         forge_no_more();
         nothing_is_left(3 * COMMAND_MS);
     }
-    close_rig();
+    rig_works(rig);
 }
 
 int main(void)

@@ -124,49 +124,44 @@ static void a_latch_does_not_notice(struct rig *rig, struct proxy *p, const stru
 
 static void an_ending_is_not_noticed(struct world *w)
 {
-    struct rig rig;
     struct proxy *p = proxy_begin_tcp(w);
-    rig_begin(&rig, w, proxy_url(p, RIG_OPTIONS), RIG_OPTIONS);
+    struct rig *rig = rig_begin(w, proxy_url(p, RIG_OPTIONS), RIG_OPTIONS);
     for (int i = 0; i < ENDINGS; i++) {
         print_message("    %s\n", endings[i].row);
-        a_hold_does_not_notice(&rig, p, &endings[i]);
-        a_wait_does_not_notice(&rig, p, &endings[i]);
-        a_latch_does_not_notice(&rig, p, &endings[i]);
-        rig_works(&rig);
+        a_hold_does_not_notice(rig, p, &endings[i]);
+        a_wait_does_not_notice(rig, p, &endings[i]);
+        a_latch_does_not_notice(rig, p, &endings[i]);
+        rig_works(rig);
     }
-    nobody_is_troubled(&rig);
-    rig_end(&rig);
-    proxy_end(p);
+    nobody_is_troubled(rig);
 }
 
 /* F11: `timeout 1` closes connections that renew too rarely, and those of clients that rest; subscribers stay. */
 static void idle_connections_are_closed(struct world *w)
 {
-    struct rig rig;
     struct errand errands[RIG_PLACES];
     world_redis(w, "CONFIG SET timeout 1");
-    rig_begin(&rig, w, world_url(w, "lease=9s&poll=9s"), "lease=9s&poll=9s");
-    for_each_place(place, &rig)
+    struct rig *rig = rig_begin(w, world_url(w, "lease=9s&poll=9s"), "lease=9s&poll=9s");
+    for_each_place(place, rig)
         place_take(place);
     for (int i = 0; i < RIG_PLACES; i++)
-        errand_start(&errands[i], &rig.places[i].theirs, 20000);
+        errand_start(&errands[i], &rig->places[i].theirs, 20000);
     int64_t connections = world_counter(w, "total_connections_received");
     sleep_ms(IDLE_LEASE_MS / 3 + RIG_SLACK_MS); /* closed, then renewed on a new one */
     assert_true(world_counter(w, "total_connections_received") > connections);
-    for_each_place(place, &rig)
+    for_each_place(place, rig)
         assert_int_equal(1, subject_held(w, &place->mine));
     sleep_ms(IDLE_MS); /* closed again, and then given back */
-    for_each_place(place, &rig) {
+    for_each_place(place, rig) {
         int64_t given_ms = now_ms();
-        struct errand *errand = &errands[place - rig.places];
+        struct errand *errand = &errands[place - rig->places];
         assert_lk(0, subject_give(&place->mine));
         errand_join(errand);
         assert_lk(0, errand->took);
         assert_between(errand->took_ms - given_ms, 0, 2000); /* by its message, long before its poll */
     }
-    nobody_is_troubled(&rig);
-    rig_works(&rig);
-    rig_end(&rig);
+    nobody_is_troubled(rig);
+    rig_works(rig);
 }
 
 int main(void)

@@ -69,47 +69,41 @@ static void a_resolver_that_thinks(struct world *w)
 /* Who is connected does not ask for the name any more: renewals and calls go on, and other clients' as well. */
 static void connections_that_stand_need_no_resolver(struct world *w)
 {
-    struct rig rig;
     struct proxy *p = proxy_begin_tcp(w);
     char url[256];
     int64_t ms;
     snprintf(url, sizeof url, "redis://%s:%d?" RIG_OPTIONS, name, proxy_port(p));
-    rig_begin(&rig, w, url, RIG_OPTIONS);
-    for_each_place(place, &rig)
+    struct rig *rig = rig_begin(w, url, RIG_OPTIONS);
+    for_each_place(place, rig)
         place_take(place);
     atomic_store(&resolver, THINKS);
     sleep_ms(RIG_LEASE_MS + RIG_LEASE_MS / 3);
-    for_each_place(place, &rig) {
+    for_each_place(place, rig) {
         assert_lk(0, subject_remaining(&place->mine, &ms));
         assert_lk(0, subject_give(&place->mine));
     }
-    rig_works(&rig);
-    assert_int_equal(0, rig_count(&rig.at_risk));
+    rig_works(rig);
+    assert_int_equal(0, rig_count(&rig->at_risk));
     atomic_store(&resolver, KNOWS);
-    rig_end(&rig);
-    proxy_end(p);
 }
 
 /* A resolver that has no answer says nothing about the server, which is where it was. */
 static void a_resolver_that_fails_costs_no_connection(struct world *w)
 {
-    struct rig rig;
     struct proxy *p = proxy_begin_tcp(w);
     char url[256];
     snprintf(url, sizeof url, "redis://%s:%d?" RIG_OPTIONS, name, proxy_port(p));
-    rig_begin(&rig, w, url, RIG_OPTIONS);
-    for_each_place(place, &rig)
+    struct rig *rig = rig_begin(w, url, RIG_OPTIONS);
+    for_each_place(place, rig)
         place_take(place);
     atomic_store(&resolver, FAILS);
     proxy_reset(p);
     sleep_ms(RIG_LEASE_MS + RIG_LEASE_MS / 3);
-    for_each_place(place, &rig)
+    for_each_place(place, rig)
         assert_lk(0, subject_give(&place->mine));
-    assert_int_equal(0, rig_count(&rig.lost));
-    rig_works(&rig);
+    assert_int_equal(0, rig_count(&rig->lost));
+    rig_works(rig);
     atomic_store(&resolver, KNOWS);
-    rig_end(&rig);
-    proxy_end(p);
 }
 
 /* A client that cannot be opened is not opened, within the connect timeout if the resolver lets it; else it is closed. */
@@ -129,7 +123,6 @@ static void opening_without_the_name_fails(struct world *w)
     assert_lk(ENOTCONN, lk_client_open(&client, url));
     assert_between(now_ms() - began_ms, 0, 300 + RIG_SLACK_MS);
     atomic_store(&resolver, KNOWS);
-    proxy_end(p);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { LEASE_MS = 1500, COMMAND_MS = 450, POLL_MS = 100, WAKES_MS = 1000, PATIENT_MS = 20000, IMPATIENT_MS = 300 };
+enum { LEASE_MS = 1500, COMMAND_MS = 450, POLL_MS = 100, WAKES_MS = 1000, IMPATIENT_MS = 300 };
 
 static const char times[] = "lease=1500ms&command_timeout=450ms&poll=100ms&connect_timeout=1400ms";
 

@@ -7,7 +7,7 @@
 #include "news.h"
 #include "robbery.h"
 
-enum { LEASE_MS = 3000, COMMAND_MS = 450, WAKES_MS = 1000, PATIENT_MS = 20000 };
+enum { LEASE_MS = 3000, COMMAND_MS = 450, WAKES_MS = 1000 };
 
 static const char times[] = "lease=3s&command_timeout=450ms&poll=100ms&connect_timeout=1400ms";
 

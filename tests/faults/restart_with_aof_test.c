@@ -11,7 +11,7 @@
 #include "news.h"
 #include "subject.h"
 
-enum { AWAY_MS = 300, WAKES_MS = 1500, PATIENT_MS = 20000 };
+enum { AWAY_MS = 300, WAKES_MS = 1500 };
 
 /* Away for less than what remains of any lease, and than a command may take. */
 static const char times[] = "lease=6s&command_timeout=1200ms&poll=200ms&retry_max=50ms";

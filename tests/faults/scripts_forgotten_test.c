@@ -7,7 +7,7 @@
 #include "news.h"
 #include "subject.h"
 
-enum { LEASE_MS = 1500, PATIENT_MS = 20000, WAKES_MS = 1000 };
+enum { LEASE_MS = 1500, WAKES_MS = 1000 };
 
 static const char times[] = "lease=1500ms&command_timeout=450ms&poll=100ms&connect_timeout=1400ms";
 

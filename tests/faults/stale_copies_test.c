@@ -11,21 +11,8 @@
 
 #include <string.h>
 
-static struct rig rig;
+static struct rig *rig;
 static struct proxy *p;
-
-static void open_rig(struct world *w)
-{
-    p = proxy_begin(w);
-    rig_begin(&rig, w, proxy_url(p, RIG_OPTIONS), RIG_OPTIONS);
-}
-
-static void close_rig(void)
-{
-    rig_works(&rig);
-    rig_end(&rig);
-    proxy_end(p);
-}
 
 /* The next request for this place gets a copy, which proxy_release() delivers. */
 static void copy_next(const struct place *place, enum proxy_fault how)
@@ -43,16 +30,16 @@ static void deliver(void)
 static void expect_unchanged(const struct place *place, int64_t held)
 {
     const char *kind = place->mine.kind->name;
-    assert_int_equal(held, subject_held(rig.w, &place->mine));
+    assert_int_equal(held, subject_held(rig->w, &place->mine));
     if (strstr(kind, "mutex") != NULL)
-        assert_int_equal((int64_t)place->token, world_int(rig.w, "GET redisson_lock_token:{%s}", place->mine.name));
+        assert_int_equal((int64_t)place->token, world_int(rig->w, "GET redisson_lock_token:{%s}", place->mine.name));
 }
 
 /* A second copy of an ask changes nothing while its hold stands, nor when its time is over and somebody else holds. */
 static void an_ask_that_comes_again(struct world *w)
 {
-    open_rig(w);
-    for_each_place(place, &rig) {
+    rig = rig_begin_behind(w, &p, RIG_OPTIONS);
+    for_each_place(place, rig) {
         copy_next(place, PROXY_COPY_REQUEST);
         place_take(place);
         deliver();
@@ -67,31 +54,32 @@ static void an_ask_that_comes_again(struct world *w)
         deliver();
         expect_unchanged(place, 0);
     }
-    close_rig();
+    rig_works(rig);
 }
 
 /* The first ask comes when the second one was served and given back: it may take, but must not keep, what nobody has. */
 static void an_ask_that_comes_late(struct world *w)
 {
-    open_rig(w);
-    for_each_place(place, &rig) {
+    rig = rig_begin_behind(w, &p, RIG_OPTIONS);
+    for_each_place(place, rig) {
         copy_next(place, PROXY_PARK_REQUEST);
         place_take(place);
         assert_lk(0, subject_give(&place->mine));
         deliver();
-        eventually(subject_held(rig.w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS); /* the lease is longer */
+        eventually(subject_held(rig->w, &place->mine) == 0,
+                   2 * RIG_COMMAND_MS + RIG_SLACK_MS); /* the lease is longer */
         sleep_ms(RIG_COMMAND_MS);
-        assert_int_equal(0, subject_held(rig.w, &place->mine));
+        assert_int_equal(0, subject_held(rig->w, &place->mine));
     }
-    close_rig();
+    rig_works(rig);
 }
 
 /* A release that comes again belongs to the hold it was sent for: not to the next one, whoever has that. */
 static void a_release_that_comes_again(struct world *w)
 {
     static const enum proxy_fault copies[] = { PROXY_COPY_REQUEST, PROXY_PARK_REQUEST };
-    open_rig(w);
-    for_each_place(place, &rig)
+    rig = rig_begin_behind(w, &p, RIG_OPTIONS);
+    for_each_place(place, rig)
         for (int i = 0; i < 2; i++) {
             place_take(place);
             copy_next(place, copies[i]);
@@ -103,18 +91,18 @@ static void a_release_that_comes_again(struct world *w)
             assert_lk(0, subject_give(&place->mine));
             assert_lk(0, subject_take(&place->theirs, 1000)); /* by another client */
             deliver();
-            assert_int_equal(1, subject_held(rig.w, &place->mine));
+            assert_int_equal(1, subject_held(rig->w, &place->mine));
             assert_lk(0, subject_give(&place->theirs));
-            assert_int_equal(0, subject_held(rig.w, &place->mine));
+            assert_int_equal(0, subject_held(rig->w, &place->mine));
         }
-    close_rig();
+    rig_works(rig);
 }
 
 /* A renewal that comes late neither makes a hold nor lengthens that of another. */
 static void a_renewal_that_comes_late(struct world *w)
 {
-    open_rig(w);
-    for_each_place(place, &rig) {
+    rig = rig_begin_behind(w, &p, RIG_OPTIONS);
+    for_each_place(place, rig) {
         if (!place->mine.kind->leased)
             continue;
         int64_t before = proxy_faults(p);
@@ -131,12 +119,12 @@ static void a_renewal_that_comes_late(struct world *w)
         assert_lk(0, subject_give(&place->mine));
         assert_lk(0, subject_take(&place->theirs, 1000));
         deliver();
-        assert_int_equal(1, subject_held(rig.w, &place->mine));
+        assert_int_equal(1, subject_held(rig->w, &place->mine));
         assert_lk(0, subject_give(&place->theirs));
-        assert_int_equal(0, subject_held(rig.w, &place->mine));
+        assert_int_equal(0, subject_held(rig->w, &place->mine));
     }
-    assert_int_equal(0, rig_count(&rig.lost));
-    close_rig();
+    assert_int_equal(0, rig_count(&rig->lost));
+    rig_works(rig);
 }
 
 /* W: a waiter stands in the queue once; one that left does not come back by its copy. */
@@ -144,60 +132,60 @@ static void a_waiter_that_comes_again(struct world *w)
 {
     static const enum proxy_fault copies[] = { PROXY_COPY_REQUEST, PROXY_PARK_REQUEST };
     struct errand errand;
-    open_rig(w);
-    for_each_place(place, &rig)
+    rig = rig_begin_behind(w, &p, RIG_OPTIONS);
+    for_each_place(place, rig)
         for (int i = 0; i < 2; i++) {
             assert_lk(0, subject_take(&place->theirs, 1000));
             copy_next(place, copies[i]);
             errand_start(&errand, &place->mine, 3 * RIG_COMMAND_MS / 2);
-            eventually(subject_queued(rig.w, &place->mine) == 1, 1000);
+            eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
             deliver();
-            assert_between(subject_queued(rig.w, &place->mine), 0, 1); /* never two */
+            assert_between(subject_queued(rig->w, &place->mine), 0, 1); /* never two */
             errand_join(&errand);
             assert_true(errand.took == ETIMEDOUT || errand.took == EIO); /* EIO: too busy to hear that it left */
-            eventually(subject_queued(rig.w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
+            eventually(subject_queued(rig->w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
 
             copy_next(place, copies[i]);
             errand_start(&errand, &place->mine, 3 * RIG_COMMAND_MS / 2);
             errand_join(&errand);
             assert_true(errand.took == ETIMEDOUT || errand.took == EIO); /* ETIMEDOUT: known, past its deadline */
             deliver();
-            eventually(subject_queued(rig.w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
+            eventually(subject_queued(rig->w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
             assert_lk(0, subject_give(&place->theirs));
-            assert_int_equal(0, subject_held(rig.w, &place->mine));
+            assert_int_equal(0, subject_held(rig->w, &place->mine));
         }
-    close_rig();
+    rig_works(rig);
 }
 
 /* The latch: each request counts once, whenever its copy comes. */
 static void a_count_that_comes_again(struct world *w)
 {
     static const enum proxy_fault copies[] = { PROXY_COPY_REQUEST, PROXY_PARK_REQUEST };
-    open_rig(w);
+    rig = rig_begin_behind(w, &p, RIG_OPTIONS);
     for (int i = 0; i < 2; i++) {
         proxy_once(p, copies[i], 1, "gate");
-        assert_lk(0, lk_latch_trysetcount(&rig.gate, 4));
+        assert_lk(0, lk_latch_trysetcount(&rig->gate, 4));
         deliver();
         assert_int_equal(4, world_int(w, "GET gate"));
         proxy_once(p, copies[i], 1, "gate");
-        assert_lk(0, lk_latch_countdown(&rig.gate));
+        assert_lk(0, lk_latch_countdown(&rig->gate));
         deliver();
         assert_int_equal(3, world_int(w, "GET gate"));
         proxy_once(p, copies[i], 1, "gate");
-        assert_lk(0, lk_latch_countdown(&rig.gate));
-        assert_lk(0, lk_latch_countdown(&rig.their_gate)); /* somebody else meanwhile */
+        assert_lk(0, lk_latch_countdown(&rig->gate));
+        assert_lk(0, lk_latch_countdown(&rig->their_gate)); /* somebody else meanwhile */
         deliver();
         assert_int_equal(1, world_int(w, "GET gate"));
-        assert_lk(0, lk_latch_countdown(&rig.gate));
+        assert_lk(0, lk_latch_countdown(&rig->gate));
 
         proxy_once(p, copies[i], 1, "gate"); /* of setting it, when it opened long ago */
-        assert_lk(0, lk_latch_trysetcount(&rig.gate, 1));
-        assert_lk(0, lk_latch_countdown(&rig.their_gate));
+        assert_lk(0, lk_latch_trysetcount(&rig->gate, 1));
+        assert_lk(0, lk_latch_countdown(&rig->their_gate));
         deliver();
         assert_false(world_exists(w, "gate"));
-        assert_lk(0, lk_latch_waitfor(&rig.gate, 0));
+        assert_lk(0, lk_latch_waitfor(&rig->gate, 0));
     }
-    close_rig();
+    rig_works(rig);
 }
 
 int main(void)

@@ -16,7 +16,7 @@
 
 enum { SOON_MS = 1500 };
 
-static struct rig rig;
+static struct rig *rig;
 static struct errand errands[RIG_PLACES];
 static struct worker at_gate;
 
@@ -28,11 +28,11 @@ static int wait_for_gate(void *arg)
 /* Everybody waits, and listens. */
 static void let_wait(struct world *w)
 {
-    assert_lk(0, lk_latch_trysetcount(&rig.their_gate, 1));
-    worker_start(&at_gate, wait_for_gate, &rig.gate);
-    for_each_place(place, &rig) {
+    assert_lk(0, lk_latch_trysetcount(&rig->their_gate, 1));
+    worker_start(&at_gate, wait_for_gate, &rig->gate);
+    for_each_place(place, rig) {
         assert_lk(0, subject_take(&place->theirs, 1000));
-        errand_start(&errands[place - rig.places], &place->mine, 30000);
+        errand_start(&errands[place - rig->places], &place->mine, 30000);
         eventually(subject_queued(w, &place->mine) == 1, 1000);
     }
     eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch__channel__*") == 1, 1000);
@@ -43,11 +43,11 @@ static void let_wait(struct world *w)
 static void let_go(int64_t within_ms)
 {
     int64_t began_ms = now_ms();
-    assert_lk(0, lk_latch_countdown(&rig.their_gate));
-    for_each_place(place, &rig)
+    assert_lk(0, lk_latch_countdown(&rig->their_gate));
+    for_each_place(place, rig)
         assert_lk(0, subject_give(&place->theirs));
-    for_each_place(place, &rig) {
-        struct errand *errand = &errands[place - rig.places];
+    for_each_place(place, rig) {
+        struct errand *errand = &errands[place - rig->places];
         errand_join(errand);
         assert_lk(0, errand->took);
         assert_lk(0, errand->gave);
@@ -95,7 +95,7 @@ static void a_subscription_that_ends(struct world *w)
         const char *how;
         void (*end)(struct world *w);
     } causes[] = { { "killed", kill_it }, { "overflown", overflow }, { "evicted", evict } };
-    rig_begin(&rig, w, world_url(w, FAR_POLL), FAR_POLL);
+    rig = rig_begin(w, world_url(w, FAR_POLL), FAR_POLL);
     for (int i = 0; i < 3; i++) {
         print_message("    F10: %s\n", causes[i].how);
         let_wait(w);
@@ -103,9 +103,8 @@ static void a_subscription_that_ends(struct world *w)
         causes[i].end(w);
         let_go(SOON_MS + RIG_SLACK_MS);
         assert_true(world_counter(w, "total_connections_received") > connections);
-        rig_works(&rig);
+        rig_works(rig);
     }
-    rig_end(&rig);
 }
 
 /* --- the right is taken away: from then on, polls ---------------------------------------------------------------------- */
@@ -115,12 +114,12 @@ static void a_user_loses_the_right_to_listen(struct world *w)
     char url[256];
     world_redis(w, "ACL SETUSER worker on >secret ~* +@all &*");
     snprintf(url, sizeof url, "unix://worker:secret@%s?lease=20s&poll=300ms", w->socket);
-    rig_begin(&rig, w, url, "lease=20s");
+    rig = rig_begin(w, url, "lease=20s");
     let_wait(w);
     world_redis(w, "ACL SETUSER worker resetchannels"); /* cuts its subscribers off */
     let_go(300 * 6 / 5 + SOON_MS + RIG_SLACK_MS);
     for (int i = 0; i < RIG_PLACES; i++) { /* and those who begin to wait now */
-        struct place *place = &rig.places[i];
+        struct place *place = &rig->places[i];
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(&errands[i], &place->mine, 30000);
         eventually(subject_queued(w, &place->mine) == 1, 1000);
@@ -130,7 +129,6 @@ static void a_user_loses_the_right_to_listen(struct world *w)
         assert_lk(0, errands[i].took);
         assert_between(errands[i].took_ms - began_ms, 0, 300 * 6 / 5 + RIG_SLACK_MS);
     }
-    rig_end(&rig);
 }
 
 /* --- a message vanishes, the subscription stays: one poll ------------------------------------------------------------------ */
@@ -138,9 +136,9 @@ static void a_user_loses_the_right_to_listen(struct world *w)
 static void a_message_that_vanishes_costs_a_poll(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
-    rig_begin(&rig, w, proxy_url(p, "lease=20s&poll=300ms"), "lease=20s");
-    for_each_place(place, &rig) {
-        struct errand *errand = &errands[place - rig.places];
+    rig = rig_begin(w, proxy_url(p, "lease=20s&poll=300ms"), "lease=20s");
+    for_each_place(place, rig) {
+        struct errand *errand = &errands[place - rig->places];
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(errand, &place->mine, 30000);
         eventually(subject_queued(w, &place->mine) == 1, 1000);
@@ -153,18 +151,16 @@ static void a_message_that_vanishes_costs_a_poll(struct world *w)
         assert_between(errand->took_ms - began_ms, 0, 300 * 6 / 5 + RIG_SLACK_MS);
     }
     assert_true(proxy_faults(p) > 0); /* on a busy machine, a poll may come before a message */
-    assert_lk(0, lk_latch_trysetcount(&rig.their_gate, 1));
-    worker_start(&at_gate, wait_for_gate, &rig.gate);
+    assert_lk(0, lk_latch_trysetcount(&rig->their_gate, 1));
+    worker_start(&at_gate, wait_for_gate, &rig->gate);
     eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch__channel__*") == 1, 1000);
     sleep_ms(20);
     proxy_once(p, PROXY_DROP_MESSAGE, 1, "message");
     int64_t began_ms = now_ms();
-    assert_lk(0, lk_latch_countdown(&rig.their_gate));
+    assert_lk(0, lk_latch_countdown(&rig->their_gate));
     assert_lk(0, worker_join(&at_gate));
     assert_between(now_ms() - began_ms, 0, 300 * 6 / 5 + RIG_SLACK_MS);
-    rig_works(&rig);
-    rig_end(&rig);
-    proxy_end(p);
+    rig_works(rig);
 }
 
 int main(void)

@@ -45,17 +45,16 @@ static void no_new_connection(struct world *w)
 /* W: no subscription can be had, so waiters poll on the connection that stands; holds need none for their events. */
 static void waiters_poll_without_a_subscription(struct world *w)
 {
-    struct rig rig;
     struct errand errands[RIG_PLACES];
     struct proxy *p = proxy_begin_tcp(w);
-    rig_begin(&rig, w, proxy_url(p, RIG_OPTIONS), "lease=10s");
-    for_each_place(place, &rig)
+    struct rig *rig = rig_begin(w, proxy_url(p, RIG_OPTIONS), "lease=10s");
+    for_each_place(place, rig)
         assert_lk(0, subject_take(&place->theirs, 1000));
     world_redis(w, "CONFIG SET maxclients %d", (int)(world_counter(w, "connected_clients") - subscribers(w)));
     world_redis(w, "CLIENT KILL TYPE pubsub");
     for (int i = 0; i < RIG_PLACES; i++)
-        errand_start(&errands[i], &rig.places[i].mine, 10000);
-    for_each_place(place, &rig) {
+        errand_start(&errands[i], &rig->places[i].mine, 10000);
+    for_each_place(place, rig) {
         eventually(subject_queued(w, &place->mine) == 1, 1000);
         assert_lk(0, subject_give(&place->theirs));
     }
@@ -68,9 +67,7 @@ static void waiters_poll_without_a_subscription(struct world *w)
     }
     assert_int_equal(0, world_elements(w, "PUBSUB CHANNELS latchkey:*"));
     world_redis(w, "CONFIG SET maxclients 1000");
-    rig_works(&rig);
-    rig_end(&rig);
-    proxy_end(p);
+    rig_works(rig);
 }
 
 int main(void)

@@ -52,11 +52,6 @@ static void asked_for(struct rig *rig, struct proxy *p, const struct blackout *b
     expect_all(errands, 0, false);
 }
 
-static int wait_for_gate(void *arg)
-{
-    return lk_latch_wait(arg);
-}
-
 /* Somebody has it all, and ours wait. */
 static void let_wait(struct rig *rig, struct errand *errands, int64_t timeout_ms)
 {
@@ -80,7 +75,7 @@ static void waited_for(struct rig *rig, struct proxy *p, const struct blackout *
         assert_lk(0, subject_give(&place->theirs));
 
     assert_lk(0, lk_latch_trysetcount(&rig->their_gate, 1));
-    worker_start(&at_gate, wait_for_gate, &rig->gate);
+    worker_start(&at_gate, await_latch, &rig->gate);
     let_wait(rig, errands, LK_FOREVER);
     blackout->begin(rig, p);
     assert_lk(ENOTCONN, lk_latch_waitfor(&rig->gate, LIMIT_MS));
@@ -193,22 +188,19 @@ static const char *url_of(const struct blackout *blackout, struct proxy *p)
 
 void blackout_meets_all(struct world *w, const struct blackout *blackout)
 {
-    struct rig rig;
     struct proxy *p = proxy_begin_tcp(w);
     print_message("    %s\n", blackout->row);
-    rig_begin(&rig, w, url_of(blackout, p), "lease=10s&poll=200ms");
+    struct rig *rig = rig_begin(w, url_of(blackout, p), "lease=10s&poll=200ms");
     print_message("         A\n");
-    asked_for(&rig, p, blackout);
-    rig_works(&rig);
+    asked_for(rig, p, blackout);
+    rig_works(rig);
     print_message("         W\n");
-    waited_for(&rig, p, blackout);
-    rig_works(&rig);
+    waited_for(rig, p, blackout);
+    rig_works(rig);
     print_message("         H\n");
-    held(&rig, p, blackout);
-    rig_works(&rig);
+    held(rig, p, blackout);
+    rig_works(rig);
     print_message("         R\n");
-    given_back(&rig, p, blackout);
-    rig_works(&rig);
-    rig_end(&rig);
-    proxy_end(p);
+    given_back(rig, p, blackout);
+    rig_works(rig);
 }

@@ -19,6 +19,13 @@ void news_listen(struct news *n, lk_client_t *client, const char *name)
     assert_lk(0, lk_client_listen(client, hear, n));
 }
 
+struct news *news_of(struct world *w, lk_client_t *client, const char *name)
+{
+    struct news *n = world_shared(w, sizeof *n);
+    news_listen(n, client, name);
+    return n;
+}
+
 int news(const struct news *n, int type)
 {
     return __atomic_load_n(&n->count[type], __ATOMIC_SEQ_CST);

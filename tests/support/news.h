@@ -16,6 +16,7 @@ struct news {
 
 /* Count the events of `name` from now on; it is the client's only listener. */
 void news_listen(struct news *n, lk_client_t *client, const char *name);
+struct news *news_of(struct world *w, lk_client_t *client, const char *name); /* in memory of the world */
 
 /* How many of this type have come: LK_EVENT_... */
 int news(const struct news *n, int type);

@@ -17,7 +17,6 @@ enum {
     LONG_LEASE_MS = 1500,
     LONG_COMMAND_MS = 400,
     BACK_MS = 1000, /* until everybody has a connection again and has asked: back-off, handshake, poll */
-    PATIENT_MS = 20000,
     IMPATIENT_MS = 300,
     HURRIED_MS = 1200,
 };
@@ -30,12 +29,10 @@ static const struct outage *present; /* bodies of for_each_subject() have no arg
 static lk_client_t *client_of(struct world *w, const char *options)
 {
     char url[256];
-    lk_client_t *client = NULL;
     if (present->user == NULL)
-        return world_open(w, options);
+        return world_client(w, options);
     snprintf(url, sizeof url, "unix://%s@%s?%s", present->user, w->socket, options);
-    assert_lk(0, lk_client_open(&client, url));
-    return client;
+    return world_client_at(w, NULL, url);
 }
 
 /* What a call said that the outage met, and when. */
@@ -148,8 +145,6 @@ static void leave(struct stage *s)
     }
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_lk(0, subject_destroy(all[i]));
-    assert_lk(0, lk_client_close(s->one));
-    assert_lk(0, lk_client_close(s->other));
 }
 
 static uint64_t token_of(struct subject *subject)
@@ -316,11 +311,6 @@ static void outlive(struct world *w, const struct subject_kind *kind)
 
 /* --- latches: no lease, so nothing is lost; counted once, or not at all when told so ---------------------------- */
 
-static int wait_for_latch(void *arg)
-{
-    return lk_latch_waitfor(arg, PATIENT_MS);
-}
-
 static unsigned count_of(lk_latch_t *latch)
 {
     unsigned count = 0;
@@ -341,49 +331,44 @@ static void settle_fresh(lk_latch_t *fresh, int code)
 static void a_latch_counts_exactly(void)
 {
     const struct outage *outage = present;
-    static lk_latch_t gate, fresh;
     struct refusal set, waited, counted;
     struct worker waiter;
     struct world *w = world_begin(outage->server_args);
     if (outage->prepare != NULL)
         outage->prepare(w);
     lk_client_t *client = client_of(w, long_times);
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
-    assert_lk(0, lk_latch_init(&fresh, client, "fresh", NULL));
-    assert_lk(0, lk_latch_trysetcount(&gate, 3));
-    worker_start(&waiter, wait_for_latch, &gate);
+    lk_latch_t *gate = world_latch(w, client, "gate"), *fresh = world_latch(w, client, "fresh");
+    assert_lk(0, lk_latch_trysetcount(gate, 3));
+    worker_start(&waiter, await_latch_patiently, gate);
     eventually(world_elements(w, "PUBSUB CHANNELS *gate*") == 1, PATIENT_MS);
 
     outage->begin(w);
     int64_t began_ms = now_ms();
-    keep_words(&set, lk_latch_trysetcount(&fresh, 3), began_ms);
+    keep_words(&set, lk_latch_trysetcount(fresh, 3), began_ms);
     assert_refused(&set, 0, LONG_COMMAND_MS);
     began_ms = now_ms();
-    keep_words(&waited, lk_latch_waitfor(&gate, IMPATIENT_MS), began_ms);
+    keep_words(&waited, lk_latch_waitfor(gate, IMPATIENT_MS), began_ms);
     if (outage->reads_pass)
         assert_int_equal(ETIMEDOUT, waited.code);
     else
         assert_refused(&waited, 0, IMPATIENT_MS + LONG_COMMAND_MS);
     began_ms = now_ms();
-    keep_words(&counted, lk_latch_countdown(&gate), began_ms);
+    keep_words(&counted, lk_latch_countdown(gate), began_ms);
     assert_refused(&counted, 0, LONG_COMMAND_MS);
     if (outage->ends_tries)
         assert_int_equal(outage->code, worker_join(&waiter));
     outage->end(w);
 
-    settle_fresh(&fresh, set.code);
+    settle_fresh(fresh, set.code);
     unsigned count = counted.code == EIO ? 2 : 3; /* what got no answer counts once, in the end */
-    eventually(count_of(&gate) == count, BACK_MS + LATE_MS);
+    eventually(count_of(gate) == count, BACK_MS + LATE_MS);
     sleep_ms(2 * LONG_COMMAND_MS); /* no copy comes late */
-    assert_int_equal(count, count_of(&gate));
-    assert_lk(0, lk_latch_countdownby(&gate, count - 1));
-    assert_lk(ETIMEDOUT, lk_latch_waitfor(&gate, 0));
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_int_equal(count, count_of(gate));
+    assert_lk(0, lk_latch_countdownby(gate, count - 1));
+    assert_lk(ETIMEDOUT, lk_latch_waitfor(gate, 0));
+    assert_lk(0, lk_latch_countdown(gate));
     if (!outage->ends_tries)
         assert_int_equal(0, worker_join(&waiter));
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_latch_destroy(&fresh));
-    assert_lk(0, lk_client_close(client));
     world_end(w);
 }
 

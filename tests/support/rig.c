@@ -3,6 +3,7 @@
 #include "rig.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How long a place in a queue may outlive its waiter. */
@@ -22,9 +23,26 @@ int rig_count(const int *events)
     return __atomic_load_n(events, __ATOMIC_SEQ_CST);
 }
 
-void rig_begin(struct rig *rig, struct world *w, const char *url, const char *options)
+static void end_rig(void *ended)
 {
-    *rig = (struct rig){ .w = w };
+    struct rig *rig = ended;
+    for (int i = 0; i < RIG_PLACES; i++) {
+        assert_lk(0, subject_destroy(&rig->places[i].mine));
+        assert_lk(0, subject_destroy(&rig->places[i].patient));
+        assert_lk(0, subject_destroy(&rig->places[i].theirs));
+    }
+    assert_lk(0, lk_latch_destroy(&rig->gate));
+    assert_lk(0, lk_latch_destroy(&rig->their_gate));
+    lk_client_close(rig->here); /* EIO if a copy of something may still be under way */
+    assert_lk(0, lk_client_close(rig->there));
+    free(rig);
+}
+
+struct rig *rig_begin(struct world *w, const char *url, const char *options)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+    assert_that(rig != NULL);
+    rig->w = w;
     assert_lk(0, lk_client_open(&rig->here, url));
     rig->there = world_open(w, options);
     for (int i = 0; i < RIG_PLACES; i++) {
@@ -40,20 +58,15 @@ void rig_begin(struct rig *rig, struct world *w, const char *url, const char *op
     assert_lk(0, lk_latch_init(&rig->gate, rig->here, "gate", NULL));
     assert_lk(0, lk_latch_init(&rig->their_gate, rig->there, "gate", NULL));
     assert_lk(0, lk_client_listen(rig->here, hear, rig));
+    world_at_end(w, NULL, rig, end_rig);
     rig_works(rig); /* both have all their connections, and the server knows the scripts */
+    return rig;
 }
 
-void rig_end(struct rig *rig)
+struct rig *rig_begin_behind(struct world *w, struct proxy **p, const char *options)
 {
-    for (int i = 0; i < RIG_PLACES; i++) {
-        assert_lk(0, subject_destroy(&rig->places[i].mine));
-        assert_lk(0, subject_destroy(&rig->places[i].patient));
-        assert_lk(0, subject_destroy(&rig->places[i].theirs));
-    }
-    assert_lk(0, lk_latch_destroy(&rig->gate));
-    assert_lk(0, lk_latch_destroy(&rig->their_gate));
-    lk_client_close(rig->here); /* EIO if a copy of something may still be under way */
-    assert_lk(0, lk_client_close(rig->there));
+    *p = proxy_begin(w);
+    return rig_begin(w, proxy_url(*p, options), options);
 }
 
 bool place_here(const struct rig *rig, const struct place *place)

@@ -40,9 +40,11 @@ struct rig {
     int at_risk, recovered, lost; /* events of `here`; atomic builtins */
 };
 
-/* `url` leads through the proxy; `options` are those of the other client. */
-void rig_begin(struct rig *rig, struct world *w, const char *url, const char *options);
-void rig_end(struct rig *rig);
+/* `url` leads through the proxy; `options` are those of the other client. The rig ends with the test. */
+struct rig *rig_begin(struct world *w, const char *url, const char *options);
+
+/* Both clients with the same options, and the proxy between one of them and the server: `*p`. */
+struct rig *rig_begin_behind(struct world *w, struct proxy **p, const char *options);
 
 /* Each place in turn, its kind printed, so that a failure names it. */
 #define for_each_place(place, rig) for (struct place *place = (rig)->places; place_here(rig, place); place++)

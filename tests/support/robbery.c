@@ -12,7 +12,6 @@
 enum {
     COMMAND_MS = 450,
     WAKES_MS = 1000, /* poll, back-off and handshake after a restart */
-    PATIENT_MS = 20000,
 };
 
 static const struct robbery *list, *present; /* bodies of for_each_subject() have no argument */
@@ -28,7 +27,7 @@ static lk_client_t *open_client(struct world *w)
     snprintf(options, sizeof options,
              "lease=%dms&command_timeout=%dms&poll=100ms&retry_max=50ms&connect_timeout=1400ms", lease_ms(),
              COMMAND_MS);
-    return world_open(w, options);
+    return world_client(w, options);
 }
 
 void robbery_key(const struct subject *s, char *key)
@@ -109,25 +108,21 @@ static void a_hold_is_not_made_anew(struct world *w, struct subject *mine, const
 
 static void nobody_waits(struct world *w, const struct subject_kind *kind)
 {
-    struct subject mine;
-    struct news n;
     lk_client_t *client = open_client(w);
-    subject_init(w, &mine, kind, client, "alone", 0);
-    news_listen(&n, client, "alone");
+    struct subject *mine = world_subject(w, client, kind, "alone");
     if (kind->leased)
-        a_hold_is_not_made_anew(w, &mine, &n);
+        a_hold_is_not_made_anew(w, mine, news_of(w, client, "alone"));
     else
-        a_number_begins_anew(w, &mine);
+        a_number_begins_anew(w, mine);
     make_good(w);
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
 }
 
 /* --- somebody waits -------------------------------------------------------------------------------------------- */
 
 /* The one who gets it, on a thread of its own. */
 struct thief {
-    struct subject subject;
+    struct subject *subject;
     struct gate in, out;
     uint64_t token;
     int taken, remaining; /* codes */
@@ -136,7 +131,7 @@ struct thief {
 static int steal(void *arg)
 {
     struct thief *thief = arg;
-    struct subject *s = &thief->subject;
+    struct subject *s = thief->subject;
     int64_t ms;
     thief->taken = subject_take(s, PATIENT_MS);
     if (thief->taken == 0 && s->kind->fenced)
@@ -156,39 +151,34 @@ static void find_out(struct world *w, struct subject *mine, const struct news *n
     learn_of_it(mine, n, 1);
     assert_lk(ESTALE, subject_give(mine));
     assert_lk(EPERM, subject_give(mine));
-    assert_int_equal(1, subject_held(w, &thief->subject));
+    assert_int_equal(1, subject_held(w, thief->subject));
 }
 
 static void somebody_waits(struct world *w, const struct subject_kind *kind)
 {
     static struct thief thief; /* a test that failed leaves its thread behind, which goes on with it */
-    struct subject mine;
     struct worker worker;
-    struct news n;
     uint64_t token = 0;
-    thief = (struct thief){ 0 };
     lk_client_t *one = open_client(w), *other = open_client(w);
-    subject_init(w, &mine, kind, one, "wanted", 0);
-    subject_init(w, &thief.subject, subject_keeper(kind), other, "wanted", 0);
-    news_listen(&n, one, "wanted");
-    take(w, &mine, &token);
+    struct subject *mine = world_subject(w, one, kind, "wanted");
+    struct news *n = news_of(w, one, "wanted");
+    thief = (struct thief){ .subject = world_subject(w, other, subject_keeper(kind), "wanted") };
+    take(w, mine, &token);
     worker_start(&worker, steal, &thief);
-    eventually(subject_queued(w, &thief.subject) == 1, PATIENT_MS);
+    eventually(subject_queued(w, thief.subject) == 1, PATIENT_MS);
 
-    commit(w, &mine);
+    commit(w, mine);
     eventually(gate_is_open(&thief.in), WAKES_MS + LATE_MS);
-    find_out(w, &mine, &n, &thief);
+    find_out(w, mine, n, &thief);
     assert_true(!kind->fenced || thief.token > token);
     gate_open(&thief.out);
     assert_int_equal(0, worker_join(&worker));
     assert_int_equal(0, thief.remaining);
-    assert_int_equal(0, subject_held(w, &mine));
-    assert_int_equal(0, subject_queued(w, &mine));
+    assert_int_equal(0, subject_held(w, mine));
+    assert_int_equal(0, subject_queued(w, mine));
     make_good(w);
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&thief.subject));
-    assert_lk(0, lk_client_close(one));
-    assert_lk(0, lk_client_close(other));
+    world_close(w, one);
+    world_close(w, other);
 }
 
 static void the_robbed_holder_learns_of_it(struct world *w, const struct subject_kind *kind)
@@ -204,11 +194,6 @@ static void the_robbed_holder_learns_of_it(struct world *w, const struct subject
 
 /* --- latches ----------------------------------------------------------------------------------------------------- */
 
-static int wait_for_latch(void *arg)
-{
-    return lk_latch_waitfor(arg, PATIENT_MS);
-}
-
 static int64_t listeners(struct world *w)
 {
     return world_elements(w, "PUBSUB CHANNELS *gate*");
@@ -217,25 +202,23 @@ static int64_t listeners(struct world *w)
 /* Only a waiter that knows of the count listens, and nobody hears of a count from before it. */
 static void rob_a_latch(struct world *w)
 {
-    static lk_latch_t gate;
     struct worker waiter;
     lk_client_t *client = open_client(w);
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+    lk_latch_t *gate = world_latch(w, client, "gate");
     if (present->prepare != NULL)
         present->prepare(w);
-    assert_lk(0, lk_latch_trysetcount(&gate, 2));
-    worker_start(&waiter, wait_for_latch, &gate);
+    assert_lk(0, lk_latch_trysetcount(gate, 2));
+    worker_start(&waiter, await_latch_patiently, gate);
     eventually(listeners(w) == 1, PATIENT_MS);
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_countdown(gate));
     present->commit(w, "gate");
     int64_t lost_ms = now_ms();
     assert_int_equal(ESTALE, worker_join(&waiter));
     assert_between(now_ms() - lost_ms, 0, WAKES_MS + LATE_MS);
-    assert_lk(ENOENT, lk_latch_countdown(&gate));
-    assert_lk(ENOENT, lk_latch_waitfor(&gate, PATIENT_MS));
+    assert_lk(ENOENT, lk_latch_countdown(gate));
+    assert_lk(ENOENT, lk_latch_waitfor(gate, PATIENT_MS));
     make_good(w);
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
     eventually(listeners(w) == 0, PATIENT_MS);
 }
 

@@ -3,6 +3,7 @@
 #include "subject.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- mutexes ---------------------------------------------------------------------------------------- */
@@ -164,6 +165,21 @@ void subject_init(struct world *w, struct subject *s, const struct subject_kind 
     assert_lk(0, kind->init(s, client, lease_ms));
 }
 
+static void end_subject(void *subject)
+{
+    assert_lk(0, subject_destroy(subject));
+    free(subject);
+}
+
+struct subject *world_subject(struct world *w, lk_client_t *client, const struct subject_kind *kind, const char *name)
+{
+    struct subject *s = calloc(1, sizeof *s);
+    assert_that(s != NULL);
+    subject_init(w, s, kind, client, name, 0);
+    world_at_end(w, client, s, end_subject);
+    return s;
+}
+
 const struct subject_kind *subject_keeper(const struct subject_kind *kind)
 {
     const struct subject_kind *keeper = kind;
@@ -194,6 +210,17 @@ int subject_remaining(struct subject *s, int64_t *ms)
 int subject_destroy(struct subject *s)
 {
     return s->kind->destroy(s);
+}
+
+int subject_visit(void *subject)
+{
+    int rc = subject_take(subject, PATIENT_MS);
+    return rc != 0 ? rc : subject_give(subject);
+}
+
+int await_latch_patiently(void *latch)
+{
+    return lk_latch_waitfor(latch, PATIENT_MS);
 }
 
 int64_t subject_held(struct world *w, const struct subject *s)

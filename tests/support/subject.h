@@ -43,6 +43,9 @@ extern const struct subject_kind subject_kinds[];
 void subject_init(struct world *w, struct subject *s, const struct subject_kind *kind, lk_client_t *client,
                   const char *name, int64_t lease_ms);
 
+/* Likewise, with the client's lease, and destroyed at the end of the test: see world.h. */
+struct subject *world_subject(struct world *w, lk_client_t *client, const struct subject_kind *kind, const char *name);
+
 /* The kind that keeps this one out: a writer for a reader, else its own. */
 const struct subject_kind *subject_keeper(const struct subject_kind *kind);
 
@@ -51,6 +54,11 @@ int subject_take(struct subject *s, int64_t timeout_ms);
 int subject_give(struct subject *s);
 int subject_remaining(struct subject *s, int64_t *ms); /* of one without leases: 0, and LK_FOREVER */
 int subject_destroy(struct subject *s);
+
+/* Work for threads: take it, waiting PATIENT_MS at most, and give it back; or wait that long for a latch. */
+enum { PATIENT_MS = 20000 };
+int subject_visit(void *subject);
+int await_latch_patiently(void *latch);
 
 /* As the server sees it. */
 int64_t subject_held(struct world *w, const struct subject *s);
