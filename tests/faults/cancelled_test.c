@@ -30,15 +30,14 @@ static void *wait_and_give(void *arg)
 /* A semaphore's wait ends and leaves nothing, as sem_wait() does; a lock's goes on, as pthread_mutex_lock() does. */
 static void a_waiter_is_cancelled(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
-    struct subject mine, keeper;
+    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
     pthread_t thread;
     void *result;
-    subject_init(w, &mine, kind, ours, "thing", 0);
-    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
-    assert_lk(0, subject_take(&keeper, 1000));
-    assert_int_equal(0, pthread_create(&thread, NULL, wait_and_give, &mine));
-    eventually(subject_queued(w, &mine) == 1, 3000);
+    struct subject *mine = world_subject(w, ours, kind, "thing");
+    struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
+    assert_lk(0, subject_take(keeper, 1000));
+    assert_int_equal(0, pthread_create(&thread, NULL, wait_and_give, mine));
+    eventually(subject_queued(w, mine) == 1, 3000);
     sleep_ms(30);
     int64_t began_ms = now_ms();
     assert_int_equal(0, pthread_cancel(thread));
@@ -46,20 +45,16 @@ static void a_waiter_is_cancelled(struct world *w, const struct subject_kind *ki
         assert_int_equal(0, pthread_join(thread, &result));
         assert_between(now_ms() - began_ms, 0, SLACK_MS);
         assert_ptr_equal(PTHREAD_CANCELED, result);
-        assert_int_equal(0, subject_queued(w, &mine));
-        assert_lk(0, subject_give(&keeper));
+        assert_int_equal(0, subject_queued(w, mine));
+        assert_lk(0, subject_give(keeper));
     } else {
         sleep_ms(100);
-        assert_int_equal(1, subject_queued(w, &mine));
-        assert_lk(0, subject_give(&keeper));
+        assert_int_equal(1, subject_queued(w, mine));
+        assert_lk(0, subject_give(keeper));
         assert_int_equal(0, pthread_join(thread, &result));
-        assert_ptr_equal(&mine, result); /* it got it, gave it back, and met no cancellation point */
+        assert_ptr_equal(mine, result); /* it got it, gave it back, and met no cancellation point */
     }
-    assert_int_equal(0, subject_held(w, &mine));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
+    assert_int_equal(0, subject_held(w, mine));
 }
 
 static void *take_and_give(void *arg)
@@ -78,13 +73,12 @@ static void *take_and_give(void *arg)
 /* Whenever it comes: nothing is held, nobody is queued, no lock of the library's own is stuck. */
 static void threads_are_cancelled_at_any_moment(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *client = world_open(w, OPTIONS);
-    struct subject mine;
-    subject_init(w, &mine, kind, client, "thing", 0);
+    lk_client_t *client = world_client(w, OPTIONS);
+    struct subject *mine = world_subject(w, client, kind, "thing");
     for (int round = 0; round < ROUNDS; round++) {
         pthread_t threads[THREADS];
         for (int i = 0; i < THREADS; i++)
-            assert_int_equal(0, pthread_create(&threads[i], NULL, take_and_give, &mine));
+            assert_int_equal(0, pthread_create(&threads[i], NULL, take_and_give, mine));
         sleep_ms(3 + 2 * round);
         for (int i = 0; i < THREADS; i++)
             assert_int_equal(0, pthread_cancel(threads[i]));
@@ -94,12 +88,10 @@ static void threads_are_cancelled_at_any_moment(struct world *w, const struct su
             assert_ptr_equal(PTHREAD_CANCELED, result);
         }
     }
-    assert_int_equal(0, subject_held(w, &mine));
-    assert_int_equal(0, subject_queued(w, &mine));
-    assert_lk(0, subject_take(&mine, 0));
-    assert_lk(0, subject_give(&mine));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, lk_client_close(client));
+    assert_int_equal(0, subject_held(w, mine));
+    assert_int_equal(0, subject_queued(w, mine));
+    assert_lk(0, subject_take(mine, 0));
+    assert_lk(0, subject_give(mine));
 }
 
 int main(void)

@@ -81,95 +81,75 @@ static int wait_and_give(void *arg)
 
 static void a_jump_back_is_repaired_by_renewal(struct world *w, const struct subject_kind *kind)
 {
-    struct subject mine, theirs, fresh;
-    struct waiter waiter = { .subject = &theirs };
     struct worker worker;
-    struct news n;
     uint64_t token = 0;
-    lk_client_t *one = world_open(w, times), *other = world_open(w, times);
-    subject_init(w, &mine, kind, one, "thing", 0);
-    subject_init(w, &theirs, subject_keeper(kind), other, "thing", 0);
-    subject_init(w, &fresh, kind, other, "fresh", 0);
-    news_listen(&n, one, "thing");
-    assert_lk(0, subject_take(&mine, PATIENT_MS));
+    lk_client_t *one = world_client(w, times), *other = world_client(w, times);
+    struct subject *mine = world_subject(w, one, kind, "thing");
+    struct subject *theirs = world_subject(w, other, subject_keeper(kind), "thing");
+    struct waiter waiter = { .subject = theirs };
+    struct subject *fresh = world_subject(w, other, kind, "fresh");
+    struct news *n = news_of(w, one, "thing");
+    assert_lk(0, subject_take(mine, PATIENT_MS));
     if (kind->fenced)
-        assert_lk(0, kind->token(&mine, &token));
+        assert_lk(0, kind->token(mine, &token));
     worker_start(&worker, wait_and_give, &waiter);
-    eventually(subject_queued(w, &theirs) == 1, PATIENT_MS);
+    eventually(subject_queued(w, theirs) == 1, PATIENT_MS);
 
     jump(w, -HOUR_MS);
     if (kind->leased)
-        eventually(lease_left(w, &mine) <= LEASE_MS, LEASE_MS / 3 + COMMAND_MS + 4 * SLACK_MS);
-    assert_lk(0, subject_take(&fresh, 0));
-    assert_lk(0, subject_give(&fresh));
+        eventually(lease_left(w, mine) <= LEASE_MS, LEASE_MS / 3 + COMMAND_MS + 4 * SLACK_MS);
+    assert_lk(0, subject_take(fresh, 0));
+    assert_lk(0, subject_give(fresh));
     int64_t began_ms = now_ms();
-    assert_lk(0, subject_give(&mine));
+    assert_lk(0, subject_give(mine));
     assert_int_equal(0, worker_join(&worker));
     assert_between(now_ms() - began_ms, 0, WAKES_MS + 4 * SLACK_MS);
     assert_true(!kind->fenced || waiter.token > token);
     for (int type = LK_EVENT_AT_RISK; type <= LK_EVENT_LOST; type++)
-        assert_int_equal(0, news(&n, type));
-    assert_int_equal(0, subject_held(w, &mine));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&theirs));
-    assert_lk(0, subject_destroy(&fresh));
-    assert_lk(0, lk_client_close(one));
-    assert_lk(0, lk_client_close(other));
+        assert_int_equal(0, news(n, type));
+    assert_int_equal(0, subject_held(w, mine));
 }
 
 /* A lease that nobody renews lasts an hour too long then, which its holder does not rely on. An operator ends it. */
 static void a_lease_that_is_not_renewed_stays(struct world *w)
 {
-    lk_mutex_t fixed, wanted;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     int64_t ms;
-    lk_client_t *client = world_open(w, times), *other = world_open(w, times);
+    lk_client_t *client = world_client(w, times), *other = world_client(w, times);
     attr.fixed = 1;
-    assert_lk(0, lk_mutex_init(&fixed, client, "thing", &attr));
-    assert_lk(0, lk_mutex_init(&wanted, other, "thing", NULL));
-    assert_lk(0, lk_mutex_lock(&fixed));
+    lk_mutex_t *fixed = world_mutex(w, client, "thing", &attr);
+    lk_mutex_t *wanted = world_mutex(w, other, "thing", NULL);
+    assert_lk(0, lk_mutex_lock(fixed));
     jump(w, -HOUR_MS);
-    eventually(lk_mutex_remaining(&fixed, &ms) == ESTALE, LEASE_MS + 4 * SLACK_MS);
-    assert_lk(ETIMEDOUT, lk_mutex_lockfor(&wanted, 3 * SLACK_MS));
-    assert_lk(0, lk_mutex_forceunlock(&wanted));
-    assert_lk(0, lk_mutex_lockfor(&wanted, WAKES_MS));
-    assert_lk(ESTALE, lk_mutex_unlock(&fixed));
-    assert_lk(0, lk_mutex_check(&wanted));
-    assert_lk(0, lk_mutex_unlock(&wanted));
-    assert_lk(0, lk_mutex_destroy(&fixed));
-    assert_lk(0, lk_mutex_destroy(&wanted));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    eventually(lk_mutex_remaining(fixed, &ms) == ESTALE, LEASE_MS + 4 * SLACK_MS);
+    assert_lk(ETIMEDOUT, lk_mutex_lockfor(wanted, 3 * SLACK_MS));
+    assert_lk(0, lk_mutex_forceunlock(wanted));
+    assert_lk(0, lk_mutex_lockfor(wanted, WAKES_MS));
+    assert_lk(ESTALE, lk_mutex_unlock(fixed));
+    assert_lk(0, lk_mutex_check(wanted));
+    assert_lk(0, lk_mutex_unlock(wanted));
 }
 
 /* --- latches have no lease ----------------------------------------------------------------------------------------- */
 
-static int wait_for_latch(void *arg)
-{
-    return lk_latch_waitfor(arg, PATIENT_MS);
-}
-
 static void a_latch_only_counts(struct world *w)
 {
     struct worker waiter;
-    lk_latch_t gate;
     unsigned count;
-    lk_client_t *client = world_open(w, times);
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+    lk_client_t *client = world_client(w, times);
+    lk_latch_t *gate = world_latch(w, client, "gate");
     for (int direction = -1; direction <= 1; direction += 2) {
-        assert_lk(0, lk_latch_trysetcount(&gate, 3));
-        worker_start(&waiter, wait_for_latch, &gate);
+        assert_lk(0, lk_latch_trysetcount(gate, 3));
+        worker_start(&waiter, await_latch_patiently, gate);
         eventually(world_elements(w, "PUBSUB CHANNELS *gate*") == 1, PATIENT_MS);
-        assert_lk(0, lk_latch_countdown(&gate));
+        assert_lk(0, lk_latch_countdown(gate));
         jump(w, direction * (int64_t)HOUR_MS);
-        assert_lk(0, lk_latch_countdown(&gate));
-        assert_lk(0, lk_latch_getcount(&gate, &count));
+        assert_lk(0, lk_latch_countdown(gate));
+        assert_lk(0, lk_latch_getcount(gate, &count));
         assert_int_equal(1, count);
-        assert_lk(0, lk_latch_countdown(&gate));
+        assert_lk(0, lk_latch_countdown(gate));
         assert_int_equal(0, worker_join(&waiter));
     }
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

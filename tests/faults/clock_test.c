@@ -60,93 +60,78 @@ static int wait_for_it(void *arg)
 /* Ten minutes without power: the first call afterwards says that the hold is lost, and waits are over. */
 static void suspended(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
-    struct subject mine, keeper;
+    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
     struct worker worker;
     int64_t left_ms;
     heard.lost = 0;
     assert_lk(0, lk_client_listen(ours, hear, NULL));
-    subject_init(w, &mine, kind, ours, "thing", 0);
-    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
+    struct subject *mine = world_subject(w, ours, kind, "thing");
+    struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
 
-    assert_lk(0, subject_take(&mine, 1000));
+    assert_lk(0, subject_take(mine, 1000));
     pass(&suspended_s, 600);
-    assert_lk(kind->leased ? ESTALE : 0, subject_remaining(&mine, &left_ms));
-    assert_lk(kind->leased ? ESTALE : 0, subject_give(&mine));
+    assert_lk(kind->leased ? ESTALE : 0, subject_remaining(mine, &left_ms));
+    assert_lk(kind->leased ? ESTALE : 0, subject_give(mine));
     if (kind->leased)
         eventually(__atomic_load_n(&heard.lost, __ATOMIC_SEQ_CST) == 1, SLACK_MS);
-    assert_lk(0, subject_take(&keeper, 2000)); /* the server slept through nothing */
+    assert_lk(0, subject_take(keeper, 2000)); /* the server slept through nothing */
 
-    struct waiter waiter = { &mine, 60000, 0 };
+    struct waiter waiter = { mine, 60000, 0 };
     worker_start(&worker, wait_for_it, &waiter);
-    eventually(subject_queued(w, &mine) == 1, 1000);
+    eventually(subject_queued(w, mine) == 1, 1000);
     pass(&suspended_s, 600);
     assert_int_equal(ETIMEDOUT, worker_join(&worker));
     assert_between(waiter.took_ms, 0, 2000 + SLACK_MS);
-    assert_int_equal(0, subject_queued(w, &mine));
-    subject_give(&keeper); /* lost as well: it is the same machine */
-    assert_lk(0, subject_take(&mine, 2000));
-    assert_lk(0, subject_give(&mine));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
+    assert_int_equal(0, subject_queued(w, mine));
+    subject_give(keeper); /* lost as well: it is the same machine */
+    assert_lk(0, subject_take(mine, 2000));
+    assert_lk(0, subject_give(mine));
 }
 
 /* A day forth, two days back: leases, renewals and limits do not notice. */
 static void set(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
-    struct subject mine, keeper;
+    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
     heard.lost = 0;
     assert_lk(0, lk_client_listen(ours, hear, NULL));
-    subject_init(w, &mine, kind, ours, "thing", 0);
-    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
+    struct subject *mine = world_subject(w, ours, kind, "thing");
+    struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
     for (int way = -1; way <= 1; way += 2) {
-        struct waiter waiter = { &keeper, 700, 0 };
+        struct waiter waiter = { keeper, 700, 0 };
         struct worker worker;
         int64_t left_ms;
-        assert_lk(0, subject_take(&mine, 1000));
+        assert_lk(0, subject_take(mine, 1000));
         worker_start(&worker, wait_for_it, &waiter);
-        eventually(subject_queued(w, &mine) == 1, 1000);
+        eventually(subject_queued(w, mine) == 1, 1000);
         pass(&set_by_s, way * 2 * DAY_S);
         assert_int_equal(ETIMEDOUT, worker_join(&worker));
         assert_between(waiter.took_ms, 700, 700 + SLACK_MS);
         sleep_ms(300); /* by now it was renewed twice */
-        assert_lk(0, subject_remaining(&mine, &left_ms));
+        assert_lk(0, subject_remaining(mine, &left_ms));
         if (kind->leased)
             assert_between(left_ms, 1, 900);
-        assert_lk(0, subject_give(&mine));
+        assert_lk(0, subject_give(mine));
         pass(&set_by_s, -way * DAY_S);
     }
     assert_int_equal(0, heard.lost);
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
 }
 
 /* A moment on the wall clock is converted once: setting the clock moves no limit that is under way. */
 static void a_limit_is_converted_once(struct world *w)
 {
-    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
-    lk_mutex_t mine, other;
+    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
     struct timespec until;
-    assert_lk(0, lk_mutex_init(&mine, ours, "thing", NULL));
-    assert_lk(0, lk_mutex_init(&other, theirs, "thing", NULL));
-    assert_lk(0, lk_mutex_lock(&other));
+    lk_mutex_t *mine = world_mutex(w, ours, "thing", NULL);
+    lk_mutex_t *other = world_mutex(w, theirs, "thing", NULL);
+    assert_lk(0, lk_mutex_lock(other));
     pass(&set_by_s, DAY_S);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec++;
     int64_t began_ms = now_ms();
-    assert_lk(ETIMEDOUT, lk_mutex_timedlock(&mine, &until));
+    assert_lk(ETIMEDOUT, lk_mutex_timedlock(mine, &until));
     assert_between(now_ms() - began_ms, 999, 1000 + SLACK_MS);
     pass(&set_by_s, -DAY_S);
-    assert_lk(0, lk_mutex_unlock(&other));
-    assert_lk(0, lk_mutex_destroy(&mine));
-    assert_lk(0, lk_mutex_destroy(&other));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
+    assert_lk(0, lk_mutex_unlock(other));
 }
 
 int main(void)

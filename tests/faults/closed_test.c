@@ -23,32 +23,27 @@ static int give(void *arg)
 /* Those who wait are told, what is held is released, nothing is left; the object goes on answering. */
 static void clients_are_closed(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
-    struct subject mine, keeper, held;
+    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_client(w, OPTIONS);
     struct worker workers[WAITERS];
-    subject_init(w, &mine, kind, ours, "thing", 0);
-    subject_init(w, &held, kind, ours, "other", 0);
-    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
-    assert_lk(0, subject_take(&keeper, 0));
-    assert_lk(0, subject_take(&held, 0));
+    struct subject *mine = world_subject(w, ours, kind, "thing");
+    struct subject *held = world_subject(w, ours, kind, "other");
+    struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
+    assert_lk(0, subject_take(keeper, 0));
+    assert_lk(0, subject_take(held, 0));
     for (int i = 0; i < WAITERS; i++)
-        worker_start(&workers[i], wait_for_it, &mine);
-    eventually(subject_queued(w, &mine) >= 1, 1000);
+        worker_start(&workers[i], wait_for_it, mine);
+    eventually(subject_queued(w, mine) >= 1, 1000);
     sleep_ms(50);
     int64_t began_ms = now_ms();
     assert_lk(0, lk_client_close(ours));
     assert_between(now_ms() - began_ms, 0, 2 * COMMAND_MS + SLACK_MS);
     for (int i = 0; i < WAITERS; i++)
         assert_int_equal(ECANCELED, worker_join(&workers[i]));
-    assert_int_equal(0, subject_queued(w, &mine));
-    assert_int_equal(kind->leased ? 0 : 1, subject_held(w, &held)); /* a bare permit is nobody's */
-    assert_lk(ECANCELED, subject_take(&mine, 0));
-    assert_lk(ECANCELED, subject_give(&held));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&held));
-    assert_lk(0, subject_give(&keeper));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, lk_client_close(theirs));
+    assert_int_equal(0, subject_queued(w, mine));
+    assert_int_equal(kind->leased ? 0 : 1, subject_held(w, held)); /* a bare permit is nobody's */
+    assert_lk(ECANCELED, subject_take(mine, 0));
+    assert_lk(ECANCELED, subject_give(held));
+    assert_lk(0, subject_give(keeper));
     if (!kind->leased)
         world_redis(w, "DEL other");
 }
@@ -57,17 +52,15 @@ static void clients_are_closed(struct world *w, const struct subject_kind *kind)
 static void clients_are_closed_without_a_server(struct world *w, const struct subject_kind *kind)
 {
     lk_client_t *ours = world_open(w, OPTIONS);
-    struct subject held;
-    subject_init(w, &held, kind, ours, "thing", 0);
-    assert_lk(0, subject_take(&held, 0));
+    struct subject *held = world_subject(w, ours, kind, "thing");
+    assert_lk(0, subject_take(held, 0));
     world_stop_server(w);
     int64_t began_ms = now_ms();
     assert_lk(kind->leased ? EIO : 0, lk_client_close(ours));
     assert_between(now_ms() - began_ms, 0, 2 * COMMAND_MS + SLACK_MS);
     world_cont_server(w);
-    assert_lk(0, subject_destroy(&held));
     if (kind->leased)
-        eventually(subject_held(w, &held) == 0, 2000 + SLACK_MS);
+        eventually(subject_held(w, held) == 0, 2000 + SLACK_MS);
     else
         world_redis(w, "DEL thing");
 }
@@ -76,32 +69,30 @@ static void clients_are_closed_without_a_server(struct world *w, const struct su
 static void callers_make_mistakes(struct world *w, const struct subject_kind *kind)
 {
     lk_client_t *ours = world_open(w, OPTIONS);
-    struct subject mine;
     struct worker worker;
-    subject_init(w, &mine, kind, ours, "thing", 0);
+    struct subject *mine = world_subject(w, ours, kind, "thing");
     if (kind->leased)
-        assert_lk(EPERM, subject_give(&mine));
-    assert_lk(0, subject_take(&mine, 0));
+        assert_lk(EPERM, subject_give(mine));
+    assert_lk(0, subject_take(mine, 0));
     if (kind->leased) {
-        assert_int_equal(EPERM, in_thread(give, &mine));
-        assert_int_equal(1, subject_held(w, &mine));
-        assert_lk(EBUSY, subject_destroy(&mine));
+        assert_int_equal(EPERM, in_thread(give, mine));
+        assert_int_equal(1, subject_held(w, mine));
+        assert_lk(EBUSY, subject_destroy(mine));
     }
     if (subject_keeper(kind) == kind) {
-        worker_start(&worker, wait_for_it, &mine);
-        eventually(subject_queued(w, &mine) == 1, 1000);
-        assert_lk(EBUSY, subject_destroy(&mine));
-        assert_lk(0, subject_give(&mine));
+        worker_start(&worker, wait_for_it, mine);
+        eventually(subject_queued(w, mine) == 1, 1000);
+        assert_lk(EBUSY, subject_destroy(mine));
+        assert_lk(0, subject_give(mine));
         assert_int_equal(0, worker_join(&worker)); /* that thread has it, and is gone */
         if (!kind->leased)
-            assert_lk(0, subject_give(&mine));
+            assert_lk(0, subject_give(mine));
     } else {
-        assert_lk(0, subject_give(&mine));
+        assert_lk(0, subject_give(mine));
     }
     if (kind->leased)
-        assert_lk(EPERM, subject_give(&mine));
+        assert_lk(EPERM, subject_give(mine));
     assert_lk(0, lk_client_close(ours));
-    assert_lk(0, subject_destroy(&mine));
 }
 
 int main(void)

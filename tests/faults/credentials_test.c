@@ -26,23 +26,20 @@ static void change_its_password(struct world *w)
  */
 static void refused_again_and_again(struct world *w)
 {
-    lk_client_t *client = world_open(w, "lease=5s&command_timeout=100ms&retry_min=1s&retry_max=1s");
-    struct subject thing;
-    subject_init(w, &thing, subject_kinds, client, "thing", 0);
+    lk_client_t *client = world_client(w, "lease=5s&command_timeout=100ms&retry_min=1s&retry_max=1s");
+    struct subject *thing = world_subject(w, client, subject_kinds, "thing");
     world_redis(w, "CONFIG SET requirepass secret");
-    world_redis(w, "CLIENT KILL TYPE normal");
-    eventually(subject_take(&thing, 0) == EACCES, 1500 + SLACK_MS);
+    world_killcommands(w);
+    eventually(subject_take(thing, 0) == EACCES, 1500 + SLACK_MS);
     int64_t began_ms = now_ms(), before = world_counter(w, "total_connections_received");
     for (int i = 0; i < 10; i++)
-        assert_lk(EACCES, subject_take(&thing, 0));
-    assert_lk(EACCES, lk_mutex_forceunlock(&thing.mutex));
+        assert_lk(EACCES, subject_take(thing, 0));
+    assert_lk(EACCES, lk_mutex_forceunlock(&thing->mutex));
     int64_t seconds = (now_ms() - began_ms) / 1000 + 1;
     assert_between(world_counter(w, "total_connections_received") - before, 0, seconds + 1);
     world_redis(w, "CONFIG SET requirepass %s", "");
-    assert_lk(0, subject_take(&thing, 3000));
-    assert_lk(0, subject_give(&thing));
-    assert_lk(0, subject_destroy(&thing));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, subject_take(thing, 3000));
+    assert_lk(0, subject_give(thing));
 }
 
 int main(void)

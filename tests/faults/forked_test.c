@@ -51,25 +51,22 @@ static void the_child_owns_nothing(struct world *w, const struct subject_kind *k
 {
     if (THREAD_SANITIZED)
         return; /* it does not follow a fork out of a process with threads */
-    lk_client_t *client = world_open(w, OPTIONS);
-    struct subject mine;
+    lk_client_t *client = world_client(w, OPTIONS);
     int64_t left_ms;
-    subject_init(w, &mine, kind, client, "thing", 0);
-    assert_lk(0, subject_take(&mine, 1000));
+    struct subject *mine = world_subject(w, client, kind, "thing");
+    assert_lk(0, subject_take(mine, 1000));
     eventually(connections(w) == 2, 2000); /* the watchdog's comes a moment later */
     int64_t received = world_counter(w, "total_connections_received");
     for (int i = 0; i < 5; i++) {
-        pid_t child = world_fork(w, child_of_a_holder, &(struct inheritance){ &mine, client });
+        pid_t child = world_fork(w, child_of_a_holder, &(struct inheritance){ mine, client });
         assert_int_equal(0, world_wait(w, child));
         assert_int_equal(received, world_counter(w, "total_connections_received"));
     }
     sleep_ms(700); /* longer than the lease: the parent's renewals went on */
-    assert_lk(0, subject_remaining(&mine, &left_ms));
-    assert_int_equal(1, subject_held(w, &mine));
-    assert_lk(0, subject_give(&mine));
-    assert_int_equal(0, subject_held(w, &mine));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, subject_remaining(mine, &left_ms));
+    assert_int_equal(1, subject_held(w, mine));
+    assert_lk(0, subject_give(mine));
+    assert_int_equal(0, subject_held(w, mine));
 }
 
 /* How many descriptors a program has that was started by us. */
@@ -95,18 +92,14 @@ static long descriptors_of_a_new_program(void)
 static void a_holder_starts_a_program(struct world *w, const struct subject_kind *kind)
 {
     long before = descriptors_of_a_new_program();
-    lk_client_t *client = world_open(w, OPTIONS);
-    struct subject mine, keeper;
+    lk_client_t *client = world_client(w, OPTIONS);
     int fd;
-    subject_init(w, &mine, kind, client, "thing", 0);
-    subject_init(w, &keeper, subject_keeper(kind), client, "other", 0);
+    struct subject *mine = world_subject(w, client, kind, "thing");
+    world_subject(w, client, subject_keeper(kind), "other");
     assert_lk(0, lk_client_eventfd(client, &fd));
-    assert_lk(0, subject_take(&mine, 1000));
+    assert_lk(0, subject_take(mine, 1000));
     assert_int_equal(before, descriptors_of_a_new_program());
-    assert_lk(0, subject_give(&mine));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, subject_give(mine));
 }
 
 static void a_holder_forks(void)

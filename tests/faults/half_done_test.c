@@ -17,29 +17,26 @@ static const char *const helpers[] = {
 
 static void half_done_takes_are_undone(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *client = world_open(w, "lease=20s");
-    struct subject mine;
+    lk_client_t *client = world_client(w, "lease=20s");
     int refused = 0;
-    subject_init(w, &mine, kind, client, "thing", 0);
+    struct subject *mine = world_subject(w, client, kind, "thing");
     for (size_t i = 0; i < sizeof helpers / sizeof helpers[0]; i++) {
         world_redis(w, "DEL %s", helpers[i]);
         world_redis(w, "SADD %s foreign", helpers[i]);
-        int code = subject_take(&mine, 0);
+        int code = subject_take(mine, 0);
         assert_true(code == 0 || code == EPROTO);
         refused += code != 0;
-        assert_int_equal(code == 0, subject_held(w, &mine));
+        assert_int_equal(code == 0, subject_held(w, mine));
         assert_string_equal("set", world_str(w, "TYPE %s", helpers[i]));
         if (code != 0)
             assert_int_equal(0, lk_errorsettles());
         world_redis(w, "DEL %s", helpers[i]);
         if (code == 0)
-            assert_lk(0, subject_give(&mine));
+            assert_lk(0, subject_give(mine));
     }
     assert_true(refused > 0);
-    assert_lk(0, subject_take(&mine, 0));
-    assert_lk(0, subject_give(&mine));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, subject_take(mine, 0));
+    assert_lk(0, subject_give(mine));
 }
 
 int main(void)

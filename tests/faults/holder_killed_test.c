@@ -20,11 +20,10 @@ struct order {
 static int hold_until_killed(struct world *w, void *arg)
 {
     struct order *order = arg;
-    struct subject s;
-    subject_init(w, &s, order->kind, world_open(w, OPTIONS), "thing", 0);
-    assert_lk(0, subject_take(&s, 1000));
+    struct subject *s = world_subject(w, world_client(w, OPTIONS), order->kind, "thing");
+    assert_lk(0, subject_take(s, 1000));
     if (order->kind->fenced)
-        assert_lk(0, order->kind->token(&s, &order->token));
+        assert_lk(0, order->kind->token(s, &order->token));
     world_ready(w);
     sleep_ms(60000);
     return 0;
@@ -32,10 +31,9 @@ static int hold_until_killed(struct world *w, void *arg)
 
 static int wait_until_killed(struct world *w, void *arg)
 {
-    struct subject s;
-    subject_init(w, &s, arg, world_open(w, OPTIONS), "thing", 0);
+    struct subject *s = world_subject(w, world_client(w, OPTIONS), arg, "thing");
     world_ready(w);
-    return subject_take(&s, LK_FOREVER);
+    return subject_take(s, LK_FOREVER);
 }
 
 /* The next one has it when the lease ends, not before, and with a greater token. A bare permit is gone. */
@@ -44,30 +42,27 @@ static void a_holder_is_killed(struct world *w, const struct subject_kind *kind)
     struct order *order = world_shared(w, sizeof *order);
     order->kind = subject_keeper(kind);
     pid_t holder = world_fork(w, hold_until_killed, order);
-    lk_client_t *client = world_open(w, OPTIONS);
-    struct subject mine;
-    subject_init(w, &mine, kind, client, "thing", 0);
+    lk_client_t *client = world_client(w, OPTIONS);
+    struct subject *mine = world_subject(w, client, kind, "thing");
     if (kind->leased)
-        assert_int_equal(1, subject_held(w, &mine));
+        assert_int_equal(1, subject_held(w, mine));
     int64_t began_ms = now_ms(), left_ms = world_killholder(w, holder, "thing");
     if (kind->leased) {
         uint64_t token = 0;
         assert_between(left_ms, 1, LEASE_MS);
-        assert_lk(0, subject_take(&mine, LEASE_MS + 2 * SLACK_MS));
+        assert_lk(0, subject_take(mine, LEASE_MS + 2 * SLACK_MS));
         assert_between(now_ms() - began_ms, left_ms - 1, left_ms + 2 * SLACK_MS);
         if (kind->fenced) {
-            assert_lk(0, kind->token(&mine, &token));
+            assert_lk(0, kind->token(mine, &token));
             assert_true(token > order->token);
         }
-        assert_lk(0, subject_give(&mine));
+        assert_lk(0, subject_give(mine));
     } else {
-        assert_lk(ETIMEDOUT, subject_take(&mine, 2 * LEASE_MS));
-        assert_lk(0, subject_give(&mine)); /* an operator's work: the number is put right */
-        assert_lk(0, subject_take(&mine, 0));
-        assert_lk(0, subject_give(&mine));
+        assert_lk(ETIMEDOUT, subject_take(mine, 2 * LEASE_MS));
+        assert_lk(0, subject_give(mine)); /* an operator's work: the number is put right */
+        assert_lk(0, subject_take(mine, 0));
+        assert_lk(0, subject_give(mine));
     }
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, lk_client_close(client));
 }
 
 /* Several who wait are killed: those behind them pay once, not for each. */
@@ -75,29 +70,25 @@ static void waiters_are_killed(struct world *w, const struct subject_kind *kind)
 {
     struct order *order = world_shared(w, sizeof *order);
     pid_t waiters[DEAD];
-    struct subject mine, keeper;
     order->kind = subject_keeper(kind);
     pid_t holder = world_fork(w, hold_until_killed, order);
     for (int i = 0; i < DEAD; i++)
         waiters[i] = world_fork(w, wait_until_killed, (void *)kind);
-    lk_client_t *client = world_open(w, "lease=5s&command_timeout=150ms&poll=200ms");
-    subject_init(w, &mine, kind, client, "thing", 0);
-    subject_init(w, &keeper, subject_keeper(kind), client, "thing", 0);
-    eventually(subject_queued(w, &mine) == DEAD, 5000);
+    lk_client_t *client = world_client(w, "lease=5s&command_timeout=150ms&poll=200ms");
+    struct subject *mine = world_subject(w, client, kind, "thing");
+    struct subject *keeper = world_subject(w, client, subject_keeper(kind), "thing");
+    eventually(subject_queued(w, mine) == DEAD, 5000);
     for (int i = 0; i < DEAD; i++)
         world_kill(w, waiters[i]);
     world_kill(w, holder);
     if (!kind->leased)
-        assert_lk(0, subject_give(&mine)); /* for the one that was killed */
-    assert_lk(0, subject_take(&mine, LEASE_MS + LIVENESS_MS + POLL_MS + SLACK_MS));
-    assert_lk(0, subject_give(&mine));
-    assert_lk(0, subject_take(&keeper, SLACK_MS));
-    assert_lk(0, subject_give(&keeper));
+        assert_lk(0, subject_give(mine)); /* for the one that was killed */
+    assert_lk(0, subject_take(mine, LEASE_MS + LIVENESS_MS + POLL_MS + SLACK_MS));
+    assert_lk(0, subject_give(mine));
+    assert_lk(0, subject_take(keeper, SLACK_MS));
+    assert_lk(0, subject_give(keeper));
     world_allow(w, "latchkey:queue:*"); /* the places of the dead lapse */
     world_allow(w, "latchkey:seen:*");
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

@@ -11,12 +11,6 @@ enum { LEASE_MS = 1500, WAKES_MS = 1000 };
 
 static const char times[] = "lease=1500ms&command_timeout=450ms&poll=100ms&connect_timeout=1400ms";
 
-static int wait_and_give(void *arg)
-{
-    int rc = subject_take(arg, PATIENT_MS);
-    return rc != 0 ? rc : subject_give(arg);
-}
-
 static void forget(struct world *w)
 {
     world_redis(w, "SCRIPT FLUSH SYNC");
@@ -31,64 +25,50 @@ static void forget_all_the_time(struct world *w)
 
 static void nobody_notices(struct world *w, const struct subject_kind *kind)
 {
-    struct subject mine, theirs;
     struct worker waiter;
-    struct news n;
     int64_t ms;
-    lk_client_t *one = world_open(w, times), *other = world_open(w, times);
-    subject_init(w, &mine, subject_keeper(kind), one, "thing", 0);
-    subject_init(w, &theirs, kind, other, "thing", 0);
-    news_listen(&n, one, "thing");
+    lk_client_t *one = world_client(w, times), *other = world_client(w, times);
+    struct subject *mine = world_subject(w, one, subject_keeper(kind), "thing");
+    struct subject *theirs = world_subject(w, other, kind, "thing");
+    struct news *n = news_of(w, one, "thing");
     forget(w);
-    assert_lk(0, subject_take(&mine, 0));
+    assert_lk(0, subject_take(mine, 0));
     forget(w);
-    assert_lk(ETIMEDOUT, subject_take(&theirs, 0));
-    worker_start(&waiter, wait_and_give, &theirs);
+    assert_lk(ETIMEDOUT, subject_take(theirs, 0));
+    worker_start(&waiter, subject_visit, theirs);
     forget_all_the_time(w);
-    assert_lk(0, subject_remaining(&mine, &ms));
-    assert_int_equal(1, subject_held(w, &mine));
-    assert_int_equal(1, subject_queued(w, &theirs));
+    assert_lk(0, subject_remaining(mine, &ms));
+    assert_int_equal(1, subject_held(w, mine));
+    assert_int_equal(1, subject_queued(w, theirs));
     forget(w);
     int64_t began_ms = now_ms();
-    assert_lk(0, subject_give(&mine));
+    assert_lk(0, subject_give(mine));
     forget(w);
     assert_int_equal(0, worker_join(&waiter));
     assert_between(now_ms() - began_ms, 0, WAKES_MS + 4 * SLACK_MS);
-    assert_int_equal(0, subject_held(w, &mine));
-    assert_int_equal(0, subject_queued(w, &mine));
+    assert_int_equal(0, subject_held(w, mine));
+    assert_int_equal(0, subject_queued(w, mine));
     for (int type = LK_EVENT_AT_RISK; type <= LK_EVENT_LOST; type++)
-        assert_int_equal(0, news(&n, type));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&theirs));
-    assert_lk(0, lk_client_close(one));
-    assert_lk(0, lk_client_close(other));
-}
-
-static int wait_for_latch(void *arg)
-{
-    return lk_latch_waitfor(arg, PATIENT_MS);
+        assert_int_equal(0, news(n, type));
 }
 
 static void nor_does_a_latch(struct world *w)
 {
     struct worker waiter;
-    lk_latch_t gate;
     unsigned count;
-    lk_client_t *client = world_open(w, times);
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+    lk_client_t *client = world_client(w, times);
+    lk_latch_t *gate = world_latch(w, client, "gate");
     forget(w);
-    assert_lk(0, lk_latch_trysetcount(&gate, 2));
-    worker_start(&waiter, wait_for_latch, &gate);
+    assert_lk(0, lk_latch_trysetcount(gate, 2));
+    worker_start(&waiter, await_latch_patiently, gate);
     forget_all_the_time(w);
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_countdown(gate));
     forget(w);
-    assert_lk(0, lk_latch_getcount(&gate, &count));
+    assert_lk(0, lk_latch_getcount(gate, &count));
     assert_int_equal(1, count);
     forget(w);
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_countdown(gate));
     assert_int_equal(0, worker_join(&waiter));
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

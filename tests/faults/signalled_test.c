@@ -43,55 +43,47 @@ static int round_of(struct subject *mine, struct subject *keeper)
 static void signals_come_in_storms(struct world *w, const struct subject_kind *kind)
 {
     static const int flags[] = { 0, SA_RESTART };
-    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
-    struct subject mine, keeper;
-    subject_init(w, &mine, kind, ours, "thing", 0);
-    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
+    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
+    struct subject *mine = world_subject(w, ours, kind, "thing");
+    struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
     for (int i = 0; i < 2; i++) {
         int rc = 0;
         int64_t left_ms;
         alarms = 0;
         alarm_each_ms(1, flags[i]);
         for (int n = 0; n < 30 && rc == 0; n++)
-            rc = round_of(&mine, &keeper);
+            rc = round_of(mine, keeper);
         alarm_each_ms(0, 0);
         assert_int_equal(0, rc);
-        assert_lk(0, subject_take(&keeper, 1000));
+        assert_lk(0, subject_take(keeper, 1000));
         alarm_each_ms(1, flags[i]);
         int64_t began_ms = now_ms();
-        rc = subject_take(&mine, 700);
+        rc = subject_take(mine, 700);
         int64_t took_ms = now_ms() - began_ms;
         alarm_each_ms(0, 0);
         assert_int_equal(ETIMEDOUT, rc);
         assert_between(took_ms, 700, 700 + SLACK_MS);
         assert_true(alarms > 50);
-        assert_lk(0, subject_remaining(&keeper, &left_ms)); /* renewed meanwhile */
-        assert_lk(0, subject_give(&keeper));
+        assert_lk(0, subject_remaining(keeper, &left_ms)); /* renewed meanwhile */
+        assert_lk(0, subject_give(keeper));
     }
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
 }
 
 /* A closed peer is a code or not noticed, never a signal; the program's disposition stays its own. */
 static void peers_close(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *client = world_open(w, OPTIONS);
+    lk_client_t *client = world_client(w, OPTIONS);
     struct sigaction before, after;
-    struct subject mine;
-    subject_init(w, &mine, kind, client, "thing", 0);
+    struct subject *mine = world_subject(w, client, kind, "thing");
     sigaction(SIGPIPE, NULL, &before);
     for (int i = 0; i < 10; i++) {
-        world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
-        assert_lk(0, subject_take(&mine, 1000));
-        world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
-        assert_lk(0, subject_give(&mine));
+        world_killcommands(w);
+        assert_lk(0, subject_take(mine, 1000));
+        world_killcommands(w);
+        assert_lk(0, subject_give(mine));
     }
     sigaction(SIGPIPE, NULL, &after);
     assert_true(before.sa_handler == SIG_DFL && after.sa_handler == SIG_DFL);
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

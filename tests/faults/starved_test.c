@@ -58,41 +58,37 @@ static void starved(struct world *w, const struct subject_kind *kind)
 {
     if (!kind->leased)
         return;
-    lk_client_t *ours = world_open(w, "lease=200ms"), *theirs = world_open(w, "lease=10s");
-    struct subject mine, keeper;
+    lk_client_t *ours = world_open(w, "lease=200ms"), *theirs = world_client(w, "lease=10s");
     struct worker worker;
     int lost = 0, rounds = 0;
-    subject_init(w, &mine, kind, ours, "thing", 0);
-    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
-    assert_lk(0, subject_take(&mine, 1000));
+    struct subject *mine = world_subject(w, ours, kind, "thing");
+    struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
+    assert_lk(0, subject_take(mine, 1000));
     starve_watchdogs();
     over = 0;
     worker_start(&worker, hogs, NULL);
     for (int64_t until_ms = now_ms() + FOR_MS; now_ms() < until_ms; rounds++) {
         int64_t left_ms;
-        int got = subject_take(&keeper, 0); /* first somebody else gets it, then we look */
-        int still = subject_remaining(&mine, &left_ms);
+        int got = subject_take(keeper, 0); /* first somebody else gets it, then we look */
+        int still = subject_remaining(mine, &left_ms);
         assert_that(got == 0 || got == ETIMEDOUT);
         assert_that(still == 0 || still == ESTALE);
         assert_that(!(got == 0 && still == 0));
         lost += still == ESTALE;
         if (got == 0)
-            assert_lk(0, subject_give(&keeper));
+            assert_lk(0, subject_give(keeper));
         if (still == ESTALE) {
-            assert_lk(ESTALE, subject_give(&mine));
-            assert_lk(0, subject_take(&mine, 5000));
+            assert_lk(ESTALE, subject_give(mine));
+            assert_lk(0, subject_take(mine, 5000));
         }
     }
     __atomic_store_n(&over, 1, __ATOMIC_RELAXED);
     worker_join(&worker);
     print_message("             lost %d times in %d rounds\n", lost, rounds);
     assert_true(rounds > 3);
-    subject_give(&mine);
+    subject_give(mine);
     int rc = lk_client_close(ours);
     assert_true(rc == 0 || rc == EIO); /* with 40 ms for an answer, on a busy machine */
-    assert_lk(0, lk_client_close(theirs));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&keeper));
 }
 
 int main(void)

@@ -59,11 +59,6 @@ static void let_go(int64_t within_ms)
 
 /* --- one cause after the other: the subscription comes back, everybody asks again ------------------------------------ */
 
-static void kill_it(struct world *w)
-{
-    world_redis(w, "CLIENT KILL TYPE pubsub");
-}
-
 /* As a subscriber that does not read: its buffer at the server grows beyond the limit. */
 static void overflow(struct world *w)
 {
@@ -94,7 +89,7 @@ static void a_subscription_that_ends(struct world *w)
     static const struct {
         const char *how;
         void (*end)(struct world *w);
-    } causes[] = { { "killed", kill_it }, { "overflown", overflow }, { "evicted", evict } };
+    } causes[] = { { "killed", world_killsubscriptions }, { "overflown", overflow }, { "evicted", evict } };
     rig = rig_begin(w, world_url(w, FAR_POLL), FAR_POLL);
     for (int i = 0; i < 3; i++) {
         print_message("    F10: %s\n", causes[i].how);

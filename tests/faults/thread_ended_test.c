@@ -36,34 +36,30 @@ static int give(void *arg)
 /* What it was doing may be half done: its hold lasts to the end of its lease, is lost then, and told once. */
 static void a_thread_ends(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_open(w, OPTIONS), *theirs = world_open(w, OPTIONS);
-    struct subject mine, keeper;
+    lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
     heard.lost = 0;
     assert_lk(0, lk_client_listen(ours, hear, NULL));
-    subject_init(w, &mine, kind, ours, "thing", 0);
-    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
-    assert_lk(0, in_thread(take, &mine));
-    assert_lk(ETIMEDOUT, subject_take(&keeper, 0));
+    struct subject *mine = world_subject(w, ours, kind, "thing");
+    struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
+    assert_lk(0, in_thread(take, mine));
+    assert_lk(ETIMEDOUT, subject_take(keeper, 0));
     for (int i = 0; i < LATER; i++) { /* threads to come, among them some with the same number */
-        int rc = in_thread(give, &mine);
+        int rc = in_thread(give, mine);
         assert_int_equal(kind->leased ? EPERM : 0, rc);
         if (!kind->leased)
             break; /* a bare permit is nobody's: any thread may give it back */
     }
     int64_t began_ms = now_ms();
-    assert_lk(0, subject_take(&keeper, LEASE_MS + SLACK_MS));
+    assert_lk(0, subject_take(keeper, LEASE_MS + SLACK_MS));
     assert_between(now_ms() - began_ms, 0, LEASE_MS + SLACK_MS);
     if (kind->leased) {
         eventually(__atomic_load_n(&heard.lost, __ATOMIC_SEQ_CST) == 1, SLACK_MS);
         assert_int_equal(LK_REASON_THREAD_EXIT, heard.reason);
     }
-    assert_lk(0, subject_give(&keeper));
-    assert_lk(0, subject_take(&mine, 1000)); /* the object is as good as before */
-    assert_lk(0, subject_give(&mine));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
+    assert_lk(0, subject_give(keeper));
+    assert_lk(0, subject_take(mine, 1000)); /* the object is as good as before */
+    assert_lk(0, subject_give(mine));
+    world_close(w, NULL);
     assert_int_equal(kind->leased, heard.lost);
 }
 

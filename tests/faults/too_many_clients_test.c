@@ -51,7 +51,7 @@ static void waiters_poll_without_a_subscription(struct world *w)
     for_each_place(place, rig)
         assert_lk(0, subject_take(&place->theirs, 1000));
     world_redis(w, "CONFIG SET maxclients %d", (int)(world_counter(w, "connected_clients") - subscribers(w)));
-    world_redis(w, "CLIENT KILL TYPE pubsub");
+    world_killsubscriptions(w);
     for (int i = 0; i < RIG_PLACES; i++)
         errand_start(&errands[i], &rig->places[i].mine, 10000);
     for_each_place(place, rig) {

@@ -109,30 +109,22 @@ static void what_is_not_ours_is_left_alone(struct world *w, const struct subject
     }
 }
 
-static int wait_for_latch(void *arg)
-{
-    return lk_latch_waitfor(arg, PATIENT_MS);
-}
-
 static void nor_is_it_a_latch(struct world *w)
 {
     struct worker waiter;
-    lk_latch_t gate;
-    lk_client_t *client = world_open(w, times);
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
-    assert_lk(0, lk_latch_trysetcount(&gate, 2));
-    worker_start(&waiter, wait_for_latch, &gate);
+    lk_client_t *client = world_client(w, times);
+    lk_latch_t *gate = world_latch(w, client, "gate");
+    assert_lk(0, lk_latch_trysetcount(gate, 2));
+    worker_start(&waiter, await_latch_patiently, gate);
     eventually(world_elements(w, "PUBSUB CHANNELS *gate*") == 1, PATIENT_MS);
     replace(w, "gate");
     assert_int_equal(EPROTO, worker_join(&waiter));
-    assert_lk(EPROTO, lk_latch_trysetcount(&gate, 2));
-    assert_lk(EPROTO, lk_latch_countdown(&gate));
-    assert_lk(EPROTO, lk_latch_waitfor(&gate, 0));
-    assert_lk(EPROTO, lk_latch_delete(&gate));
+    assert_lk(EPROTO, lk_latch_trysetcount(gate, 2));
+    assert_lk(EPROTO, lk_latch_countdown(gate));
+    assert_lk(EPROTO, lk_latch_waitfor(gate, 0));
+    assert_lk(EPROTO, lk_latch_delete(gate));
     assert_untouched(w, "gate");
     world_redis(w, "DEL gate");
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)
