@@ -13,24 +13,17 @@
 enum { THREADS = 8, ROUNDS = SANITIZED ? 150 : 1000 };
 
 static lk_client_t *client;
-static lk_sem_t pool;
-static lk_latch_t gate;
+static lk_sem_t *pool;
+static lk_latch_t *gate;
 static int taken[THREADS];
 
 static void begin(struct world *w, int permits)
 {
+    world_allow(w, "pool");
     world_allow(w, "latchkey:once:*");
-    client = world_open(w, "");
-    assert_lk(0, lk_sem_init(&pool, client, "pool", (unsigned)permits, NULL));
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
-}
-
-static void end(struct world *w)
-{
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
-    world_redis(w, "DEL pool");
+    client = world_client(w, "");
+    pool = world_sem(w, client, "pool", (unsigned)permits, NULL);
+    gate = world_latch(w, client, "gate");
 }
 
 static int post(int index, void *arg)
@@ -38,7 +31,7 @@ static int post(int index, void *arg)
     (void)index;
     (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
-        int rc = lk_sem_post(&pool);
+        int rc = lk_sem_post(pool);
         if (rc != 0)
             return rc;
     }
@@ -50,7 +43,6 @@ static void each_post_is_a_permit(struct world *w)
     begin(w, 0);
     assert_int_equal(0, run_threads(THREADS, post, NULL));
     assert_int_equal(THREADS * ROUNDS, world_int(w, "GET pool"));
-    end(w);
 }
 
 static int count_down(int index, void *arg)
@@ -58,7 +50,7 @@ static int count_down(int index, void *arg)
     (void)index;
     (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
-        int rc = lk_latch_countdown(&gate);
+        int rc = lk_latch_countdown(gate);
         if (rc != 0)
             return rc;
     }
@@ -69,12 +61,11 @@ static void each_countdown_counts(struct world *w)
 {
     unsigned left = 77;
     begin(w, 0);
-    assert_lk(0, lk_latch_trysetcount(&gate, THREADS * ROUNDS + 1));
+    assert_lk(0, lk_latch_trysetcount(gate, THREADS * ROUNDS + 1));
     assert_int_equal(0, run_threads(THREADS, count_down, NULL));
-    assert_lk(0, lk_latch_getcount(&gate, &left));
+    assert_lk(0, lk_latch_getcount(gate, &left));
     assert_int_equal(1, left);
-    assert_lk(0, lk_latch_countdown(&gate));
-    end(w);
+    assert_lk(0, lk_latch_countdown(gate));
 }
 
 /* Takes and gives as it comes; taken[] is how many more it took than it gave back. */
@@ -84,10 +75,10 @@ static int take_and_give(int index, void *arg)
     (void)arg;
     for (int i = 0; i < ROUNDS && (rc == 0 || rc == EAGAIN); i++) {
         if ((i * 7 + index) % 3 != 0) {
-            rc = lk_sem_trywait(&pool);
+            rc = lk_sem_trywait(pool);
             taken[index] += rc == 0;
         } else {
-            rc = i % 2 == 0 ? lk_sem_post(&pool) : lk_sem_addpermits(&pool, 1);
+            rc = i % 2 == 0 ? lk_sem_post(pool) : lk_sem_addpermits(pool, 1);
             taken[index] -= rc == 0;
         }
     }
@@ -105,7 +96,6 @@ static void what_is_taken_and_given_adds_up(struct world *w)
     for (int i = 0; i < THREADS; i++)
         out += taken[i];
     assert_int_equal(permits, out + world_int(w, "GET pool"));
-    end(w);
 }
 
 int main(void)

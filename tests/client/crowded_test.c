@@ -13,26 +13,19 @@
 enum { THREADS = 24, PLACES = 8, STOPPED_MS = 300, LIMIT_MS = 100 };
 
 static lk_client_t *client;
-static lk_mutex_t mutexes[THREADS];
+static lk_mutex_t *mutexes[THREADS];
 
 /* With few places, one of them for an ECHO and two for renewals. */
 static void open_all(struct world *w)
 {
-    client = world_open(w, "lease=15s");
+    client = world_client(w, "lease=15s");
     for (int i = 0; i < THREADS; i++) {
         char name[16];
         snprintf(name, sizeof name, "m%d", i);
-        assert_lk(0, lk_mutex_init(&mutexes[i], client, name, NULL));
+        mutexes[i] = world_mutex(w, client, name, NULL);
     }
     assert_int_equal(client->conn.oldest, client->conn.end);
     client->conn.places = PLACES;
-}
-
-static void close_all(void)
-{
-    for (int i = 0; i < THREADS; i++)
-        assert_lk(0, lk_mutex_destroy(&mutexes[i]));
-    assert_lk(0, lk_client_close(client));
 }
 
 static bool is_crowded(void)
@@ -49,13 +42,12 @@ static void all_get_their_turn(struct world *w)
     open_all(w);
     world_stop_server(w);
     for (int i = 0; i < THREADS; i++)
-        worker_start(&workers[i], lock_and_unlock, &mutexes[i]);
+        worker_start(&workers[i], lock_and_unlock, mutexes[i]);
     eventually(is_crowded(), 5000);
     sleep_ms(STOPPED_MS);
     world_cont_server(w);
     for (int i = 0; i < THREADS; i++)
         assert_lk(0, worker_join(&workers[i]));
-    close_all();
 }
 
 static int try_in_vain(void *arg)
@@ -71,7 +63,7 @@ static void who_finds_no_room_in_time_did_nothing(struct world *w)
     open_all(w);
     world_stop_server(w);
     for (int i = 0; i < THREADS; i++)
-        worker_start(&workers[i], try_in_vain, &mutexes[i]);
+        worker_start(&workers[i], try_in_vain, mutexes[i]);
     for (int i = 0; i < THREADS; i++) {
         int rc = worker_join(&workers[i]);
         unknown += rc == EIO;
@@ -80,7 +72,6 @@ static void who_finds_no_room_in_time_did_nothing(struct world *w)
     world_cont_server(w);
     assert_int_equal(THREADS, unknown + undone);
     assert_in_range(unknown, 1, PLACES);
-    close_all();
 }
 
 int main(void)

@@ -54,7 +54,6 @@ static void an_error_is_believed_when_its_number_comes_back(struct world *w)
 {
     struct fake *f = fake_begin(w);
     refused(f, refusal, FAKE_ECHO, EACCES);
-    fake_end(f);
 }
 
 /* The refusal may be somebody else's: then nothing is known, and the connection is of no use any more. */
@@ -76,7 +75,6 @@ static void another_answer_ends_the_connection(struct world *w)
         eventually(fake_asked(f, "ROLE") > connections + 1, 5000);
         close_orders();
     }
-    fake_end(f);
 }
 
 /* Another request's answer, or nobody's: what comes behind it would be so, too. */
@@ -96,7 +94,6 @@ static void an_answer_that_cannot_be_this_one_ends_the_connection(struct world *
         eventually(fake_asked(f, "ROLE") > connections + 1, 5000); /* the watchdog's is one, too */
         close_orders();
     }
-    fake_end(f);
 }
 
 /* A right that is taken away under a running client, and a server that refuses everything: no doubt is left. */
@@ -105,7 +102,6 @@ static void a_refusal_of_the_number_itself_is_as_good(struct world *w)
     struct fake *f = fake_begin(w);
     refused(f, refusal, "-NOPERM this user has no permissions to run the 'echo' command\r\n", EACCES);
     refused(f, "-NOAUTH Authentication required.\r\n", "-NOAUTH Authentication required.\r\n", EACCES);
-    fake_end(f);
 }
 
 /* The same stray line twice, in front of the request: the second error is no proof of the first. */
@@ -114,7 +110,6 @@ static void an_error_that_comes_twice_proves_nothing(struct world *w)
     static const char unknown[] = "-ERR unknown command 'hello', with args beginning with: \r\n";
     struct fake *f = fake_begin(w);
     refused(f, unknown, unknown, EPROTO);
-    fake_end(f);
 }
 
 /* Some servers know no ECHO. They are used as they are, and it is said once. */
@@ -131,7 +126,6 @@ static void a_server_without_echo_is_believed(struct world *w)
     eventually(fake_asked(f, "ROLE") == 2 && fake_asked(f, "ECHO") == 2, 5000); /* once for each connection */
     close_orders();
     assert_lk(0, lk_setlog(NULL, LK_LOG_WARNING, NULL));
-    fake_end(f);
 }
 
 /* Nor does a connection come up whose first answers are out of their places. */
@@ -140,7 +134,6 @@ static void a_greeting_ends_with_a_number(struct world *w)
     struct fake *f = fake_begin(w);
     fake_answer(f, "ECHO", "$20\r\n00000000000000000000\r\n");
     assert_lk(EPROTO, lk_client_open(&client, fake_url(f, "lease=1s")));
-    fake_end(f);
 }
 
 int main(void)

@@ -17,10 +17,10 @@ enum { ENDLESS = sizeof endless / sizeof *endless, SENSELESS = sizeof senseless 
 static void a_hold_without_a_limit_is_renewed(struct world *w)
 {
     static const char *const names[ENDLESS] = { "a", "b", "c", "d", "e" };
-    lk_client_t *client = world_open(w, "lease=500ms");
-    lk_mutex_t m[ENDLESS];
-    lk_rwlock_t rw[ENDLESS];
-    lk_sem_t s[ENDLESS];
+    lk_client_t *client = world_client(w, "lease=500ms");
+    lk_mutex_t *m[ENDLESS];
+    lk_rwlock_t *rw[ENDLESS];
+    lk_sem_t *s[ENDLESS];
     int64_t left_ms;
     for (int i = 0; i < ENDLESS; i++) {
         const lk_mutexattr_t mutex = { .size = sizeof mutex, .max_hold_ms = endless[i] };
@@ -28,32 +28,28 @@ static void a_hold_without_a_limit_is_renewed(struct world *w)
         const lk_semattr_t sem = { .size = sizeof sem, .leased = 1, .max_hold_ms = endless[i] };
         char permits[8] = "permit", lock[8] = "rwlock";
         permits[6] = lock[6] = names[i][0];
-        assert_lk(0, lk_mutex_init(&m[i], client, names[i], &mutex));
-        assert_lk(0, lk_rwlock_init(&rw[i], client, lock, &rwlock));
-        assert_lk(0, lk_sem_init(&s[i], client, permits, 1, &sem));
-        assert_lk(0, lk_mutex_lockfor(&m[i], endless[i]));
-        assert_lk(0, lk_rwlock_wrlockfor(&rw[i], endless[i]));
-        assert_lk(0, lk_sem_waitfor(&s[i], endless[i]));
+        m[i] = world_mutex(w, client, names[i], &mutex);
+        rw[i] = world_rwlock(w, client, lock, &rwlock);
+        s[i] = world_sem(w, client, permits, 1, &sem);
+        assert_lk(0, lk_mutex_lockfor(m[i], endless[i]));
+        assert_lk(0, lk_rwlock_wrlockfor(rw[i], endless[i]));
+        assert_lk(0, lk_sem_waitfor(s[i], endless[i]));
     }
     world_allow(w, "latchkey:total:*"); /* permits have a total for good */
     sleep_ms(3 * LEASE_MS);
     for (int i = 0; i < ENDLESS; i++) {
-        assert_lk(0, lk_mutex_remaining(&m[i], &left_ms));
-        assert_lk(0, lk_rwlock_remaining(&rw[i], &left_ms));
-        assert_lk(0, lk_sem_remaining(&s[i], &left_ms));
-        assert_lk(0, lk_mutex_unlock(&m[i]));
-        assert_lk(0, lk_rwlock_unlock(&rw[i]));
-        assert_lk(0, lk_sem_post(&s[i]));
-        assert_lk(0, lk_mutex_destroy(&m[i]));
-        assert_lk(0, lk_rwlock_destroy(&rw[i]));
-        assert_lk(0, lk_sem_destroy(&s[i]));
+        assert_lk(0, lk_mutex_remaining(m[i], &left_ms));
+        assert_lk(0, lk_rwlock_remaining(rw[i], &left_ms));
+        assert_lk(0, lk_sem_remaining(s[i], &left_ms));
+        assert_lk(0, lk_mutex_unlock(m[i]));
+        assert_lk(0, lk_rwlock_unlock(rw[i]));
+        assert_lk(0, lk_sem_post(s[i]));
     }
-    assert_lk(0, lk_client_close(client));
 }
 
 static void what_makes_no_sense_is_refused(struct world *w)
 {
-    lk_client_t *client = world_open(w, "");
+    lk_client_t *client = world_client(w, "");
     lk_mutex_t m;
     lk_rwlock_t rw;
     lk_sem_t s;
@@ -80,15 +76,13 @@ static void what_makes_no_sense_is_refused(struct world *w)
         assert_lk(EINVAL, lk_rwlock_init(&rw, client, "rw", &rwlock));
         assert_lk(EINVAL, lk_sem_init(&s, client, "s", 1, &sem));
     }
-    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
-    assert_lk(0, lk_mutex_lock(&m));
+    lk_mutex_t *held = world_mutex(w, client, "m", NULL);
+    assert_lk(0, lk_mutex_lock(held));
     for (int i = 0; i < SENSELESS; i++)
-        assert_lk(EINVAL, lk_mutex_extend(&m, senseless[i]));
+        assert_lk(EINVAL, lk_mutex_extend(held, senseless[i]));
     for (int i = 0; i < ENDLESS; i++)
-        assert_lk(EINVAL, lk_mutex_extend(&m, endless[i]));
-    assert_lk(0, lk_mutex_unlock(&m));
-    assert_lk(0, lk_mutex_destroy(&m));
-    assert_lk(0, lk_client_close(client));
+        assert_lk(EINVAL, lk_mutex_extend(held, endless[i]));
+    assert_lk(0, lk_mutex_unlock(held));
 }
 
 int main(void)

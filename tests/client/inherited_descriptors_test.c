@@ -40,22 +40,14 @@ static int count_pollables(void)
     return count;
 }
 
-static int wait_for_orders(void *arg)
-{
-    return lk_mutex_lock(arg);
-}
-
 /* Command, watchdog and subscription connections stand, and a child that never heard of them lives on. */
 static int fork_while_waiting(struct world *w, void *arg)
 {
     struct story *story = arg;
-    lk_mutex_t orders, letters;
     struct worker waiter;
-    lk_client_t *client = world_open(w, "");
-    assert_lk(0, lk_mutex_init(&letters, client, "letters", NULL));
-    assert_lk(0, lk_mutex_lock(&letters));
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    worker_start(&waiter, wait_for_orders, &orders);
+    lk_client_t *client = world_client(w, "");
+    assert_lk(0, lk_mutex_lock(world_mutex(w, client, "letters", NULL)));
+    worker_start(&waiter, lock_mutex, world_mutex(w, client, "orders", NULL));
     eventually(world_queued(w, "orders") == 1 && world_int(w, "PUBSUB NUMPAT") == 0 &&
                    world_elements(w, "PUBSUB CHANNELS latchkey:*") == 1,
                5000);
@@ -97,15 +89,13 @@ static int look_at_descriptors(struct story *story)
 static int descriptors_of_a_child(struct world *w, void *arg)
 {
     struct story story;
-    lk_mutex_t orders;
     int fd, status;
     (void)arg;
     int world_has = count_pollables(); /* of the test */
-    story.client = world_open(w, "");
-    story.mutex = &orders;
+    story.client = world_client(w, "");
+    story.mutex = world_mutex(w, story.client, "orders", NULL);
     assert_lk(0, lk_client_eventfd(story.client, &fd));
-    assert_lk(0, lk_mutex_init(&orders, story.client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(story.mutex));
     assert_that(world_has == 0 && count_pollables() > 6);
     pid_t child = fork();
     if (child == 0)
@@ -113,10 +103,8 @@ static int descriptors_of_a_child(struct world *w, void *arg)
     assert_that(waitpid(child, &status, 0) == child);
     assert_that(WIFEXITED(status));
     assert_lk(0, WEXITSTATUS(status));
-    assert_lk(0, lk_mutex_check(&orders)); /* the parent's are as they were */
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(story.client));
+    assert_lk(0, lk_mutex_check(story.mutex)); /* the parent's are as they were */
+    assert_lk(0, lk_mutex_unlock(story.mutex));
     world_ready(w);
     return 0;
 }

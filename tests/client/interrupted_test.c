@@ -33,17 +33,15 @@ static void set_alarms(bool on)
 static void a_signal_costs_no_connection(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
-    lk_client_t *client;
-    lk_mutex_t orders;
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s")));
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders)); /* all scripts are known and all connections made */
-    assert_lk(0, lk_mutex_unlock(&orders));
+    lk_client_t *client = proxy_client(p, "lease=20s");
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders)); /* all scripts are known and all connections made */
+    assert_lk(0, lk_mutex_unlock(orders));
     eventually(world_counter(w, "connected_clients") == 3, 5000); /* the test's, for commands, for renewals */
     int64_t connections = proxy_connections(p), commands = world_commands(w, "evalsha");
     proxy_delay(p, 50);
     set_alarms(true);
-    int locked = lk_mutex_lockfor(&orders, 1000), unlocked = lk_mutex_unlock(&orders);
+    int locked = lk_mutex_lockfor(orders, 1000), unlocked = lk_mutex_unlock(orders);
     set_alarms(false);
     proxy_delay(p, 0);
     assert_int_equal(0, locked);
@@ -51,9 +49,6 @@ static void a_signal_costs_no_connection(struct world *w)
     assert_true(alarms > 10);
     assert_int_equal(connections, proxy_connections(p));
     assert_int_equal(commands + 2, world_commands(w, "evalsha"));
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
-    proxy_end(p);
 }
 
 int main(void)

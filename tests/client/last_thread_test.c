@@ -17,8 +17,8 @@ static struct marks {
 } * marks;
 
 static lk_client_t *client;
-static lk_mutex_t orders;
-static lk_sem_t permits;
+static lk_mutex_t *orders;
+static lk_sem_t *permits;
 static char permit[LK_PERMIT_ID];
 
 static void mark_exit(void)
@@ -29,7 +29,7 @@ static void mark_exit(void)
 static void begin(struct world *w)
 {
     atexit(mark_exit);
-    client = world_open(w, "lease=20s");
+    client = world_client(w, "lease=20s");
     world_ready(w);
 }
 
@@ -54,10 +54,10 @@ static int hold(struct world *w, void *arg)
     attr.leased = 1;
     begin(w);
     assert_lk(0, lk_client_listen(client, ignore, NULL));
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_sem_init(&permits, client, "permits", 1, &attr));
-    assert_lk(0, lk_sem_acquireid(&permits, 0, permit));
+    orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders));
+    permits = world_sem(w, client, "permits", 1, &attr);
+    assert_lk(0, lk_sem_acquireid(permits, 0, permit));
     pthread_exit(NULL);
 }
 
@@ -75,8 +75,8 @@ static int work_on(struct world *w, void *arg)
 {
     pthread_t thread;
     begin(w);
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    pthread_create(&thread, NULL, work_late, arg != NULL ? &orders : NULL);
+    orders = world_mutex(w, client, "orders", NULL);
+    pthread_create(&thread, NULL, work_late, arg != NULL ? orders : NULL);
     pthread_detach(thread);
     pthread_exit(NULL);
 }

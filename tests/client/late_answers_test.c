@@ -10,25 +10,17 @@ enum { COMMAND_MS = 600 };
 
 static struct proxy *p;
 static lk_client_t *client;
-static lk_mutex_t orders, stock;
+static lk_mutex_t *orders, *stock;
 
 static void open_mutexes(struct world *w)
 {
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s&command_timeout=600ms&poll=2s")));
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_init(&stock, client, "stock", NULL));
-    assert_lk(0, lk_mutex_lock(&orders)); /* from now on the server knows the scripts: one chunk a call */
-    assert_lk(0, lk_mutex_check(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-}
-
-static void close_mutexes(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_mutex_destroy(&stock));
-    assert_lk(0, lk_client_close(client));
-    proxy_end(p);
+    client = proxy_client(p, "lease=20s&command_timeout=600ms&poll=2s");
+    orders = world_mutex(w, client, "orders", NULL);
+    stock = world_mutex(w, client, "stock", NULL);
+    assert_lk(0, lk_mutex_lock(orders)); /* from now on the server knows the scripts: one chunk a call */
+    assert_lk(0, lk_mutex_check(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /*
@@ -39,17 +31,16 @@ static void the_next_request_gets_its_own_answer(struct world *w)
 {
     open_mutexes(w);
     world_redis(w, "HSET stock somebody:1 1");
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     for (int i = 0; i < 2; i++) {
         proxy_delay(p, 3 * COMMAND_MS / 10); /* one and the same for the greeting and for the request */
         proxy_once(p, PROXY_CUT_REQUEST, 1, "orders");
-        int code = i == 0 ? lk_mutex_check(&orders) : lk_mutex_unlock(&orders);
+        int code = i == 0 ? lk_mutex_check(orders) : lk_mutex_unlock(orders);
         assert_true(code == EIO || code == 0); /* a busy machine may look at the clock too late */
         proxy_delay(p, 0);
-        assert_lk(EBUSY, lk_mutex_trylock(&stock)); /* behind the late answer */
+        assert_lk(EBUSY, lk_mutex_trylock(stock)); /* behind the late answer */
     }
     world_redis(w, "DEL stock");
-    close_mutexes();
 }
 
 /*
@@ -61,7 +52,7 @@ static void a_copy_within_its_deadline_is_given_back(struct world *w)
     open_mutexes(w);
     world_redis(w, "HSET orders somebody:1 1");
     proxy_once(p, PROXY_PARK_REQUEST, 1, "orders");
-    int code = lk_mutex_lockfor(&orders, COMMAND_MS / 6);
+    int code = lk_mutex_lockfor(orders, COMMAND_MS / 6);
     assert_true(code == EIO || code == ETIMEDOUT); /* the latter when this took longer than the deadline */
     sleep_ms(COMMAND_MS / 12);                     /* the release in the background is through */
     world_redis(w, "DEL orders");
@@ -69,7 +60,6 @@ static void a_copy_within_its_deadline_is_given_back(struct world *w)
     sleep_ms(COMMAND_MS / 12);
     eventually(!world_exists(w, "orders"), COMMAND_MS + 2 * SLACK_MS); /* a lease is 20 s */
     sleep_ms(2 * COMMAND_MS);                                          /* until the library knows it, too */
-    close_mutexes();
 }
 
 /* A request that comes later than anybody expects it does nothing, as nobody is left to take it back. */
@@ -77,13 +67,12 @@ static void a_copy_after_its_deadline_does_nothing(struct world *w)
 {
     open_mutexes(w);
     proxy_once(p, PROXY_HOLD_REQUEST, 1, "orders");
-    assert_lk(EIO, lk_mutex_trylock(&orders));
+    assert_lk(EIO, lk_mutex_trylock(orders));
     sleep_ms(2 * COMMAND_MS); /* until the library has taken it back for good */
     int64_t asked = world_commands(w, "evalsha");
     proxy_release(p);
     eventually(world_commands(w, "evalsha") > asked, 5000);
     assert_false(world_exists(w, "orders"));
-    close_mutexes();
 }
 
 int main(void)

@@ -22,125 +22,102 @@ static lk_client_t *client;
 static void begin(struct world *w)
 {
     f = fake_begin(w);
-    assert_lk(0, lk_client_open(&client, fake_url(f, "lease=9s&command_timeout=300ms&poll=200ms")));
-}
-
-static void end(void)
-{
-    assert_lk(0, lk_client_close(client));
-    fake_end(f);
+    client = fake_client(f, "lease=9s&command_timeout=300ms&poll=200ms");
 }
 
 /* An acquire goes on asking until its limit, and holds nothing then. */
 static void an_acquire_is_late(struct world *w)
 {
-    lk_mutex_t m;
     begin(w);
-    assert_lk(0, lk_mutex_init(&m, client, "thing", NULL));
+    lk_mutex_t *m = world_mutex(w, client, "thing", NULL);
     fake_answer(f, "EVALSHA", LATE);
     int64_t began_ms = now_ms();
-    int rc = lk_mutex_lockfor(&m, 200);
+    int rc = lk_mutex_lockfor(m, 200);
     assert_that(rc != 0);
     assert_between(now_ms() - began_ms, 0, 200 + 300 + SLACK_MS);
-    assert_int_equal(EPERM, lk_mutex_unlock(&m));
+    assert_int_equal(EPERM, lk_mutex_unlock(m));
     fake_answer(f, "EVALSHA", GRANTED);
-    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_mutex_lock(m));
     fake_answer(f, "EVALSHA", DONE);
-    assert_lk(0, lk_mutex_unlock(&m));
-    assert_lk(0, lk_mutex_destroy(&m));
-    end();
+    assert_lk(0, lk_mutex_unlock(m));
 }
 
 /* What a hold asks for: a second lock; it stays as it was. */
 static void a_hold_is_late(struct world *w)
 {
-    lk_mutex_t m;
     int64_t left_ms;
     begin(w);
-    assert_lk(0, lk_mutex_init(&m, client, "thing", NULL));
+    lk_mutex_t *m = world_mutex(w, client, "thing", NULL);
     fake_answer(f, "EVALSHA", GRANTED);
-    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_mutex_lock(m));
     fake_answer(f, "EVALSHA", LATE);
-    assert_lk(ENOTCONN, lk_mutex_lock(&m));
+    assert_lk(ENOTCONN, lk_mutex_lock(m));
     assert_non_null(strstr(lk_errortext(), "clock"));
     assert_int_equal(0, lk_errorsettles());
-    assert_lk(ENOTCONN, lk_mutex_forceunlock(&m));
-    assert_lk(0, lk_mutex_remaining(&m, &left_ms));
+    assert_lk(ENOTCONN, lk_mutex_forceunlock(m));
+    assert_lk(0, lk_mutex_remaining(m, &left_ms));
     fake_answer(f, "EVALSHA", DONE);
-    assert_lk(0, lk_mutex_lock(&m));
-    assert_lk(0, lk_mutex_unlock(&m));
-    assert_lk(0, lk_mutex_unlock(&m));
-    assert_lk(0, lk_mutex_destroy(&m));
-    end();
+    assert_lk(0, lk_mutex_lock(m));
+    assert_lk(0, lk_mutex_unlock(m));
+    assert_lk(0, lk_mutex_unlock(m));
 }
 
 /* Likewise a downgrade. */
 static void a_downgrade_is_late(struct world *w)
 {
-    lk_rwlock_t rw;
     int64_t left_ms;
     begin(w);
-    assert_lk(0, lk_rwlock_init(&rw, client, "book", NULL));
+    lk_rwlock_t *rw = world_rwlock(w, client, "book", NULL);
     fake_answer(f, "EVALSHA", GRANTED);
-    assert_lk(0, lk_rwlock_wrlock(&rw));
+    assert_lk(0, lk_rwlock_wrlock(rw));
     fake_answer(f, "EVALSHA", LATE);
-    assert_lk(ENOTCONN, lk_rwlock_downgrade(&rw));
+    assert_lk(ENOTCONN, lk_rwlock_downgrade(rw));
     assert_int_equal(0, lk_errorsettles());
-    assert_lk(ENOTCONN, lk_rwlock_forceunlock(&rw));
-    assert_lk(0, lk_rwlock_remaining(&rw, &left_ms));
+    assert_lk(ENOTCONN, lk_rwlock_forceunlock(rw));
+    assert_lk(0, lk_rwlock_remaining(rw, &left_ms));
     fake_answer(f, "EVALSHA", DONE);
-    assert_lk(0, lk_rwlock_unlock(&rw));
-    assert_lk(0, lk_rwlock_destroy(&rw));
-    end();
+    assert_lk(0, lk_rwlock_unlock(rw));
 }
 
 /* A renewal that came too late is sent again; the lease is not lost for it. */
 static void a_renewal_is_late(struct world *w)
 {
-    lk_mutex_t m;
     int64_t left_ms;
     begin(w);
-    assert_lk(0, lk_mutex_init(&m, client, "thing", NULL));
+    lk_mutex_t *m = world_mutex(w, client, "thing", NULL);
     fake_answer(f, "EVALSHA", GRANTED);
-    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_mutex_lock(m));
     fake_answer(f, "EVALSHA", LATE);
     int64_t asked = fake_asked(f, "EVALSHA");
     eventually(fake_asked(f, "EVALSHA") > asked, 4000);
     fake_answer(f, "EVALSHA", DONE);
     sleep_ms(600);
-    assert_lk(0, lk_mutex_remaining(&m, &left_ms));
+    assert_lk(0, lk_mutex_remaining(m, &left_ms));
     assert_between(left_ms, 7000, 9000);
-    assert_lk(0, lk_mutex_extend(&m, 5000));
-    assert_lk(0, lk_mutex_unlock(&m));
-    assert_lk(0, lk_mutex_destroy(&m));
-    end();
+    assert_lk(0, lk_mutex_extend(m, 5000));
+    assert_lk(0, lk_mutex_unlock(m));
 }
 
 /* Numbers: nothing was counted. */
 static void a_count_is_late(struct world *w)
 {
-    lk_sem_t s;
-    lk_latch_t l;
     unsigned taken = 77;
     begin(w);
-    assert_lk(0, lk_sem_init(&s, client, "pool", 3, NULL));
-    assert_lk(0, lk_latch_init(&l, client, "gate", NULL));
+    lk_sem_t *s = world_sem(w, client, "pool", 3, NULL);
+    lk_latch_t *l = world_latch(w, client, "gate");
     fake_answer(f, "EVALSHA", LATE);
-    assert_lk(ENOTCONN, lk_sem_post(&s));
-    assert_lk(ENOTCONN, lk_sem_addpermits(&s, 5));
-    assert_lk(ENOTCONN, lk_sem_trysetpermits(&s, 5));
-    assert_lk(ENOTCONN, lk_sem_drain(&s, &taken));
+    assert_lk(ENOTCONN, lk_sem_post(s));
+    assert_lk(ENOTCONN, lk_sem_addpermits(s, 5));
+    assert_lk(ENOTCONN, lk_sem_trysetpermits(s, 5));
+    assert_lk(ENOTCONN, lk_sem_drain(s, &taken));
     assert_int_equal(77, taken);
-    assert_lk(ENOTCONN, lk_latch_trysetcount(&l, 3));
-    assert_lk(ENOTCONN, lk_latch_countdown(&l));
-    assert_lk(ENOTCONN, lk_latch_delete(&l));
+    assert_lk(ENOTCONN, lk_latch_trysetcount(l, 3));
+    assert_lk(ENOTCONN, lk_latch_countdown(l));
+    assert_lk(ENOTCONN, lk_latch_delete(l));
     assert_int_equal(0, lk_errorsettles());
     fake_answer(f, "EVALSHA", DONE);
-    assert_lk(0, lk_sem_post(&s));
-    assert_lk(0, lk_latch_countdown(&l));
-    assert_lk(0, lk_sem_destroy(&s));
-    assert_lk(0, lk_latch_destroy(&l));
-    end();
+    assert_lk(0, lk_sem_post(s));
+    assert_lk(0, lk_latch_countdown(l));
 }
 
 static int post(void *arg)
@@ -172,22 +149,16 @@ static void lost_then_late(int (*ask)(void *), void *object)
 
 static void a_post_is_lost_then_late(struct world *w)
 {
-    lk_sem_t s;
     begin(w);
-    assert_lk(0, lk_sem_init(&s, client, "pool", 1, NULL));
-    lost_then_late(post, &s);
-    assert_lk(0, lk_sem_destroy(&s));
-    end();
+    lk_sem_t *s = world_sem(w, client, "pool", 1, NULL);
+    lost_then_late(post, s);
 }
 
 static void a_countdown_is_lost_then_late(struct world *w)
 {
-    lk_latch_t l;
     begin(w);
-    assert_lk(0, lk_latch_init(&l, client, "gate", NULL));
-    lost_then_late(count_down, &l);
-    assert_lk(0, lk_latch_destroy(&l));
-    end();
+    lk_latch_t *l = world_latch(w, client, "gate");
+    lost_then_late(count_down, l);
 }
 
 int main(void)

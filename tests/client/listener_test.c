@@ -11,7 +11,7 @@
 enum { LOSSES = 3 };
 
 static lk_client_t *client;
-static lk_mutex_t objects[LOSSES];
+static lk_mutex_t *objects[LOSSES];
 static int heard, inside; /* atomic builtins */
 static struct gate gate;
 static pthread_mutex_t of_program = PTHREAD_MUTEX_INITIALIZER;
@@ -20,11 +20,11 @@ static void open_client(struct world *w)
 {
     heard = inside = 0;
     gate = (struct gate){ 0 };
-    client = world_open(w, "");
+    client = world_client(w, "");
 }
 
 /* Held by a thread that cannot unlock in time: each of them is an event. */
-static void lose(void)
+static void lose(struct world *w)
 {
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     attr.fixed = 1;
@@ -32,18 +32,15 @@ static void lose(void)
     for (int i = 0; i < LOSSES; i++) {
         char name[16];
         snprintf(name, sizeof name, "object-%d", i);
-        assert_lk(0, lk_mutex_init(&objects[i], client, name, &attr));
-        assert_lk(0, lk_mutex_lock(&objects[i]));
+        objects[i] = world_mutex(w, client, name, &attr);
+        assert_lk(0, lk_mutex_lock(objects[i]));
     }
 }
 
-static void close_client(void)
+static void expect_losses(void)
 {
-    for (int i = 0; i < LOSSES; i++) {
-        assert_lk(ESTALE, lk_mutex_unlock(&objects[i]));
-        assert_lk(0, lk_mutex_destroy(&objects[i]));
-    }
-    assert_lk(0, lk_client_close(client));
+    for (int i = 0; i < LOSSES; i++)
+        assert_lk(ESTALE, lk_mutex_unlock(objects[i]));
 }
 
 static void end_thread(const lk_event_t *event, void *arg)
@@ -59,10 +56,10 @@ static void a_listener_may_end_its_thread(struct world *w)
 {
     open_client(w);
     assert_lk(0, lk_client_listen(client, end_thread, NULL));
-    lose();
+    lose(w);
     eventually(__atomic_load_n(&heard, __ATOMIC_SEQ_CST) == LOSSES, 5000);
     assert_lk(0, lk_client_listen(client, NULL, NULL));
-    close_client();
+    expect_losses();
 }
 
 static void enter_and_wait(const lk_event_t *event, void *arg)
@@ -96,7 +93,7 @@ static void a_new_listener_is_not_waited_for(struct world *w)
     struct worker opener;
     open_client(w);
     assert_lk(0, lk_client_listen(client, enter_and_wait, NULL));
-    lose();
+    lose(w);
     eventually(__atomic_load_n(&inside, __ATOMIC_SEQ_CST) == 1, 5000);
     sleep_ms(300); /* the other losses wait behind it */
     pthread_mutex_lock(&of_program);
@@ -105,7 +102,7 @@ static void a_new_listener_is_not_waited_for(struct world *w)
     pthread_mutex_unlock(&of_program);
     assert_int_equal(0, worker_join(&opener));
     eventually(__atomic_load_n(&heard, __ATOMIC_SEQ_CST) == LOSSES - 1, 5000);
-    close_client();
+    expect_losses();
 }
 
 int main(void)

@@ -23,30 +23,26 @@ static const lk_mutexattr_t fixed = { .size = sizeof(lk_mutexattr_t), .lease_ms 
  */
 static void renew_beside_it(struct world *w)
 {
-    lk_mutex_t short_lived, kept, other;
     lk_client_t *client = world_open(w, "lease=2s&poll=200ms");
     int64_t left_ms;
-    assert_lk(0, lk_mutex_init(&short_lived, client, "short", &fixed));
-    assert_lk(0, lk_mutex_init(&kept, client, "kept", NULL));
-    assert_lk(0, lk_mutex_init(&other, client, "other", NULL));
-    assert_lk(0, lk_mutex_lock(&kept));
-    assert_lk(0, lk_mutex_lock(&short_lived));
+    lk_mutex_t *short_lived = world_mutex(w, client, "short", &fixed);
+    lk_mutex_t *kept = world_mutex(w, client, "kept", NULL);
+    lk_mutex_t *other = world_mutex(w, client, "other", NULL);
+    assert_lk(0, lk_mutex_lock(kept));
+    assert_lk(0, lk_mutex_lock(short_lived));
     for (int i = 0; i < 7; i++) {
         sleep_ms(400);
-        assert_lk(0, lk_mutex_remaining(&kept, &left_ms));
+        assert_lk(0, lk_mutex_remaining(kept, &left_ms));
         if (i == 2)
-            world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
+            world_killcommands(w);
     }
-    assert_lk(ESTALE, lk_mutex_unlock(&short_lived));
-    assert_lk(0, lk_mutex_lockfor(&other, 5000));
-    assert_lk(0, lk_mutex_unlock(&other));
-    assert_lk(0, lk_mutex_unlock(&kept));
+    assert_lk(ESTALE, lk_mutex_unlock(short_lived));
+    assert_lk(0, lk_mutex_lockfor(other, 5000));
+    assert_lk(0, lk_mutex_unlock(other));
+    assert_lk(0, lk_mutex_unlock(kept));
     int64_t began_ms = now_ms();
     assert_lk(0, lk_client_close(client));
     assert_between(now_ms() - began_ms, 0, 3000);
-    assert_lk(0, lk_mutex_destroy(&short_lived));
-    assert_lk(0, lk_mutex_destroy(&kept));
-    assert_lk(0, lk_mutex_destroy(&other));
 }
 
 /* Before any lk_setlog(): the default. */
@@ -99,37 +95,30 @@ static int wait_for_6_s(void *arg)
 /* The line about a long wait is said in the middle of the wait, which ends at its limit all the same. */
 static void a_long_wait_beside_a_sink_that_blocks(struct world *w)
 {
-    lk_mutex_t held, wanted;
     struct worker waiter;
-    lk_client_t *client = world_open(w, "lease=10s"), *other = world_open(w, "lease=10s&poll=200ms");
-    assert_lk(0, lk_mutex_init(&held, client, "m", NULL));
-    assert_lk(0, lk_mutex_init(&wanted, other, "m", NULL));
-    assert_lk(0, lk_mutex_lock(&held));
+    lk_client_t *client = world_client(w, "lease=10s"), *other = world_client(w, "lease=10s&poll=200ms");
+    lk_mutex_t *held = world_mutex(w, client, "m", NULL);
+    lk_mutex_t *wanted = world_mutex(w, other, "m", NULL);
+    assert_lk(0, lk_mutex_lock(held));
     atomic_store(&lines, 0);
     atomic_store(&shut, true);
     assert_lk(0, lk_setlog(block, LK_LOG_WARNING, NULL));
     int64_t began_ms = now_ms();
-    worker_start(&waiter, wait_for_6_s, &wanted);
+    worker_start(&waiter, wait_for_6_s, wanted);
     assert_int_equal(ETIMEDOUT, worker_join(&waiter));
     assert_between(now_ms() - began_ms, 6000, 8000 + SLACK_MS);
     assert_int_equal(0, atomic_load(&lines));
     atomic_store(&shut, false);
     eventually(atomic_load(&lines) > 0, 5000);
     assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
-    assert_lk(0, lk_mutex_unlock(&held));
-    assert_lk(0, lk_mutex_destroy(&held));
-    assert_lk(0, lk_mutex_destroy(&wanted));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    assert_lk(0, lk_mutex_unlock(held));
 }
 
 /* Nor does a close that has something to say. */
 static void a_close_that_fails_beside_a_sink_that_blocks(struct world *w)
 {
-    lk_mutex_t m;
     lk_client_t *client = world_open(w, "lease=2s&command_timeout=200ms");
-    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
-    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_mutex_lock(world_mutex(w, client, "m", NULL)));
     atomic_store(&lines, 0);
     atomic_store(&shut, true);
     assert_lk(0, lk_setlog(block, LK_LOG_DEBUG, NULL));
@@ -141,7 +130,6 @@ static void a_close_that_fails_beside_a_sink_that_blocks(struct world *w)
     atomic_store(&shut, false);
     eventually(atomic_load(&lines) > 0, 5000);
     assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
-    assert_lk(0, lk_mutex_destroy(&m));
     eventually(!world_exists(w, "m"), 5000); /* released late, or its lease ended */
 }
 
@@ -183,17 +171,15 @@ static void a_sink_holds_no_lock_of_the_library(struct world *w)
 {
     const lk_mutexattr_t fair = { .size = sizeof fair, .fair = 1 };
     struct worker other;
-    lk_mutex_t m, same;
-    meeting.client = world_open(w, "");
-    assert_lk(0, lk_mutex_init(&m, meeting.client, "m", NULL));
+    lk_mutex_t same;
+    meeting.client = world_client(w, "");
+    world_mutex(w, meeting.client, "m", NULL);
     assert_lk(0, lk_setlog(take_a_lock, LK_LOG_DEBUG, NULL));
     worker_start(&other, call_meanwhile, NULL);
     assert_lk(EINVAL, lk_mutex_init(&same, meeting.client, "m", &fair));
     assert_int_equal(0, worker_join(&other));
     assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
     assert_true(meeting.in_time);
-    assert_lk(0, lk_mutex_destroy(&m));
-    assert_lk(0, lk_client_close(meeting.client));
 }
 
 /* --- a small stack ------------------------------------------------------------------------------------------------------ */
@@ -206,7 +192,6 @@ static void *wait_long(void *arg)
 /* In a process of its own, which has the default log. */
 static int wait_on_a_small_stack(struct world *w, void *arg)
 {
-    lk_mutex_t held, wanted;
     pthread_attr_t attr;
     pthread_t thread;
     void *result;
@@ -214,19 +199,17 @@ static int wait_on_a_small_stack(struct world *w, void *arg)
     char said[512] = "";
     world_ready(w);
     assert_that(dup2(ends[1], 2) == 2);
-    lk_client_t *client = world_open(w, "lease=10s"), *other = world_open(w, "lease=10s&poll=200ms");
-    assert_lk(0, lk_mutex_init(&held, client, "m", NULL));
-    assert_lk(0, lk_mutex_init(&wanted, other, "m", NULL));
-    assert_lk(0, lk_mutex_lock(&held));
+    lk_client_t *client = world_client(w, "lease=10s"), *other = world_client(w, "lease=10s&poll=200ms");
+    lk_mutex_t *held = world_mutex(w, client, "m", NULL);
+    lk_mutex_t *wanted = world_mutex(w, other, "m", NULL);
+    assert_lk(0, lk_mutex_lock(held));
     pthread_attr_init(&attr);
     assert_that(pthread_attr_setstacksize(&attr, 16384) == 0);
-    assert_that(pthread_create(&thread, &attr, wait_long, &wanted) == 0);
+    assert_that(pthread_create(&thread, &attr, wait_long, wanted) == 0);
     pthread_join(thread, &result);
     pthread_attr_destroy(&attr);
     assert_that((intptr_t)result == ETIMEDOUT);
-    assert_lk(0, lk_mutex_unlock(&held));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    assert_lk(0, lk_mutex_unlock(held));
     assert_that(read(ends[0], said, sizeof said - 1) > 0);
     return strstr(said, "waiting for more than 3 s") != NULL ? 0 : 1;
 }

@@ -10,24 +10,17 @@ enum { COMMAND_MS = 300 };
 
 static struct proxy *p;
 static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 
 static void open_orders(struct world *w)
 {
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=5s&command_timeout=300ms")));
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders)); /* from now on the server knows the scripts: one chunk a call */
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
-    proxy_end(p);
+    client = proxy_client(p, "lease=5s&command_timeout=300ms");
+    orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders)); /* from now on the server knows the scripts: one chunk a call */
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 static const enum proxy_fault cuts[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY };
@@ -48,36 +41,34 @@ static void a_lock_is_granted_once(struct world *w)
     for (int i = 0; i < FAULTS; i++) {
         int64_t fault = proxy_faults(p), last = world_int(w, "GET redisson_lock_token:{orders}");
         arm(faults[i]);
-        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_lock(orders));
         assert_int_equal(fault + 1, proxy_faults(p));
-        assert_lk(0, lk_mutex_token(&orders, &token));
+        assert_lk(0, lk_mutex_token(orders, &token));
         assert_true((int64_t)token > last);
         assert_int_equal((int64_t)token, world_int(w, "GET redisson_lock_token:{orders}"));
         assert_int_equal(1, world_holds(w, "orders"));
         assert_int_equal(1, world_int(w, "HLEN orders"));
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_unlock(orders));
         proxy_release(p); /* the copy that was held back comes after all */
         sleep_ms(50);
         assert_false(world_exists(w, "orders"));
     }
-    close_orders();
 }
 
 /* Nor is a level counted twice, on the way down or up. */
 static void a_level_is_counted_once(struct world *w)
 {
     open_orders(w);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     for (int i = 0; i < CUTS; i++) {
         arm(cuts[i]);
-        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_lock(orders));
         assert_int_equal(2, world_holds(w, "orders"));
         arm(cuts[i]);
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_unlock(orders));
         assert_int_equal(1, world_holds(w, "orders"));
     }
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /*
@@ -89,24 +80,23 @@ static void a_late_copy_leaves_no_orphan(struct world *w)
     open_orders(w);
     for (int i = 0; i < 3; i++) {
         arm(PROXY_PARK_REQUEST);
-        assert_lk(0, i == 0   ? lk_mutex_lock(&orders)
-                     : i == 1 ? lk_mutex_trylock(&orders)
-                              : lk_mutex_lockfor(&orders, 1000));
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, i == 0   ? lk_mutex_lock(orders)
+                     : i == 1 ? lk_mutex_trylock(orders)
+                              : lk_mutex_lockfor(orders, 1000));
+        assert_lk(0, lk_mutex_unlock(orders));
         proxy_release(p);
         sleep_ms(50);
         eventually(!world_exists(w, "orders"), 3 * COMMAND_MS); /* a lease is 5 s */
-        assert_lk(0, lk_mutex_trylock(&orders));
+        assert_lk(0, lk_mutex_trylock(orders));
         arm(PROXY_PARK_REQUEST);
-        assert_lk(0, lk_mutex_lock(&orders));
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_lock(orders));
+        assert_lk(0, lk_mutex_unlock(orders));
         arm(PROXY_PARK_REQUEST); /* the one before still is parked */
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_unlock(orders));
         proxy_release(p);
         sleep_ms(50);
         assert_false(world_exists(w, "orders"));
     }
-    close_orders();
 }
 
 /* An unlock whose answer is lost with its connection is asked again, and is no loss of the lease. */
@@ -114,12 +104,11 @@ static void an_unlock_is_confirmed(struct world *w)
 {
     open_orders(w);
     for (int i = 0; i < CUTS; i++) {
-        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_lock(orders));
         arm(cuts[i]);
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_unlock(orders));
         assert_false(world_exists(w, "orders"));
     }
-    close_orders();
 }
 
 /* An answer that does not come in time leaves the outcome open, says so, and it is cleaned up behind. */
@@ -127,17 +116,16 @@ static void an_unlock_without_an_answer_is_eio(struct world *w)
 {
     open_orders(w);
     for (int i = CUTS; i < FAULTS; i++) {
-        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_lock(orders));
         arm(faults[i]);
         int64_t began_ms = now_ms();
-        assert_lk(EIO, lk_mutex_unlock(&orders));
+        assert_lk(EIO, lk_mutex_unlock(orders));
         assert_between(now_ms() - began_ms, COMMAND_MS - 1, COMMAND_MS + SLACK_MS);
         eventually(!world_exists(w, "orders"), 2000);
         proxy_release(p);
         sleep_ms(50);
         assert_false(world_exists(w, "orders"));
     }
-    close_orders();
 }
 
 /* A caller that gave up must not leave the mutex to itself: no late copy of its request takes it. */
@@ -146,31 +134,29 @@ static void who_gave_up_holds_nothing(struct world *w)
     open_orders(w);
     for (int i = 2; i < FAULTS; i++) {
         arm(faults[i]);
-        assert_lk(EIO, lk_mutex_trylock(&orders));
-        assert_lk(EPERM, lk_mutex_unlock(&orders));
+        assert_lk(EIO, lk_mutex_trylock(orders));
+        assert_lk(EPERM, lk_mutex_unlock(orders));
         eventually(!world_exists(w, "orders"), 3000);
         proxy_release(p);
         sleep_ms(100);
         eventually(!world_exists(w, "orders"), 1000);
     }
     sleep_ms(3 * COMMAND_MS); /* until no copy of a request can come any more, and the library knows it */
-    close_orders();
 }
 
 /* A release that arrives late belongs to the hold it was sent for, not to the next one of the same thread. */
 static void a_late_release_spares_the_next_hold(struct world *w)
 {
     open_orders(w);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     arm(PROXY_HOLD_REQUEST);
-    assert_lk(EIO, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(EIO, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_lock(orders));
     proxy_release(p);
     sleep_ms(100);
-    assert_lk(0, lk_mutex_check(&orders));
+    assert_lk(0, lk_mutex_check(orders));
     assert_int_equal(1, world_holds(w, "orders"));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* Answers in pieces and late are answers. */
@@ -179,18 +165,17 @@ static void a_slow_network_is_only_slow(struct world *w)
     open_orders(w);
     proxy_delay(p, 40); /* 80 ms for each round trip, and an unknown script takes three */
     for (int i = 0; i < 3; i++) {
-        assert_lk(0, lk_mutex_lock(&orders));
-        assert_lk(0, lk_mutex_check(&orders));
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_lock(orders));
+        assert_lk(0, lk_mutex_check(orders));
+        assert_lk(0, lk_mutex_unlock(orders));
     }
     proxy_delay(p, 0);
     for (int bytes = 0; bytes < 40; bytes += 3) { /* the connection ends within the answer */
         proxy_cut_after(p, PROXY_DOWN, bytes);
-        assert_lk(0, lk_mutex_lock(&orders));
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_lock(orders));
+        assert_lk(0, lk_mutex_unlock(orders));
         assert_false(world_exists(w, "orders"));
     }
-    close_orders();
 }
 
 /* While no connection can be made a try says so, and nothing was done; a wait goes on. */
@@ -201,14 +186,13 @@ static void without_a_connection_a_try_is_enotconn(struct world *w)
     proxy_refuse(p, true);
     proxy_cut(p);
     int64_t began_ms = now_ms();
-    assert_lk(ENOTCONN, lk_mutex_trylock(&orders));
-    assert_lk(ENOTCONN, lk_mutex_lockfor(&orders, 50));
+    assert_lk(ENOTCONN, lk_mutex_trylock(orders));
+    assert_lk(ENOTCONN, lk_mutex_lockfor(orders, 50));
     assert_between(now_ms() - began_ms, 0, 2 * COMMAND_MS + 50 + SLACK_MS);
-    worker_start(&waiter, lock_and_unlock, &orders);
+    worker_start(&waiter, lock_and_unlock, orders);
     sleep_ms(2 * COMMAND_MS);
     proxy_refuse(p, false);
     assert_int_equal(0, worker_join(&waiter));
-    close_orders();
 }
 
 /* The connection ends, and for a moment nobody is there to connect to. */
@@ -229,15 +213,14 @@ static void an_unlock_outlives_a_failed_attempt_to_connect(struct world *w)
 {
     struct worker worker;
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s&command_timeout=3s")));
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders));
+    client = proxy_client(p, "lease=20s&command_timeout=3s");
+    orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders));
     proxy_stall(p, PROXY_UP);
     worker_start(&worker, interrupt, NULL);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(0, worker_join(&worker));
     assert_false(world_exists(w, "orders"));
-    close_orders();
 }
 
 static int serve_again(void *arg)
@@ -255,33 +238,30 @@ static int serve_again(void *arg)
 static void a_call_joins_a_reconnect(struct world *w)
 {
     struct worker worker;
-    lk_sem_t pool;
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s&command_timeout=2s&retry_max=50ms")));
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 1, NULL));
-    assert_lk(0, lk_sem_wait(&pool));
+    client = proxy_client(p, "lease=20s&command_timeout=2s&retry_max=50ms");
+    orders = world_mutex(w, client, "orders", NULL);
+    lk_sem_t *pool = world_sem(w, client, "pool", 1, NULL);
+    assert_lk(0, lk_sem_wait(pool));
     proxy_refuse(p, true);
     proxy_cut(p);
-    assert_lk(ENOTCONN, lk_mutex_trylock(&orders));
+    assert_lk(ENOTCONN, lk_mutex_trylock(orders));
     worker_start(&worker, serve_again, NULL);
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(pool));
     assert_int_equal(0, worker_join(&worker));
-    assert_lk(0, lk_sem_wait(&pool));
+    assert_lk(0, lk_sem_wait(pool));
     proxy_refuse(p, true);
     proxy_cut(p);
-    assert_lk(ENOTCONN, lk_sem_post(&pool));
+    assert_lk(ENOTCONN, lk_sem_post(pool));
     int64_t began_ms = now_ms();
-    assert_lk(ENOTCONN, lk_sem_post(&pool));
+    assert_lk(ENOTCONN, lk_sem_post(pool));
     assert_between(now_ms() - began_ms, 0, 1000);
     proxy_refuse(p, false);
     int rc;
-    eventually((rc = lk_sem_post(&pool)) != ENOTCONN, 3000);
+    eventually((rc = lk_sem_post(pool)) != ENOTCONN, 3000);
     assert_lk(0, rc);
-    assert_lk(0, lk_sem_destroy(&pool));
-    close_orders();
 }
 
 int main(void)

@@ -14,22 +14,16 @@
 enum { FEW = 1000, MANY = 16000, TIMES = SANITIZED ? 8 : 4 };
 
 static lk_client_t *client;
-static lk_sem_t permits;
+static lk_sem_t *permits;
 static struct lk__object *object;
 static struct lk__hold *holds[MANY];
 
 static void open_permits(struct world *w)
 {
     const lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
-    client = world_open(w, "");
-    assert_lk(0, lk_sem_init(&permits, client, "permits", MANY, &leased));
-    object = ((const struct lk__binding *)permits.lk_impl)->object;
-}
-
-static void close_permits(void)
-{
-    assert_lk(0, lk_sem_destroy(&permits));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, "");
+    permits = world_sem(w, client, "permits", MANY, &leased);
+    object = ((const struct lk__binding *)permits->lk_impl)->object;
 }
 
 static int64_t cpu_us(void)
@@ -92,7 +86,6 @@ static void the_number_of_permits_does_not_matter(struct world *w)
     assert_between(many_us, 0, TIMES * few_us);
     for (int i = 0; i < MANY; i++)
         lk__object_drophold(object, holds[i]);
-    close_permits();
 }
 
 /* Holds of one thread are given back in the order in which it took them. */
@@ -115,7 +108,6 @@ static void the_oldest_comes_first(struct world *w)
     for (int i = SOME; i < 2 * SOME; i++)
         lk__object_drophold(object, lk__object_hold(object, OTHER));
     assert_int_equal(0, object->owners.count);
-    close_permits();
 }
 
 int main(void)

@@ -49,7 +49,7 @@ static int64_t cost_of_names(int count)
 
 static void the_number_of_names_does_not_matter(struct world *w)
 {
-    client = world_open(w, "");
+    client = world_client(w, "");
     int64_t few_us = cost_of_names(SOME);
     name_them(0, NAMES - SOME);
     int64_t many_us = cost_of_names(NAMES);
@@ -58,24 +58,23 @@ static void the_number_of_names_does_not_matter(struct world *w)
     assert_lk(0, lk_mutex_lock(&mutexes[NAMES / 2]));
     assert_lk(0, lk_mutex_unlock(&mutexes[NAMES / 2]));
     destroy_them(0, NAMES - SOME);
-    assert_lk(0, lk_client_close(client));
 }
 
 /* --- permits ---------------------------------------------------------------------------------------------------- */
 
-static lk_sem_t permits;
+static lk_sem_t *permits;
 static char ids[PERMITS][LK_PERMIT_ID];
 
 static void acquire(int from, int to)
 {
     for (int i = from; i < to; i++)
-        assert_lk(0, lk_sem_acquireid(&permits, 5000, ids[i]));
+        assert_lk(0, lk_sem_acquireid(permits, 5000, ids[i]));
 }
 
 static void release(int from, int to)
 {
     for (int i = from; i < to; i++)
-        assert_lk(0, lk_sem_releaseid(&permits, ids[i]));
+        assert_lk(0, lk_sem_releaseid(permits, ids[i]));
 }
 
 /* CPU time in this client of the last permits of `count` and of giving them back, the rest being held. */
@@ -90,17 +89,15 @@ static int64_t cost_of_permits(int count)
 static void the_number_of_permits_does_not_matter(struct world *w)
 {
     const lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
-    client = world_open(w, "lease=1h&command_timeout=5s");
+    client = world_client(w, "lease=1h&command_timeout=5s");
     world_allow(w, "latchkey:total:*");
-    assert_lk(0, lk_sem_init(&permits, client, "permits", PERMITS, &leased));
+    permits = world_sem(w, client, "permits", PERMITS, &leased);
     int64_t few_us = cost_of_permits(SOME);
     acquire(0, PERMITS - SOME);
     int64_t many_us = cost_of_permits(PERMITS);
     print_message("%d permits: %lld us, beside %d: %lld us\n", SOME, (long long)few_us, PERMITS, (long long)many_us);
     assert_between(many_us, 0, TIMES * few_us);
     release(0, PERMITS - SOME);
-    assert_lk(0, lk_sem_destroy(&permits));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

@@ -51,16 +51,11 @@ static void at_most(const char *what, long limit, long found)
 /* What is made once has been made: tables that double have their final size. */
 static void begin(struct world *w)
 {
-    client = world_open(w, "");
+    client = world_client(w, "");
     each(make);
     each(take);
     each(give);
     each(drop);
-}
-
-static void end(void)
-{
-    assert_lk(0, lk_client_close(client));
 }
 
 static void objects_and_holds_are_small(struct world *w)
@@ -77,7 +72,6 @@ static void objects_and_holds_are_small(struct world *w)
     at_most("bytes of a live object", OBJECT_BYTES, (live - before) / MANY);
     at_most("bytes of a held lock beyond that", HOLD_BYTES, (held - live) / MANY);
     each(drop);
-    end();
 }
 
 static void a_free_lock_hardly_asks_for_memory(struct world *w)
@@ -93,7 +87,6 @@ static void a_free_lock_hardly_asks_for_memory(struct world *w)
     }
     at_most("allocations of a hundred locks and unlocks", ALLOCATIONS * PAIRS, failing_serial() - before);
     drop(0);
-    end();
 }
 
 int main(void)

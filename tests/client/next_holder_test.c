@@ -49,7 +49,7 @@ static int run_first(void *arg)
 
 static void play(struct world *w, const struct kind *kind)
 {
-    lk_client_t *client = world_open(w, kind->options);
+    lk_client_t *client = world_client(w, kind->options);
     int64_t until_ms = now_ms() + ROUNDS_MS;
     for (int i = 0; i < ROUNDS && now_ms() < until_ms; i++) {
         struct worker worker;
@@ -60,7 +60,6 @@ static void play(struct world *w, const struct kind *kind)
         assert_lk(0, kind->second(round.job));
         assert_lk(0, worker_join(&worker));
     }
-    assert_lk(0, lk_client_close(client));
 }
 
 /* --- semaphores: "the job is done" -------------------------------------------------------------------------------- */

@@ -74,7 +74,7 @@ static void a_database_is_chosen_at_each_connect(struct world *w)
         world_redis(w, "SELECT 5");
         world_redis(w, "SET redisson_lock_token:{kept} 1"); /* whatever database_of() flushed */
         world_redis(w, "SELECT 0");
-        world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
+        world_killcommands(w);
     }
     assert_lk(ESTALE, lk_mutex_check(&kept)); /* that was flushed, too; asked for where it was */
     assert_lk(ESTALE, lk_mutex_remaining(&kept, &left_ms));

@@ -61,40 +61,32 @@ static void watch(void *impl)
 /* --- what is tried ------------------------------------------------------------------------------------------- */
 
 static lk_client_t *client;
-static lk_sem_t pool, leased;
-static lk_latch_t latch;
+static lk_sem_t *pool, *leased;
+static lk_latch_t *latch;
 
 static void begin(struct world *w)
 {
     static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1 };
     world_allow(w, "*pool*");
     world_allow(w, "*latch*");
-    client = world_open(w, "");
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 10, NULL));
-    assert_lk(0, lk_sem_init(&leased, client, "leased:pool", 10, &attr));
-    assert_lk(0, lk_latch_init(&latch, client, "latch", NULL));
-}
-
-static void end(void)
-{
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_sem_destroy(&leased));
-    assert_lk(0, lk_latch_destroy(&latch));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, "");
+    pool = world_sem(w, client, "pool", 10, NULL);
+    leased = world_sem(w, client, "leased:pool", 10, &attr);
+    latch = world_latch(w, client, "latch");
 }
 
 static int post(void *arg)
 {
     (void)arg;
     held_back = true;
-    return lk_sem_post(&pool);
+    return lk_sem_post(pool);
 }
 
 static int count_down(void *arg)
 {
     (void)arg;
     held_back = true;
-    return lk_latch_countdown(&latch);
+    return lk_latch_countdown(latch);
 }
 
 /* One thread stands still before it has its slot, another one overtakes it: neither needs to ask twice. */
@@ -102,26 +94,25 @@ static void a_number_is_drawn_with_its_slot(struct world *w)
 {
     struct worker worker;
     begin(w);
-    assert_lk(0, lk_sem_post(&pool));
-    watch(pool.lk_impl);
+    assert_lk(0, lk_sem_post(pool));
+    watch(pool->lk_impl);
     int64_t calls = world_commands(w, "evalsha");
     worker_start(&worker, post, NULL);
     sleep_ms(50);
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(pool));
     gate_open(&gate);
     assert_int_equal(0, worker_join(&worker));
     assert_int_equal(13, world_int(w, "GET pool"));
     assert_int_equal(calls + 2, world_commands(w, "evalsha"));
 
-    assert_lk(0, lk_latch_trysetcount(&latch, 3));
-    watch(latch.lk_impl);
+    assert_lk(0, lk_latch_trysetcount(latch, 3));
+    watch(latch->lk_impl);
     worker_start(&worker, count_down, NULL);
     sleep_ms(50);
-    assert_lk(0, lk_latch_countdown(&latch));
+    assert_lk(0, lk_latch_countdown(latch));
     gate_open(&gate);
     assert_int_equal(0, worker_join(&worker));
     assert_int_equal(1, world_int(w, "GET latch"));
-    end();
 }
 
 enum { THREADS = 8, ROUNDS = SANITIZED ? 60 : 150 };
@@ -132,9 +123,9 @@ static int post_and_count(int index, void *arg)
     (void)arg;
     shaky = 77 + (unsigned)index;
     for (int i = 0; i < ROUNDS && rc == 0; i++) {
-        rc = lk_sem_post(&pool);
+        rc = lk_sem_post(pool);
         if (rc == 0 && i % 3 == 0)
-            rc = lk_sem_acquire(&pool, 1, 20000);
+            rc = lk_sem_acquire(pool, 1, 20000);
     }
     shaky = 0;
     return rc;
@@ -146,7 +137,7 @@ static int count_and_count(int index, void *arg)
     (void)arg;
     shaky = 99 + (unsigned)index;
     for (int i = 0; i < ROUNDS && rc == 0; i++)
-        rc = lk_latch_countdown(&latch);
+        rc = lk_latch_countdown(latch);
     shaky = 0;
     return rc;
 }
@@ -155,15 +146,14 @@ static int count_and_count(int index, void *arg)
 static void what_was_answered_was_done(struct world *w)
 {
     begin(w);
-    assert_lk(0, lk_sem_post(&pool));
-    watch(pool.lk_impl);
+    assert_lk(0, lk_sem_post(pool));
+    watch(pool->lk_impl);
     assert_int_equal(0, run_threads(THREADS, post_and_count, NULL));
     assert_int_equal(11 + THREADS * (ROUNDS - (ROUNDS + 2) / 3), world_int(w, "GET pool"));
-    assert_lk(0, lk_latch_trysetcount(&latch, THREADS * ROUNDS + 1));
-    watch(latch.lk_impl);
+    assert_lk(0, lk_latch_trysetcount(latch, THREADS * ROUNDS + 1));
+    watch(latch->lk_impl);
     assert_int_equal(0, run_threads(THREADS, count_and_count, NULL));
     assert_int_equal(1, world_int(w, "GET latch"));
-    end();
 }
 
 /* --- records of later requests ------------------------------------------------------------------------------- */
@@ -187,59 +177,57 @@ static void a_later_record_is_not_the_answer(struct world *w)
 {
     unsigned taken;
     begin(w);
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(pool));
     overtake(w, "pool", "1");
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(pool));
     assert_int_equal(12, permits(w));
     overtake(w, "pool", "-3");
-    assert_lk(0, lk_sem_release(&pool, 3));
+    assert_lk(0, lk_sem_release(pool, 3));
     assert_int_equal(15, permits(w));
     overtake(w, "pool", "1");
-    assert_lk(0, lk_sem_addpermits(&pool, -5));
+    assert_lk(0, lk_sem_addpermits(pool, -5));
     assert_int_equal(10, permits(w));
     overtake(w, "pool", "1");
-    assert_lk(0, lk_sem_trywait(&pool));
+    assert_lk(0, lk_sem_trywait(pool));
     assert_int_equal(9, permits(w));
     overtake(w, "pool", "0");
-    assert_lk(0, lk_sem_acquire(&pool, 2, 3000));
+    assert_lk(0, lk_sem_acquire(pool, 2, 3000));
     assert_int_equal(7, permits(w));
     overtake(w, "pool", "0");
-    assert_lk(ETIMEDOUT, lk_sem_acquire(&pool, 8, 20));
+    assert_lk(ETIMEDOUT, lk_sem_acquire(pool, 8, 20));
     overtake(w, "pool", "77");
-    assert_lk(0, lk_sem_drain(&pool, &taken));
+    assert_lk(0, lk_sem_drain(pool, &taken));
     assert_int_equal(7, taken);
     world_redis(w, "DEL pool");
     overtake(w, "pool", "0");
-    assert_lk(0, lk_sem_trysetpermits(&pool, 4));
+    assert_lk(0, lk_sem_trysetpermits(pool, 4));
     assert_int_equal(4, permits(w));
-    end();
 }
 
 static void nor_for_totals_and_latches(struct world *w)
 {
     begin(w);
-    assert_lk(0, lk_sem_addpermits(&leased, 1));
+    assert_lk(0, lk_sem_addpermits(leased, 1));
     overtake(w, "leased:pool", "-3");
-    assert_lk(0, lk_sem_addpermits(&leased, 2));
+    assert_lk(0, lk_sem_addpermits(leased, 2));
     assert_int_equal(13, world_int(w, "GET latchkey:total:{leased:pool}"));
     overtake(w, "leased:pool", "1");
-    assert_lk(EEXIST, lk_sem_trysetpermits(&leased, 2));
+    assert_lk(EEXIST, lk_sem_trysetpermits(leased, 2));
 
-    assert_lk(0, lk_latch_trysetcount(&latch, 5));
+    assert_lk(0, lk_latch_trysetcount(latch, 5));
     overtake(w, "latch", "1");
-    assert_lk(0, lk_latch_countdown(&latch));
+    assert_lk(0, lk_latch_countdown(latch));
     assert_int_equal(4, world_int(w, "GET latch"));
     overtake(w, "latch", "1");
-    assert_lk(EEXIST, lk_latch_trysetcount(&latch, 5));
+    assert_lk(EEXIST, lk_latch_trysetcount(latch, 5));
     overtake(w, "latch", "1");
-    assert_lk(0, lk_latch_delete(&latch));
+    assert_lk(0, lk_latch_delete(latch));
     assert_false(world_exists(w, "latch"));
     overtake(w, "latch", "-2");
-    assert_lk(0, lk_latch_trysetcount(&latch, 2));
+    assert_lk(0, lk_latch_trysetcount(latch, 2));
     overtake(w, "latch", "1");
-    assert_lk(0, lk_latch_countdownby(&latch, 2));
+    assert_lk(0, lk_latch_countdownby(latch, 2));
     assert_false(world_exists(w, "latch"));
-    end();
 }
 
 /* Whatever this client asks has a later record: it says so and did nothing, and goes on under names of its own. */
@@ -247,19 +235,18 @@ static void three_later_records_are_enough(struct world *w)
 {
     char owner[64];
     begin(w);
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(pool));
     snprintf(owner, sizeof owner, "%.33s",
              world_str(w, "EVAL %s 1 latchkey:once:{pool}", "return redis.call('HKEYS', KEYS[1])[1]"));
     for (int i = 0; i < 2 * LK__NUMBERS_MAX; i++)
         world_redis(w, "HSET latchkey:once:{pool} %ss0x%d %s", owner, i, "9000000000000000 1 9999999999");
-    assert_lk(EPROTO, lk_sem_post(&pool));
+    assert_lk(EPROTO, lk_sem_post(pool));
     assert_int_equal(11, permits(w));
-    assert_lk(EPROTO, lk_sem_acquire(&pool, 1, 1000));
+    assert_lk(EPROTO, lk_sem_acquire(pool, 1, 1000));
     assert_int_equal(11, permits(w));
-    assert_lk(0, lk_sem_post(&pool));
-    assert_lk(0, lk_sem_trywait(&pool));
+    assert_lk(0, lk_sem_post(pool));
+    assert_lk(0, lk_sem_trywait(pool));
     assert_int_equal(11, permits(w));
-    end();
 }
 
 /* --- the scripts ----------------------------------------------------------------------------------------------- */

@@ -39,7 +39,6 @@ static void a_call_that_is_cut_each_time(struct world *w)
     assert_between(connections(f), 3, 100); /* a few at once, then eight in a second */
     assert_lk(0, lk_mutex_destroy(&m));
     (void)!lk_client_close(client);
-    fake_end(f);
 }
 
 static void a_renewal_that_is_cut_each_time(struct world *w)
@@ -59,7 +58,6 @@ static void a_renewal_that_is_cut_each_time(struct world *w)
     (void)!lk_mutex_unlock(&m);
     assert_lk(0, lk_mutex_destroy(&m));
     (void)!lk_client_close(client);
-    fake_end(f);
 }
 
 int main(void)

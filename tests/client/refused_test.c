@@ -9,25 +9,17 @@
 enum { COMMAND_MS = 500, WAY_MS = 60 };
 
 static lk_client_t *client;
-static lk_sem_t pool;
-static lk_rwlock_t config;
+static lk_sem_t *pool;
+static lk_rwlock_t *config;
 
 static struct proxy *open_all(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     world_allow(w, "pool");
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=5s&command_timeout=500ms&retry_max=50ms")));
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 1, NULL));
-    assert_lk(0, lk_rwlock_init(&config, client, "config", NULL));
+    client = proxy_client(p, "lease=5s&command_timeout=500ms&retry_max=50ms");
+    pool = world_sem(w, client, "pool", 1, NULL);
+    config = world_rwlock(w, client, "config", NULL);
     return p;
-}
-
-static void close_all(struct proxy *p)
-{
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_rwlock_destroy(&config));
-    assert_lk(0, lk_client_close(client));
-    proxy_end(p);
 }
 
 static void refuse_writes(struct world *w, bool refuse)
@@ -39,20 +31,19 @@ static void refuse_writes(struct world *w, bool refuse)
 static void a_slow_refusal_is_known(struct world *w)
 {
     struct proxy *p = open_all(w);
-    assert_lk(0, lk_sem_wait(&pool));
+    assert_lk(0, lk_sem_wait(pool));
     refuse_writes(w, true);
     proxy_delay(p, WAY_MS);
     for (int i = 0; i < 3; i++) {
         int64_t began_ms = now_ms();
-        assert_lk(ENOTCONN, lk_sem_post(&pool));
+        assert_lk(ENOTCONN, lk_sem_post(pool));
         assert_between(now_ms() - began_ms, 0, COMMAND_MS + SLACK_MS);
     }
     assert_int_equal(0, world_int(w, "GET pool"));
     proxy_delay(p, 0);
     refuse_writes(w, false);
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(pool));
     assert_int_equal(1, world_int(w, "GET pool"));
-    close_all(p);
 }
 
 static int downgrade_and_unlock(void *arg)
@@ -64,11 +55,11 @@ static int downgrade_and_unlock(void *arg)
 static int write_and_go_down(void *arg)
 {
     struct gate *gates = arg;
-    int rc = lk_rwlock_wrlock(&config);
+    int rc = lk_rwlock_wrlock(config);
     gate_open(&gates[0]);
     while (!gate_is_open(&gates[1]))
         sleep_ms(1);
-    return rc != 0 ? rc : downgrade_and_unlock(&config);
+    return rc != 0 ? rc : downgrade_and_unlock(config);
 }
 
 /* One copy was carried out, its answer got lost, the next copy was refused: unknown, not "unchanged". */
@@ -88,7 +79,6 @@ static void a_refused_copy_says_nothing_of_the_first(struct world *w)
     sleep_ms(COMMAND_MS);
     refuse_writes(w, false);
     assert_int_equal(0, worker_join(&writer));
-    close_all(p);
 }
 
 int main(void)

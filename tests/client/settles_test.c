@@ -16,26 +16,17 @@ enum { LEASE_MS = 1200, COMMAND_MS = 150 };
 
 static struct proxy *p;
 static lk_client_t *ours, *theirs;
-static struct subject mine, other;
+static struct subject *mine, *other;
 
 static void begin(struct world *w, const struct subject_kind *kind)
 {
     p = proxy_begin(w);
-    theirs = world_open(w, OPTIONS);
-    assert_lk(0, lk_client_open(&ours, proxy_url(p, OPTIONS)));
-    subject_init(w, &mine, kind, ours, "thing", 0);
-    subject_init(w, &other, kind, theirs, "thing", 0);
-    assert_lk(0, subject_take(&mine, 1000)); /* scripts are known, connections up */
-    assert_lk(0, subject_give(&mine));
-}
-
-static void end(void)
-{
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&other));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
-    proxy_end(p);
+    theirs = world_client(w, OPTIONS);
+    ours = proxy_client(p, OPTIONS);
+    mine = world_subject(w, ours, kind, "thing");
+    other = world_subject(w, theirs, kind, "thing");
+    assert_lk(0, subject_take(mine, 1000)); /* scripts are known, connections up */
+    assert_lk(0, subject_give(mine));
 }
 
 /* What was granted unseen is free again by the moment told. */
@@ -45,19 +36,18 @@ static void unseen_grants_end(struct world *w, const struct subject_kind *kind)
     begin(w, kind);
     for (int i = 0; i < 2; i++) {
         proxy_once(p, faults[i], 1, "thing");
-        assert_lk(EIO, subject_take(&mine, 0));
+        assert_lk(EIO, subject_take(mine, 0));
         int64_t settles_ms = lk_errorsettles(), until_ms = now_ms() + settles_ms;
         assert_between(settles_ms, 1, kind->leased ? 2 * COMMAND_MS + LEASE_MS : 2 * COMMAND_MS + 30000);
         assert_non_null(strstr(lk_errortext(), "given back"));
-        assert_lk(0, subject_take(&other, settles_ms + SLACK_MS));
+        assert_lk(0, subject_take(other, settles_ms + SLACK_MS));
         assert_between(now_ms(), 0, until_ms + SLACK_MS);
         proxy_release(p); /* a late copy of the ask changes nothing any more */
         sleep_ms(100);
-        assert_int_equal(1, subject_held(w, &other));
-        assert_lk(0, subject_give(&other));
-        assert_int_equal(0, subject_held(w, &other));
+        assert_int_equal(1, subject_held(w, other));
+        assert_lk(0, subject_give(other));
+        assert_int_equal(0, subject_held(w, other));
     }
-    end();
 }
 
 /*
@@ -66,28 +56,24 @@ static void unseen_grants_end(struct world *w, const struct subject_kind *kind)
  */
 static void a_slow_clock_is_allowed_for(struct world *w)
 {
-    lk_latch_t gate;
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&ours, proxy_url(p, "lease=5s&command_timeout=1s")));
-    assert_lk(0, lk_latch_init(&gate, ours, "gate", NULL));
+    ours = proxy_client(p, "lease=5s&command_timeout=1s");
+    lk_latch_t *gate = world_latch(w, ours, "gate");
     world_allow(w, "latchkey:*:{gate}");
     world_allow(w, "latchkey:once:{gate}");
-    assert_lk(0, lk_latch_trysetcount(&gate, 1)); /* the script is known */
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_trysetcount(gate, 1)); /* the script is known */
+    assert_lk(0, lk_latch_countdown(gate));
     proxy_delay(p, 150);
-    assert_lk(0, lk_latch_trysetcount(&gate, 1));
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_trysetcount(gate, 1));
+    assert_lk(0, lk_latch_countdown(gate));
     proxy_delay(p, 0);
     proxy_once(p, PROXY_HOLD_REQUEST, 1, "gate");
-    assert_lk(EIO, lk_latch_trysetcount(&gate, 3));
+    assert_lk(EIO, lk_latch_trysetcount(gate, 3));
     assert_between(lk_errorsettles(), 1, 1000);
     sleep_ms(lk_errorsettles());
     proxy_release(p);
     sleep_ms(100);
     assert_false(world_exists(w, "gate"));
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(ours));
-    proxy_end(p);
 }
 
 /* A release that got no answer goes on; by the moment told the next one can have it. */
@@ -96,105 +82,91 @@ static void unanswered_releases_end(struct world *w, const struct subject_kind *
     static const enum proxy_fault faults[] = { PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
     begin(w, kind);
     for (int i = 0; i < 2; i++) {
-        assert_lk(0, subject_take(&mine, 1000));
+        assert_lk(0, subject_take(mine, 1000));
         proxy_once(p, faults[i], 1, "thing");
-        assert_lk(EIO, subject_give(&mine));
+        assert_lk(EIO, subject_give(mine));
         int64_t settles_ms = lk_errorsettles();
         /* numbers: copies have deadlines of half a minute, on a clock that may go a hundredth slower */
         assert_between(settles_ms, 1, kind->leased ? 2 * LEASE_MS : 30300 + SLACK_MS);
-        assert_lk(0, subject_take(&other, settles_ms + SLACK_MS));
+        assert_lk(0, subject_take(other, settles_ms + SLACK_MS));
         proxy_release(p);
         sleep_ms(100);
-        assert_int_equal(1, subject_held(w, &other));
-        assert_lk(0, subject_give(&other));
+        assert_int_equal(1, subject_held(w, other));
+        assert_lk(0, subject_give(other));
     }
-    end();
 }
 
 /* After a known outcome there is nothing to wait for. */
 static void known_outcomes_are_settled(struct world *w, const struct subject_kind *kind)
 {
     begin(w, kind);
-    struct subject keeper;
-    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
-    assert_lk(0, subject_take(&keeper, 0));
-    assert_lk(ETIMEDOUT, subject_take(&mine, 20));
+    struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
+    assert_lk(0, subject_take(keeper, 0));
+    assert_lk(ETIMEDOUT, subject_take(mine, 20));
     assert_int_equal(0, lk_errorsettles());
-    assert_lk(0, subject_give(&keeper));
-    assert_lk(0, subject_destroy(&keeper));
-    end();
+    assert_lk(0, subject_give(keeper));
 }
 
 /* Parts of a hold that were given back, unseen by the server, are renewed no more. */
 static void unseen_parts_end_with_their_lease(struct world *w)
 {
     lk_semattr_t attr = LK_SEMATTR_INIT;
-    lk_sem_t pool;
     int value;
     attr.leased = 1;
     world_allow(w, "latchkey:total:*");
     world_allow(w, "latchkey:permits:*");
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&ours, proxy_url(p, OPTIONS)));
-    assert_lk(0, lk_sem_init(&pool, ours, "pool", 3, &attr));
-    assert_lk(0, lk_sem_acquire(&pool, 3, 0));
+    ours = proxy_client(p, OPTIONS);
+    lk_sem_t *pool = world_sem(w, ours, "pool", 3, &attr);
+    assert_lk(0, lk_sem_acquire(pool, 3, 0));
     proxy_once(p, PROXY_HOLD_REQUEST, 1, "pool");
-    assert_lk(EIO, lk_sem_release(&pool, 2));
+    assert_lk(EIO, lk_sem_release(pool, 2));
     int64_t settles_ms = lk_errorsettles();
     assert_between(settles_ms, LEASE_MS, 2 * LEASE_MS);
     sleep_ms(settles_ms);
-    assert_lk(0, lk_sem_getvalue(&pool, &value));
+    assert_lk(0, lk_sem_getvalue(pool, &value));
     assert_int_equal(2, value);
-    assert_lk(0, lk_sem_post(&pool)); /* the one that was kept is renewed all the time */
-    assert_lk(0, lk_sem_getvalue(&pool, &value));
+    assert_lk(0, lk_sem_post(pool)); /* the one that was kept is renewed all the time */
+    assert_lk(0, lk_sem_getvalue(pool, &value));
     assert_int_equal(3, value);
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_client_close(ours));
-    proxy_end(p);
 }
 
 /* What the real server answered is made unreadable on its way: the release goes on, at its own pace. */
 static void an_unreadable_release_goes_on(struct world *w)
 {
     struct fake *f = fake_begin(w);
-    lk_mutex_t m;
     assert_lk(0, lk_client_open(&ours, fake_url(f, OPTIONS)));
-    assert_lk(0, lk_mutex_init(&m, ours, "thing", NULL));
+    lk_mutex_t *m = world_mutex(w, ours, "thing", NULL);
     fake_answer(f, "EVALSHA", "*4\r\n:1\r\n:4000000000000000\r\n:#\r\n:7\r\n");
-    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_mutex_lock(m));
     fake_answer(f, "EVALSHA", "+who knows\r\n");
     int64_t asked = fake_asked(f, "EVALSHA");
-    assert_lk(EPROTO, lk_mutex_unlock(&m));
+    assert_lk(EPROTO, lk_mutex_unlock(m));
     assert_between(lk_errorsettles(), LEASE_MS, 2 * LEASE_MS);
     sleep_ms(500);
     assert_between(fake_asked(f, "EVALSHA") - asked, 2, 20); /* neither given up nor a flood */
     fake_answer(f, "EVALSHA", "*3\r\n:4\r\n:4000000000000000\r\n:#\r\n");
     eventually(lk_client_close(ours) == 0, 2000);
-    assert_lk(0, lk_mutex_destroy(&m));
-    fake_end(f);
 }
 
 /* A server that knows no script, not even as text, is not asked without pause: by a call, a renewal or a release. */
 static void no_script_is_no_flood(struct world *w)
 {
     struct fake *f = fake_begin(w);
-    lk_mutex_t m;
     assert_lk(0, lk_client_open(&ours, fake_url(f, OPTIONS)));
-    assert_lk(0, lk_mutex_init(&m, ours, "thing", NULL));
+    lk_mutex_t *m = world_mutex(w, ours, "thing", NULL);
     fake_answer(f, "EVALSHA", "*4\r\n:1\r\n:4000000000000000\r\n:#\r\n:7\r\n");
-    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_mutex_lock(m));
     fake_answer(f, "EVALSHA", "-NOSCRIPT none\r\n");
     fake_answer(f, "EVAL", "-NOSCRIPT none\r\n");
     int64_t asked = fake_asked(f, "EVAL");
     sleep_ms(600); /* renewals */
-    assert_lk(EPROTO, lk_mutex_check(&m));
-    assert_lk(EPROTO, lk_mutex_unlock(&m));
+    assert_lk(EPROTO, lk_mutex_check(m));
+    assert_lk(EPROTO, lk_mutex_unlock(m));
     sleep_ms(400); /* the release */
     assert_between(fake_asked(f, "EVAL") - asked, 3, 40);
     fake_answer(f, "EVALSHA", "*3\r\n:4\r\n:4000000000000000\r\n:#\r\n");
     eventually(lk_client_close(ours) == 0, 2000);
-    assert_lk(0, lk_mutex_destroy(&m));
-    fake_end(f);
 }
 
 int main(void)

@@ -18,14 +18,13 @@ static lk_client_t *client;
 static void open_client(struct world *w)
 {
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s&command_timeout=400ms")));
+    client = proxy_client(p, "lease=20s&command_timeout=400ms");
 }
 
-static void close_client(void)
+/* Until no copy of a request can come any more, and the library knows it. */
+static void let_copies_pass(void)
 {
-    sleep_ms(3 * COMMAND_MS); /* until no copy of a request can come any more, and the library knows it */
-    assert_lk(0, lk_client_close(client));
-    proxy_end(p);
+    sleep_ms(3 * COMMAND_MS);
 }
 
 /* What lockfor() says; 1000 more than the code of an unlock that failed, 2000 more than of a destroy. */
@@ -79,7 +78,7 @@ static void the_reader_leaves_while_a_hundred_wait(struct world *w)
         assert_int_equal(0, worker_join(&others));
         eventually(world_elements(w, "KEYS own-*") == 0, 2000);
     }
-    close_client();
+    let_copies_pass();
 }
 
 static int hasty(int index, void *arg)
@@ -117,7 +116,7 @@ static void short_limits_do_not_spoil_long_ones(struct world *w)
     gate_open(&stop);
     assert_int_equal(0, worker_join(&impatient));
     eventually(world_elements(w, "KEYS own-*") == 0, 3000);
-    close_client();
+    let_copies_pass();
 }
 
 /* All of them by one connection, however many: that is what keeps a fleet's connections countable. */
@@ -127,7 +126,7 @@ static void a_hundred_threads_share_one_connection(struct world *w)
     int64_t before = proxy_connections(p);
     assert_int_equal(0, run_threads(PATIENT, patient, NULL));
     assert_between(proxy_connections(p) - before, 0, 2); /* the renewals', and the one for messages */
-    close_client();
+    let_copies_pass();
 }
 
 int main(void)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 static int alarms;
 
 static void count_alarm(int number)
@@ -42,14 +42,8 @@ static void stop_alarms(void)
 
 static void open_orders(struct world *w)
 {
-    client = world_open(w, "lease=2s");
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, "lease=2s");
+    orders = world_mutex(w, client, "orders", NULL);
 }
 
 /* Signals never end a wait, nor shorten or lengthen its limit. */
@@ -59,7 +53,7 @@ static void a_storm_of_signals_is_not_noticed(struct world *w)
     world_redis(w, "HSET orders somebody:1 1");
     start_alarms();
     int64_t began_ms = now_ms();
-    int code = lk_mutex_lockfor(&orders, 500);
+    int code = lk_mutex_lockfor(orders, 500);
     int64_t took_ms = now_ms() - began_ms;
     stop_alarms();
     assert_int_equal(ETIMEDOUT, code);
@@ -69,13 +63,12 @@ static void a_storm_of_signals_is_not_noticed(struct world *w)
     start_alarms();
     code = 0;
     for (int i = 0; i < 200 && code == 0; i++) {
-        code = lk_mutex_lock(&orders);
+        code = lk_mutex_lock(orders);
         if (code == 0)
-            code = lk_mutex_unlock(&orders);
+            code = lk_mutex_unlock(orders);
     }
     stop_alarms();
     assert_int_equal(0, code);
-    close_orders();
 }
 
 /* A peer that closed is a code, not a SIGPIPE; and the program's own disposition is its own. */
@@ -85,14 +78,13 @@ static void a_closed_connection_raises_no_sigpipe(struct world *w)
     sigaction(SIGPIPE, NULL, &before);
     open_orders(w);
     for (int i = 0; i < 20; i++) {
-        world_redis(w, "CLIENT KILL TYPE normal");
-        assert_lk(0, lk_mutex_lock(&orders));
-        world_redis(w, "CLIENT KILL TYPE normal");
-        assert_lk(0, lk_mutex_unlock(&orders));
+        world_killcommands(w);
+        assert_lk(0, lk_mutex_lock(orders));
+        world_killcommands(w);
+        assert_lk(0, lk_mutex_unlock(orders));
     }
     sigaction(SIGPIPE, NULL, &after);
     assert_true(before.sa_handler == SIG_DFL && after.sa_handler == SIG_DFL);
-    close_orders();
 }
 
 /* The library's threads take no signal that was meant for the program's. */
@@ -101,7 +93,7 @@ static void the_librarys_threads_block_all_signals(struct world *w)
     DIR *dir;
     int seen = 0;
     open_orders(w);
-    assert_lk(0, lk_mutex_lock(&orders)); /* so that there are threads */
+    assert_lk(0, lk_mutex_lock(orders)); /* so that there are threads */
     dir = opendir("/proc/self/task");
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         char path[64], line[256];
@@ -123,8 +115,7 @@ static void the_librarys_threads_block_all_signals(struct world *w)
     }
     closedir(dir);
     assert_true(seen >= 2);
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 int main(void)

@@ -102,7 +102,7 @@ static void open_client(struct world *w, void (*handler)(int))
 {
     struct sigaction action = { .sa_handler = handler };
     sigaction(SIGUSR1, &action, NULL);
-    client = world_open(w, "lease=20s&command_timeout=1s");
+    client = world_client(w, "lease=20s&command_timeout=1s");
     standing = let_go = 0;
     assert_int_equal(0, lock_own("victim")); /* all scripts are known */
 }
@@ -116,7 +116,6 @@ static void the_others_go_on(struct worker *reader)
     __atomic_store_n(&let_go, 1, __ATOMIC_SEQ_CST);
     assert_int_equal(0, worker_join(reader));
     assert_int_equal(0, lock_own("victim"));
-    assert_lk(0, lk_client_close(client));
 }
 
 /* It waits for an answer, and its handler runs until all others had theirs. */
@@ -167,7 +166,6 @@ static void handlers_everywhere(struct world *w)
     __atomic_store_n(&let_go, 1, __ATOMIC_SEQ_CST);
     for (int i = 0; i < OTHERS; i++)
         assert_int_equal(0, worker_join(&workers[i]));
-    assert_lk(0, lk_client_close(client));
 }
 
 static int busy_for_a_while(void *arg)
@@ -183,13 +181,12 @@ static void while_a_renewal_is_looked_for(struct world *w)
 {
     struct worker workers[OTHERS];
     char names[OTHERS][16];
-    lk_mutex_t orders;
     world_int(w, "DBSIZE");
-    client = world_open(w, "lease=3500ms&command_timeout=1s");
+    client = world_client(w, "lease=3500ms&command_timeout=1s");
     world_redis(w, "CONFIG SET maxclients %d", (int)world_counter(w, "connected_clients"));
     standing = let_go = most_readers = 0;
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders));
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders));
     __atomic_store_n(&watchdog_stops, 1, __ATOMIC_SEQ_CST);
     eventually(__atomic_load_n(&standing, __ATOMIC_SEQ_CST) == 1, 5000);
     world_redis(w, "CONFIG SET maxclients 1000");
@@ -202,9 +199,7 @@ static void while_a_renewal_is_looked_for(struct world *w)
     for (int i = 0; i < OTHERS; i++)
         assert_int_equal(0, worker_join(&workers[i]));
     assert_int_equal(0, __atomic_load_n(&most_readers, __ATOMIC_SEQ_CST)); /* never two of one connection */
-    lk_mutex_unlock(&orders);                                              /* it may have been lost */
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
+    lk_mutex_unlock(orders);                                               /* it may have been lost */
 }
 
 int main(void)

@@ -59,24 +59,19 @@ static int standard_ones_in_use(void)
 static int run_daemon(struct world *w, void *arg)
 {
     struct daemon *daemon = arg;
-    lk_client_t *client;
-    lk_mutex_t orders, taken;
     if (!daemon->opens_before)
         close_standard();
-    assert_lk(0, lk_client_open(&client, world_url(w, "lease=5s")));
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_init(&taken, client, "taken", NULL));
+    lk_client_t *client = world_client(w, "lease=5s");
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    lk_mutex_t *taken = world_mutex(w, client, "taken", NULL);
     world_ready(w);
     if (daemon->opens_before)
         close_standard();
-    int failed = lock_and_talk(&orders, &taken);
+    int failed = lock_and_talk(orders, taken);
     gate_open(&daemon->cut);
     gate_pass(&daemon->goes_on);
-    failed += lock_and_talk(&orders, &taken);
+    failed += lock_and_talk(orders, taken);
     failed += standard_ones_in_use();
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_mutex_destroy(&taken));
-    assert_lk(0, lk_client_close(client));
     return failed;
 }
 
@@ -87,8 +82,8 @@ static void no_line_reaches_the_server(struct world *w, bool opens_before)
     world_redis(w, "HSET taken somebody:1 1");
     pid_t pid = world_fork(w, run_daemon, daemon);
     gate_pass(&daemon->cut);
-    world_redis(w, "CLIENT KILL TYPE normal");
-    world_redis(w, "CLIENT KILL TYPE pubsub");
+    world_killcommands(w);
+    world_killsubscriptions(w);
     gate_open(&daemon->goes_on);
     assert_int_equal(0, world_wait(w, pid));
     world_redis(w, "DEL taken");

@@ -100,24 +100,18 @@ static struct histogram histogram_of(lk_client_t *client, const char *name)
 }
 
 static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_open(w, options);
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, options);
+    orders = world_mutex(w, client, "orders", NULL);
 }
 
 static void lock_once(void)
 {
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* --- counts --------------------------------------------------------------------------------------------- */
@@ -125,7 +119,7 @@ static void lock_once(void)
 static void a_new_client_did_nothing_yet(struct world *w)
 {
     static const char *const totals[] = { "reconnects", "round_trips", "script_reloads", "messages" };
-    client = world_open(w, "");
+    client = world_client(w, "");
     json_t *stats = stats_of(client);
     const char *id = json_string_value(json_object_get(json_object_get(stats, "client"), "id"));
     assert_string_equal(json_string_value(json_object_get(stats, "version")), lk_version());
@@ -138,26 +132,23 @@ static void a_new_client_did_nothing_yet(struct world *w)
         assert_int_equal(total(client, totals[i]), 0);
     assert_int_equal(histogram_of(client, "wait_seconds").count, 0);
     assert_int_equal(histogram_of(client, "hold_seconds").count, 0);
-    assert_lk(0, lk_client_close(client));
 }
 
 static void the_id_is_that_of_the_owner_in_redis(struct world *w)
 {
     open_orders(w, "");
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     json_t *stats = stats_of(client);
     const char *id = json_string_value(json_object_get(json_object_get(stats, "client"), "id"));
     assert_memory_equal(id, world_owner(w, "orders"), LK__ID_LENGTH);
     json_decref(stats);
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 static void nowhere_to_put_it_is_a_mistake(struct world *w)
 {
-    client = world_open(w, "");
+    client = world_client(w, "");
     assert_lk(EINVAL, lk_client_stats(client, NULL));
-    assert_lk(0, lk_client_close(client));
 }
 
 /* Once for each grant, however deep it is held. */
@@ -167,47 +158,42 @@ static void each_grant_is_an_acquisition(struct world *w)
     assert_int_equal(number_of(client, "orders", "acquisitions"), 0);
     for (int i = 0; i < 3; i++)
         lock_once();
-    assert_lk(0, lk_mutex_lockfor(&orders, 1000));
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lockfor(orders, 1000));
+    assert_lk(0, lk_mutex_lock(orders));
     assert_int_equal(number_of(client, "orders", "acquisitions"), 4);
     assert_int_equal(histogram_of(client, "wait_seconds").count, 4);
     assert_int_equal(histogram_of(client, "hold_seconds").count, 3); /* the fourth is held still */
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(histogram_of(client, "hold_seconds").count, 3);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(histogram_of(client, "hold_seconds").count, 4);
     assert_int_equal(number_of(client, "orders", "acquisitions"), 4);
     assert_int_equal(number_of(client, "orders", "contended"), 0);
     assert_int_equal(number_of(client, "orders", "lost"), 0);
     assert_int_equal(number_of(client, "orders", "waiting"), 0);
-    close_orders();
 }
 
 static void who_fails_acquires_nothing(struct world *w)
 {
-    lk_client_t *others = world_open(w, "");
-    lk_mutex_t held;
+    lk_client_t *others = world_client(w, "");
     open_orders(w, "");
-    assert_lk(0, lk_mutex_init(&held, others, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&held));
-    assert_lk(EBUSY, lk_mutex_trylock(&orders));
-    assert_lk(ETIMEDOUT, lk_mutex_lockfor(&orders, 10));
+    lk_mutex_t *held = world_mutex(w, others, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(held));
+    assert_lk(EBUSY, lk_mutex_trylock(orders));
+    assert_lk(ETIMEDOUT, lk_mutex_lockfor(orders, 10));
     assert_int_equal(number_of(client, "orders", "acquisitions"), 0);
     assert_int_equal(number_of(client, "orders", "contended"), 0);
     assert_int_equal(number_of(client, "orders", "waiting"), 0);
     assert_int_equal(histogram_of(client, "wait_seconds").count, 0);
-    assert_lk(0, lk_mutex_unlock(&held));
-    assert_lk(0, lk_mutex_destroy(&held));
-    assert_lk(0, lk_client_close(others));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(held));
 }
 
 static int wait_for_orders(int index, void *arg)
 {
     (void)index;
     (void)arg;
-    int rc = lk_mutex_lock(&orders);
-    return rc != 0 ? rc : lk_mutex_unlock(&orders);
+    int rc = lk_mutex_lock(orders);
+    return rc != 0 ? rc : lk_mutex_unlock(orders);
 }
 
 static int three_wait(void *arg)
@@ -218,18 +204,17 @@ static int three_wait(void *arg)
 /* Whoever had to wait counts: the one in the queue of Redis, and those behind it in this process. */
 static void those_who_wait_are_counted_while_and_after(struct world *w)
 {
-    lk_client_t *others = world_open(w, "");
+    lk_client_t *others = world_client(w, "");
     struct worker waiters;
-    lk_mutex_t held;
     open_orders(w, "lease=20s&poll=5s");
-    assert_lk(0, lk_mutex_init(&held, others, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&held));
+    lk_mutex_t *held = world_mutex(w, others, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(held));
     worker_start(&waiters, three_wait, NULL);
     eventually(number_of(client, "orders", "waiting") == 3, 5000);
     eventually(world_queued(w, "orders") == 1, 5000);
     assert_int_equal(number_of(client, "orders", "acquisitions"), 0);
     sleep_ms(20);
-    assert_lk(0, lk_mutex_unlock(&held));
+    assert_lk(0, lk_mutex_unlock(held));
     assert_int_equal(worker_join(&waiters), 0);
     assert_int_equal(number_of(client, "orders", "waiting"), 0);
     assert_int_equal(number_of(client, "orders", "acquisitions"), 3);
@@ -239,32 +224,28 @@ static void those_who_wait_are_counted_while_and_after(struct world *w)
     assert_int_equal(waits.count, 3);
     assert_true(waits.sum >= 0.060);
     assert_int_equal(waits.buckets[0] + waits.buckets[1] + waits.buckets[2], 0); /* none within 10 ms */
-    assert_lk(0, lk_mutex_destroy(&held));
-    assert_lk(0, lk_client_close(others));
-    close_orders();
 }
 
 static void renewals_and_losses_outlive_their_holds(struct world *w)
 {
     open_orders(w, "lease=300ms");
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     assert_int_equal(number_of(client, "orders", "renewals"), 0);
     eventually(number_of(client, "orders", "renewals") >= 2, 5000);
     assert_int_equal(number_of(client, "orders", "lost"), 0);
     world_redis(w, "DEL orders");
     eventually(number_of(client, "orders", "lost") == 1, 5000);
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
     assert_int_equal(number_of(client, "orders", "lost"), 1);
     assert_true(number_of(client, "orders", "renewals") >= 2);
     assert_int_equal(number_of(client, "orders", "acquisitions"), 1);
     assert_int_equal(histogram_of(client, "hold_seconds").count, 0); /* how long it was good is not known exactly */
 
     int64_t renewals = number_of(client, "orders", "renewals");
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     eventually(number_of(client, "orders", "renewals") > renewals, 5000);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(number_of(client, "orders", "lost"), 1);
-    close_orders();
 }
 
 static void a_free_lock_and_its_unlock_are_two_round_trips(struct world *w)
@@ -275,7 +256,6 @@ static void a_free_lock_and_its_unlock_are_two_round_trips(struct world *w)
     for (int i = 0; i < 5; i++)
         lock_once();
     assert_int_equal(total(client, "round_trips"), before + 10);
-    close_orders();
 }
 
 static void each_lost_connection_is_a_reconnect(struct world *w)
@@ -283,11 +263,10 @@ static void each_lost_connection_is_a_reconnect(struct world *w)
     open_orders(w, "");
     for (int i = 1; i <= 3; i++) {
         lock_once();
-        world_redis(w, "CLIENT KILL TYPE normal"); /* all but the test's own */
+        world_killcommands(w);
         lock_once();
         assert_int_equal(total(client, "reconnects"), i);
     }
-    close_orders();
 }
 
 static void scripts_the_server_forgot_are_reloads(struct world *w)
@@ -304,7 +283,6 @@ static void scripts_the_server_forgot_are_reloads(struct world *w)
         lock_once();
         assert_int_equal(total(client, "script_reloads"), first + 2 * i);
     }
-    close_orders();
 }
 
 /* --- objects -------------------------------------------------------------------------------------------- */
@@ -329,7 +307,6 @@ static void objects_are_those_that_exist_by_their_own_names(struct world *w)
     assert_int_equal(number_of(client, "bills", "acquisitions"), -1);
     assert_lk(0, lk_mutex_destroy(&again));
     assert_int_equal(number_of(client, "orders", "acquisitions"), 2);
-    close_orders();
 }
 
 /* A text of bounded length and valid JSON, whatever a program names its objects. */
@@ -357,7 +334,6 @@ static void objects_too_many_or_unreadable_are_counted_only(struct world *w)
     json_decref(stats);
     for (int i = 0; i < MANY; i++)
         assert_lk(0, lk_mutex_destroy(&many[i]));
-    close_orders();
 }
 
 /* --- histograms ----------------------------------------------------------------------------------------- */
@@ -393,10 +369,10 @@ static void holds_are_as_long_as_they_were_held(struct world *w)
     open_orders(w, "");
     lock_once();
     double sum = histogram_of(client, "hold_seconds").sum;
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     int64_t began_ms = now_ms();
     sleep_ms(120);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     double held = (double)(now_ms() - began_ms) / 1000;
     struct histogram holds = histogram_of(client, "hold_seconds");
     assert_int_equal(holds.count, 2);
@@ -405,7 +381,6 @@ static void holds_are_as_long_as_they_were_held(struct world *w)
     for (int i = 5; i < LK__BUCKETS; i++)
         longer += holds.buckets[i];
     assert_true(longer >= 1); /* behind 100 ms */
-    close_orders();
 }
 
 enum { BUSY_THREADS = 4, BUSY_LOCKS = SANITIZED ? 25 : 100 };
@@ -461,7 +436,6 @@ static void statistics_may_be_taken_while_threads_work(struct world *w)
     assert_int_equal(number_of(client, "orders", "acquisitions"), BUSY_THREADS * BUSY_LOCKS);
     assert_int_equal(histogram_of(client, "wait_seconds").count, 2 * BUSY_THREADS * BUSY_LOCKS);
     assert_int_equal(histogram_of(client, "hold_seconds").count, 2 * BUSY_THREADS * BUSY_LOCKS);
-    close_orders();
 }
 
 /* --- the documentation ---------------------------------------------------------------------------------- */
@@ -543,7 +517,6 @@ static struct paths real_paths(struct world *w)
     json_t *stats = stats_of(client);
     add_paths(&paths, "", stats);
     json_decref(stats);
-    close_orders();
     return paths;
 }
 

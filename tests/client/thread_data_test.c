@@ -10,9 +10,9 @@
 #include "world.h"
 
 struct cleaning {
-    lk_mutex_t mutex;
-    lk_rwlock_t rwlock;
-    lk_sem_t permits;
+    lk_mutex_t *mutex;
+    lk_rwlock_t *rwlock;
+    lk_sem_t *permits;
     pthread_key_t early, late; /* made before the library's own key, and after it */
     int early_code, late_code;
     int again; /* how often a destructor puts itself off */
@@ -27,16 +27,16 @@ static int first_of(int a, int b)
 
 static int unlock_all(void)
 {
-    int rc = lk_mutex_unlock(&cleaning.mutex);
-    rc = first_of(rc, lk_rwlock_unlock(&cleaning.rwlock));
-    return first_of(rc, lk_sem_post(&cleaning.permits));
+    int rc = lk_mutex_unlock(cleaning.mutex);
+    rc = first_of(rc, lk_rwlock_unlock(cleaning.rwlock));
+    return first_of(rc, lk_sem_post(cleaning.permits));
 }
 
 static int lock_all(void)
 {
-    int rc = lk_mutex_lock(&cleaning.mutex);
-    rc = first_of(rc, lk_rwlock_wrlock(&cleaning.rwlock));
-    return first_of(rc, lk_sem_wait(&cleaning.permits));
+    int rc = lk_mutex_lock(cleaning.mutex);
+    rc = first_of(rc, lk_rwlock_wrlock(cleaning.rwlock));
+    return first_of(rc, lk_sem_wait(cleaning.permits));
 }
 
 static void clean_early(void *what)
@@ -67,12 +67,12 @@ static int lock_and_end_late(void *arg)
 
 static void a_destructor_may_unlock(struct world *w)
 {
-    lk_client_t *client = world_open(w, "");
+    lk_client_t *client = world_client(w, "");
     lk_semattr_t leased = LK_SEMATTR_INIT;
     leased.leased = 1;
-    assert_lk(0, lk_mutex_init(&cleaning.mutex, client, "orders", NULL));
-    assert_lk(0, lk_rwlock_init(&cleaning.rwlock, client, "letters", NULL));
-    assert_lk(0, lk_sem_init(&cleaning.permits, client, "permits", 1, &leased));
+    cleaning.mutex = world_mutex(w, client, "orders", NULL);
+    cleaning.rwlock = world_rwlock(w, client, "letters", NULL);
+    cleaning.permits = world_sem(w, client, "permits", 1, &leased);
     assert_int_equal(0, pthread_key_create(&cleaning.late, clean_late));
     for (int again = 0; again < 2; again++) {
         cleaning.early_code = cleaning.late_code = -1;
@@ -83,10 +83,6 @@ static void a_destructor_may_unlock(struct world *w)
         assert_lk(0, cleaning.late_code);
         assert_lk(0, in_thread(lock_and_end_early, &cleaning)); /* nothing is left of them */
     }
-    assert_lk(0, lk_mutex_destroy(&cleaning.mutex));
-    assert_lk(0, lk_rwlock_destroy(&cleaning.rwlock));
-    assert_lk(0, lk_sem_destroy(&cleaning.permits));
-    assert_lk(0, lk_client_close(client));
     world_allow(w, "*permits*");
     world_allow(w, "latchkey:rw:*");
 }
@@ -106,28 +102,24 @@ static void a_hold_of_a_destructor_ends_with_its_thread(struct world *w)
 {
     if (THREAD_SANITIZED)
         skip(); /* it forgets a thread before the system calls the last destructors */
-    lk_client_t *client = world_open(w, "lease=600ms");
-    lk_mutex_t m, other;
-    assert_lk(0, lk_mutex_init(&m, client, "orders", NULL));
-    assert_lk(0, lk_mutex_init(&other, client, "letters", NULL));
+    lk_client_t *client = world_client(w, "lease=600ms");
+    lk_mutex_t *m = world_mutex(w, client, "orders", NULL);
+    lk_mutex_t *other = world_mutex(w, client, "letters", NULL);
     pthread_key_delete(cleaning.early);
     assert_int_equal(0, pthread_key_create(&cleaning.early, lock_at_the_end));
     pthread_key_delete(cleaning.late);
     assert_int_equal(0, pthread_key_create(&cleaning.late, lock_at_the_end));
     cleaning.late_code = -1;
-    assert_lk(0, in_thread(only_end, &m));
+    assert_lk(0, in_thread(only_end, m));
     assert_lk(0, cleaning.late_code);
     pthread_key_t early = cleaning.early;
     cleaning.early = cleaning.late; /* a greater number than the library's */
     cleaning.late_code = -1;
-    assert_lk(0, in_thread(only_end, &other));
+    assert_lk(0, in_thread(only_end, other));
     assert_lk(0, cleaning.late_code);
     eventually(!world_exists(w, "orders") && !world_exists(w, "letters"), 600 + SLACK_MS);
-    assert_lk(0, lk_mutex_destroy(&m));
-    assert_lk(0, lk_mutex_destroy(&other));
     pthread_key_delete(cleaning.early);
     pthread_key_delete(early);
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

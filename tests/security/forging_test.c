@@ -12,28 +12,20 @@
 #include <string.h>
 
 static lk_client_t *client, *other;
-static lk_mutex_t orders, same_orders;
+static lk_mutex_t *orders, *same_orders;
 
 static void open_both(struct world *w)
 {
-    client = world_open(w, "lease=4s&poll=1s");
-    other = world_open(w, "lease=4s&poll=1s");
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_init(&same_orders, other, "orders", NULL));
-}
-
-static void close_both(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_mutex_destroy(&same_orders));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    client = world_client(w, "lease=4s&poll=1s");
+    other = world_client(w, "lease=4s&poll=1s");
+    orders = world_mutex(w, client, "orders", NULL);
+    same_orders = world_mutex(w, other, "orders", NULL);
 }
 
 static int lock_for_a_second(void *arg)
 {
     (void)arg;
-    return lk_mutex_lockfor(&same_orders, 1500);
+    return lk_mutex_lockfor(same_orders, 1500);
 }
 
 /* The id of the waiter, as anybody who may read the queue finds it. */
@@ -64,7 +56,7 @@ static void words_without_the_id_grant_nothing(struct world *w)
     struct worker waiter;
     char words[256];
     open_both(w);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     worker_start(&waiter, lock_for_a_second, NULL);
     const char *id = waiter_of(w);
     snprintf(words, sizeof words, "G %.*s9999 %lld 3000 99 0", (int)(strrchr(id, ':') - id) + 1, id, server_us(w));
@@ -77,8 +69,7 @@ static void words_without_the_id_grant_nothing(struct world *w)
     for (int i = 0; i < 50; i++)
         publish(w, id, words);
     assert_int_equal(ETIMEDOUT, worker_join(&waiter));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_both();
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 static struct gate forged;
@@ -87,15 +78,15 @@ static int believe_it(void *arg)
 {
     int64_t ms;
     (void)arg;
-    int rc = lk_mutex_lockfor(&same_orders, 10000);
+    int rc = lk_mutex_lockfor(same_orders, 10000);
     if (rc != 0)
         return rc;
     gate_open(&forged);
     while (rc == 0) { /* the first renewal finds out */
         sleep_ms(5);
-        rc = lk_mutex_remaining(&same_orders, &ms);
+        rc = lk_mutex_remaining(same_orders, &ms);
     }
-    int unlocked = lk_mutex_unlock(&same_orders);
+    int unlocked = lk_mutex_unlock(same_orders);
     return rc == ESTALE && unlocked == ESTALE ? 0 : 1;
 }
 
@@ -108,7 +99,7 @@ static void a_forged_grant_is_found_out_at_the_first_renewal(struct world *w)
     struct worker waiter;
     char words[256];
     open_both(w);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     worker_start(&waiter, believe_it, NULL);
     const char *id = waiter_of(w);
     int64_t began_ms = now_ms();
@@ -120,10 +111,9 @@ static void a_forged_grant_is_found_out_at_the_first_renewal(struct world *w)
     assert_true(gate_is_open(&forged));
     assert_int_equal(0, worker_join(&waiter));
     assert_between(now_ms() - began_ms, 0, 4000 + 4 * SLACK_MS);
-    assert_lk(0, lk_mutex_check(&orders)); /* its hold never ended */
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_check(orders)); /* its hold never ended */
+    assert_lk(0, lk_mutex_unlock(orders));
     eventually(!world_exists(w, "orders"), 5000); /* the deceived one left its place behind: that costs one claim */
-    close_both();
 }
 
 /* Who may write our keys can take a hold away; the holder finds out by itself. */
@@ -131,13 +121,12 @@ static void a_deleted_hold_is_found_out(struct world *w)
 {
     int64_t ms;
     open_both(w);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "DEL orders");
-    assert_lk(0, lk_mutex_lock(&same_orders)); /* two believe it now: that is what write access means */
-    eventually(lk_mutex_remaining(&orders, &ms) == ESTALE, 4000);
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_unlock(&same_orders));
-    close_both();
+    assert_lk(0, lk_mutex_lock(same_orders)); /* two believe it now: that is what write access means */
+    eventually(lk_mutex_remaining(orders, &ms) == ESTALE, 4000);
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_unlock(same_orders));
 }
 
 int main(void)

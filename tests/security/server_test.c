@@ -60,7 +60,6 @@ static void the_version_has_a_floor(struct world *w)
         answer_info(f, old[i]);
         opening(ENOTSUP, fake_url(f, ""), "older than Redis 7.0");
     }
-    fake_end(f);
 }
 
 /* Locks on a server that evicts are worth a warning; with strict=yes they are not made. */
@@ -78,7 +77,6 @@ static void the_policy_is_noeviction(struct world *w)
     answer_info(f, "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\n");
     opening(0, fake_url(f, ""), NULL);
     opening(0, fake_url(f, "strict=yes"), NULL);
-    fake_end(f);
 }
 
 /* Who does not tell may be as good as any, unless one wants to be sure. */
@@ -94,7 +92,6 @@ static void what_is_not_told_is_no_failure_unless_strict(struct world *w)
     fake_answer(f, "INFO", "-NOPERM this user has no permissions to run the 'info' command\r\n");
     opening(0, fake_url(f, ""), NULL);
     opening(EACCES, fake_url(f, "strict=yes"), "+info");
-    fake_end(f);
 }
 
 /* The same with the user of docs/security.md, on a real server. */
@@ -148,7 +145,6 @@ static void an_answer_to_the_probe_that_says_nothing(struct world *w)
     opening(EACCES, fake_url(f, ""), "+zadd");
     fake_answer(f, "EVAL", "-NOPERM this user has no permissions to run the 'eval' command\r\n");
     opening(EACCES, fake_url(f, ""), "+eval");
-    fake_end(f);
 }
 
 /* To look at all of it takes one connection, one script, and nothing is written. */
@@ -219,7 +215,6 @@ static void no_answer_gives_the_password_away(struct world *w)
             fake_answer(f, commands[i], quotes[j]);
             refused_without_the_password(url, "");
         }
-    fake_end(f);
 }
 
 int main(void)
