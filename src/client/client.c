@@ -114,6 +114,8 @@ static int build(lk_client_t *client)
     lk__mu_init(&client->mu, LK__MU_CLIENT);
     lk__cond_init(&client->idle);
     lk__list_init(&client->leftover);
+    lk__handover_init(&client->terms[0], client->options, true);
+    lk__handover_init(&client->terms[1], client->options, false);
     return 0;
 no_dog:
     lk__hub_destroy(&client->hub);

@@ -28,7 +28,7 @@ int lk_latch_trysetcount(lk_latch_t *l, unsigned n)
     enum lk__verdict verdict;
     int rc = check_count("lk_latch_trysetcount", n);
     if (rc == 0)
-        rc = lk__latch_enter(l, &op);
+        rc = lk__op_enter(&op, LK__HANDLE(l), &lk__latch_kind);
     if (rc != 0)
         return rc;
     const struct lk__latch_set_args args = { .n = n, .channel = lk__latch_of(&op)->block->channel };
@@ -55,7 +55,7 @@ int lk_latch_countdownby(lk_latch_t *l, unsigned n)
     enum lk__verdict verdict;
     int rc = check_count("lk_latch_countdownby", n);
     if (rc == 0)
-        rc = lk__latch_enter(l, &op);
+        rc = lk__op_enter(&op, LK__HANDLE(l), &lk__latch_kind);
     if (rc != 0)
         return rc;
     const struct lk__latch_countdown_args args = { .by = n, .channel = lk__latch_of(&op)->block->channel };
@@ -72,7 +72,7 @@ int lk_latch_delete(lk_latch_t *l)
 {
     struct lk__op op;
     enum lk__verdict verdict;
-    int rc = lk__latch_enter(l, &op);
+    int rc = lk__op_enter(&op, LK__HANDLE(l), &lk__latch_kind);
     if (rc != 0)
         return rc;
     const struct lk__latch_delete_args args = { .channel = lk__latch_of(&op)->block->channel };
@@ -113,7 +113,7 @@ int lk__latch_look(const struct lk__latch *latch, struct lk__latchstate *state)
 static int look_once(lk_latch_t *l, struct lk__latchstate *state)
 {
     struct lk__op op;
-    int rc = lk__latch_enter(l, &op);
+    int rc = lk__op_enter(&op, LK__HANDLE(l), &lk__latch_kind);
     if (rc != 0)
         return rc;
     rc = lk__latch_look(lk__latch_of(&op), state);

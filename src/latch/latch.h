@@ -51,7 +51,6 @@ struct lk__latchblock {
     struct lk__block block;
     struct lk__latch_keys keys;
     const char *channel; /* Redisson's */
-    char strings[];      /* where the keys and the channel lie */
 };
 
 struct lk__latch {
@@ -66,8 +65,7 @@ static inline struct lk__latch *lk__latch_of(const struct lk__op *op)
     return LK__CONTAINER(op->object, struct lk__latch, object);
 }
 
-int lk__latch_enter(lk_latch_t *l, struct lk__op *op); /* then lk__op_leave() */
-int lk__latch_enterby(lk_latch_t *l, int64_t limit_us, struct lk__op *op);
+extern const struct lk__kind lk__latch_kind;
 
 /* --- count.c ---------------------------------------------------------------------------------------------------- */
 

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* object.c - the keys, the channel and the attributes of a latch, and its handle */
+/* object.c - the table of the latch: its keys, its channel and its attributes */
 #include "latch/latch.h"
-
-#include <stdio.h>
-#include <string.h>
 
 _Static_assert(sizeof(lk_latch_t) == 8 * sizeof(void *), "ABI");
 
 static struct lk__latch *latch_of(struct lk__object *object)
 {
     return LK__CONTAINER(object, struct lk__latch, object);
+}
+
+static bool latch_init(struct lk__object *object)
+{
+    struct lk__latch *latch = latch_of(object);
+    latch->slots.letter = 'l';
+    latch->block = LK__CONTAINER(object->block, struct lk__latchblock, block);
+    lk__broadcast_init(&latch->broadcast, object->client, latch->block->channel);
+    return true;
 }
 
 static void latch_stop(struct lk__object *object)
@@ -22,57 +28,11 @@ static void latch_cancel(struct lk__object *object)
     lk__broadcast_wake(&latch_of(object)->broadcast);
 }
 
-static void latch_free(struct lk__object *object)
+static void latch_destroy(struct lk__object *object)
 {
     struct lk__latch *latch = latch_of(object);
     lk__broadcast_destroy(&latch->broadcast);
     lk__slots_destroy(&latch->slots);
-    lk__block_unref(&latch->block->block);
-    lk__free(latch);
-}
-
-static const struct lk__kind kind = { .stop = latch_stop, .cancel = latch_cancel, .free = latch_free };
-
-/* The keys and the channel, one after the other. */
-static void write_keys(struct lk__latchblock *block, const char *full, const char *end)
-{
-    char *at = block->strings;
-    block->keys.count = at;
-    at = stpcpy(at, full) + 1;
-    block->keys.mark = at;
-    at += lk__key_ours(at, "latchkey:opened", full) + 1;
-    block->keys.once = at;
-    at += lk__key_ours(at, "latchkey:once", full) + 1;
-    block->channel = at; /* in braces even if the name has some: Redisson's exception to its own rule */
-    at += sprintf(at, "redisson_countdownlatch__channel__{%s}", full) + 1;
-    assert(at <= end);
-    (void)end;
-}
-
-static struct lk__latchblock *make_block(const char *full)
-{
-    size_t room = 4 * (strlen(full) + 64);
-    struct lk__latchblock *block = lk__alloc(sizeof *block + room);
-    if (block == NULL)
-        return NULL;
-    block->block.refs = 1;
-    write_keys(block, full, block->strings + room);
-    return block;
-}
-
-static struct lk__object *make(lk_client_t *client, const char *full, int fair, bool robust)
-{
-    struct lk__latch *latch = lk__alloc(sizeof *latch);
-    (void)fair, (void)robust;
-    if (latch == NULL || (latch->block = make_block(full)) == NULL) {
-        lk__free(latch);
-        return NULL;
-    }
-    latch->slots.letter = 'l';
-    latch->object.block = &latch->block->block;
-    latch->object.kind = &kind;
-    lk__broadcast_init(&latch->broadcast, client, latch->block->channel);
-    return &latch->object;
 }
 
 /* There are none yet: a size, and zeroes for as far as it reaches. */
@@ -84,50 +44,39 @@ static int check(void *checked, const void *given)
     return rc;
 }
 
-static void traits(const void *checked, int *fair, bool *robust)
-{
-    (void)checked;
-    *fair = *robust = false;
-}
+#define AT(member) offsetof(struct lk__latchblock, member)
 
-static const struct lk__handletype latch_type = {
-    .kind = LK_KIND_LATCH,
-    .attr_size = sizeof(lk_latchattr_t),
-    .commands = lk__lua_latch_commands,
-    .make = make,
-    .check = check,
-    .traits = traits,
+static const struct lk__keyspec keys[] = {
+    { AT(keys.count), NULL, LK__KEY_NAME, false },
+    { AT(keys.mark), "latchkey:opened", LK__KEY_OURS, false },
+    { AT(keys.once), "latchkey:once", LK__KEY_OURS, false },
+    { AT(channel), "redisson_countdownlatch__channel__", LK__KEY_BRACED, false },
 };
 
-static struct lk__handle shell_of(lk_latch_t *l)
-{
-    return (struct lk__handle){ &l->lk_name, (const void **)&l->lk_attr, &l->lk_impl, &l->lk_process, l->lk_spare };
-}
-
-int lk__latch_enter(lk_latch_t *l, struct lk__op *op)
-{
-    return lk__latch_enterby(l, LK__NEVER, op);
-}
-
-int lk__latch_enterby(lk_latch_t *l, int64_t limit_us, struct lk__op *op)
-{
-    if (l == NULL)
-        return lk__fail(EINVAL, "no latch was given");
-    return lk__op_enterby(op, shell_of(l), &latch_type, limit_us);
-}
+const struct lk__kind lk__latch_kind = {
+    .number = LK_KIND_LATCH,
+    .name = "latch",
+    .noun = "latch",
+    .commands = lk__lua_latch_commands,
+    .counted = true,
+    .size = sizeof(struct lk__latch),
+    .block_size = sizeof(struct lk__latchblock),
+    .keys = keys,
+    .key_count = sizeof keys / sizeof keys[0],
+    .attr_size = sizeof(lk_latchattr_t),
+    .check = check,
+    .init = latch_init,
+    .stop = latch_stop,
+    .cancel = latch_cancel,
+    .destroy = latch_destroy,
+};
 
 int lk_latch_init(lk_latch_t *l, lk_client_t *client, const char *name, const lk_latchattr_t *attr)
 {
-    if (l == NULL)
-        return lk__fail(EINVAL, "lk_latch_init: no latch was given");
-    struct lk__apistate api = lk__api_enter();
-    return lk__api_leave(&api, lk__handle_init(shell_of(l), &latch_type, client, name, attr));
+    return lk__op_init(__func__, LK__HANDLE(l), &lk__latch_kind, client, name, attr);
 }
 
 int lk_latch_destroy(lk_latch_t *l)
 {
-    if (l == NULL)
-        return lk__fail(EINVAL, "lk_latch_destroy: no latch was given");
-    struct lk__apistate api = lk__api_enter();
-    return lk__api_leave(&api, lk__handle_destroy(shell_of(l)));
+    return lk__op_destroy(__func__, LK__HANDLE(l), &lk__latch_kind);
 }

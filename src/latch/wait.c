@@ -248,7 +248,7 @@ static void count_wait(const struct wait_op *wait_op)
 static int wait_until(lk_latch_t *l, int64_t limit_us)
 {
     struct wait_op wait_op = { .limit_us = limit_us };
-    int rc = lk__latch_enterby(l, limit_us, &wait_op.op);
+    int rc = lk__op_enterby(&wait_op.op, LK__HANDLE(l), &lk__latch_kind, limit_us);
     if (rc != 0)
         return rc;
     begin(&wait_op);

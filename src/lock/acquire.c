@@ -8,10 +8,10 @@ static void set_commands(struct lk__acquire *acquire)
     struct lk__mutexblock *block = lk__mutex_block(mutex);
     struct lk__lock_acquire_args *args = acquire->arg;
     struct lk__hold *hold = acquire->hold;
-    unsigned flags = (acquire->try_only ? LK__LOCK_TRY : 0) | (mutex->object.fair ? LK__LOCK_FAIR : 0);
+    unsigned flags = (acquire->try_only ? LK__LOCK_TRY : 0) | (mutex->object.traits.order != 0 ? LK__LOCK_FAIR : 0);
 
     *args = (struct lk__lock_acquire_args){ .lease_ms = acquire->waiter.machine.lease_ms,
-                                            .liveness_2048ths = mutex->liveness_2048ths,
+                                            .liveness_2048ths = lk__object_terms(&mutex->object)->liveness_2048ths,
                                             .claim_ms = block->release.claim_ms,
                                             .flags = block->release.flags | flags };
     acquire->waiter.ask = (struct lk__command){ .script = &lk__lua_lock_acquire, .keys = &block->keys, .args = args };
@@ -33,7 +33,7 @@ int lk__mutex_acquire(const struct lk__op *op, int64_t limit_us)
         .min_hold_ms = attr->min_hold_ms,
         .max_hold_ms = attr->max_hold_ms,
         .fixed = attr->fixed,
-        .queue_locally = !op->object->fair,
+        .queue_locally = op->object->traits.order == 0,
         .set_commands = set_commands,
         .arg = &args,
         .redisson = lk__mutex_of(op)->redisson,

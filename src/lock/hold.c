@@ -7,7 +7,7 @@ static int with_hold(lk_mutex_t *m, int (*body)(const struct lk__op *, struct lk
 {
     struct lk__op op;
     struct lk__hold *hold;
-    int rc = lk__mutex_enter(m, &op);
+    int rc = lk__op_enter(&op, LK__HANDLE(m), &lk__mutex_kind);
     if (rc != 0)
         return rc;
     rc = lk__op_hold(&op, &hold);

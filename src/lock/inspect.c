@@ -20,7 +20,7 @@ static int ask(const struct lk__op *op, const struct lk__script *script, const v
 int lk_mutex_forceunlock(lk_mutex_t *m)
 {
     struct lk__op op;
-    int rc = lk__mutex_enter(m, &op);
+    int rc = lk__op_enter(&op, LK__HANDLE(m), &lk__mutex_kind);
     if (rc != 0)
         return rc;
     struct lk__mutexblock *block = lk__mutex_block(lk__mutex_of(&op));
@@ -62,7 +62,7 @@ int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info)
     struct lk__op op;
     if (info == NULL || info->size != sizeof *info)
         return lk__fail(EINVAL, "lk_mutex_info: begin with LK_MUTEXINFO_INIT");
-    int rc = lk__mutex_enter(m, &op);
+    int rc = lk__op_enter(&op, LK__HANDLE(m), &lk__mutex_kind);
     if (rc != 0)
         return rc;
     return lk__op_leave(&op, read_info(&op, info));
@@ -124,7 +124,7 @@ int lk_mutex_queue(lk_mutex_t *m, lk_mutexwaiter_t *waiters, unsigned capacity, 
     struct listing listing = { .waiters = waiters, .capacity = capacity };
     if (count == NULL || (waiters == NULL && capacity > 0))
         return lk__fail(EINVAL, "lk_mutex_queue: nowhere to put the waiters");
-    int rc = lk__mutex_enter(m, &op);
+    int rc = lk__op_enter(&op, LK__HANDLE(m), &lk__mutex_kind);
     if (rc != 0)
         return rc;
     rc = list_queue(&op, &listing);

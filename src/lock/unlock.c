@@ -57,9 +57,9 @@ static int unlock_inner(const struct lk__op *op, struct lk__hold *hold)
 int lk_mutex_unlock(lk_mutex_t *m)
 {
     struct lk__op op;
-    int rc = lk__mutex_enter(m, &op);
-    if (rc == ECANCELED && lk__handle_isinherited(lk__mutex_handle(m)))
-        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(lk__mutex_handle(m)));
+    int rc = lk__op_enter(&op, LK__HANDLE(m), &lk__mutex_kind);
+    if (rc == ECANCELED && lk__handle_isinherited(LK__HANDLE(m)))
+        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(LK__HANDLE(m)));
     if (rc != 0)
         return rc;
     struct lk__object *object = op.object;

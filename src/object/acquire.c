@@ -93,7 +93,7 @@ static int64_t good_until(const struct lk__acquire *acquire, int64_t now_us)
 static void count_it(struct lk__acquire *acquire, int64_t now_us)
 {
     struct lk__object *object = acquire->op->object;
-    lk__histogram_add(&object->client->stats[object->member.entry.kind].wait, now_us - acquire->began_us);
+    lk__histogram_add(&object->client->stats[object->kind->number].wait, now_us - acquire->began_us);
     atomic_fetch_add(&object->acquisitions, 1);
     if (acquire->waiter.machine.arrival != 0 || acquire->contended)
         atomic_fetch_add(&object->contended, 1);

@@ -6,27 +6,26 @@
  */
 #include "object/handle.h"
 
-int lk__binding_make(const struct lk__handletype *type, lk_client_t *client, const char *name, const void *given,
+int lk__binding_make(const struct lk__kind *kind, lk_client_t *client, const char *name, const void *given,
                      struct lk__binding **made)
 {
-    int fair;
-    bool robust;
+    struct lk__traits traits = { 0 };
     static const union lk__attributes defaults; /* all zeroes, for the many that have no others */
-    struct lk__binding *binding = lk__alloc(sizeof *binding + (given != NULL ? type->attr_size : 0));
+    struct lk__binding *binding = lk__alloc(sizeof *binding + (given != NULL ? kind->attr_size : 0));
     if (binding == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);
     void *attr = binding + 1;
-    int rc = given != NULL ? type->check(attr, given) : 0;
-    binding->type = type;
+    int rc = given != NULL ? kind->check(attr, given) : 0;
+    binding->kind = kind;
     binding->attr = given != NULL ? attr : &defaults;
-    if (rc == 0 && type->variant != NULL)
-        type = type->variant(binding->attr);
+    if (rc == 0 && kind->variant != NULL)
+        kind = kind->variant(binding->attr);
     if (rc == 0)
-        rc = lk__acl_check(&client->conn, name, type->commands);
-    if (rc == 0) {
-        type->traits(binding->attr, &fair, &robust);
-        rc = lk__object_get(client, type->kind, name, fair, robust, type->make, &binding->object);
-    }
+        rc = lk__acl_check(&client->conn, name, kind->commands);
+    if (rc == 0 && kind->traits != NULL)
+        traits = kind->traits(binding->attr);
+    if (rc == 0)
+        rc = lk__object_get(client, kind, name, traits, &binding->object);
     binding->refs = 1;
     if (rc != 0)
         lk__free(binding);

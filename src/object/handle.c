@@ -26,6 +26,18 @@
 
 enum { EXPLICIT = 1 };
 
+static const void *attr_of(struct lk__handle handle)
+{
+    const void *attr;
+    memcpy(&attr, handle.attr, sizeof attr);
+    return attr;
+}
+
+static void set_attr(struct lk__handle handle, const void *attr)
+{
+    memcpy(handle.attr, &attr, sizeof attr);
+}
+
 static uintptr_t owner_of(struct lk__handle handle)
 {
     return __atomic_load_n(handle.process, __ATOMIC_ACQUIRE);
@@ -61,7 +73,7 @@ static bool is_ours(struct lk__handle handle, const struct lk__processstate *her
 static int bind_to(struct lk__processstate *here, struct lk__handle handle, struct lk__binding *binding)
 {
     bool ours = is_ours(handle, here);
-    struct lk__binding *present = ours ? bound(handle) : lk__inherited_find(here, handle, binding->type);
+    struct lk__binding *present = ours ? bound(handle) : lk__inherited_find(here, handle, binding->kind);
     int rc = 0;
     if (is_open(present)) {
         lk__binding_unref(binding);
@@ -78,7 +90,7 @@ static int bind_to(struct lk__processstate *here, struct lk__handle handle, stru
     return rc;
 }
 
-static int bind_default(struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us,
+static int bind_default(struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us,
                         struct lk__processstate *here)
 {
     lk_client_t *client;
@@ -88,7 +100,7 @@ static int bind_default(struct lk__handle handle, const struct lk__handletype *t
         rc = lk__client_enterdefault(&client, limit_us);
     if (rc != 0)
         return rc;
-    rc = lk__binding_make(type, client, *handle.name, *handle.attr, &binding);
+    rc = lk__binding_make(kind, client, *handle.name, attr_of(handle), &binding);
     lk__client_leave(client);
     if (rc != 0)
         return rc;
@@ -108,10 +120,10 @@ static bool enter_binding(struct lk__binding *binding)
 }
 
 static struct lk__binding *enter_guest(struct lk__processstate *here, struct lk__handle handle,
-                                       const struct lk__handletype *type)
+                                       const struct lk__kind *kind)
 {
     lk__mu_lock(&here->mu);
-    struct lk__binding *binding = lk__inherited_find(here, handle, type);
+    struct lk__binding *binding = lk__inherited_find(here, handle, kind);
     if (!enter_binding(binding))
         binding = NULL;
     lk__mu_unlock(&here->mu);
@@ -120,16 +132,16 @@ static struct lk__binding *enter_guest(struct lk__processstate *here, struct lk_
 
 /* The binding of a handle that follows the default client, entered; NULL: it has none that is open. */
 static struct lk__binding *enter_default(struct lk__processstate *here, struct lk__handle handle,
-                                         const struct lk__handletype *type)
+                                         const struct lk__kind *kind)
 {
     uintptr_t owner = owner_of(handle);
     if (owner != here->process)
-        return owner != 0 ? enter_guest(here, handle, type) : NULL;
+        return owner != 0 ? enter_guest(here, handle, kind) : NULL;
     struct lk__binding *binding = bound(handle); /* NULL: another thread is about to set it */
     return enter_binding(binding) ? binding : NULL;
 }
 
-int lk__handle_enter(struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us,
+int lk__handle_enter(struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us,
                      struct lk__binding **binding)
 {
     struct lk__processstate *here = lk__process_state();
@@ -150,8 +162,8 @@ int lk__handle_enter(struct lk__handle handle, const struct lk__handletype *type
         return rc;
     }
     int rc = 0;
-    while (rc == 0 && (*binding = enter_default(here, handle, type)) == NULL)
-        rc = bind_default(handle, type, limit_us, here);
+    while (rc == 0 && (*binding = enter_default(here, handle, kind)) == NULL)
+        rc = bind_default(handle, kind, limit_us, here);
     return rc;
 }
 
@@ -203,7 +215,7 @@ const char *lk__handle_name(struct lk__handle handle)
     return lk__handle_isreadable(handle) && *handle.name != NULL ? *handle.name : "an object";
 }
 
-int lk__handle_init(struct lk__handle handle, const struct lk__handletype *type, lk_client_t *client, const char *name,
+int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_client_t *client, const char *name,
                     const void *attr)
 {
     struct lk__processstate *here = lk__process_state();
@@ -214,14 +226,14 @@ int lk__handle_init(struct lk__handle handle, const struct lk__handletype *type,
     char *copied = here != NULL ? lk__alloc(front + strlen(name) + 1) : NULL; /* spare[0], made in process spare[1] */
     if (copied == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);
-    assert(type->attr_size <= sizeof(union lk__attributes));
+    assert(kind->attr_size <= sizeof(union lk__attributes));
     strcpy(copied + front, name);
     /* With a client its prefix counts, too; then the full name is looked at. */
     int rc = client == NULL || name[0] == '\0' ? lk__name_check(name, strlen(name)) : 0;
     if (rc == 0 && attr != NULL)
-        rc = type->check(copied, attr);
+        rc = kind->check(copied, attr);
     if (rc == 0 && client != NULL && (rc = lk__client_enter(client)) == 0) {
-        rc = lk__binding_make(type, client, name, attr, &binding);
+        rc = lk__binding_make(kind, client, name, attr, &binding);
         lk__client_leave(client);
     }
     if (rc != 0) {
@@ -229,7 +241,7 @@ int lk__handle_init(struct lk__handle handle, const struct lk__handletype *type,
         return rc;
     }
     *handle.name = copied + front;
-    *handle.attr = attr != NULL ? copied : NULL;
+    set_attr(handle, attr != NULL ? copied : NULL);
     memset(handle.spare, 0, 4 * sizeof *handle.spare);
     handle.spare[0] = (uintptr_t)copied;
     handle.spare[1] = stamp_of(here);
@@ -287,6 +299,6 @@ int lk__handle_destroy(struct lk__handle handle)
     lk__free((void *)handle.spare[0]);
     handle.spare[0] = handle.spare[1] = 0;
     *handle.name = NULL;
-    *handle.attr = NULL;
+    set_attr(handle, NULL);
     return 0;
 }

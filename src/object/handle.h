@@ -13,11 +13,17 @@
 /* The fields of a handle, whatever its primitive. */
 struct lk__handle {
     const char **name;
-    const void **attr;
+    void *attr; /* where the pointer to the attributes is: of a type of the primitive's */
     void **impl;
     uintptr_t *process;
     uintptr_t *spare;
 };
+
+/* Of a user's object, which may be NULL. */
+#define LK__HANDLE(object)                                                                                             \
+    ((object) == NULL ? (struct lk__handle){ NULL }                                                                    \
+                      : (struct lk__handle){ &(object)->lk_name, (void *)&(object)->lk_attr, &(object)->lk_impl,       \
+                                             &(object)->lk_process, (object)->lk_spare })
 
 /* The attributes of any primitive. */
 union lk__attributes {
@@ -32,26 +38,13 @@ union lk__attributes {
 struct lk__binding {
     atomic_int refs; /* the handle's, and one for each call under way */
     struct lk__object *object;
-    const struct lk__handletype *type; /* as it was bound; not the variant */
-    struct lk__binding *older;         /* under the process state's mu: in the list of retired ones */
-    const void *attr;                  /* the primitive's attributes, behind this; or nothing but zeroes */
-};
-
-/* How a primitive is bound. */
-struct lk__handletype {
-    int kind;
-    size_t attr_size;
-    const char *commands; /* the server's that its scripts use */
-    lk__object_make_t make;
-    /* Check the user's attributes (NULL: defaults) and complete them into `attr`, which is zeroed. */
-    int (*check)(void *attr, const void *given);
-    void (*traits)(const void *attr, int *fair, bool *robust);
-    /* NULL, or which type it is with these attributes, checked, and of the same size */
-    const struct lk__handletype *(*variant)(const void *attr);
+    const struct lk__kind *kind; /* as it was bound; not the variant */
+    struct lk__binding *older;   /* under the process state's mu: in the list of retired ones */
+    const void *attr;            /* the primitive's attributes, behind this; or nothing but zeroes */
 };
 
 /* `given`: the user's attributes, or NULL. 0 or why not, with an error text. */
-int lk__binding_make(const struct lk__handletype *type, lk_client_t *client, const char *name, const void *given,
+int lk__binding_make(const struct lk__kind *kind, lk_client_t *client, const char *name, const void *given,
                      struct lk__binding **made);
 void lk__binding_unref(struct lk__binding *binding);
 /*
@@ -71,10 +64,10 @@ struct lk__bindings *lk__bindings_here(struct lk__processstate *here);
 
 /* --- handle.c -------------------------------------------------------------------------------------------------- */
 
-int lk__handle_init(struct lk__handle handle, const struct lk__handletype *type, lk_client_t *client, const char *name,
+int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_client_t *client, const char *name,
                     const void *attr);
 /* The binding of a handle, made on its first use, with a reference; its client is entered. The limit is the call's. */
-int lk__handle_enter(struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us,
+int lk__handle_enter(struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us,
                      struct lk__binding **binding);
 void lk__handle_leave(struct lk__binding *binding);
 int lk__handle_destroy(struct lk__handle handle);
@@ -91,7 +84,7 @@ const char *lk__handle_name(struct lk__handle handle); /* for words */
  * that type.
  */
 struct lk__binding *lk__inherited_find(struct lk__processstate *here, struct lk__handle handle,
-                                       const struct lk__handletype *type);
+                                       const struct lk__kind *kind);
 /* Takes the binding, in place of one that there may be. 0 or ENOMEM, with an error text. */
 int lk__inherited_set(struct lk__processstate *here, struct lk__handle handle, struct lk__binding *binding);
 void lk__inherited_forget(struct lk__processstate *here, struct lk__handle handle); /* its binding is the caller's */

@@ -13,7 +13,7 @@
 struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner)
 {
     lk_client_t *client = object->client;
-    int kind = object->member.entry.kind;
+    int kind = object->kind->number;
     bool is_short = kind == LK_KIND_MUTEX || kind == LK_KIND_RWLOCK;
     struct lk__hold *hold = lk__hold_new(&client->dog, is_short ? LK__OWNER_ID_SHORT : LK__OWNER_ID);
     if (hold == NULL)

@@ -28,11 +28,11 @@ static struct inherited *inherited_at(struct lk__processstate *here, const void 
 }
 
 struct lk__binding *lk__inherited_find(struct lk__processstate *here, struct lk__handle handle,
-                                       const struct lk__handletype *type)
+                                       const struct lk__kind *kind)
 {
     struct inherited *inherited = inherited_at(here, handle.name);
     if (inherited == NULL || strcmp(inherited->binding->object->name, *handle.name) != 0 ||
-        (type != NULL && inherited->binding->type != type))
+        (kind != NULL && inherited->binding->kind != kind))
         return NULL;
     return inherited->binding;
 }

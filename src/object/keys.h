@@ -24,10 +24,26 @@
 /* Write "PREFIX:{NAME}" or "PREFIX::NAME" for a checked name; returns its length. */
 size_t lk__key_ours(char key[LK__KEY_MAX], const char *prefix, const char *name);
 
-/* Bytes that such a key, or one as Redisson has it, takes at most. */
-size_t lk__key_room(const char *prefix, const char *name);
-
 /* Write "PREFIX:{NAME}" or, with a brace in it, "PREFIX:NAME", as Redisson does. */
 size_t lk__key_redisson(char key[LK__KEY_MAX], const char *prefix, const char *name);
+
+/* Which key or channel a pointer of a block leads to. */
+struct lk__keyspec {
+    size_t at;          /* where in the block the pointer is */
+    const char *prefix; /* in front of the name */
+    enum lk__keyform {
+        LK__KEY_NAME,     /* the name itself */
+        LK__KEY_OURS,     /* as lk__key_ours() */
+        LK__KEY_REDISSON, /* as lk__key_redisson() */
+        LK__KEY_BRACED,   /* in braces even if the name has some: an exception of Redisson's to its own rule */
+        LK__KEY_SAME      /* that of the one before */
+    } form;
+    bool redisson; /* only of a client with redisson=yes; others have NULL there */
+};
+
+/* Bytes that the texts of these take. */
+size_t lk__keys_room(const struct lk__keyspec *specs, int count, const char *name, bool redisson);
+/* Write the texts to `at`, and into `block` where they are. The name stays as long as the block. */
+void lk__keys_write(const struct lk__keyspec *specs, int count, const char *name, bool redisson, void *block, char *at);
 
 #endif

@@ -35,16 +35,16 @@ static const char *full_of(const struct title *title, const lk_client_t *client)
     return prefix_of(client)[0] != '\0' ? title->what + strlen(title->what) + 1 : name_of(title);
 }
 
-static struct title *make_title(const lk_client_t *client, int kind, const char *name)
+static struct title *make_title(const lk_client_t *client, const struct lk__kind *kind, const char *name)
 {
     const char *prefix = prefix_of(client);
-    size_t what_size = strlen(lk__kind_name(kind)) + 1 + strlen(name) + 1;
+    size_t what_size = strlen(kind->name) + 1 + strlen(name) + 1;
     size_t full_size = prefix[0] != '\0' ? strlen(prefix) + strlen(name) + 1 : 0;
     struct title *title = lk__alloc(sizeof *title + what_size + full_size);
     if (title == NULL)
         return NULL;
     title->block.refs = 1;
-    snprintf(title->what, what_size, "%s %s", lk__kind_name(kind), name);
+    snprintf(title->what, what_size, "%s %s", kind->name, name);
     if (full_size > 0)
         snprintf(title->what + what_size, full_size, "%s%s", prefix, name);
     return title;
@@ -57,7 +57,10 @@ static void destroy(struct lk__object *object)
     lk__map_free(&object->owners);
     lk__localqueue_destroy(&object->queue);
     lk__mu_destroy(&object->mu);
-    object->kind->free(object);
+    if (object->kind->destroy != NULL)
+        object->kind->destroy(object);
+    lk__block_unref(object->block);
+    lk__free(object);
     lk__client_unref(client);
 }
 
@@ -109,63 +112,86 @@ static const struct lk__memberrole role = { .cancel = cancel, .quiet = quiet, .d
 
 /* --- made on first use, gone with its last handle ------------------------------------------------------------------ */
 
-/* Under client->mu. */
-static struct lk__object *create(lk_client_t *client, int kind, struct title *title, int fair, bool robust,
-                                 lk__object_make_t make)
+/* With its keys; `full` stays as long as the title. NULL: ENOMEM. */
+static struct lk__block *make_block(const struct lk__kind *kind, const lk_client_t *client, struct title *title)
 {
     const char *full = full_of(title, client);
-    struct lk__object *object = make(client, full, fair, robust);
-    if (object == NULL)
+    bool redisson = client->options->redisson;
+    size_t room = lk__keys_room(kind->keys, kind->key_count, full, redisson);
+    struct lk__block *block = lk__alloc(kind->block_size + room);
+    if (block == NULL)
         return NULL;
-    object->client = client;
-    object->block->under = lk__block_ref(&title->block);
+    lk__keys_write(kind->keys, kind->key_count, full, redisson, block, (char *)block + kind->block_size);
+    block->refs = 1;
+    block->under = lk__block_ref(&title->block);
+    return block;
+}
+
+/* The primitive's part of it is still to be made. */
+static void complete(struct lk__object *object, lk_client_t *client, struct title *title)
+{
+    const char *full = full_of(title, client);
     object->name = name_of(title);
     object->what = title->what;
-    object->member = (struct lk__member){ { NULL, full, (unsigned)strlen(full), kind }, &role };
+    object->member = (struct lk__member){ { NULL, full, (unsigned)strlen(full), object->kind->number }, &role };
     lk__mu_init(&object->mu, LK__MU_OBJECT);
     lk__list_init(&object->holds);
     lk__list_init(&object->nobodys);
     lk__localqueue_init(&object->queue, &object->mu);
     atomic_fetch_add(&client->refs, 1);
+}
+
+/* Under client->mu. */
+static struct lk__object *create(lk_client_t *client, const struct lk__kind *kind, struct title *title,
+                                 struct lk__traits traits)
+{
+    struct lk__object *object = lk__alloc(kind->size);
+    struct lk__block *block = object != NULL ? make_block(kind, client, title) : NULL;
+    if (block == NULL) {
+        lk__free(object);
+        return NULL;
+    }
+    object->kind = kind;
+    object->block = block;
+    object->traits = traits;
+    object->client = client;
+    if (!kind->init(object)) {
+        lk__block_unref(block);
+        lk__free(object);
+        return NULL;
+    }
+    complete(object, client, title);
     lk__map_insert(&client->members, &object->member.entry);
     return object;
 }
 
 /* Under client->mu. */
-static int find_or_create(lk_client_t *client, int kind, struct title *title, int fair, bool robust,
-                          lk__object_make_t make, struct lk__object **found)
+static int find_or_create(lk_client_t *client, const struct lk__kind *kind, struct title *title,
+                          struct lk__traits traits, struct lk__object **found)
 {
     const char *full = full_of(title, client);
-    struct lk__entry *entry = lk__map_find(&client->members, kind, full, strlen(full));
-    struct lk__object *object = NULL;
-    if (entry != NULL) {
-        object = object_of(entry);
-        if (object->fair != fair || object->robust != robust)
-            return lk__fail(EINVAL,
-                            "%s: in use in this client with other attributes of the name: fair, prefer or robust",
-                            object->what);
-    } else {
-        object = create(client, kind, title, fair, robust, make);
-        if (object == NULL)
-            return lk__fail(ENOMEM, "%s: out of memory", title->what);
-        object->fair = fair;
-        object->robust = robust;
-    }
+    struct lk__entry *entry = lk__map_find(&client->members, kind->number, full, strlen(full));
+    struct lk__object *object = entry != NULL ? object_of(entry) : create(client, kind, title, traits);
+    if (object == NULL)
+        return lk__fail(ENOMEM, "%s: out of memory", title->what);
+    if (object->traits.order != traits.order || object->traits.robust != traits.robust)
+        return lk__fail(EINVAL, "%s: in use in this client with other attributes of the name: fair, prefer or robust",
+                        object->what);
     object->refs++;
     *found = object;
     return 0;
 }
 
-int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bool robust, lk__object_make_t make,
+int lk__object_get(lk_client_t *client, const struct lk__kind *kind, const char *name, struct lk__traits traits,
                    struct lk__object **object)
 {
     struct title *title = make_title(client, kind, name);
     if (title == NULL)
-        return lk__fail(ENOMEM, "%s %s: out of memory", lk__kind_name(kind), name);
+        return lk__fail(ENOMEM, "%s %s: out of memory", kind->name, name);
     int rc = lk__name_check(full_of(title, client), strlen(full_of(title, client)));
     if (rc == 0) {
         lk__mu_lock(&client->mu);
-        rc = find_or_create(client, kind, title, fair, robust, make, object);
+        rc = find_or_create(client, kind, title, traits, object);
         lk__mu_unlock(&client->mu);
     }
     lk__block_unref(&title->block); /* the object has its own reference */

@@ -6,29 +6,56 @@
 #define LK__OBJECT_H
 
 #include "client/client.h"
+#include "object/keys.h"
 
 /* --- object.c ------------------------------------------------------------------------------------------------ */
 
 struct lk__object;
 
-/* What a primitive brings. */
+/* What attributes say of the name, not of a handle: all handles of it in a client agree. */
+struct lk__traits {
+    short order; /* fair, or whom it prefers */
+    bool robust;
+};
+
+/* What a primitive brings: a table. */
 struct lk__kind {
+    int number;           /* LK_KIND_... */
+    const char *name;     /* in the names of its objects, and in statistics: "rwlock" */
+    const char *noun;     /* for words: "read-write lock" */
+    const char *commands; /* the server's that its scripts use */
+    bool counted;         /* what is taken has no lease */
+
+    size_t size;       /* of its object, which begins with a struct lk__object */
+    size_t block_size; /* of its block, which begins with a struct lk__block and the keys of its scripts */
+    const struct lk__keyspec *keys;
+    int key_count;
+
+    size_t attr_size;
+    /* Check the user's attributes (NULL: defaults) and complete them into `attr`, which is zeroed. */
+    int (*check)(void *attr, const void *given);
+    /* NULL: none, or what these attributes, checked, say of the name. */
+    struct lk__traits (*traits)(const void *attr);
+    /* NULL, or which kind it is with these attributes, checked, and of the same size. */
+    const struct lk__kind *(*variant)(const void *attr);
+
+    /* Completes a new object, zeroed but for what all have, keys included. False: ENOMEM, and nothing of it is left. */
+    bool (*init)(struct lk__object *object);
     /* NULL, or nobody is to wake us any more: before the hub ends. Under client->mu. */
     void (*stop)(struct lk__object *object);
     /* NULL, or wake those who wait neither in Redis nor in the local queue: the client is closing. Under client->mu. */
     void (*cancel)(struct lk__object *object);
-    void (*free)(struct lk__object *object);
+    void (*destroy)(struct lk__object *object); /* NULL, or undoes init() */
 };
 
 struct lk__object {
     struct lk__member member; /* of its client */
     int refs;                 /* under client->mu: bindings */
-    int fair;                 /* of the name, not of a handle; or whom it prefers */
     atomic_int waiting;       /* threads that want it now */
-    bool robust;              /* as fair */
-    bool quiet;               /* under client->mu: it was stopped, and has no holds left */
+    struct lk__traits traits;
+    bool quiet; /* under client->mu: it was stopped, and has no holds left */
     lk_client_t *client;
-    struct lk__block *block; /* where keys of its commands are, from make() on; its texts are in the one under it */
+    struct lk__block *block; /* where keys of its commands are; its texts are in the one under it */
     const char *name;        /* as the user gave it */
     const char *what;        /* "mutex orders": for words */
     const struct lk__kind *kind;
@@ -42,17 +69,26 @@ struct lk__object {
 };
 
 /*
- * Makes the primitive's part of a new object; its `object` is filled in. `full` stays as long as its block. NULL: ENOMEM.
- */
-typedef struct lk__object *(*lk__object_make_t)(lk_client_t *client, const char *full, int fair, bool robust);
-
-/*
  * The object of that name, made if there is none, with one reference more. EINVAL for a refused name, or
  * one that is there with other attributes.
  */
-int lk__object_get(lk_client_t *client, int kind, const char *name, int fair, bool robust, lk__object_make_t make,
+int lk__object_get(lk_client_t *client, const struct lk__kind *kind, const char *name, struct lk__traits traits,
                    struct lk__object **object);
 void lk__object_unref(struct lk__object *object);
+
+/* What its asks tell those who hand something over to it. */
+static inline const struct lk__handover *lk__object_terms(const struct lk__object *object)
+{
+    return &object->client->terms[object->kind->counted];
+}
+
+/* A command of one of its scripts. */
+static inline struct lk__command lk__object_command(const struct lk__object *object, const struct lk__script *script,
+                                                    const void *args)
+{
+    return (struct lk__command){ .script = script, .keys = object->block + 1, .args = args };
+}
+
 /* --- holds.c: its holds ---------------------------------------------------------------------------------------- */
 
 /* A hold to be of `owner`, with its id: a fresh acquisition. NULL: ENOMEM. */

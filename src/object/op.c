@@ -2,13 +2,13 @@
 /* op.c - the beginning and the end of each public call on an object */
 #include "object/op.h"
 
-static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us)
+static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us)
 {
     struct lk__binding *binding;
     op->self = lk__thread_self();
     if (op->self == NULL)
         return ENOMEM; /* not even room for words */
-    int rc = lk__handle_enter(handle, type, limit_us, &binding);
+    int rc = lk__handle_enter(handle, kind, limit_us, &binding);
     if (rc != 0)
         return rc;
     op->binding = binding;
@@ -17,11 +17,35 @@ static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__h
     return 0;
 }
 
-int lk__op_enterby(struct lk__op *op, struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us)
+int lk__op_enterby(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us)
 {
+    if (handle.name == NULL)
+        return lk__fail(EINVAL, "no %s was given", kind->noun);
     op->api = lk__api_enter();
-    int rc = enter(op, handle, type, limit_us);
+    int rc = enter(op, handle, kind, limit_us);
     return rc == 0 ? 0 : lk__api_leave(&op->api, rc);
+}
+
+int lk__op_enter(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind)
+{
+    return lk__op_enterby(op, handle, kind, LK__NEVER);
+}
+
+int lk__op_init(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_client_t *client,
+                const char *name, const void *attr)
+{
+    if (handle.name == NULL)
+        return lk__fail(EINVAL, "%s: no %s was given", function, kind->noun);
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, lk__handle_init(handle, kind, client, name, attr));
+}
+
+int lk__op_destroy(const char *function, struct lk__handle handle, const struct lk__kind *kind)
+{
+    if (handle.name == NULL)
+        return lk__fail(EINVAL, "%s: no %s was given", function, kind->noun);
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, lk__handle_destroy(handle));
 }
 
 int lk__op_leave(const struct lk__op *op, int code)

@@ -20,8 +20,14 @@ struct lk__op {
  * or the client closed meanwhile. To be ended with lk__op_leave(), which returns its code; nothing of them may
  * be touched afterwards. `limit_us`: how long the call is to wait, LK__NEVER if that is no question.
  */
-int lk__op_enterby(struct lk__op *op, struct lk__handle handle, const struct lk__handletype *type, int64_t limit_us);
+int lk__op_enterby(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us);
+int lk__op_enter(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind); /* not to wait */
 int lk__op_leave(const struct lk__op *op, int code);
+
+/* The public calls lk_..._init() and lk_..._destroy(), whole; `function` is the name of the call, for words. */
+int lk__op_init(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_client_t *client,
+                const char *name, const void *attr);
+int lk__op_destroy(const char *function, struct lk__handle handle, const struct lk__kind *kind);
 
 /* The caller's hold: 0 it is good · EPERM there is none · ESTALE it was lost; with an error text. */
 int lk__op_hold(const struct lk__op *op, struct lk__hold **hold);

@@ -7,8 +7,8 @@
 /* The mode is part of the id, so that it tells a queued waiter's as well. */
 static void set_commands(struct lk__acquire *acquire)
 {
-    struct lk__rwlock *lock = lk__rwlock_of(acquire->op);
-    struct lk__rwlockblock *block = lock->block;
+    struct lk__object *object = acquire->op->object;
+    struct lk__rwlockblock *block = lk__rwlock_block(object);
     struct lk__rwlock_acquire_args *args = acquire->arg;
     struct lk__hold *hold = acquire->hold;
     assert(strlen(hold->id) + 2 < LK__OWNER_ID_SHORT);
@@ -16,7 +16,7 @@ static void set_commands(struct lk__acquire *acquire)
 
     *args =
         (struct lk__rwlock_acquire_args){ .lease_ms = acquire->waiter.machine.lease_ms,
-                                          .liveness_2048ths = lock->liveness_2048ths,
+                                          .liveness_2048ths = lk__object_terms(object)->liveness_2048ths,
                                           .claim_ms = block->release.claim_ms,
                                           .flags = block->release.flags | (acquire->try_only ? LK__RWLOCK_TRY : 0) };
     acquire->waiter.ask = (struct lk__command){ .script = &lk__lua_rwlock_acquire, .keys = &block->keys, .args = args };

@@ -21,7 +21,7 @@ static void tell_info(lk_rwlockinfo_t *info, const struct lk__rwlock_info_reply 
 
 static int read_info(const struct lk__op *op, lk_rwlockinfo_t *info)
 {
-    const struct lk__command command = { .script = &lk__lua_rwlock_info, .keys = &lk__rwlock_of(op)->block->keys };
+    const struct lk__command command = { .script = &lk__lua_rwlock_info, .keys = &lk__rwlock_block(op->object)->keys };
     struct lk__call call = { .conn = &op->object->client->conn, .what = op->object->what, .command = &command };
     struct lk__rwlock_info_reply reply;
     int rc = lk__call_run(&call);
@@ -37,7 +37,7 @@ int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info)
     struct lk__op op;
     if (info == NULL || info->size != sizeof *info)
         return lk__fail(EINVAL, "lk_rwlock_info: begin with LK_RWLOCKINFO_INIT");
-    int rc = lk__rwlock_enter(rw, &op);
+    int rc = lk__op_enter(&op, LK__HANDLE(rw), &lk__rwlock_kind);
     if (rc != 0)
         return rc;
     return lk__op_leave(&op, read_info(&op, info));
@@ -46,10 +46,10 @@ int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info)
 int lk_rwlock_forceunlock(lk_rwlock_t *rw)
 {
     struct lk__op op;
-    int rc = lk__rwlock_enter(rw, &op);
+    int rc = lk__op_enter(&op, LK__HANDLE(rw), &lk__rwlock_kind);
     if (rc != 0)
         return rc;
-    struct lk__rwlockblock *block = lk__rwlock_of(&op)->block;
+    struct lk__rwlockblock *block = lk__rwlock_block(op.object);
     const struct lk__rwlock_force_args args = { .claim_ms = block->release.claim_ms, .flags = block->release.flags };
     struct lk__command command = { .script = &lk__lua_rwlock_force, .keys = &block->keys, .args = &args };
     return lk__op_leave(&op, lk__force(op.object, &command));

@@ -26,7 +26,7 @@ static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool write
 static int lock_until(lk_rwlock_t *rw, bool write, int64_t limit_us, bool only_try)
 {
     struct lk__op op;
-    int rc = lk__rwlock_enterby(rw, limit_us, &op);
+    int rc = lk__op_enterby(&op, LK__HANDLE(rw), &lk__rwlock_kind, limit_us);
     if (rc != 0)
         return rc;
     struct lk__hold *hold = lk__object_hold(op.object, op.self->owner);

@@ -1,38 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* object.c - the keys of a read-write lock, and its handle */
+/* object.c - the table of the read-write lock: its keys, and what goes with its attributes */
 #include "rwlock/rwlock.h"
 
-#include <string.h>
-
 _Static_assert(sizeof(lk_rwlock_t) == 8 * sizeof(void *), "ABI");
-
-static void rwlock_free(struct lk__object *object)
-{
-    struct lk__rwlock *lock = LK__CONTAINER(object, struct lk__rwlock, object);
-    lk__block_unref(&lock->block->block);
-    lk__free(lock);
-}
-
-/* Nothing of its own listens: grants come on the client's channel. */
-static const struct lk__kind kind = { .free = rwlock_free };
-
-/* The keys, one after the other. */
-static void write_keys(struct lk__rwlockblock *block, const char *full, const char *end)
-{
-    char *at = block->strings;
-    block->keys.holders = at;
-    at += lk__key_ours(at, "latchkey:rw", full) + 1;
-    block->keys.token = at;
-    at += lk__key_redisson(at, "redisson_lock_token", full) + 1;
-    block->keys.queue = at;
-    at += lk__key_ours(at, "latchkey:queue:rw", full) + 1;
-    block->keys.seen = at;
-    at += lk__key_ours(at, "latchkey:seen:rw", full) + 1;
-    block->keys.mark = at;
-    at += lk__key_ours(at, "latchkey:robust:rw", full) + 1;
-    assert(at <= end);
-    (void)end;
-}
 
 static unsigned flags_of(const struct lk__options *options, int prefer, bool robust)
 {
@@ -42,81 +12,52 @@ static unsigned flags_of(const struct lk__options *options, int prefer, bool rob
     return first[prefer] | (robust ? LK__RWLOCK_ROBUST : 0) | (options->redisson ? LK__RWLOCK_SHARED : 0);
 }
 
-static struct lk__rwlockblock *make_block(const struct lk__handover *terms, const char *full, unsigned flags)
+static bool rwlock_init(struct lk__object *object)
 {
-    size_t room = 5 * (strlen(full) + 64);
-    struct lk__rwlockblock *block = lk__alloc(sizeof *block + room);
-    if (block == NULL)
-        return NULL;
-    block->block.refs = 1;
-    write_keys(block, full, block->strings + room);
-    block->release = (struct lk__rwlock_release_args){ .claim_ms = terms->claim_ms, .flags = flags };
-    return block;
+    struct lk__rwlockblock *block = lk__rwlock_block(object);
+    block->release.claim_ms = lk__object_terms(object)->claim_ms;
+    block->release.flags = flags_of(object->client->options, object->traits.order, object->traits.robust);
+    return true;
 }
 
-static struct lk__object *make(lk_client_t *client, const char *full, int prefer, bool robust)
-{
-    struct lk__rwlock *lock = lk__alloc(sizeof *lock);
-    struct lk__handover terms;
-    lk__handover_init(&terms, client->options, true);
-    if (lock != NULL)
-        lock->block = make_block(&terms, full, flags_of(client->options, prefer, robust));
-    if (lock == NULL || lock->block == NULL) {
-        lk__free(lock);
-        return NULL;
-    }
-    lock->liveness_2048ths = terms.liveness_2048ths;
-    lock->object.block = &lock->block->block;
-    lock->object.kind = &kind;
-    return &lock->object;
-}
-
-static void traits(const void *checked, int *fair, bool *robust)
+static struct lk__traits traits(const void *checked)
 {
     const lk_rwlockattr_t *attr = checked;
-    *fair = attr->prefer;
-    *robust = attr->robust;
+    return (struct lk__traits){ .order = (short)attr->prefer, .robust = attr->robust };
 }
 
-static const struct lk__handletype rwlock_type = {
-    .kind = LK_KIND_RWLOCK,
-    .attr_size = sizeof(lk_rwlockattr_t),
-    .commands = lk__lua_rwlock_commands,
-    .make = make,
-    .check = lk__rwlockattr_check,
-    .traits = traits,
+#define AT(member) offsetof(struct lk__rwlockblock, member)
+
+static const struct lk__keyspec keys[] = {
+    { AT(keys.holders), "latchkey:rw", LK__KEY_OURS, false },
+    { AT(keys.token), "redisson_lock_token", LK__KEY_REDISSON, false },
+    { AT(keys.queue), "latchkey:queue:rw", LK__KEY_OURS, false },
+    { AT(keys.seen), "latchkey:seen:rw", LK__KEY_OURS, false },
+    { AT(keys.mark), "latchkey:robust:rw", LK__KEY_OURS, false },
 };
 
-struct lk__handle lk__rwlock_handle(lk_rwlock_t *rw)
-{
-    return (struct lk__handle){ &rw->lk_name, (const void **)&rw->lk_attr, &rw->lk_impl, &rw->lk_process,
-                                rw->lk_spare };
-}
-
-int lk__rwlock_enter(lk_rwlock_t *rw, struct lk__op *op)
-{
-    return lk__rwlock_enterby(rw, LK__NEVER, op);
-}
-
-int lk__rwlock_enterby(lk_rwlock_t *rw, int64_t limit_us, struct lk__op *op)
-{
-    if (rw == NULL)
-        return lk__fail(EINVAL, "no read-write lock was given");
-    return lk__op_enterby(op, lk__rwlock_handle(rw), &rwlock_type, limit_us);
-}
+/* Nothing of its own listens: grants come on the client's channel. */
+const struct lk__kind lk__rwlock_kind = {
+    .number = LK_KIND_RWLOCK,
+    .name = "rwlock",
+    .noun = "read-write lock",
+    .commands = lk__lua_rwlock_commands,
+    .size = sizeof(struct lk__object),
+    .block_size = sizeof(struct lk__rwlockblock),
+    .keys = keys,
+    .key_count = sizeof keys / sizeof keys[0],
+    .attr_size = sizeof(lk_rwlockattr_t),
+    .check = lk__rwlockattr_check,
+    .traits = traits,
+    .init = rwlock_init,
+};
 
 int lk_rwlock_init(lk_rwlock_t *rw, lk_client_t *client, const char *name, const lk_rwlockattr_t *attr)
 {
-    if (rw == NULL)
-        return lk__fail(EINVAL, "lk_rwlock_init: no read-write lock was given");
-    struct lk__apistate api = lk__api_enter();
-    return lk__api_leave(&api, lk__handle_init(lk__rwlock_handle(rw), &rwlock_type, client, name, attr));
+    return lk__op_init(__func__, LK__HANDLE(rw), &lk__rwlock_kind, client, name, attr);
 }
 
 int lk_rwlock_destroy(lk_rwlock_t *rw)
 {
-    if (rw == NULL)
-        return lk__fail(EINVAL, "lk_rwlock_destroy: no read-write lock was given");
-    struct lk__apistate api = lk__api_enter();
-    return lk__api_leave(&api, lk__handle_destroy(lk__rwlock_handle(rw)));
+    return lk__op_destroy(__func__, LK__HANDLE(rw), &lk__rwlock_kind);
 }

@@ -4,7 +4,7 @@
  *
  * acquire.c  becoming a holder          unlock.c   giving back, and from writing to reading
  * lock.c     rdlock, wrlock, try, timed hold.c     what a holder may ask and say
- * object.c   keys                       inspect.c  what anybody may ask and do
+ * object.c   the table of the kind      inspect.c  what anybody may ask and do
  *
  * A thread has at most one hold on a lock, and the server sees one, whatever was nested: hold->holds counts
  * how often it wrote, hold->reads how often it read. A hold with holds above 0 is a writer's.
@@ -23,18 +23,11 @@ struct lk__rwlockblock {
     struct lk__block block;
     struct lk__rwlock_keys keys;
     struct lk__rwlock_release_args release;
-    char strings[]; /* where the keys lie */
 };
 
-struct lk__rwlock {
-    struct lk__object object;
-    struct lk__rwlockblock *block;
-    int64_t liveness_2048ths;
-};
-
-static inline struct lk__rwlock *lk__rwlock_of(const struct lk__op *op)
+static inline struct lk__rwlockblock *lk__rwlock_block(const struct lk__object *object)
 {
-    return LK__CONTAINER(op->object, struct lk__rwlock, object);
+    return LK__CONTAINER(object->block, struct lk__rwlockblock, block);
 }
 
 static inline const lk_rwlockattr_t *lk__rwlock_attr(const struct lk__op *op)
@@ -47,9 +40,7 @@ static inline bool lk__rwlock_iswriter(const struct lk__hold *hold)
     return hold->holds > 0;
 }
 
-int lk__rwlock_enter(lk_rwlock_t *rw, struct lk__op *op); /* then lk__op_leave() */
-int lk__rwlock_enterby(lk_rwlock_t *rw, int64_t limit_us, struct lk__op *op);
-struct lk__handle lk__rwlock_handle(lk_rwlock_t *rw);
+extern const struct lk__kind lk__rwlock_kind;
 
 int lk__rwlockattr_check(void *attr, const void *given);
 

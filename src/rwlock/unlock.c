@@ -11,9 +11,9 @@
 int lk_rwlock_unlock(lk_rwlock_t *rw)
 {
     struct lk__op op;
-    int rc = lk__rwlock_enter(rw, &op);
-    if (rc == ECANCELED && lk__handle_isinherited(lk__rwlock_handle(rw)))
-        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(lk__rwlock_handle(rw)));
+    int rc = lk__op_enter(&op, LK__HANDLE(rw), &lk__rwlock_kind);
+    if (rc == ECANCELED && lk__handle_isinherited(LK__HANDLE(rw)))
+        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(LK__HANDLE(rw)));
     if (rc != 0)
         return rc;
     struct lk__object *object = op.object;
@@ -54,7 +54,7 @@ static int send_downgrade(struct lk__object *object, struct lk__hold *hold, cons
 /* 0 and the answer; LATE: nothing was done. */
 static int ask_for_downgrade(const struct lk__op *op, struct lk__hold *hold, struct lk__answer *answer)
 {
-    const struct lk__rwlockblock *block = lk__rwlock_of(op)->block;
+    const struct lk__rwlockblock *block = lk__rwlock_block(op->object);
     const struct lk__rwlock_downgrade_args args = { .claim_ms = block->release.claim_ms,
                                                     .flags = block->release.flags };
     const struct lk__command command = { .script = &lk__lua_rwlock_downgrade, .keys = &block->keys, .args = &args };
@@ -93,7 +93,7 @@ int lk_rwlock_downgrade(lk_rwlock_t *rw)
 {
     struct lk__op op;
     struct lk__hold *hold;
-    int rc = lk__rwlock_enter(rw, &op);
+    int rc = lk__op_enter(&op, LK__HANDLE(rw), &lk__rwlock_kind);
     if (rc != 0)
         return rc;
     rc = lk__op_hold(&op, &hold);

@@ -32,8 +32,8 @@ static void set_commands(struct lk__acquire *acquire)
 
     counted->args =
         (struct lk__semaphore_take_args){ .initial = counted->call->value,
-                                          .liveness_2048ths = sem->terms.liveness_2048ths,
-                                          .claim_ms = sem->terms.claim_ms,
+                                          .liveness_2048ths = sem->terms->liveness_2048ths,
+                                          .claim_ms = sem->terms->claim_ms,
                                           .channel = block->channel,
                                           .flags = sem->flags | (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
     acquire->waiter.ask =
@@ -89,7 +89,7 @@ int lk__counted_give(const struct lk__semcall *call, long n)
     const struct lk__sem *sem = call->sem;
     const struct lk__semaphore_give_args args = { .n = n,
                                                   .initial = call->value,
-                                                  .claim_ms = sem->terms.claim_ms,
+                                                  .claim_ms = sem->terms->claim_ms,
                                                   .channel = sem->block->channel,
                                                   .flags = sem->flags };
     struct lk__idempotent give = { .command = { .script = &lk__lua_semaphore_give, .args = &args },

@@ -31,8 +31,8 @@ static void set_commands(struct lk__acquire *acquire)
 
     leased->args = (struct lk__semaphore_permit_take_args){ .lease_ms = acquire->waiter.machine.lease_ms,
                                                             .initial = leased->call->value,
-                                                            .liveness_2048ths = sem->terms.liveness_2048ths,
-                                                            .claim_ms = sem->terms.claim_ms,
+                                                            .liveness_2048ths = sem->terms->liveness_2048ths,
+                                                            .claim_ms = sem->terms->claim_ms,
                                                             .flags = acquire->try_only ? LK__SEMAPHORE_TRY : 0 };
     acquire->waiter.ask =
         (struct lk__command){ .script = &lk__lua_semaphore_permit_take, .keys = &block->keys, .args = &leased->args };

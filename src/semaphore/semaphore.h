@@ -26,7 +26,7 @@ struct lk__semblock {
     struct lk__semaphore_permit_release_args release; /* of all that a hold has */
     struct lk__semaphore_leave_args leave;
     struct lk__semaphore_undrain_args undrain;
-    char strings[]; /* where the keys and channels lie */
+    const char *beside; /* the channel of ours beside Redisson's */
 };
 
 /* How many permits there are, as its scripts tell it. */
@@ -41,9 +41,8 @@ struct lk__sem {
     struct lk__object object;
     bool leased;
     struct lk__semblock *block;
-    struct lk__handover terms;
-    unsigned flags;     /* of its scripts: LK__SEMAPHORE_SHARED with Redisson */
-    const char *beside; /* the channel of ours beside Redisson's */
+    const struct lk__handover *terms;
+    unsigned flags; /* of its scripts: LK__SEMAPHORE_SHARED with Redisson */
     struct lk__redissonwake redisson;
     struct lk__slots slots;
 };

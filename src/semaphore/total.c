@@ -7,7 +7,7 @@ static int change_total(const struct lk__semcall *call, long n, unsigned flags)
 {
     const struct lk__semaphore_permit_total_args args = { .n = n,
                                                           .initial = call->value,
-                                                          .claim_ms = call->sem->terms.claim_ms,
+                                                          .claim_ms = call->sem->terms->claim_ms,
                                                           .largest = LK_SEM_PERMITS_MAX,
                                                           .flags = flags };
     struct lk__idempotent change = { .command = { .script = &lk__lua_semaphore_permit_total, .args = &args },
@@ -28,7 +28,7 @@ static int set_number(const struct lk__semcall *call, unsigned n)
 {
     const struct lk__sem *sem = call->sem;
     const struct lk__semaphore_set_args args = {
-        .n = n, .claim_ms = sem->terms.claim_ms, .channel = sem->block->channel, .flags = sem->flags
+        .n = n, .claim_ms = sem->terms->claim_ms, .channel = sem->block->channel, .flags = sem->flags
     };
     struct lk__idempotent set = { .command = { .script = &lk__lua_semaphore_set, .args = &args } };
     enum lk__verdict verdict;
