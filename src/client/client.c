@@ -19,14 +19,6 @@ bool lk__client_isclosed(const lk_client_t *client)
     return (atomic_load(&client->calls) & LK__CLOSING) != 0;
 }
 
-bool lk__client_tryenter(lk_client_t *client)
-{
-    if ((atomic_fetch_add(&client->calls, 1) & LK__CLOSING) == 0)
-        return true;
-    lk__client_leave(client);
-    return false;
-}
-
 int lk__client_enter(lk_client_t *client)
 {
     if (client == NULL)
@@ -36,12 +28,8 @@ int lk__client_enter(lk_client_t *client)
     return lk__client_tryenter(client) ? 0 : lk__fail(ECANCELED, "the client was closed");
 }
 
-void lk__client_leave(lk_client_t *client)
+void lk__client_leaveclosing(lk_client_t *client)
 {
-    unsigned calls = atomic_load(&client->calls);
-    while ((calls & LK__CLOSING) == 0)
-        if (atomic_compare_exchange_weak(&client->calls, &calls, calls - 1))
-            return;
     lk__mu_lock(&client->mu);
     if (atomic_fetch_sub(&client->calls, 1) - 1 == LK__CLOSING)
         pthread_cond_broadcast(&client->idle);

@@ -65,8 +65,26 @@ enum { LK__CALLS_MAX = 1024 };
  * does not touch the client any more: it may be freed.
  */
 int lk__client_enter(lk_client_t *client);
-bool lk__client_tryenter(lk_client_t *client); /* without an error text, of a client of this process */
-void lk__client_leave(lk_client_t *client);
+void lk__client_leaveclosing(lk_client_t *client); /* the rest of lk__client_leave() */
+
+static inline void lk__client_leave(lk_client_t *client)
+{
+    unsigned calls = atomic_load(&client->calls);
+    while ((calls & LK__CLOSING) == 0)
+        if (atomic_compare_exchange_weak(&client->calls, &calls, calls - 1))
+            return;
+    lk__client_leaveclosing(client);
+}
+
+/* Without an error text, of a client of this process. */
+static inline bool lk__client_tryenter(lk_client_t *client)
+{
+    if ((atomic_fetch_add(&client->calls, 1) & LK__CLOSING) == 0)
+        return true;
+    lk__client_leave(client);
+    return false;
+}
+
 /* As lk_client_open(). */
 int lk__client_openurl(lk_client_t **client, const char *url);
 bool lk__client_isclosed(const lk_client_t *client);

@@ -34,10 +34,8 @@ int lk__binding_make(const struct lk__kind *kind, lk_client_t *client, const cha
     return rc;
 }
 
-void lk__binding_unref(struct lk__binding *binding)
+void lk__binding_free(struct lk__binding *binding)
 {
-    if (atomic_fetch_sub(&binding->refs, 1) != 1)
-        return;
     lk__object_unref(binding->object);
     lk__free(binding);
 }

@@ -24,8 +24,6 @@
 
 #include <string.h>
 
-enum { EXPLICIT = 1 };
-
 static const void *attr_of(struct lk__handle handle)
 {
     const void *attr;
@@ -110,21 +108,12 @@ static int bind_default(struct lk__handle handle, const struct lk__kind *kind, i
     return rc;
 }
 
-/* With a reference, if its client is open. */
-static bool enter_binding(struct lk__binding *binding)
-{
-    if (binding == NULL || !lk__client_tryenter(binding->object->client))
-        return false;
-    atomic_fetch_add(&binding->refs, 1);
-    return true;
-}
-
 static struct lk__binding *enter_guest(struct lk__processstate *here, struct lk__handle handle,
                                        const struct lk__kind *kind)
 {
     lk__mu_lock(&here->mu);
     struct lk__binding *binding = lk__inherited_find(here, handle, kind);
-    if (!enter_binding(binding))
+    if (!lk__binding_enter(binding))
         binding = NULL;
     lk__mu_unlock(&here->mu);
     return binding;
@@ -138,7 +127,7 @@ static struct lk__binding *enter_default(struct lk__processstate *here, struct l
     if (owner != here->process)
         return owner != 0 ? enter_guest(here, handle, kind) : NULL;
     struct lk__binding *binding = bound(handle); /* NULL: another thread is about to set it */
-    return enter_binding(binding) ? binding : NULL;
+    return lk__binding_enter(binding) ? binding : NULL;
 }
 
 int lk__handle_enter(struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us,
@@ -150,11 +139,11 @@ int lk__handle_enter(struct lk__handle handle, const struct lk__kind *kind, int6
     if (*handle.name == NULL)
         return lk__fail(EINVAL, "an object without a name: it was never initialised, or was destroyed");
     uintptr_t owner = owner_of(handle);
-    if ((owner & ~(uintptr_t)EXPLICIT) != here->process &&
+    if ((owner & ~(uintptr_t)LK__EXPLICIT) != here->process &&
         (lk__handle_isinherited(handle) || !lk__handle_isreadable(handle)))
         return lk__fail(ECANCELED, "%s: it or its client belongs to another process, or to the parent of a fork",
                         lk__handle_name(handle));
-    if (owner & EXPLICIT) {
+    if (owner & LK__EXPLICIT) {
         *binding = bound(handle);
         int rc = lk__client_enter((*binding)->object->client);
         if (rc == 0)
@@ -167,18 +156,10 @@ int lk__handle_enter(struct lk__handle handle, const struct lk__kind *kind, int6
     return rc;
 }
 
-/* The binding goes first: its object may be the last of it, and is part of what a close waits for. */
-void lk__handle_leave(struct lk__binding *binding)
-{
-    lk_client_t *client = binding->object->client;
-    lk__binding_unref(binding);
-    lk__client_leave(client);
-}
-
 bool lk__handle_isinherited(struct lk__handle handle)
 {
     uintptr_t owner = owner_of(handle);
-    return (owner & EXPLICIT) && owner != (lk__process() | EXPLICIT);
+    return (owner & LK__EXPLICIT) && owner != (lk__process() | LK__EXPLICIT);
 }
 
 /*
@@ -245,7 +226,7 @@ int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_cl
     memset(handle.spare, 0, 4 * sizeof *handle.spare);
     handle.spare[0] = (uintptr_t)copied;
     handle.spare[1] = stamp_of(here);
-    attach(handle, binding, binding != NULL ? here->process | EXPLICIT : 0);
+    attach(handle, binding, binding != NULL ? here->process | LK__EXPLICIT : 0);
     return 0;
 }
 
@@ -267,7 +248,7 @@ static int unbind(struct lk__binding *binding)
 /* What this process has of it: of a handle that is another's only what is kept beside it. */
 static int unbind_ours(struct lk__processstate *here, struct lk__handle handle)
 {
-    bool ours = (owner_of(handle) & ~(uintptr_t)EXPLICIT) == here->process;
+    bool ours = (owner_of(handle) & ~(uintptr_t)LK__EXPLICIT) == here->process;
     lk__mu_lock(&here->mu);
     struct lk__binding *inherited = lk__handle_isreadable(handle) ? lk__inherited_find(here, handle, NULL) : NULL;
     lk__mu_unlock(&here->mu);

@@ -10,6 +10,9 @@
 
 /* --- binding.c: what a handle is bound to ---------------------------------------------------------------------- */
 
+/* In a handle's process: it was made for an explicitly opened client. */
+enum { LK__EXPLICIT = 1 };
+
 /* The fields of a handle, whatever its primitive. */
 struct lk__handle {
     const char **name;
@@ -46,7 +49,23 @@ struct lk__binding {
 /* `given`: the user's attributes, or NULL. 0 or why not, with an error text. */
 int lk__binding_make(const struct lk__kind *kind, lk_client_t *client, const char *name, const void *given,
                      struct lk__binding **made);
-void lk__binding_unref(struct lk__binding *binding);
+void lk__binding_free(struct lk__binding *binding); /* with its reference to the object */
+
+/* With a reference, and its client is entered, if there is one that is open. */
+static inline bool lk__binding_enter(struct lk__binding *binding)
+{
+    if (binding == NULL || !lk__client_tryenter(binding->object->client))
+        return false;
+    atomic_fetch_add(&binding->refs, 1);
+    return true;
+}
+
+static inline void lk__binding_unref(struct lk__binding *binding)
+{
+    if (atomic_fetch_sub(&binding->refs, 1) == 1)
+        lk__binding_free(binding);
+}
+
 /*
  * Under the process state's mu: another thread may be about to follow this binding, and find its client closed.
  * So it is kept; a program closes its default client once, if ever. 0 or ENOMEM, with an error text.
@@ -69,7 +88,6 @@ int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_cl
 /* The binding of a handle, made on its first use, with a reference; its client is entered. The limit is the call's. */
 int lk__handle_enter(struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us,
                      struct lk__binding **binding);
-void lk__handle_leave(struct lk__binding *binding);
 int lk__handle_destroy(struct lk__handle handle);
 /* Is it bound to a client of another process, such as the parent of a fork? */
 bool lk__handle_isinherited(struct lk__handle handle);

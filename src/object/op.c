@@ -2,13 +2,25 @@
 /* op.c - the beginning and the end of each public call on an object */
 #include "object/op.h"
 
+/* The usual case: this process has bound the handle, and the client is open. NULL: it is another one. */
+static struct lk__binding *enter_bound(struct lk__handle handle)
+{
+    uintptr_t process = __atomic_load_n(handle.process, __ATOMIC_ACQUIRE);
+    struct lk__binding *binding = NULL;
+    if ((process & ~(uintptr_t)LK__EXPLICIT) == lk__process())
+        binding = __atomic_load_n(handle.impl, __ATOMIC_ACQUIRE); /* NULL: another thread is about to set it */
+    return lk__binding_enter(binding) ? binding : NULL;
+}
+
 static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us)
 {
-    struct lk__binding *binding;
+    int rc = 0;
     op->self = lk__thread_self();
     if (op->self == NULL)
         return ENOMEM; /* not even room for words */
-    int rc = lk__handle_enter(handle, kind, limit_us, &binding);
+    struct lk__binding *binding = enter_bound(handle);
+    if (binding == NULL)
+        rc = lk__handle_enter(handle, kind, limit_us, &binding);
     if (rc != 0)
         return rc;
     op->binding = binding;
@@ -48,9 +60,12 @@ int lk__op_destroy(const char *function, struct lk__handle handle, const struct 
     return lk__api_leave(&api, lk__handle_destroy(handle));
 }
 
+/* The binding goes first: its object may be the last of it, and is part of what a close waits for. */
 int lk__op_leave(const struct lk__op *op, int code)
 {
-    lk__handle_leave(op->binding);
+    lk_client_t *client = op->object->client;
+    lk__binding_unref(op->binding);
+    lk__client_leave(client);
     return lk__api_leave(&op->api, code);
 }
 
