@@ -35,7 +35,6 @@ static int meet(const char *name, unsigned parties, unsigned long round)
 static int take_part(struct world *w, void *arg)
 {
     int *arrived = arg;
-    lk_client_t *client;
     setenv("LATCHKEY_URL", world_url(w, "poll=5s"), 1);
     world_ready(w);
     for (int round = 0; round < ROUNDS; round++) {
@@ -43,8 +42,7 @@ static int take_part(struct world *w, void *arg)
         assert_lk(0, meet("stage", PARTIES, (unsigned long)round));
         assert_that(__atomic_load_n(&arrived[round], __ATOMIC_SEQ_CST) == PARTIES);
     }
-    assert_lk(0, lk_client_default(&client));
-    assert_lk(0, lk_client_close(client));
+    close_default();
     return 0;
 }
 

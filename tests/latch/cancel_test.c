@@ -9,21 +9,15 @@
 #include <string.h>
 
 static lk_client_t *client;
-static lk_latch_t gate;
+static lk_latch_t *gate;
 static int cleaned; /* how many cleanup handlers of waiting threads ran; atomic builtins */
 
 static void open_gate(struct world *w, const char *options)
 {
-    client = world_open(w, options);
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
-    assert_lk(0, lk_latch_trysetcount(&gate, 1));
+    client = world_client(w, options);
+    gate = world_latch(w, client, "gate");
+    assert_lk(0, lk_latch_trysetcount(gate, 1));
     cleaned = 0;
-}
-
-static void close_gate(void)
-{
-    assert_lk(0, lk_latch_destroy(&gate)); /* nobody counts as waiting any more */
-    assert_lk(0, lk_client_close(client));
 }
 
 static void clean_up(void *arg)
@@ -51,16 +45,16 @@ static void a_cancelled_wait_leaves_nothing(struct world *w)
         for (int k = 0; k < TIMES; k++) {
             pthread_t thread;
             void *result;
-            assert_int_equal(0, pthread_create(&thread, NULL, wait_for_it, &gate));
+            assert_int_equal(0, pthread_create(&thread, NULL, wait_for_it, gate));
             sleep_ms(k);
             assert_int_equal(0, pthread_cancel(thread));
             assert_int_equal(0, pthread_join(thread, &result));
             assert_ptr_equal(PTHREAD_CANCELED, result);
         }
         assert_int_equal(TIMES, cleaned);
-        assert_lk(0, lk_latch_countdown(&gate));
-        assert_lk(0, lk_latch_wait(&gate));
-        close_gate();
+        assert_lk(0, lk_latch_countdown(gate));
+        assert_lk(0, lk_latch_wait(gate));
+        world_close(w, NULL); /* nobody counts as waiting any more */
     }
 }
 
@@ -70,13 +64,13 @@ static void the_others_wait_on(struct world *w)
     pthread_t threads[8];
     open_gate(w, "lease=20s&poll=5s");
     for (int i = 0; i < 8; i++)
-        assert_int_equal(0, pthread_create(&threads[i], NULL, wait_for_it, &gate));
+        assert_int_equal(0, pthread_create(&threads[i], NULL, wait_for_it, gate));
     sleep_ms(100);
     for (int i = 0; i < 8; i += 2)
         assert_int_equal(0, pthread_cancel(threads[i]));
     sleep_ms(20);
     int64_t counted_ms = now_ms();
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_countdown(gate));
     for (int i = 0; i < 8; i++) {
         void *result;
         assert_int_equal(0, pthread_join(threads[i], &result));
@@ -84,7 +78,6 @@ static void the_others_wait_on(struct world *w)
     }
     assert_between(now_ms() - counted_ms, 0, 1000);
     assert_int_equal(4, cleaned);
-    close_gate();
 }
 
 static void *wait_uncancelable(void *arg)
@@ -99,14 +92,13 @@ static void disabled_is_disabled(struct world *w)
     pthread_t thread;
     void *result;
     open_gate(w, "lease=2s&poll=20ms");
-    assert_int_equal(0, pthread_create(&thread, NULL, wait_uncancelable, &gate));
+    assert_int_equal(0, pthread_create(&thread, NULL, wait_uncancelable, gate));
     sleep_ms(50);
     assert_int_equal(0, pthread_cancel(thread));
     sleep_ms(50);
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_countdown(gate));
     assert_int_equal(0, pthread_join(thread, &result));
     assert_null(result);
-    close_gate();
 }
 
 static void *count_while_cancelled(void *arg)
@@ -128,10 +120,9 @@ static void other_calls_are_no_cancellation_points(struct world *w)
     pthread_t thread;
     void *result;
     open_gate(w, "");
-    assert_int_equal(0, pthread_create(&thread, NULL, count_while_cancelled, &gate));
+    assert_int_equal(0, pthread_create(&thread, NULL, count_while_cancelled, gate));
     assert_int_equal(0, pthread_join(thread, &result));
     assert_null(result);
-    close_gate();
 }
 
 int main(void)

@@ -39,7 +39,7 @@ static void parent_and_child_share_the_latch_not_the_client(struct world *w)
     if (THREAD_SANITIZED)
         skip(); /* it cannot follow a fork out of a process with threads */
     assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
-    lk_client_t *client = world_open(w, "");
+    lk_client_t *client = world_client(w, "");
     assert_lk(0, lk_latch_init(&opened, client, "gate", NULL));
     assert_lk(0, lk_latch_trysetcount(&shared, 2));
     worker_start(&waiters[0], await_latch, &shared);
@@ -53,7 +53,7 @@ static void parent_and_child_share_the_latch_not_the_client(struct world *w)
     assert_int_equal(0, world_wait(w, child));
     assert_lk(0, lk_latch_destroy(&opened));
     assert_lk(0, lk_latch_destroy(&shared));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
     close_default();
 }
 

@@ -52,14 +52,14 @@ static int run_races(int index, void *arg)
 static int child(struct world *w, void *arg)
 {
     struct process process = { .race = arg, .first = THREADS * w->me };
-    lk_client_t *client = world_open(w, "lease=20s&poll=5s");
+    lk_client_t *client = world_client(w, "lease=20s&poll=5s");
     assert_lk(0, lk_latch_init(&process.start, client, "start", NULL));
     assert_lk(0, lk_latch_init(&process.finish, client, "finish", NULL));
     world_ready(w);
     int rc = run_threads(THREADS, run_races, &process);
     assert_lk(0, lk_latch_destroy(&process.start));
     assert_lk(0, lk_latch_destroy(&process.finish));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
     return rc;
 }
 
@@ -94,23 +94,22 @@ static void watch_the_count(lk_latch_t *finish)
 static void all_start_together_and_wait_for_the_last(struct world *w)
 {
     struct race *race = world_shared(w, sizeof *race);
-    lk_latch_t start, finish;
     pid_t children[PROCESSES];
     for (int i = 0; i < PROCESSES; i++)
         children[i] = world_fork(w, child, race);
-    lk_client_t *client = world_open(w, "lease=20s&poll=5s");
-    assert_lk(0, lk_latch_init(&start, client, "start", NULL));
-    assert_lk(0, lk_latch_init(&finish, client, "finish", NULL));
+    lk_client_t *client = world_client(w, "lease=20s&poll=5s");
+    lk_latch_t *start = world_latch(w, client, "start");
+    lk_latch_t *finish = world_latch(w, client, "finish");
     for (int round = 0; round < ROUNDS; round++) {
-        assert_lk(0, lk_latch_trysetcount(&start, 2));
-        assert_lk(0, lk_latch_trysetcount(&finish, ALL));
+        assert_lk(0, lk_latch_trysetcount(start, 2));
+        assert_lk(0, lk_latch_trysetcount(finish, ALL));
         gate_open(&race->begin[round]);
-        assert_lk(0, lk_latch_countdown(&start)); /* one is not enough */
+        assert_lk(0, lk_latch_countdown(start)); /* one is not enough */
         sleep_ms(round % 2 == 0 ? 100 : round);
         race->opens_ms[round] = now_ms();
-        assert_lk(0, lk_latch_countdown(&start));
-        watch_the_count(&finish);
-        assert_lk(0, lk_latch_waitfor(&finish, 30000));
+        assert_lk(0, lk_latch_countdown(start));
+        watch_the_count(finish);
+        assert_lk(0, lk_latch_waitfor(finish, 30000));
         /* Between its countdown and its wait a thread has no claim to this count: no new one before all are through. */
         eventually(__atomic_load_n(&race->ended[round], __ATOMIC_ACQUIRE) == ALL, 30000);
     }
@@ -122,39 +121,31 @@ static void all_start_together_and_wait_for_the_last(struct world *w)
         assert_true(earliest(race->ended_ms[round]) >= latest(race->counted_ms[round]));
         assert_between(latest(race->ended_ms[round]) - latest(race->counted_ms[round]), 0, 2000);
     }
-    assert_lk(0, lk_latch_destroy(&start));
-    assert_lk(0, lk_latch_destroy(&finish));
-    assert_lk(0, lk_client_close(client));
 }
 
 static int dying_child(struct world *w, void *arg)
 {
-    lk_latch_t finish;
-    lk_client_t *client = world_open(w, "");
     (void)arg;
-    assert_lk(0, lk_latch_init(&finish, client, "finish", NULL));
+    lk_latch_t *finish = world_latch(w, world_client(w, ""), "finish");
     world_ready(w);
-    return lk_latch_wait(&finish);
+    return lk_latch_wait(finish);
 }
 
 /* Waiters that are killed are no burden to the others, and count nothing down. */
 static void killed_waiters_change_nothing(struct world *w)
 {
-    lk_latch_t finish;
+    lk_latch_t *finish;
     pid_t children[4];
     world_redis(w, "SET finish 1");
     for (int i = 0; i < 4; i++)
         children[i] = world_fork(w, dying_child, NULL);
     eventually(world_int(w, "PUBLISH redisson_countdownlatch__channel__{finish} 1") == 4, 5000); /* they all listen */
-    lk_client_t *client = world_open(w, "");
-    assert_lk(0, lk_latch_init(&finish, client, "finish", NULL));
+    finish = world_latch(w, world_client(w, ""), "finish");
     for (int i = 0; i < 4; i++)
         world_kill(w, children[i]);
     assert_int_equal(1, world_int(w, "GET finish"));
-    assert_lk(0, lk_latch_countdown(&finish));
-    assert_lk(0, lk_latch_wait(&finish));
-    assert_lk(0, lk_latch_destroy(&finish));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_latch_countdown(finish));
+    assert_lk(0, lk_latch_wait(finish));
 }
 
 int main(void)

@@ -104,25 +104,23 @@ static void matches(const char *pattern, const char *text)
 static void the_table_of_keys_is_right(struct world *w)
 {
     struct row rows[8];
-    lk_latch_t gate;
     int count = read_rows(rows);
     assert_int_equal(3, count);
-    lk_client_t *client = world_open(w, "");
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
-    assert_lk(0, lk_latch_trysetcount(&gate, 2));
+    lk_latch_t *gate = world_latch(w, world_client(w, ""), "gate");
+    assert_lk(0, lk_latch_trysetcount(gate, 2));
     compare(w, rows, count);
-    assert_lk(ETIMEDOUT, lk_latch_waitfor(&gate, 20));
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(ETIMEDOUT, lk_latch_waitfor(gate, 20));
+    assert_lk(0, lk_latch_countdown(gate));
     compare(w, rows, count);
     assert_string_equal("1", world_str(w, "GET gate"));
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_countdown(gate));
     compare(w, rows, count);
     matches("^opened [0-9]{16}$", world_str(w, "GET latchkey:opened:{gate}"));
-    assert_lk(0, lk_latch_wait(&gate));
-    assert_lk(0, lk_latch_trysetcount(&gate, 2));
+    assert_lk(0, lk_latch_wait(gate));
+    assert_lk(0, lk_latch_trysetcount(gate, 2));
     compare(w, rows, count);
     matches("^opened [0-9]{16} set$", world_str(w, "GET latchkey:opened:{gate}"));
-    assert_lk(0, lk_latch_delete(&gate));
+    assert_lk(0, lk_latch_delete(gate));
     compare(w, rows, count);
     matches("^deleted [0-9]{16}$", world_str(w, "GET latchkey:opened:{gate}"));
     assert_int_equal(1, world_elements(w, "HKEYS latchkey:once:{gate}"));
@@ -131,26 +129,20 @@ static void the_table_of_keys_is_right(struct world *w)
     for (int i = 0; i < count; i++)
         if (!rows[i].seen)
             fail_msg("%s is in docs/keys.md, but never was in Redis", rows[i].key);
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
 }
 
 /* The serial of each end is larger than the one before, whatever the clock does. */
 static void serials_grow(struct world *w)
 {
-    lk_latch_t gate;
-    lk_client_t *client = world_open(w, "");
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+    lk_latch_t *gate = world_latch(w, world_client(w, ""), "gate");
     world_redis(w, "SET latchkey:opened:{gate} %s PX 600000", "opened 4000000000000000");
-    assert_lk(0, lk_latch_trysetcount(&gate, 1));
+    assert_lk(0, lk_latch_trysetcount(gate, 1));
     assert_string_equal("opened 4000000000000000 set", world_str(w, "GET latchkey:opened:{gate}"));
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_countdown(gate));
     assert_string_equal("opened 4000000000000001", world_str(w, "GET latchkey:opened:{gate}"));
-    assert_lk(0, lk_latch_trysetcount(&gate, 1));
-    assert_lk(0, lk_latch_delete(&gate));
+    assert_lk(0, lk_latch_trysetcount(gate, 1));
+    assert_lk(0, lk_latch_delete(gate));
     assert_string_equal("deleted 4000000000000002", world_str(w, "GET latchkey:opened:{gate}"));
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

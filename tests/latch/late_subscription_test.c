@@ -16,32 +16,22 @@ static void an_opening_before_the_subscription_stands_is_seen(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     struct worker waiter;
-    lk_client_t *near, *far;
-    lk_latch_t opened, awaited;
     unsigned count;
-    near = world_open(w, "lease=20s");
-    assert_lk(0, lk_client_open(&far, proxy_url(p, "lease=20s&poll=10s")));
-    assert_lk(0, lk_latch_init(&opened, near, "gate", NULL));
-    assert_lk(0, lk_latch_init(&awaited, far, "gate", NULL));
-    assert_lk(0, lk_latch_trysetcount(&opened, 1));
-    assert_lk(0, lk_latch_getcount(&awaited, &count)); /* from now on the server knows the script */
+    lk_latch_t *opened = world_latch(w, world_client(w, "lease=20s"), "gate");
+    lk_latch_t *awaited = world_latch(w, proxy_client(p, "lease=20s&poll=10s"), "gate");
+    assert_lk(0, lk_latch_trysetcount(opened, 1));
+    assert_lk(0, lk_latch_getcount(awaited, &count)); /* from now on the server knows the script */
 
     proxy_once(p, PROXY_HOLD_REQUEST, 1, "$9\r\nSUBSCRIBE");
     int64_t looks = world_commands(w, "evalsha");
-    worker_start(&waiter, wait_for_it, &awaited);
+    worker_start(&waiter, wait_for_it, awaited);
     eventually(proxy_faults(p) == 1, 5000);
     eventually(world_commands(w, "evalsha") == looks + 2, 5000); /* it looked for the last time */
-    assert_lk(0, lk_latch_countdown(&opened));
+    assert_lk(0, lk_latch_countdown(opened));
     int64_t began_ms = now_ms();
     proxy_release(p);
     assert_int_equal(0, worker_join(&waiter));
     assert_between(now_ms() - began_ms, 0, 3000); /* polls are 8 s apart at least */
-
-    assert_lk(0, lk_latch_destroy(&opened));
-    assert_lk(0, lk_latch_destroy(&awaited));
-    assert_lk(0, lk_client_close(near));
-    assert_lk(0, lk_client_close(far));
-    proxy_end(p);
 }
 
 int main(void)

@@ -10,25 +10,18 @@ enum { COMMAND_MS = 300 };
 
 static struct proxy *p;
 static lk_client_t *client;
-static lk_latch_t gate;
+static lk_latch_t *gate;
 
 static void open_gate(struct world *w)
 {
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=5s&command_timeout=300ms&poll=200ms")));
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
-    assert_lk(0, lk_latch_trysetcount(&gate, 1)); /* from now on the server knows the scripts: one chunk a call */
-    assert_lk(0, lk_latch_countdown(&gate));
-    assert_lk(0, lk_latch_wait(&gate));
-    assert_lk(0, lk_latch_trysetcount(&gate, 1));
-    assert_lk(0, lk_latch_delete(&gate));
-}
-
-static void close_gate(void)
-{
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
-    proxy_end(p);
+    client = proxy_client(p, "lease=5s&command_timeout=300ms&poll=200ms");
+    gate = world_latch(w, client, "gate");
+    assert_lk(0, lk_latch_trysetcount(gate, 1)); /* from now on the server knows the scripts: one chunk a call */
+    assert_lk(0, lk_latch_countdown(gate));
+    assert_lk(0, lk_latch_wait(gate));
+    assert_lk(0, lk_latch_trysetcount(gate, 1));
+    assert_lk(0, lk_latch_delete(gate));
 }
 
 static const enum proxy_fault cuts[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_PARK_REQUEST };
@@ -47,45 +40,43 @@ static void a_cut_request_counts_once(struct world *w)
     open_gate(w);
     for (int i = 0; i < CUTS; i++) {
         arm(cuts[i]);
-        assert_lk(0, lk_latch_trysetcount(&gate, 3)); /* not EEXIST by its own copy */
+        assert_lk(0, lk_latch_trysetcount(gate, 3)); /* not EEXIST by its own copy */
         assert_int_equal(3, world_int(w, "GET gate"));
         proxy_release(p);
         arm(cuts[i]);
-        assert_lk(0, lk_latch_countdown(&gate));
+        assert_lk(0, lk_latch_countdown(gate));
         proxy_release(p);
         sleep_ms(50);
         assert_int_equal(2, world_int(w, "GET gate"));
         arm(cuts[i]);
-        assert_lk(0, lk_latch_countdownby(&gate, 2)); /* not ENOENT by its own copy */
+        assert_lk(0, lk_latch_countdownby(gate, 2)); /* not ENOENT by its own copy */
         assert_false(world_exists(w, "gate"));
-        assert_lk(0, lk_latch_wait(&gate));
-        assert_lk(0, lk_latch_trysetcount(&gate, 1));
+        assert_lk(0, lk_latch_wait(gate));
+        assert_lk(0, lk_latch_trysetcount(gate, 1));
         arm(cuts[i]);
-        assert_lk(0, lk_latch_delete(&gate));
-        assert_lk(0, lk_latch_trysetcount(&gate, 7));
+        assert_lk(0, lk_latch_delete(gate));
+        assert_lk(0, lk_latch_trysetcount(gate, 7));
         proxy_release(p); /* a late copy of the deletion, or the countdown to zero, is not for this count */
         sleep_ms(50);
         assert_int_equal(7, world_int(w, "GET gate"));
-        assert_lk(0, lk_latch_delete(&gate));
+        assert_lk(0, lk_latch_delete(gate));
     }
-    close_gate();
 }
 
 /* An older request that comes after a newer one of the same thread is a copy, too. */
 static void a_late_copy_of_an_earlier_countdown_counts_once(struct world *w)
 {
     open_gate(w);
-    assert_lk(0, lk_latch_trysetcount(&gate, 10));
+    assert_lk(0, lk_latch_trysetcount(gate, 10));
     for (int i = 0; i < 3; i++) {
         arm(PROXY_PARK_REQUEST);
-        assert_lk(0, lk_latch_countdown(&gate));
-        assert_lk(0, lk_latch_countdown(&gate));
+        assert_lk(0, lk_latch_countdown(gate));
+        assert_lk(0, lk_latch_countdown(gate));
         proxy_release(p);
         sleep_ms(50);
         assert_int_equal(10 - 2 * (i + 1), world_int(w, "GET gate"));
     }
-    assert_lk(0, lk_latch_delete(&gate));
-    close_gate();
+    assert_lk(0, lk_latch_delete(gate));
 }
 
 /* No answer in time: the caller is told so, and the library goes on until it counted, once. */
@@ -93,20 +84,19 @@ static void an_unanswered_countdown_is_eio_and_counts_once(struct world *w)
 {
     open_gate(w);
     for (int i = 2; i < 4; i++) {
-        assert_lk(0, lk_latch_trysetcount(&gate, 5));
+        assert_lk(0, lk_latch_trysetcount(gate, 5));
         arm(faults[i]);
         int64_t began_ms = now_ms();
-        assert_lk(EIO, lk_latch_countdown(&gate));
+        assert_lk(EIO, lk_latch_countdown(gate));
         assert_between(now_ms() - began_ms, COMMAND_MS - 1, COMMAND_MS + SLACK_MS);
         assert_between(lk_errorsettles(), 20000, 30000);
         eventually(world_int(w, "GET gate") == 4, 5000);
         proxy_release(p); /* a copy: the record knows it */
         sleep_ms(100);
-        assert_lk(0, lk_latch_countdown(&gate)); /* another request, which the copies do not disturb */
+        assert_lk(0, lk_latch_countdown(gate)); /* another request, which the copies do not disturb */
         assert_int_equal(3, world_int(w, "GET gate"));
-        assert_lk(0, lk_latch_delete(&gate));
+        assert_lk(0, lk_latch_delete(gate));
     }
-    close_gate();
 }
 
 /* A wait that loses its questions, its answers or its whole connection asks again. */
@@ -117,9 +107,9 @@ static void a_wait_survives_every_fault(struct world *w)
         for (int k = 1; k <= 3; k++) {
             struct worker waiter;
             unsigned count;
-            assert_lk(0, lk_latch_trysetcount(&gate, 1));
+            assert_lk(0, lk_latch_trysetcount(gate, 1));
             proxy_once(p, faults[i], k, "gate"); /* the first look, the subscription, the second look */
-            worker_start(&waiter, await_latch, &gate);
+            worker_start(&waiter, await_latch, gate);
             sleep_ms(k * 50);
             world_redis(w, "MULTI"); /* as our last countdown does, but past the proxy */
             world_redis(w, "SET latchkey:opened:{gate} %s PX 600000", "opened 4000000000000000");
@@ -128,10 +118,9 @@ static void a_wait_survives_every_fault(struct world *w)
             proxy_release(p);
             assert_int_equal(0, worker_join(&waiter));
             proxy_cut(p); /* what was not used up */
-            eventually(lk_latch_getcount(&gate, &count) == 0, 2000);
+            eventually(lk_latch_getcount(gate, &count) == 0, 2000);
             world_redis(w, "DEL latchkey:opened:{gate}");
         }
-    close_gate();
 }
 
 /* With a limit, no server is an answer; the latch is not taken for open or gone. */
@@ -139,25 +128,24 @@ static void without_a_server_a_timed_wait_ends(struct world *w)
 {
     unsigned count;
     open_gate(w);
-    assert_lk(0, lk_latch_trysetcount(&gate, 1));
+    assert_lk(0, lk_latch_trysetcount(gate, 1));
     proxy_refuse(p, true);
     proxy_cut(p);
     int64_t began_ms = now_ms();
-    assert_lk(ENOTCONN, lk_latch_waitfor(&gate, 500));
+    assert_lk(ENOTCONN, lk_latch_waitfor(gate, 500));
     assert_between(now_ms() - began_ms, 499, 500 + COMMAND_MS + SLACK_MS);
-    assert_lk(ENOTCONN, lk_latch_countdown(&gate));
-    assert_lk(ENOTCONN, lk_latch_getcount(&gate, &count));
-    assert_lk(ENOTCONN, lk_latch_waitfor(&gate, 0));
+    assert_lk(ENOTCONN, lk_latch_countdown(gate));
+    assert_lk(ENOTCONN, lk_latch_getcount(gate, &count));
+    assert_lk(ENOTCONN, lk_latch_waitfor(gate, 0));
     proxy_refuse(p, false);
-    eventually(lk_latch_getcount(&gate, &count) == 0, 5000);
+    eventually(lk_latch_getcount(gate, &count) == 0, 5000);
     assert_int_equal(1, count);
     proxy_stall(p, PROXY_BOTH);
     began_ms = now_ms();
-    assert_lk(ENOTCONN, lk_latch_waitfor(&gate, 500));
+    assert_lk(ENOTCONN, lk_latch_waitfor(gate, 500));
     assert_between(now_ms() - began_ms, 499, 500 + COMMAND_MS + SLACK_MS);
     proxy_resume(p);
-    eventually(lk_latch_delete(&gate) == 0, 5000);
-    close_gate();
+    eventually(lk_latch_delete(gate) == 0, 5000);
 }
 
 /* Closing ends a wait whose question is under way to a server that does not answer. */
@@ -165,16 +153,16 @@ static void close_ends_a_wait_for_an_answer(struct world *w)
 {
     struct worker waiter;
     open_gate(w);
-    assert_lk(0, lk_latch_trysetcount(&gate, 1));
-    worker_start(&waiter, await_latch, &gate);
+    assert_lk(0, lk_latch_trysetcount(gate, 1));
+    worker_start(&waiter, await_latch, gate);
     sleep_ms(100);
     proxy_stall(p, PROXY_BOTH);
     sleep_ms(300); /* a poll is due by now */
     int64_t began_ms = now_ms();
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, close_by_hand(w, client));
     assert_between(now_ms() - began_ms, 0, 3 * COMMAND_MS + SLACK_MS);
     assert_int_equal(ECANCELED, worker_join(&waiter));
-    assert_lk(0, lk_latch_destroy(&gate));
+    world_close(w, gate);
     proxy_end(p);
     world_redis(w, "DEL gate");
 }

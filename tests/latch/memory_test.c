@@ -74,7 +74,7 @@ static void fail_each_allocation(struct world *w, int (*call)(void), int expecte
 
 static void every_allocation_may_fail(struct world *w)
 {
-    client = world_open(w, "poll=100ms");
+    client = world_client(w, "poll=100ms");
     fail_each_allocation(w, make, 0, -1, -1);
     fail_each_allocation(w, set, 0, -1, 2);
     fail_each_allocation(w, count, 0, 2, 2);
@@ -83,7 +83,6 @@ static void every_allocation_may_fail(struct world *w)
     fail_each_allocation(w, look, 0, 1, 1);
     fail_each_allocation(w, drop, 0, 1, -1);
     assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

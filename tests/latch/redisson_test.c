@@ -11,18 +11,12 @@
 #define CHANNEL "redisson_countdownlatch__channel__{gate}"
 
 static lk_client_t *client;
-static lk_latch_t gate;
+static lk_latch_t *gate;
 
 static void open_gate(struct world *w, const char *options)
 {
-    client = world_open(w, options);
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
-}
-
-static void close_gate(void)
-{
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, options);
+    gate = world_latch(w, client, "gate");
 }
 
 /* countDown(): one script of Redisson's, so nobody sees it half done. */
@@ -45,7 +39,7 @@ static void start_waiting(struct worker *waiter, struct world *w)
 {
     int64_t looks = world_commands(w, "evalsha");
     bool listens = world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1;
-    worker_start(waiter, await_latch, &gate);
+    worker_start(waiter, await_latch, gate);
     eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1, 5000);
     eventually(world_commands(w, "evalsha") >= looks + (listens ? 1 : 2), 5000);
     sleep_ms(50);
@@ -61,9 +55,9 @@ static void javas_zero_wakes_us(struct world *w)
             struct worker waiter;
             unsigned count;
             java_sets(w, 2);
-            assert_lk(0, lk_latch_getcount(&gate, &count));
+            assert_lk(0, lk_latch_getcount(gate, &count));
             assert_int_equal(2, count);
-            assert_lk(EEXIST, lk_latch_trysetcount(&gate, 1));
+            assert_lk(EEXIST, lk_latch_trysetcount(gate, 1));
             start_waiting(&waiter, w);
             java_counts_down(w);
             int64_t counted_ms = now_ms();
@@ -71,7 +65,7 @@ static void javas_zero_wakes_us(struct world *w)
             assert_int_equal(0, worker_join(&waiter));
             assert_between(now_ms() - counted_ms, 0, 1000);
         }
-        close_gate();
+        world_close(w, client);
         eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 0, 2000);
     }
 }
@@ -89,7 +83,6 @@ static void plain_commands_wake_us(struct world *w)
     world_redis(w, "PUBLISH " CHANNEL " 0");
     assert_int_equal(0, worker_join(&waiter));
     assert_between(now_ms() - counted_ms, 0, 1000);
-    close_gate();
 }
 
 /* What we do is published as Java would: 0 at zero, 1 for a new count and for a deletion. */
@@ -97,39 +90,35 @@ static void ours_is_published_for_java(struct world *w)
 {
     open_gate(w, "");
     world_subscribe(w, CHANNEL);
-    assert_lk(0, lk_latch_trysetcount(&gate, 2));
+    assert_lk(0, lk_latch_trysetcount(gate, 2));
     assert_string_equal("1", world_message(w, 1000));
     assert_string_equal("string", world_str(w, "TYPE gate"));
     assert_int_equal(-1, world_pttl(w, "gate"));
-    assert_lk(EEXIST, lk_latch_trysetcount(&gate, 2));
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(EEXIST, lk_latch_trysetcount(gate, 2));
+    assert_lk(0, lk_latch_countdown(gate));
     assert_null(world_message(w, 50)); /* not yet */
-    assert_lk(0, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_countdown(gate));
     assert_string_equal("0", world_message(w, 1000));
-    assert_lk(ENOENT, lk_latch_countdown(&gate));
+    assert_lk(ENOENT, lk_latch_countdown(gate));
     assert_null(world_message(w, 50));
-    assert_lk(0, lk_latch_trysetcount(&gate, 1));
+    assert_lk(0, lk_latch_trysetcount(gate, 1));
     assert_string_equal("1", world_message(w, 1000));
-    assert_lk(0, lk_latch_delete(&gate));
+    assert_lk(0, lk_latch_delete(gate));
     assert_string_equal("1", world_message(w, 1000));
-    assert_lk(ENOENT, lk_latch_delete(&gate));
+    assert_lk(ENOENT, lk_latch_delete(gate));
     assert_null(world_message(w, 50));
-    close_gate();
 }
 
 /* The braces of this channel are added even to a name that has some. */
 static void a_tag_does_not_change_the_channel(struct world *w)
 {
-    lk_latch_t tagged;
     open_gate(w, "");
-    assert_lk(0, lk_latch_init(&tagged, client, "{tag}gate", NULL));
+    lk_latch_t *tagged = world_latch(w, client, "{tag}gate");
     world_subscribe(w, "redisson_countdownlatch__channel__{{tag}gate}");
-    assert_lk(0, lk_latch_trysetcount(&tagged, 1));
+    assert_lk(0, lk_latch_trysetcount(tagged, 1));
     assert_string_equal("1", world_message(w, 1000));
-    assert_lk(0, lk_latch_countdown(&tagged));
+    assert_lk(0, lk_latch_countdown(tagged));
     assert_string_equal("0", world_message(w, 1000));
-    assert_lk(0, lk_latch_destroy(&tagged));
-    close_gate();
 }
 
 /* A 1 of when the count was set may be read when it has opened already; what counts is the 0 that follows. */
@@ -148,7 +137,7 @@ static void a_late_message_is_no_deletion(struct world *w)
         sleep_ms(10);
         world_redis(w, "PUBLISH " CHANNEL " 0");
         assert_lk(0, worker_join(&waiter));
-        close_gate();
+        world_close(w, client);
         eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 0, 2000);
     }
 }
@@ -163,7 +152,6 @@ static void javas_deletion_is_told(struct world *w)
     world_redis(w, "DEL gate");
     world_redis(w, "PUBLISH " CHANNEL " 1");
     assert_int_equal(ECANCELED, worker_join(&waiter));
-    close_gate();
 }
 
 /* With redisson=yes an absent count is zero, as it is in Java; a deletion by us still is one. */
@@ -171,18 +159,17 @@ static void with_redisson_an_absent_one_is_open(struct world *w)
 {
     struct worker waiter;
     open_gate(w, "lease=2s&poll=200ms&redisson=yes");
-    assert_lk(0, lk_latch_wait(&gate));
-    assert_lk(0, lk_latch_waitfor(&gate, 0));
-    assert_lk(ENOENT, lk_latch_countdown(&gate));
+    assert_lk(0, lk_latch_wait(gate));
+    assert_lk(0, lk_latch_waitfor(gate, 0));
+    assert_lk(ENOENT, lk_latch_countdown(gate));
     java_sets(w, 1);
     start_waiting(&waiter, w);
     world_redis(w, "DEL gate");
     assert_int_equal(0, worker_join(&waiter));
     java_sets(w, 1);
     start_waiting(&waiter, w);
-    assert_lk(0, lk_latch_delete(&gate));
+    assert_lk(0, lk_latch_delete(gate));
     assert_int_equal(ECANCELED, worker_join(&waiter));
-    close_gate();
 }
 
 /* A count of 0 or below, which Java can leave for a moment, is an open latch. */
@@ -192,14 +179,13 @@ static void a_count_of_zero_is_open(struct world *w)
     open_gate(w, "");
     for (int i = 0; i < 2; i++) {
         world_redis(w, "SET gate %d", -i);
-        assert_lk(0, lk_latch_wait(&gate));
-        assert_lk(0, lk_latch_getcount(&gate, &count));
+        assert_lk(0, lk_latch_wait(gate));
+        assert_lk(0, lk_latch_getcount(gate, &count));
         assert_int_equal(0, count);
-        assert_lk(0, lk_latch_countdown(&gate)); /* tidies up */
+        assert_lk(0, lk_latch_countdown(gate)); /* tidies up */
         assert_false(world_exists(w, "gate"));
-        assert_lk(0, lk_latch_wait(&gate));
+        assert_lk(0, lk_latch_wait(gate));
     }
-    close_gate();
 }
 
 int main(void)

@@ -10,41 +10,40 @@
 #include <stdio.h>
 
 static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_open(w, options);
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    client = world_client(w, options);
+    orders = world_mutex(w, client, "orders", NULL);
 }
 
 /* Holds are given back at once, not left to their leases. */
 static void close_releases_every_hold(struct world *w)
 {
     enum { MANY = 50 };
-    static lk_mutex_t many[MANY];
+    static lk_mutex_t *many[MANY];
     char name[16];
     uint64_t token;
     open_orders(w, "");
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_lock(orders));
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "order-%d", i);
-        assert_lk(0, lk_mutex_init(&many[i], client, name, NULL));
-        assert_lk(0, lk_mutex_lock(&many[i]));
+        many[i] = world_mutex(w, client, name, NULL);
+        assert_lk(0, lk_mutex_lock(many[i]));
     }
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, close_by_hand(w, client));
     assert_false(world_exists(w, "orders"));
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "order-%d", i);
         assert_false(world_exists(w, name));
-        assert_lk(0, lk_mutex_destroy(&many[i]));
+        world_close(w, many[i]);
     }
-    assert_lk(ECANCELED, lk_mutex_lock(&orders));
-    assert_lk(ECANCELED, lk_mutex_trylock(&orders));
-    assert_lk(ECANCELED, lk_mutex_lockfor(&orders, 100));
-    assert_lk(ECANCELED, lk_mutex_token(&orders, &token));
-    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(ECANCELED, lk_mutex_lock(orders));
+    assert_lk(ECANCELED, lk_mutex_trylock(orders));
+    assert_lk(ECANCELED, lk_mutex_lockfor(orders, 100));
+    assert_lk(ECANCELED, lk_mutex_token(orders, &token));
 }
 
 static int lock(int index, void *arg)
@@ -64,15 +63,15 @@ static void close_ends_every_wait(struct world *w)
     struct worker waiters;
     open_orders(w, "");
     world_redis(w, "HSET orders somebody:1 1");
-    worker_start(&waiters, wait_in_eight_threads, &orders);
+    worker_start(&waiters, wait_in_eight_threads, orders);
     eventually(world_queued(w, "orders") >= 1, 5000);
     sleep_ms(50);
     int64_t began_ms = now_ms();
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, close_by_hand(w, client));
     assert_lk(ECANCELED, worker_join(&waiters));
     assert_between(now_ms() - began_ms, 0, 1000);
     assert_int_equal(0, world_queued(w, "orders"));
-    assert_lk(0, lk_mutex_destroy(&orders));
+    world_close(w, orders);
     world_redis(w, "DEL orders");
 }
 
@@ -114,10 +113,10 @@ static void close_with_a_hundred_requests_in_flight(struct world *w)
     struct flight flight = { 0 };
     struct worker callers;
     assert_lk(0, lk_client_open(&flight.client, proxy_url(p, "lease=5s&command_timeout=1s")));
-    assert_lk(0, lk_mutex_init(&orders, flight.client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders)); /* from now on the server knows the scripts */
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_destroy(&orders));
+    orders = world_mutex(w, flight.client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders)); /* from now on the server knows the scripts */
+    assert_lk(0, lk_mutex_unlock(orders));
+    world_close(w, orders);
     proxy_stall(p, PROXY_DOWN);
     worker_start(&callers, hundred_requests, &flight);
     eventually(world_elements(w, "KEYS order-*") == 100, 5000); /* all granted, nobody knows */
@@ -129,7 +128,6 @@ static void close_with_a_hundred_requests_in_flight(struct world *w)
     assert_int_equal(100, flight.landed[ECANCELED] + flight.landed[EIO]);
     proxy_resume(p);
     eventually(world_elements(w, "KEYS order-*") == 0, 6000);
-    proxy_end(p);
 }
 
 static int count_descriptors(void)
@@ -148,10 +146,9 @@ static void a_hundred_opens_and_closes_leave_no_descriptor(struct world *w)
     int before = count_descriptors();
     for (int i = 0; i < 100; i++) {
         open_orders(w, "lease=5s");
-        assert_lk(0, lk_mutex_lock(&orders));
-        assert_lk(0, lk_mutex_unlock(&orders));
-        assert_lk(0, lk_mutex_destroy(&orders));
-        assert_lk(0, lk_client_close(client));
+        assert_lk(0, lk_mutex_lock(orders));
+        assert_lk(0, lk_mutex_unlock(orders));
+        world_close(w, client);
     }
     assert_int_equal(before, count_descriptors());
 }

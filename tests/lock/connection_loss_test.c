@@ -7,23 +7,12 @@
  */
 #include "world.h"
 
-static lk_client_t *client, *other;
-static lk_mutex_t held, wanted;
+static lk_mutex_t *held, *wanted;
 
 static void open_both(struct world *w, const char *options)
 {
-    client = world_open(w, options);
-    other = world_open(w, options);
-    assert_lk(0, lk_mutex_init(&held, client, "orders", NULL));
-    assert_lk(0, lk_mutex_init(&wanted, other, "orders", NULL));
-}
-
-static void close_both(void)
-{
-    assert_lk(0, lk_mutex_destroy(&held));
-    assert_lk(0, lk_mutex_destroy(&wanted));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    held = world_mutex(w, world_client(w, options), "orders", NULL);
+    wanted = world_mutex(w, world_client(w, options), "orders", NULL);
 }
 
 static void flush_scripts(struct world *w)
@@ -48,25 +37,24 @@ static void a_holder_does_not_notice(struct world *w)
     open_both(w, "lease=1s");
     for (int i = 0; i < FAULTS; i++) {
         faults[i](w);
-        assert_lk(0, lk_mutex_lock(&held));
-        assert_lk(0, lk_mutex_token(&held, &token));
+        assert_lk(0, lk_mutex_lock(held));
+        assert_lk(0, lk_mutex_token(held, &token));
         faults[i](w);
-        assert_lk(0, lk_mutex_lock(&held));
+        assert_lk(0, lk_mutex_lock(held));
         assert_int_equal(2, world_holds(w, "orders"));
         faults[i](w);
-        assert_lk(EBUSY, lk_mutex_trylock(&wanted));
+        assert_lk(EBUSY, lk_mutex_trylock(wanted));
         sleep_ms(400); /* a renewal */
         faults[i](w);
-        assert_lk(0, lk_mutex_check(&held));
-        assert_lk(0, lk_mutex_token(&held, &later));
+        assert_lk(0, lk_mutex_check(held));
+        assert_lk(0, lk_mutex_token(held, &later));
         assert_true(token == later);
         faults[i](w);
-        assert_lk(0, lk_mutex_unlock(&held));
+        assert_lk(0, lk_mutex_unlock(held));
         faults[i](w);
-        assert_lk(0, lk_mutex_unlock(&held));
+        assert_lk(0, lk_mutex_unlock(held));
         assert_false(world_exists(w, "orders"));
     }
-    close_both();
 }
 
 /* A waiter whose connections are gone hears of the unlock all the same, long before its poll. */
@@ -75,17 +63,16 @@ static void a_waiter_does_not_notice(struct world *w)
     struct worker waiter;
     open_both(w, "lease=20s&poll=5s");
     for (int i = 0; i < FAULTS; i++) {
-        assert_lk(0, lk_mutex_lock(&held));
-        worker_start(&waiter, lock_and_unlock, &wanted);
+        assert_lk(0, lk_mutex_lock(held));
+        worker_start(&waiter, lock_and_unlock, wanted);
         eventually(world_queued(w, "orders") == 1, 5000);
         faults[i](w);
         int64_t began_ms = now_ms();
-        assert_lk(0, lk_mutex_unlock(&held)); /* at once: the message may find nobody there */
+        assert_lk(0, lk_mutex_unlock(held)); /* at once: the message may find nobody there */
         assert_int_equal(0, worker_join(&waiter));
         assert_between(now_ms() - began_ms, 0, 2000);
         assert_false(world_exists(w, "orders"));
     }
-    close_both();
 }
 
 struct traffic {
@@ -97,7 +84,7 @@ static struct traffic traffic;
 
 static int visit_until_stopped(int index, void *arg)
 {
-    lk_mutex_t *m = index % 2 == 0 ? &held : &wanted;
+    lk_mutex_t *m = index % 2 == 0 ? held : wanted;
     int wrong = 0;
     (void)arg;
     while (!gate_is_open(&traffic.stop) && wrong == 0) {
@@ -134,7 +121,6 @@ static void traffic_goes_on_under_a_hail_of_faults(struct world *w)
     assert_int_equal(0, worker_join(&all));
     assert_true(traffic.counter > 8);
     assert_int_equal(0, world_queued(w, "orders"));
-    close_both();
 }
 
 int main(void)

@@ -13,7 +13,7 @@
 enum { HEARD_MAX = 64 };
 
 static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 
 static struct {
     pthread_mutex_t mu;
@@ -45,14 +45,8 @@ static void open_orders(struct world *w, const char *options)
 {
     heard.count = 0;
     heard.sleeps_ms = 0;
-    client = world_open(w, options);
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, options);
+    orders = world_mutex(w, client, "orders", NULL);
 }
 
 /* A key that vanished is a lost hold; it is told at the next renewal, and the hold does not come back. */
@@ -61,8 +55,8 @@ static void a_hold_the_server_forgot_is_told_once(struct world *w)
     uint64_t token;
     open_orders(w, "lease=600ms");
     assert_lk(0, lk_client_listen(client, hear, &heard));
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_token(&orders, &token));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_token(orders, &token));
     world_redis(w, "DEL orders");
     eventually(heard_of("orders", LK_EVENT_LOST) == 1, 600 + SLACK_MS);
     assert_int_equal(LK_REASON_GONE, heard.events[heard.count - 1].reason);
@@ -71,8 +65,7 @@ static void a_hold_the_server_forgot_is_told_once(struct world *w)
     sleep_ms(700);
     assert_int_equal(1, heard_of("orders", LK_EVENT_LOST));
     assert_false(world_exists(w, "orders"));
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
 }
 
 /* A server that pauses: first at risk, with the time that is left, then well again. */
@@ -83,14 +76,14 @@ static void a_short_pause_is_a_risk_and_a_recovery(struct world *w)
     int fd;
     open_orders(w, "lease=3s&command_timeout=200ms");
     assert_lk(0, lk_client_eventfd(client, &fd));
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     world_stop_server(w);
     struct pollfd events = { .fd = fd, .events = POLLIN };
     assert_int_equal(1, poll(&events, 1, 3000));
     assert_lk(0, lk_client_nextevent(client, &event));
     assert_int_equal(LK_EVENT_AT_RISK, event.type);
     assert_between(event.remaining_ms, 1, 2000);
-    assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+    assert_lk(0, lk_mutex_remaining(orders, &left_ms));
     world_cont_server(w);
     assert_int_equal(1, poll(&events, 1, 3000));
     assert_lk(0, lk_client_nextevent(client, &event));
@@ -98,9 +91,8 @@ static void a_short_pause_is_a_risk_and_a_recovery(struct world *w)
     assert_between(event.remaining_ms, 1000, 3000);
     assert_lk(EAGAIN, lk_client_nextevent(client, &event));
     assert_int_equal(0, poll(&events, 1, 0));
-    assert_lk(0, lk_mutex_check(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_check(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* The same when there is not even a connection: a renewal that could not be sent is one that failed. */
@@ -111,7 +103,7 @@ static void a_server_that_is_gone_is_a_risk(struct world *w)
     for (int killed = 0; killed < 2; killed++) {
         open_orders(w, "lease=3s&command_timeout=200ms");
         assert_lk(0, lk_client_eventfd(client, &fd));
-        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_lock(orders));
         world_redis(w, "CLIENT KILL TYPE normal");
         if (killed)
             world_kill_server(w);
@@ -128,13 +120,13 @@ static void a_server_that_is_gone_is_a_risk(struct world *w)
         assert_int_equal(LK_EVENT_LOST, event.type);
         assert_int_equal(LK_REASON_EXPIRED, event.reason);
         assert_between(now_ms() - began_ms, 2500, 3000 + SLACK_MS);
-        assert_lk(ESTALE, lk_mutex_unlock(&orders));
+        assert_lk(ESTALE, lk_mutex_unlock(orders));
         if (killed)
             world_restart_server(w);
         else
             world_cont_server(w);
-        lk_mutex_destroy(&orders);
-        lk_client_close(client); /* EIO where the server is only just back */
+        world_close(w, orders);
+        close_by_hand(w, client); /* EIO where the server is only just back */
     }
 }
 
@@ -144,27 +136,26 @@ static void a_long_pause_is_a_loss_while_it_lasts(struct world *w)
     int64_t left_ms, began_ms;
     open_orders(w, "lease=800ms");
     assert_lk(0, lk_client_listen(client, hear, &heard));
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     began_ms = now_ms();
     world_stop_server(w);
     eventually(heard_of("orders", LK_EVENT_LOST) == 1, 800 + SLACK_MS);
     assert_between(now_ms() - began_ms, 0, 800 + SLACK_MS);
     assert_int_equal(LK_REASON_EXPIRED, heard.events[heard.count - 1].reason);
-    assert_lk(ESTALE, lk_mutex_remaining(&orders, &left_ms));
+    assert_lk(ESTALE, lk_mutex_remaining(orders, &left_ms));
     world_cont_server(w);
     sleep_ms(300);
-    assert_lk(ESTALE, lk_mutex_remaining(&orders, &left_ms)); /* finally: nothing revives it */
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(ESTALE, lk_mutex_remaining(orders, &left_ms)); /* finally: nothing revives it */
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
     assert_int_equal(1, heard_of("orders", LK_EVENT_LOST));
     eventually(!world_exists(w, "orders"), 2000);
-    close_orders();
 }
 
 /* A program's slow callback is its own affair: other holds are renewed meanwhile. */
 static void a_listener_that_sleeps_costs_no_other_hold_its_lease(struct world *w)
 {
     enum { OTHERS = 20, LEASE_MS = 600 };
-    static lk_mutex_t others[OTHERS];
+    static lk_mutex_t *others[OTHERS];
     char name[16];
     int64_t left_ms;
     open_orders(w, "lease=600ms");
@@ -172,22 +163,21 @@ static void a_listener_that_sleeps_costs_no_other_hold_its_lease(struct world *w
     assert_lk(0, lk_client_listen(client, hear, &heard));
     for (int i = 0; i < OTHERS; i++) {
         snprintf(name, sizeof name, "other-%d", i);
-        assert_lk(0, lk_mutex_init(&others[i], client, name, NULL));
-        assert_lk(0, lk_mutex_lock(&others[i]));
+        others[i] = world_mutex(w, client, name, NULL);
+        assert_lk(0, lk_mutex_lock(others[i]));
     }
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "DEL orders");
     eventually(heard_of("orders", LK_EVENT_LOST) == 1, 2000);
     for (int64_t until_ms = now_ms() + 2 * LEASE_MS; now_ms() < until_ms; sleep_ms(50))
         for (int i = 0; i < OTHERS; i++)
-            assert_lk(0, lk_mutex_remaining(&others[i], &left_ms));
+            assert_lk(0, lk_mutex_remaining(others[i], &left_ms));
     for (int i = 0; i < OTHERS; i++) {
-        assert_lk(0, lk_mutex_unlock(&others[i]));
-        assert_lk(0, lk_mutex_destroy(&others[i]));
+        assert_lk(0, lk_mutex_unlock(others[i]));
+        world_close(w, others[i]);
     }
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
     assert_int_equal(1, heard.count);
-    close_orders();
 }
 
 /* What a listener may do: use the library. What it may not: end the client it runs in. */
@@ -208,35 +198,34 @@ static void a_listener_may_lock_but_not_close(struct world *w)
     int codes[5] = { -1, -1, -1, -1, -1 };
     open_orders(w, "lease=600ms");
     assert_lk(0, lk_client_listen(client, lock_and_close, codes));
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "DEL orders");
     eventually(__atomic_load_n(&codes[4], __ATOMIC_ACQUIRE) != -1, 2000);
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
     for (int i = 0; i < 4; i++)
         assert_int_equal(0, codes[i]);
     assert_int_equal(EDEADLK, codes[4]);
-    close_orders();
 }
 
 /* A loss that the listener had no time for is told before the client is gone. */
 static void a_close_drops_no_loss(struct world *w)
 {
-    lk_mutex_t others[3];
+    lk_mutex_t *others[3];
     char name[16];
     open_orders(w, "lease=600ms");
     heard.sleeps_ms = 200;
     assert_lk(0, lk_client_listen(client, hear, &heard));
     for (int i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "other-%d", i);
-        assert_lk(0, lk_mutex_init(&others[i], client, name, NULL));
-        assert_lk(0, lk_mutex_lock(&others[i]));
+        others[i] = world_mutex(w, client, name, NULL);
+        assert_lk(0, lk_mutex_lock(others[i]));
         world_redis(w, "DEL %s", name);
     }
     for (int i = 0; i < 3; i++) {
-        assert_lk(ESTALE, lk_mutex_unlock(&others[i]));
-        assert_lk(0, lk_mutex_destroy(&others[i]));
+        assert_lk(ESTALE, lk_mutex_unlock(others[i]));
+        world_close(w, others[i]);
     }
-    close_orders();
+    world_close(w, client);
     for (int i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "other-%d", i);
         assert_int_equal(1, heard_of(name, LK_EVENT_LOST));
@@ -249,12 +238,11 @@ static void a_listener_that_was_replaced_is_silent(struct world *w)
     open_orders(w, "lease=600ms");
     assert_lk(0, lk_client_listen(client, hear, &heard));
     assert_lk(0, lk_client_listen(client, NULL, NULL));
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "DEL orders");
     sleep_ms(400);
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
     assert_int_equal(0, heard.count);
-    close_orders();
 }
 
 int main(void)

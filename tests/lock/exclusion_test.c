@@ -65,13 +65,13 @@ static int visits(int index, void *arg)
 static int process_main(struct world *w, void *arg)
 {
     struct process *process = arg;
-    lk_client_t *client = world_open(w, "");
+    lk_client_t *client = world_client(w, "");
     assert_lk(0, lk_mutex_init(&process->mutex, client, "stock", NULL));
     world_ready(w);
     gate_pass(process->start);
     int wrong = run_threads(THREADS, visits, process);
     assert_lk(0, lk_mutex_destroy(&process->mutex));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
     return wrong;
 }
 

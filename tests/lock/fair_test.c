@@ -80,17 +80,14 @@ struct crewing {
 static int run_crew(struct world *w, void *arg)
 {
     struct crewing *crewing = arg;
-    lk_client_t *client = world_open(w, crewing->options);
-    lk_mutex_t orders;
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", &fair));
+    lk_mutex_t *orders = world_mutex(w, world_client(w, crewing->options), "orders", &fair);
     crew.order = crewing->order;
-    crew.mutex = &orders;
+    crew.mutex = orders;
     crew.process = crewing->process;
     world_ready(w);
     if (run_threads(THREADS, crew_member, NULL) != 0)
         atomic_fetch_add(&crewing->order->failed, 1);
-    assert_lk(0, lk_mutex_destroy(&orders));
-    return lk_client_close(client);
+    return 0;
 }
 
 struct crews {
@@ -125,18 +122,12 @@ static void served_in_order(const struct crews *crews)
 }
 
 static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_open(w, options);
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", &fair));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, options);
+    orders = world_mutex(w, client, "orders", &fair);
 }
 
 /* Thirty-two threads of eight processes come one after the other, and are served in just that order. */
@@ -145,49 +136,41 @@ static void grants_follow_arrivals(struct world *w)
     struct crews crews;
     begin_crews(w, &crews, PATIENT);
     open_orders(w, PATIENT);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     for (int i = 0; i < WAITERS; i++) {
         atomic_store(&crews.order->asked, i);
         eventually(world_queued(w, "orders") == i + 1, 5000);
     }
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     end_crews(w, &crews);
     served_in_order(&crews);
-    close_orders();
 }
 
 /* Nobody who comes later passes somebody who listens: not by trying, not by asking at the right moment. */
 static void a_newcomer_passes_nobody(struct world *w)
 {
     struct worker waiter;
-    lk_mutex_t newcomers;
     open_orders(w, "lease=2s");
-    lk_client_t *other = world_open(w, "lease=2s");
-    assert_lk(0, lk_mutex_init(&newcomers, other, "orders", &fair));
-    assert_lk(0, lk_mutex_lock(&orders));
-    worker_start(&waiter, lock_and_unlock, &newcomers);
+    lk_mutex_t *newcomers = world_mutex(w, world_client(w, "lease=2s"), "orders", &fair);
+    assert_lk(0, lk_mutex_lock(orders));
+    worker_start(&waiter, lock_and_unlock, newcomers);
     eventually(world_queued(w, "orders") == 1, 2000);
-    assert_lk(0, lk_mutex_unlock(&orders)); /* and it is the waiter's at once */
-    int rc = lk_mutex_trylock(&orders);     /* too late for this one, or after it */
+    assert_lk(0, lk_mutex_unlock(orders)); /* and it is the waiter's at once */
+    int rc = lk_mutex_trylock(orders);     /* too late for this one, or after it */
     if (rc == 0)
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_unlock(orders));
     else
         assert_int_equal(EBUSY, rc);
     assert_int_equal(0, worker_join(&waiter));
-    assert_lk(0, lk_mutex_destroy(&newcomers));
-    assert_lk(0, lk_client_close(other));
-    close_orders();
 }
 
 static int wait_in_vain(struct world *w, void *arg)
 {
     const lk_mutexattr_t brief = { .size = sizeof brief, .fair = 1, .lease_ms = LEASE_MS };
-    lk_mutex_t mutex;
-    lk_client_t *own = world_open(w, "lease=10s&poll=10s");
     (void)arg;
-    assert_lk(0, lk_mutex_init(&mutex, own, "orders", &brief));
+    lk_mutex_t *mutex = world_mutex(w, world_client(w, "lease=10s&poll=10s"), "orders", &brief);
     world_ready(w);
-    return lk_mutex_lock(&mutex);
+    return lk_mutex_lock(mutex);
 }
 
 static int outlive_the_dead(void *arg)
@@ -204,23 +187,21 @@ static void the_dead_delay_nobody(struct world *w)
 {
     pid_t dead[10];
     struct worker living;
-    lk_mutex_t mine;
     for (int i = 0; i < 10; i++)
         dead[i] = world_fork(w, wait_in_vain, NULL); /* nobody holds it yet: the first one will */
     open_orders(w, "lease=2s");
-    lk_client_t *other = world_open(w, "lease=2s");
-    assert_lk(0, lk_mutex_init(&mine, other, "orders", &fair));
+    lk_client_t *other = world_client(w, "lease=2s");
+    lk_mutex_t *mine = world_mutex(w, other, "orders", &fair);
     eventually(world_queued(w, "orders") == 9, 5000);
-    worker_start(&living, outlive_the_dead, &mine);
+    worker_start(&living, outlive_the_dead, mine);
     eventually(world_queued(w, "orders") == 10, 5000);
     int64_t left_ms = world_pttl(w, "orders"), began_ms = now_ms();
     for (int i = 0; i < 10; i++)
         world_kill(w, dead[i]);
     assert_int_equal(0, worker_join(&living));
     assert_between(now_ms() - began_ms, 0, left_ms + LEASE_MS + 2 * SLACK_MS); /* the holder's lease, and one poll */
-    assert_lk(0, lk_mutex_destroy(&mine));
-    assert_lk(0, lk_client_close(other));
-    close_orders();
+    world_close(w, other);
+    world_close(w, client);
     sleep_ms(100);
     world_redis(w, "DEL latchkey:queue:mutex:{orders} latchkey:seen:mutex:{orders}"); /* the dead lapse by themselves */
 }
@@ -229,38 +210,36 @@ static void the_dead_delay_nobody(struct world *w)
 static void the_queue_can_be_looked_at(struct world *w)
 {
     struct worker waiters[3];
-    lk_mutex_t mutexes[3];
+    lk_mutex_t *mutexes[3];
     lk_client_t *clients[3];
     lk_mutexwaiter_t seen[3];
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
     unsigned count;
     open_orders(w, "lease=2s");
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_queue(&orders, NULL, 0, &count));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_queue(orders, NULL, 0, &count));
     assert_int_equal(0, count);
     for (int i = 0; i < 3; i++) {
-        clients[i] = world_open(w, "lease=2s");
-        assert_lk(0, lk_mutex_init(&mutexes[i], clients[i], "orders", &fair));
-        worker_start(&waiters[i], lock_and_unlock, &mutexes[i]);
+        clients[i] = world_client(w, "lease=2s");
+        mutexes[i] = world_mutex(w, clients[i], "orders", &fair);
+        worker_start(&waiters[i], lock_and_unlock, mutexes[i]);
         eventually(world_queued(w, "orders") == i + 1, 2000);
     }
-    assert_lk(0, lk_mutex_queue(&orders, seen, 3, &count));
+    assert_lk(0, lk_mutex_queue(orders, seen, 3, &count));
     assert_int_equal(3, count);
     for (int i = 0; i < 3; i++)
         assert_string_equal(seen[i].id, world_str(w, "EVAL %s 1 latchkey:queue:mutex:{orders} %d",
                                                   "return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1])[1]", i));
-    assert_lk(0, lk_mutex_queue(&orders, seen, 1, &count));
+    assert_lk(0, lk_mutex_queue(orders, seen, 1, &count));
     assert_int_equal(3, count);
-    assert_lk(0, lk_mutex_info(&orders, &info));
+    assert_lk(0, lk_mutex_info(orders, &info));
     assert_int_equal(3, info.waiters);
-    assert_lk(EINVAL, lk_mutex_queue(&orders, NULL, 3, &count));
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(EINVAL, lk_mutex_queue(orders, NULL, 3, &count));
+    assert_lk(0, lk_mutex_unlock(orders));
     for (int i = 0; i < 3; i++) {
         assert_int_equal(0, worker_join(&waiters[i]));
-        assert_lk(0, lk_mutex_destroy(&mutexes[i]));
-        assert_lk(0, lk_client_close(clients[i]));
+        world_close(w, clients[i]);
     }
-    close_orders();
 }
 
 static int lock_briefly(void *arg)
@@ -272,45 +251,33 @@ static int lock_briefly(void *arg)
 static void who_gives_up_is_passed_over(struct world *w)
 {
     struct worker patient, hasty;
-    lk_mutex_t first, second;
     open_orders(w, "lease=2s");
-    lk_client_t *a = world_open(w, "lease=2s"), *b = world_open(w, "lease=2s");
-    assert_lk(0, lk_mutex_init(&first, a, "orders", &fair));
-    assert_lk(0, lk_mutex_init(&second, b, "orders", &fair));
-    assert_lk(0, lk_mutex_lock(&orders));
-    worker_start(&hasty, lock_briefly, &first);
+    lk_mutex_t *first = world_mutex(w, world_client(w, "lease=2s"), "orders", &fair);
+    lk_mutex_t *second = world_mutex(w, world_client(w, "lease=2s"), "orders", &fair);
+    assert_lk(0, lk_mutex_lock(orders));
+    worker_start(&hasty, lock_briefly, first);
     eventually(world_queued(w, "orders") == 1, 2000);
-    worker_start(&patient, lock_and_unlock, &second);
+    worker_start(&patient, lock_and_unlock, second);
     assert_int_equal(ETIMEDOUT, worker_join(&hasty));
     eventually(world_queued(w, "orders") == 1, 2000);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(0, worker_join(&patient));
-    assert_lk(0, lk_mutex_destroy(&first));
-    assert_lk(0, lk_mutex_destroy(&second));
-    assert_lk(0, lk_client_close(a));
-    assert_lk(0, lk_client_close(b));
-    close_orders();
 }
 
 /* Its holder may lock it again while others queue: that is no new arrival. */
 static void the_holder_may_lock_it_again(struct world *w)
 {
     struct worker waiter;
-    lk_mutex_t theirs;
     open_orders(w, "lease=2s");
-    lk_client_t *other = world_open(w, "lease=2s");
-    assert_lk(0, lk_mutex_init(&theirs, other, "orders", &fair));
-    assert_lk(0, lk_mutex_lock(&orders));
-    worker_start(&waiter, lock_and_unlock, &theirs);
+    lk_mutex_t *theirs = world_mutex(w, world_client(w, "lease=2s"), "orders", &fair);
+    assert_lk(0, lk_mutex_lock(orders));
+    worker_start(&waiter, lock_and_unlock, theirs);
     eventually(world_queued(w, "orders") == 1, 2000);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     assert_int_equal(2, world_holds(w, "orders"));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(0, worker_join(&waiter));
-    assert_lk(0, lk_mutex_destroy(&theirs));
-    assert_lk(0, lk_client_close(other));
-    close_orders();
 }
 
 /* Thirty-two who wait for three seconds ask a few times each: nobody spins. */
@@ -319,7 +286,7 @@ static void nobody_spins(struct world *w)
     struct crews crews;
     begin_crews(w, &crews, "lease=2s");
     open_orders(w, "lease=2s");
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     atomic_store(&crews.order->asked, WAITERS);
     eventually(world_queued(w, "orders") == WAITERS, 5000);
     sleep_ms(300);
@@ -327,9 +294,8 @@ static void nobody_spins(struct world *w)
     sleep_ms(3000);
     /* the first two ask once a poll ceiling (lease/2 at most), the others every Lw/3; the holder renews */
     assert_between(world_commands(w, "evalsha") - before, 1, 2 * WAITERS + 20 + 12);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     end_crews(w, &crews);
-    close_orders();
 }
 
 /* Connections go while they wait: they come back to their places. */
@@ -338,7 +304,7 @@ static void places_survive_a_lost_subscription(struct world *w)
     struct crews crews;
     begin_crews(w, &crews, PATIENT);
     open_orders(w, PATIENT);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     for (int i = 0; i < WAITERS; i++) {
         atomic_store(&crews.order->asked, i);
         eventually(world_queued(w, "orders") == i + 1, 5000);
@@ -348,10 +314,9 @@ static void places_survive_a_lost_subscription(struct world *w)
             world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
     }
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:*") == PROCESSES, 5000);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     end_crews(w, &crews);
     served_in_order(&crews);
-    close_orders();
 }
 
 int main(void)

@@ -27,13 +27,13 @@ static void publish_grant(struct world *w, const char *waiter, int64_t acquisiti
 static void a_grant_for_another_acquisition_grants_nothing(struct world *w)
 {
     struct worker waiter;
-    lk_mutex_t orders;
+    lk_mutex_t *orders;
     char id[128];
     const char *first_of_queue = "return redis.call('ZRANGE', 'latchkey:queue:mutex:{orders}', 0, 0)[1]";
-    lk_client_t *client = world_open(w, "lease=20s&poll=10s");
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    lk_client_t *client = world_client(w, "lease=20s&poll=10s");
+    orders = world_mutex(w, client, "orders", NULL);
     world_redis(w, "HSET orders somebody:1 1");
-    worker_start(&waiter, lock_and_unlock, &orders);
+    worker_start(&waiter, lock_and_unlock, orders);
     eventually(world_queued(w, "orders") == 1, 5000);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 5000);
     sleep_ms(100); /* it has asked again and sleeps */
@@ -47,8 +47,6 @@ static void a_grant_for_another_acquisition_grants_nothing(struct world *w)
     publish_grant(w, id, acquisition); /* the same for its own is taken, whoever sent it: the unlock then finds out */
     assert_int_equal(ESTALE, worker_join(&waiter));
     world_redis(w, "DEL orders");
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

@@ -79,12 +79,12 @@ static int child_of_an_open_client(struct world *w, void *arg)
     assert_lk(ECANCELED, lk_client_eventfd(from->client, &fd));
     assert_lk(0, lk_mutex_destroy(&from->mutex));
     assert_lk(0, lk_client_close(from->client));
-    lk_client_t *own = world_open(w, ""); /* a client of its own is fine */
+    lk_client_t *own = world_client(w, ""); /* a client of its own is fine */
     assert_lk(0, lk_mutex_init(&fresh, own, "other", NULL));
     assert_lk(0, lk_mutex_lock(&fresh));
     assert_lk(0, lk_mutex_unlock(&fresh));
     assert_lk(0, lk_mutex_destroy(&fresh));
-    assert_lk(0, lk_client_close(own));
+    world_close(w, own);
     world_ready(w);
     return 0;
 }
@@ -94,7 +94,7 @@ static void an_open_client_answers_ecanceled_in_the_child(struct world *w)
 {
     struct inheritance from;
     use_server(w);
-    from.client = world_open(w, "lease=1s");
+    from.client = world_client(w, "lease=1s");
     assert_lk(0, lk_mutex_init(&from.mutex, from.client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&from.mutex));
     pid_t child = world_fork(w, child_of_an_open_client, &from);
@@ -149,13 +149,12 @@ static void a_mutex_in_shared_memory_is_no_trap(struct world *w)
         lk_mutex_t mutex;
     } *shared = world_shared(w, sizeof *shared);
     use_server(w);
-    lk_client_t *client = world_open(w, "");
+    lk_client_t *client = world_client(w, "");
     assert_lk(0, lk_mutex_init(&shared->mutex, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&shared->mutex));
     assert_int_equal(0, world_wait(w, world_fork(w, child_with_shared_memory, &shared->mutex)));
     assert_lk(0, lk_mutex_unlock(&shared->mutex));
     assert_lk(0, lk_mutex_destroy(&shared->mutex));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

@@ -14,26 +14,21 @@ static void what_is_being_given_back_is_not_lost(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
-    lk_client_t *client;
-    lk_mutex_t orders;
     lk_event_t event;
     int fd;
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=6s&command_timeout=1s")));
+    lk_client_t *client = proxy_client(p, "lease=6s&command_timeout=1s");
     assert_lk(0, lk_client_eventfd(client, &fd));
     attr.lease_ms = 1500; /* renewed each 500 ms, so at least once while the answer is awaited */
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", &attr));
+    lk_mutex_t *orders = world_mutex(w, client, "orders", &attr);
     for (int i = 0; i < 2; i++) { /* the second time the server knows the scripts */
-        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_lock(orders));
         if (i == 1)
             proxy_once(p, PROXY_DROP_REPLY, 1, "latchkey:seen"); /* which no renewal names */
-        assert_lk(i == 1 ? EIO : 0, lk_mutex_unlock(&orders));
+        assert_lk(i == 1 ? EIO : 0, lk_mutex_unlock(orders));
     }
     assert_false(world_exists(w, "orders"));
     sleep_ms(200);
     assert_lk(EAGAIN, lk_client_nextevent(client, &event));
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
-    proxy_end(p);
 }
 
 int main(void)

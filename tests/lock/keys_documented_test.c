@@ -21,8 +21,7 @@ static struct row {
 } rows[ROWS_MAX];
 static int row_count;
 
-static lk_client_t *client, *other;
-static lk_mutex_t orders, same_name;
+static lk_mutex_t *orders, *same_name;
 static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1 };
 
 /* The text of the next cell without backquotes, and with the name of the test for the page's. */
@@ -103,45 +102,39 @@ static void each_operation_leaves_what_the_page_says(struct world *w)
 {
     struct worker waiter;
     read_page();
-    client = world_open(w, "lease=20s");
-    other = world_open(w, "lease=20s");
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", &robust));
-    assert_lk(0, lk_mutex_init(&same_name, other, "orders", &robust));
+    orders = world_mutex(w, world_client(w, "lease=20s"), "orders", &robust);
+    same_name = world_mutex(w, world_client(w, "lease=20s"), "orders", &robust);
     check(w, 0);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     check(w, 3); /* hash, token, mark */
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     check(w, 3);
     assert_string_equal("2", world_str(w, "HGET orders %s", world_owner(w, "orders")));
-    worker_start(&waiter, lock_and_unlock, &same_name);
+    worker_start(&waiter, lock_and_unlock, same_name);
     eventually(world_queued(w, "orders") == 1 && world_listening(w, "mutex:{orders}"), 5000);
     check(w, 5); /* queue and liveness as well */
     assert_int_equal(1, world_int(w, "ZCARD latchkey:seen:mutex:{orders}"));
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     check(w, 5);
-    assert_lk(0, lk_mutex_extend(&orders, 15000));
-    assert_lk(0, lk_mutex_check(&orders));
+    assert_lk(0, lk_mutex_extend(orders, 15000));
+    assert_lk(0, lk_mutex_check(orders));
     check(w, 5);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(0, worker_join(&waiter));
     check(w, 1); /* the token outlives it by a day */
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_forceunlock(&same_name));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_forceunlock(same_name));
     check(w, 2); /* who comes next is told EOWNERDEAD: the mark stays */
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
-    assert_lk(EOWNERDEAD, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
+    assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     check(w, 2);
     assert_string_equal("unrecoverable", world_str(w, "GET latchkey:robust:mutex:{orders}"));
-    assert_lk(ENOTRECOVERABLE, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_forceunlock(&orders));
+    assert_lk(ENOTRECOVERABLE, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_forceunlock(orders));
     check(w, 1);
     for (int i = 0; i < row_count; i++)
         assert_true(rows[i].seen > 0);
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_mutex_destroy(&same_name));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
 }
 
 int main(void)

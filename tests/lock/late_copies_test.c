@@ -9,30 +9,21 @@
 enum { COMMAND_MS = 1500, LEASE_MS = 8000 };
 
 static struct proxy *p;
-static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 
 static void open_orders(struct world *w)
 {
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=8s&command_timeout=1500ms")));
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders)); /* from now on the server knows the scripts */
-    assert_lk(0, lk_mutex_unlock(&orders));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
-    proxy_end(p);
+    orders = world_mutex(w, proxy_client(p, "lease=8s&command_timeout=1500ms"), "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders)); /* from now on the server knows the scripts */
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* Held by the second copy of an ask, while the first is still on its way. */
 static void lock_with_a_copy_on_its_way(void)
 {
     proxy_once(p, PROXY_PARK_REQUEST, 1, "orders");
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
 }
 
 /* The lease at the server never is shorter than what its holder believes: others would come in. */
@@ -41,14 +32,13 @@ static void a_copy_does_not_shorten_an_extended_lease(struct world *w)
     int64_t remaining_ms;
     open_orders(w);
     lock_with_a_copy_on_its_way();
-    int rc = lk_mutex_extend(&orders, 3 * LEASE_MS);
+    int rc = lk_mutex_extend(orders, 3 * LEASE_MS);
     proxy_release(p);
     sleep_ms(100);
     assert_true(rc == 0 || rc == EIO || rc == ENOTCONN); /* it may have to wait until no copy can come */
-    assert_lk(0, lk_mutex_remaining(&orders, &remaining_ms));
+    assert_lk(0, lk_mutex_remaining(orders, &remaining_ms));
     assert_true(world_pttl(w, "orders") > remaining_ms);
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* Likewise with a copy of what was locked a second time. */
@@ -56,19 +46,18 @@ static void a_copy_of_a_nested_lock_does_not_either(struct world *w)
 {
     int64_t remaining_ms;
     open_orders(w);
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_lock(&orders)); /* the server knows this script, too */
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_lock(orders)); /* the server knows this script, too */
+    assert_lk(0, lk_mutex_unlock(orders));
     lock_with_a_copy_on_its_way();
-    int rc = lk_mutex_extend(&orders, 3 * LEASE_MS);
+    int rc = lk_mutex_extend(orders, 3 * LEASE_MS);
     proxy_release(p);
     sleep_ms(100);
     assert_true(rc == 0 || rc == EIO || rc == ENOTCONN);
-    assert_lk(0, lk_mutex_remaining(&orders, &remaining_ms));
+    assert_lk(0, lk_mutex_remaining(orders, &remaining_ms));
     assert_true(world_pttl(w, "orders") > remaining_ms);
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* A hold that was lost is not there again because of a copy, for a lease that nobody would end. */
@@ -77,12 +66,11 @@ static void a_copy_does_not_bring_back_a_lost_hold(struct world *w)
     open_orders(w);
     lock_with_a_copy_on_its_way();
     world_int(w, "DEL orders");
-    assert_lk(ESTALE, lk_mutex_check(&orders));
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(ESTALE, lk_mutex_check(orders));
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
     proxy_release(p);
     sleep_ms(100);
     eventually(!world_exists(w, "orders"), 2 * COMMAND_MS); /* a lease is much longer */
-    close_orders();
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 
 static struct proxy *p;
 static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 
 /* Fixed, so that only lk_mutex_extend() renews; with a lease of its own. */
 static void open_free(struct world *w, int64_t lease_ms)
@@ -19,22 +19,15 @@ static void open_free(struct world *w, int64_t lease_ms)
     attr.fixed = 1;
     attr.lease_ms = lease_ms;
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=20s&command_timeout=6s")));
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", &attr));
+    client = proxy_client(p, "lease=20s&command_timeout=6s");
+    orders = world_mutex(w, client, "orders", &attr);
 }
 
 static void open_fixed(struct world *w, int64_t lease_ms)
 {
     open_free(w, lease_ms);
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_extend(&orders, lease_ms)); /* from now on the server knows the scripts */
-}
-
-static void close_fixed(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
-    proxy_end(p);
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_extend(orders, lease_ms)); /* from now on the server knows the scripts */
 }
 
 static struct gate held, stalled, lost, answered;
@@ -43,17 +36,17 @@ static struct gate held, stalled, lost, answered;
 static int extend_in_a_stall(void *arg)
 {
     int64_t left_ms;
-    int rc = lk_mutex_lock(&orders);
+    int rc = lk_mutex_lock(orders);
     if (rc == 0)
-        rc = lk_mutex_extend(&orders, 2500);
+        rc = lk_mutex_extend(orders, 2500);
     if (rc != 0)
         return rc;
     gate_open(&held);
     gate_pass(&stalled);
-    int extended = lk_mutex_extend(&orders, *(int64_t *)arg);
+    int extended = lk_mutex_extend(orders, *(int64_t *)arg);
     gate_open(&lost);
     gate_pass(&answered);
-    int looked = lk_mutex_remaining(&orders, &left_ms), unlocked = lk_mutex_unlock(&orders);
+    int looked = lk_mutex_remaining(orders, &left_ms), unlocked = lk_mutex_unlock(orders);
     return extended == ESTALE && looked == ESTALE && unlocked == ESTALE ? 0 : -1;
 }
 
@@ -73,7 +66,6 @@ static void a_late_answer_revives_nothing(struct world *w)
     eventually(!world_exists(w, "orders"), 5000); /* what the server was made to believe is taken back */
     gate_open(&answered);
     assert_int_equal(0, worker_join(&holder));
-    close_fixed();
 }
 
 /* The server's lease may have begun when the request was sent: it counts from then, not from the answer. */
@@ -82,12 +74,11 @@ static void validity_counts_from_before_the_request(struct world *w)
     int64_t left_ms;
     open_fixed(w, 6000);
     proxy_delay(p, 1000); /* each way: more than passes on a busy machine between the answer and the look */
-    assert_lk(0, lk_mutex_extend(&orders, 30000));
-    assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+    assert_lk(0, lk_mutex_extend(orders, 30000));
+    assert_lk(0, lk_mutex_remaining(orders, &left_ms));
     proxy_delay(p, 0);
     assert_between(left_ms, 1, 30000 - 2 * 1000 - 30000 / 100);
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_fixed();
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* The server may have obeyed a request that asked for less, so less is what it counts for from then on. */
@@ -96,11 +87,10 @@ static void a_shorter_lease_counts_before_it_is_confirmed(struct world *w)
     int64_t left_ms;
     open_fixed(w, 20000);
     proxy_once(p, PROXY_DROP_REPLY, 1, "orders");
-    assert_lk(ESTALE, lk_mutex_extend(&orders, 300)); /* it ended while the answer was awaited */
-    assert_lk(ESTALE, lk_mutex_remaining(&orders, &left_ms));
+    assert_lk(ESTALE, lk_mutex_extend(orders, 300)); /* it ended while the answer was awaited */
+    assert_lk(ESTALE, lk_mutex_remaining(orders, &left_ms));
     eventually(!world_exists(w, "orders"), SLACK_MS);
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
-    close_fixed();
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
 }
 
 /* What went astray with its connection may have been obeyed: it is never said that nothing was done. */
@@ -109,11 +99,10 @@ static void an_extension_without_an_answer_is_eio(struct world *w)
     open_fixed(w, 20000);
     for (int i = 0; i < 20; i++) {
         proxy_once(p, PROXY_CUT_REPLY, 1, "orders");
-        assert_lk(EIO, lk_mutex_extend(&orders, 20000));
-        eventually(lk_mutex_extend(&orders, 20000) == 0, 5000);
+        assert_lk(EIO, lk_mutex_extend(orders, 20000));
+        eventually(lk_mutex_extend(orders, 20000) == 0, 5000);
     }
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_fixed();
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* The next event of the client, which comes within `ms` and without anybody asking for the hold. */
@@ -133,53 +122,43 @@ static void a_loss_is_told_when_it_happens(struct world *w)
     open_fixed(w, 500);
     assert_lk(0, lk_client_eventfd(client, &fd));
     assert_int_equal(LK_EVENT_LOST, next_event(client, fd, 500 + SLACK_MS));
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
-    close_fixed();
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
 }
 
 /* Renewals that had no connection go out when there is one again. */
 static void a_renewal_goes_out_when_the_connection_is_back(struct world *w)
 {
-    lk_mutex_t renewed;
-    lk_client_t *cut;
     int fd;
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&cut, proxy_url(p, "lease=3s")));
+    lk_client_t *cut = proxy_client(p, "lease=3s");
     assert_lk(0, lk_client_eventfd(cut, &fd));
-    assert_lk(0, lk_mutex_init(&renewed, cut, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&renewed));
+    lk_mutex_t *renewed = world_mutex(w, cut, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(renewed));
     eventually(world_counter(w, "connected_clients") == 3, 5000); /* the test's, for commands, for renewals */
     proxy_refuse(p, true);
     proxy_cut(p);
     assert_int_equal(LK_EVENT_AT_RISK, next_event(cut, fd, 1000 + SLACK_MS));
     proxy_refuse(p, false);
     assert_int_equal(LK_EVENT_RECOVERED, next_event(cut, fd, 2000 + SLACK_MS));
-    assert_lk(0, lk_mutex_unlock(&renewed));
-    assert_lk(0, lk_mutex_destroy(&renewed));
-    assert_lk(0, lk_client_close(cut));
-    proxy_end(p);
+    assert_lk(0, lk_mutex_unlock(renewed));
 }
 
 /* Who was robbed learns it by its renewal, which leaves the lease of the next holder alone. */
 static void the_next_holder_is_left_alone(struct world *w)
 {
-    lk_mutex_t renewed;
     int64_t left_ms;
-    lk_client_t *robbed = world_open(w, "lease=2s");
-    assert_lk(0, lk_mutex_init(&renewed, robbed, "stock", NULL));
-    assert_lk(0, lk_mutex_lock(&renewed));
+    lk_mutex_t *renewed = world_mutex(w, world_client(w, "lease=2s"), "stock", NULL);
+    assert_lk(0, lk_mutex_lock(renewed));
     world_redis(w, "MULTI");
     world_redis(w, "DEL stock");
     world_redis(w, "HSET stock somebody:1 1");
     world_redis(w, "PEXPIRE stock 60000");
     world_redis(w, "EXEC");
-    eventually(lk_mutex_remaining(&renewed, &left_ms) == ESTALE, 2000 + SLACK_MS);
+    eventually(lk_mutex_remaining(renewed, &left_ms) == ESTALE, 2000 + SLACK_MS);
     assert_between(world_pttl(w, "stock"), 30000, 60000);
-    assert_lk(ESTALE, lk_mutex_unlock(&renewed));
+    assert_lk(ESTALE, lk_mutex_unlock(renewed));
     assert_string_equal("somebody:1", world_owner(w, "stock"));
     world_redis(w, "DEL stock");
-    assert_lk(0, lk_mutex_destroy(&renewed));
-    assert_lk(0, lk_client_close(robbed));
 }
 
 int main(void)

@@ -7,24 +7,16 @@
 #include "world.h"
 
 static lk_client_t *client, *other;
-static lk_mutex_t orders, same_name;
+static lk_mutex_t *orders, *same_name;
 
 static void open_orders(struct world *w, const lk_mutexattr_t *attr)
 {
     int fd;
-    client = world_open(w, "lease=2s");
-    other = world_open(w, "lease=2s");
+    client = world_client(w, "lease=2s");
+    other = world_client(w, "lease=2s");
     assert_lk(0, lk_client_eventfd(client, &fd));
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", attr));
-    assert_lk(0, lk_mutex_init(&same_name, other, "orders", NULL));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_mutex_destroy(&same_name));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    orders = world_mutex(w, client, "orders", attr);
+    same_name = world_mutex(w, other, "orders", NULL);
 }
 
 /* Wait for the end of this thread's hold, and see that it was told once, with that reason. */
@@ -33,8 +25,8 @@ static void expect_loss(int reason)
     lk_event_t event;
     int64_t left_ms;
     uint64_t token;
-    eventually(lk_mutex_remaining(&orders, &left_ms) == ESTALE, 5000);
-    assert_lk(ESTALE, lk_mutex_token(&orders, &token));
+    eventually(lk_mutex_remaining(orders, &left_ms) == ESTALE, 5000);
+    assert_lk(ESTALE, lk_mutex_token(orders, &token));
     eventually(lk_client_nextevent(client, &event) == 0, 1000);
     assert_int_equal(LK_EVENT_LOST, event.type);
     assert_int_equal(reason, event.reason);
@@ -53,20 +45,19 @@ static void a_fixed_lease_ends_by_itself(struct world *w)
     attr.fixed = 1;
     attr.lease_ms = 400;
     open_orders(w, &attr);
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_lockfor(&same_name, 5000));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_lockfor(same_name, 5000));
     assert_between(now_ms() - began_ms, 400, 400 + 2 * SLACK_MS + 500);
     expect_loss(LK_REASON_FIXED);
-    assert_lk(ESTALE, lk_mutex_lock(&orders));
-    assert_lk(ESTALE, lk_mutex_trylock(&orders));
-    assert_lk(ESTALE, lk_mutex_unlock(&orders)); /* one for each lock */
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
-    assert_lk(EPERM, lk_mutex_unlock(&orders));
-    assert_lk(EBUSY, lk_mutex_trylock(&orders));
-    assert_lk(0, lk_mutex_check(&same_name)); /* and the next holder saw nothing of it */
-    assert_lk(0, lk_mutex_unlock(&same_name));
-    close_orders();
+    assert_lk(ESTALE, lk_mutex_lock(orders));
+    assert_lk(ESTALE, lk_mutex_trylock(orders));
+    assert_lk(ESTALE, lk_mutex_unlock(orders)); /* one for each lock */
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
+    assert_lk(EPERM, lk_mutex_unlock(orders));
+    assert_lk(EBUSY, lk_mutex_trylock(orders));
+    assert_lk(0, lk_mutex_check(same_name)); /* and the next holder saw nothing of it */
+    assert_lk(0, lk_mutex_unlock(same_name));
 }
 
 /* Who needs longer says so, and how much. */
@@ -77,19 +68,18 @@ static void a_fixed_lease_can_be_extended(struct world *w)
     attr.fixed = 1;
     attr.lease_ms = 400;
     open_orders(w, &attr);
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_extend(&orders, 2000));
-    assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_extend(orders, 2000));
+    assert_lk(0, lk_mutex_remaining(orders, &left_ms));
     assert_between(left_ms, 1000, 2000);
     assert_between(world_pttl(w, "orders"), 1000, 2000);
     sleep_ms(600);
-    assert_lk(0, lk_mutex_check(&orders));
-    assert_lk(EINVAL, lk_mutex_extend(&orders, 99));
-    assert_lk(0, lk_mutex_extend(&orders, 100)); /* shorter again */
+    assert_lk(0, lk_mutex_check(orders));
+    assert_lk(EINVAL, lk_mutex_extend(orders, 99));
+    assert_lk(0, lk_mutex_extend(orders, 100)); /* shorter again */
     expect_loss(LK_REASON_FIXED);
-    assert_lk(ESTALE, lk_mutex_extend(&orders, 2000));
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(ESTALE, lk_mutex_extend(orders, 2000));
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
 }
 
 /* A hung thread does not keep a name for ever only because its process lives. */
@@ -100,13 +90,12 @@ static void the_longest_hold_ends_a_renewed_lease(struct world *w)
     attr.lease_ms = 300;
     attr.max_hold_ms = 1000;
     open_orders(w, &attr);
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_lockfor(&same_name, 5000));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_lockfor(same_name, 5000));
     assert_between(now_ms() - began_ms, 950, 1000 + 2 * SLACK_MS + 500);
     expect_loss(LK_REASON_MAX_HOLD);
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_unlock(&same_name));
-    close_orders();
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_unlock(same_name));
 }
 
 /* A cron job on ten machines: whoever is late must find the name taken although the job was quick. */
@@ -116,16 +105,15 @@ static void the_shortest_hold_outlives_the_unlock(struct world *w)
     int64_t began_ms = now_ms();
     attr.min_hold_ms = 700;
     open_orders(w, &attr);
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(EPERM, lk_mutex_unlock(&orders));
-    assert_lk(EBUSY, lk_mutex_trylock(&same_name));
-    assert_lk(EBUSY, lk_mutex_trylock(&orders)); /* not even who had it */
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(EPERM, lk_mutex_unlock(orders));
+    assert_lk(EBUSY, lk_mutex_trylock(same_name));
+    assert_lk(EBUSY, lk_mutex_trylock(orders)); /* not even who had it */
     assert_between(world_pttl(w, "orders"), 1, 700);
-    assert_lk(0, lk_mutex_lockfor(&same_name, 5000));
+    assert_lk(0, lk_mutex_lockfor(same_name, 5000));
     assert_between(now_ms() - began_ms, 690, 700 + 2 * SLACK_MS + 1000);
-    assert_lk(0, lk_mutex_unlock(&same_name));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(same_name));
 }
 
 /* A hold that lasted long enough is given back at once. */
@@ -134,11 +122,10 @@ static void a_long_enough_hold_ends_with_its_unlock(struct world *w)
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     attr.min_hold_ms = 200;
     open_orders(w, &attr);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     sleep_ms(250);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_false(world_exists(w, "orders"));
-    close_orders();
 }
 
 /* Attributes that contradict each other or the rules are mistakes. */
@@ -156,7 +143,6 @@ static void impossible_times_are_refused(struct world *w)
         attr.max_hold_ms = impossible[i].max_hold_ms;
         assert_lk(EINVAL, lk_mutex_init(&m, client, "stock", &attr));
     }
-    close_orders();
 }
 
 struct stay {
@@ -181,30 +167,28 @@ static void a_handed_over_hold_has_its_own_lease(struct world *w)
     struct stay brief = { 0 };
     attr.lease_ms = 300;
     open_orders(w, NULL);
-    lk_client_t *third = world_open(w, "");
+    lk_client_t *third = world_client(w, "");
     assert_lk(0, lk_mutex_init(&brief.mutex, third, "orders", &attr));
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     worker_start(&waiter, lock_and_stay, &brief);
     eventually(world_queued(w, "orders") == 1, 2000);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:*") == 1, 2000);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     gate_pass(&brief.held);
     eventually(world_pttl(w, "orders") <= 300, SLACK_MS); /* the claim would be 2 s, and be confirmed after 0.7 s */
     gate_open(&brief.enough);
     assert_int_equal(0, worker_join(&waiter));
     assert_lk(0, lk_mutex_destroy(&brief.mutex));
-    assert_lk(0, lk_client_close(third));
-    close_orders();
 }
 
 static int hand_over(void *arg)
 {
     (void)arg;
-    int rc = lk_mutex_lock(&same_name);
+    int rc = lk_mutex_lock(same_name);
     if (rc != 0)
         return rc;
     sleep_ms(200);
-    return lk_mutex_unlock(&same_name);
+    return lk_mutex_unlock(same_name);
 }
 
 /* Who hands it over does not know how long it may be held. The new holder does, from the first moment on. */
@@ -220,12 +204,13 @@ static void a_handed_over_hold_is_never_good_for_more_than_it_may_last(struct wo
         open_orders(w, &attr);
         worker_start(&worker, hand_over, NULL);
         eventually(world_exists(w, "orders"), 3000);
-        assert_lk(0, lk_mutex_lock(&orders));
-        assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+        assert_lk(0, lk_mutex_lock(orders));
+        assert_lk(0, lk_mutex_remaining(orders, &left_ms));
         assert_between(left_ms, 1, 295); /* the server ends it after 300 */
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_unlock(orders));
         assert_int_equal(0, worker_join(&worker));
-        close_orders();
+        world_close(w, client);
+        world_close(w, other);
     }
 }
 

@@ -40,7 +40,7 @@ static void fill_long_names(void)
 /* A name that would mix keys of different objects never reaches the server. */
 static void bad_names_are_refused_before_anything_is_sent(struct world *w)
 {
-    lk_client_t *client = world_open(w, "");
+    lk_client_t *client = world_client(w, "");
     lk_mutex_t m;
     fill_long_names();
     int64_t commands = world_counter(w, "total_commands_processed");
@@ -52,7 +52,6 @@ static void bad_names_are_refused_before_anything_is_sent(struct world *w)
     assert_lk(EINVAL, lk_mutex_init(&m, client, NULL, NULL));
     assert_lk(EINVAL, lk_mutex_init(NULL, client, "a", NULL));
     assert_int_equal(commands + 1, world_counter(w, "total_commands_processed")); /* INFO itself */
-    assert_lk(0, lk_client_close(client));
 }
 
 /* A static mutex with such a name says so at its first use. */
@@ -63,45 +62,41 @@ static void a_static_mutex_with_a_bad_name_never_locks(struct world *w)
     assert_lk(EINVAL, lk_mutex_lock(&m));
     assert_lk(EINVAL, lk_mutex_trylock(&m));
     assert_lk(EINVAL, lk_mutex_lock(&nameless));
-    lk_client_t *client;
-    assert_lk(0, lk_client_default(&client));
-    assert_lk(0, lk_client_close(client));
+    close_default();
 }
 
 /* All at once, each held: no two of them share a key that matters, and each is what the user called it. */
 static void good_names_are_all_different_mutexes(struct world *w)
 {
-    lk_client_t *client = world_open(w, ""), *other = world_open(w, "");
-    static lk_mutex_t mutexes[FINE], again[FINE];
+    lk_client_t *client = world_client(w, ""), *other = world_client(w, "");
+    static lk_mutex_t *mutexes[FINE], *again[FINE];
     uint64_t tokens[FINE];
     fill_long_names();
     for (int i = 0; i < FINE; i++) {
-        assert_lk(0, lk_mutex_init(&mutexes[i], client, fine[i], NULL));
-        assert_lk(0, lk_mutex_init(&again[i], other, fine[i], NULL));
-        assert_lk(0, lk_mutex_trylock(&mutexes[i]));
-        assert_lk(0, lk_mutex_token(&mutexes[i], &tokens[i]));
+        mutexes[i] = world_mutex(w, client, fine[i], NULL);
+        again[i] = world_mutex(w, other, fine[i], NULL);
+        assert_lk(0, lk_mutex_trylock(mutexes[i]));
+        assert_lk(0, lk_mutex_token(mutexes[i], &tokens[i]));
         assert_string_equal("hash", world_str(w, "TYPE %b", fine[i], strlen(fine[i])));
     }
     for (int i = 0; i < FINE; i++) {
         lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
-        assert_lk(EBUSY, lk_mutex_trylock(&again[i]));
-        assert_lk(ETIMEDOUT, lk_mutex_lockfor(&again[i], 2)); /* makes the queue's keys */
-        assert_lk(0, lk_mutex_info(&again[i], &info));
+        assert_lk(EBUSY, lk_mutex_trylock(again[i]));
+        assert_lk(ETIMEDOUT, lk_mutex_lockfor(again[i], 2)); /* makes the queue's keys */
+        assert_lk(0, lk_mutex_info(again[i], &info));
         assert_int_equal(1, info.holds);
         assert_int_equal(0, info.waiters);
         assert_true(info.token >= tokens[i]); /* "a" and "{a}" share Redisson's counter, and nothing else */
-        assert_lk(0, lk_mutex_unlock(&mutexes[i]));
-        assert_lk(0, lk_mutex_destroy(&mutexes[i]));
-        assert_lk(0, lk_mutex_destroy(&again[i]));
+        assert_lk(0, lk_mutex_unlock(mutexes[i]));
+        world_close(w, mutexes[i]);
+        world_close(w, again[i]);
     }
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
 }
 
 /* A client's prefix is part of the name: it counts for the length, and keeps teams apart. */
 static void a_prefix_is_part_of_the_name(struct world *w)
 {
-    lk_client_t *client = world_open(w, "prefix=team-a:");
+    lk_client_t *client = world_client(w, "prefix=team-a:");
     lk_mutex_t m;
     fill_long_names();
     assert_lk(EINVAL, lk_mutex_init(&m, client, longest, NULL));
@@ -110,13 +105,12 @@ static void a_prefix_is_part_of_the_name(struct world *w)
     assert_int_equal(1, world_holds(w, "team-a:latchkey:is-fine-here"));
     assert_lk(0, lk_mutex_unlock(&m));
     assert_lk(0, lk_mutex_destroy(&m));
-    assert_lk(0, lk_client_close(client));
 }
 
 /* The name is copied: the caller's memory may go. */
 static void the_name_is_copied(struct world *w)
 {
-    lk_client_t *client = world_open(w, "");
+    lk_client_t *client = world_client(w, "");
     char name[] = "orders";
     lk_mutex_t m;
     assert_lk(0, lk_mutex_init(&m, client, name, NULL));
@@ -125,7 +119,6 @@ static void the_name_is_copied(struct world *w)
     assert_int_equal(1, world_holds(w, "orders"));
     assert_lk(0, lk_mutex_unlock(&m));
     assert_lk(0, lk_mutex_destroy(&m));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

@@ -13,29 +13,17 @@
 enum { LEASE_MS = 5000, COMMAND_MS = 1000, SHORT_MS = 400, LONG_MS = 20000, CLOCK_MS = 350 };
 
 static struct proxy *p;
-static lk_client_t *ours, *theirs;
-static lk_mutex_t mine, other;
+static lk_mutex_t *mine, *other;
 
 static void open_both(struct world *w)
 {
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&ours, proxy_url(p, "lease=5s&command_timeout=1s")));
-    theirs = world_open(w, "lease=5s");
-    assert_lk(0, lk_mutex_init(&mine, ours, "orders", NULL));
-    assert_lk(0, lk_mutex_init(&other, theirs, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&mine));
-    assert_lk(0, lk_mutex_lock(&mine)); /* from now on the server knows the scripts */
-    assert_lk(0, lk_mutex_unlock(&mine));
-    assert_lk(0, lk_mutex_extend(&mine, LEASE_MS));
-}
-
-static void close_both(void)
-{
-    assert_lk(0, lk_mutex_destroy(&mine));
-    assert_lk(0, lk_mutex_destroy(&other));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
-    proxy_end(p);
+    mine = world_mutex(w, proxy_client(p, "lease=5s&command_timeout=1s"), "orders", NULL);
+    other = world_mutex(w, world_client(w, "lease=5s"), "orders", NULL);
+    assert_lk(0, lk_mutex_lock(mine));
+    assert_lk(0, lk_mutex_lock(mine)); /* from now on the server knows the scripts */
+    assert_lk(0, lk_mutex_unlock(mine));
+    assert_lk(0, lk_mutex_extend(mine, LEASE_MS));
 }
 
 /* While what the first one believes is above zero, the second one does not get it. */
@@ -43,10 +31,10 @@ static void assert_one_holder(int64_t ms)
 {
     for (int64_t until_ms = now_ms() + ms; now_ms() < until_ms; sleep_ms(10)) {
         int64_t left_ms;
-        if (lk_mutex_trylock(&other) != 0)
+        if (lk_mutex_trylock(other) != 0)
             continue;
-        assert_lk(ESTALE, lk_mutex_remaining(&mine, &left_ms));
-        assert_lk(0, lk_mutex_unlock(&other));
+        assert_lk(ESTALE, lk_mutex_remaining(mine, &left_ms));
+        assert_lk(0, lk_mutex_unlock(other));
     }
 }
 
@@ -54,7 +42,7 @@ static void assert_one_holder(int64_t ms)
 static void unlock_all(int levels)
 {
     for (; levels > 0; levels--) {
-        int rc = lk_mutex_unlock(&mine);
+        int rc = lk_mutex_unlock(mine);
         assert_true(rc == 0 || rc == ESTALE);
     }
 }
@@ -65,30 +53,28 @@ static void a_nested_lock_does_not_shorten_the_lease(struct world *w)
     int64_t left_ms;
     open_both(w);
     proxy_once(p, PROXY_CUT_REPLY, 1, "orders");
-    assert_lk(EIO, lk_mutex_extend(&mine, LEASE_MS));
-    assert_lk(ENOTCONN, lk_mutex_extend(&mine, SHORT_MS));
-    assert_lk(0, lk_mutex_lock(&mine));
+    assert_lk(EIO, lk_mutex_extend(mine, LEASE_MS));
+    assert_lk(ENOTCONN, lk_mutex_extend(mine, SHORT_MS));
+    assert_lk(0, lk_mutex_lock(mine));
     assert_true(world_pttl(w, "orders") > SHORT_MS);
-    assert_lk(0, lk_mutex_remaining(&mine, &left_ms));
+    assert_lk(0, lk_mutex_remaining(mine, &left_ms));
     assert_true(left_ms > SHORT_MS);
     assert_one_holder(2 * COMMAND_MS);
     unlock_all(2);
-    close_both();
 }
 
 /* Likewise an unlock that leaves it held. */
 static void a_nested_unlock_does_not_either(struct world *w)
 {
     open_both(w);
-    assert_lk(0, lk_mutex_lock(&mine));
+    assert_lk(0, lk_mutex_lock(mine));
     proxy_once(p, PROXY_CUT_REPLY, 1, "orders");
-    assert_lk(EIO, lk_mutex_extend(&mine, LEASE_MS));
-    assert_lk(ENOTCONN, lk_mutex_extend(&mine, SHORT_MS));
-    assert_lk(0, lk_mutex_unlock(&mine));
+    assert_lk(EIO, lk_mutex_extend(mine, LEASE_MS));
+    assert_lk(ENOTCONN, lk_mutex_extend(mine, SHORT_MS));
+    assert_lk(0, lk_mutex_unlock(mine));
     assert_true(world_pttl(w, "orders") > SHORT_MS);
     assert_one_holder(2 * COMMAND_MS);
     unlock_all(1);
-    close_both();
 }
 
 /*
@@ -100,18 +86,17 @@ static void a_nested_lock_does_not_outlast_a_late_copy(struct world *w)
     int64_t left_ms;
     open_both(w);
     proxy_delay(p, CLOCK_MS);
-    assert_lk(0, lk_mutex_extend(&mine, LEASE_MS));
+    assert_lk(0, lk_mutex_extend(mine, LEASE_MS));
     proxy_delay(p, 0);
     proxy_once(p, PROXY_PARK_REQUEST, 1, "orders");
-    assert_lk(EIO, lk_mutex_extend(&mine, LEASE_MS));
-    assert_lk(ENOTCONN, lk_mutex_extend(&mine, LONG_MS));
-    assert_lk(0, lk_mutex_lock(&mine));
+    assert_lk(EIO, lk_mutex_extend(mine, LEASE_MS));
+    assert_lk(ENOTCONN, lk_mutex_extend(mine, LONG_MS));
+    assert_lk(0, lk_mutex_lock(mine));
     proxy_release(p);
     sleep_ms(50);
-    assert_lk(0, lk_mutex_remaining(&mine, &left_ms));
+    assert_lk(0, lk_mutex_remaining(mine, &left_ms));
     assert_true(world_pttl(w, "orders") >= left_ms - 1);
     unlock_all(2);
-    close_both();
 }
 
 /* It is not forgotten: renewals ask for it as soon as they may. */
@@ -119,13 +104,12 @@ static void the_extend_goes_out_later(struct world *w)
 {
     open_both(w);
     proxy_once(p, PROXY_CUT_REPLY, 1, "orders");
-    assert_lk(EIO, lk_mutex_extend(&mine, LEASE_MS));
-    assert_lk(ENOTCONN, lk_mutex_extend(&mine, LONG_MS));
-    assert_lk(0, lk_mutex_lock(&mine));
+    assert_lk(EIO, lk_mutex_extend(mine, LEASE_MS));
+    assert_lk(ENOTCONN, lk_mutex_extend(mine, LONG_MS));
+    assert_lk(0, lk_mutex_lock(mine));
     assert_true(world_pttl(w, "orders") <= LEASE_MS);
     eventually(world_pttl(w, "orders") > LEASE_MS, 4 * COMMAND_MS);
     unlock_all(2);
-    close_both();
 }
 
 /*
@@ -134,7 +118,7 @@ static void the_extend_goes_out_later(struct world *w)
  */
 static void a_nested_lock_lowers_what_is_believed_first(struct world *w)
 {
-    lk_client_t *client = world_open(w, "lease=5s");
+    lk_client_t *client = world_client(w, "lease=5s");
     struct lk__hold *hold = lk__hold_new(&client->dog, LK__OWNER_ID);
     int64_t now_us = lk__now_us();
     assert_non_null(hold);
@@ -146,7 +130,6 @@ static void a_nested_lock_lowers_what_is_believed_first(struct world *w)
     assert_true(atomic_load(&hold->valid_until_us) < lk__now_us() + SHORT_MS * 1000);
     lk__watchdog_end(&client->dog, hold);
     lk__hold_unref(hold);
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

@@ -12,19 +12,13 @@
 #define CHANNEL "redisson_lock__channel:{orders}"
 
 static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 static int64_t got_ms;
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_open(w, options);
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, options);
+    orders = world_mutex(w, client, "orders", NULL);
 }
 
 /* As an RLock leaves it: one field, UUID:THREAD, with the hold count. */
@@ -53,31 +47,29 @@ static void a_java_holder_is_respected(struct world *w)
     open_orders(w, "");
     java_locks(w, 60000);
     java_locks(w, 60000);
-    assert_lk(EBUSY, lk_mutex_trylock(&orders));
-    assert_lk(ETIMEDOUT, lk_mutex_lockfor(&orders, 100));
-    assert_lk(EPERM, lk_mutex_unlock(&orders));
+    assert_lk(EBUSY, lk_mutex_trylock(orders));
+    assert_lk(ETIMEDOUT, lk_mutex_lockfor(orders, 100));
+    assert_lk(EPERM, lk_mutex_unlock(orders));
     assert_string_equal(JAVA, world_owner(w, "orders"));
     assert_int_equal(2, world_holds(w, "orders"));
     assert_between(world_pttl(w, "orders"), 50000, 60000);
     java_unlocks(w);
-    assert_lk(0, lk_mutex_trylock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_trylock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* A Java process sees a hash with one field, its count and a time to live, as it expects. */
 static void java_sees_our_hold(struct world *w)
 {
     open_orders(w, "");
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_lock(orders));
     assert_string_equal("hash", world_str(w, "TYPE orders"));
     assert_int_equal(1, world_int(w, "HLEN orders"));
     assert_int_equal(2, world_holds(w, "orders"));
     assert_between(world_pttl(w, "orders"), 1, 30000);
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* Java's unlock is a message on Redisson's channel; who asked for it does not wait for the next poll. */
@@ -87,7 +79,7 @@ static void javas_unlock_wakes_us(struct world *w)
     world_allow(w, "redisson_lock_token:*"); /* has no TTL: Java would count on from 1 */
     open_orders(w, "redisson=yes&lease=20s&poll=5s");
     java_locks(w, 60000);
-    worker_start(&waiter, lock_and_note, &orders);
+    worker_start(&waiter, lock_and_note, orders);
     eventually(world_queued(w, "orders") == 1, 5000);
     eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1, 5000);
     int64_t unlocked_ms = now_ms();
@@ -95,7 +87,7 @@ static void javas_unlock_wakes_us(struct world *w)
     assert_int_equal(0, worker_join(&waiter));
     assert_between(got_ms - unlocked_ms, 0, 1000);
     assert_int_equal(-1, world_pttl(w, "redisson_lock_token:{orders}"));
-    close_orders();
+    world_close(w, client);
     eventually(world_elements(w, "PUBSUB CHANNELS redisson_lock__channel:*") == 0, 2000);
 }
 
@@ -104,18 +96,17 @@ static void our_unlock_is_published_for_java(struct world *w)
 {
     open_orders(w, "");
     world_subscribe(w, CHANNEL);
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_null(world_message(w, 50)); /* not yet free */
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_string_equal("0", world_message(w, 1000));
     assert_null(world_message(w, 50));
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_forceunlock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_forceunlock(orders));
     assert_string_equal("0", world_message(w, 1000));
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
 }
 
 /* The fenced lock's counter is shared: our tokens continue after the largest of either side. */
@@ -125,13 +116,12 @@ static void tokens_continue_after_javas(struct world *w)
     open_orders(w, "");
     world_redis(w, "SET redisson_lock_token:{orders} 4000000000000000");
     world_allow(w, "redisson_lock_token:*");
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_token(&orders, &token));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_token(orders, &token));
     assert_true(token == 4000000000000001);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(4000000000000002, world_int(w, "INCR redisson_lock_token:{orders}"));
     assert_int_equal(-1, world_pttl(w, "redisson_lock_token:{orders}")); /* Java's key stays without end */
-    close_orders();
 }
 
 enum { TURNS = 40 };
@@ -178,7 +168,7 @@ static void java_gets_its_turn(struct world *w)
         lk_client_t *clients[2];
         int turns = 0;
         for (int i = 0; i < 2; i++) {
-            clients[i] = world_open(w, "redisson=yes&lease=20s");
+            clients[i] = world_client(w, "redisson=yes&lease=20s");
             assert_lk(0, lk_mutex_init(&loops[i].mutex, clients[i], "orders", &kinds[k]));
             worker_start(&workers[i], lock_again_and_again, &loops[i]);
         }
@@ -192,7 +182,7 @@ static void java_gets_its_turn(struct world *w)
         for (int i = 0; i < 2; i++) {
             assert_int_equal(0, worker_join(&workers[i]));
             assert_lk(0, lk_mutex_destroy(&loops[i].mutex));
-            assert_lk(0, lk_client_close(clients[i]));
+            world_close(w, clients[i]);
         }
         assert_int_equal(TURNS, turns);
     }
@@ -216,7 +206,7 @@ static void no_turn_is_left_to_nobody(struct world *w)
     int64_t turns = 0;
     world_allow(w, "redisson_lock_token:*");
     for (int i = 0; i < CLIENTS; i++) {
-        clients[i] = world_open(w, "redisson=yes&lease=20s");
+        clients[i] = world_client(w, "redisson=yes&lease=20s");
         assert_lk(0, lk_mutex_init(&loops[i].mutex, clients[i], "orders", NULL));
         worker_start(&workers[i], lock_again_and_again, &loops[i]);
     }
@@ -235,7 +225,7 @@ static void no_turn_is_left_to_nobody(struct world *w)
     for (int i = 0; i < CLIENTS; i++) {
         assert_int_equal(0, worker_join(&workers[i]));
         assert_lk(0, lk_mutex_destroy(&loops[i].mutex));
-        assert_lk(0, lk_client_close(clients[i]));
+        world_close(w, clients[i]);
     }
     eventually(listeners(w, "latchkey:client:" CHANNEL) == 0, 2000);
     assert_true(releases >= RELEASES);
@@ -251,15 +241,14 @@ static void a_turn_without_waiters_leaves_nothing(struct world *w)
     open_orders(w, "redisson=yes");
     world_allow(w, "redisson_lock_token:*");
     world_subscribe(w, CHANNEL);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "EVAL %s 3 orders latchkey:queue:mutex:{orders} latchkey:seen:mutex:{orders}", line_up);
     world_redis(w, "SET redisson_lock_token:{orders} 3999999999999999"); /* the sixteenth is next */
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_string_equal("0", world_message(w, 1000));
     assert_false(world_exists(w, "orders"));
     assert_false(world_exists(w, "latchkey:queue:mutex:{orders}"));
     assert_false(world_exists(w, "latchkey:seen:mutex:{orders}"));
-    close_orders();
 }
 
 /* An unlock within min_hold_ms makes the lease shorter than its waiters know: they are told, here and in Java. */
@@ -267,32 +256,27 @@ static void a_shorter_lease_is_told(struct world *w)
 {
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     struct worker waiter;
-    lk_mutex_t kept, wanted;
     attr.min_hold_ms = 400;
-    lk_client_t *a = world_open(w, "lease=20s&poll=10s"), *b = world_open(w, "lease=20s&poll=10s");
-    assert_lk(0, lk_mutex_init(&kept, a, "orders", &attr));
-    assert_lk(0, lk_mutex_init(&wanted, b, "orders", NULL));
+    lk_client_t *a = world_client(w, "lease=20s&poll=10s"), *b = world_client(w, "lease=20s&poll=10s");
+    lk_mutex_t *kept = world_mutex(w, a, "orders", &attr);
+    lk_mutex_t *wanted = world_mutex(w, b, "orders", NULL);
     world_subscribe(w, CHANNEL);
-    assert_lk(0, lk_mutex_lock(&kept));
-    worker_start(&waiter, lock_and_note, &wanted);
+    assert_lk(0, lk_mutex_lock(kept));
+    worker_start(&waiter, lock_and_note, wanted);
     eventually(world_queued(w, "orders") == 1, 2000);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:*") == 1, 2000);
     int64_t began_ms = now_ms();
-    assert_lk(0, lk_mutex_unlock(&kept));
+    assert_lk(0, lk_mutex_unlock(kept));
     assert_string_equal("0", world_message(w, 1000));
     assert_int_equal(0, worker_join(&waiter));
     assert_between(now_ms() - began_ms, 0, 400 + 2 * SLACK_MS); /* and not a poll ceiling later */
     attr.min_hold_ms = 0;
-    assert_lk(0, lk_mutex_lock(&wanted));
+    assert_lk(0, lk_mutex_lock(wanted));
     while (world_message(w, 50) != NULL)
         ;
-    assert_lk(0, lk_mutex_extend(&wanted, 1000));
+    assert_lk(0, lk_mutex_extend(wanted, 1000));
     assert_string_equal("0", world_message(w, 1000));
-    assert_lk(0, lk_mutex_unlock(&wanted));
-    assert_lk(0, lk_mutex_destroy(&kept));
-    assert_lk(0, lk_mutex_destroy(&wanted));
-    assert_lk(0, lk_client_close(a));
-    assert_lk(0, lk_client_close(b));
+    assert_lk(0, lk_mutex_unlock(wanted));
 }
 
 int main(void)

@@ -7,26 +7,20 @@
 #include "world.h"
 
 static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 
 static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1, .lease_ms = 400 };
 
 static void open_orders(struct world *w)
 {
-    client = world_open(w, "");
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", &robust));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, "");
+    orders = world_mutex(w, client, "orders", &robust);
 }
 
 static int hold_until_killed(struct world *w, void *arg)
 {
     open_orders(w);
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     world_ready(w);
     gate_pass(arg);
     return 0;
@@ -44,17 +38,16 @@ static void after_a_dead_holder_it_says_so_until_repaired(struct world *w)
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
     leave_it_dead(w);
     open_orders(w);
-    assert_lk(EOWNERDEAD, lk_mutex_lock(&orders));
+    assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
     assert_int_equal(1, world_holds(w, "orders"));
-    assert_lk(0, lk_mutex_lock(&orders)); /* told once */
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_consistent(&orders));
-    assert_lk(0, lk_mutex_info(&orders, &info));
+    assert_lk(0, lk_mutex_lock(orders)); /* told once */
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_consistent(orders));
+    assert_lk(0, lk_mutex_info(orders, &info));
     assert_int_equal(1, info.recoverable);
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* Every way to lock tells. */
@@ -65,12 +58,12 @@ static void trying_and_waiting_tell_as_well(struct world *w)
         leave_it_dead(w);
         open_orders(w);
         eventually(!world_exists(w, "orders"), 2000);
-        assert_lk(EOWNERDEAD, i == 0   ? lk_mutex_trylock(&orders)
-                              : i == 1 ? lk_mutex_timedlock(&orders, &past)
-                                       : lk_mutex_lockfor(&orders, 0));
-        assert_lk(0, lk_mutex_consistent(&orders));
-        assert_lk(0, lk_mutex_unlock(&orders));
-        close_orders();
+        assert_lk(EOWNERDEAD, i == 0   ? lk_mutex_trylock(orders)
+                              : i == 1 ? lk_mutex_timedlock(orders, &past)
+                                       : lk_mutex_lockfor(orders, 0));
+        assert_lk(0, lk_mutex_consistent(orders));
+        assert_lk(0, lk_mutex_unlock(orders));
+        world_close(w, client);
     }
 }
 
@@ -81,24 +74,23 @@ static void given_back_unrepaired_it_is_refused_to_all(struct world *w)
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
     leave_it_dead(w);
     open_orders(w);
-    assert_lk(EOWNERDEAD, lk_mutex_lock(&orders));
-    worker_start(&waiter, lock_mutex, &orders);
+    assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
+    worker_start(&waiter, lock_mutex, orders);
     eventually(world_queued(w, "orders") == 1, 5000);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_lk(ENOTRECOVERABLE, worker_join(&waiter)); /* also one that waited already */
-    assert_lk(ENOTRECOVERABLE, lk_mutex_lock(&orders));
-    assert_lk(ENOTRECOVERABLE, lk_mutex_trylock(&orders));
-    assert_lk(ENOTRECOVERABLE, lk_mutex_lockfor(&orders, 5000));
-    assert_lk(EPERM, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_info(&orders, &info));
+    assert_lk(ENOTRECOVERABLE, lk_mutex_lock(orders));
+    assert_lk(ENOTRECOVERABLE, lk_mutex_trylock(orders));
+    assert_lk(ENOTRECOVERABLE, lk_mutex_lockfor(orders, 5000));
+    assert_lk(EPERM, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_info(orders, &info));
     assert_int_equal(0, info.recoverable);
     assert_int_equal(0, info.held);
     assert_int_equal(0, world_queued(w, "orders"));
 
-    assert_lk(0, lk_mutex_forceunlock(&orders)); /* an operator repaired it */
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_forceunlock(orders)); /* an operator repaired it */
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* Being unrecoverable does not lapse: nobody repaired anything meanwhile. */
@@ -106,18 +98,17 @@ static void unrecoverable_has_no_end(struct world *w)
 {
     leave_it_dead(w);
     open_orders(w);
-    assert_lk(EOWNERDEAD, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(-1, world_pttl(w, "latchkey:robust:mutex:{orders}"));
     world_allow(w, "latchkey:robust:mutex:{orders}");
-    close_orders();
 }
 
 /* A second death before the repair is told again. */
 static int take_over_and_die(struct world *w, void *arg)
 {
     open_orders(w);
-    assert_lk(EOWNERDEAD, lk_mutex_lock(&orders));
+    assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
     world_ready(w);
     gate_pass(arg);
     return 0;
@@ -129,38 +120,33 @@ static void a_repairer_that_dies_is_told_too(struct world *w)
     leave_it_dead(w);
     world_kill(w, world_fork(w, take_over_and_die, never));
     open_orders(w);
-    assert_lk(EOWNERDEAD, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_consistent(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_consistent(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* A hold that was lost is a dead holder to the next one, though its process lives. */
 static void a_lost_hold_counts_as_dead(struct world *w)
 {
     open_orders(w);
-    assert_lk(0, in_thread(lock_mutex, &orders)); /* the thread ends holding it */
-    assert_lk(EOWNERDEAD, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_consistent(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, in_thread(lock_mutex, orders)); /* the thread ends holding it */
+    assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_consistent(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* Repairing what is not broken is a mistake, as POSIX says. */
 static void there_is_nothing_to_repair(struct world *w)
 {
-    lk_mutex_t plain;
     open_orders(w);
-    assert_lk(0, lk_mutex_init(&plain, client, "plain", NULL));
-    assert_lk(EPERM, lk_mutex_consistent(&orders));
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(EINVAL, lk_mutex_consistent(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_lock(&plain));
-    assert_lk(EINVAL, lk_mutex_consistent(&plain));
-    assert_lk(0, lk_mutex_unlock(&plain));
-    assert_lk(0, lk_mutex_destroy(&plain));
-    close_orders();
+    lk_mutex_t *plain = world_mutex(w, client, "plain", NULL);
+    assert_lk(EPERM, lk_mutex_consistent(orders));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(EINVAL, lk_mutex_consistent(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_lock(plain));
+    assert_lk(EINVAL, lk_mutex_consistent(plain));
+    assert_lk(0, lk_mutex_unlock(plain));
 }
 
 int main(void)

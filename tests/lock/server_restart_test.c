@@ -7,18 +7,12 @@
 #include "world.h"
 
 static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_open(w, options);
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, options);
+    orders = world_mutex(w, client, "orders", NULL);
 }
 
 /* A server that kept its data kept the hold: a restart shorter than the lease is not noticed. */
@@ -27,20 +21,20 @@ static void a_hold_survives_a_restart_that_kept_the_data(void)
     struct world *w = world_begin("--appendonly yes --appendfsync always");
     uint64_t token, later;
     open_orders(w, "lease=5s");
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_token(&orders, &token));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_token(orders, &token));
     world_kill_server(w);
     world_restart_server(w);
-    assert_lk(0, lk_mutex_check(&orders));
-    assert_lk(0, lk_mutex_token(&orders, &later));
+    assert_lk(0, lk_mutex_check(orders));
+    assert_lk(0, lk_mutex_token(orders, &later));
     assert_true(token == later);
-    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_false(world_exists(w, "orders"));
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_token(&orders, &later));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_token(orders, &later));
     assert_true(token < later);
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(orders));
+    world_close(w, client);
     world_end(w);
 }
 
@@ -50,32 +44,30 @@ static void a_forgotten_hold_is_lost_and_not_made_anew(struct world *w)
     int64_t left_ms;
     uint64_t token, later;
     open_orders(w, "lease=3s");
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_token(&orders, &token));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_token(orders, &token));
     world_kill_server(w);
     world_restart_server(w);
-    eventually(lk_mutex_remaining(&orders, &left_ms) == ESTALE, 2000); /* by its own renewal */
+    eventually(lk_mutex_remaining(orders, &left_ms) == ESTALE, 2000); /* by its own renewal */
     assert_false(world_exists(w, "orders"));
-    assert_lk(ESTALE, lk_mutex_check(&orders));
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
+    assert_lk(ESTALE, lk_mutex_check(orders));
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
     assert_false(world_exists(w, "orders"));
-    assert_lk(0, lk_mutex_lock(&orders));
-    assert_lk(0, lk_mutex_token(&orders, &later));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_token(orders, &later));
     assert_true(token < later); /* although the server knows nothing of the first */
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* Asked at once after the restart, before any renewal, the library does not claim what it cannot know. */
 static void an_unlock_after_the_restart_tells_the_loss(struct world *w)
 {
     open_orders(w, "lease=20s");
-    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_mutex_lock(orders));
     world_kill_server(w);
     world_restart_server(w);
-    assert_lk(ESTALE, lk_mutex_unlock(&orders));
-    assert_lk(EPERM, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
+    assert_lk(EPERM, lk_mutex_unlock(orders));
 }
 
 /* Waiting goes on while the server is away and after it came back empty. */
@@ -84,7 +76,7 @@ static void a_waiter_waits_across_a_restart(struct world *w)
     struct worker waiter;
     open_orders(w, "lease=3s");
     world_redis(w, "HSET orders somebody:1 1");
-    worker_start(&waiter, lock_and_unlock, &orders);
+    worker_start(&waiter, lock_and_unlock, orders);
     eventually(world_queued(w, "orders") == 1, 5000);
     world_kill_server(w);
     sleep_ms(300);
@@ -92,7 +84,6 @@ static void a_waiter_waits_across_a_restart(struct world *w)
     int64_t began_ms = now_ms();
     assert_int_equal(0, worker_join(&waiter));
     assert_between(now_ms() - began_ms, 0, 2500);
-    close_orders();
 }
 
 int main(void)

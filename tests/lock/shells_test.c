@@ -7,20 +7,13 @@
 #include "world.h"
 
 static lk_client_t *client;
-static lk_mutex_t one, two;
+static lk_mutex_t *one, *two;
 
 static void open_both(struct world *w)
 {
-    client = world_open(w, "");
-    assert_lk(0, lk_mutex_init(&one, client, "orders", NULL));
-    assert_lk(0, lk_mutex_init(&two, client, "orders", NULL));
-}
-
-static void close_both(void)
-{
-    assert_lk(0, lk_mutex_destroy(&one));
-    assert_lk(0, lk_mutex_destroy(&two));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, "");
+    one = world_mutex(w, client, "orders", NULL);
+    two = world_mutex(w, client, "orders", NULL);
 }
 
 /* Two modules of a program that both guard "orders" share its hold, as they share the name. */
@@ -28,17 +21,16 @@ static void two_of_one_name_share_the_hold(struct world *w)
 {
     uint64_t token, same;
     open_both(w);
-    assert_lk(0, lk_mutex_lock(&one));
-    assert_lk(0, lk_mutex_lock(&two));
+    assert_lk(0, lk_mutex_lock(one));
+    assert_lk(0, lk_mutex_lock(two));
     assert_int_equal(2, world_holds(w, "orders"));
-    assert_lk(0, lk_mutex_token(&one, &token));
-    assert_lk(0, lk_mutex_token(&two, &same));
+    assert_lk(0, lk_mutex_token(one, &token));
+    assert_lk(0, lk_mutex_token(two, &same));
     assert_true(token == same);
-    assert_lk(0, lk_mutex_unlock(&one));
-    assert_lk(0, lk_mutex_unlock(&one)); /* either may give back what the other took */
+    assert_lk(0, lk_mutex_unlock(one));
+    assert_lk(0, lk_mutex_unlock(one)); /* either may give back what the other took */
     assert_false(world_exists(w, "orders"));
-    assert_lk(EPERM, lk_mutex_unlock(&two));
-    close_both();
+    assert_lk(EPERM, lk_mutex_unlock(two));
 }
 
 /* What belongs to the name must agree; what belongs to the object need not. */
@@ -52,14 +44,13 @@ static void attributes_of_the_name_must_agree(struct world *w)
     open_both(w);
     assert_lk(EINVAL, lk_mutex_init(&third, client, "orders", &robust));
     assert_lk(0, lk_mutex_init(&third, client, "orders", &different));
-    assert_lk(0, lk_mutex_lock(&one));
+    assert_lk(0, lk_mutex_lock(one));
     assert_lk(EDEADLK, lk_mutex_lock(&third));
-    assert_lk(0, lk_mutex_unlock(&one));
+    assert_lk(0, lk_mutex_unlock(one));
     assert_lk(0, lk_mutex_lock(&third));
     assert_between(world_pttl(w, "orders"), 1, 1000);
     assert_lk(0, lk_mutex_unlock(&third));
     assert_lk(0, lk_mutex_destroy(&third));
-    close_both();
 }
 
 /* Attributes that no version knows are a caller's mistake, not ignored. */
@@ -77,7 +68,6 @@ static void attributes_that_mean_nothing_are_refused(struct world *w)
     assert_lk(EINVAL, lk_mutex_init(&third, client, "stock", &no_type));
     assert_lk(EINVAL, lk_mutex_init(&third, client, "stock", &no_flag));
     assert_lk(EINVAL, lk_mutex_init(&third, client, "stock", &no_yes));
-    close_both();
 }
 
 /* Freeing what is in use is refused rather than left to crash. */
@@ -85,28 +75,26 @@ static void what_is_in_use_is_not_destroyed(struct world *w)
 {
     struct worker waiter;
     open_both(w);
-    assert_lk(0, lk_mutex_lock(&one));
-    assert_lk(EBUSY, lk_mutex_destroy(&one));
-    assert_lk(0, lk_mutex_check(&one)); /* unchanged */
-    worker_start(&waiter, lock_and_unlock, &two);
+    assert_lk(0, lk_mutex_lock(one));
+    assert_lk(EBUSY, lk_mutex_destroy(one));
+    assert_lk(0, lk_mutex_check(one)); /* unchanged */
+    worker_start(&waiter, lock_and_unlock, two);
     eventually(world_queued(w, "orders") == 1, 5000);
-    assert_lk(EBUSY, lk_mutex_destroy(&two));
-    assert_lk(0, lk_mutex_unlock(&one));
+    assert_lk(EBUSY, lk_mutex_destroy(two));
+    assert_lk(0, lk_mutex_unlock(one));
     assert_int_equal(0, worker_join(&waiter));
     assert_lk(EINVAL, lk_mutex_destroy(NULL));
-    close_both();
 }
 
 /* A name lives on in Redis when an object of it is gone. */
 static void destroying_one_leaves_the_other(struct world *w)
 {
     open_both(w);
-    assert_lk(0, lk_mutex_destroy(&one));
-    assert_lk(0, lk_mutex_lock(&two));
+    world_close(w, one);
+    assert_lk(0, lk_mutex_lock(two));
     assert_int_equal(1, world_holds(w, "orders"));
-    assert_lk(0, lk_mutex_unlock(&two));
-    assert_lk(0, lk_mutex_init(&one, client, "orders", NULL));
-    close_both();
+    assert_lk(0, lk_mutex_unlock(two));
+    one = world_mutex(w, client, "orders", NULL);
 }
 
 int main(void)

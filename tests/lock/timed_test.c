@@ -8,19 +8,11 @@
 
 #include <time.h>
 
-static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 
 static void open_orders(struct world *w)
 {
-    client = world_open(w, "");
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
+    orders = world_mutex(w, world_client(w, ""), "orders", NULL);
 }
 
 /* Somebody else has it for longer than any test takes. */
@@ -41,24 +33,24 @@ static struct timespec in_ms(clockid_t clock, int64_t ms)
 static int lock_until_realtime(int64_t ms)
 {
     struct timespec until = in_ms(CLOCK_REALTIME, ms);
-    return lk_mutex_timedlock(&orders, &until);
+    return lk_mutex_timedlock(orders, &until);
 }
 
 static int lock_until_monotonic(int64_t ms)
 {
     struct timespec until = in_ms(CLOCK_MONOTONIC, ms);
-    return lk_mutex_clocklock(&orders, CLOCK_MONOTONIC, &until);
+    return lk_mutex_clocklock(orders, CLOCK_MONOTONIC, &until);
 }
 
 static int lock_until_boottime(int64_t ms)
 {
     struct timespec until = in_ms(CLOCK_BOOTTIME, ms);
-    return lk_mutex_clocklock(&orders, CLOCK_BOOTTIME, &until);
+    return lk_mutex_clocklock(orders, CLOCK_BOOTTIME, &until);
 }
 
 static int lock_for(int64_t ms)
 {
-    return lk_mutex_lockfor(&orders, ms);
+    return lk_mutex_lockfor(orders, ms);
 }
 
 static int (*const ways[])(int64_t ms) = { lock_until_realtime, lock_until_monotonic, lock_until_boottime, lock_for };
@@ -76,9 +68,8 @@ static void a_limit_ends_the_wait_and_leaves_no_entry(struct world *w)
         assert_false(world_exists(w, "latchkey:queue:mutex:{orders}"));
         assert_false(world_exists(w, "latchkey:seen:mutex:{orders}"));
     }
-    assert_lk(EPERM, lk_mutex_unlock(&orders));
+    assert_lk(EPERM, lk_mutex_unlock(orders));
     world_redis(w, "DEL orders");
-    close_orders();
 }
 
 /* As with pthreads: the limit is for the waiting, and there is none to do. */
@@ -88,13 +79,12 @@ static void a_past_limit_takes_a_free_mutex(struct world *w)
     open_orders(w);
     for (int i = 0; i < WAYS - 1; i++) {
         assert_lk(0, ways[i](-1000));
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_unlock(orders));
     }
-    assert_lk(0, lk_mutex_timedlock(&orders, &long_ago));
-    assert_lk(0, lk_mutex_timedlock(&orders, &before_the_epoch));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+    assert_lk(0, lk_mutex_timedlock(orders, &long_ago));
+    assert_lk(0, lk_mutex_timedlock(orders, &before_the_epoch));
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* And tells at once that it is not free. */
@@ -105,12 +95,11 @@ static void a_past_limit_does_not_wait(struct world *w)
     hold_elsewhere(w);
     for (int i = 0; i < WAYS - 1; i++)
         assert_lk(ETIMEDOUT, ways[i](-1000));
-    assert_lk(ETIMEDOUT, lk_mutex_lockfor(&orders, 0));
-    assert_lk(EBUSY, lk_mutex_trylock(&orders));
+    assert_lk(ETIMEDOUT, lk_mutex_lockfor(orders, 0));
+    assert_lk(EBUSY, lk_mutex_trylock(orders));
     assert_between(now_ms() - began_ms, 0, SLACK_MS);
     assert_int_equal(0, world_queued(w, "orders"));
     world_redis(w, "DEL orders");
-    close_orders();
 }
 
 /* Mistakes in a time are told, whether the mutex is free or not. */
@@ -118,15 +107,14 @@ static void a_time_that_is_none_is_refused(struct world *w)
 {
     const struct timespec too_few = { 1, -1 }, too_many = { 1, 1000000000 }, fine = { 1, 0 };
     open_orders(w);
-    assert_lk(EINVAL, lk_mutex_timedlock(&orders, &too_few));
-    assert_lk(EINVAL, lk_mutex_timedlock(&orders, &too_many));
-    assert_lk(EINVAL, lk_mutex_timedlock(&orders, NULL));
-    assert_lk(EINVAL, lk_mutex_clocklock(&orders, CLOCK_MONOTONIC, &too_many));
-    assert_lk(EINVAL, lk_mutex_clocklock(&orders, CLOCK_PROCESS_CPUTIME_ID, &fine));
-    assert_lk(EINVAL, lk_mutex_lockfor(&orders, -2));
-    assert_lk(EINVAL, lk_mutex_lockfor(&orders, INT64_MIN));
+    assert_lk(EINVAL, lk_mutex_timedlock(orders, &too_few));
+    assert_lk(EINVAL, lk_mutex_timedlock(orders, &too_many));
+    assert_lk(EINVAL, lk_mutex_timedlock(orders, NULL));
+    assert_lk(EINVAL, lk_mutex_clocklock(orders, CLOCK_MONOTONIC, &too_many));
+    assert_lk(EINVAL, lk_mutex_clocklock(orders, CLOCK_PROCESS_CPUTIME_ID, &fine));
+    assert_lk(EINVAL, lk_mutex_lockfor(orders, -2));
+    assert_lk(EINVAL, lk_mutex_lockfor(orders, INT64_MIN));
     assert_false(world_exists(w, "orders"));
-    close_orders();
 }
 
 /* The largest limits are limits like others, not overflows. */
@@ -134,13 +122,12 @@ static void a_limit_far_away_is_one(struct world *w)
 {
     struct timespec far = { (time_t)INT64_MAX, 999999999 };
     open_orders(w);
-    assert_lk(0, lk_mutex_timedlock(&orders, &far));
-    assert_lk(0, lk_mutex_clocklock(&orders, CLOCK_MONOTONIC, &far));
-    assert_lk(0, lk_mutex_lockfor(&orders, INT64_MAX));
-    assert_lk(0, lk_mutex_lockfor(&orders, LK_FOREVER));
+    assert_lk(0, lk_mutex_timedlock(orders, &far));
+    assert_lk(0, lk_mutex_clocklock(orders, CLOCK_MONOTONIC, &far));
+    assert_lk(0, lk_mutex_lockfor(orders, INT64_MAX));
+    assert_lk(0, lk_mutex_lockfor(orders, LK_FOREVER));
     for (int i = 0; i < 4; i++)
-        assert_lk(0, lk_mutex_unlock(&orders));
-    close_orders();
+        assert_lk(0, lk_mutex_unlock(orders));
 }
 
 int main(void)

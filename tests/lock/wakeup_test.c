@@ -8,24 +8,13 @@
 
 #include <stdio.h>
 
-static lk_client_t *holder_client, *waiter_client;
-static lk_mutex_t held, wanted;
+static lk_mutex_t *held, *wanted;
 static int64_t got_ms; /* when the waiter had it */
 
 static void open_both(struct world *w, const char *holder_options, const char *waiter_url)
 {
-    holder_client = world_open(w, holder_options);
-    assert_lk(0, lk_client_open(&waiter_client, waiter_url));
-    assert_lk(0, lk_mutex_init(&held, holder_client, "orders", NULL));
-    assert_lk(0, lk_mutex_init(&wanted, waiter_client, "orders", NULL));
-}
-
-static void close_both(void)
-{
-    assert_lk(0, lk_mutex_destroy(&held));
-    assert_lk(0, lk_mutex_destroy(&wanted));
-    assert_lk(0, lk_client_close(holder_client));
-    assert_lk(0, lk_client_close(waiter_client));
+    held = world_mutex(w, world_client(w, holder_options), "orders", NULL);
+    wanted = world_mutex(w, world_client_at(w, NULL, waiter_url), "orders", NULL);
 }
 
 static int wait_for_it(void *arg)
@@ -43,12 +32,12 @@ static int64_t wake_after_ms(struct world *w, int64_t then_ms)
 {
     struct worker waiter;
     int64_t unlocked_ms;
-    assert_lk(0, lk_mutex_lock(&held));
-    worker_start(&waiter, wait_for_it, &wanted);
+    assert_lk(0, lk_mutex_lock(held));
+    worker_start(&waiter, wait_for_it, wanted);
     eventually(world_queued(w, "orders") == 1, 5000);
     sleep_ms(then_ms);
     unlocked_ms = now_ms();
-    assert_lk(0, lk_mutex_unlock(&held));
+    assert_lk(0, lk_mutex_unlock(held));
     assert_int_equal(0, worker_join(&waiter));
     assert_false(world_exists(w, "orders"));
     assert_int_equal(0, world_queued(w, "orders"));
@@ -61,24 +50,20 @@ static void an_unlock_wakes_a_waiter_long_before_its_poll(struct world *w)
     open_both(w, "", world_url(w, "lease=20s&poll=5s"));
     assert_between(wake_after_ms(w, 100), 0, 1000);
     assert_between(wake_after_ms(w, 0), 0, 1000); /* also one that has only just begun to wait */
-    close_both();
 }
 
 /* Threads of one client wait for each other as processes do. */
 static void an_unlock_wakes_a_thread_of_the_same_client(struct world *w)
 {
     struct worker waiter;
-    lk_client_t *client = world_open(w, "lease=20s&poll=5s");
-    assert_lk(0, lk_mutex_init(&held, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&held));
-    worker_start(&waiter, wait_for_it, &held);
+    held = world_mutex(w, world_client(w, "lease=20s&poll=5s"), "orders", NULL);
+    assert_lk(0, lk_mutex_lock(held));
+    worker_start(&waiter, wait_for_it, held);
     eventually(world_queued(w, "orders") == 1, 5000);
     int64_t unlocked_ms = now_ms();
-    assert_lk(0, lk_mutex_unlock(&held));
+    assert_lk(0, lk_mutex_unlock(held));
     assert_int_equal(0, worker_join(&waiter));
     assert_between(got_ms - unlocked_ms, 0, 1000);
-    assert_lk(0, lk_mutex_destroy(&held));
-    assert_lk(0, lk_client_close(client));
 }
 
 /* pubsub=no is for servers and proxies without it: slower, and as safe. */
@@ -87,7 +72,6 @@ static void without_pubsub_polling_finds_it(struct world *w)
     open_both(w, "", world_url(w, "pubsub=no&poll=100ms"));
     assert_between(wake_after_ms(w, 50), 0, 120 + SLACK_MS);
     assert_int_equal(0, world_commands(w, "subscribe"));
-    close_both();
 }
 
 /* A user without rights on channels is no reason to fail: the library finds that out by itself. */
@@ -98,7 +82,6 @@ static void a_user_without_channels_polls(struct world *w)
     snprintf(url, sizeof url, "unix://worker:secret@%s?poll=100ms", w->socket);
     open_both(w, "", url);
     assert_between(wake_after_ms(w, 50), 0, 120 + SLACK_MS);
-    close_both();
 }
 
 /* Nor does such a user's unlock fail, which may not publish: the others' polls find the mutex. */
@@ -109,14 +92,13 @@ static void an_unlock_that_may_not_publish_still_frees_it(struct world *w)
     snprintf(url, sizeof url, "unix://worker:secret@%s?poll=100ms", w->socket);
     open_both(w, "poll=100ms", url);
     struct worker waiter;
-    assert_lk(0, lk_mutex_lock(&wanted));
-    worker_start(&waiter, wait_for_it, &held);
+    assert_lk(0, lk_mutex_lock(wanted));
+    worker_start(&waiter, wait_for_it, held);
     eventually(world_queued(w, "orders") == 1, 5000);
     int64_t unlocked_ms = now_ms();
-    assert_lk(0, lk_mutex_unlock(&wanted));
+    assert_lk(0, lk_mutex_unlock(wanted));
     assert_int_equal(0, worker_join(&waiter));
     assert_between(got_ms - unlocked_ms, 0, 120 + SLACK_MS);
-    close_both();
 }
 
 int main(void)

@@ -36,22 +36,18 @@ enum { JUMPS = sizeof jumps_s / sizeof jumps_s[0] };
 static void a_hold_does_not_notice(struct world *w)
 {
     int64_t left_ms;
-    lk_mutex_t orders;
-    lk_client_t *client = world_open(w, "lease=1500ms");
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders));
+    lk_mutex_t *orders = world_mutex(w, world_client(w, "lease=1500ms"), "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders));
     for (int i = 0; i < JUMPS; i++) {
         set_ahead(jumps_s[i]);
-        assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+        assert_lk(0, lk_mutex_remaining(orders, &left_ms));
         assert_between(left_ms, 1, LEASE_MS);
         sleep_ms(LEASE_MS + LEASE_MS / 3); /* renewals go on */
-        assert_lk(0, lk_mutex_check(&orders));
+        assert_lk(0, lk_mutex_check(orders));
         assert_between(world_pttl(w, "orders"), 1, LEASE_MS);
     }
     set_ahead(0);
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 static int jump_soon(void *seconds)
@@ -64,22 +60,18 @@ static int jump_soon(void *seconds)
 /* A wait takes as long as it was told to, whatever the clock on the wall shows meanwhile. */
 static void a_limit_does_not_notice(struct world *w)
 {
-    lk_mutex_t orders;
-    lk_client_t *client = world_open(w, "lease=5s");
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    lk_mutex_t *orders = world_mutex(w, world_client(w, "lease=5s"), "orders", NULL);
     world_redis(w, "HSET orders somebody:1 1");
     for (int i = 0; i < JUMPS; i++) {
         struct worker jumper;
         int64_t jump_s = jumps_s[i], began_ms = now_ms();
         worker_start(&jumper, jump_soon, &jump_s);
-        assert_lk(ETIMEDOUT, lk_mutex_lockfor(&orders, 400));
+        assert_lk(ETIMEDOUT, lk_mutex_lockfor(orders, 400));
         assert_between(now_ms() - began_ms, 400, 400 + SLACK_MS);
         assert_int_equal(0, worker_join(&jumper));
     }
     set_ahead(0);
     world_redis(w, "DEL orders");
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

@@ -10,73 +10,60 @@
 
 enum { LEASE_MS = 600 };
 
-static lk_client_t *client, *other;
+static lk_client_t *client;
 
 static void open_clients(struct world *w)
 {
-    client = world_open(w, "lease=600ms");
-    other = world_open(w, "");
-}
-
-static void close_clients(void)
-{
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    client = world_client(w, "lease=600ms");
 }
 
 /* Work may take longer than a lease: the holder need not know how long. */
 static void a_hold_outlives_its_lease_by_far(struct world *w)
 {
-    lk_mutex_t orders, same_name;
     int64_t left_ms, until_ms = now_ms() + 4 * LEASE_MS;
     open_clients(w);
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_init(&same_name, other, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders));
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    lk_mutex_t *same_name = world_mutex(w, world_client(w, ""), "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders));
     for (; now_ms() < until_ms; sleep_ms(20)) {
-        assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+        assert_lk(0, lk_mutex_remaining(orders, &left_ms));
         assert_between(left_ms, 1, LEASE_MS);
         assert_between(world_pttl(w, "orders"), 1, LEASE_MS);
-        assert_lk(EBUSY, lk_mutex_trylock(&same_name));
+        assert_lk(EBUSY, lk_mutex_trylock(same_name));
     }
-    assert_lk(0, lk_mutex_check(&orders));
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_mutex_destroy(&same_name));
-    close_clients();
+    assert_lk(0, lk_mutex_check(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 /* One thread renews for all: many holds cost none of them its lease. */
 static void many_holds_are_all_renewed(struct world *w)
 {
     enum { MANY = 200 };
-    static lk_mutex_t many[MANY];
+    static lk_mutex_t *many[MANY];
     char name[16];
     open_clients(w);
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "order-%d", i);
-        assert_lk(0, lk_mutex_init(&many[i], client, name, NULL));
-        assert_lk(0, lk_mutex_lock(&many[i]));
+        many[i] = world_mutex(w, client, name, NULL);
+        assert_lk(0, lk_mutex_lock(many[i]));
     }
     sleep_ms(2 * LEASE_MS);
     for (int i = 0; i < MANY; i++) {
-        assert_lk(0, lk_mutex_check(&many[i]));
-        assert_lk(0, lk_mutex_unlock(&many[i]));
-        assert_lk(0, lk_mutex_destroy(&many[i]));
+        assert_lk(0, lk_mutex_check(many[i]));
+        assert_lk(0, lk_mutex_unlock(many[i]));
+        world_close(w, many[i]);
     }
-    close_clients();
 }
 
 /* A renewal must not bring back what was unlocked, nor touch the next holder. */
 static void after_the_unlock_nothing_is_renewed(struct world *w)
 {
-    lk_mutex_t orders;
     open_clients(w);
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     for (int i = 0; i < 30; i++) { /* unlocks at many moments of the renewal's rhythm */
-        assert_lk(0, lk_mutex_lock(&orders));
+        assert_lk(0, lk_mutex_lock(orders));
         sleep_ms(i % 10 * LEASE_MS / 30);
-        assert_lk(0, lk_mutex_unlock(&orders));
+        assert_lk(0, lk_mutex_unlock(orders));
         assert_false(world_exists(w, "orders"));
     }
     world_redis(w, "HSET orders somebody:1 1");
@@ -84,24 +71,19 @@ static void after_the_unlock_nothing_is_renewed(struct world *w)
     sleep_ms(LEASE_MS / 2);
     assert_between(world_pttl(w, "orders"), 0, LEASE_MS / 2);
     eventually(!world_exists(w, "orders"), 2 * LEASE_MS);
-    assert_lk(0, lk_mutex_destroy(&orders));
-    close_clients();
 }
 
 /* A lease on the server that was lengthened, cut or made endless by somebody is put right. */
 static void a_renewal_repairs_the_lease(struct world *w)
 {
-    lk_mutex_t orders;
     open_clients(w);
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders));
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "PERSIST orders");
     eventually(world_pttl(w, "orders") > 0, 2 * LEASE_MS);
     world_redis(w, "PEXPIRE orders 3600000");
     eventually(world_pttl(w, "orders") <= LEASE_MS, 2 * LEASE_MS);
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_destroy(&orders));
-    close_clients();
+    assert_lk(0, lk_mutex_unlock(orders));
 }
 
 int main(void)

@@ -11,18 +11,12 @@
 enum { LEASE_MS = 1000 };
 
 static lk_client_t *client;
-static lk_rwlock_t config;
+static lk_rwlock_t *config;
 
 static void open_config(struct world *w, const char *options)
 {
-    client = world_open(w, options);
-    assert_lk(0, lk_rwlock_init(&config, client, "config", NULL));
-}
-
-static void close_config(void)
-{
-    assert_lk(0, lk_rwlock_destroy(&config));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, options);
+    config = world_rwlock(w, client, "config", NULL);
 }
 
 /* How long the leases of all holders last yet. */
@@ -40,11 +34,10 @@ static int hold(struct world *w, void *arg)
 {
     struct role *role = arg;
     open_config(w, "lease=1s");
-    assert_lk(0, role->write ? lk_rwlock_wrlock(&config) : lk_rwlock_rdlock(&config));
+    assert_lk(0, role->write ? lk_rwlock_wrlock(config) : lk_rwlock_rdlock(config));
     world_ready(w);
     gate_pass(&role->leave);
-    assert_lk(0, lk_rwlock_unlock(&config));
-    close_config();
+    assert_lk(0, lk_rwlock_unlock(config));
     return 0;
 }
 
@@ -53,7 +46,7 @@ static int wait_in_vain(struct world *w, void *arg)
     struct role *role = arg;
     open_config(w, "");
     world_ready(w);
-    return role->write ? lk_rwlock_wrlock(&config) : lk_rwlock_rdlock(&config);
+    return role->write ? lk_rwlock_wrlock(config) : lk_rwlock_rdlock(config);
 }
 
 static struct role *new_role(struct world *w, bool write)
@@ -71,10 +64,10 @@ static void a_killed_writer_is_waited_for_once(struct world *w)
         open_config(w, "");
         int64_t began_ms = now_ms(), before_ms = world_killholder(w, writer, "config");
         assert_between(before_ms, 1, LEASE_MS);
-        assert_lk(0, write ? lk_rwlock_wrlockfor(&config, 5000) : lk_rwlock_rdlockfor(&config, 5000));
+        assert_lk(0, write ? lk_rwlock_wrlockfor(config, 5000) : lk_rwlock_rdlockfor(config, 5000));
         assert_between(now_ms() - began_ms, before_ms - 2, before_ms + 2 * SLACK_MS);
-        assert_lk(0, lk_rwlock_unlock(&config));
-        close_config();
+        assert_lk(0, lk_rwlock_unlock(config));
+        world_close(w, client);
     }
 }
 
@@ -86,13 +79,12 @@ static void a_killed_readers_own_lease_ends_whoever_else_renews(struct world *w)
     open_config(w, "lease=20s");
     assert_int_equal(2, world_int(w, "ZCARD latchkey:rw:{config}"));
     world_kill(w, killed);
-    assert_lk(ETIMEDOUT, lk_rwlock_wrlockfor(&config, LEASE_MS + 200)); /* the second was renewed meanwhile */
+    assert_lk(ETIMEDOUT, lk_rwlock_wrlockfor(config, LEASE_MS + 200)); /* the second was renewed meanwhile */
     assert_int_equal(1, world_int(w, "ZCARD latchkey:rw:{config}"));
     gate_open(&second->leave);
     assert_int_equal(0, world_wait(w, living));
-    assert_lk(0, lk_rwlock_trywrlock(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
-    close_config();
+    assert_lk(0, lk_rwlock_trywrlock(config));
+    assert_lk(0, lk_rwlock_unlock(config));
 }
 
 /* The last reader leaves first: then the dead one's lease is all that is waited for. */
@@ -105,10 +97,9 @@ static void the_writer_comes_when_the_dead_readers_lease_ends(struct world *w)
     int64_t began_ms = now_ms();
     gate_open(&second->leave);
     assert_int_equal(0, world_wait(w, living));
-    assert_lk(0, lk_rwlock_wrlockfor(&config, 5000));
+    assert_lk(0, lk_rwlock_wrlockfor(config, 5000));
     assert_between(now_ms() - began_ms, 0, LEASE_MS + 2 * SLACK_MS);
-    assert_lk(0, lk_rwlock_unlock(&config));
-    close_config();
+    assert_lk(0, lk_rwlock_unlock(config));
 }
 
 /* Places of the dead cost those behind them nothing when the lock is free ... */
@@ -128,17 +119,16 @@ static void killed_waiters_are_passed_over(struct world *w)
     open_config(w, "");
     for (int i = 0; i < 3; i++) {
         int64_t began_ms = now_ms();
-        assert_lk(0, lk_rwlock_wrlockfor(&config, 5000));
-        assert_lk(0, lk_rwlock_unlock(&config));
-        assert_lk(0, lk_rwlock_rdlockfor(&config, 5000));
-        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_lk(0, lk_rwlock_wrlockfor(config, 5000));
+        assert_lk(0, lk_rwlock_unlock(config));
+        assert_lk(0, lk_rwlock_rdlockfor(config, 5000));
+        assert_lk(0, lk_rwlock_unlock(config));
         assert_between(now_ms() - began_ms, 0, SLACK_MS);
     }
     world_allow(w, "latchkey:queue:rw:{config}"); /* their entries lapse with a TTL */
     world_allow(w, "latchkey:seen:rw:{config}");
     assert_between(world_pttl(w, "latchkey:queue:rw:{config}"), 0, 10000);
     assert_between(world_pttl(w, "latchkey:seen:rw:{config}"), 0, 10000);
-    close_config();
 }
 
 /* ... and new readers, who would wait behind a living writer, one short delay, however many died. */
@@ -153,16 +143,15 @@ static void killed_writers_keep_readers_out_for_a_moment(struct world *w)
         world_kill(w, pids[i]);
     open_config(w, "");
     int64_t began_ms = now_ms();
-    assert_lk(0, lk_rwlock_rdlockfor(&config, 10000));
+    assert_lk(0, lk_rwlock_rdlockfor(config, 10000));
     assert_between(now_ms() - began_ms, 0, 2500 + 2000 + SLACK_MS); /* their silence, and a poll */
-    assert_lk(0, lk_rwlock_tryrdlock(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_tryrdlock(config));
+    assert_lk(0, lk_rwlock_unlock(config));
+    assert_lk(0, lk_rwlock_unlock(config));
     world_allow(w, "latchkey:queue:rw:{config}");
     world_allow(w, "latchkey:seen:rw:{config}");
     gate_open(&holder->leave);
     assert_int_equal(0, world_wait(w, reading));
-    close_config();
 }
 
 /* What a suspended child found out when it went on. */
@@ -177,16 +166,15 @@ static int hold_and_look(struct world *w, void *arg)
     struct findings *found = arg;
     int64_t ms;
     open_config(w, "lease=1s");
-    assert_lk(0, found->write ? lk_rwlock_wrlock(&config) : lk_rwlock_rdlock(&config));
+    assert_lk(0, found->write ? lk_rwlock_wrlock(config) : lk_rwlock_rdlock(config));
     world_ready(w);
     gate_pass(&found->resumed);
-    found->remaining = lk_rwlock_remaining(&config, &ms);
-    found->again = lk_rwlock_rdlock(&config);
-    found->unlock = lk_rwlock_unlock(&config);
-    found->twice = lk_rwlock_unlock(&config);
+    found->remaining = lk_rwlock_remaining(config, &ms);
+    found->again = lk_rwlock_rdlock(config);
+    found->unlock = lk_rwlock_unlock(config);
+    found->twice = lk_rwlock_unlock(config);
     gate_open(&found->looked);
     gate_pass(&found->close);
-    close_config();
     return 0;
 }
 
@@ -199,7 +187,7 @@ static void a_stopped_holder_learns_of_its_loss(struct world *w)
         pid_t holder = world_fork(w, hold_and_look, found);
         open_config(w, "lease=20s");
         world_stop(holder);
-        assert_lk(0, lk_rwlock_wrlockfor(&config, 5000));
+        assert_lk(0, lk_rwlock_wrlockfor(config, 5000));
         world_stop_server(w); /* so nobody can tell it */
         gate_open(&found->resumed);
         world_cont(holder);
@@ -211,9 +199,9 @@ static void a_stopped_holder_learns_of_its_loss(struct world *w)
         assert_int_equal(ESTALE, found->again);
         assert_int_equal(ESTALE, found->unlock);
         assert_int_equal(EPERM, found->twice);
-        assert_lk(0, lk_rwlock_check(&config));
-        assert_lk(0, lk_rwlock_unlock(&config));
-        close_config();
+        assert_lk(0, lk_rwlock_check(config));
+        assert_lk(0, lk_rwlock_unlock(config));
+        world_close(w, client);
     }
 }
 
@@ -244,9 +232,9 @@ static void a_thread_that_ended_is_not_renewed(struct world *w)
     open_config(w, "lease=1s");
     __builtin_memset(&heard, 0, sizeof heard);
     assert_lk(0, lk_client_listen(client, hear, NULL));
-    assert_lk(0, in_thread(read_and_end, &config));
-    assert_lk(EBUSY, lk_rwlock_trywrlock(&config));
-    assert_lk(0, lk_rwlock_wrlockfor(&config, LEASE_MS + 2 * SLACK_MS));
+    assert_lk(0, in_thread(read_and_end, config));
+    assert_lk(EBUSY, lk_rwlock_trywrlock(config));
+    assert_lk(0, lk_rwlock_wrlockfor(config, LEASE_MS + 2 * SLACK_MS));
     eventually(__atomic_load_n(&heard.lost, __ATOMIC_SEQ_CST) == 1, SLACK_MS);
     assert_int_equal(LK_REASON_THREAD_EXIT, heard.reason);
     assert_int_equal(LK_KIND_RWLOCK, heard.kind);
@@ -255,9 +243,8 @@ static void a_thread_that_ended_is_not_renewed(struct world *w)
     world_redis(w, "DEL latchkey:rw:{config}");
     eventually(__atomic_load_n(&heard.lost, __ATOMIC_SEQ_CST) == 2, LEASE_MS);
     assert_int_equal(LK_REASON_GONE, heard.reason);
-    assert_lk(ESTALE, lk_rwlock_unlock(&config));
+    assert_lk(ESTALE, lk_rwlock_unlock(config));
     assert_false(world_exists(w, "latchkey:rw:{config}")); /* nothing was brought back */
-    close_config();
 }
 
 /* A fixed lease is not renewed, a capped one not beyond its cap, all others as long as it takes. */
@@ -265,22 +252,18 @@ static void leases_are_renewed_as_the_attributes_say(struct world *w)
 {
     lk_rwlockattr_t fixed = { .size = sizeof fixed, .fixed = 1, .lease_ms = 400 };
     lk_rwlockattr_t capped = { .size = sizeof capped, .max_hold_ms = 400 };
-    lk_rwlock_t one, two;
     open_config(w, "lease=1s");
-    assert_lk(0, lk_rwlock_init(&one, client, "one", &fixed));
-    assert_lk(0, lk_rwlock_init(&two, client, "two", &capped));
-    assert_lk(0, lk_rwlock_rdlock(&config));
-    assert_lk(0, lk_rwlock_rdlock(&one));
-    assert_lk(0, lk_rwlock_wrlock(&two));
+    lk_rwlock_t *one = world_rwlock(w, client, "one", &fixed);
+    lk_rwlock_t *two = world_rwlock(w, client, "two", &capped);
+    assert_lk(0, lk_rwlock_rdlock(config));
+    assert_lk(0, lk_rwlock_rdlock(one));
+    assert_lk(0, lk_rwlock_wrlock(two));
     sleep_ms(1600);
-    assert_lk(0, lk_rwlock_check(&config));
+    assert_lk(0, lk_rwlock_check(config));
     assert_between(left_ms(w), 1, LEASE_MS);
-    assert_lk(ESTALE, lk_rwlock_unlock(&one));
-    assert_lk(ESTALE, lk_rwlock_unlock(&two));
-    assert_lk(0, lk_rwlock_unlock(&config));
-    assert_lk(0, lk_rwlock_destroy(&one));
-    assert_lk(0, lk_rwlock_destroy(&two));
-    close_config();
+    assert_lk(ESTALE, lk_rwlock_unlock(one));
+    assert_lk(ESTALE, lk_rwlock_unlock(two));
+    assert_lk(0, lk_rwlock_unlock(config));
 }
 
 int main(void)

@@ -6,23 +6,14 @@
  */
 #include "world.h"
 
-static lk_client_t *client, *other;
-static lk_rwlock_t config, same_name;
+static lk_client_t *client;
+static lk_rwlock_t *config, *same_name;
 
 static void open_both(struct world *w, const char *options)
 {
-    client = world_open(w, options);
-    other = world_open(w, options);
-    assert_lk(0, lk_rwlock_init(&config, client, "config", NULL));
-    assert_lk(0, lk_rwlock_init(&same_name, other, "config", NULL));
-}
-
-static void close_both(void)
-{
-    assert_lk(0, lk_rwlock_destroy(&config));
-    assert_lk(0, lk_rwlock_destroy(&same_name));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    client = world_client(w, options);
+    config = world_rwlock(w, client, "config", NULL);
+    same_name = world_rwlock(w, world_client(w, options), "config", NULL);
 }
 
 /* A writer that is done changing goes on reading; readers that wait need not wait for the rest. */
@@ -30,28 +21,27 @@ static void waiting_readers_come_in_up_to_the_next_writer(struct world *w)
 {
     struct worker readers[3], writer;
     open_both(w, "lease=20s&poll=5s");
-    assert_lk(0, lk_rwlock_wrlock(&config));
-    worker_start(&readers[0], read_once, &config);
-    worker_start(&readers[1], read_once, &same_name);
+    assert_lk(0, lk_rwlock_wrlock(config));
+    worker_start(&readers[0], read_once, config);
+    worker_start(&readers[1], read_once, same_name);
     eventually(world_rwqueued(w, "config") == 2, 5000);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 2, 5000); /* who is deaf is passed over */
-    worker_start(&writer, write_once, &same_name);
+    worker_start(&writer, write_once, same_name);
     eventually(world_rwqueued(w, "config") == 3, 5000);
-    worker_start(&readers[2], read_once, &config);
+    worker_start(&readers[2], read_once, config);
     eventually(world_rwqueued(w, "config") == 4, 5000);
     int64_t began_ms = now_ms();
-    assert_lk(0, lk_rwlock_downgrade(&config));
+    assert_lk(0, lk_rwlock_downgrade(config));
     assert_int_equal(0, worker_join(&readers[0]));
     assert_int_equal(0, worker_join(&readers[1]));
     assert_between(now_ms() - began_ms, 0, 1000);
     sleep_ms(20);
     assert_int_equal(2, world_rwqueued(w, "config")); /* the writer, and the reader behind it */
-    assert_lk(EDEADLK, lk_rwlock_wrlock(&config));
-    assert_lk(0, lk_rwlock_check(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(EDEADLK, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_check(config));
+    assert_lk(0, lk_rwlock_unlock(config));
     assert_int_equal(0, worker_join(&writer));
     assert_int_equal(0, worker_join(&readers[2]));
-    close_both();
 }
 
 /* All levels become reading, so a program that unlocks as often as it locked goes on working. */
@@ -59,51 +49,48 @@ static void nested_levels_become_reading(struct world *w)
 {
     uint64_t token;
     open_both(w, "");
-    assert_lk(EPERM, lk_rwlock_downgrade(&config));
-    assert_lk(0, lk_rwlock_wrlock(&config));
-    assert_lk(0, lk_rwlock_wrlock(&config));
-    assert_lk(0, lk_rwlock_rdlock(&config));
-    assert_lk(0, lk_rwlock_downgrade(&config));
-    assert_lk(EPERM, lk_rwlock_downgrade(&config));
-    assert_lk(EPERM, lk_rwlock_token(&config, &token));
+    assert_lk(EPERM, lk_rwlock_downgrade(config));
+    assert_lk(0, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_rdlock(config));
+    assert_lk(0, lk_rwlock_downgrade(config));
+    assert_lk(EPERM, lk_rwlock_downgrade(config));
+    assert_lk(EPERM, lk_rwlock_token(config, &token));
     for (int i = 0; i < 3; i++) {
-        assert_lk(0, lk_rwlock_rdlock(&same_name));
-        assert_lk(EBUSY, lk_rwlock_trywrlock(&same_name));
-        assert_lk(0, lk_rwlock_unlock(&same_name));
-        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_lk(0, lk_rwlock_rdlock(same_name));
+        assert_lk(EBUSY, lk_rwlock_trywrlock(same_name));
+        assert_lk(0, lk_rwlock_unlock(same_name));
+        assert_lk(0, lk_rwlock_unlock(config));
     }
-    assert_lk(EPERM, lk_rwlock_unlock(&config));
-    assert_lk(0, lk_rwlock_trywrlock(&same_name));
-    assert_lk(0, lk_rwlock_unlock(&same_name));
-    close_both();
+    assert_lk(EPERM, lk_rwlock_unlock(config));
+    assert_lk(0, lk_rwlock_trywrlock(same_name));
+    assert_lk(0, lk_rwlock_unlock(same_name));
 }
 
 /* What was a writer is renewed as a reader, under the name the server knows it by. */
 static void it_is_renewed_afterwards(struct world *w)
 {
     open_both(w, "lease=1s");
-    assert_lk(0, lk_rwlock_wrlock(&config));
-    assert_lk(0, lk_rwlock_downgrade(&config));
+    assert_lk(0, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_downgrade(config));
     sleep_ms(1600);
-    assert_lk(0, lk_rwlock_check(&config));
-    assert_lk(EBUSY, lk_rwlock_trywrlock(&same_name));
+    assert_lk(0, lk_rwlock_check(config));
+    assert_lk(EBUSY, lk_rwlock_trywrlock(same_name));
     world_redis(w, "SCRIPT FLUSH");
-    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_unlock(config));
     assert_false(world_exists(w, "latchkey:rw:{config}"));
-    close_both();
 }
 
 /* Who lost its hold keeps nothing, and brings nothing back. */
 static void a_lost_writer_cannot_go_down(struct world *w)
 {
     open_both(w, "");
-    assert_lk(0, lk_rwlock_wrlock(&config));
-    assert_lk(0, lk_rwlock_forceunlock(&same_name));
-    assert_lk(ESTALE, lk_rwlock_downgrade(&config));
+    assert_lk(0, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_forceunlock(same_name));
+    assert_lk(ESTALE, lk_rwlock_downgrade(config));
     assert_false(world_exists(w, "latchkey:rw:{config}"));
-    assert_lk(ESTALE, lk_rwlock_downgrade(&config));
-    assert_lk(ESTALE, lk_rwlock_unlock(&config));
-    close_both();
+    assert_lk(ESTALE, lk_rwlock_downgrade(config));
+    assert_lk(ESTALE, lk_rwlock_unlock(config));
 }
 
 /* While it is not known whether others read already, nobody may go on writing. */
@@ -111,17 +98,16 @@ static void an_unknown_outcome_counts_as_reading(struct world *w)
 {
     uint64_t token;
     open_both(w, "lease=10s&command_timeout=200ms");
-    assert_lk(0, lk_rwlock_wrlock(&config));
+    assert_lk(0, lk_rwlock_wrlock(config));
     world_stop_server(w);
-    assert_lk(EIO, lk_rwlock_downgrade(&config));
-    assert_lk(EPERM, lk_rwlock_token(&config, &token));
+    assert_lk(EIO, lk_rwlock_downgrade(config));
+    assert_lk(EPERM, lk_rwlock_token(config, &token));
     world_cont_server(w);
-    assert_lk(EDEADLK, lk_rwlock_wrlock(&config));
-    assert_lk(0, lk_rwlock_check(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
-    assert_lk(0, lk_rwlock_wrlock(&same_name));
-    assert_lk(0, lk_rwlock_unlock(&same_name));
-    close_both();
+    assert_lk(EDEADLK, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_check(config));
+    assert_lk(0, lk_rwlock_unlock(config));
+    assert_lk(0, lk_rwlock_wrlock(same_name));
+    assert_lk(0, lk_rwlock_unlock(same_name));
 }
 
 static struct gate stop;
@@ -130,11 +116,11 @@ static int write_again_and_again(int index, void *arg)
 {
     (void)index;
     while (!gate_is_open(&stop)) {
-        int rc = lk_rwlock_wrlock(&same_name);
+        int rc = lk_rwlock_wrlock(same_name);
         if (rc != 0)
             return rc;
         ++*(int *)arg;
-        rc = lk_rwlock_unlock(&same_name);
+        rc = lk_rwlock_unlock(same_name);
         if (rc != 0)
             return rc;
     }
@@ -155,17 +141,16 @@ static void there_is_no_gap(struct world *w)
     stop = (struct gate){ 0 };
     worker_start(&crowd, writers, &changes);
     for (int i = 0; i < 100; i++) {
-        assert_lk(0, lk_rwlock_wrlock(&config));
+        assert_lk(0, lk_rwlock_wrlock(config));
         int mine = ++changes;
-        assert_lk(0, lk_rwlock_downgrade(&config));
+        assert_lk(0, lk_rwlock_downgrade(config));
         assert_int_equal(mine, changes);
         sleep_ms(1);
         assert_int_equal(mine, changes);
-        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_lk(0, lk_rwlock_unlock(config));
     }
     gate_open(&stop);
     assert_int_equal(0, worker_join(&crowd));
-    close_both();
 }
 
 int main(void)

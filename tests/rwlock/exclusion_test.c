@@ -90,13 +90,13 @@ static int process_main(struct world *w, void *arg)
 {
     struct process *process = arg;
     lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = process->prefer };
-    lk_client_t *client = world_open(w, "");
+    lk_client_t *client = world_client(w, "");
     assert_lk(0, lk_rwlock_init(&process->lock, client, "stock", &attr));
     world_ready(w);
     gate_pass(process->start);
     int wrong = run_threads(THREADS, visits, process);
     assert_lk(0, lk_rwlock_destroy(&process->lock));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
     return wrong;
 }
 

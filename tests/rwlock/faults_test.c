@@ -7,22 +7,14 @@
 #include "world.h"
 
 static lk_client_t *client, *other;
-static lk_rwlock_t held, wanted; /* one name, two clients */
+static lk_rwlock_t *held, *wanted; /* one name, two clients */
 
 static void open_both(struct world *w, const char *options)
 {
-    client = world_open(w, options);
-    other = world_open(w, options);
-    assert_lk(0, lk_rwlock_init(&held, client, "config", NULL));
-    assert_lk(0, lk_rwlock_init(&wanted, other, "config", NULL));
-}
-
-static void close_both(void)
-{
-    assert_lk(0, lk_rwlock_destroy(&held));
-    assert_lk(0, lk_rwlock_destroy(&wanted));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    client = world_client(w, options);
+    other = world_client(w, options);
+    held = world_rwlock(w, client, "config", NULL);
+    wanted = world_rwlock(w, other, "config", NULL);
 }
 
 static void flush_scripts(struct world *w)
@@ -47,29 +39,28 @@ static void a_holder_does_not_notice(struct world *w)
     open_both(w, "lease=1s");
     for (int i = 0; i < FAULTS; i++) {
         faults[i](w);
-        assert_lk(0, lk_rwlock_wrlock(&held));
-        assert_lk(0, lk_rwlock_token(&held, &token));
+        assert_lk(0, lk_rwlock_wrlock(held));
+        assert_lk(0, lk_rwlock_token(held, &token));
         faults[i](w);
-        assert_lk(EBUSY, lk_rwlock_tryrdlock(&wanted));
+        assert_lk(EBUSY, lk_rwlock_tryrdlock(wanted));
         sleep_ms(400); /* a renewal */
         faults[i](w);
-        assert_lk(0, lk_rwlock_check(&held));
+        assert_lk(0, lk_rwlock_check(held));
         faults[i](w);
-        assert_lk(0, lk_rwlock_downgrade(&held));
+        assert_lk(0, lk_rwlock_downgrade(held));
         faults[i](w);
-        assert_lk(0, lk_rwlock_rdlock(&wanted));
+        assert_lk(0, lk_rwlock_rdlock(wanted));
         sleep_ms(400);
         faults[i](w);
-        assert_lk(0, lk_rwlock_unlock(&held));
+        assert_lk(0, lk_rwlock_unlock(held));
         faults[i](w);
-        assert_lk(0, lk_rwlock_unlock(&wanted));
+        assert_lk(0, lk_rwlock_unlock(wanted));
         assert_false(world_exists(w, "latchkey:rw:{config}"));
-        assert_lk(0, lk_rwlock_wrlock(&wanted));
-        assert_lk(0, lk_rwlock_token(&wanted, &later));
+        assert_lk(0, lk_rwlock_wrlock(wanted));
+        assert_lk(0, lk_rwlock_token(wanted, &later));
         assert_true(later > token);
-        assert_lk(0, lk_rwlock_unlock(&wanted));
+        assert_lk(0, lk_rwlock_unlock(wanted));
     }
-    close_both();
 }
 
 /* Waiters of both modes whose connections are gone hear of the unlock all the same, long before their poll. */
@@ -78,21 +69,20 @@ static void waiters_do_not_notice(struct world *w)
     struct worker readers[2], writer;
     open_both(w, "lease=20s&poll=5s");
     for (int i = 0; i < FAULTS; i++) {
-        assert_lk(0, lk_rwlock_wrlock(&held));
-        worker_start(&readers[0], read_once, &wanted);
-        worker_start(&readers[1], read_once, &wanted);
-        worker_start(&writer, write_once, &wanted);
+        assert_lk(0, lk_rwlock_wrlock(held));
+        worker_start(&readers[0], read_once, wanted);
+        worker_start(&readers[1], read_once, wanted);
+        worker_start(&writer, write_once, wanted);
         eventually(world_rwqueued(w, "config") == 3, 5000);
         faults[i](w);
         int64_t began_ms = now_ms();
-        assert_lk(0, lk_rwlock_unlock(&held)); /* at once: the messages may find nobody there */
+        assert_lk(0, lk_rwlock_unlock(held)); /* at once: the messages may find nobody there */
         assert_int_equal(0, worker_join(&readers[0]));
         assert_int_equal(0, worker_join(&readers[1]));
         assert_int_equal(0, worker_join(&writer));
         assert_between(now_ms() - began_ms, 0, 2000);
         assert_false(world_exists(w, "latchkey:rw:{config}"));
     }
-    close_both();
 }
 
 struct traffic {
@@ -105,7 +95,7 @@ static struct traffic traffic;
 
 static int visit_until_stopped(int index, void *arg)
 {
-    lk_rwlock_t *rw = index % 2 == 0 ? &held : &wanted;
+    lk_rwlock_t *rw = index % 2 == 0 ? held : wanted;
     (void)arg;
     for (int i = index; !gate_is_open(&traffic.stop); i++) {
         bool write = i % 3 == 0;
@@ -146,7 +136,6 @@ static void traffic_goes_on_under_a_hail_of_faults(struct world *w)
     assert_int_equal(0, worker_join(&all));
     assert_true(traffic.rounds > 8);
     assert_int_equal(0, world_rwqueued(w, "config"));
-    close_both();
 }
 
 static void set_memory(struct world *w, const char *bytes)
@@ -161,30 +150,29 @@ static void a_server_without_memory_serves_its_holders(struct world *w)
     open_both(w, "lease=3s");
     world_redis(w, "CONFIG SET maxmemory-policy noeviction");
     for (int write = 0; write < 2; write++) {
-        assert_lk(0, write ? lk_rwlock_wrlock(&held) : lk_rwlock_rdlock(&held));
+        assert_lk(0, write ? lk_rwlock_wrlock(held) : lk_rwlock_rdlock(held));
         set_memory(w, "1");
-        assert_lk(write ? EBUSY : ENOSPC, lk_rwlock_tryrdlock(&wanted));
-        assert_lk(EBUSY, lk_rwlock_trywrlock(&wanted));
-        assert_lk(ENOSPC, lk_rwlock_wrlockfor(&wanted, 1000));
+        assert_lk(write ? EBUSY : ENOSPC, lk_rwlock_tryrdlock(wanted));
+        assert_lk(EBUSY, lk_rwlock_trywrlock(wanted));
+        assert_lk(ENOSPC, lk_rwlock_wrlockfor(wanted, 1000));
         assert_int_equal(0, world_rwqueued(w, "config"));
         sleep_ms(3500); /* longer than the lease: it is renewed */
-        assert_lk(0, lk_rwlock_check(&held));
-        assert_lk(0, lk_rwlock_unlock(&held));
+        assert_lk(0, lk_rwlock_check(held));
+        assert_lk(0, lk_rwlock_unlock(held));
         assert_false(world_exists(w, "latchkey:rw:{config}"));
         set_memory(w, "0");
     }
-    assert_lk(0, lk_rwlock_wrlock(&held));
-    worker_start(&readers[0], read_once, &wanted);
-    worker_start(&readers[1], read_once, &wanted);
+    assert_lk(0, lk_rwlock_wrlock(held));
+    worker_start(&readers[0], read_once, wanted);
+    worker_start(&readers[1], read_once, wanted);
     eventually(world_rwqueued(w, "config") == 2, 5000);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 5000); /* asking again would need memory */
     set_memory(w, "1");
-    assert_lk(0, lk_rwlock_downgrade(&held));
+    assert_lk(0, lk_rwlock_downgrade(held));
     assert_int_equal(0, worker_join(&readers[0]));
     assert_int_equal(0, worker_join(&readers[1]));
-    assert_lk(0, lk_rwlock_unlock(&held));
+    assert_lk(0, lk_rwlock_unlock(held));
     set_memory(w, "0");
-    close_both();
 }
 
 /* What is not a lock of ours stays what it is. */
@@ -193,23 +181,22 @@ static void a_key_of_another_type_is_left_alone(struct world *w)
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
     open_both(w, "lease=1s");
     world_redis(w, "SET latchkey:rw:{config} text");
-    assert_lk(EPROTO, lk_rwlock_rdlock(&held));
-    assert_lk(EPROTO, lk_rwlock_trywrlock(&held));
-    assert_lk(EPROTO, lk_rwlock_wrlockfor(&held, 100));
-    assert_lk(EPROTO, lk_rwlock_info(&held, &info));
-    assert_lk(EPROTO, lk_rwlock_forceunlock(&held));
+    assert_lk(EPROTO, lk_rwlock_rdlock(held));
+    assert_lk(EPROTO, lk_rwlock_trywrlock(held));
+    assert_lk(EPROTO, lk_rwlock_wrlockfor(held, 100));
+    assert_lk(EPROTO, lk_rwlock_info(held, &info));
+    assert_lk(EPROTO, lk_rwlock_forceunlock(held));
     assert_string_equal("text", world_str(w, "GET latchkey:rw:{config}"));
     assert_int_equal(0, world_rwqueued(w, "config"));
     world_redis(w, "DEL latchkey:rw:{config}");
 
-    assert_lk(0, lk_rwlock_wrlock(&held)); /* and when it is replaced under a holder */
+    assert_lk(0, lk_rwlock_wrlock(held)); /* and when it is replaced under a holder */
     world_redis(w, "SET latchkey:rw:{config} text");
     int64_t ms;
-    eventually(lk_rwlock_remaining(&held, &ms) == ESTALE, 2000);
-    assert_lk(ESTALE, lk_rwlock_unlock(&held));
+    eventually(lk_rwlock_remaining(held, &ms) == ESTALE, 2000);
+    assert_lk(ESTALE, lk_rwlock_unlock(held));
     assert_string_equal("text", world_str(w, "GET latchkey:rw:{config}"));
     world_redis(w, "DEL latchkey:rw:{config}");
-    close_both();
 }
 
 /* Closing a client gives back what it holds, and ends what it waits for. */
@@ -222,17 +209,15 @@ static void closing_releases_and_cancels(struct world *w)
 {
     struct worker waiter;
     open_both(w, "");
-    assert_lk(0, lk_rwlock_rdlock(&held));
-    worker_start(&waiter, closed_waiter, &wanted);
+    assert_lk(0, lk_rwlock_rdlock(held));
+    worker_start(&waiter, closed_waiter, wanted);
     eventually(world_rwqueued(w, "config") == 1, 5000);
-    assert_lk(0, lk_client_close(other));
+    assert_lk(0, close_by_hand(w, other));
     assert_lk(ECANCELED, worker_join(&waiter));
     assert_int_equal(0, world_rwqueued(w, "config"));
-    assert_lk(ECANCELED, lk_rwlock_rdlock(&wanted));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(ECANCELED, lk_rwlock_rdlock(wanted));
+    assert_lk(0, close_by_hand(w, client));
     assert_false(world_exists(w, "latchkey:rw:{config}"));
-    assert_lk(0, lk_rwlock_destroy(&held));
-    assert_lk(0, lk_rwlock_destroy(&wanted));
 }
 
 /* Without pub/sub it is slower, and otherwise the same. */
@@ -240,16 +225,15 @@ static void polling_works_as_well(struct world *w)
 {
     struct worker readers[2], writer;
     open_both(w, "pubsub=no&poll=100ms");
-    assert_lk(0, lk_rwlock_wrlock(&held));
-    worker_start(&readers[0], read_once, &wanted);
-    worker_start(&readers[1], read_once, &wanted);
-    worker_start(&writer, write_once, &wanted);
+    assert_lk(0, lk_rwlock_wrlock(held));
+    worker_start(&readers[0], read_once, wanted);
+    worker_start(&readers[1], read_once, wanted);
+    worker_start(&writer, write_once, wanted);
     eventually(world_rwqueued(w, "config") == 3, 5000);
-    assert_lk(0, lk_rwlock_unlock(&held));
+    assert_lk(0, lk_rwlock_unlock(held));
     assert_int_equal(0, worker_join(&readers[0]));
     assert_int_equal(0, worker_join(&readers[1]));
     assert_int_equal(0, worker_join(&writer));
-    close_both();
 }
 
 int main(void)

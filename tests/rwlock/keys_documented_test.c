@@ -23,7 +23,7 @@ static int row_count;
 static char page[32768];
 
 static lk_client_t *client;
-static lk_rwlock_t config, same_name;
+static lk_rwlock_t *config, *same_name;
 static const lk_rwlockattr_t robust = { .size = sizeof robust, .robust = 1 };
 
 /* The text between the blanks of the next cell; backquotes are left out. */
@@ -191,16 +191,9 @@ static void open_config(struct world *w, const char *login)
 {
     char url[160];
     snprintf(url, sizeof url, "unix://%s%s?lease=20s", login, w->socket);
-    assert_lk(0, lk_client_open(&client, url));
-    assert_lk(0, lk_rwlock_init(&config, client, "config", &robust));
-    assert_lk(0, lk_rwlock_init(&same_name, client, "config", &robust));
-}
-
-static void close_config(void)
-{
-    assert_lk(0, lk_rwlock_destroy(&config));
-    assert_lk(0, lk_rwlock_destroy(&same_name));
-    assert_lk(0, lk_client_close(client));
+    client = world_client_at(w, NULL, url);
+    config = world_rwlock(w, client, "config", &robust);
+    same_name = world_rwlock(w, client, "config", &robust);
 }
 
 static void each_operation_leaves_what_the_page_says(struct world *w)
@@ -209,43 +202,42 @@ static void each_operation_leaves_what_the_page_says(struct world *w)
     read_page();
     open_config(w, "");
     assert_int_equal(0, look(w));
-    assert_lk(0, lk_rwlock_rdlock(&config));
+    assert_lk(0, lk_rwlock_rdlock(config));
     assert_int_equal(1, look(w)); /* a reader has no token and leaves no mark */
-    assert_lk(0, lk_rwlock_rdlock(&config));
+    assert_lk(0, lk_rwlock_rdlock(config));
     assert_int_equal(1, world_int(w, "ZCARD latchkey:rw:{config}"));
-    worker_start(&writer, write_once, &same_name);
+    worker_start(&writer, write_once, same_name);
     eventually(world_rwqueued(w, "config") == 1, 5000);
     assert_int_equal(3, look(w));
-    worker_start(&reader, read_once, &config);
+    worker_start(&reader, read_once, config);
     eventually(world_rwqueued(w, "config") == 2 && world_listening(w, "rw:{config}"), 5000);
     assert_int_equal(3, look(w));
-    assert_lk(0, lk_rwlock_unlock(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_unlock(config));
+    assert_lk(0, lk_rwlock_unlock(config));
     assert_int_equal(0, worker_join(&writer));
     assert_int_equal(0, worker_join(&reader));
     assert_int_equal(1, look(w)); /* the token's */
 
-    assert_lk(0, lk_rwlock_wrlock(&config));
+    assert_lk(0, lk_rwlock_wrlock(config));
     assert_int_equal(3, look(w));
-    assert_lk(0, lk_rwlock_downgrade(&config));
+    assert_lk(0, lk_rwlock_downgrade(config));
     assert_int_equal(2, look(w));
-    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_unlock(config));
     assert_int_equal(1, look(w));
 
-    assert_lk(0, lk_rwlock_wrlock(&config));
-    assert_lk(0, lk_rwlock_forceunlock(&config));
+    assert_lk(0, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_forceunlock(config));
     assert_int_equal(2, look(w)); /* token and mark */
-    assert_lk(ESTALE, lk_rwlock_unlock(&config));
-    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
+    assert_lk(ESTALE, lk_rwlock_unlock(config));
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
     assert_int_equal(3, look(w));
-    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_unlock(config));
     assert_int_equal(2, look(w)); /* unrecoverable */
-    assert_lk(0, lk_rwlock_forceunlock(&config));
+    assert_lk(0, lk_rwlock_forceunlock(config));
     assert_int_equal(1, look(w));
     for (int i = 0; i < row_count; i++)
         if (rows[i].seen == 0)
             fail_msg("%s is on the page, and was never seen", rows[i].key);
-    close_config();
 }
 
 /* "G <owner id> <server µs> <claim ms> <token> <0 or 1>", as the page says. */
@@ -258,13 +250,13 @@ static void a_grant_is_the_message_that_the_page_says(struct world *w)
     read_page();
     assert_non_null(strstr(page, "`G <owner id> <server µs> <claim ms> <token> <0 or 1>`"));
     open_config(w, "");
-    assert_lk(0, lk_rwlock_rdlock(&config));
-    worker_start(&writer, write_once, &same_name);
+    assert_lk(0, lk_rwlock_rdlock(config));
+    worker_start(&writer, write_once, same_name);
     eventually(world_rwqueued(w, "config") == 1, 5000);
     snprintf(channel, sizeof channel, "latchkey:client:%.32s",
              world_str(w, "EVAL %s 0", "return redis.call('ZRANGE', 'latchkey:rw:{config}', 0, 0)[1]"));
     world_subscribe(w, channel);
-    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_unlock(config));
     const char *message = world_message(w, 2000);
     assert_non_null(message);
     assert_int_equal(5, sscanf(message, "G %95s %lld %lld %lld %d", id, &server_us, &claim_ms, &token, &died));
@@ -275,7 +267,6 @@ static void a_grant_is_the_message_that_the_page_says(struct world *w)
     assert_true(token > 0);
     assert_int_equal(0, worker_join(&writer));
     world_subscribe(w, "nothing");
-    close_config();
 }
 
 int main(void)

@@ -9,8 +9,7 @@
 enum { COMMAND_MS = 300 };
 
 static struct proxy *p;
-static lk_client_t *client;
-static lk_rwlock_t config;
+static lk_rwlock_t *config;
 
 static const enum proxy_fault faults[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
 enum { CUTS = 2, FAULTS = sizeof faults / sizeof faults[0] };
@@ -18,18 +17,10 @@ enum { CUTS = 2, FAULTS = sizeof faults / sizeof faults[0] };
 static void open_config(struct world *w)
 {
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "lease=5s&command_timeout=300ms")));
-    assert_lk(0, lk_rwlock_init(&config, client, "config", NULL));
-    assert_lk(0, lk_rwlock_wrlock(&config)); /* from now on the server knows the scripts: one chunk a call */
-    assert_lk(0, lk_rwlock_downgrade(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
-}
-
-static void close_config(void)
-{
-    assert_lk(0, lk_rwlock_destroy(&config));
-    assert_lk(0, lk_client_close(client));
-    proxy_end(p);
+    config = world_rwlock(w, proxy_client(p, "lease=5s&command_timeout=300ms"), "config", NULL);
+    assert_lk(0, lk_rwlock_wrlock(config)); /* from now on the server knows the scripts: one chunk a call */
+    assert_lk(0, lk_rwlock_downgrade(config));
+    assert_lk(0, lk_rwlock_unlock(config));
 }
 
 /* Let the fault befall the next request of the lock. */
@@ -51,18 +42,17 @@ static void a_lock_is_granted_once(struct world *w)
     for (int i = 0; i < 2 * FAULTS; i++) {
         bool write = i % 2 == 0;
         arm(faults[i / 2]);
-        assert_lk(0, write ? lk_rwlock_wrlock(&config) : lk_rwlock_rdlock(&config));
+        assert_lk(0, write ? lk_rwlock_wrlock(config) : lk_rwlock_rdlock(config));
         assert_int_equal(1, world_rwholds(w, "config"));
         if (write) {
-            assert_lk(0, lk_rwlock_token(&config, &token));
+            assert_lk(0, lk_rwlock_token(config, &token));
             assert_int_equal((int64_t)token, world_int(w, "GET redisson_lock_token:{config}"));
         }
-        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_lk(0, lk_rwlock_unlock(config));
         proxy_release(p); /* the copy that was held back comes after all */
         sleep_ms(50);
         assert_true(is_free(w));
     }
-    close_config();
 }
 
 /* Cut in its middle, a downgrade is asked for again, and an unlock as well. */
@@ -70,16 +60,15 @@ static void downgrade_and_unlock_are_confirmed(struct world *w)
 {
     open_config(w);
     for (int i = 0; i < CUTS; i++) {
-        assert_lk(0, lk_rwlock_wrlock(&config));
+        assert_lk(0, lk_rwlock_wrlock(config));
         arm(faults[i]);
-        assert_lk(0, lk_rwlock_downgrade(&config));
+        assert_lk(0, lk_rwlock_downgrade(config));
         assert_int_equal(1, world_rwholds(w, "config"));
-        assert_lk(0, lk_rwlock_check(&config));
+        assert_lk(0, lk_rwlock_check(config));
         arm(faults[i]);
-        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_lk(0, lk_rwlock_unlock(config));
         assert_true(is_free(w));
     }
-    close_config();
 }
 
 /* Requests that arrive when all is over leave the lock to nobody. */
@@ -88,27 +77,26 @@ static void late_copies_leave_no_orphan(struct world *w)
     open_config(w);
     for (int i = 0; i < 3; i++) {
         arm(PROXY_PARK_REQUEST);
-        assert_lk(0, i == 0 ? lk_rwlock_rdlock(&config) : lk_rwlock_wrlock(&config));
+        assert_lk(0, i == 0 ? lk_rwlock_rdlock(config) : lk_rwlock_wrlock(config));
         if (i == 2)
-            assert_lk(0, lk_rwlock_downgrade(&config));
-        assert_lk(0, lk_rwlock_unlock(&config));
+            assert_lk(0, lk_rwlock_downgrade(config));
+        assert_lk(0, lk_rwlock_unlock(config));
         proxy_release(p);
         sleep_ms(50);
         eventually(is_free(w), 3 * COMMAND_MS); /* a lease is 5 s */
 
-        assert_lk(0, lk_rwlock_wrlock(&config));
+        assert_lk(0, lk_rwlock_wrlock(config));
         arm(PROXY_PARK_REQUEST); /* a downgrade that comes when the next hold stands */
-        assert_lk(0, lk_rwlock_downgrade(&config));
-        assert_lk(0, lk_rwlock_unlock(&config));
-        assert_lk(0, lk_rwlock_wrlock(&config));
+        assert_lk(0, lk_rwlock_downgrade(config));
+        assert_lk(0, lk_rwlock_unlock(config));
+        assert_lk(0, lk_rwlock_wrlock(config));
         proxy_release(p);
         sleep_ms(50);
         assert_int_equal(1, world_rwholds(w, "config"));
-        assert_lk(0, lk_rwlock_check(&config));
-        assert_lk(0, lk_rwlock_unlock(&config));
+        assert_lk(0, lk_rwlock_check(config));
+        assert_lk(0, lk_rwlock_unlock(config));
         assert_true(is_free(w));
     }
-    close_config();
 }
 
 /* Without an answer in time the outcome is open; it is said, and cleaned up behind. */
@@ -116,23 +104,22 @@ static void what_is_unknown_is_eio_and_ends(struct world *w)
 {
     open_config(w);
     for (int i = CUTS; i < FAULTS; i++) {
-        assert_lk(0, lk_rwlock_wrlock(&config));
+        assert_lk(0, lk_rwlock_wrlock(config));
         arm(faults[i]);
-        assert_lk(EIO, lk_rwlock_unlock(&config));
-        assert_lk(EPERM, lk_rwlock_unlock(&config));
+        assert_lk(EIO, lk_rwlock_unlock(config));
+        assert_lk(EPERM, lk_rwlock_unlock(config));
         eventually(is_free(w), 2000);
         proxy_release(p);
         sleep_ms(50);
         arm(faults[i]);
-        assert_lk(EIO, lk_rwlock_tryrdlock(&config));
-        assert_lk(EPERM, lk_rwlock_unlock(&config));
+        assert_lk(EIO, lk_rwlock_tryrdlock(config));
+        assert_lk(EPERM, lk_rwlock_unlock(config));
         eventually(is_free(w), 3000);
         proxy_release(p);
         sleep_ms(100);
         eventually(is_free(w), 1000);
     }
     sleep_ms(3 * COMMAND_MS); /* until no copy of a request can come any more, and the library knows it */
-    close_config();
 }
 
 int main(void)

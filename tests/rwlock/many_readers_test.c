@@ -9,19 +9,18 @@
 enum { READERS_MAX = 100000 };
 
 static lk_client_t *client;
-static lk_rwlock_t config;
+static lk_rwlock_t *config;
 
 static void open_config(struct world *w)
 {
-    client = world_open(w, "");
-    assert_lk(0, lk_rwlock_init(&config, client, "config", NULL));
+    client = world_client(w, "");
+    config = world_rwlock(w, client, "config", NULL);
 }
 
 static void close_config(struct world *w)
 {
     world_redis(w, "DEL latchkey:rw:{config}");
-    assert_lk(0, lk_rwlock_destroy(&config));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
 }
 
 /* As many readers as that many processes would be, with leases of a minute. */
@@ -46,21 +45,21 @@ static void one_more_is_told(struct world *w)
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
     open_config(w);
     plant(w, READERS_MAX - 1);
-    assert_lk(0, lk_rwlock_tryrdlock(&config));
+    assert_lk(0, lk_rwlock_tryrdlock(config));
     assert_int_equal(READERS_MAX, world_rwholds(w, "config"));
-    assert_lk(0, lk_rwlock_info(&config, &info));
+    assert_lk(0, lk_rwlock_info(config, &info));
     assert_int_equal(READERS_MAX, info.readers);
-    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_unlock(config));
     plant(w, READERS_MAX);
-    assert_lk(EAGAIN, lk_rwlock_rdlock(&config));
-    assert_lk(EAGAIN, lk_rwlock_tryrdlock(&config));
-    assert_lk(EAGAIN, lk_rwlock_rdlockfor(&config, 100));
-    assert_lk(EBUSY, lk_rwlock_trywrlock(&config));
+    assert_lk(EAGAIN, lk_rwlock_rdlock(config));
+    assert_lk(EAGAIN, lk_rwlock_tryrdlock(config));
+    assert_lk(EAGAIN, lk_rwlock_rdlockfor(config, 100));
+    assert_lk(EBUSY, lk_rwlock_trywrlock(config));
     assert_int_equal(READERS_MAX, world_rwholds(w, "config"));
     assert_int_equal(0, world_int(w, "ZCARD latchkey:queue:rw:{config}"));
-    worker_start(&writer, write_within_a_second, &config);
+    worker_start(&writer, write_within_a_second, config);
     eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 1, 3000);
-    assert_lk(ETIMEDOUT, lk_rwlock_rdlockfor(&config, 100));
+    assert_lk(ETIMEDOUT, lk_rwlock_rdlockfor(config, 100));
     assert_lk(ETIMEDOUT, worker_join(&writer));
     close_config(w);
 }
@@ -74,9 +73,9 @@ static void they_end_together(struct world *w)
         w, "EVAL %s 1 latchkey:rw:{config}",
         "local ends = redis.call('TIME')[1] * 1000 - 1 "
         "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], ends, id) end");
-    assert_lk(0, lk_rwlock_wrlockfor(&config, 3000));
+    assert_lk(0, lk_rwlock_wrlockfor(config, 3000));
     assert_int_equal(1, world_rwholds(w, "config"));
-    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_unlock(config));
     assert_int_equal(0, world_rwholds(w, "config"));
     close_config(w);
 }

@@ -9,7 +9,7 @@
 enum { VISITORS_MAX = 8 };
 
 static lk_client_t *client, *other;
-static lk_rwlock_t near, far; /* one name, two clients */
+static lk_rwlock_t *near, *far; /* one name, two clients */
 
 /* Who came in, in order; and how to let each of them out. */
 static struct {
@@ -23,25 +23,17 @@ static struct {
 static void open_both(struct world *w, int prefer)
 {
     lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = prefer };
-    client = world_open(w, "lease=20s&poll=2s");
-    other = world_open(w, "lease=20s&poll=2s");
-    assert_lk(0, lk_rwlock_init(&near, client, "config", &attr));
-    assert_lk(0, lk_rwlock_init(&far, other, "config", &attr));
+    client = world_client(w, "lease=20s&poll=2s");
+    other = world_client(w, "lease=20s&poll=2s");
+    near = world_rwlock(w, client, "config", &attr);
+    far = world_rwlock(w, other, "config", &attr);
     __builtin_memset(&visitors, 0, sizeof visitors);
-}
-
-static void close_both(void)
-{
-    assert_lk(0, lk_rwlock_destroy(&near));
-    assert_lk(0, lk_rwlock_destroy(&far));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
 }
 
 static int visit(void *arg)
 {
     int me = (int)((struct worker *)arg - visitors.workers);
-    lk_rwlock_t *rw = me % 2 == 0 ? &near : &far;
+    lk_rwlock_t *rw = me % 2 == 0 ? near : far;
     int rc = visitors.write[me] ? lk_rwlock_wrlock(rw) : lk_rwlock_rdlock(rw);
     if (rc != 0)
         return rc;
@@ -86,14 +78,14 @@ static void let_out(int me)
 /* "r r w r w r" behind a writer, as the threads and processes came. */
 static void queue_the_six(struct world *w)
 {
-    assert_lk(0, lk_rwlock_wrlock(&near));
+    assert_lk(0, lk_rwlock_wrlock(near));
     queue_up(w, 0, false, 1);
     queue_up(w, 1, false, 2);
     queue_up(w, 2, true, 3);
     queue_up(w, 3, false, 4);
     queue_up(w, 4, true, 5);
     queue_up(w, 5, false, 6);
-    assert_lk(0, lk_rwlock_unlock(&near));
+    assert_lk(0, lk_rwlock_unlock(near));
 }
 
 /* A release lets in all readers up to the next writer, the last of them that writer, and so on. */
@@ -103,7 +95,7 @@ static void in_order_of_arrival(struct world *w)
     queue_the_six(w);
     eventually(inside() == 2, 1000); /* by messages: the poll ceiling is above that */
     assert_int_equal(0 + 1, came(0) + came(1));
-    assert_lk(EBUSY, lk_rwlock_tryrdlock(&near)); /* behind the writer that waits */
+    assert_lk(EBUSY, lk_rwlock_tryrdlock(near)); /* behind the writer that waits */
     let_out(1);
     sleep_ms(20);
     assert_int_equal(2, inside());
@@ -113,7 +105,6 @@ static void in_order_of_arrival(struct world *w)
         assert_int_equal(i, came(i));
         let_out(i);
     }
-    close_both();
 }
 
 /* Readers that wait come in together, past writers that came before them. */
@@ -124,8 +115,8 @@ static void readers_first(struct world *w)
     eventually(inside() == 4, 1000);
     for (int i = 0; i < 4; i++)
         assert_true(!visitors.write[came(i)]);
-    assert_lk(0, lk_rwlock_tryrdlock(&near)); /* newcomers, too */
-    assert_lk(0, lk_rwlock_unlock(&near));
+    assert_lk(0, lk_rwlock_tryrdlock(near)); /* newcomers, too */
+    assert_lk(0, lk_rwlock_unlock(near));
     let_out(0);
     let_out(1);
     let_out(3);
@@ -136,7 +127,6 @@ static void readers_first(struct world *w)
     let_out(2);
     eventually(inside() == 6, 1000);
     let_out(4);
-    close_both();
 }
 
 /* Writers that wait go first, one by one; then all readers. */
@@ -146,7 +136,7 @@ static void writers_first(struct world *w)
     queue_the_six(w);
     eventually(inside() == 1, 1000);
     assert_int_equal(2, came(0));
-    assert_lk(EBUSY, lk_rwlock_tryrdlock(&near));
+    assert_lk(EBUSY, lk_rwlock_tryrdlock(near));
     let_out(2);
     eventually(inside() == 2, 1000);
     assert_int_equal(4, came(1));
@@ -155,7 +145,6 @@ static void writers_first(struct world *w)
     for (int i = 0; i < 6; i++)
         if (i != 2 && i != 4)
             let_out(i);
-    close_both();
 }
 
 /* A writer that gives up stands in nobody's way any more. */
@@ -168,8 +157,8 @@ static void who_gives_up_lets_the_others_pass(struct world *w)
 {
     struct worker writer;
     open_both(w, LK_RWLOCK_PREFER_FAIR);
-    assert_lk(0, lk_rwlock_rdlock(&near));
-    worker_start(&writer, write_for_a_while, &far);
+    assert_lk(0, lk_rwlock_rdlock(near));
+    worker_start(&writer, write_for_a_while, far);
     eventually(world_rwqueued(w, "config") == 1, 5000);
     queue_up(w, 0, false, 2);
     int64_t began_ms = now_ms();
@@ -177,8 +166,7 @@ static void who_gives_up_lets_the_others_pass(struct world *w)
     eventually(inside() == 1, 1000);
     assert_between(now_ms() - began_ms, 0, 300 + SLACK_MS);
     let_out(0);
-    assert_lk(0, lk_rwlock_unlock(&near));
-    close_both();
+    assert_lk(0, lk_rwlock_unlock(near));
 }
 
 /*
@@ -191,7 +179,7 @@ static void a_crowd_comes_in_by_portions(struct world *w)
     const char *message, *last = "";
     int count = 0;
     open_both(w, LK_RWLOCK_PREFER_FAIR);
-    assert_lk(0, lk_rwlock_wrlock(&near));
+    assert_lk(0, lk_rwlock_wrlock(near));
     world_redis(w, "EVAL %s 2 latchkey:queue:rw:{config} latchkey:seen:rw:{config} %d %d",
                 "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] "
                 "for i = 1, ARGV[1] + ARGV[2] do "
@@ -200,20 +188,19 @@ static void a_crowd_comes_in_by_portions(struct world *w)
                 "redis.call('ZADD', KEYS[2], string.format('%.0f', us / 1000 + 60000), id) end",
                 DEAF, CROWD);
     world_subscribe(w, "latchkey:client:ffffffffffffffffffffffffffffffff");
-    assert_lk(0, lk_rwlock_unlock(&near));
+    assert_lk(0, lk_rwlock_unlock(near));
     assert_int_equal(PORTION, world_int(w, "ZCARD latchkey:rw:{config}"));
     assert_int_equal(DEAF + CROWD - PORTION, world_rwqueued(w, "config"));
     while ((message = world_message(w, 200)) != NULL && count++ < CROWD)
         last = message;
     assert_int_equal(PORTION + 1, count);
     assert_string_equal("F ffffffffffffffffffffffffffffffff:1:1011:r", last);
-    assert_lk(0, lk_rwlock_rdlock(&far)); /* any ask brings the next portion */
+    assert_lk(0, lk_rwlock_rdlock(far)); /* any ask brings the next portion */
     assert_int_equal(CROWD + 1, world_int(w, "ZCARD latchkey:rw:{config}"));
     assert_int_equal(DEAF, world_rwqueued(w, "config"));
-    assert_lk(0, lk_rwlock_unlock(&far));
-    assert_lk(0, lk_rwlock_forceunlock(&near));
+    assert_lk(0, lk_rwlock_unlock(far));
+    assert_lk(0, lk_rwlock_forceunlock(near));
     world_redis(w, "DEL latchkey:queue:rw:{config} latchkey:seen:rw:{config}");
-    close_both();
 }
 
 static const char ask_commands[][12] = { "zrange", "zscore", "zmscore", "zadd", "zcard", "publish" };
@@ -245,19 +232,19 @@ static void crowd_waits(struct world *w, int first, int count, const char *mode)
 static int64_t cost_of_asks(struct world *w)
 {
     int64_t before = commands_so_far(w);
-    int rc = lk_rwlock_rdlockfor(&far, 20);
+    int rc = lk_rwlock_rdlockfor(far, 20);
     assert_true(rc == 0 || rc == ETIMEDOUT);
     if (rc == 0)
-        assert_lk(0, lk_rwlock_unlock(&far));
-    assert_lk(ETIMEDOUT, lk_rwlock_wrlockfor(&far, 20));
-    assert_lk(EBUSY, lk_rwlock_trywrlock(&far));
+        assert_lk(0, lk_rwlock_unlock(far));
+    assert_lk(ETIMEDOUT, lk_rwlock_wrlockfor(far, 20));
+    assert_lk(EBUSY, lk_rwlock_trywrlock(far));
     return commands_so_far(w) - before;
 }
 
 static void cost_grows_not(struct world *w, int prefer, const char *mode)
 {
     open_both(w, prefer);
-    assert_lk(0, lk_rwlock_rdlock(&near));
+    assert_lk(0, lk_rwlock_rdlock(near));
     if (mode[0] == 'r')
         queue_up(w, 0, true, 1); /* for whom they wait */
     crowd_waits(w, 0, 200, mode);
@@ -265,10 +252,11 @@ static void cost_grows_not(struct world *w, int prefer, const char *mode)
     crowd_waits(w, 200, 1800, mode);
     assert_between(cost_of_asks(w), 1, 2 * few); /* ten times as many wait */
     crowd_waits(w, 0, 0, mode);
-    assert_lk(0, lk_rwlock_unlock(&near));
+    assert_lk(0, lk_rwlock_unlock(near));
     if (mode[0] == 'r')
         let_out(0);
-    close_both();
+    world_close(w, client);
+    world_close(w, other);
 }
 
 /* Who is preferred is not looked for among all who are not, however many these are. */
@@ -289,7 +277,7 @@ static struct traffic traffic;
 
 static int come_and_go(int index, void *arg)
 {
-    lk_rwlock_t *rw = index % 2 == 0 ? &near : &far;
+    lk_rwlock_t *rw = index % 2 == 0 ? near : far;
     bool write = traffic.write[index];
     (void)arg;
     while (!gate_is_open(&traffic.stop)) {
@@ -328,7 +316,6 @@ static void neither_side_starves(struct world *w)
         gate_open(&traffic.stop);
         assert_int_equal(0, worker_join(&all));
     }
-    close_both();
 }
 
 int main(void)

@@ -8,23 +8,14 @@
 
 static const lk_rwlockattr_t robust = { .size = sizeof robust, .robust = 1, .lease_ms = 400 };
 
-static lk_client_t *client, *other;
-static lk_rwlock_t config, same_name;
+static lk_client_t *client;
+static lk_rwlock_t *config, *same_name;
 
 static void open_both(struct world *w)
 {
-    client = world_open(w, "");
-    other = world_open(w, "");
-    assert_lk(0, lk_rwlock_init(&config, client, "config", &robust));
-    assert_lk(0, lk_rwlock_init(&same_name, other, "config", &robust));
-}
-
-static void close_both(void)
-{
-    assert_lk(0, lk_rwlock_destroy(&config));
-    assert_lk(0, lk_rwlock_destroy(&same_name));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    client = world_client(w, "");
+    config = world_rwlock(w, client, "config", &robust);
+    same_name = world_rwlock(w, world_client(w, ""), "config", &robust);
 }
 
 static int write_lock(void *rw)
@@ -47,7 +38,7 @@ static int read_and_tell(void *rw)
 /* Somebody wrote, and its thread ended in the middle of it. */
 static void leave_it_half_written(void)
 {
-    assert_lk(0, in_thread(write_lock, &config));
+    assert_lk(0, in_thread(write_lock, config));
 }
 
 /* Readers cannot repair anything: each is told, and none makes it worse or better by leaving. */
@@ -56,36 +47,34 @@ static void readers_are_told_until_a_writer_repaired_it(struct world *w)
     struct worker reader;
     open_both(w);
     leave_it_half_written();
-    assert_lk(EOWNERDEAD, lk_rwlock_rdlock(&config));
-    assert_lk(EOWNERDEAD, lk_rwlock_tryrdlock(&same_name));
-    assert_lk(0, lk_rwlock_rdlock(&same_name)); /* told once */
-    assert_lk(EPERM, lk_rwlock_consistent(&config));
+    assert_lk(EOWNERDEAD, lk_rwlock_rdlock(config));
+    assert_lk(EOWNERDEAD, lk_rwlock_tryrdlock(same_name));
+    assert_lk(0, lk_rwlock_rdlock(same_name)); /* told once */
+    assert_lk(EPERM, lk_rwlock_consistent(config));
     for (int i = 0; i < 2; i++)
-        assert_lk(0, lk_rwlock_unlock(&same_name));
-    assert_lk(0, lk_rwlock_unlock(&config));
+        assert_lk(0, lk_rwlock_unlock(same_name));
+    assert_lk(0, lk_rwlock_unlock(config));
 
-    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
-    worker_start(&reader, read_and_tell, &same_name);
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
+    worker_start(&reader, read_and_tell, same_name);
     eventually(world_rwqueued(w, "config") == 1, 5000);
-    assert_lk(0, lk_rwlock_consistent(&config));
-    assert_lk(EINVAL, lk_rwlock_consistent(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_consistent(config));
+    assert_lk(EINVAL, lk_rwlock_consistent(config));
+    assert_lk(0, lk_rwlock_unlock(config));
     assert_int_equal(0, worker_join(&reader));
-    assert_lk(0, lk_rwlock_wrlock(&same_name));
-    assert_lk(EINVAL, lk_rwlock_consistent(&same_name));
-    assert_lk(0, lk_rwlock_unlock(&same_name));
+    assert_lk(0, lk_rwlock_wrlock(same_name));
+    assert_lk(EINVAL, lk_rwlock_consistent(same_name));
+    assert_lk(0, lk_rwlock_unlock(same_name));
     assert_false(world_exists(w, "latchkey:robust:rw:{config}"));
-    close_both();
 }
 
 /* A reader changes nothing, so its death leaves nothing behind. */
 static void a_reader_that_died_is_not_worth_a_word(struct world *w)
 {
     open_both(w);
-    assert_lk(0, in_thread(read_lock, &config));
-    assert_lk(0, lk_rwlock_wrlock(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
-    close_both();
+    assert_lk(0, in_thread(read_lock, config));
+    assert_lk(0, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_unlock(config));
 }
 
 /* Those who waited when the writer died are told as well, by poll or by message. */
@@ -94,14 +83,13 @@ static void waiters_are_told(struct world *w)
     struct worker readers[2];
     open_both(w);
     leave_it_half_written();
-    worker_start(&readers[0], read_and_tell, &config);
-    worker_start(&readers[1], read_and_tell, &same_name);
+    worker_start(&readers[0], read_and_tell, config);
+    worker_start(&readers[1], read_and_tell, same_name);
     assert_int_equal(EOWNERDEAD, worker_join(&readers[0]));
     assert_int_equal(EOWNERDEAD, worker_join(&readers[1]));
-    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
-    assert_lk(0, lk_rwlock_consistent(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
-    close_both();
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_consistent(config));
+    assert_lk(0, lk_rwlock_unlock(config));
 }
 
 /* A writer that gives it back unrepaired says that it cannot be repaired; nobody gets it any more. */
@@ -111,20 +99,19 @@ static void given_back_unrepaired_it_is_refused_to_all(struct world *w)
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
     open_both(w);
     leave_it_half_written();
-    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
-    worker_start(&reader, read_lock, &same_name);
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
+    worker_start(&reader, read_lock, same_name);
     eventually(world_rwqueued(w, "config") == 1, 5000);
-    assert_lk(0, lk_rwlock_unlock(&config));
+    assert_lk(0, lk_rwlock_unlock(config));
     assert_int_equal(ENOTRECOVERABLE, worker_join(&reader));
-    assert_lk(ENOTRECOVERABLE, lk_rwlock_rdlock(&config));
-    assert_lk(ENOTRECOVERABLE, lk_rwlock_trywrlock(&config));
-    assert_lk(0, lk_rwlock_info(&config, &info));
+    assert_lk(ENOTRECOVERABLE, lk_rwlock_rdlock(config));
+    assert_lk(ENOTRECOVERABLE, lk_rwlock_trywrlock(config));
+    assert_lk(0, lk_rwlock_info(config, &info));
     assert_int_equal(0, info.recoverable);
     assert_int_equal(-1, world_pttl(w, "latchkey:robust:rw:{config}"));
-    assert_lk(0, lk_rwlock_forceunlock(&config)); /* an operator repaired it */
-    assert_lk(0, lk_rwlock_wrlock(&config));
-    assert_lk(0, lk_rwlock_unlock(&config));
-    close_both();
+    assert_lk(0, lk_rwlock_forceunlock(config)); /* an operator repaired it */
+    assert_lk(0, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_unlock(config));
 }
 
 /* Who goes on reading without repair leaves it to the next writer; repaired before, it is in order. */
@@ -133,56 +120,51 @@ static void a_downgrade_keeps_what_is_known(struct world *w)
     open_both(w);
     for (int repaired = 0; repaired < 2; repaired++) {
         leave_it_half_written();
-        assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&config));
+        assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
         if (repaired)
-            assert_lk(0, lk_rwlock_consistent(&config));
-        assert_lk(0, lk_rwlock_downgrade(&config));
-        assert_lk(repaired ? 0 : EOWNERDEAD, lk_rwlock_rdlock(&same_name));
-        assert_lk(0, lk_rwlock_unlock(&same_name));
-        assert_lk(0, lk_rwlock_unlock(&config));
-        assert_lk(repaired ? 0 : EOWNERDEAD, lk_rwlock_wrlock(&config));
+            assert_lk(0, lk_rwlock_consistent(config));
+        assert_lk(0, lk_rwlock_downgrade(config));
+        assert_lk(repaired ? 0 : EOWNERDEAD, lk_rwlock_rdlock(same_name));
+        assert_lk(0, lk_rwlock_unlock(same_name));
+        assert_lk(0, lk_rwlock_unlock(config));
+        assert_lk(repaired ? 0 : EOWNERDEAD, lk_rwlock_wrlock(config));
         if (!repaired)
-            assert_lk(0, lk_rwlock_consistent(&config));
-        assert_lk(0, lk_rwlock_unlock(&config));
+            assert_lk(0, lk_rwlock_consistent(config));
+        assert_lk(0, lk_rwlock_unlock(config));
     }
-    close_both();
 }
 
 /* Where the server may not have heard of the downgrade, to unlock does not pass for a repair. */
 static void an_unknown_downgrade_is_no_repair(struct world *w)
 {
     lk_rwlockattr_t attr = { .size = sizeof attr, .robust = 1, .lease_ms = 10000 };
-    lk_rwlock_t rw;
     int rc;
     open_both(w);
     leave_it_half_written();
-    assert_lk(0, lk_rwlock_init(&rw, client, "config", &attr));
-    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&rw));
+    lk_rwlock_t *rw = world_rwlock(w, client, "config", &attr);
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(rw));
     world_stop_server(w);
-    assert_lk(EIO, lk_rwlock_downgrade(&rw));
+    assert_lk(EIO, lk_rwlock_downgrade(rw));
     world_cont_server(w);
-    assert_lk(0, lk_rwlock_unlock(&rw));
-    rc = lk_rwlock_trywrlock(&rw);
+    assert_lk(0, lk_rwlock_unlock(rw));
+    rc = lk_rwlock_trywrlock(rw);
     assert_true(rc == EOWNERDEAD || rc == ENOTRECOVERABLE);
     if (rc == EOWNERDEAD)
-        assert_lk(0, lk_rwlock_unlock(&rw));
-    assert_lk(0, lk_rwlock_forceunlock(&rw));
-    assert_lk(0, lk_rwlock_destroy(&rw));
-    close_both();
+        assert_lk(0, lk_rwlock_unlock(rw));
+    assert_lk(0, lk_rwlock_forceunlock(rw));
 }
 
 /* A writer that was robbed may have been in the middle of it, too. */
 static void who_was_robbed_counts_as_dead(struct world *w)
 {
     open_both(w);
-    assert_lk(0, lk_rwlock_wrlock(&config));
-    assert_lk(0, lk_rwlock_forceunlock(&same_name));
-    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(&same_name));
-    assert_lk(0, lk_rwlock_consistent(&same_name));
-    assert_lk(ESTALE, lk_rwlock_unlock(&config));
-    assert_lk(0, lk_rwlock_check(&same_name));
-    assert_lk(0, lk_rwlock_unlock(&same_name));
-    close_both();
+    assert_lk(0, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_forceunlock(same_name));
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(same_name));
+    assert_lk(0, lk_rwlock_consistent(same_name));
+    assert_lk(ESTALE, lk_rwlock_unlock(config));
+    assert_lk(0, lk_rwlock_check(same_name));
+    assert_lk(0, lk_rwlock_unlock(same_name));
 }
 
 int main(void)

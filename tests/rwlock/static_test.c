@@ -95,7 +95,7 @@ static void an_open_client_stays_with_the_parent(struct world *w)
     struct inheritance from;
     if (THREAD_SANITIZED)
         skip();
-    from.client = world_open(w, "");
+    from.client = world_client(w, "");
     assert_lk(0, lk_rwlock_init(&from.lock, from.client, "config", NULL));
     assert_lk(0, lk_rwlock_rdlock(&from.lock));
     assert_int_equal(0, world_wait(w, world_fork(w, child_of_an_open_client, &from)));
@@ -108,117 +108,99 @@ static void an_open_client_stays_with_the_parent(struct world *w)
 /* "Who has it, for how long, who waits?" */
 static void info_tells_what_the_server_knows(struct world *w)
 {
-    lk_client_t *client = world_open(w, "lease=20s");
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
     struct worker writer, reader;
-    lk_rwlock_t rw;
     uint64_t token;
-    assert_lk(0, lk_rwlock_init(&rw, client, "config", NULL));
-    assert_lk(0, lk_rwlock_info(&rw, &info));
+    lk_rwlock_t *rw = world_rwlock(w, world_client(w, "lease=20s"), "config", NULL);
+    assert_lk(0, lk_rwlock_info(rw, &info));
     assert_int_equal(LK_RWLOCK_FREE, info.mode);
     assert_int_equal(1, info.recoverable);
     assert_true(info.token == 0);
     assert_true(info.remaining_ms == 0);
 
-    assert_lk(0, lk_rwlock_rdlock(&rw));
-    worker_start(&writer, write_once, &rw);
+    assert_lk(0, lk_rwlock_rdlock(rw));
+    worker_start(&writer, write_once, rw);
     eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 1, 5000);
-    worker_start(&reader, read_once, &rw);
+    worker_start(&reader, read_once, rw);
     eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 2, 5000);
-    assert_lk(0, lk_rwlock_info(&rw, &info));
+    assert_lk(0, lk_rwlock_info(rw, &info));
     assert_int_equal(LK_RWLOCK_READING, info.mode);
     assert_int_equal(1, info.readers);
     assert_int_equal(2, info.waiters);
     assert_int_equal(1, info.waiting_writers);
     assert_string_equal("", info.writer);
     assert_between(info.remaining_ms, 10000, 20000);
-    assert_lk(0, lk_rwlock_unlock(&rw));
+    assert_lk(0, lk_rwlock_unlock(rw));
     assert_int_equal(0, worker_join(&writer));
     assert_int_equal(0, worker_join(&reader));
 
-    assert_lk(0, lk_rwlock_wrlock(&rw));
-    assert_lk(0, lk_rwlock_token(&rw, &token));
-    assert_lk(0, lk_rwlock_info(&rw, &info));
+    assert_lk(0, lk_rwlock_wrlock(rw));
+    assert_lk(0, lk_rwlock_token(rw, &token));
+    assert_lk(0, lk_rwlock_info(rw, &info));
     assert_int_equal(LK_RWLOCK_WRITING, info.mode);
     assert_int_equal(0, info.readers);
     assert_true(info.token == token);
     assert_non_null(strstr(info.writer, ":w"));
-    assert_lk(0, lk_rwlock_unlock(&rw));
+    assert_lk(0, lk_rwlock_unlock(rw));
     info.size = 0;
-    assert_lk(EINVAL, lk_rwlock_info(&rw, &info));
-    assert_lk(0, lk_rwlock_destroy(&rw));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(EINVAL, lk_rwlock_info(rw, &info));
 }
 
 /* The one call that breaks the promise: all holders are robbed and told, who waits comes in. */
 static void forceunlock_robs_all_who_hold_it(struct world *w)
 {
-    lk_client_t *client = world_open(w, "lease=1s&poll=1s"), *other = world_open(w, "lease=1s&poll=1s");
     struct worker writer;
-    lk_rwlock_t one, two;
     int64_t ms;
-    assert_lk(0, lk_rwlock_init(&one, client, "config", NULL));
-    assert_lk(0, lk_rwlock_init(&two, other, "config", NULL));
-    assert_lk(0, lk_rwlock_forceunlock(&one));
-    assert_lk(0, lk_rwlock_rdlock(&one));
-    assert_lk(0, lk_rwlock_rdlock(&two));
-    worker_start(&writer, write_once, &two);
+    lk_rwlock_t *one = world_rwlock(w, world_client(w, "lease=1s&poll=1s"), "config", NULL);
+    lk_rwlock_t *two = world_rwlock(w, world_client(w, "lease=1s&poll=1s"), "config", NULL);
+    assert_lk(0, lk_rwlock_forceunlock(one));
+    assert_lk(0, lk_rwlock_rdlock(one));
+    assert_lk(0, lk_rwlock_rdlock(two));
+    worker_start(&writer, write_once, two);
     eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 1, 5000);
-    assert_lk(0, lk_rwlock_forceunlock(&two));
+    assert_lk(0, lk_rwlock_forceunlock(two));
     assert_int_equal(0, worker_join(&writer));
-    eventually(lk_rwlock_remaining(&one, &ms) == ESTALE, 1000); /* at its next renewal */
-    assert_lk(ESTALE, lk_rwlock_unlock(&one));
-    assert_lk(ESTALE, lk_rwlock_check(&two));
-    assert_lk(ESTALE, lk_rwlock_unlock(&two));
-    assert_lk(0, lk_rwlock_destroy(&one));
-    assert_lk(0, lk_rwlock_destroy(&two));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    eventually(lk_rwlock_remaining(one, &ms) == ESTALE, 1000); /* at its next renewal */
+    assert_lk(ESTALE, lk_rwlock_unlock(one));
+    assert_lk(ESTALE, lk_rwlock_check(two));
+    assert_lk(ESTALE, lk_rwlock_unlock(two));
 }
 
 /* A mutex and a read-write lock of one name are two things, but for the tokens, which rise over both. */
 static void tokens_rise_over_the_kinds_of_a_name(struct world *w)
 {
-    lk_client_t *client = world_open(w, "");
+    lk_client_t *client = world_client(w, "");
     uint64_t last = 0, token;
-    lk_rwlock_t rw;
-    lk_mutex_t m;
-    assert_lk(0, lk_rwlock_init(&rw, client, "config", NULL));
-    assert_lk(0, lk_mutex_init(&m, client, "config", NULL));
-    assert_lk(0, lk_mutex_lock(&m));
+    lk_rwlock_t *rw = world_rwlock(w, client, "config", NULL);
+    lk_mutex_t *m = world_mutex(w, client, "config", NULL);
+    assert_lk(0, lk_mutex_lock(m));
     for (int i = 0; i < 4; i++) {
-        assert_lk(0, lk_rwlock_wrlock(&rw));
-        assert_lk(0, lk_rwlock_token(&rw, &token));
+        assert_lk(0, lk_rwlock_wrlock(rw));
+        assert_lk(0, lk_rwlock_token(rw, &token));
         assert_true(token > last);
         last = token;
-        assert_lk(0, lk_mutex_unlock(&m));
-        assert_lk(0, lk_mutex_lock(&m));
-        assert_lk(0, lk_mutex_token(&m, &token));
+        assert_lk(0, lk_mutex_unlock(m));
+        assert_lk(0, lk_mutex_lock(m));
+        assert_lk(0, lk_mutex_token(m, &token));
         assert_true(token > last);
         last = token;
-        assert_lk(0, lk_rwlock_unlock(&rw));
+        assert_lk(0, lk_rwlock_unlock(rw));
     }
-    assert_lk(0, lk_mutex_unlock(&m));
-    assert_lk(0, lk_mutex_destroy(&m));
-    assert_lk(0, lk_rwlock_destroy(&rw));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_mutex_unlock(m));
 }
 
 /* Each kind has figures of its own. */
 static void statistics_count_it_as_what_it_is(struct world *w)
 {
-    lk_client_t *client = world_open(w, "");
-    lk_rwlock_t rw;
+    lk_client_t *client = world_client(w, "");
     char *json;
-    assert_lk(0, lk_rwlock_init(&rw, client, "config", NULL));
-    assert_lk(0, lk_rwlock_rdlock(&rw));
-    assert_lk(0, lk_rwlock_unlock(&rw));
+    lk_rwlock_t *rw = world_rwlock(w, client, "config", NULL);
+    assert_lk(0, lk_rwlock_rdlock(rw));
+    assert_lk(0, lk_rwlock_unlock(rw));
     assert_lk(0, lk_client_stats(client, &json));
     assert_non_null(strstr(json, "\"rwlock\": {"));
     assert_non_null(strstr(json, "\"kind\": \"rwlock\""));
     lk_free(json);
-    assert_lk(0, lk_rwlock_destroy(&rw));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 #include "proxy.h"
 
 static lk_client_t *client;
-static lk_sem_t pool;
+static lk_sem_t *pool;
 static int cleaned;
 
 static void open_pool(struct world *w, bool leased)
@@ -22,14 +22,8 @@ static void open_pool(struct world *w, bool leased)
         world_allow(w, "latchkey:total:{pool}");
         world_allow(w, "latchkey:permits:{pool}");
     }
-    client = world_open(w, "");
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 0, &attr));
-}
-
-static void close_pool(void)
-{
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, "");
+    pool = world_sem(w, client, "pool", 0, &attr);
 }
 
 static void clean(void *arg)
@@ -42,9 +36,9 @@ static void *wait_here(void *arg)
 {
     int rc = 0;
     pthread_cleanup_push(clean, NULL);
-    rc = lk_sem_acquire(&pool, 2, arg != NULL ? 20000 : LK_FOREVER);
+    rc = lk_sem_acquire(pool, 2, arg != NULL ? 20000 : LK_FOREVER);
     pthread_cleanup_pop(0);
-    return rc == 0 ? (void *)&pool : NULL;
+    return rc == 0 ? (void *)pool : NULL;
 }
 
 /* A cancelled waiter takes no permit and leaves no place; the program's own handlers run. */
@@ -54,11 +48,11 @@ static void a_cancelled_waiter_leaves_nothing(struct world *w)
         pthread_t thread;
         void *result;
         open_pool(w, i >= 2);
-        assert_lk(0, lk_sem_trysetpermits(&pool, 1));
-        assert_lk(0, lk_sem_addpermits(&pool, 1));
-        assert_lk(0, lk_sem_wait(&pool));
+        assert_lk(0, lk_sem_trysetpermits(pool, 1));
+        assert_lk(0, lk_sem_addpermits(pool, 1));
+        assert_lk(0, lk_sem_wait(pool));
         cleaned = 0;
-        assert_int_equal(0, pthread_create(&thread, NULL, wait_here, i % 2 ? &pool : NULL));
+        assert_int_equal(0, pthread_create(&thread, NULL, wait_here, i % 2 ? pool : NULL));
         eventually(world_semqueued(w, "pool") == 1, 3000);
         sleep_ms(50);
         int64_t began_ms = now_ms();
@@ -68,11 +62,11 @@ static void a_cancelled_waiter_leaves_nothing(struct world *w)
         assert_ptr_equal(PTHREAD_CANCELED, result);
         assert_int_equal(1, cleaned);
         assert_int_equal(0, world_semqueued(w, "pool"));
-        assert_lk(0, lk_sem_trywait(&pool));
-        assert_lk(0, lk_sem_release(&pool, 2));
-        assert_lk(0, lk_sem_acquire(&pool, 2, 0));
-        assert_lk(0, lk_sem_release(&pool, 2));
-        close_pool();
+        assert_lk(0, lk_sem_trywait(pool));
+        assert_lk(0, lk_sem_release(pool, 2));
+        assert_lk(0, lk_sem_acquire(pool, 2, 0));
+        assert_lk(0, lk_sem_release(pool, 2));
+        world_close(w, client);
         world_redis(w, "FLUSHALL");
     }
 }
@@ -81,10 +75,10 @@ static void *take_and_give(void *arg)
 {
     (void)arg;
     for (;;) {
-        if (lk_sem_wait(&pool) != 0)
+        if (lk_sem_wait(pool) != 0)
             return NULL;
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-        if (lk_sem_post(&pool) != 0)
+        if (lk_sem_post(pool) != 0)
             return NULL;
         pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
     }
@@ -97,7 +91,7 @@ static void a_cancellation_at_any_moment_loses_no_permit(struct world *w)
         pthread_t threads[6];
         int value;
         open_pool(w, leased);
-        assert_lk(0, lk_sem_trysetpermits(&pool, 2));
+        assert_lk(0, lk_sem_trysetpermits(pool, 2));
         for (int round = 0; round < 8; round++) {
             for (int i = 0; i < 6; i++)
                 assert_int_equal(0, pthread_create(&threads[i], NULL, take_and_give, NULL));
@@ -111,9 +105,9 @@ static void a_cancellation_at_any_moment_loses_no_permit(struct world *w)
             }
         }
         assert_int_equal(0, world_semqueued(w, "pool"));
-        assert_lk(0, lk_sem_getvalue(&pool, &value));
+        assert_lk(0, lk_sem_getvalue(pool, &value));
         assert_int_equal(2, value);
-        close_pool();
+        world_close(w, client);
         world_redis(w, "FLUSHALL");
     }
 }
@@ -131,14 +125,14 @@ static void a_cancelled_waiter_without_an_answer_leaves_later(struct world *w)
         int value;
         lk_semattr_t attr = LK_SEMATTR_INIT;
         lk_client_t *far;
-        lk_sem_t same;
+        lk_sem_t *same;
         attr.leased = leased;
-        assert_lk(0, lk_client_open(&far, proxy_url(p, "command_timeout=300ms")));
+        far = proxy_client(p, "command_timeout=300ms");
         open_pool(w, leased); /* whose threads wait: by way of the proxy */
-        assert_lk(0, lk_sem_destroy(&pool));
-        assert_lk(0, lk_sem_init(&pool, far, "pool", 2, &attr));
-        assert_lk(0, lk_sem_init(&same, client, "pool", 2, &attr));
-        assert_lk(0, lk_sem_wait(&same));
+        world_close(w, pool);
+        pool = world_sem(w, far, "pool", 2, &attr);
+        same = world_sem(w, client, "pool", 2, &attr);
+        assert_lk(0, lk_sem_wait(same));
         assert_int_equal(0, pthread_create(&thread, NULL, wait_here, NULL));
         eventually(world_semqueued(w, "pool") == 1, 3000);
         sleep_ms(50);
@@ -148,13 +142,12 @@ static void a_cancelled_waiter_without_an_answer_leaves_later(struct world *w)
         assert_int_equal(0, pthread_join(thread, &result));
         assert_between(now_ms() - began_ms, 0, COMMAND_MS + SLACK_MS);
         assert_ptr_equal(PTHREAD_CANCELED, result);
-        assert_lk(0, lk_sem_post(&same)); /* two are free now: it is granted them */
+        assert_lk(0, lk_sem_post(same)); /* two are free now: it is granted them */
         proxy_resume(p);
-        eventually(lk_sem_getvalue(&same, &value) == 0 && value == 2, 5000);
+        eventually(lk_sem_getvalue(same, &value) == 0 && value == 2, 5000);
         assert_int_equal(0, world_semqueued(w, "pool"));
-        assert_lk(0, lk_sem_destroy(&same));
-        close_pool();
-        assert_lk(0, lk_client_close(far));
+        world_close(w, client);
+        world_close(w, far);
         proxy_end(p);
         world_redis(w, "FLUSHALL");
     }
@@ -177,10 +170,9 @@ static void a_disabled_cancellation_waits(struct world *w)
     assert_int_equal(0, pthread_cancel(thread));
     sleep_ms(50);
     assert_int_equal(1, world_semqueued(w, "pool"));
-    assert_lk(0, lk_sem_release(&pool, 2));
+    assert_lk(0, lk_sem_release(pool, 2));
     assert_int_equal(0, pthread_join(thread, &result));
-    assert_ptr_equal(&pool, result);
-    close_pool();
+    assert_ptr_equal(pool, result);
 }
 
 int main(void)

@@ -9,20 +9,14 @@
 enum { CLAIM_MS = 3000 };
 
 static lk_client_t *client;
-static lk_sem_t pool;
+static lk_sem_t *pool;
 
 static void open_pool(struct world *w)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_open(w, "command_timeout=500ms");
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 0, NULL));
-}
-
-static void close_pool(void)
-{
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, "command_timeout=500ms");
+    pool = world_sem(w, client, "pool", 0, NULL);
 }
 
 static int64_t queued(struct world *w)
@@ -34,10 +28,10 @@ static int wait_for_one(struct world *w, void *arg)
 {
     open_pool(w);
     world_ready(w);
-    int rc = lk_sem_wait(&pool);
+    int rc = lk_sem_wait(pool);
     if (rc == 0)
         gate_open(arg);
-    close_pool();
+    world_close(w, client);
     return rc;
 }
 
@@ -49,23 +43,22 @@ static void a_dead_waiters_permit_comes_back(struct world *w)
     open_pool(w);
     eventually(queued(w) == 1 && world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 3000);
     world_stop(waiter);
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(pool));
     assert_int_equal(0, world_int(w, "GET pool"));
     assert_int_equal(1, world_int(w, "ZCARD latchkey:claims:{pool}"));
     assert_true(world_pttl(w, "latchkey:claims:{pool}") > 0);
     lk_seminfo_t info = LK_SEMINFO_INIT;
-    assert_lk(0, lk_sem_info(&pool, &info));
+    assert_lk(0, lk_sem_info(pool, &info));
     assert_int_equal(1, info.held);
     world_kill(w, waiter);
     int64_t began_ms = now_ms();
-    assert_lk(0, lk_sem_waitfor(&pool, CLAIM_MS + 2 * SLACK_MS));
+    assert_lk(0, lk_sem_waitfor(pool, CLAIM_MS + 2 * SLACK_MS));
     assert_between(now_ms() - began_ms, CLAIM_MS - 500, CLAIM_MS + 2 * SLACK_MS);
     assert_false(world_exists(w, "latchkey:claims:{pool}"));
     assert_int_equal(0, world_int(w, "GET pool"));
-    assert_lk(0, lk_sem_post(&pool));
-    assert_lk(0, lk_sem_trywait(&pool));
-    assert_lk(EAGAIN, lk_sem_trywait(&pool));
-    close_pool();
+    assert_lk(0, lk_sem_post(pool));
+    assert_lk(0, lk_sem_trywait(pool));
+    assert_lk(EAGAIN, lk_sem_trywait(pool));
 }
 
 /* The same for a waiter that wakes up later: its claim is gone, it waits again and takes the next one. */
@@ -76,17 +69,16 @@ static void a_stopped_waiter_waits_again(struct world *w)
     open_pool(w);
     eventually(queued(w) == 1 && world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 3000);
     world_stop(waiter);
-    assert_lk(0, lk_sem_post(&pool));
-    assert_lk(0, lk_sem_waitfor(&pool, CLAIM_MS + 2 * SLACK_MS));
+    assert_lk(0, lk_sem_post(pool));
+    assert_lk(0, lk_sem_waitfor(pool, CLAIM_MS + 2 * SLACK_MS));
     world_cont(waiter);
     sleep_ms(100);
     assert_false(gate_is_open(got));
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(pool));
     gate_pass(got);
     assert_int_equal(0, world_wait(w, waiter));
     assert_int_equal(0, world_int(w, "GET pool"));
     assert_false(world_exists(w, "latchkey:claims:{pool}"));
-    close_pool();
 }
 
 /* A waiter whose process died is skipped at once, and nothing has to be waited for. */
@@ -99,15 +91,14 @@ static void a_dead_waiter_delays_nobody(struct world *w)
     sleep_ms(600); /* one that has just come, and may not listen yet, would have a short claim */
     world_kill(w, waiter);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 0, 3000);
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(pool));
     assert_int_equal(1, world_int(w, "GET pool"));
-    assert_lk(0, lk_sem_trywait(&pool));
-    assert_lk(0, lk_sem_post(&pool));
-    assert_lk(0, lk_sem_waitfor(&pool, 50));
+    assert_lk(0, lk_sem_trywait(pool));
+    assert_lk(0, lk_sem_post(pool));
+    assert_lk(0, lk_sem_waitfor(pool, 50));
     world_allow(w, "latchkey:*:sem:{pool}"); /* its entry lapses with a TTL */
     assert_true(world_pttl(w, "latchkey:queue:sem:{pool}") != -1);
     assert_true(world_pttl(w, "latchkey:seen:sem:{pool}") != -1);
-    close_pool();
 }
 
 static int wait_briefly(int index, void *arg)
@@ -125,12 +116,11 @@ static int wait_briefly(int index, void *arg)
 static void who_gives_up_in_that_moment_keeps_nothing(struct world *w)
 {
     open_pool(w);
-    assert_lk(0, lk_sem_trysetpermits(&pool, 2));
-    assert_int_equal(0, run_threads(8, wait_briefly, &pool));
+    assert_lk(0, lk_sem_trysetpermits(pool, 2));
+    assert_int_equal(0, run_threads(8, wait_briefly, pool));
     assert_int_equal(2, world_int(w, "GET pool"));
     assert_false(world_exists(w, "latchkey:claims:{pool}"));
     assert_int_equal(0, queued(w));
-    close_pool();
 }
 
 /* --- a semaphore that was deleted ---------------------------------------------------------------------------------- */
@@ -138,32 +128,32 @@ static void who_gives_up_in_that_moment_keeps_nothing(struct world *w)
 static int free_now(void)
 {
     int value = -1;
-    assert_lk(0, lk_sem_getvalue(&pool, &value));
+    assert_lk(0, lk_sem_getvalue(pool, &value));
     return value;
 }
 
 static int count_and_drain(void)
 {
     unsigned drained = 0;
-    int rc = lk_sem_drain(&pool, &drained);
-    return rc == 0 && drained == 5 ? lk_sem_release(&pool, 5) : rc == 0 ? ERANGE : rc;
+    int rc = lk_sem_drain(pool, &drained);
+    return rc == 0 && drained == 5 ? lk_sem_release(pool, 5) : rc == 0 ? ERANGE : rc;
 }
 
 static int take_and_post(void)
 {
-    int rc = lk_sem_trywait(&pool);
-    return rc == 0 ? lk_sem_post(&pool) : rc;
+    int rc = lk_sem_trywait(pool);
+    return rc == 0 ? lk_sem_post(pool) : rc;
 }
 
 static int add_and_take(void)
 {
-    int rc = lk_sem_addpermits(&pool, 1);
-    return rc == 0 ? lk_sem_trywait(&pool) : rc;
+    int rc = lk_sem_addpermits(pool, 1);
+    return rc == 0 ? lk_sem_trywait(pool) : rc;
 }
 
 static int set(void)
 {
-    return lk_sem_trysetpermits(&pool, 5);
+    return lk_sem_trysetpermits(pool, 5);
 }
 
 /* What a dead waiter had been granted belongs to the semaphore that was there then, not to the next of that name. */
@@ -172,14 +162,14 @@ static void claims_end_with_their_semaphore(struct world *w)
     static int (*const first[])(void) = { count_and_drain, take_and_post, add_and_take, set };
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_open(w, "");
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 5, NULL));
+    client = world_client(w, "");
+    pool = world_sem(w, client, "pool", 5, NULL);
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
         world_redis(w, "ZADD latchkey:claims:{pool} 5 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1:1:1");
         world_redis(w, "ZADD latchkey:claims:{pool} 9999999999999 bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb:s1:1:2");
         world_redis(w, "EXPIRE latchkey:claims:{pool} 600");
         lk_seminfo_t info = LK_SEMINFO_INIT;
-        assert_lk(0, lk_sem_info(&pool, &info));
+        assert_lk(0, lk_sem_info(pool, &info));
         assert_int_equal(5, info.available);
         assert_int_equal(0, info.held);
         assert_lk(0, first[i]());
@@ -188,7 +178,6 @@ static void claims_end_with_their_semaphore(struct world *w)
         assert_int_equal(5, world_int(w, "GET pool"));
         world_redis(w, "DEL pool");
     }
-    close_pool();
 }
 
 static int try_once(void *arg)
@@ -203,11 +192,11 @@ static void nothing_goes_back_to_a_deleted_semaphore(struct world *w)
     struct worker worker;
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "command_timeout=1s")));
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 5, NULL));
+    client = proxy_client(p, "command_timeout=1s");
+    pool = world_sem(w, client, "pool", 5, NULL);
     assert_int_equal(0, take_and_post());
     proxy_once(p, PROXY_DROP_REPLY, 1, NULL);
-    worker_start(&worker, try_once, &pool);
+    worker_start(&worker, try_once, pool);
     eventually(world_int(w, "GET pool") == 4, 3000);
     world_redis(w, "DEL pool");
     assert_lk(EIO, worker_join(&worker));
@@ -216,10 +205,8 @@ static void nothing_goes_back_to_a_deleted_semaphore(struct world *w)
                          "n = n + (string.find(r, ' 0 ', 1, true) and 1 or 0) end return n") == 1,
                5000);
     assert_false(world_exists(w, "pool"));
-    assert_lk(0, lk_sem_trywait(&pool));
+    assert_lk(0, lk_sem_trywait(pool));
     assert_int_equal(4, world_int(w, "GET pool"));
-    close_pool();
-    proxy_end(p);
 }
 
 int main(void)

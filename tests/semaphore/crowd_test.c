@@ -58,13 +58,13 @@ static int process_main(struct world *w, void *arg)
     struct process process = { .crowd = arg };
     lk_semattr_t attr = LK_SEMATTR_INIT;
     attr.leased = process.crowd->leased;
-    lk_client_t *client = world_open(w, "");
+    lk_client_t *client = world_client(w, "");
     assert_lk(0, lk_sem_init(&process.sem, client, "pool", PERMITS, &attr));
     world_ready(w);
     gate_pass(&process.crowd->start);
     int wrong = run_threads(THREADS, visits, &process);
     assert_lk(0, lk_sem_destroy(&process.sem));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
     return wrong;
 }
 

@@ -7,7 +7,7 @@
 #include "world.h"
 
 static lk_client_t *client;
-static lk_sem_t pool, leased;
+static lk_sem_t *pool, *leased;
 
 static const lk_semattr_t with_leases = { .size = sizeof with_leases, .leased = 1, .lease_ms = 1500 };
 
@@ -17,16 +17,9 @@ static void open_pools(struct world *w, const char *options)
     world_allow(w, "latchkey:once:{pool}");
     world_allow(w, "latchkey:total:{pool}");
     world_allow(w, "latchkey:permits:{pool}");
-    client = world_open(w, options);
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 3, NULL));
-    assert_lk(0, lk_sem_init(&leased, client, "pool", 3, &with_leases));
-}
-
-static void close_pools(void)
-{
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_sem_destroy(&leased));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, options);
+    pool = world_sem(w, client, "pool", 3, NULL);
+    leased = world_sem(w, client, "pool", 3, &with_leases);
 }
 
 static int value_of(lk_sem_t *s)
@@ -39,8 +32,8 @@ static int value_of(lk_sem_t *s)
 /* A server that forgot the scripts gets them again, within the call. */
 static void forgotten_scripts_are_sent_again(struct world *w)
 {
-    lk_sem_t *pools[] = { &pool, &leased };
     open_pools(w, "");
+    lk_sem_t *pools[] = { pool, leased };
     for (int i = 0; i < 2; i++) {
         assert_lk(0, lk_sem_wait(pools[i]));
         world_redis(w, "SCRIPT FLUSH");
@@ -53,13 +46,12 @@ static void forgotten_scripts_are_sent_again(struct world *w)
         assert_lk(0, lk_sem_addpermits(pools[i], 1));
         assert_int_equal(4, value_of(pools[i]));
     }
-    close_pools();
 }
 
 static int use(int index, void *arg)
 {
     int *stop = arg, rc = 0;
-    lk_sem_t *s = index % 2 ? &leased : &pool;
+    lk_sem_t *s = index % 2 ? leased : pool;
     while (rc == 0 && !__atomic_load_n(stop, __ATOMIC_SEQ_CST)) {
         rc = lk_sem_acquire(s, 1 + (unsigned)index % 3, LK_FOREVER);
         if (rc == 0)
@@ -92,11 +84,10 @@ static void killed_connections_lose_nothing(struct world *w)
     }
     __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
     assert_int_equal(0, worker_join(&worker));
-    assert_int_equal(3, value_of(&pool));
-    assert_int_equal(3, value_of(&leased));
+    assert_int_equal(3, value_of(pool));
+    assert_int_equal(3, value_of(leased));
     assert_int_equal(0, world_int(w, "EXISTS latchkey:queue:sem:{pool} latchkey:queue:permits:{pool} "
                                      "latchkey:claims:{pool}"));
-    close_pools();
 }
 
 static int wait_for_one(void *arg)
@@ -111,45 +102,43 @@ static void a_full_server_still_takes_permits_back(struct world *w)
     struct worker waiters[2];
     open_pools(w, "");
     world_redis(w, "CONFIG SET maxmemory-policy noeviction");
-    assert_lk(0, lk_sem_acquire(&pool, 3, 0));
-    assert_lk(0, lk_sem_acquire(&leased, 3, 0));
-    worker_start(&waiters[0], wait_for_one, &pool);
-    worker_start(&waiters[1], wait_for_one, &leased);
+    assert_lk(0, lk_sem_acquire(pool, 3, 0));
+    assert_lk(0, lk_sem_acquire(leased, 3, 0));
+    worker_start(&waiters[0], wait_for_one, pool);
+    worker_start(&waiters[1], wait_for_one, leased);
     eventually(world_int(w, "EXISTS latchkey:queue:sem:{pool} latchkey:queue:permits:{pool}") == 2, 3000);
     sleep_ms(50);
     world_redis(w, "CONFIG SET maxmemory 1");
     sleep_ms(2000); /* longer than the lease */
-    assert_lk(0, lk_sem_release(&pool, 2));
-    assert_lk(0, lk_sem_release(&leased, 2));
+    assert_lk(0, lk_sem_release(pool, 2));
+    assert_lk(0, lk_sem_release(leased, 2));
     assert_int_equal(0, worker_join(&waiters[0]));
     assert_int_equal(0, worker_join(&waiters[1]));
-    assert_int_equal(2, value_of(&pool));
-    assert_int_equal(2, value_of(&leased));
-    assert_lk(ENOSPC, lk_sem_trywait(&pool));
-    assert_lk(ENOSPC, lk_sem_trywait(&leased));
-    assert_lk(0, lk_sem_post(&pool));
-    assert_lk(0, lk_sem_post(&leased));
+    assert_int_equal(2, value_of(pool));
+    assert_int_equal(2, value_of(leased));
+    assert_lk(ENOSPC, lk_sem_trywait(pool));
+    assert_lk(ENOSPC, lk_sem_trywait(leased));
+    assert_lk(0, lk_sem_post(pool));
+    assert_lk(0, lk_sem_post(leased));
     world_redis(w, "CONFIG SET maxmemory 0");
-    assert_int_equal(3, value_of(&pool));
-    assert_int_equal(3, value_of(&leased));
-    close_pools();
+    assert_int_equal(3, value_of(pool));
+    assert_int_equal(3, value_of(leased));
 }
 
 /* A server that loses all its data: the number to begin with is set again, leased permits are lost. */
 static void lost_data_begins_anew(struct world *w)
 {
     open_pools(w, "");
-    assert_lk(0, lk_sem_wait(&pool));
-    assert_lk(0, lk_sem_wait(&leased));
+    assert_lk(0, lk_sem_wait(pool));
+    assert_lk(0, lk_sem_wait(leased));
     world_redis(w, "FLUSHALL");
-    assert_int_equal(3, value_of(&pool));
-    assert_int_equal(3, value_of(&leased));
-    assert_lk(0, lk_sem_acquire(&leased, 3, 0));
-    assert_lk(0, lk_sem_acquire(&pool, 3, 0));
-    assert_lk(ESTALE, lk_sem_post(&leased));
-    assert_int_equal(0, value_of(&leased));
-    assert_lk(0, lk_sem_release(&leased, 3));
-    close_pools();
+    assert_int_equal(3, value_of(pool));
+    assert_int_equal(3, value_of(leased));
+    assert_lk(0, lk_sem_acquire(leased, 3, 0));
+    assert_lk(0, lk_sem_acquire(pool, 3, 0));
+    assert_lk(ESTALE, lk_sem_post(leased));
+    assert_int_equal(0, value_of(leased));
+    assert_lk(0, lk_sem_release(leased, 3));
 }
 
 /* A leased semaphore looks at two keys; neither of another type is touched. */
@@ -161,17 +150,16 @@ static void another_type_is_eproto_and_unchanged(struct world *w)
     static const char *const make[] = { "SET latchkey:permits:{pool} 1", "HSET latchkey:total:{pool} a 1" };
     for (int i = 0; i < 2; i++) {
         world_redis(w, make[i]);
-        assert_lk(EPROTO, lk_sem_wait(&leased));
-        assert_lk(EPROTO, lk_sem_trywait(&leased));
-        assert_lk(EPROTO, lk_sem_acquireid(&leased, 0, id));
-        assert_lk(EPROTO, lk_sem_getvalue(&leased, &value));
-        assert_lk(EPROTO, lk_sem_releaseid(&leased, "00112233445566778899aabbccddeeff"));
+        assert_lk(EPROTO, lk_sem_wait(leased));
+        assert_lk(EPROTO, lk_sem_trywait(leased));
+        assert_lk(EPROTO, lk_sem_acquireid(leased, 0, id));
+        assert_lk(EPROTO, lk_sem_getvalue(leased, &value));
+        assert_lk(EPROTO, lk_sem_releaseid(leased, "00112233445566778899aabbccddeeff"));
         if (i == 1)
-            assert_lk(EPROTO, lk_sem_addpermits(&leased, 1));
+            assert_lk(EPROTO, lk_sem_addpermits(leased, 1));
         assert_int_equal(1, world_int(w, "DBSIZE"));
         world_redis(w, "FLUSHALL");
     }
-    close_pools();
 }
 
 int main(void)

@@ -32,35 +32,32 @@ static size_t holds_of(lk_client_t *client)
 static void nothing_of_them_stays(struct world *w)
 {
     const lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
-    lk_client_t *taker = world_open(w, "lease=600ms"), *giver = world_open(w, "");
+    lk_client_t *taker = world_client(w, "lease=600ms"), *giver = world_client(w, "");
     static char ids[BATCH][LK_PERMIT_ID];
     struct news permit_news;
-    lk_sem_t taken, given;
     warnings = 0;
     lk_setlog(count_warnings, LK_LOG_WARNING, NULL);
     news_listen(&permit_news, taker, "permits");
-    assert_lk(0, lk_sem_init(&taken, taker, "permits", BATCH, &leased));
-    assert_lk(0, lk_sem_init(&given, giver, "permits", BATCH, &leased));
+    lk_sem_t *taken = world_sem(w, taker, "permits", BATCH, &leased);
+    lk_sem_t *given = world_sem(w, giver, "permits", BATCH, &leased);
     world_allow(w, "latchkey:total:*");
     for (int round = 1; round <= ROUNDS; round++) {
         for (int i = 0; i < BATCH; i++)
-            assert_lk(0, lk_sem_acquireid(&taken, 5000, ids[i]));
+            assert_lk(0, lk_sem_acquireid(taken, 5000, ids[i]));
         assert_in_range(holds_of(taker), 1, 2 * BATCH);
         for (int i = 0; i < BATCH; i++)
-            assert_lk(0, lk_sem_releaseid(&given, ids[i]));
+            assert_lk(0, lk_sem_releaseid(given, ids[i]));
         eventually(news(&permit_news, LK_EVENT_LOST) == round * BATCH, 20 * LEASE_MS);
         assert_int_equal(LK_REASON_RELEASED, news_reason(&permit_news));
     }
-    assert_lk(0, lk_sem_acquireid(&taken, 5000, ids[0]));
+    assert_lk(0, lk_sem_acquireid(taken, 5000, ids[0]));
     assert_in_range(holds_of(taker), 1, 2);
-    assert_lk(0, lk_sem_releaseid(&taken, ids[0]));
-    assert_lk(EPERM, lk_sem_releaseid(&taken, ids[1]));
+    assert_lk(0, lk_sem_releaseid(taken, ids[0]));
+    assert_lk(EPERM, lk_sem_releaseid(taken, ids[1]));
     assert_int_equal(0, holds_of(taker));
     assert_int_equal(0, __atomic_load_n(&warnings, __ATOMIC_SEQ_CST));
-    assert_lk(0, lk_sem_destroy(&taken));
-    assert_lk(0, lk_sem_destroy(&given));
-    assert_lk(0, lk_client_close(taker));
-    assert_lk(0, lk_client_close(giver));
+    world_close(w, taker);
+    world_close(w, giver);
     lk_setlog(NULL, LK_LOG_WARNING, NULL);
 }
 

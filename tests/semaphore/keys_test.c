@@ -23,7 +23,7 @@ struct row {
 static struct row rows[ROWS_MAX];
 static int row_count;
 static lk_client_t *client, *other;
-static lk_sem_t pool, same;
+static lk_sem_t *pool, *same;
 
 static char *read_docs(void)
 {
@@ -108,13 +108,12 @@ struct child {
 static int wait_forever(struct world *w, void *arg)
 {
     struct child *child = arg;
-    lk_client_t *mine = world_open(w, "");
     lk_sem_t s;
-    assert_lk(0, lk_sem_init(&s, mine, "pool", 3, child->attr));
+    assert_lk(0, lk_sem_init(&s, world_open(w, ""), "pool", 3, child->attr));
     world_ready(w);
     if (child->go != NULL)
         gate_pass(child->go);
-    return lk_sem_acquire(&s, 1, LK_FOREVER);
+    return lk_sem_acquire(&s, 1, LK_FOREVER); /* it keeps what it takes */
 }
 
 static void run_through(struct world *w, const lk_semattr_t *attr)
@@ -123,35 +122,34 @@ static void run_through(struct world *w, const lk_semattr_t *attr)
     struct child child = { attr, NULL };
     pid_t doomed = world_fork(w, wait_forever, &child);
     assert_int_equal(0, world_wait(w, doomed)); /* it takes the first of three */
-    client = world_open(w, "");
-    other = world_open(w, "");
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 3, attr));
-    assert_lk(0, lk_sem_init(&same, other, "pool", 3, attr));
+    client = world_client(w, "");
+    other = world_client(w, "");
+    pool = world_sem(w, client, "pool", 3, attr);
+    same = world_sem(w, other, "pool", 3, attr);
     compare(w, "after a wait");
     if (attr != NULL)
         world_redis(w, "DEL latchkey:permits:{pool}");
     else
         world_redis(w, "SET pool 3");
-    assert_lk(EEXIST, lk_sem_trysetpermits(&pool, 3));
+    assert_lk(EEXIST, lk_sem_trysetpermits(pool, 3));
     compare(w, "after trysetpermits");
-    assert_lk(0, lk_sem_acquire(&pool, 3, 0));
+    assert_lk(0, lk_sem_acquire(pool, 3, 0));
     compare(w, "after acquire");
-    assert_lk(EAGAIN, lk_sem_trywait(&same));
-    assert_lk(ETIMEDOUT, lk_sem_waitfor(&same, 20));
+    assert_lk(EAGAIN, lk_sem_trywait(same));
+    assert_lk(ETIMEDOUT, lk_sem_waitfor(same, 20));
     compare(w, "after a timeout");
-    worker_start(&waiter, wait_a_second, &same);
+    worker_start(&waiter, wait_a_second, same);
     eventually(world_elements(w, "KEYS latchkey:queue:*") == 1, 3000);
     compare(w, "while one waits");
-    assert_lk(0, lk_sem_release(&pool, 2));
+    assert_lk(0, lk_sem_release(pool, 2));
     compare(w, "after a hand-over");
     assert_int_equal(0, worker_join(&waiter));
-    assert_lk(0, lk_sem_addpermits(&pool, 2));
-    assert_lk(0, lk_sem_addpermits(&pool, -1));
+    assert_lk(0, lk_sem_addpermits(pool, 2));
+    assert_lk(0, lk_sem_addpermits(pool, -1));
     compare(w, "after addpermits");
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(pool));
     compare(w, "after post");
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
 }
 
 static void every_row_was_seen(void)
@@ -159,11 +157,6 @@ static void every_row_was_seen(void)
     for (int i = 0; i < row_count; i++)
         if (!rows[i].seen)
             fail_msg("%s stands in docs/keys.md and was never there", rows[i].key);
-}
-
-static void end(void)
-{
-    assert_lk(0, lk_client_close(other));
 }
 
 static void a_counting_semaphores_keys(struct world *w)
@@ -174,7 +167,7 @@ static void a_counting_semaphores_keys(struct world *w)
     struct child child = { NULL, world_shared(w, sizeof(struct gate)) };
     pid_t doomed = world_fork(w, wait_forever, &child);
     run_through(w, NULL);
-    assert_lk(0, lk_sem_drain(&same, &taken));
+    assert_lk(0, lk_sem_drain(same, &taken));
     compare(w, "after drain");
 
     /* A claim lasts only if its waiter does not look: one that is stopped. */
@@ -182,11 +175,10 @@ static void a_counting_semaphores_keys(struct world *w)
     eventually(world_exists(w, "latchkey:queue:sem:{pool}"), 3000);
     sleep_ms(100);
     world_stop(doomed);
-    assert_lk(0, lk_sem_post(&same));
+    assert_lk(0, lk_sem_post(same));
     compare(w, "with a claim");
     world_kill(w, doomed);
-    assert_lk(0, lk_sem_destroy(&same));
-    end();
+    world_close(w, other);
     every_row_was_seen();
 }
 
@@ -197,11 +189,11 @@ static void a_leased_semaphores_keys(struct world *w)
     world_allow(w, "*pool*");
     read_table("## Keys of a leased semaphore");
     run_through(w, &leased);
-    assert_lk(0, lk_sem_acquireid(&same, 0, id));
+    assert_lk(0, lk_sem_acquireid(same, 0, id));
     compare(w, "after acquireid");
     assert_true(world_int(w, "ZSCORE latchkey:permits:{pool} %s", id) > 0);
-    assert_lk(0, lk_sem_releaseid(&same, id));
-    end();
+    assert_lk(0, lk_sem_releaseid(same, id));
+    world_close(w, other);
     every_row_was_seen();
 }
 

@@ -14,28 +14,21 @@ enum { COMMAND_MS = 300 };
 
 static struct proxy *p;
 static lk_client_t *client;
-static lk_sem_t pool;
+static lk_sem_t *pool;
 
 static void open_pool(struct world *w)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
     p = proxy_begin(w);
-    assert_lk(0, lk_client_open(&client, proxy_url(p, "command_timeout=300ms")));
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 10, NULL));
+    client = proxy_client(p, "command_timeout=300ms");
+    pool = world_sem(w, client, "pool", 10, NULL);
     unsigned taken;
-    assert_lk(0, lk_sem_wait(&pool)); /* from now on the server knows the scripts: one chunk a call */
-    assert_lk(0, lk_sem_post(&pool));
-    assert_lk(0, lk_sem_drain(&pool, &taken));
-    assert_lk(0, lk_sem_addpermits(&pool, 10));
-    assert_lk(EEXIST, lk_sem_trysetpermits(&pool, 1));
-}
-
-static void close_pool(void)
-{
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_client_close(client));
-    proxy_end(p);
+    assert_lk(0, lk_sem_wait(pool)); /* from now on the server knows the scripts: one chunk a call */
+    assert_lk(0, lk_sem_post(pool));
+    assert_lk(0, lk_sem_drain(pool, &taken));
+    assert_lk(0, lk_sem_addpermits(pool, 10));
+    assert_lk(EEXIST, lk_sem_trysetpermits(pool, 1));
 }
 
 static int64_t permits(struct world *w)
@@ -65,7 +58,7 @@ static void settle(void)
 {
     int value;
     sleep_ms(COMMAND_MS);
-    eventually(lk_sem_getvalue(&pool, &value) == 0, 3000);
+    eventually(lk_sem_getvalue(pool, &value) == 0, 3000);
 }
 
 /* The connection ends at the request or at the answer, and a copy may come later: each counts once. */
@@ -76,35 +69,34 @@ static void a_cut_connection_counts_once(struct world *w)
     for (int i = 0; i < CUTS; i++) {
         int64_t faults = proxy_faults(p);
         arm(cuts[i]);
-        assert_lk(0, lk_sem_wait(&pool));
+        assert_lk(0, lk_sem_wait(pool));
         assert_int_equal(faults + 1, proxy_faults(p));
         assert_int_equal(9, permits(w));
         let_copies_come();
         assert_int_equal(9, permits(w));
         arm(cuts[i]);
-        assert_lk(0, lk_sem_trywait(&pool));
+        assert_lk(0, lk_sem_trywait(pool));
         let_copies_come();
         assert_int_equal(8, permits(w));
         arm(cuts[i]);
-        assert_lk(0, lk_sem_release(&pool, 2));
+        assert_lk(0, lk_sem_release(pool, 2));
         assert_int_equal(10, permits(w));
         let_copies_come();
         assert_int_equal(10, permits(w));
         arm(cuts[i]);
-        assert_lk(0, lk_sem_addpermits(&pool, -3));
+        assert_lk(0, lk_sem_addpermits(pool, -3));
         let_copies_come();
         assert_int_equal(7, permits(w));
         arm(cuts[i]);
-        assert_lk(0, lk_sem_drain(&pool, &taken));
+        assert_lk(0, lk_sem_drain(pool, &taken));
         assert_int_equal(7, taken);
         world_redis(w, "DEL pool");
         arm(cuts[i]);
-        assert_lk(0, lk_sem_trysetpermits(&pool, 10));
+        assert_lk(0, lk_sem_trysetpermits(pool, 10));
         let_copies_come();
         assert_int_equal(10, permits(w));
     }
     assert_int_equal(3 * CUTS * 2, proxy_faults(p));
-    close_pool();
 }
 
 /* A copy that comes when the same thread is two requests further does nothing either. */
@@ -112,18 +104,17 @@ static void a_late_copy_of_an_older_request_does_nothing(struct world *w)
 {
     open_pool(w);
     arm(PROXY_PARK_REQUEST);
-    assert_lk(0, lk_sem_wait(&pool));
-    assert_lk(0, lk_sem_post(&pool));
-    assert_lk(0, lk_sem_acquire(&pool, 2, 0));
+    assert_lk(0, lk_sem_wait(pool));
+    assert_lk(0, lk_sem_post(pool));
+    assert_lk(0, lk_sem_acquire(pool, 2, 0));
     let_copies_come();
     assert_int_equal(8, permits(w));
     arm(PROXY_PARK_REQUEST);
-    assert_lk(0, lk_sem_release(&pool, 2));
-    assert_lk(0, lk_sem_wait(&pool));
+    assert_lk(0, lk_sem_release(pool, 2));
+    assert_lk(0, lk_sem_wait(pool));
     let_copies_come();
     assert_int_equal(9, permits(w));
-    assert_lk(0, lk_sem_post(&pool));
-    close_pool();
+    assert_lk(0, lk_sem_post(pool));
 }
 
 /* No answer in time: the caller does not have it, and it comes back by itself, once. */
@@ -132,48 +123,46 @@ static void a_take_without_an_answer_is_given_back(struct world *w)
     open_pool(w);
     for (int i = 0; i < LOSSES; i++) {
         arm(losses[i]);
-        assert_lk(EIO, lk_sem_trywait(&pool));
+        assert_lk(EIO, lk_sem_trywait(pool));
         let_copies_come();
         eventually(permits(w) == 10, 3000);
         settle();
         arm(losses[i]);
         int64_t began_ms = now_ms();
-        int rc = lk_sem_acquire(&pool, 4, 20); /* it may have the time to ask once more, and to find it */
+        int rc = lk_sem_acquire(pool, 4, 20); /* it may have the time to ask once more, and to find it */
         assert_true(rc == EIO || rc == 0);
         assert_between(now_ms() - began_ms, COMMAND_MS - 5, COMMAND_MS + 20 + SLACK_MS);
         if (rc == 0)
-            assert_lk(0, lk_sem_release(&pool, 4));
+            assert_lk(0, lk_sem_release(pool, 4));
         let_copies_come();
         eventually(permits(w) == 10, 3000);
         sleep_ms(2 * COMMAND_MS);
         assert_int_equal(10, permits(w));
-        assert_lk(0, lk_sem_wait(&pool)); /* of the same thread, and nobody takes it for the lost one */
+        assert_lk(0, lk_sem_wait(pool)); /* of the same thread, and nobody takes it for the lost one */
         assert_int_equal(9, permits(w));
         let_copies_come();
         assert_int_equal(9, permits(w));
-        assert_lk(0, lk_sem_post(&pool));
+        assert_lk(0, lk_sem_post(pool));
     }
-    close_pool();
 }
 
 /* A release without an answer is told so, and still happens, once. */
 static void a_release_without_an_answer_is_done_once(struct world *w)
 {
     open_pool(w);
-    assert_lk(0, lk_sem_acquire(&pool, 4, 0));
+    assert_lk(0, lk_sem_acquire(pool, 4, 0));
     for (int i = 0; i < LOSSES; i++) {
         arm(losses[i]);
-        assert_lk(EIO, lk_sem_post(&pool));
+        assert_lk(EIO, lk_sem_post(pool));
         eventually(permits(w) == 7 + 2 * i, 3000);
         settle();
         arm(losses[i]);
-        assert_lk(EIO, lk_sem_addpermits(&pool, 1));
+        assert_lk(EIO, lk_sem_addpermits(pool, 1));
         eventually(permits(w) == 8 + 2 * i, 3000);
         let_copies_come();
         sleep_ms(COMMAND_MS);
         assert_int_equal(8 + 2 * i, permits(w));
     }
-    close_pool();
 }
 
 /* A drain without an answer took nothing: what the server took off comes back, also to who waits. */
@@ -183,17 +172,16 @@ static void a_drain_without_an_answer_is_undone(struct world *w)
     open_pool(w);
     for (int i = 0; i < LOSSES; i++) {
         arm(losses[i]);
-        assert_lk(EIO, lk_sem_drain(&pool, &taken));
+        assert_lk(EIO, lk_sem_drain(pool, &taken));
         assert_int_equal(77, taken);
         assert_between(lk_errorsettles(), 20000, 30000);
         eventually(permits(w) == 10, 3000);
         let_copies_come();
         settle();
         assert_int_equal(10, permits(w));
-        assert_lk(0, lk_sem_acquire(&pool, 10, 0));
-        assert_lk(0, lk_sem_release(&pool, 10));
+        assert_lk(0, lk_sem_acquire(pool, 10, 0));
+        assert_lk(0, lk_sem_release(pool, 10));
     }
-    close_pool();
 }
 
 static int wait_for_two(void *arg)
@@ -205,33 +193,28 @@ static int wait_for_two(void *arg)
 static void a_waiter_is_granted_once(struct world *w)
 {
     struct worker waiter;
-    lk_client_t *other = world_open(w, "");
-    lk_sem_t same;
     open_pool(w);
-    assert_lk(0, lk_sem_init(&same, other, "pool", 10, NULL));
+    lk_sem_t *same = world_sem(w, world_client(w, ""), "pool", 10, NULL);
     for (int i = 0; i < CUTS; i++) {
-        assert_lk(0, lk_sem_acquire(&pool, 10, 0));
+        assert_lk(0, lk_sem_acquire(pool, 10, 0));
         arm(cuts[i]);
-        worker_start(&waiter, wait_for_two, &pool);
+        worker_start(&waiter, wait_for_two, pool);
         eventually(world_int(w, "ZCARD latchkey:queue:sem:{pool}") == 1, 3000);
         sleep_ms(50);
         arm(cuts[i]); /* its confirmation */
-        assert_lk(0, lk_sem_release(&same, 3));
+        assert_lk(0, lk_sem_release(same, 3));
         assert_int_equal(0, worker_join(&waiter));
         let_copies_come();
         assert_int_equal(1, permits(w));
         assert_false(world_exists(w, "latchkey:claims:{pool}"));
-        assert_lk(0, lk_sem_release(&same, 9));
+        assert_lk(0, lk_sem_release(same, 9));
     }
-    assert_lk(0, lk_sem_acquire(&pool, 10, 0));
+    assert_lk(0, lk_sem_acquire(pool, 10, 0));
     proxy_once(p, PROXY_CUT_REPLY, 2, "pool"); /* of what leaves the queue */
-    assert_lk(ETIMEDOUT, lk_sem_acquire(&pool, 2, 50));
+    assert_lk(ETIMEDOUT, lk_sem_acquire(pool, 2, 50));
     assert_false(world_exists(w, "latchkey:queue:sem:{pool}"));
-    assert_lk(0, lk_sem_release(&same, 10));
+    assert_lk(0, lk_sem_release(same, 10));
     assert_int_equal(10, permits(w));
-    assert_lk(0, lk_sem_destroy(&same));
-    assert_lk(0, lk_client_close(other));
-    close_pool();
 }
 
 /* As if each slot's last request were a later one. */
@@ -248,15 +231,14 @@ static void overtaken_after_a_lost_answer_is_unknown(struct world *w)
     open_pool(w);
     overtake(w);
     arm(PROXY_CUT_REQUEST);
-    assert_lk(EIO, lk_sem_post(&pool));
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(EIO, lk_sem_post(pool));
+    assert_lk(0, lk_sem_post(pool));
     assert_int_equal(11, permits(w));
     overtake(w);
     arm(PROXY_CUT_REQUEST);
-    assert_lk(EIO, lk_sem_trywait(&pool));
-    assert_lk(0, lk_sem_trywait(&pool));
+    assert_lk(EIO, lk_sem_trywait(pool));
+    assert_lk(0, lk_sem_trywait(pool));
     assert_int_equal(10, permits(w));
-    close_pool();
 }
 
 static void expect_held(lk_sem_t *s, unsigned held)
@@ -271,39 +253,36 @@ static void expect_held(lk_sem_t *s, unsigned held)
 static void leased_permits_count_once(struct world *w)
 {
     static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1, .lease_ms = 20000 };
-    lk_sem_t leased;
     lk_seminfo_t info = LK_SEMINFO_INIT;
     open_pool(w);
     world_allow(w, "latchkey:*:{pool}");
-    assert_lk(0, lk_sem_init(&leased, client, "pool", 5, &attr));
-    assert_lk(0, lk_sem_wait(&leased));
-    assert_lk(0, lk_sem_post(&leased));
-    assert_lk(0, lk_sem_addpermits(&leased, 1));
+    lk_sem_t *leased = world_sem(w, client, "pool", 5, &attr);
+    assert_lk(0, lk_sem_wait(leased));
+    assert_lk(0, lk_sem_post(leased));
+    assert_lk(0, lk_sem_addpermits(leased, 1));
     for (int i = 0; i < CUTS; i++) {
         arm(cuts[i]);
-        assert_lk(0, lk_sem_acquire(&leased, 2, 0));
-        expect_held(&leased, 2);
+        assert_lk(0, lk_sem_acquire(leased, 2, 0));
+        expect_held(leased, 2);
         arm(cuts[i]);
-        assert_lk(0, lk_sem_post(&leased));
+        assert_lk(0, lk_sem_post(leased));
         let_copies_come();
-        expect_held(&leased, 1);
+        expect_held(leased, 1);
         arm(cuts[i]);
-        assert_lk(0, lk_sem_addpermits(&leased, 1));
+        assert_lk(0, lk_sem_addpermits(leased, 1));
         let_copies_come();
-        assert_lk(0, lk_sem_info(&leased, &info));
+        assert_lk(0, lk_sem_info(leased, &info));
         assert_int_equal(7 + i, info.total);
         arm(cuts[i]);
-        assert_lk(0, lk_sem_post(&leased));
+        assert_lk(0, lk_sem_post(leased));
         let_copies_come();
         sleep_ms(3 * COMMAND_MS);
-        expect_held(&leased, 0);
+        expect_held(leased, 0);
     }
     arm(PROXY_DROP_REPLY);
-    assert_lk(EIO, lk_sem_trywait(&leased));
+    assert_lk(EIO, lk_sem_trywait(leased));
     eventually(world_int(w, "ZCARD latchkey:permits:{pool}") == 0, 3000);
     settle();
-    assert_lk(0, lk_sem_destroy(&leased));
-    close_pool();
 }
 
 static const char *first_permit(struct world *w)
@@ -315,23 +294,20 @@ static const char *first_permit(struct world *w)
 static void a_late_copy_of_a_take_lends_no_part_again(struct world *w)
 {
     static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1, .lease_ms = 20000 };
-    lk_sem_t leased;
     open_pool(w);
     world_allow(w, "latchkey:*:{pool}");
-    assert_lk(0, lk_sem_init(&leased, client, "pool", 5, &attr));
-    assert_lk(0, lk_sem_acquire(&leased, 3, 0));
-    assert_lk(0, lk_sem_release(&leased, 2));
-    assert_lk(0, lk_sem_post(&leased));
+    lk_sem_t *leased = world_sem(w, client, "pool", 5, &attr);
+    assert_lk(0, lk_sem_acquire(leased, 3, 0));
+    assert_lk(0, lk_sem_release(leased, 2));
+    assert_lk(0, lk_sem_post(leased));
     arm(PROXY_PARK_REQUEST);
-    assert_lk(0, lk_sem_acquire(&leased, 3, 0));
-    assert_lk(0, lk_sem_release(&leased, 2));
+    assert_lk(0, lk_sem_acquire(leased, 3, 0));
+    assert_lk(0, lk_sem_release(leased, 2));
     let_copies_come();
-    expect_held(&leased, 1);
-    assert_lk(0, lk_sem_acquire(&leased, 4, 0));
-    assert_lk(0, lk_sem_release(&leased, 5));
-    expect_held(&leased, 0);
-    assert_lk(0, lk_sem_destroy(&leased));
-    close_pool();
+    expect_held(leased, 1);
+    assert_lk(0, lk_sem_acquire(leased, 4, 0));
+    assert_lk(0, lk_sem_release(leased, 5));
+    expect_held(leased, 0);
 }
 
 /* Somebody took parts of it away before it was known here: the rest goes back, and all are asked for anew. */
@@ -339,23 +315,20 @@ static void a_grant_in_parts_is_none(struct world *w)
 {
     static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1, .lease_ms = 20000 };
     char id[128], *at;
-    lk_sem_t leased;
     open_pool(w);
     world_allow(w, "latchkey:*:{pool}");
-    assert_lk(0, lk_sem_init(&leased, client, "pool", 5, &attr));
-    assert_lk(0, lk_sem_acquire(&leased, 3, 0));
+    lk_sem_t *leased = world_sem(w, client, "pool", 5, &attr);
+    assert_lk(0, lk_sem_acquire(leased, 3, 0));
     snprintf(id, sizeof id, "%s", first_permit(w)); /* <client id>:<owner>:<acquisition>:3 */
-    assert_lk(0, lk_sem_release(&leased, 3));
+    assert_lk(0, lk_sem_release(leased, 3));
     at = strchr(strchr(id, ':') + 1, ':') + 1;
     sprintf(at, "%ld:3", strtol(at, NULL, 10) + 1);
     world_redis(w, "ZADD latchkey:permits:{pool} 9000000000000 %s", id);
-    assert_lk(0, lk_sem_acquire(&leased, 3, 0));
-    expect_held(&leased, 3);
+    assert_lk(0, lk_sem_acquire(leased, 3, 0));
+    expect_held(leased, 3);
     assert_string_not_equal(id, first_permit(w));
-    assert_lk(0, lk_sem_release(&leased, 3));
-    expect_held(&leased, 0);
-    assert_lk(0, lk_sem_destroy(&leased));
-    close_pool();
+    assert_lk(0, lk_sem_release(leased, 3));
+    expect_held(leased, 0);
 }
 
 int main(void)

@@ -8,8 +8,7 @@
 
 enum { WAITERS = 12 };
 
-static lk_client_t *clients[3];
-static lk_sem_t pools[3];
+static lk_sem_t *pools[3];
 
 static void open_pools(struct world *w, bool leased)
 {
@@ -21,19 +20,10 @@ static void open_pools(struct world *w, bool leased)
         world_allow(w, "latchkey:total:{pool}");
     }
     for (int i = 0; i < 3; i++) {
-        clients[i] = world_open(w, "");
-        assert_lk(0, lk_sem_init(&pools[i], clients[i], "pool", 0, &attr));
+        pools[i] = world_sem(w, world_client(w, ""), "pool", 0, &attr);
         do
-            assert_lk(ETIMEDOUT, lk_sem_waitfor(&pools[i], 10)); /* it listens from its first long wait on */
+            assert_lk(ETIMEDOUT, lk_sem_waitfor(pools[i], 10)); /* it listens from its first long wait on */
         while (world_elements(w, "PUBSUB CHANNELS latchkey:client:*") < i + 1);
-    }
-}
-
-static void close_pools(void)
-{
-    for (int i = 0; i < 3; i++) {
-        assert_lk(0, lk_sem_destroy(&pools[i]));
-        assert_lk(0, lk_client_close(clients[i]));
     }
 }
 
@@ -69,31 +59,30 @@ static void grants_follow_arrival(struct world *w)
     open_pools(w, false);
     grants = 0;
     for (int i = 0; i < WAITERS; i++) {
-        waiters[i] = (struct waiter){ .pool = &pools[i % 3], .n = i % 4 == 2 ? 3 : 1, .keep = true };
+        waiters[i] = (struct waiter){ .pool = pools[i % 3], .n = i % 4 == 2 ? 3 : 1, .keep = true };
         worker_start(&waiters[i].worker, wait_here, &waiters[i]);
         eventually(world_semqueued(w, "pool") == i + 1, 3000);
     }
     for (int i = 0; i < WAITERS; i++) {
         assert_int_equal(i, __atomic_load_n(&grants, __ATOMIC_SEQ_CST));
         for (unsigned n = 0; n < waiters[i].n; n++)
-            assert_lk(0, lk_sem_post(&pools[n]));
+            assert_lk(0, lk_sem_post(pools[n]));
         eventually(is_served(&waiters[i]), 3000);
         assert_int_equal(i + 1, waiters[i].got);
         assert_int_equal(0, worker_join(&waiters[i].worker));
     }
     assert_int_equal(0, world_int(w, "GET pool"));
-    close_pools();
 }
 
 static int keep_taking(int index, void *arg)
 {
     int *stop = arg;
     while (!__atomic_load_n(stop, __ATOMIC_SEQ_CST)) {
-        int rc = lk_sem_wait(&pools[index % 3]);
+        int rc = lk_sem_wait(pools[index % 3]);
         if (rc != 0)
             return rc;
         sleep_ms(1);
-        rc = lk_sem_post(&pools[index % 3]);
+        rc = lk_sem_post(pools[index % 3]);
         if (rc != 0)
             return rc;
     }
@@ -115,17 +104,17 @@ static void who_wants_many_does_not_starve(struct world *w)
     for (int leased = 0; leased < 2; leased++) {
         open_pools(w, leased);
         stop = 0;
-        assert_lk(0, lk_sem_trysetpermits(&pools[0], 4));
+        assert_lk(0, lk_sem_trysetpermits(pools[0], 4));
         worker_start(&crowd, crowd_of_one, NULL);
         sleep_ms(100);
         for (int i = 0; i < 5; i++) {
-            assert_lk(0, lk_sem_acquire(&pools[1], 4, 5000));
-            assert_lk(EAGAIN, lk_sem_trywait(&pools[2]));
-            assert_lk(0, lk_sem_release(&pools[1], 4));
+            assert_lk(0, lk_sem_acquire(pools[1], 4, 5000));
+            assert_lk(EAGAIN, lk_sem_trywait(pools[2]));
+            assert_lk(0, lk_sem_release(pools[1], 4));
         }
         __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
         assert_int_equal(0, worker_join(&crowd));
-        close_pools();
+        world_close(w, NULL);
         world_redis(w, "FLUSHALL");
     }
 }
@@ -133,42 +122,41 @@ static void who_wants_many_does_not_starve(struct world *w)
 /* Nor does a try pass those who wait for more than there is. */
 static void a_try_passes_nobody(struct world *w)
 {
-    struct waiter big = { .pool = &pools[1], .n = 3 };
     open_pools(w, false);
-    assert_lk(0, lk_sem_trysetpermits(&pools[0], 2));
+    struct waiter big = { .pool = pools[1], .n = 3 };
+    assert_lk(0, lk_sem_trysetpermits(pools[0], 2));
     worker_start(&big.worker, wait_here, &big);
     eventually(world_semqueued(w, "pool") == 1, 3000);
-    assert_lk(EAGAIN, lk_sem_trywait(&pools[0]));
-    assert_lk(ETIMEDOUT, lk_sem_waitfor(&pools[0], 50));
-    assert_lk(0, lk_sem_post(&pools[0]));
+    assert_lk(EAGAIN, lk_sem_trywait(pools[0]));
+    assert_lk(ETIMEDOUT, lk_sem_waitfor(pools[0], 50));
+    assert_lk(0, lk_sem_post(pools[0]));
     assert_int_equal(0, worker_join(&big.worker));
-    assert_lk(0, lk_sem_trywait(&pools[0]));
-    close_pools();
+    assert_lk(0, lk_sem_trywait(pools[0]));
 }
 
 /* Who gives up waiting lets those behind pass at once. */
 static void who_gives_up_holds_up_nobody(struct world *w)
 {
     for (int leased = 0; leased < 2; leased++) {
-        struct waiter small = { .pool = &pools[0], .n = 1 };
         open_pools(w, leased);
-        assert_lk(0, lk_sem_trysetpermits(&pools[0], 3));
-        assert_lk(0, lk_sem_waitfor(&pools[2], 0));
+        struct waiter small = { .pool = pools[0], .n = 1 };
+        assert_lk(0, lk_sem_trysetpermits(pools[0], 3));
+        assert_lk(0, lk_sem_waitfor(pools[2], 0));
         int64_t began_ms = now_ms();
-        struct waiter big = { .pool = &pools[1], .n = 3 };
+        struct waiter big = { .pool = pools[1], .n = 3 };
         worker_start(&big.worker, wait_here, &big);
         eventually(world_semqueued(w, "pool") == 1, 3000);
         worker_start(&small.worker, wait_here, &small);
         eventually(world_semqueued(w, "pool") == 2, 3000);
         assert_false(is_served(&small));
-        assert_lk(0, lk_sem_addpermits(&pools[0], -1)); /* the leased big one now asks for too many */
+        assert_lk(0, lk_sem_addpermits(pools[0], -1)); /* the leased big one now asks for too many */
         if (!leased)
-            assert_lk(0, lk_sem_addpermits(&pools[0], 2));
+            assert_lk(0, lk_sem_addpermits(pools[0], 2));
         assert_int_equal(leased ? EINVAL : 0, worker_join(&big.worker));
         assert_int_equal(0, worker_join(&small.worker));
         assert_between(now_ms() - began_ms, 0, 3000);
-        assert_lk(0, lk_sem_post(&pools[2]));
-        close_pools();
+        assert_lk(0, lk_sem_post(pools[2]));
+        world_close(w, NULL);
         world_redis(w, "FLUSHALL");
     }
 }
@@ -179,15 +167,15 @@ static void who_died_holds_up_nobody(struct world *w)
     for (int leased = 0; leased < 2; leased++) {
         const char *kind = leased ? "permits" : "sem";
         open_pools(w, leased);
-        assert_lk(0, lk_sem_trysetpermits(&pools[0], 2));
+        assert_lk(0, lk_sem_trysetpermits(pools[0], 2));
         world_redis(w, "ZADD latchkey:queue:%s:{pool} 1 %s", kind, "dddddddddddddddddddddddddddddddd:1:1:3");
         world_redis(w, "ZADD latchkey:seen:%s:{pool} 4000000000000 %s", kind, "dddddddddddddddddddddddddddddddd:1:1:3");
-        assert_lk(0, lk_sem_trywait(&pools[0]));
-        assert_lk(0, lk_sem_waitfor(&pools[1], 3000));
+        assert_lk(0, lk_sem_trywait(pools[0]));
+        assert_lk(0, lk_sem_waitfor(pools[1], 3000));
         assert_int_equal(1, world_semqueued(w, "pool"));
-        assert_lk(0, lk_sem_post(&pools[0]));
-        assert_lk(0, lk_sem_post(&pools[1]));
-        close_pools();
+        assert_lk(0, lk_sem_post(pools[0]));
+        assert_lk(0, lk_sem_post(pools[1]));
+        world_close(w, NULL);
         world_redis(w, "FLUSHALL");
     }
 }

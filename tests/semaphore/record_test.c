@@ -12,20 +12,14 @@
 enum { THREADS = 100, ROUNDS = SANITIZED ? 10 : 40, WAITING = 70 };
 
 static lk_client_t *client;
-static lk_sem_t pool;
+static lk_sem_t *pool;
 
 static void begin(struct world *w)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_open(w, "");
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 2, NULL));
-}
-
-static void end(void)
-{
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, "");
+    pool = world_sem(w, client, "pool", 2, NULL);
 }
 
 static int use(int index, void *arg)
@@ -33,9 +27,9 @@ static int use(int index, void *arg)
     int rc = 0;
     (void)index, (void)arg;
     for (int i = 0; i < ROUNDS && rc == 0; i++) {
-        rc = lk_sem_acquire(&pool, 1, 60000);
+        rc = lk_sem_acquire(pool, 1, 60000);
         if (rc == 0)
-            rc = lk_sem_post(&pool);
+            rc = lk_sem_post(pool);
     }
     return rc;
 }
@@ -47,7 +41,6 @@ static void the_record_has_an_entry_for_each_thread_at_most(struct world *w)
     assert_int_equal(0, run_threads(THREADS, use, NULL));
     assert_int_equal(2, world_int(w, "GET pool"));
     assert_between(world_int(w, "HLEN latchkey:once:{pool}"), 1, THREADS);
-    end();
 }
 
 static int wait_once(void *arg)
@@ -59,24 +52,22 @@ static int wait_once(void *arg)
 static void waiters_leave_room_for_posts(struct world *w)
 {
     struct worker waiters[WAITING];
-    lk_sem_t none;
+    lk_sem_t *none;
     begin(w);
     world_allow(w, "latchkey:once:{none}");
     world_allow(w, "none");
-    assert_lk(0, lk_sem_init(&none, client, "none", 0, NULL));
+    none = world_sem(w, client, "none", 0, NULL);
     for (int i = 0; i < WAITING; i++)
-        worker_start(&waiters[i], wait_once, &none);
+        worker_start(&waiters[i], wait_once, none);
     eventually(world_int(w, "ZCARD latchkey:queue:sem:{none}") == WAITING, 20000);
     for (int i = 0; i < 50; i++) {
-        assert_lk(0, lk_sem_addpermits(&none, -2));
-        assert_lk(0, lk_sem_addpermits(&none, 2));
+        assert_lk(0, lk_sem_addpermits(none, -2));
+        assert_lk(0, lk_sem_addpermits(none, 2));
     }
     assert_between(world_int(w, "HLEN latchkey:once:{none}"), 1, 2);
-    assert_lk(0, lk_sem_release(&none, WAITING));
+    assert_lk(0, lk_sem_release(none, WAITING));
     for (int i = 0; i < WAITING; i++)
         assert_int_equal(0, worker_join(&waiters[i]));
-    assert_lk(0, lk_sem_destroy(&none));
-    end();
 }
 
 static struct lk__sem *sem_of(const lk_sem_t *s)
@@ -87,7 +78,7 @@ static struct lk__sem *sem_of(const lk_sem_t *s)
 /* The name under which the next request would be asked; `answered`: whether it got an answer. */
 static const char *next_owner(char *owner, bool answered)
 {
-    struct lk__sem *sem = sem_of(&pool);
+    struct lk__sem *sem = sem_of(pool);
     struct lk__slot slot;
     assert_int_equal(0, lk__slot_take(&sem->object, &sem->slots, &slot));
     lk__slot_put(&sem->object, &sem->slots, &slot, answered);
@@ -103,15 +94,14 @@ static void a_slot_without_an_answer_is_not_used_again(struct world *w)
     assert_string_equal(first, next_owner(second, false));
     assert_string_not_equal(first, next_owner(second, true));
     assert_string_equal(second, next_owner(third, false));
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 2, NULL)); /* the same object, made anew */
+    world_close(w, pool);
+    pool = world_sem(w, client, "pool", 2, NULL); /* the same object, made anew */
     next_owner(third, true);
     assert_string_not_equal(first, third);
     assert_string_not_equal(second, third);
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 2, NULL));
+    world_close(w, pool);
+    pool = world_sem(w, client, "pool", 2, NULL);
     assert_string_equal(third, next_owner(first, true)); /* which needs no other name when all was answered */
-    end();
 }
 
 int main(void)

@@ -11,20 +11,14 @@
 #define CHANNEL "redisson_sc:{pool}"
 
 static lk_client_t *client;
-static lk_sem_t pool;
+static lk_sem_t *pool;
 
 static void open_pool(struct world *w, const char *options)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_open(w, options);
-    assert_lk(0, lk_sem_init(&pool, client, "pool", 0, NULL));
-}
-
-static void close_pool(void)
-{
-    assert_lk(0, lk_sem_destroy(&pool));
-    assert_lk(0, lk_client_close(client));
+    client = world_client(w, options);
+    pool = world_sem(w, client, "pool", 0, NULL);
 }
 
 /* As RSemaphore.release(): the new value is told. */
@@ -39,21 +33,20 @@ static void the_number_is_shared(struct world *w)
     int value;
     open_pool(w, "");
     world_redis(w, "SET pool 3");
-    assert_lk(EEXIST, lk_sem_trysetpermits(&pool, 7));
-    assert_lk(0, lk_sem_acquire(&pool, 2, 0));
+    assert_lk(EEXIST, lk_sem_trysetpermits(pool, 7));
+    assert_lk(0, lk_sem_acquire(pool, 2, 0));
     assert_int_equal(1, world_int(w, "GET pool"));
     world_redis(w, "DECRBY pool 1");
-    assert_lk(EAGAIN, lk_sem_trywait(&pool));
+    assert_lk(EAGAIN, lk_sem_trywait(pool));
     java_releases(w, 5);
-    assert_lk(0, lk_sem_getvalue(&pool, &value));
+    assert_lk(0, lk_sem_getvalue(pool, &value));
     assert_int_equal(5, value);
     world_redis(w, "SET pool -2"); /* reducePermits() may do that */
-    assert_lk(0, lk_sem_getvalue(&pool, &value));
+    assert_lk(0, lk_sem_getvalue(pool, &value));
     assert_int_equal(0, value);
-    assert_lk(EAGAIN, lk_sem_trywait(&pool));
-    assert_lk(0, lk_sem_release(&pool, 3));
-    assert_lk(0, lk_sem_trywait(&pool));
-    close_pool();
+    assert_lk(EAGAIN, lk_sem_trywait(pool));
+    assert_lk(0, lk_sem_release(pool, 3));
+    assert_lk(0, lk_sem_trywait(pool));
 }
 
 /* A Java waiter hears of each permit that becomes free, and never a number that it cannot take. */
@@ -62,19 +55,18 @@ static void java_hears_what_is_free(struct world *w)
     unsigned taken;
     open_pool(w, "");
     world_subscribe(w, CHANNEL);
-    assert_lk(0, lk_sem_trysetpermits(&pool, 2));
+    assert_lk(0, lk_sem_trysetpermits(pool, 2));
     assert_string_equal("2", world_message(w, 1000));
-    assert_lk(0, lk_sem_post(&pool));
+    assert_lk(0, lk_sem_post(pool));
     assert_string_equal("3", world_message(w, 1000));
-    assert_lk(0, lk_sem_addpermits(&pool, 4));
+    assert_lk(0, lk_sem_addpermits(pool, 4));
     assert_string_equal("7", world_message(w, 1000));
-    assert_lk(0, lk_sem_drain(&pool, &taken));
-    assert_lk(0, lk_sem_addpermits(&pool, -4));
-    assert_lk(0, lk_sem_release(&pool, 3)); /* still below zero */
+    assert_lk(0, lk_sem_drain(pool, &taken));
+    assert_lk(0, lk_sem_addpermits(pool, -4));
+    assert_lk(0, lk_sem_release(pool, 3)); /* still below zero */
     assert_null(world_message(w, 50));
-    assert_lk(0, lk_sem_release(&pool, 2));
+    assert_lk(0, lk_sem_release(pool, 2));
     assert_string_equal("1", world_message(w, 1000));
-    close_pool();
 }
 
 static int take_one(void *arg)
@@ -88,7 +80,7 @@ static void a_release_in_java_wakes_us(struct world *w)
     struct worker waiters[3];
     open_pool(w, "redisson=yes&poll=10s");
     for (int i = 0; i < 3; i++) {
-        worker_start(&waiters[i], take_one, &pool);
+        worker_start(&waiters[i], take_one, pool);
         eventually(world_int(w, "ZCARD latchkey:queue:sem:{pool}") == i + 1, 3000);
     }
     eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 1, 3000);
@@ -99,7 +91,6 @@ static void a_release_in_java_wakes_us(struct world *w)
         assert_int_equal(0, worker_join(&waiters[i]));
     assert_between(now_ms() - began_ms, 0, 2 * SLACK_MS);
     assert_int_equal(0, world_int(w, "GET pool"));
-    close_pool();
 }
 
 static int keep_taking(int index, void *arg)
@@ -107,9 +98,9 @@ static int keep_taking(int index, void *arg)
     int *stop = arg, rc = 0;
     (void)index;
     while (rc == 0 && !__atomic_load_n(stop, __ATOMIC_SEQ_CST)) {
-        rc = lk_sem_wait(&pool);
+        rc = lk_sem_wait(pool);
         if (rc == 0)
-            rc = lk_sem_post(&pool);
+            rc = lk_sem_post(pool);
     }
     return rc;
 }
@@ -128,7 +119,7 @@ static void java_does_not_starve(struct world *w)
     struct worker worker;
     open_pool(w, "redisson=yes");
     world_subscribe(w, CHANNEL);
-    assert_lk(0, lk_sem_trysetpermits(&pool, 1));
+    assert_lk(0, lk_sem_trysetpermits(pool, 1));
     stop = 0;
     worker_start(&worker, crowd, NULL);
     int turns = 0;
@@ -138,7 +129,6 @@ static void java_does_not_starve(struct world *w)
     assert_int_equal(0, worker_join(&worker));
     assert_int_equal(5, turns);
     assert_int_equal(1, world_int(w, "GET pool"));
-    close_pool();
 }
 
 /*
@@ -148,18 +138,15 @@ static void java_does_not_starve(struct world *w)
 static void nothing_is_left_to_nobody(struct world *w)
 {
     enum { ROUNDS = 100 };
-    lk_client_t *poster;
-    lk_sem_t same;
     char channel[64] = "";
     open_pool(w, "redisson=yes&poll=10s");
-    poster = world_open(w, "redisson=yes");
-    assert_lk(0, lk_sem_init(&same, poster, "pool", 0, NULL));
-    assert_lk(0, lk_sem_trysetpermits(&same, 1));
-    assert_lk(0, lk_sem_wait(&same));
+    lk_sem_t *same = world_sem(w, world_client(w, "redisson=yes"), "pool", 0, NULL);
+    assert_lk(0, lk_sem_trysetpermits(same, 1));
+    assert_lk(0, lk_sem_wait(same));
     for (int i = 0; i < ROUNDS; i++) {
         struct worker waiter;
         const char *message;
-        worker_start(&waiter, take_one, &pool);
+        worker_start(&waiter, take_one, pool);
         eventually(world_int(w, "ZCARD latchkey:queue:sem:{pool}") == 1, 3000);
         eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:" CHANNEL) == 1, 3000);
         if (channel[0] == '\0') {
@@ -169,15 +156,12 @@ static void nothing_is_left_to_nobody(struct world *w)
             eventually(world_elements(w, "PUBSUB CHANNELS %s", channel) == 1, 3000);
             world_subscribe(w, channel);
         }
-        assert_lk(0, lk_sem_post(&same));
+        assert_lk(0, lk_sem_post(same));
         assert_int_equal(0, worker_join(&waiter));
         assert_non_null(message = world_message(w, 1000));
         if (message[0] != 'G')
             fail_msg("round %d: told %s", i, message);
     }
-    assert_lk(0, lk_sem_destroy(&same));
-    assert_lk(0, lk_client_close(poster));
-    close_pool();
 }
 
 int main(void)

@@ -24,11 +24,9 @@ static void begin(struct world *w)
 
 static void end(void)
 {
-    lk_client_t *client;
     assert_lk(0, lk_sem_destroy(&pool));
     assert_lk(0, lk_sem_destroy(&workers));
-    assert_lk(0, lk_client_default(&client));
-    assert_lk(0, lk_client_close(client));
+    close_default();
 }
 
 /* The initialiser is all it takes; after destroy it begins again. */

@@ -76,6 +76,12 @@ lk_client_t *world_open(struct world *w, const char *options)
     return client;
 }
 
+int close_by_hand(struct world *w, lk_client_t *client)
+{
+    world_forget(w, client);
+    return lk_client_close(client);
+}
+
 static void end_mutex(void *mutex)
 {
     assert_lk(0, lk_mutex_destroy(mutex));

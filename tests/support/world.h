@@ -89,6 +89,9 @@ lk_client_t *world_client_at(struct world *w, const void *parent, const char *ur
 /* End an object, or a client and its objects, before the test ends; NULL: everything. */
 void world_close(struct world *w, const void *object);
 
+/* lk_client_close(), where that is the matter: its objects stay. */
+int close_by_hand(struct world *w, lk_client_t *client);
+
 /*
  * Have `end` called with `object` at the end of the test, or with world_close() of it or of `parent`, which may be NULL.
  * What came later is ended earlier. In a child: at the end of its function, if that returns 0.
