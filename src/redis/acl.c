@@ -7,7 +7,7 @@
  * script.
  */
 #include "config/name.h"
-#include "redis/redis.h"
+#include "redis/call.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /*
  * call.c - a command that waits for nobody: release, count, check, look
  */
-#include "redis/redis.h"
+#include "redis/call.h"
 
 #include <string.h>
 

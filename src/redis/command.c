@@ -5,7 +5,7 @@
  * A script comes with tables: where its keys are in the module's struct, where each ARGV is and in which form.
  * So one writer serves all. It allocates nothing, and prints no number through stdio, whose locale is the program's.
  */
-#include "redis/redis.h"
+#include "redis/command.h"
 
 #include <string.h>
 

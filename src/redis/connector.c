@@ -10,7 +10,7 @@
  * Guards: connector->mu the list of wanted connections; the innermost lock but for a parker's. It is not
  * held while connecting.
  */
-#include "redis/redis.h"
+#include "redis/connection.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * mistaken for that, but an error carries nothing of its request. So a number follows it: only when the server
  * says it back in its place, the error was in its own.
  */
-#include "redis/redis.h"
+#include "redis/stream.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,10 +5,12 @@
  * All questions go out in one write; each answer is judged by itself. What the server does not permit
  * us to ask, and what we can do without, is passed over.
  */
-#include "redis/redis.h"
+#include "redis/stream.h"
 #include "redis/scripts.h"
+#include "redis/server_clock.h"
 
 #include <hiredis/hiredis.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,8 @@
  * What our scripts answer is a short array of integers and words. A connection reads each into the same memory, from
  * where it is copied to whoever asked; a hostile server's giant array is refused by its header.
  */
-#include "redis/redis.h"
+#include "redis/reply.h"
+#include "redis/server_clock.h"
 
 #include <string.h>
 

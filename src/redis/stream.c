@@ -6,12 +6,13 @@
  * parses; it hands over each element, and what is too large is refused before memory is asked for.
  * Taking and giving bytes are the two functions that TLS would replace.
  */
-#include "redis/redis.h"
+#include "redis/stream.h"
 
 #include <hiredis/hiredis.h>
 #include <hiredis/sds.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -152,6 +153,12 @@ int lk__stream_next(struct lk__stream *stream)
 }
 
 /* --- bytes -------------------------------------------------------------------------------------------- */
+
+bool lk__stream_readable(const struct lk__stream *stream)
+{
+    struct pollfd polled = { stream->fd, POLLIN, 0 };
+    return poll(&polled, 1, 0) > 0;
+}
 
 size_t lk__stream_waiting(const struct lk__stream *stream)
 {

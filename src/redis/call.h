@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call.h - a command that waits for nobody, and what access rules keep from us
+ */
+#ifndef LK__CALL_H
+#define LK__CALL_H
+
+#include "redis/connection.h"
+
+/* --- call.c ---------------------------------------------------------------------------------------------- */
+
+struct lk__call {
+    struct lk__conn *conn;
+    const char *what; /* words begin with it */
+    const struct lk__command *command;
+    struct lk__sent sent;    /* but for the deadline, which is filled in at each sending */
+    int64_t lasts_us;        /* how far ahead that is; 0: until the end of the call, one command timeout */
+    bool only_once;          /* a copy would do harm: after a lost connection it is not sent again */
+    struct lk__reply *reply; /* NULL, or where to put an answer with longer texts */
+    bool repeated;           /* told: an earlier copy may have taken effect */
+    int64_t sent_us;         /* told: when the one was sent that is answered */
+    struct lk__replybuf own; /* the answer, unless that is put elsewhere */
+};
+
+/*
+ * Send a command and await its answer for one command timeout; the answer is in call->reply. Returns 0: an answer that is no error · ENOTCONN
+ * nothing was sent, or the server would not · EIO the outcome is unknown · what the server's refusal means · ECANCELED
+ * · ENOMEM. With an error text.
+ */
+int lk__call_run(struct lk__call *call);
+/* EPROTO, with an error text: this is no answer that the script gives. */
+int lk__call_garbled(const char *what);
+
+/* --- acl.c ----------------------------------------------------------------------------------------------- */
+
+/*
+ * 0, or EACCES when the user of this connection lacks one of `commands` ("del exists ..."), as far as it is
+ * known since it came up. With an error text that begins with `what`.
+ */
+int lk__acl_check(struct lk__conn *conn, const char *what, const char *commands);
+
+/* The server refused a script with an error of this code. Words for it; returns `code`. */
+int lk__acl_refused(int code, const char *what, const struct lk__command *command, const struct lk__reply *reply);
+
+/* Did access rules refuse the script as a whole, for a key, so that nothing of it was done? */
+bool lk__acl_unbegun(const struct lk__reply *reply);
+
+#endif

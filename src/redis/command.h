@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * command.h - a call of a script: what it is made of, and its words when it is sent
+ */
+#ifndef LK__COMMAND_H
+#define LK__COMMAND_H
+
+#include "redis/script.h"
+
+/*
+ * What is to be called with what. Nothing of it is formatted until it is sent, so it has to stay until no copy can
+ * be sent any more.
+ */
+struct lk__command {
+    const struct lk__script *script;
+    const void *keys; /* the module's struct of keys */
+    const void *args; /* the script's struct of arguments; NULL if it takes none */
+};
+
+/* Where keys and arguments of commands lie: of an object, which may go before the last of them is sent. */
+struct lk__block {
+    atomic_int refs;
+    struct lk__block *under; /* NULL, or one that stays as long as this: what lies here points into it */
+};
+
+struct lk__block *lk__block_ref(struct lk__block *block); /* accepts NULL */
+void lk__block_unref(struct lk__block *block);            /* the last one frees it; accepts NULL */
+/* A copy of `size` bytes of arguments, in a block of its own over `under`. NULL: ENOMEM, with an error text. */
+struct lk__block *lk__block_copy(const void *args, size_t size, struct lk__block *under, const void **copy);
+
+/* The first key; there is one. `length` is its length. */
+const char *lk__command_key(const struct lk__command *command, size_t *length);
+
+/* A call in words, as they are written into a connection: made anew each time it is sent, on the caller's stack. */
+enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20 };
+
+struct lk__wire {
+    int count;
+    size_t size; /* of the whole */
+    struct {
+        const char *text;
+        size_t length;
+    } words[LK__WIRE_WORDS];
+    char numbers[LK__WIRE_WORDS][LK__WIRE_DIGITS]; /* those among the words */
+};
+
+/*
+ * The words of a call, by its script's SHA1 or `as_text`. `request` is the number that the answer has to say. It
+ * points into the command's structs, and into itself.
+ */
+void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, const struct lk__sent *sent,
+                   int64_t request, bool as_text);
+void lk__wire_write(const struct lk__wire *wire, char *out); /* wire->size bytes */
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection.h - connections that many threads share, and the thread that brings them up
+ *
+ * A connection is full duplex and has no thread of its own: a caller appends its command and writes it;
+ * the first one that waits reads for all (the leader) and hands that role on when it leaves. What is sent
+ * has a place in the connection until it is answered: a caller that leaves early abandons it, and its answer is
+ * dropped.
+ */
+#ifndef LK__CONNECTION_H
+#define LK__CONNECTION_H
+
+#include "redis/command.h"
+#include "redis/server_clock.h"
+#include "redis/stream.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+/* --- connector.c ----------------------------------------------------------------------------------------- */
+
+struct lk__connector {
+    atomic_int refs; /* the client's and the thread's */
+    struct lk__options options;
+    struct lk__mu mu;
+    pthread_cond_t work;             /* with mu: something is wanted, or stop */
+    pthread_cond_t settled;          /* with mu: the thread ended, or is in the resolver */
+    struct lk__link wanted;          /* under mu: connections to bring up */
+    bool stopping;                   /* under mu: the thread touches no connection any more */
+    bool ended;                      /* under mu */
+    bool resolving;                  /* under mu: in the resolver, which cannot be interrupted */
+    int cancel_fd;                   /* readable once stopping */
+    int64_t pause_us, not_before_us; /* thread only: back-off after a failure */
+    struct sockaddr_storage last;    /* thread only: where a server answered, should the resolver fail */
+    socklen_t last_size;             /* thread only; 0: nowhere yet */
+    pthread_t thread;
+};
+
+/* Takes what `options` holds, on success only. 0 or ENOMEM. */
+int lk__connector_start(struct lk__connector **connector, struct lk__options *options);
+/* Its thread ends, now or when the resolver lets it; connections are not touched afterwards. */
+void lk__connector_stop(struct lk__connector *connector);
+void lk__connector_unref(struct lk__connector *connector);
+
+/* --- connection.c ---------------------------------------------------------------------------------------- */
+
+enum lk__request_state {
+    LK__IDLE,     /* never sent */
+    LK__INFLIGHT, /* sent, or about to be */
+    LK__ANSWERED, /* its reply is there */
+    LK__CUT,      /* the connection went before a reply came: may be executed */
+    LK__GARBLED,  /* the same, because the server's answer could not be read */
+    LK__UNSENT    /* the connection went before it was sent whole: not executed */
+};
+
+/*
+ * What somebody asked, who keeps it until it flies no longer, or abandons it. It may lie on a stack: what the
+ * connection has to remember of it, also when it is abandoned, is in a place of the connection's own.
+ */
+struct lk__request {
+    _Atomic int state;         /* enum lk__request_state; leaves FLYING under the connection's mu */
+    bool waiting;              /* under mu: a thread is parked on it and could lead */
+    bool urgent;               /* it may take what is kept for renewals */
+    uint64_t place;            /* under mu: which one it has among the pending */
+    struct lk__parker *parker; /* whose owner wants to know; NULL: nobody parks on it */
+    /* Under mu, and maybe some time before it leaves FLYING: this is the answer. Keeps what its owner needs of it. */
+    void (*take)(struct lk__request *request, const struct lk__reply *reply);
+    struct lk__reply *reply; /* where lk__request_copy() puts the answer */
+    int64_t sent_us;         /* before its first byte was written */
+};
+
+/* Its answer is copied into `reply`. */
+void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply);
+void lk__request_copy(struct lk__request *request, const struct lk__reply *reply);
+
+/* A request that was sent and has no answer yet, or one that is not believed. */
+struct lk__pending {
+    struct lk__request *request; /* NULL: abandoned, or an ECHO of our own */
+    bool echo;
+    int64_t number;  /* what its answer says third */
+    int64_t sent_us; /* as the request's */
+    uint64_t end;    /* position of its last byte in the stream */
+};
+
+/* Who is brought up first: leases end, callers wait, waiters poll. */
+enum lk__rank { LK__RANK_WATCHDOG, LK__RANK_COMMAND, LK__RANK_HUB };
+
+enum { LK__DOUBT_BYTES = 256 };
+
+struct lk__conn {
+    struct lk__mu mu;
+    struct lk__stream *stream; /* under mu; NULL: down */
+    /* under mu: a ring, by their numbers; answered ones that are believed when the ECHO is, and unanswered ones */
+    struct lk__pending *pending;
+    unsigned places;                  /* as many; a power of two, one of them is the ECHO's */
+    uint64_t oldest, unanswered, end; /* under mu: the first of each, and who comes next */
+    bool echoing;                     /* under mu: an ECHO is among them ... */
+    uint64_t echo_number;             /* under mu: ... which says this; a new number each time */
+    char expect_duplicates
+        [LK__DOUBT_BYTES];       /* under mu: the last answer that is not believed, if it is an error; or "" */
+    struct lk__request *leader;  /* under mu: who reads, or is about to; NULL: nobody */
+    bool leading;                /* under mu: the leader is at it */
+    bool dispatching;            /* under mu: the leader gives out replies and will flush */
+    uint64_t term;               /* under mu: a new number for each leader; who has an old one leads no more */
+    uint64_t moves;              /* under mu: how often a leader came back from its poll */
+    bool full;                   /* under mu: somebody found no room, and is told when there is some */
+    bool closed;                 /* under mu: for good */
+    int64_t ended_us;            /* under mu: when a stream last ended; 0: never */
+    unsigned failures;           /* under mu: attempts that failed since it was last up */
+    int last_error;              /* under mu: code of the last of them */
+    char errmsg[LK__ERRMSG_MAX]; /* under mu: words of it */
+    char missing[LK__ACL_MAX];   /* under mu: as its greeting told */
+    struct lk__link expecting;   /* under mu: who waits for it to come up */
+    int wake_fd;                 /* ends the leader's poll */
+    int owner_wake_fd;           /* eventfd of the thread that owns this connection, -1: none */
+    bool wanted;                 /* under the connector's mu */
+    struct lk__link link;        /* under the connector's mu: in wanted */
+    enum lk__rank rank;
+    atomic_bool serves;              /* the present stream brought an answer: it is worth to be made anew at once */
+    int64_t up_us, due_us, pause_us; /* the connector thread's: up since, to be made at, the pause before that */
+    struct lk__connector *connector;
+    atomic_ullong numbers; /* drawn for requests */
+    const char *what;      /* "command", for logs */
+    bool inspect;          /* look at version and policy when it comes up */
+    /* A message that answers no request; owner's thread, no lock held. NULL: replies answer requests. */
+    void (*message)(void *arg, const struct lk__reply *reply);
+    void *arg;
+    /* under mu: where the server's clock was; an upper bound of its time is server + (now - before) */
+    int64_t clock_before_us, clock_server_us;
+    int64_t clock_slack_us; /* under mu: by so much that bound may be too high, as long as the answer took */
+    atomic_ullong connects, round_trips, reloads; /* statistics */
+};
+
+/* At most `places` requests, a power of two, are under way at once; 0: its answers are messages. 0 or ENOMEM. */
+int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const char *what, unsigned places);
+void lk__conn_want(struct lk__conn *conn);    /* have it brought up if it is down; returns at once */
+void lk__conn_close(struct lk__conn *conn);   /* for good; cuts what flies */
+void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it */
+
+/*
+ * Append a command and write it, unless the leader will. `eval` sends the script's text instead of
+ * its SHA1. `sent`: what its script takes of that.
+ * Returns 0 · ENOTCONN down: it is being brought up; or there is no room before the server took something: see
+ * lk__conn_awaitup() · ECANCELED closed. But for 0 the request is IDLE and nothing was sent. Needs no memory.
+ * Locks: takes conn->mu.
+ */
+int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
+                  const struct lk__sent *sent, bool eval);
+/* The same for bytes whose answer comes as a message. ENOTCONN also if this is not the `connects`-th connection. */
+int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char *bytes, size_t length);
+void lk__conn_serves(struct lk__conn *conn); /* a message was an answer */
+
+/*
+ * Wait until `request` no longer flies, its parker gets LK__WOKEN, or `until_us`; reads for all meanwhile
+ * if nobody else does. The caller looks itself at what happened. True: woken.
+ */
+bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
+
+/* Nobody wants the reply any more: the request is its owner's, and IDLE if it flew. */
+void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request);
+
+/*
+ * Wait until the connection is up and has room for a request, an attempt failed, `parker` gets LK__WOKEN, or
+ * `until_us`. Returns 0 up · ENOTCONN (or what the trouble's code is, but ENOMEM) an attempt failed since `failures` was
+ * read, or the time is up and the last one had failed · ECANCELED closed · EINTR woken · ETIMEDOUT.
+ */
+int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us);
+/* Likewise, and a cancellation point with that state while it sleeps. */
+int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us,
+                       int cancel_state);
+unsigned lk__conn_failures(struct lk__conn *conn);
+int64_t lk__conn_ended(struct lk__conn *conn); /* when it was last up and ended; 0: never */
+/* Words of the last failed attempt; returns its code, 0 if none failed since it was up. */
+int lk__conn_lasterror(struct lk__conn *conn, char *errmsg, size_t size);
+
+/*
+ * For the one thread that owns a connection nobody else awaits: poll it together with `extra`, then read
+ * and hand out what came; have it brought up while it is down. Fills extra[].revents.
+ */
+void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us);
+
+/*
+ * For a thread that shares a connection and does not wait on it: read what came for `request` and others, unless
+ * somebody else reads. Never waits.
+ */
+void lk__conn_look(struct lk__conn *conn, struct lk__request *request);
+
+/* End the present stream because it is dead or of no use; it is brought up again when wanted. */
+void lk__conn_reset(struct lk__conn *conn, const char *why);
+bool lk__conn_isup(struct lk__conn *conn);
+
+/* Called by the connector. */
+void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__serverinfo *info);
+void lk__conn_failed(struct lk__conn *conn, int code, const char *errmsg);
+
+/* The latest time the server's clock can show at `now_us`. */
+int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us);
+/* By when, on our clock, the server's has certainly passed what lk__conn_servertime() says of `moment_us`. */
+int64_t lk__conn_passedby(struct lk__conn *conn, int64_t moment_us);
+
+#endif

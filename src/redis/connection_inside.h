@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection_inside.h - what the files of a connection share; for nobody else
+ *
+ * All these are called under conn->mu. Those that leave it meanwhile say so.
+ */
+#ifndef LK__CONNECTION_INSIDE_H
+#define LK__CONNECTION_INSIDE_H
+
+#include "redis/connection.h"
+
+/* A thread that waits for the connection. */
+struct lk__expecting {
+    struct lk__link link; /* under conn->mu: in conn->expecting */
+    struct lk__parker *parker;
+    struct lk__conn *conn;
+};
+
+/* --- connection.c --------------------------------------------------------------------------------------- */
+
+/* The one of a number that is pending. */
+static inline struct lk__pending *lk__conn_pendingat(const struct lk__conn *conn, uint64_t number)
+{
+    return &conn->pending[number & (conn->places - 1)];
+}
+
+struct lk__pending *lk__conn_addpending(struct lk__conn *conn); /* behind all others; there is room */
+/* The oldest of the pending is so no longer, nor the request that has its place. */
+void lk__conn_complete(struct lk__conn *conn, enum lk__request_state state);
+/* Tell those who wait for the connection, and the thread that owns it, to look again. */
+void lk__conn_tellexpecting(struct lk__conn *conn);
+void lk__conn_wantlocked(struct lk__conn *conn); /* have the connector bring it up */
+/* `stream` is of no use any more; have another one made. `cut` is what becomes of requests that were sent. */
+void lk__conn_replacestream(struct lk__conn *conn, struct lk__stream *stream, enum lk__request_state cut,
+                            const char *why);
+
+/* --- send.c ----------------------------------------------------------------------------------------------- */
+
+int64_t lk__conn_deadat(const struct lk__conn *conn); /* when the oldest request has been unanswered for too long */
+/*
+ * End the stream if it is dead: silent while the oldest request waited for longer than the command timeout. Nobody
+ * may have read for a while: what lies there is not unanswered.
+ */
+void lk__conn_endifdead(struct lk__conn *conn, int64_t now_us);
+/* What was appended goes out now, or with what the leader writes when it has read. */
+void lk__conn_flush(struct lk__conn *conn);
+void lk__conn_tellofroom(struct lk__conn *conn); /* those who found none, if there is some */
+
+/* --- receive.c -------------------------------------------------------------------------------------------- */
+
+/* The lock is left and taken again: read what is there and hand it out, then write what came meanwhile. */
+void lk__conn_receive(struct lk__conn *conn, struct lk__stream *stream);
+
+/* --- leader.c --------------------------------------------------------------------------------------------- */
+
+/* What a follower saw when it last looked at its leader. */
+struct lk__leaderlook {
+    uint64_t moves;
+    int64_t since_us; /* so long there was something to do, and it was not done; 0: never looked */
+};
+
+/* The lock is left and taken again: read once, as the leader that `request` is. The signals that came. */
+unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
+/* Give the role to the oldest request whose thread waits, or to one that waits for room. */
+void lk__conn_promote(struct lk__conn *conn);
+int64_t lk__conn_lookevery(const struct lk__conn *conn);
+/*
+ * Does the leader stand still? With a stream that could be read for two looks; a parser is given twice that, as its
+ * stream ends with it.
+ */
+bool lk__conn_standsstill(const struct lk__conn *conn, struct lk__leaderlook *look);
+/* The role is free. What the leader may be in the middle of, the parser, goes with its stream. */
+void lk__conn_replaceleader(struct lk__conn *conn);
+
+/* --- server_clock.c --------------------------------------------------------------------------------------- */
+
+/* The server's clock showed `server_us` between these two local moments. */
+void lk__conn_setclock(struct lk__conn *conn, int64_t before_us, int64_t after_us, int64_t server_us);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * script.h - scripts as the build makes them from the .lua files, see cmake/scripts.py
+ */
+#ifndef LK__SCRIPT_H
+#define LK__SCRIPT_H
+
+#include "base/base.h"
+#include "redis/vocabulary.h"
+
+enum lk__argument_kind {
+    LK__ARG_TEXT,        /* a member of the script's args ... */
+    LK__ARG_NUMBER,      /* ... likewise */
+    LK__ARG_FLAGS,       /* `flags` of its args and those that are sent, as one number */
+    LK__ARG_SENT_TEXT,   /* a member of struct lk__sent ... */
+    LK__ARG_SENT_NUMBER, /* ... likewise */
+    LK__ARG_SENT_FLAGS,  /* the flags of that alone */
+    LK__ARG_REQUEST      /* the number of the request */
+};
+
+/* One ARGV of a script, and where in its struct the value is. */
+struct lk__argument {
+    unsigned char kind; /* enum lk__argument_kind */
+    unsigned short at;
+};
+
+/* How a reply goes on with this verdict, a letter an element: n, t; behind ? they may be missing, * repeats. */
+struct lk__shape {
+    enum lk__verdict verdict;
+    const char *elements;
+};
+
+struct lk__script {
+    const char *name;   /* "lock/acquire" */
+    const char *source; /* with its shared parts in it */
+    size_t length;
+    const char *sha1; /* of source */
+    int keys;         /* number of KEYS */
+
+    /* NULL and 0 of one whose callers make the call and read the reply themselves */
+    const unsigned short *key_at; /* offsets in the module's struct of keys */
+    const struct lk__argument *args;
+    int arg_count;
+    unsigned flags, sent_flags; /* those that it takes */
+    const struct lk__shape *shapes;
+    int shape_count;
+};
+
+#endif

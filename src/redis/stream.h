@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream.h - one socket and the parser of what comes out of it, and what makes a server of it that we may use
+ */
+#ifndef LK__STREAM_H
+#define LK__STREAM_H
+
+#include "config/options.h"
+#include "redis/reply.h"
+
+#include <netdb.h>
+
+/* --- stream.c -------------------------------------------------------------------------------------------- */
+
+struct lk__stream {
+    atomic_int refs;
+    int fd;
+    void *reader;              /* hiredis' redisReader */
+    struct lk__reply *filling; /* what the parser fills next */
+    char *out;                 /* bytes not yet taken by the socket: out[out_begin..out_end) */
+    size_t out_begin, out_end;
+    uint64_t queued, sent; /* bytes ever appended, bytes ever given to the socket */
+    char *in;
+    bool no_echo; /* this server refuses ECHO: its errors are believed as they come */
+};
+
+/* To the first of `addresses` that takes it: 0, ETIMEDOUT, ECANCELED, ENOMEM, or what connect() says. */
+int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *addresses,
+                       int64_t until_us, int cancel_fd);
+void lk__stream_unref(struct lk__stream *stream); /* the last one closes the socket; accepts NULL */
+/*
+ * What is not given to the socket yet waits in a buffer that never grows, so that sending needs no memory: for all
+ * that the watchdog may have under way at once, as text; and of others three quarters of it.
+ */
+enum { LK__OUT_BYTES = 1 << 20, LK__COMMAND_MAX = 20 * 1024 /* of one, as text */ };
+/* Room behind what is appended, or NULL: first the socket has to take some. It counts once it is committed. */
+char *lk__stream_reserve(struct lk__stream *stream, size_t length);
+void lk__stream_commit(struct lk__stream *stream, size_t length);
+/* 0, or ENOBUFS: nothing appended. */
+int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length);
+bool lk__stream_readable(const struct lk__stream *stream);  /* does anything lie there to be read? */
+size_t lk__stream_waiting(const struct lk__stream *stream); /* bytes that the socket has not taken */
+/* Give the socket what it takes. 0, or EIO: the connection is gone. */
+int lk__stream_give(struct lk__stream *stream);
+bool lk__stream_pending(const struct lk__stream *stream);
+/* Append one ECHO of `number`, in room that is kept for it. The one before must have been given to the socket. */
+void lk__stream_echo(struct lk__stream *stream, uint64_t number);
+/* Take what the socket has, once. 0 something came, EAGAIN nothing there, EIO gone, ENOMEM. */
+int lk__stream_take(struct lk__stream *stream);
+/* Next whole reply in stream->filling: 0, EAGAIN not yet, EPROTO unreadable, ENOMEM. */
+int lk__stream_next(struct lk__stream *stream);
+
+/* --- echo.c ---------------------------------------------------------------------------------------------- */
+
+/* "*2 $4 ECHO $20 <number>", in the form of the protocol. */
+enum { LK__ECHO_LENGTH = 41 };
+void lk__echo_print(char bytes[LK__ECHO_LENGTH + 1], uint64_t number);
+
+/*
+ * Is `reply` what an ECHO of `number` is answered, so that all answers before it were in their places? So is a
+ * refusal of ECHO itself, and BUSY or NOAUTH in the same words as `error`, the last answer before: the server
+ * refuses everything. `error` is "" if that was none.
+ */
+bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const char *error);
+
+/* --- handshake.c ----------------------------------------------------------------------------------------- */
+
+enum { LK__ACL_MAX = 256, LK__ERRMSG_MAX = 320 };
+
+struct lk__serverinfo {
+    int64_t before_us, server_us; /* the server's TIME, asked not before this local moment */
+    char warning[112];            /* what its users should know of this server; "" for nothing */
+    char missing[LK__ACL_MAX];    /* rights that some objects need and the user has not: "+zcard ~latchkey:*" */
+};
+
+/*
+ * AUTH, SELECT, role, time, and with `inspect` version, eviction policy and the rights that the library
+ * needs. EACCES: the user lacks some that all need. Words in `words`.
+ */
+int lk__handshake(struct lk__stream *stream, const struct lk__options *options, bool inspect, int64_t until_us,
+                  int cancel_fd, struct lk__serverinfo *info, char *errmsg, size_t size);
+
+#endif
