@@ -115,7 +115,7 @@ struct lk__step lk__acquirefsm_cancel(struct lk__acquirefsm *a, int64_t now_us, 
 struct lk__waiters {
     struct lk__mu mu;     /* after hub->mu, before a connection's */
     struct lk__map by_id; /* under mu, by owner id */
-    struct lk__conn *conn;
+    struct lk__node *node;
     struct lk__hub *hub;
     const struct lk__options *options;
     struct lk__subscription subscription; /* this client's channel */
@@ -146,7 +146,7 @@ struct lk__waiter {
     struct lk__grant granted; /* server_us 0: none */
 };
 
-void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct lk__conn *conn, struct lk__hub *hub,
+void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct lk__node *node, struct lk__hub *hub,
                       const struct lk__options *options);
 /* Everybody gives up with ECANCELED, now and from now on. */
 void lk__waiters_close(struct lk__waiters *waiters);

@@ -96,10 +96,10 @@ void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter)
 
 /* --- life ----------------------------------------------------------------------------------------------------- */
 
-void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct lk__conn *conn, struct lk__hub *hub,
+void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct lk__node *node, struct lk__hub *hub,
                       const struct lk__options *options)
 {
-    *waiters = (struct lk__waiters){ .conn = conn, .hub = hub, .options = options };
+    *waiters = (struct lk__waiters){ .node = node, .hub = hub, .options = options };
     lk__mu_init(&waiters->mu, LK__MU_WAITERS);
     snprintf(waiters->channel, sizeof waiters->channel, "latchkey:client:%s", client_id);
     waiters->subscription.entry.key = waiters->channel;
@@ -139,7 +139,7 @@ void lk__waiter_init(struct lk__waiter *waiter)
 
 void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
-    lk__conn_abandon(waiters->conn, &waiter->request);
+    lk__node_abandon(waiters->node, LK__LANE_COMMANDS, &waiter->request);
     lk__parker_destroy(&waiter->parker);
 }
 
@@ -203,7 +203,7 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
     struct lk__waiter *waiter = wait_op->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     int64_t now_us = lk__now_us();
-    a->deadline_us = lk__conn_servertime(wait_op->waiters->conn, now_us) + a->command_us;
+    a->deadline_us = lk__node_servertime(wait_op->waiters->node, LK__LANE_COMMANDS, now_us) + a->command_us;
     unsigned flags = !wait_op->told && now_us - wait_op->began_us > PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
     if (!is_heard(wait_op->waiters))
         flags |= LK__SENT_UNHEARD;
@@ -214,7 +214,7 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
         .arrival = a->arrival,
         .flags = flags,
     };
-    int rc = lk__conn_send(wait_op->waiters->conn, &waiter->request, &waiter->ask, &sent, eval);
+    int rc = lk__node_send(wait_op->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->ask, &sent, eval);
     if (rc == ENOTCONN)
         return lk__acquirefsm_unsent(a, now_us);
     if (rc != 0)
@@ -228,7 +228,8 @@ static struct lk__step leave(struct wait_op *wait_op, bool eval)
     struct lk__waiter *waiter = wait_op->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     struct lk__sent sent = lk__hold_torelease(waiter->hold);
-    int rc = lk__conn_send(wait_op->waiters->conn, &waiter->request, &waiter->hold->release, &sent, eval);
+    int rc =
+        lk__node_send(wait_op->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->hold->release, &sent, eval);
     if (rc == 0)
         a->sent = true;
     else
@@ -246,7 +247,7 @@ static void grumble(struct wait_op *wait_op, int64_t now_us, const struct lk__as
         wait_op->told = true;
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; held by %s", wait_op->waiter->what,
                 PATIENCE_US / 1000000, asked->holder);
-    } else if (asked == NULL && lk__conn_lasterror(wait_op->waiters->conn, payload, sizeof payload) != 0) {
+    } else if (asked == NULL && lk__node_lasterror(wait_op->waiters->node, payload, sizeof payload) != 0) {
         wait_op->told = true;
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", wait_op->waiter->what, PATIENCE_US / 1000000,
                 payload);
@@ -288,7 +289,7 @@ static struct lk__step take_refusal(struct wait_op *wait_op, int64_t now_us)
         lk__acl_refused(EPROTO, waiter->what, &waiter->ask, error);
     }
     if (lk__reply_is(error, "READONLY"))
-        lk__conn_reset(wait_op->waiters->conn, "the server became a replica");
+        lk__node_reset(wait_op->waiters->node, LK__LANE_COMMANDS, "the server became a replica");
     return lk__acquirefsm_refused(&waiter->machine, now_us, error);
 }
 
@@ -351,11 +352,12 @@ static int cancel_state(const struct wait_op *wait_op)
 
 static int await_connection(struct wait_op *wait_op, int64_t until_us)
 {
-    struct lk__conn *conn = wait_op->waiters->conn;
+    struct lk__node *node = wait_op->waiters->node;
+    unsigned failures = lk__node_failures(node, LK__LANE_COMMANDS);
     int rc;
     pthread_cleanup_push(cancelled, wait_op);
     /* A wait that began long ago hears of each attempt; nobody is told of failures from before it came. */
-    rc = lk__conn_awaitopen(conn, &wait_op->waiter->parker, lk__conn_failures(conn), until_us, cancel_state(wait_op));
+    rc = lk__node_awaitopen(node, &wait_op->waiter->parker, failures, until_us, cancel_state(wait_op));
     pthread_cleanup_pop(0);
     return rc;
 }
@@ -390,7 +392,7 @@ static struct lk__step drive(struct wait_op *wait_op, struct lk__step step)
     case LK__LEAVE:
         return leave(wait_op, step.eval);
     case LK__AWAIT:
-        lk__conn_await(wait_op->waiters->conn, request, step.until_us);
+        lk__node_await(wait_op->waiters->node, request, step.until_us);
         if (take_mail(wait_op, &step) && step.act == LK__FINISHED)
             return step;
         if (atomic_load(&request->state) != LK__INFLIGHT)
@@ -424,7 +426,7 @@ static int explain(struct wait_op *wait_op)
     case EACCES:
         if (wait_op->on_message)
             return a->code;
-        lk__conn_lasterror(wait_op->waiters->conn, payload, sizeof payload);
+        lk__node_lasterror(wait_op->waiters->node, payload, sizeof payload);
         return lk__fail(a->code, "%s: %s", what, payload[0] != '\0' ? payload : "no connection in time");
     case EPROTO:
         return wait_op->on_message ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);

@@ -84,21 +84,23 @@ void lk__client_unref(lk_client_t *client)
 }
 
 /* Build what needs descriptors; on failure nothing of it stays. */
-static int build(lk_client_t *client)
+static int build(lk_client_t *client, struct lk__options *options)
 {
-    int rc = lk__conn_init(&client->conn, client->connector, "command", LK__CALLS_MAX);
+    int rc = lk__connector_start(&client->connector);
     if (rc != 0)
         return rc;
-    client->conn.inspect = true;
-    client->conn.rank = LK__RANK_COMMAND;
-    rc = lk__hub_init(&client->hub, client->connector);
+    rc = lk__node_init(&client->node, client->connector, options);
+    if (rc != 0)
+        goto no_node;
+    client->options = &client->node.server.options;
+    rc = lk__hub_init(&client->hub, &client->node);
     if (rc != 0)
         goto no_hub;
-    rc = lk__watchdog_init(&client->dog, client->connector, &client->conn, lk__events_notify, &client->events);
+    rc = lk__watchdog_init(&client->dog, &client->node, lk__events_notify, &client->events);
     if (rc != 0)
         goto no_dog;
     lk__events_init(&client->events);
-    lk__waiters_init(&client->waiters, client->id, &client->conn, &client->hub, client->options);
+    lk__waiters_init(&client->waiters, client->id, &client->node, &client->hub, client->options);
     lk__mu_init(&client->mu, LK__MU_CLIENT);
     lk__cond_init(&client->idle);
     lk__list_init(&client->leftover);
@@ -108,7 +110,10 @@ static int build(lk_client_t *client)
 no_dog:
     lk__hub_destroy(&client->hub);
 no_hub:
-    lk__conn_destroy(&client->conn);
+    lk__node_destroy(&client->node);
+no_node:
+    lk__connector_stop(client->connector);
+    lk__connector_unref(client->connector);
     return rc;
 }
 
@@ -119,11 +124,11 @@ static int connect_once(lk_client_t *client)
     struct lk__parker parker;
     lk__parker_init(&parker);
     int64_t until_us = lk__now_us() + client->options->connect_timeout_ms * 1000;
-    int rc = lk__conn_awaitup(&client->conn, &parker, 0, until_us);
+    int rc = lk__node_awaitup(&client->node, &parker, 0, until_us);
     lk__parker_destroy(&parker);
     if (rc == 0)
         return 0;
-    int last_error = lk__conn_lasterror(&client->conn, errmsg, sizeof errmsg);
+    int last_error = lk__node_lasterror(&client->node, errmsg, sizeof errmsg);
     if (last_error != 0)
         return lk__fail(rc == ETIMEDOUT ? ENOTCONN : last_error, "%s", errmsg);
     lk__options_print(client->options, errmsg, sizeof errmsg);
@@ -135,11 +140,11 @@ static int connect_once(lk_client_t *client)
 static void shut(lk_client_t *client)
 {
     lk__connector_stop(client->connector);
-    lk__conn_close(&client->conn);
+    lk__node_close(&client->node, LK__LANE_COMMANDS);
     lk__waiters_destroy(&client->waiters);
     lk__hub_destroy(&client->hub);
     lk__watchdog_destroy(&client->dog);
-    lk__conn_destroy(&client->conn);
+    lk__node_destroy(&client->node);
     lk__events_destroy(&client->events);
     lk__connector_unref(client->connector);
     lk__client_unref(client);
@@ -154,7 +159,7 @@ static int open_with(lk_client_t **opened, struct lk__options *options)
     lk_client_t *client = here != NULL ? lk__alloc(sizeof *client) : NULL;
     int rc = client == NULL ? lk__fail(ENOMEM, "out of memory for a client") : lk__random_id(client->id);
     if (rc == 0)
-        rc = lk__connector_start(&client->connector, options);
+        rc = build(client, options);
     lk__options_clear(options);
     if (rc != 0) {
         lk__free(client);
@@ -162,14 +167,6 @@ static int open_with(lk_client_t **opened, struct lk__options *options)
     }
     client->process = lk__process();
     client->refs = 1;
-    client->options = &client->connector->options;
-    rc = build(client);
-    if (rc != 0) {
-        lk__connector_stop(client->connector);
-        lk__connector_unref(client->connector);
-        lk__free(client);
-        return rc;
-    }
     rc = connect_once(client);
     if (rc != 0) {
         atomic_store(&client->calls, LK__CLOSING);
@@ -278,7 +275,7 @@ static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk
     leaving->request = (struct lk__request){ .parker = parker, .take = take_answer };
     lk__hold_given(hold);
     struct lk__sent sent = lk__hold_torelease(hold);
-    return lk__conn_send(&client->conn, &leaving->request, &hold->release, &sent, eval) == 0;
+    return lk__node_send(&client->node, LK__LANE_COMMANDS, &leaving->request, &hold->release, &sent, eval) == 0;
 }
 
 /* True: it was answered. */
@@ -286,9 +283,9 @@ static bool await_answer(lk_client_t *client, struct leaving *leaving, int64_t u
 {
     struct lk__request *request = &leaving->request;
     while (atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us)
-        lk__conn_await(&client->conn, request, until_us);
+        lk__node_await(&client->node, request, until_us);
     bool answered = atomic_load(&request->state) == LK__ANSWERED;
-    lk__conn_abandon(&client->conn, request);
+    lk__node_abandon(&client->node, LK__LANE_COMMANDS, request);
     return answered;
 }
 

@@ -37,7 +37,7 @@ struct lk_client {
     char id[LK__ID_LENGTH + 1];
     struct lk__connector *connector;
     const struct lk__options *options;
-    struct lk__conn conn;
+    struct lk__node node;
     struct lk__hub hub;
     struct lk__watchdog dog;
     struct lk__waiters waiters;
@@ -56,9 +56,6 @@ struct lk_client {
 };
 
 #define LK__CLOSING (1u << 31)
-
-/* Requests of a client that may be under way at once; more wait. */
-enum { LK__CALLS_MAX = 1024 };
 
 /*
  * Every public call on an object runs between these two. ECANCELED: the client is closed. After it left, a call

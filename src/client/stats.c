@@ -82,13 +82,11 @@ static void list_member(struct lk__entry *entry, void *arg)
 
 static json_t *client_json(lk_client_t *client)
 {
-    unsigned long long round_trips =
-        atomic_load(&client->conn.round_trips) + atomic_load(&client->dog.conn.round_trips);
-    unsigned long long connects = atomic_load(&client->conn.connects);
-    unsigned long long reloads = atomic_load(&client->conn.reloads) + atomic_load(&client->dog.conn.reloads);
+    struct lk__nodestats stats = lk__node_stats(&client->node);
     return json_pack("{s:s, s:I, s:I, s:I, s:o}", "id", client->id, "reconnects",
-                     (json_int_t)(connects > 0 ? connects - 1 : 0), "round_trips", (json_int_t)round_trips,
-                     "script_reloads", (json_int_t)reloads, "messages", count_of(&client->hub.messages));
+                     (json_int_t)(stats.connects > 0 ? stats.connects - 1 : 0), "round_trips",
+                     (json_int_t)stats.round_trips, "script_reloads", (json_int_t)stats.reloads, "messages",
+                     count_of(&client->hub.messages));
 }
 
 static json_t *kinds_json(const struct lk__kindstats stats[LK__KINDS])

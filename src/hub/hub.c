@@ -83,7 +83,7 @@ static int post(struct lk__hub *hub, int argc, const char *const args[])
     int length = redisFormatCommandArgv(&bytes, argc, argv, NULL);
     if (length < 0)
         return ENOMEM;
-    int rc = lk__conn_post(&hub->conn, hub->connects, bytes, (size_t)length);
+    int rc = lk__node_post(hub->node, hub->connects, bytes, (size_t)length);
     hub->questions += rc == 0;
     redisFreeCommand(bytes);
     return rc;
@@ -174,13 +174,13 @@ static int64_t watch_silence(struct lk__hub *hub)
     const struct lk__options *options = hub->options;
     int64_t now_us = lk__now_us(), command_us = options->command_timeout_ms * 1000;
     int64_t idle_us = (atomic_load(&hub->waiters) > 0 ? options->poll_ms : IDLE_PING_MS) * 1000;
-    if (!lk__conn_isup(&hub->conn))
+    if (!lk__node_isup(hub->node, LK__LANE_MESSAGES))
         return LK__NEVER;
     if (hub->pinged_us > hub->heard_us) {
         if (now_us < hub->pinged_us + command_us)
             return hub->pinged_us + command_us;
         hub->given_up = true;
-        lk__conn_reset(&hub->conn, "the subscription connection did not answer a ping");
+        lk__node_reset(hub->node, LK__LANE_MESSAGES, "the subscription connection did not answer a ping");
         return LK__NEVER;
     }
     if (now_us < hub->heard_us + idle_us)
@@ -242,7 +242,7 @@ static void answered(struct lk__hub *hub, const struct lk__reply *reply)
     if (hub->answers == hub->questions)
         return; /* of the connection before, or asked by nobody */
     hub->answers++;
-    lk__conn_serves(&hub->conn);
+    lk__node_serves(hub->node);
     if (reply->type == LK__ERROR)
         refused(hub, hub->answers, reply);
     else if (strcmp(lk__reply_text(reply, 0), "subscribe") == 0)
@@ -268,8 +268,8 @@ static void *run(void *arg)
         int64_t again_us = LK__NEVER;
         lk__mu_lock(&hub->mu);
         bool stopping = hub->stopping;
-        if (atomic_load(&hub->conn.connects) != hub->connects) {
-            hub->connects = atomic_load(&hub->conn.connects);
+        if (lk__node_connects(hub->node, LK__LANE_MESSAGES) != hub->connects) {
+            hub->connects = lk__node_connects(hub->node, LK__LANE_MESSAGES);
             reconnected(hub);
         }
         if (!stopping)
@@ -279,7 +279,7 @@ static void *run(void *arg)
             return NULL;
         int64_t until_us = watch_silence(hub);
         struct pollfd extra = { hub->wake_fd, POLLIN, 0 };
-        lk__conn_serve(&hub->conn, &extra, 1, until_us < again_us ? until_us : again_us);
+        lk__node_serve(hub->node, LK__LANE_MESSAGES, &extra, 1, until_us < again_us ? until_us : again_us);
         if (extra.revents != 0)
             lk__eventfd_clear(hub->wake_fd);
     }
@@ -287,21 +287,13 @@ static void *run(void *arg)
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
 
-int lk__hub_init(struct lk__hub *hub, struct lk__connector *connector)
+int lk__hub_init(struct lk__hub *hub, struct lk__node *node)
 {
-    *hub = (struct lk__hub){ .options = &connector->options };
+    *hub = (struct lk__hub){ .node = node, .options = &node->server.options };
     hub->wake_fd = lk__eventfd_open();
     if (hub->wake_fd < 0)
         return lk__fail(ENOMEM, "no descriptor left for a client");
-    int rc = lk__conn_init(&hub->conn, connector, "subscription", 0);
-    if (rc != 0) {
-        lk__fd_close(hub->wake_fd);
-        return rc;
-    }
-    hub->conn.owner_wake_fd = hub->wake_fd;
-    hub->conn.message = on_reply;
-    hub->conn.arg = hub;
-    hub->conn.rank = LK__RANK_HUB;
+    lk__node_own(node, LK__LANE_MESSAGES, hub->wake_fd, on_reply, hub);
     lk__mu_init(&hub->mu, LK__MU_HUB);
     lk__list_init(&hub->fresh);
     lk__list_init(&hub->asked);
@@ -318,13 +310,12 @@ void lk__hub_stop(struct lk__hub *hub)
     lk__eventfd_set(hub->wake_fd);
     if (started)
         pthread_join(hub->thread, NULL);
-    lk__conn_close(&hub->conn);
+    lk__node_close(hub->node, LK__LANE_MESSAGES);
     forget_unsubscribes(hub);
 }
 
 void lk__hub_destroy(struct lk__hub *hub)
 {
-    lk__conn_destroy(&hub->conn);
     lk__map_free(&hub->subscriptions);
     lk__mu_destroy(&hub->mu);
     lk__fd_close(hub->wake_fd);
@@ -339,7 +330,7 @@ static int start(struct lk__hub *hub)
     if (rc != 0)
         return rc;
     hub->started = true;
-    lk__conn_want(&hub->conn);
+    lk__node_want(hub->node, LK__LANE_MESSAGES);
     return 0;
 }
 

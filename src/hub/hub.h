@@ -28,7 +28,7 @@ struct lk__subscription {
 
 struct lk__hub {
     struct lk__mu mu;
-    struct lk__conn conn;
+    struct lk__node *node;
     struct lk__map subscriptions; /* under mu, by channel */
     struct lk__link fresh;        /* under mu: to be subscribed to */
     struct lk__link asked;        /* under mu: subscriptions sent, in order */
@@ -48,7 +48,7 @@ struct lk__hub {
     atomic_ullong messages;
 };
 
-int lk__hub_init(struct lk__hub *hub, struct lk__connector *connector);
+int lk__hub_init(struct lk__hub *hub, struct lk__node *node);
 void lk__hub_stop(struct lk__hub *hub);
 void lk__hub_destroy(struct lk__hub *hub);
 

@@ -92,7 +92,7 @@ int lk__latch_look(const struct lk__latch *latch, struct lk__latchstate *state)
 {
     const struct lk__object *object = &latch->object;
     const struct lk__command command = { .script = &lk__lua_latch_look, .keys = &latch->block->keys };
-    struct lk__call call = { .conn = &object->client->conn, .what = object->what, .command = &command };
+    struct lk__call call = { .node = lk__object_node(object), .what = object->what, .command = &command };
     struct lk__latch_look_reply seen;
     int rc = lk__call_run(&call);
     if (rc != 0)

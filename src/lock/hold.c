@@ -52,7 +52,7 @@ static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
     const char *what = mutex->object.what;
     const struct lk__command command = { .script = &lk__lua_lock_check, .keys = &lk__mutex_block(mutex)->keys };
     struct lk__call call = {
-        .conn = &mutex->object.client->conn, .what = what, .command = &command, .sent = { .id = hold->id }
+        .node = lk__object_node(&mutex->object), .what = what, .command = &command, .sent = { .id = hold->id }
     };
     struct lk__answer answer;
     (void)arg;

@@ -12,7 +12,7 @@ static int ask(const struct lk__op *op, const struct lk__script *script, const v
                                          .keys = &lk__mutex_block(lk__mutex_of(op))->keys,
                                          .args = args };
     struct lk__call call = {
-        .conn = &op->object->client->conn, .what = op->object->what, .command = &command, .reply = reply
+        .node = lk__object_node(op->object), .what = op->object->what, .command = &command, .reply = reply
     };
     return lk__call_run(&call);
 }

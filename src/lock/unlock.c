@@ -10,7 +10,7 @@
 static int send_nest(struct lk__object *object, struct lk__hold *hold, const struct lk__command *command,
                      struct lk__answer *answer)
 {
-    struct lk__call call = { .conn = &object->client->conn,
+    struct lk__call call = { .node = lk__object_node(object),
                              .what = object->what,
                              .command = command,
                              .sent = { .id = hold->id, .lease_ms = lk__watchdog_begincall(hold->dog, hold) } };

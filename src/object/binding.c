@@ -21,7 +21,7 @@ int lk__binding_make(const struct lk__kind *kind, lk_client_t *client, const cha
     if (rc == 0 && kind->variant != NULL)
         kind = kind->variant(binding->attr);
     if (rc == 0)
-        rc = lk__acl_check(&client->conn, name, kind->commands);
+        rc = lk__acl_check(&client->node, name, kind->commands);
     if (rc == 0 && kind->traits != NULL)
         traits = kind->traits(binding->attr);
     if (rc == 0)

@@ -9,8 +9,9 @@
 
 static int send_it(struct lk__object *object, const struct lk__command *command, struct lk__answer *answer)
 {
-    struct lk__conn *conn = &object->client->conn;
-    struct lk__call call = { .conn = conn, .what = object->what, .command = command, .only_once = true };
+    struct lk__call call = {
+        .node = lk__object_node(object), .what = object->what, .command = command, .only_once = true
+    };
     int rc = lk__call_run(&call);
     if (rc == 0 && !lk__answer_read(command->script, call.reply, answer))
         rc = lk__call_garbled(object->what);

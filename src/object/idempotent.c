@@ -104,7 +104,7 @@ static int set_release(struct request *request)
 static int call(struct request *request, int64_t lasts_us, struct lk__answer *answer)
 {
     struct lk__hold *hold = request->hold;
-    struct lk__call call = { .conn = &request->object->client->conn,
+    struct lk__call call = { .node = lk__object_node(request->object),
                              .what = request->object->what,
                              .command = &request->once->command,
                              .sent = { .id = hold->id, .nth = hold->nth },
@@ -148,7 +148,7 @@ static int call_until_in_time(struct request *request, enum lk__verdict *verdict
     int64_t lasts_us = request->once->lasting ? LASTING_US : timeout_us;
     int rc = 0;
     for (int attempt = 0; attempt < 2 && rc == 0 && answer.verdict == LK__LATE; attempt++) {
-        deadline_us = lk__conn_passedby(&object->client->conn, lk__now_us() + lasts_us);
+        deadline_us = lk__node_passedby(lk__object_node(object), lk__now_us() + lasts_us);
         rc = call(request, request->once->lasting ? LASTING_US : 0, &answer);
     }
     if (rc == 0 && answer.verdict == LK__OVERTAKEN && request->unsure)

@@ -76,6 +76,12 @@ int lk__object_get(lk_client_t *client, const struct lk__kind *kind, const char 
                    struct lk__object **object);
 void lk__object_unref(struct lk__object *object);
 
+/* The server where the keys of an object are. */
+static inline struct lk__node *lk__object_node(const struct lk__object *object)
+{
+    return &object->client->node;
+}
+
 /* What its asks tell those who hand something over to it. */
 static inline const struct lk__handover *lk__object_terms(const struct lk__object *object)
 {

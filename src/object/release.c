@@ -17,9 +17,10 @@ int lk__gone(const struct lk__object *object)
 static int send_it(struct lk__object *object, struct lk__hold *hold, struct lk__answer *answer, bool *repeated)
 {
     lk__hold_given(hold);
-    struct lk__call call = {
-        .conn = &object->client->conn, .what = object->what, .command = &hold->release, .sent = lk__hold_torelease(hold)
-    };
+    struct lk__call call = { .node = lk__object_node(object),
+                             .what = object->what,
+                             .command = &hold->release,
+                             .sent = lk__hold_torelease(hold) };
     int rc = lk__call_run(&call);
     *repeated = call.repeated;
     if (rc == 0 && !lk__answer_read(hold->release.script, call.reply, answer))

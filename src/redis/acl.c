@@ -22,8 +22,9 @@ static bool is_among(const char *errmsg, const char *word, size_t length)
     return false;
 }
 
-int lk__acl_check(struct lk__conn *conn, const char *what, const char *commands)
+int lk__acl_check(struct lk__node *node, const char *what, const char *commands)
 {
+    struct lk__conn *conn = &node->lanes[LK__LANE_COMMANDS];
     char missing[LK__ACL_MAX];
     lk__mu_lock(&conn->mu);
     memcpy(missing, conn->missing, sizeof missing);

@@ -30,7 +30,7 @@ static int unreachable(const struct call *call, int code)
         lk__error_settles(call->settled_us);
         return EIO;
     }
-    if (lk__conn_lasterror(call->told->conn, errmsg, sizeof errmsg) == 0 && errmsg[0] == '\0')
+    if (lk__node_lasterror(call->told->node, errmsg, sizeof errmsg) == 0 && errmsg[0] == '\0')
         strcpy(errmsg, "no connection within the command timeout");
     return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was sent", call->told->what, errmsg);
 }
@@ -39,8 +39,8 @@ static void set_deadline(struct call *call, int64_t now_us)
 {
     struct lk__call *told = call->told;
     int64_t until_us = told->lasts_us != 0 ? now_us + told->lasts_us : call->hard_us;
-    int64_t passed_us = lk__conn_passedby(told->conn, until_us);
-    told->sent.deadline_us = lk__conn_servertime(told->conn, now_us) + (until_us - now_us);
+    int64_t passed_us = lk__node_passedby(told->node, until_us);
+    told->sent.deadline_us = lk__node_servertime(told->node, LK__LANE_COMMANDS, now_us) + (until_us - now_us);
     if (lk__script_islimited(told->command->script) && passed_us > call->settled_us)
         call->settled_us = passed_us;
 }
@@ -51,9 +51,9 @@ static void set_deadline(struct call *call, int64_t now_us)
  */
 static bool may_come_back(const struct call *call)
 {
-    struct lk__conn *conn = call->told->conn;
-    int64_t now_us = lk__now_us(), timeout_us = conn->connector->options.command_timeout_ms * 1000;
-    return now_us < call->hard_us && now_us < lk__conn_ended(conn) + timeout_us;
+    struct lk__node *node = call->told->node;
+    int64_t now_us = lk__now_us(), timeout_us = node->server.options.command_timeout_ms * 1000;
+    return now_us < call->hard_us && now_us < lk__node_ended(node) + timeout_us;
 }
 
 /* 0: sent. */
@@ -61,10 +61,11 @@ static int send_it(struct call *call)
 {
     for (;;) {
         set_deadline(call, lk__now_us());
-        int rc = lk__conn_send(call->told->conn, &call->request, call->told->command, &call->told->sent, call->eval);
+        int rc = lk__node_send(call->told->node, LK__LANE_COMMANDS, &call->request, call->told->command,
+                               &call->told->sent, call->eval);
         if (rc == ENOTCONN)
-            rc = lk__conn_awaitup(call->told->conn, call->request.parker, lk__conn_failures(call->told->conn),
-                                  call->hard_us);
+            rc = lk__node_awaitup(call->told->node, call->request.parker,
+                                  lk__node_failures(call->told->node, LK__LANE_COMMANDS), call->hard_us);
         else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
         if (rc != 0 && rc != EINTR && !(rc == ENOTCONN && may_come_back(call)))
@@ -78,7 +79,7 @@ static int send_it(struct call *call)
  */
 static bool pause_a_little(struct call *call)
 {
-    const struct lk__options *options = &call->told->conn->connector->options;
+    const struct lk__options *options = &call->told->node->server.options;
     int64_t now_us = lk__now_us(), answer_us = 2 * (now_us - call->request.sent_us);
     call->pause_ms = call->pause_ms == 0 ? options->retry_min_ms : 2 * call->pause_ms;
     if (call->pause_ms > options->retry_max_ms)
@@ -102,7 +103,7 @@ static int judge(struct call *call)
         return EAGAIN;
     }
     if (lk__reply_is(reply, "READONLY"))
-        lk__conn_reset(call->told->conn, "the server became a replica");
+        lk__node_reset(call->told->node, LK__LANE_COMMANDS, "the server became a replica");
     int code = lk__reply_error(reply, &retry);
     if (retry && pause_a_little(call))
         return EAGAIN;
@@ -118,7 +119,7 @@ static int run(struct call *call)
         if (rc != 0)
             return rc;
         while (atomic_load(&call->request.state) == LK__INFLIGHT && lk__now_us() < call->hard_us)
-            lk__conn_await(call->told->conn, &call->request, call->hard_us);
+            lk__node_await(call->told->node, &call->request, call->hard_us);
         int state = atomic_load(&call->request.state);
         if (state == LK__ANSWERED) {
             rc = judge(call);
@@ -137,15 +138,15 @@ static int run(struct call *call)
 int lk__call_run(struct lk__call *told)
 {
     struct lk__parker parker;
-    struct lk__conn *conn = told->conn;
-    int64_t hard_us = lk__now_us() + conn->connector->options.command_timeout_ms * 1000;
+    struct lk__node *node = told->node;
+    int64_t hard_us = lk__now_us() + node->server.options.command_timeout_ms * 1000;
     struct call call = { .told = told, .hard_us = hard_us };
     if (told->reply == NULL)
         told->reply = lk__replybuf_reply(&told->own);
     lk__parker_init(&parker);
     lk__request_init(&call.request, &parker, told->reply);
     int rc = run(&call);
-    lk__conn_abandon(conn, &call.request);
+    lk__node_abandon(node, LK__LANE_COMMANDS, &call.request);
     lk__parker_destroy(&parker);
     told->repeated = call.unsure;
     told->sent_us = call.request.sent_us;

@@ -5,12 +5,12 @@
 #ifndef LK__CALL_H
 #define LK__CALL_H
 
-#include "redis/connection.h"
+#include "redis/node.h"
 
 /* --- call.c ---------------------------------------------------------------------------------------------- */
 
 struct lk__call {
-    struct lk__conn *conn;
+    struct lk__node *node;
     const char *what; /* words begin with it */
     const struct lk__command *command;
     struct lk__sent sent;    /* but for the deadline, which is filled in at each sending */
@@ -34,10 +34,10 @@ int lk__call_garbled(const char *what);
 /* --- acl.c ----------------------------------------------------------------------------------------------- */
 
 /*
- * 0, or EACCES when the user of this connection lacks one of `commands` ("del exists ..."), as far as it is
+ * 0, or EACCES when the user of this node lacks one of `commands` ("del exists ..."), as far as it is
  * known since it came up. With an error text that begins with `what`.
  */
-int lk__acl_check(struct lk__conn *conn, const char *what, const char *commands);
+int lk__acl_check(struct lk__node *node, const char *what, const char *commands);
 
 /* The server refused a script with an error of this code. Words for it; returns `code`. */
 int lk__acl_refused(int code, const char *what, const struct lk__command *command, const struct lk__reply *reply);

@@ -11,33 +11,29 @@
 #define LK__CONNECTION_H
 
 #include "redis/command.h"
+#include "redis/server.h"
 #include "redis/server_clock.h"
 #include "redis/stream.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 /* --- connector.c ----------------------------------------------------------------------------------------- */
 
 struct lk__connector {
     atomic_int refs; /* the client's and the thread's */
-    struct lk__options options;
     struct lk__mu mu;
-    pthread_cond_t work;             /* with mu: something is wanted, or stop */
-    pthread_cond_t settled;          /* with mu: the thread ended, or is in the resolver */
-    struct lk__link wanted;          /* under mu: connections to bring up */
-    bool stopping;                   /* under mu: the thread touches no connection any more */
-    bool ended;                      /* under mu */
-    bool resolving;                  /* under mu: in the resolver, which cannot be interrupted */
-    int cancel_fd;                   /* readable once stopping */
-    int64_t pause_us, not_before_us; /* thread only: back-off after a failure */
-    struct sockaddr_storage last;    /* thread only: where a server answered, should the resolver fail */
-    socklen_t last_size;             /* thread only; 0: nowhere yet */
+    pthread_cond_t work;    /* with mu: something is wanted, or stop */
+    pthread_cond_t settled; /* with mu: the thread ended, or is in the resolver */
+    struct lk__link wanted; /* under mu: connections to bring up */
+    bool stopping;          /* under mu: the thread touches no connection any more */
+    bool ended;             /* under mu */
+    bool resolving;         /* under mu: in the resolver, which cannot be interrupted */
+    int cancel_fd;          /* readable once stopping */
+    char host[NI_MAXHOST];  /* thread only: what is resolved, also when its node is gone */
     pthread_t thread;
 };
 
-/* Takes what `options` holds, on success only. 0 or ENOMEM. */
-int lk__connector_start(struct lk__connector **connector, struct lk__options *options);
+int lk__connector_start(struct lk__connector **connector); /* 0 or ENOMEM */
 /* Its thread ends, now or when the resolver lets it; connections are not touched afterwards. */
 void lk__connector_stop(struct lk__connector *connector);
 void lk__connector_unref(struct lk__connector *connector);
@@ -82,9 +78,6 @@ struct lk__pending {
     uint64_t end;    /* position of its last byte in the stream */
 };
 
-/* Who is brought up first: leases end, callers wait, waiters poll. */
-enum lk__rank { LK__RANK_WATCHDOG, LK__RANK_COMMAND, LK__RANK_HUB };
-
 enum { LK__DOUBT_BYTES = 256 };
 
 struct lk__conn {
@@ -97,28 +90,29 @@ struct lk__conn {
     bool echoing;                     /* under mu: an ECHO is among them ... */
     uint64_t echo_number;             /* under mu: ... which says this; a new number each time */
     char expect_duplicates
-        [LK__DOUBT_BYTES];       /* under mu: the last answer that is not believed, if it is an error; or "" */
-    struct lk__request *leader;  /* under mu: who reads, or is about to; NULL: nobody */
-    bool leading;                /* under mu: the leader is at it */
-    bool dispatching;            /* under mu: the leader gives out replies and will flush */
-    uint64_t term;               /* under mu: a new number for each leader; who has an old one leads no more */
-    uint64_t moves;              /* under mu: how often a leader came back from its poll */
-    bool full;                   /* under mu: somebody found no room, and is told when there is some */
-    bool closed;                 /* under mu: for good */
-    int64_t ended_us;            /* under mu: when a stream last ended; 0: never */
-    unsigned failures;           /* under mu: attempts that failed since it was last up */
-    int last_error;              /* under mu: code of the last of them */
-    char errmsg[LK__ERRMSG_MAX]; /* under mu: words of it */
-    char missing[LK__ACL_MAX];   /* under mu: as its greeting told */
-    struct lk__link expecting;   /* under mu: who waits for it to come up */
-    int wake_fd;                 /* ends the leader's poll */
-    int owner_wake_fd;           /* eventfd of the thread that owns this connection, -1: none */
-    bool wanted;                 /* under the connector's mu */
-    struct lk__link link;        /* under the connector's mu: in wanted */
-    enum lk__rank rank;
+        [LK__DOUBT_BYTES];           /* under mu: the last answer that is not believed, if it is an error; or "" */
+    struct lk__request *leader;      /* under mu: who reads, or is about to; NULL: nobody */
+    bool leading;                    /* under mu: the leader is at it */
+    bool dispatching;                /* under mu: the leader gives out replies and will flush */
+    uint64_t term;                   /* under mu: a new number for each leader; who has an old one leads no more */
+    uint64_t moves;                  /* under mu: how often a leader came back from its poll */
+    bool full;                       /* under mu: somebody found no room, and is told when there is some */
+    bool closed;                     /* under mu: for good */
+    int64_t ended_us;                /* under mu: when a stream last ended; 0: never */
+    unsigned failures;               /* under mu: attempts that failed since it was last up */
+    int last_error;                  /* under mu: code of the last of them */
+    char errmsg[LK__ERRMSG_MAX];     /* under mu: words of it */
+    char missing[LK__ACL_MAX];       /* under mu: as its greeting told */
+    struct lk__link expecting;       /* under mu: who waits for it to come up */
+    int wake_fd;                     /* ends the leader's poll */
+    int owner_wake_fd;               /* eventfd of the thread that owns this connection, -1: none */
+    bool wanted;                     /* under the connector's mu */
+    struct lk__link link;            /* under the connector's mu: in wanted */
+    int rank;                        /* lower ones are brought up first */
     atomic_bool serves;              /* the present stream brought an answer: it is worth to be made anew at once */
     int64_t up_us, due_us, pause_us; /* the connector thread's: up since, to be made at, the pause before that */
     struct lk__connector *connector;
+    struct lk__server *server;
     atomic_ullong numbers; /* drawn for requests */
     const char *what;      /* "command", for logs */
     bool inspect;          /* look at version and policy when it comes up */
@@ -132,7 +126,8 @@ struct lk__conn {
 };
 
 /* At most `places` requests, a power of two, are under way at once; 0: its answers are messages. 0 or ENOMEM. */
-int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, const char *what, unsigned places);
+int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, struct lk__server *server, const char *what,
+                  unsigned places);
 void lk__conn_want(struct lk__conn *conn);    /* have it brought up if it is down; returns at once */
 void lk__conn_close(struct lk__conn *conn);   /* for good; cuts what flies */
 void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it */

@@ -3,8 +3,7 @@
  * connector.c - the thread that resolves, connects and greets, so that no caller has to
  *
  * A resolver knows no deadline and a handshake wants stack; callers have little of either. The first
- * attempt is made at once; after a failure all connections of the client wait, doubling with jitter, as
- * they go to one server. A handshake alone is no success: a connection that ended before it brought an answer
+ * attempt is made at once; after a failure all connections to that server wait, doubling with jitter. A handshake alone is no success: a connection that ended before it brought an answer
  * waits by itself, likewise, and the others do not.
  *
  * Guards: connector->mu the list of wanted connections; the innermost lock but for a parker's. It is not
@@ -51,7 +50,7 @@ static int explain(const struct lk__options *options, int error, char *errmsg, s
         return ENOTCONN;
     default:
         snprintf(errmsg, size, "%s: %s; is a server running there?", where, strerrordesc_np(error));
-        return error == ECANCELED ? ECANCELED : ENOTCONN;
+        return ENOTCONN;
     }
 }
 
@@ -74,33 +73,34 @@ static bool is_silent(int failed)
 }
 
 /* Where the server was last, which is better than nowhere. */
-static bool recall(struct lk__connector *connector, struct target *target)
+static bool recall(struct lk__server *server, struct target *target)
 {
-    target->local = (struct addrinfo){ .ai_family = connector->last.ss_family,
-                                       .ai_addr = (struct sockaddr *)&connector->last,
-                                       .ai_addrlen = connector->last_size };
-    return connector->last_size > 0;
+    target->local = (struct addrinfo){ .ai_family = server->last.ss_family,
+                                       .ai_addr = (struct sockaddr *)&server->last,
+                                       .ai_addrlen = server->last_size };
+    return server->last_size > 0;
 }
 
-static void remember(struct lk__connector *connector, const struct lk__stream *stream)
+static void remember(struct lk__server *server, const struct lk__stream *stream)
 {
-    socklen_t size = sizeof connector->last;
-    if (connector->options.path == NULL && getpeername(stream->fd, (struct sockaddr *)&connector->last, &size) == 0)
-        connector->last_size = size;
+    socklen_t size = sizeof server->last;
+    if (server->options.path == NULL && getpeername(stream->fd, (struct sockaddr *)&server->last, &size) == 0)
+        server->last_size = size;
 }
 
-/* ECANCELED: stopped meanwhile, and no connection may be touched. */
-static int resolve_host(struct lk__connector *connector, struct target *target)
+/* ECANCELED: stopped meanwhile, and neither connection nor node may be touched. */
+static int resolve_host(struct lk__connector *connector, struct lk__server *server, struct target *target)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
     char port[8];
-    snprintf(port, sizeof port, "%d", connector->options.port);
+    snprintf(port, sizeof port, "%d", server->options.port);
+    snprintf(connector->host, sizeof connector->host, "%s", server->options.host);
 
     lk__mu_lock(&connector->mu);
     connector->resolving = true;
     pthread_cond_signal(&connector->settled);
     lk__mu_unlock(&connector->mu);
-    int failed = getaddrinfo(connector->options.host, port, &hints, &target->found);
+    int failed = getaddrinfo(connector->host, port, &hints, &target->found);
     lk__mu_lock(&connector->mu);
     connector->resolving = false;
     bool stopping = connector->stopping;
@@ -110,16 +110,17 @@ static int resolve_host(struct lk__connector *connector, struct target *target)
         target->found = NULL;
     if (stopping)
         return ECANCELED;
-    if (failed == 0 || (is_silent(failed) && recall(connector, target)))
+    if (failed == 0 || (is_silent(failed) && recall(server, target)))
         return 0;
     return failed == EAI_MEMORY ? ENOMEM : EHOSTUNREACH;
 }
 
-static int connect_in_time(struct lk__connector *connector, struct lk__stream **stream, int64_t until_us)
+static int connect_in_time(struct lk__connector *connector, struct lk__server *server, struct lk__stream **stream,
+                           int64_t until_us)
 {
-    const struct lk__options *options = &connector->options;
+    const struct lk__options *options = &server->options;
     struct target target = { 0 };
-    int rc = options->path != NULL ? resolve_path(options->path, &target) : resolve_host(connector, &target);
+    int rc = options->path != NULL ? resolve_path(options->path, &target) : resolve_host(connector, server, &target);
     if (rc == 0)
         rc = lk__stream_connect(stream, options, target.found != NULL ? target.found : &target.local, until_us,
                                 connector->cancel_fd);
@@ -131,15 +132,19 @@ static int connect_in_time(struct lk__connector *connector, struct lk__stream **
 static int attempt(struct lk__connector *connector, struct lk__conn *conn, struct lk__stream **stream,
                    struct lk__serverinfo *info, char *errmsg, size_t size)
 {
-    const struct lk__options *options = &connector->options;
+    const struct lk__options *options = &conn->server->options;
     int64_t until_us = lk__now_us() + options->connect_timeout_ms * 1000;
-    int rc = connect_in_time(connector, stream, until_us);
+    int rc = connect_in_time(connector, conn->server, stream, until_us);
+    if (rc == ECANCELED) { /* the node may be gone */
+        snprintf(errmsg, size, "the client was closed");
+        return rc;
+    }
     if (rc != 0)
         return explain(options, rc, errmsg, size);
     char where[128], why[LK__ERRMSG_MAX];
     rc = lk__handshake(*stream, options, conn->inspect, until_us, connector->cancel_fd, info, why, sizeof why);
     if (rc == 0) {
-        remember(connector, *stream);
+        remember(conn->server, *stream);
         return 0;
     }
     lk__options_print(options, where, sizeof where);
@@ -165,8 +170,9 @@ static int64_t back_off(int64_t *pause_us, int64_t first_us, int64_t longest_us)
  * use, or at least stood for long. Else later and later, and still several times within a command timeout: a bad
  * network may cut a few in a row.
  */
-static int64_t again_at(const struct lk__options *options, struct lk__conn *conn)
+static int64_t again_at(struct lk__conn *conn)
 {
+    const struct lk__options *options = &conn->server->options;
     int64_t now_us = lk__now_us(), longest_us = options->retry_max_ms * 1000;
     if (!atomic_load(&conn->serves) && now_us - conn->up_us < longest_us)
         return back_off(&conn->pause_us, CUT_US, lesser(longest_us, options->command_timeout_ms * 1000 / 8));
@@ -186,11 +192,11 @@ static struct lk__conn *next_wanted(struct lk__connector *connector, int64_t *lo
     for (struct lk__link *l = lk__list_first(&connector->wanted); l != NULL; l = lk__list_next(&connector->wanted, l)) {
         struct lk__conn *conn = LK__CONTAINER(l, struct lk__conn, link);
         if (conn->due_us == 0)
-            conn->due_us = conn->up_us == 0 ? now_us : again_at(&connector->options, conn);
-        int64_t due_us = conn->due_us > connector->not_before_us ? conn->due_us : connector->not_before_us;
+            conn->due_us = conn->up_us == 0 ? now_us : again_at(conn);
+        int64_t due_us = conn->due_us > conn->server->not_before_us ? conn->due_us : conn->server->not_before_us;
         if (due_us < *look_us)
             *look_us = due_us;
-        if (due_us <= now_us && (next == NULL || (connector->pause_us == 0 && conn->rank < next->rank)))
+        if (due_us <= now_us && (next == NULL || (conn->server->pause_us == 0 && conn->rank < next->rank)))
             next = conn;
     }
     return next;
@@ -226,17 +232,17 @@ static void serve(struct lk__connector *connector, struct lk__conn *conn)
     if (rc == 0) {
         if (atomic_load(&conn->connects) == 0) /* once, not at each reconnect */
             warn(&info);
-        if (connector->pause_us > 0)
+        if (conn->server->pause_us > 0)
             lk__log(LK_LOG_INFO, "%s connection is up again", conn->what);
-        connector->pause_us = connector->not_before_us = 0;
+        conn->server->pause_us = conn->server->not_before_us = 0;
         conn->up_us = lk__now_us();
         lk__conn_up(conn, stream, &info);
         return;
     }
-    if (connector->pause_us == 0)
+    if (conn->server->pause_us == 0)
         lk__log(LK_LOG_INFO, "%s connection: %s", conn->what, errmsg);
-    connector->not_before_us =
-        back_off(&connector->pause_us, connector->options.retry_min_ms * 1000, connector->options.retry_max_ms * 1000);
+    conn->server->not_before_us = back_off(&conn->server->pause_us, conn->server->options.retry_min_ms * 1000,
+                                           conn->server->options.retry_max_ms * 1000);
     lk__conn_failed(conn, rc, errmsg);
 }
 
@@ -270,7 +276,6 @@ static void destroy(struct lk__connector *connector)
     pthread_cond_destroy(&connector->settled);
     lk__mu_destroy(&connector->mu);
     lk__fd_close(connector->cancel_fd);
-    lk__options_clear(&connector->options);
     lk__free(connector);
 }
 
@@ -280,7 +285,7 @@ void lk__connector_unref(struct lk__connector *connector)
         destroy(connector);
 }
 
-int lk__connector_start(struct lk__connector **connector, struct lk__options *options)
+int lk__connector_start(struct lk__connector **connector)
 {
     struct lk__connector *fresh = lk__alloc(sizeof *fresh);
     if (fresh == NULL)
@@ -295,14 +300,11 @@ int lk__connector_start(struct lk__connector **connector, struct lk__options *op
     lk__mu_init(&fresh->mu, LK__MU_CONNECTOR);
     lk__cond_init(&fresh->work);
     lk__cond_init(&fresh->settled);
-    fresh->options = *options;
     int rc = lk__thread_start(&fresh->thread, "lk-connector", run, fresh);
     if (rc != 0) {
-        fresh->options = (struct lk__options){ 0 };
         destroy(fresh);
         return rc;
     }
-    *options = (struct lk__options){ 0 };
     *connector = fresh;
     return 0;
 }

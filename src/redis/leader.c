@@ -118,7 +118,7 @@ static bool lead(struct lk__conn *conn, struct lk__request *request, int64_t unt
 
 int64_t lk__conn_lookevery(const struct lk__conn *conn)
 {
-    return conn->connector->options.command_timeout_ms * 1000 / LOOKS;
+    return conn->server->options.command_timeout_ms * 1000 / LOOKS;
 }
 
 /*

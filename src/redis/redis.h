@@ -7,7 +7,7 @@
 
 #include "redis/call.h"
 #include "redis/command.h"
-#include "redis/connection.h"
+#include "redis/node.h"
 #include "redis/reply.h"
 #include "redis/script.h"
 #include "redis/server_clock.h"

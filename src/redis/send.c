@@ -13,7 +13,7 @@ int64_t lk__conn_deadat(const struct lk__conn *conn)
 {
     if (conn->unanswered == conn->end)
         return LK__NEVER;
-    return lk__conn_pendingat(conn, conn->unanswered)->sent_us + conn->connector->options.command_timeout_ms * 1000;
+    return lk__conn_pendingat(conn, conn->unanswered)->sent_us + conn->server->options.command_timeout_ms * 1000;
 }
 
 /*

@@ -52,7 +52,7 @@ static int ask_server(struct lk__object *object, struct lk__hold *hold, void *ar
     const char *what = object->what;
     const struct lk__command command = { .script = &lk__lua_rwlock_check, .keys = &lk__rwlock_block(object)->keys };
     struct lk__call call = {
-        .conn = &object->client->conn, .what = what, .command = &command, .sent = { .id = hold->id }
+        .node = lk__object_node(object), .what = what, .command = &command, .sent = { .id = hold->id }
     };
     struct lk__answer answer;
     (void)arg;

@@ -22,7 +22,7 @@ static void tell_info(lk_rwlockinfo_t *info, const struct lk__rwlock_info_reply 
 static int read_info(const struct lk__op *op, lk_rwlockinfo_t *info)
 {
     const struct lk__command command = { .script = &lk__lua_rwlock_info, .keys = &lk__rwlock_block(op->object)->keys };
-    struct lk__call call = { .conn = &op->object->client->conn, .what = op->object->what, .command = &command };
+    struct lk__call call = { .node = lk__object_node(op->object), .what = op->object->what, .command = &command };
     struct lk__rwlock_info_reply reply;
     int rc = lk__call_run(&call);
     if (rc == 0 && !lk__rwlock_info_read(call.reply, &reply))

@@ -35,7 +35,7 @@ int lk_rwlock_unlock(lk_rwlock_t *rw)
 static int send_downgrade(struct lk__object *object, struct lk__hold *hold, const struct lk__command *command,
                           struct lk__answer *answer)
 {
-    struct lk__call call = { .conn = &object->client->conn,
+    struct lk__call call = { .node = lk__object_node(object),
                              .what = object->what,
                              .command = command,
                              .sent = { .id = hold->id,

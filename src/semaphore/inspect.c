@@ -12,7 +12,7 @@ static int count(const struct lk__semcall *call, struct lk__semcount *counted)
         .keys = &sem->block->keys,
         .args = sem->leased ? (const void *)&permit_args : &args,
     };
-    struct lk__call look = { .conn = &sem->object.client->conn, .what = call->what, .command = &command };
+    struct lk__call look = { .node = lk__object_node(&sem->object), .what = call->what, .command = &command };
     int rc = lk__call_run(&look);
     if (rc == 0 && !(sem->leased ? lk__semaphore_permit_count_read : lk__semaphore_count_read)(look.reply, counted))
         rc = lk__call_garbled(call->what);

@@ -104,7 +104,7 @@ static int send_shrink(const struct lk__semcall *call, struct lk__hold *hold, in
                                          .args = &args };
     struct lk__semaphore_permit_release_reply told;
     struct lk__call shrink = {
-        .conn = &call->sem->object.client->conn, .what = call->what, .command = &command, .sent = { .id = hold->id }
+        .node = lk__object_node(&call->sem->object), .what = call->what, .command = &command, .sent = { .id = hold->id }
     };
     int rc = lk__call_run(&shrink);
     if (rc == 0 && !lk__semaphore_permit_release_read(shrink.reply, &told))

@@ -18,14 +18,14 @@
 #include <unistd.h>
 
 enum {
-    WINDOW = 48,            /* requests under way at once: as text, too, they fit into the connection's buffer ... */
-    PLACES = 64,            /* ... and have places in it */
+    WINDOW = 48,            /* requests under way at once: as text, too, they fit into the lane's buffer, with places */
     LOOK_US = 5000,         /* so often are answers looked for on the connection of the callers ... */
     LOOK_AGAIN_US = 100000, /* ... and whether it came up before the own */
     LINES_MAX = 8           /* losses that are logged one by one within a second */
 };
 
-_Static_assert(WINDOW *LK__COMMAND_MAX + LK__ECHO_LENGTH <= LK__OUT_BYTES && WINDOW < PLACES, "the window fits");
+_Static_assert(WINDOW *LK__COMMAND_MAX + LK__ECHO_LENGTH <= LK__OUT_BYTES && WINDOW < (int)LK__RENEWALS_MAX,
+               "the window fits");
 
 /* --- states; all under dog->mu ------------------------------------------------------------------------------ */
 
@@ -162,9 +162,10 @@ static int64_t next_renewal(const struct lk__hold *hold, int64_t from_us, int64_
  * For the next request: the own connection, or while that is not up the one of the callers. A server that takes no more
  * clients would otherwise grant what nobody can renew.
  */
-static struct lk__conn *best_conn(struct lk__watchdog *dog)
+static enum lk__lane best_lane(struct lk__watchdog *dog)
 {
-    return lk__conn_isup(&dog->conn) || !lk__conn_isup(dog->callers) ? &dog->conn : dog->callers;
+    bool own = lk__node_isup(dog->node, LK__LANE_RENEWALS) || !lk__node_isup(dog->node, LK__LANE_COMMANDS);
+    return own ? LK__LANE_RENEWALS : LK__LANE_COMMANDS;
 }
 
 static const struct lk__script *script_of(const struct lk__inflight *inflight)
@@ -193,12 +194,12 @@ static int send_inflight(struct lk__watchdog *dog, struct lk__hold *hold, bool r
     *inflight = (struct lk__inflight){ .link = inflight->link,
                                        .request = { .take = take_answer, .urgent = true },
                                        .hold = hold,
-                                       .via = best_conn(dog),
+                                       .via = best_lane(dog),
                                        .lease_ms = lease_ms,
                                        .releasing = release,
                                        .as_text = hold->eval };
-    int rc =
-        lk__conn_send(inflight->via, &inflight->request, release ? &hold->release : &hold->renew, sent, hold->eval);
+    int rc = lk__node_send(dog->node, inflight->via, &inflight->request, release ? &hold->release : &hold->renew, sent,
+                           hold->eval);
     hold->eval = false;
     if (rc != 0)
         return rc;
@@ -206,7 +207,7 @@ static int send_inflight(struct lk__watchdog *dog, struct lk__hold *hold, bool r
     hold->inflight = inflight;
     lk__hold_ref(hold);
     lk__list_remove(link);
-    lk__list_append(inflight->via == &dog->conn ? &dog->in_flight : &dog->beside, link);
+    lk__list_append(inflight->via == LK__LANE_RENEWALS ? &dog->in_flight : &dog->beside, link);
     return 0;
 }
 
@@ -244,7 +245,8 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_
         hold->put_off = true; /* likewise the owner's, which is on its way */
         return;
     }
-    int64_t deadline_us = lk__conn_servertime(best_conn(dog), now_us) + dog->options->command_timeout_ms * 1000;
+    int64_t deadline_us =
+        lk__node_servertime(dog->node, best_lane(dog), now_us) + dog->options->command_timeout_ms * 1000;
     struct lk__sent sent = { .id = hold->id, .lease_ms = lease_ms, .deadline_us = deadline_us, .parts = hold->parts };
     believe_no_more(hold, now_us, lease_ms);
     int rc = send_inflight(dog, hold, false, lease_ms, &sent);
@@ -254,7 +256,8 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__hold *hold, int64_
         atomic_store(&hold->valid_until_us, believed_us); /* nothing was sent */
     hold->unsent = rc == ENOTCONN;
     dog->unsent |= hold->unsent;
-    if (hold->unsent && atomic_load(&dog->conn.connects) == 0 && lk__conn_failures(&dog->conn) == 0)
+    if (hold->unsent && lk__node_connects(dog->node, LK__LANE_RENEWALS) == 0 &&
+        lk__node_failures(dog->node, LK__LANE_RENEWALS) == 0)
         return; /* it is coming up for the first time: nothing failed yet */
     if (rc != 0)
         renewal_failed(dog, hold, rc, hold->unsent ? LK__NEVER : retry_at(dog, now_us));
@@ -490,9 +493,9 @@ static void serve_unsent(struct lk__watchdog *dog, int64_t now_us, bool up)
 /* What the connection went through since the last look. */
 static void serve_connection(struct lk__watchdog *dog, int64_t now_us)
 {
-    unsigned long long connects = atomic_load(&dog->conn.connects);
-    unsigned failures = lk__conn_failures(&dog->conn);
-    if (connects != dog->connects_seen || (dog->unsent && lk__conn_isup(dog->callers)))
+    unsigned long long connects = lk__node_connects(dog->node, LK__LANE_RENEWALS);
+    unsigned failures = lk__node_failures(dog->node, LK__LANE_RENEWALS);
+    if (connects != dog->connects_seen || (dog->unsent && lk__node_isup(dog->node, LK__LANE_COMMANDS)))
         serve_unsent(dog, now_us, true);
     else if (failures != dog->failures_seen && failures > 0)
         serve_unsent(dog, now_us, false);
@@ -562,7 +565,7 @@ static void sleep_until_due(struct lk__watchdog *dog, int timer_fd, int64_t due_
     if (timer_fd >= 0)
         timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
     struct pollfd extra[2] = { { dog->wake_fd, POLLIN, 0 }, { timer_fd, POLLIN, 0 } };
-    lk__conn_serve(&dog->conn, extra, 2, due_us);
+    lk__node_serve(dog->node, LK__LANE_RENEWALS, extra, 2, due_us);
     if (extra[0].revents != 0)
         lk__eventfd_clear(dog->wake_fd);
 }
@@ -606,7 +609,7 @@ static void *run(void *arg)
         lk__mu_unlock(&dog->mu);
         sleep_until_due(dog, timer_fd, due_us);
         if (awaited != NULL)
-            lk__conn_look(dog->callers, awaited);
+            lk__node_look(dog->node, awaited);
         lk__mu_lock(&dog->mu);
     }
     lk__mu_unlock(&dog->mu);
@@ -617,19 +620,13 @@ static void *run(void *arg)
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
-int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector, struct lk__conn *callers,
-                      lk__notify_t notify, void *arg)
+int lk__watchdog_init(struct lk__watchdog *dog, struct lk__node *node, lk__notify_t notify, void *arg)
 {
-    *dog = (struct lk__watchdog){ .options = &connector->options, .callers = callers, .notify = notify, .arg = arg };
+    *dog = (struct lk__watchdog){ .node = node, .options = &node->server.options, .notify = notify, .arg = arg };
     dog->wake_fd = lk__eventfd_open();
     if (dog->wake_fd < 0)
         return lk__fail(ENOMEM, "no descriptor left for a client");
-    int rc = lk__conn_init(&dog->conn, connector, "watchdog", PLACES);
-    if (rc != 0) {
-        lk__fd_close(dog->wake_fd);
-        return rc;
-    }
-    dog->conn.owner_wake_fd = dog->wake_fd;
+    lk__node_own(node, LK__LANE_RENEWALS, dog->wake_fd, NULL, NULL);
     lk__mu_init(&dog->mu, LK__MU_WATCHDOG);
     lk__cond_init(&dog->renewed);
     lk__list_init(&dog->holds);
@@ -652,7 +649,7 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
     lk__mu_unlock(&dog->mu);
     if (started)
         pthread_join(dog->thread, NULL);
-    lk__conn_close(&dog->conn);
+    lk__node_close(dog->node, LK__LANE_RENEWALS);
 
     /* Nothing flies and nothing is due any more. */
     lk__mu_lock(&dog->mu);
@@ -666,7 +663,7 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
     }
     while ((link = lk__list_first(&dog->in_flight)) != NULL || (link = lk__list_first(&dog->beside)) != NULL) {
         struct lk__inflight *inflight = LK__CONTAINER(link, struct lk__inflight, link);
-        lk__conn_abandon(inflight->via, &inflight->request);
+        lk__node_abandon(dog->node, inflight->via, &inflight->request);
         struct lk__hold *hold = end_flight(dog, inflight);
         schedule(dog, hold); /* one that is swept is found on the heap below */
         lk__mu_unlock(&dog->mu);
@@ -695,7 +692,6 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
 void lk__watchdog_destroy(struct lk__watchdog *dog)
 {
     assert(dog->reserved == 0);
-    lk__conn_destroy(&dog->conn);
     lk__heap_free(&dog->heap);
     lk__hold_freespares(dog);
     lk__free(dog->inflights);
@@ -728,7 +724,7 @@ int lk__watchdog_reserve(struct lk__watchdog *dog)
         if (rc != 0)
             return rc;
         dog->started = true;
-        lk__conn_want(&dog->conn);
+        lk__node_want(dog->node, LK__LANE_RENEWALS);
     }
     dog->reserved++;
     return 0;

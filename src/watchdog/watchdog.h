@@ -119,7 +119,7 @@ struct lk__inflight {
     struct lk__link link; /* under dog->mu: in dog->idle, or dog->flying, or dog->beside */
     struct lk__request request;
     struct lk__hold *hold; /* with a reference */
-    struct lk__conn *via;
+    enum lk__lane via;
     int64_t lease_ms; /* what a renewal asks for */
     bool releasing;   /* it is the release, not a renewal */
     bool as_text;
@@ -138,8 +138,7 @@ struct lk__watchdog {
     struct lk__mu mu;
     pthread_cond_t renewed; /* with mu: a renewal or sweep that somebody waits for is through */
     size_t sweeps;          /* releases in the background that are not through */
-    struct lk__conn conn;
-    struct lk__conn *callers;
+    struct lk__node *node;  /* the lane of the callers carries renewals, too, while the own is not up */
     struct lk__heap heap;
     struct lk__link holds; /* held, not given back */
     struct lk__link lost;  /* not given back: nothing is left to do for them */
@@ -167,9 +166,7 @@ struct lk__watchdog {
     void *arg;
 };
 
-/* `callers` is the connection of the callers, and carries renewals while the watchdog's own is not up. */
-int lk__watchdog_init(struct lk__watchdog *dog, struct lk__connector *connector, struct lk__conn *callers,
-                      lk__notify_t notify, void *arg);
+int lk__watchdog_init(struct lk__watchdog *dog, struct lk__node *node, lk__notify_t notify, void *arg);
 /* Ends the thread and the connection. False: something was still to be swept and ends with its lease. */
 bool lk__watchdog_stop(struct lk__watchdog *dog);
 void lk__watchdog_destroy(struct lk__watchdog *dog); /* when no hold is left */

@@ -24,15 +24,15 @@ static void open_all(struct world *w)
         snprintf(name, sizeof name, "m%d", i);
         mutexes[i] = world_mutex(w, client, name, NULL);
     }
-    assert_int_equal(client->conn.oldest, client->conn.end);
-    client->conn.places = PLACES;
+    assert_int_equal(client->node.lanes[LK__LANE_COMMANDS].oldest, client->node.lanes[LK__LANE_COMMANDS].end);
+    client->node.lanes[LK__LANE_COMMANDS].places = PLACES;
 }
 
 static bool is_crowded(void)
 {
-    lk__mu_lock(&client->conn.mu);
-    bool full = client->conn.full;
-    lk__mu_unlock(&client->conn.mu);
+    lk__mu_lock(&client->node.lanes[LK__LANE_COMMANDS].mu);
+    bool full = client->node.lanes[LK__LANE_COMMANDS].full;
+    lk__mu_unlock(&client->node.lanes[LK__LANE_COMMANDS].mu);
     return full;
 }
 

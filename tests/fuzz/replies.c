@@ -129,6 +129,7 @@ static void hear(struct on_message *on_message, const uint8_t *bytes, size_t siz
 /* A hub that nobody runs, with a room and a waiter in it. */
 struct subscriptions {
     struct lk__connector connector;
+    struct lk__node node;
     struct lk__hub hub;
     struct lk__waiters room;
     struct lk__waiter waiter;
@@ -138,9 +139,10 @@ static struct subscriptions *begin_ears(void)
 {
     static struct subscriptions subscriptions;
     subscriptions = (struct subscriptions){ .waiter.entry = { .key = OWNER, .length = sizeof OWNER - 1 } };
-    require(lk__hub_init(&subscriptions.hub, &subscriptions.connector) == 0);
-    lk__waiters_init(&subscriptions.room, "c", &subscriptions.hub.conn, &subscriptions.hub,
-                     &subscriptions.connector.options);
+    require(lk__node_init(&subscriptions.node, &subscriptions.connector, &(struct lk__options){ 0 }) == 0);
+    require(lk__hub_init(&subscriptions.hub, &subscriptions.node) == 0);
+    lk__waiters_init(&subscriptions.room, "c", &subscriptions.node, &subscriptions.hub,
+                     &subscriptions.node.server.options);
     lk__parker_init(&subscriptions.waiter.parker);
     lk__map_insert(&subscriptions.room.by_id, &subscriptions.waiter.entry);
     lk__map_insert(&subscriptions.hub.subscriptions, &subscriptions.room.subscription.entry);
@@ -154,6 +156,7 @@ static void end_ears(struct subscriptions *subscriptions)
     lk__parker_destroy(&subscriptions->waiter.parker);
     lk__mu_destroy(&subscriptions->room.mu);
     lk__hub_destroy(&subscriptions->hub);
+    lk__node_destroy(&subscriptions->node);
 }
 
 /* The message that is a grant, once more, by scanning: "G <owner> <us> <ms> <token> <died>". */
@@ -175,7 +178,8 @@ static void hear_message(void *arg, const struct lk__reply *reply)
     struct subscriptions *subscriptions = arg;
     const struct lk__grant *grant = &subscriptions->waiter.granted;
     subscriptions->waiter.granted.server_us = 0;
-    subscriptions->hub.conn.message(subscriptions->hub.conn.arg, reply);
+    const struct lk__conn *lane = &subscriptions->node.lanes[LK__LANE_MESSAGES];
+    lane->message(lane->arg, reply);
     if (grant->server_us == 0)
         return;
     require(is_grant(reply, grant));

@@ -21,6 +21,7 @@ struct listener {
 
 struct bench {
     struct lk__connector *connector;
+    struct lk__node node;
     struct lk__hub hub;
 };
 
@@ -40,8 +41,9 @@ static void bench_begin(struct bench *bench, const char *url)
 {
     struct lk__options options;
     assert_int_equal(0, lk__options_url(&options, url));
-    assert_int_equal(0, lk__connector_start(&bench->connector, &options));
-    assert_int_equal(0, lk__hub_init(&bench->hub, bench->connector));
+    assert_int_equal(0, lk__connector_start(&bench->connector));
+    assert_int_equal(0, lk__node_init(&bench->node, bench->connector, &options));
+    assert_int_equal(0, lk__hub_init(&bench->hub, &bench->node));
 }
 
 static void bench_end(struct bench *bench)
@@ -49,6 +51,7 @@ static void bench_end(struct bench *bench)
     lk__hub_stop(&bench->hub);
     lk__connector_stop(bench->connector);
     lk__hub_destroy(&bench->hub);
+    lk__node_destroy(&bench->node);
     lk__connector_unref(bench->connector);
 }
 

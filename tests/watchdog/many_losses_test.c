@@ -126,7 +126,7 @@ static void a_loss_does_not_wait_for_renewals(struct world *w)
     client = world_open(w, "lease=20s&command_timeout=4s");
     news_listen(&short_news, client, "short");
     struct lk__hold *first = take("batch", true, 20000, LK__NEVER);
-    eventually(lk__conn_isup(&client->dog.conn), 4000);
+    eventually(lk__node_isup(&client->node, LK__LANE_RENEWALS), 4000);
     world_stop_server(w);
     for (int i = 0; i < DUE; i++)
         holds[i] = take("batch", false, 20000, lk__now_us());

@@ -56,9 +56,9 @@ static void the_own_connection_is_used_when_there_is_one(struct world *w)
     assert_lk(0, lk_mutex_lock(&orders));
     sleep_ms(LEASE_MS);
     world_redis(w, "CONFIG SET maxclients 1000");
-    eventually(lk__conn_isup(&client->dog.conn), 5000);
-    unsigned long long before = atomic_load(&client->dog.conn.round_trips);
-    eventually(atomic_load(&client->dog.conn.round_trips) > before, 5000);
+    eventually(lk__node_isup(&client->node, LK__LANE_RENEWALS), 5000);
+    unsigned long long before = atomic_load(&client->node.lanes[LK__LANE_RENEWALS].round_trips);
+    eventually(atomic_load(&client->node.lanes[LK__LANE_RENEWALS].round_trips) > before, 5000);
     assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
     assert_int_equal(0, news(&orders_news, LK_EVENT_LOST));
     close_full(w);
