@@ -5,19 +5,12 @@
  * labels: memory
  */
 #include "fake_server.h"
+#include "warnings.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const char refusal[] = "-NOPERM no permissions to access a key\r\n";
-static char said[1024];
-
-static void keep_warning(void *arg, int level, const char *line)
-{
-    (void)arg;
-    if (level == LK_LOG_WARNING)
-        snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", line);
-}
 
 static lk_client_t *client;
 static lk_mutex_t orders;
@@ -116,11 +109,10 @@ static void an_error_that_comes_twice_proves_nothing(struct world *w)
 static void a_server_without_echo_is_believed(struct world *w)
 {
     struct fake *f = fake_begin(w);
-    said[0] = '\0';
-    assert_lk(0, lk_setlog(keep_warning, LK_LOG_WARNING, NULL));
+    warnings_keep();
     fake_answer(f, "ECHO", "-ERR unknown command 'ECHO'\r\n");
     open_orders(f);
-    eventually(strstr(said, "ECHO") != NULL, 5000);
+    eventually(strstr(warnings(), "ECHO") != NULL, 5000);
     fake_answer(f, "EVALSHA", refusal);
     assert_lk(EACCES, lk_mutex_trylock(&orders));
     eventually(fake_asked(f, "ROLE") == 2 && fake_asked(f, "ECHO") == 2, 5000); /* once for each connection */

@@ -5,10 +5,10 @@
  * labels: memory
  */
 #include "fake_server.h"
+#include "process.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 static const char *const nonsense[] = {
@@ -42,13 +42,6 @@ static const char *const nonsense[] = {
     "-WHATEVER this is\r\n",
 };
 enum { NONSENSE = sizeof nonsense / sizeof nonsense[0] };
-
-static long peak_kib(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
-}
 
 /* From now on scripts are answered with `reply`, where @ stands for the present time in microseconds. */
 static void answer_scripts(struct fake *f, const char *reply)

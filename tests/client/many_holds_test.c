@@ -5,11 +5,11 @@
  * labels: memory
  */
 #include "object/handle.h"
+#include "process.h"
 #include "world.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { FEW = 1000, MANY = 16000, TIMES = SANITIZED ? 8 : 4 };
 
@@ -24,13 +24,6 @@ static void open_permits(struct world *w)
     client = world_client(w, "");
     permits = world_sem(w, client, "permits", MANY, &leased);
     object = ((const struct lk__binding *)permits->lk_impl)->object;
-}
-
-static int64_t cpu_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 /* As lk_sem_acquireid() has it, without the server. */

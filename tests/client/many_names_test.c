@@ -4,19 +4,12 @@
  *
  * labels: memory
  */
+#include "process.h"
 #include "world.h"
 
 #include <stdio.h>
-#include <time.h>
 
 enum { NAMES = SANITIZED ? 20000 : 100000, PERMITS = SANITIZED ? 4000 : 16000, SOME = 1000, TIMES = SANITIZED ? 8 : 4 };
-
-static int64_t cpu_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 /* --- names ------------------------------------------------------------------------------------------------------ */
 

@@ -4,6 +4,7 @@
  *
  * labels: threads memory
  */
+#include "process.h"
 #include "world.h"
 
 #include <dirent.h>
@@ -11,34 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 static lk_client_t *client;
 static lk_mutex_t *orders;
-static int alarms;
-
-static void count_alarm(int number)
-{
-    (void)number;
-    __atomic_add_fetch(&alarms, 1, __ATOMIC_RELAXED);
-}
-
-/* A signal each millisecond, without SA_RESTART, to whichever thread takes it. */
-static void start_alarms(void)
-{
-    struct sigaction action = { .sa_handler = count_alarm };
-    struct itimerval often = { { 0, 1000 }, { 0, 1000 } };
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &often, NULL);
-}
-
-static void stop_alarms(void)
-{
-    struct itimerval never = { { 0, 0 }, { 0, 0 } };
-    setitimer(ITIMER_REAL, &never, NULL);
-    signal(SIGALRM, SIG_DFL);
-}
 
 static void open_orders(struct world *w)
 {
@@ -51,23 +28,23 @@ static void a_storm_of_signals_is_not_noticed(struct world *w)
 {
     open_orders(w);
     world_redis(w, "HSET orders somebody:1 1");
-    start_alarms();
+    alarm_each_ms(1, 0);
     int64_t began_ms = now_ms();
     int code = lk_mutex_lockfor(orders, 500);
     int64_t took_ms = now_ms() - began_ms;
-    stop_alarms();
+    alarm_each_ms(0, 0);
     assert_int_equal(ETIMEDOUT, code);
     assert_between(took_ms, 500, 500 + SLACK_MS);
-    assert_true(alarms > 50);
+    assert_true(alarms() > 50);
     world_redis(w, "DEL orders");
-    start_alarms();
+    alarm_each_ms(1, 0);
     code = 0;
     for (int i = 0; i < 200 && code == 0; i++) {
         code = lk_mutex_lock(orders);
         if (code == 0)
             code = lk_mutex_unlock(orders);
     }
-    stop_alarms();
+    alarm_each_ms(0, 0);
     assert_int_equal(0, code);
 }
 

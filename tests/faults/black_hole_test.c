@@ -108,11 +108,6 @@ static void a_long_one_delays_who_asks(struct world *w)
     rig_works(rig);
 }
 
-static int wait_for_gate(void *arg)
-{
-    return lk_latch_waitfor(arg, 10000);
-}
-
 /* W: it became free within the hole; it is ours soon after the hole, though its message may never come. */
 static void a_long_one_delays_who_waits(struct world *w)
 {
@@ -125,7 +120,7 @@ static void a_long_one_delays_who_waits(struct world *w)
         eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
     }
     assert_lk(0, lk_latch_trysetcount(&rig->their_gate, 1));
-    worker_start(&at_gate, wait_for_gate, &rig->gate);
+    worker_start(&at_gate, await_latch_patiently, &rig->gate);
     sleep_ms(50);
     dig(LONG_MS);
     for_each_place(place, rig)

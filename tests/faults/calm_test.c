@@ -6,23 +6,11 @@
  */
 #include "subject.h"
 
-struct waiter {
-    struct subject *subject;
-    int64_t timeout_ms;
-};
-
-static int wait_and_give(void *arg)
-{
-    struct waiter *waiter = arg;
-    int rc = subject_take(waiter->subject, waiter->timeout_ms);
-    return rc != 0 ? rc : subject_give(waiter->subject);
-}
-
 /* Taken, refused to another client, waited for in vain, handed over, given back: nothing is left. */
 static void calm(struct world *w, const struct subject_kind *kind)
 {
     lk_client_t *one = world_client(w, "lease=3s"), *other = world_client(w, "lease=3s");
-    struct worker worker;
+    struct errand errand;
     uint64_t first, second;
     int64_t ms;
     struct subject *mine = world_subject(w, one, kind, "thing");
@@ -35,10 +23,12 @@ static void calm(struct world *w, const struct subject_kind *kind)
     assert_lk(ETIMEDOUT, subject_take(mine, 50));
     assert_int_equal(0, subject_queued(w, mine));
 
-    worker_start(&worker, wait_and_give, &(struct waiter){ mine, 5000 });
+    errand_start(&errand, mine, 5000);
     eventually(subject_queued(w, mine) == 1, 1000);
     assert_lk(0, subject_give(keeper));
-    assert_int_equal(0, worker_join(&worker));
+    errand_join(&errand);
+    assert_lk(0, errand.took);
+    assert_lk(0, errand.gave);
     assert_int_equal(0, subject_held(w, mine));
 
     assert_lk(0, subject_take(mine, 1000));

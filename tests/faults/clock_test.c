@@ -6,6 +6,7 @@
  *
  * labels: memory
  */
+#include "news.h"
 #include "subject.h"
 
 #include <sys/syscall.h>
@@ -32,39 +33,13 @@ static void pass(int64_t *clock, int64_t seconds)
     __atomic_add_fetch(clock, seconds, __ATOMIC_SEQ_CST);
 }
 
-static struct {
-    int lost;
-} heard;
-
-static void hear(const lk_event_t *event, void *arg)
-{
-    (void)arg;
-    if (event->type == LK_EVENT_LOST)
-        __atomic_add_fetch(&heard.lost, 1, __ATOMIC_SEQ_CST);
-}
-
-struct waiter {
-    struct subject *subject;
-    int64_t timeout_ms, took_ms;
-};
-
-static int wait_for_it(void *arg)
-{
-    struct waiter *waiter = arg;
-    int64_t began_ms = now_ms();
-    int rc = subject_take(waiter->subject, waiter->timeout_ms);
-    waiter->took_ms = now_ms() - began_ms;
-    return rc;
-}
-
 /* Ten minutes without power: the first call afterwards says that the hold is lost, and waits are over. */
 static void suspended(struct world *w, const struct subject_kind *kind)
 {
     lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
-    struct worker worker;
+    struct errand errand;
     int64_t left_ms;
-    heard.lost = 0;
-    assert_lk(0, lk_client_listen(ours, hear, NULL));
+    struct news *n = news_of(w, ours, "thing");
     struct subject *mine = world_subject(w, ours, kind, "thing");
     struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
 
@@ -73,15 +48,15 @@ static void suspended(struct world *w, const struct subject_kind *kind)
     assert_lk(kind->leased ? ESTALE : 0, subject_remaining(mine, &left_ms));
     assert_lk(kind->leased ? ESTALE : 0, subject_give(mine));
     if (kind->leased)
-        eventually(__atomic_load_n(&heard.lost, __ATOMIC_SEQ_CST) == 1, SLACK_MS);
+        eventually(news(n, LK_EVENT_LOST) == 1, SLACK_MS);
     assert_lk(0, subject_take(keeper, 2000)); /* the server slept through nothing */
 
-    struct waiter waiter = { mine, 60000, 0 };
-    worker_start(&worker, wait_for_it, &waiter);
+    errand_start(&errand, mine, 60000);
     eventually(subject_queued(w, mine) == 1, 1000);
     pass(&suspended_s, 600);
-    assert_int_equal(ETIMEDOUT, worker_join(&worker));
-    assert_between(waiter.took_ms, 0, 2000 + SLACK_MS);
+    errand_join(&errand);
+    assert_int_equal(ETIMEDOUT, errand.took);
+    assert_between(errand.took_ms - errand.began_ms, 0, 2000 + SLACK_MS);
     assert_int_equal(0, subject_queued(w, mine));
     subject_give(keeper); /* lost as well: it is the same machine */
     assert_lk(0, subject_take(mine, 2000));
@@ -92,20 +67,19 @@ static void suspended(struct world *w, const struct subject_kind *kind)
 static void set(struct world *w, const struct subject_kind *kind)
 {
     lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
-    heard.lost = 0;
-    assert_lk(0, lk_client_listen(ours, hear, NULL));
+    struct news *n = news_of(w, ours, "thing");
     struct subject *mine = world_subject(w, ours, kind, "thing");
     struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
     for (int way = -1; way <= 1; way += 2) {
-        struct waiter waiter = { keeper, 700, 0 };
-        struct worker worker;
+        struct errand errand;
         int64_t left_ms;
         assert_lk(0, subject_take(mine, 1000));
-        worker_start(&worker, wait_for_it, &waiter);
+        errand_start(&errand, keeper, 700);
         eventually(subject_queued(w, mine) == 1, 1000);
         pass(&set_by_s, way * 2 * DAY_S);
-        assert_int_equal(ETIMEDOUT, worker_join(&worker));
-        assert_between(waiter.took_ms, 700, 700 + SLACK_MS);
+        errand_join(&errand);
+        assert_int_equal(ETIMEDOUT, errand.took);
+        assert_between(errand.took_ms - errand.began_ms, 700, 700 + SLACK_MS);
         sleep_ms(300); /* by now it was renewed twice */
         assert_lk(0, subject_remaining(mine, &left_ms));
         if (kind->leased)
@@ -113,7 +87,7 @@ static void set(struct world *w, const struct subject_kind *kind)
         assert_lk(0, subject_give(mine));
         pass(&set_by_s, -way * DAY_S);
     }
-    assert_int_equal(0, heard.lost);
+    assert_int_equal(0, news(n, LK_EVENT_LOST));
 }
 
 /* A moment on the wall clock is converted once: setting the clock moves no limit that is under way. */

@@ -15,11 +15,6 @@ static int wait_for_it(void *arg)
     return subject_take(arg, LK_FOREVER);
 }
 
-static int give(void *arg)
-{
-    return subject_give(arg);
-}
-
 /* Those who wait are told, what is held is released, nothing is left; the object goes on answering. */
 static void clients_are_closed(struct world *w, const struct subject_kind *kind)
 {
@@ -75,7 +70,7 @@ static void callers_make_mistakes(struct world *w, const struct subject_kind *ki
         assert_lk(EPERM, subject_give(mine));
     assert_lk(0, subject_take(mine, 0));
     if (kind->leased) {
-        assert_int_equal(EPERM, in_thread(give, mine));
+        assert_int_equal(EPERM, in_thread(give_subject, mine));
         assert_int_equal(1, subject_held(w, mine));
         assert_lk(EBUSY, subject_destroy(mine));
     }

@@ -9,11 +9,6 @@
  */
 #include "outage.h"
 
-static void make_a_user(struct world *w)
-{
-    world_redis(w, "ACL SETUSER app on resetpass >old ~* &* +@all");
-}
-
 static void change_its_password(struct world *w)
 {
     world_redis(w, "ACL SETUSER app resetpass >new");
@@ -50,9 +45,9 @@ int main(void)
         .ends_tries = true,
         .words = { "WRONGPASS" },
         .user = "app:old",
-        .prepare = make_a_user,
+        .prepare = outage_user,
         .begin = change_its_password,
-        .end = make_a_user,
+        .end = outage_user,
     };
     int failed = world_run(refused_again_and_again);
     return failed + outage_tests(&changed);

@@ -160,11 +160,6 @@ static void a_flood_asks_seldom(struct world *w)
     rig_works(rig);
 }
 
-static int wait_for_gate(void *arg)
-{
-    return lk_latch_waitfor(arg, 30000);
-}
-
 /* The latch: "open" is a hint as well, however often and whoever says it. */
 static void a_latch_is_not_opened_by_a_message(struct world *w)
 {
@@ -173,7 +168,7 @@ static void a_latch_is_not_opened_by_a_message(struct world *w)
     struct worker waiter;
     rig = rig_begin(w, world_url(w, "lease=20s&poll=8s"), "lease=20s");
     assert_lk(0, lk_latch_trysetcount(&rig->gate, 1));
-    worker_start(&waiter, wait_for_gate, &rig->gate);
+    worker_start(&waiter, await_latch_patiently, &rig->gate);
     eventually(world_elements(w, "PUBSUB CHANNELS %s", channel) == 1, 1000);
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++)
         assert_true(world_int(w, "PUBLISH %s %s", channel, messages[i]) >= 1);

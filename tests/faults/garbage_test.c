@@ -7,10 +7,10 @@
  *
  * labels: memory
  */
+#include "process.h"
 #include "rig.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
 enum { LIMIT_MS = 300, COMMAND_MS = 800 };
 
@@ -89,13 +89,6 @@ static void forge(const struct nonsense *what)
 static void forge_no_more(void)
 {
     proxy_forge(p, NULL, NULL, 0);
-}
-
-static long peak_kib(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
 }
 
 /* What nobody can have seen is taken back, long before its lease. */

@@ -8,11 +8,6 @@
  */
 #include "outage.h"
 
-static void make_a_user(struct world *w)
-{
-    world_redis(w, "ACL SETUSER app on resetpass >old ~* &* +@all");
-}
-
 static void forbid_scripts(struct world *w)
 {
     world_redis(w, "ACL SETUSER app -eval -evalsha");
@@ -27,9 +22,9 @@ int main(void)
         .ends_waits = true,
         .words = { "NOPERM" },
         .user = "app:old",
-        .prepare = make_a_user,
+        .prepare = outage_user,
         .begin = forbid_scripts,
-        .end = make_a_user,
+        .end = outage_user,
     };
     return outage_tests(&forbidden);
 }

@@ -4,28 +4,12 @@
  *
  * labels: threads memory
  */
+#include "process.h"
 #include "subject.h"
 
 #include <signal.h>
-#include <sys/time.h>
 
 #define OPTIONS "lease=600ms&command_timeout=150ms&poll=200ms"
-
-static int alarms;
-
-static void count_alarm(int number)
-{
-    (void)number;
-    __atomic_add_fetch(&alarms, 1, __ATOMIC_RELAXED);
-}
-
-static void alarm_each_ms(int ms, int flags)
-{
-    struct sigaction action = { .sa_handler = count_alarm, .sa_flags = flags };
-    struct itimerval often = { { 0, ms * 1000 }, { 0, ms * 1000 } };
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &often, NULL);
-}
 
 static int round_of(struct subject *mine, struct subject *keeper)
 {
@@ -49,7 +33,7 @@ static void signals_come_in_storms(struct world *w, const struct subject_kind *k
     for (int i = 0; i < 2; i++) {
         int rc = 0;
         int64_t left_ms;
-        alarms = 0;
+        int before = alarms();
         alarm_each_ms(1, flags[i]);
         for (int n = 0; n < 30 && rc == 0; n++)
             rc = round_of(mine, keeper);
@@ -63,7 +47,7 @@ static void signals_come_in_storms(struct world *w, const struct subject_kind *k
         alarm_each_ms(0, 0);
         assert_int_equal(ETIMEDOUT, rc);
         assert_between(took_ms, 700, 700 + SLACK_MS);
-        assert_true(alarms > 50);
+        assert_true(alarms() - before > 50);
         assert_lk(0, subject_remaining(keeper, &left_ms)); /* renewed meanwhile */
         assert_lk(0, subject_give(keeper));
     }

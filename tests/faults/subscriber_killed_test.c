@@ -20,16 +20,11 @@ static struct rig *rig;
 static struct errand errands[RIG_PLACES];
 static struct worker at_gate;
 
-static int wait_for_gate(void *arg)
-{
-    return lk_latch_waitfor(arg, 30000);
-}
-
 /* Everybody waits, and listens. */
 static void let_wait(struct world *w)
 {
     assert_lk(0, lk_latch_trysetcount(&rig->their_gate, 1));
-    worker_start(&at_gate, wait_for_gate, &rig->gate);
+    worker_start(&at_gate, await_latch_patiently, &rig->gate);
     for_each_place(place, rig) {
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(&errands[place - rig->places], &place->mine, 30000);
@@ -147,7 +142,7 @@ static void a_message_that_vanishes_costs_a_poll(struct world *w)
     }
     assert_true(proxy_faults(p) > 0); /* on a busy machine, a poll may come before a message */
     assert_lk(0, lk_latch_trysetcount(&rig->their_gate, 1));
-    worker_start(&at_gate, wait_for_gate, &rig->gate);
+    worker_start(&at_gate, await_latch_patiently, &rig->gate);
     eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch__channel__*") == 1, 1000);
     sleep_ms(20);
     proxy_once(p, PROXY_DROP_MESSAGE, 1, "message");

@@ -4,47 +4,29 @@
  *
  * labels: threads memory
  */
+#include "news.h"
 #include "subject.h"
 
 enum { LEASE_MS = 600, LATER = 200 };
 
 #define OPTIONS "lease=600ms&command_timeout=150ms&poll=200ms"
 
-static struct {
-    int lost, reason;
-} heard;
-
-static void hear(const lk_event_t *event, void *arg)
-{
-    (void)arg;
-    if (event->type == LK_EVENT_LOST) {
-        __atomic_store_n(&heard.reason, event->reason, __ATOMIC_SEQ_CST);
-        __atomic_add_fetch(&heard.lost, 1, __ATOMIC_SEQ_CST);
-    }
-}
-
 static int take(void *arg)
 {
     return subject_take(arg, 1000);
-}
-
-static int give(void *arg)
-{
-    return subject_give(arg);
 }
 
 /* What it was doing may be half done: its hold lasts to the end of its lease, is lost then, and told once. */
 static void a_thread_ends(struct world *w, const struct subject_kind *kind)
 {
     lk_client_t *ours = world_client(w, OPTIONS), *theirs = world_client(w, OPTIONS);
-    heard.lost = 0;
-    assert_lk(0, lk_client_listen(ours, hear, NULL));
+    struct news *n = news_of(w, ours, "thing");
     struct subject *mine = world_subject(w, ours, kind, "thing");
     struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
     assert_lk(0, in_thread(take, mine));
     assert_lk(ETIMEDOUT, subject_take(keeper, 0));
     for (int i = 0; i < LATER; i++) { /* threads to come, among them some with the same number */
-        int rc = in_thread(give, mine);
+        int rc = in_thread(give_subject, mine);
         assert_int_equal(kind->leased ? EPERM : 0, rc);
         if (!kind->leased)
             break; /* a bare permit is nobody's: any thread may give it back */
@@ -53,14 +35,14 @@ static void a_thread_ends(struct world *w, const struct subject_kind *kind)
     assert_lk(0, subject_take(keeper, LEASE_MS + SLACK_MS));
     assert_between(now_ms() - began_ms, 0, LEASE_MS + SLACK_MS);
     if (kind->leased) {
-        eventually(__atomic_load_n(&heard.lost, __ATOMIC_SEQ_CST) == 1, SLACK_MS);
-        assert_int_equal(LK_REASON_THREAD_EXIT, heard.reason);
+        eventually(news(n, LK_EVENT_LOST) == 1, SLACK_MS);
+        assert_int_equal(LK_REASON_THREAD_EXIT, news_reason(n));
     }
     assert_lk(0, subject_give(keeper));
     assert_lk(0, subject_take(mine, 1000)); /* the object is as good as before */
     assert_lk(0, subject_give(mine));
     world_close(w, NULL);
-    assert_int_equal(kind->leased, heard.lost);
+    assert_int_equal(kind->leased, news(n, LK_EVENT_LOST));
 }
 
 int main(void)

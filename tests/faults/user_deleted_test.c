@@ -6,11 +6,6 @@
  */
 #include "outage.h"
 
-static void make_a_user(struct world *w)
-{
-    world_redis(w, "ACL SETUSER app on resetpass >old ~* &* +@all");
-}
-
 static void delete_it(struct world *w)
 {
     world_redis(w, "ACL DELUSER app");
@@ -25,9 +20,9 @@ int main(void)
         .ends_tries = true,
         .words = { "WRONGPASS" },
         .user = "app:old",
-        .prepare = make_a_user,
+        .prepare = outage_user,
         .begin = delete_it,
-        .end = make_a_user,
+        .end = outage_user,
     };
     return outage_tests(&deleted);
 }

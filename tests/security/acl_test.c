@@ -8,6 +8,7 @@
  * timeout: 240
  */
 #include "rights.h"
+#include "warnings.h"
 
 #include "object/keys.h"
 
@@ -30,19 +31,23 @@ static struct timespec in_5s(clockid_t clock)
     return at;
 }
 
-static void open_both(struct world *w, const char *options)
+static void make_the_user(struct world *w)
 {
     struct words rights;
     rights_documented(&rights);
     rights_user(w, &rights, "~shop:*", NULL);
-    assert_lk(0, lk_client_open(&client, rights_url(w, options)));
-    assert_lk(0, lk_client_open(&other, rights_url(w, options)));
 }
 
-static void close_both(void)
+static void open_clients(struct world *w, const char *options)
 {
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    client = world_client_at(w, NULL, rights_url(w, options));
+    other = world_client_at(w, NULL, rights_url(w, options));
+}
+
+static void open_both(struct world *w, const char *options)
+{
+    make_the_user(w);
+    open_clients(w, options);
 }
 
 /* --- the whole range ------------------------------------------------------------------------------------------- */
@@ -310,6 +315,7 @@ static void use_everything(struct world *w, bool listens)
 
 static void nothing_was_denied(struct world *w)
 {
+    world_close(w, NULL);
     if (world_elements(w, "ACL LOG") != 0)
         fail_msg("something was denied: ACL LOG has %d entries", (int)world_elements(w, "ACL LOG"));
     world_redis(w, "FLUSHALL");
@@ -319,7 +325,6 @@ static void all_works_for_that_user(struct world *w)
 {
     open_both(w, FAST);
     use_everything(w, true);
-    close_both();
     nothing_was_denied(w);
 }
 
@@ -327,7 +332,6 @@ static void all_works_beside_redisson(struct world *w)
 {
     open_both(w, FAST "&redisson=yes");
     use_everything(w, true);
-    close_both();
     nothing_was_denied(w);
 }
 
@@ -335,7 +339,6 @@ static void all_works_without_messages(struct world *w)
 {
     open_both(w, "lease=2s&poll=100ms&prefix=shop:&pubsub=no");
     use_everything(w, false);
-    close_both();
     nothing_was_denied(w);
 }
 
@@ -351,7 +354,6 @@ static void renewals_are_permitted(struct world *w)
     assert_lk(0, lk_mutex_check(&orders));
     assert_lk(0, lk_mutex_unlock(&orders));
     assert_lk(0, lk_mutex_destroy(&orders));
-    close_both();
     nothing_was_denied(w);
 }
 
@@ -360,9 +362,7 @@ static void other_ways_to_a_client(struct world *w)
 {
     char path[96], json[256];
     lk_client_t *opened;
-    struct words rights;
-    rights_documented(&rights);
-    rights_user(w, &rights, "~shop:*", NULL);
+    make_the_user(w);
     snprintf(path, sizeof path, "%s/client.json", w->dir);
     int length = snprintf(json, sizeof json,
                           "{\"path\": \"%s\", \"username\": \"app\", \"password\": \"secret\", \"prefix\": \"shop:\"}",
@@ -406,15 +406,6 @@ static void each_public_function_is_used_here(void)
 
 /* --- rights that are lacking ------------------------------------------------------------------------------------ */
 
-static char said[1024];
-
-static void keep_warning(void *arg, int level, const char *line)
-{
-    (void)arg;
-    if (level == LK_LOG_WARNING)
-        snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", line);
-}
-
 /* Which of all rights do these words name? */
 static void expect_only(const char *text, const struct words *rights, const char *expected, const char *without)
 {
@@ -455,7 +446,7 @@ static void try_without(struct world *w, const struct words *rights, const char 
 {
     lk_client_t *opened = NULL;
     rights_user(w, rights, "~shop:*", right);
-    said[0] = '\0';
+    warnings_keep();
     int rc = lk_client_open(&opened, rights_url(w, "prefix=shop:"));
     int expected = can_be_done_without(right) || is_for_some(right) ? 0 : EACCES;
     if (rc != expected)
@@ -466,9 +457,9 @@ static void try_without(struct world *w, const struct words *rights, const char 
         return;
     }
     if (can_be_done_without(right))
-        assert_string_equal("", said);
+        assert_string_equal("", warnings());
     else
-        expect_only(said, rights, right, right);
+        expect_only(warnings(), rights, right, right);
     assert_lk(0, lk_client_close(opened));
 }
 
@@ -477,7 +468,6 @@ static void a_missing_right_is_named(struct world *w)
 {
     struct words rights;
     rights_documented(&rights);
-    assert_lk(0, lk_setlog(keep_warning, LK_LOG_WARNING, NULL));
     for (int i = 0; i < rights.count; i++)
         try_without(w, &rights, rights.at[i]);
     assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
@@ -503,15 +493,13 @@ static void all_missing_rights_are_named_at_once(struct world *w)
 /* Who gives the rights of mutexes only gets mutexes; the rest says what it lacks before it sends anything. */
 static void what_a_user_may_not_use_is_refused_at_once(struct world *w)
 {
-    struct words rights;
     lk_rwlock_t rw;
     lk_sem_t sem;
     lk_latch_t latch;
-    rights_documented(&rights);
-    rights_user(w, &rights, "~shop:*", NULL);
+    make_the_user(w);
     world_redis(w, "ACL SETUSER app -decrby -incrby -zcard -zremrangebyscore");
     assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
-    assert_lk(0, lk_client_open(&client, rights_url(w, "prefix=shop:")));
+    client = world_client_at(w, NULL, rights_url(w, "prefix=shop:"));
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&orders));
     assert_lk(0, lk_mutex_unlock(&orders));
@@ -524,16 +512,13 @@ static void what_a_user_may_not_use_is_refused_at_once(struct world *w)
     assert_non_null(strstr(lk_errortext(), "+decrby"));
     assert_true(world_commands(w, "eval") == evals);
     assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
 }
 
 /* Names that are not covered are the one thing that nobody can know before they are used. */
 static void a_name_that_is_not_covered_is_named(struct world *w)
 {
-    struct words rights;
     lk_sem_t sem;
-    rights_documented(&rights);
-    rights_user(w, &rights, "~shop:*", NULL);
+    make_the_user(w);
     assert_lk(0, lk_client_open(&client, rights_url(w, "")));
     assert_lk(0, lk_mutex_init(&orders, client, "alien", NULL));
     assert_lk(EACCES, lk_mutex_lock(&orders));
@@ -586,14 +571,11 @@ static void an_observer_may_look_and_not_touch(struct world *w)
 /* Without a channel a release is a release, and waiters poll. */
 static void without_channels_waiters_poll(struct world *w)
 {
-    struct words rights;
     struct worker waiter;
-    rights_documented(&rights);
-    rights_user(w, &rights, "~shop:*", NULL);
+    make_the_user(w);
     world_redis(w, "ACL SETUSER app resetchannels");
     assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
-    assert_lk(0, lk_client_open(&client, rights_url(w, "lease=2s&poll=200ms&prefix=shop:")));
-    assert_lk(0, lk_client_open(&other, rights_url(w, "lease=2s&poll=200ms&prefix=shop:")));
+    open_clients(w, "lease=2s&poll=200ms&prefix=shop:");
     use_mutex(w, &(lk_mutexattr_t)LK_MUTEXATTR_INIT);
     use_rwlock(w, &(lk_rwlockattr_t)LK_RWLOCKATTR_INIT);
     use_sem(w, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = 1 });
@@ -607,7 +589,7 @@ static void without_channels_waiters_poll(struct world *w)
     assert_int_equal(0, worker_join(&waiter));
     assert_lk(0, lk_mutex_destroy(&orders));
     assert_lk(0, lk_mutex_destroy(&same_orders));
-    close_both();
+    world_close(w, NULL);
     world_redis(w, "FLUSHALL");
 }
 

@@ -6,32 +6,23 @@
  */
 #include "fake_server.h"
 #include "rights.h"
+#include "warnings.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static char said[1024];
-
-static void keep_warning(void *arg, int level, const char *line)
-{
-    (void)arg;
-    if (level == LK_LOG_WARNING)
-        snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", line);
-}
 
 /* Opening has that code; words of a failure, or a warning if it opens, contain `words`. NULL: no warning. */
 static void opening(int code, const char *url, const char *words)
 {
     lk_client_t *client;
-    said[0] = '\0';
-    assert_lk(0, lk_setlog(keep_warning, LK_LOG_WARNING, NULL));
+    warnings_keep();
     assert_lk(code, lk_client_open(&client, url));
     if (code == 0)
         assert_lk(0, lk_client_close(client));
     assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
-    const char *text = code == 0 ? said : lk_errortext();
-    if (words == NULL && said[0] != '\0')
-        fail_msg("%s: a warning: %s", url, said);
+    const char *text = code == 0 ? warnings() : lk_errortext();
+    if (words == NULL && warnings()[0] != '\0')
+        fail_msg("%s: a warning: %s", url, warnings());
     if (words != NULL && strstr(text, words) == NULL)
         fail_msg("%s: no \"%s\" in: %s", url, words, text);
 }

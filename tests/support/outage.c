@@ -416,6 +416,11 @@ void outage_await(struct world *w, const char *error_code)
     redisFree(context);
 }
 
+void outage_user(struct world *w)
+{
+    world_redis(w, "ACL SETUSER app on resetpass >old ~* &* +@all");
+}
+
 void outage_send(struct world *w, const char *format, ...)
 {
     int written = 0;

@@ -33,6 +33,9 @@ int outage_tests(const struct outage *outage);
 /* For `begin`: returns when the server answers PING with this error code, as "BUSY". */
 void outage_await(struct world *w, const char *error_code);
 
+/* For `prepare`: the user app with the password "old", who may do everything. */
+void outage_user(struct world *w);
+
 /* For `begin` and `end`: a command, as redisCommand() takes it, whose answer is awaited later. */
 void outage_send(struct world *w, const char *format, ...);
 void outage_answered(void);

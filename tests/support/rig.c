@@ -77,29 +77,6 @@ bool place_here(const struct rig *rig, const struct place *place)
     return true;
 }
 
-/* --- errands -------------------------------------------------------------------------------------------- */
-
-static int run_errand(void *arg)
-{
-    struct errand *errand = arg;
-    errand->took = subject_take(errand->subject, errand->timeout_ms);
-    errand->took_ms = now_ms();
-    if (errand->took == 0)
-        errand->gave = subject_give(errand->subject);
-    return 0;
-}
-
-void errand_start(struct errand *errand, struct subject *subject, int64_t timeout_ms)
-{
-    *errand = (struct errand){ .subject = subject, .timeout_ms = timeout_ms, .began_ms = now_ms() };
-    worker_start(&errand->worker, run_errand, errand);
-}
-
-void errand_join(struct errand *errand)
-{
-    worker_join(&errand->worker);
-}
-
 /* --- looking ---------------------------------------------------------------------------------------------- */
 
 void rig_connected(struct rig *rig)

@@ -50,17 +50,6 @@ struct rig *rig_begin_behind(struct world *w, struct proxy **p, const char *opti
 #define for_each_place(place, rig) for (struct place *place = (rig)->places; place_here(rig, place); place++)
 bool place_here(const struct rig *rig, const struct place *place);
 
-/* Who takes something in a thread of its own, and gives it back at once. */
-struct errand {
-    struct worker worker;
-    struct subject *subject;
-    int64_t timeout_ms;
-    int64_t began_ms, took_ms; /* took_ms: when the take returned */
-    int took, gave;            /* codes; gave only if it took */
-};
-void errand_start(struct errand *errand, struct subject *subject, int64_t timeout_ms);
-void errand_join(struct errand *errand);
-
 /* Returns once our client has its connection for commands. */
 void rig_connected(struct rig *rig);
 

@@ -212,6 +212,33 @@ int subject_destroy(struct subject *s)
     return s->kind->destroy(s);
 }
 
+static int run_errand(void *arg)
+{
+    struct errand *errand = arg;
+    errand->began_ms = now_ms();
+    errand->took = subject_take(errand->subject, errand->timeout_ms);
+    errand->took_ms = now_ms();
+    if (errand->took == 0)
+        errand->gave = subject_give(errand->subject);
+    return 0;
+}
+
+void errand_start(struct errand *errand, struct subject *subject, int64_t timeout_ms)
+{
+    *errand = (struct errand){ .subject = subject, .timeout_ms = timeout_ms };
+    worker_start(&errand->worker, run_errand, errand);
+}
+
+void errand_join(struct errand *errand)
+{
+    worker_join(&errand->worker);
+}
+
+int give_subject(void *subject)
+{
+    return subject_give(subject);
+}
+
 int subject_visit(void *subject)
 {
     int rc = subject_take(subject, PATIENT_MS);
