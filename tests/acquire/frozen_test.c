@@ -5,7 +5,7 @@
  *
  * Its connections stand, so the server counts it among the listeners.
  *
- * processors: 2
+ * seconds: 32
  */
 #include "subject.h"
 

@@ -6,6 +6,7 @@
  * or a busy machine. What was waited for is granted meanwhile.
  *
  * labels: threads memory
+ * seconds: 10
  */
 #include "subject.h"
 

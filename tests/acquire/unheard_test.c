@@ -4,7 +4,8 @@
  * because it has only just come, from far away
  *
  * labels: threads
- * processors: 2
+ * seconds: 22
+ * processors: 4
  */
 #include "proxy.h"
 #include "subject.h"

@@ -6,7 +6,7 @@
  * by others at each step of its own request. The build with noise makes that happen all the time.
  *
  * labels: threads memory noise
- * processors: 2
+ * processors: 4
  */
 #include "world.h"
 

@@ -4,6 +4,7 @@
  * handshake succeeds is no success
  *
  * labels: memory
+ * seconds: 8
  */
 #include "fake_server.h"
 #include "redis/vocabulary.h"

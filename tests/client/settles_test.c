@@ -3,6 +3,7 @@
  * settles_test.c - a call without an answer says by when nothing of it is left, and keeps to that
  *
  * labels: threads memory
+ * seconds: 14
  */
 #include "fake_server.h"
 #include "proxy.h"

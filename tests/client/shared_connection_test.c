@@ -2,9 +2,10 @@
 /*
  * shared_connection_test.c - who reads the connection for all others may leave, and nobody is left behind
  *
- * processors: 2
+ * processors: 4
  *
  * labels: threads memory noise
+ * seconds: 9
  */
 #include "proxy.h"
 

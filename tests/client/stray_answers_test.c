@@ -7,8 +7,9 @@
  * each kind of it; what is said to be held is looked up at the server, and what somebody else holds is never given.
  *
  * labels: threads memory
+ * seconds: 10
  * timeout: 240
- * processors: 2
+ * processors: 4
  */
 #include "proxy.h"
 #include "subject.h"

@@ -4,6 +4,8 @@
  * password left in memory that was freed
  *
  * labels: memory
+ * seconds: 57
+ * processors: 4
  * support: failing
  */
 #include "failing/failing.h"

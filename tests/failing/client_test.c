@@ -4,7 +4,8 @@
  * in a process that has never used the library
  *
  * labels: memory
- * processors: 3
+ * seconds: 50
+ * processors: 10
  * support: failing
  */
 #include "failing/failing.h"

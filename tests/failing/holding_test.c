@@ -4,6 +4,7 @@
  * forgotten the scripts meanwhile
  *
  * labels: memory
+ * seconds: 12
  * support: failing
  */
 #include "failing/failing.h"

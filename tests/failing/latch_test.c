@@ -3,7 +3,8 @@
  * latch_test.c - every allocation and every system call on the way of a latch fails: counted once or not at all
  *
  * labels: memory
- * processors: 2
+ * seconds: 18
+ * processors: 4
  * support: failing
  */
 #include "failing/failing.h"

@@ -3,7 +3,8 @@
  * latch_wait_test.c - every allocation and every system call fails while a latch is waited for
  *
  * labels: memory
- * processors: 2
+ * seconds: 22
+ * processors: 4
  * support: failing
  */
 #include "failing/failing.h"

@@ -4,7 +4,8 @@
  * caller, never lost, nothing left
  *
  * labels: memory
- * processors: 2
+ * seconds: 27
+ * processors: 4
  * support: failing
  */
 #include "failing/failing.h"

@@ -3,7 +3,8 @@
  * rwlock_test.c - every allocation and every system call on the way of a read-write lock fails
  *
  * labels: memory
- * processors: 2
+ * seconds: 18
+ * processors: 4
  * support: failing
  */
 #include "failing/failing.h"

@@ -4,7 +4,8 @@
  * its caller knowing, none is lost, and none is given back twice
  *
  * labels: memory
- * processors: 2
+ * seconds: 50
+ * processors: 4
  * support: failing
  */
 #include "failing/failing.h"

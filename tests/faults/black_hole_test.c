@@ -3,6 +3,7 @@
  * black_hole_test.c - F05: connections stay and nothing comes through, either way, for a while
  *
  * labels: memory
+ * seconds: 12
  */
 #include "rig.h"
 

@@ -5,7 +5,8 @@
  * Before busy-reply-threshold it just hangs, which server_stopped_test.c has.
  *
  * labels: memory
- * processors: 3
+ * seconds: 21
+ * processors: 4
  */
 #include "outage.h"
 

@@ -4,6 +4,8 @@
  *
  * Leases end by that clock on the server, so forward all are over at once; back they would last for an hour,
  * but renewals set a relative time and repair that.
+ *
+ * seconds: 12
  */
 #include "news.h"
 #include "robbery.h"

@@ -5,6 +5,7 @@
  * What they do to one key: deleted_test.c.
  *
  * labels: memory
+ * seconds: 16
  */
 #include "robbery.h"
 

@@ -7,7 +7,7 @@
  * no more, and not too often.
  *
  * labels: memory
- * processors: 3
+ * processors: 6
  */
 #include "rig.h"
 

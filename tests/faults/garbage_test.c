@@ -6,6 +6,7 @@
  * what was done unseen is taken back.
  *
  * labels: memory
+ * seconds: 62
  */
 #include "process.h"
 #include "rig.h"

@@ -5,6 +5,7 @@
  * It answers SUBSCRIBE meanwhile, which proves nothing: waiters have to ask again.
  *
  * labels: memory
+ * seconds: 21
  */
 #include "outage.h"
 

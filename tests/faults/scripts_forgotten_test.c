@@ -3,6 +3,7 @@
  * scripts_forgotten_test.c - F20: the server forgets the scripts, at any time: nobody notices
  *
  * labels: memory
+ * seconds: 14
  */
 #include "news.h"
 #include "subject.h"

@@ -3,7 +3,8 @@
  * starved_test.c - F65: the thread that renews gets no time to run
  *
  * labels: memory
- * processors: 3
+ * seconds: 10
+ * processors: 8
  */
 #include "subject.h"
 

@@ -2,7 +2,7 @@
 /*
  * gate_test.c - a start gate and a finish line for many threads of many processes
  *
- * processors: 2
+ * processors: 4
  *
  * labels: threads memory
  */

@@ -3,6 +3,7 @@
  * events_test.c - whoever listens hears what happens to holds, once, and delays nobody
  *
  * labels: threads memory
+ * seconds: 12
  */
 #include "world.h"
 

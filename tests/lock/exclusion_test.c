@@ -2,7 +2,7 @@
 /*
  * exclusion_test.c - at most one thread of all processes is inside
  *
- * processors: 2
+ * processors: 4
  *
  * labels: threads memory noise
  */

@@ -2,7 +2,7 @@
 /*
  * many_threads_test.c - many threads share one connection, and each gets its own answers
  *
- * processors: 2
+ * processors: 4
  *
  * labels: threads memory noise
  */

@@ -2,7 +2,7 @@
 /*
  * exclusion_test.c - never a writer with anyone, of all threads of all processes; readers do meet
  *
- * processors: 2
+ * processors: 4
  *
  * labels: threads memory noise
  */

@@ -9,7 +9,8 @@
  * is done.
  *
  * labels: memory
- * processors: 2
+ * seconds: 16
+ * processors: 6
  * timeout: 300
  */
 #include "rights.h"

@@ -3,7 +3,7 @@
  * crowd_test.c - many processes and threads, never more inside than there are permits, and none is lost
  *
  * labels: threads memory noise
- * processors: 2
+ * processors: 4
  */
 #include "world.h"
 
