@@ -4,7 +4,7 @@
  * password left in memory that was freed
  *
  * labels: memory
- * seconds: 57
+ * seconds: 16
  * processors: 4
  * support: failing
  */
