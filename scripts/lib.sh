@@ -115,16 +115,23 @@ allow_services() {
 # --- building -------------------------------------------------------------------------------------
 
 # Configure and build a preset; its output is shown only when it fails.
-build() { # <preset>
+build() { # <preset> [preset to build]
     local log
     mkdir -p "build/$1"
     log=build/$1/build.log
     say "Building $1"
-    run bash -c "cmake --preset $1 && cmake --build --preset $1" >"$log" 2>&1 && return
+    run bash -c "cmake --preset $1 && cmake --build --preset ${2-$1}" >"$log" 2>&1 && return
     cat "$log"
     say "Building $1 failed"
     return 1
 }
+
+# In front of a command that takes what others leave of the processors.
+idly=()
+if chrt --idle 0 true 2>/dev/null; then
+    # shellcheck disable=SC2034 # for the scripts
+    idly=(chrt --idle 0)
+fi
 
 # --- a server of one's own -------------------------------------------------------------------------
 
