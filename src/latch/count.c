@@ -91,13 +91,13 @@ enum { OPENED = 1, DELETED = 2 };
 int lk__latch_look(const struct lk__latch *latch, struct lk__latchstate *state)
 {
     const struct lk__object *object = &latch->object;
-    const struct lk__command command = { .script = &lk__lua_latch_look, .keys = &latch->block->keys };
-    struct lk__call call = { .node = lk__object_node(object), .what = object->what, .command = &command };
+    const struct lk__command command = lk__object_command(object, &lk__lua_latch_look, NULL);
+    struct lk__replybuf buf;
     struct lk__latch_look_reply seen;
-    int rc = lk__call_run(&call);
+    int rc = lk__object_ask(object, &command, NULL, lk__replybuf_reply(&buf));
     if (rc != 0)
         return rc;
-    if (!lk__latch_look_read(call.reply, &seen))
+    if (!lk__latch_look_read(&buf.reply, &seen))
         return lk__call_garbled(object->what);
     if (seen.left < 0 || seen.left > UINT_MAX)
         return lk__fail(EPROTO, "%s: the key holds something that is no count", object->what);

@@ -5,18 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ask what changes nothing; its answer goes into `reply`. 0, or why there is none. */
-static int ask(const struct lk__op *op, const struct lk__script *script, const void *args, struct lk__reply *reply)
-{
-    const struct lk__command command = { .script = script,
-                                         .keys = &lk__mutex_block(lk__mutex_of(op))->keys,
-                                         .args = args };
-    struct lk__call call = {
-        .node = lk__object_node(op->object), .what = op->object->what, .command = &command, .reply = reply
-    };
-    return lk__call_run(&call);
-}
-
 int lk_mutex_forceunlock(lk_mutex_t *m)
 {
     struct lk__op op;
@@ -27,7 +15,7 @@ int lk_mutex_forceunlock(lk_mutex_t *m)
     const struct lk__lock_force_args args = { .claim_ms = block->release.claim_ms,
                                               .channel = block->release.channel,
                                               .flags = block->release.flags };
-    struct lk__command command = { .script = &lk__lua_lock_force, .keys = &block->keys, .args = &args };
+    const struct lk__command command = lk__object_command(op.object, &lk__lua_lock_force, &args);
     return lk__op_leave(&op, lk__force(op.object, &command));
 }
 
@@ -47,9 +35,10 @@ static void tell_info(lk_mutexinfo_t *info, const struct lk__lock_info_reply *re
 
 static int read_info(const struct lk__op *op, lk_mutexinfo_t *info)
 {
+    const struct lk__command command = lk__object_command(op->object, &lk__lua_lock_info, NULL);
     struct lk__replybuf buf;
     struct lk__lock_info_reply reply;
-    int rc = ask(op, &lk__lua_lock_info, NULL, lk__replybuf_reply(&buf));
+    int rc = lk__object_ask(op->object, &command, NULL, lk__replybuf_reply(&buf));
     if (rc == 0 && !lk__lock_info_read(&buf.reply, &reply))
         rc = lk__call_garbled(op->object->what);
     if (rc == 0)
@@ -90,8 +79,9 @@ static void list_page(struct listing *listing, const struct lk__lock_queue_page_
 static int read_page(const struct lk__op *op, struct listing *listing)
 {
     const struct lk__lock_queue_page_args args = { .first = listing->listed, .last = listing->listed + PAGE - 1 };
+    const struct lk__command command = lk__object_command(op->object, &lk__lua_lock_queue_page, &args);
     struct lk__lock_queue_page_reply page;
-    int rc = ask(op, &lk__lua_lock_queue_page, &args, listing->reply);
+    int rc = lk__object_ask(op->object, &command, NULL, listing->reply);
     if (rc == 0 && !lk__lock_queue_page_read(listing->reply, &page))
         rc = lk__call_garbled(op->object->what);
     if (rc == 0)

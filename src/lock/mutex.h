@@ -10,7 +10,7 @@
 #define LK__LOCK_H
 
 #include "lock/scripts.h"
-#include "object/acquire.h"
+#include "object/holder.h"
 #include "object/keys.h"
 
 #include <latchkey/mutex.h>
@@ -53,5 +53,8 @@ int lk__mutex_acquire(const struct lk__op *op, int64_t limit_us);
 
 /* Tell the server that this hold now counts `holds`. 0, ESTALE, or why not. */
 int lk__mutex_nest(const struct lk__op *op, struct lk__hold *hold, int holds);
+
+/* Give back one level that is not the last. */
+int lk__mutex_unlockinner(const struct lk__op *op, struct lk__hold *hold);
 
 #endif

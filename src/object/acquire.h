@@ -57,7 +57,23 @@ int lk__object_release(struct lk__object *object, struct lk__hold *hold);
 /* ESTALE, with an error text. */
 int lk__gone(const struct lk__object *object);
 
-/* Run a script that is sent its deadline and nothing else. 0, or why not, with an error text. */
+/* --- dated.c ------------------------------------------------------------------------------------------------------- */
+
+/* An operator takes it away from whoever holds it: a script that is sent its deadline and nothing else. */
 int lk__force(struct lk__object *object, const struct lk__command *command);
+
+/*
+ * Change a hold at the server, by a script that sets its lease, too. 0 and the verdict, DONE or GONE, when it is lost;
+ * or why there is none, with an error text.
+ */
+int lk__update(struct lk__object *object, struct lk__hold *hold, const struct lk__command *command,
+               enum lk__verdict *verdict);
+
+/* Ask what changes nothing; `id` NULL: of no hold. 0 and the reply, or why there is none, with an error text. */
+int lk__object_ask(const struct lk__object *object, const struct lk__command *command, const char *id,
+                   struct lk__reply *reply);
+
+/* ENOTCONN, with an error text: each request came too late. */
+int lk__late(const struct lk__object *object);
 
 #endif

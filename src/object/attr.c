@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { LEASE_MIN_MS = 100 };
-
 /* No version will have more; a size above it was never set, and nothing behind the attributes is read. */
 #define SIZE_SANE ((size_t)512)
 
@@ -27,10 +25,11 @@ int lk__attr_take(void *attr, size_t known, const void *given, size_t least, con
 
 int lk__attr_leases(int64_t lease_ms, int64_t max_hold_ms)
 {
-    if (lease_ms != 0 && (lease_ms < LEASE_MIN_MS || lease_ms > LK__LEASE_MAX_MS))
-        return lk__fail(EINVAL, "a lease of %lld ms: at least %d ms, at most a day", (long long)lease_ms, LEASE_MIN_MS);
-    if (max_hold_ms != 0 && max_hold_ms < LEASE_MIN_MS)
+    if (lease_ms != 0 && (lease_ms < LK__LEASE_MIN_MS || lease_ms > LK__LEASE_MAX_MS))
+        return lk__fail(EINVAL, "a lease of %lld ms: at least %d ms, at most a day", (long long)lease_ms,
+                        LK__LEASE_MIN_MS);
+    if (max_hold_ms != 0 && max_hold_ms < LK__LEASE_MIN_MS)
         return lk__fail(EINVAL, "max_hold_ms is %lld: at least %d, or 0 for no limit", (long long)max_hold_ms,
-                        LEASE_MIN_MS);
+                        LK__LEASE_MIN_MS);
     return 0;
 }

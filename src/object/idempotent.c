@@ -158,8 +158,7 @@ static int call_until_in_time(struct request *request, enum lk__verdict *verdict
     if (rc != 0 && request->unsure)
         go_on(request, deadline_us);
     if (rc == 0 && answer.verdict == LK__LATE)
-        return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
-                        object->what);
+        return lk__late(object);
     *verdict = answer.verdict;
     return rc;
 }

@@ -5,7 +5,7 @@
 #ifndef LK__OBJECT_IDEMPOTENT_H
 #define LK__OBJECT_IDEMPOTENT_H
 
-#include "object/op.h"
+#include "object/acquire.h"
 
 /* So many numbers does a call use up, if each is overtaken, before it fails. */
 enum { LK__NUMBERS_MAX = 3 };

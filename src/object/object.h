@@ -11,6 +11,7 @@
 /* --- object.c ------------------------------------------------------------------------------------------------ */
 
 struct lk__object;
+struct lk__op;
 
 /* What attributes say of the name, not of a handle: all handles of it in a client agree. */
 struct lk__traits {
@@ -34,6 +35,12 @@ struct lk__kind {
     size_t attr_size;
     /* Check the user's attributes (NULL: defaults) and complete them into `attr`, which is zeroed. */
     int (*check)(void *attr, const void *given);
+    /* Of a kind that has a holder. */
+    const char *holder;                    /* for words: who may die holding it */
+    const struct lk__script *check_script; /* does the server know this hold? */
+    /* Give back one level that is not the last. The caller holds one less, whatever comes of it. */
+    int (*unlock_inner)(const struct lk__op *op, struct lk__hold *hold);
+
     /* NULL: none, or what these attributes, checked, say of the name. */
     struct lk__traits (*traits)(const void *attr);
     /* NULL, or which kind it is with these attributes, checked, and of the same size. */

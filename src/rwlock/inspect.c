@@ -21,11 +21,11 @@ static void tell_info(lk_rwlockinfo_t *info, const struct lk__rwlock_info_reply 
 
 static int read_info(const struct lk__op *op, lk_rwlockinfo_t *info)
 {
-    const struct lk__command command = { .script = &lk__lua_rwlock_info, .keys = &lk__rwlock_block(op->object)->keys };
-    struct lk__call call = { .node = lk__object_node(op->object), .what = op->object->what, .command = &command };
+    const struct lk__command command = lk__object_command(op->object, &lk__lua_rwlock_info, NULL);
+    struct lk__replybuf buf;
     struct lk__rwlock_info_reply reply;
-    int rc = lk__call_run(&call);
-    if (rc == 0 && !lk__rwlock_info_read(call.reply, &reply))
+    int rc = lk__object_ask(op->object, &command, NULL, lk__replybuf_reply(&buf));
+    if (rc == 0 && !lk__rwlock_info_read(&buf.reply, &reply))
         rc = lk__call_garbled(op->object->what);
     if (rc == 0)
         tell_info(info, &reply);
@@ -51,6 +51,6 @@ int lk_rwlock_forceunlock(lk_rwlock_t *rw)
         return rc;
     struct lk__rwlockblock *block = lk__rwlock_block(op.object);
     const struct lk__rwlock_force_args args = { .claim_ms = block->release.claim_ms, .flags = block->release.flags };
-    struct lk__command command = { .script = &lk__lua_rwlock_force, .keys = &block->keys, .args = &args };
+    const struct lk__command command = lk__object_command(op.object, &lk__lua_rwlock_force, &args);
     return lk__op_leave(&op, lk__force(op.object, &command));
 }

@@ -49,6 +49,9 @@ const struct lk__kind lk__rwlock_kind = {
     .attr_size = sizeof(lk_rwlockattr_t),
     .check = lk__rwlockattr_check,
     .traits = traits,
+    .holder = "writer",
+    .check_script = &lk__lua_rwlock_check,
+    .unlock_inner = lk__rwlock_unlockinner,
     .init = rwlock_init,
 };
 

@@ -12,7 +12,7 @@
 #ifndef LK__RWLOCK_H
 #define LK__RWLOCK_H
 
-#include "object/acquire.h"
+#include "object/holder.h"
 #include "object/keys.h"
 #include "rwlock/scripts.h"
 
@@ -46,5 +46,8 @@ int lk__rwlockattr_check(void *attr, const void *given);
 
 /* Become a holder for the first time, within the limit. */
 int lk__rwlock_acquire(const struct lk__op *op, bool write, int64_t limit_us);
+
+/* Give back one level that is not the last. */
+int lk__rwlock_unlockinner(const struct lk__op *op, struct lk__hold *hold);
 
 #endif

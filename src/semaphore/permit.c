@@ -90,8 +90,6 @@ int lk_sem_releaseid(lk_sem_t *s, const char *id)
 int lk_sem_remaining(lk_sem_t *s, int64_t *ms)
 {
     struct lk__semcall call;
-    struct lk__hold *hold;
-    int64_t left_us;
     if (ms == NULL)
         return lk__fail(EINVAL, "lk_sem_remaining: nowhere to put the time");
     int rc = lk__sem_enter(s, &call);
@@ -99,10 +97,6 @@ int lk_sem_remaining(lk_sem_t *s, int64_t *ms)
         return rc;
     rc = leased_only(&call);
     if (rc == 0)
-        rc = lk__op_hold(&call.op, &hold);
-    if (rc == 0 && !lk__watchdog_good(hold->dog, hold, &left_us))
-        rc = lk__fail(ESTALE, "%s: the lease was lost", call.what);
-    if (rc == 0)
-        *ms = (left_us + 999) / 1000;
+        rc = lk__op_remaining(&call.op, ms);
     return lk__sem_leave(&call, rc);
 }

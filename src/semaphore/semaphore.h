@@ -11,7 +11,7 @@
 #ifndef LK__SEMAPHORE_H
 #define LK__SEMAPHORE_H
 
-#include "object/acquire.h"
+#include "object/holder.h"
 #include "object/idempotent.h"
 #include "object/keys.h"
 #include "semaphore/scripts.h"

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dated.c - requests that have a deadline of the server's, behind which they do nothing
+ *
+ * One that comes late is sent once more: the server's clock moved, and is known now.
+ */
+#include "object/acquire.h"
+
+int lk__late(const struct lk__object *object)
+{
+    return lk__fail(ENOTCONN, "%s: the server's clock moves too fast to set a deadline; nothing was done",
+                    object->what);
+}
+
+/*
+ * It names no hold, so a copy of the request would end the next one as well: it is sent once, and has a deadline,
+ * behind which it does nothing.
+ */
+static int send_force(struct lk__object *object, const struct lk__command *command, struct lk__answer *answer)
+{
+    struct lk__call call = {
+        .node = lk__object_node(object), .what = object->what, .command = command, .only_once = true
+    };
+    int rc = lk__call_run(&call);
+    if (rc == 0 && !lk__answer_read(command->script, call.reply, answer))
+        rc = lk__call_garbled(object->what);
+    return rc;
+}
+
+int lk__force(struct lk__object *object, const struct lk__command *command)
+{
+    struct lk__answer answer = { .verdict = LK__LATE };
+    int rc = 0;
+    for (int attempt = 0; attempt < 2 && rc == 0 && answer.verdict == LK__LATE; attempt++)
+        rc = send_force(object, command, &answer);
+    return rc == 0 && answer.verdict == LK__LATE ? lk__late(object) : rc;
+}
+
+static int send_update(struct lk__object *object, struct lk__hold *hold, const struct lk__command *command,
+                       struct lk__answer *answer)
+{
+    struct lk__call call = { .node = lk__object_node(object),
+                             .what = object->what,
+                             .command = command,
+                             .sent = { .id = hold->id,
+                                       .lease_ms = lk__watchdog_begincall(hold->dog, hold),
+                                       .flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0 } };
+    int64_t confirmed_us = 0;
+    int rc = lk__call_run(&call);
+    if (rc == 0 && !lk__answer_read(command->script, call.reply, answer))
+        rc = lk__call_garbled(object->what);
+    if (rc == 0 && answer->verdict == LK__DONE)
+        confirmed_us = call.sent_us;
+    lk__watchdog_endcall(hold->dog, hold, call.repeated, confirmed_us);
+    return rc;
+}
+
+int lk__update(struct lk__object *object, struct lk__hold *hold, const struct lk__command *command,
+               enum lk__verdict *verdict)
+{
+    struct lk__answer answer = { .verdict = LK__LATE };
+    int rc = 0;
+    for (int attempt = 0; attempt < 2 && rc == 0 && answer.verdict == LK__LATE; attempt++)
+        rc = send_update(object, hold, command, &answer);
+    if (rc == 0 && answer.verdict == LK__LATE)
+        rc = lk__late(object);
+    if (rc == 0 && answer.verdict == LK__GONE)
+        lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
+    *verdict = answer.verdict;
+    return rc;
+}
+
+int lk__object_ask(const struct lk__object *object, const struct lk__command *command, const char *id,
+                   struct lk__reply *reply)
+{
+    struct lk__call call = {
+        .node = lk__object_node(object), .what = object->what, .command = command, .sent = { .id = id }, .reply = reply
+    };
+    return lk__call_run(&call);
+}

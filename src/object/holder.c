@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* holder.c - what a holder may ask and say of its hold */
+#include "object/holder.h"
+
+/* What is asked of the calling thread's good hold. */
+typedef int (*lk__question_t)(const struct lk__op *op, struct lk__hold *hold, void *arg);
+
+static int with_hold(struct lk__handle handle, const struct lk__kind *kind, lk__question_t question, void *arg)
+{
+    struct lk__op op;
+    struct lk__hold *hold;
+    int rc = lk__op_enter(&op, handle, kind);
+    if (rc != 0)
+        return rc;
+    rc = lk__op_hold(&op, &hold);
+    if (rc == 0)
+        rc = question(&op, hold, arg);
+    return lk__op_leave(&op, rc);
+}
+
+static int tell_token(const struct lk__op *op, struct lk__hold *hold, void *token)
+{
+    if (hold->holds == 0)
+        return lk__fail(EPERM, "%s: held for reading; only writers have a token", op->object->what);
+    *(uint64_t *)token = hold->token;
+    return 0;
+}
+
+int lk__holder_token(const char *function, struct lk__handle handle, const struct lk__kind *kind, uint64_t *token)
+{
+    if (token == NULL)
+        return lk__fail(EINVAL, "%s: nowhere to put the token", function);
+    return with_hold(handle, kind, tell_token, token);
+}
+
+static int tell_remaining(const struct lk__op *op, struct lk__hold *hold, void *ms)
+{
+    int64_t left_us;
+    if (!lk__watchdog_good(hold->dog, hold, &left_us))
+        return lk__fail(ESTALE, "%s: the lease was lost", op->object->what);
+    *(int64_t *)ms = (left_us + 999) / 1000;
+    return 0;
+}
+
+int lk__op_remaining(const struct lk__op *op, int64_t *ms)
+{
+    struct lk__hold *hold;
+    int rc = lk__op_hold(op, &hold);
+    return rc != 0 ? rc : tell_remaining(op, hold, ms);
+}
+
+int lk__holder_remaining(const char *function, struct lk__handle handle, const struct lk__kind *kind, int64_t *ms)
+{
+    if (ms == NULL)
+        return lk__fail(EINVAL, "%s: nowhere to put the time", function);
+    return with_hold(handle, kind, tell_remaining, ms);
+}
+
+static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
+{
+    const struct lk__object *object = op->object;
+    const struct lk__command command = lk__object_command(object, object->kind->check_script, NULL);
+    struct lk__replybuf buf;
+    struct lk__answer answer;
+    (void)arg;
+    int rc = lk__object_ask(object, &command, hold->id, lk__replybuf_reply(&buf));
+    if (rc != 0)
+        return rc;
+    if (!lk__answer_read(command.script, &buf.reply, &answer))
+        return lk__call_garbled(object->what);
+    if (answer.verdict == LK__TAKEN)
+        return 0;
+    lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
+    return lk__fail(ESTALE, "%s: the server no longer knows this hold", object->what);
+}
+
+int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind)
+{
+    return with_hold(handle, kind, ask_server, NULL);
+}
+
+static int renew_with(const struct lk__op *op, struct lk__hold *hold, void *lease_ms)
+{
+    const struct lk__object *object = op->object;
+    int64_t until_us = lk__now_us() + object->client->options->command_timeout_ms * 1000;
+    int rc = lk__watchdog_renew(hold->dog, hold, *(int64_t *)lease_ms, until_us);
+    return rc == 0 ? 0 : lk__fail(rc, "%s: the lease could not be set: %s", object->what, lk_strerror(rc));
+}
+
+int lk__holder_extend(struct lk__handle handle, const struct lk__kind *kind, int64_t lease_ms)
+{
+    if (lease_ms < LK__LEASE_MIN_MS || lease_ms > LK__LEASE_MAX_MS)
+        return lk__fail(EINVAL, "a lease of %lld ms: at least %d ms, at most a day", (long long)lease_ms,
+                        LK__LEASE_MIN_MS);
+    return with_hold(handle, kind, renew_with, &lease_ms);
+}
+
+static int declare_consistent(const struct lk__op *op, struct lk__hold *hold, void *arg)
+{
+    const struct lk__object *object = op->object;
+    (void)arg;
+    if (hold->holds == 0)
+        return lk__fail(EPERM, "%s: held for reading; only a writer can repair what it guards", object->what);
+    if (!hold->owner_died)
+        return lk__fail(EINVAL, "%s: not taken over from a %s that died", object->what, object->kind->holder);
+    hold->owner_died = false;
+    return 0;
+}
+
+int lk__holder_consistent(struct lk__handle handle, const struct lk__kind *kind)
+{
+    return with_hold(handle, kind, declare_consistent, NULL);
+}
+
+int lk__holder_unlock(struct lk__handle handle, const struct lk__kind *kind)
+{
+    struct lk__op op;
+    int rc = lk__op_enter(&op, handle, kind);
+    if (rc == ECANCELED && lk__handle_isinherited(handle))
+        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(handle));
+    if (rc != 0)
+        return rc;
+    struct lk__object *object = op.object;
+    struct lk__hold *hold = lk__object_hold(object, op.self->owner);
+    if (hold == NULL) {
+        rc = lk__fail(EPERM, "%s: not held by this thread", object->what);
+    } else if ((int64_t)hold->holds + hold->reads > 1) {
+        rc = kind->unlock_inner(&op, hold);
+    } else {
+        rc = lk__object_release(object, hold); /* the server frees it, or hands it to the first waiter */
+        lk__object_drophold(object, hold);
+        op.self->holds--;
+    }
+    return lk__op_leave(&op, rc);
+}
