@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # docs/ says of the scripts what their headers say, and a header, command or verdict that changes is noticed.
+# What pages name and lead to exists.
 #   docs_test.sh <python3> <source folder>
 set -euo pipefail
 python=$1 tree=$2
@@ -8,9 +9,37 @@ docs() { "$python" "$tree/cmake/script_docs.py" "$@"; } # write|check <source fo
 
 docs check "$tree" # if this fails: scripts/docs
 
+# Says each file that a page names, or leads to, and that there is not. Headers and modules may be named as they are
+# included. What the build makes, and examples of what contributors write, exist nowhere.
+lost_files() { # <tree>
+    local page file place
+    while IFS=: read -r page file; do
+        for place in . src include docs "${page%/*}"; do
+            [[ ! -e $1/$place/$file ]] || continue 2
+        done
+        [[ $file == */scripts.h || $file == tests/mutants/m42-* ]] || echo "$page: there is no $file"
+    done < <(cd "$1" && for page in *.md docs/*.md tests/models/*.md; do
+        sed -E 's|https?://[^ )>]*||g' "$page" |
+            grep -oE '[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+\.(c|h|lua|py|md|sh|cmake|patch)\b|\]\([^)#]+' |
+            sed "s/^](//; s|^|$page:|" | sort -u
+    done)
+}
+lost=$(lost_files "$tree")
+[[ -z $lost ]] || { echo "$lost"; exit 1; }
+
 # From here on a copy of what is read.
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
+
+mkdir -p "$copy/docs" "$copy/src/lock" "$copy/tests/models"
+touch "$copy/src/lock/lock.c"
+echo '[all](docs/page.md#top): `src/lock/lock.c`, `lock/lock.c`, `lock/scripts.h` https://a/b.c (https://c/d.md)' >"$copy/README.md"
+echo '[back](../README.md), [gone](gone.md) and `src/lock/unlock.c`' >"$copy/docs/page.md"
+echo '`lock/attr.c`' >"$copy/tests/models/README.md"
+expected='docs/page.md: there is no gone.md
+docs/page.md: there is no src/lock/unlock.c
+tests/models/README.md: there is no lock/attr.c'
+[[ $(lost_files "$copy") == "$expected" ]] || { echo "this test finds of lost files:"; lost_files "$copy"; exit 1; }
 anew() {
     rm -rf "${copy:?}"/*
     (cd "$tree" && tar -c docs/keys.md docs/security.md src/redis/vocabulary src/*/CMakeLists.txt src/*/*.lua) |
