@@ -1,17 +1,17 @@
--- idempotent.lua - a request that is sent twice counts once, on objects that are bare numbers
+-- idempotent.lua - a request that is sent twice counts once, on objects that are plain numbers
 -- uses:     rollback
 --
 -- key  hash, owner -> "<number of its last request> <result> <server seconds>"
 --
--- An owner sends one request at a time, and its numbers grow. So one entry for each is enough: a copy of
--- its last request finds the result, a copy of an older one finds that it is older. Every entry lives for
--- at least a minute; requests have deadlines of half a minute at most, so no copy outlives its entry.
+-- An owner, which is a slot of a client, sends one request at a time, and its numbers rise. So one entry for each owner
+-- is enough: a copy of the last request finds the result, a copy of an older one finds that it is older. Every entry
+-- lives for at least a minute; requests have deadlines of half a minute at most, so no copy outlives its entry.
 
 local IDEMPOTENT_SECONDS = 60
-local IDEMPOTENT_OVERTAKEN = '-5' -- what a request does and is told when the entry belongs to a later one: nothing
+local IDEMPOTENT_OVERTAKEN = '-5' -- the answer when the entry belongs to a later request: nothing is done
 
--- The result, a text, of that request of `owner`, or nil when it is new. A result of a later request is never
--- given to an older one: whoever may still await an answer to that is told that it is overtaken.
+-- The result, a text, of request `nth` of `owner`, or nil when the request is new. An older request is never answered
+-- with the result of a later one: its sender is told that it is overtaken.
 local function idempotent_answer(key, owner, number)
     local entry = redis.call('HGET', key, owner)
     if not entry then
@@ -24,9 +24,8 @@ local function idempotent_answer(key, owner, number)
     return tonumber(last) == tonumber(number) and result or IDEMPOTENT_OVERTAKEN
 end
 
--- Remember the result, a number. Each time two other entries are looked at, and go when they are old: so the
--- record of a busy object does not grow with the owners that are gone. It begins with a command that a server
--- out of memory allows.
+-- Record the result, a number. Each call looks at two other entries and deletes old ones, so that the record of a busy
+-- object does not grow with owners that are gone. The first command is one that a server out of memory allows.
 local function idempotent_record(key, owner, number, result, now)
     local seconds = math.floor(now / 1000000)
     local lasts = redis.call('EXPIRE', key, IDEMPOTENT_SECONDS)
@@ -35,7 +34,7 @@ local function idempotent_record(key, owner, number, result, now)
         local kept = tonumber(string.match(others[i + 1], '(%d+)$') or '')
         if not kept or kept + IDEMPOTENT_SECONDS < seconds then
             redis.call('HDEL', key, others[i])
-            lasts = redis.call('EXPIRE', key, IDEMPOTENT_SECONDS) -- not if that was the last one
+            lasts = redis.call('EXPIRE', key, IDEMPOTENT_SECONDS) -- 0: that was the last entry
         end
     end
     redis.call('HSET', key, owner, string.format('%.0f %.0f %.0f', number, result, seconds))

@@ -1,7 +1,6 @@
 -- number.lua - a key that holds a whole number, or something of the application that has its name
 
--- The number, or nil when there is no key. It fails when there is something else in it, for the same reason as with
--- a key of another type.
+-- The number, or nil when there is no key. Any other content is an error, as a key of another type is.
 local function number_in(key)
     local text = redis.call('GET', key)
     if text and not string.match(text, '^-?%d+$') then

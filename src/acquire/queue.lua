@@ -5,8 +5,8 @@
 -- seen   sorted set, waiter's owner id -> server milliseconds until which it counts as alive. What the waiter's client
 --        asks for is in the fraction, in 2048ths: 128 x its liveness, 2 x the claims it wants, see terms_of(), and
 --        1 if it hears no message.
---        Beside them, below 0 so that they count for nobody: client id -> likewise, for the moment at which it was
---        granted its last claim; `turn`, see below
+--        Notes have scores below 0, so that they count as no waiter's: client id -> likewise, for the moment at which
+--        the client was granted its last claim; `turn`, see below
 --
 -- State first, message last and by pcall: every prefix of a script leaves a legal state.
 
@@ -15,28 +15,28 @@ local function client_of(id)
     return string.sub(id, 1, 32)
 end
 
--- Whatever `id` does is a sign of life of its client.
+-- Take `id` out of the queue, and with it the note of its client: leaving is a sign of life.
 local function leave(queue, seen, id)
     redis.call('ZREM', queue, id)
     redis.call('ZREM', seen, id, client_of(id))
 end
 
--- Those who were silent for too long leave in one sweep.
+-- Evict waiters that were silent for too long, 32 at a time.
 local function evict_silent(queue, seen, now)
     local silent = redis.call('ZRANGEBYSCORE', seen, 0, math.floor(now / 1000), 'LIMIT', 0, 32)
     if #silent > 0 then
         redis.call('ZREM', queue, unpack(silent))
         redis.call('ZREM', seen, unpack(silent))
         local notes = redis.call('ZRANGEBYSCORE', seen, -math.floor(now / 1000), '(0', 'LIMIT', 0, 32)
-        if #notes > 0 then -- they tell of times that nobody's sign of life is from
+        if #notes > 0 then -- notes of times before every sign of life that is left
             redis.call('ZREM', seen, unpack(notes))
         end
     end
 end
 
--- Take or keep a place; who brings its arrival number regains its place after it was swept or lost. The fraction of
--- liveness_ms says what its client asks for. `known`: nil, or of a new place that comes with its number, whether
--- others have one.
+-- Take or keep a place; a waiter that brings its arrival number regains its place after it was evicted or lost. The
+-- fraction of liveness_ms says what its client asks for. `known`: nil, or for a new place that comes with its number,
+-- whether others have one.
 local function enqueue(queue, seen, id, arrival, now, liveness_ms, known)
     local new = arrival == 0 or known ~= nil
     if arrival == 0 then
@@ -47,13 +47,13 @@ local function enqueue(queue, seen, id, arrival, now, liveness_ms, known)
         end
     end
     local lasts_ms, alone = math.floor(2 * liveness_ms), known == false
-    redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: who is in no queue is swept
+    redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: a member that is in no queue is evicted
     lengthen_or_drop(seen, lasts_ms, alone)
     if redis.call('ZADD', queue, 'NX', string.format('%.0f', arrival), id) == 0 and new then
-        arrival = tonumber(redis.call('ZSCORE', queue, id)) -- this is a copy of its first ask
+        arrival = tonumber(redis.call('ZSCORE', queue, id)) -- a copy of the first ask
     end
     if known then
-        redis.call('PEXPIRE', queue, lasts_ms, 'GT') -- it was there, and has an end
+        redis.call('PEXPIRE', queue, lasts_ms, 'GT') -- the key existed, and has an end
     else
         lengthen_or_drop(queue, lasts_ms, alone)
     end
@@ -66,20 +66,21 @@ local function tell(id, words)
     return type(heard) == 'number' and heard > 0
 end
 
--- Some waiters hear no message: their client may not subscribe, or has only just come, and does not yet. Those who hear
--- would pass them for ever. So the first of them has a turn now and then, if it asked a moment ago: it is granted a
--- claim that it finds with its next ask. Of twenty moments one is left to such turns. Member `turn` of `seen`: when
--- there may be another one; a turn goes on for a twentieth of the time until then. With half a millisecond it is a mere
--- call: who hears nothing and is the first asks as often as it can from its next ask on.
+-- Some waiters hear no message: their client may not subscribe, or is new and not subscribed yet. Waiters that hear
+-- would pass them for ever. So the first waiter that hears no message has a turn now and then, if it asked a moment
+-- ago: it is granted a claim, which it finds with its next ask. One twentieth of the time goes to such turns. Member
+-- `turn` of `seen` is when the next turn may begin; a turn lasts a twentieth of the time until then. A score with half
+-- a millisecond is a call without a turn: the first waiter that hears nothing asks as often as it can from its next
+-- ask on.
 local QUIET_CLAIM_MS, TURN_SHARE, RECENT_MS, CALL_MS = 100, 20, 500, 1500
-local TURN_MS = 100 -- of what is free when it begins
+local TURN_MS = 100 -- a turn on an object that is free when the turn begins
 
--- To be added to the liveness of who hears no message.
+-- Added to the liveness of a waiter that hears no message.
 local function unheard_by(unheard)
     return unheard and 1 / 2048 or 0
 end
 
--- When there may be another turn; 0: nobody had one.
+-- When the next turn may begin; 0: there was none.
 local function turn_in(seen)
     return -(tonumber(redis.call('ZSCORE', seen, 'turn') or '') or 0)
 end
@@ -92,7 +93,7 @@ local function is_unheard(sign)
     return sign % 1 * 2048 % 2 == 1
 end
 
--- Its place in the queue; -1 of the first one that hears no message and is to ask as often as it can.
+-- The place of `id` in the queue; -1: `id` is the first waiter that hears no message, and is to ask as often as it can.
 local function place_of(queue, seen, id, now, unheard)
     local place = redis.call('ZRANK', queue, id) or 0
     if place == 0 and unheard and turn_in(seen) > now / 1000 then
@@ -101,7 +102,7 @@ local function place_of(queue, seen, id, now, unheard)
     return place
 end
 
--- It found its turn's claim: what it did not need of the turn is left to the next one.
+-- A waiter found the claim of its turn: the rest of the turn is left to the next waiter.
 local function end_turn(seen, now, turn_ms, unheard)
     local now_ms = math.floor(now / 1000)
     local next_ms = unheard and turn_in(seen) or 0
@@ -111,7 +112,7 @@ local function end_turn(seen, now, turn_ms, unheard)
     end
 end
 
-local CLAIM_MS = 3000 -- of whoever asks for nothing else: then the sign of life is a whole number, which is cheaper
+local CLAIM_MS = 3000 -- the default of a claim: with it the sign of life is a whole number, which is cheaper
 
 -- What a sign of life says: liveness, ms, and how long a claim has to last.
 local function terms_of(sign)
@@ -121,7 +122,7 @@ local function terms_of(sign)
     return 5000 * 2 ^ math.floor(code / 128), claim > 0 and claim_ms or CLAIM_MS
 end
 
--- Is it the turn of a waiter that hears no message, and has this sign of life?
+-- May a waiter that hears no message, and has this sign of life, have a turn now?
 local function has_turn(seen, sign, now, turn_ms)
     local now_ms = math.floor(now / 1000)
     local next_ms = turn_in(seen)
@@ -136,7 +137,8 @@ local function has_turn(seen, sign, now, turn_ms)
     return true
 end
 
--- Waiter i of a batch has a turn: it may hear this after all, and the next one that does looks when the turn is over.
+-- Give waiter i of a batch a turn: it may hear the message after all, and the next waiter that hears asks when the turn
+-- is over.
 local function tell_of_turn(batch, signs, i)
     tell(batch[i], 'F ' .. batch[i])
     for k = i + 1, #batch do
@@ -156,8 +158,8 @@ local function signs_of(seen, batch)
     return #batch > 0 and redis.call('ZMSCORE', seen, unpack(members)) or {}
 end
 
--- The next `size` waiters behind the first `at`, and the signs of life of them and of their clients. Who was silent
--- for too long leaves.
+-- The next `size` waiters after the first `at`, with the signs of life of them and of their clients. Waiters that were
+-- silent for too long are evicted first.
 local function next_batch(queue, seen, at, size, now)
     while true do
         local batch, gone = redis.call('ZRANGE', queue, at, at + size - 1), {}
@@ -175,9 +177,9 @@ local function next_batch(queue, seen, at, size, now)
     end
 end
 
--- How long a claim of waiter i of a batch has to last; nil when it is not to have one: it was silent for half of its
--- liveness, when a live one asks, or its client let a claim end and nobody of it was heard since, not even this one.
--- ended(client, since_ms)  nil, or did a hold of that client, granted then or later, end by itself?
+-- How long a claim of waiter i of a batch has to last; nil when the waiter gets none: it was silent for half of its
+-- liveness while a live one asks, or its client let a claim end and was not heard since, by this waiter or another.
+-- ended(client, since_ms)  nil, or: did a hold of that client, granted then or later, end by itself?
 local function claim_for(batch, signs, i, now, claim_ms, ended)
     local now_ms, sign, last = math.floor(now / 1000), tonumber(signs[i]), -(tonumber(signs[#batch + i] or '') or 0)
     local liveness_ms, wanted_ms = terms_of(sign)
@@ -191,7 +193,7 @@ local function claim_for(batch, signs, i, now, claim_ms, ended)
     return claim_ms
 end
 
--- Waiter i of a batch has its claim. If others of its client may be waiting, it is written down when that was.
+-- Waiter i of a batch got a claim. If others of its client may be waiting, note when.
 local function note_claim(seen, batch, signs, i, size, now, noted)
     local client, others = client_of(batch[i]), #batch == size
     for k = i + 1, #batch do
@@ -208,13 +210,13 @@ local function leave_granted(queue, seen, id)
     redis.call('ZREM', seen, id)
 end
 
--- Offer something free to waiter i of a batch. True: it has it and was told · 'turn': it has it, and will find it ·
--- false: it is passed over · nil: take() said so.
+-- Offer what is free to waiter i of a batch. Returns true: the waiter has it and was told · 'turn': the waiter has it,
+-- and will find it · false: the waiter is passed over · nil: take() returned nil.
 --
 -- round  one hand-over: queue, seen, now; turn_ms, how long a turn may last; take(id, claim, sign, round) writes a
---        waiter as owner and returns the words of its message, nil: neither it nor anybody behind it, false: pass it
---        over; undo(id, round) takes that back; deaf, which clients do not listen; turned, whether somebody had a turn;
---        free, nil or how much is left, which take() and undo() count; unnoted, true if nobody writes down who got a
+--        waiter as owner and returns the words of its message, nil: neither this waiter nor any after it, false: pass
+--        it over; undo(id, round) takes that back; deaf, which clients do not listen; turned, whether somebody had a turn;
+--        free, nil or how much is left, which take() and undo() count; unnoted, true if nobody notes who got a
 --        claim
 local function offer(round, batch, signs, i, claim_ms)
     local id, sign = batch[i], tonumber(signs[i])
@@ -236,14 +238,14 @@ local function offer(round, batch, signs, i, claim_ms)
 end
 
 -- Hand a free object to the first waiter that listens, and return it; nil when there is none. The asker
--- needs no message: its reply tells it. A client that does not listen is asked once, however many of its
--- threads wait; who is passed over keeps its place.
+-- needs no message: its reply tells it. A client that does not listen is tried once, however many of its
+-- threads wait. A waiter that is passed over keeps its place.
 --
 -- round     see offer()
 -- claim_ms  how long a claim lasts if the waiter does not say
 -- ended     see claim_for()
 -- several   go on until take() says nil or nothing is left; then the asker is taken as well and leaves the queue.
---           Returns it if it was among them
+--           Returns the asker if it was among them
 local function hand_over(round, asker, claim_ms, ended, several)
     local queue, seen, now, noted, at, size, reached = round.queue, round.seen, round.now, {}, 0, 4, nil
     round.deaf, round.turned = {}, false

@@ -1,9 +1,9 @@
 -- rollback.lua - steps that take more than one command, done as a whole or not at all
 --
 -- The server takes nothing back when a command fails in the middle of a script, such as one that an access
--- rule (ACL) does not permit. So what stands before it does.
+-- rule (ACL) does not permit. So the script does.
 
--- Do `step`; when it fails, take back what was done of it, and fail.
+-- Do `step`; when it fails, undo what it did, and fail.
 local function whole(step, take_back)
     local done, why = pcall(step)
     if not done then
@@ -19,8 +19,8 @@ local function expire(key, ms, take_back)
     end, take_back)
 end
 
--- Likewise for a key that may have been there, and then has an end that others rely on: only ever a later one.
--- `alone`: nobody does.
+-- Likewise for a key that may have existed, and then has an end that others rely on: set only a later one. `alone`:
+-- nobody relies on it.
 local function lengthen_or_drop(key, ms, alone)
     whole(function()
         if alone then

@@ -1,8 +1,8 @@
 -- token.lua - fencing tokens: each larger than all before it
 --
--- The server's microseconds carry them on when the key is lost with the server's memory. A key of ours
--- ends after a day without a grant; one that Redisson shares must not, as its INCR would start at 1 again:
--- GT never gives an end to a key that has none.
+-- Tokens are at least the server's microseconds, so they go on rising when the key is lost with the server's memory. A
+-- key of ours ends after a day without a grant. One that Redisson shares must not end, as Redisson's INCR would start
+-- at 1 again: GT never gives an end to a key that has none.
 
 -- Issue the next token of `key`; `shared` keeps it without an end.
 local function next_token(key, now, shared)

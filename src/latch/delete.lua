@@ -1,4 +1,4 @@
--- delete.lua - remove a latch; those who wait are told so
+-- delete.lua - remove a latch; waiters are told
 --
 -- uses:     idempotent number latch_state
 -- keys:     count string, mark string, once hash      see countdown.lua

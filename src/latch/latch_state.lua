@@ -13,7 +13,7 @@ local function end_in(text)
     return how, tonumber(serial or '0'), since == ' set'
 end
 
--- The count ends. For ten minutes it is known that it did, and how.
+-- End the count. For ten minutes the mark says that it ended, and how.
 local function end_count(count, mark, how, now)
     local before = redis.call('GET', mark)
     local _, serial = end_in(before)
@@ -25,7 +25,7 @@ local function end_count(count, mark, how, now)
     end)
 end
 
--- There is a new count. Those who still wait for the last one find its end.
+-- Note that there is a new count. Threads that still wait for the last one find its end.
 local function mark_set(mark)
     local how, serial, since = end_in(redis.call('GET', mark))
     if how and not since then

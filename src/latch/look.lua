@@ -7,7 +7,7 @@
 -- resend:   harmless: reads only
 
 -- ended   how the last count ended: 1 it opened, 2 it was deleted, 0 that is not known
--- serial  of that end
+-- serial  the serial of that end
 -- since   1: there was a new count since
 local how, serial, since = end_in(redis.call('GET', mark))
 local ended, left = how == 'opened' and 1 or how == 'deleted' and 2 or 0, number_in(count)

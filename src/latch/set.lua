@@ -15,7 +15,7 @@ if number_in(count) then
     return answer(PRESENT)
 end
 
-redis.call('SET', count, n) -- first: as Java does it, which leaves no mark
+redis.call('SET', count, n) -- first, as Redisson does it; Redisson leaves no mark
 mark_set(mark)
 idempotent_record(once, id, nth, 1, now)
 redis.pcall('PUBLISH', channel, '1')

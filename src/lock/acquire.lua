@@ -19,7 +19,7 @@ local left = redis.call('PTTL', mutex)
 if left == -2 and shared then
     local turn = javas_turn_left(seen, now)
     if turn > 0 then
-        left = turn -- as good as held until then
+        left = turn -- as if held until then
     end
 end
 local dead = left == -2 and robust and redis.call('GET', mark) == 'unrecoverable'
@@ -43,7 +43,7 @@ elseif dead then
     leave(queue, seen, id)
     return answer(UNRECOVERABLE)
 elseif left ~= -2 then
-    if redis.call('HEXISTS', mutex, id) == 1 then -- the grant's message or reply got lost
+    if redis.call('HEXISTS', mutex, id) == 1 then -- the message or reply with the grant got lost
         redis.call('PEXPIRE', mutex, lease_ms)
         end_turn(seen, now, TURN_MS, unheard)
         local died = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1'
@@ -58,7 +58,7 @@ end
 if not try then
     arrival = enqueue(queue, seen, id, arrival, now, liveness_2048ths / 2048 + unheard_by(unheard))
 end
-if left == -2 then -- fair, free, and others came before
+if left == -2 then -- fair and free, but others came before
     local first = serve(mutex, token, queue, seen, mark, id, now, claim_ms, robust, shared)
     if first == id or (not first and try) then
         return take()

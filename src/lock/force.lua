@@ -8,12 +8,12 @@
 -- sent:     deadline_us
 -- verdicts: DONE FREE LATE
 -- resend:   takes it from the next holder as well: not resent
-if redis.call('TYPE', mutex).ok ~= 'none' and not is_mutex(mutex) then -- an error for a key of another type
+if redis.call('TYPE', mutex).ok ~= 'none' and not is_mutex(mutex) then -- fails for a key of another type
     return no_mutex()
 end
 local held = redis.call('DEL', mutex)
 if robust and redis.call('GET', mark) == 'unrecoverable' then
-    redis.call('DEL', mark) -- by an operator's word it is in order again
+    redis.call('DEL', mark) -- an operator says that it is in order again
 end
 next_token(token, now, shared)
 if not serve(mutex, token, queue, seen, mark, nil, now, claim_ms, robust, shared) then

@@ -1,8 +1,7 @@
 -- holder.lua - is a hash a mutex, or something of the application that has its name?
 --
--- A mutex has one field: an owner id of ours or Redisson's, "<32 hex digits or more>:<number>...", or whatever
--- somebody wrote who took it by hand, with a lease or with a colon in it. However many fields there are, few are
--- looked at.
+-- A mutex has one field: an owner id of ours or Redisson's, "<32 hex digits or more>:<number>...", or what a person
+-- wrote who took it by hand, with a lease or with a colon in it. Of many fields only a few are looked at.
 
 local function is_mutex(name)
     local fields = redis.call('HRANDFIELD', name, 3)
@@ -18,7 +17,7 @@ local function is_mutex(name)
     return #fields == 0 or redis.call('PTTL', name) ~= -1 or string.find(fields[1], ':', 1, true) ~= nil
 end
 
--- An error for the same reason as that of a key of another type.
+-- Fail as for a key of another type.
 local function no_mutex()
     return redis.error_reply('WRONGTYPE the key holds a hash that is no lock')
 end

@@ -13,7 +13,7 @@
 local keep_ms, mine = math.ceil((keep_until_us - now) / 1000), 1
 local kept = keep_ms > 0 and redis.call('HEXISTS', mutex, id) == 1
 if kept then
-    redis.call('PEXPIRE', mutex, keep_ms) -- nobody's any more, and not free before then
+    redis.call('PEXPIRE', mutex, keep_ms) -- held by no owner, and not free before then
 else
     mine = redis.call('HDEL', mutex, id)
 end
@@ -34,8 +34,8 @@ end
 if kept then
     local first = redis.call('ZRANGE', queue, 0, 0)[1]
     if first then
-        redis.call('ZREM', seen, client_of(id)) -- it did not let a claim end
-        tell(first, 'F ' .. first) -- each sleeps by the lease it knew, which was longer
+        redis.call('ZREM', seen, client_of(id)) -- its client did not let a claim end
+        tell(first, 'F ' .. first) -- waiters sleep by the lease that they knew, which was longer
     end
     redis.pcall('PUBLISH', channel, '0')
     return answer(DONE)
@@ -47,11 +47,11 @@ local function is_javas_turn()
     return mine == 1 and shared and math.max(last_token(token) + 1, now) % 16 == 0 and tell_redisson(channel, '0')
 end
 
--- To Java or to the first waiter; false: neither is there.
+-- Leave the mutex to Java or hand it to the first waiter; false: there is neither.
 local function hand_on()
     if is_javas_turn() then
         local first = redis.call('ZRANGE', queue, 0, 0)[1]
-        if first then -- else nobody of ours waits, and keys of the queue would have no end
+        if first then -- without a waiter the keys of the queue would have no end
             begin_javas_turn(seen, now)
             tell(first, 'F ' .. first)
         end
@@ -65,7 +65,7 @@ end
 local handed = redis.call('EXISTS', mutex) == 1
 if not handed and mine == 1 and robust and unrepaired then
     for _, waiter in ipairs(redis.call('ZRANGE', queue, 0, 99)) do
-        tell(waiter, 'F ' .. waiter) -- each asks, and hears that it is not recoverable
+        tell(waiter, 'F ' .. waiter) -- each waiter asks, and is told that the mutex is not recoverable
     end
 elseif not handed and not (robust and redis.call('GET', mark) == 'unrecoverable') then
     handed = hand_on()

@@ -6,7 +6,7 @@
 local function serve(name, token_key, queue, seen, mark, asker, now, claim_ms, robust, shared)
     local token, died, before
     local function take(id, its_claim_ms)
-        if token then -- not the first one that is tried: nothing but the owner changes
+        if token then -- a second waiter is tried: only the owner changes
             own(name, mark, id, its_claim_ms, token, died, robust)
         else
             before = robust and redis.call('GET', mark)

@@ -43,7 +43,7 @@ if open then
 elseif dead then
     leave(queue, seen, id)
     return answer(UNRECOVERABLE)
-elseif mine then -- the grant's message or reply got lost; its token was never told, so it gets another
+elseif mine then -- the message or reply with the grant got lost, and its token with it: issue another
     end_turn(seen, now, SHARED_TURN_MS, unheard)
     outlast(holders, lease_ms, now)
     put(holders, mine, lease_ms, now)

@@ -2,12 +2,13 @@
 --
 -- uses:     queue holders
 local ROUND_MAX = 1000
-local SHARED_TURN_MS = 1000 -- first those who read have to leave
--- Of two groups, readers and writers, the preferred one stands in front of the other in the queue, below 0: so nobody
--- looks for it behind all the others. This is what its scores lack: more than any arrival, and exact in a double.
+local SHARED_TURN_MS = 1000 -- the readers have to leave first
+-- Of two groups, readers and writers, the preferred one stands in front of the other in the queue, with scores below 0,
+-- so that no script has to look for it after all the others. Its scores are arrivals less this number, which is larger
+-- than any arrival, and exact in a double.
 local FRONT = 2 ^ 52
 
--- Take or keep a place in the queue; as enqueue(). `alone`: nobody is there.
+-- Take or keep a place in the queue, as enqueue() does. `alone`: the queue is empty.
 local function line_up(lock, id, arrival, now, liveness_ms, alone)
     if string.sub(id, -1) ~= lock.prefer then
         return enqueue(lock.queue, lock.seen, id, arrival, now, liveness_ms)
@@ -20,24 +21,25 @@ local function line_up(lock, id, arrival, now, liveness_ms, alone)
     return enqueue(lock.queue, lock.seen, id, place, now, liveness_ms, known) + FRONT
 end
 
--- A round is one hand-over, as queue.lua has it, and besides: the lock; modes, of the group whose turn it is; in_front,
--- whether that is the one in front of all others; readers, how many there are; writing, a writer came in; shut, nobody
--- else may; told, how many came in; token, died, before: of the first writer that was tried, and the mark until then;
--- asker, who needs no message, and once it is in mine, mine_died: its token, and whether a writer died.
+-- A round is one hand-over, see queue.lua, with more fields: the lock; modes, those of the group whose turn it is;
+-- in_front, whether that group stands in front of the other; readers, their number; writing, a writer came in; shut,
+-- nobody else may come in; told, how many came in; token, died, before: the token of the first writer tried, whether a
+-- writer died before it, and the mark until then; asker, who needs no message; mine, mine_died: the asker's token once
+-- it is in, and whether a writer died.
 
--- A writer that waits for readers to leave keeps out all behind it; one that hears no message only when it has a turn.
+-- A writer that waits for readers to leave keeps out all after it; a writer that hears no message only in its turn.
 local function keeps_out(round, id, sign)
     local unheard = sign and is_unheard(sign) and not tell(id, 'P') -- the asker has no sign here
     return not unheard or has_turn(round.seen, sign, round.now, round.turn_ms)
 end
 
--- May `id` come in? True · false: it is passed over · nil: neither it nor anybody behind it may.
+-- May `id` come in? True · false: `id` is passed over · nil: neither `id` nor any waiter after it may.
 local function may_enter(round, id, sign)
     if round.writing or round.shut then
         return nil
     elseif not string.find(round.modes, string.sub(id, -1), 1, true) then
         if round.in_front then
-            return nil -- its group is through
+            return nil -- all of the group were tried
         end
         return false
     elseif is_writer(id) and round.readers > 0 then
@@ -45,7 +47,7 @@ local function may_enter(round, id, sign)
     elseif not is_writer(id) and round.readers >= READERS_MAX then
         return nil
     elseif round.told >= ROUND_MAX then
-        round.shut = tell(id, 'F ' .. id) -- this script took long enough: the next one goes on
+        round.shut = tell(id, 'F ' .. id) -- enough for one script: the next one goes on
     else
         return true
     end
@@ -63,7 +65,7 @@ local function admit(round, id, claim_ms)
         return grant(lock, id, claim_ms, now)
     end
     round.writing = true
-    if round.token then -- not the first one that is tried: nothing but the owner changes
+    if round.token then -- a second writer is tried: only the owner changes
         write_mark(lock, id, round.token, round.died)
         put(lock.holders, id, claim_ms, now)
     else
@@ -102,12 +104,12 @@ local function undo(id, round)
     end
 end
 
--- While somebody holds it, nobody can tell which claims stand.
+-- While the lock is held, nothing tells which claims stand.
 local function none_is_known_to_end()
     return false
 end
 
--- Who only tries stands behind all others of its group.
+-- A try has the last place of its group.
 local function let_in_group(round, modes, in_front)
     local lock, asker = round.lock, round.asker
     round.modes, round.in_front = modes, in_front
@@ -117,8 +119,8 @@ local function let_in_group(round, modes, in_front)
     end
 end
 
--- Let in those who wait, as far as there is room: one writer, or all readers up to a writer that has to go before them.
--- Returns the token of the asker if it is in, or nil, and whether a writer died.
+-- Let waiters in, as far as the lock is free for them: one writer, or all readers up to a writer that goes before them.
+-- Returns the token of the asker if it is in, else nil, and whether a writer died.
 local function let_in(lock, asker, now)
     local holder = look(lock.holders, now)
     if holder and is_writer(holder) then

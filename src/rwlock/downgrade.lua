@@ -16,7 +16,7 @@ end
 outlast(holders, lease_ms, now)
 put(holders, string.sub(id, 1, -2) .. 'r', lease_ms, now)
 if not is_writer(mine) then
-    return answer(DONE) -- sent again: there may be other readers by now
+    return answer(DONE) -- a resend: there may be other readers by now
 end
 redis.call('ZREM', holders, id)
 end_with_last(holders, now)

@@ -7,10 +7,10 @@
 -- sent:     deadline_us
 -- verdicts: DONE FREE LATE
 -- resend:   takes it from the next holders as well: not resent
-local holder = look(holders, now) -- an error, and nothing changed, when it is no lock
+local holder = look(holders, now) -- fails, before anything is changed, when the key is no lock
 redis.call('DEL', holders)
 if robust and redis.call('GET', mark) == 'unrecoverable' then
-    redis.call('DEL', mark) -- by an operator's word it is in order again
+    redis.call('DEL', mark) -- an operator says that it is in order again
 end
 next_token(token, now, shared)
 local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, claim_ms = claim_ms,

@@ -3,19 +3,19 @@
 -- uses:     rollback token
 --
 -- holders  sorted set, owner id -> end of its lease, server ms. An id ends in its mode, :r or :w; there are
---          readers or one writer. Who is past its end is no holder, whoever else may be one.
+--          readers or one writer. A member past its end is no holder, whatever other members are there.
 -- mark     string, of robust locks only: "<owner id> <token> <1: its previous writer died>" of the last
 --          writer, or "unrecoverable". A mark without a writer means that the writer died.
 --
--- A lock is a table: the five keys, claim_ms, robust, shared (its token, with Redisson), tries (its asker queues not),
--- and prefer: the modes of those in front of all others in the queue, 'r' or 'w', or 'rw' when nobody is preferred.
+-- A lock is a table: the five keys, claim_ms, robust, shared (its token, with Redisson), tries (its asker does not
+-- queue), and prefer: the modes of the group in front of the other, 'r' or 'w', or 'rw' when neither is preferred.
 local READERS_MAX = 100000
 
 local function is_writer(id)
     return string.sub(id, -2) == ':w'
 end
 
--- Ended leases go. Returns one holder, whose mode is that of all, or nil when it is free.
+-- Delete leases that have ended. Returns one holder, whose mode is that of all, or nil when the lock is free.
 local function look(holders, now)
     local first = redis.call('ZRANGE', holders, 0, 0, 'WITHSCORES')
     if first[1] and tonumber(first[2]) <= math.floor(now / 1000) then
@@ -25,7 +25,7 @@ local function look(holders, now)
     return first[1]
 end
 
--- `id` as it stands among the holders, and the end of its lease; or nil. A writer that was downgraded is there as a
+-- `id` as it stands among the holders, and the end of its lease; or nil. A writer that was downgraded stands there as a
 -- reader.
 local function held_as(holders, id)
     local ends = redis.call('ZSCORE', holders, id)
@@ -38,7 +38,7 @@ local function held_as(holders, id)
     end
 end
 
--- How long until the last lease ends; -1 when it is free.
+-- Milliseconds until the last lease ends; -1 when the lock is free.
 local function left_ms(holders, now)
     local last = redis.call('ZRANGE', holders, -1, -1, 'WITHSCORES')[2]
     return last and tonumber(last) - math.floor(now / 1000) or -1
@@ -69,7 +69,7 @@ local function put(holders, id, lease_ms, now)
     end)
 end
 
--- Has its previous writer died, and nobody repaired it? 1 or 0.
+-- Has the previous writer died, with nobody having repaired the lock since? 1 or 0.
 local function died_before(lock)
     return lock.robust and redis.call('EXISTS', lock.mark) or 0
 end
@@ -85,8 +85,8 @@ local function readers_token(key)
     return math.max(last_token(key), 1)
 end
 
--- Write `id` as holder; returns its token, and whether a writer died. No writer is without its mark, so that comes
--- first; a mark that nobody got to hold says too much.
+-- Write `id` as holder; returns its token, and whether a writer died. The mark is written first: no writer is
+-- without one, and a mark whose writer was never written reports one death too many, which is safe.
 local function grant(lock, id, lease_ms, now)
     local died, token = died_before(lock)
     if is_writer(id) then

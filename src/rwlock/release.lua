@@ -29,7 +29,7 @@ local lock = { holders = holders, token = token, queue = queue, seen = seen, mar
 leave(queue, seen, id)
 if unrecoverable then
     for _, waiter in ipairs(redis.call('ZRANGE', queue, 0, 99)) do
-        tell(waiter, 'F ' .. waiter) -- each asks, and hears that it is not recoverable
+        tell(waiter, 'F ' .. waiter) -- each waiter asks, and is told that the lock is not recoverable
     end
 elseif not (robust and redis.call('GET', mark) == 'unrecoverable') then
     let_in(lock, nil, now)

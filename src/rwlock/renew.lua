@@ -11,7 +11,7 @@ if not mine or ends <= math.floor(now / 1000) then
 end
 local lasts_ms = outlast(holders, lease_ms, now)
 redis.call('ZADD', holders, 'XX', math.floor(now / 1000) + lease_ms, mine)
-if lasts_ms > lease_ms then -- by a lease that may have been this one
+if lasts_ms > lease_ms then -- perhaps because of the lease that is renewed
     end_with_last(holders, now)
 end
 return answer(DONE)

@@ -1,4 +1,4 @@
--- admission.lua - free permits go to those who wait, in order of arrival, and to nobody behind one who wants more
+-- admission.lua - free permits go to waiters in order of arrival, and to none after one that wants more than is free
 --
 -- uses:     queue
 --
@@ -9,9 +9,9 @@ local function wanted(id)
     return tonumber(string.match(id, '^%x+:%w+:%d+:(%d+)')) or 1
 end
 
--- What take() of a round asks first, see hand_over() of queue.lua: n of the permits that are `free` in it are set aside
--- for `id`. Returns n; nil: they are too few, `blocked` says so, and nobody behind it gets any; false: likewise, but it
--- does not listen, and holds up nobody. The asker needs no message.
+-- The first step of take() of a round, see hand_over() of queue.lua: set n of the permits that are `free` in the round
+-- aside for `id`. Returns n; nil: there are too few, `blocked` is set, and no waiter after this one gets any; false:
+-- there are too few, but this waiter does not listen, and blocks nobody. The asker needs no message.
 local function set_aside(round, id, n, asker)
     if n <= round.free then
         round.free = round.free - n

@@ -11,7 +11,7 @@
 local value = number_in(name)
 local now_ms = math.floor(now / 1000)
 local waiters = redis.call('ZCOUNT', seen, '(' .. now_ms, '+inf')
-if not value then -- claims that may be there are of a semaphore that was deleted
+if not value then -- claims without a number are left of a semaphore that was deleted
     return answer(DONE, initial, 0, waiters)
 end
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', claims, '-inf', now_ms)) do

@@ -1,14 +1,14 @@
--- counted.lua - permits that are a bare number, in the layout of Redisson's RSemaphore
+-- counted.lua - permits that are a plain number, in the layout of Redisson's RSemaphore
 -- uses:     idempotent admission redisson
 --
 -- name    string, how many permits are free; may be negative. No key: none
 -- claims  sorted set, waiter's id -> server milliseconds by which it has to confirm what it was granted; the
---         fraction is that of its sign of life, see queue.lua
+--         fraction is the one of its sign of life, see queue.lua
 
 local CLAIMS_MS = 2592000000 -- a permit of a waiter that died comes back with the next request, even after weeks
 
--- There was no number: then claims are of a semaphore that was deleted, and put back they would be too many. The number
--- comes first, as a server out of memory refuses it.
+-- Set a number where there was none. Claims are left of a semaphore that was deleted: put back, their permits would be
+-- too many. The number is written first, as a server out of memory refuses that.
 local function set_number(name, claims, n)
     redis.call('SET', name, n)
     whole(function()
@@ -18,13 +18,13 @@ local function set_number(name, claims, n)
     end)
 end
 
--- Who asks, as the idempotency record has it, the request's number, and how many permits it is for.
+-- The parts of a waiter's id: its slot in the idempotency record, the request's number, and how many permits it wants.
 local function taker_of(id)
     local owner, nth, n = string.match(id, '^(%x+:%w+):(%d+):(%d+)$')
     return owner, nth + 0, n + 0
 end
 
--- Take permits, and write down who has them.
+-- Take permits, and record who has them.
 local function take_recorded(name, n, once, owner, nth, result, now)
     redis.call('DECRBY', name, n)
     whole(function()
@@ -34,7 +34,7 @@ local function take_recorded(name, n, once, owner, nth, result, now)
     end)
 end
 
--- The permits of a claim are free again. They come first: so a server out of memory refuses it.
+-- Put the permits of a claim back. The number is written first, as a server out of memory refuses that.
 local function unclaim(name, claims, id, n)
     redis.call('INCRBY', name, n)
     whole(function()
@@ -44,7 +44,7 @@ local function unclaim(name, claims, id, n)
     end)
 end
 
--- The client of a waiter that did not confirm in time gets no other claim until it is heard.
+-- Note that a client let a claim end: it gets no other one until it is heard.
 local function note_unconfirmed(queue, seen, id, ends)
     local liveness_ms, claim_ms = terms_of(ends)
     if claim_ms and redis.call('EXISTS', queue) == 1 then
@@ -53,8 +53,8 @@ local function note_unconfirmed(queue, seen, id, ends)
     end
 end
 
--- Permits of waiters that did not confirm in time come back; returns how many. Without a queue it is not noted whose
--- they were.
+-- Put back permits of waiters that did not confirm in time; returns how many. Without a queue their clients are not
+-- noted.
 local function reclaim(name, claims, now, queue, seen)
     local back = 0
     local late = redis.call('ZRANGEBYSCORE', claims, '-inf', now / 1000, 'WITHSCORES', 'LIMIT', 0, 32)
@@ -68,8 +68,8 @@ local function reclaim(name, claims, now, queue, seen)
     return back
 end
 
--- Hand `free` permits to those who wait; returns what lend_out() of leased.lua does, which does the same. Claims that end
--- are noted when they are put back.
+-- Hand `free` permits to waiters; returns what lend_out() of leased.lua returns. Claims that end are noted when they
+-- are put back.
 local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
     local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free, unnoted = true }
     function round.take(id, its_claim_ms, sign)
@@ -79,7 +79,7 @@ local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
             return enough
         end
         local ends = math.floor(now / 1000) + its_claim_ms + sign % 1
-        if redis.call('ZADD', claims, 'NX', ends, id) == 1 then -- else it has them
+        if redis.call('ZADD', claims, 'NX', ends, id) == 1 then -- 0: the waiter has them already
             whole(function()
                 redis.call('PEXPIRE', claims, CLAIMS_MS)
                 redis.call('DECRBY', name, n)
@@ -97,8 +97,8 @@ local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
     return round.free, got, round.blocked
 end
 
--- Permits became free: those who wait get them, and what is left is told to Redisson's waiters. Shared with
--- Redisson, one time in sixteen these hear of it first, if they listen, as a hand-over leaves nothing for them.
+-- Permits became free: our waiters get them, and Redisson's are told of the rest. On a semaphore shared with Redisson,
+-- one time in sixteen Redisson's waiters are told first, if they listen, as a hand-over leaves nothing for them.
 local function pass_on(name, claims, queue, seen, free, now, claim_ms, channel, shared)
     if free <= 0 then
         return

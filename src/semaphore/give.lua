@@ -22,7 +22,7 @@ if sum > 2147483647 or sum < -2147483648 then
 end
 redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
 if not value then
-    redis.call('DEL', claims) -- of a semaphore that was deleted
+    redis.call('DEL', claims) -- left of a semaphore that was deleted
 end
 redis.call('SET', name, string.format('%.0f', sum), 'KEEPTTL')
 whole(function()

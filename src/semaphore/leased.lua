@@ -2,12 +2,12 @@
 -- uses:     admission
 --
 -- permits  sorted set, permit -> server milliseconds at which it ends. A permit is the id of its owner, or
---          32 hex digits of its own; who took n has also "<permit>/2" to "<permit>/n". Those that ended are
+--          32 hex digits of its own; an owner of n has also "<permit>/2" to "<permit>/n". Permits that ended are
 --          remembered for ten minutes, so that a late release can be told what happened.
 
 local REMEMBERED_MS = 600000
 
--- The permit of a waiter's id, or of a permit's own, and how many parts it has.
+-- The permit that a waiter's id, or an id of its own, stands for, and how many parts it has.
 local function permit_of(id)
     local n, own = string.match(id, '^%x+:%w+:%d+:(%d+):?(%x*)$')
     return own and own ~= '' and own or id, tonumber(n) or 1
@@ -26,7 +26,7 @@ local function free_permits(permits, total, now)
     return total - redis.call('ZCOUNT', permits, '(' .. math.floor(now / 1000), '+inf')
 end
 
--- The parts above `kept` are free again. A server out of memory allows it.
+-- Free the parts above `kept`. A server out of memory allows it.
 local function unlend(permits, permit, kept, n)
     for i = n, kept + 1, -1 do
         redis.call('ZREM', permits, part(permit, i))
@@ -48,17 +48,17 @@ local function lend(permits, permit, n, lease_ms, now)
     redis.call('ZREMRANGEBYSCORE', permits, '-inf', math.floor(now / 1000) - REMEMBERED_MS)
 end
 
--- Set the lease of the parts that are there; lends nothing. A server out of memory allows it.
+-- Set the lease of the parts that exist; lends nothing. A server out of memory allows it.
 local function renew_parts(permits, permit, n, lease_ms, now)
-    local ends_ms = math.max(redis.call('PTTL', permits), lease_ms + REMEMBERED_MS) -- also if somebody persisted it
+    local ends_ms = math.max(redis.call('PTTL', permits), lease_ms + REMEMBERED_MS) -- even of a key made persistent
     redis.call('PEXPIRE', permits, ends_ms)
     for i = 1, n do
         redis.call('ZADD', permits, 'XX', math.floor(now / 1000) + lease_ms, part(permit, i))
     end
 end
 
--- Hand free permits to those who wait. Returns how many are free then, whether the asker gets its own, and whether
--- somebody waits for more. The asker only leaves the queue: the caller takes its permits.
+-- Hand free permits to waiters. Returns how many are free then, whether the asker gets its permits, and whether a
+-- waiter wants more. The asker only leaves the queue: the caller takes its permits.
 local function lend_out(permits, queue, seen, asker, total, now, claim_ms)
     local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free_permits(permits, total, now) }
     function round.take(id, its_claim_ms)

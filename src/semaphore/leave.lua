@@ -18,7 +18,7 @@ end
 redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
 local claimed = value and redis.call('ZSCORE', claims, id)
 local back = claimed or done == '1' and value -- nothing goes back to a semaphore that was deleted
-if done ~= IDEMPOTENT_OVERTAKEN then -- then only what bears the waiter's own id is looked for
+if done ~= IDEMPOTENT_OVERTAKEN then -- after a later request only the waiter's own id is looked for
     idempotent_record(once, owner, nth, 0, now)
 end
 if claimed then

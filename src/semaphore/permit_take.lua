@@ -40,7 +40,7 @@ end
 if open then
     leave(queue, seen, id)
     return take()
-elseif live then -- the grant's message or reply got lost, or this is a late copy
+elseif live then -- the message or reply with the grant got lost, or this is a late copy
     if not is_live(permits, part(permit, n), now) then -- the last part is the first that is given back
         return answer(OVERTAKEN)
     end

@@ -17,7 +17,7 @@ if number_in(name) then
     idempotent_record(once, id, nth, 0, now)
     return answer(PRESENT)
 end
-set_number(name, claims, n) -- and recorded or not, there is a number from now on
+set_number(name, claims, n) -- recorded or not, there is a number from now on
 idempotent_record(once, id, nth, 1, now)
 pass_on(name, claims, queue, seen, n, now, claim_ms, channel, shared)
 return answer(DONE)

@@ -30,7 +30,7 @@ if done == '1' then
 elseif done then
     return answer(OVERTAKEN)
 elseif value and redis.call('ZSCORE', claims, id) then -- granted meanwhile, and confirmed by this
-    idempotent_record(once, owner, nth, 1, now) -- first: who gives up then finds one of the two
+    idempotent_record(once, owner, nth, 1, now) -- first: a waiter that gives up then finds one of the two
     whole(function()
         redis.call('ZREM', claims, id)
     end, function()
