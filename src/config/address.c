@@ -48,7 +48,7 @@ static bool is_ipv6(const char *text, size_t length)
     return inet_pton(AF_INET6, address, &ignored) == 1;
 }
 
-/* Find the host, and the port behind it, which is left to be read. NULL, or words for what is no host. */
+/* Split the host from the port, which is not read yet. NULL, or words for what is no host. */
 static const char *split_server(const char *text, const char **host, size_t *length, const char **port)
 {
     if (*text == '[') {
@@ -67,7 +67,7 @@ static const char *split_server(const char *text, const char **host, size_t *len
     return NULL;
 }
 
-/* One server is all there is. */
+/* Fail if a server was given already: a client has one. */
 static int check_free(struct lk__builder *builder, const char *subject)
 {
     if (builder->options.host == NULL && builder->options.path == NULL)

@@ -17,18 +17,18 @@
 enum lk__source { LK__FROM_URL, LK__FROM_JSON };
 
 struct lk__builder {
-    struct lk__options options; /* what was said so far; owns its strings */
+    struct lk__options options; /* the settings given so far; owns its strings */
     enum lk__source source;     /* what settings are called in error texts */
-    uint64_t given;             /* bit i: lk__settings[i] was said */
+    uint64_t given;             /* bit i: lk__settings[i] was given */
     bool secret;                /* a password stands in the text itself */
 
     /* the failure */
     const char *subject; /* which setting it is about; NULL: the text says it */
     char errmsg[224];    /* never a password */
-    char name[48];       /* room for a subject that nobody else keeps */
+    char name[48];       /* a subject that is stored nowhere else */
 };
 
-/* How JSON writes a value. A URL writes the same as text. */
+/* The form of a value in JSON. In a URL each value is text. */
 enum lk__form { LK__STRING, LK__DURATION, LK__DURATION_OR_NO, LK__NUMBER, LK__FLAG, LK__LIST, LK__ANYTHING };
 
 struct lk__setting {
@@ -36,31 +36,31 @@ struct lk__setting {
     const char *json; /* path of the key; NULL: not in a file */
     enum lk__form form;
     int (*put)(struct lk__builder *builder, const struct lk__setting *setting, const char *text);
-    size_t field; /* where `put` writes, an offset in struct lk__options; 0: it knows itself */
+    size_t field; /* where `put` writes, an offset in struct lk__options; 0: `put` knows the field */
 };
 
 extern const struct lk__setting lk__settings[];
 extern const size_t lk__settings_count;
 
-/* The setting that is called so in `source`, or NULL. */
+/* The setting named `name` in `source`, or NULL. */
 const struct lk__setting *lk__setting_find(enum lk__source source, const char *name, size_t length);
 /* What `source` calls it. */
 const char *lk__setting_name(enum lk__source source, const struct lk__setting *setting);
 
 void lk__builder_begin(struct lk__builder *builder, enum lk__source source);
 
-/* Take a setting. EINVAL also when it was there before; ENOTSUP, ENOMEM. */
+/* Add a setting. EINVAL also when it was given before; ENOTSUP, ENOMEM. */
 int lk__setting_put(struct lk__builder *builder, const struct lk__setting *setting, const char *text);
 
 /* --- address.c ------------------------------------------------------------------------------------- */
 
-/* Take "host", "host:port" or "[IPv6]:port"; no host means 127.0.0.1. */
+/* Add the server: "host", "host:port" or "[IPv6]:port"; no host means 127.0.0.1. */
 int lk__builder_server(struct lk__builder *builder, const char *subject, const char *text);
 
-/* Take the path of a unix socket. */
+/* Add the server: the path of a unix socket. */
 int lk__builder_socket(struct lk__builder *builder, const char *subject, const char *path);
 
-/* Complete what was not said, check what was, and move it all to `options`: on success only. */
+/* Fill in defaults, check what was given, and move the whole to `options`, on success only. */
 int lk__builder_finish(struct lk__builder *builder, struct lk__options *options);
 
 /* Free what a builder still holds. */
@@ -73,10 +73,10 @@ int lk__builder_nomem(struct lk__builder *builder);
 
 /* --- secret.c: passwords ------------------------------------------------------------------------- */
 
-/* Take a password: `${NAME}` and `${NAME:-default}` are looked up in the environment. */
+/* Set the password: `${NAME}` and `${NAME:-default}` are looked up in the environment. */
 int lk__put_password(struct lk__builder *builder, const struct lk__setting *setting, const char *text);
 
-/* Take what a file holds, without the newline at its end, as the password. */
+/* Set the password to the content of a file, without the newline at its end. */
 int lk__put_password_file(struct lk__builder *builder, const struct lk__setting *setting, const char *path);
 
 #endif

@@ -82,7 +82,7 @@ static int check_command(struct lk__builder *builder)
                             written(o->command_timeout_ms).text, written(o->lease_ms).text, written(most_ms).text);
 }
 
-/* Only what was said can be wrong here: the rest was completed to fit. */
+/* Only settings that were given can be wrong here: defaults are chosen to fit. */
 static int check_times(struct lk__builder *builder)
 {
     const struct lk__options *o = &builder->options;

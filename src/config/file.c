@@ -10,13 +10,13 @@
 
 #define FILE_MAX ((size_t)1 << 20)
 
-/* Errors that mean this process has no more to give. */
+/* Errors that say this process is out of memory or descriptors. */
 static int code_of(int error)
 {
     return error == EMFILE || error == ENFILE ? ENOMEM : error;
 }
 
-/* Read to the end, or one byte more than a file may have. */
+/* Read to the end, or one byte more than the largest file allowed. */
 static int read_all(struct lk__file *file, int fd)
 {
     while (file->length <= FILE_MAX) {
@@ -31,7 +31,7 @@ static int read_all(struct lk__file *file, int fd)
     return EFBIG;
 }
 
-/* One allocation for whatever comes: one that grows would leave copies behind. */
+/* One allocation of the largest size: one that grows would leave copies of the password in freed memory. */
 static int read_open(struct lk__file *file, int fd)
 {
     struct stat about;

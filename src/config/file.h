@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 struct lk__file {
-    char *text; /* NUL behind it */
+    char *text; /* with a NUL at its end */
     size_t length;
     mode_t mode; /* type and permissions */
 };

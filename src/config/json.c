@@ -2,8 +2,8 @@
 /*
  * json.c - options from a JSON file
  *
- * jansson reads the file, chopped, but knows lines for mistakes of syntax only. As it hands out keys in the
- * order of the text, a scanner that goes from key to key in step with it tells the line of each.
+ * jansson reads the file in short tokens (json_tokens.c), and tells the line of a mistake of syntax only. It returns
+ * keys in the order of the text, so a scanner that goes from key to key in step with it knows the line of each.
  */
 #include "config/builder.h"
 #include "config/file.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEPTH_MAX 8 /* the parser's stack grows with depth, and callers may have little of it */
+#define DEPTH_MAX 8 /* the parser's stack grows with the depth, and the caller's stack may be small */
 
 /* --- lines -------------------------------------------------------------------------------------------- */
 
@@ -23,7 +23,7 @@ struct scanner {
     int line; /* where `at` is */
 };
 
-/* Go behind the string that begins here. In JSON no string has a raw newline. */
+/* Skip the string that begins here. In JSON no string contains a raw newline. */
 static void skip_string(struct scanner *scanner)
 {
     for (scanner->at++; scanner->at < scanner->end && *scanner->at != '"'; scanner->at++)
@@ -33,7 +33,7 @@ static void skip_string(struct scanner *scanner)
         scanner->at++;
 }
 
-/* Go behind the next character that is not in a string, or behind the next string; returns what it began with. */
+/* Skip the next string, or the next character outside strings; returns its first character. */
 static char skip(struct scanner *scanner)
 {
     char first = *scanner->at;
@@ -45,7 +45,7 @@ static char skip(struct scanner *scanner)
     return first;
 }
 
-/* Go behind the next key, which is a string with a colon behind it, and return its line. */
+/* Skip the next key, which is a string followed by a colon, and return its line. */
 static int next_key(struct scanner *scanner)
 {
     while (scanner->at < scanner->end) {
@@ -60,7 +60,7 @@ static int next_key(struct scanner *scanner)
     return scanner->line;
 }
 
-/* The last string before `end`, as it is written, into draft->name. */
+/* Copy the last string before `end`, as the file writes it, into builder->name. */
 static void last_string(struct lk__builder *builder, const char *text, const char *end)
 {
     struct scanner scanner = { text, end, 1 };
@@ -90,8 +90,8 @@ struct reader {
     struct lk__jsontokens tokens;
     struct scanner scanner;
     bool grouped[2]; /* the group was given: group_of() - 1 */
-    int line;        /* of what failed; 0: of none in particular */
-    int lines[64];   /* of each of lk__settings */
+    int line;        /* the line of the failure; 0: the file as a whole */
+    int lines[64];   /* the line of each setting in lk__settings */
     char number[24];
 };
 
@@ -134,7 +134,7 @@ static int put(struct reader *reader, const struct lk__setting *setting, const j
     return lk__setting_put(&reader->builder, setting, text);
 }
 
-/* "group.key" into draft->name; cut to fit, which makes it unknown. */
+/* Write "group.key" into builder->name; a longer one is cut, and then no known setting. */
 static const char *path_of(struct reader *reader, const char *group, const char *key)
 {
     char *name = reader->builder.name;
@@ -145,7 +145,7 @@ static const char *path_of(struct reader *reader, const char *group, const char 
     return name;
 }
 
-/* Which group is called so, from 1 on; 0: none. */
+/* The group named `name`, from 1 on; 0: there is none. */
 static int group_of(const char *key)
 {
     static const char *const groups[] = { "timeouts", "retry" };
@@ -257,7 +257,7 @@ static int read_text(struct reader *reader, const struct lk__file *file)
     return rc;
 }
 
-/* Complete and check; a setting that does not fit is on the line where it was given. */
+/* Fill in defaults and check; a setting that does not fit is reported on its own line. */
 static int finish(struct reader *reader, struct lk__options *options)
 {
     int rc = lk__builder_finish(&reader->builder, options);
@@ -269,7 +269,7 @@ static int finish(struct reader *reader, struct lk__options *options)
     return rc;
 }
 
-/* The end of a path, which tells most, so that the words behind it fit. */
+/* The end of a long path, which says most, so that the words after it fit. */
 static const char *short_path(const char *path)
 {
     size_t length = strlen(path);

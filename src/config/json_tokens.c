@@ -2,8 +2,8 @@
 /*
  * json_tokens.c - see chop.h
  *
- * A long string is read in pieces: jansson reads each as a text of its own, which never ends within an escape, a
- * pair of surrogates or a character. A long number or word is cut off: no setting takes one, cut off or not.
+ * A long string is read in pieces: jansson reads each as a text of its own, and no piece ends within an escape, a
+ * pair of surrogates or a character. A long number or word is cut: no setting accepts one, whole or cut.
  */
 #include "config/json_tokens.h"
 
@@ -14,11 +14,11 @@
 enum {
     TOKEN_MAX = 15,             /* jansson's buffer has 16 bytes, one of them for the NUL */
     STRING_MAX = TOKEN_MAX - 2, /* without its quotes */
-    WORD_MAX = TOKEN_MAX - 1,   /* a number is read together with what ends it */
+    WORD_MAX = TOKEN_MAX - 1,   /* a number is read with the character that ends it */
     GROWTH = 4                  /* the least string that is replaced, "#", becomes "#1048576" */
 };
 
-/* Out of memory for a whole string, jansson says that there is none. */
+/* jansson reports a string that it has no memory for as a missing string. */
 static bool is_nomem(const json_error_t *error)
 {
     static const char *const errmsg[] = { "invalid token near '\"", "string or '}' expected near '\"" };
@@ -45,13 +45,13 @@ static bool is_escape(const char *at, const char *end)
     return end - at >= 6 && at[0] == '\\' && at[1] == 'u';
 }
 
-/* "\ud83d": it and the next escape are one character. */
+/* "\ud83d": this escape and the next one are one character. */
 static bool is_high_surrogate(const char *at, const char *end)
 {
     return is_escape(at, end) && (at[2] == 'd' || at[2] == 'D') && at[3] != '\0' && strchr("89abAB", at[3]) != NULL;
 }
 
-/* Bytes of the character that begins here, as it is written. */
+/* Length of the character that begins here, in bytes of the file. */
 static size_t character_length(const char *at, const char *end)
 {
     size_t length = 1;
@@ -75,7 +75,7 @@ static size_t piece_length(const char *at, const char *end)
     return (size_t)(next - at);
 }
 
-/* Read the piece and put it behind those before it. */
+/* Decode the piece and append it to the pieces before it. */
 static int read_piece(struct lk__jsontokens *tokens, const char *piece, size_t length)
 {
     char quoted[TOKEN_MAX + 1];
@@ -120,7 +120,7 @@ static const char *end_of_string(const char *at, const char *end)
     return at;
 }
 
-/* Copy the string that begins behind `*at`, or a reference to it. */
+/* Copy the string that begins after `*at`, or a reference to it. */
 static int split_string(struct lk__jsontokens *tokens, const char **at, const char *end)
 {
     const char *begin = *at + 1, *behind = end_of_string(begin, end);
@@ -128,7 +128,7 @@ static int split_string(struct lk__jsontokens *tokens, const char **at, const ch
     char reference[16];
     int rc = 0;
     *at = whole ? behind + 1 : behind;
-    if (!whole) { /* jansson says so */
+    if (!whole) { /* jansson reports the mistake */
         put(tokens, "\"", 1);
     } else if (behind - begin <= STRING_MAX && *begin != '#') {
         put(tokens, begin - 1, (size_t)(behind - begin) + 2);

@@ -16,16 +16,16 @@
 struct lk__jsontokens {
     char *text; /* as the file's, line by line, but a long string is "#" and where it is in `strings` */
     size_t length;
-    char *strings; /* the long ones, read */
+    char *strings; /* the long strings, decoded */
     size_t used;
-    json_error_t error; /* of EINVAL: what jansson said, and on which line of the file */
+    json_error_t error; /* with EINVAL: jansson's words, and the line in the file */
 };
 
-/* 0, ENOMEM, EINVAL. To be wiped in any case. */
+/* Returns 0, ENOMEM or EINVAL. The caller wipes `tokens` in each case. */
 int lk__jsontokens_split(struct lk__jsontokens *tokens, const struct lk__file *file);
 void lk__jsontokens_wipe(struct lk__jsontokens *tokens); /* overwrites and frees */
 
-/* A key or a string of the parsed text as the file has it; lives as long as both. */
+/* A key or a string of the parsed text as the file has it; valid as long as both exist. */
 const char *lk__jsontokens_string(const struct lk__jsontokens *tokens, const char *text);
 
 /* As json_loadb(), but tells the codes apart: 0, ENOMEM, EINVAL with `error` set. */

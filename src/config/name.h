@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* name.h - which names an object may have: rules that the server's cluster slots and the library's own keys dictate */
+/* name.h - which names an object may have: the rules come from cluster slots and from the library's own keys */
 #ifndef LK__CONFIG_NAME_H
 #define LK__CONFIG_NAME_H
 
@@ -13,10 +13,10 @@
  */
 const char *lk__name_flaw(const char *name, size_t length);
 
-/* 0, or EINVAL with an error text that quote the name and say its flaw. */
+/* 0, or EINVAL with an error text that quotes the name and says its flaw. */
 int lk__name_check(const char *name, size_t length);
 
-/* Write `name` as it may stand in a line of text, cut to fit: what is no printable ASCII becomes '?'. */
+/* Write `name` as it may stand in a line of text, cut to fit; other characters than printable ASCII become '?'. */
 void lk__name_print(char *text, size_t size, const char *name, size_t length);
 
 #endif

@@ -36,7 +36,7 @@ static void print(struct printer *printer, const char *text)
         print_char(printer, *text++);
 }
 
-/* As a URL writes it: what is neither unreserved nor in `also` as %XX. */
+/* Print as in a URL: characters neither unreserved nor in `also` as %XX. */
 static void print_encoded(struct printer *printer, const char *text, const char *also)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -91,7 +91,7 @@ void lk__options_print(const struct lk__options *options, char *text, size_t siz
     *printer.text = '\0';
 }
 
-/* How many bytes at `says` are the password, or enough of its beginning to give it away. */
+/* How many bytes at `says` are the password, or enough of its beginning to reveal it. */
 static size_t secret_at(const char *says, const char *password)
 {
     enum { TELLING = 6 };

@@ -18,14 +18,14 @@ struct lk__options {
     char *client_name; /* for CLIENT SETNAME; NULL: "latchkey" */
     char *prefix;      /* before every object's name; NULL: none */
 
-    /* times; none is 0 once read */
+    /* times; never 0 after reading */
     int64_t lease_ms;           /* 30 s */
     int64_t command_timeout_ms; /* min(1 s, lease/5) */
     int64_t connect_timeout_ms; /* min(2 s, lease/3) */
-    int64_t poll_ms;            /* ceiling between two asks of a waiter: min(1 s, lease/2) */
+    int64_t poll_ms;            /* longest time between two asks of a waiter: min(1 s, lease/2) */
     int64_t retry_min_ms;       /* first pause between attempts to connect: 20 ms */
     int64_t retry_max_ms;       /* longest one: lease/10, at least retry_min */
-    int64_t keepalive_ms;       /* idle time before TCP asks whether the peer lives: 15 s; -1: off */
+    int64_t keepalive_ms;       /* idle time before TCP probes the peer: 15 s; -1: off */
 
     bool no_pubsub; /* pubsub=no: waiters poll */
     bool redisson;  /* redisson=yes: hear Redisson's channels, let Java have its turn */
@@ -33,7 +33,7 @@ struct lk__options {
 };
 
 /*
- * Read a URL (lk__options_url) or a JSON file (lk__options_file) and complete what was not said.
+ * Read a URL (lk__options_url) or a JSON file (lk__options_file) and fill in defaults.
  *
  *   options   any content; filled on success only, then to be freed with lk__options_clear()
  *
@@ -50,8 +50,8 @@ void lk__options_clear(struct lk__options *options);
 void lk__options_print(const struct lk__options *options, char *text, size_t size);
 
 /*
- * What the server says, into `text`, cut to fit: where the password stands in it, or its beginning as servers
- * cut what they quote, *** stands instead.
+ * Copy what the server says into `text`, cut to fit, with *** in place of the password, or of its beginning where the
+ * server cut a quotation.
  */
 void lk__options_quote(const struct lk__options *options, const char *says, char *text, size_t size);
 

@@ -15,7 +15,7 @@ static int keep_password(struct lk__builder *builder, const struct lk__setting *
     return builder->options.password != NULL ? 0 : lk__builder_nomem(builder);
 }
 
-/* How long the variable's name at `text` is; 0: no name. */
+/* Length of the variable's name at `text`; 0: there is none. */
 static size_t variable_length(const char *text)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";

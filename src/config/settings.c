@@ -44,7 +44,7 @@ const struct lk__setting lk__settings[] = {
     { "redisson", "redisson", LK__FLAG, put_yes, FIELD(redisson) },
     { "strict", "strict", LK__FLAG, put_yes, FIELD(strict) },
     { "protocol", "protocol", LK__NUMBER, put_protocol, 0 },
-    /* known, so that words can say more than "unknown" */
+    /* settings that this build does not support, and says so rather than "unknown" */
     { NULL, "master", LK__ANYTHING, put_master, 0 },
     { NULL, "tls", LK__ANYTHING, put_tls, 0 },
     { "cacert", NULL, LK__ANYTHING, put_tls, 0 },
@@ -82,13 +82,13 @@ int lk__setting_put(struct lk__builder *builder, const struct lk__setting *setti
     return setting->put(builder, setting, text);
 }
 
-/* The usual mistake: what this setting must be. */
+/* Fail with "must ...", the usual mistake. */
 static int must(struct lk__builder *builder, const struct lk__setting *setting, const char *errmsg)
 {
     return lk__builder_fail(builder, EINVAL, lk__setting_name(builder->source, setting), "must %s", errmsg);
 }
 
-/* Where `setting` keeps its value. */
+/* The field of options that `setting` writes. */
 static void *field_of(struct lk__builder *builder, const struct lk__setting *setting)
 {
     return (char *)&builder->options + setting->field;
@@ -96,7 +96,7 @@ static void *field_of(struct lk__builder *builder, const struct lk__setting *set
 
 /* --- durations --------------------------------------------------------------------------------------- */
 
-/* The milliseconds of the unit `text` is, 0 for other texts. */
+/* Milliseconds in the unit named `text`; 0: there is no such unit. */
 static int64_t unit_of(const char *text)
 {
     static const struct {
@@ -110,8 +110,7 @@ static int64_t unit_of(const char *text)
 }
 
 /*
- * Read the digits at `*text` and go behind them; `*places` counts them. -1: there are none, or more
- * than nine.
+ * Read the digits at `*text` and skip them; `*places` is their number. -1: no digit, or more than nine.
  */
 static int64_t digits(const char **text, int *places)
 {
@@ -165,7 +164,7 @@ static int put_duration_or_no(struct lk__builder *builder, const struct lk__sett
 
 /* --- other values -------------------------------------------------------------------------------------- */
 
-/* Set a flag if `text` is `word`, the word of the two that is not the default. */
+/* Set a flag if `text` is `word`, the one of yes and no that is not the default. */
 static int put_flag(struct lk__builder *builder, const struct lk__setting *setting, const char *text, const char *word)
 {
     bool *flag = field_of(builder, setting);
@@ -208,7 +207,7 @@ static int put_text(struct lk__builder *builder, const struct lk__setting *setti
     return *field != NULL ? 0 : lk__builder_nomem(builder);
 }
 
-/* A prefix begins names: what is wrong with it is wrong with all of them. */
+/* A prefix is the beginning of names: its flaw is a flaw of each name. */
 static int put_prefix(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
 {
     const char *flaw = lk__name_flaw(text, strlen(text));

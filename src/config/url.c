@@ -2,8 +2,8 @@
 /*
  * url.c - options from redis://user:password@host:port/db?parameter=value&...
  *
- * What cannot be read is refused, never guessed: in a URL that other clients would read in several ways
- * a password may be anywhere, so no error text quotes more than the name of a parameter.
+ * A URL that is not clear is refused, never guessed. In one that other clients would read in several ways the
+ * password may be anywhere, so no error text quotes more than the name of a parameter.
  */
 #include "config/builder.h"
 #include "config/name.h"
@@ -17,7 +17,7 @@ struct span {
     size_t length;
 };
 
-/* What a URL is made of, as it stands there. */
+/* The parts of a URL, not decoded. */
 struct parts {
     bool socket; /* unix: host and path are one path */
     bool has_userinfo, has_params;
@@ -56,7 +56,7 @@ static int read_scheme(struct lk__builder *builder, struct span scheme, struct p
     return bad_url(builder, "unknown scheme: redis://, valkey:// or unix:// are known");
 }
 
-/* Refuse what would end a part where its writer did not mean it to end. */
+/* Refuse characters that would end a part where its writer did not mean it to end. */
 static int check_characters(struct lk__builder *builder, const char *url, const char *authority, size_t length)
 {
     for (const char *c = url; *c != '\0'; c++)
@@ -108,14 +108,14 @@ static int hex(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The byte of the "%XX" at the head of `span`; -1: it is none. */
+/* The byte of the "%XX" at the head of `span`; -1: there is no such escape. */
 static int encoded(struct span span)
 {
     int high = span.length >= 3 ? hex(span.at[1]) : -1, low = span.length >= 3 ? hex(span.at[2]) : -1;
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* Write what `span` stands for, and a NUL, to `text`, which has room for all of it. NULL, or words. */
+/* Decode `span` to `text`, which is long enough, with a NUL at the end. NULL, or words of the mistake. */
 static const char *decode_to(char *text, struct span span)
 {
     while (span.length > 0) {
@@ -133,7 +133,7 @@ static const char *decode_to(char *text, struct span span)
     return NULL;
 }
 
-/* Decode to a new string, to be freed with lk__wipe() as it may be a secret. */
+/* Decode to a new string. The caller frees it with lk__wipe(), as it may be a secret. */
 static int decode(struct lk__builder *builder, const char *subject, struct span span, char **text)
 {
     char *decoded = lk__alloc(span.length + 1);
@@ -159,7 +159,7 @@ static int read_userinfo(struct lk__builder *builder, const struct parts *parts)
     password = (struct span){ colon + 1, (size_t)(user.at + user.length - colon - 1) };
     user.length = (size_t)(colon - user.at);
     if (user.length + password.length == 0)
-        return 0; /* ":@", as templates write for nobody */
+        return 0; /* ":@", which templates write when there is no user */
     int rc = user.length == 0 ? 0 : decode(builder, "user", user, &builder->options.user);
     return rc != 0 ? rc : decode(builder, "password", password, &builder->options.password);
 }
@@ -177,7 +177,7 @@ static int read_socket(struct lk__builder *builder, const struct parts *parts)
     return rc;
 }
 
-/* Put what `value` stands for into the setting called `name`. */
+/* Decode `value` and put it into the setting named `name`. */
 static int put(struct lk__builder *builder, struct span name, struct span value)
 {
     const struct lk__setting *setting = lk__setting_find(LK__FROM_URL, name.at, name.length);
