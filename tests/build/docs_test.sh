@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # docs/ says of the scripts what their headers say, and a header, command or verdict that changes is noticed.
-# What pages name and lead to exists.
+# What pages name and lead to exists, and docs/architecture.md has each thread, and each lock in its order.
 #   docs_test.sh <python3> <source folder>
 set -euo pipefail
 python=$1 tree=$2
@@ -26,6 +26,24 @@ lost_files() { # <tree>
 }
 lost=$(lost_files "$tree")
 [[ -z $lost ]] || { echo "$lost"; exit 1; }
+
+ranks() { # as the code has them, and as the page has them
+    sed -n '/^enum lk__mu_rank/,/^}/s/^ *LK__MU_\([A-Z_]*\).*/\1/p' "$tree/src/base/mu.h" | grep -v '^RANKS$' | tr A-Z a-z
+}
+told_ranks() {
+    sed -n '/^## The order of locks/,/^## /s/^| `\([a-z_]*\)` .*/\1/p' "$tree/docs/architecture.md"
+}
+(($(ranks | wc -l) > 10))
+diff <(ranks) <(told_ranks) || { echo 'docs/architecture.md: the order of locks is not that of src/base/mu.h'; exit 1; }
+
+threads() {
+    grep -rhoE 'lk__thread_(start|spawn)\([^;]*"lk-[a-z]+"' "$tree/src" | grep -oE 'lk-[a-z]+' | sort -u
+}
+told_threads() {
+    sed -n '/^## Threads/,/^## /s/^| `\(lk-[a-z]*\)` .*/\1/p' "$tree/docs/architecture.md" | sort
+}
+(($(threads | wc -l) > 4))
+diff <(threads) <(told_threads) || { echo 'docs/architecture.md: these are not the threads of src'; exit 1; }
 
 # From here on a copy of what is read.
 copy=$(mktemp -d)
