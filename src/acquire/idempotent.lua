@@ -39,7 +39,7 @@ local function idempotent_record(key, owner, number, result, now)
     end
     redis.call('HSET', key, owner, string.format('%.0f %.0f %.0f', number, result, seconds))
     if lasts == 0 then
-        whole(function()
+        do_or_undo(function()
             redis.call('EXPIRE', key, IDEMPOTENT_SECONDS)
         end, function()
             redis.call('HDEL', key, owner)

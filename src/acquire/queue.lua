@@ -215,7 +215,7 @@ end
 --
 -- round  one hand-over: queue, seen, now; turn_ms, how long a turn may last; take(id, claim, sign, round) writes a
 --        waiter as owner and returns the words of its message, nil: neither this waiter nor any after it, false: pass
---        it over; undo(id, round) takes that back; deaf, which clients do not listen; turned, whether somebody had a turn;
+--        it over; undo(id, round) takes that back; absent, which clients do not listen; turned, whether somebody had a turn;
 --        free, nil or how much is left, which take() and undo() count; unnoted, true if nobody notes who got a
 --        claim
 local function offer(round, batch, signs, i, claim_ms)
@@ -225,7 +225,7 @@ local function offer(round, batch, signs, i, claim_ms)
         return words and true
     end
     round.undo(id, round)
-    round.deaf[client_of(id)] = true
+    round.absent[client_of(id)] = true
     if round.turned or not is_unheard(sign) or not has_turn(round.seen, sign, round.now, round.turn_ms) then
         return false
     end
@@ -248,7 +248,7 @@ end
 --           Returns the asker if it was among them
 local function hand_over(round, asker, claim_ms, ended, several)
     local queue, seen, now, noted, at, size, reached = round.queue, round.seen, round.now, {}, 0, 4, nil
-    round.deaf, round.turned = {}, false
+    round.absent, round.turned = {}, false
     while true do
         local batch, signs = next_batch(queue, seen, at, size, now)
         local left = #batch
@@ -259,7 +259,7 @@ local function hand_over(round, asker, claim_ms, ended, several)
             local has = false
             if id == asker then
                 has = round.take(id, claim_ms, nil, round)
-            elseif not round.deaf[client_of(id)] then
+            elseif not round.absent[client_of(id)] then
                 local claim = claim_for(batch, signs, i, now, claim_ms, ended)
                 if claim then
                     has = offer(round, batch, signs, i, claim)

@@ -4,7 +4,7 @@
 -- rule (ACL) does not permit. So the script does.
 
 -- Do `step`; when it fails, undo what it did, and fail.
-local function whole(step, take_back)
+local function do_or_undo(step, take_back)
     local done, why = pcall(step)
     if not done then
         take_back()
@@ -14,7 +14,7 @@ end
 
 -- Give a key that was just written its end.
 local function expire(key, ms, take_back)
-    whole(function()
+    do_or_undo(function()
         redis.call('PEXPIRE', key, ms)
     end, take_back)
 end
@@ -22,7 +22,7 @@ end
 -- Likewise for a key that may have existed, and then has an end that others rely on: set only a later one. `alone`:
 -- nobody relies on it.
 local function lengthen_or_drop(key, ms, alone)
-    whole(function()
+    do_or_undo(function()
         if alone then
             redis.call('PEXPIRE', key, ms)
         elseif redis.call('PEXPIRE', key, ms, 'GT') == 0 and redis.call('PTTL', key) == -1 then

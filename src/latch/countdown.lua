@@ -21,7 +21,7 @@ end
 redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
 if left > by then
     redis.call('DECRBY', count, by)
-    whole(function()
+    do_or_undo(function()
         idempotent_record(once, id, nth, left - by, now)
     end, function()
         redis.call('INCRBY', count, by)

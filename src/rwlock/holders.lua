@@ -62,7 +62,7 @@ end
 
 local function put(holders, id, lease_ms, now)
     redis.call('ZADD', holders, math.floor(now / 1000) + lease_ms, id)
-    whole(function()
+    do_or_undo(function()
         end_with_last(holders, now)
     end, function()
         redis.call('ZREM', holders, id)

@@ -20,6 +20,6 @@ local function set_aside(round, id, n, asker)
         round.blocked = true
         return nil
     end
-    round.deaf[client_of(id)] = true
+    round.absent[client_of(id)] = true
     return false
 end

@@ -11,7 +11,7 @@ local CLAIMS_MS = 2592000000 -- a permit of a waiter that died comes back with t
 -- too many. The number is written first, as a server out of memory refuses that.
 local function set_number(name, claims, n)
     redis.call('SET', name, n)
-    whole(function()
+    do_or_undo(function()
         redis.call('DEL', claims)
     end, function()
         redis.call('DEL', name)
@@ -27,7 +27,7 @@ end
 -- Take permits, and record who has them.
 local function take_recorded(name, n, once, owner, nth, result, now)
     redis.call('DECRBY', name, n)
-    whole(function()
+    do_or_undo(function()
         idempotent_record(once, owner, nth, result, now)
     end, function()
         redis.call('INCRBY', name, n)
@@ -37,7 +37,7 @@ end
 -- Put the permits of a claim back. The number is written first, as a server out of memory refuses that.
 local function unclaim(name, claims, id, n)
     redis.call('INCRBY', name, n)
-    whole(function()
+    do_or_undo(function()
         redis.call('ZREM', claims, id)
     end, function()
         redis.call('DECRBY', name, n)
@@ -80,7 +80,7 @@ local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
         end
         local ends = math.floor(now / 1000) + its_claim_ms + sign % 1
         if redis.call('ZADD', claims, 'NX', ends, id) == 1 then -- 0: the waiter has them already
-            whole(function()
+            do_or_undo(function()
                 redis.call('PEXPIRE', claims, CLAIMS_MS)
                 redis.call('DECRBY', name, n)
             end, function()

@@ -25,7 +25,7 @@ if not value then
     redis.call('DEL', claims) -- left of a semaphore that was deleted
 end
 redis.call('SET', name, string.format('%.0f', sum), 'KEEPTTL')
-whole(function()
+do_or_undo(function()
     idempotent_record(once, id, nth, 1, now)
 end, function()
     redis.call('DECRBY', name, n)

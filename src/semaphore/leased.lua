@@ -35,7 +35,7 @@ end
 
 -- Write all parts of a permit with that lease.
 local function lend(permits, permit, n, lease_ms, now)
-    whole(function()
+    do_or_undo(function()
         for i = 1, n do
             redis.call('ZADD', permits, math.floor(now / 1000) + lease_ms, part(permit, i))
         end

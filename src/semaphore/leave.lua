@@ -24,7 +24,7 @@ end
 if claimed then
     unclaim(name, claims, id, n)
 elseif back then
-    whole(function()
+    do_or_undo(function()
         redis.call('INCRBY', name, n)
     end, function()
         idempotent_record(once, owner, nth, 1, now)

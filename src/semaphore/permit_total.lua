@@ -30,7 +30,7 @@ if new > largest or new < 0 then
 end
 redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
 redis.call('SET', total, string.format('%.0f', new))
-whole(function()
+do_or_undo(function()
     idempotent_record(once, id, nth, 1, now)
 end, function()
     if all then

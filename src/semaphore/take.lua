@@ -31,7 +31,7 @@ elseif done then
     return answer(OVERTAKEN)
 elseif value and redis.call('ZSCORE', claims, id) then -- granted meanwhile, and confirmed by this
     idempotent_record(once, owner, nth, 1, now) -- first: a waiter that gives up then finds one of the two
-    whole(function()
+    do_or_undo(function()
         redis.call('ZREM', claims, id)
     end, function()
         idempotent_record(once, owner, nth, 0, now) -- the claim ends, and the permits come back

@@ -17,7 +17,7 @@ redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of me
 local back = value and tonumber(done or '0') or 0 -- nothing goes back to a semaphore that was deleted
 if back > 0 then
     redis.call('INCRBY', name, string.format('%.0f', back))
-    whole(function()
+    do_or_undo(function()
         idempotent_record(once, id, nth, 0, now)
     end, function()
         redis.call('DECRBY', name, string.format('%.0f', back))
