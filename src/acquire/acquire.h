@@ -10,7 +10,7 @@
 
 #include "hub/hub.h"
 #include "redis/redis.h"
-#include "watchdog/watchdog.h"
+#include "watchdog/lease.h"
 
 /* --- acquire.c: an acquire as a state machine. It has no thread, blocks nowhere, allocates nothing ------- */
 
@@ -127,7 +127,7 @@ struct lk__waiters {
 struct lk__waiter {
     struct lk__acquirefsm machine;
     struct lk__parker parker;
-    struct lk__hold *hold; /* its id, and the command that gives it back */
+    const struct lk__outboxentry *release; /* its id, and the command that gives it back */
     struct lk__command ask;
     bool (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* the answer to that; false: it is none */
     struct lk__request request;
@@ -153,7 +153,7 @@ void lk__waiters_close(struct lk__waiters *waiters);
 void lk__waiters_destroy(struct lk__waiters *waiters);
 
 /*
- * Run an acquire to its end; this is where a thread blocks. The machine's settings, hold, ask and read are filled
+ * Run an acquire to its end; this is where a thread blocks. The machine's settings, release, ask and read are filled
  * in. Returns machine.code, with an error text; the machine then tells the rest.
  */
 int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter);

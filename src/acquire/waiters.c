@@ -145,8 +145,8 @@ void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter)
 
 static void come_in(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
-    waiter->entry.key = waiter->hold->id;
-    waiter->entry.length = (unsigned)strlen(waiter->hold->id);
+    waiter->entry.key = waiter->release->id;
+    waiter->entry.length = (unsigned)strlen(waiter->release->id);
     lk__mu_lock(&waiters->mu);
     lk__map_insert(&waiters->by_id, &waiter->entry);
     waiter->cancelled = waiters->closed;
@@ -208,8 +208,8 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
     if (!is_heard(wait_op->waiters))
         flags |= LK__SENT_UNHEARD;
     struct lk__sent sent = {
-        .id = waiter->hold->id,
-        .nth = waiter->hold->nth,
+        .id = waiter->release->id,
+        .nth = waiter->release->nth,
         .deadline_us = a->deadline_us,
         .arrival = a->arrival,
         .flags = flags,
@@ -227,9 +227,9 @@ static struct lk__step leave(struct wait_op *wait_op, bool eval)
 {
     struct lk__waiter *waiter = wait_op->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
-    struct lk__sent sent = lk__hold_torelease(waiter->hold);
-    int rc =
-        lk__node_send(wait_op->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->hold->release, &sent, eval);
+    struct lk__sent sent = lk__outboxentry_sent(waiter->release);
+    int rc = lk__node_send(wait_op->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->release->command,
+                           &sent, eval);
     if (rc == 0)
         a->sent = true;
     else
@@ -275,7 +275,7 @@ static struct lk__step take_left(struct wait_op *wait_op)
 {
     struct lk__waiter *waiter = wait_op->waiter;
     struct lk__answer left;
-    bool good = lk__answer_read(waiter->hold->release.script, waiter->request.reply, &left);
+    bool good = lk__answer_read(waiter->release->command.script, waiter->request.reply, &left);
     return lk__acquirefsm_left(&waiter->machine, good ? &left : NULL);
 }
 

@@ -240,21 +240,11 @@ static void wait_for_calls(lk_client_t *client)
     lk__mu_unlock(&client->mu);
 }
 
-/* Take a hold off the watchdog's list; NULL when there is none. */
-static struct lk__hold *next_hold(struct lk__watchdog *dog)
-{
-    lk__mu_lock(&dog->mu);
-    struct lk__link *link = lk__list_first(lk__list_empty(&dog->holds) ? &dog->lost : &dog->holds);
-    struct lk__hold *hold = link != NULL ? lk__hold_ref(LK__CONTAINER(link, struct lk__hold, all)) : NULL;
-    lk__mu_unlock(&dog->mu);
-    return hold;
-}
-
 /* So many releases go out in one pipeline. They need no memory: this is on the stack. */
 enum { BATCH = 32 };
 
 struct leaving {
-    struct lk__hold *hold;
+    struct lk__lease *lease;
     struct lk__request request;
     bool said, unknown; /* an answer came; the server does not know the script */
     struct lk__answer answer;
@@ -264,18 +254,19 @@ struct leaving {
 static void take_answer(struct lk__request *request, const struct lk__reply *reply)
 {
     struct leaving *leaving = LK__CONTAINER(request, struct leaving, request);
-    leaving->said = lk__answer_read(leaving->hold->release.script, reply, &leaving->answer);
+    leaving->said = lk__answer_read(leaving->lease->release.command.script, reply, &leaving->answer);
     leaving->unknown = lk__reply_is(reply, "NOSCRIPT");
 }
 
 /* False: nothing was sent. */
 static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, bool eval)
 {
-    struct lk__hold *hold = leaving->hold;
+    const struct lk__outboxentry *release = &leaving->lease->release;
     leaving->request = (struct lk__request){ .parker = parker, .take = take_answer };
-    lk__hold_given(hold);
-    struct lk__sent sent = lk__hold_torelease(hold);
-    return lk__node_send(&client->node, LK__LANE_COMMANDS, &leaving->request, &hold->release, &sent, eval) == 0;
+    if (leaving->lease->holder != NULL)
+        lk__hold_given(leaving->lease->holder);
+    struct lk__sent sent = lk__outboxentry_sent(release);
+    return lk__node_send(&client->node, LK__LANE_COMMANDS, &leaving->request, &release->command, &sent, eval) == 0;
 }
 
 /* True: it was answered. */
@@ -296,7 +287,7 @@ static bool await_release(lk_client_t *client, struct leaving *leaving, struct l
         answered = send_release(client, leaving, parker, true) && await_answer(client, leaving, until_us);
     if (!answered || !leaving->said)
         return false;
-    lk__watchdog_sweepduplicates(&client->dog, leaving->hold, leaving->answer.server_us);
+    lk__lease_released(leaving->lease, leaving->answer.server_us);
     return true;
 }
 
@@ -305,25 +296,25 @@ static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
 {
     struct leaving batch[BATCH];
     struct lk__parker parker;
-    struct lk__hold *hold = NULL;
+    struct lk__lease *lease = NULL;
     bool clean = true;
     int count = 0;
     lk__parker_init(&parker);
-    while (count < BATCH && (hold = next_hold(&client->dog)) != NULL) {
+    while (count < BATCH && (lease = lk__watchdog_anylease(&client->dog)) != NULL) {
         struct leaving *leaving = &batch[count];
-        bool good = lk__watchdog_end(&client->dog, hold);
-        leaving->hold = hold;
+        bool good = lk__lease_end(lease);
+        leaving->lease = lease;
         if (good && send_release(client, leaving, &parker, false)) {
             count++;
         } else {
             clean = clean && !good;
-            lk__hold_unref(hold);
+            lk__lease_unref(lease);
         }
     }
-    *more = hold != NULL;
+    *more = lease != NULL;
     for (int i = 0; i < count; i++) {
         clean &= await_release(client, &batch[i], &parker, until_us);
-        lk__hold_unref(batch[i].hold);
+        lk__lease_unref(batch[i].lease);
     }
     lk__parker_destroy(&parker);
     return clean;
@@ -354,7 +345,7 @@ static void forget_all_holds(lk_client_t *client)
     while ((link = lk__list_first(&client->leftover)) != NULL) {
         struct lk__hold *hold = LK__CONTAINER(link, struct lk__hold, mine);
         lk__list_remove(link);
-        lk__watchdog_end(hold->dog, hold);
+        lk__lease_end(hold->lease);
         lk__hold_unref(hold);
     }
     lk__mu_unlock(&client->mu);
@@ -382,7 +373,7 @@ static int close_client(lk_client_t *client)
     atomic_fetch_or(&client->calls, LK__CLOSING);
     wait_for_calls(client);
     bool clean = release_holds(client, until_us);
-    lk__watchdog_settle(&client->dog, until_us);
+    lk__outbox_settle(&client->dog, until_us);
     forget_all_holds(client);
     lk__hub_stop(&client->hub);
     clean &= lk__watchdog_stop(&client->dog);

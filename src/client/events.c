@@ -5,8 +5,8 @@
  * Guards: events->mu the queues. Taken under dog->mu, so it is held for moments only; the listener runs
  * without any lock.
  *
- * A notice lives in its hold, one for each audience, so that telling allocates nothing and a loss is never
- * dropped for want of room. A hold that changes again before it was fetched shows its last state.
+ * What is to be told lies in its hold, with a link for each audience, so that telling allocates nothing and a loss is
+ * never dropped for want of room. A hold that changes again before it was fetched shows its last state.
  */
 #include "client/events.h"
 
@@ -23,20 +23,31 @@ void lk__events_init(struct lk__events *events)
         lk__list_init(&events->queues[i]);
 }
 
-void lk__events_notify(void *arg, struct lk__hold *hold, int type)
+static struct lk__link *link_of(struct lk__hold *hold, int audience)
+{
+    return audience == LK__LISTENER ? &hold->for_listener : &hold->for_eventfd;
+}
+
+static struct lk__hold *hold_of(struct lk__link *link, int audience)
+{
+    return audience == LK__LISTENER ? LK__CONTAINER(link, struct lk__hold, for_listener)
+                                    : LK__CONTAINER(link, struct lk__hold, for_eventfd);
+}
+
+void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
 {
     struct lk__events *events = arg;
+    struct lk__hold *hold = lease->holder;
+    if (hold == NULL)
+        return;
     lk__mu_lock(&events->mu);
+    hold->event = (short)type;
+    hold->reason = (short)(type == LK_EVENT_LOST ? lease->reason : LK_REASON_NONE);
     for (int i = 0; i < LK__AUDIENCES; i++) {
-        struct lk__notice *notice = &hold->notices[i];
         if (!events->wanted[i])
             continue;
-        notice->type = type;
-        notice->reason = type == LK_EVENT_LOST ? hold->reason : LK_REASON_NONE;
-        if (!lk__listed(&notice->link)) {
-            lk__hold_ref(hold);
-            lk__list_append(&events->queues[i], &notice->link);
-        }
+        if (!lk__listed(link_of(hold, i)))
+            lk__list_append(&events->queues[i], link_of(lk__hold_ref(hold), i));
         if (i == LK__LISTENER)
             pthread_cond_signal(&events->news);
         else
@@ -45,28 +56,27 @@ void lk__events_notify(void *arg, struct lk__hold *hold, int type)
     lk__mu_unlock(&events->mu);
 }
 
-static void describe(lk_event_t *event, const struct lk__hold *hold, const struct lk__notice *notice)
+static void describe(lk_event_t *event, const struct lk__hold *hold)
 {
-    int64_t left_us = atomic_load(&hold->valid_until_us) - lk__now_us();
-    *event = (lk_event_t){ .type = notice->type,
-                           .reason = notice->reason,
+    int64_t left_us = atomic_load(&hold->lease->valid_until_us) - lk__now_us();
+    *event = (lk_event_t){ .type = hold->event,
+                           .reason = hold->reason,
                            .kind = hold->kind,
-                           .remaining_ms = notice->type == LK_EVENT_LOST || left_us < 0 ? 0 : left_us / 1000,
+                           .remaining_ms = hold->event == LK_EVENT_LOST || left_us < 0 ? 0 : left_us / 1000,
                            .token = hold->token,
                            .owner = hold->owner };
-    snprintf(event->name, sizeof event->name, "%s", hold->name);
+    snprintf(event->name, sizeof event->name, "%s", hold->lease->name);
 }
 
-/* Under events->mu. The hold of the notice is then the caller's to drop, without the lock. */
+/* Under events->mu. The hold is then the caller's to drop, without the lock. */
 static struct lk__hold *fetch(struct lk__events *events, int audience, lk_event_t *event)
 {
     struct lk__link *link = lk__list_first(&events->queues[audience]);
     if (link == NULL)
         return NULL;
-    struct lk__notice *notice = LK__CONTAINER(link, struct lk__notice, link);
-    struct lk__hold *hold = LK__CONTAINER(notice - audience, struct lk__hold, notices);
+    struct lk__hold *hold = hold_of(link, audience);
     lk__list_remove(link);
-    describe(event, hold, notice);
+    describe(event, hold);
     return hold;
 }
 

@@ -7,7 +7,7 @@ static void set_commands(struct lk__acquire *acquire)
     struct lk__mutex *mutex = lk__mutex_of(acquire->op);
     struct lk__mutexblock *block = lk__mutex_block(mutex);
     struct lk__lock_acquire_args *args = acquire->arg;
-    struct lk__hold *hold = acquire->hold;
+    struct lk__lease *lease = acquire->hold->lease;
     unsigned flags = (acquire->try_only ? LK__LOCK_TRY : 0) | (mutex->object.traits.order != 0 ? LK__LOCK_FAIR : 0);
 
     *args = (struct lk__lock_acquire_args){ .lease_ms = acquire->waiter.machine.lease_ms,
@@ -16,9 +16,10 @@ static void set_commands(struct lk__acquire *acquire)
                                             .flags = block->release.flags | flags };
     acquire->waiter.ask = (struct lk__command){ .script = &lk__lua_lock_acquire, .keys = &block->keys, .args = args };
     acquire->waiter.read = lk__lock_acquire_read;
-    hold->release =
+    lease->release.command =
         (struct lk__command){ .script = &lk__lua_lock_release, .keys = &block->keys, .args = &block->release };
-    hold->renew = (struct lk__command){ .script = &lk__lua_lock_renew, .keys = &block->keys, .args = &block->renew };
+    lease->renewal = &lk__lua_lock_renew;
+    lease->renewal_args = &block->renew;
 }
 
 int lk__mutex_acquire(const struct lk__op *op, int64_t limit_us)
@@ -28,7 +29,6 @@ int lk__mutex_acquire(const struct lk__op *op, int64_t limit_us)
     struct lk__acquire acquire = {
         .op = op,
         .owner = op->self->owner,
-        .tied = true,
         .lease_ms = attr->lease_ms,
         .min_hold_ms = attr->min_hold_ms,
         .max_hold_ms = attr->max_hold_ms,

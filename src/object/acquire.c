@@ -7,30 +7,42 @@
  */
 #include "object/acquire.h"
 
+/* What gives it back. */
+static struct lk__outboxentry *release_of(const struct lk__acquire *acquire)
+{
+    return acquire->release != NULL ? acquire->release : &acquire->hold->lease->release;
+}
+
+static int make_hold(struct lk__acquire *acquire, int64_t lease_ms)
+{
+    struct lk__object *object = acquire->op->object;
+    acquire->hold = lk__object_newhold(object, acquire->owner);
+    if (acquire->hold == NULL)
+        return ENOMEM;
+    struct lk__lease *lease = acquire->hold->lease;
+    lease->fixed = acquire->fixed;
+    lease->lease_ms = lease->wanted_ms = lease_ms;
+    return 0;
+}
+
 static int prepare(struct lk__acquire *acquire, int64_t limit_us)
 {
     struct lk__object *object = acquire->op->object;
     struct lk__waiter *waiter = &acquire->waiter;
+    int64_t lease_ms = acquire->lease_ms != 0 ? acquire->lease_ms : object->client->options->lease_ms;
     lk__waiter_init(waiter);
-    acquire->hold = lk__object_newhold(object, acquire->owner);
-    if (acquire->hold == NULL)
+    if (acquire->release == NULL && make_hold(acquire, lease_ms) != 0)
         return ENOMEM;
-    struct lk__hold *hold = acquire->hold;
-    hold->fixed = acquire->fixed;
-    hold->tied = acquire->tied;
-    hold->lease_ms = acquire->lease_ms != 0 ? acquire->lease_ms : object->client->options->lease_ms;
-    hold->wanted_ms = hold->lease_ms;
-
-    int64_t asked_ms = hold->lease_ms;
+    int64_t asked_ms = lease_ms;
     if (acquire->max_hold_ms != 0 && acquire->max_hold_ms < asked_ms)
         asked_ms = acquire->max_hold_ms;
     acquire->try_only = acquire->began_us >= limit_us;
-    waiter->hold = hold;
+    waiter->release = release_of(acquire);
     waiter->what = object->what;
     waiter->machine.limit_us = limit_us;
     waiter->machine.lease_ms = asked_ms;
     waiter->machine.try_only = acquire->try_only;
-    waiter->machine.recorded = acquire->unleased;
+    waiter->machine.recorded = acquire->release != NULL;
     acquire->set_commands(acquire);
     return 0;
 }
@@ -75,7 +87,7 @@ static int wait_for_it(struct lk__acquire *acquire)
 static int64_t first_renewal(const struct lk__acquire *acquire)
 {
     const struct lk__acquirefsm *a = &acquire->waiter.machine;
-    int64_t now_us = lk__now_us(), lease_ms = acquire->hold->lease_ms;
+    int64_t now_us = lk__now_us(), lease_ms = acquire->hold->lease->lease_ms;
     bool capped = acquire->max_hold_ms != 0 && acquire->max_hold_ms <= lease_ms;
     if (acquire->fixed || capped)
         return a->claimed ? now_us : LK__NEVER;
@@ -104,27 +116,28 @@ static void become_holder(struct lk__acquire *acquire, int code)
     const struct lk__acquirefsm *a = &acquire->waiter.machine;
     struct lk__object *object = acquire->op->object;
     struct lk__hold *hold = acquire->hold;
+    struct lk__lease *lease = hold->lease;
     int64_t now_us = lk__now_us();
 
     hold->token = acquire->tokenless ? 0 : a->token;
-    hold->ask_duplicates_until_us = a->duplicates_until_us;
+    lease->release.past_us = a->duplicates_until_us;
     if (a->duplicates_until_us != 0) /* a copy of the ask would set its lease again */
-        lk__watchdog_expectduplicates(hold->dog, hold, a->lease_ms);
+        lk__lease_expectduplicates(lease, a->lease_ms);
     hold->began_us = now_us;
     hold->holds = 1;
     hold->owner_died = code == EOWNERDEAD;
     if (acquire->min_hold_ms != 0)
         hold->keep_until_us = a->grant_server_us + acquire->min_hold_ms * 1000;
     if (acquire->fixed)
-        hold->reason = LK_REASON_FIXED;
+        lease->reason = LK_REASON_FIXED;
     if (acquire->max_hold_ms != 0) {
-        hold->cap_us =
+        lease->cap_us =
             lk__later(now_us, acquire->max_hold_ms > LK__NEVER / 1000 ? LK__NEVER : acquire->max_hold_ms * 1000);
-        if (acquire->max_hold_ms <= hold->lease_ms)
-            hold->reason = LK_REASON_MAX_HOLD;
+        if (acquire->max_hold_ms <= lease->lease_ms)
+            lease->reason = LK_REASON_MAX_HOLD;
     }
     lk__object_addhold(object, hold);
-    lk__watchdog_take(hold->dog, hold, good_until(acquire, now_us), first_renewal(acquire));
+    lk__lease_take(lease, good_until(acquire, now_us), first_renewal(acquire));
     count_it(acquire, now_us);
 }
 
@@ -133,8 +146,9 @@ static void give_back(struct lk__acquire *acquire)
 {
     const struct lk__acquirefsm *a = &acquire->waiter.machine;
     int64_t end_us = lk__now_us() + 2 * a->command_us + a->lease_ms * 1000;
-    int64_t past_us = acquire->unleased ? 0 : a->duplicates_until_us; /* a late copy is known by the record */
-    lk__watchdog_sweep(acquire->hold->dog, acquire->hold, past_us, end_us);
+    struct lk__outboxentry *release = release_of(acquire);
+    release->past_us = acquire->release != NULL ? 0 : a->duplicates_until_us; /* a late copy is known by the record */
+    lk__outbox_send(&acquire->op->object->client->dog, release, end_us);
     lk__error_settles(end_us);
 }
 
@@ -172,13 +186,13 @@ int lk__acquire_run(struct lk__acquire *acquire, int64_t limit_us)
         rc = wait_for_it(acquire);
         atomic_fetch_sub(&object->waiting, 1);
         held = rc == 0 || rc == EOWNERDEAD;
-        if (held && acquire->unleased)
+        if (held && acquire->hold == NULL)
             count_it(acquire, lk__now_us());
         else if (held)
             become_holder(acquire, rc);
         else if (acquire->waiter.machine.unknown)
             give_back(acquire);
     }
-    end(acquire, held && !acquire->unleased);
+    end(acquire, held);
     return rc;
 }

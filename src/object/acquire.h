@@ -14,27 +14,30 @@
  */
 struct lk__acquire {
     const struct lk__op *op;
-    uint64_t owner;
-    bool tied;                        /* the hold ends with the owner's thread */
+    uint64_t owner;                   /* 0: nobody's thread, anybody may give it back */
     int64_t lease_ms;                 /* 0: the client's */
     int64_t min_hold_ms, max_hold_ms; /* 0: none */
     bool fixed;
     bool tokenless;     /* one of several holders: the token that came is not its own */
     bool queue_locally; /* of the owner's process one waits in Redis, the others in line */
-    bool unleased;      /* what is taken has no lease: nothing is held, the server remembers the request */
+    /*
+     * NULL: that of the hold. Else what is taken has no lease: nothing is held, the server remembers the request, and
+     * this gives it back; the primitive made it, and drops it.
+     */
+    struct lk__outboxentry *release;
     /*
      * Not NULL: the wait is a cancellation point, but not in line. Called on a cancelled thread instead of a
      * return from lk__acquire_run().
      */
     void (*unwind)(struct lk__acquire *acquire);
-    /* Fill in acquire->waiter.ask and read, and the commands of acquire->hold: renew, release. */
+    /* Fill in acquire->waiter.ask and read, and the commands of the hold's lease: renewal, release. */
     void (*set_commands)(struct lk__acquire *acquire);
     void *arg;                         /* for set_commands */
     struct lk__redissonwake *redisson; /* NULL: none */
 
     /* what set_commands() may use; waiter.machine.lease_ms is what the ask should ask for */
     struct lk__waiter waiter;
-    struct lk__hold *hold;
+    struct lk__hold *hold; /* NULL: what is taken has no lease */
     bool try_only;
 
     /* private */

@@ -42,8 +42,8 @@ static int send_update(struct lk__object *object, struct lk__hold *hold, const s
     struct lk__call call = { .node = lk__object_node(object),
                              .what = object->what,
                              .command = command,
-                             .sent = { .id = hold->id,
-                                       .lease_ms = lk__watchdog_begincall(hold->dog, hold),
+                             .sent = { .id = hold->lease->id,
+                                       .lease_ms = lk__lease_begincall(hold->lease),
                                        .flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0 } };
     int64_t confirmed_us = 0;
     int rc = lk__call_run(&call);
@@ -51,7 +51,7 @@ static int send_update(struct lk__object *object, struct lk__hold *hold, const s
         rc = lk__call_garbled(object->what);
     if (rc == 0 && answer->verdict == LK__DONE)
         confirmed_us = call.sent_us;
-    lk__watchdog_endcall(hold->dog, hold, call.repeated, confirmed_us);
+    lk__lease_endcall(hold->lease, call.repeated, confirmed_us);
     return rc;
 }
 
@@ -65,7 +65,7 @@ int lk__update(struct lk__object *object, struct lk__hold *hold, const struct lk
     if (rc == 0 && answer.verdict == LK__LATE)
         rc = lk__late(object);
     if (rc == 0 && answer.verdict == LK__GONE)
-        lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
+        lk__lease_lose(hold->lease, LK_REASON_GONE);
     *verdict = answer.verdict;
     return rc;
 }

@@ -36,7 +36,7 @@ int lk__holder_token(const char *function, struct lk__handle handle, const struc
 static int tell_remaining(const struct lk__op *op, struct lk__hold *hold, void *ms)
 {
     int64_t left_us;
-    if (!lk__watchdog_good(hold->dog, hold, &left_us))
+    if (!lk__lease_isgood(hold->lease, &left_us))
         return lk__fail(ESTALE, "%s: the lease was lost", op->object->what);
     *(int64_t *)ms = (left_us + 999) / 1000;
     return 0;
@@ -63,14 +63,14 @@ static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
     struct lk__replybuf buf;
     struct lk__answer answer;
     (void)arg;
-    int rc = lk__object_ask(object, &command, hold->id, lk__replybuf_reply(&buf));
+    int rc = lk__object_ask(object, &command, hold->lease->id, lk__replybuf_reply(&buf));
     if (rc != 0)
         return rc;
     if (!lk__answer_read(command.script, &buf.reply, &answer))
         return lk__call_garbled(object->what);
     if (answer.verdict == LK__TAKEN)
         return 0;
-    lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
+    lk__lease_lose(hold->lease, LK_REASON_GONE);
     return lk__fail(ESTALE, "%s: the server no longer knows this hold", object->what);
 }
 
@@ -83,7 +83,7 @@ static int renew_with(const struct lk__op *op, struct lk__hold *hold, void *leas
 {
     const struct lk__object *object = op->object;
     int64_t until_us = lk__now_us() + object->client->options->command_timeout_ms * 1000;
-    int rc = lk__watchdog_renew(hold->dog, hold, *(int64_t *)lease_ms, until_us);
+    int rc = lk__lease_renew(hold->lease, *(int64_t *)lease_ms, until_us);
     return rc == 0 ? 0 : lk__fail(rc, "%s: the lease could not be set: %s", object->what, lk_strerror(rc));
 }
 

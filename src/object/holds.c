@@ -15,15 +15,14 @@ struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner)
     lk_client_t *client = object->client;
     int kind = object->kind->number;
     bool is_short = kind == LK_KIND_MUTEX || kind == LK_KIND_RWLOCK;
-    struct lk__hold *hold = lk__hold_new(&client->dog, is_short ? LK__OWNER_ID_SHORT : LK__OWNER_ID);
+    struct lk__hold *hold = lk__hold_new(&client->dog, owner, is_short ? LK__OWNER_ID_SHORT : LK__OWNER_ID);
     if (hold == NULL)
         return NULL;
     unsigned long long acquisition = atomic_fetch_add(&client->acquisitions, 1) + 1;
-    snprintf(hold->id, LK__OWNER_ID_SHORT, "%s:%" PRIu64 ":%llu", client->id, owner, acquisition);
-    hold->owner = owner;
+    snprintf(hold->lease->id, LK__OWNER_ID_SHORT, "%s:%" PRIu64 ":%llu", client->id, owner, acquisition);
+    hold->lease->name = object->name;
+    hold->lease->release.block = lk__block_ref(object->block);
     hold->kind = kind;
-    hold->name = object->name;
-    hold->block = lk__block_ref(object->block);
     return hold;
 }
 
@@ -32,11 +31,11 @@ enum { BY_OWNER, BY_ID };
 /* Under object->mu. */
 static void enter_as_oldest(struct lk__object *object, struct lk__hold *hold)
 {
-    size_t length = strlen(hold->id);
+    size_t length = strlen(hold->lease->id);
     if (hold->owner != 0)
         hold->owned = (struct lk__entry){ NULL, (const char *)&hold->owner, sizeof hold->owner, BY_OWNER };
     else
-        hold->owned = (struct lk__entry){ NULL, hold->id + length - LK__ID_LENGTH, LK__ID_LENGTH, BY_ID };
+        hold->owned = (struct lk__entry){ NULL, hold->lease->id + length - LK__ID_LENGTH, LK__ID_LENGTH, BY_ID };
     lk__map_insert(&object->owners, &hold->owned);
 }
 
@@ -83,7 +82,7 @@ static void leave_over(struct lk__object *object, struct lk__link *link, struct 
     lk__mu_lock(&object->mu);
     take_off(object, hold);
     lk__mu_unlock(&object->mu);
-    lk__watchdog_forget(hold->dog, hold);
+    lk__lease_forget(hold->lease);
     lk__list_append(leftover, link);
 }
 
@@ -128,16 +127,16 @@ unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned en
 /* Holds that nobody is left to give back go when they are lost, as soon as somebody comes. */
 static void drop_nobodys(struct lk__object *object)
 {
-    struct lk__hold *hold;
-    while ((hold = lk__watchdog_nextofnobody(&object->client->dog, &object->nobodys)) != NULL) {
-        lk__object_drophold(object, hold);
-        lk__hold_unref(hold);
+    struct lk__lease *lease;
+    while ((lease = lk__watchdog_nextofnobody(&object->client->dog, &object->nobodys)) != NULL) {
+        lk__object_drophold(object, lease->holder);
+        lk__lease_unref(lease);
     }
 }
 
 void lk__object_addhold(struct lk__object *object, struct lk__hold *hold)
 {
-    hold->nobodys = &object->nobodys;
+    hold->lease->nobodys = &object->nobodys;
     lk__mu_lock(&object->mu);
     put_on(object, hold);
     lk__mu_unlock(&object->mu);
@@ -146,14 +145,14 @@ void lk__object_addhold(struct lk__object *object, struct lk__hold *hold)
 
 void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
 {
-    bool lost = !lk__watchdog_end(hold->dog, hold) && lk__watchdog_waslost(hold->dog, hold) &&
-                hold->reason != LK_REASON_RELEASED;
+    bool lost =
+        !lk__lease_end(hold->lease) && lk__lease_waslost(hold->lease) && hold->lease->reason != LK_REASON_RELEASED;
     lk__mu_lock(&object->mu);
     bool mine = take_off(object, hold);
     lk__mu_unlock(&object->mu);
     if (!mine)
         return;
-    atomic_fetch_add(&object->renewals, atomic_load(&hold->renewals));
+    atomic_fetch_add(&object->renewals, atomic_load(&hold->lease->renewals));
     if (lost)
         atomic_fetch_add(&object->losses, 1);
     lk__hold_unref(hold);
@@ -166,7 +165,7 @@ bool lk__object_isbusy(struct lk__object *object)
     for (struct lk__link *l = lk__list_first(&object->holds); l != NULL && !busy;
          l = lk__list_next(&object->holds, l)) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        busy = lk__watchdog_good(hold->dog, hold, NULL) && !lk__watchdog_isownerless(hold->dog, hold);
+        busy = lk__lease_isgood(hold->lease, NULL) && !lk__lease_isownerless(hold->lease);
     }
     lk__mu_unlock(&object->mu);
     return busy;
@@ -177,8 +176,8 @@ void lk__object_addlive(struct lk__object *object, struct lk__memberstats *stats
     lk__mu_lock(&object->mu);
     for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        stats->renewals += atomic_load(&hold->renewals);
-        stats->losses += lk__watchdog_waslost(hold->dog, hold);
+        stats->renewals += atomic_load(&hold->lease->renewals);
+        stats->losses += lk__lease_waslost(hold->lease);
     }
     lk__mu_unlock(&object->mu);
 }

@@ -78,39 +78,43 @@ struct request {
     struct lk__object *object;
     struct lk__idempotent *once;
     struct lk__slot slot;
-    struct lk__hold *hold; /* never a hold, but something that the watchdog can go on sending */
-    bool unsure;           /* a copy may have taken effect */
+    struct lk__outboxentry *entry; /* what undoes it, or goes on asking, if no answer comes */
+    bool unsure;                   /* a copy may have taken effect */
 };
 
-/* What the watchdog may have to send in the end stays with the hold: what undoes the request, or itself. */
-static int set_release(struct request *request)
+/* What may have to be sent in the end is made before: what undoes the request, or itself. */
+static int make_entry(struct request *request)
 {
     const struct lk__idempotent *once = request->once;
-    struct lk__hold *hold = request->hold;
-    strcpy(hold->id, request->slot.owner);
-    hold->nth = request->slot.nth;
-    hold->release = once->lasting ? once->command : once->undone;
-    if (!once->lasting)
-        return 0;
-    struct lk__block *copy = lk__block_copy(once->command.args, once->args_size, hold->block, &hold->release.args);
-    if (copy == NULL)
+    struct lk__object *object = request->object;
+    const void *args = once->command.args;
+    struct lk__block *block =
+        once->lasting ? lk__block_copy(args, once->args_size, object->block, &args) : lk__block_ref(object->block);
+    if (block == NULL)
         return ENOMEM;
-    lk__block_unref(hold->block);
-    hold->block = copy;
+    struct lk__outboxentry *entry = lk__outboxentry_new(&object->client->dog, request->slot.owner, block);
+    lk__block_unref(block); /* the entry has its own reference */
+    if (entry == NULL)
+        return ENOMEM;
+    entry->nth = request->slot.nth;
+    entry->command = once->lasting ? once->command : once->undone;
+    if (once->lasting)
+        entry->command.args = args;
+    request->entry = entry;
     return 0;
 }
 
 /* One attempt. 0: the server answered, in time or late. */
 static int call(struct request *request, int64_t lasts_us, struct lk__answer *answer)
 {
-    struct lk__hold *hold = request->hold;
+    struct lk__outboxentry *entry = request->entry;
     struct lk__call call = { .node = lk__object_node(request->object),
                              .what = request->object->what,
                              .command = &request->once->command,
-                             .sent = { .id = hold->id, .nth = hold->nth },
+                             .sent = { .id = entry->id, .nth = entry->nth },
                              .lasts_us = lasts_us };
     int rc = lk__call_run(&call);
-    hold->release_deadline_us = call.sent.deadline_us;
+    entry->deadline_us = call.sent.deadline_us;
     request->unsure |= call.repeated;
     if (rc != 0)
         return rc;
@@ -125,10 +129,9 @@ static int call(struct request *request, int64_t lasts_us, struct lk__answer *an
 /* Its outcome is unknown. Copies of it do nothing any more behind `deadline_us`. */
 static void go_on(const struct request *request, int64_t deadline_us)
 {
-    const struct lk__idempotent *once = request->once;
-    if (once->lasting || once->undone.script != NULL) {
+    if (request->entry->command.script != NULL) {
         int64_t end_us = lk__now_us() + LASTING_US;
-        lk__watchdog_sweep(request->hold->dog, request->hold, 0, end_us);
+        lk__outbox_send(&request->object->client->dog, request->entry, end_us);
         if (end_us > deadline_us)
             deadline_us = end_us;
     }
@@ -169,18 +172,14 @@ static int try_once(const struct lk__op *op, struct lk__slots *slots, struct lk_
 {
     struct lk__object *object = op->object;
     struct request request = { .object = object, .once = once };
-    request.hold = lk__object_newhold(object, op->self->owner);
-    if (request.hold == NULL)
-        return ENOMEM;
     int rc = lk__slot_take(object, slots, &request.slot);
     if (rc != 0)
-        goto out;
-    rc = set_release(&request);
+        return rc;
+    rc = make_entry(&request);
     if (rc == 0)
         rc = call_until_in_time(&request, verdict);
     lk__slot_put(object, slots, &request.slot, rc == 0 && *verdict != LK__OVERTAKEN);
-out:
-    lk__hold_unref(request.hold);
+    lk__outboxentry_unref(request.entry);
     return rc;
 }
 

@@ -74,7 +74,7 @@ int lk__op_hold(const struct lk__op *op, struct lk__hold **hold)
     *hold = lk__object_hold(op->object, op->self->owner);
     if (*hold == NULL)
         return lk__fail(EPERM, "%s: not held by this thread", op->object->what);
-    if (!lk__watchdog_good((*hold)->dog, *hold, NULL))
+    if (!lk__lease_isgood((*hold)->lease, NULL))
         return lk__fail(ESTALE, "%s: the lease was lost; unlock as often as it was locked", op->object->what);
     return 0;
 }

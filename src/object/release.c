@@ -16,36 +16,39 @@ int lk__gone(const struct lk__object *object)
 /* 0: the server answered whether there was something to release. */
 static int send_it(struct lk__object *object, struct lk__hold *hold, struct lk__answer *answer, bool *repeated)
 {
+    const struct lk__outboxentry *release = &hold->lease->release;
     lk__hold_given(hold);
-    struct lk__call call = { .node = lk__object_node(object),
-                             .what = object->what,
-                             .command = &hold->release,
-                             .sent = lk__hold_torelease(hold) };
+    struct lk__call call = {
+        .node = lk__object_node(object),
+        .what = object->what,
+        .command = &release->command,
+        .sent = lk__outboxentry_sent(release),
+    };
     int rc = lk__call_run(&call);
     *repeated = call.repeated;
-    if (rc == 0 && !lk__answer_read(hold->release.script, call.reply, answer))
+    if (rc == 0 && !lk__answer_read(release->command.script, call.reply, answer))
         rc = lk__call_garbled(object->what);
     return rc;
 }
 
 int lk__object_release(struct lk__object *object, struct lk__hold *hold)
 {
-    struct lk__watchdog *dog = hold->dog;
+    struct lk__lease *lease = hold->lease;
     struct lk__answer answer;
     bool repeated;
-    int64_t end_us = lk__hold_endsby(hold);
-    if (!lk__watchdog_end(dog, hold))
+    int64_t end_us = lk__lease_endsby(lease);
+    if (!lk__lease_end(lease))
         return lk__gone(object);
     lk__histogram_add(&object->client->stats[hold->kind].hold, lk__now_us() - hold->began_us);
     int rc = send_it(object, hold, &answer, &repeated);
     if (rc != 0) {
-        lk__watchdog_sweep(dog, hold, hold->ask_duplicates_until_us, end_us);
+        lk__outbox_send(&object->client->dog, &lease->release, end_us);
         lk__error_settles(end_us);
         return rc;
     }
-    lk__watchdog_sweepduplicates(dog, hold, answer.server_us);
+    lk__lease_released(lease, answer.server_us);
     if (answer.verdict == LK__DONE || repeated) /* a copy of this release may have done it */
         return 0;
-    lk__watchdog_wasgone(dog, hold);
+    lk__lease_wasgone(lease);
     return lk__gone(object);
 }

@@ -10,9 +10,9 @@ static void set_commands(struct lk__acquire *acquire)
     struct lk__object *object = acquire->op->object;
     struct lk__rwlockblock *block = lk__rwlock_block(object);
     struct lk__rwlock_acquire_args *args = acquire->arg;
-    struct lk__hold *hold = acquire->hold;
-    assert(strlen(hold->id) + 2 < LK__OWNER_ID_SHORT);
-    strcat(hold->id, acquire->tokenless ? ":r" : ":w");
+    struct lk__lease *lease = acquire->hold->lease;
+    assert(strlen(lease->id) + 2 < LK__OWNER_ID_SHORT);
+    strcat(lease->id, acquire->tokenless ? ":r" : ":w");
 
     *args =
         (struct lk__rwlock_acquire_args){ .lease_ms = acquire->waiter.machine.lease_ms,
@@ -21,9 +21,9 @@ static void set_commands(struct lk__acquire *acquire)
                                           .flags = block->release.flags | (acquire->try_only ? LK__RWLOCK_TRY : 0) };
     acquire->waiter.ask = (struct lk__command){ .script = &lk__lua_rwlock_acquire, .keys = &block->keys, .args = args };
     acquire->waiter.read = lk__rwlock_acquire_read;
-    hold->release =
+    lease->release.command =
         (struct lk__command){ .script = &lk__lua_rwlock_release, .keys = &block->keys, .args = &block->release };
-    hold->renew = (struct lk__command){ .script = &lk__lua_rwlock_renew, .keys = &block->keys };
+    lease->renewal = &lk__lua_rwlock_renew;
 }
 
 int lk__rwlock_acquire(const struct lk__op *op, bool write, int64_t limit_us)
@@ -33,7 +33,6 @@ int lk__rwlock_acquire(const struct lk__op *op, bool write, int64_t limit_us)
     struct lk__acquire acquire = {
         .op = op,
         .owner = op->self->owner,
-        .tied = true,
         .lease_ms = attr->lease_ms,
         .max_hold_ms = attr->max_hold_ms,
         .fixed = attr->fixed,

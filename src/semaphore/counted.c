@@ -26,9 +26,6 @@ static void set_commands(struct lk__acquire *acquire)
     struct counted *counted = acquire->arg;
     const struct lk__sem *sem = counted->call->sem;
     struct lk__semblock *block = sem->block;
-    const struct lk__slot *slot = &counted->slot;
-    struct lk__hold *hold = acquire->hold;
-    snprintf(hold->id, sizeof hold->id, "%s:%lld:%u", slot->owner, (long long)slot->nth, counted->n);
 
     counted->args =
         (struct lk__semaphore_take_args){ .initial = counted->call->value,
@@ -39,14 +36,28 @@ static void set_commands(struct lk__acquire *acquire)
     acquire->waiter.ask =
         (struct lk__command){ .script = &lk__lua_semaphore_take, .keys = &block->keys, .args = &counted->args };
     acquire->waiter.read = lk__semaphore_take_read;
-    hold->release =
-        (struct lk__command){ .script = &lk__lua_semaphore_leave, .keys = &block->keys, .args = &block->leave };
+}
+
+/* What gives it back: the request that took, by its number. NULL: with an error text. */
+static struct lk__outboxentry *make_leave(const struct counted *counted)
+{
+    char id[LK__OWNER_ID];
+    const struct lk__object *object = counted->call->op.object;
+    struct lk__semblock *block = counted->call->sem->block;
+    const struct lk__slot *slot = &counted->slot;
+    snprintf(id, sizeof id, "%s:%lld:%u", slot->owner, (long long)slot->nth, counted->n);
+    struct lk__outboxentry *leave = lk__outboxentry_new(&object->client->dog, id, object->block);
+    if (leave != NULL)
+        leave->command =
+            (struct lk__command){ .script = &lk__lua_semaphore_leave, .keys = &block->keys, .args = &block->leave };
+    return leave;
 }
 
 /* The thread was cancelled: what lk__counted_take() and its callers would do on return. */
 static void unwind(struct lk__acquire *acquire)
 {
     struct counted *counted = acquire->arg;
+    lk__outboxentry_unref(acquire->release);
     lk__slot_put(&counted->call->sem->object, &counted->call->sem->slots, &counted->slot, false);
     lk__sem_leave(counted->call, ECANCELED);
 }
@@ -60,7 +71,6 @@ static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_u
                      .lease_ms = SETTLED_MS,
                      .set_commands = set_commands,
                      .redisson = &call->sem->redisson,
-                     .unleased = true,
                      .unwind = unwind },
         .call = call,
         .n = n,
@@ -69,7 +79,9 @@ static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_u
     int rc = lk__slot_take(&call->sem->object, &call->sem->slots, &counted.slot);
     if (rc != 0)
         return rc;
-    rc = lk__acquire_run(&counted.acquire, limit_us);
+    counted.acquire.release = make_leave(&counted);
+    rc = counted.acquire.release != NULL ? lk__acquire_run(&counted.acquire, limit_us) : ENOMEM;
+    lk__outboxentry_unref(counted.acquire.release);
     lk__slot_put(&call->sem->object, &call->sem->slots, &counted.slot, rc == 0 || rc == EBUSY || rc == ETIMEDOUT);
     return rc;
 }

@@ -23,10 +23,10 @@ static void set_commands(struct lk__acquire *acquire)
     struct leased *leased = acquire->arg;
     const struct lk__sem *sem = leased->call->sem;
     struct lk__semblock *block = sem->block;
-    struct lk__hold *hold = acquire->hold;
+    struct lk__lease *lease = acquire->hold->lease;
     const char *id = leased->id;
-    size_t length = strlen(hold->id);
-    snprintf(hold->id + length, sizeof hold->id - length, ":%u%s%s", leased->parts, id != NULL ? ":" : "",
+    size_t length = strlen(lease->id);
+    snprintf(lease->id + length, sizeof lease->id - length, ":%u%s%s", leased->parts, id != NULL ? ":" : "",
              id != NULL ? id : "");
 
     leased->args = (struct lk__semaphore_permit_take_args){ .lease_ms = acquire->waiter.machine.lease_ms,
@@ -37,11 +37,11 @@ static void set_commands(struct lk__acquire *acquire)
     acquire->waiter.ask =
         (struct lk__command){ .script = &lk__lua_semaphore_permit_take, .keys = &block->keys, .args = &leased->args };
     acquire->waiter.read = lk__semaphore_permit_take_read;
-    hold->parts = (int)leased->parts;
-    hold->release = (struct lk__command){ .script = &lk__lua_semaphore_permit_release,
-                                          .keys = &block->keys,
-                                          .args = &block->release };
-    hold->renew = (struct lk__command){ .script = &lk__lua_semaphore_permit_renew, .keys = &block->keys };
+    lease->parts = (int)leased->parts;
+    lease->release.command = (struct lk__command){ .script = &lk__lua_semaphore_permit_release,
+                                                   .keys = &block->keys,
+                                                   .args = &block->release };
+    lease->renewal = &lk__lua_semaphore_permit_renew;
 }
 
 static void unwind(struct lk__acquire *acquire)
@@ -57,7 +57,6 @@ static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_u
     struct leased leased = {
         .acquire = { .op = &call->op,
                      .owner = id == NULL ? self->owner : 0,
-                     .tied = id == NULL,
                      .lease_ms = call->attr->lease_ms,
                      .max_hold_ms = call->attr->max_hold_ms,
                      .set_commands = set_commands,
@@ -103,9 +102,10 @@ static int send_shrink(const struct lk__semcall *call, struct lk__hold *hold, in
                                          .keys = &block->keys,
                                          .args = &args };
     struct lk__semaphore_permit_release_reply told;
-    struct lk__call shrink = {
-        .node = lk__object_node(&call->sem->object), .what = call->what, .command = &command, .sent = { .id = hold->id }
-    };
+    struct lk__call shrink = { .node = lk__object_node(&call->sem->object),
+                               .what = call->what,
+                               .command = &command,
+                               .sent = { .id = hold->lease->id } };
     int rc = lk__call_run(&shrink);
     if (rc == 0 && !lk__semaphore_permit_release_read(shrink.reply, &told))
         rc = lk__call_garbled(call->what);
@@ -119,17 +119,17 @@ static int shrink(const struct lk__semcall *call, struct lk__hold *hold, int kep
 {
     enum lk__verdict verdict;
     hold->holds = kept;
-    if (!lk__watchdog_good(hold->dog, hold, NULL))
+    if (!lk__lease_isgood(hold->lease, NULL))
         return lk__gone(call->op.object);
-    lk__watchdog_shrink(hold->dog, hold, kept);
+    lk__lease_shrink(hold->lease, kept);
     int rc = send_shrink(call, hold, kept, &verdict);
     if (rc != 0) { /* the other parts are renewed no more */
-        lk__error_settles(lk__hold_endsby(hold));
+        lk__error_settles(lk__lease_endsby(hold->lease));
         return rc;
     }
     if (verdict == LK__DONE)
         return 0;
-    lk__watchdog_lose(hold->dog, hold, LK_REASON_GONE);
+    lk__lease_lose(hold->lease, LK_REASON_GONE);
     return lk__gone(call->op.object);
 }
 

@@ -30,20 +30,19 @@ static void open_permits(struct world *w)
 static void take(int i, uint64_t owner)
 {
     char fresh[LK__ID_LENGTH + 1];
-    holds[i] = lk__hold_new(&client->dog, LK__OWNER_ID);
+    holds[i] = lk__object_newhold(object, owner);
     assert_non_null(holds[i]);
     assert_int_equal(0, lk__random_id(fresh));
-    snprintf(holds[i]->id, sizeof holds[i]->id, "%s:0:%d:1:%s", client->id, i, fresh);
-    holds[i]->owner = owner;
+    snprintf(holds[i]->lease->id, sizeof holds[i]->lease->id, "%s:0:%d:1:%s", client->id, i, fresh);
     holds[i]->holds = 1;
     lk__object_addhold(object, holds[i]);
-    lk__watchdog_take(&client->dog, holds[i], lk__now_us() + 600000000, LK__NEVER);
+    lk__lease_take(holds[i]->lease, lk__now_us() + 600000000, LK__NEVER);
 }
 
 static struct lk__hold *permit_of(int i)
 {
     lk__mu_lock(&object->mu);
-    struct lk__hold *found = lk__object_permit(object, strrchr(holds[i]->id, ':') + 1);
+    struct lk__hold *found = lk__object_permit(object, strrchr(holds[i]->lease->id, ':') + 1);
     lk__mu_unlock(&object->mu);
     return found;
 }

@@ -120,17 +120,17 @@ static void the_extend_goes_out_later(struct world *w)
 static void a_nested_lock_lowers_what_is_believed_first(struct world *w)
 {
     lk_client_t *client = world_client(w, "lease=5s");
-    struct lk__hold *hold = lk__hold_new(&client->dog, LK__OWNER_ID);
+    struct lk__lease *lease = lk__lease_new(&client->dog, 0, LK__OWNER_ID);
     int64_t now_us = lk__now_us();
-    assert_non_null(hold);
-    hold->lease_ms = hold->wanted_ms = SHORT_MS;
-    lk__watchdog_take(&client->dog, hold, now_us + 3000000, LK__NEVER);
-    assert_int_equal(SHORT_MS, lk__watchdog_begincall(&client->dog, hold));
-    assert_true(atomic_load(&hold->valid_until_us) < lk__now_us() + SHORT_MS * 1000);
-    lk__watchdog_endcall(&client->dog, hold, true, 0);
-    assert_true(atomic_load(&hold->valid_until_us) < lk__now_us() + SHORT_MS * 1000);
-    lk__watchdog_end(&client->dog, hold);
-    lk__hold_unref(hold);
+    assert_non_null(lease);
+    lease->lease_ms = lease->wanted_ms = SHORT_MS;
+    lk__lease_take(lease, now_us + 3000000, LK__NEVER);
+    assert_int_equal(SHORT_MS, lk__lease_begincall(lease));
+    assert_true(atomic_load(&lease->valid_until_us) < lk__now_us() + SHORT_MS * 1000);
+    lk__lease_endcall(lease, true, 0);
+    assert_true(atomic_load(&lease->valid_until_us) < lk__now_us() + SHORT_MS * 1000);
+    lk__lease_end(lease);
+    lk__lease_unref(lease);
 }
 
 int main(void)

@@ -16,7 +16,7 @@ enum { MANY = SANITIZED || NOISY ? 2000 : 20000, LINES = 40 };
 static lk_client_t *client;
 static lk_mutex_t orders;
 static struct news orders_news;
-static struct lk__hold *holds[MANY];
+static struct lk__lease *leases[MANY];
 
 /* What its renewal points into. */
 struct block {
@@ -25,37 +25,41 @@ struct block {
     struct lk__lock_renew_args args;
 };
 
-static void renew_by(struct lk__hold *hold)
+static void renew_by(struct lk__lease *lease)
 {
     struct block *block = calloc(1, sizeof *block);
     block->block.refs = 1;
-    block->keys.mutex = hold->name;
+    block->keys.mutex = lease->name;
     block->args.channel = "none";
-    strcpy(hold->id, "nobody");
-    hold->block = &block->block;
-    hold->renew = (struct lk__command){ .script = &lk__lua_lock_renew, .keys = &block->keys, .args = &block->args };
+    strcpy(lease->id, "nobody");
+    lease->release.block = &block->block;
+    lease->release.command.keys = &block->keys;
+    lease->renewal = &lk__lua_lock_renew;
+    lease->renewal_args = &block->args;
 }
 
-/* A hold that only the watchdog knows, good for `ms`. */
-static struct lk__hold *take(const char *name, bool fixed, int64_t ms, int64_t first_us)
+/* A lease that nobody is told of, or `holder`, good for `ms`. */
+static struct lk__lease *take(const char *name, struct lk__hold *holder, bool fixed, int64_t ms, int64_t first_us)
 {
-    struct lk__hold *hold = lk__hold_new(&client->dog, LK__OWNER_ID);
-    assert_non_null(hold);
-    hold->kind = LK_KIND_MUTEX;
-    hold->name = name;
-    hold->fixed = fixed;
-    hold->reason = fixed ? LK_REASON_FIXED : LK_REASON_NONE;
-    hold->lease_ms = ms;
+    struct lk__lease *lease = lk__lease_new(&client->dog, 0, LK__OWNER_ID);
+    assert_non_null(lease);
+    lease->name = name;
+    lease->holder = holder;
+    lease->fixed = fixed;
+    lease->reason = fixed ? LK_REASON_FIXED : LK_REASON_NONE;
+    lease->lease_ms = ms;
     if (!fixed)
-        renew_by(hold);
-    lk__watchdog_take(&client->dog, hold, lk__now_us() + ms * 1000, first_us);
-    return hold;
+        renew_by(lease);
+    if (holder != NULL)
+        *holder = (struct lk__hold){ .refs = 1, .kind = LK_KIND_MUTEX, .lease = lease };
+    lk__lease_take(lease, lk__now_us() + ms * 1000, first_us);
+    return lease;
 }
 
-static void end(struct lk__hold *hold)
+static void end(struct lk__lease *lease)
 {
-    lk__watchdog_end(&client->dog, hold);
-    lk__hold_unref(hold);
+    lk__lease_end(lease);
+    lk__lease_unref(lease);
 }
 
 static void open_orders(struct world *w, const char *options)
@@ -97,12 +101,12 @@ static void renewals_go_on(struct world *w)
     lk_setlog(count_losses, LK_LOG_WARNING, NULL);
     open_orders(w, "lease=1500ms");
     for (int i = 0; i < MANY; i++)
-        holds[i] = take("batch", true, 60000, LK__NEVER);
+        leases[i] = take("batch", NULL, true, 60000, LK__NEVER);
     int64_t end_us = lk__now_us() + 300000;
     lk__mu_lock(&client->dog.mu);
     for (int i = 0; i < MANY; i++) {
-        atomic_store(&holds[i]->valid_until_us, end_us);
-        lk__heap_set(&client->dog.heap, &holds[i]->timer, end_us);
+        atomic_store(&leases[i]->valid_until_us, end_us);
+        lk__heap_set(&client->dog.heap, &leases[i]->timer, end_us);
     }
     client->dog.asleep_us = 0;
     lk__eventfd_set(client->dog.wake_fd);
@@ -113,7 +117,7 @@ static void renewals_go_on(struct world *w)
     eventually(__atomic_load_n(&losses, __ATOMIC_SEQ_CST) == MANY, 10000);
     assert_between(__atomic_load_n(&lines, __ATOMIC_SEQ_CST), 1, LINES);
     for (int i = 0; i < MANY; i++)
-        end(holds[i]);
+        end(leases[i]);
     close_orders();
     lk_setlog(NULL, LK_LOG_WARNING, NULL);
 }
@@ -122,21 +126,22 @@ static void renewals_go_on(struct world *w)
 static void a_loss_does_not_wait_for_renewals(struct world *w)
 {
     enum { DUE = 200 };
+    static struct lk__hold short_hold; /* its lease is not in its memory */
     struct news short_news;
     client = world_open(w, "lease=20s&command_timeout=4s");
     news_listen(&short_news, client, "short");
-    struct lk__hold *first = take("batch", true, 20000, LK__NEVER);
+    struct lk__lease *first = take("batch", NULL, true, 20000, LK__NEVER);
     eventually(lk__node_isup(&client->node, LK__LANE_RENEWALS), 4000);
     world_stop_server(w);
     for (int i = 0; i < DUE; i++)
-        holds[i] = take("batch", false, 20000, lk__now_us());
-    struct lk__hold *short_one = take("short", true, 300, LK__NEVER);
+        leases[i] = take("batch", NULL, false, 20000, lk__now_us());
+    struct lk__lease *short_one = take("short", &short_hold, true, 300, LK__NEVER);
     int64_t began_ms = now_ms();
     eventually(news(&short_news, LK_EVENT_LOST) == 1, 10000);
     assert_between(now_ms() - began_ms, 0, 300 + 5 * SLACK_MS);
     world_cont_server(w);
     for (int i = 0; i < DUE; i++)
-        end(holds[i]);
+        end(leases[i]);
     end(short_one);
     end(first);
     assert_lk(0, lk_client_close(client));

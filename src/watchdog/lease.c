@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lease.c - the states of a lease, and what its owner does with it
+ *
+ *              renewed                       validity over, gone
+ *        .------------------.        .-----------------------------> LOST
+ *        v                  |        |                                 |
+ *   OVER --take--> HELD --failed--> AT_RISK --end--> OVER <---end------'  (stays LOST, off all lists)
+ *
+ * Guards: dog->mu, what the header marks so. Order: after an object's mu, before the connection's.
+ *
+ * A lease is lost when its validity ends, by the local clock alone: no network is asked. Whoever looks first, the
+ * thread or a caller, decides it under dog->mu, and the loss is told exactly once.
+ */
+#include "watchdog/watchdog.h"
+
+#include <latchkey/client.h>
+
+int64_t lk__guard_us(int64_t lease_ms)
+{
+    return lease_ms * 10 + 2000; /* 1 % and 2 ms */
+}
+
+/* --- states; all under dog->mu ------------------------------------------------------------------------------ */
+
+void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease)
+{
+    assert(lk__mu_held(&dog->mu));
+    int64_t due_us = LK__NEVER;
+    if (lk__lease_isheld(lease)) {
+        due_us = atomic_load(&lease->valid_until_us);
+        if (lease->renew_us < due_us && !lease->inflight && !lk__listed(&lease->queue))
+            due_us = lease->renew_us;
+    }
+    if (due_us == LK__NEVER)
+        lk__heap_remove(&dog->heap, &lease->timer);
+    else
+        lk__heap_set(&dog->heap, &lease->timer, due_us);
+}
+
+void lk__lease_answer(struct lk__watchdog *dog, struct lk__lease *lease, unsigned upto, int result)
+{
+    assert(lk__mu_held(&dog->mu));
+    if (upto == lease->answered)
+        return;
+    lease->result = result;
+    lease->answered = upto;
+    pthread_cond_broadcast(&dog->renewed);
+}
+
+/* Lost, and no thread will come to end it: its holder drops it when it comes to it. */
+static void leave_to_nobody(struct lk__lease *lease)
+{
+    bool left = lease->ownerless || lease->anybodys;
+    if (lease->state == LK__LOST && left && lease->nobodys != NULL && !lk__listed(&lease->for_nobody))
+        lk__list_append(lease->nobodys, &lease->for_nobody);
+}
+
+void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int reason)
+{
+    assert(lk__mu_held(&dog->mu));
+    if (!lk__lease_isheld(lease))
+        return;
+    lease->state = LK__LOST;
+    lease->reason = reason;
+    lease->renew_us = LK__NEVER;
+    atomic_store(&lease->valid_until_us, 0);
+    lk__lease_schedule(dog, lease);
+    lk__list_remove(&lease->queue);
+    lk__list_remove(&lease->all);
+    lk__list_append(&dog->lost, &lease->all);
+    leave_to_nobody(lease);
+    if (reason != LK_REASON_RELEASED) /* which is as it should be */
+        lk__losses_add(dog, lease);
+    lk__lease_answer(dog, lease, lease->asked, ESTALE);
+    dog->notify(dog->arg, lease, LK_EVENT_LOST);
+}
+
+bool lk__lease_goodat(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    if (!lk__lease_isheld(lease))
+        return false;
+    if (now_us < atomic_load(&lease->valid_until_us))
+        return true;
+    lk__lease_loseit(dog, lease, lease->reason != LK_REASON_NONE ? lease->reason : LK_REASON_EXPIRED);
+    return false;
+}
+
+void lk__lease_setstate(struct lk__watchdog *dog, struct lk__lease *lease, enum lk__lease_state state)
+{
+    assert(lk__mu_held(&dog->mu));
+    if (lease->state == state)
+        return;
+    lease->state = state;
+    dog->notify(dog->arg, lease, state == LK__AT_RISK ? LK_EVENT_AT_RISK : LK_EVENT_RECOVERED);
+}
+
+int64_t lk__lease_capped(const struct lk__lease *lease, int64_t lease_ms, int64_t now_us)
+{
+    if (lease->cap_us != LK__NEVER && (lease->cap_us - now_us) / 1000 < lease_ms)
+        lease_ms = (lease->cap_us - now_us) / 1000;
+    return lease_ms;
+}
+
+void lk__lease_duplicatesuntil(struct lk__lease *lease, int64_t now_us, int64_t until_us, int64_t lease_ms)
+{
+    if (now_us >= lease->duplicates_until_us || lease_ms < lease->duplicates_lease_ms)
+        lease->duplicates_lease_ms = lease_ms;
+    if (until_us > lease->duplicates_until_us)
+        lease->duplicates_until_us = until_us;
+}
+
+void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t lease_ms)
+{
+    int64_t shorter_us = now_us + lease_ms * 1000 - lk__guard_us(lease_ms);
+    if (shorter_us < atomic_load(&lease->valid_until_us))
+        atomic_store(&lease->valid_until_us, shorter_us);
+}
+
+void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease)
+{
+    assert(lk__mu_held(&dog->mu));
+    lease->ownerless = true;
+    lease->renew_us = LK__NEVER;
+    if (lease->reason == LK_REASON_NONE || lease->reason == LK_REASON_MAX_HOLD)
+        lease->reason = LK_REASON_THREAD_EXIT;
+    leave_to_nobody(lease);
+    lk__lease_schedule(dog, lease);
+}
+
+/* The longest lease that a request may have asked for that is under way, or will be. Under dog->mu. */
+static int64_t longest_ms(const struct lk__lease *lease)
+{
+    int64_t longest_ms = lease->lease_ms > lease->wanted_ms ? lease->lease_ms : lease->wanted_ms;
+    return lease->duplicates_lease_ms > longest_ms ? lease->duplicates_lease_ms : longest_ms;
+}
+
+/* --- what its owner does -------------------------------------------------------------------------------------- */
+
+void lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t first_us)
+{
+    struct lk__watchdog *dog = lease->dog;
+    lk__mu_lock(&dog->mu);
+    lease->state = LK__HELD;
+    atomic_store(&lease->valid_until_us, valid_until_us);
+    lease->renew_us = first_us;
+    lk__list_append(&dog->leases, &lease->all);
+    lk__lease_schedule(dog, lease);
+    if (lease->timer.due_us < dog->asleep_us) {
+        dog->asleep_us = lease->timer.due_us;
+        lk__watchdog_wake(dog);
+    }
+    lk__mu_unlock(&dog->mu);
+}
+
+bool lk__lease_isgood(struct lk__lease *lease, int64_t *remaining_us)
+{
+    struct lk__watchdog *dog = lease->dog;
+    int64_t now_us = lk__now_us(), left_us = atomic_load(&lease->valid_until_us) - now_us;
+    if (left_us <= 0) {
+        lk__mu_lock(&dog->mu);
+        left_us = lk__lease_goodat(dog, lease, now_us) ? atomic_load(&lease->valid_until_us) - now_us : 0;
+        lk__mu_unlock(&dog->mu);
+    }
+    if (remaining_us != NULL)
+        *remaining_us = left_us;
+    return left_us > 0;
+}
+
+void lk__lease_shrink(struct lk__lease *lease, int parts)
+{
+    lk__mu_lock(&lease->dog->mu);
+    lease->parts = parts;
+    lk__mu_unlock(&lease->dog->mu);
+}
+
+/*
+ * All requests that may meet at the server ask for one lease, so that it does not matter which of them comes last. So
+ * the owner's asks for what the last one asked for, or in doubt for less; what is wanted meanwhile waits.
+ */
+int64_t lk__lease_begincall(struct lk__lease *lease)
+{
+    struct lk__watchdog *dog = lease->dog;
+    lk__mu_lock(&dog->mu);
+    int64_t now_us = lk__now_us(), lease_ms = lk__lease_capped(lease, lease->lease_ms, now_us);
+    if (now_us < lease->duplicates_until_us && lease->duplicates_lease_ms < lease_ms)
+        lease_ms = lease->duplicates_lease_ms;
+    if (lease_ms < 1)
+        lease_ms = 1; /* PEXPIRE with less deletes the key */
+    lease->call_lease_ms = lease_ms;
+    if (lk__lease_isheld(lease)) {
+        lk__lease_believeless(lease, now_us, lease_ms);
+        lk__lease_schedule(dog, lease);
+    }
+    lk__mu_unlock(&dog->mu);
+    return lease_ms;
+}
+
+void lk__lease_endcall(struct lk__lease *lease, bool unsure, int64_t sent_us)
+{
+    struct lk__watchdog *dog = lease->dog;
+    lk__mu_lock(&dog->mu);
+    int64_t now_us = lk__now_us(), lease_ms = lease->call_lease_ms;
+    int64_t until_us = sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
+    bool held = lk__lease_goodat(dog, lease, now_us);
+    lease->call_lease_ms = 0;
+    if (unsure)
+        lk__lease_duplicatesuntil(lease, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
+    if (held && sent_us != 0 && until_us > atomic_load(&lease->valid_until_us))
+        atomic_store(&lease->valid_until_us, until_us);
+    if (held && lease->put_off) {
+        lease->renew_us = now_us;
+        lk__watchdog_wake(dog);
+    }
+    lease->put_off = false;
+    lk__lease_schedule(dog, lease);
+    lk__mu_unlock(&dog->mu);
+}
+
+void lk__lease_expectduplicates(struct lk__lease *lease, int64_t lease_ms)
+{
+    struct lk__watchdog *dog = lease->dog;
+    lk__mu_lock(&dog->mu);
+    int64_t now_us = lk__now_us();
+    lk__lease_duplicatesuntil(lease, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
+    lk__mu_unlock(&dog->mu);
+}
+
+void lk__lease_lose(struct lk__lease *lease, int reason)
+{
+    lk__mu_lock(&lease->dog->mu);
+    lk__lease_loseit(lease->dog, lease, reason);
+    lk__mu_unlock(&lease->dog->mu);
+}
+
+void lk__lease_wasgone(struct lk__lease *lease)
+{
+    struct lk__watchdog *dog = lease->dog;
+    lk__mu_lock(&dog->mu);
+    lease->state = LK__LOST;
+    lease->reason = LK_REASON_GONE;
+    dog->notify(dog->arg, lease, LK_EVENT_LOST);
+    lk__mu_unlock(&dog->mu);
+}
+
+bool lk__lease_waslost(struct lk__lease *lease)
+{
+    lk__mu_lock(&lease->dog->mu);
+    bool lost = lease->state == LK__LOST;
+    lk__mu_unlock(&lease->dog->mu);
+    return lost;
+}
+
+bool lk__lease_isownerless(struct lk__lease *lease)
+{
+    lk__mu_lock(&lease->dog->mu);
+    bool ownerless = lease->ownerless;
+    lk__mu_unlock(&lease->dog->mu);
+    return ownerless;
+}
+
+void lk__lease_forget(struct lk__lease *lease)
+{
+    lk__mu_lock(&lease->dog->mu);
+    lk__list_remove(&lease->for_nobody);
+    lease->nobodys = NULL;
+    lk__mu_unlock(&lease->dog->mu);
+}
+
+bool lk__lease_end(struct lk__lease *lease)
+{
+    struct lk__watchdog *dog = lease->dog;
+    lk__mu_lock(&dog->mu);
+    int64_t now_us = lk__now_us();
+    bool was_good = lk__lease_goodat(dog, lease, now_us);
+    if (was_good) {
+        lease->state = LK__OVER;
+        lk__list_remove(&lease->queue);
+    }
+    atomic_store(&lease->valid_until_us, 0);
+    lease->renew_us = LK__NEVER;
+    lk__list_remove(&lease->all);
+    lk__list_remove(&lease->for_nobody);
+    lease->nobodys = NULL; /* its holder may go */
+    lk__lease_schedule(dog, lease);
+    lk__lease_answer(dog, lease, lease->asked, was_good ? EPERM : ESTALE);
+    if (lease->state == LK__LOST && lease->release.past_us != 0) /* no release follows; a copy of the ask may */
+        lk__outbox_add(dog, &lease->release,
+                       now_us + (2 * dog->options->command_timeout_ms + longest_ms(lease)) * 1000);
+    lk__mu_unlock(&dog->mu);
+    return was_good;
+}
+
+void lk__lease_released(struct lk__lease *lease, int64_t server_us)
+{
+    struct lk__watchdog *dog = lease->dog;
+    int64_t past_us = lease->release.past_us;
+    if (!lk__is_servertime(server_us))
+        server_us = past_us; /* nothing is known: not past it */
+    if (past_us == 0 || server_us > past_us)
+        return;
+    lk__mu_lock(&dog->mu);
+    lk__outbox_add(dog, &lease->release, lk__now_us() + (past_us - server_us) + longest_ms(lease) * 1000);
+    lk__mu_unlock(&dog->mu);
+}
+
+int lk__lease_renew(struct lk__lease *lease, int64_t lease_ms, int64_t until_us)
+{
+    struct lk__watchdog *dog = lease->dog;
+    lk__mu_lock(&dog->mu);
+    int rc = ESTALE;
+    if (lk__lease_goodat(dog, lease, lk__now_us())) {
+        unsigned mine = ++lease->asked;
+        lease->wanted_ms = lease_ms;
+        lease->renew_us = 0;
+        lk__lease_schedule(dog, lease);
+        lk__watchdog_wake(dog);
+        while ((int)(lease->answered - mine) < 0 && !dog->stopping &&
+               lk__cond_wait(&dog->renewed, &dog->mu, until_us) != ETIMEDOUT)
+            ;
+        if ((int)(lease->answered - mine) >= 0)
+            rc = lease->result;
+        else if (dog->stopping)
+            rc = ECANCELED;
+        else
+            rc = (int)(lease->requested - mine) >= 0 ? EIO : ENOTCONN;
+    }
+    lk__mu_unlock(&dog->mu);
+    return rc;
+}
+
+int64_t lk__lease_endsby(struct lk__lease *lease)
+{
+    struct lk__watchdog *dog = lease->dog;
+    lk__mu_lock(&dog->mu);
+    int64_t lease_ms = longest_ms(lease);
+    lk__mu_unlock(&dog->mu);
+    int64_t known_us = atomic_load(&lease->valid_until_us), renewed_us = lk__now_us() + lease_ms * 1000;
+    int64_t late_us = dog->options->command_timeout_ms * 1000 + lk__guard_us(lease_ms);
+    return (renewed_us > known_us ? renewed_us : known_us) + late_us;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lease.h - what the server knows of something that is held: an id, and until when
+ *
+ * A lease is a thread's, and then it ends with that thread, or the process'. Who holds what by it is a matter of those
+ * above: the watchdog tells `holder` what happens, and knows nothing of that.
+ */
+#ifndef LK__LEASE_H
+#define LK__LEASE_H
+
+#include "watchdog/outbox.h"
+
+/* "<client id>:<owner>:<acquisition>", of some primitives ":<mode>", or ":<n>" and ":<explicit id>", and a NUL. */
+#define LK__OWNER_ID (LK__ID_LENGTH + 2 * 22 + 11 + 1 + LK__ID_LENGTH + 1)
+/* Of those that have no number and no explicit id. */
+#define LK__OWNER_ID_SHORT (LK__ID_LENGTH + 2 * 21 + 2 + 1)
+
+#define LK__LEASE_MAX_MS (24LL * 60 * 60 * 1000)
+
+enum lk__lease_state {
+    LK__HELD,    /* good while valid_until_us is ahead */
+    LK__AT_RISK, /* the same, but the last renewal failed */
+    LK__LOST,    /* over, finally: nothing revives it */
+    LK__OVER     /* not taken yet, or being given back, or given back */
+};
+
+/* Wide members first and narrow ones together: many may be held at once. */
+struct lk__lease {
+    struct lk__watchdog *dog;
+
+    /* never change once it is taken; keys of the renewal are those of the release */
+    void *holder;     /* who is told what happens; NULL: nobody */
+    const char *name; /* for the log */
+    uint64_t owner;   /* the thread whose end is its end, too; 0: the process has it */
+    const struct lk__script *renewal;
+    const void *renewal_args;
+
+    /* under dog->mu */
+    int64_t lease_ms;            /* that the last request asked for, or the grant; uncapped */
+    int64_t wanted_ms;           /* of the next renewal: becomes lease_ms when that is sent */
+    int64_t call_lease_ms;       /* that a request of the owner asks for, which is under way; 0: none is */
+    int64_t cap_us;              /* not renewed beyond; LK__NEVER */
+    int64_t renew_us;            /* next renewal; LK__NEVER: none */
+    int64_t duplicates_until_us; /* copies of unanswered requests may take effect until then ... */
+    int64_t duplicates_lease_ms; /* ... with this lease, or a longer one */
+    struct lk__timer timer;      /* its next renewal, or its end */
+    struct lk__link all;         /* in dog->leases while held, in dog->lost from its loss on */
+    struct lk__link *nobodys;    /* a list of its holder's: of lost ones that nobody is left to end; NULL: has none */
+    struct lk__link for_nobody;  /* in that list */
+    /* while held, in dog->ready: its renewal is due, and too many are under way; once lost, in dog->losses */
+    struct lk__link queue;
+    enum lk__lease_state state;
+    int reason;           /* of the loss, known or to come: LK_REASON_... */
+    unsigned asked;       /* renewals somebody waited for ... */
+    unsigned requested;   /* ... how many of them were sent ... */
+    unsigned answered;    /* ... and how many are through */
+    int result;           /* of the last one */
+    int parts;            /* of one that is given back in parts: how many its renewals are for */
+    atomic_uint renewals; /* that succeeded */
+
+    bool fixed;     /* never changes: not renewed */
+    bool anybodys;  /* never changes: anybody may end it, by its id */
+    bool put_off;   /* a renewal waits for the end of a request of the owner */
+    bool ownerless; /* its thread ended */
+    bool unsent;    /* a renewal waits for the connection */
+    bool inflight;  /* a renewal is under way */
+    bool eval;      /* the server does not know the script: the next renewal has its text */
+
+    _Atomic int64_t valid_until_us; /* written under dog->mu; 0: nothing is held */
+
+    struct lk__outboxentry release; /* what ends it at the server; its references are the lease's */
+
+    unsigned ahead, id_size; /* never change: bytes of its holder's in front of the lease, and of the id */
+    char id[LK__OWNER_ID]; /* never changes once it is taken; the last, as no more of it is there than was asked for */
+};
+
+/*
+ * A lease to be, with room for its timers and the thread running, so that nothing can fail once it is granted; its id
+ * is to be filled in. `ahead`: so many bytes, zeroed, in front of it in the same memory are the holder's, and stay as
+ * long. NULL: ENOMEM or ECANCELED, with an error text.
+ */
+struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t id_size);
+void lk__lease_ref(struct lk__lease *lease);
+void lk__lease_unref(struct lk__lease *lease); /* not under dog->mu */
+
+/* From now on it is held, until `valid_until_us` if nothing is renewed; `first_us`: the first renewal. */
+void lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t first_us);
+
+/* True while it is good; decides it if the moment came: then it is lost, for every thread and for ever. */
+bool lk__lease_isgood(struct lk__lease *lease, int64_t *remaining_us);
+
+/* From the next one on its renewals are for that many parts of it. */
+void lk__lease_shrink(struct lk__lease *lease, int parts);
+
+/*
+ * A request of its owner that sets the lease, other than a renewal, is about to be sent: the lease that it may ask
+ * for. No more is believed from now on. To be ended with lk__lease_endcall().
+ */
+int64_t lk__lease_begincall(struct lk__lease *lease);
+/*
+ * It is through. `unsure`: a copy may still come. `sent_us` not 0: confirmed, and sent then; good from then on, if
+ * that is later and it is not lost.
+ */
+void lk__lease_endcall(struct lk__lease *lease, bool unsure, int64_t sent_us);
+
+/* A copy of the ask, which sets this lease, may still come: requests with another one wait until it cannot. */
+void lk__lease_expectduplicates(struct lk__lease *lease, int64_t lease_ms);
+
+/* The server no longer knows it. */
+void lk__lease_lose(struct lk__lease *lease, int reason);
+
+/* Its release found nothing to release: it was lost before, and its holder is told so. */
+void lk__lease_wasgone(struct lk__lease *lease);
+
+/* Was it lost? */
+bool lk__lease_waslost(struct lk__lease *lease);
+/* Did its thread end? It may be good for the rest of its time. */
+bool lk__lease_isownerless(struct lk__lease *lease);
+
+/* It is on no list of its holder's any more. */
+void lk__lease_forget(struct lk__lease *lease);
+
+/* No longer held; to be called before its release is sent. True: it was good until now. */
+bool lk__lease_end(struct lk__lease *lease);
+/* Its release was answered at `server_us`: send it again after the last copy of its ask, if one may still come. */
+void lk__lease_released(struct lk__lease *lease, int64_t server_us);
+
+/*
+ * Renew now with that lease and wait for the answer. 0 · ESTALE lost · ENOTCONN nothing sent · EIO · codes
+ * of the server's refusal.
+ */
+int lk__lease_renew(struct lk__lease *lease, int64_t lease_ms, int64_t until_us);
+
+/* Its latest end at the server, if nothing is renewed from now on; a renewal may be on its way. */
+int64_t lk__lease_endsby(struct lk__lease *lease);
+
+/* How much of a lease is not trusted: clock rates may differ, and a timer may fire late. */
+int64_t lk__guard_us(int64_t lease_ms);
+
+/* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
+
+static inline bool lk__lease_isheld(const struct lk__lease *lease)
+{
+    return lease->state == LK__HELD || lease->state == LK__AT_RISK;
+}
+
+/* Set its timer. */
+void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease);
+/* lk__lease_isgood() and lk__lease_lose() under dog->mu. */
+bool lk__lease_goodat(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us);
+void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int reason);
+/* Held or at risk: its holder is told of a change. */
+void lk__lease_setstate(struct lk__watchdog *dog, struct lk__lease *lease, enum lk__lease_state state);
+/* Tells those who wait for a renewal, the first `upto` of them, how it went; not those who know it. */
+void lk__lease_answer(struct lk__watchdog *dog, struct lk__lease *lease, unsigned upto, int result);
+/* What a request at `now_us` may ask for: that lease, but not beyond the cap. */
+int64_t lk__lease_capped(const struct lk__lease *lease, int64_t lease_ms, int64_t now_us);
+/* Copies of a request that got no answer may come until then, and set this lease. */
+void lk__lease_duplicatesuntil(struct lk__lease *lease, int64_t now_us, int64_t until_us, int64_t lease_ms);
+/* A request with this lease is about to be sent: no more is believed, as the server may hear of it at once. */
+void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t lease_ms);
+/* The thread of that owner ended. */
+void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * outbox.c - commands that are resent until they are answered or past their end
+ *
+ * Guards: dog->mu, all of it. A reference is dropped without it, as the last one takes it.
+ *
+ * The hard case: a command that undoes a request whose copies may still come. One answer says nothing then: the
+ * command is sent once more when the server's clock has passed the deadline of those copies, and only what is
+ * answered from then on counts.
+ */
+#include "watchdog/watchdog.h"
+
+void lk__outbox_init(struct lk__outbox *outbox)
+{
+    lk__cond_init(&outbox->answered);
+}
+
+void lk__outbox_destroy(struct lk__outbox *outbox)
+{
+    assert(outbox->reserved == 0);
+    lk__heap_free(&outbox->heap);
+    pthread_cond_destroy(&outbox->answered);
+}
+
+void lk__outboxentry_ref(struct lk__outboxentry *entry)
+{
+    atomic_fetch_add(&entry->refs, 1);
+}
+
+void lk__outboxentry_unref(struct lk__outboxentry *entry)
+{
+    if (entry != NULL && atomic_fetch_sub(&entry->refs, 1) == 1)
+        entry->free(entry);
+}
+
+struct lk__sent lk__outboxentry_sent(const struct lk__outboxentry *entry)
+{
+    return (struct lk__sent){ .id = entry->id,
+                              .nth = entry->nth,
+                              .deadline_us = entry->deadline_us,
+                              .keep_until_us = entry->keep_until_us,
+                              .flags = entry->flags };
+}
+
+void lk__outbox_add(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    if (dog->stopping)
+        return;
+    if (!entry->pending) {
+        lk__outboxentry_ref(entry);
+        dog->outbox.pending++;
+    }
+    entry->pending = true;
+    entry->end_us = end_us;
+    if (!entry->inflight)
+        lk__heap_set(&dog->outbox.heap, &entry->timer, 0);
+    lk__watchdog_wake(dog);
+}
+
+void lk__outbox_send(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us)
+{
+    lk__mu_lock(&dog->mu);
+    lk__outbox_add(dog, entry, end_us);
+    lk__mu_unlock(&dog->mu);
+}
+
+void lk__outbox_settle(struct lk__watchdog *dog, int64_t until_us)
+{
+    lk__mu_lock(&dog->mu);
+    while (dog->outbox.pending > 0 && lk__cond_wait(&dog->outbox.answered, &dog->mu, until_us) != ETIMEDOUT)
+        ;
+    lk__mu_unlock(&dog->mu);
+}
+
+/* Under dog->mu, left and taken again: it is sent no more. */
+static void end(struct lk__watchdog *dog, struct lk__outboxentry *entry)
+{
+    assert(lk__mu_held(&dog->mu));
+    entry->pending = false;
+    lk__heap_remove(&dog->outbox.heap, &entry->timer);
+    dog->outbox.pending--;
+    pthread_cond_broadcast(&dog->outbox.answered);
+    lk__mu_unlock(&dog->mu);
+    lk__outboxentry_unref(entry);
+    lk__mu_lock(&dog->mu);
+}
+
+/* Under dog->mu: what is not sent now is tried again a little later. */
+static void send_it(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__inflight *inflight = lk__window_slot(&dog->window);
+    struct lk__sent sent = lk__outboxentry_sent(entry);
+    inflight->entry = entry;
+    inflight->as_text = entry->eval;
+    entry->eval = false;
+    entry->inflight = lk__window_send(dog, inflight, &entry->command, &sent) == 0;
+    if (entry->inflight)
+        lk__heap_remove(&dog->outbox.heap, &entry->timer);
+    else
+        lk__heap_set(&dog->outbox.heap, &entry->timer, lk__window_retryat(dog, now_us));
+}
+
+void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__timer *timer;
+    while ((timer = lk__heap_first(&dog->outbox.heap)) != NULL && timer->due_us <= now_us &&
+           !lk__window_isfull(&dog->window)) {
+        struct lk__outboxentry *entry = LK__CONTAINER(timer, struct lk__outboxentry, timer);
+        if (now_us >= entry->end_us)
+            end(dog, entry);
+        else
+            send_it(dog, entry, now_us);
+    }
+}
+
+/* Under dog->mu: when it is to be sent again; LK__NEVER: its answer counts. */
+static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__outboxentry *entry = inflight->entry;
+    int state = atomic_load(&inflight->request.state);
+    int64_t server_us = inflight->said.server_us;
+    if (state != LK__ANSWERED)
+        return state == LK__GARBLED ? lk__window_retryat(dog, now_us) : now_us;
+    if (inflight->unknown && !inflight->as_text) {
+        entry->eval = true;
+        return now_us;
+    }
+    if (!inflight->good)
+        return lk__window_retryat(dog, now_us);
+    return server_us > entry->past_us ? LK__NEVER : now_us + (entry->past_us - server_us) + 1000;
+}
+
+void lk__outbox_landed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__outboxentry *entry = inflight->entry;
+    int64_t again_us = again_at(dog, inflight, now_us);
+    entry->inflight = false;
+    if (again_us == LK__NEVER)
+        end(dog, entry);
+    else
+        lk__heap_set(&dog->outbox.heap, &entry->timer, again_us);
+}
+
+bool lk__outbox_stop(struct lk__watchdog *dog)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__timer *timer = lk__heap_first(&dog->outbox.heap);
+    bool clean = timer == NULL;
+    while (timer != NULL) {
+        end(dog, LK__CONTAINER(timer, struct lk__outboxentry, timer));
+        timer = lk__heap_first(&dog->outbox.heap);
+    }
+    return clean;
+}
