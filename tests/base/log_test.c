@@ -84,9 +84,8 @@ static void library_says(int lines)
     assert_int_equal(0, pthread_join(thread, NULL));
 }
 
-static void lines_of_the_library_are_written_in_their_order(void **state)
+static void lines_of_the_library_are_written_in_their_order(void)
 {
-    (void)state;
     library_says(100);
     lk__log_flush();
     assert_int_equal(100, on_message.lines);
@@ -97,9 +96,8 @@ static void lines_of_the_library_are_written_in_their_order(void **state)
     assert_int_equal(0, on_message.dropped);
 }
 
-static void a_sink_that_blocks_stops_no_thread_of_the_library(void **state)
+static void a_sink_that_blocks_stops_no_thread_of_the_library(void)
 {
-    (void)state;
     atomic_store(&on_message.shut, true);
     library_says(1);
     eventually(atomic_load(&on_message.waiting) == 1, 5000);
@@ -113,11 +111,10 @@ static void a_sink_that_blocks_stops_no_thread_of_the_library(void **state)
     assert_int_equal(1 + 256, on_message.lines);
 }
 
-static void lines_wait_where_no_thread_can_be_had(void **state)
+static void lines_wait_where_no_thread_can_be_had(void)
 {
     int three = 3;
     pthread_t thread;
-    (void)state;
     assert_int_equal(0, lk__thread_start(&thread, "lk-test", say, &three));
     assert_int_equal(0, pthread_join(thread, NULL));
     lk__log_flush();
@@ -135,9 +132,8 @@ static void lines_wait_where_no_thread_can_be_had(void **state)
 
 /* --- callers -------------------------------------------------------------------------------------------------- */
 
-static void a_failure_is_logged_when_the_call_is_over(void **state)
+static void a_failure_is_logged_when_the_call_is_over(void)
 {
-    (void)state;
     struct lk__apistate outer = lk__api_enter(), inner = lk__api_enter();
     lk__fail(EIO, "the first");
     lk__fail(EIO, "the second");
@@ -150,9 +146,8 @@ static void a_failure_is_logged_when_the_call_is_over(void **state)
     assert_true(pthread_equal(on_message.thread, pthread_self()));
 }
 
-static void a_call_under_way_waits_for_no_sink(void **state)
+static void a_call_under_way_waits_for_no_sink(void)
 {
-    (void)state;
     struct lk__apistate api = lk__api_enter();
     atomic_store(&on_message.shut, true);
     lk__log(LK_LOG_WARNING, "in the middle");
@@ -166,10 +161,9 @@ static void a_call_under_way_waits_for_no_sink(void **state)
 /* --- forks ---------------------------------------------------------------------------------------------------- */
 
 /* The thread and the lines that wait for it are the parent's; the child has a thread of its own. */
-static void a_child_has_its_own_lines_only(void **state)
+static void a_child_has_its_own_lines_only(void)
 {
     int status;
-    (void)state;
     if (THREAD_SANITIZED)
         skip(); /* it does not follow a fork out of a process with threads */
     atomic_store(&on_message.shut, true);
@@ -230,10 +224,9 @@ static void drain_stderr(const char *last, char *said, size_t size)
     close(pipe_ends[0]);
 }
 
-static void a_full_pipe_stops_nobody(void **state)
+static void a_full_pipe_stops_nobody(void)
 {
     char said[4096];
-    (void)state;
     fill_stderr();
     library_says(3);
     lk__log(LK_LOG_WARNING, "dropped"); /* between two calls: there and then, or never */
@@ -252,12 +245,11 @@ static void *say_little(void *arg)
 }
 
 /* stdio would want half of it. */
-static void a_small_stack_is_enough(void **state)
+static void a_small_stack_is_enough(void)
 {
     pthread_attr_t attr;
     pthread_t thread;
     char text[] = "from a small stack";
-    (void)state;
     if (SANITIZED)
         skip(); /* its frames are larger */
     assert_int_equal(0, pthread_attr_init(&attr));
@@ -269,16 +261,9 @@ static void a_small_stack_is_enough(void **state)
 
 int main(void)
 {
-#define LOG_TEST(test) cmocka_unit_test_setup_teardown(test, listen, listen_no_more)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_pipe_stops_nobody),
-        cmocka_unit_test(a_small_stack_is_enough),
-        LOG_TEST(lines_of_the_library_are_written_in_their_order),
-        LOG_TEST(a_sink_that_blocks_stops_no_thread_of_the_library),
-        LOG_TEST(lines_wait_where_no_thread_can_be_had),
-        LOG_TEST(a_failure_is_logged_when_the_call_is_over),
-        LOG_TEST(a_call_under_way_waits_for_no_sink),
-        LOG_TEST(a_child_has_its_own_lines_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = plain_run(a_full_pipe_stops_nobody, a_small_stack_is_enough);
+    return failed + plain_run_between(listen, listen_no_more, lines_of_the_library_are_written_in_their_order,
+                                      a_sink_that_blocks_stops_no_thread_of_the_library,
+                                      lines_wait_where_no_thread_can_be_had, a_failure_is_logged_when_the_call_is_over,
+                                      a_call_under_way_waits_for_no_sink, a_child_has_its_own_lines_only);
 }

@@ -51,18 +51,16 @@ static struct lk__entry *find(int kind, const char *key)
     return lk__map_find(&map, kind, key, strlen(key));
 }
 
-static void nothing_is_found_in_an_empty_map(void **state)
+static void nothing_is_found_in_an_empty_map(void)
 {
-    (void)state;
     assert_null(find(0, ""));
     assert_null(find(1, "orders"));
     assert_int_equal(map.count, 0);
 }
 
 /* The same name is a mutex and a latch without the two meeting. */
-static void a_kind_and_a_name_are_one_key(void **state)
+static void a_kind_and_a_name_are_one_key(void)
 {
-    (void)state;
     put(&things[0], 1, "orders", 6);
     put(&things[1], 2, "orders", 6);
     assert_ptr_equal(find(1, "orders"), &things[0].entry);
@@ -75,7 +73,7 @@ static void a_kind_and_a_name_are_one_key(void **state)
 }
 
 /* Names are bytes with a length: a part of one, or one that goes on behind a NUL, is another. */
-static void each_byte_of_a_name_counts(void **state)
+static void each_byte_of_a_name_counts(void)
 {
     static const struct {
         const char *key;
@@ -83,7 +81,6 @@ static void each_byte_of_a_name_counts(void **state)
     } table[] = { { "a", 1 }, { "a\0", 2 }, { "a\0b", 3 }, { "a\0c", 3 },
                   { "", 0 },  { "\0", 1 },  { "A", 1 },    { "\xff", 1 } };
     enum { COUNT = sizeof table / sizeof *table };
-    (void)state;
     for (size_t i = 0; i < COUNT; i++) {
         assert_null(lk__map_find(&map, 1, table[i].key, table[i].length));
         put(&things[i], 1, table[i].key, table[i].length);
@@ -93,9 +90,8 @@ static void each_byte_of_a_name_counts(void **state)
     assert_int_equal(map.count, COUNT);
 }
 
-static void many_more_names_than_buckets_are_all_found(void **state)
+static void many_more_names_than_buckets_are_all_found(void)
 {
-    (void)state;
     put_many();
     assert_int_equal(map.count, MANY);
     for (int i = 0; i < MANY; i++)
@@ -108,10 +104,9 @@ static void many_more_names_than_buckets_are_all_found(void **state)
 }
 
 /* A table that did not grow would have thousands to a bucket. */
-static void no_chain_gets_long(void **state)
+static void no_chain_gets_long(void)
 {
     size_t longest = 0;
-    (void)state;
     put_many();
     assert_non_null(map.many);
     for (size_t i = 0; i < map.capacity; i++) {
@@ -123,9 +118,8 @@ static void no_chain_gets_long(void **state)
     assert_in_range(longest, 1, 40);
 }
 
-static void removing_what_is_not_there_is_harmless(void **state)
+static void removing_what_is_not_there_is_harmless(void)
 {
-    (void)state;
     put(&things[0], 1, "orders", 6);
     put(&things[1], 1, "orders", 6); /* never mind that two have one key: it is the entry that is removed */
     lk__map_remove(&map, &things[1].entry);
@@ -147,10 +141,9 @@ static void remove_visited(struct lk__entry *entry, void *arg)
     memset(entry, 0xee, sizeof *entry); /* as if it were freed */
 }
 
-static void each_entry_is_visited_once(void **state)
+static void each_entry_is_visited_once(void)
 {
     int visits = 0;
-    (void)state;
     put_many();
     lk__map_each(&map, count_visit, &visits);
     assert_int_equal(visits, MANY);
@@ -158,10 +151,9 @@ static void each_entry_is_visited_once(void **state)
         assert_int_equal(things[i].visits, 1);
 }
 
-static void a_visited_entry_may_be_removed_and_freed(void **state)
+static void a_visited_entry_may_be_removed_and_freed(void)
 {
     int visits = 0;
-    (void)state;
     put_many();
     lk__map_each(&map, remove_visited, &visits);
     assert_int_equal(visits, MANY);
@@ -172,17 +164,10 @@ static void a_visited_entry_may_be_removed_and_freed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(nothing_is_found_in_an_empty_map, empty_map),
-        cmocka_unit_test_setup(a_kind_and_a_name_are_one_key, empty_map),
-        cmocka_unit_test_setup(each_byte_of_a_name_counts, empty_map),
-        cmocka_unit_test_setup(many_more_names_than_buckets_are_all_found, empty_map),
-        cmocka_unit_test_setup(no_chain_gets_long, empty_map),
-        cmocka_unit_test_setup(removing_what_is_not_there_is_harmless, empty_map),
-        cmocka_unit_test_setup(each_entry_is_visited_once, empty_map),
-        cmocka_unit_test_setup(a_visited_entry_may_be_removed_and_freed, empty_map),
-    };
-    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    int rc = plain_run_with(empty_map, nothing_is_found_in_an_empty_map, a_kind_and_a_name_are_one_key,
+                            each_byte_of_a_name_counts, many_more_names_than_buckets_are_all_found, no_chain_gets_long,
+                            removing_what_is_not_there_is_harmless, each_entry_is_visited_once,
+                            a_visited_entry_may_be_removed_and_freed);
     empty_map(NULL);
     return rc;
 }

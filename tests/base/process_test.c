@@ -49,10 +49,9 @@ static int by_number(const void *a, const void *b)
 }
 
 /* The system reuses ids of ended threads; whose hold is whose must not depend on them. */
-static void owner_numbers_are_never_used_again(void **state)
+static void owner_numbers_are_never_used_again(void)
 {
     enum { COUNT = WAVES * THREADS + 1 };
-    (void)state;
     for (int i = 0; i < WAVES; i++)
         assert_int_equal(run_threads(THREADS, note_owner, &owners[i * THREADS]), 0);
     owners[COUNT - 1] = lk__thread_self()->owner;
@@ -73,9 +72,8 @@ static int know_nothing_at_first(void *arg)
     return self->holds != 0 || self->errortext[0] != '\0' || self->process != lk__process();
 }
 
-static void looking_for_a_thread_makes_none(void **state)
+static void looking_for_a_thread_makes_none(void)
 {
-    (void)state;
     assert_int_equal(in_thread(know_nothing_at_first, NULL), 0);
 }
 
@@ -107,10 +105,9 @@ static int note_processes(void *arg)
     return mine == parents ? 3 : 0;
 }
 
-static void all_threads_see_one_number_of_their_process(void **state)
+static void all_threads_see_one_number_of_their_process(void)
 {
     uintptr_t none = 0;
-    (void)state;
     assert_int_equal(note_processes(&none), 0);
     assert_int_equal(lk__process(), numbers[0]);
 }
@@ -122,10 +119,9 @@ static int note_grandchild(void *arg)
     return rc != 0 ? rc : in_fork(note_processes, &mine);
 }
 
-static void a_forked_child_has_another_number(void **state)
+static void a_forked_child_has_another_number(void)
 {
     uintptr_t mine = lk__process();
-    (void)state;
     assert_int_equal(in_fork(note_processes, &mine), 0);
     assert_int_equal(in_fork(note_grandchild, &mine), 0);
     assert_int_equal(lk__process(), mine);
@@ -143,11 +139,10 @@ static int be_somebody_else(void *arg)
 }
 
 /* What the parent holds is not the child's, though its memory says so. */
-static void a_forked_child_is_another_owner_that_holds_nothing(void **state)
+static void a_forked_child_is_another_owner_that_holds_nothing(void)
 {
     struct lk__thread *self = lk__thread_self();
     uint64_t owner = self->owner;
-    (void)state;
     self->holds = 2;
     assert_int_equal(in_fork(be_somebody_else, self), 0);
     assert_int_equal(lk__thread_self()->owner, owner);
@@ -186,11 +181,10 @@ static int end_unknown(void *arg)
     return 0;
 }
 
-static void a_thread_that_ends_with_holds_is_told_of_once(void **state)
+static void a_thread_that_ends_with_holds_is_told_of_once(void)
 {
     static const unsigned holds[] = { 1, 0, 3 };
     int expected = 0;
-    (void)state;
     atomic_store(&exits, 0);
     for (size_t i = 0; i < sizeof holds / sizeof *holds; i++) {
         struct leaver leaver = { holds[i], 0 };
@@ -233,9 +227,8 @@ static int end_thread_of_child(void *arg)
 }
 
 /* The end of the child's copy of a thread must not give up what the parent's thread holds. */
-static void a_thread_that_ends_in_a_child_gives_up_nothing(void **state)
+static void a_thread_that_ends_in_a_child_gives_up_nothing(void)
 {
-    (void)state;
     atomic_store(&exits, 0);
     assert_int_equal(in_thread(end_thread_of_child, NULL), 0);
 }
@@ -270,13 +263,12 @@ static void *note_signals(void *arg)
 }
 
 /* A signal is the program's business: its handler must not run on a thread the program does not know. */
-static void a_thread_of_the_library_blocks_all_signals(void **state)
+static void a_thread_of_the_library_blocks_all_signals(void)
 {
     static const int handled[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGALRM, SIGCHLD, SIGPIPE, SIGIO };
     struct signals signals;
     sigset_t before, after;
     pthread_t thread;
-    (void)state;
     pthread_sigmask(SIG_SETMASK, NULL, &before);
     assert_int_equal(lk__thread_start(&thread, "lk-test", note_signals, &signals), 0);
     pthread_sigmask(SIG_SETMASK, NULL, &after);
@@ -294,12 +286,11 @@ static void *wait_for_gate(void *arg)
     return NULL;
 }
 
-static void a_thread_of_the_library_bears_its_name(void **state)
+static void a_thread_of_the_library_bears_its_name(void)
 {
     pthread_barrier_t gate;
     pthread_t thread;
     char name[16] = "";
-    (void)state;
     pthread_barrier_init(&gate, NULL, 2);
     assert_int_equal(lk__thread_start(&thread, "lk-fifteen-long", wait_for_gate, &gate), 0);
     int rc = pthread_getname_np(thread, name, sizeof name);
@@ -312,16 +303,10 @@ static void a_thread_of_the_library_bears_its_name(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(owner_numbers_are_never_used_again),
-        cmocka_unit_test(looking_for_a_thread_makes_none),
-        cmocka_unit_test(all_threads_see_one_number_of_their_process),
-        cmocka_unit_test(a_forked_child_has_another_number),
-        cmocka_unit_test(a_forked_child_is_another_owner_that_holds_nothing),
-        cmocka_unit_test_setup_teardown(a_thread_that_ends_with_holds_is_told_of_once, note_exits, note_no_exits),
-        cmocka_unit_test_setup_teardown(a_thread_that_ends_in_a_child_gives_up_nothing, note_exits, note_no_exits),
-        cmocka_unit_test(a_thread_of_the_library_blocks_all_signals),
-        cmocka_unit_test(a_thread_of_the_library_bears_its_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = plain_run(owner_numbers_are_never_used_again, looking_for_a_thread_makes_none,
+                           all_threads_see_one_number_of_their_process, a_forked_child_has_another_number,
+                           a_forked_child_is_another_owner_that_holds_nothing);
+    failed += plain_run_between(note_exits, note_no_exits, a_thread_that_ends_with_holds_is_told_of_once,
+                                a_thread_that_ends_in_a_child_gives_up_nothing);
+    return failed + plain_run(a_thread_of_the_library_blocks_all_signals, a_thread_of_the_library_bears_its_name);
 }

@@ -28,9 +28,8 @@ static int fail_elsewhere(void *arg)
     return strcmp(lk_errortext(), "busy with something else") != 0;
 }
 
-static void each_thread_has_words_of_its_own(void **state)
+static void each_thread_has_words_of_its_own(void)
 {
-    (void)state;
     assert_lk(EIO, lk__fail(EIO, "mutex %s: %d answers lost", "orders", 3));
     assert_string_equal(lk_errortext(), "mutex orders: 3 answers lost");
     assert_int_equal(in_thread(fail_elsewhere, NULL), 0);
@@ -38,9 +37,8 @@ static void each_thread_has_words_of_its_own(void **state)
 }
 
 /* What a server says is quoted, and may be meant for the terminal of whoever reads the log. */
-static void words_are_one_line_without_tricks(void **state)
+static void words_are_one_line_without_tricks(void)
 {
-    (void)state;
     lk__fail(EPROTO, "the server says: %s", "ERR \x1b[2J\r\nlatchkey: fine\x7f caf\xc3\xa9");
     assert_string_equal(lk_errortext(), "the server says: ERR ?[2J??latchkey: fine? caf\xc3\xa9");
 }
@@ -58,15 +56,13 @@ static int fail_often(int index, void *arg)
     return 0;
 }
 
-static void words_of_threads_do_not_mix(void **state)
+static void words_of_threads_do_not_mix(void)
 {
-    (void)state;
     assert_int_equal(run_threads(8, fail_often, NULL), 0);
 }
 
-static void words_stay_until_the_next_failure(void **state)
+static void words_stay_until_the_next_failure(void)
 {
-    (void)state;
     lk__fail(EIO, "first");
     const char *errmsg = lk_errortext();
     assert_lk(0, lk_setlog(NULL, LK_LOG_WARNING, NULL)); /* a success */
@@ -76,10 +72,9 @@ static void words_stay_until_the_next_failure(void **state)
     assert_string_equal(lk_errortext(), "second");
 }
 
-static void words_too_long_are_cut(void **state)
+static void words_too_long_are_cut(void)
 {
     char text[2000];
-    (void)state;
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     assert_lk(EINVAL, lk__fail(EINVAL, "%s", text));
@@ -90,14 +85,13 @@ static void words_too_long_are_cut(void **state)
 
 /* --- words for codes ------------------------------------------------------------------------------------ */
 
-static void each_documented_code_has_words_of_its_own(void **state)
+static void each_documented_code_has_words_of_its_own(void)
 {
     static const int codes[] = { 0,         EBUSY,      ETIMEDOUT,       EPERM,    ESTALE,    EDEADLK, EAGAIN,
                                  EOVERFLOW, EOWNERDEAD, ENOTRECOVERABLE, ENOTCONN, EIO,       EPROTO,  EACCES,
                                  ENOSPC,    ENOTSUP,    ENOENT,          EEXIST,   ECANCELED, EINVAL,  ENOMEM };
     enum { COUNT = sizeof codes / sizeof *codes };
     const char *unknown = lk_strerror(-1);
-    (void)state;
     for (size_t i = 0; i < COUNT; i++) {
         const char *errmsg = lk_strerror(codes[i]);
         assert_non_null(errmsg);
@@ -109,10 +103,9 @@ static void each_documented_code_has_words_of_its_own(void **state)
     }
 }
 
-static void unknown_codes_have_words_as_well(void **state)
+static void unknown_codes_have_words_as_well(void)
 {
     static const int codes[] = { -1, INT32_MAX, INT32_MIN, ECHILD, 4095 };
-    (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         errno = ERRNO_MARK;
         assert_non_null(lk_strerror(codes[i]));
@@ -121,10 +114,9 @@ static void unknown_codes_have_words_as_well(void **state)
     }
 }
 
-static void the_version_is_that_of_the_header(void **state)
+static void the_version_is_that_of_the_header(void)
 {
     char version[32];
-    (void)state;
     snprintf(version, sizeof version, "%d.%d.%d", LK_VERSION_MAJOR, LK_VERSION_MINOR, LK_VERSION_PATCH);
     assert_string_equal(lk_version(), version);
 }
@@ -152,9 +144,8 @@ static int hear_nothing(void **state)
     return lk_setlog(NULL, LK_LOG_WARNING, NULL);
 }
 
-static void the_log_hears_what_it_wants_and_nothing_less_important(void **state)
+static void the_log_hears_what_it_wants_and_nothing_less_important(void)
 {
-    (void)state;
     for (int wanted = LK_LOG_ERROR; wanted <= LK_LOG_DEBUG; wanted++)
         for (int level = LK_LOG_ERROR; level <= LK_LOG_DEBUG; level++) {
             struct on_message on_message = { 0 };
@@ -173,10 +164,9 @@ static void the_log_hears_what_it_wants_and_nothing_less_important(void **state)
 }
 
 /* Whoever looks for the reason of a failure finds its words in the log, if it hears everything. */
-static void failures_are_logged_for_who_debugs(void **state)
+static void failures_are_logged_for_who_debugs(void)
 {
     struct on_message on_message = { 0 };
-    (void)state;
     assert_lk(0, lk_setlog(hear, LK_LOG_DEBUG, &on_message));
     assert_lk(EPROTO, lk__fail(EPROTO, "half an answer"));
     assert_int_equal(on_message.lines, 1);
@@ -186,11 +176,10 @@ static void failures_are_logged_for_who_debugs(void **state)
     assert_int_equal(on_message.lines, 1);
 }
 
-static void a_level_that_does_not_exist_changes_nothing(void **state)
+static void a_level_that_does_not_exist_changes_nothing(void)
 {
     static const int levels[] = { 0, -1, LK_LOG_DEBUG + 1, INT32_MAX, INT32_MIN };
     struct on_message first = { 0 }, second = { 0 };
-    (void)state;
     assert_lk(0, lk_setlog(hear, LK_LOG_INFO, &first));
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         assert_lk(EINVAL, lk_setlog(hear, levels[i], &second));
@@ -199,21 +188,19 @@ static void a_level_that_does_not_exist_changes_nothing(void **state)
     assert_int_equal(second.lines, 0);
 }
 
-static void no_log_hears_nothing(void **state)
+static void no_log_hears_nothing(void)
 {
     struct on_message on_message = { 0 };
-    (void)state;
     assert_lk(0, lk_setlog(hear, LK_LOG_DEBUG, &on_message));
     assert_lk(0, lk_setlog(NULL, LK_LOG_DEBUG, &on_message));
     lk__log(LK_LOG_ERROR, "nobody is told");
     assert_int_equal(on_message.lines, 0);
 }
 
-static void a_line_too_long_is_cut(void **state)
+static void a_line_too_long_is_cut(void)
 {
     char text[2000];
     struct on_message on_message = { 0 };
-    (void)state;
     memset(text, 'y', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     assert_lk(0, lk_setlog(hear, LK_LOG_INFO, &on_message));
@@ -248,11 +235,10 @@ static int speak(void *arg)
     return run_threads(SPEAKERS, say_lines, arg);
 }
 
-static void each_line_goes_to_one_log_or_the_other(void **state)
+static void each_line_goes_to_one_log_or_the_other(void)
 {
     static atomic_int counts[2][2];
     struct worker worker;
-    (void)state;
     assert_lk(0, lk_setlog(count, LK_LOG_ERROR, counts[0]));
     worker_start(&worker, speak, NULL);
     for (int i = 0; i < 200; i++) {
@@ -306,7 +292,7 @@ static void say_in_child(const char *wanted, char *said, size_t size)
     assert_int_equal(status, 0);
 }
 
-static void until_told_otherwise_stderr_hears_what_the_environment_wants(void **state)
+static void until_told_otherwise_stderr_hears_what_the_environment_wants(void)
 {
 #define ERROR_LINE "latchkey: an error\n"
 #define WARNING_LINE ERROR_LINE "latchkey: a warning\n"
@@ -321,7 +307,6 @@ static void until_told_otherwise_stderr_hears_what_the_environment_wants(void **
         { "", WARNING_LINE },    { "DEBUG", WARNING_LINE },
         { "4", WARNING_LINE },   { "debugs", WARNING_LINE },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         char said[1024];
         say_in_child(table[i].wanted, said, sizeof said);
@@ -332,24 +317,13 @@ static void until_told_otherwise_stderr_hears_what_the_environment_wants(void **
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_thread_has_words_of_its_own),
-        cmocka_unit_test(words_are_one_line_without_tricks),
-        cmocka_unit_test(words_of_threads_do_not_mix),
-        cmocka_unit_test_teardown(words_stay_until_the_next_failure, hear_nothing),
-        cmocka_unit_test(words_too_long_are_cut),
-        cmocka_unit_test(each_documented_code_has_words_of_its_own),
-        cmocka_unit_test(unknown_codes_have_words_as_well),
-        cmocka_unit_test(the_version_is_that_of_the_header),
-        cmocka_unit_test_teardown(the_log_hears_what_it_wants_and_nothing_less_important, hear_nothing),
-        cmocka_unit_test_teardown(failures_are_logged_for_who_debugs, hear_nothing),
-        cmocka_unit_test_teardown(a_level_that_does_not_exist_changes_nothing, hear_nothing),
-        cmocka_unit_test_teardown(no_log_hears_nothing, hear_nothing),
-        cmocka_unit_test_teardown(a_line_too_long_is_cut, hear_nothing),
-        cmocka_unit_test_teardown(each_line_goes_to_one_log_or_the_other, hear_nothing),
-        cmocka_unit_test(until_told_otherwise_stderr_hears_what_the_environment_wants),
-    };
     if (argc > 1 && strcmp(argv[1], "speak") == 0)
         return say_one_line_of_each_level();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return plain_run_between(NULL, hear_nothing, each_thread_has_words_of_its_own, words_are_one_line_without_tricks,
+                             words_of_threads_do_not_mix, words_stay_until_the_next_failure, words_too_long_are_cut,
+                             each_documented_code_has_words_of_its_own, unknown_codes_have_words_as_well,
+                             the_version_is_that_of_the_header, the_log_hears_what_it_wants_and_nothing_less_important,
+                             failures_are_logged_for_who_debugs, a_level_that_does_not_exist_changes_nothing,
+                             no_log_hears_nothing, a_line_too_long_is_cut, each_line_goes_to_one_log_or_the_other,
+                             until_told_otherwise_stderr_hears_what_the_environment_wants);
 }

@@ -32,9 +32,8 @@ static void keep_log(void *arg, int level, const char *line)
     snprintf(last_log, sizeof last_log, "%s", line);
 }
 
-static int enter_folder(void **state)
+static int enter_folder(void)
 {
-    (void)state;
     strcpy(folder, "/tmp/latchkey-json-XXXXXX");
     setenv("LK_TEST_PASSWORD", SECRET, 1);
     setenv("LK_TEST_EMPTY", "", 1);
@@ -42,9 +41,8 @@ static int enter_folder(void **state)
     return mkdtemp(folder) == NULL || chdir(folder) != 0 || lk_setlog(keep_log, LK_LOG_WARNING, NULL) != 0;
 }
 
-static int leave_folder(void **state)
+static int leave_folder(void)
 {
-    (void)state;
     unlink("a.json");
     unlink("password");
     return chdir("/") != 0 || rmdir(folder) != 0;
@@ -76,10 +74,9 @@ static void read_as(int code, struct lk__options *options, const char *text)
 
 /* --- what files mean ---------------------------------------------------------------------------------------- */
 
-static void a_file_says_all_that_options_hold(void **state)
+static void a_file_says_all_that_options_hold(void)
 {
     struct lk__options o;
-    (void)state;
     read_as(
         0, &o,
         "{ \"mode\": \"single\", \"address\": \"cache:6380\", \"db\": 3, \"username\": \"app\", \"password\": \"" SECRET
@@ -108,10 +105,9 @@ static void a_file_says_all_that_options_hold(void **state)
     lk__options_clear(&o);
 }
 
-static void an_empty_object_is_all_defaults(void **state)
+static void an_empty_object_is_all_defaults(void)
 {
     struct lk__options file, url;
-    (void)state;
     read_as(0, &file, "{}");
     assert_lk(0, lk__options_url(&url, "redis://"));
     assert_string_equal(file.host, url.host);
@@ -141,9 +137,8 @@ static const struct {
     { "{ \"keepalive\": \"no\", \"timeouts\": {}, \"retry\": {} }", "redis://127.0.0.1:6379/0" },
 };
 
-static void a_file_names_this_server(void **state)
+static void a_file_names_this_server(void)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(servers); i++) {
         struct lk__options options;
         char text[128];
@@ -182,9 +177,8 @@ static const struct {
     { "${A:" SECRET "}", NULL },
 };
 
-static void a_password_may_come_from_the_environment(void **state)
+static void a_password_may_come_from_the_environment(void)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(passwords); i++) {
         struct lk__options options;
         char text[128];
@@ -201,10 +195,9 @@ static void a_password_may_come_from_the_environment(void **state)
 }
 
 /* Only there: a variable elsewhere would be a surprise. */
-static void other_values_have_no_variables(void **state)
+static void other_values_have_no_variables(void)
 {
     struct lk__options options;
-    (void)state;
     read_as(0, &options, "{ \"prefix\": \"$LK_TEST_PASSWORD\" }");
     assert_string_equal(options.prefix, "$LK_TEST_PASSWORD");
     lk__options_clear(&options);
@@ -225,11 +218,10 @@ static void read_password_file(int code, const char *bytes, size_t length, const
     assert_null(strstr(lk_errortext(), SECRET));
 }
 
-static void a_password_may_come_from_a_file(void **state)
+static void a_password_may_come_from_a_file(void)
 {
     struct lk__options options;
     static char large[(1 << 20) + 1];
-    (void)state;
     read_password_file(0, SECRET, 6, SECRET);
     read_password_file(0, SECRET "\n", 7, SECRET);
     read_password_file(0, SECRET "\r\n", 8, SECRET);
@@ -248,7 +240,7 @@ static void a_password_may_come_from_a_file(void **state)
 }
 
 /* Whoever may read the file may unlock everything. */
-static void a_file_with_a_password_should_be_private(void **state)
+static void a_file_with_a_password_should_be_private(void)
 {
     static const struct {
         const char *text;
@@ -264,7 +256,6 @@ static void a_file_with_a_password_should_be_private(void **state)
         { "{ \"password_file\": \"password\" }", 0644, 0 },
         { "{ \"lease\": \"1s\" }", 0644, 0 },
     };
-    (void)state;
     write_file("password", SECRET);
     for (size_t i = 0; i < COUNT(table); i++) {
         struct lk__options options;
@@ -376,9 +367,8 @@ static const struct {
     { "{\n\"poll\": \"31s\" }", EINVAL, "a.json:2: poll: 31s is longer than lease=30s" },
 };
 
-static void a_file_is_refused_with_file_line_and_key(void **state)
+static void a_file_is_refused_with_file_line_and_key(void)
 {
-    (void)state;
     write_file("password", SECRET);
     for (size_t i = 0; i < COUNT(refusals); i++) {
         struct lk__options options, before;
@@ -393,11 +383,10 @@ static void a_file_is_refused_with_file_line_and_key(void **state)
     }
 }
 
-static void a_file_that_cannot_be_read_is_named(void **state)
+static void a_file_that_cannot_be_read_is_named(void)
 {
     struct lk__options options;
     char path[600];
-    (void)state;
     assert_lk(ENOENT, lk__options_file(&options, "absent.json"));
     assert_string_equal(lk_errortext(), "absent.json: no such file");
     assert_lk(EINVAL, lk__options_file(&options, "."));
@@ -417,12 +406,11 @@ static void a_file_that_cannot_be_read_is_named(void **state)
 
 /* --- hostile and tight ------------------------------------------------------------------------------------- */
 
-static void a_file_may_have_one_mebibyte(void **state)
+static void a_file_may_have_one_mebibyte(void)
 {
     const size_t size = 1 << 20;
     struct lk__options options;
     char *text = malloc(size + 1);
-    (void)state;
     assert_non_null(text);
     memset(text, '\n', size + 1);
     memcpy(text + size - 2, "{}", 2);
@@ -439,10 +427,9 @@ static void a_file_may_have_one_mebibyte(void **state)
 }
 
 /* Each text of the tables, cut short anywhere or with one character changed, is answered. */
-static void no_file_is_too_odd(void **state)
+static void no_file_is_too_odd(void)
 {
     static const char changes[] = "\"\\{}[]:,\n\0x1";
-    (void)state;
     for (size_t i = 0; i < COUNT(servers) + COUNT(refusals); i++) {
         const char *text = i < COUNT(servers) ? servers[i].text : refusals[i - COUNT(servers)].text;
         for (size_t at = 0; at < strlen(text); at++) {
@@ -470,7 +457,7 @@ static void *read_some(void *arg)
 }
 
 /* Threads of callers may have the smallest stack there is. */
-static void a_small_stack_is_enough(void **state)
+static void a_small_stack_is_enough(void)
 {
     static const char *const texts[] = {
         "{ \"timeouts\": { \"connect\": \"1s\" }, \"password\": \"${LK_TEST_PASSWORD:-x}\", \"db\": 7 }",
@@ -479,7 +466,6 @@ static void a_small_stack_is_enough(void **state)
         "{ \"db\": \"\\q\" }",
         "[[[[[[[[[[[",
     };
-    (void)state;
     if (SANITIZED)
         skip();
     for (size_t i = 0; i < COUNT(texts); i++) {
@@ -498,19 +484,12 @@ static void a_small_stack_is_enough(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_says_all_that_options_hold),
-        cmocka_unit_test(an_empty_object_is_all_defaults),
-        cmocka_unit_test(a_file_names_this_server),
-        cmocka_unit_test(a_password_may_come_from_the_environment),
-        cmocka_unit_test(other_values_have_no_variables),
-        cmocka_unit_test(a_password_may_come_from_a_file),
-        cmocka_unit_test(a_file_with_a_password_should_be_private),
-        cmocka_unit_test(a_file_is_refused_with_file_line_and_key),
-        cmocka_unit_test(a_file_that_cannot_be_read_is_named),
-        cmocka_unit_test(a_file_may_have_one_mebibyte),
-        cmocka_unit_test(no_file_is_too_odd),
-        cmocka_unit_test(a_small_stack_is_enough),
-    };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    if (enter_folder() != 0)
+        return 1;
+    int failed = plain_run(a_file_says_all_that_options_hold, an_empty_object_is_all_defaults, a_file_names_this_server,
+                           a_password_may_come_from_the_environment, other_values_have_no_variables,
+                           a_password_may_come_from_a_file, a_file_with_a_password_should_be_private,
+                           a_file_is_refused_with_file_line_and_key, a_file_that_cannot_be_read_is_named,
+                           a_file_may_have_one_mebibyte, no_file_is_too_odd, a_small_stack_is_enough);
+    return failed + leave_folder();
 }

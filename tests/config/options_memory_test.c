@@ -37,17 +37,15 @@ static int make_file(char name[64])
     return fd < 0 || close(fd) != 0;
 }
 
-static int make_files(void **state)
+static int make_files(void)
 {
-    (void)state;
     failing_secret(SECRET);
     setenv("LK_TEST_PASSWORD", SECRET, 1);
     return make_file(path) || make_file(password_path) || lk_setlog(NULL, LK_LOG_WARNING, NULL) != 0;
 }
 
-static int remove_files(void **state)
+static int remove_files(void)
 {
-    (void)state;
     return unlink(path) || unlink(password_path);
 }
 
@@ -83,9 +81,8 @@ static void each_allocation_fails(int code, const char *url)
     each_failure_of("options", FAIL_ALLOCATION, read_options, &reading);
 }
 
-static void urls_survive(void **state)
+static void urls_survive(void)
 {
-    (void)state;
     each_allocation_fails(0, "redis://app:" SECRET "@cache:1/1?lease=1s&prefix=p&client_name=c&keepalive=no");
     each_allocation_fails(0, "unix://:" SECRET "@/run/redis.sock?db=1");
     each_allocation_fails(0, "redis://");
@@ -95,7 +92,7 @@ static void urls_survive(void **state)
     each_allocation_fails(EINVAL, "redis://app:" SECRET "@cache?command_timeout=20s");
 }
 
-static void files_survive(void **state)
+static void files_survive(void)
 {
     static const struct {
         int code;
@@ -112,7 +109,6 @@ static void files_survive(void **state)
         { EINVAL, "{ \"password\": \"" SECRET "\", \"timeouts\": { \"command\": \"20s\" } }" },
         { ENOTSUP, "{ \"password\": \"" SECRET "\", \"tls\": {} }" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         write_file(path, table[i].text);
         each_allocation_fails(table[i].code, NULL);
@@ -120,10 +116,9 @@ static void files_survive(void **state)
 }
 
 /* Where jansson's buffer would have to grow: within a string, at its quote, at an escape, in a number. */
-static void long_strings_survive(void **state)
+static void long_strings_survive(void)
 {
     char text[256];
-    (void)state;
     for (int length = 8; length < 72; length++) {
         snprintf(text, sizeof text, "{ \"password\": \"" SECRET "%0*d\", \"\\u0064b\": 1 }", length, 0);
         write_file(path, text);
@@ -136,10 +131,9 @@ static void long_strings_survive(void **state)
     each_allocation_fails(EINVAL, NULL);
 }
 
-static void password_files_survive(void **state)
+static void password_files_survive(void)
 {
     char text[128];
-    (void)state;
     snprintf(text, sizeof text, "{ \"password_file\": \"%s\" }", password_path);
     write_file(path, text);
     write_file(password_path, SECRET "\n");
@@ -150,11 +144,8 @@ static void password_files_survive(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(urls_survive),
-        cmocka_unit_test(files_survive),
-        cmocka_unit_test(long_strings_survive),
-        cmocka_unit_test(password_files_survive),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    if (make_files() != 0)
+        return 1;
+    int failed = plain_run(urls_survive, files_survive, long_strings_survive, password_files_survive);
+    return failed + remove_files();
 }

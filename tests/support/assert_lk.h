@@ -116,9 +116,12 @@ int run_threads(int count, int (*work)(int index, void *arg), void *arg);
 typedef void plain_test_fn(void);
 #define plain_run(...) plain_run_with(NULL, __VA_ARGS__)
 
-/* Likewise with a setup before each. */
-#define plain_run_with(setup, ...) plain_run_tests(setup, #__VA_ARGS__, (plain_test_fn *const[]){ __VA_ARGS__ })
-int plain_run_tests(CMFixtureFunction setup, const char *names, plain_test_fn *const tests[]);
+/* Likewise with a setup before each, or with something behind each, too. */
+#define plain_run_with(setup, ...) plain_run_between(setup, NULL, __VA_ARGS__)
+#define plain_run_between(setup, teardown, ...)                                                                        \
+    plain_run_tests(setup, teardown, #__VA_ARGS__, (plain_test_fn *const[]){ __VA_ARGS__ })
+int plain_run_tests(CMFixtureFunction setup, CMFixtureFunction teardown, const char *names,
+                    plain_test_fn *const tests[]);
 
 /*
  * What such macros stand on: a group of tests called `names`, which are divided by ", ". Each begins with a pointer to

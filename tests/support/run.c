@@ -28,9 +28,10 @@ static void run_plain(void **state)
     (*test)();
 }
 
-int plain_run_tests(CMFixtureFunction setup, const char *names, plain_test_fn *const tests[])
+int plain_run_tests(CMFixtureFunction setup, CMFixtureFunction teardown, const char *names,
+                    plain_test_fn *const tests[])
 {
-    return run_group(names, tests, run_plain, setup, NULL);
+    return run_group(names, tests, run_plain, setup, teardown);
 }
 
 static int begin_world(void **state)
