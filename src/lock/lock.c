@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock.c - lock, trylock, timedlock, clocklock, lockfor
+ * lock.c - lock, trylock, timedlock, clocklock, lockfor, unlock
  *
- * They differ in the moment at which waiting ends, and in nothing else.
+ * The first five differ in the moment at which waiting ends, and in nothing else.
  */
 #include "lock/mutex.h"
 
@@ -23,6 +23,41 @@ static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_
     return rc;
 }
 
+/* Become the holder for the first time, within the limit. */
+static int acquire(const struct lk__op *op, int64_t limit_us)
+{
+    struct lk__mutex *mutex = lk__mutex_of(op);
+    const struct lk__mutexblock *block = lk__mutex_block(mutex);
+    const lk_mutexattr_t *attr = lk__mutex_attr(op);
+    bool fair = op->object->traits.order != 0;
+    struct lk__acquire acquire = {
+        .op = op,
+        .limit_us = limit_us,
+        .owner = op->self->owner,
+        .lease_ms = attr->lease_ms,
+        .min_hold_ms = attr->min_hold_ms,
+        .max_hold_ms = attr->max_hold_ms,
+        .fixed = attr->fixed,
+        .queue_locally = !fair,
+        .redisson = mutex->redisson,
+        .read = lk__lock_acquire_read,
+        .give_back = lk__object_command(op->object, &lk__lua_lock_release, &block->release),
+        .renewal = &lk__lua_lock_renew,
+        .renewal_args = &block->renew,
+    };
+    lk__acquire_plan(&acquire);
+    unsigned flags = (acquire.try_only ? LK__LOCK_TRY : 0) | (fair ? LK__LOCK_FAIR : 0);
+    const struct lk__lock_acquire_args args = { .lease_ms = acquire.asked_ms,
+                                                .liveness_2048ths = lk__object_terms(op->object)->liveness_2048ths,
+                                                .claim_ms = block->release.claim_ms,
+                                                .flags = block->release.flags | flags };
+    acquire.ask = lk__object_command(op->object, &lk__lua_lock_acquire, &args);
+    int rc = lk__acquire_run(&acquire);
+    if (acquire.hold != NULL)
+        op->self->holds++;
+    return rc;
+}
+
 static int lock_until(lk_mutex_t *m, int64_t limit_us, bool only_try)
 {
     struct lk__op op;
@@ -35,7 +70,7 @@ static int lock_until(lk_mutex_t *m, int64_t limit_us, bool only_try)
     if (rc == 0 && hold != NULL && lk__mutex_attr(&op)->type != LK_MUTEX_NORMAL)
         rc = lock_again(&op, hold, only_try);
     else if (rc == 0)
-        rc = lk__mutex_acquire(&op, limit_us);
+        rc = acquire(&op, limit_us);
     return lk__op_leave(&op, rc);
 }
 
@@ -73,4 +108,9 @@ int lk_mutex_lockfor(lk_mutex_t *m, int64_t timeout_ms)
     int64_t limit_us;
     int rc = lk__deadline_in(timeout_ms, &limit_us);
     return rc != 0 ? rc : lock_within(m, limit_us);
+}
+
+int lk_mutex_unlock(lk_mutex_t *m)
+{
+    return lk__object_unlock(LK__HANDLE(m), &lk__mutex_kind);
 }

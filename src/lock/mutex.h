@@ -2,9 +2,9 @@
 /*
  * lock.h - the mutex
  *
- * acquire.c  becoming the holder        unlock.c   giving back
- * lock.c     lock, trylock, timedlock   hold.c     what a holder may ask and say
- * object.c   the table of the kind      inspect.c  what anybody may ask and do
+ * lock.c    becoming the holder, giving back   nest.c     levels above the first
+ * hold.c    what a holder may ask and say      inspect.c  what anybody may ask and do
+ * object.c  the table of the kind              attr.c     its attributes
  */
 #ifndef LK__LOCK_H
 #define LK__LOCK_H
@@ -47,9 +47,6 @@ static inline const lk_mutexattr_t *lk__mutex_attr(const struct lk__op *op)
 extern const struct lk__kind lk__mutex_kind;
 
 int lk__mutexattr_check(void *attr, const void *given);
-
-/* Become the holder for the first time, within the limit. */
-int lk__mutex_acquire(const struct lk__op *op, int64_t limit_us);
 
 /* Tell the server that this hold now counts `holds`. 0, ESTALE, or why not. */
 int lk__mutex_nest(const struct lk__op *op, struct lk__hold *hold, int holds);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * acquire.c - becoming the holder of something that has a lease
+ * acquire.c - becoming the holder of something that has a lease, and giving it back
  *
  * Everything that may fail for want of memory comes before the first byte is sent: the hold, with its
  * place on the watchdog's heap. To ask, renew and give back needs none.
+ *
+ * Given back, the hold ends here before its release is sent: a late answer then finds nobody who still believes in
+ * it. Whatever comes back, it is no longer held by the caller. A release without a good answer goes on in the
+ * background, as long as there may be something to release.
  */
 #include "object/acquire.h"
 
@@ -13,37 +17,35 @@ static struct lk__outboxentry *release_of(const struct lk__acquire *acquire)
     return acquire->release != NULL ? acquire->release : &acquire->hold->lease->release;
 }
 
-static int make_hold(struct lk__acquire *acquire, int64_t lease_ms)
+static int make_hold(struct lk__acquire *acquire)
 {
-    struct lk__object *object = acquire->op->object;
-    acquire->hold = lk__object_newhold(object, acquire->owner);
+    acquire->hold = lk__object_newhold(acquire->op->object, acquire->owner, acquire->suffix);
     if (acquire->hold == NULL)
         return ENOMEM;
     struct lk__lease *lease = acquire->hold->lease;
     lease->fixed = acquire->fixed;
-    lease->lease_ms = lease->wanted_ms = lease_ms;
+    lease->lease_ms = lease->wanted_ms = acquire->lease_ms;
+    lease->release.command = acquire->give_back;
+    lease->renewal = acquire->renewal;
+    lease->renewal_args = acquire->renewal_args;
+    lease->parts = acquire->parts;
     return 0;
 }
 
-static int prepare(struct lk__acquire *acquire, int64_t limit_us)
+static int prepare(struct lk__acquire *acquire)
 {
-    struct lk__object *object = acquire->op->object;
     struct lk__waiter *waiter = &acquire->waiter;
-    int64_t lease_ms = acquire->lease_ms != 0 ? acquire->lease_ms : object->client->options->lease_ms;
     lk__waiter_init(waiter);
-    if (acquire->release == NULL && make_hold(acquire, lease_ms) != 0)
+    if (acquire->release == NULL && make_hold(acquire) != 0)
         return ENOMEM;
-    int64_t asked_ms = lease_ms;
-    if (acquire->max_hold_ms != 0 && acquire->max_hold_ms < asked_ms)
-        asked_ms = acquire->max_hold_ms;
-    acquire->try_only = acquire->began_us >= limit_us;
     waiter->release = release_of(acquire);
-    waiter->what = object->what;
-    waiter->machine.limit_us = limit_us;
-    waiter->machine.lease_ms = asked_ms;
+    waiter->what = acquire->op->object->what;
+    waiter->ask = acquire->ask;
+    waiter->read = acquire->read;
+    waiter->machine.limit_us = acquire->limit_us;
+    waiter->machine.lease_ms = acquire->asked_ms;
     waiter->machine.try_only = acquire->try_only;
     waiter->machine.recorded = acquire->release != NULL;
-    acquire->set_commands(acquire);
     return 0;
 }
 
@@ -70,7 +72,7 @@ static int wait_for_it(struct lk__acquire *acquire)
     if (!acquire->queue_locally || acquire->try_only)
         return wait_in_redis(acquire);
     acquire->contended = lk__localqueue_length(&object->queue) > 0;
-    int rc = lk__localqueue_enter(&object->queue, &place, &acquire->waiter.parker, acquire->waiter.machine.limit_us);
+    int rc = lk__localqueue_enter(&object->queue, &place, &acquire->waiter.parker, acquire->limit_us);
     if (rc == ETIMEDOUT)
         return lk__fail(rc, "%s: not within the time; other threads of this process wait, too", object->what);
     if (rc != 0)
@@ -175,11 +177,10 @@ static void unwind(struct lk__waiter *waiter)
     acquire->unwind(acquire);
 }
 
-int lk__acquire_run(struct lk__acquire *acquire, int64_t limit_us)
+int lk__acquire_run(struct lk__acquire *acquire)
 {
     struct lk__object *object = acquire->op->object;
-    acquire->began_us = lk__now_us();
-    int rc = prepare(acquire, limit_us);
+    int rc = prepare(acquire);
     bool held = false;
     if (rc == 0) {
         atomic_fetch_add(&object->waiting, 1);
@@ -195,4 +196,73 @@ int lk__acquire_run(struct lk__acquire *acquire, int64_t limit_us)
     }
     end(acquire, held);
     return rc;
+}
+
+/* --- giving it back ------------------------------------------------------------------------------------------------- */
+
+int lk__gone(const struct lk__object *object)
+{
+    return lk__fail(ESTALE, "%s: the lease was lost before this; somebody else may hold it", object->what);
+}
+
+/* 0: the server answered whether there was something to release. */
+static int send_it(struct lk__object *object, struct lk__hold *hold, struct lk__answer *answer, bool *repeated)
+{
+    const struct lk__outboxentry *release = &hold->lease->release;
+    lk__hold_given(hold);
+    struct lk__call call = {
+        .node = lk__object_node(object),
+        .what = object->what,
+        .command = &release->command,
+        .sent = lk__outboxentry_sent(release),
+    };
+    int rc = lk__call_run(&call);
+    *repeated = call.repeated;
+    if (rc == 0 && !lk__answer_read(release->command.script, call.reply, answer))
+        rc = lk__call_garbled(object->what);
+    return rc;
+}
+
+int lk__object_release(struct lk__object *object, struct lk__hold *hold)
+{
+    struct lk__lease *lease = hold->lease;
+    struct lk__answer answer;
+    bool repeated;
+    int64_t end_us = lk__lease_endsby(lease);
+    if (!lk__lease_end(lease))
+        return lk__gone(object);
+    lk__histogram_add(&object->client->stats[hold->kind].hold, lk__now_us() - hold->began_us);
+    int rc = send_it(object, hold, &answer, &repeated);
+    if (rc != 0) {
+        lk__outbox_send(&object->client->dog, &lease->release, end_us);
+        lk__error_settles(end_us);
+        return rc;
+    }
+    lk__lease_released(lease, answer.server_us);
+    if (answer.verdict == LK__DONE || repeated) /* a copy of this release may have done it */
+        return 0;
+    lk__lease_wasgone(lease);
+    return lk__gone(object);
+}
+
+int lk__object_unlock(struct lk__handle handle, const struct lk__kind *kind)
+{
+    struct lk__op op;
+    int rc = lk__op_enter(&op, handle, kind);
+    if (rc == ECANCELED && lk__handle_isinherited(handle))
+        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(handle));
+    if (rc != 0)
+        return rc;
+    struct lk__object *object = op.object;
+    struct lk__hold *hold = lk__object_hold(object, op.self->owner);
+    if (hold == NULL) {
+        rc = lk__fail(EPERM, "%s: not held by this thread", object->what);
+    } else if ((int64_t)hold->holds + hold->reads > 1) {
+        rc = kind->unlock_inner(&op, hold);
+    } else {
+        rc = lk__object_release(object, hold); /* the server frees it, or hands it to the first waiter */
+        lk__object_drophold(object, hold);
+        op.self->holds--;
+    }
+    return lk__op_leave(&op, rc);
 }

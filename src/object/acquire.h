@@ -8,12 +8,15 @@
 #include "object/op.h"
 #include "object/redisson.h"
 
+/* --- acquire.c ------------------------------------------------------------------------------------------------------ */
+
 /*
- * One acquire, on the caller's stack. The primitive fills in the first part and calls lk__acquire_run().
+ * One acquire, on the caller's stack. The primitive fills in the first part, plans, fills in the commands, and runs it.
  * Everything that may fail for want of memory comes before the first byte is sent.
  */
 struct lk__acquire {
     const struct lk__op *op;
+    int64_t limit_us;                 /* of waiting for other holders */
     uint64_t owner;                   /* 0: nobody's thread, anybody may give it back */
     int64_t lease_ms;                 /* 0: the client's */
     int64_t min_hold_ms, max_hold_ms; /* 0: none */
@@ -30,32 +33,54 @@ struct lk__acquire {
      * return from lk__acquire_run().
      */
     void (*unwind)(struct lk__acquire *acquire);
-    /* Fill in acquire->waiter.ask and read, and the commands of the hold's lease: renewal, release. */
-    void (*set_commands)(struct lk__acquire *acquire);
-    void *arg;                         /* for set_commands */
     struct lk__redissonwake *redisson; /* NULL: none */
 
-    /* what set_commands() may use; waiter.machine.lease_ms is what the ask should ask for */
-    struct lk__waiter waiter;
-    struct lk__hold *hold; /* NULL: what is taken has no lease */
+    /* set by lk__acquire_plan() */
+    int64_t began_us;
+    int64_t asked_ms; /* the lease to ask for */
     bool try_only;
 
+    /* the commands */
+    struct lk__command ask;
+    bool (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* the answer to that; false: it is none */
+    struct lk__command give_back;                                         /* of the hold, as what follows */
+    const struct lk__script *renewal;
+    const void *renewal_args;
+    const char *suffix; /* NULL, or what its id ends with */
+    int parts;
+
+    struct lk__hold *hold; /* told; NULL: not held, or what was taken has no lease */
+
     /* private */
-    int64_t began_us;
+    struct lk__waiter waiter;
     bool contended;
 };
+
+/* From now on its time counts. */
+static inline void lk__acquire_plan(struct lk__acquire *acquire)
+{
+    int64_t lease_ms = acquire->lease_ms != 0 ? acquire->lease_ms : acquire->op->object->client->options->lease_ms;
+    bool capped = acquire->max_hold_ms != 0 && acquire->max_hold_ms < lease_ms;
+    acquire->lease_ms = lease_ms;
+    acquire->asked_ms = capped ? acquire->max_hold_ms : lease_ms;
+    acquire->began_us = lk__now_us();
+    acquire->try_only = acquire->began_us >= acquire->limit_us;
+}
 
 /*
  * 0 or EOWNERDEAD: acquire->hold is good, known to the object and renewed. Otherwise not held, with an error text; a
  * request whose answer got lost is taken back in the background.
  */
-int lk__acquire_run(struct lk__acquire *acquire, int64_t limit_us);
+int lk__acquire_run(struct lk__acquire *acquire);
 
 /*
  * Give all of `hold` back. 0 · ESTALE it had been lost · else the outcome is open, and the release goes on in
  * the background; with an error text. Then lk__object_drophold().
  */
 int lk__object_release(struct lk__object *object, struct lk__hold *hold);
+
+/* A public call, whole: give the caller's hold back, one level or all. */
+int lk__object_unlock(struct lk__handle handle, const struct lk__kind *kind);
 
 /* ESTALE, with an error text. */
 int lk__gone(const struct lk__object *object);

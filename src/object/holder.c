@@ -111,25 +111,3 @@ int lk__holder_consistent(struct lk__handle handle, const struct lk__kind *kind)
 {
     return with_hold(handle, kind, declare_consistent, NULL);
 }
-
-int lk__holder_unlock(struct lk__handle handle, const struct lk__kind *kind)
-{
-    struct lk__op op;
-    int rc = lk__op_enter(&op, handle, kind);
-    if (rc == ECANCELED && lk__handle_isinherited(handle))
-        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(handle));
-    if (rc != 0)
-        return rc;
-    struct lk__object *object = op.object;
-    struct lk__hold *hold = lk__object_hold(object, op.self->owner);
-    if (hold == NULL) {
-        rc = lk__fail(EPERM, "%s: not held by this thread", object->what);
-    } else if ((int64_t)hold->holds + hold->reads > 1) {
-        rc = kind->unlock_inner(&op, hold);
-    } else {
-        rc = lk__object_release(object, hold); /* the server frees it, or hands it to the first waiter */
-        lk__object_drophold(object, hold);
-        op.self->holds--;
-    }
-    return lk__op_leave(&op, rc);
-}

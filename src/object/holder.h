@@ -15,9 +15,6 @@ int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind);
 int lk__holder_extend(struct lk__handle handle, const struct lk__kind *kind, int64_t lease_ms);
 int lk__holder_consistent(struct lk__handle handle, const struct lk__kind *kind);
 
-/* Give it back, one level or all. */
-int lk__holder_unlock(struct lk__handle handle, const struct lk__kind *kind);
-
 /* Within a public call: how long the caller's hold is good. */
 int lk__op_remaining(const struct lk__op *op, int64_t *ms);
 

@@ -10,19 +10,19 @@
 #include <stdio.h>
 #include <string.h>
 
-struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner)
+struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, const char *suffix)
 {
     lk_client_t *client = object->client;
-    int kind = object->kind->number;
-    bool is_short = kind == LK_KIND_MUTEX || kind == LK_KIND_RWLOCK;
-    struct lk__hold *hold = lk__hold_new(&client->dog, owner, is_short ? LK__OWNER_ID_SHORT : LK__OWNER_ID);
+    size_t id_size = object->kind->long_ids ? LK__OWNER_ID : LK__OWNER_ID_SHORT;
+    struct lk__hold *hold = lk__hold_new(&client->dog, owner, id_size);
     if (hold == NULL)
         return NULL;
     unsigned long long acquisition = atomic_fetch_add(&client->acquisitions, 1) + 1;
-    snprintf(hold->lease->id, LK__OWNER_ID_SHORT, "%s:%" PRIu64 ":%llu", client->id, owner, acquisition);
+    snprintf(hold->lease->id, id_size, "%s:%" PRIu64 ":%llu%s", client->id, owner, acquisition,
+             suffix != NULL ? suffix : "");
     hold->lease->name = object->name;
     hold->lease->release.block = lk__block_ref(object->block);
-    hold->kind = kind;
+    hold->kind = object->kind->number;
     return hold;
 }
 

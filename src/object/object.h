@@ -26,6 +26,7 @@ struct lk__kind {
     const char *noun;     /* for words: "read-write lock" */
     const char *commands; /* the server's that its scripts use */
     bool counted;         /* what is taken has no lease */
+    bool long_ids;        /* those of its holds end with a number, and may with an id of their own */
 
     size_t size;       /* of its object, which begins with a struct lk__object */
     size_t block_size; /* of its block, which begins with a struct lk__block and the keys of its scripts */
@@ -104,8 +105,8 @@ static inline struct lk__command lk__object_command(const struct lk__object *obj
 
 /* --- holds.c: its holds ---------------------------------------------------------------------------------------- */
 
-/* A hold to be of `owner`, with its id: a fresh acquisition. NULL: ENOMEM. */
-struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner);
+/* A hold to be of `owner`, with its id: a fresh acquisition, and `suffix` if that is not NULL. NULL: ENOMEM. */
+struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, const char *suffix);
 /* The hold of `owner`, the oldest if it has several, or NULL; under object->mu or by the owner itself. */
 struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner);
 /* A permit that has an id, or NULL. Under object->mu. */

@@ -18,25 +18,7 @@ struct counted {
     const struct lk__semcall *call;
     struct lk__slot slot;
     unsigned n;
-    struct lk__semaphore_take_args args;
 };
-
-static void set_commands(struct lk__acquire *acquire)
-{
-    struct counted *counted = acquire->arg;
-    const struct lk__sem *sem = counted->call->sem;
-    struct lk__semblock *block = sem->block;
-
-    counted->args =
-        (struct lk__semaphore_take_args){ .initial = counted->call->value,
-                                          .liveness_2048ths = sem->terms->liveness_2048ths,
-                                          .claim_ms = sem->terms->claim_ms,
-                                          .channel = block->channel,
-                                          .flags = sem->flags | (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
-    acquire->waiter.ask =
-        (struct lk__command){ .script = &lk__lua_semaphore_take, .keys = &block->keys, .args = &counted->args };
-    acquire->waiter.read = lk__semaphore_take_read;
-}
 
 /* What gives it back: the request that took, by its number. NULL: with an error text. */
 static struct lk__outboxentry *make_leave(const struct counted *counted)
@@ -56,10 +38,29 @@ static struct lk__outboxentry *make_leave(const struct counted *counted)
 /* The thread was cancelled: what lk__counted_take() and its callers would do on return. */
 static void unwind(struct lk__acquire *acquire)
 {
-    struct counted *counted = acquire->arg;
+    struct counted *counted = LK__CONTAINER(acquire, struct counted, acquire);
     lk__outboxentry_unref(acquire->release);
     lk__slot_put(&counted->call->sem->object, &counted->call->sem->slots, &counted->slot, false);
     lk__sem_leave(counted->call, ECANCELED);
+}
+
+/* With its slot. */
+static int run(struct counted *counted)
+{
+    const struct lk__sem *sem = counted->call->sem;
+    struct lk__acquire *acquire = &counted->acquire;
+    lk__acquire_plan(acquire);
+    const struct lk__semaphore_take_args args = { .initial = counted->call->value,
+                                                  .liveness_2048ths = sem->terms->liveness_2048ths,
+                                                  .claim_ms = sem->terms->claim_ms,
+                                                  .channel = sem->block->channel,
+                                                  .flags = sem->flags | (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
+    acquire->ask = lk__object_command(&sem->object, &lk__lua_semaphore_take, &args);
+    acquire->read = lk__semaphore_take_read;
+    acquire->release = make_leave(counted);
+    int rc = acquire->release != NULL ? lk__acquire_run(acquire) : ENOMEM;
+    lk__outboxentry_unref(acquire->release);
+    return rc;
 }
 
 /* Under one number; ESTALE: it is overtaken, and nothing was taken. */
@@ -67,21 +68,18 @@ static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_u
 {
     struct counted counted = {
         .acquire = { .op = &call->op,
+                     .limit_us = limit_us,
                      .owner = call->op.self->owner,
                      .lease_ms = SETTLED_MS,
-                     .set_commands = set_commands,
                      .redisson = &call->sem->redisson,
                      .unwind = unwind },
         .call = call,
         .n = n,
     };
-    counted.acquire.arg = &counted;
     int rc = lk__slot_take(&call->sem->object, &call->sem->slots, &counted.slot);
     if (rc != 0)
         return rc;
-    counted.acquire.release = make_leave(&counted);
-    rc = counted.acquire.release != NULL ? lk__acquire_run(&counted.acquire, limit_us) : ENOMEM;
-    lk__outboxentry_unref(counted.acquire.release);
+    rc = run(&counted);
     lk__slot_put(&call->sem->object, &call->sem->slots, &counted.slot, rc == 0 || rc == EBUSY || rc == ETIMEDOUT);
     return rc;
 }

@@ -8,65 +8,52 @@
 #include "semaphore/semaphore.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct leased {
     struct lk__acquire acquire;
     const struct lk__semcall *call;
-    const char *id; /* the permit's own, or NULL */
-    unsigned parts;
-    struct lk__semaphore_permit_take_args args;
 };
-
-static void set_commands(struct lk__acquire *acquire)
-{
-    struct leased *leased = acquire->arg;
-    const struct lk__sem *sem = leased->call->sem;
-    struct lk__semblock *block = sem->block;
-    struct lk__lease *lease = acquire->hold->lease;
-    const char *id = leased->id;
-    size_t length = strlen(lease->id);
-    snprintf(lease->id + length, sizeof lease->id - length, ":%u%s%s", leased->parts, id != NULL ? ":" : "",
-             id != NULL ? id : "");
-
-    leased->args = (struct lk__semaphore_permit_take_args){ .lease_ms = acquire->waiter.machine.lease_ms,
-                                                            .initial = leased->call->value,
-                                                            .liveness_2048ths = sem->terms->liveness_2048ths,
-                                                            .claim_ms = sem->terms->claim_ms,
-                                                            .flags = acquire->try_only ? LK__SEMAPHORE_TRY : 0 };
-    acquire->waiter.ask =
-        (struct lk__command){ .script = &lk__lua_semaphore_permit_take, .keys = &block->keys, .args = &leased->args };
-    acquire->waiter.read = lk__semaphore_permit_take_read;
-    lease->parts = (int)leased->parts;
-    lease->release.command = (struct lk__command){ .script = &lk__lua_semaphore_permit_release,
-                                                   .keys = &block->keys,
-                                                   .args = &block->release };
-    lease->renewal = &lk__lua_semaphore_permit_renew;
-}
 
 static void unwind(struct lk__acquire *acquire)
 {
-    struct leased *leased = acquire->arg;
-    lk__sem_leave(leased->call, ECANCELED);
+    lk__sem_leave(LK__CONTAINER(acquire, struct leased, acquire)->call, ECANCELED);
+}
+
+static int run(struct leased *leased)
+{
+    const struct lk__sem *sem = leased->call->sem;
+    struct lk__acquire *acquire = &leased->acquire;
+    lk__acquire_plan(acquire);
+    const struct lk__semaphore_permit_take_args args = { .lease_ms = acquire->asked_ms,
+                                                         .initial = leased->call->value,
+                                                         .liveness_2048ths = sem->terms->liveness_2048ths,
+                                                         .claim_ms = sem->terms->claim_ms,
+                                                         .flags = acquire->try_only ? LK__SEMAPHORE_TRY : 0 };
+    acquire->ask = lk__object_command(&sem->object, &lk__lua_semaphore_permit_take, &args);
+    acquire->read = lk__semaphore_permit_take_read;
+    acquire->give_back = lk__object_command(&sem->object, &lk__lua_semaphore_permit_release, &sem->block->release);
+    acquire->renewal = &lk__lua_semaphore_permit_renew;
+    return lk__acquire_run(acquire);
 }
 
 /* As one acquisition; ESTALE: parts of it were taken away before it was known here, and the others went back. */
 static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_us, const char *id)
 {
     struct lk__thread *self = call->op.self;
+    char suffix[LK__ID_LENGTH + 16];
+    snprintf(suffix, sizeof suffix, ":%u%s%s", n, id != NULL ? ":" : "", id != NULL ? id : "");
     struct leased leased = {
         .acquire = { .op = &call->op,
+                     .limit_us = limit_us,
                      .owner = id == NULL ? self->owner : 0,
                      .lease_ms = call->attr->lease_ms,
                      .max_hold_ms = call->attr->max_hold_ms,
-                     .set_commands = set_commands,
+                     .suffix = suffix,
+                     .parts = (int)n,
                      .unwind = unwind },
         .call = call,
-        .id = id,
-        .parts = n,
     };
-    leased.acquire.arg = &leased;
-    int rc = lk__acquire_run(&leased.acquire, limit_us);
+    int rc = run(&leased);
     if (rc == 0) {
         leased.acquire.hold->holds = (int)n;
         self->holds += id == NULL;

@@ -56,6 +56,7 @@ static const struct lk__kind leased_kind = {
     .name = "permits",
     .noun = "semaphore",
     .commands = lk__lua_semaphore_commands,
+    .long_ids = true,
     .size = sizeof(struct lk__sem),
     .block_size = sizeof(struct lk__semblock),
     .keys = leased_keys,

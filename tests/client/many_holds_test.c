@@ -30,7 +30,7 @@ static void open_permits(struct world *w)
 static void take(int i, uint64_t owner)
 {
     char fresh[LK__ID_LENGTH + 1];
-    holds[i] = lk__object_newhold(object, owner);
+    holds[i] = lk__object_newhold(object, owner, NULL);
     assert_non_null(holds[i]);
     assert_int_equal(0, lk__random_id(fresh));
     snprintf(holds[i]->lease->id, sizeof holds[i]->lease->id, "%s:0:%d:1:%s", client->id, i, fresh);

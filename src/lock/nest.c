@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * unlock.c - giving a mutex back, one level or all
- *
- * Whatever comes back, the caller holds one level less.
- */
+/* nest.c - levels of a mutex above the first: the server has their number */
 #include "lock/mutex.h"
 
 int lk__mutex_nest(const struct lk__op *op, struct lk__hold *hold, int holds)
@@ -25,9 +21,4 @@ int lk__mutex_unlockinner(const struct lk__op *op, struct lk__hold *hold)
     if (rc != 0 || lk__mutex_attr(op)->nested_local)
         return rc;
     return lk__mutex_nest(op, hold, hold->holds);
-}
-
-int lk_mutex_unlock(lk_mutex_t *m)
-{
-    return lk__holder_unlock(LK__HANDLE(m), &lk__mutex_kind);
 }
