@@ -19,6 +19,7 @@
 #define LATCHKEY_CLIENT_H
 
 #include <latchkey/api.h>
+#include <latchkey/events.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -96,51 +97,6 @@ LK_API LK_MUST_CHECK int lk_client_default(lk_client_t **client);
  * Round trips 1 for all holds together
  */
 LK_API int lk_client_close(lk_client_t *client);
-
-enum {
-    LK_EVENT_AT_RISK = 1,   /* a renewal failed; the hold is still good for remaining_ms */
-    LK_EVENT_RECOVERED = 2, /* renewed again after LK_EVENT_AT_RISK */
-    LK_EVENT_LOST = 3       /* the hold is over, finally; exactly one for each lost hold */
-};
-
-enum {
-    LK_REASON_NONE = 0,
-    LK_REASON_EXPIRED = 1,     /* no renewal succeeded in time */
-    LK_REASON_GONE = 2,        /* the server no longer knows the hold */
-    LK_REASON_THREAD_EXIT = 3, /* its thread ended while holding */
-    LK_REASON_MAX_HOLD = 4,    /* held as long as max_hold_ms allows */
-    LK_REASON_FIXED = 5,       /* a fixed lease ran out */
-    LK_REASON_RELEASED = 6     /* a permit with an id: given back by another client, or gone */
-};
-
-enum {
-    LK_KIND_MUTEX = 1,
-    LK_KIND_RWLOCK = 2,
-    LK_KIND_SEM = 3,     /* counting semaphore: in statistics only, no event is about one */
-    LK_KIND_PERMITS = 4, /* leased semaphore */
-    LK_KIND_LATCH = 5    /* countdown latch: likewise */
-};
-
-typedef struct lk_event {
-    int type;             /* LK_EVENT_... */
-    int reason;           /* LK_REASON_... */
-    int kind;             /* LK_KIND_... */
-    int64_t remaining_ms; /* of the hold, when the event was fetched; 0 when lost */
-    uint64_t token;       /* fencing token of the hold; 0: it has none */
-    uint64_t owner;       /* number of the owner in this client */
-    uint64_t spare[4];
-    char name[LK_NAME_MAX + 1]; /* as the user gave it */
-} lk_event_t;
-
-/*
- * Hears of what happens to holds.
- *
- * Runs on     a thread of the library that holds no lock and does nothing else: it
- *             may block, lock and unlock, but not close the client. A slow
- *             listener delays later events, never a renewal. If it ends its
- *             thread, later events come on another one.
- */
-typedef void (*lk_listener_t)(const lk_event_t *event, void *arg);
 
 /*
  * Call `listener` for each event from now on. Several changes of one hold that

@@ -9,6 +9,8 @@
 #include "client/events.h"
 #include "client/stats.h"
 
+#include <latchkey/client.h>
+
 /* What an object did so far, for statistics. */
 struct lk__memberstats {
     const char *name;

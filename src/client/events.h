@@ -7,7 +7,7 @@
 
 #include "client/hold.h"
 
-#include <latchkey/client.h>
+#include <latchkey/events.h>
 
 enum { LK__LISTENER, LK__EVENTFD, LK__AUDIENCES };
 

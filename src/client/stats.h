@@ -7,7 +7,7 @@
 
 #include "base/histogram.h"
 
-#include <latchkey/client.h>
+#include <latchkey/events.h>
 
 enum { LK__KINDS = LK_KIND_LATCH + 1 };
 

@@ -14,7 +14,7 @@
  */
 #include "watchdog/watchdog.h"
 
-#include <latchkey/client.h>
+#include <latchkey/events.h>
 
 int64_t lk__guard_us(int64_t lease_ms)
 {

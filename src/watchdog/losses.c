@@ -7,7 +7,7 @@
  */
 #include "watchdog/watchdog.h"
 
-#include <latchkey/client.h>
+#include <latchkey/events.h>
 
 enum { LINES_MAX = 8 }; /* losses that are logged one by one within a second */
 

@@ -9,7 +9,7 @@
  */
 #include "watchdog/watchdog.h"
 
-#include <latchkey/client.h>
+#include <latchkey/events.h>
 
 /* A third of the lease from `from_us` on, spread so that many leases are not renewed at one moment. */
 static int64_t next_renewal(const struct lk__lease *lease, int64_t from_us, int64_t lease_ms)
