@@ -80,8 +80,17 @@ struct lk__lease {
  * long. NULL: ENOMEM or ECANCELED, with an error text.
  */
 struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t id_size);
-void lk__lease_ref(struct lk__lease *lease);
-void lk__lease_unref(struct lk__lease *lease); /* not under dog->mu */
+
+static inline void lk__lease_ref(struct lk__lease *lease)
+{
+    lk__outboxentry_ref(&lease->release);
+}
+
+/* Not under dog->mu. */
+static inline void lk__lease_unref(struct lk__lease *lease)
+{
+    lk__outboxentry_unref(&lease->release);
+}
 
 /* From now on it is held, until `valid_until_us` if nothing is renewed; `first_us`: the first renewal. */
 void lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t first_us);

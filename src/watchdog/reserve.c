@@ -169,13 +169,3 @@ struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t i
     lease->release.id = lease->id;
     return lease;
 }
-
-void lk__lease_ref(struct lk__lease *lease)
-{
-    lk__outboxentry_ref(&lease->release);
-}
-
-void lk__lease_unref(struct lk__lease *lease)
-{
-    lk__outboxentry_unref(&lease->release);
-}
