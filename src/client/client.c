@@ -49,7 +49,7 @@ static void thread_exited(uint64_t owner)
     lk__mu_unlock(&here->mu);
 }
 
-/* All threads of the program are over. What still is held is given back, as nobody is left to do it. */
+/* All threads of the program have ended. Give back what is still held, as no thread is left to do it. */
 static void process_ends(void)
 {
     struct lk__processstate *here = lk__process_state();
@@ -83,7 +83,7 @@ void lk__client_unref(lk_client_t *client)
     lk__free(client);
 }
 
-/* Build what needs descriptors; on failure nothing of it stays. */
+/* Make the parts that need descriptors; on failure none is left. */
 static int build(lk_client_t *client, struct lk__options *options)
 {
     int rc = lk__connector_start(&client->connector);
@@ -136,7 +136,7 @@ static int connect_once(lk_client_t *client)
                     (long long)client->options->connect_timeout_ms);
 }
 
-/* The end of all that has a thread or a descriptor; objects may still point at the rest, and find it closed. */
+/* End the parts that have a thread or a descriptor. Objects may still point to the rest, and find it closed. */
 static void shut(lk_client_t *client)
 {
     lk__connector_stop(client->connector);
@@ -155,7 +155,7 @@ static void shut(lk_client_t *client)
 static int open_with(lk_client_t **opened, struct lk__options *options)
 {
     struct lk__processstate *here = lk__process_state();
-    lk__thread_self(); /* a thread of the program, though it may never lock anything */
+    lk__thread_self(); /* the thread is one of the program, though it may never lock anything */
     lk_client_t *client = here != NULL ? lk__alloc(sizeof *client) : NULL;
     int rc = client == NULL ? lk__fail(ENOMEM, "out of memory for a client") : lk__random_id(client->id);
     if (rc == 0)
@@ -227,20 +227,20 @@ static void cancel_member(struct lk__entry *entry, void *arg)
     member->role->cancel(member);
 }
 
-/* Everybody leaves; each is bounded by one command timeout from now. */
+/* Cancel all waiters; each leaves within one command timeout from now. */
 static void wait_for_calls(lk_client_t *client)
 {
     lk__waiters_close(&client->waiters);
     lk__mu_lock(&client->mu);
     while (atomic_load(&client->calls) != LK__CLOSING) {
-        /* again and again: one may have come into a line after the last look */
+        /* repeated: a thread may have come into a local queue after the last look */
         lk__map_each(&client->members, cancel_member, NULL);
         lk__cond_wait(&client->idle, &client->mu, lk__now_us() + 20000);
     }
     lk__mu_unlock(&client->mu);
 }
 
-/* So many releases go out in one pipeline. They need no memory: this is on the stack. */
+/* One of a pipeline of releases. They need no memory: the array is on the stack. */
 enum { BATCH = 32 };
 
 struct leaving {
@@ -250,7 +250,7 @@ struct leaving {
     struct lk__answer answer;
 };
 
-/* All that a release is asked for. Under a connection's mu. */
+/* Under a connection's mu: keep of the answer what counts for a release. */
 static void take_answer(struct lk__request *request, const struct lk__reply *reply)
 {
     struct leaving *leaving = LK__CONTAINER(request, struct leaving, request);
@@ -291,7 +291,7 @@ static bool await_release(lk_client_t *client, struct leaving *leaving, struct l
     return true;
 }
 
-/* Releases go out in one pipeline, then their answers are awaited. `more`: told, if some are left. */
+/* Send releases in one pipeline, then await their answers. `more` is set if some are left. */
 static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
 {
     struct leaving batch[BATCH];

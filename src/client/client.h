@@ -11,14 +11,14 @@
 
 #include <latchkey/client.h>
 
-/* What an object did so far, for statistics. */
+/* Counts of an object so far, for statistics. */
 struct lk__memberstats {
     const char *name;
     unsigned long long acquisitions, contended, renewals, losses;
     int waiting;
 };
 
-/* What a client has by name: an object. It is told of the client's end. */
+/* What a client has by name: an object, which is told of the client's end. */
 struct lk__member {
     struct lk__entry entry; /* under client->mu; kind, and the name with the client's prefix: what Redis sees */
     const struct lk__memberrole *role;
@@ -26,8 +26,8 @@ struct lk__member {
 
 /* Called under client->mu. */
 struct lk__memberrole {
-    void (*cancel)(struct lk__member *member); /* the client is closing: those who wait are to give up */
-    /* All holds are given back, and the hub ends next: it hears nothing any more, and forgets its holds. */
+    void (*cancel)(struct lk__member *member); /* the client is closing: wake waiters, which give up */
+    /* All holds were given back, and the hub ends next: unsubscribe, and forget the holds. */
     void (*quiet)(struct lk__member *member);
     void (*describe)(struct lk__member *member, struct lk__memberstats *stats);
 };
@@ -48,9 +48,9 @@ struct lk_client {
     struct lk__mu mu;
     pthread_cond_t idle;      /* with mu: no call is under way */
     struct lk__map members;   /* under mu */
-    struct lk__link leftover; /* under mu: holds of members that went while the client is closing */
+    struct lk__link leftover; /* under mu: holds of members that were destroyed while the client is closing */
     bool released;            /* under mu: the close is through with all holds */
-    atomic_uint calls;        /* under way, and LK__CLOSING */
+    atomic_uint calls;        /* public calls under way, and LK__CLOSING */
     atomic_ullong acquisitions;
     atomic_uint abandoned; /* slots whose last request got no answer */
     struct lk__kindstats stats[LK__KINDS];

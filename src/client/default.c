@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * default.c - the client that static objects use: opened once, by whoever needs it first
+ * default.c - the client that static objects use: opened once, by the first call that needs it
  *
- * Hundreds of threads may need it first. One opens it, the others wait for what comes of that: were each to open one
- * of its own, they would run out of descriptors together, or fill the server. A failure is everybody's who waited
- * for it; only one that took long, as on a server or a machine that is busy, is no reason for those to fail who have
- * time left: they try once more, again one of them for all.
+ * Hundreds of threads may need it at once. One opens it, and the others wait for the result: if each opened a client of
+ * its own, they would run out of descriptors, or fill the server. All that waited for an attempt fail with it. Only
+ * after a failure that took long, as on a busy server or machine, threads that have time left try once more, again one
+ * of them for all.
  *
  * Guards: the process state's mu, the attempt. Without it a client is opened; nothing else may hold one of its locks.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.h - what happened to holds, told to a listener and to whoever polls
+ * events.h - events of holds, for a listener and for programs that poll
  */
 #ifndef LK__CLIENT_EVENTS_H
 #define LK__CLIENT_EVENTS_H
@@ -20,7 +20,7 @@ struct lk__events {
     lk_listener_t listener;                /* under mu */
     void *arg;                             /* under mu */
     bool running;                          /* under mu: the listener is being called */
-    unsigned calls;                        /* under mu: from which it returned */
+    unsigned calls;                        /* under mu: calls from which it returned */
     bool started, stopping;                /* under mu */
     pthread_t thread;
     int fd; /* -1: not asked for */

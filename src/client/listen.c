@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* listen.c - the public calls by which a program hears of what happened to holds */
+/* listen.c - the public calls for events: listen, eventfd, nextevent */
 #include "client/client.h"
 
 int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg)

@@ -3,7 +3,7 @@
  * process.c - what there is once in a process: its clients, and the default one
  *
  * A fork's child must not take the parent's locks, which another thread may have held at that moment; it
- * starts a household of its own and leaves the parent's memory as it is.
+ * makes a state of its own and leaves the parent's memory as it is.
  */
 #include "client/process.h"
 

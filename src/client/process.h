@@ -9,11 +9,11 @@
 
 /* Opening the default client; one thread does it for all. */
 struct lk__opening {
-    pthread_cond_t over; /* with the process state's mu: an attempt is */
-    bool under_way;      /* under it, as all of this */
-    unsigned attempts;   /* that are over */
-    int code;            /* of the last one, and its words */
-    bool slow;           /* it failed, and took its time */
+    pthread_cond_t over; /* with the process state's mu: an attempt is over */
+    bool under_way;      /* all of this: under the process state's mu */
+    unsigned attempts;   /* attempts that are over */
+    int code;            /* of the last attempt, and its error text */
+    bool slow;           /* the last attempt failed, after a long time */
     char errmsg[384];
 };
 
@@ -26,8 +26,8 @@ struct lk__processstate {
     lk_client_t *default_client;      /* under mu */
     struct lk__opening opening;       /* under mu */
     struct lk__bindings *bindings;    /* under mu: what src/object keeps here, once it has something */
-    struct lk__processstate *parents; /* of a fork: left alone */
-    uint64_t born;                    /* after how many forks this one came from them */
+    struct lk__processstate *parents; /* the states of processes forked from: left alone */
+    uint64_t born;                    /* the number of forks when this process was made */
 };
 
 struct lk__processstate *lk__process_state(void); /* NULL: ENOMEM */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats.c - what a client did so far, as JSON
+ * stats.c - the counters of a client, as JSON
  *
- * Counters are relaxed in meaning: each is right, two of them may be a call apart. Out of memory for any part
- * there is no text: NULL goes up to the whole.
+ * Each counter is right, but two of them may be a call apart. Without memory for a part there is no text at all: NULL
+ * is passed up.
  */
 #include "client/client.h"
 
@@ -101,7 +101,7 @@ static json_t *kinds_json(const struct lk__kindstats stats[LK__KINDS])
     return all_or_none(kinds, good);
 }
 
-/* Into memory of the right size: where a text has to grow, jansson may leave out a key and say nothing. */
+/* Print into memory of the right size: where a text has to grow, jansson may leave a key out without an error. */
 static char *text_of(const json_t *json)
 {
     const size_t flags = JSON_INDENT(2) | JSON_PRESERVE_ORDER;

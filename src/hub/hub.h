@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hub.h - the ear of a client: channels, and who hears them
+ * hub.h - the subscriptions of a client: channels, and who is called for their messages
  *
- * A message is only ever a hint: what it says is checked by who hears it. After each (re)subscription, and
- * when it is refused, a listener hears NULL: messages may have been missed, look for yourself.
+ * A message is only ever a hint: the subscriber checks what it says. After each (re)subscription, and when a
+ * subscription is refused, on_message() is called with NULL: messages may have been missed.
  */
 #ifndef LK__HUB_H
 #define LK__HUB_H
@@ -18,10 +18,10 @@ enum lk__subscription_state {
 };
 
 struct lk__subscription {
-    struct lk__entry entry;            /* under hub->mu; key = channel, which two ears may share for a moment */
+    struct lk__entry entry;            /* under hub->mu; key = channel, which two subscriptions may share */
     struct lk__link order;             /* under hub->mu: in hub->fresh while NEW, in hub->asked while ASKED */
     enum lk__subscription_state state; /* under hub->mu */
-    uint64_t question;                 /* under hub->mu: while ASKED, which of the connection's questions that was */
+    uint64_t question;                 /* under hub->mu: while ASKED, the number of its SUBSCRIBE on the connection */
     /* Runs on the hub's thread under hub->mu: must not block and not call the hub. */
     void (*on_message)(struct lk__subscription *subscription, const char *payload);
 };
@@ -37,14 +37,14 @@ struct lk__hub {
     int wake_fd;
     pthread_t thread;
     const struct lk__options *options;
-    atomic_int waiters; /* who would notice silence; pings are frequent while there are any */
+    atomic_int waiters; /* threads that wait for messages; pings are frequent while there are any */
     /* thread only */
-    unsigned long long connects; /* which connection that was, of which the next three tell */
-    uint64_t questions, answers; /* sent, come */
+    unsigned long long connects; /* the number of the connection that the next three belong to */
+    uint64_t questions, answers; /* commands sent, answers read */
     int64_t heard_us, pinged_us;
-    bool given_up;              /* by us, as it was silent */
+    bool given_up;              /* this thread ended the connection, as it was silent */
     int64_t pause_us, again_us; /* back-off after a refusal that passes; no subscription is asked for before */
-    int cuts;                   /* connections in a row that ended when they were asked to subscribe */
+    int cuts;                   /* connections in a row that ended when a SUBSCRIBE was sent */
     atomic_ullong messages;
 };
 
@@ -53,13 +53,13 @@ void lk__hub_stop(struct lk__hub *hub);
 void lk__hub_destroy(struct lk__hub *hub);
 
 /*
- * Subscribe to the channel ear->entry.key; starts the thread on the first call. The ear stays with the
- * hub until lk__hub_unsubscribe() returned. 0, or ENOMEM: not heard, poll instead.
+ * Subscribe to the channel subscription->entry.key; the first call starts the thread. The subscription is the
+ * hub's until lk__hub_unsubscribe() returned. 0, or ENOMEM: there will be no messages, poll instead.
  */
 int lk__hub_subscribe(struct lk__hub *hub, struct lk__subscription *subscription);
 void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscription);
 
-/* True when the server refused the subscription: nothing will be heard. */
+/* True when the server refused the subscription: there will be no messages. */
 bool lk__hub_isrefused(struct lk__hub *hub, struct lk__subscription *subscription);
 /* True when the server confirmed the subscription of the present connection. */
 bool lk__hub_isopen(struct lk__hub *hub, struct lk__subscription *subscription);

@@ -2,7 +2,7 @@
 /*
  * latch.h - the countdown latch
  *
- * object.c  keys, channel and attributes    broadcast.c  who waits here, and what they hear
+ * object.c  keys, channel and attributes    broadcast.c  waiting threads, and messages for them
  * count.c   set, count down, look, delete   wait.c   waiting until it opens
  */
 #ifndef LK__LATCH_H
@@ -32,15 +32,14 @@ struct lk__subscriber {
 };
 
 void lk__broadcast_init(struct lk__broadcast *broadcast, lk_client_t *client,
-                        const char *channel); /* which lives as long */
+                        const char *channel); /* `channel` lives as long */
 void lk__broadcast_destroy(struct lk__broadcast *broadcast);
-void lk__broadcast_stop(struct lk__broadcast *broadcast); /* hears nothing any more; before the hub ends */
-void lk__broadcast_wake(struct lk__broadcast *broadcast); /* everybody, to see that the client is closing */
+void lk__broadcast_stop(struct lk__broadcast *broadcast); /* unsubscribes; before the hub ends */
+void lk__broadcast_wake(struct lk__broadcast *broadcast); /* wakes all: the client is closing */
 
-/* From now on woken by each message, and when messages may have been missed. False: nobody listens, poll. */
+/* Wake `parker` from now on, by each message and when messages may have been missed. False: no messages, poll. */
 bool lk__broadcast_join(struct lk__broadcast *broadcast, struct lk__subscriber *place, struct lk__parker *parker);
-void lk__broadcast_leave(struct lk__broadcast *broadcast,
-                         struct lk__subscriber *place); /* harmless for one that never joined */
+void lk__broadcast_leave(struct lk__broadcast *broadcast, struct lk__subscriber *place); /* harmless without a join */
 char lk__broadcast_take(struct lk__broadcast *broadcast,
                         struct lk__subscriber *place); /* the last message since last time, or 0 */
 
@@ -74,7 +73,7 @@ struct lk__latchstate {
     int64_t count;        /* -1: there is none */
     bool opened, deleted; /* how the last count ended; neither: not known */
     bool since;           /* there was a new count since that end */
-    int64_t serial;       /* of that end; 0: not known */
+    int64_t serial;       /* serial of that end; 0: not known */
 };
 
 /* Ask, for one command timeout at most. As lk__call_run(), and EPROTO for a key that is no latch. */

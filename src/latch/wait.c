@@ -3,19 +3,19 @@
  * wait.c - waiting until a latch opens
  *
  *   look ── open, deleted, lost, never there ──► the end
- *    ▲  └── closed ──► join the crowd, once; park ── message, poll due, limit ──┐
+ *    ▲  └── closed ──► join the broadcast, once; park ── message, poll due, limit ──┐
  *    └──────────────────────────────────────────────────────────────────────────┘
  *
- * The first look costs no subscription. It is repeated once messages are heard, and again when the server
- * has confirmed that, so an opening falls between no two of them. A message is a hint to look; only where a
- * count ends without a mark, as Redisson does it, is its word taken for how.
+ * The first look needs no subscription. The thread looks again once it has subscribed, and again when the server
+ * has confirmed that, so no opening falls between two looks. A message is a hint to look. Only where a count
+ * ended without a mark, as with Redisson, does the message say how.
  */
 #include "latch/latch.h"
 
 #include <stdlib.h>
 
 enum {
-    PATIENCE_US = 3000000, /* without a server for longer than this is worth a line in the log */
+    PATIENCE_US = 3000000, /* a wait without a server for longer than this is logged */
     GRACE_US = 100000,     /* the message of an end may come after the answer that knows of it */
     HINT_PAUSE_US = 5000   /* messages are cheap to forge: look at most this often because of them */
 };
@@ -28,12 +28,12 @@ struct wait_op {
     struct lk__subscriber place;
     int64_t began_us, limit_us;
     int64_t looked_us; /* when the last look began */
-    int64_t serial;    /* of the end before the count that we wait for */
+    int64_t serial;    /* serial of the end before the count that is waited for */
     bool looked;       /* the server has answered */
     bool joined;
-    bool unsubscribed; /* no message will come */
-    bool doubted;      /* it vanished; its message may still be on the way */
-    bool told;         /* the log that there is no server */
+    bool unsubscribed; /* there will be no message */
+    bool doubted;      /* the count vanished; the message of its end may still be on the way */
+    bool told;         /* the log says that there is no server */
     char word;         /* the last message since we saw a count; 0: none */
     int last_error;    /* why the last look got no answer, or 0 */
 };
@@ -53,7 +53,7 @@ static void join(struct wait_op *wait_op)
     wait_op->unsubscribed = !lk__broadcast_join(&wait_op->latch->broadcast, &wait_op->place, &wait_op->parker);
 }
 
-/* Nothing of it is left but its frame. */
+/* End the wait, but for the public call around it. */
 static void end(struct wait_op *wait_op)
 {
     if (wait_op->joined) {
@@ -154,7 +154,8 @@ static int look(struct wait_op *wait_op)
     if (rc != 0)
         return rc;
     if (state.count > 0)
-        wait_op->word = 0; /* of a count before this one; what has come since the question is still there */
+        wait_op->word =
+            0; /* the message was about an earlier count; one that came since the look began is still there */
     else if ((word = lk__broadcast_take(broadcast, &wait_op->place)) != 0)
         wait_op->word = word;
     return wait_op->looked ? judge_again(wait_op, &state) : judge_first(wait_op, &state);
@@ -167,7 +168,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* 80 to 120 per cent of the poll ceiling, so that those who wait together do not ask together. */
+/* 80 to 120 per cent of the poll ceiling, so that waiters that began together do not ask together. */
 static int64_t next_poll(const struct wait_op *wait_op)
 {
     int64_t poll_us = wait_op->op.object->client->options->poll_ms * 1000;
@@ -182,7 +183,7 @@ static void park(struct wait_op *wait_op, int64_t until_us)
     pthread_cleanup_pop(0);
 }
 
-/* Until a message or the next poll; not to look again at once, however many messages come. */
+/* Sleep until a message or the next poll, and a pause longer, however many messages come. */
 static void await_word(struct wait_op *wait_op)
 {
     park(wait_op, earlier(next_poll(wait_op), wait_op->limit_us));
@@ -191,7 +192,7 @@ static void await_word(struct wait_op *wait_op)
         park(wait_op, next_us);
 }
 
-/* Until the message that says how it ended; others may be read before it. */
+/* Sleep until the message that says how the count ended; other messages may come before it. */
 static void await_end(struct wait_op *wait_op)
 {
     int64_t until_us = earlier(lk__now_us() + GRACE_US, wait_op->limit_us);

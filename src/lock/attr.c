@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attr.c - attributes of a mutex: which go, and which go together */
+/* attr.c - attributes of a mutex, checked one by one and together */
 #include "lock/mutex.h"
 
 static bool is_flag(int value)

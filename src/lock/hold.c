@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hold.c - what a holder may ask and say of its hold */
+/* hold.c - calls of a holder on its hold: token, remaining, check, extend, consistent */
 #include "lock/mutex.h"
 
 int lk_mutex_token(lk_mutex_t *m, uint64_t *token)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.c - what anybody may ask of a mutex, and the operator's way to end a hold */
+/* inspect.c - calls that need no hold: info, queue, forceunlock */
 #include "lock/mutex.h"
 
 #include <stdio.h>
@@ -57,9 +57,9 @@ int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info)
     return lk__op_leave(&op, read_info(&op, info));
 }
 
-enum { PAGE = 50 }; /* with its four integers a page stays below what a reply may hold */
+enum { PAGE = 50 }; /* with its four integers a page is below LK__REPLY_MAX */
 
-/* Where the next page goes, and what it is read from. */
+/* Where the next page is written, and the reply that it is read from. */
 struct listing {
     lk_mutexwaiter_t *waiters;
     unsigned capacity, listed, waiting, on_page;

@@ -2,13 +2,13 @@
 /*
  * lock.c - lock, trylock, timedlock, clocklock, lockfor, unlock
  *
- * The first five differ in the moment at which waiting ends, and in nothing else.
+ * The first five differ only in the moment at which waiting ends.
  */
 #include "lock/mutex.h"
 
 #include <limits.h>
 
-/* It is this thread's already: what that means depends on the type. */
+/* The calling thread holds the mutex already: the type decides. */
 static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_try)
 {
     const char *what = op->object->what;
@@ -74,7 +74,7 @@ static int lock_until(lk_mutex_t *m, int64_t limit_us, bool only_try)
     return lk__op_leave(&op, rc);
 }
 
-/* With a limit, "busy" is a limit that passed. */
+/* For a call with a limit, EBUSY of a try is ETIMEDOUT. */
 static int lock_within(lk_mutex_t *m, int64_t limit_us)
 {
     int rc = lock_until(m, limit_us, false);

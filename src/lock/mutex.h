@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock.h - the mutex
+ * mutex.h - the mutex
  *
- * lock.c    becoming the holder, giving back   nest.c     levels above the first
- * hold.c    what a holder may ask and say      inspect.c  what anybody may ask and do
+ * lock.c    acquiring it, giving it back       nest.c     levels above the first
+ * hold.c    calls of its holder                inspect.c  calls that need no hold
  * object.c  the table of the kind              attr.c     its attributes
  */
 #ifndef LK__LOCK_H
@@ -15,7 +15,7 @@
 
 #include <latchkey/mutex.h>
 
-/* What commands of a mutex point into: its keys, and arguments that are the same in all of them. */
+/* Keys and arguments of a mutex' commands, as far as they are the same in all of them. */
 struct lk__mutexblock {
     struct lk__block block;
     struct lk__lock_keys keys;
@@ -26,7 +26,7 @@ struct lk__mutexblock {
 
 struct lk__mutex {
     struct lk__object object;
-    struct lk__redissonwake *redisson; /* NULL, or with Redisson: its unlock wakes one of those who wait here */
+    struct lk__redissonwake *redisson; /* NULL, or with Redisson: its unlock wakes one waiter of this client */
 };
 
 static inline struct lk__mutexblock *lk__mutex_block(const struct lk__mutex *mutex)

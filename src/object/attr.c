@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* No version will have more; a size above it was never set, and nothing behind the attributes is read. */
+/* No version will have larger attributes: a larger size was never set by a program, and nothing after it is read. */
 #define SIZE_SANE ((size_t)512)
 
 int lk__attr_take(void *attr, size_t known, const void *given, size_t least, const char *what)

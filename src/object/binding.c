@@ -10,7 +10,7 @@ int lk__binding_make(const struct lk__kind *kind, lk_client_t *client, const cha
                      struct lk__binding **made)
 {
     struct lk__traits traits = { 0 };
-    static const union lk__attributes defaults; /* all zeroes, for the many that have no others */
+    static const union lk__attributes defaults; /* all zeroes, for the many handles without attributes */
     struct lk__binding *binding = lk__alloc(sizeof *binding + (given != NULL ? kind->attr_size : 0));
     if (binding == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dated.c - requests that have a deadline of the server's, behind which they do nothing
+ * dated.c - requests that have a deadline in the server's time, after which they do nothing
  *
- * One that comes late is sent once more: the server's clock moved, and is known now.
+ * A request that comes late is sent once more: the server's clock moved, and is known now.
  */
 #include "object/acquire.h"
 
@@ -13,8 +13,8 @@ int lk__late(const struct lk__object *object)
 }
 
 /*
- * It names no hold, so a copy of the request would end the next one as well: it is sent once, and has a deadline,
- * behind which it does nothing.
+ * The request names no hold, so a copy would end the next hold as well: it is sent once, and has a deadline, after
+ * which it does nothing.
  */
 static int send_force(struct lk__object *object, const struct lk__command *command, struct lk__answer *answer)
 {

@@ -16,13 +16,13 @@ enum { LK__EXPLICIT = 1 };
 /* The fields of a handle, whatever its primitive. */
 struct lk__handle {
     const char **name;
-    void *attr; /* where the pointer to the attributes is: of a type of the primitive's */
+    void *attr; /* address of the pointer to the attributes, whose type is the primitive's */
     void **impl;
     uintptr_t *process;
     uintptr_t *spare;
 };
 
-/* Of a user's object, which may be NULL. */
+/* The fields of a user's object, which may be NULL. */
 #define LK__HANDLE(object)                                                                                             \
     ((object) == NULL ? (struct lk__handle){ NULL }                                                                    \
                       : (struct lk__handle){ &(object)->lk_name, (void *)&(object)->lk_attr, &(object)->lk_impl,       \
@@ -35,15 +35,15 @@ union lk__attributes {
 };
 
 /*
- * What a handle's impl points at: one for each handle, so that two of one name may differ. Whoever is let in by a
- * call may destroy the handle before that call returns, so each call has a reference of its own.
+ * What a handle's impl points to: one for each handle, so that two of one name may differ. A thread that is let in by
+ * a call may destroy the handle before that call returns, so each call has a reference of its own.
  */
 struct lk__binding {
     atomic_int refs; /* the handle's, and one for each call under way */
     struct lk__object *object;
     const struct lk__kind *kind; /* as it was bound; not the variant */
     struct lk__binding *older;   /* under the process state's mu: in the list of retired ones */
-    const void *attr;            /* the primitive's attributes, behind this; or nothing but zeroes */
+    const void *attr;            /* the primitive's attributes, after this struct; or shared zeroes */
 };
 
 /* `given`: the user's attributes, or NULL. 0 or why not, with an error text. */
@@ -72,10 +72,10 @@ static inline void lk__binding_unref(struct lk__binding *binding)
  */
 int lk__binding_retire(struct lk__processstate *here, struct lk__binding *binding);
 
-/* What a process has for handles, beside what they lead to. */
+/* Bindings that a process keeps beside handles. */
 struct lk__bindings {
-    struct lk__binding *retired; /* of handles bound anew after the default client was closed */
-    struct lk__map inherited;    /* of handles that belong to another process */
+    struct lk__binding *retired; /* bindings of handles that were bound anew after the default client was closed */
+    struct lk__map inherited;    /* bindings of handles that belong to another process */
 };
 
 /* Under the process state's mu. NULL: ENOMEM, with an error text. */
@@ -91,21 +91,22 @@ int lk__handle_enter(struct lk__handle handle, const struct lk__kind *kind, int6
 int lk__handle_destroy(struct lk__handle handle);
 /* Is it bound to a client of another process, such as the parent of a fork? */
 bool lk__handle_isinherited(struct lk__handle handle);
-/* Where name and attributes point to is in this process, too. */
+/* Do name and attributes point to memory that this process has, too? */
 bool lk__handle_isreadable(struct lk__handle handle);
 const char *lk__handle_name(struct lk__handle handle); /* for words */
 
 /* --- inherited.c: handles that belong to another process ------------------------------------------------------- */
 
 /*
- * All under the process state's mu. What this process has for the handle; NULL: nothing of that name and, if given,
- * that type.
+ * These three: under the process state's mu. The binding that this process has for the handle; NULL: none of that name
+ * and, if given, that type.
  */
 struct lk__binding *lk__inherited_find(struct lk__processstate *here, struct lk__handle handle,
                                        const struct lk__kind *kind);
-/* Takes the binding, in place of one that there may be. 0 or ENOMEM, with an error text. */
+/* Set the binding, which is taken; an older one is replaced. 0 or ENOMEM, with an error text. */
 int lk__inherited_set(struct lk__processstate *here, struct lk__handle handle, struct lk__binding *binding);
-void lk__inherited_forget(struct lk__processstate *here, struct lk__handle handle); /* its binding is the caller's */
+void lk__inherited_forget(struct lk__processstate *here,
+                          struct lk__handle handle); /* the binding is the caller's then */
 
 /* --- attr.c: attributes ---------------------------------------------------------------------------------------- */
 

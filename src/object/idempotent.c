@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * idempotent.c - requests that count once, however often they are sent, on objects that are bare numbers
+ * idempotent.c - requests that count once, however often they are sent, on objects that are plain numbers
  *
- * Numbers have no owner that a script could find, so the server keeps a record: of each slot the last
- * request and its result. A slot has one request at a time, with rising numbers: a number is drawn when the
- * slot is taken, not before. There are as many slots as there were requests at once, so the record has one
- * entry for each thread at most. A request that got no answer keeps its name for itself, as its entry must
- * not be overwritten while copies of it may be on the way: the slot goes on under another one, and so does
- * one of the same object made anew. Likewise a request whose slot has a later record than it should: it did
- * nothing, and is asked anew under another number.
+ * A number has no owner that a script could find, so the server keeps a record: for each slot the last request and its
+ * result, as NFSv4.1 does for the slots of a session. A slot has one request at a time, with rising numbers: a number is
+ * drawn when the slot is taken, not before. There are as many slots as there were requests at once, so the record has one
+ * entry for each thread at most. A request that got no answer keeps the name of its slot, as its entry must not be
+ * overwritten while copies of it may be on the way: the slot goes on under a new name, and so do the slots of an object
+ * that is made anew. A request whose slot has a later record than it should did nothing, and is sent again under
+ * another number.
  *
  * Guards: object->mu the slots.
  */
@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LASTING_US = 30000000 }; /* once.lua remembers for a minute */
+enum { LASTING_US = 30000000 }; /* the record keeps entries for a minute, see idempotent.lua */
 
-/* Of a place that this object had none for. NULL: ENOMEM, with an error text. */
+/* A slot of that index, which the object did not have. NULL: ENOMEM, with an error text. */
 static struct lk__slotentry *new_entry(const struct lk__object *object, unsigned place)
 {
     struct lk__slotentry *entry = lk__alloc(sizeof *entry);
@@ -43,7 +43,7 @@ int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk_
     lk__mu_unlock(&object->mu);
     if (entry == NULL && (entry = new_entry(object, place)) == NULL)
         return ENOMEM;
-    /* Only now: who had this seat before drew a smaller one, and nobody else has it at present. */
+    /* Drawn now, with the slot taken: its last user drew a smaller number, and it has no other one at present. */
     unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1;
     slot->entry = entry;
     snprintf(slot->owner, sizeof slot->owner, "%s:%c%ux%u", client->id, slots->letter, entry->place, entry->epoch);
@@ -126,7 +126,7 @@ static int call(struct request *request, int64_t lasts_us, struct lk__answer *an
     return 0;
 }
 
-/* Its outcome is unknown. Copies of it do nothing any more behind `deadline_us`. */
+/* The request's outcome is unknown. Copies of it do nothing after `deadline_us`. */
 static void go_on(const struct request *request, int64_t deadline_us)
 {
     if (request->entry->command.script != NULL) {

@@ -7,24 +7,24 @@
 
 #include "object/acquire.h"
 
-/* So many numbers does a call use up, if each is overtaken, before it fails. */
+/* Numbers that a call tries, if each is overtaken, before it fails. */
 enum { LK__NUMBERS_MAX = 3 };
 
-/* What the idempotency record of an object has an entry for. It stays, for one request after the other. */
+/* A slot: what the idempotency record has an entry for. It is used by one request after the other. */
 struct lk__slotentry {
-    struct lk__slotentry *next; /* under object->mu: in the list of those that are free */
+    struct lk__slotentry *next; /* under object->mu: in the list of free slots */
     unsigned place;
-    unsigned epoch; /* tells it from abandoned ones of that place, also those of an object that is gone */
+    unsigned epoch; /* tells it from retired slots of that index, also those of an object that is gone */
 };
 
-/* Of each object that is a bare number. */
+/* Per object: its slots. For objects whose value is a plain number (semaphore, latch). */
 struct lk__slots {
-    char letter;                /* tells the kinds that share a idempotency record apart */
-    unsigned places;            /* under object->mu: as many as there were requests at once */
+    char letter;                /* tells the kinds that share an idempotency record apart */
+    unsigned places;            /* under object->mu: how many slots there are */
     struct lk__slotentry *free; /* under object->mu */
 };
 
-/* Who asks, as the idempotency record has it. One request at a time; after one without an answer, never again. */
+/* Identity of one request in the idempotency record. A slot whose request was never answered is retired. */
 struct lk__slot {
     struct lk__slotentry *entry;
     char owner[LK__ID_LENGTH + 32];
@@ -35,17 +35,18 @@ int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk_
 void lk__slot_put(struct lk__object *object, struct lk__slots *slots, const struct lk__slot *slot, bool answered);
 void lk__slots_destroy(struct lk__slots *slots); /* none is in use */
 
-/* What is to be asked, of a script that is sent the id of who asks and the request's number. */
+/* A request: a script that is sent the name of its slot and a number. */
 struct lk__idempotent {
     struct lk__command command; /* LK__LATE and LK__OVERTAKEN: it did nothing */
-    size_t args_size;           /* of its arguments: copied if it is lasting */
-    struct lk__block *block;    /* of its object: where its keys are, and what its arguments point to */
+    size_t args_size;           /* size of its arguments, which are copied if `lasting` */
+    struct lk__block *block;    /* the object's block, in which its keys are, and the texts of its arguments */
     bool lasting;               /* without a good answer the library goes on for half a minute */
-    struct lk__command undone;  /* script NULL, or what undoes it without a good answer: arguments in the block */
-    int64_t number;             /* told: what the answer begins with behind its head, 0 if that is no number */
+    struct lk__command
+        undone;     /* script NULL, or the command that undoes it without a good answer; arguments in the block */
+    int64_t number; /* result: the first element after the answer's head, 0 if that is no number */
 };
 
-/* No number that this client draws is new to the server: EPROTO, with an error text. */
+/* Returns EPROTO, with an error text: no number that this client draws is new to the server. */
 int lk__idempotent_overtaken(const struct lk__object *object);
 
 /* 0 and the verdict, or why there is none, with an error text. */

@@ -2,10 +2,10 @@
 /*
  * inherited.c - handles that belong to another process
  *
- * The child of a fork finds the static objects of its parent as that has bound them; and in memory that both share,
- * such as a mapping from before the fork, it is the very handle which the parent uses. Nobody can tell the two apart
- * by looking, so a handle that belongs to another process is never written to: what it means here is kept beside it,
- * under its address. Name and type are compared, as the memory may be another object's by now.
+ * The child of a fork finds the static objects of its parent as the parent has bound them. In memory that both share,
+ * such as a mapping from before the fork, it is the very handle that the parent uses. The two cases cannot be told
+ * apart, so a handle that belongs to another process is never written to: its binding here is kept beside it, under
+ * its address. Name and type are compared, as the memory may be another object's by now.
  *
  * Guards: the process state's mu.
  */
@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct inherited {
-    struct lk__entry entry; /* its key is the address */
+    struct lk__entry entry; /* the key is the handle's address */
     const void *handle;
     struct lk__binding *binding;
 };

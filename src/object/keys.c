@@ -30,7 +30,7 @@ size_t lk__key_redisson(char key[LK__KEY_MAX], const char *prefix, const char *n
     return join(key, prefix, ":{", name, "}");
 }
 
-/* The length of a text that has one; 0: none of its own. */
+/* The length of the text of a spec; 0: it has no text of its own. */
 static size_t write_text(char key[LK__KEY_MAX], const struct lk__keyspec *spec, const char *name)
 {
     switch (spec->form) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * object.h - what a name is in this process: shared by all handles of it, with the holds of all its threads
+ * object.h - the object behind all handles of one name in a client, with the holds of all threads
  */
 #ifndef LK__OBJECT_H
 #define LK__OBJECT_H
@@ -13,23 +13,23 @@
 struct lk__object;
 struct lk__op;
 
-/* What attributes say of the name, not of a handle: all handles of it in a client agree. */
+/* What attributes say of the name and not of a handle: all handles of one name in a client agree. */
 struct lk__traits {
-    short order; /* fair, or whom it prefers */
+    short order; /* fair, or who is preferred */
     bool robust;
 };
 
-/* What a primitive brings: a table. */
+/* A primitive, as a table. */
 struct lk__kind {
     int number;           /* LK_KIND_... */
     const char *name;     /* in the names of its objects, and in statistics: "rwlock" */
-    const char *noun;     /* for words: "read-write lock" */
-    const char *commands; /* the server's that its scripts use */
-    bool counted;         /* what is taken has no lease */
+    const char *noun;     /* in error texts: "read-write lock" */
+    const char *commands; /* commands of the server that its scripts use */
+    bool counted;         /* what is acquired has no lease */
     bool long_ids;        /* those of its holds end with a number, and may with an id of their own */
 
-    size_t size;       /* of its object, which begins with a struct lk__object */
-    size_t block_size; /* of its block, which begins with a struct lk__block and the keys of its scripts */
+    size_t size;       /* size of its object, which begins with a struct lk__object */
+    size_t block_size; /* size of its block: a struct lk__block, the keys of its scripts, more */
     const struct lk__keyspec *keys;
     int key_count;
 
@@ -42,43 +42,43 @@ struct lk__kind {
     /* Give back one level that is not the last. The caller holds one less, whatever comes of it. */
     int (*unlock_inner)(const struct lk__op *op, struct lk__hold *hold);
 
-    /* NULL: none, or what these attributes, checked, say of the name. */
+    /* NULL, or the traits of checked attributes. */
     struct lk__traits (*traits)(const void *attr);
-    /* NULL, or which kind it is with these attributes, checked, and of the same size. */
+    /* NULL, or the kind that an object with these checked attributes is; its sizes are the same. */
     const struct lk__kind *(*variant)(const void *attr);
 
-    /* Completes a new object, zeroed but for what all have, keys included. False: ENOMEM, and nothing of it is left. */
+    /* Completes a new object, whose common part and keys are set. False: ENOMEM, and the call has undone its part. */
     bool (*init)(struct lk__object *object);
-    /* NULL, or nobody is to wake us any more: before the hub ends. Under client->mu. */
+    /* NULL, or ends the object's subscriptions, before the hub ends. Under client->mu. */
     void (*stop)(struct lk__object *object);
-    /* NULL, or wake those who wait neither in Redis nor in the local queue: the client is closing. Under client->mu. */
+    /* NULL, or wakes threads that wait neither in Redis nor in the local queue: the client is closing. Under client->mu. */
     void (*cancel)(struct lk__object *object);
     void (*destroy)(struct lk__object *object); /* NULL, or undoes init() */
 };
 
 struct lk__object {
-    struct lk__member member; /* of its client */
+    struct lk__member member; /* in its client */
     int refs;                 /* under client->mu: bindings */
-    atomic_int waiting;       /* threads that want it now */
+    atomic_int waiting;       /* threads that are acquiring it */
     struct lk__traits traits;
-    bool quiet; /* under client->mu: it was stopped, and has no holds left */
+    bool quiet; /* under client->mu: the object was stopped, and has no holds */
     lk_client_t *client;
-    struct lk__block *block; /* where keys of its commands are; its texts are in the one under it */
+    struct lk__block *block; /* the keys of its commands; their texts are in the block under it */
     const char *name;        /* as the user gave it */
-    const char *what;        /* "mutex orders": for words */
+    const char *what;        /* "mutex orders", for error texts */
     const struct lk__kind *kind;
 
     struct lk__mu mu;
-    struct lk__link holds;       /* under mu: of all owners; lost ones until each unlock was made */
+    struct lk__link holds;       /* under mu: holds of all owners; lost ones until each unlock was made */
     struct lk__map owners;       /* under mu: the oldest hold of each owner, and each permit with an id */
     struct lk__link nobodys;     /* under dog->mu: leases of lost ones that nobody can give back */
     struct lk__localqueue queue; /* threads that wait for their turn to wait in Redis */
-    atomic_ullong acquisitions, contended, renewals, losses; /* of holds that ended */
+    atomic_ullong acquisitions, contended, renewals, losses; /* sums over holds that ended */
 };
 
 /*
- * The object of that name, made if there is none, with one reference more. EINVAL for a refused name, or
- * one that is there with other attributes.
+ * The object of that name, made if there is none, with one reference more. EINVAL for a refused name, or for an
+ * object that has other attributes.
  */
 int lk__object_get(lk_client_t *client, const struct lk__kind *kind, const char *name, struct lk__traits traits,
                    struct lk__object **object);
@@ -90,7 +90,7 @@ static inline struct lk__node *lk__object_node(const struct lk__object *object)
     return &object->client->node;
 }
 
-/* What its asks tell those who hand something over to it. */
+/* What its asks say about claims to clients that hand over. */
 static inline const struct lk__handover *lk__object_terms(const struct lk__object *object)
 {
     return &object->client->terms[object->kind->counted];
@@ -111,15 +111,15 @@ struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, c
 struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner);
 /* A permit that has an id, or NULL. Under object->mu. */
 struct lk__hold *lk__object_permit(struct lk__object *object, const char *id);
-/* How many permits all holds of `owner` have; no more of them are looked at than it takes to have `enough`. */
+/* How many permits all holds of `owner` have; counting ends at `enough`. */
 unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned enough);
 void lk__object_addhold(struct lk__object *object, struct lk__hold *hold);
-void lk__object_drophold(struct lk__object *object, struct lk__hold *hold); /* and its reference */
-/* Under client->mu: it is to have no holds any more. `leftover`: NULL, or where they go for a close to release. */
+void lk__object_drophold(struct lk__object *object, struct lk__hold *hold); /* and drop its reference */
+/* Under client->mu: take all holds from the object. `leftover`: NULL, or where they go for a close to release. */
 void lk__object_dropholds(struct lk__object *object, struct lk__link *leftover);
-/* Is it held, by a lease that is good and a thread that lives, or waited for, through this client? */
+/* Is the object held, by a good lease of a live thread, or waited for, through this client? */
 bool lk__object_isbusy(struct lk__object *object);
-/* Adds what its holds did that have not ended. */
+/* Add the counts of holds that have not ended. */
 void lk__object_addlive(struct lk__object *object, struct lk__memberstats *stats);
 
 #endif

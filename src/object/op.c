@@ -17,7 +17,7 @@ static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__k
     int rc = 0;
     op->self = lk__thread_self();
     if (op->self == NULL)
-        return ENOMEM; /* not even room for words */
+        return ENOMEM; /* no memory for an error text either */
     struct lk__binding *binding = enter_bound(handle);
     if (binding == NULL)
         rc = lk__handle_enter(handle, kind, limit_us, &binding);
@@ -60,7 +60,7 @@ int lk__op_destroy(const char *function, struct lk__handle handle, const struct 
     return lk__api_leave(&api, lk__handle_destroy(handle));
 }
 
-/* The binding goes first: its object may be the last of it, and is part of what a close waits for. */
+/* The binding's reference is dropped before the call ends, as a close waits for the call, and the object may end here. */
 int lk__op_leave(const struct lk__op *op, int code)
 {
     lk_client_t *client = op->object->client;

@@ -11,20 +11,21 @@ struct lk__op {
     struct lk__binding *binding;
     struct lk__object *object;
     const void *attr;        /* as this handle has them: the primitive's type */
-    struct lk__thread *self; /* who calls */
+    struct lk__thread *self; /* the calling thread */
     struct lk__apistate api;
 };
 
 /*
  * Begin a call; after 0 object, attributes and client stay until the call ends, also when the handle is destroyed
  * or the client closed meanwhile. To be ended with lk__op_leave(), which returns its code; nothing of them may
- * be touched afterwards. `limit_us`: how long the call is to wait, LK__NEVER if that is no question.
+ * be touched afterwards. `limit_us`: how long the call is to wait, LK__NEVER if it does not wait.
  */
 int lk__op_enterby(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us);
-int lk__op_enter(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind); /* not to wait */
+int lk__op_enter(struct lk__op *op, struct lk__handle handle,
+                 const struct lk__kind *kind); /* of a call that does not wait */
 int lk__op_leave(const struct lk__op *op, int code);
 
-/* The public calls lk_..._init() and lk_..._destroy(), whole; `function` is the name of the call, for words. */
+/* The public calls lk_..._init() and lk_..._destroy(), whole; `function` is the name of the call, for error texts. */
 int lk__op_init(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_client_t *client,
                 const char *name, const void *attr);
 int lk__op_destroy(const char *function, struct lk__handle handle, const struct lk__kind *kind);

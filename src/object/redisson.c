@@ -2,13 +2,13 @@
 /*
  * redisson.c - waiters that Redisson's messages wake
  *
- * Guards: redisson->mu who waits. Order: after hub->mu, before waiters->mu.
+ * Guards: redisson->mu the list of waiters. Order: after hub->mu, before waiters->mu.
  */
 #include "object/redisson.h"
 
 #include <string.h>
 
-/* NULL, after a (re)subscription, counts as a message: one may have been missed. */
+/* NULL, after a (re)subscription, counts as a message, as one may have been missed. */
 static void on_message(struct lk__subscription *subscription, const char *payload)
 {
     struct lk__redissonwake *redisson = LK__CONTAINER(subscription, struct lk__redissonwake, subscription);
@@ -22,7 +22,7 @@ static void on_message(struct lk__subscription *subscription, const char *payloa
     lk__mu_unlock(&redisson->mu);
 }
 
-/* To be counted is all that it is for. */
+/* The second subscription only counts as a receiver. */
 static void ignore(struct lk__subscription *subscription, const char *payload)
 {
     (void)subscription;
@@ -48,7 +48,7 @@ void lk__redissonwake_destroy(struct lk__redissonwake *redisson)
     lk__mu_destroy(&redisson->mu);
 }
 
-/* Beside it last and no longer: counted too seldom, a turn is left to nobody; too often, Redisson has none. */
+/* The second subscription begins last and ends first: missing, a turn may be left to nobody; left over, Redisson has none. */
 static int listen_here(struct lk__redissonwake *redisson)
 {
     struct lk__hub *hub = &redisson->client->hub;
@@ -89,7 +89,7 @@ void lk__redissonwake_join(struct lk__redissonwake *redisson, struct lk__waiter 
     lk__mu_unlock(&redisson->mu);
     if (first && listen_here(redisson) != 0) {
         lk__mu_lock(&redisson->mu);
-        redisson->listening = false; /* they poll, until the next one tries again */
+        redisson->listening = false; /* waiters poll, until the next one tries again */
         lk__mu_unlock(&redisson->mu);
     }
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * acl.c - what access rules (ACL) keep from us
+ * acl.c - rights that access rules (ACL) withhold
  *
- * What all need was there when the connection came up, or it would not be up. What only some objects need
- * is known to be lacking since then: so they are refused before their first request, not in the middle of a
- * script.
+ * A connection comes up only with the rights that all objects need. Missing rights that only some objects need are
+ * known since then, so these objects are refused before their first request, not in the middle of a script.
  */
 #include "config/name.h"
 #include "redis/call.h"
 
 #include <string.h>
 
-/* Is `word` one of these, which are divided by blanks? */
+/* Is `word` one of `words`, which are separated by blanks? */
 static bool is_among(const char *errmsg, const char *word, size_t length)
 {
     for (const char *at = errmsg; *at != '\0'; at += strcspn(at, " ")) {

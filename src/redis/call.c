@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call.c - a command that waits for nobody: release, count, check, look
+ * call.c - a command that waits for no other holder: release, count, check, look
  */
 #include "redis/call.h"
 
@@ -91,7 +91,7 @@ static bool pause_a_little(struct call *call)
     return true;
 }
 
-/* Judge the answer: 0 take it, EAGAIN send once more, else the code to end with. */
+/* Judge the answer: 0 it is the result, EAGAIN send once more, else the code to end with. */
 static int judge(struct call *call)
 {
     const struct lk__reply *reply = call->request.reply;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command.c - calls of scripts: written when they are sent, out of what their users keep anyway
+ * command.c - calls of scripts, written when they are sent
  *
  * A script comes with tables: where its keys are in the module's struct, where each ARGV is and in which form.
  * So one writer serves all. It allocates nothing, and prints no number through stdio, whose locale is the program's.
@@ -73,13 +73,13 @@ static size_t digits_of(size_t number)
     return digits;
 }
 
-/* Bytes that an argument of that length takes: "$<length>\r\n<bytes>\r\n". */
+/* Bytes of an argument of that length: "$<length>\r\n<bytes>\r\n". */
 static size_t bulk_size(size_t length)
 {
     return 1 + digits_of(length) + 2 + length + 2;
 }
 
-/* Print it so that it ends before `end`; returns where it begins. */
+/* Print `number` so that it ends at `end`; returns where it begins. */
 static char *print_before(char *end, uint64_t number)
 {
     do {

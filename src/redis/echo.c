@@ -2,10 +2,10 @@
 /*
  * echo.c - is an answer in its place?
  *
- * Answers are told apart by their order alone. A line that somebody else wrote into a connection brings an error
- * that looks like any other; all later answers then come one place too late. What our scripts answer cannot be
- * mistaken for that, but an error carries nothing of its request. So a number follows it: only when the server
- * says it back in its place, the error was in its own.
+ * Answers belong to requests by their order. A line that another program wrote into the connection brings an error
+ * that looks like any other, and all later answers then come one place too late. Answers of our scripts say the number
+ * of their request, but an error carries nothing of its request. So a number is sent after it, by ECHO: when the server
+ * says the number back in its place, the error was in its place.
  */
 #include "redis/stream.h"
 
@@ -17,13 +17,13 @@ void lk__echo_print(char bytes[LK__ECHO_LENGTH + 1], uint64_t number)
     snprintf(bytes, LK__ECHO_LENGTH + 1, "*2\r\n$4\r\nECHO\r\n$20\r\n%020llu\r\n", (unsigned long long)number);
 }
 
-/* Access rules were changed: they refuse ECHO now. The words name it, in any version's wording. */
+/* Is this a refusal of ECHO, by access rules that were changed? Each version's text names the command. */
 static bool is_denied(const struct lk__reply *reply)
 {
     return lk__reply_is(reply, "NOPERM") && strstr(lk__reply_text(reply, 0), "echo") != NULL;
 }
 
-/* What a server says to every command, ECHO included: it is busy with somebody's script, or wants a password. */
+/* Is this an error that every command gets, ECHO included: BUSY with a script, or NOAUTH? */
 static bool is_for_all(const struct lk__reply *reply)
 {
     return lk__reply_is(reply, "BUSY") || lk__reply_is(reply, "NOAUTH");
@@ -33,7 +33,7 @@ bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const char 
 {
     const char *says = lk__reply_text(reply, 0);
     char expected[24];
-    if (reply->type == LK__ERROR) /* two stray lines bring the same error twice: alike is not enough */
+    if (reply->type == LK__ERROR) /* two stray lines bring the same error twice, so equal texts prove nothing */
         return is_denied(reply) || (is_for_all(reply) && strcmp(says, error) == 0);
     snprintf(expected, sizeof expected, "%020llu", (unsigned long long)number);
     return reply->type == LK__TEXT && strcmp(says, expected) == 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handshake.c - from a socket to a server that we may use
+ * handshake.c - from a connected socket to a server that may be used
  *
- * All questions go out in one write; each answer is judged by itself. What the server does not permit
- * us to ask, and what we can do without, is passed over.
+ * All commands go out in one write; each answer is judged by itself. A refusal of a command that is not needed is
+ * ignored.
  */
 #include "redis/stream.h"
 #include "redis/scripts.h"
@@ -20,7 +20,7 @@ struct talk {
     const struct lk__options *options;
     struct lk__serverinfo *info;
     bool inspect;
-    uint64_t number; /* to be said back at the end */
+    uint64_t number; /* of the ECHO at the end */
     char *errmsg;
     size_t size;
 };
@@ -34,7 +34,7 @@ static int complain(const struct talk *talk, int code, const char *what, const c
     return code;
 }
 
-/* An answer that should not be an error. */
+/* 0, or the code of an error where there must be none. */
 static int judge(const struct talk *talk, const struct lk__reply *reply, const char *what)
 {
     bool retry;
@@ -44,7 +44,7 @@ static int judge(const struct talk *talk, const struct lk__reply *reply, const c
     return complain(talk, code, what, lk__reply_text(reply, 0));
 }
 
-/* Words for rights that have to be there. */
+/* Fail because rights are missing that all objects need. */
 static int lacks(const struct talk *talk, const char *rights)
 {
     const char *user = talk->options->user;
@@ -92,7 +92,9 @@ static int on_role(const struct talk *talk, const struct lk__reply *reply)
 static int on_time(const struct talk *talk, const struct lk__reply *reply)
 {
     if (lk__reply_is(reply, "NOPERM"))
-        return talk->inspect ? 0 : lacks(talk, "+time"); /* inspected, it is told with all else that is lacking */
+        return talk->inspect
+                   ? 0
+                   : lacks(talk, "+time"); /* with `inspect` it is told together with all other missing rights */
     int rc = judge(talk, reply, "the server does not tell the time");
     if (rc != 0)
         return rc;
@@ -121,7 +123,7 @@ static const char *info_field(const char *info, const char *field)
     return NULL;
 }
 
-/* Not to know is good enough, unless the user of the client wants to be sure. */
+/* The server does not tell: accepted, but not with strict=yes. */
 static int unknown(const struct talk *talk, const struct lk__reply *reply)
 {
     if (!talk->options->strict)
@@ -173,7 +175,7 @@ static int on_probe(const struct talk *talk, const struct lk__reply *reply)
     return 0;
 }
 
-/* The last question: were all answers in their places? Whoever cannot tell is believed, with a warning. */
+/* The last answer: were all answers in their places? A server without ECHO is believed, with a warning. */
 static int on_echo(const struct talk *talk, const struct lk__reply *reply)
 {
     talk->stream->no_echo = reply->type == LK__ERROR;
@@ -189,7 +191,7 @@ static int on_echo(const struct talk *talk, const struct lk__reply *reply)
 
 typedef int (*judge_t)(const struct talk *, const struct lk__reply *);
 
-/* What is asked, in this order. Returns the number of words in argv; 0: not asked. */
+/* The commands of a handshake, in this order. Returns the number of words in argv; 0: this one is not sent. */
 enum question {
     ASK_AUTH,
     ASK_SELECT,
@@ -293,7 +295,7 @@ static int next_reply(const struct talk *talk, int64_t until_us, int cancel_fd)
         if (ready > 0 && polled[1].revents != 0)
             return complain(talk, ECANCELED, "the client was closed", "");
         if (ready < 0 && errno != EINTR)
-            return ENOMEM; /* the one other reason that a poll has */
+            return ENOMEM; /* the only other error of poll() */
         if (ready <= 0 && lk__now_us() >= until_us)
             return complain(talk, ENOTCONN, "the server accepts connections but does not answer in time", "");
         rc = ready > 0 ? lk__stream_take(talk->stream) : 0;

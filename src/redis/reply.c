@@ -2,15 +2,15 @@
 /*
  * reply.c - one reply, flat
  *
- * What our scripts answer is a short array of integers and words. A connection reads each into the same memory, from
- * where it is copied to whoever asked; a hostile server's giant array is refused by its header.
+ * Our scripts answer with a short array of integers and words. A connection reads each reply into the same memory and
+ * copies it from there to the request's owner; a hostile server's giant array is refused by its header.
  */
 #include "redis/reply.h"
 #include "redis/server_clock.h"
 
 #include <string.h>
 
-enum { TEXT_ROOM = 256 }; /* for an error: told without memory */
+enum { TEXT_ROOM = 256 }; /* enough for an error, which needs no memory then */
 
 struct lk__reply *lk__reply_new(void)
 {
@@ -39,7 +39,7 @@ static bool is_text(const struct lk__value *value)
     return value->type == LK__TEXT || value->type == LK__ERROR;
 }
 
-/* Append a text, or what of it fits into `room` bytes with its NUL. */
+/* Append a text, or as much of it as fits into `room` bytes with its NUL. */
 static struct lk__value copied(struct lk__reply *copy, const struct lk__value *from, const char *text, size_t room)
 {
     struct lk__value value = *from;
@@ -95,7 +95,7 @@ bool lk__reply_integers(const struct lk__reply *reply, unsigned count)
     return true;
 }
 
-/* Does it go on so behind the head? See struct lk__shape. */
+/* Does the reply continue after its head as `elements` says? See struct lk__shape. */
 static bool has_shape(const struct lk__reply *reply, const char *elements)
 {
     bool may_end = false;
@@ -147,8 +147,8 @@ bool lk__reply_is(const struct lk__reply *reply, const char *error_code)
 }
 
 /*
- * Codes, never texts: these differ between servers. The one exception has no code of its own: an access
- * rule that stops a command inside a script, or a server with all its places taken, both say ERR.
+ * Errors are told apart by their codes, never by their texts, which differ between servers. The one exception is ERR,
+ * which both an access rule that stops a command inside a script and a server at its limit of clients say.
  */
 int lk__reply_error(const struct lk__reply *reply, bool *retry)
 {

@@ -2,9 +2,9 @@
 /*
  * stream.c - one socket and the parser of what comes out of it
  *
- * The socket is ours: non-blocking, closed on exec, and a write to a closed peer raises no signal. hiredis
- * parses; it hands over each element, and what is too large is refused before memory is asked for.
- * Taking and giving bytes are the two functions that TLS would replace.
+ * The socket is the library's: non-blocking, closed on exec, and a write to a closed peer raises no signal. hiredis
+ * parses and calls back for each element; an element that is too large is refused before memory is asked for.
+ * The two functions that take and give bytes are what TLS would replace.
  */
 #include "redis/stream.h"
 
@@ -21,9 +21,9 @@
 enum { IN_SIZE = 16 * 1024, LEFT_SIZE = 2 * 1024 /* what hiredis keeps of earlier bytes */ };
 enum { BACKLOG_PAUSE_MS = 10 };
 
-/* --- what the parser found goes into a flat reply ---------------------------------------------------- */
+/* --- from the parser into a flat reply ---------------------------------------------------------------- */
 
-/* Where a value of this task belongs: NULL for an element of an array within the array. */
+/* The place of this task's value; NULL for an element of an array within the array. */
 static struct lk__value *place_of(const redisReadTask *task)
 {
     struct lk__reply *reply = task->privdata;
@@ -104,7 +104,7 @@ static void *on_nil(const redisReadTask *task)
 
 static void on_free(void *reply)
 {
-    (void)reply; /* it belongs to the stream */
+    (void)reply; /* the reply belongs to the stream */
 }
 
 static redisReplyObjectFunctions functions = {
@@ -124,8 +124,8 @@ static void begin_reply(struct lk__reply *reply)
 }
 
 /*
- * hiredis waits for the whole of a text that it was promised, however long. Its cursor stands behind the
- * text's type byte until then.
+ * hiredis waits for the whole of an announced text, however long. Until then its cursor stands after the text's
+ * type byte.
  */
 static bool promises_too_much(const redisReader *reader)
 {
@@ -165,7 +165,7 @@ size_t lk__stream_waiting(const struct lk__stream *stream)
     return stream->out_end - stream->out_begin;
 }
 
-/* Have room for `length` more bytes; false: there is none. */
+/* Make room for `length` more bytes; false: there is none. */
 static bool move_up(struct lk__stream *stream, size_t length)
 {
     if (stream->out_begin == stream->out_end)
@@ -180,7 +180,7 @@ static bool move_up(struct lk__stream *stream, size_t length)
     return true;
 }
 
-/* Behind whatever is appended there stays room for one ECHO. */
+/* After all that is appended there stays room for one ECHO. */
 char *lk__stream_reserve(struct lk__stream *stream, size_t length)
 {
     return move_up(stream, length + LK__ECHO_LENGTH) ? stream->out + stream->out_end : NULL;
@@ -269,8 +269,8 @@ void lk__stream_unref(struct lk__stream *stream)
 }
 
 /*
- * A parser that needs no memory for what our scripts answer. hiredis gives a large buffer back between two
- * replies, and ends the process when it then gets no small one: it keeps its buffer.
+ * A parser that needs no memory for the answers of our scripts. hiredis would free a large buffer between two
+ * replies, and end the process when it then gets no small one: so it is told to keep its buffer.
  */
 static redisReader *create_reader(void)
 {
@@ -306,7 +306,7 @@ static struct lk__stream *create(void)
 
 static void set_int(int fd, int level, int option, int value)
 {
-    setsockopt(fd, level, option, &value, sizeof value); /* an optimisation refused is no error */
+    setsockopt(fd, level, option, &value, sizeof value); /* options are optimisations: a refusal is no error */
 }
 
 static void tune(int fd, int family, const struct lk__options *options)
@@ -345,7 +345,7 @@ static int finish_connect(int fd, int64_t until_us, int cancel_fd)
     return error;
 }
 
-/* What connect() says; a unix socket says EAGAIN while its backlog is full, and nobody tells when there is room. */
+/* connect(), once. A unix socket says EAGAIN while its backlog is full, and no poll tells when there is room. */
 static int begin_connect(int fd, const struct sockaddr *address, socklen_t size, int64_t until_us, int cancel_fd)
 {
     for (;;) {
@@ -373,7 +373,7 @@ static int connect_to(struct lk__stream *stream, const struct sockaddr *address,
     return rc == EINPROGRESS || rc == EINTR ? finish_connect(stream->fd, until_us, cancel_fd) : rc;
 }
 
-/* Each address gets its share of the time that is left, so that a dead first one leaves some for the next. */
+/* Each address gets its share of the time left, so that a dead first address leaves time for the next. */
 static int connect_any(struct lk__stream *stream, const struct lk__options *options, const struct addrinfo *addresses,
                        int64_t until_us, int cancel_fd)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attr.c - attributes of a read-write lock: which go */
+/* attr.c - attributes of a read-write lock, checked */
 #include "rwlock/rwlock.h"
 
 int lk__rwlockattr_check(void *checked, const void *given)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hold.c - what a holder may ask and say of its hold */
+/* hold.c - calls of a holder on its hold: token, remaining, check, consistent */
 #include "rwlock/rwlock.h"
 
 int lk_rwlock_token(lk_rwlock_t *rw, uint64_t *token)

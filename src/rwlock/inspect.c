@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.c - what anybody may ask of a read-write lock, and the operator's way to end its holds */
+/* inspect.c - calls that need no hold: info, forceunlock */
 #include "rwlock/rwlock.h"
 
 #include <string.h>

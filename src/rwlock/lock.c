@@ -2,13 +2,13 @@
 /*
  * lock.c - rdlock, wrlock, and their try, timed, clock and relative forms
  *
- * They differ in the mode, and in the moment at which waiting ends.
+ * These forms differ in the mode, and in the moment at which waiting ends.
  */
 #include "rwlock/rwlock.h"
 
 #include <limits.h>
 
-/* This thread has a good hold: one level more costs no round trip. */
+/* The calling thread has a good hold: one level more needs no round trip. */
 static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool write, bool only_try)
 {
     const char *what = op->object->what;
@@ -37,7 +37,7 @@ static int lock_until(lk_rwlock_t *rw, bool write, int64_t limit_us, bool only_t
     return lk__op_leave(&op, rc);
 }
 
-/* With a limit, "busy" is a limit that passed. */
+/* For a call with a limit, EBUSY of a try is ETIMEDOUT. */
 static int lock_within(lk_rwlock_t *rw, bool write, int64_t limit_us)
 {
     int rc = lock_until(rw, write, limit_us, false);

@@ -2,9 +2,9 @@
 /*
  * rwlock.h - the read-write lock
  *
- * acquire.c  becoming a holder          unlock.c   giving back, and from writing to reading
- * lock.c     rdlock, wrlock, try, timed hold.c     what a holder may ask and say
- * object.c   the table of the kind      inspect.c  what anybody may ask and do
+ * acquire.c  acquiring it               unlock.c   giving it back, and from writing to reading
+ * lock.c     rdlock, wrlock, try, timed hold.c     calls of a holder
+ * object.c   the table of the kind      inspect.c  calls that need no hold
  *
  * A thread has at most one hold on a lock, and the server sees one, whatever was nested: hold->holds counts
  * how often it wrote, hold->reads how often it read. A hold with holds above 0 is a writer's.
@@ -18,7 +18,7 @@
 
 #include <latchkey/rwlock.h>
 
-/* What commands of a read-write lock point into: its keys, and arguments that are the same in all of them. */
+/* Keys and arguments of a read-write lock's commands, as far as they are the same in all of them. */
 struct lk__rwlockblock {
     struct lk__block block;
     struct lk__rwlock_keys keys;
@@ -44,7 +44,7 @@ extern const struct lk__kind lk__rwlock_kind;
 
 int lk__rwlockattr_check(void *attr, const void *given);
 
-/* Become a holder for the first time, within the limit. */
+/* Acquire the first level, within the limit. */
 int lk__rwlock_acquire(const struct lk__op *op, bool write, int64_t limit_us);
 
 /* Give back one level that is not the last. */

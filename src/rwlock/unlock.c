@@ -2,7 +2,7 @@
 /*
  * unlock.c - giving a read-write lock back, one level or all, and going from writing to reading
  *
- * Whatever comes back, the caller holds one level less.
+ * Whatever code it returns, an unlock leaves the caller one level less.
  */
 #include "rwlock/rwlock.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attr.c - attributes and values of a semaphore: which go, and which go together */
+/* attr.c - attributes and values of a semaphore, checked one by one and together */
 #include "semaphore/semaphore.h"
 
 int lk__semattr_check(void *checked, const void *given)

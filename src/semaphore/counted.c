@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * counted.c - taking and giving permits that are a bare number
+ * counted.c - taking and giving permits that are a plain number
  *
- * What is taken is nobody's: there is no lease and nothing to renew. A request that got no answer is
- * settled by the idempotency record: asked again it finds its result, given up it is finished, and what it took
- * is given back.
+ * A permit has no owner once it is taken: there is no lease and nothing to renew. A request that got no answer is
+ * settled by the idempotency record: sent again it finds its result; given up it is recorded as finished, and what
+ * it took is given back.
  */
 #include "semaphore/semaphore.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { SETTLED_MS = 30000 }; /* so long the library tries to give back what got no answer */
+enum {
+    SETTLED_MS = 30000
+}; /* how long the library tries to give back what a request without an answer may have taken */
 
 struct counted {
     struct lk__acquire acquire;
@@ -63,7 +65,7 @@ static int run(struct counted *counted)
     return rc;
 }
 
-/* Under one number; ESTALE: it is overtaken, and nothing was taken. */
+/* One attempt, under one number of its slot; ESTALE: the number is overtaken, and nothing was taken. */
 static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_us)
 {
     struct counted counted = {

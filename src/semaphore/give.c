@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* release.c - post and release */
+/* give.c - post and release */
 #include "semaphore/semaphore.h"
 
 int lk_sem_post(lk_sem_t *s)

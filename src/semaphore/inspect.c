@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.c - what anybody may ask of a semaphore */
+/* inspect.c - calls that change nothing: getvalue, info */
 #include "semaphore/semaphore.h"
 
 static int count(const struct lk__semcall *call, struct lk__semcount *counted)

@@ -22,7 +22,7 @@ static bool sem_init(struct lk__object *object)
     block->release.claim_ms = block->leave.claim_ms = block->undrain.claim_ms = sem->terms->claim_ms;
     block->leave.channel = block->undrain.channel = block->channel;
     block->leave.flags = block->undrain.flags = sem->flags;
-    /* one asks, its script serves all */
+    /* one waiter asks, and its script serves all */
     lk__redissonwake_init(&sem->redisson, object->client, block->channel, block->beside, false);
     return true;
 }

@@ -2,7 +2,7 @@
 /*
  * permit.c - permits with an id of their own, which any thread or process may give back
  *
- * Guards: object->mu, `holds` of a permit: 0 when somebody gives it back already.
+ * Guards: object->mu, `holds` of a permit: 0 while a thread gives it back.
  */
 #include "semaphore/semaphore.h"
 
@@ -37,7 +37,7 @@ int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID])
     return lk__sem_leave(&call, rc == EBUSY ? ETIMEDOUT : rc);
 }
 
-/* The hold of that permit, for the caller alone to give back, with a reference; NULL: not one of this client. */
+/* The hold of that permit, with a reference, which only the caller may give back now; NULL: not this client's. */
 static struct lk__hold *claim(struct lk__object *object, const char *id)
 {
     lk__mu_lock(&object->mu);
@@ -50,7 +50,7 @@ static struct lk__hold *claim(struct lk__object *object, const char *id)
     return found;
 }
 
-/* Another client took it, or nobody did. */
+/* Give back a permit that another client took, or nobody. */
 static int release_by_id(const struct lk__semcall *call, const char *id)
 {
     const struct lk__semblock *block = call->sem->block;

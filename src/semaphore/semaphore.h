@@ -2,9 +2,9 @@
 /*
  * semaphore.h - counting semaphores, and those whose permits have leases
  *
- * wait.c     wait, trywait, acquire: until when        release.c     post, release
- * counted.c  taking and giving bare numbers            total.c    set, add, drain
- * leased.c   taking and giving permits with leases     inspect.c  getvalue, info
+ * wait.c     wait, trywait, acquire: until when        give.c     post, release
+ * counted.c  permits that are a plain number           total.c    set, add, drain
+ * leased.c   permits with leases                       inspect.c  getvalue, info
  * permit.c   permits with an id of their own           object.c   keys and handles
  * attr.c     attributes
  */
@@ -18,23 +18,23 @@
 
 #include <latchkey/semaphore.h>
 
-/* What commands of a semaphore point into: its keys and channel, and arguments that are the same in all of them. */
+/* Keys and arguments of a semaphore's commands, as far as they are the same in all of them. */
 struct lk__semblock {
     struct lk__block block;
-    struct lk__semaphore_keys keys;                   /* of a leased one or of a counted one */
+    struct lk__semaphore_keys keys;                   /* those of a leased semaphore, or of a counting one */
     const char *channel;                              /* Redisson's */
-    struct lk__semaphore_permit_release_args release; /* of all that a hold has */
+    struct lk__semaphore_permit_release_args release; /* gives back all permits of a hold */
     struct lk__semaphore_leave_args leave;
     struct lk__semaphore_undrain_args undrain;
     const char *beside; /* the channel of ours beside Redisson's */
 };
 
-/* How many permits there are, as its scripts tell it. */
+/* How many permits there are, as the scripts tell it. */
 struct lk__semcount {
     enum lk__verdict verdict;
     int64_t server_us;
     int64_t free, held, waiters;
-    int64_t total; /* of a leased one */
+    int64_t total; /* of a leased semaphore */
 };
 
 struct lk__sem {
@@ -42,7 +42,7 @@ struct lk__sem {
     bool leased;
     struct lk__semblock *block;
     const struct lk__handover *terms;
-    unsigned flags; /* of its scripts: LK__SEMAPHORE_SHARED with Redisson */
+    unsigned flags; /* for its scripts: LK__SEMAPHORE_SHARED with Redisson */
     struct lk__redissonwake redisson;
     struct lk__slots slots;
 };
@@ -59,7 +59,7 @@ struct lk__semcall {
 int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call); /* then lk__sem_leave() */
 int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call);
 int lk__sem_leave(const struct lk__semcall *call, int code);
-/* Is it leased, and of a client of another process? Then what was taken there is not this one's to give back. */
+/* Is it leased, and of a client of another process? Then permits taken there are not this process' to give back. */
 bool lk__sem_isinherited(lk_sem_t *s);
 /* Ask `once`, whose command lacks only the keys. */
 int lk__sem_once(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict);
@@ -71,7 +71,7 @@ int lk__sem_valuecheck(const lk_semattr_t *attr, uintptr_t value);
 int lk__counted_take(const struct lk__semcall *call, unsigned n, int64_t limit_us);
 int lk__counted_give(const struct lk__semcall *call, long n);
 
-/* `id`: 32 hex digits of a permit of its own; NULL: it is the thread's. */
+/* `id`: 32 hex digits of a permit with an id of its own; NULL: the permit is the thread's. */
 int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us, const char *id);
 int lk__leased_give(const struct lk__semcall *call, unsigned n);
 /* Give all of `hold` back, and forget it. */

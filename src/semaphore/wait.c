@@ -2,7 +2,7 @@
 /*
  * wait.c - wait, trywait, timedwait, clockwait, waitfor, acquire
  *
- * They differ in the moment at which waiting ends, and in how many permits they want.
+ * These forms differ in the moment at which waiting ends, and in how many permits they want.
  */
 #include "semaphore/semaphore.h"
 
@@ -26,7 +26,7 @@ static int take_until(lk_sem_t *s, unsigned n, int64_t limit_us)
     return lk__sem_leave(&call, rc);
 }
 
-/* With a limit, "none is free" is a limit that passed. */
+/* For a call with a limit, EAGAIN of a try is ETIMEDOUT. */
 static int take_within(lk_sem_t *s, unsigned n, int64_t limit_us)
 {
     int rc = take_until(s, n, limit_us);

@@ -2,8 +2,8 @@
 /*
  * lease.h - what the server knows of something that is held: an id, and until when
  *
- * A lease is a thread's, and then it ends with that thread, or the process'. Who holds what by it is a matter of those
- * above: the watchdog tells `holder` what happens, and knows nothing of that.
+ * A lease belongs to a thread, with which it ends, or to the process. What is held by it is the business of the floors
+ * above: the watchdog tells `holder` what happens, and knows no more.
  */
 #ifndef LK__LEASE_H
 #define LK__LEASE_H
@@ -12,7 +12,7 @@
 
 /* "<client id>:<owner>:<acquisition>", of some primitives ":<mode>", or ":<n>" and ":<explicit id>", and a NUL. */
 #define LK__OWNER_ID (LK__ID_LENGTH + 2 * 22 + 11 + 1 + LK__ID_LENGTH + 1)
-/* Of those that have no number and no explicit id. */
+/* Without a number and an explicit id. */
 #define LK__OWNER_ID_SHORT (LK__ID_LENGTH + 2 * 21 + 2 + 1)
 
 #define LK__LEASE_MAX_MS (24LL * 60 * 60 * 1000)
@@ -20,7 +20,7 @@
 enum lk__lease_state {
     LK__HELD,    /* good while valid_until_us is ahead */
     LK__AT_RISK, /* the same, but the last renewal failed */
-    LK__LOST,    /* over, finally: nothing revives it */
+    LK__LOST,    /* lost for good: nothing revives it */
     LK__OVER     /* not taken yet, or being given back, or given back */
 };
 
@@ -29,37 +29,37 @@ struct lk__lease {
     struct lk__watchdog *dog;
 
     /* never change once it is taken; keys of the renewal are those of the release */
-    void *holder;     /* who is told what happens; NULL: nobody */
+    void *holder;     /* is told what happens; NULL: nobody */
     const char *name; /* for the log */
-    uint64_t owner;   /* the thread whose end is its end, too; 0: the process has it */
+    uint64_t owner;   /* the thread with which it ends; 0: it is the process' */
     const struct lk__script *renewal;
     const void *renewal_args;
 
     /* under dog->mu */
-    int64_t lease_ms;            /* that the last request asked for, or the grant; uncapped */
-    int64_t wanted_ms;           /* of the next renewal: becomes lease_ms when that is sent */
-    int64_t call_lease_ms;       /* that a request of the owner asks for, which is under way; 0: none is */
+    int64_t lease_ms;            /* of the last request, or of the grant; uncapped */
+    int64_t wanted_ms;           /* for the next renewal: becomes lease_ms when that is sent */
+    int64_t call_lease_ms;       /* of a request of the owner that is under way; 0: there is none */
     int64_t cap_us;              /* not renewed beyond; LK__NEVER */
     int64_t renew_us;            /* next renewal; LK__NEVER: none */
     int64_t duplicates_until_us; /* copies of unanswered requests may take effect until then ... */
     int64_t duplicates_lease_ms; /* ... with this lease, or a longer one */
     struct lk__timer timer;      /* its next renewal, or its end */
     struct lk__link all;         /* in dog->leases while held, in dog->lost from its loss on */
-    struct lk__link *nobodys;    /* a list of its holder's: of lost ones that nobody is left to end; NULL: has none */
+    struct lk__link *nobodys;    /* its holder's list of lost leases that no thread will end; NULL: none */
     struct lk__link for_nobody;  /* in that list */
     /* while held, in dog->ready: its renewal is due, and too many are under way; once lost, in dog->losses */
     struct lk__link queue;
     enum lk__lease_state state;
-    int reason;           /* of the loss, known or to come: LK_REASON_... */
-    unsigned asked;       /* renewals somebody waited for ... */
+    int reason;           /* reason of the loss, known or to come: LK_REASON_... */
+    unsigned asked;       /* renewals that a caller waits for ... */
     unsigned requested;   /* ... how many of them were sent ... */
-    unsigned answered;    /* ... and how many are through */
-    int result;           /* of the last one */
-    int parts;            /* of one that is given back in parts: how many its renewals are for */
-    atomic_uint renewals; /* that succeeded */
+    unsigned answered;    /* ... and how many are over */
+    int result;           /* result of the last one */
+    int parts;            /* of a lease that is given back in parts: how many its renewals are for */
+    atomic_uint renewals; /* renewals that succeeded */
 
     bool fixed;     /* never changes: not renewed */
-    bool anybodys;  /* never changes: anybody may end it, by its id */
+    bool anybodys;  /* never changes: another client may end it, by its id */
     bool put_off;   /* a renewal waits for the end of a request of the owner */
     bool ownerless; /* its thread ended */
     bool unsent;    /* a renewal waits for the connection */
@@ -68,9 +68,9 @@ struct lk__lease {
 
     _Atomic int64_t valid_until_us; /* written under dog->mu; 0: nothing is held */
 
-    struct lk__outboxentry release; /* what ends it at the server; its references are the lease's */
+    struct lk__outboxentry release; /* the command that ends it at the server; its references are the lease's */
 
-    unsigned ahead, id_size; /* never change: bytes of its holder's in front of the lease, and of the id */
+    unsigned ahead, id_size; /* never change: sizes of the holder's memory in front of the lease, and of the id */
     char id[LK__OWNER_ID]; /* never changes once it is taken; the last, as no more of it is there than was asked for */
 };
 
@@ -92,46 +92,46 @@ static inline void lk__lease_unref(struct lk__lease *lease)
     lk__outboxentry_unref(&lease->release);
 }
 
-/* From now on it is held, until `valid_until_us` if nothing is renewed; `first_us`: the first renewal. */
+/* The lease is held from now on, until `valid_until_us` without a renewal; `first_us`: the first renewal. */
 void lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t first_us);
 
-/* True while it is good; decides it if the moment came: then it is lost, for every thread and for ever. */
+/* True while the lease is good. Past its validity the call makes it lost, for every thread and for ever. */
 bool lk__lease_isgood(struct lk__lease *lease, int64_t *remaining_us);
 
-/* From the next one on its renewals are for that many parts of it. */
+/* Renewals, from the next one on, are for that many parts of the lease. */
 void lk__lease_shrink(struct lk__lease *lease, int parts);
 
 /*
- * A request of its owner that sets the lease, other than a renewal, is about to be sent: the lease that it may ask
- * for. No more is believed from now on. To be ended with lk__lease_endcall().
+ * The owner is about to send a request, other than a renewal, that sets the lease. Returns the lease that it may ask
+ * for; no more is trusted from now on. To be ended with lk__lease_endcall().
  */
 int64_t lk__lease_begincall(struct lk__lease *lease);
 /*
- * It is through. `unsure`: a copy may still come. `sent_us` not 0: confirmed, and sent then; good from then on, if
- * that is later and it is not lost.
+ * The owner's request is over. `unsure`: a copy may still come. `sent_us` not 0: it was sent then and confirmed the
+ * lease, which is good from then on, if that is later and the lease is not lost.
  */
 void lk__lease_endcall(struct lk__lease *lease, bool unsure, int64_t sent_us);
 
-/* A copy of the ask, which sets this lease, may still come: requests with another one wait until it cannot. */
+/* A copy of the ask, which sets this lease, may still come: requests for another lease wait until it cannot. */
 void lk__lease_expectduplicates(struct lk__lease *lease, int64_t lease_ms);
 
-/* The server no longer knows it. */
+/* The server does not know the lease any more. */
 void lk__lease_lose(struct lk__lease *lease, int reason);
 
-/* Its release found nothing to release: it was lost before, and its holder is told so. */
+/* The release found nothing to release: the lease was lost before, and its holder is told. */
 void lk__lease_wasgone(struct lk__lease *lease);
 
-/* Was it lost? */
+/* Was the lease lost? */
 bool lk__lease_waslost(struct lk__lease *lease);
-/* Did its thread end? It may be good for the rest of its time. */
+/* Did the owner's thread end? The lease may be good for the rest of its time. */
 bool lk__lease_isownerless(struct lk__lease *lease);
 
-/* It is on no list of its holder's any more. */
+/* Take the lease off its holder's list. */
 void lk__lease_forget(struct lk__lease *lease);
 
-/* No longer held; to be called before its release is sent. True: it was good until now. */
+/* End the lease, before its release is sent. True: it was good until now. */
 bool lk__lease_end(struct lk__lease *lease);
-/* Its release was answered at `server_us`: send it again after the last copy of its ask, if one may still come. */
+/* The release was answered at `server_us`: send it again after the last copy of the ask, if one may still come. */
 void lk__lease_released(struct lk__lease *lease, int64_t server_us);
 
 /*
@@ -140,7 +140,7 @@ void lk__lease_released(struct lk__lease *lease, int64_t server_us);
  */
 int lk__lease_renew(struct lk__lease *lease, int64_t lease_ms, int64_t until_us);
 
-/* Its latest end at the server, if nothing is renewed from now on; a renewal may be on its way. */
+/* The latest end of the lease at the server, without renewals from now on; one may be on its way. */
 int64_t lk__lease_endsby(struct lk__lease *lease);
 
 /* How much of a lease is not trusted: clock rates may differ, and a timer may fire late. */
@@ -153,22 +153,22 @@ static inline bool lk__lease_isheld(const struct lk__lease *lease)
     return lease->state == LK__HELD || lease->state == LK__AT_RISK;
 }
 
-/* Set its timer. */
+/* Set the lease's timer. */
 void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease);
 /* lk__lease_isgood() and lk__lease_lose() under dog->mu. */
 bool lk__lease_goodat(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us);
 void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int reason);
-/* Held or at risk: its holder is told of a change. */
+/* Make it held or at risk; its holder is told of a change. */
 void lk__lease_setstate(struct lk__watchdog *dog, struct lk__lease *lease, enum lk__lease_state state);
-/* Tells those who wait for a renewal, the first `upto` of them, how it went; not those who know it. */
+/* Tell the first `upto` callers that wait for a renewal how it went, but those that know. */
 void lk__lease_answer(struct lk__watchdog *dog, struct lk__lease *lease, unsigned upto, int result);
-/* What a request at `now_us` may ask for: that lease, but not beyond the cap. */
+/* The lease that a request at `now_us` may ask for: `lease_ms`, but not beyond the cap. */
 int64_t lk__lease_capped(const struct lk__lease *lease, int64_t lease_ms, int64_t now_us);
-/* Copies of a request that got no answer may come until then, and set this lease. */
+/* Copies of a request without an answer may come until then, and set this lease. */
 void lk__lease_duplicatesuntil(struct lk__lease *lease, int64_t now_us, int64_t until_us, int64_t lease_ms);
-/* A request with this lease is about to be sent: no more is believed, as the server may hear of it at once. */
+/* A request with this lease is about to be sent: no more is trusted, as the server may execute it at once. */
 void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t lease_ms);
-/* The thread of that owner ended. */
+/* The owner's thread ended. */
 void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * losses.c - the log's lines of leases that were lost
  *
- * Guards: dog->mu the list of those that the log does not know. Many are lost at one moment as easily as one, and
- * whatever is done for each of them keeps the renewals of the others: so a second has few lines, and one for the rest.
+ * Guards: dog->mu the list of losses that are not logged. Many leases may be lost at one moment, and work for each of
+ * them delays renewals of others: so each second has few lines, and one for the rest.
  */
 #include "watchdog/watchdog.h"
 
@@ -36,7 +36,7 @@ void lk__losses_add(struct lk__watchdog *dog, struct lk__lease *lease)
     lk__lease_ref(lease);
 }
 
-/* The second is over: how many losses it had beyond those with a line of their own. */
+/* Log, when the second is over, how many losses it had beyond those with a line of their own. */
 static void log_more(struct lk__losses *losses)
 {
     if (losses->more > 0)

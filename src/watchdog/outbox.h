@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * outbox.h - commands that are resent until they are answered or past their end, whether or not anybody waits
+ * outbox.h - commands that are resent until they are answered or past their end, with no caller waiting
  *
- * Each is an entry, made before what it may have to undo is asked for: by then it has its memory, room in the outbox
- * and a thread that looks after it, so that nothing can fail when it is needed.
+ * Each is an entry, made before the request that it may have to undo is sent: by then it has its memory, room in the
+ * outbox and a running thread, so that nothing can fail when it is needed.
  */
 #ifndef LK__OUTBOX_H
 #define LK__OUTBOX_H
@@ -15,8 +15,8 @@ struct lk__inflight;
 
 struct lk__outboxentry {
     atomic_int refs;                             /* its owner's, and the outbox's while it is pending */
-    unsigned flags;                              /* sent with it, as the next ones */
-    void (*free)(struct lk__outboxentry *entry); /* the memory that it is part of */
+    unsigned flags;                              /* sent with the command, as are the next ones */
+    void (*free)(struct lk__outboxentry *entry); /* frees the memory that it is part of */
 
     /* set before it is sent for the first time */
     struct lk__command command; /* script NULL: none, it is never sent */
@@ -32,7 +32,7 @@ struct lk__outboxentry {
     int64_t past_us;
 
     /* under dog->mu */
-    int64_t end_us;         /* by then what the command would change has ended anyway: it is given up */
+    int64_t end_us;         /* by then the command's subject has ended anyway: the entry is given up */
     struct lk__timer timer; /* when it is sent next */
     bool pending, inflight;
     bool eval; /* the server does not know the script: the next request has its text */
@@ -41,20 +41,20 @@ struct lk__outboxentry {
 struct lk__outbox {
     struct lk__heap heap;    /* under dog->mu: entries that are pending and not in flight */
     size_t reserved;         /* under dog->mu: entries that exist; as many timers have room */
-    size_t pending;          /* under dog->mu: how many are */
-    pthread_cond_t answered; /* with dog->mu: one of them is no longer */
+    size_t pending;          /* under dog->mu: how many entries are pending */
+    pthread_cond_t answered; /* with dog->mu: an entry is not pending any more */
 };
 
 /* A new entry, alone in its memory, with a copy of `id` and a reference to `block`. NULL: ENOMEM or ECANCELED, with an error text. */
 struct lk__outboxentry *lk__outboxentry_new(struct lk__watchdog *dog, const char *id, struct lk__block *block);
 void lk__outboxentry_ref(struct lk__outboxentry *entry);
 void lk__outboxentry_unref(struct lk__outboxentry *entry); /* accepts NULL; not under dog->mu */
-/* What its command is sent with. */
+/* What the entry's command is sent with. */
 struct lk__sent lk__outboxentry_sent(const struct lk__outboxentry *entry);
 
-/* Send it from now on until it is answered, or `end_us`. */
+/* Send the entry from now on until it is answered, or `end_us`. */
 void lk__outbox_send(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us);
-/* Wait until none is pending, or `until_us`. */
+/* Wait until no entry is pending, or `until_us`. */
 void lk__outbox_settle(struct lk__watchdog *dog, int64_t until_us);
 
 /* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
@@ -63,11 +63,11 @@ void lk__outbox_init(struct lk__outbox *outbox);
 void lk__outbox_destroy(struct lk__outbox *outbox);
 /* lk__outbox_send() under dog->mu; nothing once the watchdog is stopping. */
 void lk__outbox_add(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us);
-/* Send those that are due, as many as may be under way. Leaves dog->mu and takes it again. */
+/* Send entries that are due, as many as may be under way. Leaves dog->mu and takes it again. */
 void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us);
-/* A request of its entry is over. Leaves dog->mu and takes it again. */
+/* The request of an entry is over. Leaves dog->mu and takes it again. */
 void lk__outbox_landed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
-/* Give up all that are pending; none is in flight. True: there were none. Leaves dog->mu and takes it again. */
+/* Give up all pending entries; none is in flight. True: there were none. Leaves dog->mu and takes it again. */
 bool lk__outbox_stop(struct lk__watchdog *dog);
 
 #endif

@@ -5,7 +5,7 @@
  * Guards: dog->mu, held by all of this. Runs on: the watchdog's thread.
  *
  * The hard case: a renewal that the server obeyed after the lease was lost here. It then lives on at the server with
- * no holder, so the answer is answered by a release.
+ * no holder, so that answer is followed by a release.
  */
 #include "watchdog/watchdog.h"
 
@@ -84,14 +84,14 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__lease *lease, int6
     dog->unsent |= lease->unsent;
     if (lease->unsent && lk__node_connects(dog->node, LK__LANE_RENEWALS) == 0 &&
         lk__node_failures(dog->node, LK__LANE_RENEWALS) == 0)
-        return; /* it is coming up for the first time: nothing failed yet */
+        return; /* the connection comes up for the first time: nothing failed yet */
     if (rc != 0)
         renewal_failed(dog, lease, rc, lease->unsent ? LK__NEVER : lk__window_retryat(dog, now_us));
 }
 
 /*
- * Those whose timer came. A renewal that finds too many under way waits for one of them to land; its lease's timer is
- * then that of the loss, so that losses are told in time meanwhile.
+ * Serve leases whose timer came. A renewal that finds too many under way waits for one of them to be over; the lease's
+ * timer is then that of its loss, so that losses are told in time meanwhile.
  */
 static void serve_due(struct lk__watchdog *dog, int64_t now_us)
 {
@@ -159,7 +159,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
         return;
     }
     if (!lk__lease_goodat(dog, lease, now_us)) {
-        if (said->verdict == LK__DONE && lease->state == LK__LOST) /* too late: nobody holds it any more */
+        if (said->verdict == LK__DONE && lease->state == LK__LOST) /* too late: the lease is lost here */
             lk__outbox_add(dog, &lease->release, now_us + lease_ms * 1000);
         return;
     }
@@ -173,7 +173,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
         lease->reason = LK_REASON_MAX_HOLD;
     lease->renew_us = next_renewal(lease, request->sent_us, lease_ms);
     if (lease->asked != lease->requested)
-        lease->renew_us = now_us; /* somebody asked for another lease meanwhile */
+        lease->renew_us = now_us; /* a caller asked for another lease meanwhile */
     lk__lease_setstate(dog, lease, LK__HELD);
     lk__lease_answer(dog, lease, lease->requested, 0);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watchdog.h - the thread that renews leases, ends those that ran out, and sends what the outbox has
+ * watchdog.h - the thread that renews leases, ends those that ran out, and sends the outbox
  *
- * It knows no primitive and no hold: a lease brings the commands that renew and release it. Everything on the way of
- * a renewal was allocated when the lease was made.
+ * The watchdog knows no primitive and no hold: a lease brings the commands that renew and release it. All memory that a
+ * renewal needs was allocated when the lease was made.
  *
  * lease.c    the states of a lease, and what its owner does with it      window.c   requests under way
  * renewal.c  renewals: sent, answered, failed                            losses.c   the log's lines of losses
@@ -23,27 +23,27 @@ typedef void (*lk__notify_t)(void *arg, const struct lk__lease *lease, int type)
 /* Lost leases that the log does not know yet. */
 struct lk__losses {
     struct lk__link unlogged; /* under dog->mu: with a reference each */
-    int64_t second_us;        /* thread only: end of the one in which ... */
+    int64_t second_us;        /* thread only: end of the second in which ... */
     unsigned lines, more;     /* thread only: ... so many losses were logged, and so many others not */
 };
 
 struct lk__watchdog {
     struct lk__mu mu;
-    pthread_cond_t renewed; /* with mu: a renewal that somebody waits for is through */
-    struct lk__node *node;  /* the lane of the callers carries requests, too, while the own is not up */
+    pthread_cond_t renewed; /* with mu: a renewal that a caller waits for is over */
+    struct lk__node *node;  /* its lane of the callers carries requests, too, while the one for renewals is not up */
     struct lk__heap heap;   /* under mu: leases that are held */
     struct lk__link leases; /* under mu: held, not ended by their owners */
-    struct lk__link lost;   /* under mu: not ended by their owners: nothing is left to do for them */
+    struct lk__link lost;   /* under mu: lost, not ended by their owners; nothing is left to do for them */
     struct lk__link ready;  /* under mu: leases whose renewal is due, oldest first */
     struct lk__outbox outbox;
     struct lk__window window;
     struct lk__losses losses;
-    struct lk__link spares; /* under mu: memory of leases that are over, so that the next ones ask for none ... */
-    int spare_count;        /* ... and how many these are */
-    size_t reserved;        /* under mu: leases that exist; as many timers have room */
-    bool unsent;            /* under mu: some renewal found no connection up */
-    bool started, stopping; /* under mu */
-    int64_t asleep_us;      /* under mu: the thread looks again by then; not woken for what is due later */
+    struct lk__link spares;           /* under mu: memory of leases that are over, for the next ones ... */
+    int spare_count;                  /* ... and how many these are */
+    size_t reserved;                  /* under mu: leases that exist; as many timers have room */
+    bool unsent;                      /* under mu: some renewal found no connection up */
+    bool started, stopping;           /* under mu */
+    int64_t asleep_us;                /* under mu: the thread looks again by then; not woken for what is due later */
     unsigned long long connects_seen; /* thread only */
     unsigned failures_seen;           /* thread only */
     int wake_fd;
@@ -58,11 +58,11 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__node *node, lk__notif
 bool lk__watchdog_stop(struct lk__watchdog *dog);
 void lk__watchdog_destroy(struct lk__watchdog *dog); /* when no lease and no outbox entry is left */
 
-/* The thread of that owner ended: its leases are renewed no more. */
+/* The owner's thread ended: its leases are not renewed any more. */
 void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner);
-/* A lease that is held or was lost, and is not ended yet, with a reference; NULL: there is none. */
+/* A held or lost lease that is not ended, with a reference; NULL: there is none. */
 struct lk__lease *lk__watchdog_anylease(struct lk__watchdog *dog);
-/* The next one of a holder's list of those that are nobody's, with a reference, off the list; NULL: it is empty. */
+/* The next lease, taken off a holder's list of those that no thread will end, with a reference; or NULL. */
 struct lk__lease *lk__watchdog_nextofnobody(struct lk__watchdog *dog, struct lk__link *nobodys);
 
 /* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
@@ -76,15 +76,15 @@ static inline void lk__watchdog_wake(struct lk__watchdog *dog)
 int lk__watchdog_start(
     struct lk__watchdog *dog); /* its thread, if it does not run: 0, or why not, with an error text */
 
-/* Renew those that are due, as many as may be under way; lose those whose time is over. */
+/* Renew leases that are due, as many as may be under way; lose those whose time is over. */
 void lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us);
-/* Those that wait for the connection go out at once when it is up; until an attempt failed they are no risk. */
+/* Renewals that wait for the connection go out when it is up; until an attempt failed no lease is at risk. */
 void lk__renewal_serveunsent(struct lk__watchdog *dog, int64_t now_us, bool up);
 /* A renewal is over. */
 void lk__renewal_landed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
 
 void lk__losses_add(struct lk__watchdog *dog, struct lk__lease *lease);
-/* Leaves dog->mu and takes it again. `last`: the second in which there were too many is over, too. */
+/* Leaves dog->mu and takes it again. `last`: do not wait for the end of the second. */
 void lk__losses_log(struct lk__watchdog *dog, int64_t now_us, bool last);
 
 #endif

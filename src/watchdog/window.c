@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * window.c - requests of the watchdog that are under way: so many at once, in slots made before the first lease
+ * window.c - requests of the watchdog that are under way: a fixed number of slots, made before the first lease
  *
- * Guards: dog->mu the slots and their lists; the answer in a slot is the connection's until the request has landed.
+ * Guards: dog->mu the slots and their lists; the answer in a slot is the connection's until the request is over.
  */
 #include "watchdog/watchdog.h"
 
@@ -47,8 +47,8 @@ struct lk__inflight *lk__window_slot(struct lk__window *window)
 }
 
 /*
- * The own lane, or while that is not up the one of the callers. A server that takes no more clients would otherwise
- * grant what nobody can renew.
+ * The lane for renewals, or while that is not up the one of the callers. A server at its limit of clients would
+ * otherwise grant leases that cannot be renewed.
  */
 enum lk__lane lk__window_lane(struct lk__watchdog *dog)
 {
@@ -64,7 +64,7 @@ int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us)
     return now_us + pause_ms * 1000;
 }
 
-/* Under a connection's mu: what is to be known of the answer. */
+/* Under a connection's mu: keep of the answer what counts. */
 static void take_answer(struct lk__request *request, const struct lk__reply *reply)
 {
     struct lk__inflight *inflight = LK__CONTAINER(request, struct lk__inflight, request);
@@ -100,11 +100,11 @@ static struct lk__inflight *oldest_of(const struct lk__link *list)
 static struct lk__inflight *free_slot(struct lk__window *window, struct lk__inflight *inflight)
 {
     lk__list_remove(&inflight->link);
-    lk__list_append(&window->idle, &inflight->link); /* the last one to be used again */
+    lk__list_append(&window->idle, &inflight->link); /* appended: the last one to be used again */
     return inflight;
 }
 
-/* Requests of one lane land in the order in which they were sent. */
+/* Requests of one lane are over in the order in which they were sent. */
 static bool has_landed(const struct lk__inflight *oldest)
 {
     return oldest != NULL && atomic_load(&oldest->request.state) != LK__INFLIGHT;

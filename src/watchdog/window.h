@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* window.h - requests of the watchdog that are under way, so many at once; for its own files */
+/* window.h - requests of the watchdog that are under way, in a fixed number of slots; for the files of this folder */
 #ifndef LK__WINDOW_H
 #define LK__WINDOW_H
 
@@ -15,23 +15,23 @@ struct lk__inflight {
     struct lk__request request;
     enum lk__lane via;
     const struct lk__script *script;
-    struct lk__lease *lease;       /* of a renewal, with a reference; or NULL */
-    struct lk__outboxentry *entry; /* of any other; the outbox has a reference */
+    struct lk__lease *lease;       /* the lease of a renewal, with a reference; or NULL */
+    struct lk__outboxentry *entry; /* the entry of any other request; the outbox has a reference */
     int64_t lease_ms;              /* what a renewal asks for */
     bool as_text;
 
-    /* under the connection's mu until it has landed: the answer */
-    bool good; /* one that its script gives: `said` */
+    /* under the connection's mu until it is over: the answer */
+    bool good; /* an answer that its script gives: `said` */
     struct lk__answer said;
-    bool error, unknown, redisson; /* an error: in general, of a script that is not known, of a key of another type */
-    int code;                      /* of an error */
+    bool error, unknown, redisson; /* an error; of a script that is not known; of a key of another type */
+    int code;                      /* code of an error */
 };
 
 struct lk__window {
     struct lk__inflight *slots; /* NULL: not made yet */
     struct lk__link idle;       /* slots that are free */
-    struct lk__link own;        /* requests on the lane for renewals, oldest first ... */
-    struct lk__link beside;     /* ... and on that of the callers */
+    struct lk__link own;        /* requests on the lane for renewals, the oldest first ... */
+    struct lk__link beside;     /* ... and on the lane of the callers */
 };
 
 /* All under dog->mu. */
@@ -42,19 +42,19 @@ bool lk__window_isfull(const struct lk__window *window);
 
 /* A free slot, all zeroes; there is one. */
 struct lk__inflight *lk__window_slot(struct lk__window *window);
-/* Send, with that slot: 0: under way; else the slot is still free, and why, as lk__node_send() says it. */
+/* Send with that slot. 0: under way; else the slot is still free, and the code is lk__node_send()'s. */
 int lk__window_send(struct lk__watchdog *dog, struct lk__inflight *inflight, const struct lk__command *command,
                     const struct lk__sent *sent);
-/* The oldest request that is over, or NULL. Its slot is free, and to be read before the next one is sent. */
+/* The oldest request that is over, or NULL. Its slot is free: read it before the next request is sent. */
 struct lk__inflight *lk__window_landed(struct lk__window *window);
-/* Any request, abandoned, likewise; or NULL. */
+/* Abandon any request; likewise, or NULL. */
 struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog);
-/* The oldest one on the lane of the callers, who read it for us or do not; or NULL. */
+/* The oldest request on the lane of the callers, which may read its answer; or NULL. */
 struct lk__request *lk__window_beside(const struct lk__window *window);
 
 /* The lane for the next request. */
 enum lk__lane lk__window_lane(struct lk__watchdog *dog);
-/* When to send once more what was refused. */
+/* When to send a refused request again. */
 int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us);
 
 #endif
