@@ -103,7 +103,7 @@ static void an_open_client_answers_ecanceled_in_the_child(struct world *w)
     assert_lk(0, lk_mutex_check(&from.mutex));
     assert_lk(0, lk_mutex_unlock(&from.mutex));
     assert_lk(0, lk_mutex_destroy(&from.mutex));
-    assert_lk(0, lk_client_close(from.client));
+    world_close(w, from.client);
 }
 
 static int child_that_just_ends(struct world *w, void *arg)

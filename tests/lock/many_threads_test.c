@@ -66,10 +66,10 @@ static void open_crowd(struct world *w, struct crowd *crowd)
     assert_lk(0, lk_mutex_init(&crowd->shared, crowd->client, "shared", NULL));
 }
 
-static void close_crowd(struct crowd *crowd)
+static void close_crowd(struct world *w, struct crowd *crowd)
 {
     assert_lk(0, lk_mutex_destroy(&crowd->shared));
-    assert_lk(0, lk_client_close(crowd->client));
+    world_close(w, crowd->client);
 }
 
 /* No answer goes to the wrong thread, no reader's role is lost, nothing happens twice. */
@@ -79,7 +79,7 @@ static void a_crowd_gets_its_own_answers(struct world *w)
     open_crowd(w, &crowd);
     assert_int_equal(0, run_threads(THREADS, member, &crowd));
     assert_int_equal(THREADS * ((ROUNDS + 4) / 5), crowd.counter);
-    close_crowd(&crowd);
+    close_crowd(w, &crowd);
 }
 
 static void *small_member(void *arg)
@@ -107,7 +107,7 @@ static void small_stacks_are_large_enough(struct world *w)
         assert_int_equal(0, (intptr_t)result);
     }
     pthread_attr_destroy(&attr);
-    close_crowd(&crowd);
+    close_crowd(w, &crowd);
 }
 
 int main(void)

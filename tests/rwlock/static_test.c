@@ -102,7 +102,7 @@ static void an_open_client_stays_with_the_parent(struct world *w)
     assert_lk(0, lk_rwlock_check(&from.lock));
     assert_lk(0, lk_rwlock_unlock(&from.lock));
     assert_lk(0, lk_rwlock_destroy(&from.lock));
-    assert_lk(0, lk_client_close(from.client));
+    world_close(w, from.client);
 }
 
 /* "Who has it, for how long, who waits?" */
