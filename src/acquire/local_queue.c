@@ -25,9 +25,9 @@ static bool is_first(const struct lk__localqueue *line, const struct lk__qnode *
     return lk__list_first(&line->places) == &place->link;
 }
 
-/* Under queue->mu. */
 static void step_out(struct lk__localqueue *line, struct lk__qnode *place)
 {
+    assert(lk__mu_held(line->mu));
     bool was_first = is_first(line, place);
     lk__list_remove(&place->link);
     line->length--;

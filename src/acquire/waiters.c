@@ -17,7 +17,6 @@ enum { PATIENCE_US = 3000000 }; /* a wait longer than this is worth a line in th
 
 /* --- what comes in ------------------------------------------------------------------------------------------ */
 
-/* Under waiters->mu. */
 static void poke(struct lk__waiter *waiter)
 {
     lk__parker_signal(&waiter->parker, LK__WOKEN);
@@ -59,6 +58,7 @@ static bool read_grant(const char *at, struct lk__grant *grant)
 /* "G <id> <numbers of a grant>" or "F <id>"; whatever else is no message of ours. */
 static void on_payload(struct lk__waiters *waiters, const char *payload)
 {
+    assert(lk__mu_held(&waiters->mu));
     if ((payload[0] != 'G' && payload[0] != 'F') || payload[1] != ' ')
         return;
     const char *id = payload + 2;
@@ -75,10 +75,11 @@ static void on_payload(struct lk__waiters *waiters, const char *payload)
     poke(waiter);
 }
 
-/* On the hub's thread, under hub->mu. NULL: something may have been missed. */
+/* NULL: something may have been missed. */
 static void on_message(struct lk__subscription *subscription, const char *payload)
 {
     struct lk__waiters *waiters = LK__CONTAINER(subscription, struct lk__waiters, subscription);
+    assert(lk__mu_held(&waiters->hub->mu));
     lk__mu_lock(&waiters->mu);
     if (payload == NULL)
         lk__map_each(&waiters->by_id, hint_entry, NULL);

@@ -138,9 +138,10 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Under mu. If no thread can be had the next user that ends tries again. */
+/* If no thread can be had the next user that ends tries again. */
 static void begin_to_look(void)
 {
+    assert(lk__mu_held(&mu));
     if (unjoined)
         pthread_join(looker, NULL); /* at its last instruction */
     lk__cond_init(&told);

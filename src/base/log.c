@@ -118,6 +118,7 @@ static bool deliver(int level, const char *text, int patience_ms)
 /* Under ring->mu, left and taken again. */
 static bool deliver_patiently(struct ring *ring, int level, const char *text)
 {
+    assert(lk__mu_held(&ring->mu));
     ring->since_us = lk__now_us();
     lk__mu_unlock(&ring->mu);
     bool written = deliver(level, text, -1);
@@ -129,6 +130,7 @@ static bool deliver_patiently(struct ring *ring, int level, const char *text)
 /* Under ring->mu, left and taken again. */
 static bool write_line(struct ring *ring)
 {
+    assert(lk__mu_held(&ring->mu));
     int level = ring->lines[ring->first].level;
     char text[LINE_SIZE];
     memcpy(text, ring->lines[ring->first].text, sizeof text);
@@ -140,6 +142,7 @@ static bool write_line(struct ring *ring)
 /* Under ring->mu, left and taken again. */
 static bool tell_dropped(struct ring *ring)
 {
+    assert(lk__mu_held(&ring->mu));
     unsigned long long dropped = ring->dropped;
     char text[LINE_SIZE];
     snprintf(text, sizeof text, "the log was behind: %llu lines were dropped", dropped);
@@ -201,17 +204,19 @@ static struct ring *ring_here(void)
     return ring;
 }
 
-/* Under ring->mu: one that ended is at its last instruction. */
+/* One that ended is at its last instruction. */
 static void join_writer(struct ring *ring)
 {
+    assert(lk__mu_held(&ring->mu));
     if (ring->ended)
         pthread_join(ring->writer, NULL);
     ring->ended = false;
 }
 
-/* Under ring->mu. If no thread can be had the lines wait for the next one. */
+/* If no thread can be had the lines wait for the next one. */
 static void start_writer(struct ring *ring)
 {
+    assert(lk__mu_held(&ring->mu));
     if (ring->writing)
         return;
     join_writer(ring);

@@ -23,9 +23,9 @@ void lk__parker_destroy(struct lk__parker *parker)
     lk__mu_destroy(&parker->mu);
 }
 
-/* Under parker->mu. */
 static void add_signal(struct lk__parker *parker, unsigned signal)
 {
+    assert(lk__mu_held(&parker->mu));
     parker->signals |= signal;
     if (parker->wake_fd >= 0)
         lk__eventfd_set(parker->wake_fd);

@@ -27,6 +27,7 @@ static lk_client_t *entered(lk_client_t *client)
 /* Under the process state's mu, left and taken again. */
 static int open_for_all(struct lk__processstate *here)
 {
+    assert(lk__mu_held(&here->mu));
     struct lk__opening *opening = &here->opening;
     int64_t began_us = lk__now_us();
     lk_client_t *fresh = NULL;
@@ -45,9 +46,10 @@ static int open_for_all(struct lk__processstate *here)
     return rc;
 }
 
-/* Under the process state's mu: wait for the attempt under way, which has its own limit. */
+/* Wait for the attempt under way, which has its own limit. */
 static int await_opening(struct lk__processstate *here)
 {
+    assert(lk__mu_held(&here->mu));
     struct lk__opening *opening = &here->opening;
     unsigned attempts = opening->attempts;
     while (opening->attempts == attempts)
@@ -58,6 +60,7 @@ static int await_opening(struct lk__processstate *here)
 /* Under the process state's mu, left and taken again. 0: look again whether there is one. */
 static int have_it_opened(struct lk__processstate *here, int64_t limit_us, bool *waited)
 {
+    assert(lk__mu_held(&here->mu));
     if (!here->opening.under_way)
         return open_for_all(here);
     int rc = await_opening(here);

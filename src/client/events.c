@@ -68,9 +68,10 @@ static void describe(lk_event_t *event, const struct lk__hold *hold)
     snprintf(event->name, sizeof event->name, "%s", hold->lease->name);
 }
 
-/* Under events->mu. The hold is then the caller's to drop, without the lock. */
+/* The hold is then the caller's to drop, without the lock. */
 static struct lk__hold *fetch(struct lk__events *events, int audience, lk_event_t *event)
 {
+    assert(lk__mu_held(&events->mu));
     struct lk__link *link = lk__list_first(&events->queues[audience]);
     if (link == NULL)
         return NULL;
@@ -83,6 +84,7 @@ static struct lk__hold *fetch(struct lk__events *events, int audience, lk_event_
 /* Under events->mu, left and taken again: forget what an audience has not fetched. */
 static void forget(struct lk__events *events, int audience)
 {
+    assert(lk__mu_held(&events->mu));
     lk_event_t event;
     struct lk__hold *hold;
     while ((hold = fetch(events, audience, &event)) != NULL) {
@@ -92,9 +94,10 @@ static void forget(struct lk__events *events, int audience)
     }
 }
 
-/* Under events->mu: the listener did. */
+/* The listener did. */
 static void returned(struct lk__events *events)
 {
+    assert(lk__mu_held(&events->mu));
     events->running = false;
     events->calls++;
     pthread_cond_broadcast(&events->quiet);
@@ -118,6 +121,7 @@ static void replace_thread(void *arg)
 /* Under events->mu, left and taken again. */
 static void call_listener(struct lk__events *events, const lk_event_t *event, struct lk__hold *hold)
 {
+    assert(lk__mu_held(&events->mu));
     lk_listener_t listener = events->listener;
     void *listener_arg = events->arg;
     events->running = true;

@@ -47,6 +47,7 @@ static struct lk__subscription *next_of(struct lk__subscription *subscription)
 
 static void set_state(struct lk__hub *hub, struct lk__subscription *subscription, enum lk__subscription_state state)
 {
+    assert(lk__mu_held(&hub->mu));
     subscription->state = state;
     lk__list_remove(&subscription->order);
     if (state == LK__SUBSCRIPTION_NEW || state == LK__SUBSCRIPTION_ASKED)
@@ -60,6 +61,7 @@ static void renew(struct lk__entry *entry, void *arg)
 
 static void refuse_all(struct lk__hub *hub)
 {
+    assert(lk__mu_held(&hub->mu));
     struct lk__link *link;
     while ((link = lk__list_first(&hub->fresh)) != NULL) {
         struct lk__subscription *subscription = LK__CONTAINER(link, struct lk__subscription, order);
@@ -98,9 +100,10 @@ static void back_off(struct lk__hub *hub)
     hub->again_us = lk__now_us() + hub->pause_us;
 }
 
-/* Under hub->mu: the last connection ended while it was asked to subscribe, and not by us. */
+/* The last connection ended while it was asked to subscribe, and not by us. */
 static void count_cut(struct lk__hub *hub)
 {
+    assert(lk__mu_held(&hub->mu));
     if (++hub->cuts == CUTS_MAX)
         lk__log(LK_LOG_WARNING,
                 "the server or a proxy ends each connection that subscribes, waiters poll instead (pubsub=no "
@@ -111,6 +114,7 @@ static void count_cut(struct lk__hub *hub)
 
 static void forget_unsubscribes(struct lk__hub *hub)
 {
+    assert(lk__mu_held(&hub->mu));
     struct lk__link *link;
     while ((link = lk__list_first(&hub->leaving)) != NULL) {
         lk__list_remove(link);
@@ -118,9 +122,10 @@ static void forget_unsubscribes(struct lk__hub *hub)
     }
 }
 
-/* Under hub->mu: the server forgot our subscriptions with the connection. */
+/* The server forgot our subscriptions with the connection. */
 static void reconnected(struct lk__hub *hub)
 {
+    assert(lk__mu_held(&hub->mu));
     if (!lk__list_empty(&hub->asked) && !hub->given_up)
         count_cut(hub);
     lk__map_each(&hub->subscriptions, renew, hub);
@@ -131,9 +136,9 @@ static void reconnected(struct lk__hub *hub)
     hub->given_up = false;
 }
 
-/* Under hub->mu. */
 static void send_unsubscribes(struct lk__hub *hub)
 {
+    assert(lk__mu_held(&hub->mu));
     struct lk__link *link;
     while ((link = lk__list_first(&hub->leaving)) != NULL) {
         struct pending_unsubscribe *pending_unsubscribe = LK__CONTAINER(link, struct pending_unsubscribe, link);
@@ -145,9 +150,10 @@ static void send_unsubscribes(struct lk__hub *hub)
     }
 }
 
-/* Under hub->mu. The moment to come again: it is too early for subscriptions that are due. */
+/* The moment to come again: it is too early for subscriptions that are due. */
 static int64_t say_what_is_new(struct lk__hub *hub)
 {
+    assert(lk__mu_held(&hub->mu));
     struct lk__link *link;
     send_unsubscribes(hub);
     if (lk__now_us() < hub->again_us) {
@@ -192,9 +198,10 @@ static int64_t watch_silence(struct lk__hub *hub)
 
 /* --- hearing: on the hub's thread ----------------------------------------------------------------------------- */
 
-/* Under hub->mu. One that was withdrawn and made anew may be confirmed twice, and looks twice. */
+/* One that was withdrawn and made anew may be confirmed twice, and looks twice. */
 static void confirmed(struct lk__hub *hub, const char *channel)
 {
+    assert(lk__mu_held(&hub->mu));
     hub->cuts = 0;
     hub->pause_us = 0;
     for (struct lk__subscription *subscription = subscription_of(hub, channel); subscription != NULL;
@@ -205,9 +212,10 @@ static void confirmed(struct lk__hub *hub, const char *channel)
         }
 }
 
-/* Under hub->mu: the question of this number got an error. */
+/* The question of this number got an error. */
 static void refused(struct lk__hub *hub, uint64_t question, const struct lk__reply *reply)
 {
+    assert(lk__mu_held(&hub->mu));
     struct lk__link *link = lk__list_first(&hub->asked);
     while (link != NULL && LK__CONTAINER(link, struct lk__subscription, order)->question != question)
         link = lk__list_next(&hub->asked, link);
@@ -227,18 +235,19 @@ static void refused(struct lk__hub *hub, uint64_t question, const struct lk__rep
     subscription->on_message(subscription, NULL);
 }
 
-/* Under hub->mu. */
 static void deliver(struct lk__hub *hub, const struct lk__reply *message)
 {
+    assert(lk__mu_held(&hub->mu));
     atomic_fetch_add(&hub->messages, 1);
     for (struct lk__subscription *subscription = subscription_of(hub, lk__reply_text(message, 1)); subscription != NULL;
          subscription = next_of(subscription))
         subscription->on_message(subscription, lk__reply_text(message, 2));
 }
 
-/* Under hub->mu: an answer, by its place one to the next question. */
+/* An answer, by its place one to the next question. */
 static void answered(struct lk__hub *hub, const struct lk__reply *reply)
 {
+    assert(lk__mu_held(&hub->mu));
     if (hub->answers == hub->questions)
         return; /* of the connection before, or asked by nobody */
     hub->answers++;
@@ -311,7 +320,9 @@ void lk__hub_stop(struct lk__hub *hub)
     if (started)
         pthread_join(hub->thread, NULL);
     lk__node_close(hub->node, LK__LANE_MESSAGES);
+    lk__mu_lock(&hub->mu);
     forget_unsubscribes(hub);
+    lk__mu_unlock(&hub->mu);
 }
 
 void lk__hub_destroy(struct lk__hub *hub)
@@ -321,9 +332,9 @@ void lk__hub_destroy(struct lk__hub *hub)
     lk__fd_close(hub->wake_fd);
 }
 
-/* Under hub->mu. */
 static int start(struct lk__hub *hub)
 {
+    assert(lk__mu_held(&hub->mu));
     if (hub->started || hub->stopping)
         return 0;
     int rc = lk__thread_start(&hub->thread, "lk-hub", run, hub);

@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-/* Under broadcast->mu. */
 static void wake_all(struct lk__broadcast *broadcast, char word)
 {
+    assert(lk__mu_held(&broadcast->mu));
     for (struct lk__link *l = lk__list_first(&broadcast->places); l != NULL; l = lk__list_next(&broadcast->places, l)) {
         struct lk__subscriber *place = LK__CONTAINER(l, struct lk__subscriber, link);
         if (word != 0)
@@ -20,10 +20,11 @@ static void wake_all(struct lk__broadcast *broadcast, char word)
     }
 }
 
-/* On the hub's thread, under hub->mu. NULL, after a (re)subscription: something may have been missed. */
+/* NULL, after a (re)subscription: something may have been missed. */
 static void on_message(struct lk__subscription *subscription, const char *payload)
 {
     struct lk__broadcast *broadcast = LK__CONTAINER(subscription, struct lk__broadcast, subscription);
+    assert(lk__mu_held(&broadcast->client->hub.mu));
     bool known = payload != NULL && (strcmp(payload, "0") == 0 || strcmp(payload, "1") == 0);
     lk__mu_lock(&broadcast->mu);
     wake_all(broadcast, known ? payload[0] : 0);

@@ -67,9 +67,10 @@ static bool is_ours(struct lk__handle handle, const struct lk__processstate *her
            nobody == here->process;
 }
 
-/* Under the process state's mu: have the handle lead to `binding`, unless another thread was faster. Takes it. */
+/* Have the handle lead to `binding`, unless another thread was faster. Takes it. */
 static int bind_to(struct lk__processstate *here, struct lk__handle handle, struct lk__binding *binding)
 {
+    assert(lk__mu_held(&here->mu));
     bool ours = is_ours(handle, here);
     struct lk__binding *present = ours ? bound(handle) : lk__inherited_find(here, handle, binding->kind);
     int rc = 0;

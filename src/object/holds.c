@@ -28,9 +28,9 @@ struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, c
 
 enum { BY_OWNER, BY_ID };
 
-/* Under object->mu. */
 static void enter_as_oldest(struct lk__object *object, struct lk__hold *hold)
 {
+    assert(lk__mu_held(&object->mu));
     size_t length = strlen(hold->lease->id);
     if (hold->owner != 0)
         hold->owned = (struct lk__entry){ NULL, (const char *)&hold->owner, sizeof hold->owner, BY_OWNER };
@@ -39,16 +39,17 @@ static void enter_as_oldest(struct lk__object *object, struct lk__hold *hold)
     lk__map_insert(&object->owners, &hold->owned);
 }
 
-/* Under object->mu. */
 static struct lk__hold *oldest_of(const struct lk__object *object, uint64_t owner)
 {
+    assert(lk__mu_held(&object->mu));
     struct lk__entry *entry = lk__map_find(&object->owners, BY_OWNER, (const char *)&owner, sizeof owner);
     return entry != NULL ? LK__CONTAINER(entry, struct lk__hold, owned) : NULL;
 }
 
-/* Under object->mu. The links of an owner's holds are a circle; that of the oldest, which the map has, is its head. */
+/* The links of an owner's holds are a circle; that of the oldest, which the map has, is its head. */
 static void put_on(struct lk__object *object, struct lk__hold *hold)
 {
+    assert(lk__mu_held(&object->mu));
     struct lk__hold *oldest = oldest_of(object, hold->owner);
     lk__list_append(&object->holds, &hold->mine);
     if (oldest != NULL) {
@@ -59,9 +60,10 @@ static void put_on(struct lk__object *object, struct lk__hold *hold)
     enter_as_oldest(object, hold);
 }
 
-/* Under object->mu. False: it was taken off before. */
+/* False: it was taken off before. */
 static bool take_off(struct lk__object *object, struct lk__hold *hold)
 {
+    assert(lk__mu_held(&object->mu));
     if (!lk__listed(&hold->mine))
         return false;
     struct lk__link *next = lk__list_first(&hold->kin);
@@ -106,6 +108,7 @@ struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner)
 
 struct lk__hold *lk__object_permit(struct lk__object *object, const char *id)
 {
+    assert(lk__mu_held(&object->mu));
     struct lk__entry *entry = lk__map_find(&object->owners, BY_ID, id, LK__ID_LENGTH);
     return entry != NULL ? LK__CONTAINER(entry, struct lk__hold, owned) : NULL;
 }

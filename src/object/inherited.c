@@ -30,6 +30,7 @@ static struct inherited *inherited_at(struct lk__processstate *here, const void 
 struct lk__binding *lk__inherited_find(struct lk__processstate *here, struct lk__handle handle,
                                        const struct lk__kind *kind)
 {
+    assert(lk__mu_held(&here->mu));
     struct inherited *inherited = inherited_at(here, handle.name);
     if (inherited == NULL || strcmp(inherited->binding->object->name, *handle.name) != 0 ||
         (kind != NULL && inherited->binding->kind != kind))
@@ -39,6 +40,7 @@ struct lk__binding *lk__inherited_find(struct lk__processstate *here, struct lk_
 
 int lk__inherited_set(struct lk__processstate *here, struct lk__handle handle, struct lk__binding *binding)
 {
+    assert(lk__mu_held(&here->mu));
     struct lk__bindings *bindings = lk__bindings_here(here);
     struct inherited *inherited = inherited_at(here, handle.name);
     if (bindings == NULL)
@@ -60,6 +62,7 @@ int lk__inherited_set(struct lk__processstate *here, struct lk__handle handle, s
 
 void lk__inherited_forget(struct lk__processstate *here, struct lk__handle handle)
 {
+    assert(lk__mu_held(&here->mu));
     struct inherited *inherited = inherited_at(here, handle.name);
     if (inherited == NULL)
         return;

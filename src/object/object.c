@@ -79,9 +79,10 @@ static void cancel(struct lk__member *member)
         object->kind->cancel(object);
 }
 
-/* Under client->mu: it is stopped, once, and has no holds any more. `leftover`: NULL, or where these go. */
+/* It is stopped, once, and has no holds any more. `leftover`: NULL, or where these go. */
 static void make_quiet(struct lk__object *object, struct lk__link *leftover)
 {
+    assert(lk__mu_held(&object->client->mu));
     if (object->quiet)
         return;
     object->quiet = true;
@@ -141,10 +142,10 @@ static void complete(struct lk__object *object, lk_client_t *client, struct titl
     atomic_fetch_add(&client->refs, 1);
 }
 
-/* Under client->mu. */
 static struct lk__object *create(lk_client_t *client, const struct lk__kind *kind, struct title *title,
                                  struct lk__traits traits)
 {
+    assert(lk__mu_held(&client->mu));
     struct lk__object *object = lk__alloc(kind->size);
     struct lk__block *block = object != NULL ? make_block(kind, client, title) : NULL;
     if (block == NULL) {
@@ -165,10 +166,10 @@ static struct lk__object *create(lk_client_t *client, const struct lk__kind *kin
     return object;
 }
 
-/* Under client->mu. */
 static int find_or_create(lk_client_t *client, const struct lk__kind *kind, struct title *title,
                           struct lk__traits traits, struct lk__object **found)
 {
+    assert(lk__mu_held(&client->mu));
     const char *full = full_of(title, client);
     struct lk__entry *entry = lk__map_find(&client->members, kind->number, full, strlen(full));
     struct lk__object *object = entry != NULL ? object_of(entry) : create(client, kind, title, traits);

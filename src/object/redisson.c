@@ -12,6 +12,7 @@
 static void on_message(struct lk__subscription *subscription, const char *payload)
 {
     struct lk__redissonwake *redisson = LK__CONTAINER(subscription, struct lk__redissonwake, subscription);
+    assert(lk__mu_held(&redisson->client->hub.mu));
     (void)payload;
     lk__mu_lock(&redisson->mu);
     for (struct lk__link *l = lk__list_first(&redisson->waiters); l != NULL; l = lk__list_next(&redisson->waiters, l)) {

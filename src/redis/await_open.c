@@ -7,9 +7,10 @@
  */
 #include "redis/connection_inside.h"
 
-/* Under conn->mu: why there is no connection. Want of memory is the connector's, not the caller's. */
+/* Why there is no connection. Want of memory is the connector's, not the caller's. */
 static int down_reason(const struct lk__conn *conn)
 {
+    assert(lk__mu_held(&conn->mu));
     return conn->last_error == ENOMEM ? ENOTCONN : conn->last_error;
 }
 
@@ -22,9 +23,10 @@ static void expect_no_more(void *arg)
     lk__mu_unlock(&me->conn->mu);
 }
 
-/* Under conn->mu, which is given up meanwhile; the signals that came. */
+/* Under conn->mu, left and taken again. The signals that came. */
 static unsigned sleep_until(struct lk__expecting *me, int64_t until_us, int cancel_state)
 {
+    assert(lk__mu_held(&me->conn->mu));
     unsigned signals;
     lk__mu_unlock(&me->conn->mu);
     pthread_cleanup_push(expect_no_more, me);
@@ -34,9 +36,10 @@ static unsigned sleep_until(struct lk__expecting *me, int64_t until_us, int canc
     return signals;
 }
 
-/* Under conn->mu, given up meanwhile: see that the server's answers are read, and what waits is written. */
+/* Under conn->mu, left and taken again: see that the server's answers are read, and what waits is written. */
 static unsigned make_room(struct lk__expecting *me, int64_t until_us)
 {
+    assert(lk__mu_held(&me->conn->mu));
     struct lk__conn *conn = me->conn;
     struct lk__request leader = { .parker = me->parker };
     uint64_t term = ++conn->term;
@@ -51,6 +54,7 @@ static unsigned make_room(struct lk__expecting *me, int64_t until_us)
 /* Likewise, until there is room or somebody has to lead. */
 static unsigned await_room(struct lk__expecting *me, struct lk__leaderlook *look, int64_t until_us, int cancel_state)
 {
+    assert(lk__mu_held(&me->conn->mu));
     struct lk__conn *conn = me->conn;
     int64_t look_us = lk__now_us() + lk__conn_lookevery(conn);
     if (conn->leader == NULL)

@@ -63,16 +63,18 @@ void lk__conn_serves(struct lk__conn *conn)
     atomic_store_explicit(&conn->serves, true, memory_order_relaxed);
 }
 
-/* Under conn->mu: a place behind all others; there is one. */
+/* A place behind all others; there is one. */
 struct lk__pending *lk__conn_addpending(struct lk__conn *conn)
 {
+    assert(lk__mu_held(&conn->mu));
     assert(conn->end - conn->oldest < conn->places);
     return lk__conn_pendingat(conn, conn->end++);
 }
 
-/* Under conn->mu: the oldest of the pending is so no longer, nor the request that has its place. */
+/* The oldest of the pending is so no longer, nor the request that has its place. */
 void lk__conn_complete(struct lk__conn *conn, enum lk__request_state state)
 {
+    assert(lk__mu_held(&conn->mu));
     struct lk__pending *pending = lk__conn_pendingat(conn, conn->oldest++);
     struct lk__request *request = pending->request;
     if (conn->unanswered < conn->oldest)
@@ -91,25 +93,28 @@ void lk__conn_complete(struct lk__conn *conn, enum lk__request_state state)
         lk__parker_publish(request->parker, LK__NUDGED, &request->state, state);
 }
 
-/* Under conn->mu: tell those who wait for the connection, and the thread that owns it, to look again. */
+/* Tell those who wait for the connection, and the thread that owns it, to look again. */
 void lk__conn_tellexpecting(struct lk__conn *conn)
 {
+    assert(lk__mu_held(&conn->mu));
     for (struct lk__link *l = lk__list_first(&conn->expecting); l != NULL; l = lk__list_next(&conn->expecting, l))
         lk__parker_signal(LK__CONTAINER(l, struct lk__expecting, link)->parker, LK__NUDGED);
     if (conn->owner_wake_fd >= 0)
         lk__eventfd_set(conn->owner_wake_fd);
 }
 
-/* Under conn->mu: nothing will be answered any more; who was not sent whole was not carried out. */
+/* Nothing will be answered any more; who was not sent whole was not carried out. */
 static void cut_all(struct lk__conn *conn, enum lk__request_state cut)
 {
+    assert(lk__mu_held(&conn->mu));
     while (conn->oldest < conn->end)
         lk__conn_complete(conn, lk__conn_pendingat(conn, conn->oldest)->end <= conn->stream->sent ? cut : LK__UNSENT);
 }
 
-/* Under conn->mu. `cut` is what becomes of requests that were sent. */
+/* `cut` is what becomes of requests that were sent. */
 static void end_stream(struct lk__conn *conn, enum lk__request_state cut)
 {
+    assert(lk__mu_held(&conn->mu));
     struct lk__stream *stream = conn->stream;
     if (stream == NULL)
         return;
@@ -122,9 +127,9 @@ static void end_stream(struct lk__conn *conn, enum lk__request_state cut)
     lk__conn_tellexpecting(conn);
 }
 
-/* Under conn->mu. */
 void lk__conn_wantlocked(struct lk__conn *conn)
 {
+    assert(lk__mu_held(&conn->mu));
     struct lk__connector *connector = conn->connector;
     lk__mu_lock(&connector->mu);
     if (!conn->wanted && !connector->stopping) {
@@ -161,10 +166,11 @@ void lk__conn_close(struct lk__conn *conn)
     lk__mu_unlock(&conn->mu);
 }
 
-/* Under conn->mu: the stream is of no use any more; have another one made. */
+/* The stream is of no use any more; have another one made. */
 void lk__conn_replacestream(struct lk__conn *conn, struct lk__stream *stream, enum lk__request_state cut,
                             const char *why)
 {
+    assert(lk__mu_held(&conn->mu));
     if (conn->stream != stream || stream == NULL)
         return;
     snprintf(conn->errmsg, sizeof conn->errmsg, "%s", why);

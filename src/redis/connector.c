@@ -181,11 +181,12 @@ static int64_t again_at(struct lk__conn *conn)
 }
 
 /*
- * Under connector->mu: the connection to make now, or NULL, and when to look again. By their ranks; while attempts
- * fail, by turns, so that each hears why.
+ * The connection to make now, or NULL, and when to look again. By their ranks; while attempts fail, by turns, so
+ * that each hears why.
  */
 static struct lk__conn *next_wanted(struct lk__connector *connector, int64_t *look_us)
 {
+    assert(lk__mu_held(&connector->mu));
     struct lk__conn *next = NULL;
     int64_t now_us = lk__now_us();
     *look_us = LK__NEVER;

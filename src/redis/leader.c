@@ -36,6 +36,7 @@ static void wait_for(struct pollfd *polled, int count, int64_t until_us)
  */
 static void poll_once(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us)
 {
+    assert(lk__mu_held(&conn->mu));
     struct lk__stream *stream = conn->stream;
     uint64_t term = conn->term;
     int64_t dead_us = lk__conn_deadat(conn);
@@ -66,9 +67,10 @@ static void poll_once(struct lk__conn *conn, struct pollfd *polled, int count, i
     lk__stream_unref(stream);
 }
 
-/* Under conn->mu: the oldest whose thread waits, or NULL. */
+/* The oldest whose thread waits, or NULL. */
 static struct lk__request *first_waiting(const struct lk__conn *conn)
 {
+    assert(lk__mu_held(&conn->mu));
     for (uint64_t i = conn->oldest; i < conn->end; i++) {
         struct lk__request *request = lk__conn_pendingat(conn, i)->request;
         if (request != NULL && request->waiting)
@@ -77,9 +79,10 @@ static struct lk__request *first_waiting(const struct lk__conn *conn)
     return NULL;
 }
 
-/* Under conn->mu: give the role to the oldest request whose thread waits, or to one that waits for room. */
+/* Give the role to the oldest request whose thread waits, or to one that waits for room. */
 void lk__conn_promote(struct lk__conn *conn)
 {
+    assert(lk__mu_held(&conn->mu));
     conn->leader = first_waiting(conn);
     conn->leading = false;
     if (conn->leader != NULL)
@@ -91,6 +94,7 @@ void lk__conn_promote(struct lk__conn *conn)
 /* Under conn->mu, left and taken again: read once, as the leader that `request` is. The signals that came. */
 unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
+    assert(lk__mu_held(&conn->mu));
     unsigned signals = lk__parker_pollwith(request->parker, conn->wake_fd);
     if (!(signals & LK__WOKEN)) {
         struct pollfd polled[2] = { { -1, 0, 0 }, { conn->wake_fd, POLLIN, 0 } };
@@ -101,9 +105,10 @@ unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, i
     return signals | lk__parker_pollwith(request->parker, -1);
 }
 
-/* Under conn->mu: read for all until the own reply, a wake-up or the limit. True: woken. */
+/* Read for all until the own reply, a wake-up or the limit. True: woken. */
 static bool lead(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
+    assert(lk__mu_held(&conn->mu));
     unsigned signals = 0;
     uint64_t term = ++conn->term;
     conn->leader = request;
@@ -122,11 +127,12 @@ int64_t lk__conn_lookevery(const struct lk__conn *conn)
 }
 
 /*
- * Under conn->mu: does the leader stand still? With a stream that could be read for two looks; a parser is given
- * twice that, as its stream ends with it.
+ * Does the leader stand still? With a stream that could be read for two looks; a parser is given twice that, as its
+ * stream ends with it.
  */
 bool lk__conn_standsstill(const struct lk__conn *conn, struct lk__leaderlook *look)
 {
+    assert(lk__mu_held(&conn->mu));
     int64_t now_us = lk__now_us(), patience_us = (conn->dispatching ? 4 : 2) * lk__conn_lookevery(conn);
     bool idle = look->since_us != 0 && look->moves == conn->moves && conn->stream != NULL &&
                 (conn->dispatching || lk__stream_readable(conn->stream));
@@ -136,9 +142,10 @@ bool lk__conn_standsstill(const struct lk__conn *conn, struct lk__leaderlook *lo
     return false;
 }
 
-/* Under conn->mu: the role is free. What the leader may be in the middle of, the parser, goes with its stream. */
+/* The role is free. What the leader may be in the middle of, the parser, goes with its stream. */
 void lk__conn_replaceleader(struct lk__conn *conn)
 {
+    assert(lk__mu_held(&conn->mu));
     bool dispatching = conn->dispatching;
     conn->term++;
     conn->leader = NULL;
@@ -150,6 +157,7 @@ void lk__conn_replaceleader(struct lk__conn *conn)
 /* Under conn->mu, left and taken again: sleep until handed the reply, the role, or a wake-up. True: woken. */
 static bool follow(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
+    assert(lk__mu_held(&conn->mu));
     int64_t look_us = lk__now_us() + lk__conn_lookevery(conn);
     request->waiting = true;
     lk__mu_unlock(&conn->mu);

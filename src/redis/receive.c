@@ -13,9 +13,10 @@
 
 #include <stdio.h>
 
-/* Under conn->mu: have the server say a number behind the error that just came; one serves all before it. */
+/* Have the server say a number behind the error that just came; one serves all before it. */
 static void ask_for_proof(struct lk__conn *conn, struct lk__stream *stream)
 {
+    assert(lk__mu_held(&conn->mu));
     if (conn->echoing)
         return;
     conn->echoing = true;
@@ -23,9 +24,10 @@ static void ask_for_proof(struct lk__conn *conn, struct lk__stream *stream)
     *lk__conn_addpending(conn) = (struct lk__pending){ .echo = true, .sent_us = lk__now_us(), .end = stream->queued };
 }
 
-/* Under conn->mu: what answers our ECHO tells whether the answers before it were in their places. 0 or EPROTO. */
+/* What answers our ECHO tells whether the answers before it were in their places. 0 or EPROTO. */
 static int take_proof(struct lk__conn *conn, const struct lk__reply *reply)
 {
+    assert(lk__mu_held(&conn->mu));
     uint64_t echo = conn->unanswered;
     if (!lk__echo_proves(reply, conn->echo_number, conn->expect_duplicates))
         return EPROTO;
@@ -34,9 +36,10 @@ static int take_proof(struct lk__conn *conn, const struct lk__reply *reply)
     return 0;
 }
 
-/* Under conn->mu: whole and in order, `reply` answers the first one that is unanswered. */
+/* Whole and in order, `reply` answers the first one that is unanswered. */
 static void take_answer(struct lk__conn *conn, struct lk__stream *stream, const struct lk__reply *reply)
 {
+    assert(lk__mu_held(&conn->mu));
     struct lk__request *request = lk__conn_pendingat(conn, conn->unanswered)->request;
     atomic_fetch_add(&conn->round_trips, 1);
     if (request != NULL)
@@ -53,20 +56,22 @@ static void take_answer(struct lk__conn *conn, struct lk__stream *stream, const 
 }
 
 /*
- * Under conn->mu: can `reply`, which is no error, be what is awaited? A script says the request's number, so that
- * no answer is taken for another one, and its time, which is kept.
+ * Can `reply`, which is no error, be what is awaited? A script says the request's number, so that no answer is
+ * taken for another one, and its time, which is kept.
  */
 static bool is_answer(struct lk__conn *conn, const struct lk__pending *pending, const struct lk__reply *reply)
 {
+    assert(lk__mu_held(&conn->mu));
     if (!lk__reply_integers(reply, LK__ANSWER_LEAST) || reply->values[2].number != pending->number)
         return false;
     lk__conn_setclock(conn, pending->sent_us, reply->came_us, reply->values[1].number);
     return true;
 }
 
-/* Under conn->mu: a reply came. 0, or EPROTO: it is in no place where it could belong. */
+/* A reply came. 0, or EPROTO: it is in no place where it could belong. */
 static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
 {
+    assert(lk__mu_held(&conn->mu));
     const struct lk__reply *reply = stream->filling;
     if (conn->stream != stream || conn->unanswered == conn->end)
         return EPROTO; /* an answer that nobody asked for */
@@ -102,6 +107,7 @@ static int dispatch(struct lk__conn *conn, struct lk__stream *stream)
 /* Under conn->mu, left and taken again: read what is there and hand it out, then write what came meanwhile. */
 void lk__conn_receive(struct lk__conn *conn, struct lk__stream *stream)
 {
+    assert(lk__mu_held(&conn->mu));
     uint64_t term = conn->term;
     conn->dispatching = true;
     lk__mu_unlock(&conn->mu);

@@ -8,27 +8,30 @@
  */
 #include "redis/connection_inside.h"
 
-/* Under conn->mu: when the oldest request has been unanswered for too long. */
+/* When the oldest request has been unanswered for too long. */
 int64_t lk__conn_deadat(const struct lk__conn *conn)
 {
+    assert(lk__mu_held(&conn->mu));
     if (conn->unanswered == conn->end)
         return LK__NEVER;
     return lk__conn_pendingat(conn, conn->unanswered)->sent_us + conn->server->options.command_timeout_ms * 1000;
 }
 
 /*
- * Under conn->mu: end the stream if it is dead: silent while the oldest request waited for longer than the
- * command timeout. Nobody may have read for a while: what lies there is not unanswered.
+ * End the stream if it is dead: silent while the oldest request waited for longer than the command timeout. Nobody
+ * may have read for a while: what lies there is not unanswered.
  */
 void lk__conn_endifdead(struct lk__conn *conn, int64_t now_us)
 {
+    assert(lk__mu_held(&conn->mu));
     if (conn->stream != NULL && now_us >= lk__conn_deadat(conn) && !lk__stream_readable(conn->stream))
         lk__conn_replacestream(conn, conn->stream, LK__CUT, "the server did not answer within the command timeout");
 }
 
-/* Under conn->mu: what was appended goes out now, or with what the leader writes when it has read. */
+/* What was appended goes out now, or with what the leader writes when it has read. */
 void lk__conn_flush(struct lk__conn *conn)
 {
+    assert(lk__mu_held(&conn->mu));
     struct lk__stream *stream = conn->stream;
     if (stream == NULL || conn->dispatching)
         return;
@@ -38,9 +41,10 @@ void lk__conn_flush(struct lk__conn *conn)
         lk__parker_signal(conn->leader->parker, LK__NUDGED); /* let it wait for room, too */
 }
 
-/* Under conn->mu, with a stream: is there room for a command of `size` bytes? */
+/* With a stream: is there room for a command of `size` bytes? */
 static bool has_room(const struct lk__conn *conn, size_t size, bool urgent)
 {
+    assert(lk__mu_held(&conn->mu));
     size_t bytes = LK__OUT_BYTES - LK__ECHO_LENGTH, places = conn->places - 1; /* an ECHO always goes */
     if (!urgent) {
         bytes -= LK__OUT_BYTES / 4;
@@ -49,19 +53,21 @@ static bool has_room(const struct lk__conn *conn, size_t size, bool urgent)
     return conn->end - conn->oldest < places && lk__stream_waiting(conn->stream) + size <= bytes;
 }
 
-/* Under conn->mu: tell those who found none, if there is some. */
+/* Tell those who found none, if there is some. */
 void lk__conn_tellofroom(struct lk__conn *conn)
 {
+    assert(lk__mu_held(&conn->mu));
     if (!conn->full || conn->stream == NULL || !has_room(conn, LK__COMMAND_MAX, false))
         return;
     conn->full = false;
     lk__conn_tellexpecting(conn);
 }
 
-/* Under conn->mu: `request` goes; there is room. */
+/* `request` goes; there is room. */
 static void append_request(struct lk__conn *conn, struct lk__request *request, const struct lk__wire *wire,
                            int64_t number)
 {
+    assert(lk__mu_held(&conn->mu));
     struct lk__stream *stream = conn->stream;
     lk__wire_write(wire, lk__stream_reserve(stream, wire->size));
     lk__stream_commit(stream, wire->size);

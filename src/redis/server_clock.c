@@ -7,9 +7,10 @@
  */
 #include "redis/connection_inside.h"
 
-/* Under conn->mu: the server's clock showed `server_us` between these two local moments. */
+/* The server's clock showed `server_us` between these two local moments. */
 void lk__conn_setclock(struct lk__conn *conn, int64_t before_us, int64_t after_us, int64_t server_us)
 {
+    assert(lk__mu_held(&conn->mu));
     if (!lk__is_servertime(server_us))
         return;
     conn->clock_before_us = before_us;

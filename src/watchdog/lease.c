@@ -51,6 +51,7 @@ void lk__lease_answer(struct lk__watchdog *dog, struct lk__lease *lease, unsigne
 /* Lost, and no thread will come to end it: its holder drops it when it comes to it. */
 static void leave_to_nobody(struct lk__lease *lease)
 {
+    assert(lk__mu_held(&lease->dog->mu));
     bool left = lease->ownerless || lease->anybodys;
     if (lease->state == LK__LOST && left && lease->nobodys != NULL && !lk__listed(&lease->for_nobody))
         lk__list_append(lease->nobodys, &lease->for_nobody);
@@ -129,9 +130,10 @@ void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease)
     lk__lease_schedule(dog, lease);
 }
 
-/* The longest lease that a request may have asked for that is under way, or will be. Under dog->mu. */
+/* The longest lease that a request may have asked for that is under way, or will be. */
 static int64_t longest_ms(const struct lk__lease *lease)
 {
+    assert(lk__mu_held(&lease->dog->mu));
     int64_t longest_ms = lease->lease_ms > lease->wanted_ms ? lease->lease_ms : lease->wanted_ms;
     return lease->duplicates_lease_ms > longest_ms ? lease->duplicates_lease_ms : longest_ms;
 }

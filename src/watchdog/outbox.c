@@ -86,7 +86,7 @@ static void end(struct lk__watchdog *dog, struct lk__outboxentry *entry)
     lk__mu_lock(&dog->mu);
 }
 
-/* Under dog->mu: what is not sent now is tried again a little later. */
+/* What is not sent now is tried again a little later. */
 static void send_it(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
@@ -116,7 +116,7 @@ void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us)
     }
 }
 
-/* Under dog->mu: when it is to be sent again; LK__NEVER: its answer counts. */
+/* When it is to be sent again; LK__NEVER: its answer counts. */
 static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));

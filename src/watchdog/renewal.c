@@ -24,7 +24,7 @@ static int64_t next_renewal(const struct lk__lease *lease, int64_t from_us, int6
 
 /* --- sending --------------------------------------------------------------------------------------------------- */
 
-/* Under dog->mu, with a free slot. 0: under way. */
+/* With a free slot. 0: under way. */
 static int send_with(struct lk__watchdog *dog, struct lk__lease *lease, const struct lk__sent *sent)
 {
     assert(lk__mu_held(&dog->mu));
@@ -47,6 +47,7 @@ static int send_with(struct lk__watchdog *dog, struct lk__lease *lease, const st
 
 static void renewal_failed(struct lk__watchdog *dog, struct lk__lease *lease, int result, int64_t again_us)
 {
+    assert(lk__mu_held(&dog->mu));
     lk__lease_answer(dog, lease, lease->requested, result);
     if (!lk__lease_isheld(lease))
         return;
@@ -58,6 +59,7 @@ static void renewal_failed(struct lk__watchdog *dog, struct lk__lease *lease, in
 
 static void send_renewal(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us)
 {
+    assert(lk__mu_held(&dog->mu));
     int64_t lease_ms = lk__lease_capped(lease, lease->wanted_ms, now_us);
     int64_t believed_us = atomic_load(&lease->valid_until_us);
     lease->renew_us = LK__NEVER;

@@ -15,7 +15,7 @@ enum { SPARES = 0 };
 enum { SPARES = 16 };
 #endif
 
-/* Under dog->mu: for one entry of the outbox more, and if it is a lease's for that. 0, or why not, with an error text. */
+/* For one entry of the outbox more, and if it is a lease's for that. 0, or why not, with an error text. */
 static int reserve(struct lk__watchdog *dog, size_t leases)
 {
     assert(lk__mu_held(&dog->mu));
@@ -87,7 +87,7 @@ static size_t size_of(size_t ahead, size_t id_size)
     return ahead + offsetof(struct lk__lease, id) + id_size;
 }
 
-/* Under dog->mu: keep it for the next one. False: there is enough. */
+/* Keep it for the next one. False: there is enough. */
 static bool keep_spare(struct lk__watchdog *dog, void *memory, size_t id_size, size_t size)
 {
     assert(lk__mu_held(&dog->mu));
@@ -100,7 +100,7 @@ static bool keep_spare(struct lk__watchdog *dog, void *memory, size_t id_size, s
     return true;
 }
 
-/* Under dog->mu: one that is left, or NULL. */
+/* One that is left, or NULL. */
 static struct spare *take_spare(struct lk__watchdog *dog, size_t size)
 {
     assert(lk__mu_held(&dog->mu));

@@ -69,7 +69,7 @@ static int64_t sooner(int64_t due_us, const struct lk__heap *heap)
     return first != NULL && first->due_us < due_us ? first->due_us : due_us;
 }
 
-/* Under dog->mu: when something is to be done, if nothing happens before. */
+/* When something is to be done, if nothing happens before. */
 static int64_t next_look(const struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
@@ -163,7 +163,7 @@ static void abandon_requests(struct lk__watchdog *dog)
     }
 }
 
-/* Under dog->mu: leases that are still held end with their time, and nobody looks. */
+/* Leases that are still held end with their time, and nobody looks. */
 static void forget_leases(struct lk__watchdog *dog)
 {
     assert(lk__mu_held(&dog->mu));
@@ -215,7 +215,7 @@ void lk__watchdog_destroy(struct lk__watchdog *dog)
 
 /* --- what callers ask of all leases ------------------------------------------------------------------------------- */
 
-/* Under dog->mu: those of that owner in one of the lists. */
+/* Those of that owner in one of the lists. */
 static void orphan(struct lk__watchdog *dog, struct lk__link *list, uint64_t owner)
 {
     assert(lk__mu_held(&dog->mu));
