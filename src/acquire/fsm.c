@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * acquire.c - an acquire as a state machine
- *
- * Events go in with the time, a step comes out: what to do next. It blocks nowhere, allocates nothing
- * and reads no clock, so a thread can park on it, an event loop can drive it, and a table can test it.
- *
- *             ask ── granted ───────────────────────────► held
- *   start ──►  │ ◄── poll due, hint, reconnect ─┐            ▲
- *              └── queued ──► parked ── grant ──┼── good ────┘
- *                                │              └── too old: a hint
- *                                └── limit, cancel ──► leave ──► not held
+ * fsm.c - an acquire as a state machine; fsm.h shows what each event does in each phase
  *
  * A grant that came beats a limit that passed meanwhile: the caller was delayed, not the grant.
  *
  * Two clocks: `limit_us` bounds waiting for other holders; what is under way by then is awaited up to
  * `hard_us`, one command timeout later. What is not known by then is reported as unknown.
  */
-#include "acquire/acquire.h"
+#include "acquire/fsm.h"
+
+#include "watchdog/watchdog.h"
 
 enum {
     HINT_PAUSE_US = 5000, /* hints are cheap to forge: ask at most this often */
@@ -36,61 +29,62 @@ static struct lk__step step(enum lk__act act, int64_t until_us)
     return (struct lk__step){ act, until_us, false };
 }
 
-static struct lk__step request(const struct lk__acquirefsm *a, enum lk__act act)
+static struct lk__step request(const struct lk__acquirefsm_state *a, enum lk__act act)
 {
     return (struct lk__step){ act, 0, a->spelled };
 }
 
-static struct lk__step end(struct lk__acquirefsm *a, int code)
+static struct lk__step end(struct lk__acquirefsm_state *a, int code)
 {
     a->phase = LK__ENDED;
-    a->code = code;
+    a->result.code = code;
     return step(LK__FINISHED, 0);
 }
 
 /* What to do now, with nothing new. */
-static struct lk__step proceed(struct lk__acquirefsm *a, int64_t now_us);
-static struct lk__step use_grant(struct lk__acquirefsm *a, int64_t now_us);
+static struct lk__step proceed(struct lk__acquirefsm_state *a, int64_t now_us);
+static struct lk__step use_grant(struct lk__acquirefsm_state *a, int64_t now_us);
 
 /* End with `code`, after the server took us off its lists if we may be on one. */
-static struct lk__step leave(struct lk__acquirefsm *a, int64_t now_us, int code)
+static struct lk__step leave(struct lk__acquirefsm_state *a, int64_t now_us, int code)
 {
-    if (!a->listed && a->duplicates_until_us == 0)
+    if (!a->listed && a->result.duplicates_until_us == 0)
         return end(a, code);
     a->phase = LK__LEAVING;
-    a->code = code;
+    a->result.code = code;
     a->next_us = now_us;
-    a->hard_us = earlier(a->hard_us, lk__later(now_us, a->command_us));
+    a->hard_us = earlier(a->hard_us, lk__later(now_us, a->set.command_us));
     return proceed(a, now_us);
 }
 
-static struct lk__step give_up(struct lk__acquirefsm *a)
+static struct lk__step give_up(struct lk__acquirefsm_state *a)
 {
-    if (a->listed || a->duplicates_until_us != 0) {
-        a->unknown = true;
+    if (a->listed || a->result.duplicates_until_us != 0) {
+        a->result.unknown = true;
         return end(a, a->garbled > 0 ? EPROTO : EIO);
     }
     return end(a, a->last_error != 0 ? a->last_error : a->limit_code);
 }
 
 /* One that was stopped, or suspended, through its limit and its time to leave may still leave. */
-static void allow_for_sleep(struct lk__acquirefsm *a, int64_t now_us)
+static void allow_for_sleep(struct lk__acquirefsm_state *a, int64_t now_us)
 {
-    if (a->phase == LK__WAITING && now_us >= lk__later(a->hard_us, a->command_us))
-        a->hard_us = lk__later(now_us, a->command_us);
+    if (a->phase == LK__WAITING && now_us >= lk__later(a->hard_us, a->set.command_us))
+        a->hard_us = lk__later(now_us, a->set.command_us);
 }
 
 /* Nothing is awaited any longer; a grant that came while the answer did not is one all the same. */
-static struct lk__step out_of_time(struct lk__acquirefsm *a, int64_t now_us)
+static struct lk__step out_of_time(struct lk__acquirefsm_state *a, int64_t now_us)
 {
     if (a->sent && a->phase == LK__WAITING)
-        a->duplicates_until_us = a->deadline_us > a->duplicates_until_us ? a->deadline_us : a->duplicates_until_us;
+        a->result.duplicates_until_us =
+            a->deadline_us > a->result.duplicates_until_us ? a->deadline_us : a->result.duplicates_until_us;
     if (a->phase == LK__WAITING && a->grant.server_us != 0)
         return use_grant(a, now_us);
     return give_up(a);
 }
 
-static struct lk__step proceed(struct lk__acquirefsm *a, int64_t now_us)
+static struct lk__step proceed(struct lk__acquirefsm_state *a, int64_t now_us)
 {
     if (a->phase == LK__ENDED)
         return step(LK__FINISHED, 0);
@@ -111,10 +105,10 @@ static struct lk__step proceed(struct lk__acquirefsm *a, int64_t now_us)
 }
 
 /* Wait longer after each refusal or cut in a row; the first is answered at once. */
-static void pause_next(struct lk__acquirefsm *a, int64_t now_us)
+static void pause_next(struct lk__acquirefsm_state *a, int64_t now_us)
 {
     a->next_us = now_us + a->pause_ms * 1000;
-    a->pause_ms = a->pause_ms == 0 ? a->retry_min_ms : earlier(2 * a->pause_ms, a->retry_max_ms);
+    a->pause_ms = a->pause_ms == 0 ? a->set.retry_min_ms : earlier(2 * a->pause_ms, a->set.retry_max_ms);
 }
 
 /* 80 to 120 per cent, so that those who sleep equally long do not come at one moment. */
@@ -128,28 +122,28 @@ static int64_t jittered(int64_t us)
  * claim; those far behind ask less often. The first one that was passed over, as it hears nothing, asks as often as it
  * may; one that hears nothing yet does not wait until it does.
  */
-static int64_t nap(struct lk__acquirefsm *a, int64_t left_ms, int64_t rank)
+static int64_t nap(struct lk__acquirefsm_state *a, int64_t left_ms, int64_t rank)
 {
     if (rank == PASSED_OVER)
-        return jittered(a->retry_min_ms * 1000);
-    if (a->joining && a->join_ms < a->poll_ms) {
-        a->join_ms = a->join_ms == 0 ? a->retry_min_ms : 2 * a->join_ms;
+        return jittered(a->set.retry_min_ms * 1000);
+    if (a->hearing == LK__JOINING && a->join_ms < a->set.poll_ms) {
+        a->join_ms = a->join_ms == 0 ? a->set.retry_min_ms : 2 * a->join_ms;
         return jittered(a->join_ms * 1000);
     }
-    if (rank >= 2 && !a->unsubscribed && (left_ms < 0 || left_ms > SHORT_CLAIM_MS))
-        return jittered(a->liveness_ms * 1000 / 3);
-    int64_t us = jittered(a->poll_ms * 1000);
+    if (rank >= 2 && a->hearing != LK__UNHEARD && (left_ms < 0 || left_ms > SHORT_CLAIM_MS))
+        return jittered(a->set.liveness_ms * 1000 / 3);
+    int64_t us = jittered(a->set.poll_ms * 1000);
     if (left_ms >= 0 && left_ms < us / 1000)
         us = (left_ms + 1) * 1000;
     return us < SLEEP_MIN_US ? SLEEP_MIN_US : us;
 }
 
 /* Held: until then if nothing is renewed. */
-static struct lk__step hold(struct lk__acquirefsm *a, int64_t valid_until_us, const struct lk__grant *grant)
+static struct lk__step hold(struct lk__acquirefsm_state *a, int64_t valid_until_us, const struct lk__grant *grant)
 {
-    a->valid_until_us = valid_until_us;
-    a->token = grant->token;
-    a->grant_server_us = grant->server_us;
+    a->result.valid_until_us = valid_until_us;
+    a->result.token = grant->token;
+    a->result.grant_server_us = grant->server_us;
     return end(a, grant->owner_died ? EOWNERDEAD : 0);
 }
 
@@ -157,22 +151,22 @@ static struct lk__step hold(struct lk__acquirefsm *a, int64_t valid_until_us, co
  * A grant that came by message counts from the server's moment of it, brought to our clock by an answered
  * ask: that was sent before the server read the time in its answer, so the sum is never too late.
  */
-static struct lk__step use_grant(struct lk__acquirefsm *a, int64_t now_us)
+static struct lk__step use_grant(struct lk__acquirefsm_state *a, int64_t now_us)
 {
     struct lk__grant grant = a->grant;
     int64_t since_us = grant.server_us - a->anchor_server_us;
     a->grant.server_us = 0;
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
         return proceed(a, now_us);
-    if (!a->recorded && a->anchor_us != 0 && since_us >= 0) {
+    if (!a->set.recorded && a->anchor_us != 0 && since_us >= 0) {
         int64_t lease_ms = grant.lease_ms;
-        if (a->duplicates_until_us != 0 && a->lease_ms < lease_ms)
-            lease_ms = a->lease_ms; /* a copy of an ask finds the claim, and sets its own lease */
+        if (a->result.duplicates_until_us != 0 && a->set.lease_ms < lease_ms)
+            lease_ms = a->set.lease_ms; /* a copy of an ask finds the claim, and sets its own lease */
         int64_t lasts_us = since_us + lease_ms * 1000;
         int64_t valid_until_us = a->anchor_us + lasts_us - lasts_us / 100 - 2000;
         if (valid_until_us > now_us) {
-            a->claimed = true;
-            a->first_us = a->anchor_us + since_us + lease_ms * 1000 / 3;
+            a->result.claimed = true;
+            a->result.first_us = a->anchor_us + since_us + lease_ms * 1000 / 3;
             return hold(a, valid_until_us, &grant);
         }
     }
@@ -181,12 +175,12 @@ static struct lk__step use_grant(struct lk__acquirefsm *a, int64_t now_us)
     return proceed(a, now_us);
 }
 
-static struct lk__step on_granted(struct lk__acquirefsm *a, int64_t now_us, int64_t sent_us,
+static struct lk__step on_granted(struct lk__acquirefsm_state *a, int64_t now_us, int64_t sent_us,
                                   const struct lk__asked *asked)
 {
-    struct lk__grant grant = { asked->server_us, a->lease_ms, (uint64_t)asked->token,
+    struct lk__grant grant = { asked->server_us, a->set.lease_ms, (uint64_t)asked->token,
                                asked->verdict == LK__GRANTED_OWNERDEAD };
-    int64_t valid_until_us = sent_us + a->lease_ms * 1000 - lk__guard_us(a->lease_ms);
+    int64_t valid_until_us = sent_us + a->set.lease_ms * 1000 - lk__guard_us(a->set.lease_ms);
     a->listed = true;
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
         return leave(a, now_us, a->limit_code);
@@ -194,14 +188,14 @@ static struct lk__step on_granted(struct lk__acquirefsm *a, int64_t now_us, int6
         a->next_us = now_us; /* the answer took longer than the lease: the same id finds its hold */
         return proceed(a, now_us);
     }
-    a->first_us = sent_us + a->lease_ms * 1000 / 3;
+    a->result.first_us = sent_us + a->set.lease_ms * 1000 / 3;
     return hold(a, valid_until_us, &grant);
 }
 
-static struct lk__step on_queued(struct lk__acquirefsm *a, int64_t now_us, const struct lk__asked *asked)
+static struct lk__step on_queued(struct lk__acquirefsm_state *a, int64_t now_us, const struct lk__asked *asked)
 {
     a->listed = true;
-    a->arrival = asked->arrival;
+    a->result.arrival = asked->arrival;
     a->last_error = 0;
     a->pause_ms = 0;
     if (a->grant.server_us > asked->server_us)
@@ -213,21 +207,21 @@ static struct lk__step on_queued(struct lk__acquirefsm *a, int64_t now_us, const
 }
 
 /* Under this number it cannot be had any more, and whatever is left under it goes. Another number may do: ESTALE. */
-static struct lk__step on_overtaken(struct lk__acquirefsm *a, int64_t now_us)
+static struct lk__step on_overtaken(struct lk__acquirefsm_state *a, int64_t now_us)
 {
-    if (a->duplicates_until_us != 0) /* an earlier copy may have been carried out, and its record is gone */
+    if (a->result.duplicates_until_us != 0) /* an earlier copy may have been carried out, and its record is gone */
         return give_up(a);
     a->listed = true;
     return leave(a, now_us, a->limit_code != ETIMEDOUT ? a->limit_code : ESTALE);
 }
 
-static struct lk__step on_verdict(struct lk__acquirefsm *a, int64_t now_us, int64_t sent_us,
+static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us, int64_t sent_us,
                                   const struct lk__asked *asked)
 {
     a->anchor_us = sent_us;
     a->anchor_server_us = asked->server_us;
-    if (a->duplicates_until_us != 0 && a->anchor_server_us > a->duplicates_until_us)
-        a->duplicates_until_us = 0; /* copies that got no answer are past their deadline */
+    if (a->result.duplicates_until_us != 0 && a->anchor_server_us > a->result.duplicates_until_us)
+        a->result.duplicates_until_us = 0; /* copies that got no answer are past their deadline */
     switch (asked->verdict) {
     case LK__GRANTED:
     case LK__GRANTED_OWNERDEAD:
@@ -262,14 +256,14 @@ static bool makes_sense(const struct lk__asked *asked)
 }
 
 /* The server would not, and an ask did nothing, or was stopped in its middle. */
-static struct lk__step on_refusal(struct lk__acquirefsm *a, int64_t now_us, const struct lk__reply *reply)
+static struct lk__step on_refusal(struct lk__acquirefsm_state *a, int64_t now_us, const struct lk__reply *reply)
 {
     bool retry;
     int code = lk__reply_error(reply, &retry);
     if (retry) {
         a->last_error = code;
         if (a->pause_ms == 0)
-            a->pause_ms = a->retry_min_ms;
+            a->pause_ms = a->set.retry_min_ms;
         pause_next(a, now_us);
         return proceed(a, now_us);
     }
@@ -280,7 +274,7 @@ static struct lk__step on_refusal(struct lk__acquirefsm *a, int64_t now_us, cons
 }
 
 /* The same of a release. */
-static struct lk__step on_kept(struct lk__acquirefsm *a, int64_t now_us, const struct lk__reply *reply)
+static struct lk__step on_kept(struct lk__acquirefsm_state *a, int64_t now_us, const struct lk__reply *reply)
 {
     bool retry;
     lk__reply_error(reply, &retry);
@@ -288,14 +282,14 @@ static struct lk__step on_kept(struct lk__acquirefsm *a, int64_t now_us, const s
         pause_next(a, now_us);
         return proceed(a, now_us);
     }
-    if (lk__reply_is(reply, "WRONGTYPE") && a->duplicates_until_us == 0)
-        return end(a, a->code); /* a release gives back first: there is nothing, or nothing any more */
-    a->unknown = true;          /* and of the codes only those stand that do not say "not held" */
-    return end(a, a->code == EACCES || a->code == EPROTO ? a->code : EIO);
+    if (lk__reply_is(reply, "WRONGTYPE") && a->result.duplicates_until_us == 0)
+        return end(a, a->result.code); /* a release gives back first: there is nothing, or nothing any more */
+    a->result.unknown = true;          /* and of the codes only those stand that do not say "not held" */
+    return end(a, a->result.code == EACCES || a->result.code == EPROTO ? a->result.code : EIO);
 }
 
 /* What was sent is answered; `unheard_of`: by an error, the server does not know the script. */
-static void note_answer(struct lk__acquirefsm *a, bool unheard_of)
+static void note_answer(struct lk__acquirefsm_state *a, bool unheard_of)
 {
     a->sent = false;
     a->garbled = 0;
@@ -304,17 +298,55 @@ static void note_answer(struct lk__acquirefsm *a, bool unheard_of)
 
 /* --- events ------------------------------------------------------------------------------------------------ */
 
-struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *a, int64_t now_us)
+void lk__acquirefsm_init(struct lk__acquirefsm *machine, const struct lk__acquirefsm_settings *settings)
 {
-    a->hard_us = lk__later(a->limit_us > now_us ? a->limit_us : now_us, a->command_us);
+    *machine = (struct lk__acquirefsm){ .private = { .set = *settings, .limit_us = settings->limit_us } };
+}
+
+const struct lk__acquirefsm_settings *lk__acquirefsm_settings(const struct lk__acquirefsm *machine)
+{
+    return &machine->private.set;
+}
+
+const struct lk__acquirefsm_result *lk__acquirefsm_result(const struct lk__acquirefsm *machine)
+{
+    return &machine->private.result;
+}
+
+enum lk__phase lk__acquirefsm_phase(const struct lk__acquirefsm *machine)
+{
+    return machine->private.phase;
+}
+
+void lk__acquirefsm_hears(struct lk__acquirefsm *machine, enum lk__hearing hearing)
+{
+    machine->private.hearing = hearing;
+}
+
+struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *machine, int64_t now_us)
+{
+    struct lk__acquirefsm_state *a = &machine->private;
+    a->hard_us = lk__later(a->limit_us > now_us ? a->limit_us : now_us, a->set.command_us);
     a->limit_code = ETIMEDOUT;
     a->next_us = now_us;
     return proceed(a, now_us);
 }
 
-struct lk__step lk__acquirefsm_answered(struct lk__acquirefsm *a, int64_t now_us, int64_t sent_us,
+struct lk__step lk__acquirefsm_sent(struct lk__acquirefsm *machine, int64_t now_us, int64_t deadline_us)
+{
+    struct lk__acquirefsm_state *a = &machine->private;
+    a->sent = true;
+    if (a->phase == LK__WAITING) {
+        a->asked = true;
+        a->deadline_us = deadline_us;
+    }
+    return proceed(a, now_us);
+}
+
+struct lk__step lk__acquirefsm_answered(struct lk__acquirefsm *machine, int64_t now_us, int64_t sent_us,
                                         const struct lk__asked *asked)
 {
+    struct lk__acquirefsm_state *a = &machine->private;
     note_answer(a, false);
     if (asked == NULL || !makes_sense(asked)) {
         a->listed = true;
@@ -323,20 +355,22 @@ struct lk__step lk__acquirefsm_answered(struct lk__acquirefsm *a, int64_t now_us
     return on_verdict(a, now_us, sent_us, asked);
 }
 
-struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *a, const struct lk__answer *left)
+struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *machine, const struct lk__answer *left)
 {
+    struct lk__acquirefsm_state *a = &machine->private;
     note_answer(a, false);
     if (left == NULL) {
-        a->unknown = true;
+        a->result.unknown = true;
         return end(a, EPROTO);
     }
-    if (!a->recorded && a->duplicates_until_us != 0 && left->server_us <= a->duplicates_until_us)
+    if (!a->set.recorded && a->result.duplicates_until_us != 0 && left->server_us <= a->result.duplicates_until_us)
         return give_up(a); /* a copy of an ask may still come after this release */
-    return end(a, a->code);
+    return end(a, a->result.code);
 }
 
-struct lk__step lk__acquirefsm_refused(struct lk__acquirefsm *a, int64_t now_us, const struct lk__reply *error)
+struct lk__step lk__acquirefsm_refused(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__reply *error)
 {
+    struct lk__acquirefsm_state *a = &machine->private;
     note_answer(a, lk__reply_is(error, "NOSCRIPT"));
     if (a->spelled) {
         a->next_us = now_us;
@@ -346,11 +380,12 @@ struct lk__step lk__acquirefsm_refused(struct lk__acquirefsm *a, int64_t now_us,
     return a->phase == LK__LEAVING ? on_kept(a, now_us, error) : on_refusal(a, now_us, error);
 }
 
-struct lk__step lk__acquirefsm_cut(struct lk__acquirefsm *a, int64_t now_us, enum lk__request_state how)
+struct lk__step lk__acquirefsm_cut(struct lk__acquirefsm *machine, int64_t now_us, enum lk__request_state how)
 {
+    struct lk__acquirefsm_state *a = &machine->private;
     a->sent = false;
-    if (how != LK__UNSENT && a->phase == LK__WAITING && a->deadline_us > a->duplicates_until_us)
-        a->duplicates_until_us = a->deadline_us;
+    if (how != LK__UNSENT && a->phase == LK__WAITING && a->deadline_us > a->result.duplicates_until_us)
+        a->result.duplicates_until_us = a->deadline_us;
     a->garbled = how == LK__GARBLED ? a->garbled + 1 : 0;
     if (a->garbled == GARBLED_MAX)
         return give_up(a);
@@ -362,37 +397,41 @@ struct lk__step lk__acquirefsm_cut(struct lk__acquirefsm *a, int64_t now_us, enu
     return proceed(a, now_us);
 }
 
-struct lk__step lk__acquirefsm_unsent(struct lk__acquirefsm *a, int64_t now_us)
+struct lk__step lk__acquirefsm_unsent(struct lk__acquirefsm *machine, int64_t now_us)
 {
+    struct lk__acquirefsm_state *a = &machine->private;
     if (a->phase == LK__ENDED || now_us >= a->hard_us)
         return proceed(a, now_us);
     bool limited = a->phase == LK__WAITING && now_us < a->limit_us;
     return step(LK__CONNECT, limited ? a->limit_us : a->hard_us);
 }
 
-struct lk__step lk__acquirefsm_connected(struct lk__acquirefsm *a, int64_t now_us, int code)
+struct lk__step lk__acquirefsm_connected(struct lk__acquirefsm *machine, int64_t now_us, int code)
 {
+    struct lk__acquirefsm_state *a = &machine->private;
     if (code == 0) {
         a->next_us = now_us;
         return proceed(a, now_us);
     }
     a->last_error = code == ETIMEDOUT ? ENOTCONN : code;
-    bool known = !a->listed && a->duplicates_until_us == 0;
+    bool known = !a->listed && a->result.duplicates_until_us == 0;
     if (known && (a->last_error != ENOTCONN || now_us >= a->limit_us))
         return end(a, a->last_error);
-    return lk__acquirefsm_unsent(a, now_us);
+    return lk__acquirefsm_unsent(machine, now_us);
 }
 
-struct lk__step lk__acquirefsm_granted(struct lk__acquirefsm *a, int64_t now_us, const struct lk__grant *grant)
+struct lk__step lk__acquirefsm_granted(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__grant *grant)
 {
+    struct lk__acquirefsm_state *a = &machine->private;
     if (a->phase != LK__WAITING)
         return proceed(a, now_us);
     a->grant = *grant;
     return a->sent ? proceed(a, now_us) : use_grant(a, now_us);
 }
 
-struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *a, int64_t now_us)
+struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *machine, int64_t now_us)
 {
+    struct lk__acquirefsm_state *a = &machine->private;
     a->again = true;
     if (a->phase == LK__WAITING && !a->sent && a->listed && a->last_error == 0) {
         a->again = false;
@@ -401,13 +440,14 @@ struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *a, int64_t now_us)
     return proceed(a, now_us);
 }
 
-struct lk__step lk__acquirefsm_tick(struct lk__acquirefsm *a, int64_t now_us)
+struct lk__step lk__acquirefsm_tick(struct lk__acquirefsm *machine, int64_t now_us)
 {
-    return proceed(a, now_us);
+    return proceed(&machine->private, now_us);
 }
 
-struct lk__step lk__acquirefsm_cancel(struct lk__acquirefsm *a, int64_t now_us, int code)
+struct lk__step lk__acquirefsm_cancel(struct lk__acquirefsm *machine, int64_t now_us, int code)
 {
+    struct lk__acquirefsm_state *a = &machine->private;
     if (a->phase != LK__WAITING)
         return proceed(a, now_us);
     allow_for_sleep(a, now_us);
@@ -415,7 +455,7 @@ struct lk__step lk__acquirefsm_cancel(struct lk__acquirefsm *a, int64_t now_us, 
     a->last_error = 0;
     a->grant.server_us = 0;
     a->limit_us = earlier(a->limit_us, now_us);
-    a->hard_us = earlier(a->hard_us, lk__later(now_us, a->command_us));
+    a->hard_us = earlier(a->hard_us, lk__later(now_us, a->set.command_us));
     if (a->sent)
         return proceed(a, now_us);
     return leave(a, now_us, code);

@@ -138,6 +138,17 @@ void lk__waiter_init(struct lk__waiter *waiter)
     lk__request_init(&waiter->request, &waiter->parker, lk__replybuf_reply(&waiter->answer));
 }
 
+void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings)
+{
+    const struct lk__options *options = waiters->options;
+    settings.poll_ms = options->poll_ms;
+    settings.liveness_ms = 3 * options->poll_ms > 5000 ? 3 * options->poll_ms : 5000;
+    settings.command_us = options->command_timeout_ms * 1000;
+    settings.retry_min_ms = options->retry_min_ms;
+    settings.retry_max_ms = options->retry_max_ms;
+    lk__acquirefsm_init(&waiter->machine, &settings);
+}
+
 void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
     lk__node_abandon(waiters->node, LK__LANE_COMMANDS, &waiter->request);
@@ -161,11 +172,20 @@ static void go_out(struct lk__waiters *waiters, struct lk__waiter *waiter)
     lk__mu_unlock(&waiters->mu);
 }
 
-/* Have our channel heard, from the first wait on. False: nobody will wake us. */
-static bool listen_here(struct lk__waiters *waiters)
+/* Do messages to our channel reach us at present? */
+static bool is_heard(struct lk__waiters *waiters)
+{
+    lk__mu_lock(&waiters->mu);
+    bool listening = waiters->listening;
+    lk__mu_unlock(&waiters->mu);
+    return listening && lk__hub_isopen(waiters->hub, &waiters->subscription);
+}
+
+/* Have our channel heard, from the first wait on. LK__UNHEARD: nobody will wake us. */
+static enum lk__hearing listen_here(struct lk__waiters *waiters)
 {
     if (waiters->options->no_pubsub)
-        return false;
+        return LK__UNHEARD;
     lk__mu_lock(&waiters->mu);
     bool first = !waiters->listening;
     waiters->listening = true;
@@ -174,18 +194,11 @@ static bool listen_here(struct lk__waiters *waiters)
         lk__mu_lock(&waiters->mu);
         waiters->listening = false;
         lk__mu_unlock(&waiters->mu);
-        return false;
+        return LK__UNHEARD;
     }
-    return !lk__hub_isrefused(waiters->hub, &waiters->subscription);
-}
-
-/* Do messages to our channel reach us at present? */
-static bool is_heard(struct lk__waiters *waiters)
-{
-    lk__mu_lock(&waiters->mu);
-    bool listening = waiters->listening;
-    lk__mu_unlock(&waiters->mu);
-    return listening && lk__hub_isopen(waiters->hub, &waiters->subscription);
+    if (lk__hub_isrefused(waiters->hub, &waiters->subscription))
+        return LK__UNHEARD;
+    return is_heard(waiters) ? LK__HEARD : LK__JOINING;
 }
 
 /* --- one acquire, driven by the thread that wants it -------------------------------------------------------------- */
@@ -204,15 +217,16 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
     struct lk__waiter *waiter = wait_op->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     int64_t now_us = lk__now_us();
-    a->deadline_us = lk__node_servertime(wait_op->waiters->node, LK__LANE_COMMANDS, now_us) + a->command_us;
+    int64_t deadline_us =
+        lk__node_servertime(wait_op->waiters->node, LK__LANE_COMMANDS, now_us) + lk__acquirefsm_settings(a)->command_us;
     unsigned flags = !wait_op->told && now_us - wait_op->began_us > PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
     if (!is_heard(wait_op->waiters))
         flags |= LK__SENT_UNHEARD;
     struct lk__sent sent = {
         .id = waiter->release->id,
         .nth = waiter->release->nth,
-        .deadline_us = a->deadline_us,
-        .arrival = a->arrival,
+        .deadline_us = deadline_us,
+        .arrival = lk__acquirefsm_result(a)->arrival,
         .flags = flags,
     };
     int rc = lk__node_send(wait_op->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->ask, &sent, eval);
@@ -220,8 +234,7 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
         return lk__acquirefsm_unsent(a, now_us);
     if (rc != 0)
         return lk__acquirefsm_cancel(a, now_us, rc);
-    a->sent = a->asked = true;
-    return lk__acquirefsm_tick(a, now_us);
+    return lk__acquirefsm_sent(a, now_us, deadline_us);
 }
 
 static struct lk__step leave(struct wait_op *wait_op, bool eval)
@@ -231,11 +244,7 @@ static struct lk__step leave(struct wait_op *wait_op, bool eval)
     struct lk__sent sent = lk__outboxentry_sent(waiter->release);
     int rc = lk__node_send(wait_op->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->release->command,
                            &sent, eval);
-    if (rc == 0)
-        a->sent = true;
-    else
-        return lk__acquirefsm_unsent(a, lk__now_us());
-    return lk__acquirefsm_tick(a, lk__now_us());
+    return rc == 0 ? lk__acquirefsm_sent(a, lk__now_us(), 0) : lk__acquirefsm_unsent(a, lk__now_us());
 }
 
 /* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
@@ -264,10 +273,8 @@ static struct lk__step take_asked(struct wait_op *wait_op, int64_t now_us)
     if (!waiter->read(waiter->request.reply, &asked))
         return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, NULL);
     grumble(wait_op, now_us, &asked);
-    if (!a->try_only && asked.verdict == LK__QUEUED) {
-        a->unsubscribed = !listen_here(wait_op->waiters);
-        a->joining = !a->unsubscribed && !is_heard(wait_op->waiters);
-    }
+    if (!lk__acquirefsm_settings(a)->try_only && asked.verdict == LK__QUEUED)
+        lk__acquirefsm_hears(a, listen_here(wait_op->waiters));
     return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, &asked);
 }
 
@@ -298,7 +305,7 @@ static struct lk__step take_refusal(struct wait_op *wait_op, int64_t now_us)
 static struct lk__step take_answer(struct wait_op *wait_op)
 {
     struct lk__waiter *waiter = wait_op->waiter;
-    bool leaving = waiter->machine.phase == LK__LEAVING;
+    bool leaving = lk__acquirefsm_phase(&waiter->machine) == LK__LEAVING;
     int state = atomic_load(&waiter->request.state);
     int64_t now_us = lk__now_us();
     if (state != LK__ANSWERED)
@@ -412,23 +419,24 @@ static struct lk__step drive(struct wait_op *wait_op, struct lk__step step)
 /* Words for an end that no answer explained. */
 static int explain(struct wait_op *wait_op)
 {
-    struct lk__acquirefsm *a = &wait_op->waiter->machine;
+    const struct lk__acquirefsm_settings *settings = lk__acquirefsm_settings(&wait_op->waiter->machine);
+    int code = lk__acquirefsm_result(&wait_op->waiter->machine)->code;
     const char *what = wait_op->waiter->what;
     char payload[LK__ERRMSG_MAX];
-    switch (a->code) {
+    switch (code) {
     case ETIMEDOUT:
         return lk__fail(ETIMEDOUT, "%s: not within the time; held by someone else", what);
     case EBUSY:
         return lk__fail(EBUSY, "%s: held by someone else", what);
     case EIO:
         return lk__fail(EIO, "%s: the answer got lost; what was granted unseen is given back, within %lld ms at most",
-                        what, (long long)(2 * a->command_us / 1000 + a->lease_ms));
+                        what, (long long)(2 * settings->command_us / 1000 + settings->lease_ms));
     case ENOTCONN:
     case EACCES:
         if (wait_op->on_message)
-            return a->code;
+            return code;
         lk__node_lasterror(wait_op->waiters->node, payload, sizeof payload);
-        return lk__fail(a->code, "%s: %s", what, payload[0] != '\0' ? payload : "no connection in time");
+        return lk__fail(code, "%s: %s", what, payload[0] != '\0' ? payload : "no connection in time");
     case EPROTO:
         return wait_op->on_message ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);
     case ECANCELED:
@@ -442,7 +450,7 @@ static int explain(struct wait_op *wait_op)
     case EOWNERDEAD:
         return lk__fail(EOWNERDEAD, "%s: held, but its previous holder died holding it", what);
     default:
-        return a->code;
+        return code;
     }
 }
 
@@ -462,16 +470,9 @@ static void finish(struct wait_op *wait_op)
 int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
     struct wait_op wait_op = { .waiters = waiters, .waiter = waiter, .began_us = lk__now_us() };
-    struct lk__acquirefsm *a = &waiter->machine;
-    a->poll_ms = waiters->options->poll_ms;
-    a->liveness_ms = 3 * a->poll_ms > 5000 ? 3 * a->poll_ms : 5000;
-    a->command_us = waiters->options->command_timeout_ms * 1000;
-    a->retry_min_ms = waiters->options->retry_min_ms;
-    a->retry_max_ms = waiters->options->retry_max_ms;
-
     come_in(waiters, waiter);
     atomic_fetch_add(&waiters->hub->waiters, 1);
-    run(&wait_op, lk__acquirefsm_start(a, wait_op.began_us));
+    run(&wait_op, lk__acquirefsm_start(&waiter->machine, wait_op.began_us));
     finish(&wait_op);
     return explain(&wait_op);
 }

@@ -42,10 +42,11 @@ static int prepare(struct lk__acquire *acquire)
     waiter->what = acquire->op->object->what;
     waiter->ask = acquire->ask;
     waiter->read = acquire->read;
-    waiter->machine.limit_us = acquire->limit_us;
-    waiter->machine.lease_ms = acquire->asked_ms;
-    waiter->machine.try_only = acquire->try_only;
-    waiter->machine.recorded = acquire->release != NULL;
+    lk__waiter_set(&acquire->op->object->client->waiters, waiter,
+                   (struct lk__acquirefsm_settings){ .limit_us = acquire->limit_us,
+                                                     .lease_ms = acquire->asked_ms,
+                                                     .try_only = acquire->try_only,
+                                                     .recorded = acquire->release != NULL });
     return 0;
 }
 
@@ -88,20 +89,20 @@ static int wait_for_it(struct lk__acquire *acquire)
  */
 static int64_t first_renewal(const struct lk__acquire *acquire)
 {
-    const struct lk__acquirefsm *a = &acquire->waiter.machine;
+    const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
     int64_t now_us = lk__now_us(), lease_ms = acquire->hold->lease->lease_ms;
     bool capped = acquire->max_hold_ms != 0 && acquire->max_hold_ms <= lease_ms;
     if (acquire->fixed || capped)
-        return a->claimed ? now_us : LK__NEVER;
-    return a->claimed && a->valid_until_us > now_us + lease_ms * 1000 ? now_us : a->first_us;
+        return result->claimed ? now_us : LK__NEVER;
+    return result->claimed && result->valid_until_us > now_us + lease_ms * 1000 ? now_us : result->first_us;
 }
 
 /* Who handed it over knew neither our lease nor our limit: the first renewal sets what they allow, and no more. */
 static int64_t good_until(const struct lk__acquire *acquire, int64_t now_us)
 {
-    const struct lk__acquirefsm *a = &acquire->waiter.machine;
-    int64_t own_us = lk__later(now_us, a->lease_ms * 1000 - lk__guard_us(a->lease_ms));
-    return a->claimed && own_us < a->valid_until_us ? own_us : a->valid_until_us;
+    const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
+    int64_t own_us = lk__later(now_us, acquire->asked_ms * 1000 - lk__guard_us(acquire->asked_ms));
+    return result->claimed && own_us < result->valid_until_us ? own_us : result->valid_until_us;
 }
 
 static void count_it(struct lk__acquire *acquire, int64_t now_us)
@@ -109,27 +110,27 @@ static void count_it(struct lk__acquire *acquire, int64_t now_us)
     struct lk__object *object = acquire->op->object;
     lk__histogram_add(&object->client->stats[object->kind->number].wait, now_us - acquire->began_us);
     atomic_fetch_add(&object->acquisitions, 1);
-    if (acquire->waiter.machine.arrival != 0 || acquire->contended)
+    if (lk__acquirefsm_result(&acquire->waiter.machine)->arrival != 0 || acquire->contended)
         atomic_fetch_add(&object->contended, 1);
 }
 
 static void become_holder(struct lk__acquire *acquire, int code)
 {
-    const struct lk__acquirefsm *a = &acquire->waiter.machine;
+    const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
     struct lk__object *object = acquire->op->object;
     struct lk__hold *hold = acquire->hold;
     struct lk__lease *lease = hold->lease;
     int64_t now_us = lk__now_us();
 
-    hold->token = acquire->tokenless ? 0 : a->token;
-    lease->release.past_us = a->duplicates_until_us;
-    if (a->duplicates_until_us != 0) /* a copy of the ask would set its lease again */
-        lk__lease_expectduplicates(lease, a->lease_ms);
+    hold->token = acquire->tokenless ? 0 : result->token;
+    lease->release.past_us = result->duplicates_until_us;
+    if (result->duplicates_until_us != 0) /* a copy of the ask would set its lease again */
+        lk__lease_expectduplicates(lease, acquire->asked_ms);
     hold->began_us = now_us;
     hold->holds = 1;
     hold->owner_died = code == EOWNERDEAD;
     if (acquire->min_hold_ms != 0)
-        hold->keep_until_us = a->grant_server_us + acquire->min_hold_ms * 1000;
+        hold->keep_until_us = result->grant_server_us + acquire->min_hold_ms * 1000;
     if (acquire->fixed)
         lease->reason = LK_REASON_FIXED;
     if (acquire->max_hold_ms != 0) {
@@ -146,10 +147,12 @@ static void become_holder(struct lk__acquire *acquire, int code)
 /* An ask that got no answer is given back: now, and once more when no copy of it can come any more. */
 static void give_back(struct lk__acquire *acquire)
 {
-    const struct lk__acquirefsm *a = &acquire->waiter.machine;
-    int64_t end_us = lk__now_us() + 2 * a->command_us + a->lease_ms * 1000;
+    const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
+    int64_t end_us =
+        lk__now_us() + 2000 * acquire->op->object->client->options->command_timeout_ms + acquire->asked_ms * 1000;
     struct lk__outboxentry *release = release_of(acquire);
-    release->past_us = acquire->release != NULL ? 0 : a->duplicates_until_us; /* a late copy is known by the record */
+    release->past_us =
+        acquire->release != NULL ? 0 : result->duplicates_until_us; /* a late copy is known by the record */
     lk__outbox_send(&acquire->op->object->client->dog, release, end_us);
     lk__error_settles(end_us);
 }
@@ -171,7 +174,7 @@ static void unwind(struct lk__waiter *waiter)
     if (acquire->redisson != NULL)
         lk__redissonwake_leave(acquire->redisson, waiter);
     atomic_fetch_sub(&acquire->op->object->waiting, 1);
-    if (waiter->machine.unknown)
+    if (lk__acquirefsm_result(&waiter->machine)->unknown)
         give_back(acquire);
     end(acquire, false);
     acquire->unwind(acquire);
@@ -191,7 +194,7 @@ int lk__acquire_run(struct lk__acquire *acquire)
             count_it(acquire, lk__now_us());
         else if (held)
             become_holder(acquire, rc);
-        else if (acquire->waiter.machine.unknown)
+        else if (lk__acquirefsm_result(&acquire->waiter.machine)->unknown)
             give_back(acquire);
     }
     end(acquire, held);

@@ -16,10 +16,12 @@ enum { SENDS_IN_A_ROW = 8 }; /* an ask and a release, each by digest and as text
 
 struct world {
     struct input input;
+    struct lk__acquirefsm_settings set;
     struct lk__acquirefsm machine;
     struct lk__step step;
     int64_t now_us, sent_us, hard_us;
-    bool leaving;                /* what is under way is a release */
+    int64_t deadline_us;         /* of the last ask */
+    bool flying, leaving;        /* a request is under way; the last one is a release */
     int sends;                   /* since time last moved or news came */
     bool may_have_us;            /* by what was answered */
     int64_t duplicates_until_us; /* deadline of an ask that may still take effect; 0: none */
@@ -79,8 +81,8 @@ static void advance(struct world *w, int64_t us)
     if (us > 0)
         w->sends = 0;
     w->now_us += us;
-    if (w->machine.phase == LK__WAITING && w->now_us >= lk__later(w->hard_us, w->machine.command_us))
-        w->hard_us = w->now_us + w->machine.command_us; /* it slept through all of it, and may still leave */
+    if (lk__acquirefsm_phase(&w->machine) == LK__WAITING && w->now_us >= lk__later(w->hard_us, w->set.command_us))
+        w->hard_us = w->now_us + w->set.command_us; /* it slept through all of it, and may still leave */
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------- */
@@ -173,7 +175,7 @@ static void learn_from_refusal(struct world *w, const struct lk__reply *reply)
 static void learn_from_ask(struct world *w, const struct lk__reply *reply)
 {
     const struct lk__value *v = reply->values;
-    int64_t lease_us = w->machine.lease_ms * 1000;
+    int64_t lease_us = w->set.lease_ms * 1000;
     if (reply->type == LK__ERROR) {
         learn_from_refusal(w, reply);
         return;
@@ -206,7 +208,7 @@ static void learn_from_release(struct world *w, const struct lk__reply *reply)
     if (!is_whole(reply, 2))
         return;
     w->may_have_us = false;
-    if (w->machine.recorded || reply->values[1].number > w->duplicates_until_us)
+    if (w->set.recorded || reply->values[1].number > w->duplicates_until_us)
         w->duplicates_until_us = 0;
 }
 
@@ -236,6 +238,7 @@ static void leave(struct world *w, const struct lk__reply *reply)
 static void answer(struct world *w)
 {
     struct lk__reply reply;
+    w->flying = false;
     any_reply(w, &reply);
     if (w->leaving)
         learn_from_release(w, &reply);
@@ -253,8 +256,9 @@ static void cut(struct world *w)
 {
     static const enum lk__request_state ways[] = { LK__CUT, LK__GARBLED, LK__UNSENT, LK__CUT };
     enum lk__request_state how = ways[take_byte(&w->input) % 4];
-    if (how != LK__UNSENT && !w->leaving && w->machine.deadline_us > w->duplicates_until_us)
-        w->duplicates_until_us = w->machine.deadline_us;
+    if (how != LK__UNSENT && !w->leaving && w->deadline_us > w->duplicates_until_us)
+        w->duplicates_until_us = w->deadline_us;
+    w->flying = false;
     w->step = lk__acquirefsm_cut(&w->machine, w->now_us, how);
 }
 
@@ -262,7 +266,7 @@ static void send_it(struct world *w, bool leaving)
 {
     uint8_t how = take_byte(&w->input);
     if (!leaving)
-        w->machine.deadline_us = w->now_us + w->machine.command_us + (int64_t)take_byte(&w->input) * 1000;
+        w->deadline_us = w->now_us + w->set.command_us + (int64_t)take_byte(&w->input) * 1000;
     if (how >= 0xf0 || (leaving && how >= 0xe0)) {
         w->step = lk__acquirefsm_unsent(&w->machine, w->now_us);
         return;
@@ -274,10 +278,9 @@ static void send_it(struct world *w, bool leaving)
     }
     w->leaving = leaving;
     w->sent_us = w->now_us;
-    w->machine.sent = true;
-    w->machine.asked |= !leaving;
+    w->flying = true;
     require(++w->sends <= SENDS_IN_A_ROW);
-    w->step = lk__acquirefsm_tick(&w->machine, w->now_us);
+    w->step = lk__acquirefsm_sent(&w->machine, w->now_us, w->deadline_us);
 }
 
 static void come_up(struct world *w)
@@ -295,14 +298,14 @@ static void announce(struct world *w)
         grant.server_us = between(&w->input, 1, 1000);
     grant.token = 1 + take_number(&w->input, 2);
     grant.owner_died = take_byte(&w->input) % 8 == 1;
-    if (!w->machine.recorded)
+    if (!w->set.recorded)
         keep_grant(w, grant.token, LK__NEVER, grant.owner_died);
     w->step = lk__acquirefsm_granted(&w->machine, w->now_us, &grant);
 }
 
 static void cancel(struct world *w)
 {
-    int64_t hard_us = w->now_us + w->machine.command_us;
+    int64_t hard_us = w->now_us + w->set.command_us;
     w->cancel_code = ECANCELED;
     if (w->hard_us > hard_us)
         w->hard_us = hard_us;
@@ -344,7 +347,7 @@ static void go_on(struct world *w)
         return;
     case LK__AWAIT:
         if (what % 4 != 0)
-            advance(w, any_time_us(&w->input) % (w->machine.command_us + 1));
+            advance(w, any_time_us(&w->input) % (w->set.command_us + 1));
         if (what < 0xa0)
             answer(w);
         else if (what < 0xd0)
@@ -370,23 +373,23 @@ static bool was(const struct world *w, int verdict)
 
 static void check_held(const struct world *w)
 {
-    const struct lk__acquirefsm *a = &w->machine;
+    const struct lk__acquirefsm_result *end = lk__acquirefsm_result(&w->machine);
     bool known = false;
     for (int i = 0; i < w->grant_count && i < GRANTS; i++)
-        known |= w->grants[i].token == a->token && w->grants[i].owner_died == (a->code == EOWNERDEAD) &&
-                 w->grants[i].until_us >= a->valid_until_us;
+        known |= w->grants[i].token == end->token && w->grants[i].owner_died == (end->code == EOWNERDEAD) &&
+                 w->grants[i].until_us >= end->valid_until_us;
     require(known);
-    require(a->valid_until_us > w->now_us);
-    require(a->claimed || a->first_us <= a->valid_until_us);
-    require(!a->unknown);
+    require(end->valid_until_us > w->now_us);
+    require(end->claimed || end->first_us <= end->valid_until_us);
+    require(!end->unknown);
     require(w->cancel_code == 0);
 }
 
 static void check_not_held(const struct world *w)
 {
-    const struct lk__acquirefsm *a = &w->machine;
-    require(a->unknown || (!w->may_have_us && w->duplicates_until_us == 0));
-    switch (a->code) {
+    const struct lk__acquirefsm_result *end = lk__acquirefsm_result(&w->machine);
+    require(end->unknown || (!w->may_have_us && w->duplicates_until_us == 0));
+    switch (end->code) {
     case EBUSY:
         require(was(w, LK__BUSY));
         break;
@@ -403,23 +406,24 @@ static void check_not_held(const struct world *w)
         require(w->cancel_code == ECANCELED);
         break;
     case ETIMEDOUT:
-        require(w->now_us >= w->machine.limit_us);
+        require(w->now_us >= w->set.limit_us);
         break;
     case EIO:
-        require(a->unknown);
+        require(end->unknown);
         break;
     case ESTALE:
         require(was(w, LK__OVERTAKEN)); /* to be asked anew under another number */
         break;
     default:
-        require(a->code == EPROTO || a->code == ENOTCONN || a->code == EACCES || a->code == ENOSPC ||
-                a->code == ENOTSUP || a->code == ENOMEM);
+        require(end->code == EPROTO || end->code == ENOTCONN || end->code == EACCES || end->code == ENOSPC ||
+                end->code == ENOTSUP || end->code == ENOMEM);
     }
 }
 
 static void check_end(const struct world *w)
 {
-    if (w->machine.code == 0 || w->machine.code == EOWNERDEAD)
+    int code = lk__acquirefsm_result(&w->machine)->code;
+    if (code == 0 || code == EOWNERDEAD)
         check_held(w);
     else
         check_not_held(w);
@@ -435,21 +439,22 @@ static void check_step(const struct world *w)
 
 static void begin(struct world *w)
 {
-    struct lk__acquirefsm *a = &w->machine;
+    struct lk__acquirefsm_settings *set = &w->set;
     uint8_t flags = take_byte(&w->input);
     w->now_us = BEGAN_US;
-    a->lease_ms = between(&w->input, 100, 60000);
-    a->poll_ms = between(&w->input, 1, 2000);
-    a->liveness_ms = 3 * a->poll_ms > 5000 ? 3 * a->poll_ms : 5000;
-    a->command_us = between(&w->input, 1, 2000) * 1000;
-    a->retry_min_ms = between(&w->input, 1, 100);
-    a->retry_max_ms = a->retry_min_ms + between(&w->input, 0, 1000);
-    a->try_only = (flags & 1) != 0;
-    a->recorded = (flags & 2) != 0;
-    a->unsubscribed = (flags & 4) != 0;
-    a->limit_us = (flags & 8) != 0 ? LK__NEVER : w->now_us + any_time_us(&w->input) - (flags & 16);
-    w->hard_us = lk__later(a->limit_us > w->now_us ? a->limit_us : w->now_us, a->command_us);
-    w->step = lk__acquirefsm_start(a, w->now_us);
+    set->lease_ms = between(&w->input, 100, 60000);
+    set->poll_ms = between(&w->input, 1, 2000);
+    set->liveness_ms = 3 * set->poll_ms > 5000 ? 3 * set->poll_ms : 5000;
+    set->command_us = between(&w->input, 1, 2000) * 1000;
+    set->retry_min_ms = between(&w->input, 1, 100);
+    set->retry_max_ms = set->retry_min_ms + between(&w->input, 0, 1000);
+    set->try_only = (flags & 1) != 0;
+    set->recorded = (flags & 2) != 0;
+    set->limit_us = (flags & 8) != 0 ? LK__NEVER : w->now_us + any_time_us(&w->input) - (flags & 16);
+    w->hard_us = lk__later(set->limit_us > w->now_us ? set->limit_us : w->now_us, set->command_us);
+    lk__acquirefsm_init(&w->machine, set);
+    lk__acquirefsm_hears(&w->machine, (flags & 4) != 0 ? LK__UNHEARD : LK__HEARD);
+    w->step = lk__acquirefsm_start(&w->machine, w->now_us);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -474,8 +479,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                 sleep_until(w, w->step.until_us, false);
         }
     }
-    if (w->machine.sent && !w->leaving && w->machine.code != 0) /* an ask that nobody answered */
-        w->duplicates_until_us = w->machine.deadline_us;
+    if (w->flying && !w->leaving && lk__acquirefsm_result(&w->machine)->code != 0) /* an ask that nobody answered */
+        w->duplicates_until_us = w->deadline_us;
     check_end(w);
     return 0;
 }
