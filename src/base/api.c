@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api.c - a call leaves errno alone, is no cancellation point unless it says so, and logs what it failed at
- * when it is over
+ * api.c - a public call leaves errno alone, is no cancellation point unless it says so, and logs what it failed at
+ * when it is over; and where logs go
  */
 #include "base/base.h"
 
@@ -23,4 +23,12 @@ int lk__api_leave(const struct lk__apistate *api, int code)
     pthread_setcancelstate(api->cancel_state, NULL);
     errno = api->error;
     return code;
+}
+
+int lk_setlog(lk_log_t log, int level, void *arg)
+{
+    if (level < LK_LOG_ERROR || level > LK_LOG_DEBUG)
+        return lk__fail(EINVAL, "log level %d: LK_LOG_ERROR to LK_LOG_DEBUG are 1 to 4", level);
+    int rc = lk__log_set(log, level, arg);
+    return rc == 0 ? 0 : lk__fail(rc, "out of memory for a log");
 }

@@ -20,10 +20,11 @@
 #define LK__CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 #define LK__PRINTF(text, first) __attribute__((format(printf, text, first)))
 
-/* --- clock.c: one clock for everything that is counted here ------------------------------ */
+/* --- clock.c, deadline.c: one clock for everything that is counted here ------------------ */
 
 /* Microseconds on CLOCK_BOOTTIME: it counts suspended time too, so a lease cannot outlive a nap. */
 int64_t lk__now_us(void);
+int64_t lk__clock_us(clockid_t clock); /* of another one that the system always has */
 
 /* Later than every moment. */
 #define LK__NEVER INT64_MAX
@@ -86,6 +87,11 @@ struct lk__thread *lk__thread_known(void);
 /* Call `exited(owner)` on each thread that ends with holds > 0. Set once, by the client module. */
 void lk__thread_onexit(void (*exited)(uint64_t owner));
 
+/* Call `last` when the last user ended while helpers run. Set once, by last_thread.c. */
+void lk__thread_onlast(void (*last)(void));
+int lk__thread_users(void);   /* threads of the program that know the library */
+int lk__thread_helpers(void); /* threads of the library */
+
 /*
  * Start a thread of the library: all signals blocked, `name` (15 bytes) for debuggers. ENOMEM when
  * the system has no more threads to give.
@@ -99,15 +105,11 @@ bool lk__thread_isinside(void);
 
 /* --- last_thread.c: a process ends with the last thread of the program --------------------------- */
 
-/* Called when the threads of the program are all over, before exit(0). Set once, by the client module. */
+/*
+ * Have the process end with the last thread of the program: `end` is called when these are all over, before exit(0).
+ * Set once, by the client module.
+ */
 void lk__process_onend(void (*end)(void));
-
-/* Threads that know the library, and threads of the library; each calls for itself. */
-void lk__user_begins(void);
-void lk__user_ends(void);
-void lk__helper_begins(void);
-void lk__helper_ends(void);
-void lk__last_thread_forget(void); /* in the child of a fork */
 
 /* --- error.c: words of the last failure ------------------------------------------------------- */
 
@@ -125,6 +127,8 @@ void lk__error_settles(int64_t settled_us);
 
 /* Log a line if anybody wants that level. On any thread, under any lock: it is written where neither matters. */
 void lk__log(int level, const char *format, ...) LK__PRINTF(2, 3);
+
+int lk__log_set(lk_log_t log, int level, void *arg); /* lk_setlog(), without an error text: 0 or ENOMEM */
 
 /* Returns when what was logged is written, soon also if a sink blocks. Not under a lock. */
 void lk__log_flush(void);

@@ -8,9 +8,6 @@
  * begins to look which other threads the process has: if main() is over and all the rest is the library's, it has
  * the clients closed and calls exit(0). It goes away when the program has a user again.
  *
- * A thread of the library counts itself once it runs and until it returns. The count is never above the number of
- * those that exist, so an unknown thread of the program, or one that is being made, is never taken for one of them.
- *
  * Guards: mu the thread that looks. A plugin that is unloaded takes its code with it, so it is told, and joined.
  */
 #include "base/base.h"
@@ -24,7 +21,6 @@
 
 enum { PAUSE_MIN_MS = 50, PAUSE_MAX_MS = 1000 };
 
-static atomic_int users, helpers;
 static _Atomic(void (*)(void)) onend_handler;
 
 static struct lk__mu mu = LK__MU_INITIALIZER(LK__MU_LAST_THREAD);
@@ -34,11 +30,6 @@ static bool ending;         /* under mu: and has the process ended */
 static bool unjoined;       /* under mu: there was one */
 static bool unloaded;       /* under mu: nobody looks any more */
 static pthread_t looker;    /* under mu */
-
-void lk__process_onend(void (*end)(void))
-{
-    atomic_store(&onend_handler, end);
-}
 
 static void pause_ms(int ms)
 {
@@ -78,7 +69,7 @@ static int count_threads(void)
 
 static bool is_ours_alone(void)
 {
-    return atomic_load(&users) == 0 && is_main_over() && count_threads() == 1 + atomic_load(&helpers);
+    return lk__thread_users() == 0 && is_main_over() && count_threads() == 1 + lk__thread_helpers();
 }
 
 /* Threads come and go while they are counted: look twice. */
@@ -121,7 +112,7 @@ static void end_process(void)
 static bool is_to_look(void)
 {
     lk__mu_lock(&mu);
-    looking = !unloaded && atomic_load(&users) == 0 && atomic_load(&helpers) > 1;
+    looking = !unloaded && lk__thread_users() == 0 && lk__thread_helpers() > 1;
     bool is_so = looking;
     lk__mu_unlock(&mu);
     return is_so;
@@ -148,15 +139,9 @@ static void begin_to_look(void)
     looking = unjoined = lk__thread_spawn(&looker, "lk-last", run, NULL) == 0;
 }
 
-void lk__user_begins(void)
+/* The last user ended. */
+static void look(void)
 {
-    atomic_fetch_add(&users, 1);
-}
-
-void lk__user_ends(void)
-{
-    if (atomic_fetch_sub(&users, 1) != 1 || atomic_load(&helpers) == 0)
-        return;
     lk__mu_lock(&mu);
     if (!looking && !unloaded)
         begin_to_look();
@@ -176,21 +161,22 @@ __attribute__((destructor)) static void unload(void)
         pthread_join(looker, NULL);
 }
 
-void lk__helper_begins(void)
-{
-    atomic_fetch_add(&helpers, 1);
-}
-
-void lk__helper_ends(void)
-{
-    atomic_fetch_sub(&helpers, 1);
-}
-
 /* In the child of a fork there is no other thread, which ThreadSanitizer does not see: it knows those of the parent. */
-__attribute__((no_sanitize("thread"))) void lk__last_thread_forget(void)
+__attribute__((no_sanitize("thread"))) static void forget(void)
 {
     mu = (struct lk__mu)LK__MU_INITIALIZER(LK__MU_LAST_THREAD); /* the parent's thread may have it */
     looking = ending = unjoined = false;
-    atomic_store(&users, 0);
-    atomic_store(&helpers, 0);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget);
+}
+
+void lk__process_onend(void (*end)(void))
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    atomic_store(&onend_handler, end);
+    lk__thread_onlast(look);
 }

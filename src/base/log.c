@@ -289,13 +289,11 @@ void lk__log(int level, const char *format, ...)
     errno = before;
 }
 
-int lk_setlog(lk_log_t log, int level, void *arg)
+int lk__log_set(lk_log_t log, int level, void *arg)
 {
-    if (level < LK_LOG_ERROR || level > LK_LOG_DEBUG)
-        return lk__fail(EINVAL, "log level %d: LK_LOG_ERROR to LK_LOG_DEBUG are 1 to 4", level);
     struct sink *fresh = lk__alloc(sizeof *fresh);
     if (fresh == NULL)
-        return lk__fail(ENOMEM, "out of memory for a log");
+        return ENOMEM;
     *fresh = (struct sink){ log, log == NULL ? 0 : level, arg, atomic_load(&sink) };
     while (!atomic_compare_exchange_weak(&sink, &fresh->older, fresh))
         ;

@@ -9,12 +9,14 @@
  * A thread ends when the destructors of its thread-specific data are through. Others' destructors may come after
  * ours and unlock something, so ours is set again and acts in a later round. The system promises four rounds; the
  * third is the latest that also a thread comes to which called the library in its first round for the first time.
+ *
+ * A thread of the library counts itself once it runs and until it returns. The count is never above the number of
+ * those that exist, so an unknown thread of the program, or one that is being made, is never taken for one of them.
  */
 #include "base/base.h"
 
 #include <limits.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -27,6 +29,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_uint key_place; /* 1 + the key of struct lk__thread; 0: not made yet */
 static atomic_uint_least64_t owners;
 static _Atomic(void (*)(uint64_t)) onexit_handler;
+
+/* Threads of the program that know the library, and threads of the library. */
+static atomic_int users, helpers;
+static _Atomic(void (*)(void)) onlast_handler;
 
 /* A thread of the library. In the block that each thread is made with: to look at it allocates nothing. */
 static _Thread_local bool ours __attribute__((tls_model("initial-exec")));
@@ -56,9 +62,17 @@ static void forget(void)
         0) /* else the parent never asked: it, too, knows what was before its own birth only */
         atomic_store(&forks_atbirth, atomic_load(&forks));
     atomic_store(&number, 0);
-    lk__last_thread_forget();
+    atomic_store(&users, 0);
+    atomic_store(&helpers, 0);
     ours = false; /* even if a listener forked */
     lk__fd_closeall();
+}
+
+static void user_ends(void)
+{
+    void (*last)(void) = atomic_load(&onlast_handler);
+    if (atomic_fetch_sub(&users, 1) == 1 && atomic_load(&helpers) > 0 && last != NULL)
+        last();
 }
 
 static bool come_again(struct lk__thread *thread)
@@ -78,7 +92,7 @@ static void thread_ends(void *self)
         exited(thread->owner);
     lk__free(thread);
     if (here && !ours)
-        lk__user_ends();
+        user_ends();
 }
 
 static void watch_forks(void)
@@ -135,7 +149,7 @@ static void adopt(struct lk__thread *thread)
     thread->holds = 0;
     thread->inside = 0;
     if (!ours)
-        lk__user_begins();
+        atomic_fetch_add(&users, 1);
 }
 
 static bool set_self(struct lk__thread *thread)
@@ -174,6 +188,21 @@ void lk__thread_onexit(void (*exited)(uint64_t owner))
     atomic_store(&onexit_handler, exited);
 }
 
+void lk__thread_onlast(void (*last)(void))
+{
+    atomic_store(&onlast_handler, last);
+}
+
+int lk__thread_users(void)
+{
+    return atomic_load(&users);
+}
+
+int lk__thread_helpers(void)
+{
+    return atomic_load(&helpers);
+}
+
 /* What a thread of the library is born with. */
 struct birth {
     void *(*run)(void *);
@@ -183,7 +212,7 @@ struct birth {
 static void helper_ends(void *arg)
 {
     (void)arg;
-    lk__helper_ends();
+    atomic_fetch_sub(&helpers, 1);
 }
 
 static void *live(void *arg)
@@ -192,7 +221,7 @@ static void *live(void *arg)
     void *result;
     lk__free(arg);
     ours = true;
-    lk__helper_begins();
+    atomic_fetch_add(&helpers, 1);
     pthread_cleanup_push(helper_ends, NULL); /* a listener may call pthread_exit() */
     result = birth.run(birth.arg);
     pthread_cleanup_pop(1);
@@ -215,12 +244,6 @@ int lk__thread_spawn(pthread_t *thread, const char *name, void *(*run)(void *), 
     else
         lk__free(birth);
     return rc;
-}
-
-int lk__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
-{
-    int rc = lk__thread_spawn(thread, name, run, arg);
-    return rc == 0 ? 0 : lk__fail(ENOMEM, "no thread could be started for %s: %s", name, strerrordesc_np(rc));
 }
 
 bool lk__thread_isinside(void)
