@@ -11,7 +11,7 @@
 void alarm_each_ms(int ms, int flags);
 int alarms(void); /* how many came so far */
 
-int64_t cpu_us(void); /* of this thread */
+int64_t cpu_us(void); /* processor time of this thread */
 long peak_kib(void);  /* the most memory that was resident */
 
 #endif

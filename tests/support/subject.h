@@ -55,7 +55,7 @@ int subject_give(struct subject *s);
 int subject_remaining(struct subject *s, int64_t *ms); /* of one without leases: 0, and LK_FOREVER */
 int subject_destroy(struct subject *s);
 
-/* Takes something in a thread of its own, and gives it back at once. */
+/* An errand takes a subject in a thread of its own, and gives it back at once. */
 struct errand {
     struct worker worker;
     struct subject *subject;
@@ -66,7 +66,7 @@ struct errand {
 void errand_start(struct errand *errand, struct subject *subject, int64_t timeout_ms);
 void errand_join(struct errand *errand);
 
-/* Work for threads: take it, waiting PATIENT_MS at most, and give it back; or wait that long for a latch. */
+/* Work for threads: take a subject, waiting PATIENT_MS at most, and give it back; give it back; wait so long for a latch. */
 enum { PATIENT_MS = 20000 };
 int subject_visit(void *subject);
 int give_subject(void *subject);

@@ -5,10 +5,10 @@
 #ifndef TESTS_WARNINGS_H
 #define TESTS_WARNINGS_H
 
-/* Keep them from now on, and none of before, until lk_setlog() is called again. */
+/* Keep warnings from now on, and none of before, until lk_setlog() is called again. */
 void warnings_keep(void);
 
-/* Lines, each with its end. */
+/* The warnings kept: lines, each with its end. */
 const char *warnings(void);
 
 #endif
