@@ -50,6 +50,7 @@ void lk__mu_destroy(struct lk__mu *mu)
 
 void lk__mu_lock(struct lk__mu *mu)
 {
+    assert(!lk__mu_held(mu));
     assert(is_next(mu->rank)); /* else the lock order is inverted */
     pthread_mutex_lock(&mu->native);
     held[mu->rank] = mu;

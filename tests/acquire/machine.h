@@ -313,6 +313,7 @@ static inline void expect_held(const struct play *play, int64_t valid_us, bool c
     assert_false(result_of(play)->unknown);
 }
 
+/* Before each test: `return plain_run_with(middle_draws, this, that);` in main(). */
 static inline int middle_draws(void **state)
 {
     (void)state;
@@ -326,13 +327,5 @@ static inline int middle_draws(void **state)
     {                                                                                                                  \
         4, QUEUES(left_ms, 2, 0), TO_PARK(until_ms)                                                                    \
     }
-
-/* main() of a program: `RUN_TESTS(TEST(this), TEST(that));` */
-#define TEST(name) cmocka_unit_test_setup(name, middle_draws)
-#define RUN_TESTS(...)                                                                                                 \
-    do {                                                                                                               \
-        const struct CMUnitTest tests[] = { __VA_ARGS__ };                                                             \
-        return cmocka_run_group_tests(tests, NULL, NULL);                                                              \
-    } while (0)
 
 #endif

@@ -8,10 +8,9 @@
 
 /* --- the limit ------------------------------------------------------------------------------------------ */
 
-static void a_waiter_leaves_the_queue_at_its_limit(void **state)
+static void a_waiter_leaves_the_queue_at_its_limit(void)
 {
     struct play play = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 499, TIME_PASSES, TO_PARK(500) }, { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) },
         { 503, HAS_LEFT(502), TO_END(ETIMEDOUT) });
@@ -19,10 +18,9 @@ static void a_waiter_leaves_the_queue_at_its_limit(void **state)
 }
 
 /* One that slept through its limit, stopped or suspended, still has the time to leave; an answer may wait for it. */
-static void a_waiter_that_slept_through_its_limit_leaves(void **state)
+static void a_waiter_that_slept_through_its_limit_leaves(void)
 {
     struct play play = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 600000, TIME_PASSES, TO_LEAVE }, { 600000, SENDS, TO_AWAIT(600400) },
         { 600003, HAS_LEFT(600002), TO_END(ETIMEDOUT) });
@@ -36,10 +34,9 @@ static void a_waiter_that_slept_through_its_limit_leaves(void **state)
 }
 
 /* Whatever comes for one who is leaving, it leaves; what it may have been granted goes with it. */
-static void nothing_stops_a_waiter_that_leaves(void **state)
+static void nothing_stops_a_waiter_that_leaves(void)
 {
     struct play play = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) }, { 501, GRANT_COMES(500, CLAIM), TO_AWAIT(900) },
         { 501, HINT_COMES, TO_AWAIT(900) }, { 501, CANCELS, TO_AWAIT(900) }, { 502, IS_CUT, TO_LEAVE },
@@ -51,10 +48,9 @@ static void nothing_stops_a_waiter_that_leaves(void **state)
 }
 
 /* What was sent before the limit is awaited: the second clock. */
-static void an_ask_under_way_at_the_limit_is_awaited(void **state)
+static void an_ask_under_way_at_the_limit_is_awaited(void)
 {
     struct play held = begin_limited(500), queued = begin_limited(500), silent = begin_limited(500);
-    (void)state;
     RUN(&held, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 500, TIME_PASSES, TO_AWAIT(900) },
         { 899, GRANTS(7, 600), TO_END(0) });
     expect_held(&held, (LEASE - LEASE / 100 - 2) * 1000, false);
@@ -68,19 +64,17 @@ static void an_ask_under_way_at_the_limit_is_awaited(void **state)
     assert_int_equal(result_of(&silent)->duplicates_until_us, server_us(COMMAND));
 }
 
-static void a_release_that_is_not_answered_leaves_it_unknown(void **state)
+static void a_release_that_is_not_answered_leaves_it_unknown(void)
 {
     struct play play = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) }, { 900, TIME_PASSES, TO_END(EIO) });
     assert_true(result_of(&play)->unknown);
 }
 
-static void without_a_limit_a_wait_goes_on(void **state)
+static void without_a_limit_a_wait_goes_on(void)
 {
     struct play play = begin_limited(NEVER);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(NEVER) }, { 4, QUEUES(900, 2, 0), TO_PARK(905) },
         { 905, TIME_PASSES, TO_ASK }, { 905, IS_DOWN, TO_CONNECT(NEVER) },
         { 99999, CONNECTS(ENOTCONN), TO_CONNECT(NEVER) }, { 999999, CONNECTS(0), TO_ASK },
@@ -89,10 +83,9 @@ static void without_a_limit_a_wait_goes_on(void **state)
 
 /* --- trying --------------------------------------------------------------------------------------------- */
 
-static void a_try_ends_with_its_answer(void **state)
+static void a_try_ends_with_its_answer(void)
 {
     struct play busy = begin_try(), held = begin_try(), silent = begin_try();
-    (void)state;
     RUN(&busy, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(COMMAND) }, { 4, REFUSES(2), TO_END(EBUSY) });
     assert_false(result_of(&busy)->unknown);
     RUN(&held, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(COMMAND) }, { 4, GRANTS(7, 2), TO_END(0) });
@@ -100,10 +93,9 @@ static void a_try_ends_with_its_answer(void **state)
     assert_true(result_of(&silent)->unknown);
 }
 
-static void a_try_asks_again_what_got_no_answer(void **state)
+static void a_try_asks_again_what_got_no_answer(void)
 {
     struct play cut = begin_try(), late = begin_try(), unknown = begin_try();
-    (void)state;
     RUN(&cut, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(COMMAND) }, { 3, IS_CUT_UNSENT, TO_ASK },
         { 3, IS_DOWN, TO_CONNECT(COMMAND) }, { 9, CONNECTS(0), TO_ASK }, { 9, SENDS, TO_AWAIT(COMMAND) },
         { 12, REFUSES(10), TO_END(EBUSY) });
@@ -114,14 +106,13 @@ static void a_try_asks_again_what_got_no_answer(void **state)
         { 5, REFUSES(4), TO_END(EBUSY) });
 }
 
-static void a_try_without_a_server_says_so(void **state)
+static void a_try_without_a_server_says_so(void)
 {
     static const struct {
         int connect_code, code;
     } table[] = {
         { ENOTCONN, ENOTCONN }, { ETIMEDOUT, ENOTCONN }, { EACCES, EACCES }, { ENOTSUP, ENOTSUP }, { EPROTO, EPROTO }
     };
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct play play = begin_try();
         RUN(&play, { 0, STARTS, TO_ASK }, { 0, IS_DOWN, TO_CONNECT(COMMAND) });
@@ -133,10 +124,9 @@ static void a_try_without_a_server_says_so(void **state)
 }
 
 /* A refused try may have put itself into the way of others with an earlier copy: it makes sure. */
-static void a_busy_try_leaves_when_a_copy_may_come(void **state)
+static void a_busy_try_leaves_when_a_copy_may_come(void)
 {
     struct play play = begin_try();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(COMMAND) }, { 3, IS_CUT, TO_ASK },
         { 3, SENDS, TO_AWAIT(COMMAND) }, { 5, REFUSES(4), TO_LEAVE }, { 5, SENDS, TO_AWAIT(COMMAND) },
         { 7, HAS_LEFT(6), TO_END(EIO) });
@@ -145,20 +135,18 @@ static void a_busy_try_leaves_when_a_copy_may_come(void **state)
 
 /* --- giving up ------------------------------------------------------------------------------------------ */
 
-static void a_cancelled_wait_ends_at_once_when_nothing_was_sent(void **state)
+static void a_cancelled_wait_ends_at_once_when_nothing_was_sent(void)
 {
     struct play fresh = begin(), down = begin(), pausing = begin();
-    (void)state;
     RUN(&fresh, { 0, STARTS, TO_ASK }, { 0, CANCELS, TO_END(ECANCELED) });
     RUN(&down, { 0, STARTS, TO_ASK }, { 0, IS_DOWN, TO_CONNECT(LIMIT) }, { 9, CANCELS, TO_END(ECANCELED) });
     RUN(&pausing, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, SAYS("LOADING"), TO_PARK(21) },
         { 9, CANCELS, TO_END(ECANCELED) });
 }
 
-static void a_cancelled_waiter_leaves_the_queue(void **state)
+static void a_cancelled_waiter_leaves_the_queue(void)
 {
     struct play parked = begin(), asking = begin(), polling = begin();
-    (void)state;
     RUN(&parked, QUEUED_BEHIND(900, 905), { 100, CANCELS, TO_LEAVE }, { 100, SENDS, TO_AWAIT(500) },
         { 102, HAS_LEFT(101), TO_END(ECANCELED) });
     RUN(&asking, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, CANCELS, TO_AWAIT(401) },
@@ -166,10 +154,9 @@ static void a_cancelled_waiter_leaves_the_queue(void **state)
     RUN(&polling, QUEUED_BEHIND(900, 905), { 905, TIME_PASSES, TO_ASK }, { 905, CANCELS, TO_LEAVE });
 }
 
-static void what_a_cancelled_waiter_is_granted_goes_back(void **state)
+static void what_a_cancelled_waiter_is_granted_goes_back(void)
 {
     struct play answered = begin(), told = begin(), both = begin();
-    (void)state;
     RUN(&answered, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, CANCELS, TO_AWAIT(401) },
         { 4, GRANTS(7, 2), TO_LEAVE }, { 4, SENDS, TO_AWAIT(401) }, { 6, HAS_LEFT(5), TO_END(ECANCELED) });
     RUN(&told, QUEUED_BEHIND(900, 905), { 100, CANCELS, TO_LEAVE }, { 100, GRANT_COMES(99, CLAIM), TO_LEAVE },
@@ -178,20 +165,18 @@ static void what_a_cancelled_waiter_is_granted_goes_back(void **state)
         { 3, GRANT_COMES(3, CLAIM), TO_AWAIT(401) }, { 4, QUEUES(900, 2, 0), TO_LEAVE });
 }
 
-static void a_cancelled_wait_ends_within_a_command_timeout(void **state)
+static void a_cancelled_wait_ends_within_a_command_timeout(void)
 {
     struct play play = begin_limited(NEVER);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(NEVER) }, { 100, CANCELS, TO_AWAIT(500) },
         { 500, TIME_PASSES, TO_END(EIO) });
     assert_true(result_of(&play)->unknown);
 }
 
 /* Also one that is leaving for another reason, and would else wait for its release as long as for the lock. */
-static void a_cancelled_leave_ends_within_a_command_timeout(void **state)
+static void a_cancelled_leave_ends_within_a_command_timeout(void)
 {
     struct play play = begin_limited(NEVER);
-    (void)state;
     play.step = lk__acquirefsm_start(&play.machine, local_us(0));
     play.step = send_it(&play, local_us(0), server_us(0));
     play.step = refuse(&play, 4, "NOPERM User worker has no permissions");
@@ -206,10 +191,9 @@ static void a_cancelled_leave_ends_within_a_command_timeout(void **state)
 }
 
 /* Who gave up wants nothing any more: what was not done is not done again. */
-static void a_cancelled_wait_asks_no_more(void **state)
+static void a_cancelled_wait_asks_no_more(void)
 {
     struct play late = begin(), unknown = begin(), cut = begin(), unsent = begin();
-    (void)state;
     RUN(&late, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, CANCELS, TO_AWAIT(401) },
         { 4, IS_LATE(2), TO_END(ECANCELED) });
     RUN(&unknown, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, CANCELS, TO_AWAIT(401) },
@@ -221,10 +205,9 @@ static void a_cancelled_wait_asks_no_more(void **state)
 }
 
 /* The server's trouble is not why the call ends. */
-static void a_cancelled_wait_ends_with_its_own_code(void **state)
+static void a_cancelled_wait_ends_with_its_own_code(void)
 {
     struct play refused = begin(), full = begin();
-    (void)state;
     RUN(&refused, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, CANCELS, TO_AWAIT(401) },
         { 4, SAYS("LOADING"), TO_END(ECANCELED) });
     RUN(&full, QUEUED_BEHIND(900, 905), { 905, TIME_PASSES, TO_ASK }, { 905, SENDS, TO_AWAIT(HARD) },
@@ -232,10 +215,9 @@ static void a_cancelled_wait_ends_with_its_own_code(void **state)
         { 910, HAS_LEFT(909), TO_END(ECANCELED) });
 }
 
-static void what_has_ended_stays_ended(void **state)
+static void what_has_ended_stays_ended(void)
 {
     struct play held = begin(), busy = begin_try();
-    (void)state;
     RUN(&held, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 4, GRANTS(7, 2), TO_END(0) },
         { 5, HINT_COMES, TO_END(0) }, { 5, GRANT_COMES(5, CLAIM), TO_END(0) }, { 5, TIME_PASSES, TO_END(0) },
         { 5, CANCELS, TO_END(0) }, { HARD, TIME_PASSES, TO_END(0) }, { HARD, CANCELS, TO_END(0) });
@@ -247,13 +229,13 @@ static void what_has_ended_stays_ended(void **state)
 
 int main(void)
 {
-    RUN_TESTS(TEST(a_waiter_leaves_the_queue_at_its_limit), TEST(a_waiter_that_slept_through_its_limit_leaves),
-              TEST(nothing_stops_a_waiter_that_leaves), TEST(an_ask_under_way_at_the_limit_is_awaited),
-              TEST(a_release_that_is_not_answered_leaves_it_unknown), TEST(without_a_limit_a_wait_goes_on),
-              TEST(a_try_ends_with_its_answer), TEST(a_try_asks_again_what_got_no_answer),
-              TEST(a_try_without_a_server_says_so), TEST(a_busy_try_leaves_when_a_copy_may_come),
-              TEST(a_cancelled_wait_ends_at_once_when_nothing_was_sent), TEST(a_cancelled_waiter_leaves_the_queue),
-              TEST(what_a_cancelled_waiter_is_granted_goes_back), TEST(a_cancelled_wait_ends_within_a_command_timeout),
-              TEST(a_cancelled_leave_ends_within_a_command_timeout), TEST(a_cancelled_wait_asks_no_more),
-              TEST(a_cancelled_wait_ends_with_its_own_code), TEST(what_has_ended_stays_ended));
+    return plain_run_with(
+        middle_draws, a_waiter_leaves_the_queue_at_its_limit, a_waiter_that_slept_through_its_limit_leaves,
+        nothing_stops_a_waiter_that_leaves, an_ask_under_way_at_the_limit_is_awaited,
+        a_release_that_is_not_answered_leaves_it_unknown, without_a_limit_a_wait_goes_on, a_try_ends_with_its_answer,
+        a_try_asks_again_what_got_no_answer, a_try_without_a_server_says_so, a_busy_try_leaves_when_a_copy_may_come,
+        a_cancelled_wait_ends_at_once_when_nothing_was_sent, a_cancelled_waiter_leaves_the_queue,
+        what_a_cancelled_waiter_is_granted_goes_back, a_cancelled_wait_ends_within_a_command_timeout,
+        a_cancelled_leave_ends_within_a_command_timeout, a_cancelled_wait_asks_no_more,
+        a_cancelled_wait_ends_with_its_own_code, what_has_ended_stays_ended);
 }

@@ -339,10 +339,9 @@ static void live(int number, int *ends)
     ends[end->unknown ? 2 : end->code != 0]++;
 }
 
-static void whatever_happens_the_outcome_is_true_and_in_time(void **state)
+static void whatever_happens_the_outcome_is_true_and_in_time(void)
 {
     int ends[3] = { 0 };
-    (void)state;
     draws = ANY;
     for (int number = 1; number <= SEQUENCES; number++)
         live(number, ends);
@@ -353,5 +352,5 @@ static void whatever_happens_the_outcome_is_true_and_in_time(void **state)
 
 int main(void)
 {
-    RUN_TESTS(TEST(whatever_happens_the_outcome_is_true_and_in_time));
+    return plain_run_with(middle_draws, whatever_happens_the_outcome_is_true_and_in_time);
 }

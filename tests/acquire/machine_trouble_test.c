@@ -9,10 +9,9 @@
 /* --- lost connections ----------------------------------------------------------------------------------- */
 
 /* The first is repeated at once, then with pauses that double: the same id, so a copy does no harm. */
-static void what_was_cut_is_sent_again(void **state)
+static void what_was_cut_is_sent_again(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, IS_CUT, TO_ASK }, { 1, SENDS, TO_AWAIT(HARD) },
         { 2, IS_CUT, TO_PARK(22) }, { 22, TIME_PASSES, TO_ASK }, { 22, SENDS, TO_AWAIT(HARD) },
         { 23, IS_CUT, TO_PARK(63) }, { 63, TIME_PASSES, TO_ASK }, { 63, SENDS, TO_AWAIT(HARD) },
@@ -24,10 +23,9 @@ static void what_was_cut_is_sent_again(void **state)
 }
 
 /* An answer ends the row of failures: the next one is again answered at once. */
-static void an_answer_ends_the_pauses(void **state)
+static void an_answer_ends_the_pauses(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, IS_CUT, TO_ASK }, { 1, SENDS, TO_AWAIT(HARD) },
         { 2, IS_CUT, TO_PARK(22) }, { 22, TIME_PASSES, TO_ASK }, { 22, SENDS, TO_AWAIT(HARD) },
         { 24, QUEUES(900, 23, 0), TO_PARK(925) }, { 925, TIME_PASSES, TO_ASK }, { 925, SENDS, TO_AWAIT(HARD) },
@@ -35,10 +33,9 @@ static void an_answer_ends_the_pauses(void **state)
     assert_int_equal(result_of(&play)->arrival, 11); /* it brings its place along */
 }
 
-static void a_wait_without_a_connection_lasts_until_the_limit(void **state)
+static void a_wait_without_a_connection_lasts_until_the_limit(void)
 {
     struct play play = begin_limited(500), never_sent = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, IS_DOWN, TO_CONNECT(500) }, { 30, CONNECTS(ENOTCONN), TO_CONNECT(500) },
         { 70, CONNECTS(ENOTCONN), TO_CONNECT(500) }, { 500, CONNECTS(ETIMEDOUT), TO_END(ENOTCONN) });
     assert_false(result_of(&play)->unknown);
@@ -48,17 +45,15 @@ static void a_wait_without_a_connection_lasts_until_the_limit(void **state)
 }
 
 /* Waiting longer would not help. */
-static void a_server_that_refuses_us_ends_a_wait_at_once(void **state)
+static void a_server_that_refuses_us_ends_a_wait_at_once(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, IS_DOWN, TO_CONNECT(LIMIT) }, { 30, CONNECTS(EACCES), TO_END(EACCES) });
 }
 
-static void what_was_sent_and_never_confirmed_is_unknown(void **state)
+static void what_was_sent_and_never_confirmed_is_unknown(void)
 {
     struct play play = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 1, IS_CUT, TO_ASK },
         { 1, IS_DOWN, TO_CONNECT(500) }, { 500, CONNECTS(ETIMEDOUT), TO_CONNECT(900) },
         { 900, CONNECTS(ETIMEDOUT), TO_END(EIO) });
@@ -67,10 +62,9 @@ static void what_was_sent_and_never_confirmed_is_unknown(void **state)
 }
 
 /* While there is time for an answer it is asked for, also behind the limit. */
-static void a_cut_near_the_limit_is_asked_again_while_time_is_left(void **state)
+static void a_cut_near_the_limit_is_asked_again_while_time_is_left(void)
 {
     struct play held = begin_limited(500), unknown = begin_limited(500);
-    (void)state;
     RUN(&held, { 490, STARTS, TO_ASK }, { 490, SENDS, TO_AWAIT(900) }, { 510, IS_CUT, TO_ASK },
         { 510, SENDS, TO_AWAIT(900) }, { 515, GRANTS(7, 512), TO_END(0) });
     expect_held(&held, (510 + LEASE - LEASE / 100 - 2) * 1000, false);
@@ -80,10 +74,9 @@ static void a_cut_near_the_limit_is_asked_again_while_time_is_left(void **state)
 }
 
 /* A pause is no reason to return later than promised. */
-static void a_pause_ends_with_the_time_that_is_left(void **state)
+static void a_pause_ends_with_the_time_that_is_left(void)
 {
     struct play play = begin_limited(100);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(500) }, { 490, IS_CUT, TO_ASK },
         { 490, SENDS, TO_AWAIT(500) }, { 491, IS_CUT, TO_PARK(500) }, { 500, TIME_PASSES, TO_END(EIO) });
     assert_true(result_of(&play)->unknown);
@@ -93,10 +86,9 @@ static void a_pause_ends_with_the_time_that_is_left(void **state)
  * An ask that got no answer may still reach the server, up to its deadline. A release answered later than
  * that ends it; one answered before does not.
  */
-static void a_release_counts_when_no_copy_can_come_after_it(void **state)
+static void a_release_counts_when_no_copy_can_come_after_it(void)
 {
     struct play before = begin_limited(400), after = begin_limited(400);
-    (void)state;
     RUN(&before, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(800) }, { 1, IS_CUT, TO_ASK }, { 1, SENDS, TO_AWAIT(800) },
         { 3, QUEUES(5000, 2, 0), TO_PARK(400) }, { 400, TIME_PASSES, TO_LEAVE }, { 400, SENDS, TO_AWAIT(800) },
         { 402, HAS_LEFT(COMMAND), TO_END(EIO) }); /* at the deadline itself it would still be obeyed */
@@ -108,10 +100,9 @@ static void a_release_counts_when_no_copy_can_come_after_it(void **state)
 }
 
 /* A later answer of the server shows that its clock is past the deadline. */
-static void an_answer_after_the_deadline_ends_the_doubt(void **state)
+static void an_answer_after_the_deadline_ends_the_doubt(void)
 {
     struct play play = begin_limited(1500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(1900) }, { 1, IS_CUT, TO_ASK }, { 1, SENDS, TO_AWAIT(1900) },
         { 3, QUEUES(900, 2, 0), TO_PARK(904) }, { 904, TIME_PASSES, TO_ASK }, { 904, SENDS, TO_AWAIT(1900) },
         { 906, REFUSES(905), TO_LEAVE });
@@ -120,10 +111,9 @@ static void an_answer_after_the_deadline_ends_the_doubt(void **state)
 
 /* --- the server does not know the script, or is not fit ------------------------------------------------- */
 
-static void an_unknown_script_is_sent_as_text(void **state)
+static void an_unknown_script_is_sent_as_text(void)
 {
     struct play play = begin(), queued = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) },
         { 2, SAYS("NOSCRIPT No matching script."), TO_ASK_WITH_TEXT }, { 2, SENDS, TO_AWAIT(HARD) },
         { 4, GRANTS(7, 3), TO_END(0) });
@@ -134,19 +124,17 @@ static void an_unknown_script_is_sent_as_text(void **state)
 }
 
 /* News that comes between does not make it forget. */
-static void news_does_not_hide_that_a_script_is_unknown(void **state)
+static void news_does_not_hide_that_a_script_is_unknown(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 2, SAYS("NOSCRIPT"), TO_ASK_WITH_TEXT },
         { 2, HINT_COMES, TO_ASK_WITH_TEXT }, { 2, SENDS, TO_AWAIT(HARD) }, { 4, GRANTS(7, 3), TO_END(0) });
 }
 
 /* Sent as text there is nothing left to know: asking on would go round as fast as the network lets it. */
-static void a_server_that_knows_no_script_is_not_asked_for_ever(void **state)
+static void a_server_that_knows_no_script_is_not_asked_for_ever(void)
 {
     struct play play = begin(), queued = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 2, SAYS("NOSCRIPT"), TO_ASK_WITH_TEXT },
         { 2, SENDS, TO_AWAIT(HARD) }, { 4, SAYS("NOSCRIPT"), TO_END(EPROTO) });
     RUN(&queued, QUEUED_BEHIND(900, 905), { 905, TIME_PASSES, TO_ASK }, { 905, SENDS, TO_AWAIT(HARD) },
@@ -158,10 +146,9 @@ static void a_server_that_knows_no_script_is_not_asked_for_ever(void **state)
 }
 
 /* The server's clock was set: the answer says what it shows now, and the next deadline is right. */
-static void a_late_ask_is_asked_again(void **state)
+static void a_late_ask_is_asked_again(void)
 {
     struct play play = begin(), listed = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 2, IS_LATE(1), TO_ASK },
         { 2, SENDS, TO_AWAIT(HARD) }, { 4, IS_LATE(3), TO_PARK(24) }, { 24, TIME_PASSES, TO_ASK },
         { 24, SENDS, TO_AWAIT(HARD) }, { 26, GRANTS(7, 25), TO_END(0) });
@@ -170,10 +157,9 @@ static void a_late_ask_is_asked_again(void **state)
 }
 
 /* What passes is waited for, with pauses that double up to their maximum. */
-static void a_server_that_is_not_ready_is_asked_less_and_less_often(void **state)
+static void a_server_that_is_not_ready_is_asked_less_and_less_often(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) },
         { 1, SAYS("LOADING Redis is loading"), TO_PARK(21) }, { 21, TIME_PASSES, TO_ASK },
         { 21, SENDS, TO_AWAIT(HARD) }, { 22, SAYS("LOADING"), TO_PARK(62) }, { 62, TIME_PASSES, TO_ASK },
@@ -184,7 +170,7 @@ static void a_server_that_is_not_ready_is_asked_less_and_less_often(void **state
         { 1248, SENDS, TO_AWAIT(HARD) }, { 1249, SAYS("LOADING"), TO_PARK(1269) });
 }
 
-static void at_the_limit_the_reason_is_told(void **state)
+static void at_the_limit_the_reason_is_told(void)
 {
     static const struct {
         const char *text;
@@ -200,7 +186,6 @@ static void at_the_limit_the_reason_is_told(void **state)
         { "CLUSTERDOWN The cluster is down", ENOTCONN },
         { "OOM command not allowed when used memory > 'maxmemory'.", ENOSPC },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct play play = begin_limited(500), busy = begin_limited(500), try = begin_try();
         RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) });
@@ -230,21 +215,19 @@ static void at_the_limit_the_reason_is_told(void **state)
 }
 
 /* It could, meanwhile, and somebody else has it: that is the reason then. */
-static void trouble_that_is_over_is_no_reason(void **state)
+static void trouble_that_is_over_is_no_reason(void)
 {
     struct play play = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 1, SAYS("LOADING"), TO_PARK(21) },
         { 21, TIME_PASSES, TO_ASK }, { 21, SENDS, TO_AWAIT(900) }, { 24, QUEUES(5000, 22, 0), TO_PARK(500) },
         { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) }, { 502, HAS_LEFT(501), TO_END(ETIMEDOUT) });
 }
 
 /* A rule that stopped the script may have done so in its middle, so that what it did is taken back. */
-static void missing_rights_end_a_wait_at_once(void **state)
+static void missing_rights_end_a_wait_at_once(void)
 {
     static const char *const texts[] = { "NOPERM User worker has no permissions", "NOAUTH Authentication required.",
                                          "ERR The user executing the script can't run this command or subcommand" };
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct play play = begin();
         RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) });
@@ -259,11 +242,10 @@ static void missing_rights_end_a_wait_at_once(void **state)
 }
 
 /* A helper key of another type: half of the script may have run, so what it took goes back. */
-static void what_stopped_in_its_middle_is_taken_back(void **state)
+static void what_stopped_in_its_middle_is_taken_back(void)
 {
     static const char *const texts[] = { "WRONGTYPE Operation against a key holding the wrong kind of value",
                                          "ERR something new", "" };
-    (void)state;
     for (size_t i = 0; i < 2 * sizeof texts / sizeof *texts; i++) {
         struct play play = begin();
         RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) });
@@ -280,7 +262,7 @@ static void what_stopped_in_its_middle_is_taken_back(void **state)
     }
 }
 
-static void what_will_not_pass_ends_a_wait_at_once(void **state)
+static void what_will_not_pass_ends_a_wait_at_once(void)
 {
     static const struct {
         const char *text;
@@ -290,7 +272,6 @@ static void what_will_not_pass_ends_a_wait_at_once(void **state)
         { "ASK 3999 127.0.0.1:6381", ENOTSUP },
         { "CROSSSLOT Keys in request don't hash to the same slot", ENOTSUP },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct play play = begin();
         RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) });
@@ -301,30 +282,27 @@ static void what_will_not_pass_ends_a_wait_at_once(void **state)
     }
 }
 
-static void an_unrecoverable_mutex_ends_a_wait_at_once(void **state)
+static void an_unrecoverable_mutex_ends_a_wait_at_once(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, QUEUED_BEHIND(900, 905), { 905, TIME_PASSES, TO_ASK }, { 905, SENDS, TO_AWAIT(HARD) },
         { 907, ANSWERS(LK__UNRECOVERABLE, 0, 0, 906, 0), TO_END(ENOTRECOVERABLE) });
     assert_false(result_of(&play)->unknown);
 }
 
 /* As many hold it as may: there is nothing to wait for, and nothing to take back. */
-static void a_full_lock_ends_a_wait_at_once(void **state)
+static void a_full_lock_ends_a_wait_at_once(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) },
         { 2, ANSWERS(LK__FULL, 0, 0, 1, 0), TO_END(EAGAIN) });
     assert_false(result_of(&play)->unknown);
 }
 
 /* A finished number gets nothing any more: what bears it is given back, and the caller draws another one. */
-static void an_overtaken_number_is_given_up(void **state)
+static void an_overtaken_number_is_given_up(void)
 {
     struct play play = begin(), unsure = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 2, ANSWERS(LK__OVERTAKEN, 0, 0, 1, 0), TO_LEAVE },
         { 2, SENDS, TO_AWAIT(COMMAND + 2) }, { 4, HAS_LEFT(3), TO_END(ESTALE) });
     assert_false(result_of(&play)->unknown);
@@ -335,7 +313,7 @@ static void an_overtaken_number_is_given_up(void **state)
 
 /* --- answers that make no sense ------------------------------------------------------------------------- */
 
-static void an_answer_that_makes_no_sense_is_taken_back(void **state)
+static void an_answer_that_makes_no_sense_is_taken_back(void)
 {
     const struct lk__asked table[] = {
         asked_of(LK__GRANTED, 0, 0, server_us(2), 0), /* no token */
@@ -347,7 +325,6 @@ static void an_answer_that_makes_no_sense_is_taken_back(void **state)
         asked_of(LK__GONE, 7, 0, server_us(2), 0),
     };
     enum { ANSWERS = sizeof table / sizeof *table };
-    (void)state;
     for (size_t i = 0; i < ANSWERS + 1; i++) { /* the last is no answer at all */
         struct play play = begin();
         RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) });
@@ -361,10 +338,9 @@ static void an_answer_that_makes_no_sense_is_taken_back(void **state)
     }
 }
 
-static void a_strange_answer_to_the_release_leaves_it_unknown(void **state)
+static void a_strange_answer_to_the_release_leaves_it_unknown(void)
 {
     struct play play = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) });
     play.step = lk__acquirefsm_left(&play.machine, NULL);
@@ -374,10 +350,9 @@ static void a_strange_answer_to_the_release_leaves_it_unknown(void **state)
 }
 
 /* Once may be an accident of the connection; twice in a row is the server. */
-static void bytes_that_cannot_be_read_are_asked_for_once_more(void **state)
+static void bytes_that_cannot_be_read_are_asked_for_once_more(void)
 {
     struct play play = begin(), spoilt = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, IS_GARBLED, TO_ASK },
         { 1, SENDS, TO_AWAIT(HARD) }, { 3, GRANTS(7, 2), TO_END(0) });
     RUN(&spoilt, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, IS_GARBLED, TO_ASK },
@@ -385,10 +360,9 @@ static void bytes_that_cannot_be_read_are_asked_for_once_more(void **state)
     assert_true(result_of(&spoilt)->unknown);
 }
 
-static void a_refused_release_is_sent_again(void **state)
+static void a_refused_release_is_sent_again(void)
 {
     struct play play = begin_limited(500), stuck = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) }, { 501, SAYS("BUSY"), TO_LEAVE },
         { 501, SENDS, TO_AWAIT(900) }, { 502, SAYS("BUSY"), TO_PARK(522) }, { 522, TIME_PASSES, TO_LEAVE },
@@ -401,10 +375,9 @@ static void a_refused_release_is_sent_again(void **state)
 }
 
 /* Rights taken away meanwhile: we are in the queue still, and "not held" cannot be promised. */
-static void a_release_refused_for_good_leaves_it_unknown(void **state)
+static void a_release_refused_for_good_leaves_it_unknown(void)
 {
     struct play play = begin_limited(500), unsure = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) });
     play.step = refuse(&play, 503, "NOPERM User worker has no permissions");
@@ -420,20 +393,18 @@ static void a_release_refused_for_good_leaves_it_unknown(void **state)
 
 int main(void)
 {
-    RUN_TESTS(TEST(what_was_cut_is_sent_again), TEST(an_answer_ends_the_pauses),
-              TEST(a_wait_without_a_connection_lasts_until_the_limit),
-              TEST(a_server_that_refuses_us_ends_a_wait_at_once), TEST(what_was_sent_and_never_confirmed_is_unknown),
-              TEST(a_cut_near_the_limit_is_asked_again_while_time_is_left),
-              TEST(a_pause_ends_with_the_time_that_is_left), TEST(a_release_counts_when_no_copy_can_come_after_it),
-              TEST(an_answer_after_the_deadline_ends_the_doubt), TEST(an_unknown_script_is_sent_as_text),
-              TEST(news_does_not_hide_that_a_script_is_unknown),
-              TEST(a_server_that_knows_no_script_is_not_asked_for_ever), TEST(a_late_ask_is_asked_again),
-              TEST(a_server_that_is_not_ready_is_asked_less_and_less_often), TEST(at_the_limit_the_reason_is_told),
-              TEST(trouble_that_is_over_is_no_reason), TEST(missing_rights_end_a_wait_at_once),
-              TEST(what_stopped_in_its_middle_is_taken_back), TEST(what_will_not_pass_ends_a_wait_at_once),
-              TEST(an_unrecoverable_mutex_ends_a_wait_at_once), TEST(a_full_lock_ends_a_wait_at_once),
-              TEST(an_overtaken_number_is_given_up), TEST(an_answer_that_makes_no_sense_is_taken_back),
-              TEST(a_strange_answer_to_the_release_leaves_it_unknown),
-              TEST(bytes_that_cannot_be_read_are_asked_for_once_more), TEST(a_refused_release_is_sent_again),
-              TEST(a_release_refused_for_good_leaves_it_unknown));
+    return plain_run_with(
+        middle_draws, what_was_cut_is_sent_again, an_answer_ends_the_pauses,
+        a_wait_without_a_connection_lasts_until_the_limit, a_server_that_refuses_us_ends_a_wait_at_once,
+        what_was_sent_and_never_confirmed_is_unknown, a_cut_near_the_limit_is_asked_again_while_time_is_left,
+        a_pause_ends_with_the_time_that_is_left, a_release_counts_when_no_copy_can_come_after_it,
+        an_answer_after_the_deadline_ends_the_doubt, an_unknown_script_is_sent_as_text,
+        news_does_not_hide_that_a_script_is_unknown, a_server_that_knows_no_script_is_not_asked_for_ever,
+        a_late_ask_is_asked_again, a_server_that_is_not_ready_is_asked_less_and_less_often,
+        at_the_limit_the_reason_is_told, trouble_that_is_over_is_no_reason, missing_rights_end_a_wait_at_once,
+        what_stopped_in_its_middle_is_taken_back, what_will_not_pass_ends_a_wait_at_once,
+        an_unrecoverable_mutex_ends_a_wait_at_once, a_full_lock_ends_a_wait_at_once, an_overtaken_number_is_given_up,
+        an_answer_that_makes_no_sense_is_taken_back, a_strange_answer_to_the_release_leaves_it_unknown,
+        bytes_that_cannot_be_read_are_asked_for_once_more, a_refused_release_is_sent_again,
+        a_release_refused_for_good_leaves_it_unknown);
 }

@@ -8,27 +8,25 @@
 
 /* --- granted at once ------------------------------------------------------------------------------------ */
 
-static void a_free_lock_is_held_after_one_answer(void **state)
+static void a_free_lock_is_held_after_one_answer(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 4, GRANTS(7, 2), TO_END(0) });
     expect_held(&play, (LEASE - LEASE / 100 - 2) * 1000, false);
     assert_int_equal(result_of(&play)->first_us, local_us(LEASE / 3));
     assert_int_equal(result_of(&play)->grant_server_us, server_us(2));
 }
 
-static void a_dead_holder_is_told_of(void **state)
+static void a_dead_holder_is_told_of(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) },
         { 4, ANSWERS(LK__GRANTED_OWNERDEAD, 7, 0, 2, 0), TO_END(EOWNERDEAD) });
     expect_held(&play, (LEASE - LEASE / 100 - 2) * 1000, false);
 }
 
 /* The server's lease began at some moment between sending and the answer: count from the first. */
-static void validity_counts_from_before_the_request_was_sent(void **state)
+static void validity_counts_from_before_the_request_was_sent(void)
 {
     static const struct {
         int64_t lease_ms, sent_ms, came_ms, valid_ms;
@@ -36,7 +34,6 @@ static void validity_counts_from_before_the_request_was_sent(void **state)
         { 100, 0, 1, 97 },    { 100, 0, 96, 97 },         { 100, 50, 60, 147 },
         { 1000, 0, 10, 988 }, { 30000, 300, 399, 29998 }, { 86400000, 0, 1, 85535998 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct play play = begin_leased(table[i].lease_ms);
         play.step = lk__acquirefsm_start(&play.machine, local_us(0));
@@ -50,10 +47,9 @@ static void validity_counts_from_before_the_request_was_sent(void **state)
 }
 
 /* An answer that took longer than the lease is no hold; asking again finds the same hold and renews it. */
-static void an_answer_slower_than_the_lease_is_asked_again(void **state)
+static void an_answer_slower_than_the_lease_is_asked_again(void)
 {
     struct play play = begin_leased(100);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 97, GRANTS(7, 1), TO_ASK },
         { 97, SENDS, TO_AWAIT(HARD) }, { 99, GRANTS(7, 98), TO_END(0) });
     expect_held(&play, (97 + 97) * 1000, false);
@@ -61,10 +57,9 @@ static void an_answer_slower_than_the_lease_is_asked_again(void **state)
 
 /* --- granted by a message ------------------------------------------------------------------------------- */
 
-static void a_queued_waiter_is_held_by_a_message(void **state)
+static void a_queued_waiter_is_held_by_a_message(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, QUEUED_BEHIND(900, 905), { 500, GRANT_COMES(499, CLAIM), TO_END(0) });
     /* from the ask at 0, answered at the server's 2, to the grant at 499, and the claim: less 1 % and 2 ms */
     expect_held(&play, 3497000 - 34970 - 2000, true);
@@ -74,20 +69,18 @@ static void a_queued_waiter_is_held_by_a_message(void **state)
 }
 
 /* Messages come by another connection: this one may be faster than the answer that puts us into the queue. */
-static void a_grant_may_overtake_the_answer_that_queued_us(void **state)
+static void a_grant_may_overtake_the_answer_that_queued_us(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 3, GRANT_COMES(3, CLAIM), TO_AWAIT(HARD) },
         { 4, QUEUES(900, 2, 0), TO_END(0) });
     expect_held(&play, 3001000 - 30010 - 2000, true);
 }
 
 /* The answer knows better: at its moment we were in the queue again, and no owner. */
-static void a_grant_older_than_the_answer_is_dropped(void **state)
+static void a_grant_older_than_the_answer_is_dropped(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 3, GRANT_COMES(1, CLAIM), TO_AWAIT(HARD) },
         { 4, QUEUES(900, 2, 0), TO_PARK(905) }, { 905, TIME_PASSES, TO_ASK }, { 905, SENDS, TO_AWAIT(HARD) },
         { 908, GRANTS(7, 906), TO_END(0) });
@@ -95,28 +88,25 @@ static void a_grant_older_than_the_answer_is_dropped(void **state)
 }
 
 /* What cannot be dated, or is over, still says that something happened. */
-static void a_grant_that_cannot_be_used_is_a_hint(void **state)
+static void a_grant_that_cannot_be_used_is_a_hint(void)
 {
     struct play late = begin(), older = begin(), undated = begin();
-    (void)state;
     RUN(&late, QUEUED_BEHIND(900, 905), { 3470, GRANT_COMES(499, CLAIM), TO_ASK });
     RUN(&older, QUEUED_BEHIND(900, 905), { 10, GRANT_COMES(1, CLAIM), TO_ASK });
     RUN(&undated, { 0, STARTS, TO_ASK }, { 0, IS_DOWN, TO_CONNECT(LIMIT) }, { 4, GRANT_COMES(3, CLAIM), TO_ASK });
 }
 
-static void a_grant_is_good_until_its_last_microsecond(void **state)
+static void a_grant_is_good_until_its_last_microsecond(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, QUEUED_BEHIND(900, 905), { 3460, GRANT_COMES(499, CLAIM), TO_END(0) });
     expect_held(&play, 3497000 - 34970 - 2000, true); /* 3460.03 ms */
 }
 
 /* The connection breaks after the grant came and before the answer of a poll: an older answer dates it. */
-static void a_grant_outlives_the_connection_of_a_poll(void **state)
+static void a_grant_outlives_the_connection_of_a_poll(void)
 {
     struct play play = begin(), first = begin();
-    (void)state;
     RUN(&play, QUEUED_BEHIND(900, 905), { 905, TIME_PASSES, TO_ASK }, { 905, SENDS, TO_AWAIT(HARD) },
         { 906, GRANT_COMES(904, CLAIM), TO_AWAIT(HARD) }, { 907, IS_CUT, TO_END(0) });
     expect_held(&play, 3902000 - 39020 - 2000, true);
@@ -125,20 +115,18 @@ static void a_grant_outlives_the_connection_of_a_poll(void **state)
 }
 
 /* A copy of an ask that is still on its way finds the claim, and sets the lease that we asked for: it may be shorter. */
-static void a_claim_is_no_longer_than_what_a_copy_asks_for(void **state)
+static void a_claim_is_no_longer_than_what_a_copy_asks_for(void)
 {
     struct play play = begin_leased(1000);
-    (void)state;
     RUN(&play, QUEUED_BEHIND(900, 905), { 905, TIME_PASSES, TO_ASK }, { 905, SENDS, TO_AWAIT(HARD) },
         { 906, GRANT_COMES(904, CLAIM), TO_AWAIT(HARD) }, { 907, IS_CUT, TO_END(0) });
     expect_held(&play, 1902000 - 19020 - 2000, true);
 }
 
 /* The caller was late, in a signal handler or without a CPU; its grant was not. It is held until its claim ends. */
-static void a_grant_that_came_beats_a_limit_that_passed(void **state)
+static void a_grant_that_came_beats_a_limit_that_passed(void)
 {
     struct play play = begin_limited(500), later = begin_limited(500), last = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 700, GRANT_COMES(499, CLAIM), TO_END(0) });
     expect_held(&play, 3497000 - 34970 - 2000, true);
@@ -153,10 +141,9 @@ static void a_grant_that_came_beats_a_limit_that_passed(void **state)
 }
 
 /* Likewise beside a poll that is answered after the limit, or never: then a copy of it may still come. */
-static void a_grant_beats_the_limit_of_a_poll_under_way(void **state)
+static void a_grant_beats_the_limit_of_a_poll_under_way(void)
 {
     struct play play = begin_limited(500), silent = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(300, 2, 0), TO_PARK(305) },
         { 305, TIME_PASSES, TO_ASK }, { 305, SENDS, TO_AWAIT(900) }, { 600, GRANT_COMES(499, CLAIM), TO_AWAIT(900) },
         { 601, QUEUES(5000, 307, 0), TO_END(0) });
@@ -169,10 +156,9 @@ static void a_grant_beats_the_limit_of_a_poll_under_way(void **state)
 }
 
 /* What the server remembers by the request is confirmed by an ask, which the limit does not forbid. */
-static void a_grant_to_be_confirmed_is_asked_for_after_the_limit(void **state)
+static void a_grant_to_be_confirmed_is_asked_for_after_the_limit(void)
 {
     struct lk__acquirefsm_settings settings = limited(500);
-    (void)state;
     settings.recorded = true;
     struct play play = begin_as(settings);
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
@@ -180,10 +166,9 @@ static void a_grant_to_be_confirmed_is_asked_for_after_the_limit(void **state)
 }
 
 /* Who was told to give up does, whatever came. */
-static void a_grant_does_not_hold_one_that_was_cancelled(void **state)
+static void a_grant_does_not_hold_one_that_was_cancelled(void)
 {
     struct play play = begin_limited(500);
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(300, 2, 0), TO_PARK(305) },
         { 305, TIME_PASSES, TO_ASK }, { 305, SENDS, TO_AWAIT(900) }, { 306, CANCELS, TO_AWAIT(706) },
         { 307, GRANT_COMES(306, CLAIM), TO_AWAIT(706) }, { 308, QUEUES(5000, 305, 0), TO_LEAVE },
@@ -202,7 +187,7 @@ static int64_t nap_us(int64_t left_ms, int64_t place, bool unsubscribed)
     return play.step.until_us - local_us(4);
 }
 
-static void how_long_a_waiter_sleeps_depends_on_its_place(void **state)
+static void how_long_a_waiter_sleeps_depends_on_its_place(void)
 {
     static const struct {
         int64_t left_ms, place;
@@ -245,16 +230,14 @@ static void how_long_a_waiter_sleeps_depends_on_its_place(void **state)
         { 200, INT64_MAX, false, FAR },
         { 200, -5, false, 201 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         assert_int_equal(nap_us(table[i].left_ms, table[i].place, table[i].unsubscribed), table[i].nap_ms * 1000);
 }
 
 /* Those who sleep equally long must not come at one moment. */
-static void naps_are_spread_by_a_fifth_to_either_side(void **state)
+static void naps_are_spread_by_a_fifth_to_either_side(void)
 {
     int64_t least_us = INT64_MAX, most_us = 0;
-    (void)state;
     draws = LEAST;
     assert_int_equal(nap_us(-1, 0, false), POLL * 800);
     assert_int_equal(nap_us(-1, 5, false), FAR * 800);
@@ -272,19 +255,17 @@ static void naps_are_spread_by_a_fifth_to_either_side(void **state)
     assert_true(least_us < POLL * 850 && most_us > POLL * 1150);
 }
 
-static void a_hint_brings_the_next_ask_forward(void **state)
+static void a_hint_brings_the_next_ask_forward(void)
 {
     struct play play = begin(), soon = begin();
-    (void)state;
     RUN(&play, QUEUED_BEHIND(900, 905), { 100, HINT_COMES, TO_ASK });
     RUN(&soon, QUEUED_BEHIND(900, 905), { 4, HINT_COMES, TO_PARK(HINT_PAUSE) }, { HINT_PAUSE, TIME_PASSES, TO_ASK });
 }
 
 /* It tells of something that the answer under way may not know. */
-static void a_hint_during_an_ask_is_kept_for_after_it(void **state)
+static void a_hint_during_an_ask_is_kept_for_after_it(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 2, HINT_COMES, TO_AWAIT(HARD) },
         { 4, QUEUES(900, 2, 0), TO_PARK(4 + HINT_PAUSE) }, { 4 + HINT_PAUSE, TIME_PASSES, TO_ASK },
         { 9, SENDS, TO_AWAIT(HARD) }, { 10, QUEUES(900, 9, 0), TO_PARK(911) });
@@ -309,35 +290,33 @@ static int asks_in_flood(struct play *play, int ms, bool refused)
 }
 
 /* Anybody who may publish can forge hints: they must not make us a burden for the server. */
-static void a_flood_of_hints_causes_few_asks(void **state)
+static void a_flood_of_hints_causes_few_asks(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, QUEUED_BEHIND(900, 905));
     assert_between(asks_in_flood(&play, 1000, false), 100, 1000 / HINT_PAUSE + 1);
 }
 
 /* Least of all for one that says it cannot: its pauses are there to be kept. */
-static void a_flood_of_hints_spares_a_server_that_refuses(void **state)
+static void a_flood_of_hints_spares_a_server_that_refuses(void)
 {
     struct play play = begin();
-    (void)state;
     RUN(&play, QUEUED_BEHIND(900, 905));
     assert_between(asks_in_flood(&play, 1000, true), 1, 1000 / HINT_PAUSE + 1);
 }
 
 int main(void)
 {
-    RUN_TESTS(TEST(a_free_lock_is_held_after_one_answer), TEST(a_dead_holder_is_told_of),
-              TEST(validity_counts_from_before_the_request_was_sent),
-              TEST(an_answer_slower_than_the_lease_is_asked_again), TEST(a_queued_waiter_is_held_by_a_message),
-              TEST(a_grant_may_overtake_the_answer_that_queued_us), TEST(a_grant_older_than_the_answer_is_dropped),
-              TEST(a_grant_that_cannot_be_used_is_a_hint), TEST(a_grant_is_good_until_its_last_microsecond),
-              TEST(a_grant_outlives_the_connection_of_a_poll), TEST(a_claim_is_no_longer_than_what_a_copy_asks_for),
-              TEST(a_grant_that_came_beats_a_limit_that_passed), TEST(a_grant_beats_the_limit_of_a_poll_under_way),
-              TEST(a_grant_to_be_confirmed_is_asked_for_after_the_limit),
-              TEST(a_grant_does_not_hold_one_that_was_cancelled), TEST(how_long_a_waiter_sleeps_depends_on_its_place),
-              TEST(naps_are_spread_by_a_fifth_to_either_side), TEST(a_hint_brings_the_next_ask_forward),
-              TEST(a_hint_during_an_ask_is_kept_for_after_it), TEST(a_flood_of_hints_causes_few_asks),
-              TEST(a_flood_of_hints_spares_a_server_that_refuses));
+    return plain_run_with(middle_draws, a_free_lock_is_held_after_one_answer, a_dead_holder_is_told_of,
+                          validity_counts_from_before_the_request_was_sent,
+                          an_answer_slower_than_the_lease_is_asked_again, a_queued_waiter_is_held_by_a_message,
+                          a_grant_may_overtake_the_answer_that_queued_us, a_grant_older_than_the_answer_is_dropped,
+                          a_grant_that_cannot_be_used_is_a_hint, a_grant_is_good_until_its_last_microsecond,
+                          a_grant_outlives_the_connection_of_a_poll, a_claim_is_no_longer_than_what_a_copy_asks_for,
+                          a_grant_that_came_beats_a_limit_that_passed, a_grant_beats_the_limit_of_a_poll_under_way,
+                          a_grant_to_be_confirmed_is_asked_for_after_the_limit,
+                          a_grant_does_not_hold_one_that_was_cancelled, how_long_a_waiter_sleeps_depends_on_its_place,
+                          naps_are_spread_by_a_fifth_to_either_side, a_hint_brings_the_next_ask_forward,
+                          a_hint_during_an_ask_is_kept_for_after_it, a_flood_of_hints_causes_few_asks,
+                          a_flood_of_hints_spares_a_server_that_refuses);
 }
