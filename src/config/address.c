@@ -25,11 +25,12 @@ bool lk__read_number(const char *text, int64_t least, int64_t most, int *number)
     return value >= least;
 }
 
-const char lk__host_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+/* What a host name is made of. */
+static const char host_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
 
 static bool is_host(const char *text, size_t length)
 {
-    return length <= 255 && strspn(text, lk__host_letters) >= length;
+    return length <= 255 && strspn(text, host_letters) >= length;
 }
 
 /* "::1" or, with the interface it is reached by, "fe80::1%eth0". */

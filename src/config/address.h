@@ -5,9 +5,6 @@
 
 #include "base/base.h"
 
-/* What a host name is made of. */
-extern const char lk__host_letters[];
-
 /* Read a decimal number of `least` to `most`. */
 bool lk__read_number(const char *text, int64_t least, int64_t most, int *number);
 

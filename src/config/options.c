@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* options.c - options that were read: printing them without their secrets, and freeing them */
-#include "config/address.h"
 #include "config/options.h"
 
 #include <stdio.h>
@@ -36,12 +35,15 @@ static void print(struct printer *printer, const char *text)
         print_char(printer, *text++);
 }
 
+/* RFC 3986, 2.3. */
+static const char unreserved[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+
 /* Print as in a URL: characters neither unreserved nor in `also` as %XX. */
 static void print_encoded(struct printer *printer, const char *text, const char *also)
 {
     static const char hex[] = "0123456789ABCDEF";
     for (; *text != '\0'; text++) {
-        if (strchr(lk__host_letters, *text) != NULL || *text == '~' || strchr(also, *text) != NULL) {
+        if (strchr(unreserved, *text) != NULL || strchr(also, *text) != NULL) {
             print_char(printer, *text);
             continue;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* acquire.c - becoming a holder of a read-write lock: which commands, with which arguments */
+/* acquire.c - becoming a holder of a read-write lock, and giving back one level of several */
 #include "rwlock/rwlock.h"
 
 /* The mode is part of the id, so that it tells a queued waiter's as well. */
@@ -33,5 +33,12 @@ int lk__rwlock_acquire(const struct lk__op *op, bool write, int64_t limit_us)
     acquire.hold->holds = write;
     acquire.hold->reads = !write;
     op->self->holds++;
+    return rc;
+}
+
+int lk__rwlock_unlockinner(const struct lk__op *op, struct lk__hold *hold)
+{
+    int rc = lk__op_hold(op, &hold);
+    --*(hold->reads > 0 ? &hold->reads : &hold->holds);
     return rc;
 }

@@ -8,13 +8,6 @@
 
 #include <limits.h>
 
-int lk__rwlock_unlockinner(const struct lk__op *op, struct lk__hold *hold)
-{
-    int rc = lk__op_hold(op, &hold);
-    --*(hold->reads > 0 ? &hold->reads : &hold->holds);
-    return rc;
-}
-
 int lk_rwlock_unlock(lk_rwlock_t *rw)
 {
     return lk__object_unlock(LK__HANDLE(rw), &lk__rwlock_kind);
