@@ -2,8 +2,8 @@
 /*
  * parts.pml - permits with leases, taken at once and given back in parts: no copy of the take brings one back
  *
- * Stands for permit_take.lua, permit_release.lua of src/semaphore, shrink() of leased.c, lk__give() of
- * src/object/acquire.c and the sweep of src/watchdog. One owner takes N permits, gives them back one or several
+ * Stands for permit_take.lua, permit_release.lua of src/semaphore, shrink() of leased.c, lk__object_release()
+ * of src/object/release.c and src/watchdog/outbox.c. One owner takes N permits, gives them back one or several
  * at a time, and all that are left in the end; each request may be sent again while copies of it are on
  * their way. Copies of the take come at any time until their deadline, copies of releases at any time.
  * A full release is followed by another one when no copy of the take can come any more.

@@ -63,7 +63,9 @@ void each_failure(struct world *w, const char *name, enum failing kind, int64_t 
         for (int j = 0; j < 8; j++)
             (void)world_url(w, ""); /* texts are handed out from a ring of eight */
     }
-    (void)world_left(w); /* the world's connection is there */
+    (void)world_left(w);               /* the world's connection is there */
+    world_at_end(w, NULL, &run, NULL); /* and its list of what ends with it has room */
+    world_forget(w, &run);
     run.blocks = failing_blocks();
     run.serial = failing_serial();
     run.descriptors = open_descriptors();
