@@ -11,6 +11,8 @@ import pathlib
 import subprocess
 import sys
 
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
+
 
 def symbols(nm, path):
     """The names that an object file defines for others, and those that it wants."""
@@ -46,11 +48,12 @@ def circles(edges):
 
 
 def modules(nm, build):
-    """The files of each module that was built, with their symbols."""
+    """The files of each module that was built, with their symbols. A build folder keeps what has no source any more."""
     found = {}
     for path in sorted(pathlib.Path(build, "src").glob("*/CMakeFiles/latchkey_*.dir/*.c.o")):
-        module = path.parts[-4]
-        found.setdefault(module, {})[path.name.removesuffix(".c.o")] = symbols(nm, path)
+        module, name = path.parts[-4], path.name.removesuffix(".c.o")
+        if (SOURCES / module / f"{name}.c").exists():
+            found.setdefault(module, {})[name] = symbols(nm, path)
     return found
 
 
