@@ -22,7 +22,7 @@
 
 /* --- clock.c, deadline.c: one clock for everything that is counted here ------------------ */
 
-/* Microseconds on CLOCK_BOOTTIME: it counts suspended time too, so a lease cannot outlive a nap. */
+/* Microseconds on CLOCK_BOOTTIME, which counts suspended time too: no lease outlives a suspend unseen. */
 int64_t lk__now_us(void);
 int64_t lk__clock_us(clockid_t clock); /* of another one that the system always has */
 
@@ -57,23 +57,23 @@ uint64_t lk__random_below(uint64_t bound);
 /* --- process.c: which process and which thread is this? --------------------------------------- */
 
 /*
- * A number that no other process has, also none forked from this one; never 0, always even: a handle
- * keeps a mark of its own in the lowest bit.
+ * A number that no other process has, nor one forked from this; never 0, always even, as a handle keeps
+ * a mark of its own in the lowest bit.
  */
 uintptr_t lk__process(void);
 
-/* How many forks there were so far, in this process and those it descends from; and when it was made, once. */
+/* The number of forks so far, in this process and its ancestors; and that number when the process was made, told once. */
 uint64_t lk__forks(void);
 uint64_t lk__forks_atbirth(void);
 
-/* What the library knows of the calling thread; made on its first call, freed when it ends. */
+/* What the library knows of the calling thread; made on the thread's first call, freed when the thread ends. */
 struct lk__thread {
     uint64_t owner;    /* implicit owner: never used again by another thread of this process */
     uintptr_t process; /* a fork's child is another owner with no holds */
     unsigned holds;    /* held by the implicit owner, in all clients */
-    unsigned rounds;   /* of destructors of thread-specific data, at its end */
+    unsigned rounds;   /* rounds of destructors of thread-specific data that have run, at the thread's end */
     char errortext[384];
-    int64_t settled_us; /* of the last failure: by then nothing of it is left at the server; 0: nothing is now */
+    int64_t settled_us; /* nothing of the last failed call is left at the server by then; 0: nothing is now */
     unsigned inside;    /* public calls under way: one, and those that it is made of */
     bool unlogged;      /* the log does not know errortext yet */
 };
@@ -120,20 +120,20 @@ void lk__process_onend(void (*end)(void));
 int lk__fail(int code, const char *format, ...) LK__PRINTF(2, 3);
 void lk__log_failure(struct lk__thread *thread); /* now */
 
-/* What this failure is about may still be at the server, unseen, but not after `settled_us`. After lk__fail(). */
+/* Add to lk__fail(): an effect of the failed call may still be at the server, unseen, until `settled_us`. */
 void lk__error_settles(int64_t settled_us);
 
 /* --- log.c: lines for a sink, which is a user's function ---------------------------------------- */
 
-/* Log a line if anybody wants that level. On any thread, under any lock: it is written where neither matters. */
+/* Log a line if a sink wants that level. Any thread, under any lock: the line is written elsewhere. */
 void lk__log(int level, const char *format, ...) LK__PRINTF(2, 3);
 
 int lk__log_set(lk_log_t log, int level, void *arg); /* lk_setlog(), without an error text: 0 or ENOMEM */
 
-/* Returns when what was logged is written, soon also if a sink blocks. Not under a lock. */
+/* Wait until all lines are written, but not for long where a sink blocks. Not under a lock. */
 void lk__log_flush(void);
 
-/* What a server or a file says may stand in it, and a log wants one line without tricks. */
+/* Print one line; control characters, which a server's or a file's words may contain, become '?'. */
 void lk__line_print(char *line, size_t size, const char *format, va_list args);
 
 /* --- memory.c --------------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ enum { LK__BUCKETS_FEW = 2 };
 struct lk__map {
     struct lk__entry *few[LK__BUCKETS_FEW];
     struct lk__entry **many; /* NULL: few serves */
-    size_t capacity;         /* of many */
+    size_t capacity;         /* buckets in many */
     size_t count;
 };
 
@@ -206,14 +206,14 @@ void lk__map_insert(struct lk__map *map, struct lk__entry *entry);
 void lk__map_remove(struct lk__map *map, struct lk__entry *entry); /* harmless when absent */
 /* Calls `visit` for each entry, which may remove that one. */
 void lk__map_each(struct lk__map *map, void (*visit)(struct lk__entry *entry, void *arg), void *arg);
-void lk__map_free(struct lk__map *map); /* its entries are left alone; it is empty then */
+void lk__map_free(struct lk__map *map); /* the entries are not touched; the map is empty then */
 
 /* --- parker.c: where a thread sleeps until told --------------------------------------------------- */
 
 /*
- * A wake-up given before the park ends it at once, as java.util.concurrent's LockSupport has it. There
- * are two kinds, so that a connection can hand its work to a parked thread without its caller noticing.
- * A wake-up is a hint; who was parked looks again at what it waits for.
+ * A wake-up given before the park ends it at once, as in java.util.concurrent's LockSupport. There are two
+ * kinds, so that a connection can make a parked thread its leader without the caller of that thread noticing.
+ * A wake-up is a hint: the thread looks again at what it waits for.
  *
  * A parker that is reading a connection for others sleeps in poll() instead; `wake_fd` is then the
  * eventfd that ends the poll.
@@ -230,7 +230,7 @@ struct lk__parker {
 void lk__parker_init(struct lk__parker *parker);
 void lk__parker_destroy(struct lk__parker *parker); /* after a signal under way is through */
 void lk__parker_signal(struct lk__parker *parker, unsigned signal);
-/* Set *word and signal in one step: who sees the value may destroy the parker, and waits for this to end. */
+/* Set *word and signal in one step. A thread that sees the value may destroy the parker, which waits for the signal. */
 void lk__parker_publish(struct lk__parker *parker, unsigned signal, _Atomic int *word, int value);
 
 /* Until a signal comes or `until_us`; takes all signals and returns them, 0 when the time passed. */
@@ -242,7 +242,7 @@ unsigned lk__parker_park(struct lk__parker *parker, int64_t until_us);
  */
 unsigned lk__parker_parkopen(struct lk__parker *parker, int64_t until_us, int cancel_state);
 
-/* From now on a signal kicks `fd` (-1: the condition again). Takes and returns those that came before. */
+/* From now on a signal sets the eventfd `fd` (-1: the condition again). Takes and returns earlier signals. */
 unsigned lk__parker_pollwith(struct lk__parker *parker, int fd);
 
 /* An eventfd, CLOEXEC and non-blocking; -1 when out of descriptors. */
@@ -258,7 +258,7 @@ void lk__eventfd_clear(int fd);
  * a negative `fd` is returned as it is, with errno.
  */
 int lk__fd_ours(int fd);
-void lk__fd_close(int fd); /* one of them */
+void lk__fd_close(int fd); /* a descriptor from lk__fd_ours() */
 /* In the child of a fork, before anything else runs there: close all of the parent's. Safe in a signal handler. */
 void lk__fd_closeall(void);
 

@@ -25,9 +25,9 @@ static _Atomic(void (*)(void)) onend_handler;
 
 static struct lk__mu mu = LK__MU_INITIALIZER(LK__MU_LAST_THREAD);
 static pthread_cond_t told; /* with mu: unloaded */
-static bool looking;        /* under mu: the thread is at it */
-static bool ending;         /* under mu: and has the process ended */
-static bool unjoined;       /* under mu: there was one */
+static bool looking;        /* under mu: the looking thread runs */
+static bool ending;         /* under mu: that thread ends the process */
+static bool unjoined;       /* under mu: that thread ended, and was not joined */
 static bool unloaded;       /* under mu: nobody looks any more */
 static pthread_t looker;    /* under mu */
 
@@ -40,7 +40,7 @@ static void pause_ms(int ms)
     lk__mu_unlock(&mu);
 }
 
-/* The first thread is there, without life, as long as there are others. */
+/* A main thread that ended stays in /proc as a zombie as long as others run. */
 static bool is_main_over(void)
 {
     char path[64], line[256] = "";
@@ -108,7 +108,7 @@ static void end_process(void)
     exit(0);
 }
 
-/* Not any more when there is a user again, or no thread of the library but this one. */
+/* Looking ends when there is a user again, or no thread of the library but this one. */
 static bool is_to_look(void)
 {
     lk__mu_lock(&mu);
@@ -129,7 +129,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* If no thread can be had the next user that ends tries again. */
+/* Without a thread to be had, the next user that ends tries again. */
 static void begin_to_look(void)
 {
     assert(lk__mu_held(&mu));

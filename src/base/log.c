@@ -34,7 +34,7 @@ struct sink {
 static _Atomic(struct sink *) sink;
 
 struct ring {
-    uintptr_t process; /* whose it is */
+    uintptr_t process; /* the process that uses this ring */
     struct ring *parents;
     struct lk__mu mu;
     pthread_cond_t rest; /* with mu: the writer has nothing more to write */
@@ -50,7 +50,7 @@ struct ring {
     pthread_t writer;
 };
 
-static struct ring first; /* that of the first process */
+static struct ring first; /* the ring of the first process */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic(struct ring *) latest; /* NULL: not used yet */
 
@@ -97,7 +97,7 @@ static bool write_stderr(const char *text, int patience_ms)
     return (polled.revents & (POLLOUT | POLLERR)) == POLLOUT && write(STDERR_FILENO, line, length) == (ssize_t)length;
 }
 
-/* False: it could not be written. The sink may do what it likes to errno, and cancelling is not for here. */
+/* False: the line could not be written. The sink may change errno, and must not be cancelled. */
 static bool deliver(int level, const char *text, int patience_ms)
 {
     const struct sink *to = atomic_load(&sink);
@@ -204,7 +204,7 @@ static struct ring *ring_here(void)
     return ring;
 }
 
-/* One that ended is at its last instruction. */
+/* Join a writer that ended; it is at its last instruction. */
 static void join_writer(struct ring *ring)
 {
     assert(lk__mu_held(&ring->mu));
@@ -213,7 +213,7 @@ static void join_writer(struct ring *ring)
     ring->ended = false;
 }
 
-/* If no thread can be had the lines wait for the next one. */
+/* Without a thread to be had, the lines wait for the next attempt. */
 static void start_writer(struct ring *ring)
 {
     assert(lk__mu_held(&ring->mu));
@@ -223,7 +223,7 @@ static void start_writer(struct ring *ring)
     ring->writing = lk__thread_spawn(&ring->writer, "lk-log", run, ring) == 0;
 }
 
-/* NULL: a line that was not written. */
+/* `text` NULL: count a line that was not written. */
 static void put(int level, const char *text)
 {
     struct ring *ring = ring_here();

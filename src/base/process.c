@@ -34,7 +34,7 @@ static _Atomic(void (*)(uint64_t)) onexit_handler;
 static atomic_int users, helpers;
 static _Atomic(void (*)(void)) onlast_handler;
 
-/* A thread of the library. In the block that each thread is made with: to look at it allocates nothing. */
+/* Is this a thread of the library? Thread-local and static: reading it allocates nothing. */
 static _Thread_local bool ours __attribute__((tls_model("initial-exec")));
 
 static atomic_uint_least64_t forks;
@@ -100,7 +100,7 @@ static void watch_forks(void)
     pthread_atfork(count_fork, NULL, forget);
 }
 
-/* Makes it on first use; the system may have none left now, and some later. */
+/* The key of thread-specific data, made on first use; the system may be out of keys now, and not later. */
 static bool find_key(pthread_key_t *key)
 {
     unsigned known = atomic_load(&key_place);
@@ -203,7 +203,7 @@ int lk__thread_helpers(void)
     return atomic_load(&helpers);
 }
 
-/* What a thread of the library is born with. */
+/* What a new thread of the library is told. */
 struct birth {
     void *(*run)(void *);
     void *arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.c - what happened to holds, told to a listener and to whoever polls
+ * events.c - events of holds, for a listener and for programs that poll
  *
  * Guards: events->mu the queues. Taken under dog->mu, so it is held for moments only; the listener runs
  * without any lock.
@@ -94,7 +94,7 @@ static void forget(struct lk__events *events, int audience)
     }
 }
 
-/* The listener did. */
+/* The listener returned. */
 static void returned(struct lk__events *events)
 {
     assert(lk__mu_held(&events->mu));
@@ -105,7 +105,7 @@ static void returned(struct lk__events *events)
 
 static void *run(void *arg);
 
-/* The listener ended the thread. What is queued is told by another one; without memory, when there is a listener anew. */
+/* The listener ended the thread. Another one tells what is queued; without memory, when a listener is set again. */
 static void replace_thread(void *arg)
 {
     struct lk__events *events = arg;

@@ -2,17 +2,17 @@
 /*
  * hub.c - one subscription connection and the thread that reads it
  *
- * Guards: hub->mu the ears and the lists. Order: after an object's mu, before the connection's and a
- * parker's. Ears are called under it, so that lk__hub_unsubscribe() can promise that none is called after.
+ * Guards: hub->mu the subscriptions and the lists. Order: after an object's mu, before the connection's and a
+ * parker's. on_message() is called under it, so that lk__hub_unsubscribe() can promise that none is called after.
  *
- * Each question has one answer, in its order; messages come in between. A confirmation names its channel, an
- * error does not: so questions are counted.
+ * Each command has one answer, in order; messages come in between. A confirmation names its channel, an error
+ * does not, so commands are counted.
  *
  * The hard case: silence. A dead peer of a subscription looks like a channel on which nothing happens;
  * so the thread pings, often while somebody waits, and ends a connection that does not answer.
  *
- * The other one: a proxy that ends each connection that subscribes. After a few of them all ears are deaf, and
- * it is tried again seldom.
+ * Another hard case: a proxy that ends each connection that subscribes. After a few of them all subscriptions are
+ * refused, and tried again seldom.
  */
 #include "hub/hub.h"
 
@@ -22,7 +22,7 @@
 
 enum { IDLE_PING_MS = 10000, CUTS_MAX = 5, CUTS_PAUSES = 10 };
 
-/* A channel that nobody hears any more. */
+/* A channel without subscribers, to be unsubscribed from. */
 struct pending_unsubscribe {
     struct lk__link link;
     char channel[];
@@ -34,7 +34,7 @@ static struct lk__subscription *subscription_of(struct lk__hub *hub, const char 
     return entry == NULL ? NULL : LK__CONTAINER(entry, struct lk__subscription, entry);
 }
 
-/* Another one of the same channel, or NULL. */
+/* Another subscription to the same channel, or NULL. */
 static struct lk__subscription *next_of(struct lk__subscription *subscription)
 {
     struct lk__entry *entry = subscription->entry.next;
@@ -77,7 +77,7 @@ static bool is_muted(const struct lk__hub *hub)
 
 /* --- sending: on the hub's thread -------------------------------------------------------------------------- */
 
-/* One question, with one answer. What cannot be sent now is sent when the connection is back. */
+/* Send one command. One that cannot be sent now is sent when the connection is back. */
 static int post(struct lk__hub *hub, int argc, const char *const args[])
 {
     const char *argv[2] = { args[0], argc > 1 ? args[1] : NULL };
@@ -100,7 +100,7 @@ static void back_off(struct lk__hub *hub)
     hub->again_us = lk__now_us() + hub->pause_us;
 }
 
-/* The last connection ended while it was asked to subscribe, and not by us. */
+/* The server or a proxy ended the last connection while a SUBSCRIBE was unanswered. */
 static void count_cut(struct lk__hub *hub)
 {
     assert(lk__mu_held(&hub->mu));
@@ -150,7 +150,7 @@ static void send_unsubscribes(struct lk__hub *hub)
     }
 }
 
-/* The moment to come again: it is too early for subscriptions that are due. */
+/* Send what is due. Returns when to call again, if it is too early for new subscriptions. */
 static int64_t say_what_is_new(struct lk__hub *hub)
 {
     assert(lk__mu_held(&hub->mu));
@@ -174,7 +174,7 @@ static int64_t say_what_is_new(struct lk__hub *hub)
     return LK__NEVER;
 }
 
-/* When to ping next, or to give the connection up; does what is due. */
+/* Ping a silent connection, or end one that did not answer. Returns when to call again. */
 static int64_t watch_silence(struct lk__hub *hub)
 {
     const struct lk__options *options = hub->options;
@@ -196,9 +196,9 @@ static int64_t watch_silence(struct lk__hub *hub)
     return now_us + command_us;
 }
 
-/* --- hearing: on the hub's thread ----------------------------------------------------------------------------- */
+/* --- reading: on the hub's thread ----------------------------------------------------------------------------- */
 
-/* One that was withdrawn and made anew may be confirmed twice, and looks twice. */
+/* A subscription that was withdrawn and made anew may be confirmed twice, and looks twice. */
 static void confirmed(struct lk__hub *hub, const char *channel)
 {
     assert(lk__mu_held(&hub->mu));
@@ -212,7 +212,7 @@ static void confirmed(struct lk__hub *hub, const char *channel)
         }
 }
 
-/* The question of this number got an error. */
+/* The command of this number was answered with an error. */
 static void refused(struct lk__hub *hub, uint64_t question, const struct lk__reply *reply)
 {
     assert(lk__mu_held(&hub->mu));
@@ -244,12 +244,12 @@ static void deliver(struct lk__hub *hub, const struct lk__reply *message)
         subscription->on_message(subscription, lk__reply_text(message, 2));
 }
 
-/* An answer, by its place one to the next question. */
+/* An answer; its place says which command it answers. */
 static void answered(struct lk__hub *hub, const struct lk__reply *reply)
 {
     assert(lk__mu_held(&hub->mu));
     if (hub->answers == hub->questions)
-        return; /* of the connection before, or asked by nobody */
+        return; /* an answer of the connection before, or to no command */
     hub->answers++;
     lk__node_serves(hub->node);
     if (reply->type == LK__ERROR)

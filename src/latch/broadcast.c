@@ -2,7 +2,7 @@
 /*
  * broadcast.c - all threads of a client that wait for one latch, behind one subscription
  *
- * Guards: broadcast->mu who waits, and what came in for them. Order: after hub->mu and client->mu, before a
+ * Guards: broadcast->mu the waiting threads, and their messages. Order: after hub->mu and client->mu, before a
  * parker's. The hub is never called under it, as it calls us under its own.
  */
 #include "latch/latch.h"
@@ -64,8 +64,8 @@ void lk__broadcast_wake(struct lk__broadcast *broadcast)
     lk__mu_unlock(&broadcast->mu);
 }
 
-/* Have the channel heard, from the first wait on. Who comes while the first one is at it may be told too early
-   that somebody listens: it is woken when that is so, and polls until then. */
+/* Subscribe to the channel, on the first wait. A thread that comes meanwhile may be told too early that there are
+   messages: it is woken when the subscription stands, and polls until then. */
 static bool listen_here(struct lk__broadcast *broadcast)
 {
     struct lk__hub *hub = &broadcast->client->hub;
@@ -77,7 +77,7 @@ static bool listen_here(struct lk__broadcast *broadcast)
     lk__mu_unlock(&broadcast->mu);
     if (first && lk__hub_subscribe(hub, &broadcast->subscription) != 0) {
         lk__mu_lock(&broadcast->mu);
-        broadcast->listening = false; /* the next one tries again */
+        broadcast->listening = false; /* the next wait tries again */
         lk__mu_unlock(&broadcast->mu);
         return false;
     }

@@ -3,7 +3,7 @@
  * acquire.c - becoming the holder of something that has a lease, and giving it back
  *
  * Everything that may fail for want of memory comes before the first byte is sent: the hold, with its
- * place on the watchdog's heap. To ask, renew and give back needs none.
+ * place on the watchdog's heap. Asking, renewing and giving back need no memory.
  *
  * Given back, the hold ends here before its release is sent: a late answer then finds nobody who still believes in
  * it. Whatever comes back, it is no longer held by the caller. A release without a good answer goes on in the
@@ -65,7 +65,7 @@ static int wait_in_redis(struct lk__acquire *acquire)
     return rc;
 }
 
-/* In line first, where only the first one of a process goes further. */
+/* Queue locally first: only the head of the local queue waits in Redis. */
 static int wait_for_it(struct lk__acquire *acquire)
 {
     struct lk__object *object = acquire->op->object;
@@ -84,8 +84,8 @@ static int wait_for_it(struct lk__acquire *acquire)
 }
 
 /*
- * When to renew first: a claim is confirmed soon, with the whole lease; a fixed one at once, and never again. Who
- * handed it over did not know our lease: one that is shorter than the claim is set at once, too.
+ * When to renew first: a claim is confirmed soon, with the whole lease; a fixed lease at once, and never again. The
+ * client that handed over did not know our lease: one that is shorter than the claim is set at once, too.
  */
 static int64_t first_renewal(const struct lk__acquire *acquire)
 {
@@ -97,7 +97,7 @@ static int64_t first_renewal(const struct lk__acquire *acquire)
     return result->claimed && result->valid_until_us > now_us + lease_ms * 1000 ? now_us : result->first_us;
 }
 
-/* Who handed it over knew neither our lease nor our limit: the first renewal sets what they allow, and no more. */
+/* The client that handed over knew neither our lease nor our limit: no more is trusted than they allow. */
 static int64_t good_until(const struct lk__acquire *acquire, int64_t now_us)
 {
     const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
@@ -144,20 +144,19 @@ static void become_holder(struct lk__acquire *acquire, int code)
     count_it(acquire, now_us);
 }
 
-/* An ask that got no answer is given back: now, and once more when no copy of it can come any more. */
+/* Release what an ask without an answer may have got: now, and once more when no copy of it can come any more. */
 static void give_back(struct lk__acquire *acquire)
 {
     const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
     int64_t end_us =
         lk__now_us() + 2000 * acquire->op->object->client->options->command_timeout_ms + acquire->asked_ms * 1000;
     struct lk__outboxentry *release = release_of(acquire);
-    release->past_us =
-        acquire->release != NULL ? 0 : result->duplicates_until_us; /* a late copy is known by the record */
+    release->past_us = acquire->release != NULL ? 0 : result->duplicates_until_us; /* the record knows a late copy */
     lk__outbox_send(&acquire->op->object->client->dog, release, end_us);
     lk__error_settles(end_us);
 }
 
-/* The end, whether or not it is held. */
+/* End the acquire, held or not. */
 static void end(struct lk__acquire *acquire, bool keep)
 {
     if (!keep) {

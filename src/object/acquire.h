@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * acquire.h - becoming the holder of something that has a lease, and giving it back
+ * acquire.h - acquiring something that has a lease, and giving it back
  */
 #ifndef LK__OBJECT_ACQUIRE_H
 #define LK__OBJECT_ACQUIRE_H
@@ -21,15 +21,15 @@ struct lk__acquire {
     int64_t lease_ms;                 /* 0: the client's */
     int64_t min_hold_ms, max_hold_ms; /* 0: none */
     bool fixed;
-    bool tokenless;     /* one of several holders: the token that came is not its own */
-    bool queue_locally; /* of the owner's process one waits in Redis, the others in line */
+    bool tokenless;     /* one of several holders: the token that came is another's */
+    bool queue_locally; /* one thread of the process waits in Redis, the others in the local queue */
     /*
      * NULL: that of the hold. Else what is taken has no lease: nothing is held, the server remembers the request, and
      * this gives it back; the primitive made it, and drops it.
      */
     struct lk__outboxentry *release;
     /*
-     * Not NULL: the wait is a cancellation point, but not in line. Called on a cancelled thread instead of a
+     * Not NULL: the wait is a cancellation point, but not in the local queue. Called on a cancelled thread instead of a
      * return from lk__acquire_run().
      */
     void (*unwind)(struct lk__acquire *acquire);
@@ -82,7 +82,7 @@ int lk__object_release(struct lk__object *object, struct lk__hold *hold);
 /* A public call, whole: give the caller's hold back, one level or all. */
 int lk__object_unlock(struct lk__handle handle, const struct lk__kind *kind);
 
-/* ESTALE, with an error text. */
+/* Returns ESTALE, with an error text. */
 int lk__gone(const struct lk__object *object);
 
 /* --- dated.c ------------------------------------------------------------------------------------------------------- */

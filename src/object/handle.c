@@ -41,7 +41,7 @@ static uintptr_t owner_of(struct lk__handle handle)
     return __atomic_load_n(handle.process, __ATOMIC_ACQUIRE);
 }
 
-/* Nobody else uses it yet: let the handle follow `binding` from now on. */
+/* Let the handle follow `binding` from now on; no other thread uses it yet. */
 static void attach(struct lk__handle handle, struct lk__binding *binding, uintptr_t process)
 {
     __atomic_store_n(handle.impl, binding, __ATOMIC_RELEASE);
@@ -58,7 +58,7 @@ static bool is_open(const struct lk__binding *binding)
     return binding != NULL && !lk__client_isclosed(binding->object->client);
 }
 
-/* A handle that belongs to nobody is had by the first process that says so; then its impl may be set. */
+/* A handle without a process belongs to the first process that claims it, which may then set its impl. */
 static bool is_ours(struct lk__handle handle, const struct lk__processstate *here)
 {
     uintptr_t nobody = 0;
@@ -120,7 +120,7 @@ static struct lk__binding *enter_guest(struct lk__processstate *here, struct lk_
     return binding;
 }
 
-/* The binding of a handle that follows the default client, entered; NULL: it has none that is open. */
+/* The binding of a handle of the default client, entered; NULL: the handle has no binding to an open client. */
 static struct lk__binding *enter_default(struct lk__processstate *here, struct lk__handle handle,
                                          const struct lk__kind *kind)
 {
@@ -164,21 +164,21 @@ bool lk__handle_isinherited(struct lk__handle handle)
 }
 
 /*
- * In which process it was initialised, and after how many forks, as one word. Process numbers are random and even, so
- * two of them are never near each other.
+ * The process in which a handle was initialised, and its number of forks then, as one word. Process numbers are random
+ * and even, so two of them are never close to each other.
  */
 static uintptr_t stamp_of(const struct lk__processstate *here)
 {
     return here->process + 2 * (uintptr_t)lk__forks();
 }
 
-/* Was it initialised by that process, before there had been `forks`? */
+/* Was the handle initialised by that process, before its fork number `forks`? */
 static bool is_made_by(struct lk__handle handle, const struct lk__processstate *there, uint64_t forks)
 {
     return (handle.spare[1] - there->process) / 2 < forks;
 }
 
-/* What a static initialiser names was there before all forks; a copy is here if it was made before ours. */
+/* The name in a static initialiser existed before all forks; a copied name exists here if it was made before our fork. */
 bool lk__handle_isreadable(struct lk__handle handle)
 {
     const struct lk__processstate *here = lk__process_state();
@@ -231,7 +231,7 @@ int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_cl
     return 0;
 }
 
-/* A call as any other, which a close waits for; a client that is closed already is not asked. */
+/* Destroying is a call like any other, and a close waits for it; a client that is closed already is not entered. */
 static int unbind(struct lk__binding *binding)
 {
     lk_client_t *client = binding->object->client;
@@ -246,7 +246,7 @@ static int unbind(struct lk__binding *binding)
     return rc;
 }
 
-/* What this process has of it: of a handle that is another's only what is kept beside it. */
+/* Unbind the handle in this process; of another process' handle, only what is kept beside it. */
 static int unbind_ours(struct lk__processstate *here, struct lk__handle handle)
 {
     bool ours = (owner_of(handle) & ~(uintptr_t)LK__EXPLICIT) == here->process;

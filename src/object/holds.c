@@ -46,7 +46,7 @@ static struct lk__hold *oldest_of(const struct lk__object *object, uint64_t owne
     return entry != NULL ? LK__CONTAINER(entry, struct lk__hold, owned) : NULL;
 }
 
-/* The links of an owner's holds are a circle; that of the oldest, which the map has, is its head. */
+/* The links of an owner's holds are a ring; its head is that of the oldest, which is in the map. */
 static void put_on(struct lk__object *object, struct lk__hold *hold)
 {
     assert(lk__mu_held(&object->mu));
@@ -60,7 +60,7 @@ static void put_on(struct lk__object *object, struct lk__hold *hold)
     enter_as_oldest(object, hold);
 }
 
-/* False: it was taken off before. */
+/* False: the hold was removed before. */
 static bool take_off(struct lk__object *object, struct lk__hold *hold)
 {
     assert(lk__mu_held(&object->mu));
@@ -91,7 +91,7 @@ static void leave_over(struct lk__object *object, struct lk__link *link, struct 
 void lk__object_dropholds(struct lk__object *object, struct lk__link *leftover)
 {
     struct lk__link *link;
-    while ((link = lk__list_first(&object->holds)) != NULL) /* whose owners never unlocked, or cannot any more */
+    while ((link = lk__list_first(&object->holds)) != NULL) /* holds whose owners never unlocked, or cannot any more */
         if (leftover != NULL)
             leave_over(object, link, leftover);
         else
@@ -127,7 +127,7 @@ unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned en
     return sum;
 }
 
-/* Holds that nobody is left to give back go when they are lost, as soon as somebody comes. */
+/* Drop lost holds whose owners are gone: the next call on the object does it. */
 static void drop_nobodys(struct lk__object *object)
 {
     struct lk__lease *lease;

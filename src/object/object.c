@@ -4,9 +4,9 @@
  *
  * Guards: client->mu the registry. Order: client->mu before object->mu.
  *
- * The hard case: the last handle of a name goes while the client is closing. Whoever of the two comes first takes
- * the object from the hub, in one step with its place in the registry, so the hub is never met after its end, and
- * a new object of that name finds the old one gone everywhere. Its holds stay until the close released them.
+ * The hard case: the last handle of a name is destroyed while the client is closing. The first of the two removes the
+ * object from hub and registry in one step, so the hub is not used after its end, and a new object of that name finds
+ * nothing left of the old one. Its holds stay until the close has released them.
  */
 #include "object/object.h"
 #include "config/name.h"
@@ -14,10 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What an object is called; holds that are left of it keep this. */
+/* The names of an object; holds that outlive it keep them. */
 struct title {
     struct lk__block block;
-    char what[]; /* "mutex orders", and behind it the name with the client's prefix, if that has one */
+    char what[]; /* "mutex orders", then the name with the client's prefix, if there is one */
 };
 
 static const char *name_of(const struct title *title)
@@ -79,7 +79,7 @@ static void cancel(struct lk__member *member)
         object->kind->cancel(object);
 }
 
-/* It is stopped, once, and has no holds any more. `leftover`: NULL, or where these go. */
+/* Stop the object, once, and take its holds from it. `leftover`: NULL, or where these go. */
 static void make_quiet(struct lk__object *object, struct lk__link *leftover)
 {
     assert(lk__mu_held(&object->client->mu));
@@ -91,7 +91,7 @@ static void make_quiet(struct lk__object *object, struct lk__link *leftover)
     lk__object_dropholds(object, leftover);
 }
 
-/* The threads that held it are told ECANCELED from now on. */
+/* From now on threads that hold the object are told ECANCELED. */
 static void quiet(struct lk__member *member)
 {
     make_quiet(object_of(&member->entry), NULL);
@@ -113,7 +113,7 @@ static const struct lk__memberrole role = { .cancel = cancel, .quiet = quiet, .d
 
 /* --- made on first use, gone with its last handle ------------------------------------------------------------------ */
 
-/* With its keys; `full` stays as long as the title. NULL: ENOMEM. */
+/* A block with its keys; `full` lives as long as the title. NULL: ENOMEM. */
 static struct lk__block *make_block(const struct lk__kind *kind, const lk_client_t *client, struct title *title)
 {
     const char *full = full_of(title, client);
@@ -128,7 +128,7 @@ static struct lk__block *make_block(const struct lk__kind *kind, const lk_client
     return block;
 }
 
-/* The primitive's part of it is still to be made. */
+/* A new object, without the primitive's part. */
 static void complete(struct lk__object *object, lk_client_t *client, struct title *title)
 {
     const char *full = full_of(title, client);

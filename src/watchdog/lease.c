@@ -9,8 +9,8 @@
  *
  * Guards: dog->mu, what the header marks so. Order: after an object's mu, before the connection's.
  *
- * A lease is lost when its validity ends, by the local clock alone: no network is asked. Whoever looks first, the
- * thread or a caller, decides it under dog->mu, and the loss is told exactly once.
+ * A lease is lost when its validity ends, by the local clock alone: no network is asked. The first to look, the
+ * thread or a caller, decides that under dog->mu, and the loss is told exactly once.
  */
 #include "watchdog/watchdog.h"
 
@@ -48,7 +48,7 @@ void lk__lease_answer(struct lk__watchdog *dog, struct lk__lease *lease, unsigne
     pthread_cond_broadcast(&dog->renewed);
 }
 
-/* Lost, and no thread will come to end it: its holder drops it when it comes to it. */
+/* Put a lost lease that no thread will end on its holder's list, for the holder to drop. */
 static void leave_to_nobody(struct lk__lease *lease)
 {
     assert(lk__mu_held(&lease->dog->mu));
@@ -71,7 +71,7 @@ void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int rea
     lk__list_remove(&lease->all);
     lk__list_append(&dog->lost, &lease->all);
     leave_to_nobody(lease);
-    if (reason != LK_REASON_RELEASED) /* which is as it should be */
+    if (reason != LK_REASON_RELEASED) /* a permit given back elsewhere is no loss to report */
         lk__losses_add(dog, lease);
     lk__lease_answer(dog, lease, lease->asked, ESTALE);
     dog->notify(dog->arg, lease, LK_EVENT_LOST);
@@ -178,8 +178,8 @@ void lk__lease_shrink(struct lk__lease *lease, int parts)
 }
 
 /*
- * All requests that may meet at the server ask for one lease, so that it does not matter which of them comes last. So
- * the owner's asks for what the last one asked for, or in doubt for less; what is wanted meanwhile waits.
+ * Requests that may meet at the server all ask for the same lease, so that it does not matter which comes last. So a
+ * request of the owner asks for the lease of the last request, or in doubt for less; another wish waits.
  */
 int64_t lk__lease_begincall(struct lk__lease *lease)
 {
@@ -284,7 +284,7 @@ bool lk__lease_end(struct lk__lease *lease)
     lease->renew_us = LK__NEVER;
     lk__list_remove(&lease->all);
     lk__list_remove(&lease->for_nobody);
-    lease->nobodys = NULL; /* its holder may go */
+    lease->nobodys = NULL; /* its holder may be freed */
     lk__lease_schedule(dog, lease);
     lk__lease_answer(dog, lease, lease->asked, was_good ? EPERM : ESTALE);
     if (lease->state == LK__LOST && lease->release.past_us != 0) /* no release follows; a copy of the ask may */
@@ -299,7 +299,7 @@ void lk__lease_released(struct lk__lease *lease, int64_t server_us)
     struct lk__watchdog *dog = lease->dog;
     int64_t past_us = lease->release.past_us;
     if (!lk__is_servertime(server_us))
-        server_us = past_us; /* nothing is known: not past it */
+        server_us = past_us; /* the server's time is not known: not past it */
     if (past_us == 0 || server_us > past_us)
         return;
     lk__mu_lock(&dog->mu);

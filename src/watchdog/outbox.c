@@ -2,7 +2,7 @@
 /*
  * outbox.c - commands that are resent until they are answered or past their end
  *
- * Guards: dog->mu, all of it. A reference is dropped without it, as the last one takes it.
+ * Guards: dog->mu, all of it. A reference is dropped without that lock, as the last one takes it.
  *
  * The hard case: a command that undoes a request whose copies may still come. One answer says nothing then: the
  * command is sent once more when the server's clock has passed the deadline of those copies, and only what is
@@ -73,7 +73,7 @@ void lk__outbox_settle(struct lk__watchdog *dog, int64_t until_us)
     lk__mu_unlock(&dog->mu);
 }
 
-/* Under dog->mu, left and taken again: it is sent no more. */
+/* Under dog->mu, left and taken again: take the entry out of the outbox. */
 static void end(struct lk__watchdog *dog, struct lk__outboxentry *entry)
 {
     assert(lk__mu_held(&dog->mu));
@@ -86,7 +86,7 @@ static void end(struct lk__watchdog *dog, struct lk__outboxentry *entry)
     lk__mu_lock(&dog->mu);
 }
 
-/* What is not sent now is tried again a little later. */
+/* An entry that is not sent now is tried again a little later. */
 static void send_it(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
@@ -116,7 +116,7 @@ void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us)
     }
 }
 
-/* When it is to be sent again; LK__NEVER: its answer counts. */
+/* When to send the entry again; LK__NEVER: its answer counts. */
 static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));

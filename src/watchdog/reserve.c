@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reserve.c - whatever may fail, before anything is granted: memory, room for timers, slots, the thread
+ * reserve.c - all that may fail, done before anything is granted: memory, room for timers, slots, the thread
  *
- * Guards: dog->mu the numbers of what exists, and the memory that is kept for the next leases.
+ * Guards: dog->mu the numbers of leases and entries, and the memory kept for the next leases.
  */
 #include "watchdog/watchdog.h"
 
 #include <string.h>
 
-/* Of each client. A sanitizer is to see who uses one that is over. */
+/* Spares of each client. With a sanitizer none, so that it sees uses of a lease that is over. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SPARES = 0 };
 #else
 enum { SPARES = 16 };
 #endif
 
-/* For one entry of the outbox more, and if it is a lease's for that. 0, or why not, with an error text. */
+/* Make room for one entry of the outbox more, and for its lease if it has one. 0, or why not, with an error
+   text. */
 static int reserve(struct lk__watchdog *dog, size_t leases)
 {
     assert(lk__mu_held(&dog->mu));
@@ -76,7 +77,7 @@ struct lk__outboxentry *lk__outboxentry_new(struct lk__watchdog *dog, const char
 
 /* --- leases ------------------------------------------------------------------------------------------------------ */
 
-/* Memory that one of the next leases may have. */
+/* Memory for one of the next leases. */
 struct spare {
     struct lk__link link; /* first: so its list is one of memory to be freed */
     size_t size;
@@ -87,7 +88,7 @@ static size_t size_of(size_t ahead, size_t id_size)
     return ahead + offsetof(struct lk__lease, id) + id_size;
 }
 
-/* Keep it for the next one. False: there is enough. */
+/* Keep memory for the next lease. False: enough is kept. */
 static bool keep_spare(struct lk__watchdog *dog, void *memory, size_t id_size, size_t size)
 {
     assert(lk__mu_held(&dog->mu));
@@ -100,7 +101,7 @@ static bool keep_spare(struct lk__watchdog *dog, void *memory, size_t id_size, s
     return true;
 }
 
-/* One that is left, or NULL. */
+/* Memory that was kept, or NULL. */
 static struct spare *take_spare(struct lk__watchdog *dog, size_t size)
 {
     assert(lk__mu_held(&dog->mu));
@@ -134,7 +135,7 @@ static void free_lease(struct lk__outboxentry *entry)
         lk__free(memory);
 }
 
-/* All zeroes, of a spare or new. NULL: ENOMEM. */
+/* Zeroed memory, kept or new. NULL: ENOMEM. */
 static void *memory_for(struct spare *spare, size_t size)
 {
     return spare != NULL ? memset(spare, 0, size) : lk__alloc(size);

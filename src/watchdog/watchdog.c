@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watchdog.c - one thread that renews leases, ends those that ran out, and sends what the outbox has
+ * watchdog.c - one thread that renews leases, ends those that ran out, and sends the outbox
  *
  * Guards: dog->mu the leases and the outbox, and what the header marks so. Order: after an object's mu, before the
- * connection's. The thread waits and reads without it. Renewals go first: what the window has no slot for waits.
+ * connection's. The thread waits and reads without it. Renewals go first; requests without a slot in the window wait.
  */
 #include "watchdog/watchdog.h"
 
@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 enum {
-    LOOK_US = 5000,        /* so often are answers looked for on the lane of the callers ... */
-    LOOK_AGAIN_US = 100000 /* ... and whether it came up before the own */
+    LOOK_US = 5000,        /* how often to look for answers on the lane of the callers ... */
+    LOOK_AGAIN_US = 100000 /* ... and whether that lane is up before the watchdog's own */
 };
 
 /* --- the thread ------------------------------------------------------------------------------------------------- */
 
-/* Requests that are over. */
+/* Serve requests that are over. */
 static void serve_landed(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
@@ -35,7 +35,7 @@ static void serve_landed(struct lk__watchdog *dog, int64_t now_us)
     }
 }
 
-/* What the connection went through since the last look. */
+/* Serve what happened to the connection since the last look. */
 static void serve_connection(struct lk__watchdog *dog, int64_t now_us)
 {
     unsigned long long connects = lk__node_connects(dog->node, LK__LANE_RENEWALS);
@@ -74,7 +74,7 @@ static int64_t next_look(const struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     int64_t due_us = sooner(dog->losses.more > 0 ? dog->losses.second_us : LK__NEVER, &dog->heap);
-    if (!lk__window_isfull(&dog->window)) /* else an answer comes first */
+    if (!lk__window_isfull(&dog->window)) /* otherwise an answer comes first */
         due_us = sooner(due_us, &dog->outbox.heap);
     if (lk__window_beside(&dog->window) != NULL && now_us + LOOK_US < due_us)
         due_us = now_us + LOOK_US;
@@ -144,7 +144,7 @@ int lk__watchdog_start(struct lk__watchdog *dog)
     return 0;
 }
 
-/* Under dog->mu, left and taken again: nothing is answered any more. */
+/* Under dog->mu, left and taken again: end all requests under way. */
 static void abandon_requests(struct lk__watchdog *dog)
 {
     assert(lk__mu_held(&dog->mu));
@@ -215,7 +215,7 @@ void lk__watchdog_destroy(struct lk__watchdog *dog)
 
 /* --- what callers ask of all leases ------------------------------------------------------------------------------- */
 
-/* Those of that owner in one of the lists. */
+/* Leases of that owner in one of the lists. */
 static void orphan(struct lk__watchdog *dog, struct lk__link *list, uint64_t owner)
 {
     assert(lk__mu_held(&dog->mu));
