@@ -248,7 +248,7 @@ static struct lk__step leave(struct wait_op *wait_op, bool eval)
 }
 
 /* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
-static void grumble(struct wait_op *wait_op, int64_t now_us, const struct lk__asked *asked)
+static void warn_of_wait(struct wait_op *wait_op, int64_t now_us, const struct lk__asked *asked)
 {
     char payload[LK__ERRMSG_MAX];
     if (wait_op->told || now_us - wait_op->began_us <= PATIENCE_US)
@@ -272,7 +272,7 @@ static struct lk__step take_asked(struct wait_op *wait_op, int64_t now_us)
     struct lk__asked asked;
     if (!waiter->read(waiter->request.reply, &asked))
         return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, NULL);
-    grumble(wait_op, now_us, &asked);
+    warn_of_wait(wait_op, now_us, &asked);
     if (!lk__acquirefsm_settings(a)->try_only && asked.verdict == LK__QUEUED)
         lk__acquirefsm_hears(a, listen_here(wait_op->waiters));
     return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, &asked);
@@ -317,7 +317,7 @@ static struct lk__step take_answer(struct wait_op *wait_op)
 }
 
 /* What came in since last time; false: nothing. */
-static bool take_mail(struct wait_op *wait_op, struct lk__step *step)
+static bool take_events(struct wait_op *wait_op, struct lk__step *step)
 {
     struct lk__waiter *waiter = wait_op->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
@@ -374,7 +374,7 @@ static struct lk__step connect_first(struct wait_op *wait_op, int64_t until_us)
 {
     int rc = await_connection(wait_op, until_us);
     int64_t now_us = lk__now_us();
-    grumble(wait_op, now_us, NULL);
+    warn_of_wait(wait_op, now_us, NULL);
     if (rc == EINTR)
         return lk__acquirefsm_unsent(&wait_op->waiter->machine, now_us);
     if (rc == ECANCELED)
@@ -401,7 +401,7 @@ static struct lk__step drive(struct wait_op *wait_op, struct lk__step step)
         return leave(wait_op, step.eval);
     case LK__AWAIT:
         lk__node_await(wait_op->waiters->node, request, step.until_us);
-        if (take_mail(wait_op, &step) && step.act == LK__FINISHED)
+        if (take_events(wait_op, &step) && step.act == LK__FINISHED)
             return step;
         if (atomic_load(&request->state) != LK__INFLIGHT)
             return take_answer(wait_op);
@@ -410,7 +410,7 @@ static struct lk__step drive(struct wait_op *wait_op, struct lk__step step)
         return connect_first(wait_op, step.until_us);
     case LK__PARK:
         park(wait_op, step.until_us);
-        return take_mail(wait_op, &step) ? step : lk__acquirefsm_tick(a, lk__now_us());
+        return take_events(wait_op, &step) ? step : lk__acquirefsm_tick(a, lk__now_us());
     default:
         return step;
     }
@@ -457,7 +457,7 @@ static int explain(struct wait_op *wait_op)
 static void run(struct wait_op *wait_op, struct lk__step step)
 {
     while (step.act != LK__FINISHED)
-        if (!take_mail(wait_op, &step) || step.act != LK__FINISHED)
+        if (!take_events(wait_op, &step) || step.act != LK__FINISHED)
             step = drive(wait_op, step);
 }
 

@@ -16,7 +16,7 @@ struct lk__hold *lk__hold_new(struct lk__watchdog *dog, uint64_t owner, size_t i
     struct lk__hold *hold = LK__CONTAINER(lease, struct lk__hold, own);
     lease->holder = hold;
     lease->owner = owner;
-    lease->anybodys = owner == 0;
+    lease->by_id = owner == 0;
     hold->refs = 1;
     hold->owner = owner;
     hold->lease = lease;

@@ -7,12 +7,12 @@
  */
 #include "client/process.h"
 
-static _Atomic(struct lk__processstate *) household;
+static _Atomic(struct lk__processstate *) current;
 
 struct lk__processstate *lk__process_state(void)
 {
     uintptr_t process = lk__process();
-    struct lk__processstate *here = atomic_load(&household);
+    struct lk__processstate *here = atomic_load(&current);
     while (here == NULL || here->process != process) {
         struct lk__processstate *fresh = lk__alloc(sizeof *fresh);
         if (fresh == NULL)
@@ -23,7 +23,7 @@ struct lk__processstate *lk__process_state(void)
         lk__mu_init(&fresh->mu, LK__MU_PROCESS);
         lk__list_init(&fresh->clients);
         lk__cond_init(&fresh->opening.over);
-        if (atomic_compare_exchange_strong(&household, &here, fresh))
+        if (atomic_compare_exchange_strong(&current, &here, fresh))
             return fresh;
         pthread_cond_destroy(&fresh->opening.over);
         lk__mu_destroy(&fresh->mu);

@@ -12,7 +12,7 @@ static struct lk__latch *latch_of(struct lk__object *object)
 static bool latch_init(struct lk__object *object)
 {
     struct lk__latch *latch = latch_of(object);
-    latch->slots.letter = 'l';
+    latch->slots.tag = 'l';
     latch->block = LK__CONTAINER(object->block, struct lk__latchblock, block);
     lk__broadcast_init(&latch->broadcast, object->client, latch->block->channel);
     return true;

@@ -129,7 +129,7 @@ static bool may_pass(int code)
 }
 
 /* Say once that there is nobody to ask; the words are there from the call that failed. */
-static void grumble(struct wait_op *wait_op)
+static void warn_of_wait(struct wait_op *wait_op)
 {
     if (wait_op->told || lk__now_us() - wait_op->began_us <= PATIENCE_US)
         return;
@@ -148,7 +148,7 @@ static int look(struct wait_op *wait_op)
     int rc = lk__latch_look(wait_op->latch, &state);
     wait_op->last_error = may_pass(rc) ? rc : 0;
     if (wait_op->last_error != 0) {
-        grumble(wait_op);
+        warn_of_wait(wait_op);
         return EAGAIN;
     }
     if (rc != 0)

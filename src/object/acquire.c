@@ -54,13 +54,13 @@ static void unwind(struct lk__waiter *waiter);
 
 static int wait_in_redis(struct lk__acquire *acquire)
 {
-    struct lk__waiters *room = &acquire->op->object->client->waiters;
+    struct lk__waiters *waiters = &acquire->op->object->client->waiters;
     acquire->waiter.unwind = acquire->unwind != NULL ? unwind : NULL;
     acquire->waiter.cancel_state = acquire->op->api.cancel_state;
     if (acquire->redisson == NULL || acquire->try_only)
-        return lk__waiters_wait(room, &acquire->waiter);
+        return lk__waiters_wait(waiters, &acquire->waiter);
     lk__redissonwake_join(acquire->redisson, &acquire->waiter);
-    int rc = lk__waiters_wait(room, &acquire->waiter);
+    int rc = lk__waiters_wait(waiters, &acquire->waiter);
     lk__redissonwake_leave(acquire->redisson, &acquire->waiter);
     return rc;
 }

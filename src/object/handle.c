@@ -109,8 +109,8 @@ static int bind_default(struct lk__handle handle, const struct lk__kind *kind, i
     return rc;
 }
 
-static struct lk__binding *enter_guest(struct lk__processstate *here, struct lk__handle handle,
-                                       const struct lk__kind *kind)
+static struct lk__binding *enter_inherited(struct lk__processstate *here, struct lk__handle handle,
+                                           const struct lk__kind *kind)
 {
     lk__mu_lock(&here->mu);
     struct lk__binding *binding = lk__inherited_find(here, handle, kind);
@@ -126,7 +126,7 @@ static struct lk__binding *enter_default(struct lk__processstate *here, struct l
 {
     uintptr_t owner = owner_of(handle);
     if (owner != here->process)
-        return owner != 0 ? enter_guest(here, handle, kind) : NULL;
+        return owner != 0 ? enter_inherited(here, handle, kind) : NULL;
     struct lk__binding *binding = bound(handle); /* NULL: another thread is about to set it */
     return lk__binding_enter(binding) ? binding : NULL;
 }

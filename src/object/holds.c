@@ -128,10 +128,10 @@ unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned en
 }
 
 /* Drop lost holds whose owners are gone: the next call on the object does it. */
-static void drop_nobodys(struct lk__object *object)
+static void drop_orphans(struct lk__object *object)
 {
     struct lk__lease *lease;
-    while ((lease = lk__watchdog_nextofnobody(&object->client->dog, &object->nobodys)) != NULL) {
+    while ((lease = lk__watchdog_nextorphan(&object->client->dog, &object->orphans)) != NULL) {
         lk__object_drophold(object, lease->holder);
         lk__lease_unref(lease);
     }
@@ -139,11 +139,11 @@ static void drop_nobodys(struct lk__object *object)
 
 void lk__object_addhold(struct lk__object *object, struct lk__hold *hold)
 {
-    hold->lease->nobodys = &object->nobodys;
+    hold->lease->orphans = &object->orphans;
     lk__mu_lock(&object->mu);
     put_on(object, hold);
     lk__mu_unlock(&object->mu);
-    drop_nobodys(object);
+    drop_orphans(object);
 }
 
 void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)

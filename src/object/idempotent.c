@@ -20,13 +20,13 @@
 enum { LASTING_US = 30000000 }; /* the record keeps entries for a minute, see idempotent.lua */
 
 /* A slot of that index, which the object did not have. NULL: ENOMEM, with an error text. */
-static struct lk__slotentry *new_entry(const struct lk__object *object, unsigned place)
+static struct lk__slotentry *new_entry(const struct lk__object *object, unsigned index)
 {
     struct lk__slotentry *entry = lk__alloc(sizeof *entry);
     if (entry == NULL)
         lk__fail(ENOMEM, "%s: out of memory for a request", object->what);
     else
-        *entry = (struct lk__slotentry){ .place = place, .epoch = atomic_load(&object->client->abandoned) };
+        *entry = (struct lk__slotentry){ .index = index, .generation = atomic_load(&object->client->abandoned) };
     return entry;
 }
 
@@ -38,15 +38,15 @@ int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk_
     if (entry != NULL)
         slots->free = entry->next;
     else
-        slots->places++;
-    unsigned place = slots->places - 1;
+        slots->count++;
+    unsigned index = slots->count - 1;
     lk__mu_unlock(&object->mu);
-    if (entry == NULL && (entry = new_entry(object, place)) == NULL)
+    if (entry == NULL && (entry = new_entry(object, index)) == NULL)
         return ENOMEM;
     /* Drawn now, with the slot taken: its last user drew a smaller number, and it has no other one at present. */
     unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1;
     slot->entry = entry;
-    snprintf(slot->owner, sizeof slot->owner, "%s:%c%ux%u", client->id, slots->letter, entry->place, entry->epoch);
+    snprintf(slot->owner, sizeof slot->owner, "%s:%c%ux%u", client->id, slots->tag, entry->index, entry->generation);
     slot->nth = (int64_t)number;
     return 0;
 }
@@ -56,7 +56,7 @@ void lk__slot_put(struct lk__object *object, struct lk__slots *slots, const stru
     struct lk__slotentry *entry = slot->entry;
     lk__mu_lock(&object->mu);
     if (!answered)
-        entry->epoch = atomic_fetch_add(&object->client->abandoned, 1) + 1;
+        entry->generation = atomic_fetch_add(&object->client->abandoned, 1) + 1;
     entry->next = slots->free;
     slots->free = entry;
     lk__mu_unlock(&object->mu);

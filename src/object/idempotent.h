@@ -13,14 +13,14 @@ enum { LK__NUMBERS_MAX = 3 };
 /* A slot: what the idempotency record has an entry for. It is used by one request after the other. */
 struct lk__slotentry {
     struct lk__slotentry *next; /* under object->mu: in the list of free slots */
-    unsigned place;
-    unsigned epoch; /* tells it from retired slots of that index, also those of an object that is gone */
+    unsigned index;
+    unsigned generation; /* tells it from retired slots of that index, also those of an object that is gone */
 };
 
 /* Per object: its slots. For objects whose value is a plain number (semaphore, latch). */
 struct lk__slots {
-    char letter;                /* tells the kinds that share an idempotency record apart */
-    unsigned places;            /* under object->mu: how many slots there are */
+    char tag;                   /* tells the kinds that share an idempotency record apart */
+    unsigned count;             /* under object->mu: how many slots there are */
     struct lk__slotentry *free; /* under object->mu */
 };
 

@@ -53,7 +53,7 @@ static struct title *make_title(const lk_client_t *client, const struct lk__kind
 static void destroy(struct lk__object *object)
 {
     lk_client_t *client = object->client;
-    assert(object->quiet && lk__list_empty(&object->holds) && lk__list_empty(&object->nobodys));
+    assert(object->quiet && lk__list_empty(&object->holds) && lk__list_empty(&object->orphans));
     lk__map_free(&object->owners);
     lk__localqueue_destroy(&object->queue);
     lk__mu_destroy(&object->mu);
@@ -137,7 +137,7 @@ static void complete(struct lk__object *object, lk_client_t *client, struct titl
     object->member = (struct lk__member){ { NULL, full, (unsigned)strlen(full), object->kind->number }, &role };
     lk__mu_init(&object->mu, LK__MU_OBJECT);
     lk__list_init(&object->holds);
-    lk__list_init(&object->nobodys);
+    lk__list_init(&object->orphans);
     lk__localqueue_init(&object->queue, &object->mu);
     atomic_fetch_add(&client->refs, 1);
 }

@@ -71,7 +71,7 @@ struct lk__object {
     struct lk__mu mu;
     struct lk__link holds;       /* under mu: holds of all owners; lost ones until each unlock was made */
     struct lk__map owners;       /* under mu: the oldest hold of each owner, and each permit with an id */
-    struct lk__link nobodys;     /* under dog->mu: leases of lost ones that nobody can give back */
+    struct lk__link orphans;     /* under dog->mu: leases of lost ones that nobody can give back */
     struct lk__localqueue queue; /* threads that wait for their turn to wait in Redis */
     atomic_ullong acquisitions, contended, renewals, losses; /* sums over holds that ended */
 };

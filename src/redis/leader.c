@@ -7,7 +7,7 @@
  *
  * A leader is a thread of the program, and may stand still: in a signal handler, under a debugger. A follower that
  * sees bytes lie there and nobody read takes the role. A leader that was in poll() finds on its return that its
- * reign is over, and follows; one that was in the parser loses the stream, as nobody else can go on with it.
+ * term is over, and follows; one that was in the parser loses the stream, as nobody else can go on with it.
  */
 #include "redis/connection_inside.h"
 

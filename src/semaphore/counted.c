@@ -108,7 +108,7 @@ int lk__counted_give(const struct lk__semcall *call, long n)
                                    .args_size = sizeof args,
                                    .lasting = true };
     enum lk__verdict verdict;
-    int rc = lk__sem_once(call, &give, &verdict);
+    int rc = lk__sem_idempotent(call, &give, &verdict);
     if (rc == 0 && verdict == LK__IMPOSSIBLE)
         rc = lk__fail(EOVERFLOW, "%s: that would be more than %d permits", call->what, LK_SEM_VALUE_MAX);
     return rc;

@@ -18,7 +18,7 @@ static bool sem_init(struct lk__object *object)
     sem->leased = !object->kind->counted;
     sem->terms = lk__object_terms(object);
     sem->flags = object->client->options->redisson ? LK__SEMAPHORE_SHARED : 0;
-    sem->slots.letter = sem->leased ? 'p' : 's';
+    sem->slots.tag = sem->leased ? 'p' : 's';
     block->release.claim_ms = block->leave.claim_ms = block->undrain.claim_ms = sem->terms->claim_ms;
     block->leave.channel = block->undrain.channel = block->channel;
     block->leave.flags = block->undrain.flags = sem->flags;
@@ -133,7 +133,7 @@ bool lk__sem_isinherited(lk_sem_t *s)
            s->lk_attr != NULL && s->lk_attr->leased;
 }
 
-int lk__sem_once(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict)
+int lk__sem_idempotent(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict)
 {
     once->block = &call->sem->block->block;
     once->command.keys = once->undone.keys = &call->sem->block->keys;

@@ -62,7 +62,7 @@ int lk__sem_leave(const struct lk__semcall *call, int code);
 /* Is it leased, and of a client of another process? Then permits taken there are not this process' to give back. */
 bool lk__sem_isinherited(lk_sem_t *s);
 /* Ask `once`, whose command lacks only the keys. */
-int lk__sem_once(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict);
+int lk__sem_idempotent(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict);
 int lk__semattr_check(void *attr, const void *given);
 int lk__sem_valuecheck(const lk_semattr_t *attr, uintptr_t value);
 

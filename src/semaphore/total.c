@@ -14,7 +14,7 @@ static int change_total(const struct lk__semcall *call, long n, unsigned flags)
                                      .args_size = sizeof args,
                                      .lasting = flags == 0 };
     enum lk__verdict verdict;
-    int rc = lk__sem_once(call, &change, &verdict);
+    int rc = lk__sem_idempotent(call, &change, &verdict);
     if (rc != 0 || verdict == LK__DONE)
         return rc;
     if (verdict == LK__PRESENT)
@@ -32,7 +32,7 @@ static int set_number(const struct lk__semcall *call, unsigned n)
     };
     struct lk__idempotent set = { .command = { .script = &lk__lua_semaphore_set, .args = &args } };
     enum lk__verdict verdict;
-    int rc = lk__sem_once(call, &set, &verdict);
+    int rc = lk__sem_idempotent(call, &set, &verdict);
     if (rc == 0 && verdict == LK__PRESENT)
         rc = lk__fail(EEXIST, "%s: its permits are set already", call->what);
     return rc;
@@ -72,7 +72,7 @@ static int drain(const struct lk__semcall *call, unsigned *taken)
     struct lk__idempotent all = { .command = { .script = &lk__lua_semaphore_drain, .args = &args },
                                   .undone = { .script = &lk__lua_semaphore_undrain, .args = &sem->block->undrain } };
     enum lk__verdict verdict;
-    int rc = lk__sem_once(call, &all, &verdict);
+    int rc = lk__sem_idempotent(call, &all, &verdict);
     if (rc == 0)
         *taken = (unsigned)all.number;
     return rc;

@@ -49,12 +49,12 @@ void lk__lease_answer(struct lk__watchdog *dog, struct lk__lease *lease, unsigne
 }
 
 /* Put a lost lease that no thread will end on its holder's list, for the holder to drop. */
-static void leave_to_nobody(struct lk__lease *lease)
+static void orphan_lost(struct lk__lease *lease)
 {
     assert(lk__mu_held(&lease->dog->mu));
-    bool left = lease->ownerless || lease->anybodys;
-    if (lease->state == LK__LOST && left && lease->nobodys != NULL && !lk__listed(&lease->for_nobody))
-        lk__list_append(lease->nobodys, &lease->for_nobody);
+    bool left = lease->ownerless || lease->by_id;
+    if (lease->state == LK__LOST && left && lease->orphans != NULL && !lk__listed(&lease->orphan))
+        lk__list_append(lease->orphans, &lease->orphan);
 }
 
 void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int reason)
@@ -70,7 +70,7 @@ void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int rea
     lk__list_remove(&lease->queue);
     lk__list_remove(&lease->all);
     lk__list_append(&dog->lost, &lease->all);
-    leave_to_nobody(lease);
+    orphan_lost(lease);
     if (reason != LK_REASON_RELEASED) /* a permit given back elsewhere is no loss to report */
         lk__losses_add(dog, lease);
     lk__lease_answer(dog, lease, lease->asked, ESTALE);
@@ -126,7 +126,7 @@ void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease)
     lease->renew_us = LK__NEVER;
     if (lease->reason == LK_REASON_NONE || lease->reason == LK_REASON_MAX_HOLD)
         lease->reason = LK_REASON_THREAD_EXIT;
-    leave_to_nobody(lease);
+    orphan_lost(lease);
     lk__lease_schedule(dog, lease);
 }
 
@@ -265,8 +265,8 @@ bool lk__lease_isownerless(struct lk__lease *lease)
 void lk__lease_forget(struct lk__lease *lease)
 {
     lk__mu_lock(&lease->dog->mu);
-    lk__list_remove(&lease->for_nobody);
-    lease->nobodys = NULL;
+    lk__list_remove(&lease->orphan);
+    lease->orphans = NULL;
     lk__mu_unlock(&lease->dog->mu);
 }
 
@@ -283,8 +283,8 @@ bool lk__lease_end(struct lk__lease *lease)
     atomic_store(&lease->valid_until_us, 0);
     lease->renew_us = LK__NEVER;
     lk__list_remove(&lease->all);
-    lk__list_remove(&lease->for_nobody);
-    lease->nobodys = NULL; /* its holder may be freed */
+    lk__list_remove(&lease->orphan);
+    lease->orphans = NULL; /* its holder may be freed */
     lk__lease_schedule(dog, lease);
     lk__lease_answer(dog, lease, lease->asked, was_good ? EPERM : ESTALE);
     if (lease->state == LK__LOST && lease->release.past_us != 0) /* no release follows; a copy of the ask may */

@@ -45,8 +45,8 @@ struct lk__lease {
     int64_t duplicates_lease_ms; /* ... with this lease, or a longer one */
     struct lk__timer timer;      /* its next renewal, or its end */
     struct lk__link all;         /* in dog->leases while held, in dog->lost from its loss on */
-    struct lk__link *nobodys;    /* its holder's list of lost leases that no thread will end; NULL: none */
-    struct lk__link for_nobody;  /* in that list */
+    struct lk__link *orphans;    /* its holder's list of lost leases that no thread will end; NULL: none */
+    struct lk__link orphan;      /* in that list */
     /* while held, in dog->ready: its renewal is due, and too many are under way; once lost, in dog->losses */
     struct lk__link queue;
     enum lk__lease_state state;
@@ -59,7 +59,7 @@ struct lk__lease {
     atomic_uint renewals; /* renewals that succeeded */
 
     bool fixed;     /* never changes: not renewed */
-    bool anybodys;  /* never changes: another client may end it, by its id */
+    bool by_id;     /* never changes: another client may end it, by its id */
     bool put_off;   /* a renewal waits for the end of a request of the owner */
     bool ownerless; /* its thread ended */
     bool unsent;    /* a renewal waits for the connection */

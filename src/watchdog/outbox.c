@@ -134,7 +134,7 @@ static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inf
     return server_us > entry->past_us ? LK__NEVER : now_us + (entry->past_us - server_us) + 1000;
 }
 
-void lk__outbox_landed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
+void lk__outbox_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     struct lk__outboxentry *entry = inflight->entry;

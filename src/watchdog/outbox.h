@@ -66,7 +66,7 @@ void lk__outbox_add(struct lk__watchdog *dog, struct lk__outboxentry *entry, int
 /* Send entries that are due, as many as may be under way. Leaves dog->mu and takes it again. */
 void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us);
 /* The request of an entry is over. Leaves dog->mu and takes it again. */
-void lk__outbox_landed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
+void lk__outbox_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
 /* Give up all pending entries; none is in flight. True: there were none. Leaves dog->mu and takes it again. */
 bool lk__outbox_stop(struct lk__watchdog *dog);
 

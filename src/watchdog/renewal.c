@@ -166,7 +166,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
         return;
     }
     if (said->verdict == LK__GONE) {
-        lk__lease_loseit(dog, lease, lease->anybodys ? LK_REASON_RELEASED : LK_REASON_GONE);
+        lk__lease_loseit(dog, lease, lease->by_id ? LK_REASON_RELEASED : LK_REASON_GONE);
         return;
     }
     atomic_fetch_add(&lease->renewals, 1);
@@ -200,14 +200,14 @@ static void not_renewed(struct lk__watchdog *dog, const struct lk__inflight *inf
         lease->renew_us = now_us;
     } else if (!inflight->error) {
         renewal_failed(dog, lease, EPROTO, lk__window_retryat(dog, now_us));
-    } else if (inflight->redisson) {
+    } else if (inflight->wrong_type) {
         lk__lease_loseit(dog, lease, LK_REASON_GONE);
     } else {
         renewal_failed(dog, lease, inflight->code, lk__window_retryat(dog, now_us));
     }
 }
 
-void lk__renewal_landed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
+void lk__renewal_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     struct lk__lease *lease = inflight->lease;

@@ -126,7 +126,7 @@ static void free_lease(struct lk__outboxentry *entry)
     lk__mu_lock(&dog->mu);
     assert(!entry->pending && !entry->inflight && entry->timer.place == 0);
     assert(lease->timer.place == 0 && !lease->inflight);
-    assert(!lk__listed(&lease->all) && !lk__listed(&lease->queue) && !lk__listed(&lease->for_nobody));
+    assert(!lk__listed(&lease->all) && !lk__listed(&lease->queue) && !lk__listed(&lease->orphan));
     dog->reserved--;
     dog->outbox.reserved--;
     bool kept = keep_spare(dog, memory, id_size, size);

@@ -18,17 +18,17 @@ enum {
 /* --- the thread ------------------------------------------------------------------------------------------------- */
 
 /* Serve requests that are over. */
-static void serve_landed(struct lk__watchdog *dog, int64_t now_us)
+static void serve_over(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     struct lk__inflight *inflight;
-    while ((inflight = lk__window_landed(&dog->window)) != NULL) {
+    while ((inflight = lk__window_next_over(&dog->window)) != NULL) {
         struct lk__lease *lease = inflight->lease;
         if (lease == NULL) {
-            lk__outbox_landed(dog, inflight, now_us);
+            lk__outbox_over(dog, inflight, now_us);
             continue;
         }
-        lk__renewal_landed(dog, inflight, now_us);
+        lk__renewal_over(dog, inflight, now_us);
         lk__mu_unlock(&dog->mu);
         lk__lease_unref(lease); /* the flight's */
         lk__mu_lock(&dog->mu);
@@ -91,7 +91,7 @@ static void *run(void *arg)
     lk__mu_lock(&dog->mu);
     while (!dog->stopping) {
         int64_t now_us = lk__now_us();
-        serve_landed(dog, now_us);
+        serve_over(dog, now_us);
         serve_connection(dog, now_us);
         lk__renewal_serve(dog, now_us);
         lk__outbox_serve(dog, now_us);
@@ -153,7 +153,7 @@ static void abandon_requests(struct lk__watchdog *dog)
     while ((inflight = lk__window_abandon(dog)) != NULL) {
         struct lk__lease *lease = inflight->lease;
         if (lease == NULL) {
-            lk__outbox_landed(dog, inflight, now_us);
+            lk__outbox_over(dog, inflight, now_us);
             continue;
         }
         lease->inflight = false;
@@ -245,11 +245,11 @@ struct lk__lease *lk__watchdog_anylease(struct lk__watchdog *dog)
     return lease;
 }
 
-struct lk__lease *lk__watchdog_nextofnobody(struct lk__watchdog *dog, struct lk__link *nobodys)
+struct lk__lease *lk__watchdog_nextorphan(struct lk__watchdog *dog, struct lk__link *orphans)
 {
     lk__mu_lock(&dog->mu);
-    struct lk__link *link = lk__list_first(nobodys);
-    struct lk__lease *lease = link != NULL ? LK__CONTAINER(link, struct lk__lease, for_nobody) : NULL;
+    struct lk__link *link = lk__list_first(orphans);
+    struct lk__lease *lease = link != NULL ? LK__CONTAINER(link, struct lk__lease, orphan) : NULL;
     if (lease != NULL)
         lk__lease_ref(lease);
     if (link != NULL)

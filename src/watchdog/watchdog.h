@@ -63,7 +63,7 @@ void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner);
 /* A held or lost lease that is not ended, with a reference; NULL: there is none. */
 struct lk__lease *lk__watchdog_anylease(struct lk__watchdog *dog);
 /* The next lease, taken off a holder's list of those that no thread will end, with a reference; or NULL. */
-struct lk__lease *lk__watchdog_nextofnobody(struct lk__watchdog *dog, struct lk__link *nobodys);
+struct lk__lease *lk__watchdog_nextorphan(struct lk__watchdog *dog, struct lk__link *orphans);
 
 /* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
 
@@ -81,7 +81,7 @@ void lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us);
 /* Renewals that wait for the connection go out when it is up; until an attempt failed no lease is at risk. */
 void lk__renewal_serveunsent(struct lk__watchdog *dog, int64_t now_us, bool up);
 /* A renewal is over. */
-void lk__renewal_landed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
+void lk__renewal_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
 
 void lk__losses_add(struct lk__watchdog *dog, struct lk__lease *lease);
 /* Leaves dog->mu and takes it again. `last`: do not wait for the end of the second. */

@@ -72,7 +72,7 @@ static void take_answer(struct lk__request *request, const struct lk__reply *rep
     inflight->error = reply->type == LK__ERROR;
     inflight->good = !inflight->error && lk__answer_read(inflight->script, reply, &inflight->said);
     inflight->unknown = lk__reply_is(reply, "NOSCRIPT");
-    inflight->redisson = lk__reply_is(reply, "WRONGTYPE");
+    inflight->wrong_type = lk__reply_is(reply, "WRONGTYPE");
     inflight->code = inflight->error ? lk__reply_error(reply, &retry) : 0;
 }
 
@@ -105,17 +105,17 @@ static struct lk__inflight *free_slot(struct lk__window *window, struct lk__infl
 }
 
 /* Requests of one lane are over in the order in which they were sent. */
-static bool has_landed(const struct lk__inflight *oldest)
+static bool is_over(const struct lk__inflight *oldest)
 {
     return oldest != NULL && atomic_load(&oldest->request.state) != LK__INFLIGHT;
 }
 
-struct lk__inflight *lk__window_landed(struct lk__window *window)
+struct lk__inflight *lk__window_next_over(struct lk__window *window)
 {
     struct lk__inflight *own = oldest_of(&window->own), *beside = oldest_of(&window->beside);
-    if (has_landed(own))
+    if (is_over(own))
         return free_slot(window, own);
-    return has_landed(beside) ? free_slot(window, beside) : NULL;
+    return is_over(beside) ? free_slot(window, beside) : NULL;
 }
 
 struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog)

@@ -23,8 +23,8 @@ struct lk__inflight {
     /* under the connection's mu until it is over: the answer */
     bool good; /* an answer that its script gives: `said` */
     struct lk__answer said;
-    bool error, unknown, redisson; /* an error; of a script that is not known; of a key of another type */
-    int code;                      /* code of an error */
+    bool error, unknown, wrong_type; /* an error; of a script that is not known; of a key of another type */
+    int code;                        /* code of an error */
 };
 
 struct lk__window {
@@ -46,7 +46,7 @@ struct lk__inflight *lk__window_slot(struct lk__window *window);
 int lk__window_send(struct lk__watchdog *dog, struct lk__inflight *inflight, const struct lk__command *command,
                     const struct lk__sent *sent);
 /* The oldest request that is over, or NULL. Its slot is free: read it before the next request is sent. */
-struct lk__inflight *lk__window_landed(struct lk__window *window);
+struct lk__inflight *lk__window_next_over(struct lk__window *window);
 /* Abandon any request; likewise, or NULL. */
 struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog);
 /* The oldest request on the lane of the callers, which may read its answer; or NULL. */
