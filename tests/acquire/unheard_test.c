@@ -5,7 +5,7 @@
  *
  * labels: threads
  * seconds: 22
- * processors: 4
+ * processors: 2
  */
 #include "proxy.h"
 #include "subject.h"

@@ -2,7 +2,7 @@
 /*
  * shared_connection_test.c - who reads the connection for all others may leave, and nobody is left behind
  *
- * processors: 4
+ * processors: 2
  *
  * labels: threads memory noise
  * seconds: 9

@@ -9,7 +9,7 @@
  * labels: threads memory
  * seconds: 10
  * timeout: 240
- * processors: 4
+ * processors: 2
  */
 #include "proxy.h"
 #include "subject.h"

@@ -5,7 +5,7 @@
  *
  * labels: memory
  * seconds: 27
- * processors: 4
+ * processors: 2
  * support: failing
  */
 #include "failing/failing.h"

@@ -5,6 +5,7 @@
  *
  * labels: memory
  * seconds: 52
+ * processors: 2
  * support: failing
  */
 #include "failing/failing.h"

@@ -4,6 +4,7 @@
  *
  * labels: memory
  * seconds: 33
+ * processors: 2
  * support: failing
  */
 #include "failing/failing.h"

@@ -6,7 +6,7 @@
  *
  * labels: memory
  * seconds: 21
- * processors: 4
+ * processors: 3
  */
 #include "outage.h"
 

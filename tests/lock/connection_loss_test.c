@@ -3,7 +3,7 @@
  * connection_loss_test.c - scripts flushed and connections killed in the middle are not noticed
  *
  * labels: threads memory
- * processors: 4
+ * processors: 2
  */
 #include "world.h"
 

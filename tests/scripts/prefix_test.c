@@ -10,7 +10,7 @@
  *
  * labels: memory
  * seconds: 16
- * processors: 6
+ * processors: 5
  * timeout: 300
  */
 #include "rights.h"
