@@ -66,9 +66,9 @@ struct errand {
 void errand_start(struct errand *errand, struct subject *subject, int64_t timeout_ms);
 void errand_join(struct errand *errand);
 
-/* Work for threads: take a subject, waiting PATIENT_MS at most, and give it back; give it back; wait so long for a latch. */
+/* Work for threads, which waits PATIENT_MS at most. */
 enum { PATIENT_MS = 20000 };
-int subject_visit(void *subject);
+int subject_visit(void *subject); /* takes it and gives it back */
 int give_subject(void *subject);
 int await_latch_patiently(void *latch);
 
