@@ -19,7 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LEASE_MS FAILING_LEASE_MS
 #define LONG_MS 5000
 
 /* A client that cannot be opened takes its whole time to say so. */
@@ -177,13 +176,13 @@ static void all_of(struct world *w, enum failing kind)
 {
     left_behind = mmap(NULL, sizeof *left_behind, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     *left_behind = -1;
-    each_failure(w, "first use", kind, LEASE_MS, first_use);
-    each_failure(w, "open", kind, LEASE_MS, open_url);
+    each_failure(w, "first use", kind, first_use);
+    each_failure(w, "open", kind, open_url);
     port = free_port();
     world_redis(w, "CONFIG SET port %d", port);
-    each_failure(w, "open host", kind, LEASE_MS, open_host);
-    each_failure(w, "open file", kind, LEASE_MS, open_file);
-    each_failure(w, "ask", kind, LEASE_MS, ask);
+    each_failure(w, "open host", kind, open_host);
+    each_failure(w, "open file", kind, open_file);
+    each_failure(w, "ask", kind, ask);
     munmap(left_behind, sizeof *left_behind);
 }
 

@@ -9,22 +9,18 @@
  */
 #include "failing/failing.h"
 
-#define LEASE_MS FAILING_LEASE_MS
-#define UNREACHABLE ENOTCONN, EIO
-
 static lk_client_t *client;
-static lk_latch_t gate;
+static lk_latch_t *gate;
 
 static void begin(struct world *w)
 {
-    client = world_open(w, failing_options());
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
+    client = world_client(w, failing_options());
+    gate = world_latch(w, client, "gate");
 }
 
 static void end(struct world *w)
 {
-    assert_lk(0, lk_latch_destroy(&gate));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
     world_redis(w, "DEL gate latchkey:opened:{gate} latchkey:once:{gate}");
 }
 
@@ -49,19 +45,19 @@ static void count(struct world *w)
     lk_latchinfo_t info = LK_LATCHINFO_INIT;
     begin(w);
     failing_begin();
-    int rc = tried(0, lk_latch_trysetcount(&gate, 2), ENOMEM, UNREACHABLE);
+    int rc = tried(0, lk_latch_trysetcount(gate, 2), ENOMEM, UNREACHABLE);
     assert_count(w, rc, -1, 2);
     if (rc == EIO)
         goto out;
     spared(set_by_hand(w, 2));
-    tried(0, lk_latch_getcount(&gate, &n), ENOMEM, UNREACHABLE);
-    tried(0, lk_latch_info(&gate, &info), ENOMEM, UNREACHABLE);
-    rc = tried(0, lk_latch_countdown(&gate), ENOMEM, UNREACHABLE);
+    tried(0, lk_latch_getcount(gate, &n), ENOMEM, UNREACHABLE);
+    tried(0, lk_latch_info(gate, &info), ENOMEM, UNREACHABLE);
+    rc = tried(0, lk_latch_countdown(gate), ENOMEM, UNREACHABLE);
     assert_count(w, rc, 2, 1);
     if (rc == EIO)
         goto out;
     spared(set_by_hand(w, 1));
-    rc = tried(0, lk_latch_delete(&gate), ENOMEM, UNREACHABLE);
+    rc = tried(0, lk_latch_delete(gate), ENOMEM, UNREACHABLE);
     assert_count(w, rc, 1, -1);
 out:
     failing_end();
@@ -70,7 +66,7 @@ out:
 
 static void all_of(struct world *w, enum failing kind)
 {
-    each_failure(w, "count", kind, LEASE_MS, count);
+    each_failure(w, "count", kind, count);
 }
 
 int main(void)

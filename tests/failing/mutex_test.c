@@ -10,38 +10,33 @@
  */
 #include "failing/failing.h"
 
-#define LEASE_MS FAILING_LEASE_MS
-#define LONG_MS (LEASE_MS + 3000)
-#define UNREACHABLE ENOTCONN, EIO
-
 static lk_client_t *client;
-static lk_mutex_t m;
+static lk_mutex_t *m;
 
 static void begin(struct world *w)
 {
-    client = world_open(w, failing_options());
-    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
+    client = world_client(w, failing_options());
+    m = world_mutex(w, client, "m", NULL);
 }
 
 /* It works again, and all is given back. */
-static void end(void)
+static void end(struct world *w)
 {
     failing_end();
-    assert_lk(0, lk_mutex_lockfor(&m, LONG_MS));
-    assert_lk(0, lk_mutex_unlock(&m));
-    assert_lk(0, lk_mutex_destroy(&m));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_mutex_lockfor(m, FAILING_LONG_MS));
+    assert_lk(0, lk_mutex_unlock(m));
+    world_close(w, client);
 }
 
 static int take(int64_t limit_ms)
 {
-    return tried(0, lk_mutex_lockfor(&m, limit_ms), ENOMEM, UNREACHABLE, ETIMEDOUT);
+    return tried(0, lk_mutex_lockfor(m, limit_ms), ENOMEM, UNREACHABLE, ETIMEDOUT);
 }
 
 /* A hold that was lost meanwhile is no failure of the release. */
 static void give(void)
 {
-    tried(0, lk_mutex_unlock(&m), UNREACHABLE, ESTALE);
+    tried(0, lk_mutex_unlock(m), UNREACHABLE, ESTALE);
 }
 
 static void lock_and_look(struct world *w)
@@ -55,20 +50,20 @@ static void lock_and_look(struct world *w)
         assert_that(spared(world_holds(w, "m")) == 1);
         give();
     }
-    end();
+    end(w);
 }
 
 static void lock_twice(struct world *w)
 {
     begin(w);
-    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_mutex_lock(m));
     failing_begin();
-    int rc = tried(0, lk_mutex_lockfor(&m, failing_patience_ms()), UNREACHABLE, ESTALE);
+    int rc = tried(0, lk_mutex_lockfor(m, failing_patience_ms()), UNREACHABLE, ESTALE);
     if (rc == 0)
         give();
     failing_end();
-    tried(0, lk_mutex_unlock(&m), UNREACHABLE, ESTALE);
-    end();
+    tried(0, lk_mutex_unlock(m), UNREACHABLE, ESTALE);
+    end(w);
 }
 
 static void extend_and_look(struct world *w)
@@ -79,35 +74,35 @@ static void extend_and_look(struct world *w)
     int64_t left_ms;
     uint64_t token;
     begin(w);
-    assert_lk(0, lk_mutex_lock(&m));
-    eventually(lk_mutex_extend(&m, LEASE_MS) == 0, LONG_MS); /* the watchdog has its connection */
+    assert_lk(0, lk_mutex_lock(m));
+    eventually(lk_mutex_extend(m, FAILING_LEASE_MS) == 0, FAILING_LONG_MS); /* the watchdog has its connection */
     failing_begin();
-    tried(0, lk_mutex_extend(&m, LEASE_MS), UNREACHABLE, ESTALE);
-    tried(0, lk_mutex_check(&m), ENOMEM, UNREACHABLE, ESTALE);
-    tried(0, lk_mutex_info(&m, &info), ENOMEM, UNREACHABLE);
-    tried(0, lk_mutex_queue(&m, waiters, 2, &count), ENOMEM, UNREACHABLE);
-    tried(0, lk_mutex_token(&m, &token), ESTALE);
-    tried(0, lk_mutex_remaining(&m, &left_ms), ESTALE);
+    tried(0, lk_mutex_extend(m, FAILING_LEASE_MS), UNREACHABLE, ESTALE);
+    tried(0, lk_mutex_check(m), ENOMEM, UNREACHABLE, ESTALE);
+    tried(0, lk_mutex_info(m, &info), ENOMEM, UNREACHABLE);
+    tried(0, lk_mutex_queue(m, waiters, 2, &count), ENOMEM, UNREACHABLE);
+    tried(0, lk_mutex_token(m, &token), ESTALE);
+    tried(0, lk_mutex_remaining(m, &left_ms), ESTALE);
     give();
-    end();
+    end(w);
 }
 
 static void close_while_holding(struct world *w)
 {
     begin(w);
-    assert_lk(0, lk_mutex_lock(&m));
+    assert_lk(0, lk_mutex_lock(m));
     failing_begin();
-    tried(0, lk_client_close(client), EIO);
+    tried(0, close_by_hand(w, client), EIO);
     failing_end();
-    assert_lk(0, lk_mutex_destroy(&m));
+    world_close(w, m);
 }
 
 static void all_of(struct world *w, enum failing kind)
 {
-    each_failure(w, "lock", kind, LEASE_MS, lock_and_look);
-    each_failure(w, "nested", kind, LEASE_MS, lock_twice);
-    each_failure(w, "extend", kind, LEASE_MS, extend_and_look);
-    each_failure(w, "close", kind, LEASE_MS, close_while_holding);
+    each_failure(w, "lock", kind, lock_and_look);
+    each_failure(w, "nested", kind, lock_twice);
+    each_failure(w, "extend", kind, extend_and_look);
+    each_failure(w, "close", kind, close_while_holding);
 }
 
 int main(void)

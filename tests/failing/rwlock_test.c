@@ -9,33 +9,28 @@
  */
 #include "failing/failing.h"
 
-#define LEASE_MS FAILING_LEASE_MS
-#define LONG_MS (LEASE_MS + 3000)
-#define UNREACHABLE ENOTCONN, EIO
-
 static lk_client_t *client;
-static lk_rwlock_t rw;
+static lk_rwlock_t *rw;
 
 static void begin(struct world *w)
 {
-    client = world_open(w, failing_options());
-    assert_lk(0, lk_rwlock_init(&rw, client, "rw", NULL));
+    client = world_client(w, failing_options());
+    rw = world_rwlock(w, client, "rw", NULL);
 }
 
 /* It works again, and all is given back. */
-static void end(void)
+static void end(struct world *w)
 {
     failing_end();
-    assert_lk(0, lk_rwlock_wrlockfor(&rw, LONG_MS));
-    assert_lk(0, lk_rwlock_unlock(&rw));
-    assert_lk(0, lk_rwlock_destroy(&rw));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_rwlock_wrlockfor(rw, FAILING_LONG_MS));
+    assert_lk(0, lk_rwlock_unlock(rw));
+    world_close(w, client);
 }
 
 /* A hold that was lost meanwhile is no failure of the release. */
 static void give(void)
 {
-    tried(0, lk_rwlock_unlock(&rw), UNREACHABLE, ESTALE);
+    tried(0, lk_rwlock_unlock(rw), UNREACHABLE, ESTALE);
 }
 
 static void read_and_write(struct world *w)
@@ -43,31 +38,31 @@ static void read_and_write(struct world *w)
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
     begin(w);
     failing_begin();
-    if (tried(0, lk_rwlock_rdlockfor(&rw, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
-        if (tried(0, lk_rwlock_rdlockfor(&rw, failing_patience_ms()), ESTALE) == 0)
+    if (tried(0, lk_rwlock_rdlockfor(rw, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
+        if (tried(0, lk_rwlock_rdlockfor(rw, failing_patience_ms()), ESTALE) == 0)
             give();
-        tried(0, lk_rwlock_check(&rw), ENOMEM, UNREACHABLE, ESTALE);
+        tried(0, lk_rwlock_check(rw), ENOMEM, UNREACHABLE, ESTALE);
         give();
     }
-    tried(0, lk_rwlock_info(&rw, &info), ENOMEM, UNREACHABLE);
-    end();
+    tried(0, lk_rwlock_info(rw, &info), ENOMEM, UNREACHABLE);
+    end(w);
 }
 
 static void write_and_downgrade(struct world *w)
 {
     begin(w);
     failing_begin();
-    if (tried(0, lk_rwlock_wrlockfor(&rw, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
-        tried(0, lk_rwlock_downgrade(&rw), UNREACHABLE, ESTALE);
+    if (tried(0, lk_rwlock_wrlockfor(rw, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
+        tried(0, lk_rwlock_downgrade(rw), UNREACHABLE, ESTALE);
         give();
     }
-    end();
+    end(w);
 }
 
 static void all_of(struct world *w, enum failing kind)
 {
-    each_failure(w, "reading", kind, LEASE_MS, read_and_write);
-    each_failure(w, "writing", kind, LEASE_MS, write_and_downgrade);
+    each_failure(w, "reading", kind, read_and_write);
+    each_failure(w, "writing", kind, write_and_downgrade);
 }
 
 int main(void)

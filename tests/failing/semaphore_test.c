@@ -10,33 +10,28 @@
  */
 #include "failing/failing.h"
 
-#define LEASE_MS FAILING_LEASE_MS
-#define LONG_MS (LEASE_MS + 3000)
-#define UNREACHABLE ENOTCONN, EIO
 #define TOTAL 3
 
 static lk_client_t *client;
-static lk_sem_t s;
+static lk_sem_t *s;
 static unsigned taken; /* by us, as far as we were told */
 
 static void begin(struct world *w, int leased)
 {
-    client = world_open(w, failing_options());
-    assert_lk(0,
-              lk_sem_init(&s, client, "s", TOTAL, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = leased }));
+    client = world_client(w, failing_options());
+    s = world_sem(w, client, "s", TOTAL, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = leased });
     taken = 0;
 }
 
 static void end(struct world *w)
 {
-    assert_lk(0, lk_sem_destroy(&s));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
     world_redis(w, "DEL s latchkey:total:{s} latchkey:permits:{s} latchkey:queue:sem:{s} latchkey:queue:permits:{s}");
 }
 
 static void take(unsigned n)
 {
-    if (tried(0, lk_sem_acquire(&s, n, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0)
+    if (tried(0, lk_sem_acquire(s, n, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0)
         taken += n;
 }
 
@@ -45,7 +40,7 @@ static void give(unsigned n)
 {
     if (taken < n)
         return;
-    int rc = tried(0, lk_sem_release(&s, n), ENOMEM, UNREACHABLE);
+    int rc = tried(0, lk_sem_release(s, n), ENOMEM, UNREACHABLE);
     if (rc == 0 || rc == EIO)
         taken -= n;
 }
@@ -57,14 +52,14 @@ static void counting(struct world *w)
     failing_begin();
     take(1);
     take(2);
-    tried(0, lk_sem_getvalue(&s, &value), ENOMEM, UNREACHABLE);
+    tried(0, lk_sem_getvalue(s, &value), ENOMEM, UNREACHABLE);
     give(2);
     give(1);
     failing_end();
-    eventually(lk_sem_getvalue(&s, &value) == 0, LONG_MS); /* its connection is back */
+    eventually(lk_sem_getvalue(s, &value) == 0, FAILING_LONG_MS); /* its connection is back */
     if (taken < TOTAL)
-        assert_lk(0, lk_sem_acquire(&s, TOTAL - taken, LONG_MS)); /* what we do not have is there */
-    assert_lk(0, lk_sem_release(&s, TOTAL));
+        assert_lk(0, lk_sem_acquire(s, TOTAL - taken, FAILING_LONG_MS)); /* what we do not have is there */
+    assert_lk(0, lk_sem_release(s, TOTAL));
     assert_that(world_int(w, "GET s") == TOTAL);
     end(w);
 }
@@ -75,11 +70,11 @@ static void draining(struct world *w)
     int value;
     begin(w, 0);
     failing_begin();
-    int rc = tried(0, lk_sem_drain(&s, &n), ENOMEM, UNREACHABLE);
+    int rc = tried(0, lk_sem_drain(s, &n), ENOMEM, UNREACHABLE);
     failing_end();
-    eventually(lk_sem_getvalue(&s, &value) == 0, LONG_MS); /* its connection is back */
+    eventually(lk_sem_getvalue(s, &value) == 0, FAILING_LONG_MS); /* its connection is back */
     if (rc == 0)
-        assert_lk(0, lk_sem_release(&s, n));
+        assert_lk(0, lk_sem_release(s, n));
     value = (int)world_int(w, "GET s"); /* unknown: all or nothing */
     assert_that(value == TOTAL || (rc == EIO && value == 0) || (rc != 0 && value == -1));
     end(w);
@@ -89,13 +84,13 @@ static void waiting_in_vain(struct world *w)
 {
     int value;
     begin(w, 0);
-    assert_lk(0, lk_sem_acquire(&s, TOTAL, LONG_MS));
+    assert_lk(0, lk_sem_acquire(s, TOTAL, FAILING_LONG_MS));
     failing_begin();
-    tried(ETIMEDOUT, lk_sem_waitfor(&s, 15), ENOMEM, UNREACHABLE);
+    tried(ETIMEDOUT, lk_sem_waitfor(s, 15), ENOMEM, UNREACHABLE);
     failing_end();
-    eventually(lk_sem_getvalue(&s, &value) == 0, LONG_MS); /* its connection is back */
-    assert_lk(0, lk_sem_release(&s, TOTAL));
-    assert_lk(0, lk_sem_acquire(&s, TOTAL, LONG_MS));
+    eventually(lk_sem_getvalue(s, &value) == 0, FAILING_LONG_MS); /* its connection is back */
+    assert_lk(0, lk_sem_release(s, TOTAL));
+    assert_lk(0, lk_sem_acquire(s, TOTAL, FAILING_LONG_MS));
     end(w);
 }
 
@@ -105,23 +100,23 @@ static void leased(struct world *w)
     lk_seminfo_t info = LK_SEMINFO_INIT;
     begin(w, 1);
     failing_begin();
-    if (tried(0, lk_sem_acquire(&s, 2, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0)
-        tried(0, lk_sem_release(&s, 2), UNREACHABLE, ESTALE);
-    if (tried(0, lk_sem_acquireid(&s, failing_patience_ms(), id), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0)
-        tried(0, lk_sem_releaseid(&s, id), ENOMEM, UNREACHABLE, ESTALE);
-    tried(0, lk_sem_info(&s, &info), ENOMEM, UNREACHABLE);
+    if (tried(0, lk_sem_acquire(s, 2, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0)
+        tried(0, lk_sem_release(s, 2), UNREACHABLE, ESTALE);
+    if (tried(0, lk_sem_acquireid(s, failing_patience_ms(), id), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0)
+        tried(0, lk_sem_releaseid(s, id), ENOMEM, UNREACHABLE, ESTALE);
+    tried(0, lk_sem_info(s, &info), ENOMEM, UNREACHABLE);
     failing_end();
-    assert_lk(0, lk_sem_acquire(&s, TOTAL, LONG_MS)); /* all of them come back */
-    assert_lk(0, lk_sem_release(&s, TOTAL));
+    assert_lk(0, lk_sem_acquire(s, TOTAL, FAILING_LONG_MS)); /* all of them come back */
+    assert_lk(0, lk_sem_release(s, TOTAL));
     end(w);
 }
 
 static void all_of(struct world *w, enum failing kind)
 {
-    each_failure(w, "counting", kind, LEASE_MS, counting);
-    each_failure(w, "drain", kind, LEASE_MS, draining);
-    each_failure(w, "timeout", kind, LEASE_MS, waiting_in_vain);
-    each_failure(w, "leased", kind, LEASE_MS, leased);
+    each_failure(w, "counting", kind, counting);
+    each_failure(w, "drain", kind, draining);
+    each_failure(w, "timeout", kind, waiting_in_vain);
+    each_failure(w, "leased", kind, leased);
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 #ifndef TESTS_FAILING_H
 #define TESTS_FAILING_H
 
-#include "world.h"
+#include "subject.h"
 
 #include <stdatomic.h>
 
@@ -33,6 +33,7 @@ struct failure {
  * fails again and again and each answer is waited for in vain.
  */
 #define FAILING_LEASE_MS 3000
+#define FAILING_LONG_MS (FAILING_LEASE_MS + 3000)
 const char *failing_options(void);
 
 /* As world_run(); a test that ends badly says what failed. */
@@ -43,10 +44,9 @@ int failing_teardown(void **state);
  * Run `scenario` with the first allocation or call failing, the second, ... until none fails, once each, then with
  * that one and all later ones. It opens what it needs, calls failing_begin(), uses the library by tried(), calls
  * failing_end(), uses it again with nothing failing, and closes all. After each run nothing may be left: no
- * memory, no descriptor, no thread, no key; where the outcome was unknown, no key after `lease_ms`.
+ * memory, no descriptor, no thread, no key; where the outcome was unknown, no key after FAILING_LEASE_MS.
  */
-void each_failure(struct world *w, const char *name, enum failing kind, int64_t lease_ms,
-                  void (*scenario)(struct world *w));
+void each_failure(struct world *w, const char *name, enum failing kind, void (*scenario)(struct world *w));
 
 /*
  * Run `scenarios`, which calls each_failure(), for each way to fail in a process and a world of its own, all at
@@ -81,6 +81,9 @@ int64_t failing_spare_end(int64_t value);
      failing_judge((call), (const int[]){ (expected), ##__VA_ARGS__, -1 }, #call, __FILE__, __LINE__))
 int failing_judge(int code, const int allowed[], const char *call, const char *file, int line);
 
+/* Such codes: nothing was sent, or nobody knows. */
+#define UNREACHABLE ENOTCONN, EIO
+
 void failing_tell(bool happened); /* in a child of this process, instead */
 
 /* A limit for waits: longer than they take, or short where a system call fails again and again. */
@@ -96,6 +99,17 @@ struct rival {
 
 void rival_start(struct rival *rival, int (*take)(void), int (*give)(void), int64_t hold_ms); /* returns when held */
 void rival_end(struct rival *rival);
+
+/*
+ * A wait while somebody else has the object: for a moment, or (`in_vain`) for longer than the wait may last. As a
+ * scenario of each_failure(), one after the other, up to one without a name.
+ */
+struct wait {
+    const char *name;
+    const char *mine, *theirs; /* kinds of subjects */
+    bool in_vain;
+};
+void each_failure_of_waits(struct world *w, enum failing kind, const struct wait *waits);
 
 /* Blocks in use that were asked for by the library, hiredis, jansson or the test itself. */
 long failing_blocks(void);

@@ -10,7 +10,6 @@ enum { DESCRIPTORS = 256, LEFT_AFTER_MS = 1500 };
 
 struct run {
     struct world *w;
-    int64_t lease_ms;
     void (*scenario)(struct world *w);
     long blocks, serial;
     int descriptors;
@@ -47,15 +46,14 @@ static void run_and_check(void *arg)
     failing_end();
     check_process(run);
     if (failing_uncertain())
-        eventually(world_left(run->w) == NULL, run->lease_ms + LEFT_AFTER_MS);
+        eventually(world_left(run->w) == NULL, FAILING_LEASE_MS + LEFT_AFTER_MS);
     else if (world_left(run->w) != NULL)
         assert_failed(__FILE__, __LINE__, "a key is left: %s", world_left(run->w));
 }
 
-void each_failure(struct world *w, const char *name, enum failing kind, int64_t lease_ms,
-                  void (*scenario)(struct world *w))
+void each_failure(struct world *w, const char *name, enum failing kind, void (*scenario)(struct world *w))
 {
-    struct run run = { .w = w, .lease_ms = lease_ms, .scenario = scenario };
+    struct run run = { .w = w, .scenario = scenario };
     failing_plan(&(struct failure){ .kind = kind, .nth = -1 });
     for (int i = 0; i < 2; i++) { /* what is made once in a process, and the world's own */
         scenario(w);
