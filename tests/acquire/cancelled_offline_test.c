@@ -34,8 +34,8 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 
 /* What is waited for, one after the other. */
 enum { COUNTED, LEASED, LATCH, KINDS };
-static lk_sem_t pools[LATCH];
-static lk_latch_t gate;
+static lk_sem_t *pools[LATCH];
+static lk_latch_t *gate;
 static int cleaned;
 
 static void open_all(struct world *w, lk_client_t *client)
@@ -43,17 +43,17 @@ static void open_all(struct world *w, lk_client_t *client)
     lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
     world_allow(w, "*pool*");
     world_allow(w, "*gate*");
-    assert_lk(0, lk_sem_init(&pools[COUNTED], client, "pool", 0, NULL));
-    assert_lk(0, lk_sem_init(&pools[LEASED], client, "pool", 0, &leased));
-    assert_lk(0, lk_latch_init(&gate, client, "gate", NULL));
-    assert_lk(0, lk_latch_trysetcount(&gate, 1));
+    pools[COUNTED] = world_sem(w, client, "pool", 0, NULL);
+    pools[LEASED] = world_sem(w, client, "pool", 0, &leased);
+    gate = world_latch(w, client, "gate");
+    assert_lk(0, lk_latch_trysetcount(gate, 1));
 }
 
-static void close_all(lk_client_t *client)
+static void close_all(struct world *w, lk_client_t *client)
 {
-    assert_lk(0, lk_sem_destroy(&pools[COUNTED]));
-    assert_lk(0, lk_sem_destroy(&pools[LEASED]));
-    assert_lk(0, lk_latch_destroy(&gate));
+    world_close(w, pools[COUNTED]);
+    world_close(w, pools[LEASED]);
+    world_close(w, gate);
     int rc = lk_client_close(client);
     assert_true(rc == 0 || rc == EIO); /* it may not be through with taking cancelled waiters off their queues */
 }
@@ -68,7 +68,7 @@ static void *wait_here(void *arg)
 {
     int kind = *(int *)arg, rc;
     pthread_cleanup_push(clean, NULL);
-    rc = kind == LATCH ? lk_latch_wait(&gate) : lk_sem_wait(&pools[kind]);
+    rc = kind == LATCH ? lk_latch_wait(gate) : lk_sem_wait(pools[kind]);
     pthread_cleanup_pop(0);
     return rc == 0 ? arg : NULL;
 }
@@ -127,7 +127,7 @@ static void the_server_is_dead(struct world *w)
     lk_client_t *client = world_open(w, OPTIONS);
     meet(w, client, server_dies, w);
     world_restart_server(w);
-    close_all(client);
+    close_all(w, client);
 }
 
 static void is_refused(void *arg)
@@ -143,8 +143,7 @@ static void connections_are_refused(struct world *w)
     assert_lk(0, lk_client_open(&client, proxy_url(p, OPTIONS)));
     meet(w, client, is_refused, p);
     proxy_refuse(p, false);
-    close_all(client);
-    proxy_end(p);
+    close_all(w, client);
 }
 
 static void is_not_resolved(void *arg)
@@ -162,8 +161,7 @@ static void the_resolver_hangs(struct world *w)
     assert_lk(0, lk_client_open(&client, url));
     meet(w, client, is_not_resolved, p);
     atomic_store(&thinks, false);
-    close_all(client);
-    proxy_end(p);
+    close_all(w, client);
 }
 
 int main(void)

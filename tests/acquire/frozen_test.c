@@ -29,13 +29,13 @@ static int wait_for_ever(void *arg)
 static int wait_in_crowd(struct world *w, void *arg)
 {
     struct broadcast *broadcast = arg;
-    struct subject s;
+    struct subject *s;
     struct worker *workers = calloc((size_t)broadcast->count, sizeof *workers);
-    subject_init(w, &s, broadcast->kind, world_open(w, broadcast->options), "thing", 0);
+    s = world_subject(w, world_client(w, broadcast->options), broadcast->kind, "thing");
     world_ready(w);
     gate_pass(&broadcast->wait);
     for (int i = 0; i < broadcast->count; i++)
-        worker_start(&workers[i], wait_for_ever, &s);
+        worker_start(&workers[i], wait_for_ever, s);
     sleep_ms(120000);
     return 0;
 }
@@ -47,15 +47,17 @@ static int take_and_give(void *arg)
 }
 
 /* A process with `crowd->count` threads that wait, and stand still. */
-static pid_t freeze_crowd(struct world *w, struct broadcast *broadcast, struct subject *keeper, lk_client_t *client)
+static pid_t freeze_crowd(struct world *w, struct broadcast *broadcast, struct subject **keeper_out,
+                          const char *options)
 {
     int places = broadcast->kind == subject_kinds ? 1 : broadcast->count; /* of a plain mutex a process has one */
     pid_t frozen = world_fork(w, wait_in_crowd, broadcast);
-    subject_init(w, keeper, subject_keeper(broadcast->kind), client, "thing", 0);
+    struct subject *keeper = world_subject(w, world_client(w, options), subject_keeper(broadcast->kind), "thing");
     assert_lk(0, subject_take(keeper, 0));
     gate_open(&broadcast->wait);
     eventually(subject_queued(w, keeper) == places, 60000);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 10000);
+    *keeper_out = keeper;
     return frozen;
 }
 
@@ -72,26 +74,20 @@ static void end_crowd(struct world *w, pid_t frozen)
 static int64_t wait_behind(struct world *w, const struct subject_kind *kind, const char *options, int count)
 {
     struct broadcast *broadcast = world_shared(w, sizeof *broadcast);
-    struct subject mine, keeper;
+    struct subject *mine, *keeper;
     struct worker waiter;
     *broadcast = (struct broadcast){ .kind = kind, .options = options, .count = count };
-    lk_client_t *client, *other;
-    pid_t frozen = freeze_crowd(w, broadcast, &keeper, client = world_open(w, "lease=30s"));
-    other = world_open(w, "lease=30s&poll=200ms");
-    subject_init(w, &mine, kind, other, "thing", 0);
-    int64_t before = subject_queued(w, &keeper);
-    worker_start(&waiter, take_and_give, &mine);
-    eventually(subject_queued(w, &keeper) == before + 1, 5000);
+    pid_t frozen = freeze_crowd(w, broadcast, &keeper, "lease=30s");
+    mine = world_subject(w, world_client(w, "lease=30s&poll=200ms"), kind, "thing");
+    int64_t before = subject_queued(w, keeper);
+    worker_start(&waiter, take_and_give, mine);
+    eventually(subject_queued(w, keeper) == before + 1, 5000);
     world_stop(frozen);
     int64_t began_ms = now_ms();
-    assert_lk(0, subject_give(&keeper));
+    assert_lk(0, subject_give(keeper));
     assert_lk(0, worker_join(&waiter));
     int64_t took_ms = now_ms() - began_ms;
     end_crowd(w, frozen);
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
     return took_ms;
 }
 
@@ -116,17 +112,14 @@ static void one_claim_each(struct world *w, const struct subject_kind *kind)
 static void claims(struct world *w, const struct subject_kind *kind)
 {
     struct broadcast *broadcast = world_shared(w, sizeof *broadcast);
-    struct subject keeper;
+    struct subject *keeper;
     *broadcast = (struct broadcast){ .kind = kind, .options = "lease=30s", .count = 1 };
-    lk_client_t *client;
-    pid_t frozen = freeze_crowd(w, broadcast, &keeper, client = world_open(w, "lease=1s"));
+    pid_t frozen = freeze_crowd(w, broadcast, &keeper, "lease=1s");
     world_stop(frozen);
-    assert_lk(0, subject_give(&keeper));
+    assert_lk(0, subject_give(keeper));
     sleep_ms(1500);
-    assert_int_equal(1, subject_held(w, &keeper));
+    assert_int_equal(1, subject_held(w, keeper));
     end_crowd(w, frozen);
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)

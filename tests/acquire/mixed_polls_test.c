@@ -29,29 +29,23 @@ static int64_t ends_in(struct world *w, const char *pattern)
  */
 static void mixed_polls(struct world *w, const struct subject_kind *kind)
 {
-    struct subject keeper, seldom, passing;
+    struct subject *keeper, *seldom, *passing;
     struct worker waiter;
-    lk_client_t *holding = world_open(w, "lease=30s"), *passer = world_open(w, "lease=30s");
-    lk_client_t *sleeper = world_open(w, "poll=20s");
-    subject_init(w, &keeper, subject_keeper(kind), holding, "thing", 0);
-    subject_init(w, &seldom, kind, sleeper, "thing", 0);
-    assert_lk(0, subject_take(&keeper, 0));
-    worker_start(&waiter, wait_long, &seldom);
-    eventually(subject_queued(w, &seldom) == 1, 5000);
+    lk_client_t *holding = world_client(w, "lease=30s"), *passer = world_client(w, "lease=30s");
+    lk_client_t *sleeper = world_client(w, "poll=20s");
+    keeper = world_subject(w, holding, subject_keeper(kind), "thing");
+    seldom = world_subject(w, sleeper, kind, "thing");
+    assert_lk(0, subject_take(keeper, 0));
+    worker_start(&waiter, wait_long, seldom);
+    eventually(subject_queued(w, seldom) == 1, 5000);
 
-    subject_init(w, &passing, kind, passer, "thing", 0);
-    assert_lk(ETIMEDOUT, subject_take(&passing, 50));
+    passing = world_subject(w, passer, kind, "thing");
+    assert_lk(ETIMEDOUT, subject_take(passing, 50));
     assert_true(ends_in(w, "latchkey:queue:*") > LIVENESS_MS);
     assert_true(ends_in(w, "latchkey:seen:*") > LIVENESS_MS);
 
-    assert_lk(0, subject_give(&keeper));
+    assert_lk(0, subject_give(keeper));
     assert_lk(0, worker_join(&waiter));
-    assert_lk(0, subject_destroy(&passing));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, subject_destroy(&seldom));
-    assert_lk(0, lk_client_close(passer));
-    assert_lk(0, lk_client_close(holding));
-    assert_lk(0, lk_client_close(sleeper));
 }
 
 int main(void)

@@ -64,104 +64,87 @@ static int wakes_up(struct sleeper *sleeper)
 
 static void what_was_granted_meanwhile_is_held(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_open(w, "poll=5s"), *theirs = world_open(w, "");
-    struct subject mine, keeper;
-    subject_init(w, &mine, kind, ours, "thing", 0);
-    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
-    struct sleeper sleeper = { .subject = &mine };
-    assert_lk(0, subject_take(&keeper, 0));
+    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
+    struct subject *mine = world_subject(w, ours, kind, "thing");
+    struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
+    struct sleeper sleeper = { .subject = mine };
+    assert_lk(0, subject_take(keeper, 0));
     worker_start(&sleeper.worker, take, &sleeper);
-    eventually(subject_queued(w, &mine) == 1, 3000);
+    eventually(subject_queued(w, mine) == 1, 3000);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 3000);
     falls_asleep(&sleeper);
-    assert_lk(0, subject_give(&keeper));
-    assert_int_equal(0, subject_queued(w, &mine));
+    assert_lk(0, subject_give(keeper));
+    assert_int_equal(0, subject_queued(w, mine));
     sleep_ms(LIMIT_MS + 100);
     assert_lk(0, wakes_up(&sleeper));
     assert_true(sleeper.took_ms > LIMIT_MS);
-    assert_int_equal(0, subject_held(w, &mine));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
+    assert_int_equal(0, subject_held(w, mine));
 }
 
 /* And what nobody granted is not: the limit ends the wait as soon as the thread looks. */
 static void the_limit_ends_what_nobody_granted(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_open(w, "poll=5s"), *theirs = world_open(w, "");
-    struct subject mine, keeper;
-    subject_init(w, &mine, kind, ours, "thing", 0);
-    subject_init(w, &keeper, subject_keeper(kind), theirs, "thing", 0);
-    struct sleeper sleeper = { .subject = &mine };
-    assert_lk(0, subject_take(&keeper, 0));
+    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
+    struct subject *mine = world_subject(w, ours, kind, "thing");
+    struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
+    struct sleeper sleeper = { .subject = mine };
+    assert_lk(0, subject_take(keeper, 0));
     worker_start(&sleeper.worker, take, &sleeper);
-    eventually(subject_queued(w, &mine) == 1, 3000);
+    eventually(subject_queued(w, mine) == 1, 3000);
     falls_asleep(&sleeper);
     sleep_ms(LIMIT_MS + 100);
     assert_lk(ETIMEDOUT, wakes_up(&sleeper));
-    assert_int_equal(0, subject_queued(w, &mine));
-    assert_lk(0, subject_give(&keeper));
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, subject_destroy(&keeper));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
+    assert_int_equal(0, subject_queued(w, mine));
+    assert_lk(0, subject_give(keeper));
 }
 
 /* A latch that opened meanwhile is open. */
 static void a_latch_that_opened_meanwhile_is_open(struct world *w)
 {
-    lk_client_t *ours = world_open(w, "poll=5s"), *theirs = world_open(w, "");
-    lk_latch_t mine, keeper;
+    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
     world_allow(w, "latchkey:*:{gate}");
-    assert_lk(0, lk_latch_init(&mine, ours, "gate", NULL));
-    assert_lk(0, lk_latch_init(&keeper, theirs, "gate", NULL));
-    assert_lk(0, lk_latch_trysetcount(&keeper, 1));
-    struct sleeper sleeper = { .latch = &mine };
+    lk_latch_t *mine = world_latch(w, ours, "gate"), *keeper = world_latch(w, theirs, "gate");
+    assert_lk(0, lk_latch_trysetcount(keeper, 1));
+    struct sleeper sleeper = { .latch = mine };
     worker_start(&sleeper.worker, take, &sleeper);
     eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch*") == 1, 3000);
     falls_asleep(&sleeper);
-    assert_lk(0, lk_latch_countdown(&keeper));
+    assert_lk(0, lk_latch_countdown(keeper));
     sleep_ms(LIMIT_MS + 100);
     assert_lk(0, wakes_up(&sleeper));
-    assert_lk(0, lk_latch_destroy(&mine));
-    assert_lk(0, lk_latch_destroy(&keeper));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
 }
 
 /* --- threads of one process, one behind the other -------------------------------------------------------------- */
 
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 
 static int lock_orders(void *arg)
 {
     struct sleeper *sleeper = arg;
     int64_t began_ms = now_ms();
-    int rc = lk_mutex_lockfor(&orders, LIMIT_MS);
+    int rc = lk_mutex_lockfor(orders, LIMIT_MS);
     sleeper->took_ms = now_ms() - began_ms;
-    return rc == 0 ? lk_mutex_unlock(&orders) : rc;
+    return rc == 0 ? lk_mutex_unlock(orders) : rc;
 }
 
 static int hold_orders(void *arg)
 {
     struct gate *gate = arg;
-    int rc = lk_mutex_lock(&orders);
+    int rc = lk_mutex_lock(orders);
     gate_pass(gate);
-    return rc == 0 ? lk_mutex_unlock(&orders) : rc;
+    return rc == 0 ? lk_mutex_unlock(orders) : rc;
 }
 
 /* Behind another thread of its process it waits here, not in Redis; its turn comes while it sleeps. */
 static void a_turn_that_came_meanwhile_is_taken(struct world *w)
 {
-    lk_client_t *ours = world_open(w, "poll=5s"), *theirs = world_open(w, "");
-    lk_mutex_t keeper;
+    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
     struct gate gate = { 0 };
     struct worker holder;
     struct sleeper sleeper = { 0 };
-    assert_lk(0, lk_mutex_init(&orders, ours, "orders", NULL));
-    assert_lk(0, lk_mutex_init(&keeper, theirs, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&keeper));
+    orders = world_mutex(w, ours, "orders", NULL);
+    lk_mutex_t *keeper = world_mutex(w, theirs, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(keeper));
     worker_start(&holder, hold_orders, &gate);
     eventually(world_queued(w, "orders") == 1, 3000);
     worker_start(&sleeper.worker, lock_orders, &sleeper);
@@ -169,15 +152,11 @@ static void a_turn_that_came_meanwhile_is_taken(struct world *w)
     assert_int_equal(1, world_queued(w, "orders"));
     falls_asleep(&sleeper);
     gate_open(&gate);
-    assert_lk(0, lk_mutex_unlock(&keeper));
+    assert_lk(0, lk_mutex_unlock(keeper));
     assert_int_equal(0, worker_join(&holder));
     sleep_ms(LIMIT_MS);
     assert_lk(0, wakes_up(&sleeper));
     assert_true(sleeper.took_ms >= LIMIT_MS);
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_mutex_destroy(&keeper));
-    assert_lk(0, lk_client_close(ours));
-    assert_lk(0, lk_client_close(theirs));
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-static lk_client_t *theirs, *ours;
+static lk_client_t *ours;
 static char listener[64]; /* an id that is theirs, and listens */
 
 static int wait_briefly(void *arg)
@@ -22,25 +22,17 @@ static int wait_briefly(void *arg)
 /* From its first wait on a client listens. */
 static void begin(struct world *w)
 {
-    lk_sem_t sem;
     struct worker waiter;
-    theirs = world_open(w, "");
-    ours = world_open(w, "");
+    lk_client_t *theirs = world_client(w, "");
+    ours = world_client(w, "");
     world_allow(w, "latchkey:once:*");
-    assert_lk(0, lk_sem_init(&sem, theirs, "listens", 0, NULL));
-    worker_start(&waiter, wait_briefly, &sem);
+    lk_sem_t *sem = world_sem(w, theirs, "listens", 0, NULL);
+    worker_start(&waiter, wait_briefly, sem);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 3000);
     snprintf(listener, sizeof listener, "%s",
              world_str(w, "EVAL %s 1 latchkey:queue:sem:{listens}",
                        "return string.sub(redis.call('ZRANGE', KEYS[1], 0, 0)[1], 1, 32)"));
     assert_lk(ETIMEDOUT, worker_join(&waiter));
-    assert_lk(0, lk_sem_destroy(&sem));
-}
-
-static void end(void)
-{
-    assert_lk(0, lk_client_close(theirs));
-    assert_lk(0, lk_client_close(ours));
 }
 
 /* Theirs is first in that queue, and was last heard of long ago. */
@@ -60,41 +52,34 @@ static void a_permit_is_taken(struct world *w)
     begin(w);
     for (int leased = 0; leased < 2; leased++) {
         lk_semattr_t attr = LK_SEMATTR_INIT;
-        lk_sem_t thing;
         attr.leased = leased;
-        assert_lk(0, lk_sem_init(&thing, ours, "thing", 1, &attr));
+        lk_sem_t *thing = world_sem(w, ours, "thing", 1, &attr);
         leave_behind(w, leased ? "permits" : "sem", ":5"); /* it wants more than there will ever be */
-        assert_lk(0, lk_sem_trywait(&thing));
-        assert_lk(0, lk_sem_post(&thing));
+        assert_lk(0, lk_sem_trywait(thing));
+        assert_lk(0, lk_sem_post(thing));
         leave_behind(w, leased ? "permits" : "sem", ":1");
-        assert_lk(0, lk_sem_trywait(&thing));
-        assert_lk(0, lk_sem_post(&thing));
-        assert_lk(0, lk_sem_destroy(&thing));
+        assert_lk(0, lk_sem_trywait(thing));
+        assert_lk(0, lk_sem_post(thing));
+        world_close(w, thing);
     }
-    end();
 }
 
 static void a_lock_is_taken(struct world *w)
 {
     lk_mutexattr_t fair = LK_MUTEXATTR_INIT;
-    lk_mutex_t mutex;
-    lk_rwlock_t rwlock;
     fair.fair = 1;
     begin(w);
-    assert_lk(0, lk_mutex_init(&mutex, ours, "thing", &fair));
-    assert_lk(0, lk_rwlock_init(&rwlock, ours, "thing", NULL));
+    lk_mutex_t *mutex = world_mutex(w, ours, "thing", &fair);
+    lk_rwlock_t *rwlock = world_rwlock(w, ours, "thing", NULL);
     leave_behind(w, "mutex", "");
-    assert_lk(0, lk_mutex_trylock(&mutex));
-    assert_lk(0, lk_mutex_unlock(&mutex));
+    assert_lk(0, lk_mutex_trylock(mutex));
+    assert_lk(0, lk_mutex_unlock(mutex));
     leave_behind(w, "rw", ":w");
-    assert_lk(0, lk_rwlock_tryrdlock(&rwlock));
-    assert_lk(0, lk_rwlock_unlock(&rwlock));
+    assert_lk(0, lk_rwlock_tryrdlock(rwlock));
+    assert_lk(0, lk_rwlock_unlock(rwlock));
     leave_behind(w, "rw", ":w");
-    assert_lk(0, lk_rwlock_trywrlock(&rwlock));
-    assert_lk(0, lk_rwlock_unlock(&rwlock));
-    assert_lk(0, lk_mutex_destroy(&mutex));
-    assert_lk(0, lk_rwlock_destroy(&rwlock));
-    end();
+    assert_lk(0, lk_rwlock_trywrlock(rwlock));
+    assert_lk(0, lk_rwlock_unlock(rwlock));
 }
 
 int main(void)

@@ -29,18 +29,17 @@ struct traffic {
 static int go_round(struct world *w, void *arg)
 {
     struct traffic *traffic = arg;
-    struct subject s;
-    lk_client_t *client = world_open(w, "lease=30s");
-    subject_init(w, &s, traffic->kind, client, "thing", 0);
+    struct subject *s;
+    lk_client_t *client = world_client(w, "lease=30s");
+    s = world_subject(w, client, traffic->kind, "thing");
     world_ready(w);
     while (!gate_is_open(&traffic->stop)) {
-        assert_lk(0, subject_take(&s, 60000));
+        assert_lk(0, subject_take(s, 60000));
         atomic_fetch_add(&traffic->turns, 1);
         sleep_ms(HOLD_MS);
-        assert_lk(0, subject_give(&s));
+        assert_lk(0, subject_give(s));
     }
-    assert_lk(0, subject_destroy(&s));
-    return lk_client_close(client);
+    return 0;
 }
 
 static const struct subject_kind *kind_named(const char *name)
@@ -73,15 +72,13 @@ static void pollers(struct world *w, const struct subject_kind *kind)
     bool writer = strcmp(kind->name, "writer") == 0;
     pid_t pids[LISTENERS];
     begin_traffic(w, traffic, writer ? kind_named("reader") : kind, pids);
-    lk_client_t *client = world_open(w, "lease=30s&pubsub=no");
-    struct subject poller;
-    subject_init(w, &poller, kind, client, "thing", 0);
+    lk_client_t *client = world_client(w, "lease=30s&pubsub=no");
+    struct subject *poller;
+    poller = world_subject(w, client, kind, "thing");
     world_allow(w, "latchkey:seen:*"); /* when there may be another turn */
-    assert_lk(0, subject_take(&poller, POLLER_LIMIT_MS));
-    assert_lk(0, subject_give(&poller));
+    assert_lk(0, subject_take(poller, POLLER_LIMIT_MS));
+    assert_lk(0, subject_give(poller));
     end_traffic(w, traffic, pids);
-    assert_lk(0, subject_destroy(&poller));
-    assert_lk(0, lk_client_close(client));
 }
 
 /* How many turns others have while one waits. */
@@ -97,14 +94,12 @@ static int turns_until_mine(struct traffic *traffic, struct subject *mine)
 /* How many turns of others a new client's first wait takes more than its second. */
 static int turns_more(struct world *w, struct traffic *traffic, struct proxy *proxy)
 {
-    struct subject mine;
-    lk_client_t *client;
-    assert_lk(0, lk_client_open(&client, proxy_url(proxy, "lease=30s")));
-    subject_init(w, &mine, traffic->kind, client, "thing", 0);
-    int first = turns_until_mine(traffic, &mine), second = turns_until_mine(traffic, &mine);
+    struct subject *mine;
+    lk_client_t *client = proxy_client(proxy, "lease=30s");
+    mine = world_subject(w, client, traffic->kind, "thing");
+    int first = turns_until_mine(traffic, mine), second = turns_until_mine(traffic, mine);
     print_message("turns of others: %d and %d\n", first, second);
-    assert_lk(0, subject_destroy(&mine));
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
     return first - second;
 }
 
@@ -129,7 +124,6 @@ static void a_newcomer_is_not_passed(struct world *w)
     }
     end_traffic(w, traffic, pids);
     assert_true(more <= 2 * LISTENERS);
-    proxy_end(proxy);
 }
 
 int main(void)

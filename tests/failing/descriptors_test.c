@@ -61,60 +61,47 @@ static void a_client_is_refused(struct world *w)
 /* Nobody can tell it that the mutex is free, so it asks. */
 static void a_waiter_polls(struct world *w)
 {
-    lk_client_t *client = world_open(w, OPTIONS), *other = world_open(w, OPTIONS);
-    lk_mutex_t m, theirs;
-    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
-    assert_lk(0, lk_mutex_init(&theirs, other, "m", NULL));
-    assert_lk(0, lk_mutex_lock(&theirs));
-    assert_lk(0, lk_mutex_extend(&theirs, 400)); /* its watchdog is connected */
-    assert_int_equal(1, world_holds(w, "m"));    /* the world has its connection */
+    lk_client_t *client = world_client(w, OPTIONS), *other = world_client(w, OPTIONS);
+    lk_mutex_t *m = world_mutex(w, client, "m", NULL);
+    lk_mutex_t *theirs = world_mutex(w, other, "m", NULL);
+    assert_lk(0, lk_mutex_lock(theirs));
+    assert_lk(0, lk_mutex_extend(theirs, 400)); /* its watchdog is connected */
+    assert_int_equal(1, world_holds(w, "m"));   /* the world has its connection */
     limit_descriptors(0);
-    assert_lk(ETIMEDOUT, lk_mutex_lockfor(&m, 150));
+    assert_lk(ETIMEDOUT, lk_mutex_lockfor(m, 150));
     assert_int_equal(0, world_elements(w, "PUBSUB CHANNELS latchkey:client:*"));
-    assert_lk(0, lk_mutex_unlock(&theirs));
-    assert_lk(0, lk_mutex_lockfor(&m, 2000));
-    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_unlock(theirs));
+    assert_lk(0, lk_mutex_lockfor(m, 2000));
+    assert_lk(0, lk_mutex_unlock(m));
     lift_limit();
-    assert_lk(0, lk_mutex_lock(&m)); /* and goes on when there are some again */
-    assert_lk(0, lk_mutex_unlock(&m));
-    assert_lk(0, lk_mutex_destroy(&m));
-    assert_lk(0, lk_mutex_destroy(&theirs));
-    assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_client_close(other));
+    assert_lk(0, lk_mutex_lock(m)); /* and goes on when there are some again */
+    assert_lk(0, lk_mutex_unlock(m));
 }
 
 /* A hold whose watchdog has its connection is kept for as long as it takes. */
 static void a_hold_is_kept(struct world *w)
 {
-    lk_client_t *client = world_open(w, OPTIONS);
-    lk_mutex_t m;
-    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
-    assert_lk(0, lk_mutex_lock(&m));
-    assert_lk(0, lk_mutex_extend(&m, 900));
+    lk_mutex_t *m = world_mutex(w, world_client(w, OPTIONS), "m", NULL);
+    assert_lk(0, lk_mutex_lock(m));
+    assert_lk(0, lk_mutex_extend(m, 900));
     limit_descriptors(0);
     sleep_ms(1400);
-    assert_lk(0, lk_mutex_check(&m));
-    assert_lk(0, lk_mutex_unlock(&m));
+    assert_lk(0, lk_mutex_check(m));
+    assert_lk(0, lk_mutex_unlock(m));
     lift_limit();
-    assert_lk(0, lk_mutex_destroy(&m));
-    assert_lk(0, lk_client_close(client));
 }
 
 /* Without a thread to renew it nothing is taken. */
 static void no_watchdog_no_hold(struct world *w)
 {
-    lk_client_t *client = world_open(w, OPTIONS);
-    lk_mutex_t m;
-    assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
+    lk_mutex_t *m = world_mutex(w, world_client(w, OPTIONS), "m", NULL);
     failing_plan(&(struct failure){ .kind = FAIL_CALL, .nth = 1 }); /* pthread_create() is the first call */
     failing_begin();
-    assert_lk(ENOMEM, lk_mutex_lock(&m));
+    assert_lk(ENOMEM, lk_mutex_lock(m));
     failing_end();
     assert_that(failing_happened() && !world_exists(w, "m"));
-    assert_lk(0, lk_mutex_lock(&m));
-    assert_lk(0, lk_mutex_unlock(&m));
-    assert_lk(0, lk_mutex_destroy(&m));
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, lk_mutex_lock(m));
+    assert_lk(0, lk_mutex_unlock(m));
 }
 
 int main(void)

@@ -14,9 +14,9 @@
 #define MANY 300 /* answers: more than a small buffer takes */
 
 static lk_client_t *client;
-static lk_mutex_t plain, fair;
-static lk_rwlock_t reader, writer, downgraded;
-static lk_sem_t permits;
+static lk_mutex_t *plain, *fair;
+static lk_rwlock_t *reader, *writer, *downgraded;
+static lk_sem_t *permits;
 
 static void nothing_may_be_allocated(void)
 {
@@ -26,35 +26,24 @@ static void nothing_may_be_allocated(void)
 
 static void make_all(struct world *w)
 {
-    client = world_open(w, OPTIONS);
-    assert_lk(0, lk_mutex_init(&plain, client, "plain", NULL));
-    assert_lk(0, lk_mutex_init(&fair, client, "fair", &(lk_mutexattr_t){ .size = sizeof(lk_mutexattr_t), .fair = 1 }));
-    assert_lk(0, lk_rwlock_init(&reader, client, "reader", NULL));
-    assert_lk(0, lk_rwlock_init(&writer, client, "writer", NULL));
-    assert_lk(0, lk_rwlock_init(&downgraded, client, "downgraded", NULL));
-    assert_lk(
-        0, lk_sem_init(&permits, client, "permits", 2, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = 1 }));
+    client = world_client(w, OPTIONS);
+    plain = world_mutex(w, client, "plain", NULL);
+    fair = world_mutex(w, client, "fair", &(lk_mutexattr_t){ .size = sizeof(lk_mutexattr_t), .fair = 1 });
+    reader = world_rwlock(w, client, "reader", NULL);
+    writer = world_rwlock(w, client, "writer", NULL);
+    downgraded = world_rwlock(w, client, "downgraded", NULL);
+    permits = world_sem(w, client, "permits", 2, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = 1 });
     world_allow(w, "latchkey:total:*");
-}
-
-static void destroy_all(void)
-{
-    assert_lk(0, lk_mutex_destroy(&plain));
-    assert_lk(0, lk_mutex_destroy(&fair));
-    assert_lk(0, lk_rwlock_destroy(&reader));
-    assert_lk(0, lk_rwlock_destroy(&writer));
-    assert_lk(0, lk_rwlock_destroy(&downgraded));
-    assert_lk(0, lk_sem_destroy(&permits));
 }
 
 static void take_all(void)
 {
-    assert_lk(0, lk_mutex_lock(&plain));
-    assert_lk(0, lk_mutex_lock(&fair));
-    assert_lk(0, lk_rwlock_rdlock(&reader));
-    assert_lk(0, lk_rwlock_wrlock(&writer));
-    assert_lk(0, lk_rwlock_wrlock(&downgraded));
-    assert_lk(0, lk_sem_acquire(&permits, 2, LEASE_MS));
+    assert_lk(0, lk_mutex_lock(plain));
+    assert_lk(0, lk_mutex_lock(fair));
+    assert_lk(0, lk_rwlock_rdlock(reader));
+    assert_lk(0, lk_rwlock_wrlock(writer));
+    assert_lk(0, lk_rwlock_wrlock(downgraded));
+    assert_lk(0, lk_sem_acquire(permits, 2, LEASE_MS));
     sleep_ms(LEASE_MS / 4); /* the watchdog has its connection */
 }
 
@@ -62,21 +51,21 @@ static void take_all(void)
 static void use_all(void)
 {
     for (int i = 0; i < MANY; i++) {
-        assert_lk(0, lk_mutex_lock(&plain));
-        assert_lk(0, lk_mutex_unlock(&plain));
-        assert_lk(0, lk_mutex_extend(&fair, LEASE_MS));
+        assert_lk(0, lk_mutex_lock(plain));
+        assert_lk(0, lk_mutex_unlock(plain));
+        assert_lk(0, lk_mutex_extend(fair, LEASE_MS));
     }
 }
 
 static void give_all(void)
 {
-    assert_lk(0, lk_mutex_unlock(&plain));
-    assert_lk(0, lk_mutex_unlock(&fair));
-    assert_lk(0, lk_rwlock_unlock(&reader));
-    assert_lk(0, lk_rwlock_unlock(&writer));
-    assert_lk(0, lk_rwlock_downgrade(&downgraded));
-    assert_lk(0, lk_rwlock_unlock(&downgraded));
-    assert_lk(0, lk_sem_release(&permits, 2));
+    assert_lk(0, lk_mutex_unlock(plain));
+    assert_lk(0, lk_mutex_unlock(fair));
+    assert_lk(0, lk_rwlock_unlock(reader));
+    assert_lk(0, lk_rwlock_unlock(writer));
+    assert_lk(0, lk_rwlock_downgrade(downgraded));
+    assert_lk(0, lk_rwlock_unlock(downgraded));
+    assert_lk(0, lk_sem_release(permits, 2));
 }
 
 static int forget_scripts(struct world *w)
@@ -106,8 +95,6 @@ static void a_hold_is_kept_without_memory(struct world *w)
     make_all(w);
     hold_all(w, false);
     hold_all(w, true);
-    destroy_all();
-    assert_lk(0, lk_client_close(client));
 }
 
 /* Closing is a way to give back, too. */
@@ -116,10 +103,9 @@ static void a_client_is_closed_without_memory(struct world *w)
     make_all(w);
     take_all();
     nothing_may_be_allocated();
-    assert_lk(0, lk_client_close(client));
+    assert_lk(0, close_by_hand(w, client));
     failing_end();
     assert_that(world_left(w) == NULL);
-    destroy_all();
 }
 
 int main(void)

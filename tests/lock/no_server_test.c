@@ -74,7 +74,6 @@ static void a_server_of_another_kind(struct world *w)
     f = fake_begin(w);
     fake_answer(f, "INFO", "$22\r\nredis_version:6.2.14\r\n\r\n");
     expect(ENOTSUP, fake_url(f, ""), 2000, "6.2");
-    fake_end(f);
 }
 
 /* strict=yes: rather none than one that throws live locks away. */
@@ -89,22 +88,18 @@ static void count_warning(void *arg, int level, const char *line)
 
 static void a_server_that_evicts_is_refused_if_asked(struct world *w)
 {
-    lk_client_t *client;
-    lk_mutex_t orders;
     world_redis(w, "CONFIG SET maxmemory-policy allkeys-lru");
     world_redis(w, "CONFIG SET maxmemory 100mb");
     expect(ENOTSUP, world_url(w, "strict=yes"), 1000, "allkeys-lru");
     assert_lk(0, lk_setlog(count_warning, LK_LOG_WARNING, NULL));
-    client = world_open(w, "");
+    lk_client_t *client = world_client(w, "");
     assert_int_equal(1, atomic_load(&warnings));
     world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders)); /* connected anew */
-    assert_lk(0, lk_mutex_unlock(&orders));
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders)); /* connected anew */
+    assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(1, atomic_load(&warnings)); /* it warns once, not at each reconnect */
     assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
 }
 
 /* URLs that cannot be read name what is wrong with them. */

@@ -25,23 +25,23 @@ static void each_loss_is_told(struct world *w)
 {
     char options[80];
     snprintf(options, sizeof options, "lease=%dms&retry_min=1ms&retry_max=1ms", LEASE_MS);
-    lk_client_t *client = world_open(w, options);
-    static lk_mutex_t mutexes[MANY];
+    lk_client_t *client = world_client(w, options);
+    static lk_mutex_t *mutexes[MANY];
     losses = 0;
     assert_lk(0, lk_client_listen(client, count_losses, NULL));
     for (int i = 0; i < MANY; i++) {
         char name[24];
         snprintf(name, sizeof name, "order-%d", i);
-        assert_lk(0, lk_mutex_init(&mutexes[i], client, name, NULL));
-        assert_lk(0, lk_mutex_lock(&mutexes[i]));
+        mutexes[i] = world_mutex(w, client, name, NULL);
+        assert_lk(0, lk_mutex_lock(mutexes[i]));
     }
     world_kill_server(w);
     eventually(__atomic_load_n(&losses, __ATOMIC_SEQ_CST) == MANY, LEASE_MS + 10 * SLACK_MS);
     for (int i = 0; i < MANY; i++) {
-        assert_lk(ESTALE, lk_mutex_unlock(&mutexes[i]));
-        assert_lk(0, lk_mutex_destroy(&mutexes[i]));
+        assert_lk(ESTALE, lk_mutex_unlock(mutexes[i]));
+        world_close(w, mutexes[i]);
     }
-    assert_lk(0, lk_client_close(client));
+    world_close(w, client);
     world_restart_server(w);
 }
 

@@ -14,7 +14,7 @@
 enum { MANY = SANITIZED || NOISY ? 2000 : 20000, LINES = 40 };
 
 static lk_client_t *client;
-static lk_mutex_t orders;
+static lk_mutex_t *orders;
 static struct news orders_news;
 static struct lk__lease *leases[MANY];
 
@@ -64,17 +64,10 @@ static void end(struct lk__lease *lease)
 
 static void open_orders(struct world *w, const char *options)
 {
-    client = world_open(w, options);
+    client = world_client(w, options);
     news_listen(&orders_news, client, "orders");
-    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lock(&orders));
-}
-
-static void close_orders(void)
-{
-    assert_lk(0, lk_mutex_unlock(&orders));
-    assert_lk(0, lk_mutex_destroy(&orders));
-    assert_lk(0, lk_client_close(client));
+    orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders));
 }
 
 static int lines, losses; /* atomic builtins */
@@ -112,13 +105,13 @@ static void renewals_go_on(struct world *w)
     lk__eventfd_set(client->dog.wake_fd);
     lk__mu_unlock(&client->dog.mu);
     sleep_ms(3000);
-    assert_lk(0, lk_mutex_remaining(&orders, &left_ms));
+    assert_lk(0, lk_mutex_remaining(orders, &left_ms));
     assert_int_equal(0, news(&orders_news, LK_EVENT_LOST));
     eventually(__atomic_load_n(&losses, __ATOMIC_SEQ_CST) == MANY, 10000);
     assert_between(__atomic_load_n(&lines, __ATOMIC_SEQ_CST), 1, LINES);
     for (int i = 0; i < MANY; i++)
         end(leases[i]);
-    close_orders();
+    assert_lk(0, lk_mutex_unlock(orders));
     lk_setlog(NULL, LK_LOG_WARNING, NULL);
 }
 
@@ -128,7 +121,7 @@ static void a_loss_does_not_wait_for_renewals(struct world *w)
     enum { DUE = 200 };
     static struct lk__hold short_hold; /* its lease is not in its memory */
     struct news short_news;
-    client = world_open(w, "lease=20s&command_timeout=4s");
+    client = world_client(w, "lease=20s&command_timeout=4s");
     news_listen(&short_news, client, "short");
     struct lk__lease *first = take("batch", NULL, true, 20000, LK__NEVER);
     eventually(lk__node_isup(&client->node, LK__LANE_RENEWALS), 4000);
@@ -144,7 +137,6 @@ static void a_loss_does_not_wait_for_renewals(struct world *w)
         end(leases[i]);
     end(short_one);
     end(first);
-    assert_lk(0, lk_client_close(client));
 }
 
 int main(void)
