@@ -15,43 +15,28 @@ static void open_both(struct world *w, const char *options)
     wanted = world_mutex(w, world_client(w, options), "orders", NULL);
 }
 
-static void flush_scripts(struct world *w)
-{
-    world_redis(w, "SCRIPT FLUSH");
-}
-
-static void kill_all(struct world *w)
-{
-    world_killsubscriptions(w);
-    world_killcommands(w);
-}
-
-static void (*const faults[])(struct world *w) = { flush_scripts, world_killcommands, world_killsubscriptions,
-                                                   kill_all };
-enum { FAULTS = sizeof faults / sizeof faults[0] };
-
 /* Each step of a hold's life with a fault before it. */
 static void a_holder_does_not_notice(struct world *w)
 {
     uint64_t token, later;
     open_both(w, "lease=1s");
-    for (int i = 0; i < FAULTS; i++) {
-        faults[i](w);
+    for (int i = 0; i < WORLD_BLOWS; i++) {
+        world_blow(w, i);
         assert_lk(0, lk_mutex_lock(held));
         assert_lk(0, lk_mutex_token(held, &token));
-        faults[i](w);
+        world_blow(w, i);
         assert_lk(0, lk_mutex_lock(held));
         assert_int_equal(2, world_holds(w, "orders"));
-        faults[i](w);
+        world_blow(w, i);
         assert_lk(EBUSY, lk_mutex_trylock(wanted));
         sleep_ms(400); /* a renewal */
-        faults[i](w);
+        world_blow(w, i);
         assert_lk(0, lk_mutex_check(held));
         assert_lk(0, lk_mutex_token(held, &later));
         assert_true(token == later);
-        faults[i](w);
+        world_blow(w, i);
         assert_lk(0, lk_mutex_unlock(held));
-        faults[i](w);
+        world_blow(w, i);
         assert_lk(0, lk_mutex_unlock(held));
         assert_false(world_exists(w, "orders"));
     }
@@ -62,11 +47,11 @@ static void a_waiter_does_not_notice(struct world *w)
 {
     struct worker waiter;
     open_both(w, "lease=20s&poll=5s");
-    for (int i = 0; i < FAULTS; i++) {
+    for (int i = 0; i < WORLD_BLOWS; i++) {
         assert_lk(0, lk_mutex_lock(held));
         worker_start(&waiter, lock_and_unlock, wanted);
         eventually(world_queued(w, "orders") == 1, 5000);
-        faults[i](w);
+        world_blow(w, i);
         int64_t began_ms = now_ms();
         assert_lk(0, lk_mutex_unlock(held)); /* at once: the message may find nobody there */
         assert_int_equal(0, worker_join(&waiter));
@@ -101,24 +86,12 @@ static int visit_until_stopped(int index, void *arg)
     return wrong;
 }
 
-static int visits(void *arg)
-{
-    return run_threads(8, visit_until_stopped, arg);
-}
-
 /* Faults at every moment under load: nobody fails, nobody meets anybody, nothing stays behind. */
 static void traffic_goes_on_under_a_hail_of_faults(struct world *w)
 {
-    struct worker all;
     traffic = (struct traffic){ 0 };
     open_both(w, "lease=10s&poll=300ms");
-    worker_start(&all, visits, NULL);
-    for (int i = 0; i < 100; i++) {
-        faults[i % FAULTS](w);
-        sleep_ms(20);
-    }
-    gate_open(&traffic.stop);
-    assert_int_equal(0, worker_join(&all));
+    assert_int_equal(0, world_hail(w, visit_until_stopped, &traffic.stop));
     assert_true(traffic.counter > 8);
     assert_int_equal(0, world_queued(w, "orders"));
 }

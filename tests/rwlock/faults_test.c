@@ -18,43 +18,28 @@ static void open_both(struct world *w, const char *options)
     wanted = world_rwlock(w, other, "config", NULL);
 }
 
-static void flush_scripts(struct world *w)
-{
-    world_redis(w, "SCRIPT FLUSH");
-}
-
-static void kill_all(struct world *w)
-{
-    world_killsubscriptions(w);
-    world_killcommands(w);
-}
-
-static void (*const faults[])(struct world *w) = { flush_scripts, world_killcommands, world_killsubscriptions,
-                                                   kill_all };
-enum { FAULTS = sizeof faults / sizeof faults[0] };
-
 /* Each step of a hold's life with a fault before it. */
 static void a_holder_does_not_notice(struct world *w)
 {
     uint64_t token, later;
     open_both(w, "lease=1s");
-    for (int i = 0; i < FAULTS; i++) {
-        faults[i](w);
+    for (int i = 0; i < WORLD_BLOWS; i++) {
+        world_blow(w, i);
         assert_lk(0, lk_rwlock_wrlock(held));
         assert_lk(0, lk_rwlock_token(held, &token));
-        faults[i](w);
+        world_blow(w, i);
         assert_lk(EBUSY, lk_rwlock_tryrdlock(wanted));
         sleep_ms(400); /* a renewal */
-        faults[i](w);
+        world_blow(w, i);
         assert_lk(0, lk_rwlock_check(held));
-        faults[i](w);
+        world_blow(w, i);
         assert_lk(0, lk_rwlock_downgrade(held));
-        faults[i](w);
+        world_blow(w, i);
         assert_lk(0, lk_rwlock_rdlock(wanted));
         sleep_ms(400);
-        faults[i](w);
+        world_blow(w, i);
         assert_lk(0, lk_rwlock_unlock(held));
-        faults[i](w);
+        world_blow(w, i);
         assert_lk(0, lk_rwlock_unlock(wanted));
         assert_false(world_exists(w, "latchkey:rw:{config}"));
         assert_lk(0, lk_rwlock_wrlock(wanted));
@@ -69,13 +54,13 @@ static void waiters_do_not_notice(struct world *w)
 {
     struct worker readers[2], writer;
     open_both(w, "lease=20s&poll=5s");
-    for (int i = 0; i < FAULTS; i++) {
+    for (int i = 0; i < WORLD_BLOWS; i++) {
         assert_lk(0, lk_rwlock_wrlock(held));
         worker_start(&readers[0], read_once, wanted);
         worker_start(&readers[1], read_once, wanted);
         worker_start(&writer, write_once, wanted);
         eventually(world_rwqueued(w, "config") == 3, 5000);
-        faults[i](w);
+        world_blow(w, i);
         int64_t began_ms = now_ms();
         assert_lk(0, lk_rwlock_unlock(held)); /* at once: the messages may find nobody there */
         assert_int_equal(0, worker_join(&readers[0]));
@@ -117,24 +102,12 @@ static int visit_until_stopped(int index, void *arg)
     return 0;
 }
 
-static int visits(void *arg)
-{
-    return run_threads(8, visit_until_stopped, arg);
-}
-
 /* Faults at every moment under load: nobody fails, nobody meets a writer, nothing stays behind. */
 static void traffic_goes_on_under_a_hail_of_faults(struct world *w)
 {
-    struct worker all;
     traffic = (struct traffic){ 0 };
     open_both(w, "lease=10s&poll=300ms");
-    worker_start(&all, visits, NULL);
-    for (int i = 0; i < 100; i++) {
-        faults[i % FAULTS](w);
-        sleep_ms(20);
-    }
-    gate_open(&traffic.stop);
-    assert_int_equal(0, worker_join(&all));
+    assert_int_equal(0, world_hail(w, visit_until_stopped, &traffic.stop));
     assert_true(traffic.rounds > 8);
     assert_int_equal(0, world_rwqueued(w, "config"));
 }

@@ -174,3 +174,33 @@ void close_default(void)
     assert_lk(0, lk_client_default(&client));
     assert_lk(0, lk_client_close(client));
 }
+
+/* --- blows ------------------------------------------------------------------------------------------------- */
+
+void world_blow(struct world *w, int which)
+{
+    if (which == 0)
+        world_redis(w, "SCRIPT FLUSH");
+    if (which >= 2)
+        world_killsubscriptions(w);
+    if (which % 2 == 1)
+        world_killcommands(w);
+}
+
+static int run_eight(void *work)
+{
+    int (*const *visit)(int index, void *arg) = work;
+    return run_threads(8, *visit, NULL);
+}
+
+int world_hail(struct world *w, int (*work)(int index, void *arg), struct gate *stop)
+{
+    struct worker all;
+    worker_start(&all, run_eight, &work);
+    for (int i = 0; i < 100; i++) {
+        world_blow(w, i % WORLD_BLOWS);
+        sleep_ms(20);
+    }
+    gate_open(stop);
+    return worker_join(&all);
+}

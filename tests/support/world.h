@@ -30,6 +30,7 @@
 struct redisContext;
 struct redisReply;
 
+struct gate;
 struct world;
 struct world_ending;
 typedef void world_test_fn(struct world *w);
@@ -139,6 +140,13 @@ void world_restart_server(struct world *w); /* on the same directory and socket;
 /* Connections of clients end, all but the test's own; new ones can be made at once. */
 void world_killcommands(struct world *w);
 void world_killsubscriptions(struct world *w);
+
+/* One of WORLD_BLOWS that nobody may notice: scripts are forgotten, connections of either kind or of both end. */
+enum { WORLD_BLOWS = 4 };
+void world_blow(struct world *w, int which);
+
+/* A hundred of them while eight threads run `work`, until `stop` opens; 0, or what one of them returned. */
+int world_hail(struct world *w, int (*work)(int index, void *arg), struct gate *stop);
 
 /* --- work for worker_start() and in_thread() -------------------------------------------------------- */
 
