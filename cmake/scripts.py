@@ -472,7 +472,7 @@ def vocabulary_h(vocabulary):
         "struct lk__sent {",
     ]
     rows += [f"    {c_type(kind)}{name}; /* {vocabulary.words[name]} */" for name, kind in vocabulary.sent.items()]
-    rows += ["    unsigned flags;", "};", "", "#endif", ""]
+    rows += ["    unsigned flags;", "    unsigned epoch; /* of the server whose clock its dates are of; 0: it has none */", "};", "", "#endif", ""]
     return "\n".join(rows)
 
 

@@ -217,8 +217,8 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
     struct lk__waiter *waiter = wait_op->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     int64_t now_us = lk__now_us();
-    int64_t deadline_us =
-        lk__node_servertime(wait_op->waiters->node, LK__LANE_COMMANDS, now_us) + lk__acquirefsm_settings(a)->command_us;
+    struct lk__date date = lk__node_date(wait_op->waiters->node, LK__LANE_COMMANDS, now_us);
+    int64_t deadline_us = date.us + lk__acquirefsm_settings(a)->command_us;
     unsigned flags = !wait_op->told && now_us - wait_op->began_us > PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
     if (!is_heard(wait_op->waiters))
         flags |= LK__SENT_UNHEARD;
@@ -228,6 +228,7 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
         .deadline_us = deadline_us,
         .arrival = lk__acquirefsm_result(a)->arrival,
         .flags = flags,
+        .epoch = date.epoch,
     };
     int rc = lk__node_send(wait_op->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->ask, &sent, eval);
     if (rc == ENOTCONN)

@@ -40,7 +40,9 @@ static void set_deadline(struct call *call, int64_t now_us)
     struct lk__call *told = call->told;
     int64_t until_us = told->lasts_us != 0 ? now_us + told->lasts_us : call->hard_us;
     int64_t passed_us = lk__node_passedby(told->node, until_us);
-    told->sent.deadline_us = lk__node_servertime(told->node, LK__LANE_COMMANDS, now_us) + (until_us - now_us);
+    struct lk__date date = lk__node_date(told->node, LK__LANE_COMMANDS, now_us);
+    told->sent.deadline_us = date.us + (until_us - now_us);
+    told->sent.epoch = date.epoch;
     if (lk__script_islimited(told->command->script) && passed_us > call->settled_us)
         call->settled_us = passed_us;
 }

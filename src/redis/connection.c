@@ -198,6 +198,7 @@ void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct 
         conn->stream = stream;
         conn->failures = 0;
         conn->last_error = 0;
+        conn->epoch = info->epoch;
         atomic_store(&conn->serves, false);
         memcpy(conn->missing, info->missing, sizeof conn->missing);
         atomic_fetch_add(&conn->connects, 1);

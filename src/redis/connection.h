@@ -63,6 +63,7 @@ struct lk__request {
     void (*take)(struct lk__request *request, const struct lk__reply *reply);
     struct lk__reply *reply; /* where lk__request_copy() puts the answer */
     int64_t sent_us;         /* before its first byte was written */
+    unsigned epoch;          /* of the server that it was sent to */
 };
 
 /* Its answer is copied into `reply`. */
@@ -119,6 +120,7 @@ struct lk__conn {
     /* A message that answers no request; owner's thread, no lock held. NULL: replies answer requests. */
     void (*message)(void *arg, const struct lk__reply *reply);
     void *arg;
+    unsigned epoch; /* under mu: of the server that it is or was up to */
     /* under mu: where the server's clock was; an upper bound of its time is server + (now - before) */
     int64_t clock_before_us, clock_server_us;
     int64_t clock_slack_us; /* under mu: by so much that bound may be too high, as long as the answer took */
@@ -136,7 +138,7 @@ void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it *
  * Append a command and write it, unless the leader will. `eval` sends the script's text instead of
  * its SHA1. `sent`: what its script takes of that.
  * Returns 0 · ENOTCONN down: it is being brought up; or there is no room before the server took something: see
- * lk__conn_awaitup() · ECANCELED closed. But for 0 the request is IDLE and nothing was sent. Needs no memory.
+ * lk__conn_awaitup(); or what is sent has dates of another epoch · ECANCELED closed. But for 0 the request is IDLE and nothing was sent. Needs no memory.
  * Locks: takes conn->mu.
  */
 int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
@@ -188,9 +190,9 @@ bool lk__conn_isup(struct lk__conn *conn);
 void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__serverinfo *info);
 void lk__conn_failed(struct lk__conn *conn, int code, const char *errmsg);
 
-/* The latest time the server's clock can show at `now_us`. */
-int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us);
-/* By when, on our clock, the server's has certainly passed what lk__conn_servertime() says of `moment_us`. */
+/* The latest time the server's clock can show at `now_us`, of the server that the connection last went to. */
+struct lk__date lk__conn_date(struct lk__conn *conn, int64_t now_us);
+/* By when, on our clock, the server's has certainly passed what lk__conn_date() says of `moment_us`. */
 int64_t lk__conn_passedby(struct lk__conn *conn, int64_t moment_us);
 
 #endif

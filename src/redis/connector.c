@@ -222,6 +222,16 @@ static void warn(const struct lk__serverinfo *info)
                 info->missing);
 }
 
+/* A connection came up: whose epoch is it? */
+static unsigned epoch_of(struct lk__server *server, const struct lk__stream *stream, const struct lk__serverinfo *info)
+{
+    struct lk__identity found = { .address_size = sizeof found.address };
+    if (getpeername(stream->fd, (struct sockaddr *)&found.address, &found.address_size) != 0)
+        found.address_size = 0;
+    memcpy(found.run_id, info->run_id, sizeof found.run_id);
+    return lk__server_meet(server, &found);
+}
+
 static void serve(struct lk__connector *connector, struct lk__conn *conn)
 {
     struct lk__stream *stream = NULL;
@@ -230,6 +240,7 @@ static void serve(struct lk__connector *connector, struct lk__conn *conn)
     int rc = attempt(connector, conn, &stream, &info, errmsg, sizeof errmsg);
     if (rc == ECANCELED && stopping(connector))
         return; /* the connection may be gone */
+    conn->server->demoted |= info.replica;
     if (rc == 0) {
         if (atomic_load(&conn->connects) == 0) /* once, not at each reconnect */
             warn(&info);
@@ -237,6 +248,7 @@ static void serve(struct lk__connector *connector, struct lk__conn *conn)
             lk__log(LK_LOG_INFO, "%s connection is up again", conn->what);
         conn->server->pause_us = conn->server->not_before_us = 0;
         conn->up_us = lk__now_us();
+        info.epoch = epoch_of(conn->server, stream, &info);
         lk__conn_up(conn, stream, &info);
         return;
     }

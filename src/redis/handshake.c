@@ -84,7 +84,8 @@ static int on_role(const struct talk *talk, const struct lk__reply *reply)
     }
     if (reply->type != LK__ARRAY || lk__reply_text(reply, 0)[0] == '\0')
         return complain(talk, EPROTO, "what answers is no Redis server", "");
-    if (strcmp(lk__reply_text(reply, 0), "master") != 0)
+    talk->info->replica = strcmp(lk__reply_text(reply, 0), "master") != 0;
+    if (talk->info->replica)
         return complain(talk, ENOTCONN, "the server is a replica and takes no locks; connect to its master", "");
     return 0;
 }
@@ -134,9 +135,15 @@ static int unknown(const struct talk *talk, const struct lk__reply *reply)
     return complain(talk, ENOTSUP, "strict=yes has to know version and maxmemory-policy: the server does not tell", "");
 }
 
-static int on_version(const struct talk *talk, const struct lk__reply *reply)
+/* What it says of itself. The run id is good to know, the version is to be known. */
+static int on_server(const struct talk *talk, const struct lk__reply *reply)
 {
+    const char *run_id = info_field(lk__reply_text(reply, 0), "run_id");
+    if (run_id != NULL)
+        snprintf(talk->info->run_id, sizeof talk->info->run_id, "%.*s", (int)strcspn(run_id, "\r\n"), run_id);
     const char *version = info_field(lk__reply_text(reply, 0), "redis_version");
+    if (!talk->inspect)
+        return 0;
     if (version == NULL)
         return unknown(talk, reply);
     if (atoi(version) >= 7) /* Valkey calls itself 7.2 there */
@@ -198,7 +205,7 @@ enum question {
     ASK_ROLE,
     ASK_TIME,
     ASK_NAME,
-    ASK_VERSION,
+    ASK_SERVER,
     ASK_POLICY,
     ASK_PROBE,
     ASK_ECHO,
@@ -238,12 +245,12 @@ static int errmsg_of(const struct talk *talk, enum question question, const char
         argv[argc++] = "SETNAME";
         argv[argc++] = o->client_name != NULL ? o->client_name : "latchkey";
         return argc;
-    case ASK_VERSION:
+    case ASK_SERVER:
     case ASK_POLICY:
-        if (!talk->inspect)
+        if (!talk->inspect && question == ASK_POLICY)
             return 0;
         argv[argc++] = "INFO";
-        argv[argc++] = question == ASK_VERSION ? "server" : "memory";
+        argv[argc++] = question == ASK_SERVER ? "server" : "memory";
         return argc;
     case ASK_PROBE:
         if (!talk->inspect || lk__random_id(scratch) != 0)
@@ -309,8 +316,8 @@ static int next_reply(const struct talk *talk, int64_t until_us, int cancel_fd)
 int lk__handshake(struct lk__stream *stream, const struct lk__options *options, bool inspect, int64_t until_us,
                   int cancel_fd, struct lk__serverinfo *info, char *errmsg, size_t size)
 {
-    static const judge_t judges[QUESTIONS] = { on_auth,    on_select, on_role,  on_time, on_name,
-                                               on_version, on_policy, on_probe, on_echo };
+    static const judge_t judges[QUESTIONS] = { on_auth,   on_select, on_role,  on_time, on_name,
+                                               on_server, on_policy, on_probe, on_echo };
     struct talk talk = { stream, options, info, inspect, lk__random_below(INT64_MAX), errmsg, size };
     bool asked[QUESTIONS];
     int rc = 0;

@@ -95,9 +95,9 @@ void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *ex
     lk__conn_serve(&node->lanes[lane], extra, extra_count, until_us);
 }
 
-int64_t lk__node_servertime(struct lk__node *node, enum lk__lane lane, int64_t now_us)
+struct lk__date lk__node_date(struct lk__node *node, enum lk__lane lane, int64_t now_us)
 {
-    return lk__conn_servertime(&node->lanes[lane], now_us);
+    return lk__conn_date(&node->lanes[lane], now_us);
 }
 
 /* --- commands ----------------------------------------------------------------------------------------------- */

@@ -58,8 +58,8 @@ int64_t lk__node_passedby(struct lk__node *node, int64_t moment_us);
 int lk__node_post(struct lk__node *node, unsigned long long connects, const char *bytes, size_t length);
 void lk__node_serves(struct lk__node *node);
 
-/* The latest time at `now_us` of the server's clock, as far as this lane knows. */
-int64_t lk__node_servertime(struct lk__node *node, enum lk__lane lane, int64_t now_us);
+/* The latest time at `now_us` of the clock of the server that this lane goes to. */
+struct lk__date lk__node_date(struct lk__node *node, enum lk__lane lane, int64_t now_us);
 
 /* Of all that waited for an answer since the beginning. */
 struct lk__nodestats {

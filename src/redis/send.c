@@ -71,6 +71,7 @@ static void append_request(struct lk__conn *conn, struct lk__request *request, c
     struct lk__stream *stream = conn->stream;
     lk__wire_write(wire, lk__stream_reserve(stream, wire->size));
     lk__stream_commit(stream, wire->size);
+    request->epoch = conn->epoch;
     request->place = conn->end;
     *lk__conn_addpending(conn) = (struct lk__pending){
         .request = request, .number = number, .sent_us = request->sent_us, .end = stream->queued
@@ -78,7 +79,9 @@ static void append_request(struct lk__conn *conn, struct lk__request *request, c
     atomic_store(&request->state, LK__INFLIGHT);
 }
 
-static int send_request(struct lk__conn *conn, struct lk__request *request, const struct lk__wire *wire, int64_t number)
+/* `epoch`: of the dates in it; 0: it has none. */
+static int send_request(struct lk__conn *conn, struct lk__request *request, const struct lk__wire *wire, int64_t number,
+                        unsigned epoch)
 {
     assert(wire->size <= LK__COMMAND_MAX);
     lk__mu_lock(&conn->mu);
@@ -90,6 +93,8 @@ static int send_request(struct lk__conn *conn, struct lk__request *request, cons
     } else if (conn->stream == NULL) {
         lk__conn_wantlocked(conn);
         rc = ENOTCONN;
+    } else if (epoch != 0 && epoch != conn->epoch) {
+        rc = ENOTCONN; /* reconnected a moment ago, and to another server */
     } else if (!has_room(conn, wire->size, request->urgent)) {
         conn->full = true;
         rc = ENOTCONN;
@@ -123,7 +128,7 @@ int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const stru
         atomic_fetch_add(&conn->reloads, 1);
     int64_t number = (int64_t)atomic_fetch_add(&conn->numbers, 1) + 1;
     lk__wire_make(&wire, command, sent, number, eval);
-    return send_request(conn, request, &wire, number);
+    return send_request(conn, request, &wire, number, sent->epoch);
 }
 
 void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)

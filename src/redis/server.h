@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * server.h - what is known of the server that a node's connections go to
+ *
+ * A node's epoch is a number that rises whenever a connection finds another server than the one before: at another
+ * address, started anew, or a master again that was none. Its clock may then be another one, so dates of two epochs are
+ * never compared.
  */
 #ifndef LK__SERVER_H
 #define LK__SERVER_H
@@ -9,12 +13,27 @@
 
 #include <sys/socket.h>
 
+enum { LK__RUNID_MAX = 40 };
+
+/* What tells a server from others, and from itself before a restart. */
+struct lk__identity {
+    struct sockaddr_storage address;
+    socklen_t address_size;         /* 0: not known */
+    char run_id[LK__RUNID_MAX + 1]; /* "": it does not tell */
+};
+
+/* But for the options all this is the connector thread's. */
 struct lk__server {
     struct lk__options options;
-    /* The connector thread's: */
     int64_t pause_us, not_before_us; /* back-off after a failure, of all connections to it */
     struct sockaddr_storage last;    /* where it answered, should the resolver fail */
     socklen_t last_size;             /* 0: nowhere yet */
+    struct lk__identity met;         /* last */
+    bool demoted;                    /* since then it said that it is a replica */
+    unsigned epoch;                  /* 0: none was met yet */
 };
+
+/* A connection came up, and this is what it found: the epoch that it belongs to. What is not known is no difference. */
+unsigned lk__server_meet(struct lk__server *server, const struct lk__identity *found);
 
 #endif

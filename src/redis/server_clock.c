@@ -23,12 +23,19 @@ bool lk__is_servertime(int64_t server_us)
     return server_us > 0 && server_us < (int64_t)1 << 53; /* what a script can count; the year 2255 */
 }
 
-int64_t lk__conn_servertime(struct lk__conn *conn, int64_t now_us)
+bool lk__until_isover(const struct lk__until *until, struct lk__date date, int64_t now_us)
+{
+    if (until->date.us == 0)
+        return true;
+    return lk__date_comparable(until->date, date) ? date.us > until->date.us : now_us > until->here_us;
+}
+
+struct lk__date lk__conn_date(struct lk__conn *conn, int64_t now_us)
 {
     lk__mu_lock(&conn->mu);
-    int64_t server_us = conn->clock_server_us + (now_us - conn->clock_before_us);
+    struct lk__date date = { conn->clock_server_us + (now_us - conn->clock_before_us), conn->epoch };
     lk__mu_unlock(&conn->mu);
-    return server_us;
+    return date;
 }
 
 int64_t lk__conn_passedby(struct lk__conn *conn, int64_t moment_us)

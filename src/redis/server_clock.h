@@ -1,11 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * server_clock.h - moments of a server's clock
+ *
+ * Each belongs to an epoch of its node. Moments of two epochs are of two clocks, and are never compared: what would
+ * follow from that is a hint, and the server is asked.
  */
 #ifndef LK__SERVER_CLOCK_H
 #define LK__SERVER_CLOCK_H
 
 #include "base/base.h"
+
+struct lk__date {
+    int64_t us; /* 0: none */
+    unsigned epoch;
+};
+
+static inline struct lk__date lk__date_plus(struct lk__date date, int64_t us)
+{
+    return (struct lk__date){ date.us + us, date.epoch };
+}
+
+/* Two moments of one clock? */
+static inline bool lk__date_comparable(struct lk__date a, struct lk__date b)
+{
+    return a.epoch == b.epoch;
+}
+
+/* Until then something may happen: by the server's clock, or by ours when that is gone. */
+struct lk__until {
+    struct lk__date date; /* us 0: nothing may happen */
+    int64_t here_us;      /* on our clock, the server's is past `date` by then */
+};
+
+/* Is it over, when the server's clock shows `date` and ours `now_us`? */
+bool lk__until_isover(const struct lk__until *until, struct lk__date date, int64_t now_us);
 
 /* Could a server's clock show that? What could not is left alone, so that sums of times stay in range. */
 bool lk__is_servertime(int64_t server_us);

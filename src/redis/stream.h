@@ -7,6 +7,7 @@
 
 #include "config/options.h"
 #include "redis/reply.h"
+#include "redis/server.h"
 
 #include <netdb.h>
 
@@ -68,13 +69,16 @@ bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const char 
 enum { LK__ACL_MAX = 256, LK__ERRMSG_MAX = 320 };
 
 struct lk__serverinfo {
-    int64_t before_us, server_us; /* the server's TIME, asked not before this local moment */
-    char warning[112];            /* what its users should know of this server; "" for nothing */
-    char missing[LK__ACL_MAX];    /* rights that some objects need and the user has not: "+zcard ~latchkey:*" */
+    int64_t before_us, server_us;   /* the server's TIME, asked not before this local moment */
+    char run_id[LK__RUNID_MAX + 1]; /* "": it does not tell */
+    bool replica;                   /* it says that it is one */
+    unsigned epoch;                 /* filled in by the connector */
+    char warning[112];              /* what its users should know of this server; "" for nothing */
+    char missing[LK__ACL_MAX];      /* rights that some objects need and the user has not: "+zcard ~latchkey:*" */
 };
 
 /*
- * AUTH, SELECT, role, time, and with `inspect` version, eviction policy and the rights that the library
+ * AUTH, SELECT, role, time, run id, and with `inspect` version, eviction policy and the rights that the library
  * needs. EACCES: the user lacks some that all need. Words in `words`.
  */
 int lk__handshake(struct lk__stream *stream, const struct lk__options *options, bool inspect, int64_t until_us,

@@ -73,9 +73,12 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__lease *lease, int6
         lease->put_off = true; /* likewise the owner's, which is on its way */
         return;
     }
-    int64_t deadline_us =
-        lk__node_servertime(dog->node, lk__window_lane(dog), now_us) + dog->options->command_timeout_ms * 1000;
-    struct lk__sent sent = { .id = lease->id, .lease_ms = lease_ms, .deadline_us = deadline_us, .parts = lease->parts };
+    struct lk__date date = lk__node_date(dog->node, lk__window_lane(dog), now_us);
+    struct lk__sent sent = { .id = lease->id,
+                             .lease_ms = lease_ms,
+                             .deadline_us = date.us + dog->options->command_timeout_ms * 1000,
+                             .parts = lease->parts,
+                             .epoch = date.epoch };
     lk__lease_believeless(lease, now_us, lease_ms);
     int rc = send_with(dog, lease, &sent);
     if (rc == 0)

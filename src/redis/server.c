@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server.c - is this the server that was met before?
+ *
+ * The run id is in what the server says of itself when a connection comes up; access rules may keep it back. A restart
+ * at the same address is then not noticed, and its clock taken for the same one: on one machine it usually is.
+ */
+#include "redis/server.h"
+
+#include <string.h>
+
+static bool is_same(const struct lk__identity *a, const struct lk__identity *b)
+{
+    if (a->address_size != 0 && b->address_size != 0 &&
+        (a->address_size != b->address_size || memcmp(&a->address, &b->address, a->address_size) != 0))
+        return false;
+    return a->run_id[0] == '\0' || b->run_id[0] == '\0' || strcmp(a->run_id, b->run_id) == 0;
+}
+
+unsigned lk__server_meet(struct lk__server *server, const struct lk__identity *found)
+{
+    bool same = server->epoch != 0 && !server->demoted && is_same(&server->met, found);
+    if (!same) {
+        server->epoch++;
+        server->met = *found;
+    }
+    if (found->run_id[0] != '\0')
+        memcpy(server->met.run_id, found->run_id, sizeof server->met.run_id);
+    server->demoted = false;
+    return server->epoch;
+}
