@@ -472,7 +472,9 @@ def vocabulary_h(vocabulary):
         "struct lk__sent {",
     ]
     rows += [f"    {c_type(kind)}{name}; /* {vocabulary.words[name]} */" for name, kind in vocabulary.sent.items()]
-    rows += ["    unsigned flags;", "    unsigned epoch; /* of the server whose clock its dates are of; 0: it has none */", "};", "", "#endif", ""]
+    rows += ["    unsigned flags;", "    unsigned epoch; /* of the server whose clock its dates are of; 0: it has none */",
+             "    int64_t deadline_here_us, keep_here_us; /* the same moments on our clock; 0: not known */",
+             "};", "", "#endif", ""]
     return "\n".join(rows)
 
 

@@ -217,25 +217,25 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
     struct lk__waiter *waiter = wait_op->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     int64_t now_us = lk__now_us();
-    struct lk__date date = lk__node_date(wait_op->waiters->node, LK__LANE_COMMANDS, now_us);
-    int64_t deadline_us = date.us + lk__acquirefsm_settings(a)->command_us;
+    struct lk__until deadline = lk__node_until(wait_op->waiters->node, LK__LANE_COMMANDS, now_us,
+                                               lk__acquirefsm_settings(a)->command_us);
     unsigned flags = !wait_op->told && now_us - wait_op->began_us > PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
     if (!is_heard(wait_op->waiters))
         flags |= LK__SENT_UNHEARD;
     struct lk__sent sent = {
         .id = waiter->release->id,
         .nth = waiter->release->nth,
-        .deadline_us = deadline_us,
+        .deadline_us = deadline.date.us,
         .arrival = lk__acquirefsm_result(a)->arrival,
         .flags = flags,
-        .epoch = date.epoch,
+        .epoch = deadline.date.epoch,
     };
     int rc = lk__node_send(wait_op->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->ask, &sent, eval);
     if (rc == ENOTCONN)
         return lk__acquirefsm_unsent(a, now_us);
     if (rc != 0)
         return lk__acquirefsm_cancel(a, now_us, rc);
-    return lk__acquirefsm_sent(a, now_us, deadline_us);
+    return lk__acquirefsm_sent(a, now_us, deadline.date.us);
 }
 
 static struct lk__step leave(struct wait_op *wait_op, bool eval)

@@ -42,6 +42,6 @@ void lk__hold_unref(struct lk__hold *hold)
 void lk__hold_given(const struct lk__hold *hold)
 {
     struct lk__outboxentry *release = &hold->lease->release;
-    release->keep_until_us = hold->keep_until_us;
+    release->dating = release->until.date.us != 0 ? LK__KEEP : LK__UNDATED;
     release->flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0;
 }

@@ -17,8 +17,7 @@ struct lk__hold {
     /* never change once it is held */
     uint64_t owner; /* who may give it back; 0: anybody, by its id */
     uint64_t token;
-    int64_t began_us;      /* granted */
-    int64_t keep_until_us; /* server's clock: min_hold_ms; 0: none */
+    int64_t began_us; /* granted */
 
     /* the owner's, or under its object's mu */
     int holds; /* of this owner; of a read-write lock: for writing */

@@ -114,6 +114,13 @@ static void count_it(struct lk__acquire *acquire, int64_t now_us)
         atomic_fetch_add(&object->contended, 1);
 }
 
+/* Granted a moment ago: for so long nobody else is to have it, whoever gives it back. */
+static struct lk__until keep_for(const struct lk__object *object, int64_t granted_us, int64_t now_us, int64_t lasts_us)
+{
+    unsigned epoch = lk__node_epoch(lk__object_node(object), LK__LANE_COMMANDS);
+    return (struct lk__until){ { granted_us + lasts_us, epoch }, now_us + lasts_us };
+}
+
 static void become_holder(struct lk__acquire *acquire, int code)
 {
     const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
@@ -130,7 +137,7 @@ static void become_holder(struct lk__acquire *acquire, int code)
     hold->holds = 1;
     hold->owner_died = code == EOWNERDEAD;
     if (acquire->min_hold_ms != 0)
-        hold->keep_until_us = result->grant_server_us + acquire->min_hold_ms * 1000;
+        lease->release.until = keep_for(object, result->grant_server_us, now_us, acquire->min_hold_ms * 1000);
     if (acquire->fixed)
         lease->reason = LK_REASON_FIXED;
     if (acquire->max_hold_ms != 0) {

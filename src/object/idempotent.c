@@ -114,7 +114,8 @@ static int call(struct request *request, int64_t lasts_us, struct lk__answer *an
                              .sent = { .id = entry->id, .nth = entry->nth },
                              .lasts_us = lasts_us };
     int rc = lk__call_run(&call);
-    entry->deadline_us = call.sent.deadline_us;
+    entry->until = (struct lk__until){ { call.sent.deadline_us, call.sent.epoch }, call.sent.deadline_here_us };
+    entry->dating = LK__DEADLINE;
     request->unsure |= call.repeated;
     if (rc != 0)
         return rc;
@@ -151,7 +152,7 @@ static int call_until_in_time(struct request *request, enum lk__verdict *verdict
     int64_t lasts_us = request->once->lasting ? LASTING_US : timeout_us;
     int rc = 0;
     for (int attempt = 0; attempt < 2 && rc == 0 && answer.verdict == LK__LATE; attempt++) {
-        deadline_us = lk__node_passedby(lk__object_node(object), lk__now_us() + lasts_us);
+        deadline_us = lk__node_until(lk__object_node(object), LK__LANE_COMMANDS, lk__now_us(), lasts_us).here_us;
         rc = call(request, request->once->lasting ? LASTING_US : 0, &answer);
     }
     if (rc == 0 && answer.verdict == LK__OVERTAKEN && request->unsure)

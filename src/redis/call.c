@@ -38,13 +38,16 @@ static int unreachable(const struct call *call, int code)
 static void set_deadline(struct call *call, int64_t now_us)
 {
     struct lk__call *told = call->told;
-    int64_t until_us = told->lasts_us != 0 ? now_us + told->lasts_us : call->hard_us;
-    int64_t passed_us = lk__node_passedby(told->node, until_us);
-    struct lk__date date = lk__node_date(told->node, LK__LANE_COMMANDS, now_us);
-    told->sent.deadline_us = date.us + (until_us - now_us);
-    told->sent.epoch = date.epoch;
-    if (lk__script_islimited(told->command->script) && passed_us > call->settled_us)
-        call->settled_us = passed_us;
+    int64_t lasts_us = told->lasts_us != 0 ? told->lasts_us : call->hard_us - now_us;
+    struct lk__until until = lk__node_until(told->node, LK__LANE_COMMANDS, now_us, lasts_us);
+    told->sent.deadline_us = 0;
+    if (told->sent.epoch != until.date.epoch && told->sent.epoch != 0)
+        lk__sent_redate(&told->sent, (struct lk__date){ until.date.us - lasts_us, until.date.epoch }, now_us);
+    told->sent.deadline_us = until.date.us;
+    told->sent.epoch = until.date.epoch;
+    told->sent.deadline_here_us = told->lasts_us != 0 ? until.here_us : 0;
+    if (lk__script_islimited(told->command->script) && until.here_us > call->settled_us)
+        call->settled_us = until.here_us;
 }
 
 /*

@@ -138,7 +138,7 @@ void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it *
  * Append a command and write it, unless the leader will. `eval` sends the script's text instead of
  * its SHA1. `sent`: what its script takes of that.
  * Returns 0 · ENOTCONN down: it is being brought up; or there is no room before the server took something: see
- * lk__conn_awaitup(); or what is sent has dates of another epoch · ECANCELED closed. But for 0 the request is IDLE and nothing was sent. Needs no memory.
+ * lk__conn_awaitup() · ESTALE what is sent has dates of another epoch · ECANCELED closed. But for 0 the request is IDLE and nothing was sent. Needs no memory.
  * Locks: takes conn->mu.
  */
 int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
@@ -190,9 +190,10 @@ bool lk__conn_isup(struct lk__conn *conn);
 void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__serverinfo *info);
 void lk__conn_failed(struct lk__conn *conn, int code, const char *errmsg);
 
-/* The latest time the server's clock can show at `now_us`, of the server that the connection last went to. */
-struct lk__date lk__conn_date(struct lk__conn *conn, int64_t now_us);
-/* By when, on our clock, the server's has certainly passed what lk__conn_date() says of `moment_us`. */
-int64_t lk__conn_passedby(struct lk__conn *conn, int64_t moment_us);
+/*
+ * From `now_us` on for `lasts_us`: the latest time that the clock of the server to which the connection last went can
+ * show then, and by when, on ours, it has certainly passed that.
+ */
+struct lk__until lk__conn_until(struct lk__conn *conn, int64_t now_us, int64_t lasts_us);
 
 #endif

@@ -82,7 +82,15 @@ unsigned long long lk__node_connects(struct lk__node *node, enum lk__lane lane)
 int lk__node_send(struct lk__node *node, enum lk__lane lane, struct lk__request *request,
                   const struct lk__command *command, const struct lk__sent *sent, bool eval)
 {
-    return lk__conn_send(&node->lanes[lane], request, command, sent, eval);
+    struct lk__conn *conn = &node->lanes[lane];
+    int rc = lk__conn_send(conn, request, command, sent, eval);
+    if (rc == ESTALE) {
+        struct lk__sent redated = *sent;
+        int64_t now_us = lk__now_us();
+        if (lk__sent_redate(&redated, lk__conn_until(conn, now_us, 0).date, now_us))
+            rc = lk__conn_send(conn, request, command, &redated, eval);
+    }
+    return rc == ESTALE ? ENOTCONN : rc;
 }
 
 void lk__node_abandon(struct lk__node *node, enum lk__lane lane, struct lk__request *request)
@@ -95,9 +103,14 @@ void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *ex
     lk__conn_serve(&node->lanes[lane], extra, extra_count, until_us);
 }
 
-struct lk__date lk__node_date(struct lk__node *node, enum lk__lane lane, int64_t now_us)
+struct lk__until lk__node_until(struct lk__node *node, enum lk__lane lane, int64_t now_us, int64_t lasts_us)
 {
-    return lk__conn_date(&node->lanes[lane], now_us);
+    return lk__conn_until(&node->lanes[lane], now_us, lasts_us);
+}
+
+unsigned lk__node_epoch(struct lk__node *node, enum lk__lane lane)
+{
+    return lk__conn_until(&node->lanes[lane], 0, 0).date.epoch;
 }
 
 /* --- commands ----------------------------------------------------------------------------------------------- */
@@ -131,11 +144,6 @@ int64_t lk__node_ended(struct lk__node *node)
 int lk__node_lasterror(struct lk__node *node, char *errmsg, size_t size)
 {
     return lk__conn_lasterror(&node->lanes[LK__LANE_COMMANDS], errmsg, size);
-}
-
-int64_t lk__node_passedby(struct lk__node *node, int64_t moment_us)
-{
-    return lk__conn_passedby(&node->lanes[LK__LANE_COMMANDS], moment_us);
 }
 
 /* --- messages ----------------------------------------------------------------------------------------------- */

@@ -39,6 +39,7 @@ void lk__node_reset(struct lk__node *node, enum lk__lane lane, const char *why);
 bool lk__node_isup(struct lk__node *node, enum lk__lane lane);
 unsigned lk__node_failures(struct lk__node *node, enum lk__lane lane);
 unsigned long long lk__node_connects(struct lk__node *node, enum lk__lane lane);
+/* Dates of another epoch are said anew, if they can be; else it is as if the lane were down: ENOTCONN. */
 int lk__node_send(struct lk__node *node, enum lk__lane lane, struct lk__request *request,
                   const struct lk__command *command, const struct lk__sent *sent, bool eval);
 void lk__node_abandon(struct lk__node *node, enum lk__lane lane, struct lk__request *request);
@@ -52,14 +53,13 @@ int lk__node_awaitopen(struct lk__node *node, struct lk__parker *parker, unsigne
                        int cancel_state);
 int64_t lk__node_ended(struct lk__node *node);
 int lk__node_lasterror(struct lk__node *node, char *errmsg, size_t size);
-int64_t lk__node_passedby(struct lk__node *node, int64_t moment_us);
 
 /* The same of the lane for messages. */
 int lk__node_post(struct lk__node *node, unsigned long long connects, const char *bytes, size_t length);
 void lk__node_serves(struct lk__node *node);
 
-/* The latest time at `now_us` of the clock of the server that this lane goes to. */
-struct lk__date lk__node_date(struct lk__node *node, enum lk__lane lane, int64_t now_us);
+struct lk__until lk__node_until(struct lk__node *node, enum lk__lane lane, int64_t now_us, int64_t lasts_us);
+unsigned lk__node_epoch(struct lk__node *node, enum lk__lane lane); /* of the server that this lane last went to */
 
 /* Of all that waited for an answer since the beginning. */
 struct lk__nodestats {

@@ -94,7 +94,7 @@ static int send_request(struct lk__conn *conn, struct lk__request *request, cons
         lk__conn_wantlocked(conn);
         rc = ENOTCONN;
     } else if (epoch != 0 && epoch != conn->epoch) {
-        rc = ENOTCONN; /* reconnected a moment ago, and to another server */
+        rc = ESTALE;
     } else if (!has_room(conn, wire->size, request->urgent)) {
         conn->full = true;
         rc = ENOTCONN;

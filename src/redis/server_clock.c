@@ -30,19 +30,45 @@ bool lk__until_isover(const struct lk__until *until, struct lk__date date, int64
     return lk__date_comparable(until->date, date) ? date.us > until->date.us : now_us > until->here_us;
 }
 
-struct lk__date lk__conn_date(struct lk__conn *conn, int64_t now_us)
+/* A moment that is `here_us` on our clock, on a clock that shows `there_us` at `now_us`. */
+static int64_t moment_there(int64_t here_us, int64_t there_us, int64_t now_us)
 {
-    lk__mu_lock(&conn->mu);
-    struct lk__date date = { conn->clock_server_us + (now_us - conn->clock_before_us), conn->epoch };
-    lk__mu_unlock(&conn->mu);
-    return date;
+    return there_us + (here_us > now_us ? here_us - now_us : 0);
 }
 
-int64_t lk__conn_passedby(struct lk__conn *conn, int64_t moment_us)
+bool lk__sent_redate(struct lk__sent *sent, struct lk__date there, int64_t now_us)
 {
-    int64_t now_us = lk__now_us(), ahead_us = moment_us > now_us ? moment_us - now_us : 0;
+    if ((sent->deadline_us != 0 && sent->deadline_here_us == 0) ||
+        (sent->keep_until_us != 0 && sent->keep_here_us == 0))
+        return false;
+    if (sent->deadline_us != 0)
+        sent->deadline_us = moment_there(sent->deadline_here_us, there.us, now_us);
+    if (sent->keep_until_us != 0)
+        sent->keep_until_us = moment_there(sent->keep_here_us, there.us, now_us);
+    sent->epoch = there.epoch;
+    return true;
+}
+
+void lk__until_extend(struct lk__until *until, const struct lk__until *more)
+{
+    struct lk__until both = *more;
+    if (until->date.us != 0 && lk__date_comparable(until->date, more->date)) {
+        if (until->date.us > more->date.us)
+            return;
+    } else if (until->date.us != 0 && until->here_us > more->here_us) {
+        both.date.us += until->here_us - more->here_us; /* of a clock that is gone: by ours, on the new one */
+        both.here_us = until->here_us;
+    }
+    *until = both;
+}
+
+struct lk__until lk__conn_until(struct lk__conn *conn, int64_t now_us, int64_t lasts_us)
+{
     lk__mu_lock(&conn->mu);
-    int64_t passed_us = moment_us + conn->clock_slack_us + ahead_us / 100; /* clock rates may differ by as much */
+    int64_t there_us = conn->clock_server_us + (now_us - conn->clock_before_us);
+    struct lk__until until = {
+        { there_us + lasts_us, conn->epoch }, now_us + lasts_us + conn->clock_slack_us + lasts_us / 100
+    }; /* rates may differ by as much */
     lk__mu_unlock(&conn->mu);
-    return passed_us;
+    return until;
 }

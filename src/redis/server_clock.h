@@ -9,16 +9,12 @@
 #define LK__SERVER_CLOCK_H
 
 #include "base/base.h"
+#include "redis/vocabulary.h"
 
 struct lk__date {
     int64_t us; /* 0: none */
     unsigned epoch;
 };
-
-static inline struct lk__date lk__date_plus(struct lk__date date, int64_t us)
-{
-    return (struct lk__date){ date.us + us, date.epoch };
-}
 
 /* Two moments of one clock? */
 static inline bool lk__date_comparable(struct lk__date a, struct lk__date b)
@@ -32,8 +28,15 @@ struct lk__until {
     int64_t here_us;      /* on our clock, the server's is past `date` by then */
 };
 
-/* Is it over, when the server's clock shows `date` and ours `now_us`? */
+/* Is it over, when the server's clock shows `date` and ours `now_us`? Nothing may happen: yes. */
 bool lk__until_isover(const struct lk__until *until, struct lk__date date, int64_t now_us);
+/*
+ * What is sent has dates of another epoch, and the server's clock shows `there`, ours `now_us`: say the same moments on
+ * that clock. False: one of them is not known on ours.
+ */
+bool lk__sent_redate(struct lk__sent *sent, struct lk__date there, int64_t now_us);
+/* It lasts until both are over. `more` is of the same epoch or a later one. */
+void lk__until_extend(struct lk__until *until, const struct lk__until *more);
 
 /* Could a server's clock show that? What could not is left alone, so that sums of times stay in range. */
 bool lk__is_servertime(int64_t server_us);

@@ -35,11 +35,16 @@ void lk__outboxentry_unref(struct lk__outboxentry *entry)
 
 struct lk__sent lk__outboxentry_sent(const struct lk__outboxentry *entry)
 {
-    return (struct lk__sent){ .id = entry->id,
-                              .nth = entry->nth,
-                              .deadline_us = entry->deadline_us,
-                              .keep_until_us = entry->keep_until_us,
-                              .flags = entry->flags };
+    struct lk__sent sent = { .id = entry->id, .nth = entry->nth, .flags = entry->flags };
+    if (entry->dating == LK__DEADLINE) {
+        sent.deadline_us = entry->until.date.us;
+        sent.deadline_here_us = entry->until.here_us;
+    } else if (entry->dating == LK__KEEP) {
+        sent.keep_until_us = entry->until.date.us;
+        sent.keep_here_us = entry->until.here_us;
+    }
+    sent.epoch = entry->dating != LK__UNDATED ? entry->until.date.epoch : 0;
+    return sent;
 }
 
 void lk__outbox_add(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us)

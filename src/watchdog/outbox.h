@@ -13,9 +13,17 @@
 struct lk__watchdog;
 struct lk__inflight;
 
+/* What the command says of a date. */
+enum lk__dating {
+    LK__UNDATED,
+    LK__DEADLINE, /* past it the command does nothing */
+    LK__KEEP      /* before it what is given back is free for nobody */
+};
+
 struct lk__outboxentry {
     atomic_int refs;                             /* its owner's, and the outbox's while it is pending */
-    unsigned flags;                              /* sent with the command, as are the next ones */
+    unsigned short flags;                        /* sent with the command, as are the next ones */
+    unsigned short dating;                       /* enum lk__dating */
     void (*free)(struct lk__outboxentry *entry); /* frees the memory that it is part of */
 
     /* set before it is sent for the first time */
@@ -23,8 +31,7 @@ struct lk__outboxentry {
     struct lk__block *block;    /* a reference: where keys and arguments of the command lie */
     const char *id;             /* in the same memory as the entry */
     int64_t nth;
-    int64_t deadline_us;
-    int64_t keep_until_us;
+    struct lk__until until; /* what `dating` says */
     /*
      * Server's clock: until then a copy of what the command undoes may take effect, so only a later answer ends the
      * resending. 0: any answer does.

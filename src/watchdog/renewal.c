@@ -73,12 +73,13 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__lease *lease, int6
         lease->put_off = true; /* likewise the owner's, which is on its way */
         return;
     }
-    struct lk__date date = lk__node_date(dog->node, lk__window_lane(dog), now_us);
+    int64_t lasts_us = dog->options->command_timeout_ms * 1000;
+    struct lk__date deadline = lk__node_until(dog->node, lk__window_lane(dog), now_us, lasts_us).date;
     struct lk__sent sent = { .id = lease->id,
                              .lease_ms = lease_ms,
-                             .deadline_us = date.us + dog->options->command_timeout_ms * 1000,
+                             .deadline_us = deadline.us,
                              .parts = lease->parts,
-                             .epoch = date.epoch };
+                             .epoch = deadline.epoch };
     lk__lease_believeless(lease, now_us, lease_ms);
     int rc = send_with(dog, lease, &sent);
     if (rc == 0)
