@@ -6,6 +6,10 @@
  *
  * Two clocks: `limit_us` bounds waiting for other holders; what is under way by then is awaited up to
  * `hard_us`, one command timeout later. What is not known by then is reported as unknown.
+ *
+ * Dates of the server are compared with those of the same epoch only. A grant that another server dated than the one
+ * that answered the last ask is a hint; so is one that overtakes the first answer of a new server. Copies of asks that
+ * went to a server which is gone are over by our own clock.
  */
 #include "acquire/fsm.h"
 
@@ -41,6 +45,12 @@ static struct lk__step end(struct lk__acquirefsm_state *a, int code)
     return step(LK__FINISHED, 0);
 }
 
+/* May an ask that got no answer still take effect? */
+static bool has_duplicates(const struct lk__acquirefsm_state *a)
+{
+    return a->result.duplicates_until.date.us != 0;
+}
+
 /* What to do now, with nothing new. */
 static struct lk__step proceed(struct lk__acquirefsm_state *a, int64_t now_us);
 static struct lk__step use_grant(struct lk__acquirefsm_state *a, int64_t now_us);
@@ -48,7 +58,7 @@ static struct lk__step use_grant(struct lk__acquirefsm_state *a, int64_t now_us)
 /* End with `code`, after the server took us off its lists if we may be on one. */
 static struct lk__step leave(struct lk__acquirefsm_state *a, int64_t now_us, int code)
 {
-    if (!a->listed && a->result.duplicates_until_us == 0)
+    if (!a->listed && !has_duplicates(a))
         return end(a, code);
     a->phase = LK__LEAVING;
     a->result.code = code;
@@ -59,7 +69,7 @@ static struct lk__step leave(struct lk__acquirefsm_state *a, int64_t now_us, int
 
 static struct lk__step give_up(struct lk__acquirefsm_state *a)
 {
-    if (a->listed || a->result.duplicates_until_us != 0) {
+    if (a->listed || has_duplicates(a)) {
         a->result.unknown = true;
         return end(a, a->garbled > 0 ? EPROTO : EIO);
     }
@@ -77,8 +87,7 @@ static void allow_for_sleep(struct lk__acquirefsm_state *a, int64_t now_us)
 static struct lk__step out_of_time(struct lk__acquirefsm_state *a, int64_t now_us)
 {
     if (a->sent && a->phase == LK__WAITING)
-        a->result.duplicates_until_us =
-            a->deadline_us > a->result.duplicates_until_us ? a->deadline_us : a->result.duplicates_until_us;
+        lk__until_extend(&a->result.duplicates_until, &a->deadline);
     if (a->phase == LK__WAITING && a->grant.server_us != 0)
         return use_grant(a, now_us);
     return give_up(a);
@@ -143,7 +152,7 @@ static struct lk__step hold(struct lk__acquirefsm_state *a, int64_t valid_until_
 {
     a->result.valid_until_us = valid_until_us;
     a->result.token = grant->token;
-    a->result.grant_server_us = grant->server_us;
+    a->result.granted = (struct lk__date){ grant->server_us, grant->epoch };
     return end(a, grant->owner_died ? EOWNERDEAD : 0);
 }
 
@@ -154,13 +163,13 @@ static struct lk__step hold(struct lk__acquirefsm_state *a, int64_t valid_until_
 static struct lk__step use_grant(struct lk__acquirefsm_state *a, int64_t now_us)
 {
     struct lk__grant grant = a->grant;
-    int64_t since_us = grant.server_us - a->anchor_server_us;
+    int64_t since_us = grant.server_us - a->anchor.us;
     a->grant.server_us = 0;
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
         return proceed(a, now_us);
-    if (!a->set.recorded && a->anchor_us != 0 && since_us >= 0) {
+    if (!a->set.recorded && a->anchor_us != 0 && grant.epoch == a->anchor.epoch && since_us >= 0) {
         int64_t lease_ms = grant.lease_ms;
-        if (a->result.duplicates_until_us != 0 && a->set.lease_ms < lease_ms)
+        if (has_duplicates(a) && a->set.lease_ms < lease_ms)
             lease_ms = a->set.lease_ms; /* a copy of an ask finds the claim, and sets its own lease */
         int64_t lasts_us = since_us + lease_ms * 1000;
         int64_t valid_until_us = a->anchor_us + lasts_us - lasts_us / 100 - 2000;
@@ -179,7 +188,7 @@ static struct lk__step on_granted(struct lk__acquirefsm_state *a, int64_t now_us
                                   const struct lk__asked *asked)
 {
     struct lk__grant grant = { asked->server_us, a->set.lease_ms, (uint64_t)asked->token,
-                               asked->verdict == LK__GRANTED_OWNERDEAD };
+                               asked->verdict == LK__GRANTED_OWNERDEAD, asked->epoch };
     int64_t valid_until_us = sent_us + a->set.lease_ms * 1000 - lk__guard_us(a->set.lease_ms);
     a->listed = true;
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
@@ -198,8 +207,9 @@ static struct lk__step on_queued(struct lk__acquirefsm_state *a, int64_t now_us,
     a->result.arrival = asked->arrival;
     a->last_error = 0;
     a->pause_ms = 0;
-    if (a->grant.server_us > asked->server_us)
+    if (a->grant.server_us > asked->server_us && a->grant.epoch == asked->epoch)
         return use_grant(a, now_us);
+    a->again |= a->grant.server_us != 0 && a->grant.epoch != asked->epoch; /* of another server: a hint */
     a->grant.server_us = 0; /* older than this answer, which knows nothing of it */
     a->next_us = a->again ? now_us + HINT_PAUSE_US : now_us + nap(a, asked->left_ms, asked->place);
     a->again = false;
@@ -209,7 +219,7 @@ static struct lk__step on_queued(struct lk__acquirefsm_state *a, int64_t now_us,
 /* Under this number it cannot be had any more, and whatever is left under it goes. Another number may do: ESTALE. */
 static struct lk__step on_overtaken(struct lk__acquirefsm_state *a, int64_t now_us)
 {
-    if (a->result.duplicates_until_us != 0) /* an earlier copy may have been carried out, and its record is gone */
+    if (has_duplicates(a)) /* an earlier copy may have been carried out, and its record is gone */
         return give_up(a);
     a->listed = true;
     return leave(a, now_us, a->limit_code != ETIMEDOUT ? a->limit_code : ESTALE);
@@ -219,9 +229,9 @@ static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us
                                   const struct lk__asked *asked)
 {
     a->anchor_us = sent_us;
-    a->anchor_server_us = asked->server_us;
-    if (a->result.duplicates_until_us != 0 && a->anchor_server_us > a->result.duplicates_until_us)
-        a->result.duplicates_until_us = 0; /* copies that got no answer are past their deadline */
+    a->anchor = (struct lk__date){ asked->server_us, asked->epoch };
+    if (lk__until_isover(&a->result.duplicates_until, a->anchor, now_us))
+        a->result.duplicates_until = (struct lk__until){ 0 }; /* copies that got no answer are past their deadline */
     switch (asked->verdict) {
     case LK__GRANTED:
     case LK__GRANTED_OWNERDEAD:
@@ -282,7 +292,7 @@ static struct lk__step on_kept(struct lk__acquirefsm_state *a, int64_t now_us, c
         pause_next(a, now_us);
         return proceed(a, now_us);
     }
-    if (lk__reply_is(reply, "WRONGTYPE") && a->result.duplicates_until_us == 0)
+    if (lk__reply_is(reply, "WRONGTYPE") && !has_duplicates(a))
         return end(a, a->result.code); /* a release gives back first: there is nothing, or nothing any more */
     a->result.unknown = true;          /* and of the codes only those stand that do not say "not held" */
     return end(a, a->result.code == EACCES || a->result.code == EPROTO ? a->result.code : EIO);
@@ -332,13 +342,13 @@ struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *machine, int64_t now
     return proceed(a, now_us);
 }
 
-struct lk__step lk__acquirefsm_sent(struct lk__acquirefsm *machine, int64_t now_us, int64_t deadline_us)
+struct lk__step lk__acquirefsm_sent(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__until *deadline)
 {
     struct lk__acquirefsm_state *a = &machine->private;
     a->sent = true;
     if (a->phase == LK__WAITING) {
         a->asked = true;
-        a->deadline_us = deadline_us;
+        a->deadline = *deadline;
     }
     return proceed(a, now_us);
 }
@@ -355,7 +365,8 @@ struct lk__step lk__acquirefsm_answered(struct lk__acquirefsm *machine, int64_t 
     return on_verdict(a, now_us, sent_us, asked);
 }
 
-struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *machine, const struct lk__answer *left)
+struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *machine, int64_t now_us, unsigned epoch,
+                                    const struct lk__answer *left)
 {
     struct lk__acquirefsm_state *a = &machine->private;
     note_answer(a, false);
@@ -363,7 +374,8 @@ struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *machine, const struct
         a->result.unknown = true;
         return end(a, EPROTO);
     }
-    if (!a->set.recorded && a->result.duplicates_until_us != 0 && left->server_us <= a->result.duplicates_until_us)
+    struct lk__date date = { left->server_us, epoch };
+    if (!a->set.recorded && !lk__until_isover(&a->result.duplicates_until, date, now_us))
         return give_up(a); /* a copy of an ask may still come after this release */
     return end(a, a->result.code);
 }
@@ -384,8 +396,8 @@ struct lk__step lk__acquirefsm_cut(struct lk__acquirefsm *machine, int64_t now_u
 {
     struct lk__acquirefsm_state *a = &machine->private;
     a->sent = false;
-    if (how != LK__UNSENT && a->phase == LK__WAITING && a->deadline_us > a->result.duplicates_until_us)
-        a->result.duplicates_until_us = a->deadline_us;
+    if (how != LK__UNSENT && a->phase == LK__WAITING)
+        lk__until_extend(&a->result.duplicates_until, &a->deadline);
     a->garbled = how == LK__GARBLED ? a->garbled + 1 : 0;
     if (a->garbled == GARBLED_MAX)
         return give_up(a);
@@ -414,7 +426,7 @@ struct lk__step lk__acquirefsm_connected(struct lk__acquirefsm *machine, int64_t
         return proceed(a, now_us);
     }
     a->last_error = code == ETIMEDOUT ? ENOTCONN : code;
-    bool known = !a->listed && a->result.duplicates_until_us == 0;
+    bool known = !a->listed && !has_duplicates(a);
     if (known && (a->last_error != ENOTCONN || now_us >= a->limit_us))
         return end(a, a->last_error);
     return lk__acquirefsm_unsent(machine, now_us);

@@ -37,6 +37,7 @@
 /* What an ask is answered; what its verdict does not come with is 0 or NULL. */
 struct lk__asked {
     enum lk__verdict verdict;
+    unsigned epoch; /* of the server that answered */
     int64_t server_us;
     int64_t token;      /* GRANTED */
     int64_t arrival;    /* QUEUED: own number in the queue ... */
@@ -50,6 +51,7 @@ struct lk__grant {
     int64_t lease_ms;
     uint64_t token;
     bool owner_died;
+    unsigned epoch; /* of the server that told */
 };
 
 enum lk__act {
@@ -76,17 +78,17 @@ struct lk__acquirefsm_settings {
     bool recorded; /* the server remembers requests: an ask confirms a grant, and an answered release is the end */
 };
 
-/* How it ended. Meanwhile `arrival` and `duplicates_until_us` are as they are known by then. */
+/* How it ended. Meanwhile `arrival` and `duplicates_until` are as they are known by then. */
 struct lk__acquirefsm_result {
     int code;                /* 0 or EOWNERDEAD: held */
     bool unknown;            /* the server may still have us: send the release in the background */
     bool claimed;            /* granted by hand-over: the lease is a claim's */
     int64_t valid_until_us;  /* if nothing is renewed */
     int64_t first_us;        /* first renewal: a third of the lease, or of the claim that it confirms */
-    int64_t grant_server_us; /* server's clock: when it became ours, or a little later */
+    struct lk__date granted; /* when it became ours, or a little later */
     uint64_t token;
-    int64_t arrival;             /* our place, from the first answer on */
-    int64_t duplicates_until_us; /* server's clock: until then an unanswered ask may take effect; 0: none does */
+    int64_t arrival;                   /* our place, from the first answer on */
+    struct lk__until duplicates_until; /* until then an unanswered ask may take effect */
 };
 
 /* Do messages reach the waiter? LK__JOINING: not yet. It asks soon, then less and less often. */
@@ -100,22 +102,23 @@ struct lk__acquirefsm {
         struct lk__acquirefsm_result result;
         enum lk__phase phase;
         enum lk__hearing hearing;
-        bool sent;           /* a request is under way */
-        bool asked;          /* at least once */
-        bool listed;         /* the server may have us in the queue, or as owner */
-        bool again;          /* a hint came while the ask was under way */
-        bool spelled;        /* the next request is the script's text: a server that does not know this errs for good */
-        int garbled;         /* answers in a row that could not be read */
-        int limit_code;      /* what to end with at the limit: ETIMEDOUT, or why we were told to give up */
-        int last_error;      /* why nothing can be had at present; 0: others are before us */
-        int64_t limit_us;    /* the setting, or when we were told to give up */
-        int64_t hard_us;     /* the call returns by then, whatever happens */
-        int64_t deadline_us; /* server's clock: of the ask under way */
-        int64_t anchor_us, anchor_server_us; /* of the last answered ask: when sent, server's time */
-        int64_t next_us;                     /* not before that the next request */
-        int64_t join_ms;                     /* while joining: doubles */
-        int64_t pause_ms;                    /* after refusals and cuts in a row: doubles */
-        struct lk__grant grant;              /* came, not used yet; server_us 0: none */
+        bool sent;        /* a request is under way */
+        bool asked;       /* at least once */
+        bool listed;      /* the server may have us in the queue, or as owner */
+        bool again;       /* a hint came while the ask was under way */
+        bool spelled;     /* the next request is the script's text: a server that does not know this errs for good */
+        int garbled;      /* answers in a row that could not be read */
+        int limit_code;   /* what to end with at the limit: ETIMEDOUT, or why we were told to give up */
+        int last_error;   /* why nothing can be had at present; 0: others are before us */
+        int64_t limit_us; /* the setting, or when we were told to give up */
+        int64_t hard_us;  /* the call returns by then, whatever happens */
+        struct lk__until deadline; /* of the ask under way */
+        int64_t anchor_us;         /* of the last answered ask: when it was sent ... */
+        struct lk__date anchor;    /* ... and the server's time in the answer */
+        int64_t next_us;           /* not before that the next request */
+        int64_t join_ms;           /* while joining: doubles */
+        int64_t pause_ms;          /* after refusals and cuts in a row: doubles */
+        struct lk__grant grant;    /* came, not used yet; server_us 0: none */
     } private;
 };
 
@@ -128,13 +131,14 @@ enum lk__phase lk__acquirefsm_phase(const struct lk__acquirefsm *machine);
 void lk__acquirefsm_hears(struct lk__acquirefsm *machine, enum lk__hearing hearing);
 
 struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *machine, int64_t now_us);
-/* The request that was to be sent is on its way; an ask is void after `deadline_us` of the server's clock. */
-struct lk__step lk__acquirefsm_sent(struct lk__acquirefsm *machine, int64_t now_us, int64_t deadline_us);
+/* The request that was to be sent is on its way; an ask is void after `deadline`; NULL: it is a release. */
+struct lk__step lk__acquirefsm_sent(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__until *deadline);
 /* The ask was answered, NULL: with something else; `sent_us` is when it was sent. */
 struct lk__step lk__acquirefsm_answered(struct lk__acquirefsm *machine, int64_t now_us, int64_t sent_us,
                                         const struct lk__asked *asked);
-/* The release was answered, NULL: with something else; that is the end. */
-struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *machine, const struct lk__answer *left);
+/* The release was answered by the server of that epoch, NULL: with something else; that is the end. */
+struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *machine, int64_t now_us, unsigned epoch,
+                                    const struct lk__answer *left);
 /* The ask or the release was answered with an error. */
 struct lk__step lk__acquirefsm_refused(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__reply *error);
 /* What was sent got no answer; how that came: CUT or GARBLED, when it may have taken effect, or UNSENT. */

@@ -67,7 +67,7 @@ static void on_payload(struct lk__waiters *waiters, const char *payload)
     if (entry == NULL)
         return;
     struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
-    struct lk__grant grant = { 0 };
+    struct lk__grant grant = { .epoch = lk__node_epoch(waiters->node, LK__LANE_MESSAGES) };
     if (payload[0] == 'F')
         waiter->hinted = true;
     else if (read_grant(id + length, &grant))
@@ -217,8 +217,8 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
     struct lk__waiter *waiter = wait_op->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     int64_t now_us = lk__now_us();
-    struct lk__until deadline = lk__node_until(wait_op->waiters->node, LK__LANE_COMMANDS, now_us,
-                                               lk__acquirefsm_settings(a)->command_us);
+    struct lk__until deadline =
+        lk__node_until(wait_op->waiters->node, LK__LANE_COMMANDS, now_us, lk__acquirefsm_settings(a)->command_us);
     unsigned flags = !wait_op->told && now_us - wait_op->began_us > PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
     if (!is_heard(wait_op->waiters))
         flags |= LK__SENT_UNHEARD;
@@ -235,7 +235,7 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
         return lk__acquirefsm_unsent(a, now_us);
     if (rc != 0)
         return lk__acquirefsm_cancel(a, now_us, rc);
-    return lk__acquirefsm_sent(a, now_us, deadline.date.us);
+    return lk__acquirefsm_sent(a, now_us, &deadline);
 }
 
 static struct lk__step leave(struct wait_op *wait_op, bool eval)
@@ -245,7 +245,7 @@ static struct lk__step leave(struct wait_op *wait_op, bool eval)
     struct lk__sent sent = lk__outboxentry_sent(waiter->release);
     int rc = lk__node_send(wait_op->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->release->command,
                            &sent, eval);
-    return rc == 0 ? lk__acquirefsm_sent(a, lk__now_us(), 0) : lk__acquirefsm_unsent(a, lk__now_us());
+    return rc == 0 ? lk__acquirefsm_sent(a, lk__now_us(), NULL) : lk__acquirefsm_unsent(a, lk__now_us());
 }
 
 /* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
@@ -273,6 +273,7 @@ static struct lk__step take_asked(struct wait_op *wait_op, int64_t now_us)
     struct lk__asked asked;
     if (!waiter->read(waiter->request.reply, &asked))
         return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, NULL);
+    asked.epoch = waiter->request.epoch;
     warn_of_wait(wait_op, now_us, &asked);
     if (!lk__acquirefsm_settings(a)->try_only && asked.verdict == LK__QUEUED)
         lk__acquirefsm_hears(a, listen_here(wait_op->waiters));
@@ -285,7 +286,7 @@ static struct lk__step take_left(struct wait_op *wait_op)
     struct lk__waiter *waiter = wait_op->waiter;
     struct lk__answer left;
     bool good = lk__answer_read(waiter->release->command.script, waiter->request.reply, &left);
-    return lk__acquirefsm_left(&waiter->machine, good ? &left : NULL);
+    return lk__acquirefsm_left(&waiter->machine, lk__now_us(), waiter->request.epoch, good ? &left : NULL);
 }
 
 /* The server would not do what was sent. */

@@ -287,7 +287,7 @@ static bool await_release(lk_client_t *client, struct leaving *leaving, struct l
         answered = send_release(client, leaving, parker, true) && await_answer(client, leaving, until_us);
     if (!answered || !leaving->said)
         return false;
-    lk__lease_released(leaving->lease, leaving->answer.server_us);
+    lk__lease_released(leaving->lease, (struct lk__date){ leaving->answer.server_us, leaving->request.epoch });
     return true;
 }
 

@@ -115,10 +115,9 @@ static void count_it(struct lk__acquire *acquire, int64_t now_us)
 }
 
 /* Granted a moment ago: for so long nobody else is to have it, whoever gives it back. */
-static struct lk__until keep_for(const struct lk__object *object, int64_t granted_us, int64_t now_us, int64_t lasts_us)
+static struct lk__until keep_for(struct lk__date granted, int64_t now_us, int64_t lasts_us)
 {
-    unsigned epoch = lk__node_epoch(lk__object_node(object), LK__LANE_COMMANDS);
-    return (struct lk__until){ { granted_us + lasts_us, epoch }, now_us + lasts_us };
+    return (struct lk__until){ { granted.us + lasts_us, granted.epoch }, now_us + lasts_us };
 }
 
 static void become_holder(struct lk__acquire *acquire, int code)
@@ -130,14 +129,14 @@ static void become_holder(struct lk__acquire *acquire, int code)
     int64_t now_us = lk__now_us();
 
     hold->token = acquire->tokenless ? 0 : result->token;
-    lease->release.past_us = result->duplicates_until_us;
-    if (result->duplicates_until_us != 0) /* a copy of the ask would set its lease again */
+    lease->release.past = result->duplicates_until;
+    if (result->duplicates_until.date.us != 0) /* a copy of the ask would set its lease again */
         lk__lease_expectduplicates(lease, acquire->asked_ms);
     hold->began_us = now_us;
     hold->holds = 1;
     hold->owner_died = code == EOWNERDEAD;
     if (acquire->min_hold_ms != 0)
-        lease->release.until = keep_for(object, result->grant_server_us, now_us, acquire->min_hold_ms * 1000);
+        lease->release.until = keep_for(result->granted, now_us, acquire->min_hold_ms * 1000);
     if (acquire->fixed)
         lease->reason = LK_REASON_FIXED;
     if (acquire->max_hold_ms != 0) {
@@ -158,7 +157,8 @@ static void give_back(struct lk__acquire *acquire)
     int64_t end_us =
         lk__now_us() + 2000 * acquire->op->object->client->options->command_timeout_ms + acquire->asked_ms * 1000;
     struct lk__outboxentry *release = release_of(acquire);
-    release->past_us = acquire->release != NULL ? 0 : result->duplicates_until_us; /* the record knows a late copy */
+    if (acquire->release == NULL) /* else a late copy is known by the record */
+        release->past = result->duplicates_until;
     lk__outbox_send(&acquire->op->object->client->dog, release, end_us);
     lk__error_settles(end_us);
 }
@@ -215,7 +215,8 @@ int lk__gone(const struct lk__object *object)
 }
 
 /* 0: the server answered whether there was something to release. */
-static int send_it(struct lk__object *object, struct lk__hold *hold, struct lk__answer *answer, bool *repeated)
+static int send_it(struct lk__object *object, struct lk__hold *hold, struct lk__answer *answer, unsigned *epoch,
+                   bool *repeated)
 {
     const struct lk__outboxentry *release = &hold->lease->release;
     lk__hold_given(hold);
@@ -227,6 +228,7 @@ static int send_it(struct lk__object *object, struct lk__hold *hold, struct lk__
     };
     int rc = lk__call_run(&call);
     *repeated = call.repeated;
+    *epoch = call.sent.epoch;
     if (rc == 0 && !lk__answer_read(release->command.script, call.reply, answer))
         rc = lk__call_garbled(object->what);
     return rc;
@@ -237,17 +239,18 @@ int lk__object_release(struct lk__object *object, struct lk__hold *hold)
     struct lk__lease *lease = hold->lease;
     struct lk__answer answer;
     bool repeated;
+    unsigned epoch;
     int64_t end_us = lk__lease_endsby(lease);
     if (!lk__lease_end(lease))
         return lk__gone(object);
     lk__histogram_add(&object->client->stats[hold->kind].hold, lk__now_us() - hold->began_us);
-    int rc = send_it(object, hold, &answer, &repeated);
+    int rc = send_it(object, hold, &answer, &epoch, &repeated);
     if (rc != 0) {
         lk__outbox_send(&object->client->dog, &lease->release, end_us);
         lk__error_settles(end_us);
         return rc;
     }
-    lk__lease_released(lease, answer.server_us);
+    lk__lease_released(lease, (struct lk__date){ answer.server_us, epoch });
     if (answer.verdict == LK__DONE || repeated) /* a copy of this release may have done it */
         return 0;
     lk__lease_wasgone(lease);

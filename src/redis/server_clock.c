@@ -30,6 +30,12 @@ bool lk__until_isover(const struct lk__until *until, struct lk__date date, int64
     return lk__date_comparable(until->date, date) ? date.us > until->date.us : now_us > until->here_us;
 }
 
+int64_t lk__until_left(const struct lk__until *until, struct lk__date date, int64_t now_us)
+{
+    int64_t left_us = lk__date_comparable(until->date, date) ? until->date.us - date.us : until->here_us - now_us;
+    return left_us > 0 ? left_us : 0;
+}
+
 /* A moment that is `here_us` on our clock, on a clock that shows `there_us` at `now_us`. */
 static int64_t moment_there(int64_t here_us, int64_t there_us, int64_t now_us)
 {

@@ -35,6 +35,8 @@ bool lk__until_isover(const struct lk__until *until, struct lk__date date, int64
  * that clock. False: one of them is not known on ours.
  */
 bool lk__sent_redate(struct lk__sent *sent, struct lk__date there, int64_t now_us);
+/* How long it lasts yet. */
+int64_t lk__until_left(const struct lk__until *until, struct lk__date date, int64_t now_us);
 /* It lasts until both are over. `more` is of the same epoch or a later one. */
 void lk__until_extend(struct lk__until *until, const struct lk__until *more);
 

@@ -287,23 +287,24 @@ bool lk__lease_end(struct lk__lease *lease)
     lease->orphans = NULL; /* its holder may be freed */
     lk__lease_schedule(dog, lease);
     lk__lease_answer(dog, lease, lease->asked, was_good ? EPERM : ESTALE);
-    if (lease->state == LK__LOST && lease->release.past_us != 0) /* no release follows; a copy of the ask may */
+    if (lease->state == LK__LOST && lease->release.past.date.us != 0) /* no release follows; a copy of the ask may */
         lk__outbox_add(dog, &lease->release,
                        now_us + (2 * dog->options->command_timeout_ms + longest_ms(lease)) * 1000);
     lk__mu_unlock(&dog->mu);
     return was_good;
 }
 
-void lk__lease_released(struct lk__lease *lease, int64_t server_us)
+void lk__lease_released(struct lk__lease *lease, struct lk__date date)
 {
     struct lk__watchdog *dog = lease->dog;
-    int64_t past_us = lease->release.past_us;
-    if (!lk__is_servertime(server_us))
-        server_us = past_us; /* the server's time is not known: not past it */
-    if (past_us == 0 || server_us > past_us)
+    const struct lk__until *past = &lease->release.past;
+    int64_t now_us = lk__now_us();
+    if (!lk__is_servertime(date.us))
+        date = past->date; /* the server's time is not known: not past it */
+    if (lk__until_isover(past, date, now_us))
         return;
     lk__mu_lock(&dog->mu);
-    lk__outbox_add(dog, &lease->release, lk__now_us() + (past_us - server_us) + longest_ms(lease) * 1000);
+    lk__outbox_add(dog, &lease->release, now_us + lk__until_left(past, date, now_us) + longest_ms(lease) * 1000);
     lk__mu_unlock(&dog->mu);
 }
 

@@ -131,8 +131,8 @@ void lk__lease_forget(struct lk__lease *lease);
 
 /* End the lease, before its release is sent. True: it was good until now. */
 bool lk__lease_end(struct lk__lease *lease);
-/* The release was answered at `server_us`: send it again after the last copy of the ask, if one may still come. */
-void lk__lease_released(struct lk__lease *lease, int64_t server_us);
+/* The release was answered at `date`: send it again after the last copy of the ask, if one may still come. */
+void lk__lease_released(struct lk__lease *lease, struct lk__date date);
 
 /*
  * Renew now with that lease and wait for the answer. 0 · ESTALE lost · ENOTCONN nothing sent · EIO · codes

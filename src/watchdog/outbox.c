@@ -127,7 +127,7 @@ static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inf
     assert(lk__mu_held(&dog->mu));
     struct lk__outboxentry *entry = inflight->entry;
     int state = atomic_load(&inflight->request.state);
-    int64_t server_us = inflight->said.server_us;
+    struct lk__date date = { inflight->said.server_us, inflight->request.epoch };
     if (state != LK__ANSWERED)
         return state == LK__GARBLED ? lk__window_retryat(dog, now_us) : now_us;
     if (inflight->unknown && !inflight->as_text) {
@@ -136,7 +136,9 @@ static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inf
     }
     if (!inflight->good)
         return lk__window_retryat(dog, now_us);
-    return server_us > entry->past_us ? LK__NEVER : now_us + (entry->past_us - server_us) + 1000;
+    if (lk__until_isover(&entry->past, date, now_us))
+        return LK__NEVER;
+    return now_us + lk__until_left(&entry->past, date, now_us) + 1000;
 }
 
 void lk__outbox_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)

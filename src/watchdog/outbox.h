@@ -32,11 +32,8 @@ struct lk__outboxentry {
     const char *id;             /* in the same memory as the entry */
     int64_t nth;
     struct lk__until until; /* what `dating` says */
-    /*
-     * Server's clock: until then a copy of what the command undoes may take effect, so only a later answer ends the
-     * resending. 0: any answer does.
-     */
-    int64_t past_us;
+    /* Until then a copy of what the command undoes may take effect, so only a later answer ends the resending. */
+    struct lk__until past;
 
     /* under dog->mu */
     int64_t end_us;         /* by then the command's subject has ended anyway: the entry is given up */

@@ -115,6 +115,7 @@ struct row {
     enum lk__act act; /* what is to be done then ... */
     int64_t value;    /* ... until that moment, or with that code */
     bool eval;
+    unsigned epoch; /* of the server that it happens at */
 };
 
 /* What happens ... */
@@ -138,6 +139,9 @@ struct row {
 #define TIME_PASSES .event = TICK
 #define CANCELS .event = CANCEL, .numbers = { ECANCELED }
 
+/* At another server than the first one. */
+#define OF_EPOCH(number) .epoch = number
+
 /* ... and what is to be done. */
 #define TO_ASK .act = LK__ASK
 #define TO_ASK_WITH_TEXT .act = LK__ASK, .eval = true
@@ -152,6 +156,7 @@ struct play {
     struct lk__acquirefsm machine;
     struct lk__step step;
     int64_t sent_us, deadline_us; /* of the last request, of the last ask */
+    unsigned epoch;               /* of the server that the present row happens at */
 };
 
 static inline struct lk__acquirefsm_settings limited(int64_t limit_ms)
@@ -214,19 +219,22 @@ static inline struct lk__step send_it(struct play *play, int64_t now_us, int64_t
     if (play->step.act == LK__ASK)
         play->deadline_us = server_now_us + COMMAND * 1000;
     play->sent_us = now_us;
-    return lk__acquirefsm_sent(&play->machine, now_us, play->deadline_us);
+    return lk__acquirefsm_sent(&play->machine, now_us,
+                               &(struct lk__until){ { play->deadline_us, play->epoch }, now_us + COMMAND * 1000 });
 }
 
 /* The ask is answered so. */
 static inline struct lk__step answer(struct play *play, int64_t now_us, struct lk__asked asked)
 {
+    asked.epoch = play->epoch;
     return lk__acquirefsm_answered(&play->machine, now_us, play->sent_us, &asked);
 }
 
 /* The release is answered. */
-static inline struct lk__step let_go(struct play *play, int64_t server_ms)
+static inline struct lk__step let_go(struct play *play, int64_t now_us, int64_t server_ms)
 {
-    return lk__acquirefsm_left(&play->machine, &(struct lk__answer){ LK__DONE, server_us(server_ms) });
+    return lk__acquirefsm_left(&play->machine, now_us, play->epoch,
+                               &(struct lk__answer){ LK__DONE, server_us(server_ms) });
 }
 
 static inline struct lk__step refuse(struct play *play, int64_t at_ms, const char *text)
@@ -239,6 +247,7 @@ static inline struct lk__step happens(struct play *play, const struct row *row)
     struct lk__acquirefsm *a = &play->machine;
     int64_t now_us = local_us(row->at_ms);
     const int64_t *n = row->numbers;
+    play->epoch = row->epoch;
     switch (row->event) {
     case START:
         return lk__acquirefsm_start(a, now_us);
@@ -249,7 +258,7 @@ static inline struct lk__step happens(struct play *play, const struct row *row)
     case ANSWER_WORDS:
         return refuse(play, row->at_ms, row->text);
     case ANSWER_LEFT:
-        return let_go(play, n[0]);
+        return let_go(play, now_us, n[0]);
     case CUT:
         return lk__acquirefsm_cut(a, now_us, (enum lk__request_state)n[0]);
     case UNSENT:
@@ -257,7 +266,7 @@ static inline struct lk__step happens(struct play *play, const struct row *row)
     case CONNECTED:
         return lk__acquirefsm_connected(a, now_us, (int)n[0]);
     case GRANT:
-        return lk__acquirefsm_granted(a, now_us, &(struct lk__grant){ server_us(n[0]), n[1], 7, false });
+        return lk__acquirefsm_granted(a, now_us, &(struct lk__grant){ server_us(n[0]), n[1], 7, false, row->epoch });
     case HINT:
         return lk__acquirefsm_hinted(a, now_us);
     case CANCEL:

@@ -61,7 +61,7 @@ static void an_ask_under_way_at_the_limit_is_awaited(void)
     RUN(&silent, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 500, TIME_PASSES, TO_AWAIT(900) },
         { 899, TIME_PASSES, TO_AWAIT(900) }, { 900, TIME_PASSES, TO_END(EIO) });
     assert_true(result_of(&silent)->unknown);
-    assert_int_equal(result_of(&silent)->duplicates_until_us, server_us(COMMAND));
+    assert_int_equal(result_of(&silent)->duplicates_until.date.us, server_us(COMMAND));
 }
 
 static void a_release_that_is_not_answered_leaves_it_unknown(void)

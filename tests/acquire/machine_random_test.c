@@ -111,7 +111,7 @@ static void let_others_act(struct life *life)
     life->queued = false;
     life->token++;
     if (!once_in(8)) /* or the message gets lost */
-        life->mail = (struct lk__grant){ server_now(life), CLAIM, life->token, false };
+        life->mail = (struct lk__grant){ server_now(life), CLAIM, life->token, false, 0 };
 }
 
 static void let_a_copy_arrive(struct life *life)
@@ -185,7 +185,7 @@ static struct lk__step release_is_answered(struct life *life)
 {
     struct lk__answer left = obey_release(life);
     answer_travels(life);
-    return lk__acquirefsm_left(&life->play.machine, &left);
+    return lk__acquirefsm_left(&life->play.machine, life->now_us, 0, &left);
 }
 
 static struct lk__step server_answers(struct life *life)

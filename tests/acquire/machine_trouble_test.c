@@ -58,7 +58,7 @@ static void what_was_sent_and_never_confirmed_is_unknown(void)
         { 1, IS_DOWN, TO_CONNECT(500) }, { 500, CONNECTS(ETIMEDOUT), TO_CONNECT(900) },
         { 900, CONNECTS(ETIMEDOUT), TO_END(EIO) });
     assert_true(result_of(&play)->unknown);
-    assert_int_equal(result_of(&play)->duplicates_until_us, server_us(COMMAND));
+    assert_int_equal(result_of(&play)->duplicates_until.date.us, server_us(COMMAND));
 }
 
 /* While there is time for an answer it is asked for, also behind the limit. */
@@ -106,7 +106,7 @@ static void an_answer_after_the_deadline_ends_the_doubt(void)
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(1900) }, { 1, IS_CUT, TO_ASK }, { 1, SENDS, TO_AWAIT(1900) },
         { 3, QUEUES(900, 2, 0), TO_PARK(904) }, { 904, TIME_PASSES, TO_ASK }, { 904, SENDS, TO_AWAIT(1900) },
         { 906, REFUSES(905), TO_LEAVE });
-    assert_int_equal(result_of(&play)->duplicates_until_us, 0);
+    assert_int_equal(result_of(&play)->duplicates_until.date.us, 0);
 }
 
 /* --- the server does not know the script, or is not fit ------------------------------------------------- */
@@ -202,7 +202,7 @@ static void at_the_limit_the_reason_is_told(void)
             { 405, TIME_PASSES, TO_ASK }, { 405, SENDS, TO_AWAIT(900) });
         busy.step = refuse(&busy, 490, table[i].text);
         RUN(&busy, { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) });
-        busy.step = let_go(&busy, 501);
+        busy.step = let_go(&busy, local_us(501), 501);
         assert_int_equal(busy.step.act, LK__FINISHED);
         assert_int_equal(result_of(&busy)->code, table[i].code);
 
@@ -234,7 +234,7 @@ static void missing_rights_end_a_wait_at_once(void)
         play.step = refuse(&play, 4, texts[i]);
         assert_int_equal(play.step.act, LK__LEAVE);
         play.step = send_it(&play, local_us(4), server_us(4));
-        play.step = let_go(&play, 5);
+        play.step = let_go(&play, local_us(5), 5);
         assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(result_of(&play)->code, EACCES);
         assert_false(result_of(&play)->unknown);
@@ -255,7 +255,7 @@ static void what_stopped_in_its_middle_is_taken_back(void)
         if (i % 2 == 0) /* it was the key itself: a release begins with that, and finds no hold of ours */
             play.step = refuse(&play, 6, texts[0]);
         else
-            play.step = let_go(&play, 5);
+            play.step = let_go(&play, local_us(5), 5);
         assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(result_of(&play)->code, EPROTO);
         assert_false(result_of(&play)->unknown);
@@ -331,7 +331,7 @@ static void an_answer_that_makes_no_sense_is_taken_back(void)
         play.step = lk__acquirefsm_answered(&play.machine, local_us(4), play.sent_us, i < ANSWERS ? &table[i] : NULL);
         assert_int_equal(play.step.act, LK__LEAVE);
         play.step = send_it(&play, local_us(4), server_us(4));
-        play.step = let_go(&play, 5);
+        play.step = let_go(&play, local_us(5), 5);
         assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(result_of(&play)->code, EPROTO);
         assert_false(result_of(&play)->unknown);
@@ -343,7 +343,7 @@ static void a_strange_answer_to_the_release_leaves_it_unknown(void)
     struct play play = begin_limited(500);
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
         { 500, TIME_PASSES, TO_LEAVE }, { 500, SENDS, TO_AWAIT(900) });
-    play.step = lk__acquirefsm_left(&play.machine, NULL);
+    play.step = lk__acquirefsm_left(&play.machine, local_us(0), 0, NULL);
     assert_int_equal(play.step.act, LK__FINISHED);
     assert_int_equal(result_of(&play)->code, EPROTO);
     assert_true(result_of(&play)->unknown);

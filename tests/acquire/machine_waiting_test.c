@@ -14,7 +14,7 @@ static void a_free_lock_is_held_after_one_answer(void)
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 4, GRANTS(7, 2), TO_END(0) });
     expect_held(&play, (LEASE - LEASE / 100 - 2) * 1000, false);
     assert_int_equal(result_of(&play)->first_us, local_us(LEASE / 3));
-    assert_int_equal(result_of(&play)->grant_server_us, server_us(2));
+    assert_int_equal(result_of(&play)->granted.us, server_us(2));
 }
 
 static void a_dead_holder_is_told_of(void)
@@ -64,7 +64,7 @@ static void a_queued_waiter_is_held_by_a_message(void)
     /* from the ask at 0, answered at the server's 2, to the grant at 499, and the claim: less 1 % and 2 ms */
     expect_held(&play, 3497000 - 34970 - 2000, true);
     assert_int_equal(result_of(&play)->first_us, local_us(497 + CLAIM / 3));
-    assert_int_equal(result_of(&play)->grant_server_us, server_us(499));
+    assert_int_equal(result_of(&play)->granted.us, server_us(499));
     assert_int_equal(result_of(&play)->arrival, 11);
 }
 
@@ -152,7 +152,7 @@ static void a_grant_beats_the_limit_of_a_poll_under_way(void)
         { 305, TIME_PASSES, TO_ASK }, { 305, SENDS, TO_AWAIT(900) }, { 600, GRANT_COMES(499, CLAIM), TO_AWAIT(900) },
         { 900, TIME_PASSES, TO_END(0) });
     expect_held(&silent, 3497000 - 34970 - 2000, true);
-    assert_int_equal(result_of(&silent)->duplicates_until_us, server_us(305 + COMMAND));
+    assert_int_equal(result_of(&silent)->duplicates_until.date.us, server_us(305 + COMMAND));
 }
 
 /* What the server remembers by the request is confirmed by an ask, which the limit does not forbid. */

@@ -232,7 +232,7 @@ static void answer_ask(struct world *w, const struct lk__reply *reply)
 static void leave(struct world *w, const struct lk__reply *reply)
 {
     struct lk__answer left = { LK__DONE, reply->values[1].number };
-    w->step = lk__acquirefsm_left(&w->machine, is_whole(reply, 2) ? &left : NULL);
+    w->step = lk__acquirefsm_left(&w->machine, w->now_us, 0, is_whole(reply, 2) ? &left : NULL);
 }
 
 static void answer(struct world *w)
@@ -280,7 +280,7 @@ static void send_it(struct world *w, bool leaving)
     w->sent_us = w->now_us;
     w->flying = true;
     require(++w->sends <= SENDS_IN_A_ROW);
-    w->step = lk__acquirefsm_sent(&w->machine, w->now_us, w->deadline_us);
+    w->step = lk__acquirefsm_sent(&w->machine, w->now_us, &(struct lk__until){ { w->deadline_us, 0 }, w->deadline_us });
 }
 
 static void come_up(struct world *w)
