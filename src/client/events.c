@@ -41,8 +41,8 @@ void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
     if (hold == NULL)
         return;
     lk__mu_lock(&events->mu);
-    hold->event = (short)type;
-    hold->reason = (short)(type == LK_EVENT_LOST ? lease->reason : LK_REASON_NONE);
+    hold->event = (unsigned char)type;
+    hold->reason = (unsigned char)(type == LK_EVENT_LOST ? lease->reason : LK_REASON_NONE);
     for (int i = 0; i < LK__AUDIENCES; i++) {
         if (!events->wanted[i])
             continue;

@@ -10,9 +10,11 @@
 #include "watchdog/watchdog.h"
 
 struct lk__hold {
-    atomic_int refs; /* its object's, and those of who looks at it or is told of it */
-    int kind;
-    struct lk__lease *lease; /* a reference, unless it is `own` */
+    atomic_int refs;             /* its object's, and those of who looks at it or is told of it */
+    unsigned char kind;          /* never changes */
+    unsigned char event, reason; /* under the events' mu: the last thing that happened */
+    bool owner_died;             /* the owner's: EOWNERDEAD was told, and nobody said yet that it is consistent */
+    struct lk__lease *lease;     /* a reference, unless it is `own` */
 
     /* never change once it is held */
     uint64_t owner; /* who may give it back; 0: anybody, by its id */
@@ -25,8 +27,6 @@ struct lk__hold {
 
     struct lk__link for_listener; /* under the events' mu, as the next ones: to be told, with a reference ... */
     struct lk__link for_eventfd;  /* ... to be fetched, likewise */
-    short event, reason;          /* the last thing that happened */
-    bool owner_died;              /* the owner's: EOWNERDEAD was told, and nobody said yet that it is consistent */
 
     struct lk__link mine;   /* under its object's mu */
     struct lk__entry owned; /* under its object's mu: the oldest of its owner, or a permit with an id */

@@ -43,7 +43,7 @@ void lk__lease_answer(struct lk__watchdog *dog, struct lk__lease *lease, unsigne
     assert(lk__mu_held(&dog->mu));
     if (upto == lease->answered)
         return;
-    lease->result = result;
+    lease->result = (short)result;
     lease->answered = upto;
     pthread_cond_broadcast(&dog->renewed);
 }
@@ -63,7 +63,7 @@ void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int rea
     if (!lk__lease_isheld(lease))
         return;
     lease->state = LK__LOST;
-    lease->reason = reason;
+    lease->reason = (short)reason;
     lease->renew_us = LK__NEVER;
     atomic_store(&lease->valid_until_us, 0);
     lk__lease_schedule(dog, lease);

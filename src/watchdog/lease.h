@@ -50,13 +50,15 @@ struct lk__lease {
     /* while held, in dog->ready: its renewal is due, and too many are under way; once lost, in dog->losses */
     struct lk__link queue;
     enum lk__lease_state state;
-    int reason;           /* reason of the loss, known or to come: LK_REASON_... */
+    short reason;         /* reason of the loss, known or to come: LK_REASON_... */
+    short result;         /* result of the last renewal */
     unsigned asked;       /* renewals that a caller waits for ... */
     unsigned requested;   /* ... how many of them were sent ... */
     unsigned answered;    /* ... and how many are over */
-    int result;           /* result of the last one */
     int parts;            /* of a lease that is given back in parts: how many its renewals are for */
     atomic_uint renewals; /* renewals that succeeded */
+
+    unsigned short ahead, id_size; /* never change: sizes of the holder's memory in front of the lease, and of the id */
 
     bool fixed;     /* never changes: not renewed */
     bool by_id;     /* never changes: another client may end it, by its id */
@@ -70,7 +72,6 @@ struct lk__lease {
 
     struct lk__outboxentry release; /* the command that ends it at the server; its references are the lease's */
 
-    unsigned ahead, id_size; /* never change: sizes of the holder's memory in front of the lease, and of the id */
     char id[LK__OWNER_ID]; /* never changes once it is taken; the last, as no more of it is there than was asked for */
 };
 

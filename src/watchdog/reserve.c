@@ -161,8 +161,8 @@ struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t i
     }
     struct lk__lease *lease = (void *)(memory + ahead);
     lease->dog = dog;
-    lease->ahead = (unsigned)ahead;
-    lease->id_size = (unsigned)id_size;
+    lease->ahead = (unsigned short)ahead;
+    lease->id_size = (unsigned short)id_size;
     lease->state = LK__OVER;
     lease->cap_us = lease->renew_us = LK__NEVER;
     lease->release.refs = 1;
