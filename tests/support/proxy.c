@@ -48,6 +48,7 @@ enum verb {
     MISPLACE,
     REFUSE,
     REFUSE_SILENTLY,
+    SERVE,
 };
 
 struct order {
@@ -257,6 +258,13 @@ void proxy_refuse_silently(struct proxy *p, bool refuse)
 {
     assert_that(p->port != 0);
     give_order(p, &(struct order){ .verb = REFUSE_SILENTLY, .number = refuse });
+}
+
+void proxy_serve(struct proxy *p, const struct world *other)
+{
+    struct order order = { .verb = SERVE };
+    snprintf(order.text, sizeof order.text, "%s", other->socket);
+    give_order(p, &order);
 }
 
 int64_t proxy_connections(struct proxy *p)
@@ -666,6 +674,9 @@ static void obey(struct relay *relay, const struct order *order)
         break;
     case MISPLACE:
         relay->misplaced = *order;
+        break;
+    case SERVE:
+        snprintf(relay->proxy->server, sizeof relay->proxy->server, "%s", order->text);
         break;
     case REFUSE:
     case REFUSE_SILENTLY:

@@ -75,6 +75,9 @@ void proxy_misplace(struct proxy *p, int k, const char *bytes);
 void proxy_refuse(struct proxy *p, bool refuse);
 void proxy_refuse_silently(struct proxy *p, bool refuse);
 
+/* New connections go to that server from now on; those that are there stay where they are. */
+void proxy_serve(struct proxy *p, const struct world *other);
+
 /* Since the start; the bytes as they came in, delivered or not. */
 int64_t proxy_connections(struct proxy *p);
 int64_t proxy_bytes(struct proxy *p, int direction);
