@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lease.c - the states of a lease, and what its owner does with it
+ * lease.c - a lease, from its making to its end
  *
  *              renewed                       validity over, gone
  *        .------------------.        .-----------------------------> LOST
  *        v                  |        |                                 |
  *   OVER --take--> HELD --failed--> AT_RISK --end--> OVER <---end------'  (stays LOST, off all lists)
  *
- * Guards: dog->mu, what the header marks so. Order: after an object's mu, before the connection's.
+ * Guards: dog->mu, what the header marks so, and memory kept for the next leases. Order: after an object's mu, before
+ * the connection's.
  *
  * A lease is lost when its validity ends, by the local clock alone: no network is asked. The first to look, the
  * thread or a caller, decides that under dog->mu, and the loss is told exactly once.
@@ -15,6 +16,15 @@
 #include "watchdog/watchdog.h"
 
 #include <latchkey/events.h>
+
+#include <string.h>
+
+/* Spares of each client. With a sanitizer none, so that it sees uses of a lease that is over. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SPARES = 0 };
+#else
+enum { SPARES = 16 };
+#endif
 
 int64_t lk__guard_us(int64_t lease_ms)
 {
@@ -97,28 +107,6 @@ void lk__lease_setstate(struct lk__watchdog *dog, struct lk__lease *lease, enum 
     dog->notify(dog->arg, lease, state == LK__AT_RISK ? LK_EVENT_AT_RISK : LK_EVENT_RECOVERED);
 }
 
-int64_t lk__lease_capped(const struct lk__lease *lease, int64_t lease_ms, int64_t now_us)
-{
-    if (lease->cap_us != LK__NEVER && (lease->cap_us - now_us) / 1000 < lease_ms)
-        lease_ms = (lease->cap_us - now_us) / 1000;
-    return lease_ms;
-}
-
-void lk__lease_duplicatesuntil(struct lk__lease *lease, int64_t now_us, int64_t until_us, int64_t lease_ms)
-{
-    if (now_us >= lease->duplicates_until_us || lease_ms < lease->duplicates_lease_ms)
-        lease->duplicates_lease_ms = lease_ms;
-    if (until_us > lease->duplicates_until_us)
-        lease->duplicates_until_us = until_us;
-}
-
-void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t lease_ms)
-{
-    int64_t shorter_us = now_us + lease_ms * 1000 - lk__guard_us(lease_ms);
-    if (shorter_us < atomic_load(&lease->valid_until_us))
-        atomic_store(&lease->valid_until_us, shorter_us);
-}
-
 void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease)
 {
     assert(lk__mu_held(&dog->mu));
@@ -138,12 +126,129 @@ static int64_t longest_ms(const struct lk__lease *lease)
     return lease->duplicates_lease_ms > longest_ms ? lease->duplicates_lease_ms : longest_ms;
 }
 
+/* --- life --------------------------------------------------------------------------------------------------------- */
+
+/* Memory for one of the next leases. */
+struct spare {
+    struct lk__link link; /* first: so its list is one of memory to be freed */
+    size_t size;
+};
+
+static size_t size_of(size_t ahead, size_t id_size)
+{
+    return ahead + offsetof(struct lk__lease, id) + id_size;
+}
+
+/* Keep memory for the next lease. False: enough is kept. */
+static bool keep_spare(struct lk__watchdog *dog, void *memory, size_t id_size, size_t size)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct spare *spare = memory;
+    if (dog->spare_count >= SPARES || id_size != LK__OWNER_ID_SHORT)
+        return false;
+    *spare = (struct spare){ .size = size };
+    lk__list_append(&dog->spares, &spare->link);
+    dog->spare_count++;
+    return true;
+}
+
+/* Memory that was kept, or NULL. */
+static struct spare *take_spare(struct lk__watchdog *dog, size_t size)
+{
+    assert(lk__mu_held(&dog->mu));
+    for (struct lk__link *l = lk__list_first(&dog->spares); l != NULL; l = lk__list_next(&dog->spares, l)) {
+        struct spare *spare = LK__CONTAINER(l, struct spare, link);
+        if (spare->size != size)
+            continue;
+        lk__list_remove(l);
+        dog->spare_count--;
+        return spare;
+    }
+    return NULL;
+}
+
+/* One lease less than there was room for. */
+static void uncount(struct lk__watchdog *dog)
+{
+    assert(lk__mu_held(&dog->mu));
+    dog->reserved--;
+    dog->outbox.reserved--;
+}
+
+static void free_lease(struct lk__outboxentry *entry)
+{
+    struct lk__lease *lease = LK__CONTAINER(entry, struct lk__lease, release);
+    struct lk__watchdog *dog = lease->dog;
+    size_t id_size = lease->id_size, size = size_of(lease->ahead, id_size);
+    void *memory = (char *)lease - lease->ahead;
+    lk__block_unref(entry->block);
+    lk__mu_lock(&dog->mu);
+    assert(!entry->pending && !entry->inflight && entry->timer.place == 0);
+    assert(lease->timer.place == 0 && !lease->inflight);
+    assert(!lk__listed(&lease->all) && !lk__listed(&lease->queue) && !lk__listed(&lease->orphan));
+    uncount(dog);
+    bool kept = keep_spare(dog, memory, id_size, size);
+    lk__mu_unlock(&dog->mu);
+    if (!kept)
+        lk__free(memory);
+}
+
+/* Zeroed memory, kept or new. NULL: ENOMEM. */
+static void *memory_for(struct spare *spare, size_t size)
+{
+    return spare != NULL ? memset(spare, 0, size) : lk__alloc(size);
+}
+
+/* Room for one lease more, and a thread that renews it: usually both are there. 0, or why not, with an error text. */
+static int count(struct lk__watchdog *dog)
+{
+    assert(lk__mu_held(&dog->mu));
+    bool ready = dog->started && !dog->stopping && dog->reserved < dog->heap.capacity &&
+                 dog->outbox.reserved < dog->outbox.heap.capacity;
+    int rc = ready ? 0 : lk__watchdog_reserve(dog, 1);
+    if (rc != 0)
+        return rc;
+    dog->reserved++;
+    dog->outbox.reserved++;
+    return 0;
+}
+
+struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t id_size)
+{
+    size_t size = size_of(ahead, id_size);
+    lk__mu_lock(&dog->mu);
+    int rc = count(dog);
+    struct spare *spare = rc == 0 ? take_spare(dog, size) : NULL;
+    lk__mu_unlock(&dog->mu);
+    if (rc != 0)
+        return NULL;
+    char *memory = memory_for(spare, size);
+    if (memory == NULL) {
+        lk__mu_lock(&dog->mu);
+        uncount(dog);
+        lk__mu_unlock(&dog->mu);
+        lk__fail(ENOMEM, "out of memory for a hold");
+        return NULL;
+    }
+    struct lk__lease *lease = (void *)(memory + ahead);
+    lease->dog = dog;
+    lease->ahead = (unsigned short)ahead;
+    lease->id_size = (unsigned short)id_size;
+    lease->state = LK__OVER;
+    lease->cap_us = lease->renew_us = LK__NEVER;
+    lease->release.refs = 1;
+    lease->release.free = free_lease;
+    lease->release.id = lease->id;
+    return lease;
+}
+
 /* --- what its owner does -------------------------------------------------------------------------------------- */
 
-void lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t first_us)
+bool lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t first_us)
 {
     struct lk__watchdog *dog = lease->dog;
     lk__mu_lock(&dog->mu);
+    bool orphans = lease->orphans != NULL && !lk__list_empty(lease->orphans);
     lease->state = LK__HELD;
     atomic_store(&lease->valid_until_us, valid_until_us);
     lease->renew_us = first_us;
@@ -154,6 +259,7 @@ void lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t fir
         lk__watchdog_wake(dog);
     }
     lk__mu_unlock(&dog->mu);
+    return orphans;
 }
 
 bool lk__lease_isgood(struct lk__lease *lease, int64_t *remaining_us)
@@ -170,63 +276,20 @@ bool lk__lease_isgood(struct lk__lease *lease, int64_t *remaining_us)
     return left_us > 0;
 }
 
-void lk__lease_shrink(struct lk__lease *lease, int parts)
+bool lk__lease_waslost(struct lk__lease *lease)
 {
     lk__mu_lock(&lease->dog->mu);
-    lease->parts = parts;
+    bool lost = lease->state == LK__LOST;
     lk__mu_unlock(&lease->dog->mu);
+    return lost;
 }
 
-/*
- * Requests that may meet at the server all ask for the same lease, so that it does not matter which comes last. So a
- * request of the owner asks for the lease of the last request, or in doubt for less; another wish waits.
- */
-int64_t lk__lease_begincall(struct lk__lease *lease)
+bool lk__lease_isownerless(struct lk__lease *lease)
 {
-    struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
-    int64_t now_us = lk__now_us(), lease_ms = lk__lease_capped(lease, lease->lease_ms, now_us);
-    if (now_us < lease->duplicates_until_us && lease->duplicates_lease_ms < lease_ms)
-        lease_ms = lease->duplicates_lease_ms;
-    if (lease_ms < 1)
-        lease_ms = 1; /* PEXPIRE with less deletes the key */
-    lease->call_lease_ms = lease_ms;
-    if (lk__lease_isheld(lease)) {
-        lk__lease_believeless(lease, now_us, lease_ms);
-        lk__lease_schedule(dog, lease);
-    }
-    lk__mu_unlock(&dog->mu);
-    return lease_ms;
-}
-
-void lk__lease_endcall(struct lk__lease *lease, bool unsure, int64_t sent_us)
-{
-    struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
-    int64_t now_us = lk__now_us(), lease_ms = lease->call_lease_ms;
-    int64_t until_us = sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
-    bool held = lk__lease_goodat(dog, lease, now_us);
-    lease->call_lease_ms = 0;
-    if (unsure)
-        lk__lease_duplicatesuntil(lease, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
-    if (held && sent_us != 0 && until_us > atomic_load(&lease->valid_until_us))
-        atomic_store(&lease->valid_until_us, until_us);
-    if (held && lease->put_off) {
-        lease->renew_us = now_us;
-        lk__watchdog_wake(dog);
-    }
-    lease->put_off = false;
-    lk__lease_schedule(dog, lease);
-    lk__mu_unlock(&dog->mu);
-}
-
-void lk__lease_expectduplicates(struct lk__lease *lease, int64_t lease_ms)
-{
-    struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
-    int64_t now_us = lk__now_us();
-    lk__lease_duplicatesuntil(lease, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
-    lk__mu_unlock(&dog->mu);
+    lk__mu_lock(&lease->dog->mu);
+    bool ownerless = lease->ownerless;
+    lk__mu_unlock(&lease->dog->mu);
+    return ownerless;
 }
 
 void lk__lease_lose(struct lk__lease *lease, int reason)
@@ -244,22 +307,6 @@ void lk__lease_wasgone(struct lk__lease *lease)
     lease->reason = LK_REASON_GONE;
     dog->notify(dog->arg, lease, LK_EVENT_LOST);
     lk__mu_unlock(&dog->mu);
-}
-
-bool lk__lease_waslost(struct lk__lease *lease)
-{
-    lk__mu_lock(&lease->dog->mu);
-    bool lost = lease->state == LK__LOST;
-    lk__mu_unlock(&lease->dog->mu);
-    return lost;
-}
-
-bool lk__lease_isownerless(struct lk__lease *lease)
-{
-    lk__mu_lock(&lease->dog->mu);
-    bool ownerless = lease->ownerless;
-    lk__mu_unlock(&lease->dog->mu);
-    return ownerless;
 }
 
 void lk__lease_forget(struct lk__lease *lease)
@@ -294,6 +341,18 @@ bool lk__lease_end(struct lk__lease *lease)
     return was_good;
 }
 
+struct lk__sent lk__lease_sent(const struct lk__lease *lease)
+{
+    const struct lk__outboxentry *release = &lease->release;
+    struct lk__sent sent = { .id = lease->id, .flags = release->flags };
+    if (release->dating == LK__KEEP) {
+        sent.keep_until_us = release->until.date.us;
+        sent.keep_here_us = release->until.here_us;
+        sent.epoch = release->until.date.epoch;
+    }
+    return sent;
+}
+
 void lk__lease_released(struct lk__lease *lease, struct lk__date date)
 {
     struct lk__watchdog *dog = lease->dog;
@@ -306,31 +365,6 @@ void lk__lease_released(struct lk__lease *lease, struct lk__date date)
     lk__mu_lock(&dog->mu);
     lk__outbox_add(dog, &lease->release, now_us + lk__until_left(past, date, now_us) + longest_ms(lease) * 1000);
     lk__mu_unlock(&dog->mu);
-}
-
-int lk__lease_renew(struct lk__lease *lease, int64_t lease_ms, int64_t until_us)
-{
-    struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
-    int rc = ESTALE;
-    if (lk__lease_goodat(dog, lease, lk__now_us())) {
-        unsigned mine = ++lease->asked;
-        lease->wanted_ms = lease_ms;
-        lease->renew_us = 0;
-        lk__lease_schedule(dog, lease);
-        lk__watchdog_wake(dog);
-        while ((int)(lease->answered - mine) < 0 && !dog->stopping &&
-               lk__cond_wait(&dog->renewed, &dog->mu, until_us) != ETIMEDOUT)
-            ;
-        if ((int)(lease->answered - mine) >= 0)
-            rc = lease->result;
-        else if (dog->stopping)
-            rc = ECANCELED;
-        else
-            rc = (int)(lease->requested - mine) >= 0 ? EIO : ENOTCONN;
-    }
-    lk__mu_unlock(&dog->mu);
-    return rc;
 }
 
 int64_t lk__lease_endsby(struct lk__lease *lease)

@@ -93,8 +93,11 @@ static inline void lk__lease_unref(struct lk__lease *lease)
     lk__outboxentry_unref(&lease->release);
 }
 
-/* The lease is held from now on, until `valid_until_us` without a renewal; `first_us`: the first renewal. */
-void lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t first_us);
+/*
+ * The lease is held from now on, until `valid_until_us` without a renewal; `first_us`: the first renewal. True: its
+ * holder's list of leases that no thread will end is not empty.
+ */
+bool lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t first_us);
 
 /* True while the lease is good. Past its validity the call makes it lost, for every thread and for ever. */
 bool lk__lease_isgood(struct lk__lease *lease, int64_t *remaining_us);
@@ -132,6 +135,8 @@ void lk__lease_forget(struct lk__lease *lease);
 
 /* End the lease, before its release is sent. True: it was good until now. */
 bool lk__lease_end(struct lk__lease *lease);
+/* What its release is sent with, when its owner sends it. */
+struct lk__sent lk__lease_sent(const struct lk__lease *lease);
 /* The release was answered at `date`: send it again after the last copy of the ask, if one may still come. */
 void lk__lease_released(struct lk__lease *lease, struct lk__date date);
 

@@ -22,17 +22,6 @@ void lk__outbox_destroy(struct lk__outbox *outbox)
     pthread_cond_destroy(&outbox->answered);
 }
 
-void lk__outboxentry_ref(struct lk__outboxentry *entry)
-{
-    atomic_fetch_add(&entry->refs, 1);
-}
-
-void lk__outboxentry_unref(struct lk__outboxentry *entry)
-{
-    if (entry != NULL && atomic_fetch_sub(&entry->refs, 1) == 1)
-        entry->free(entry);
-}
-
 struct lk__sent lk__outboxentry_sent(const struct lk__outboxentry *entry)
 {
     struct lk__sent sent = { .id = entry->id, .nth = entry->nth, .flags = entry->flags };

@@ -51,8 +51,19 @@ struct lk__outbox {
 
 /* A new entry, alone in its memory, with a copy of `id` and a reference to `block`. NULL: ENOMEM or ECANCELED, with an error text. */
 struct lk__outboxentry *lk__outboxentry_new(struct lk__watchdog *dog, const char *id, struct lk__block *block);
-void lk__outboxentry_ref(struct lk__outboxentry *entry);
-void lk__outboxentry_unref(struct lk__outboxentry *entry); /* accepts NULL; not under dog->mu */
+
+static inline void lk__outboxentry_ref(struct lk__outboxentry *entry)
+{
+    atomic_fetch_add(&entry->refs, 1);
+}
+
+/* Accepts NULL; not under dog->mu. */
+static inline void lk__outboxentry_unref(struct lk__outboxentry *entry)
+{
+    if (entry != NULL && atomic_fetch_sub(&entry->refs, 1) == 1)
+        entry->free(entry);
+}
+
 /* What the entry's command is sent with. */
 struct lk__sent lk__outboxentry_sent(const struct lk__outboxentry *entry);
 

@@ -114,7 +114,9 @@ static void *run(void *arg)
 
 int lk__watchdog_init(struct lk__watchdog *dog, struct lk__node *node, lk__notify_t notify, void *arg)
 {
-    *dog = (struct lk__watchdog){ .node = node, .options = &node->server.options, .notify = notify, .arg = arg };
+    *dog = (struct lk__watchdog){
+        .run = run, .node = node, .options = &node->server.options, .notify = notify, .arg = arg
+    };
     dog->wake_fd = lk__eventfd_open();
     if (dog->wake_fd < 0)
         return lk__fail(ENOMEM, "no descriptor left for a client");
@@ -128,19 +130,6 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__node *node, lk__notif
     lk__list_init(&dog->losses.unlogged);
     lk__outbox_init(&dog->outbox);
     lk__window_init(&dog->window);
-    return 0;
-}
-
-int lk__watchdog_start(struct lk__watchdog *dog)
-{
-    assert(lk__mu_held(&dog->mu));
-    if (dog->started)
-        return 0;
-    int rc = lk__thread_start(&dog->thread, "lk-watchdog", run, dog);
-    if (rc != 0)
-        return rc;
-    dog->started = true;
-    lk__node_want(dog->node, LK__LANE_RENEWALS);
     return 0;
 }
 

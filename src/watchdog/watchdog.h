@@ -5,10 +5,10 @@
  * The watchdog knows no primitive and no hold: a lease brings the commands that renew and release it. All memory that a
  * renewal needs was allocated when the lease was made.
  *
- * lease.c    the states of a lease, and what its owner does with it      window.c   requests under way
- * renewal.c  renewals: sent, answered, failed                            losses.c   the log's lines of losses
- * outbox.c   commands resent until answered                              reserve.c  what may fail: memory, the thread
- * watchdog.c the thread, and its life
+ * lease.c     a lease: made, taken, lost, ended          outbox.c    commands resent until answered
+ * requests.c  what is said of requests that set it       window.c    requests under way
+ * renewal.c   renewals: sent, answered, failed           losses.c    the log's lines of losses
+ * watchdog.c  the thread, and its life                   reserve.c   what may fail: room, the thread
  */
 #ifndef LK__WATCHDOG_H
 #define LK__WATCHDOG_H
@@ -47,6 +47,7 @@ struct lk__watchdog {
     unsigned long long connects_seen; /* thread only */
     unsigned failures_seen;           /* thread only */
     int wake_fd;
+    void *(*run)(void *dog); /* never changes: what the thread does */
     pthread_t thread;
     const struct lk__options *options;
     lk__notify_t notify;
@@ -73,8 +74,8 @@ static inline void lk__watchdog_wake(struct lk__watchdog *dog)
         lk__eventfd_set(dog->wake_fd);
 }
 
-int lk__watchdog_start(
-    struct lk__watchdog *dog); /* its thread, if it does not run: 0, or why not, with an error text */
+/* Room for so many leases more, and for one entry of the outbox; the thread runs. 0, or why not, with an error text. */
+int lk__watchdog_reserve(struct lk__watchdog *dog, size_t leases);
 
 /* Renew leases that are due, as many as may be under way; lose those whose time is over. */
 void lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us);
