@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call.c - a command that waits for no other holder: release, count, check, look
+ * call.c - a command that waits for no other holder: release, count, check, look; and whether what came back is an
+ * answer that its script gives
  */
 #include "redis/call.h"
 
@@ -35,6 +36,15 @@ static int unreachable(const struct call *call, int code)
     return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was sent", call->told->what, errmsg);
 }
 
+/* Does it take a deadline? */
+static bool is_limited(const struct lk__script *script)
+{
+    for (int i = 0; i < script->shape_count; i++)
+        if (script->shapes[i].verdict == LK__LATE)
+            return true;
+    return false;
+}
+
 static void set_deadline(struct call *call, int64_t now_us)
 {
     struct lk__call *told = call->told;
@@ -46,7 +56,7 @@ static void set_deadline(struct call *call, int64_t now_us)
     told->sent.deadline_us = until.date.us;
     told->sent.epoch = until.date.epoch;
     told->sent.deadline_here_us = told->lasts_us != 0 ? until.here_us : 0;
-    if (lk__script_islimited(told->command->script) && until.here_us > call->settled_us)
+    if (is_limited(told->command->script) && until.here_us > call->settled_us)
         call->settled_us = until.here_us;
 }
 
@@ -156,6 +166,41 @@ int lk__call_run(struct lk__call *told)
     told->repeated = call.unsure;
     told->sent_us = call.request.sent_us;
     return rc;
+}
+
+/* Does the reply continue after its head as `elements` says? See struct lk__shape. */
+static bool has_shape(const struct lk__reply *reply, const char *elements)
+{
+    bool may_end = false;
+    unsigned i = LK__ANSWER_LEAST;
+    for (; *elements != '\0'; elements++) {
+        if (*elements == '?') {
+            may_end = true;
+            continue;
+        }
+        bool several = elements[1] == '*';
+        enum lk__type type = *elements == 'n' ? LK__INTEGER : LK__TEXT;
+        if (i == reply->count && (may_end || several))
+            return true;
+        do
+            if (i >= reply->count || reply->values[i++].type != type)
+                return false;
+        while (several && i < reply->count);
+        elements += several;
+    }
+    return i == reply->count;
+}
+
+bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer)
+{
+    if (!lk__reply_integers(reply, LK__ANSWER_LEAST) || !lk__is_servertime(reply->values[1].number))
+        return false;
+    for (int i = 0; i < script->shape_count; i++)
+        if (script->shapes[i].verdict == reply->values[0].number) {
+            *answer = (struct lk__answer){ script->shapes[i].verdict, reply->values[1].number };
+            return has_shape(reply, script->shapes[i].elements);
+        }
+    return false;
 }
 
 int lk__call_garbled(const char *what)

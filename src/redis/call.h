@@ -28,6 +28,14 @@ struct lk__call {
  * · ENOMEM. With an error text.
  */
 int lk__call_run(struct lk__call *call);
+
+struct lk__answer {
+    enum lk__verdict verdict;
+    int64_t server_us; /* the server's time in it */
+};
+
+/* False: this is no answer that the script gives. */
+bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer);
 /* EPROTO, with an error text: this is no answer that the script gives. */
 int lk__call_garbled(const char *what);
 

@@ -23,13 +23,31 @@ struct lk__block {
     struct lk__block *under; /* NULL, or one that stays as long as this: what lies here points into it */
 };
 
-struct lk__block *lk__block_ref(struct lk__block *block); /* accepts NULL */
-void lk__block_unref(struct lk__block *block);            /* the last one frees it; accepts NULL */
+/* Accepts NULL. */
+static inline struct lk__block *lk__block_ref(struct lk__block *block)
+{
+    if (block != NULL)
+        atomic_fetch_add(&block->refs, 1);
+    return block;
+}
+
+/* The last one frees it; accepts NULL. */
+static inline void lk__block_unref(struct lk__block *block)
+{
+    while (block != NULL && atomic_fetch_sub(&block->refs, 1) == 1) {
+        struct lk__block *under = block->under;
+        lk__free(block);
+        block = under;
+    }
+}
+
 /* A copy of `size` bytes of arguments, in a block of its own over `under`. NULL: ENOMEM, with an error text. */
 struct lk__block *lk__block_copy(const void *args, size_t size, struct lk__block *under, const void **copy);
 
 /* The first key; there is one. `length` is its length. */
 const char *lk__command_key(const struct lk__command *command, size_t *length);
+
+/* --- send.c ----------------------------------------------------------------------------------------------- */
 
 /* A call in words, as they are written into a connection: made anew each time it is sent, on the caller's stack. */
 enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20 };

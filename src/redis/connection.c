@@ -5,9 +5,9 @@
  * Guards: conn->mu everything marked so in connection.h, and all functions of connection_inside.h need it. Order:
  * conn->mu before the connector's mu (never both for long) and before a parker's.
  *
- * Beside this file: send.c appends commands, receive.c gives out their answers, leader.c tells which thread does so,
- * await_open.c waits for a connection that can be written to, server_clock.c keeps what the answers say of the time.
- * Each uses only those named before it, and this one.
+ * Beside this file: stalled.c tells whether the thread that reads stands still, send.c appends commands, receive.c
+ * reads their answers and gives them out, await_open.c waits for a connection that can be written to. Each uses only
+ * those named before it, and this one.
  *
  * The hard case: a stream that ends while the leader polls it. lk__conn_reset() takes it out of the
  * connection and shuts the socket down, which ends the poll; the leader's own reference keeps the
@@ -44,53 +44,6 @@ void lk__conn_destroy(struct lk__conn *conn)
     lk__mu_destroy(&conn->mu);
     lk__fd_close(conn->wake_fd);
     lk__free(conn->pending);
-}
-
-void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply)
-{
-    *request = (struct lk__request){ .parker = parker, .reply = reply, .take = lk__request_copy };
-    reply->type = LK__NONE;
-    reply->count = 0;
-}
-
-void lk__request_copy(struct lk__request *request, const struct lk__reply *reply)
-{
-    lk__reply_copy(request->reply, reply);
-}
-
-void lk__conn_serves(struct lk__conn *conn)
-{
-    atomic_store_explicit(&conn->serves, true, memory_order_relaxed);
-}
-
-/* A place behind all others; there is one. */
-struct lk__pending *lk__conn_addpending(struct lk__conn *conn)
-{
-    assert(lk__mu_held(&conn->mu));
-    assert(conn->end - conn->oldest < conn->places);
-    return lk__conn_pendingat(conn, conn->end++);
-}
-
-/* The oldest of the pending is so no longer, nor the request that has its place. */
-void lk__conn_complete(struct lk__conn *conn, enum lk__request_state state)
-{
-    assert(lk__mu_held(&conn->mu));
-    struct lk__pending *pending = lk__conn_pendingat(conn, conn->oldest++);
-    struct lk__request *request = pending->request;
-    if (conn->unanswered < conn->oldest)
-        conn->unanswered = conn->oldest;
-    conn->echoing &= !pending->echo;
-    if (state == LK__ANSWERED)
-        lk__conn_serves(conn);
-    if (request == NULL)
-        return;
-    request->waiting = false;
-    if (conn->leader == request && !conn->leading)
-        conn->leader = NULL; /* was about to; its thread now leaves without a look at us */
-    if (request->parker == NULL || (conn->leader == request && conn->dispatching))
-        atomic_store(&request->state, state); /* nobody sleeps: the leader is at it itself */
-    else                                      /* from then on its thread may free it */
-        lk__parker_publish(request->parker, LK__NUDGED, &request->state, state);
 }
 
 /* Tell those who wait for the connection, and the thread that owns it, to look again. */

@@ -54,21 +54,20 @@ enum lk__request_state {
  * connection has to remember of it, also when it is abandoned, is in a place of the connection's own.
  */
 struct lk__request {
-    _Atomic int state;         /* enum lk__request_state; leaves FLYING under the connection's mu */
+    _Atomic int state;         /* enum lk__request_state; leaves INFLIGHT under the connection's mu */
     bool waiting;              /* under mu: a thread is parked on it and could lead */
     bool urgent;               /* it may take what is kept for renewals */
     uint64_t place;            /* under mu: which one it has among the pending */
     struct lk__parker *parker; /* whose owner wants to know; NULL: nobody parks on it */
-    /* Under mu, and maybe some time before it leaves FLYING: this is the answer. Keeps what its owner needs of it. */
+    /* NULL, or under mu, and maybe some time before it leaves INFLIGHT: this is the answer. Keeps what its owner needs. */
     void (*take)(struct lk__request *request, const struct lk__reply *reply);
-    struct lk__reply *reply; /* where lk__request_copy() puts the answer */
+    struct lk__reply *reply; /* where the answer is copied to when there is no take() */
     int64_t sent_us;         /* before its first byte was written */
     unsigned epoch;          /* of the server that it was sent to */
 };
 
 /* Its answer is copied into `reply`. */
 void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply);
-void lk__request_copy(struct lk__request *request, const struct lk__reply *reply);
 
 /* A request that was sent and has no answer yet, or one that is not believed. */
 struct lk__pending {
@@ -90,28 +89,27 @@ struct lk__conn {
     uint64_t oldest, unanswered, end; /* under mu: the first of each, and who comes next */
     bool echoing;                     /* under mu: an ECHO is among them ... */
     uint64_t echo_number;             /* under mu: ... which says this; a new number each time */
-    char expect_duplicates
-        [LK__DOUBT_BYTES];           /* under mu: the last answer that is not believed, if it is an error; or "" */
-    struct lk__request *leader;      /* under mu: who reads, or is about to; NULL: nobody */
-    bool leading;                    /* under mu: the leader is at it */
-    bool dispatching;                /* under mu: the leader gives out replies and will flush */
-    uint64_t term;                   /* under mu: a new number for each leader; who has an old one leads no more */
-    uint64_t moves;                  /* under mu: how often a leader came back from its poll */
-    bool full;                       /* under mu: somebody found no room, and is told when there is some */
-    bool closed;                     /* under mu: for good */
-    int64_t ended_us;                /* under mu: when a stream last ended; 0: never */
-    unsigned failures;               /* under mu: attempts that failed since it was last up */
-    int last_error;                  /* under mu: code of the last of them */
-    char errmsg[LK__ERRMSG_MAX];     /* under mu: words of it */
-    char missing[LK__ACL_MAX];       /* under mu: as its greeting told */
-    struct lk__link expecting;       /* under mu: who waits for it to come up */
-    int wake_fd;                     /* ends the leader's poll */
-    int owner_wake_fd;               /* eventfd of the thread that owns this connection, -1: none */
-    bool wanted;                     /* under the connector's mu */
-    struct lk__link link;            /* under the connector's mu: in wanted */
-    int rank;                        /* lower ones are brought up first */
-    atomic_bool serves;              /* the present stream brought an answer: it is worth to be made anew at once */
-    int64_t up_us, due_us, pause_us; /* the connector thread's: up since, to be made at, the pause before that */
+    char doubted[LK__DOUBT_BYTES];    /* under mu: the last answer that is not believed, if it is an error; or "" */
+    struct lk__request *leader;       /* under mu: who reads, or is about to; NULL: nobody */
+    bool leading;                     /* under mu: the leader is at it */
+    bool dispatching;                 /* under mu: the leader gives out replies and will flush */
+    uint64_t term;                    /* under mu: a new number for each leader; who has an old one leads no more */
+    uint64_t moves;                   /* under mu: how often a leader came back from its poll */
+    bool full;                        /* under mu: somebody found no room, and is told when there is some */
+    bool closed;                      /* under mu: for good */
+    int64_t ended_us;                 /* under mu: when a stream last ended; 0: never */
+    unsigned failures;                /* under mu: attempts that failed since it was last up */
+    int last_error;                   /* under mu: code of the last of them */
+    char errmsg[LK__ERRMSG_MAX];      /* under mu: words of it */
+    char missing[LK__ACL_MAX];        /* under mu: as its greeting told */
+    struct lk__link expecting;        /* under mu: who waits for it to come up */
+    int wake_fd;                      /* ends the leader's poll */
+    int owner_wake_fd;                /* eventfd of the thread that owns this connection, -1: none */
+    bool wanted;                      /* under the connector's mu */
+    struct lk__link link;             /* under the connector's mu: in wanted */
+    int rank;                         /* lower ones are brought up first */
+    atomic_bool serves;               /* the present stream brought an answer: it is worth to be made anew at once */
+    int64_t up_us, due_us, pause_us;  /* the connector thread's: up since, to be made at, the pause before that */
     struct lk__connector *connector;
     struct lk__server *server;
     atomic_ullong numbers; /* drawn for requests */
@@ -138,14 +136,19 @@ void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it *
  * Append a command and write it, unless the leader will. `eval` sends the script's text instead of
  * its SHA1. `sent`: what its script takes of that.
  * Returns 0 · ENOTCONN down: it is being brought up; or there is no room before the server took something: see
- * lk__conn_awaitup() · ESTALE what is sent has dates of another epoch · ECANCELED closed. But for 0 the request is IDLE and nothing was sent. Needs no memory.
+ * lk__conn_awaitup(); or what is sent has dates of another epoch, which cannot be said anew · ECANCELED closed. But for
+ * 0 the request is IDLE and nothing was sent. Needs no memory.
  * Locks: takes conn->mu.
  */
 int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
                   const struct lk__sent *sent, bool eval);
 /* The same for bytes whose answer comes as a message. ENOTCONN also if this is not the `connects`-th connection. */
 int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char *bytes, size_t length);
-void lk__conn_serves(struct lk__conn *conn); /* a message was an answer */
+/* A message was an answer. */
+static inline void lk__conn_serves(struct lk__conn *conn)
+{
+    atomic_store_explicit(&conn->serves, true, memory_order_relaxed);
+}
 
 /*
  * Wait until `request` no longer flies, its parker gets LK__WOKEN, or `until_us`; reads for all meanwhile

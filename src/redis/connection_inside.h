@@ -16,7 +16,7 @@ struct lk__expecting {
     struct lk__conn *conn;
 };
 
-/* --- connection.c --------------------------------------------------------------------------------------- */
+/* --- requests that are pending: a ring ------------------------------------------------------------------- */
 
 /* The one of a number that is pending. */
 static inline struct lk__pending *lk__conn_pendingat(const struct lk__conn *conn, uint64_t number)
@@ -24,9 +24,49 @@ static inline struct lk__pending *lk__conn_pendingat(const struct lk__conn *conn
     return &conn->pending[number & (conn->places - 1)];
 }
 
-struct lk__pending *lk__conn_addpending(struct lk__conn *conn); /* behind all others; there is room */
+/* A place behind all others; there is one. */
+static inline struct lk__pending *lk__conn_addpending(struct lk__conn *conn)
+{
+    assert(lk__mu_held(&conn->mu));
+    assert(conn->end - conn->oldest < conn->places);
+    return lk__conn_pendingat(conn, conn->end++);
+}
+
 /* The oldest of the pending is so no longer, nor the request that has its place. */
-void lk__conn_complete(struct lk__conn *conn, enum lk__request_state state);
+static inline void lk__conn_complete(struct lk__conn *conn, enum lk__request_state state)
+{
+    assert(lk__mu_held(&conn->mu));
+    struct lk__pending *pending = lk__conn_pendingat(conn, conn->oldest++);
+    struct lk__request *request = pending->request;
+    if (conn->unanswered < conn->oldest)
+        conn->unanswered = conn->oldest;
+    conn->echoing &= !pending->echo;
+    if (state == LK__ANSWERED)
+        lk__conn_serves(conn);
+    if (request == NULL)
+        return;
+    request->waiting = false;
+    if (conn->leader == request && !conn->leading)
+        conn->leader = NULL; /* was about to; its thread now leaves without a look at us */
+    if (request->parker == NULL || (conn->leader == request && conn->dispatching))
+        atomic_store(&request->state, state); /* nobody sleeps: the leader is at it itself */
+    else                                      /* from then on its thread may free it */
+        lk__parker_publish(request->parker, LK__NUDGED, &request->state, state);
+}
+
+/* The server's clock showed `server_us` between these two local moments. */
+static inline void lk__conn_setclock(struct lk__conn *conn, int64_t before_us, int64_t after_us, int64_t server_us)
+{
+    assert(lk__mu_held(&conn->mu));
+    if (!lk__is_servertime(server_us))
+        return;
+    conn->clock_before_us = before_us;
+    conn->clock_server_us = server_us;
+    conn->clock_slack_us = after_us - before_us;
+}
+
+/* --- connection.c --------------------------------------------------------------------------------------- */
+
 /* Tell those who wait for the connection, and the thread that owns it, to look again. */
 void lk__conn_tellexpecting(struct lk__conn *conn);
 void lk__conn_wantlocked(struct lk__conn *conn); /* have the connector bring it up */
@@ -46,12 +86,7 @@ void lk__conn_endifdead(struct lk__conn *conn, int64_t now_us);
 void lk__conn_flush(struct lk__conn *conn);
 void lk__conn_tellofroom(struct lk__conn *conn); /* those who found none, if there is some */
 
-/* --- receive.c -------------------------------------------------------------------------------------------- */
-
-/* The lock is left and taken again: read what is there and hand it out, then write what came meanwhile. */
-void lk__conn_receive(struct lk__conn *conn, struct lk__stream *stream);
-
-/* --- leader.c --------------------------------------------------------------------------------------------- */
+/* --- stalled.c -------------------------------------------------------------------------------------------- */
 
 /* What a follower saw when it last looked at its leader. */
 struct lk__leaderlook {
@@ -59,10 +94,6 @@ struct lk__leaderlook {
     int64_t since_us; /* so long there was something to do, and it was not done; 0: never looked */
 };
 
-/* The lock is left and taken again: read once, as the leader that `request` is. The signals that came. */
-unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
-/* Give the role to the oldest request whose thread waits, or to one that waits for room. */
-void lk__conn_promote(struct lk__conn *conn);
 int64_t lk__conn_lookevery(const struct lk__conn *conn);
 /*
  * Does the leader stand still? With a stream that could be read for two looks; a parser is given twice that, as its
@@ -72,9 +103,11 @@ bool lk__conn_standsstill(const struct lk__conn *conn, struct lk__leaderlook *lo
 /* The role is free. What the leader may be in the middle of, the parser, goes with its stream. */
 void lk__conn_replaceleader(struct lk__conn *conn);
 
-/* --- server_clock.c --------------------------------------------------------------------------------------- */
+/* --- receive.c -------------------------------------------------------------------------------------------- */
 
-/* The server's clock showed `server_us` between these two local moments. */
-void lk__conn_setclock(struct lk__conn *conn, int64_t before_us, int64_t after_us, int64_t server_us);
+/* The lock is left and taken again: read once, as the leader that `request` is. The signals that came. */
+unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
+/* Give the role to the oldest request whose thread waits, or to one that waits for room. */
+void lk__conn_promote(struct lk__conn *conn);
 
 #endif

@@ -33,33 +33,111 @@ void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd,
                   void (*message)(void *arg, const struct lk__reply *reply), void *arg);
 
 /* Each of these is what lk__conn_...() of that lane says. */
-void lk__node_want(struct lk__node *node, enum lk__lane lane);
-void lk__node_close(struct lk__node *node, enum lk__lane lane);
-void lk__node_reset(struct lk__node *node, enum lk__lane lane, const char *why);
-bool lk__node_isup(struct lk__node *node, enum lk__lane lane);
-unsigned lk__node_failures(struct lk__node *node, enum lk__lane lane);
-unsigned long long lk__node_connects(struct lk__node *node, enum lk__lane lane);
-/* Dates of another epoch are said anew, if they can be; else it is as if the lane were down: ENOTCONN. */
-int lk__node_send(struct lk__node *node, enum lk__lane lane, struct lk__request *request,
-                  const struct lk__command *command, const struct lk__sent *sent, bool eval);
-void lk__node_abandon(struct lk__node *node, enum lk__lane lane, struct lk__request *request);
-void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *extra, int extra_count, int64_t until_us);
+
+static inline void lk__node_want(struct lk__node *node, enum lk__lane lane)
+{
+    lk__conn_want(&node->lanes[lane]);
+}
+
+static inline void lk__node_close(struct lk__node *node, enum lk__lane lane)
+{
+    lk__conn_close(&node->lanes[lane]);
+}
+
+static inline void lk__node_reset(struct lk__node *node, enum lk__lane lane, const char *why)
+{
+    lk__conn_reset(&node->lanes[lane], why);
+}
+
+static inline bool lk__node_isup(struct lk__node *node, enum lk__lane lane)
+{
+    return lk__conn_isup(&node->lanes[lane]);
+}
+
+static inline unsigned lk__node_failures(struct lk__node *node, enum lk__lane lane)
+{
+    return lk__conn_failures(&node->lanes[lane]);
+}
+
+static inline unsigned long long lk__node_connects(struct lk__node *node, enum lk__lane lane)
+{
+    return atomic_load(&node->lanes[lane].connects);
+}
+
+static inline int lk__node_send(struct lk__node *node, enum lk__lane lane, struct lk__request *request,
+                                const struct lk__command *command, const struct lk__sent *sent, bool eval)
+{
+    return lk__conn_send(&node->lanes[lane], request, command, sent, eval);
+}
+
+static inline void lk__node_abandon(struct lk__node *node, enum lk__lane lane, struct lk__request *request)
+{
+    lk__conn_abandon(&node->lanes[lane], request);
+}
+
+static inline void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *extra, int extra_count,
+                                  int64_t until_us)
+{
+    lk__conn_serve(&node->lanes[lane], extra, extra_count, until_us);
+}
+
+static inline struct lk__until lk__node_until(struct lk__node *node, enum lk__lane lane, int64_t now_us,
+                                              int64_t lasts_us)
+{
+    return lk__conn_until(&node->lanes[lane], now_us, lasts_us);
+}
+
+/* Of the server that this lane last went to. */
+static inline unsigned lk__node_epoch(struct lk__node *node, enum lk__lane lane)
+{
+    return lk__conn_until(&node->lanes[lane], 0, 0).date.epoch;
+}
 
 /* The same of the lane for commands, which has no thread of its own. */
-bool lk__node_await(struct lk__node *node, struct lk__request *request, int64_t until_us);
-void lk__node_look(struct lk__node *node, struct lk__request *request);
-int lk__node_awaitup(struct lk__node *node, struct lk__parker *parker, unsigned failures, int64_t until_us);
-int lk__node_awaitopen(struct lk__node *node, struct lk__parker *parker, unsigned failures, int64_t until_us,
-                       int cancel_state);
-int64_t lk__node_ended(struct lk__node *node);
-int lk__node_lasterror(struct lk__node *node, char *errmsg, size_t size);
+
+static inline bool lk__node_await(struct lk__node *node, struct lk__request *request, int64_t until_us)
+{
+    return lk__conn_await(&node->lanes[LK__LANE_COMMANDS], request, until_us);
+}
+
+static inline void lk__node_look(struct lk__node *node, struct lk__request *request)
+{
+    lk__conn_look(&node->lanes[LK__LANE_COMMANDS], request);
+}
+
+static inline int lk__node_awaitup(struct lk__node *node, struct lk__parker *parker, unsigned failures,
+                                   int64_t until_us)
+{
+    return lk__conn_awaitup(&node->lanes[LK__LANE_COMMANDS], parker, failures, until_us);
+}
+
+static inline int lk__node_awaitopen(struct lk__node *node, struct lk__parker *parker, unsigned failures,
+                                     int64_t until_us, int cancel_state)
+{
+    return lk__conn_awaitopen(&node->lanes[LK__LANE_COMMANDS], parker, failures, until_us, cancel_state);
+}
+
+static inline int64_t lk__node_ended(struct lk__node *node)
+{
+    return lk__conn_ended(&node->lanes[LK__LANE_COMMANDS]);
+}
+
+static inline int lk__node_lasterror(struct lk__node *node, char *errmsg, size_t size)
+{
+    return lk__conn_lasterror(&node->lanes[LK__LANE_COMMANDS], errmsg, size);
+}
 
 /* The same of the lane for messages. */
-int lk__node_post(struct lk__node *node, unsigned long long connects, const char *bytes, size_t length);
-void lk__node_serves(struct lk__node *node);
 
-struct lk__until lk__node_until(struct lk__node *node, enum lk__lane lane, int64_t now_us, int64_t lasts_us);
-unsigned lk__node_epoch(struct lk__node *node, enum lk__lane lane); /* of the server that this lane last went to */
+static inline int lk__node_post(struct lk__node *node, unsigned long long connects, const char *bytes, size_t length)
+{
+    return lk__conn_post(&node->lanes[LK__LANE_MESSAGES], connects, bytes, length);
+}
+
+static inline void lk__node_serves(struct lk__node *node)
+{
+    lk__conn_serves(&node->lanes[LK__LANE_MESSAGES]);
+}
 
 /* Of all that waited for an answer since the beginning. */
 struct lk__nodestats {

@@ -33,12 +33,6 @@ struct lk__reply {
 struct lk__reply *lk__reply_new(void);        /* for a parser: its text grows. NULL when out of memory */
 void lk__reply_free(struct lk__reply *reply); /* accepts NULL */
 
-/*
- * Make `copy`, whose text has a room, the same as `reply`. A text that does not go in is shortened: what our scripts
- * answer does, and errors are told apart by how they begin.
- */
-void lk__reply_copy(struct lk__reply *copy, const struct lk__reply *reply);
-
 /* Where one who asks has an answer put: on its stack. */
 enum { LK__REPLYBUF_BYTES = 384 };
 
@@ -47,24 +41,45 @@ struct lk__replybuf {
     char text[LK__REPLYBUF_BYTES];
 };
 /* The reply of one that is empty. */
-struct lk__reply *lk__replybuf_reply(struct lk__replybuf *buf);
+static inline struct lk__reply *lk__replybuf_reply(struct lk__replybuf *buf)
+{
+    buf->reply.text = buf->text;
+    buf->reply.text_capacity = sizeof buf->text;
+    return &buf->reply;
+}
 
-const char *lk__reply_text(const struct lk__reply *reply, unsigned index); /* "" for what is no text */
-int64_t lk__reply_number(const struct lk__reply *reply, unsigned index);   /* 0 for what is no integer */
+static inline bool lk__value_istext(const struct lk__value *value)
+{
+    return value->type == LK__TEXT || value->type == LK__ERROR;
+}
+
+/* "" for what is no text. */
+static inline const char *lk__reply_text(const struct lk__reply *reply, unsigned index)
+{
+    if (index >= reply->count || !lk__value_istext(&reply->values[index]))
+        return "";
+    return reply->text + reply->values[index].at;
+}
+
+/* 0 for what is no integer. */
+static inline int64_t lk__reply_number(const struct lk__reply *reply, unsigned index)
+{
+    return index < reply->count && reply->values[index].type == LK__INTEGER ? reply->values[index].number : 0;
+}
+
 /* True when it is an array that begins with `count` integers. */
-bool lk__reply_integers(const struct lk__reply *reply, unsigned count);
+static inline bool lk__reply_integers(const struct lk__reply *reply, unsigned count)
+{
+    if (reply->type != LK__ARRAY || reply->count < count)
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (reply->values[i].type != LK__INTEGER)
+            return false;
+    return true;
+}
 
-/* What every script answers first; the number of the request comes third. */
-struct lk__answer {
-    enum lk__verdict verdict;
-    int64_t server_us; /* the server's time in it */
-};
+/* What every script answers first: its verdict, the server's time, the number of the request. */
 enum { LK__ANSWER_LEAST = 3 };
-
-/* Does it take a deadline? */
-bool lk__script_islimited(const struct lk__script *script);
-/* False: this is no answer that the script gives. */
-bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer);
 
 /* The code for an error reply; `retry` tells that nothing was done and it may work later. */
 int lk__reply_error(const struct lk__reply *reply, bool *retry);

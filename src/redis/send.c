@@ -1,12 +1,164 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * send.c - commands go into a connection's buffer, and from there to the server
+ * send.c - calls of scripts are written into a connection's buffer when they are sent, and from there to the server
+ *
+ * A script comes with tables: where its keys are in the module's struct, where each ARGV is and in which form.
+ * So one writer serves all. It allocates nothing, and prints no number through stdio, whose locale is the program's.
  *
  * What was sent is remembered in places that were made with the connection, and waits for the socket in a buffer of
  * fixed size: sending needs no memory. A caller that finds either full waits until the server took something, as if
  * the connection were down; a quarter of both is the renewals' alone.
  */
 #include "redis/connection_inside.h"
+
+#include <string.h>
+
+/* --- a call in words ---------------------------------------------------------------------------------------------- */
+
+static const char *text_at(const void *base, size_t offset)
+{
+    const char *text;
+    memcpy(&text, (const char *)base + offset, sizeof text);
+    return text;
+}
+
+static int64_t number_at(const void *base, size_t offset)
+{
+    int64_t number;
+    memcpy(&number, (const char *)base + offset, sizeof number);
+    return number;
+}
+
+static unsigned flags_at(const void *base, size_t offset)
+{
+    unsigned flags;
+    memcpy(&flags, (const char *)base + offset, sizeof flags);
+    return flags;
+}
+
+static size_t digits_of(size_t number)
+{
+    size_t digits = 1;
+    while (number >= 10) {
+        number /= 10;
+        digits++;
+    }
+    return digits;
+}
+
+/* Bytes of an argument of that length: "$<length>\r\n<bytes>\r\n". */
+static size_t bulk_size(size_t length)
+{
+    return 1 + digits_of(length) + 2 + length + 2;
+}
+
+/* Print `number` so that it ends at `end`; returns where it begins. */
+static char *print_before(char *end, uint64_t number)
+{
+    do {
+        *--end = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return end;
+}
+
+static void add_word(struct lk__wire *wire, const char *text, size_t length)
+{
+    assert(wire->count < LK__WIRE_WORDS);
+    wire->words[wire->count].text = text;
+    wire->words[wire->count].length = length;
+    wire->count++;
+    wire->size += bulk_size(length);
+}
+
+static void add_text(struct lk__wire *wire, const char *text)
+{
+    add_word(wire, text, strlen(text));
+}
+
+static void add_number(struct lk__wire *wire, int64_t number)
+{
+    char *end = wire->numbers[wire->count] + LK__WIRE_DIGITS;
+    char *begin = print_before(end, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+    if (number < 0)
+        *--begin = '-';
+    add_word(wire, begin, (size_t)(end - begin));
+}
+
+static void add_argument(struct lk__wire *wire, const struct lk__argument *argument, const struct lk__command *command,
+                         const struct lk__sent *sent, int64_t request)
+{
+    const struct lk__script *script = command->script;
+    switch (argument->kind) {
+    case LK__ARG_TEXT:
+        add_text(wire, text_at(command->args, argument->at));
+        break;
+    case LK__ARG_NUMBER:
+        add_number(wire, number_at(command->args, argument->at));
+        break;
+    case LK__ARG_FLAGS:
+        add_number(wire, (flags_at(command->args, argument->at) & script->flags) | (sent->flags & script->sent_flags));
+        break;
+    case LK__ARG_SENT_TEXT:
+        add_text(wire, text_at(sent, argument->at));
+        break;
+    case LK__ARG_SENT_NUMBER:
+        add_number(wire, number_at(sent, argument->at));
+        break;
+    case LK__ARG_SENT_FLAGS:
+        add_number(wire, sent->flags & script->sent_flags);
+        break;
+    default:
+        add_number(wire, request);
+        break;
+    }
+}
+
+void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, const struct lk__sent *sent,
+                   int64_t request, bool as_text)
+{
+    const struct lk__script *script = command->script;
+    wire->count = 0;
+    wire->size = 0;
+    add_text(wire, as_text ? "EVAL" : "EVALSHA");
+    add_word(wire, as_text ? script->source : script->sha1, as_text ? script->length : strlen(script->sha1));
+    add_number(wire, script->keys);
+    for (int i = 0; i < script->keys; i++)
+        add_text(wire, text_at(command->keys, script->key_at[i]));
+    for (int i = 0; i < script->arg_count; i++)
+        add_argument(wire, &script->args[i], command, sent, request);
+    wire->size += 1 + digits_of((size_t)wire->count) + 2;
+}
+
+/* "<sign><number>\r\n"; returns where it ends. */
+static char *write_head(char *out, char sign, size_t number)
+{
+    char digits[LK__WIRE_DIGITS], *end = digits + sizeof digits, *begin = print_before(end, number);
+    *out++ = sign;
+    memcpy(out, begin, (size_t)(end - begin));
+    out += end - begin;
+    *out++ = '\r';
+    *out++ = '\n';
+    return out;
+}
+
+void lk__wire_write(const struct lk__wire *wire, char *out)
+{
+    const char *begin = out;
+    out = write_head(out, '*', (size_t)wire->count);
+    for (int i = 0; i < wire->count; i++) {
+        size_t length = wire->words[i].length;
+        out = write_head(out, '$', length);
+        memcpy(out, wire->words[i].text, length);
+        out += length;
+        *out++ = '\r';
+        *out++ = '\n';
+    }
+    assert((size_t)(out - begin) == wire->size);
+    (void)begin;
+}
+
+/* --- into the buffer, and out of it ------------------------------------------------------------------------------- */
 
 /* When the oldest request has been unanswered for too long. */
 int64_t lk__conn_deadat(const struct lk__conn *conn)
@@ -79,6 +231,30 @@ static void append_request(struct lk__conn *conn, struct lk__request *request, c
     atomic_store(&request->state, LK__INFLIGHT);
 }
 
+/* --- requests ----------------------------------------------------------------------------------------------------- */
+
+void lk__request_init(struct lk__request *request, struct lk__parker *parker, struct lk__reply *reply)
+{
+    *request = (struct lk__request){ .parker = parker, .reply = reply };
+    reply->type = LK__NONE;
+    reply->count = 0;
+}
+
+/*
+ * Each answer tells the server's time. Its request was sent before the server read its clock, so what is derived from
+ * the moment of sending is an upper bound of the time there.
+ */
+struct lk__until lk__conn_until(struct lk__conn *conn, int64_t now_us, int64_t lasts_us)
+{
+    lk__mu_lock(&conn->mu);
+    int64_t there_us = conn->clock_server_us + (now_us - conn->clock_before_us);
+    struct lk__until until = {
+        { there_us + lasts_us, conn->epoch }, now_us + lasts_us + conn->clock_slack_us + lasts_us / 100
+    }; /* rates may differ by as much */
+    lk__mu_unlock(&conn->mu);
+    return until;
+}
+
 /* `epoch`: of the dates in it; 0: it has none. */
 static int send_request(struct lk__conn *conn, struct lk__request *request, const struct lk__wire *wire, int64_t number,
                         unsigned epoch)
@@ -106,6 +282,33 @@ static int send_request(struct lk__conn *conn, struct lk__request *request, cons
     return rc;
 }
 
+/* ESTALE: what is sent has dates of another epoch. */
+static int send_once(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
+                     const struct lk__sent *sent, bool eval)
+{
+    struct lk__wire wire;
+    assert(atomic_load(&request->state) != LK__INFLIGHT);
+    atomic_store(&request->state, LK__IDLE);
+    if (eval)
+        atomic_fetch_add(&conn->reloads, 1);
+    int64_t number = (int64_t)atomic_fetch_add(&conn->numbers, 1) + 1;
+    lk__wire_make(&wire, command, sent, number, eval);
+    return send_request(conn, request, &wire, number, sent->epoch);
+}
+
+int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
+                  const struct lk__sent *sent, bool eval)
+{
+    int rc = send_once(conn, request, command, sent, eval);
+    if (rc == ESTALE) {
+        struct lk__sent redated = *sent;
+        int64_t now_us = lk__now_us();
+        if (lk__sent_redate(&redated, lk__conn_until(conn, now_us, 0).date, now_us))
+            rc = send_once(conn, request, command, &redated, eval);
+    }
+    return rc == ESTALE ? ENOTCONN : rc;
+}
+
 int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char *bytes, size_t length)
 {
     int rc = ENOTCONN;
@@ -116,19 +319,6 @@ int lk__conn_post(struct lk__conn *conn, unsigned long long connects, const char
         lk__conn_flush(conn);
     lk__mu_unlock(&conn->mu);
     return rc;
-}
-
-int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
-                  const struct lk__sent *sent, bool eval)
-{
-    struct lk__wire wire;
-    assert(atomic_load(&request->state) != LK__INFLIGHT);
-    atomic_store(&request->state, LK__IDLE);
-    if (eval)
-        atomic_fetch_add(&conn->reloads, 1);
-    int64_t number = (int64_t)atomic_fetch_add(&conn->numbers, 1) + 1;
-    lk__wire_make(&wire, command, sent, number, eval);
-    return send_request(conn, request, &wire, number, sent->epoch);
 }
 
 void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request)

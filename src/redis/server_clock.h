@@ -29,7 +29,13 @@ struct lk__until {
 };
 
 /* Is it over, when the server's clock shows `date` and ours `now_us`? Nothing may happen: yes. */
-bool lk__until_isover(const struct lk__until *until, struct lk__date date, int64_t now_us);
+static inline bool lk__until_isover(const struct lk__until *until, struct lk__date date, int64_t now_us)
+{
+    if (until->date.us == 0)
+        return true;
+    return lk__date_comparable(until->date, date) ? date.us > until->date.us : now_us > until->here_us;
+}
+
 /*
  * What is sent has dates of another epoch, and the server's clock shows `there`, ours `now_us`: say the same moments on
  * that clock. False: one of them is not known on ours.
@@ -41,6 +47,9 @@ int64_t lk__until_left(const struct lk__until *until, struct lk__date date, int6
 void lk__until_extend(struct lk__until *until, const struct lk__until *more);
 
 /* Could a server's clock show that? What could not is left alone, so that sums of times stay in range. */
-bool lk__is_servertime(int64_t server_us);
+static inline bool lk__is_servertime(int64_t server_us)
+{
+    return server_us > 0 && server_us < (int64_t)1 << 53; /* what a script can count; the year 2255 */
+}
 
 #endif

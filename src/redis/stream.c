@@ -10,16 +10,12 @@
 
 #include <hiredis/hiredis.h>
 #include <hiredis/sds.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 enum { IN_SIZE = 16 * 1024, LEFT_SIZE = 2 * 1024 /* what hiredis keeps of earlier bytes */ };
-enum { BACKLOG_PAUSE_MS = 10 };
 
 /* --- from the parser into a flat reply ---------------------------------------------------------------- */
 
@@ -248,7 +244,7 @@ int lk__stream_take(struct lk__stream *stream)
     return redisReaderFeed(stream->reader, stream->in, (size_t)got) == REDIS_OK ? 0 : ENOMEM;
 }
 
-/* --- connecting ------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------------------ */
 
 static void destroy(struct lk__stream *stream)
 {
@@ -304,96 +300,13 @@ static struct lk__stream *create(void)
     return stream;
 }
 
-static void set_int(int fd, int level, int option, int value)
-{
-    setsockopt(fd, level, option, &value, sizeof value); /* options are optimisations: a refusal is no error */
-}
-
-static void tune(int fd, int family, const struct lk__options *options)
-{
-    if (family == AF_UNIX)
-        return;
-    set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (options->keepalive_ms > 0) {
-        int idle_s = (int)((options->keepalive_ms + 999) / 1000);
-        set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-        set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
-        set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, idle_s < 15 ? (idle_s + 2) / 3 : 5);
-        set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
-    }
-}
-
-/* 0, ETIMEDOUT, ECANCELED, or the socket's own error. */
-static int finish_connect(int fd, int64_t until_us, int cancel_fd)
-{
-    struct pollfd polled[2] = { { fd, POLLOUT, 0 }, { cancel_fd, POLLIN, 0 } };
-    for (;;) {
-        int64_t now_us = lk__now_us();
-        int ready = poll(polled, 2, lk__ms_until(until_us, now_us));
-        if (ready > 0 && polled[1].revents != 0)
-            return ECANCELED;
-        if (ready > 0)
-            break;
-        if (ready < 0 && errno != EINTR)
-            return errno;
-        if (lk__now_us() >= until_us)
-            return ETIMEDOUT;
-    }
-    int error = 0;
-    socklen_t size = sizeof error;
-    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-    return error;
-}
-
-/* connect(), once. A unix socket says EAGAIN while its backlog is full, and no poll tells when there is room. */
-static int begin_connect(int fd, const struct sockaddr *address, socklen_t size, int64_t until_us, int cancel_fd)
-{
-    for (;;) {
-        struct pollfd cancel = { cancel_fd, POLLIN, 0 };
-        int rc = connect(fd, address, size) == 0 ? 0 : errno;
-        if (rc != EAGAIN)
-            return rc;
-        if (lk__now_us() >= until_us)
-            return ETIMEDOUT;
-        if (poll(&cancel, 1, 1 + (int)lk__random_below(BACKLOG_PAUSE_MS)) > 0)
-            return ECANCELED;
-    }
-}
-
-static int connect_to(struct lk__stream *stream, const struct sockaddr *address, socklen_t size,
-                      const struct lk__options *options, int64_t until_us, int cancel_fd)
-{
-    if (stream->fd >= 0)
-        lk__fd_close(stream->fd);
-    stream->fd = lk__fd_ours(socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (stream->fd < 0)
-        return errno;
-    tune(stream->fd, address->sa_family, options);
-    int rc = begin_connect(stream->fd, address, size, until_us, cancel_fd);
-    return rc == EINPROGRESS || rc == EINTR ? finish_connect(stream->fd, until_us, cancel_fd) : rc;
-}
-
-/* Each address gets its share of the time left, so that a dead first address leaves time for the next. */
-static int connect_any(struct lk__stream *stream, const struct lk__options *options, const struct addrinfo *addresses,
-                       int64_t until_us, int cancel_fd)
-{
-    int left = 0, rc = EHOSTUNREACH;
-    for (const struct addrinfo *a = addresses; a != NULL; a = a->ai_next)
-        left++;
-    for (const struct addrinfo *a = addresses; a != NULL && rc != 0 && rc != ECANCELED; a = a->ai_next, left--) {
-        int64_t now_us = lk__now_us(), share_us = until_us > now_us ? (until_us - now_us) / left : 0;
-        rc = connect_to(stream, a->ai_addr, a->ai_addrlen, options, now_us + share_us, cancel_fd);
-    }
-    return rc;
-}
-
 int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *addresses,
                        int64_t until_us, int cancel_fd)
 {
     struct lk__stream *fresh = create();
     if (fresh == NULL)
         return ENOMEM;
-    int rc = connect_any(fresh, options, addresses, until_us, cancel_fd);
+    int rc = lk__socket_connect(&fresh->fd, options, addresses, until_us, cancel_fd);
     if (rc != 0) {
         destroy(fresh);
         return rc;

@@ -51,6 +51,12 @@ int lk__stream_take(struct lk__stream *stream);
 /* Next whole reply in stream->filling: 0, EAGAIN not yet, EPROTO unreadable, ENOMEM. */
 int lk__stream_next(struct lk__stream *stream);
 
+/* --- socket.c -------------------------------------------------------------------------------------------- */
+
+/* As lk__stream_connect(), of the socket; `*fd` is -1 before, and may be open after a failure. */
+int lk__socket_connect(int *fd, const struct lk__options *options, const struct addrinfo *addresses, int64_t until_us,
+                       int cancel_fd);
+
 /* --- echo.c ---------------------------------------------------------------------------------------------- */
 
 /* "*2 $4 ECHO $20 <number>", in the form of the protocol. */

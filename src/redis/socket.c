@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* socket.c - a socket is connected to the first address that takes it */
+#include "redis/stream.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+
+enum { BACKLOG_PAUSE_MS = 10 };
+
+static void set_int(int fd, int level, int option, int value)
+{
+    setsockopt(fd, level, option, &value, sizeof value); /* options are optimisations: a refusal is no error */
+}
+
+static void tune(int fd, int family, const struct lk__options *options)
+{
+    if (family == AF_UNIX)
+        return;
+    set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (options->keepalive_ms > 0) {
+        int idle_s = (int)((options->keepalive_ms + 999) / 1000);
+        set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+        set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
+        set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, idle_s < 15 ? (idle_s + 2) / 3 : 5);
+        set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    }
+}
+
+/* 0, ETIMEDOUT, ECANCELED, or the socket's own error. */
+static int finish_connect(int fd, int64_t until_us, int cancel_fd)
+{
+    struct pollfd polled[2] = { { fd, POLLOUT, 0 }, { cancel_fd, POLLIN, 0 } };
+    for (;;) {
+        int64_t now_us = lk__now_us();
+        int ready = poll(polled, 2, lk__ms_until(until_us, now_us));
+        if (ready > 0 && polled[1].revents != 0)
+            return ECANCELED;
+        if (ready > 0)
+            break;
+        if (ready < 0 && errno != EINTR)
+            return errno;
+        if (lk__now_us() >= until_us)
+            return ETIMEDOUT;
+    }
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    return error;
+}
+
+/* connect(), once. A unix socket says EAGAIN while its backlog is full, and no poll tells when there is room. */
+static int begin_connect(int fd, const struct sockaddr *address, socklen_t size, int64_t until_us, int cancel_fd)
+{
+    for (;;) {
+        struct pollfd cancel = { cancel_fd, POLLIN, 0 };
+        int rc = connect(fd, address, size) == 0 ? 0 : errno;
+        if (rc != EAGAIN)
+            return rc;
+        if (lk__now_us() >= until_us)
+            return ETIMEDOUT;
+        if (poll(&cancel, 1, 1 + (int)lk__random_below(BACKLOG_PAUSE_MS)) > 0)
+            return ECANCELED;
+    }
+}
+
+static int connect_to(int *fd, const struct sockaddr *address, socklen_t size, const struct lk__options *options,
+                      int64_t until_us, int cancel_fd)
+{
+    if (*fd >= 0)
+        lk__fd_close(*fd);
+    *fd = lk__fd_ours(socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (*fd < 0)
+        return errno;
+    tune(*fd, address->sa_family, options);
+    int rc = begin_connect(*fd, address, size, until_us, cancel_fd);
+    return rc == EINPROGRESS || rc == EINTR ? finish_connect(*fd, until_us, cancel_fd) : rc;
+}
+
+/* Each address gets its share of the time left, so that a dead first address leaves time for the next. */
+int lk__socket_connect(int *fd, const struct lk__options *options, const struct addrinfo *addresses, int64_t until_us,
+                       int cancel_fd)
+{
+    int left = 0, rc = EHOSTUNREACH;
+    for (const struct addrinfo *a = addresses; a != NULL; a = a->ai_next)
+        left++;
+    for (const struct addrinfo *a = addresses; a != NULL && rc != 0 && rc != ECANCELED; a = a->ai_next, left--) {
+        int64_t now_us = lk__now_us(), share_us = until_us > now_us ? (until_us - now_us) / left : 0;
+        rc = connect_to(fd, a->ai_addr, a->ai_addrlen, options, now_us + share_us, cancel_fd);
+    }
+    return rc;
+}
