@@ -55,6 +55,11 @@ void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct
 void lk__waiters_close(struct lk__waiters *waiters);
 void lk__waiters_destroy(struct lk__waiters *waiters);
 
+/* Tell a waiter that asking now may help. Any thread; the waiter is in the room. */
+void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter);
+
+/* --- wait.c: one acquire, driven by the thread that wants it --------------------------------------------------- */
+
 /*
  * Run an acquire to its end; this is where a thread blocks. Its machine has its settings, and release, ask and read are
  * filled in. Returns the result's code, with an error text; lk__acquirefsm_result() then tells the rest.
@@ -66,9 +71,6 @@ void lk__waiter_init(struct lk__waiter *waiter);
 void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter);
 /* Settings of its machine: what these say of the acquire itself, and the client's for the rest. */
 void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings);
-
-/* Tell a waiter that asking now may help. Any thread; the waiter is in the room. */
-void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter);
 
 /* --- handover.c: what a client asks of those who hand something over to it ------------------------------------ */
 
@@ -92,16 +94,40 @@ struct lk__localqueue {
 struct lk__qnode {
     struct lk__link link;
     struct lk__parker *parker;
+    bool behind;    /* others were before it */
     bool cancelled; /* under queue->mu */
 };
 
 void lk__localqueue_init(struct lk__localqueue *line, struct lk__mu *mu);
 void lk__localqueue_destroy(struct lk__localqueue *line);
-/* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the line. */
-int lk__localqueue_enter(struct lk__localqueue *line, struct lk__qnode *place, struct lk__parker *parker,
-                         int64_t until_us);
-void lk__localqueue_leave(struct lk__localqueue *line, struct lk__qnode *place);
-void lk__localqueue_cancel(struct lk__localqueue *line); /* those in it now */
+/* As lk__localqueue_enter(), of one that is in the line. */
+int lk__localqueue_await(struct lk__localqueue *line, struct lk__qnode *place, int64_t until_us);
+void lk__localqueue_stepout(struct lk__localqueue *line, struct lk__qnode *place); /* under queue->mu */
+void lk__localqueue_cancel(struct lk__localqueue *line);                           /* those in it now */
 unsigned lk__localqueue_length(struct lk__localqueue *line);
+
+/* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the line. */
+static inline int lk__localqueue_enter(struct lk__localqueue *line, struct lk__qnode *place, struct lk__parker *parker,
+                                       int64_t until_us)
+{
+    *place = (struct lk__qnode){ .parker = parker };
+    lk__mu_lock(line->mu);
+    lk__list_append(&line->places, &place->link);
+    bool behind = place->behind = line->length++ > 0;
+    lk__mu_unlock(line->mu);
+    return behind ? lk__localqueue_await(line, place, until_us) : 0;
+}
+
+static inline void lk__localqueue_leave(struct lk__localqueue *line, struct lk__qnode *place)
+{
+    lk__mu_lock(line->mu);
+    if (line->length > 1) {
+        lk__localqueue_stepout(line, place);
+    } else {
+        lk__list_remove(&place->link);
+        line->length = 0;
+    }
+    lk__mu_unlock(line->mu);
+}
 
 #endif

@@ -25,7 +25,7 @@ static bool is_first(const struct lk__localqueue *line, const struct lk__qnode *
     return lk__list_first(&line->places) == &place->link;
 }
 
-static void step_out(struct lk__localqueue *line, struct lk__qnode *place)
+void lk__localqueue_stepout(struct lk__localqueue *line, struct lk__qnode *place)
 {
     assert(lk__mu_held(line->mu));
     bool was_first = is_first(line, place);
@@ -36,14 +36,10 @@ static void step_out(struct lk__localqueue *line, struct lk__qnode *place)
         lk__parker_signal(LK__CONTAINER(next, struct lk__qnode, link)->parker, LK__WOKEN);
 }
 
-int lk__localqueue_enter(struct lk__localqueue *line, struct lk__qnode *place, struct lk__parker *parker,
-                         int64_t until_us)
+int lk__localqueue_await(struct lk__localqueue *line, struct lk__qnode *place, int64_t until_us)
 {
     int rc = 0;
-    *place = (struct lk__qnode){ .parker = parker };
     lk__mu_lock(line->mu);
-    lk__list_append(&line->places, &place->link);
-    line->length++;
     while (rc == 0 && !is_first(line, place)) {
         if (place->cancelled) {
             rc = ECANCELED;
@@ -51,21 +47,14 @@ int lk__localqueue_enter(struct lk__localqueue *line, struct lk__qnode *place, s
             rc = ETIMEDOUT;
         } else {
             lk__mu_unlock(line->mu);
-            lk__parker_park(parker, until_us);
+            lk__parker_park(place->parker, until_us);
             lk__mu_lock(line->mu);
         }
     }
     if (rc != 0)
-        step_out(line, place);
+        lk__localqueue_stepout(line, place);
     lk__mu_unlock(line->mu);
     return rc;
-}
-
-void lk__localqueue_leave(struct lk__localqueue *line, struct lk__qnode *place)
-{
-    lk__mu_lock(line->mu);
-    step_out(line, place);
-    lk__mu_unlock(line->mu);
 }
 
 void lk__localqueue_cancel(struct lk__localqueue *line)
