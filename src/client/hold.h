@@ -2,7 +2,8 @@
 /*
  * hold.h - what an owner has of an object: levels, a token, and a lease that keeps it
  *
- * A hold points to its lease. That is usually the one in its own memory, so that both are one allocation.
+ * A hold points to its lease. That is usually the one in its own memory, so that both are one allocation. It is made
+ * before it is granted, and freed when nobody looks at it any more.
  */
 #ifndef LK__HOLD_H
 #define LK__HOLD_H
@@ -35,12 +36,29 @@ struct lk__hold {
     struct lk__lease own; /* the last; its id is as long as was asked for */
 };
 
-/* A hold to be of `owner`, with a lease of its own as lk__lease_new() makes it. NULL: with an error text. */
-struct lk__hold *lk__hold_new(struct lk__watchdog *dog, uint64_t owner, size_t id_size);
-struct lk__hold *lk__hold_ref(struct lk__hold *hold);
-void lk__hold_unref(struct lk__hold *hold); /* accepts NULL; not under the watchdog's mu */
+static inline struct lk__hold *lk__hold_ref(struct lk__hold *hold)
+{
+    atomic_fetch_add(&hold->refs, 1);
+    return hold;
+}
+
+/* Accepts NULL; not under the watchdog's mu. The memory goes with the own lease, which may be needed longer. */
+static inline void lk__hold_unref(struct lk__hold *hold)
+{
+    if (hold == NULL || atomic_fetch_sub(&hold->refs, 1) != 1)
+        return;
+    assert(!lk__listed(&hold->mine) && !lk__listed(&hold->for_listener) && !lk__listed(&hold->for_eventfd));
+    if (hold->lease != &hold->own)
+        lk__lease_unref(hold->lease);
+    lk__lease_unref(&hold->own);
+}
 
 /* Its owner gives it back: from now on its release says what is known by then. */
-void lk__hold_given(const struct lk__hold *hold);
+static inline void lk__hold_given(const struct lk__hold *hold)
+{
+    struct lk__outboxentry *release = &hold->lease->release;
+    release->dating = release->until.date.us != 0 ? LK__KEEP : LK__UNDATED;
+    release->flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0;
+}
 
 #endif

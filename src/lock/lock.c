@@ -112,5 +112,5 @@ int lk_mutex_lockfor(lk_mutex_t *m, int64_t timeout_ms)
 
 int lk_mutex_unlock(lk_mutex_t *m)
 {
-    return lk__object_unlock(LK__HANDLE(m), &lk__mutex_kind);
+    return lk__op_unlock(LK__HANDLE(m), &lk__mutex_kind);
 }

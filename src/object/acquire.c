@@ -2,6 +2,8 @@
 /*
  * acquire.c - becoming the holder of something that has a lease, and giving it back
  *
+ * Guards: object->mu the holds of all threads. Order: after client->mu, before dog->mu.
+ *
  * Everything that may fail for want of memory comes before the first byte is sent: the hold, with its
  * place on the watchdog's heap. Asking, renewing and giving back need no memory.
  *
@@ -10,6 +12,128 @@
  * background, as long as there may be something to release.
  */
 #include "object/acquire.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(offsetof(struct lk__hold, own) + sizeof(struct lk__lease) == sizeof(struct lk__hold), "the last");
+
+/* --- holds of an object ----------------------------------------------------------------------------------------------- */
+
+struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, const char *suffix)
+{
+    lk_client_t *client = object->client;
+    size_t id_size = object->kind->long_ids ? LK__OWNER_ID : LK__OWNER_ID_SHORT;
+    struct lk__lease *lease = lk__lease_new(&client->dog, offsetof(struct lk__hold, own), id_size);
+    if (lease == NULL)
+        return NULL;
+    unsigned long long acquisition = atomic_fetch_add(&client->acquisitions, 1) + 1;
+    snprintf(lease->id, id_size, "%s:%" PRIu64 ":%llu%s", client->id, owner, acquisition, suffix != NULL ? suffix : "");
+    struct lk__hold *hold = LK__CONTAINER(lease, struct lk__hold, own);
+    lease->holder = hold;
+    lease->owner = owner;
+    lease->by_id = owner == 0;
+    lease->name = object->name;
+    lease->release.block = lk__block_ref(object->block);
+    hold->refs = 1;
+    hold->kind = object->kind->number;
+    hold->owner = owner;
+    hold->lease = lease;
+    return hold;
+}
+
+static void enter_as_oldest(struct lk__object *object, struct lk__hold *hold)
+{
+    assert(lk__mu_held(&object->mu));
+    size_t length = strlen(hold->lease->id);
+    if (hold->owner != 0)
+        hold->owned = (struct lk__entry){ NULL, (const char *)&hold->owner, sizeof hold->owner, LK__BY_OWNER };
+    else
+        hold->owned = (struct lk__entry){ NULL, hold->lease->id + length - LK__ID_LENGTH, LK__ID_LENGTH, LK__BY_ID };
+    lk__map_insert(&object->owners, &hold->owned);
+}
+
+struct lk__hold *lk__object_oldest(const struct lk__object *object, uint64_t owner)
+{
+    assert(lk__mu_held(&object->mu));
+    struct lk__entry *entry = lk__map_find(&object->owners, LK__BY_OWNER, (const char *)&owner, sizeof owner);
+    return entry != NULL ? LK__CONTAINER(entry, struct lk__hold, owned) : NULL;
+}
+
+/* The links of an owner's holds are a ring; its head is that of the oldest, which is in the map. */
+static void put_on(struct lk__object *object, struct lk__hold *hold)
+{
+    assert(lk__mu_held(&object->mu));
+    struct lk__hold *oldest = lk__object_oldest(object, hold->owner);
+    lk__list_append(&object->holds, &hold->mine);
+    if (oldest != NULL) {
+        lk__list_append(&oldest->kin, &hold->kin);
+        return;
+    }
+    lk__list_init(&hold->kin);
+    enter_as_oldest(object, hold);
+}
+
+bool lk__object_takeoff(struct lk__object *object, struct lk__hold *hold)
+{
+    assert(lk__mu_held(&object->mu));
+    if (!lk__listed(&hold->mine))
+        return false;
+    struct lk__link *next = lk__list_first(&hold->kin);
+    bool oldest = hold->owned.key != NULL;
+    if (oldest)
+        lk__map_remove(&object->owners, &hold->owned);
+    hold->owned.key = NULL;
+    lk__list_remove(&hold->kin);
+    lk__list_remove(&hold->mine);
+    if (oldest && next != NULL)
+        enter_as_oldest(object, LK__CONTAINER(next, struct lk__hold, kin));
+    return true;
+}
+
+struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner)
+{
+    lk__mu_lock(&object->mu);
+    struct lk__hold *hold = lk__object_oldest(object, owner);
+    lk__mu_unlock(&object->mu);
+    return hold;
+}
+
+void lk__object_addhold(struct lk__object *object, struct lk__hold *hold)
+{
+    hold->lease->orphans = &object->orphans;
+    lk__mu_lock(&object->mu);
+    put_on(object, hold);
+    lk__mu_unlock(&object->mu);
+}
+
+void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
+{
+    bool lost =
+        !lk__lease_end(hold->lease) && lk__lease_waslost(hold->lease) && hold->lease->reason != LK_REASON_RELEASED;
+    lk__mu_lock(&object->mu);
+    bool mine = lk__object_takeoff(object, hold);
+    lk__mu_unlock(&object->mu);
+    if (!mine)
+        return;
+    atomic_fetch_add(&object->renewals, atomic_load(&hold->lease->renewals));
+    if (lost)
+        atomic_fetch_add(&object->losses, 1);
+    lk__hold_unref(hold);
+}
+
+/* Drop lost holds whose owners are gone: who becomes a holder does it. */
+static void drop_orphans(struct lk__object *object)
+{
+    struct lk__lease *lease;
+    while ((lease = lk__watchdog_nextorphan(&object->client->dog, &object->orphans)) != NULL) {
+        lk__object_drophold(object, lease->holder);
+        lk__lease_unref(lease);
+    }
+}
+
+/* --- acquiring -------------------------------------------------------------------------------------------------------- */
 
 /* What gives it back. */
 static struct lk__outboxentry *release_of(const struct lk__acquire *acquire)
@@ -72,8 +196,8 @@ static int wait_for_it(struct lk__acquire *acquire)
     struct lk__qnode place;
     if (!acquire->queue_locally || acquire->try_only)
         return wait_in_redis(acquire);
-    acquire->contended = lk__localqueue_length(&object->queue) > 0;
     int rc = lk__localqueue_enter(&object->queue, &place, &acquire->waiter.parker, acquire->limit_us);
+    acquire->contended = place.behind;
     if (rc == ETIMEDOUT)
         return lk__fail(rc, "%s: not within the time; other threads of this process wait, too", object->what);
     if (rc != 0)
@@ -146,7 +270,8 @@ static void become_holder(struct lk__acquire *acquire, int code)
             lease->reason = LK_REASON_MAX_HOLD;
     }
     lk__object_addhold(object, hold);
-    lk__lease_take(lease, good_until(acquire, now_us), first_renewal(acquire));
+    if (lk__lease_take(lease, good_until(acquire, now_us), first_renewal(acquire)))
+        drop_orphans(object);
     count_it(acquire, now_us);
 }
 
@@ -224,7 +349,7 @@ static int send_it(struct lk__object *object, struct lk__hold *hold, struct lk__
         .node = lk__object_node(object),
         .what = object->what,
         .command = &release->command,
-        .sent = lk__outboxentry_sent(release),
+        .sent = lk__lease_sent(hold->lease),
     };
     int rc = lk__call_run(&call);
     *repeated = call.repeated;
@@ -255,26 +380,4 @@ int lk__object_release(struct lk__object *object, struct lk__hold *hold)
         return 0;
     lk__lease_wasgone(lease);
     return lk__gone(object);
-}
-
-int lk__object_unlock(struct lk__handle handle, const struct lk__kind *kind)
-{
-    struct lk__op op;
-    int rc = lk__op_enter(&op, handle, kind);
-    if (rc == ECANCELED && lk__handle_isinherited(handle))
-        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(handle));
-    if (rc != 0)
-        return rc;
-    struct lk__object *object = op.object;
-    struct lk__hold *hold = lk__object_hold(object, op.self->owner);
-    if (hold == NULL) {
-        rc = lk__fail(EPERM, "%s: not held by this thread", object->what);
-    } else if ((int64_t)hold->holds + hold->reads > 1) {
-        rc = kind->unlock_inner(&op, hold);
-    } else {
-        rc = lk__object_release(object, hold); /* the server frees it, or hands it to the first waiter */
-        lk__object_drophold(object, hold);
-        op.self->holds--;
-    }
-    return lk__op_leave(&op, rc);
 }

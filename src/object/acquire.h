@@ -79,9 +79,6 @@ int lk__acquire_run(struct lk__acquire *acquire);
  */
 int lk__object_release(struct lk__object *object, struct lk__hold *hold);
 
-/* A public call, whole: give the caller's hold back, one level or all. */
-int lk__object_unlock(struct lk__handle handle, const struct lk__kind *kind);
-
 /* Returns ESTALE, with an error text. */
 int lk__gone(const struct lk__object *object);
 

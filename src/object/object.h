@@ -103,18 +103,26 @@ static inline struct lk__command lk__object_command(const struct lk__object *obj
     return (struct lk__command){ .script = script, .keys = object->block + 1, .args = args };
 }
 
-/* --- holds.c: its holds ---------------------------------------------------------------------------------------- */
+/* --- acquire.c: its holds --------------------------------------------------------------------------------------- */
 
-/* A hold to be of `owner`, with its id: a fresh acquisition, and `suffix` if that is not NULL. NULL: ENOMEM. */
+/* A hold to be of `owner`, with its id: a fresh acquisition, and `suffix` if that is not NULL. NULL: with an error text. */
 struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, const char *suffix);
 /* The hold of `owner`, the oldest if it has several, or NULL; under object->mu or by the owner itself. */
 struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner);
+void lk__object_addhold(struct lk__object *object, struct lk__hold *hold);
+void lk__object_drophold(struct lk__object *object, struct lk__hold *hold); /* and drop its reference */
+
+/* Under object->mu: how `owners` tells its entries apart; lk__object_hold(); and take a hold off, false: it was off. */
+enum { LK__BY_OWNER, LK__BY_ID };
+struct lk__hold *lk__object_oldest(const struct lk__object *object, uint64_t owner);
+bool lk__object_takeoff(struct lk__object *object, struct lk__hold *hold);
+
+/* --- holds.c: all of them --------------------------------------------------------------------------------------- */
+
 /* A permit that has an id, or NULL. Under object->mu. */
 struct lk__hold *lk__object_permit(struct lk__object *object, const char *id);
 /* How many permits all holds of `owner` have; counting ends at `enough`. */
 unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned enough);
-void lk__object_addhold(struct lk__object *object, struct lk__hold *hold);
-void lk__object_drophold(struct lk__object *object, struct lk__hold *hold); /* and drop its reference */
 /* Under client->mu: take all holds from the object. `leftover`: NULL, or where they go for a close to release. */
 void lk__object_dropholds(struct lk__object *object, struct lk__link *leftover);
 /* Is the object held, by a good lease of a live thread, or waited for, through this client? */

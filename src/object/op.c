@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* op.c - the beginning and the end of each public call on an object */
-#include "object/op.h"
+/* op.c - the beginning and the end of each public call on an object, and those calls that are the same for all */
+#include "object/acquire.h"
 
 /* The usual case: this process has bound the handle, and the client is open. NULL: it is another one. */
 static struct lk__binding *enter_bound(struct lk__handle handle)
@@ -77,4 +77,26 @@ int lk__op_hold(const struct lk__op *op, struct lk__hold **hold)
     if (!lk__lease_isgood((*hold)->lease, NULL))
         return lk__fail(ESTALE, "%s: the lease was lost; unlock as often as it was locked", op->object->what);
     return 0;
+}
+
+int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind)
+{
+    struct lk__op op;
+    int rc = lk__op_enter(&op, handle, kind);
+    if (rc == ECANCELED && lk__handle_isinherited(handle))
+        return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(handle));
+    if (rc != 0)
+        return rc;
+    struct lk__object *object = op.object;
+    struct lk__hold *hold = lk__object_hold(object, op.self->owner);
+    if (hold == NULL) {
+        rc = lk__fail(EPERM, "%s: not held by this thread", object->what);
+    } else if ((int64_t)hold->holds + hold->reads > 1) {
+        rc = kind->unlock_inner(&op, hold);
+    } else {
+        rc = lk__object_release(object, hold); /* the server frees it, or hands it to the first waiter */
+        lk__object_drophold(object, hold);
+        op.self->holds--;
+    }
+    return lk__op_leave(&op, rc);
 }

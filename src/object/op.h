@@ -25,10 +25,11 @@ int lk__op_enter(struct lk__op *op, struct lk__handle handle,
                  const struct lk__kind *kind); /* of a call that does not wait */
 int lk__op_leave(const struct lk__op *op, int code);
 
-/* The public calls lk_..._init() and lk_..._destroy(), whole; `function` is the name of the call, for error texts. */
+/* The public calls lk_..._init(), lk_..._destroy() and lk_..._unlock(), whole; `function` is the name of the call, for error texts. */
 int lk__op_init(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_client_t *client,
                 const char *name, const void *attr);
 int lk__op_destroy(const char *function, struct lk__handle handle, const struct lk__kind *kind);
+int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind); /* one level of the caller's hold, or all */
 
 /* The caller's hold: 0 it is good · EPERM there is none · ESTALE it was lost; with an error text. */
 int lk__op_hold(const struct lk__op *op, struct lk__hold **hold);

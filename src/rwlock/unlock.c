@@ -10,7 +10,7 @@
 
 int lk_rwlock_unlock(lk_rwlock_t *rw)
 {
-    return lk__object_unlock(LK__HANDLE(rw), &lk__rwlock_kind);
+    return lk__op_unlock(LK__HANDLE(rw), &lk__rwlock_kind);
 }
 
 static int downgrade(const struct lk__op *op, struct lk__hold *hold)
