@@ -2,10 +2,10 @@
 /*
  * queue.pml - a mutex with its wait queue: ownership moves to the first waiter that listens
  *
- * Stands for src/lock/acquire.lua and release.lua, queue.lua and acquire.c of src/wait, and the sweep of
- * src/watchdog. Clients try one acquisition after the other, each under an id of its own. Requests are
- * carried out late, twice or never; answers and messages get lost; leases end; a client goes deaf, is
- * stopped for too long, or dies with its socket open.
+ * Stands for src/lock/acquire.lua and release.lua, queue.lua and fsm.c of src/acquire, and the outbox of src/watchdog;
+ * a sweep is the release that this sends in the background. Clients try one acquisition after the other, each under
+ * an id of its own. Requests are carried out late, twice or never; answers and messages get lost; leases end; a
+ * client goes deaf, is stopped for too long, or dies with its socket open.
  *
  * Nobody counts time: a lease ends at any moment, and whatever validity was drawn from it has ended by
  * then, in the client or on the way to it. lease.pml is about that rule itself. What ends a hold
