@@ -6,6 +6,7 @@
  *
  * labels: threads memory
  * seconds: 8
+ * processors: 6
  */
 #include "world.h"
 
