@@ -23,7 +23,7 @@ struct lk__waiters {
     const struct lk__options *options;
     struct lk__subscription subscription; /* this client's channel */
     char channel[16 + LK__ID_LENGTH + 1];
-    bool listening; /* under mu: the ear is with the hub */
+    bool listening; /* under mu: the subscription is with the hub */
     bool closed;    /* under mu: everybody leaves */
 };
 

@@ -100,9 +100,7 @@ void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct
     *waiters = (struct lk__waiters){ .node = node, .hub = hub, .options = options };
     lk__mu_init(&waiters->mu, LK__MU_WAITERS);
     snprintf(waiters->channel, sizeof waiters->channel, "latchkey:client:%s", client_id);
-    waiters->subscription.entry.key = waiters->channel;
-    waiters->subscription.entry.length = (unsigned)strlen(waiters->channel);
-    waiters->subscription.on_message = on_message;
+    lk__subscription_init(&waiters->subscription, waiters->channel, on_message);
 }
 
 static void cancel_entry(struct lk__entry *entry, void *arg)

@@ -28,6 +28,14 @@ struct pending_unsubscribe {
     char channel[];
 };
 
+void lk__subscription_init(struct lk__subscription *subscription, const char *channel,
+                           void (*on_message)(struct lk__subscription *subscription, const char *payload))
+{
+    *subscription = (struct lk__subscription){ .on_message = on_message };
+    subscription->entry.key = channel;
+    subscription->entry.length = (unsigned)strlen(channel);
+}
+
 static struct lk__subscription *subscription_of(struct lk__hub *hub, const char *channel)
 {
     struct lk__entry *entry = lk__map_find(&hub->subscriptions, 0, channel, strlen(channel));

@@ -52,6 +52,10 @@ int lk__hub_init(struct lk__hub *hub, struct lk__node *node);
 void lk__hub_stop(struct lk__hub *hub);
 void lk__hub_destroy(struct lk__hub *hub);
 
+/* A subscription to be: of `channel`, which lives as long. */
+void lk__subscription_init(struct lk__subscription *subscription, const char *channel,
+                           void (*on_message)(struct lk__subscription *subscription, const char *payload));
+
 /*
  * Subscribe to the channel subscription->entry.key; the first call starts the thread. The subscription is the
  * hub's until lk__hub_unsubscribe() returned. 0, or ENOMEM: there will be no messages, poll instead.

@@ -34,9 +34,7 @@ static void on_message(struct lk__subscription *subscription, const char *payloa
 void lk__broadcast_init(struct lk__broadcast *broadcast, lk_client_t *client, const char *channel)
 {
     *broadcast = (struct lk__broadcast){ .client = client };
-    broadcast->subscription.entry.key = channel;
-    broadcast->subscription.entry.length = (unsigned)strlen(channel);
-    broadcast->subscription.on_message = on_message;
+    lk__subscription_init(&broadcast->subscription, channel, on_message);
     lk__list_init(&broadcast->places);
     lk__mu_init(&broadcast->mu, LK__MU_BROADCAST);
 }

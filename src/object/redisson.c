@@ -6,8 +6,6 @@
  */
 #include "object/redisson.h"
 
-#include <string.h>
-
 /* NULL, after a (re)subscription, counts as a message, as one may have been missed. */
 static void on_message(struct lk__subscription *subscription, const char *payload)
 {
@@ -34,12 +32,8 @@ void lk__redissonwake_init(struct lk__redissonwake *redisson, lk_client_t *clien
                            const char *beside, bool everybody)
 {
     *redisson = (struct lk__redissonwake){ .client = client, .everybody = everybody };
-    redisson->subscription.entry.key = channel;
-    redisson->subscription.entry.length = (unsigned)strlen(channel);
-    redisson->subscription.on_message = on_message;
-    redisson->beside.entry.key = beside;
-    redisson->beside.entry.length = (unsigned)strlen(beside);
-    redisson->beside.on_message = ignore;
+    lk__subscription_init(&redisson->subscription, channel, on_message);
+    lk__subscription_init(&redisson->beside, beside, ignore);
     lk__list_init(&redisson->waiters);
     lk__mu_init(&redisson->mu, LK__MU_REDISSON);
 }

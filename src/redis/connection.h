@@ -50,7 +50,7 @@ enum lk__request_state {
 };
 
 /*
- * What somebody asked, who keeps it until it flies no longer, or abandons it. It may lie on a stack: what the
+ * What somebody asked, who keeps it until it is in flight no longer, or abandons it. It may lie on a stack: what the
  * connection has to remember of it, also when it is abandoned, is in a place of the connection's own.
  */
 struct lk__request {
@@ -129,7 +129,7 @@ struct lk__conn {
 int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, struct lk__server *server, const char *what,
                   unsigned places);
 void lk__conn_want(struct lk__conn *conn);    /* have it brought up if it is down; returns at once */
-void lk__conn_close(struct lk__conn *conn);   /* for good; cuts what flies */
+void lk__conn_close(struct lk__conn *conn);   /* for good; cuts what is in flight */
 void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it */
 
 /*
@@ -151,7 +151,7 @@ static inline void lk__conn_serves(struct lk__conn *conn)
 }
 
 /*
- * Wait until `request` no longer flies, its parker gets LK__WOKEN, or `until_us`; reads for all meanwhile
+ * Wait until `request` is in flight no longer, its parker gets LK__WOKEN, or `until_us`; reads for all meanwhile
  * if nobody else does. The caller looks itself at what happened. True: woken.
  */
 bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
