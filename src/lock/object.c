@@ -13,29 +13,20 @@ static bool mutex_init(struct lk__object *object)
 {
     struct lk__mutex *mutex = mutex_of(object);
     struct lk__mutexblock *block = lk__mutex_block(mutex);
-    bool redisson = object->client->options->redisson;
-    if (redisson && (mutex->redisson = lk__alloc(sizeof *mutex->redisson)) == NULL)
-        return false;
+    bool shared = object->client->options->redisson;
     block->release.claim_ms = lk__object_terms(object)->claim_ms;
-    block->release.flags = (object->traits.robust ? LK__LOCK_ROBUST : 0) | (redisson ? LK__LOCK_SHARED : 0);
-    if (redisson)
-        lk__redissonwake_init(mutex->redisson, object->client, block->release.channel, block->beside, false);
-    return true;
+    block->release.flags = (object->traits.robust ? LK__LOCK_ROBUST : 0) | (shared ? LK__LOCK_SHARED : 0);
+    return lk__redissonwake_make(&mutex->redisson, object->client, block->release.channel, block->beside);
 }
 
 static void mutex_stop(struct lk__object *object)
 {
-    struct lk__mutex *mutex = mutex_of(object);
-    if (mutex->redisson != NULL)
-        lk__redissonwake_stop(mutex->redisson);
+    lk__redissonwake_stop(mutex_of(object)->redisson);
 }
 
 static void mutex_destroy(struct lk__object *object)
 {
-    struct lk__mutex *mutex = mutex_of(object);
-    if (mutex->redisson != NULL)
-        lk__redissonwake_destroy(mutex->redisson);
-    lk__free(mutex->redisson);
+    lk__redissonwake_free(mutex_of(object)->redisson);
 }
 
 static struct lk__traits traits(const void *checked)

@@ -13,11 +13,9 @@ static void on_message(struct lk__subscription *subscription, const char *payloa
     assert(lk__mu_held(&redisson->client->hub.mu));
     (void)payload;
     lk__mu_lock(&redisson->mu);
-    for (struct lk__link *l = lk__list_first(&redisson->waiters); l != NULL; l = lk__list_next(&redisson->waiters, l)) {
-        lk__waiter_hint(&redisson->client->waiters, LK__CONTAINER(l, struct lk__waiter, hint));
-        if (!redisson->everybody)
-            break;
-    }
+    struct lk__link *first = lk__list_first(&redisson->waiters);
+    if (first != NULL)
+        lk__waiter_hint(&redisson->client->waiters, LK__CONTAINER(first, struct lk__waiter, hint));
     lk__mu_unlock(&redisson->mu);
 }
 
@@ -28,19 +26,33 @@ static void ignore(struct lk__subscription *subscription, const char *payload)
     (void)payload;
 }
 
-void lk__redissonwake_init(struct lk__redissonwake *redisson, lk_client_t *client, const char *channel,
-                           const char *beside, bool everybody)
+static void init(struct lk__redissonwake *redisson, lk_client_t *client, const char *channel, const char *beside)
 {
-    *redisson = (struct lk__redissonwake){ .client = client, .everybody = everybody };
+    *redisson = (struct lk__redissonwake){ .client = client };
     lk__subscription_init(&redisson->subscription, channel, on_message);
     lk__subscription_init(&redisson->beside, beside, ignore);
     lk__list_init(&redisson->waiters);
     lk__mu_init(&redisson->mu, LK__MU_REDISSON);
 }
 
-void lk__redissonwake_destroy(struct lk__redissonwake *redisson)
+bool lk__redissonwake_make(struct lk__redissonwake **redisson, lk_client_t *client, const char *channel,
+                           const char *beside)
 {
-    lk__mu_destroy(&redisson->mu);
+    *redisson = NULL;
+    if (!client->options->redisson)
+        return true;
+    *redisson = lk__alloc(sizeof **redisson);
+    if (*redisson == NULL)
+        return false;
+    init(*redisson, client, channel, beside);
+    return true;
+}
+
+void lk__redissonwake_free(struct lk__redissonwake *redisson)
+{
+    if (redisson != NULL)
+        lk__mu_destroy(&redisson->mu);
+    lk__free(redisson);
 }
 
 /* The second subscription begins last and ends first: missing, a turn may be left to nobody; left over, Redisson has none. */
@@ -64,6 +76,8 @@ static void fall_silent(struct lk__redissonwake *redisson)
 
 void lk__redissonwake_stop(struct lk__redissonwake *redisson)
 {
+    if (redisson == NULL)
+        return;
     lk__mu_lock(&redisson->mu);
     bool listening = redisson->listening;
     redisson->listening = false;
@@ -74,8 +88,7 @@ void lk__redissonwake_stop(struct lk__redissonwake *redisson)
 
 void lk__redissonwake_join(struct lk__redissonwake *redisson, struct lk__waiter *waiter)
 {
-    const struct lk__options *options = redisson->client->options;
-    if (!options->redisson || options->no_pubsub)
+    if (redisson->client->options->no_pubsub)
         return;
     lk__mu_lock(&redisson->mu);
     bool first = !redisson->listening;

@@ -73,7 +73,7 @@ static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_u
                      .limit_us = limit_us,
                      .owner = call->op.self->owner,
                      .lease_ms = SETTLED_MS,
-                     .redisson = &call->sem->redisson,
+                     .redisson = call->sem->redisson,
                      .unwind = unwind },
         .call = call,
         .n = n,

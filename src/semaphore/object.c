@@ -22,20 +22,18 @@ static bool sem_init(struct lk__object *object)
     block->release.claim_ms = block->leave.claim_ms = block->undrain.claim_ms = sem->terms->claim_ms;
     block->leave.channel = block->undrain.channel = block->channel;
     block->leave.flags = block->undrain.flags = sem->flags;
-    /* one waiter asks, and its script serves all */
-    lk__redissonwake_init(&sem->redisson, object->client, block->channel, block->beside, false);
-    return true;
+    return sem->leased || lk__redissonwake_make(&sem->redisson, object->client, block->channel, block->beside);
 }
 
 static void sem_stop(struct lk__object *object)
 {
-    lk__redissonwake_stop(&sem_of(object)->redisson);
+    lk__redissonwake_stop(sem_of(object)->redisson);
 }
 
 static void sem_destroy(struct lk__object *object)
 {
     struct lk__sem *sem = sem_of(object);
-    lk__redissonwake_destroy(&sem->redisson);
+    lk__redissonwake_free(sem->redisson);
     lk__slots_destroy(&sem->slots);
 }
 
@@ -48,7 +46,6 @@ static const struct lk__keyspec leased_keys[] = {
     { AT(keys.seen), "latchkey:seen:permits", LK__KEY_OURS, false },
     { AT(keys.once), "latchkey:once", LK__KEY_OURS, false },
     { AT(channel), "redisson_sc", LK__KEY_REDISSON, false },
-    { AT(beside), LK__BESIDE "redisson_sc", LK__KEY_REDISSON, false },
 };
 
 static const struct lk__kind leased_kind = {
@@ -75,7 +72,7 @@ static const struct lk__keyspec counted_keys[] = {
     { AT(keys.seen), "latchkey:seen:sem", LK__KEY_OURS, false },
     { AT(keys.once), "latchkey:once", LK__KEY_OURS, false },
     { AT(channel), "redisson_sc", LK__KEY_REDISSON, false },
-    { AT(beside), LK__BESIDE "redisson_sc", LK__KEY_REDISSON, false },
+    { AT(beside), LK__BESIDE "redisson_sc", LK__KEY_REDISSON, true },
 };
 
 static const struct lk__kind *variant(const void *checked);

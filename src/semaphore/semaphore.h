@@ -26,7 +26,7 @@ struct lk__semblock {
     struct lk__semaphore_permit_release_args release; /* gives back all permits of a hold */
     struct lk__semaphore_leave_args leave;
     struct lk__semaphore_undrain_args undrain;
-    const char *beside; /* the channel of ours beside Redisson's */
+    const char *beside; /* with Redisson, of a counting one: the channel of ours beside Redisson's */
 };
 
 /* How many permits there are, as the scripts tell it. */
@@ -43,7 +43,8 @@ struct lk__sem {
     struct lk__semblock *block;
     const struct lk__handover *terms;
     unsigned flags; /* for its scripts: LK__SEMAPHORE_SHARED with Redisson */
-    struct lk__redissonwake redisson;
+    struct lk__redissonwake
+        *redisson; /* NULL, or with Redisson: its release wakes one waiter, whose script serves all */
     struct lk__slots slots;
 };
 

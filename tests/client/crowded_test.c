@@ -74,7 +74,59 @@ static void who_finds_no_room_in_time_did_nothing(struct world *w)
     assert_in_range(unknown, 1, PLACES);
 }
 
+static unsigned long long in_flight(void)
+{
+    struct lk__conn *conn = &client->node.lanes[LK__LANE_COMMANDS];
+    lk__mu_lock(&conn->mu);
+    unsigned long long count = conn->end - conn->oldest;
+    lk__mu_unlock(&conn->mu);
+    return count;
+}
+
+static struct gate locked, extend;
+
+static int lock_extend_and_unlock(void *held)
+{
+    int rc = lk_mutex_lock(held);
+    gate_open(&locked);
+    while (!gate_is_open(&extend))
+        sleep_ms(1);
+    rc = rc == 0 ? lk_mutex_extend(held, 14000) : rc;
+    return rc == 0 ? lk_mutex_unlock(held) : rc;
+}
+
+/* Is one more in flight within half a second? */
+static bool one_more(unsigned long long before)
+{
+    for (int i = 0; i < 50 && in_flight() == before; i++)
+        sleep_ms(10);
+    return in_flight() == before + 1;
+}
+
+/* A renewal that has no connection of its own goes between the commands of callers, who wait for room. */
+static void a_renewal_has_room(struct world *w)
+{
+    struct worker workers[THREADS], holder;
+    open_all(w);
+    worker_start(&holder, lock_extend_and_unlock, world_mutex(w, client, "held", NULL));
+    eventually(gate_is_open(&locked), 5000);
+    lk__node_close(&client->node, LK__LANE_RENEWALS);
+    world_stop_server(w);
+    for (int i = 0; i < THREADS; i++)
+        worker_start(&workers[i], lock_and_unlock, mutexes[i]);
+    eventually(is_crowded(), 5000);
+    unsigned long long before = in_flight();
+    gate_open(&extend);
+    bool sent = one_more(before);
+    world_cont_server(w);
+    assert_lk(0, worker_join(&holder));
+    for (int i = 0; i < THREADS; i++)
+        assert_lk(0, worker_join(&workers[i]));
+    assert_int_equal(PLACES - 1 - PLACES / 4, before);
+    assert_true(sent);
+}
+
 int main(void)
 {
-    return world_run(all_get_their_turn, who_finds_no_room_in_time_did_nothing);
+    return world_run(all_get_their_turn, who_finds_no_room_in_time_did_nothing, a_renewal_has_room);
 }
