@@ -68,12 +68,18 @@ static const char *split_server(const char *text, const char **host, size_t *len
     return NULL;
 }
 
-/* Fail if a server was given already: a client has one. */
-static int check_free(struct lk__builder *builder, const char *subject)
+/* Make room for a server. A client has one: fail if it was given already. */
+static int begin_server(struct lk__builder *builder, const char *subject)
 {
-    if (builder->options.host == NULL && builder->options.path == NULL)
-        return 0;
-    return lk__builder_fail(builder, EINVAL, subject, "there is a server already: one of address, nodes and path");
+    struct lk__options *options = &builder->options;
+    if (builder->server)
+        return lk__builder_fail(builder, EINVAL, subject, "there is a server already: one of address, nodes and path");
+    builder->server = true;
+    lk__free(options->host);
+    lk__free(options->path);
+    options->host = options->path = NULL;
+    options->port = 0;
+    return 0;
 }
 
 int lk__builder_server(struct lk__builder *builder, const char *subject, const char *text)
@@ -81,7 +87,7 @@ int lk__builder_server(struct lk__builder *builder, const char *subject, const c
     struct lk__options *options = &builder->options;
     const char *host, *port;
     size_t length;
-    int rc = check_free(builder, subject);
+    int rc = begin_server(builder, subject);
     if (rc != 0)
         return rc;
     if (strchr(text, ',') != NULL)
@@ -106,7 +112,7 @@ int lk__builder_server(struct lk__builder *builder, const char *subject, const c
 int lk__builder_socket(struct lk__builder *builder, const char *subject, const char *path)
 {
     const size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
-    int rc = check_free(builder, subject);
+    int rc = begin_server(builder, subject);
     if (rc != 0)
         return rc;
     if (*path == '\0')

@@ -11,6 +11,12 @@ void lk__builder_begin(struct lk__builder *builder, enum lk__source source)
     builder->source = source;
 }
 
+void lk__builder_layer(struct lk__builder *builder)
+{
+    builder->given = 0;
+    builder->server = builder->password = false;
+}
+
 void lk__builder_drop(struct lk__builder *builder)
 {
     lk__options_clear(&builder->options);

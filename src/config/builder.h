@@ -19,7 +19,8 @@ enum lk__source { LK__FROM_URL, LK__FROM_JSON };
 struct lk__builder {
     struct lk__options options; /* the settings given so far; owns its strings */
     enum lk__source source;     /* what settings are called in error texts */
-    uint64_t given;             /* bit i: lk__settings[i] was given */
+    uint64_t given;             /* bit i: lk__settings[i] was given, in this layer */
+    bool server, password;      /* likewise, by any setting */
     bool secret;                /* a password stands in the text itself */
 
     /* the failure */
@@ -49,8 +50,17 @@ const char *lk__setting_name(enum lk__source source, const struct lk__setting *s
 
 void lk__builder_begin(struct lk__builder *builder, enum lk__source source);
 
+/* What was given until now is the ground: each of it may be given once more, and is replaced then. */
+void lk__builder_layer(struct lk__builder *builder);
+
 /* Add a setting. EINVAL also when it was given before; ENOTSUP, ENOMEM. */
 int lk__setting_put(struct lk__builder *builder, const struct lk__setting *setting, const char *text);
+
+/* Fail as builder->name is not known; the words have the nearest name that is. `noun`: what it is called there. */
+int lk__builder_unknown(struct lk__builder *builder, const char *noun);
+
+/* Add what a URL says. EINVAL, ENOTSUP, ENOMEM; what is wrong is called as in URLs. */
+int lk__builder_url(struct lk__builder *builder, const char *url);
 
 /* --- address.c ------------------------------------------------------------------------------------- */
 

@@ -90,6 +90,7 @@ struct reader {
     struct lk__jsontokens tokens;
     struct scanner scanner;
     bool grouped[2]; /* the group was given: group_of() - 1 */
+    bool in_url;     /* what is being read is the value of url */
     int line;        /* the line of the failure; 0: the file as a whole */
     int lines[64];   /* the line of each setting in lk__settings */
     char number[24];
@@ -178,8 +179,10 @@ static int read_key(struct reader *reader, const char *group, const char *key, j
         return read_group(reader, key, value);
     /* A dot parts a group from its key; a key that has one is no setting. */
     const struct lk__setting *setting = lk__setting_find(LK__FROM_JSON, path, strlen(path));
-    if (setting == NULL || strchr(key, '.') != NULL)
-        return lk__builder_fail(&reader->builder, EINVAL, path, "no key is called so");
+    if (setting == NULL)
+        return lk__builder_unknown(&reader->builder, "key");
+    if (strchr(key, '.') != NULL)
+        return lk__builder_fail(&reader->builder, EINVAL, path, "no such key: what stands before the dot is an object");
     return put(reader, setting, value);
 }
 
@@ -192,6 +195,53 @@ static int read_object(struct reader *reader, const char *group, json_t *object)
         int rc = read_key(reader, group, key, value);
         if (rc != 0)
             return rc;
+    }
+    return 0;
+}
+
+/* --- the URL, on which all other keys are laid ------------------------------------------------------------ */
+
+static void skip_keys(struct reader *reader, json_t *value)
+{
+    const char *key;
+    json_t *inner;
+    size_t i;
+    json_object_foreach(value, key, inner)
+    {
+        next_key(&reader->scanner);
+        skip_keys(reader, inner);
+    }
+    json_array_foreach(value, i, inner) skip_keys(reader, inner);
+}
+
+static int put_ground(struct reader *reader, const char *url)
+{
+    struct lk__builder *builder = &reader->builder;
+    reader->in_url = true;
+    int rc = lk__builder_url(builder, url);
+    if (rc != 0)
+        return rc;
+    reader->in_url = false;
+    builder->source = LK__FROM_JSON;
+    builder->secret = builder->options.password != NULL;
+    for (size_t i = 0; i < lk__settings_count; i++)
+        if ((builder->given & UINT64_C(1) << i) != 0)
+            reader->lines[i] = reader->line;
+    lk__builder_layer(builder);
+    return 0;
+}
+
+/* Read the URL, wherever in the object it stands. */
+static int read_ground(struct reader *reader, json_t *object)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value)
+    {
+        reader->line = next_key(&reader->scanner);
+        if (json_is_string(value) && strcmp(lk__jsontokens_string(&reader->tokens, key), "url") == 0)
+            return put_ground(reader, lk__jsontokens_string(&reader->tokens, json_string_value(value)));
+        skip_keys(reader, value);
     }
     return 0;
 }
@@ -219,12 +269,33 @@ static int bad_syntax(struct reader *reader)
     }
 }
 
-/* Overwrite the password in a parsed text: jansson frees without. */
-static void wipe_password(json_t *root)
+/* Overwrite what may hold a password in a parsed text: jansson frees without. */
+static void wipe_strings(json_t *root)
 {
-    const json_t *password = json_object_get(root, "password");
-    if (json_is_string(password))
-        explicit_bzero((char *)json_string_value(password), json_string_length(password));
+    const char *key;
+    json_t *value;
+    json_object_foreach(root, key, value)
+    {
+        if (json_is_string(value))
+            explicit_bzero((char *)json_string_value(value), json_string_length(value));
+    }
+}
+
+static void begin_keys(struct reader *reader, const struct lk__file *file)
+{
+    reader->scanner = (struct scanner){ file->text, file->text + file->length, 1 };
+}
+
+static int read_root(struct reader *reader, const struct lk__file *file, json_t *root)
+{
+    if (!json_is_object(root))
+        return lk__builder_fail(&reader->builder, EINVAL, NULL, "the text must be an object: { ... }");
+    begin_keys(reader, file);
+    int rc = read_ground(reader, root);
+    if (rc != 0)
+        return rc;
+    begin_keys(reader, file);
+    return read_object(reader, NULL, root);
 }
 
 static int read_chopped(struct reader *reader, const struct lk__file *file)
@@ -237,12 +308,8 @@ static int read_chopped(struct reader *reader, const struct lk__file *file)
     if (rc != 0)
         return rc == ENOMEM ? lk__builder_nomem(&reader->builder) : bad_syntax(reader);
 
-    reader->scanner = (struct scanner){ file->text, file->text + file->length, 1 };
-    if (json_is_object(root))
-        rc = read_object(reader, NULL, root);
-    else
-        rc = lk__builder_fail(&reader->builder, EINVAL, NULL, "the text must be an object: { ... }");
-    wipe_password(root);
+    rc = read_root(reader, file, root);
+    wipe_strings(root);
     json_decref(root);
     return rc;
 }
@@ -282,8 +349,8 @@ static void report(const struct reader *reader, int code, const char *path)
     char line[16] = "";
     if (reader->line > 0)
         snprintf(line, sizeof line, ":%d", reader->line);
-    lk__fail(code, "%s%s: %s%s%s", short_path(path), line, subject != NULL ? subject : "", subject != NULL ? ": " : "",
-             reader->builder.errmsg);
+    lk__fail(code, "%s%s: %s%s%s%s", short_path(path), line, reader->in_url ? "url: " : "",
+             subject != NULL ? subject : "", subject != NULL ? ": " : "", reader->builder.errmsg);
 }
 
 static void warn_if_open(const struct reader *reader, const struct lk__file *file, const char *path)

@@ -8,11 +8,14 @@
 
 static int keep_password(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
 {
-    if (builder->options.password != NULL)
+    struct lk__options *options = &builder->options;
+    if (builder->password)
         return lk__builder_fail(builder, EINVAL, setting->json,
                                 "there is a password already: password or password_file");
-    builder->options.password = lk__strdup(text);
-    return builder->options.password != NULL ? 0 : lk__builder_nomem(builder);
+    builder->password = true;
+    lk__wipe(options->password); /* of the layer below */
+    options->password = lk__strdup(text);
+    return options->password != NULL ? 0 : lk__builder_nomem(builder);
 }
 
 /* Length of the variable's name at `text`; 0: there is none. */
@@ -33,7 +36,7 @@ static int put_variable(struct lk__builder *builder, const struct lk__setting *s
         return lk__builder_fail(builder, EINVAL, setting->json,
                                 "looks like a variable, but is no ${NAME} or ${NAME:-text}");
 
-    builder->secret = otherwise != NULL && *otherwise != '\0';
+    builder->secret |= otherwise != NULL && *otherwise != '\0';
     text[length] = '\0';
     const char *value = getenv(text);
     if (value != NULL && *value != '\0')

@@ -17,12 +17,13 @@
 typedef int putter(struct lk__builder *builder, const struct lk__setting *setting, const char *text);
 
 static putter put_duration, put_duration_or_no, put_yes, put_no, put_text, put_prefix, put_client_name, put_db;
-static putter put_protocol, put_server, put_socket, put_mode, put_master, put_tls;
+static putter put_protocol, put_server, put_socket, put_mode, put_master, put_tls, put_url;
 
 #define FIELD(name) offsetof(struct lk__options, name)
 
 const struct lk__setting lk__settings[] = {
     /* URL parameter, JSON key, its form in JSON, reader, field */
+    { NULL, "url", LK__STRING, put_url, 0 },
     { NULL, "mode", LK__STRING, put_mode, 0 },
     { NULL, "address", LK__STRING, put_server, 0 },
     { NULL, "nodes", LK__LIST, put_server, 0 },
@@ -56,7 +57,7 @@ const struct lk__setting lk__settings[] = {
 
 const size_t lk__settings_count = sizeof lk__settings / sizeof *lk__settings;
 
-_Static_assert(sizeof lk__settings / sizeof *lk__settings <= 64, "a bit for each in lk__draft.given");
+_Static_assert(sizeof lk__settings / sizeof *lk__settings <= 64, "a bit for each in lk__builder.given");
 
 const char *lk__setting_name(enum lk__source source, const struct lk__setting *setting)
 {
@@ -203,6 +204,7 @@ static int put_text(struct lk__builder *builder, const struct lk__setting *setti
     char **field = field_of(builder, setting);
     if (*text == '\0')
         return must(builder, setting, "not be empty");
+    lk__free(*field); /* of the layer below */
     *field = lk__strdup(text);
     return *field != NULL ? 0 : lk__builder_nomem(builder);
 }
@@ -261,4 +263,13 @@ static int put_server(struct lk__builder *builder, const struct lk__setting *set
 static int put_socket(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
 {
     return lk__builder_socket(builder, lk__setting_name(builder->source, setting), text);
+}
+
+/* A URL is the ground of all others, and was read before them. */
+static int put_url(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
+{
+    (void)builder;
+    (void)setting;
+    (void)text;
+    return 0;
 }

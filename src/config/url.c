@@ -212,7 +212,7 @@ static int read_param(struct lk__builder *builder, struct span param)
     if (name.length == 0)
         return bad_url(builder, "has an empty parameter");
     if (lk__setting_find(LK__FROM_URL, name.at, name.length) == NULL)
-        return lk__builder_fail(builder, EINVAL, builder->name, "no parameter is called so");
+        return lk__builder_unknown(builder, "parameter");
     if (equals == NULL)
         return lk__builder_fail(builder, EINVAL, builder->name, "has no value: write %s=...", builder->name);
     return put(builder, name, (struct span){ equals + 1, param.length - name.length - 1 });
@@ -231,9 +231,10 @@ static int read_params(struct lk__builder *builder, const struct parts *parts)
     return rc;
 }
 
-static int read_url(struct lk__builder *builder, const char *url)
+int lk__builder_url(struct lk__builder *builder, const char *url)
 {
     struct parts parts;
+    builder->source = LK__FROM_URL;
     int rc = split(builder, url, &parts);
     if (rc == 0)
         rc = read_userinfo(builder, &parts);
@@ -247,7 +248,7 @@ int lk__options_url(struct lk__options *options, const char *url)
     struct lk__builder builder;
     int before = errno;
     lk__builder_begin(&builder, LK__FROM_URL);
-    int rc = read_url(&builder, url);
+    int rc = lk__builder_url(&builder, url);
     if (rc == 0)
         rc = lk__builder_finish(&builder, options);
     if (rc != 0 && builder.subject != NULL)

@@ -149,6 +149,46 @@ static void a_file_names_this_server(void)
     }
 }
 
+/* A URL that some environment hands out needs no taking apart: what else is said goes before it, wherever it stands. */
+static void other_keys_are_laid_over_the_url(void)
+{
+    static const struct {
+        const char *text, *printed;
+    } table[] = {
+        { "{ \"url\": \"redis://cache:7/2\" }", "redis://cache:7/2" },
+        { "{ \"db\": 0, \"url\": \"redis://cache:7/2\" }", "redis://cache:7/0" },
+        { "{ \"url\": \"redis://cache:7\", \"address\": \"other\" }", "redis://other:6379/0" },
+        { "{ \"nodes\": [\"other\"], \"url\": \"unix:///run/redis.sock?db=3\" }", "redis://other:6379/3" },
+        { "{ \"path\": \"/a\", \"url\": \"redis://app:" SECRET "@cache:7/2\" }", "unix://app:***@/a?db=2" },
+        { "{ \"url\": \"redis://app:" SECRET "@cache\", \"username\": \"me\" }", "redis://me:***@cache:6379/0" },
+        { "{ \"username\": \"me\", \"url\": \"redis://:" SECRET "@cache\" }", "redis://me:***@cache:6379/0" },
+        { "{ \"\\u0075\\u0072\\u006c\": \"redis://cache:7\" }", "redis://cache:7/0" },
+    };
+    for (size_t i = 0; i < COUNT(table); i++) {
+        struct lk__options options;
+        char text[128];
+        read_as(0, &options, table[i].text);
+        lk__options_print(&options, text, sizeof text);
+        assert_string_equal(text, table[i].printed);
+        lk__options_clear(&options);
+    }
+    struct lk__options o;
+    read_as(0, &o,
+            "{ \"password\": \"other\", \"pubsub\": true, \"prefix\": \"over:\", \"keepalive\": \"30s\",\n"
+            "  \"url\": \"redis://app:" SECRET
+            "@cache?pubsub=no&strict=yes&prefix=under:&lease=10s&command_timeout=50ms"
+            "&keepalive=no&client_name=me\", \"timeouts\": { \"command\": \"70ms\" } }");
+    assert_string_equal(o.user, "app");
+    assert_string_equal(o.password, "other");
+    assert_string_equal(o.prefix, "over:");
+    assert_string_equal(o.client_name, "me");
+    assert_int_equal(o.lease_ms, 10000);
+    assert_int_equal(o.command_timeout_ms, 70);
+    assert_int_equal(o.keepalive_ms, 30000);
+    assert_true(o.strict && !o.no_pubsub);
+    lk__options_clear(&o);
+}
+
 /* --- passwords ------------------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -255,6 +295,9 @@ static void a_file_with_a_password_should_be_private(void)
         { "{ \"password\": \"${LK_TEST_PASSWORD:-" SECRET "}\" }", 0644, 1 },
         { "{ \"password_file\": \"password\" }", 0644, 0 },
         { "{ \"lease\": \"1s\" }", 0644, 0 },
+        { "{ \"url\": \"redis://cache\" }", 0644, 0 },
+        { "{ \"url\": \"redis://:" SECRET "@cache\", \"password\": \"${LK_TEST_PASSWORD}\" }", 0600, 0 },
+        { "{ \"url\": \"redis://:" SECRET "@cache\", \"password\": \"${LK_TEST_PASSWORD}\" }", 0644, 1 },
     };
     write_file("password", SECRET);
     for (size_t i = 0; i < COUNT(table); i++) {
@@ -294,17 +337,21 @@ static const struct {
     { "[]", EINVAL, "a.json: the text must be an object" },
     { "[[[[[[[[\n[]]]]]]]]]", EINVAL, "a.json:2: values are nested too deep" },
     /* keys */
-    { "{\n\n \"leese\": \"1s\" }", EINVAL, "a.json:3: leese: no key" },
-    { "{\n \"\": 1 }", EINVAL, "a.json:2: : no key" },
-    { "{\n \"timeouts\": {\n \"conect\":\n \"1s\" } }", EINVAL, "a.json:3: timeouts.conect: no key" },
-    { "{\n \"timeouts.connect\": \"1s\" }", EINVAL, "a.json:2: timeouts.connect: no key" },
-    { "{ \"timeouts\": { \"retry\": { \"min\": \"1s\" } } }", EINVAL, "timeouts.retry: no key" },
-    { "{ \"connect_timeout\": \"1s\" }", EINVAL, "connect_timeout: no key" },
-    { "{ \"url\": \"redis://:" SECRET "@cache\" }", EINVAL, "url: no key" },
+    { "{\n\n \"leese\": \"1s\" }", EINVAL, "a.json:3: leese: no such key; did you mean lease?" },
+    { "{\n \"\": 1 }", EINVAL, "a.json:2: : no such key" },
+    { "{\n \"timeouts\": {\n \"conect\":\n \"1s\" } }", EINVAL,
+      "a.json:3: timeouts.conect: no such key; did you mean timeouts.connect?" },
+    { "{\n \"timeouts.connect\": \"1s\" }", EINVAL,
+      "a.json:2: timeouts.connect: no such key: what stands before the dot is an object" },
+    { "{ \"timeouts\": { \"retry\": { \"min\": \"1s\" } } }", EINVAL, "timeouts.retry: no such key" },
+    { "{ \"connect_timeout\": \"1s\" }", EINVAL, "connect_timeout: no such key; did you mean timeouts.connect?" },
+    { "{ \"timeout\": { \"connect\": \"1s\" } }", EINVAL, "timeout: no such key; did you mean timeouts?" },
+    { "{ \"adress\": \"a\" }", EINVAL, "adress: no such key; did you mean address?" },
+    { "{ \"host\": \"a\" }", EINVAL, "a.json:1: host: no such key" },
     { "{ \"a key that is much longer than any key of this file can be\": 1 }", EINVAL, "a key that is much" },
     { "{ \"timeouts\": { \"a key that is much longer than any key of this file can be\": 1 } }", EINVAL,
       "timeouts.a key that is much" },
-    { "{ \"a\\u000ab\\u00e9\": 1 }", EINVAL, "a.json:1: a?b??: no key" },
+    { "{ \"a\\u000ab\\u00e9\": 1 }", EINVAL, "a.json:1: a?b??: no such key" },
     { "{\n\"lease\": \"1s\",\n\"lease\": \"1s\" }", EINVAL, "a.json:3: lease: is given twice" },
     { "{\n\"retry\": { \"min\": \"1s\",\n\"min\"\n: \"1s\" } }", EINVAL, "a.json:3: min: is given twice" },
     /* lines of keys behind strings, escapes and nesting */
@@ -337,6 +384,22 @@ static const struct {
     { "{ \"client_name\": \"a b\" }", EINVAL, "client_name: must be printable" },
     { "{ \"timeouts\": \"1s\" }", EINVAL, "timeouts: must be an object" },
     { "{ \"retry\": [] }", EINVAL, "retry: must be an object" },
+    /* the URL */
+    { "{\n\"url\": \"cache:6379\" }", EINVAL, "a.json:2: url: begins with no scheme" },
+    { "{ \"url\": 7 }", EINVAL, "a.json:1: url: must be a string" },
+    { "{\n\"url\": \"redis://:" SECRET "@cache?leese=1s\" }", EINVAL,
+      "a.json:2: url: leese: no such parameter; did you mean lease?" },
+    { "{\n\"retry\": { \"min\": \"1s\", \"max\": \"2s\" },\n\"mode\": [ { \"a\": 1 } ],\n\"url\": "
+      "\"redis://cache?poll=1\" }",
+      EINVAL, "a.json:4: url: poll: must be" },
+    { "{\n\"url\": \"redis://cache?command_timeout=20s\",\n\"lease\": \"30s\" }", EINVAL,
+      "a.json:2: timeouts.command: 20s does not fit into lease=30s twice" },
+    { "{ \"url\": \"redis://cache\", \"address\": \"a\",\n\"path\": \"/a\" }", EINVAL,
+      "a.json:2: path: there is a server already" },
+    { "{ \"url\": \"redis://cache\",\n\"leese\": 1 }", EINVAL, "a.json:2: leese: no such key" },
+    { "{ \"url\": \"rediss://cache\" }", ENOTSUP, "url: TLS is not built in" },
+    { "{ \"url\": \"redis://cache\",\n\"u\\u0072l\": \"redis://cache\" }", EINVAL, "is given twice" },
+    { "{ \"url\": \"redis://cache\", \"\\u0075\\u0072\\u006c\": 1 }", EINVAL, "url: " },
     /* servers */
     { "{ \"address\": \"\" }", EINVAL, "address: must not be empty" },
     { "{ \"address\": \"cache:0\" }", EINVAL, "address: the port" },
@@ -487,9 +550,10 @@ int main(void)
     if (enter_folder() != 0)
         return 1;
     int failed = plain_run(a_file_says_all_that_options_hold, an_empty_object_is_all_defaults, a_file_names_this_server,
-                           a_password_may_come_from_the_environment, other_values_have_no_variables,
-                           a_password_may_come_from_a_file, a_file_with_a_password_should_be_private,
-                           a_file_is_refused_with_file_line_and_key, a_file_that_cannot_be_read_is_named,
-                           a_file_may_have_one_mebibyte, no_file_is_too_odd, a_small_stack_is_enough);
+                           other_keys_are_laid_over_the_url, a_password_may_come_from_the_environment,
+                           other_values_have_no_variables, a_password_may_come_from_a_file,
+                           a_file_with_a_password_should_be_private, a_file_is_refused_with_file_line_and_key,
+                           a_file_that_cannot_be_read_is_named, a_file_may_have_one_mebibyte, no_file_is_too_odd,
+                           a_small_stack_is_enough);
     return failed + leave_folder();
 }

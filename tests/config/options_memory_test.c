@@ -103,6 +103,9 @@ static void files_survive(void)
              "  \"timeouts\": { \"command\": \"1s\" }, \"client_name\": \"c\", \"db\": 1 }" },
         { 0, "{ \"password\": \"${LK_TEST_PASSWORD}\", \"path\": \"/run/redis.sock\" }" },
         { 0, "{ \"password\": \"${LK_TEST_ABSENT:-" SECRET "}\" }" },
+        { 0, "{ \"path\": \"/run/redis.sock\", \"url\": \"redis://app:" SECRET "@cache/1?prefix=p&client_name=c\","
+             "  \"username\": \"me\", \"prefix\": \"q\", \"password\": \"" SECRET "\", \"db\": 2 }" },
+        { EINVAL, "{ \"url\": \"redis://app:" SECRET "@cache?leese=1s\" }" },
         { EINVAL, "{ \"password\": \"" SECRET "\", \"leese\": 1 }" },
         { EINVAL, "{ \"leese\": 1, \"password\": \"" SECRET "\" }" },
         { EINVAL, "{ \"password\": \"${:-" SECRET "}\" }" },

@@ -267,13 +267,14 @@ static const struct {
     { "redis://cache?db=1&", EINVAL, "empty parameter" },
     { "redis://cache?db=1&&poll=1s", EINVAL, "empty parameter" },
     { "redis://cache?=1", EINVAL, "empty parameter" },
-    { "redis://cache?leese=30s", EINVAL, "leese: no parameter" },
-    { "redis://cache?Lease=30s", EINVAL, "Lease: no parameter" },
-    { "redis://cache?leas=30s", EINVAL, "leas: no parameter" },
-    { "redis://cache?timeouts.connect=1s", EINVAL, "timeouts.connect: no parameter" },
-    { "redis://cache?password=" SECRET, EINVAL, "password: no parameter" },
-    { "redis://cache?username=app", EINVAL, "username: no parameter" },
-    { "redis://cache?l\xff\xc3=1", EINVAL, "l??: no parameter" },
+    { "redis://cache?leese=30s", EINVAL, "leese: no such parameter; did you mean lease?" },
+    { "redis://cache?Lease=30s", EINVAL, "Lease: no such parameter; did you mean lease?" },
+    { "redis://cache?leas=30s", EINVAL, "leas: no such parameter; did you mean lease?" },
+    { "redis://cache?timeouts.connect=1s", EINVAL,
+      "timeouts.connect: no such parameter; did you mean connect_timeout?" },
+    { "redis://cache?password=" SECRET, EINVAL, "password: no such parameter" },
+    { "redis://cache?username=app", EINVAL, "username: no such parameter" },
+    { "redis://cache?l\xff\xc3=1", EINVAL, "l??: no such parameter" },
     { "redis://cache?lease=1s&lease=1s", EINVAL, "lease: is given twice" },
     { "redis://cache?strict", EINVAL, "strict: has no value" },
     { "redis://cache?strict=", EINVAL, "strict: must be yes or no" },
@@ -322,6 +323,42 @@ static const struct {
     { "redis://cache?connect_timeout=31s", EINVAL, "connect_timeout: 31s is longer than lease=30s" },
     { "redis://cache?retry_min=2s&retry_max=1s", EINVAL, "retry_min: 2s is longer than retry_max=1s" },
 };
+
+/* A guess that is far-fetched is worse than none. */
+static void an_unknown_parameter_has_the_nearest_name(void)
+{
+    static const char *const names[][2] = {
+        { "leese", "lease" },
+        { "laese", "lease" },
+        { "lese", "lease" },
+        { "LEASE", "lease" },
+        { "commandTimeout", "command_timeout" },
+        { "client-name", "client_name" },
+        { "keep_alive", "keepalive" },
+        { "pol", "poll" },
+        { "retry.min", "retry_min" },
+        { "retry-max", "retry_max" },
+        { "timeouts.command", "command_timeout" },
+        { "port", NULL },
+        { "d", NULL },
+        { "dv", NULL },
+        { "timeout", NULL },
+        { "lee", NULL },
+        { "username", NULL },
+        { "cacerts", NULL }, /* TLS is not built in */
+        { "a_parameter_that_is_much_longer_than_any_of_them_is", NULL },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct lk__options options;
+        char url[96], words[160];
+        snprintf(url, sizeof url, "redis://cache?%s=1", names[i][0]);
+        assert_lk(EINVAL, lk__options_url(&options, url));
+        snprintf(words, sizeof words, "URL: %.47s: no such parameter%s%s%s", names[i][0],
+                 names[i][1] != NULL ? "; did you mean " : "", names[i][1] != NULL ? names[i][1] : "",
+                 names[i][1] != NULL ? "?" : "");
+        assert_string_equal(lk_errortext(), words);
+    }
+}
 
 /* In logs and terminals the text of an error is public. */
 static void a_url_is_refused_in_words(void)
@@ -516,7 +553,7 @@ static void a_small_stack_is_enough(void)
 
 int main(void)
 {
-    return plain_run(a_url_means_this, a_url_is_refused_in_words, a_print_reads_as_the_same_server,
-                     a_print_hides_the_password_and_fits, no_url_is_too_odd, no_url_is_too_short, no_url_is_too_long,
-                     cleared_options_hold_nothing, a_small_stack_is_enough);
+    return plain_run(a_url_means_this, an_unknown_parameter_has_the_nearest_name, a_url_is_refused_in_words,
+                     a_print_reads_as_the_same_server, a_print_hides_the_password_and_fits, no_url_is_too_odd,
+                     no_url_is_too_short, no_url_is_too_long, cleared_options_hold_nothing, a_small_stack_is_enough);
 }
