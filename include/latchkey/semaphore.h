@@ -24,8 +24,8 @@
 extern "C" {
 #endif
 
-#define LK_SEM_VALUE_MAX 2147483647 /* free permits of a counting semaphore */
-#define LK_SEM_PERMITS_MAX 1000000  /* asked for or given by one call; total of a leased semaphore */
+#define LK_SEM_VALUE_MAX 2147483647 /* free permits of a counting semaphore; given back by one call */
+#define LK_SEM_PERMITS_MAX 1000000  /* asked for by one call; total of a leased semaphore */
 #define LK_SEM_LEASED_MAX 1000      /* leased permits taken by one call */
 #define LK_PERMIT_ID 33             /* bytes of a permit's id: 32 hex digits and a NUL */
 
@@ -206,7 +206,7 @@ LK_API int lk_sem_post(lk_sem_t *s);
  * Counting: anybody may, also more than were taken. Leased: those that this thread
  * took without an id, the oldest first.
  *
- *   n         1 to LK_SEM_PERMITS_MAX
+ *   n         0 to LK_SEM_VALUE_MAX; 0 gives nothing back
  *
  * Returns     0          given back
  *             EINVAL     n out of range; unchanged
@@ -226,7 +226,7 @@ LK_API int lk_sem_post(lk_sem_t *s);
  *                        with its lease
  * Threads     any (leased: the one that took them); takes one command timeout at most;
  *             not for signal handlers, which sem_post() is
- * Round trips 1; leased: one for each lk_sem_wait() or _acquire() that is given back
+ * Round trips 1; leased: one for each lk_sem_wait() or _acquire() that is given back; 0: none
  */
 LK_API int lk_sem_release(lk_sem_t *s, unsigned n);
 
@@ -278,7 +278,7 @@ LK_API LK_MUST_CHECK int lk_sem_addpermits(lk_sem_t *s, long n);
 /*
  * Take all permits that are free now. It passes those who wait for more than that.
  *
- *   taken     how many; written on success only. To give back with lk_sem_release()
+ *   taken     how many; written on success only. lk_sem_release() gives back as many
  *
  * Returns     0, also when none was free
  *             ENOTSUP    s is leased

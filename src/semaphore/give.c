@@ -15,9 +15,9 @@ int lk_sem_release(lk_sem_t *s, unsigned n)
         return lk__fail(EPERM, "%s: held by another process, not by this one", s->lk_name);
     if (rc != 0)
         return rc;
-    if (n == 0 || n > LK_SEM_PERMITS_MAX)
-        rc = lk__fail(EINVAL, "%s: %u permits at once: at least 1, at most %d", call.what, n, LK_SEM_PERMITS_MAX);
-    else
+    if (n > LK_SEM_VALUE_MAX)
+        rc = lk__fail(EINVAL, "%s: %u permits at once: at most %d", call.what, n, LK_SEM_VALUE_MAX);
+    else if (n > 0)
         rc = call.sem->leased ? lk__leased_give(&call, n) : lk__counted_give(&call, (long)n);
     return lk__sem_leave(&call, rc);
 }

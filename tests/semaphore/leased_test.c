@@ -50,7 +50,9 @@ static void a_thread_gives_back_what_it_took(struct world *w)
     int64_t ms;
     unsigned taken;
     open_pool(w);
+    assert_lk(0, lk_sem_release(pool, 0));
     assert_lk(EPERM, lk_sem_post(pool));
+    assert_lk(EPERM, lk_sem_release(pool, LK_SEM_VALUE_MAX));
     assert_lk(EPERM, lk_sem_remaining(pool, &ms));
     assert_lk(0, lk_sem_acquire(pool, 3, 0));
     expect(3, TOTAL);
