@@ -31,6 +31,30 @@ extern "C" {
 #define LK_NAME_MAX 512
 
 /*
+ * Structs grow. One that the library reads or writes begins with its size, which its
+ * LK_..._INIT sets to what it was when the program was compiled; later versions add
+ * fields at the end. A shorter one than the library's is read as if the rest were
+ * zero, and written without the rest. Of a longer one the rest must be zero where the
+ * library reads it (EINVAL: it would be asked for what it cannot do), and is made
+ * zero where it writes. A size of 0, or below that of the first version, is EINVAL.
+ */
+
+/* What a waiter in a queue wants. */
+enum {
+    LK_WANTS_LOCK = 1,   /* a mutex */
+    LK_WANTS_READ = 2,   /* a read-write lock */
+    LK_WANTS_WRITE = 3,  /* likewise */
+    LK_WANTS_PERMITS = 4 /* `n` permits of a semaphore */
+};
+
+/* A waiter, as an element of an array: its size is the array's stride. */
+typedef struct lk_waiter {
+    char id[160]; /* its owner id: <client id>:<owner>:<acquisition>, and what its kind adds; cut to fit */
+    int wants;    /* LK_WANTS_... */
+    unsigned n;   /* how many of them; 1 but for permits */
+} lk_waiter_t;
+
+/*
  * Words for a code: what it means everywhere in this library.
  *
  *   code      what a function returned; 0 and unknown codes have words as well

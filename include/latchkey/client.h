@@ -128,9 +128,9 @@ LK_API LK_MUST_CHECK int lk_client_eventfd(lk_client_t *client, int *fd);
 /*
  * Fetch the oldest event that was not fetched yet.
  *
- *   event     written on success only
+ *   event     its size set by LK_EVENT_INIT; the rest written on success only
  *
- * Returns     0, EAGAIN when there is none, ECANCELED
+ * Returns     0, EAGAIN when there is none, ECANCELED, EINVAL
  * Threads     any; each event is fetched once
  */
 LK_API LK_MUST_CHECK int lk_client_nextevent(lk_client_t *client, lk_event_t *event);

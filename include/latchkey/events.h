@@ -37,18 +37,27 @@ enum {
 };
 
 typedef struct lk_event {
-    int type;             /* LK_EVENT_... */
-    int reason;           /* LK_REASON_... */
-    int kind;             /* LK_KIND_... */
-    int64_t remaining_ms; /* of the hold, when the event was fetched; 0 when lost */
-    uint64_t token;       /* fencing token of the hold; 0: it has none */
-    uint64_t owner;       /* number of the owner in this client */
-    uint64_t spare[4];
+    size_t size;                /* sizeof(lk_event_t); see LK_EVENT_INIT, and api.h on sizes */
+    int type;                   /* LK_EVENT_... */
+    int reason;                 /* LK_REASON_... */
+    int kind;                   /* LK_KIND_... */
+    int64_t remaining_ms;       /* of the hold, when the event was fetched; 0 when lost */
+    uint64_t token;             /* fencing token of the hold; 0: it has none */
+    uint64_t owner;             /* number of the owner in this client */
     char name[LK_NAME_MAX + 1]; /* as the user gave it */
 } lk_event_t;
 
+/* clang-format off */
+#define LK_EVENT_INIT { sizeof(lk_event_t), 0, 0, 0, 0, 0, 0, { 0 } }
+/* clang-format on */
+
 /*
  * Hears of what happens to holds.
+ *
+ *   event     valid until the listener returns; its size is that of the library's
+ *             version, and what lies beyond the size that the program knows is
+ *             nothing to it
+ *   arg       as given to lk_client_listen()
  *
  * Runs on     a thread of the library that holds no lock and does nothing else: it
  *             may block, lock and unlock, but not close the client. A slow

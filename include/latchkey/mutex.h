@@ -293,7 +293,7 @@ LK_API LK_MUST_CHECK int lk_mutex_consistent(lk_mutex_t *m);
 LK_API LK_MUST_CHECK int lk_mutex_forceunlock(lk_mutex_t *m);
 
 typedef struct lk_mutexinfo {
-    size_t size;          /* sizeof(lk_mutexinfo_t); see LK_MUTEXINFO_INIT */
+    size_t size;          /* sizeof(lk_mutexinfo_t); see LK_MUTEXINFO_INIT, and api.h on sizes */
     int held;             /* 1: somebody holds it */
     int recoverable;      /* 0: robust, given back unrepaired */
     unsigned holds;       /* the holder's hold count */
@@ -319,22 +319,21 @@ typedef struct lk_mutexinfo {
  */
 LK_API LK_MUST_CHECK int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info);
 
-typedef struct lk_mutexwaiter {
-    char id[160]; /* its owner id: <client id>:<owner>:<acquisition>; cut to fit */
-} lk_mutexwaiter_t;
-
 /*
  * Who waits for `m`, the next one first: a waiter's place is its index. Of a fair
  * mutex each waiting thread is there, of a plain one the first of each process.
  *
  *   waiters   room for `capacity` of them; NULL with a capacity of 0
+ *   stride    sizeof(lk_waiter_t), so that the array of a program that was built with
+ *             another version's header is filled as that program knows it
  *   count     receives how many wait, which may be more than `capacity`; both written on success only
  *
  * Returns     0, EINVAL, ENOTCONN, EIO, EPROTO, EACCES, ECANCELED, ENOMEM
  * Threads     any; takes one command timeout at most for each round trip
  * Round trips 1 for each 50 waiters asked for. The queue may move between two of them
  */
-LK_API LK_MUST_CHECK int lk_mutex_queue(lk_mutex_t *m, lk_mutexwaiter_t *waiters, unsigned capacity, unsigned *count);
+LK_API LK_MUST_CHECK int lk_mutex_queue(lk_mutex_t *m, lk_waiter_t *waiters, size_t stride, unsigned capacity,
+                                        unsigned *count);
 
 #ifdef __cplusplus
 }

@@ -59,7 +59,8 @@ void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
 static void describe(lk_event_t *event, const struct lk__hold *hold)
 {
     int64_t left_us = atomic_load(&hold->lease->valid_until_us) - lk__now_us();
-    *event = (lk_event_t){ .type = hold->event,
+    *event = (lk_event_t){ .size = sizeof *event,
+                           .type = hold->event,
                            .reason = hold->reason,
                            .kind = hold->kind,
                            .remaining_ms = hold->event == LK_EVENT_LOST || left_us < 0 ? 0 : left_us / 1000,

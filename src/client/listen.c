@@ -28,13 +28,16 @@ int lk_client_eventfd(lk_client_t *client, int *fd)
 
 int lk_client_nextevent(lk_client_t *client, lk_event_t *event)
 {
-    if (event == NULL)
-        return lk__fail(EINVAL, "lk_client_nextevent: nowhere to put the event");
+    lk_event_t found;
     struct lk__apistate api = lk__api_enter();
-    int rc = lk__client_enter(client);
+    int rc = lk__sized_check(event, LK__THROUGH(lk_event_t, name), "an event");
+    if (rc == 0)
+        rc = lk__client_enter(client);
     if (rc == 0) {
-        rc = lk__events_next(&client->events, event) ? 0 : EAGAIN;
+        rc = lk__events_next(&client->events, &found) ? 0 : EAGAIN;
         lk__client_leave(client);
     }
+    if (rc == 0)
+        lk__sized_write(event, &found, sizeof found);
     return lk__api_leave(&api, rc);
 }

@@ -134,16 +134,16 @@ int lk_latch_getcount(lk_latch_t *l, unsigned *n)
 int lk_latch_info(lk_latch_t *l, lk_latchinfo_t *info)
 {
     struct lk__latchstate state;
-    if (info == NULL || info->size != sizeof *info)
-        return lk__fail(EINVAL, "lk_latch_info: begin with LK_LATCHINFO_INIT");
-    int rc = look_once(l, &state);
+    int rc = lk__sized_check(info, LK__THROUGH(lk_latchinfo_t, count), "what is known of a latch");
+    if (rc == 0)
+        rc = look_once(l, &state);
     if (rc != 0)
         return rc;
     bool ended = state.count < 0 && !state.since;
-    *info = (lk_latchinfo_t){ .size = sizeof *info,
-                              .set = state.count > 0,
-                              .opened = state.count == 0 || (ended && state.opened),
-                              .deleted = ended && state.deleted,
-                              .count = state.count > 0 ? (unsigned)state.count : 0 };
+    const lk_latchinfo_t found = { .set = state.count > 0,
+                                   .opened = state.count == 0 || (ended && state.opened),
+                                   .deleted = ended && state.deleted,
+                                   .count = state.count > 0 ? (unsigned)state.count : 0 };
+    lk__sized_write(info, &found, sizeof found);
     return 0;
 }

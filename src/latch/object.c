@@ -39,7 +39,7 @@ static void latch_destroy(struct lk__object *object)
 static int check(void *checked, const void *given)
 {
     lk_latchattr_t *attr = checked;
-    int rc = lk__attr_take(attr, sizeof attr->size, given, sizeof attr->size, "latch");
+    int rc = lk__sized_read(attr, sizeof attr->size, given, sizeof attr->size, "latch attributes");
     attr->size = sizeof *attr;
     return rc;
 }

@@ -10,8 +10,8 @@ static bool is_flag(int value)
 int lk__mutexattr_check(void *checked, const void *given)
 {
     lk_mutexattr_t *attr = checked;
-    size_t least = offsetof(lk_mutexattr_t, type) + sizeof attr->type;
-    int rc = lk__attr_take(attr, sizeof *attr, given, least, "mutex");
+    size_t least = LK__THROUGH(lk_mutexattr_t, type);
+    int rc = lk__sized_read(attr, sizeof *attr, given, least, "mutex attributes");
     if (rc != 0)
         return rc;
     if (attr->type < LK_MUTEX_RECURSIVE || attr->type > LK_MUTEX_NORMAL)

@@ -2,7 +2,6 @@
 /* inspect.c - calls that need no hold: info, queue, forceunlock */
 #include "lock/mutex.h"
 
-#include <stdio.h>
 #include <string.h>
 
 int lk_mutex_forceunlock(lk_mutex_t *m)
@@ -21,16 +20,16 @@ int lk_mutex_forceunlock(lk_mutex_t *m)
 
 static void tell_info(lk_mutexinfo_t *info, const struct lk__lock_info_reply *reply)
 {
-    *info = (lk_mutexinfo_t)LK_MUTEXINFO_INIT;
-    info->held = reply->verdict == LK__TAKEN;
-    info->token = (uint64_t)reply->token;
-    info->waiters = (unsigned)reply->waiters;
-    info->recoverable = reply->recoverable == 1;
-    if (!info->held)
-        return;
-    info->remaining_ms = reply->left_ms;
-    info->holds = (unsigned)reply->holds;
-    strncpy(info->holder, reply->holder, sizeof info->holder - 1);
+    lk_mutexinfo_t found = { .held = reply->verdict == LK__TAKEN,
+                             .token = (uint64_t)reply->token,
+                             .waiters = (unsigned)reply->waiters,
+                             .recoverable = reply->recoverable == 1 };
+    if (found.held) {
+        found.remaining_ms = reply->left_ms;
+        found.holds = (unsigned)reply->holds;
+        strncpy(found.holder, reply->holder, sizeof found.holder - 1);
+    }
+    lk__sized_write(info, &found, sizeof found);
 }
 
 static int read_info(const struct lk__op *op, lk_mutexinfo_t *info)
@@ -49,9 +48,9 @@ static int read_info(const struct lk__op *op, lk_mutexinfo_t *info)
 int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info)
 {
     struct lk__op op;
-    if (info == NULL || info->size != sizeof *info)
-        return lk__fail(EINVAL, "lk_mutex_info: begin with LK_MUTEXINFO_INIT");
-    int rc = lk__op_enter(&op, LK__HANDLE(m), &lk__mutex_kind);
+    int rc = lk__sized_check(info, LK__THROUGH(lk_mutexinfo_t, holder), "what is known of a mutex");
+    if (rc == 0)
+        rc = lk__op_enter(&op, LK__HANDLE(m), &lk__mutex_kind);
     if (rc != 0)
         return rc;
     return lk__op_leave(&op, read_info(&op, info));
@@ -61,7 +60,8 @@ enum { PAGE = 50 }; /* with its four integers a page is below LK__REPLY_MAX */
 
 /* Where the next page is written, and the reply that it is read from. */
 struct listing {
-    lk_mutexwaiter_t *waiters;
+    unsigned char *waiters;
+    size_t stride; /* from one to the next */
     unsigned capacity, listed, waiting, on_page;
     struct lk__reply *reply;
 };
@@ -71,8 +71,9 @@ static void list_page(struct listing *listing, const struct lk__lock_queue_page_
     listing->waiting = (unsigned)page->waiters;
     listing->on_page = page->ids_count;
     for (unsigned i = 0; i < page->ids_count && listing->listed < listing->capacity; i++) {
-        lk_mutexwaiter_t *waiter = &listing->waiters[listing->listed++];
-        snprintf(waiter->id, sizeof waiter->id, "%s", lk__reply_text(listing->reply, page->ids + i));
+        lk_waiter_t waiter = { .wants = LK_WANTS_LOCK, .n = 1 };
+        strncpy(waiter.id, lk__reply_text(listing->reply, page->ids + i), sizeof waiter.id - 1);
+        lk__sized_fill(listing->waiters + listing->listed++ * listing->stride, listing->stride, &waiter, sizeof waiter);
     }
 }
 
@@ -93,7 +94,7 @@ static int list_queue(const struct lk__op *op, struct listing *listing)
 {
     struct {
         struct lk__reply reply;
-        char text[PAGE * sizeof listing->waiters->id];
+        char text[PAGE * sizeof((lk_waiter_t *)0)->id];
     } *page = lk__alloc(sizeof *page);
     if (page == NULL)
         return lk__fail(ENOMEM, "%s: out of memory for a list of waiters", op->object->what);
@@ -108,12 +109,14 @@ static int list_queue(const struct lk__op *op, struct listing *listing)
     return rc;
 }
 
-int lk_mutex_queue(lk_mutex_t *m, lk_mutexwaiter_t *waiters, unsigned capacity, unsigned *count)
+int lk_mutex_queue(lk_mutex_t *m, lk_waiter_t *waiters, size_t stride, unsigned capacity, unsigned *count)
 {
     struct lk__op op;
-    struct listing listing = { .waiters = waiters, .capacity = capacity };
+    struct listing listing = { .waiters = (unsigned char *)waiters, .stride = stride, .capacity = capacity };
     if (count == NULL || (waiters == NULL && capacity > 0))
         return lk__fail(EINVAL, "lk_mutex_queue: nowhere to put the waiters");
+    if (capacity > 0 && stride < LK__THROUGH(lk_waiter_t, n))
+        return lk__fail(EINVAL, "lk_mutex_queue: the stride is sizeof(lk_waiter_t)");
     int rc = lk__op_enter(&op, LK__HANDLE(m), &lk__mutex_kind);
     if (rc != 0)
         return rc;

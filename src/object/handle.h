@@ -110,11 +110,6 @@ void lk__inherited_forget(struct lk__processstate *here,
 
 /* --- attr.c: attributes ---------------------------------------------------------------------------------------- */
 
-/*
- * Copy the user's attributes, which begin with their size, into `attr` of `known` bytes, zeroed. An older header's are
- * shorter, and the rest is default; a newer one's may say nothing more. `given` NULL: defaults. 0 or EINVAL.
- */
-int lk__attr_take(void *attr, size_t known, const void *given, size_t least, const char *what);
 enum { LK__LEASE_MIN_MS = 100 };
 
 /* Leases that a hold can have, 0 for the default: 0 or EINVAL. */

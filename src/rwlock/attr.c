@@ -5,8 +5,8 @@
 int lk__rwlockattr_check(void *checked, const void *given)
 {
     lk_rwlockattr_t *attr = checked;
-    size_t least = offsetof(lk_rwlockattr_t, prefer) + sizeof attr->prefer;
-    int rc = lk__attr_take(attr, sizeof *attr, given, least, "read-write lock");
+    size_t least = LK__THROUGH(lk_rwlockattr_t, prefer);
+    int rc = lk__sized_read(attr, sizeof *attr, given, least, "read-write lock attributes");
     if (rc != 0)
         return rc;
     if (attr->prefer < LK_RWLOCK_PREFER_FAIR || attr->prefer > LK_RWLOCK_PREFER_WRITER)

@@ -6,17 +6,17 @@
 
 static void tell_info(lk_rwlockinfo_t *info, const struct lk__rwlock_info_reply *reply)
 {
-    *info = (lk_rwlockinfo_t)LK_RWLOCKINFO_INIT;
-    info->token = (uint64_t)reply->token;
-    info->waiters = (unsigned)reply->waiters;
-    info->waiting_writers = (unsigned)reply->waiting_writers;
-    info->recoverable = reply->recoverable == 1;
-    if (reply->verdict == LK__FREE)
-        return;
-    info->mode = reply->readers > 0 ? LK_RWLOCK_READING : LK_RWLOCK_WRITING;
-    info->readers = (unsigned)reply->readers;
-    info->remaining_ms = reply->left_ms;
-    strncpy(info->writer, reply->writer, sizeof info->writer - 1);
+    lk_rwlockinfo_t found = { .token = (uint64_t)reply->token,
+                              .waiters = (unsigned)reply->waiters,
+                              .waiting_writers = (unsigned)reply->waiting_writers,
+                              .recoverable = reply->recoverable == 1 };
+    if (reply->verdict != LK__FREE) {
+        found.mode = reply->readers > 0 ? LK_RWLOCK_READING : LK_RWLOCK_WRITING;
+        found.readers = (unsigned)reply->readers;
+        found.remaining_ms = reply->left_ms;
+        strncpy(found.writer, reply->writer, sizeof found.writer - 1);
+    }
+    lk__sized_write(info, &found, sizeof found);
 }
 
 static int read_info(const struct lk__op *op, lk_rwlockinfo_t *info)
@@ -35,9 +35,9 @@ static int read_info(const struct lk__op *op, lk_rwlockinfo_t *info)
 int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info)
 {
     struct lk__op op;
-    if (info == NULL || info->size != sizeof *info)
-        return lk__fail(EINVAL, "lk_rwlock_info: begin with LK_RWLOCKINFO_INIT");
-    int rc = lk__op_enter(&op, LK__HANDLE(rw), &lk__rwlock_kind);
+    int rc = lk__sized_check(info, LK__THROUGH(lk_rwlockinfo_t, writer), "what is known of a read-write lock");
+    if (rc == 0)
+        rc = lk__op_enter(&op, LK__HANDLE(rw), &lk__rwlock_kind);
     if (rc != 0)
         return rc;
     return lk__op_leave(&op, read_info(&op, info));

@@ -5,8 +5,8 @@
 int lk__semattr_check(void *checked, const void *given)
 {
     lk_semattr_t *attr = checked;
-    size_t least = offsetof(lk_semattr_t, leased) + sizeof attr->leased;
-    int rc = lk__attr_take(attr, sizeof *attr, given, least, "semaphore");
+    size_t least = LK__THROUGH(lk_semattr_t, leased);
+    int rc = lk__sized_read(attr, sizeof *attr, given, least, "semaphore attributes");
     if (rc != 0)
         return rc;
     if (attr->leased != 0 && attr->leased != 1)

@@ -21,18 +21,18 @@ int lk_sem_info(lk_sem_t *s, lk_seminfo_t *info)
 {
     struct lk__semcall call;
     struct lk__semcount counted;
-    if (info == NULL || info->size != sizeof *info)
-        return lk__fail(EINVAL, "lk_sem_info: begin with LK_SEMINFO_INIT");
-    int rc = lk__sem_enter(s, &call);
+    int rc = lk__sized_check(info, LK__THROUGH(lk_seminfo_t, waiters), "what is known of a semaphore");
+    if (rc == 0)
+        rc = lk__sem_enter(s, &call);
     if (rc != 0)
         return rc;
     rc = count(&call, &counted);
     if (rc == 0) {
-        *info = (lk_seminfo_t)LK_SEMINFO_INIT;
-        info->available = counted.free;
-        info->held = (unsigned)counted.held;
-        info->waiters = (unsigned)counted.waiters;
-        info->total = (unsigned)counted.total;
+        const lk_seminfo_t found = { .available = counted.free,
+                                     .held = (unsigned)counted.held,
+                                     .waiters = (unsigned)counted.waiters,
+                                     .total = (unsigned)counted.total };
+        lk__sized_write(info, &found, sizeof found);
     }
     return lk__sem_leave(&call, rc);
 }

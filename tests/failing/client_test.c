@@ -112,7 +112,7 @@ static void check_statistics(const char *json)
 static void ask(struct world *w)
 {
     lk_client_t *client = world_open(w, failing_options());
-    lk_event_t event;
+    lk_event_t event = LK_EVENT_INIT;
     lk_mutex_t another;
     char *json = NULL;
     int fd;

@@ -69,7 +69,7 @@ static void lock_twice(struct world *w)
 static void extend_and_look(struct world *w)
 {
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
-    lk_mutexwaiter_t waiters[2];
+    lk_waiter_t waiters[2];
     unsigned count;
     int64_t left_ms;
     uint64_t token;
@@ -80,7 +80,7 @@ static void extend_and_look(struct world *w)
     tried(0, lk_mutex_extend(m, FAILING_LEASE_MS), UNREACHABLE, ESTALE);
     tried(0, lk_mutex_check(m), ENOMEM, UNREACHABLE, ESTALE);
     tried(0, lk_mutex_info(m, &info), ENOMEM, UNREACHABLE);
-    tried(0, lk_mutex_queue(m, waiters, 2, &count), ENOMEM, UNREACHABLE);
+    tried(0, lk_mutex_queue(m, waiters, sizeof(lk_waiter_t), 2, &count), ENOMEM, UNREACHABLE);
     tried(0, lk_mutex_token(m, &token), ESTALE);
     tried(0, lk_mutex_remaining(m, &left_ms), ESTALE);
     give();

@@ -398,7 +398,7 @@ static void check_hold(struct user *user, bool reading)
 static int call_mutex(struct user *user, uint8_t what)
 {
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
-    lk_mutexwaiter_t waiters[4];
+    lk_waiter_t waiters[4];
     unsigned count;
     switch (what % 8) {
     case 0:
@@ -414,7 +414,7 @@ static int call_mutex(struct user *user, uint8_t what)
     case 5:
         return lk_mutex_info(&user->mutex, &info);
     case 6:
-        return lk_mutex_queue(&user->mutex, waiters, 4, &count);
+        return lk_mutex_queue(&user->mutex, waiters, sizeof(lk_waiter_t), 4, &count);
     default:
         return lk_mutex_unlock(&user->mutex);
     }

@@ -72,7 +72,7 @@ static void a_hold_the_server_forgot_is_told_once(struct world *w)
 /* A server that pauses: first at risk, with the time that is left, then well again. */
 static void a_short_pause_is_a_risk_and_a_recovery(struct world *w)
 {
-    lk_event_t event;
+    lk_event_t event = LK_EVENT_INIT;
     int64_t left_ms;
     int fd;
     open_orders(w, "lease=3s&command_timeout=200ms");
@@ -99,7 +99,7 @@ static void a_short_pause_is_a_risk_and_a_recovery(struct world *w)
 /* The same when there is not even a connection: a renewal that could not be sent is one that failed. */
 static void a_server_that_is_gone_is_a_risk(struct world *w)
 {
-    lk_event_t event;
+    lk_event_t event = LK_EVENT_INIT;
     int fd;
     for (int killed = 0; killed < 2; killed++) {
         open_orders(w, "lease=3s&command_timeout=200ms");

@@ -214,12 +214,12 @@ static void the_queue_can_be_looked_at(struct world *w)
     struct worker waiters[3];
     lk_mutex_t *mutexes[3];
     lk_client_t *clients[3];
-    lk_mutexwaiter_t seen[3];
+    lk_waiter_t seen[3];
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
     unsigned count;
     open_orders(w, "lease=2s");
     assert_lk(0, lk_mutex_lock(orders));
-    assert_lk(0, lk_mutex_queue(orders, NULL, 0, &count));
+    assert_lk(0, lk_mutex_queue(orders, NULL, sizeof(lk_waiter_t), 0, &count));
     assert_int_equal(0, count);
     for (int i = 0; i < 3; i++) {
         clients[i] = world_client(w, "lease=2s");
@@ -227,16 +227,16 @@ static void the_queue_can_be_looked_at(struct world *w)
         worker_start(&waiters[i], lock_and_unlock, mutexes[i]);
         eventually(world_queued(w, "orders") == i + 1, 2000);
     }
-    assert_lk(0, lk_mutex_queue(orders, seen, 3, &count));
+    assert_lk(0, lk_mutex_queue(orders, seen, sizeof(lk_waiter_t), 3, &count));
     assert_int_equal(3, count);
     for (int i = 0; i < 3; i++)
         assert_string_equal(seen[i].id, world_str(w, "EVAL %s 1 latchkey:queue:mutex:{orders} %d",
                                                   "return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1])[1]", i));
-    assert_lk(0, lk_mutex_queue(orders, seen, 1, &count));
+    assert_lk(0, lk_mutex_queue(orders, seen, sizeof(lk_waiter_t), 1, &count));
     assert_int_equal(3, count);
     assert_lk(0, lk_mutex_info(orders, &info));
     assert_int_equal(3, info.waiters);
-    assert_lk(EINVAL, lk_mutex_queue(orders, NULL, 3, &count));
+    assert_lk(EINVAL, lk_mutex_queue(orders, NULL, sizeof(lk_waiter_t), 3, &count));
     assert_lk(0, lk_mutex_unlock(orders));
     for (int i = 0; i < 3; i++) {
         assert_int_equal(0, worker_join(&waiters[i]));

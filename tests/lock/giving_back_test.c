@@ -14,7 +14,7 @@ static void what_is_being_given_back_is_not_lost(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
-    lk_event_t event;
+    lk_event_t event = LK_EVENT_INIT;
     int fd;
     lk_client_t *client = proxy_client(p, "lease=6s&command_timeout=1s");
     assert_lk(0, lk_client_eventfd(client, &fd));

@@ -108,7 +108,7 @@ static void an_extension_without_an_answer_is_eio(struct world *w)
 /* The next event of the client, which comes within `ms` and without anybody asking for the hold. */
 static int next_event(lk_client_t *of, int fd, int64_t ms)
 {
-    lk_event_t event;
+    lk_event_t event = LK_EVENT_INIT;
     struct pollfd events = { .fd = fd, .events = POLLIN };
     assert_int_equal(1, poll(&events, 1, (int)ms));
     assert_lk(0, lk_client_nextevent(of, &event));

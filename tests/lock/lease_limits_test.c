@@ -22,7 +22,7 @@ static void open_orders(struct world *w, const lk_mutexattr_t *attr)
 /* Wait for the end of this thread's hold, and see that it was told once, with that reason. */
 static void expect_loss(int reason)
 {
-    lk_event_t event;
+    lk_event_t event = LK_EVENT_INIT;
     int64_t left_ms;
     uint64_t token;
     eventually(lk_mutex_remaining(orders, &left_ms) == ESTALE, 5000);

@@ -78,7 +78,7 @@ static void use_mutex(struct world *w, const lk_mutexattr_t *attr)
     struct worker waiter;
     struct timespec at = in_5s(CLOCK_REALTIME), monotonic_at = in_5s(CLOCK_MONOTONIC);
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
-    lk_mutexwaiter_t waiters[4];
+    lk_waiter_t waiters[4];
     unsigned count;
     uint64_t token;
     int64_t ms;
@@ -93,7 +93,7 @@ static void use_mutex(struct world *w, const lk_mutexattr_t *attr)
     eventually(world_queued(w, "shop:orders") == 1, 5000);
     assert_lk(0, lk_mutex_info(&orders, &info));
     assert_int_equal(1, info.waiters);
-    assert_lk(0, lk_mutex_queue(&orders, waiters, 4, &count));
+    assert_lk(0, lk_mutex_queue(&orders, waiters, sizeof(lk_waiter_t), 4, &count));
     assert_int_equal(1, count);
     assert_lk(0, lk_mutex_token(&orders, &token));
     assert_lk(0, lk_mutex_remaining(&orders, &ms));
@@ -286,7 +286,7 @@ static void on_event(const lk_event_t *event, void *arg)
 
 static void use_client(void)
 {
-    lk_event_t event;
+    lk_event_t event = LK_EVENT_INIT;
     char *json;
     int fd;
     assert_lk(0, lk_client_listen(client, on_event, NULL));
