@@ -43,7 +43,7 @@ typedef struct lk_event {
     int kind;                   /* LK_KIND_... */
     int64_t remaining_ms;       /* of the hold, when the event was fetched; 0 when lost */
     uint64_t token;             /* fencing token of the hold; 0: it has none */
-    uint64_t owner;             /* number of the owner in this client */
+    uint64_t owner;             /* whose hold it is: see lk_owner_number() */
     char name[LK_NAME_MAX + 1]; /* as the user gave it */
 } lk_event_t;
 

@@ -46,6 +46,7 @@
 #include <latchkey/version.h>
 #include <latchkey/api.h>
 #include <latchkey/client.h>
+#include <latchkey/owner.h>
 #include <latchkey/mutex.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/latch.h>

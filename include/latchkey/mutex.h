@@ -4,8 +4,8 @@
  *
  * Lease   A holder that stops renewing loses the mutex; lk_mutex_unlock() then
  *         says ESTALE. A thread of the client renews at a third of the lease.
- * Owner   The thread that locked it, as with pthreads. A thread that ends while
- *         holding is not renewed any more. Mutexes of two clients are two owners,
+ * Owner   The thread that locked it, as with pthreads, or an explicit owner (owner.h).
+ *         A thread that ends while holding is not renewed any more. Mutexes of two clients are two owners,
  *         also in one thread and with one name: there the second waits for the
  *         first, and is not recursive. So are a static one, which is the default
  *         client's, and one of a client that was opened.
@@ -23,7 +23,7 @@
 #ifndef LATCHKEY_MUTEX_H
 #define LATCHKEY_MUTEX_H
 
-#include <latchkey/client.h>
+#include <latchkey/owner.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -191,6 +191,21 @@ LK_API LK_MUST_CHECK int lk_mutex_clocklock(lk_mutex_t *m, clockid_t clock, cons
 LK_API LK_MUST_CHECK int lk_mutex_lockfor(lk_mutex_t *m, int64_t timeout_ms);
 
 /*
+ * The same as `how` says: for how long to wait, with which lease, and for which owner.
+ *
+ *   how       see lk_how_t; NULL: as lk_mutex_lock(). Its lease is that of the first
+ *             level
+ *
+ * Returns     as lk_mutex_timedlock(): ETIMEDOUT also where another call of the owner
+ *             was acquiring it all the time. "This thread" is the owner
+ *             EINVAL     how, or an owner of another client
+ *             ECANCELED  also: the owner belongs to the parent of a fork
+ * Threads     as lk_mutex_timedlock()
+ * Round trips as lk_mutex_timedlock()
+ */
+LK_API LK_MUST_CHECK int lk_mutex_lockwith(lk_mutex_t *m, const lk_how_t *how);
+
+/*
  * Give `m` back once. At the last level the first waiter becomes its holder within
  * the same step on the server.
  *
@@ -211,6 +226,20 @@ LK_API LK_MUST_CHECK int lk_mutex_lockfor(lk_mutex_t *m, int64_t timeout_ms);
 LK_API int lk_mutex_unlock(lk_mutex_t *m);
 
 /*
+ * The same for an owner, from any thread: one level less of what it holds.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_mutex_unlock(), and
+ *             EINVAL     an owner of another client; unchanged
+ *             EPERM      also: the owner belongs to the parent of a fork
+ * Threads     any; takes one command timeout at most, and as long for each other call
+ *             of that owner on `m` that came before
+ * Round trips as lk_mutex_unlock()
+ */
+LK_API int lk_mutex_unlockby(lk_mutex_t *m, lk_owner_t *owner);
+
+/*
  * The fencing token of this thread's hold: larger than that of every earlier grant
  * of this name.
  *
@@ -221,6 +250,17 @@ LK_API int lk_mutex_unlock(lk_mutex_t *m);
  * Round trips 0
  */
 LK_API LK_MUST_CHECK int lk_mutex_token(lk_mutex_t *m, uint64_t *token);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_mutex_token(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_mutex_token()
+ */
+LK_API LK_MUST_CHECK int lk_mutex_tokenby(lk_mutex_t *m, lk_owner_t *owner, uint64_t *token);
 
 /*
  * How long this thread's hold is good for if no renewal follows. The library's
@@ -236,6 +276,17 @@ LK_API LK_MUST_CHECK int lk_mutex_token(lk_mutex_t *m, uint64_t *token);
 LK_API LK_MUST_CHECK int lk_mutex_remaining(lk_mutex_t *m, int64_t *ms);
 
 /*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_mutex_remaining(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_mutex_remaining()
+ */
+LK_API LK_MUST_CHECK int lk_mutex_remainingby(lk_mutex_t *m, lk_owner_t *owner, int64_t *ms);
+
+/*
  * Ask the server whether this thread's hold stands.
  *
  * Returns     0          it does
@@ -246,6 +297,17 @@ LK_API LK_MUST_CHECK int lk_mutex_remaining(lk_mutex_t *m, int64_t *ms);
  * Round trips 1
  */
 LK_API LK_MUST_CHECK int lk_mutex_check(lk_mutex_t *m);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_mutex_check(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_mutex_check()
+ */
+LK_API LK_MUST_CHECK int lk_mutex_checkby(lk_mutex_t *m, lk_owner_t *owner);
 
 /*
  * Give this thread's hold a lease of `lease_ms` from now on, and renewals of that
@@ -267,6 +329,17 @@ LK_API LK_MUST_CHECK int lk_mutex_check(lk_mutex_t *m);
 LK_API LK_MUST_CHECK int lk_mutex_extend(lk_mutex_t *m, int64_t lease_ms);
 
 /*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_mutex_extend(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_mutex_extend()
+ */
+LK_API LK_MUST_CHECK int lk_mutex_extendby(lk_mutex_t *m, lk_owner_t *owner, int64_t lease_ms);
+
+/*
  * Say that what a robust mutex guards is in order again, as
  * pthread_mutex_consistent().
  *
@@ -277,6 +350,17 @@ LK_API LK_MUST_CHECK int lk_mutex_extend(lk_mutex_t *m, int64_t lease_ms);
  * Round trips 0
  */
 LK_API LK_MUST_CHECK int lk_mutex_consistent(lk_mutex_t *m);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_mutex_consistent(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_mutex_consistent()
+ */
+LK_API LK_MUST_CHECK int lk_mutex_consistentby(lk_mutex_t *m, lk_owner_t *owner);
 
 /*
  * Take `m` away from whoever holds it: the one call that breaks the promise, for

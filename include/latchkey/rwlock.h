@@ -5,7 +5,7 @@
  *
  * Lease   Each holder has one of its own. A reader that stops renewing keeps
  *         writers out until its own lease ends, whoever else goes on reading.
- * Owner   The thread, as with pthreads. It may read again and write again what it
+ * Owner   The thread, as with pthreads, or an explicit owner (owner.h). It may read again and write again what it
  *         holds so, and a writer may read as well. Such levels are counted in the
  *         process, without a round trip; the server sees one hold of each thread.
  * Up      A reader that wants to write as well would wait for itself: EDEADLK at
@@ -25,7 +25,7 @@
 #ifndef LATCHKEY_RWLOCK_H
 #define LATCHKEY_RWLOCK_H
 
-#include <latchkey/client.h>
+#include <latchkey/owner.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -252,6 +252,23 @@ LK_API LK_MUST_CHECK int lk_rwlock_rdlockfor(lk_rwlock_t *rw, int64_t timeout_ms
 LK_API LK_MUST_CHECK int lk_rwlock_wrlockfor(lk_rwlock_t *rw, int64_t timeout_ms);
 
 /*
+ * Both as `how` says: for how long to wait, with which lease, and for which owner.
+ *
+ *   how       see lk_how_t; NULL: as lk_rwlock_rdlock() and _wrlock(). Its lease is that
+ *             of the first level
+ *
+ * Returns     as lk_rwlock_timedrdlock() and _timedwrlock(): ETIMEDOUT also where another
+ *             call of the owner was acquiring it all the time. "This thread" is the
+ *             owner
+ *             EINVAL     how, or an owner of another client
+ *             ECANCELED  also: the owner belongs to the parent of a fork
+ * Threads     as lk_rwlock_timedrdlock()
+ * Round trips as lk_rwlock_timedrdlock()
+ */
+LK_API LK_MUST_CHECK int lk_rwlock_rdlockwith(lk_rwlock_t *rw, const lk_how_t *how);
+LK_API LK_MUST_CHECK int lk_rwlock_wrlockwith(lk_rwlock_t *rw, const lk_how_t *how);
+
+/*
  * Give `rw` back once: a level of reading if this thread has one, else a level of
  * writing. A writer that wants to keep only its reading calls
  * lk_rwlock_downgrade(). At the last level those who wait and find room now hold it
@@ -272,6 +289,17 @@ LK_API LK_MUST_CHECK int lk_rwlock_wrlockfor(lk_rwlock_t *rw, int64_t timeout_ms
  * Round trips 1; none at an inner level
  */
 LK_API int lk_rwlock_unlock(lk_rwlock_t *rw);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_rwlock_unlock(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_rwlock_unlock()
+ */
+LK_API int lk_rwlock_unlockby(lk_rwlock_t *rw, lk_owner_t *owner);
 
 /*
  * Go from writing to reading: at no moment does anybody else write. Readers that
@@ -297,6 +325,17 @@ LK_API int lk_rwlock_unlock(lk_rwlock_t *rw);
 LK_API LK_MUST_CHECK int lk_rwlock_downgrade(lk_rwlock_t *rw);
 
 /*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_rwlock_downgrade(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_rwlock_downgrade()
+ */
+LK_API LK_MUST_CHECK int lk_rwlock_downgradeby(lk_rwlock_t *rw, lk_owner_t *owner);
+
+/*
  * The fencing token of this thread's hold for writing: larger than that of every
  * earlier writer of this name, and of every mutex of it.
  *
@@ -308,6 +347,17 @@ LK_API LK_MUST_CHECK int lk_rwlock_downgrade(lk_rwlock_t *rw);
  * Round trips 0
  */
 LK_API LK_MUST_CHECK int lk_rwlock_token(lk_rwlock_t *rw, uint64_t *token);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_rwlock_token(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_rwlock_token()
+ */
+LK_API LK_MUST_CHECK int lk_rwlock_tokenby(lk_rwlock_t *rw, lk_owner_t *owner, uint64_t *token);
 
 /*
  * How long this thread's hold is good for if no renewal follows. The library's
@@ -323,6 +373,17 @@ LK_API LK_MUST_CHECK int lk_rwlock_token(lk_rwlock_t *rw, uint64_t *token);
 LK_API LK_MUST_CHECK int lk_rwlock_remaining(lk_rwlock_t *rw, int64_t *ms);
 
 /*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_rwlock_remaining(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_rwlock_remaining()
+ */
+LK_API LK_MUST_CHECK int lk_rwlock_remainingby(lk_rwlock_t *rw, lk_owner_t *owner, int64_t *ms);
+
+/*
  * Ask the server whether this thread's hold stands.
  *
  * Returns     0          it does
@@ -333,6 +394,17 @@ LK_API LK_MUST_CHECK int lk_rwlock_remaining(lk_rwlock_t *rw, int64_t *ms);
  * Round trips 1
  */
 LK_API LK_MUST_CHECK int lk_rwlock_check(lk_rwlock_t *rw);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_rwlock_check(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_rwlock_check()
+ */
+LK_API LK_MUST_CHECK int lk_rwlock_checkby(lk_rwlock_t *rw, lk_owner_t *owner);
 
 /*
  * Say that what a robust lock guards is in order again, as
@@ -348,6 +420,17 @@ LK_API LK_MUST_CHECK int lk_rwlock_check(lk_rwlock_t *rw);
  * Round trips 0
  */
 LK_API LK_MUST_CHECK int lk_rwlock_consistent(lk_rwlock_t *rw);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_rwlock_consistent(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_rwlock_consistent()
+ */
+LK_API LK_MUST_CHECK int lk_rwlock_consistentby(lk_rwlock_t *rw, lk_owner_t *owner);
 
 /*
  * Take `rw` away from the writer or all readers: the one call that breaks the

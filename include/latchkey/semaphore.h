@@ -18,7 +18,7 @@
 #ifndef LATCHKEY_SEMAPHORE_H
 #define LATCHKEY_SEMAPHORE_H
 
-#include <latchkey/client.h>
+#include <latchkey/owner.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -193,6 +193,22 @@ LK_API LK_MUST_CHECK int lk_sem_waitfor(lk_sem_t *s, int64_t timeout_ms);
 LK_API LK_MUST_CHECK int lk_sem_acquire(lk_sem_t *s, unsigned n, int64_t timeout_ms);
 
 /*
+ * The same as `how` says: for how long to wait, and of a leased semaphore with which
+ * lease, for which owner. Each call has a lease of its own, also where one owner makes
+ * several.
+ *
+ *   how       see lk_how_t; NULL: as long as it takes
+ *
+ * Returns     as lk_sem_acquire(), and
+ *             EINVAL     how, or an owner of another client
+ *             ENOTSUP    an owner or a lease, and s is not leased
+ *             ECANCELED  also: the owner belongs to the parent of a fork
+ * Threads     as lk_sem_acquire()
+ * Round trips as lk_sem_acquire()
+ */
+LK_API LK_MUST_CHECK int lk_sem_acquirewith(lk_sem_t *s, unsigned n, const lk_how_t *how);
+
+/*
  * Give one permit back, as sem_post(): lk_sem_release(s, 1).
  *
  * Returns     as lk_sem_release()
@@ -229,6 +245,20 @@ LK_API int lk_sem_post(lk_sem_t *s);
  * Round trips 1; leased: one for each lk_sem_wait() or _acquire() that is given back; 0: none
  */
 LK_API int lk_sem_release(lk_sem_t *s, unsigned n);
+
+/*
+ * Give back n leased permits of an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread, as lk_sem_release()
+ *
+ * Returns     as lk_sem_release(), and
+ *             EINVAL     an owner of another client; unchanged
+ *             ENOTSUP    an owner, and s is not leased; unchanged
+ *             EPERM      also: the owner belongs to the parent of a fork
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_sem_release()
+ */
+LK_API int lk_sem_releaseby(lk_sem_t *s, lk_owner_t *owner, unsigned n);
 
 /*
  * How many permits are free, as sem_getvalue(); 0 when there are fewer.
@@ -301,6 +331,17 @@ LK_API LK_MUST_CHECK int lk_sem_drain(lk_sem_t *s, unsigned *taken);
  * Round trips 0
  */
 LK_API LK_MUST_CHECK int lk_sem_remaining(lk_sem_t *s, int64_t *ms);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_sem_remaining(); EINVAL also for an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_sem_remaining()
+ */
+LK_API LK_MUST_CHECK int lk_sem_remainingby(lk_sem_t *s, lk_owner_t *owner, int64_t *ms);
 
 /*
  * Take one leased permit that belongs to nobody but who knows its id. The client

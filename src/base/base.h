@@ -66,6 +66,9 @@ uintptr_t lk__process(void);
 uint64_t lk__forks(void);
 uint64_t lk__forks_atbirth(void);
 
+/* A number that no thread and no other owner of this process has, or will have. */
+uint64_t lk__owner_fresh(void);
+
 /* What the library knows of the calling thread; made on the thread's first call, freed when the thread ends. */
 struct lk__thread {
     uint64_t owner;    /* implicit owner: never used again by another thread of this process */

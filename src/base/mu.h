@@ -23,6 +23,7 @@ enum lk__mu_rank {
     LK__MU_PROCESS = 1, /* struct lk__processstate: the default client, all clients */
     LK__MU_CLIENT,      /* struct lk_client: its objects */
     LK__MU_OBJECT,      /* struct lk__object: its holds, slots and local queue */
+    LK__MU_OWNER,       /* struct lk_owner: its calls */
     LK__MU_HUB,         /* struct lk__hub: subscriptions; their callbacks run under it */
     LK__MU_BROADCAST,   /* struct lk__broadcast: who waits for a latch */
     LK__MU_REDISSON,    /* struct lk__redissonwake: who waits for a message of Redisson's */

@@ -142,10 +142,15 @@ uintptr_t lk__process(void)
     return known;
 }
 
+uint64_t lk__owner_fresh(void)
+{
+    return atomic_fetch_add(&owners, 1) + 1;
+}
+
 static void adopt(struct lk__thread *thread)
 {
     thread->process = lk__process();
-    thread->owner = atomic_fetch_add(&owners, 1) + 1;
+    thread->owner = lk__owner_fresh();
     thread->holds = 0;
     thread->inside = 0;
     if (!ours)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock.c - lock, trylock, timedlock, clocklock, lockfor, unlock
+ * lock.c - lock, trylock, timedlock, clocklock, lockfor, lockwith, unlock
  *
- * The first five differ only in the moment at which waiting ends.
+ * The first five differ only in the moment at which waiting ends; lockwith has more to say.
  */
 #include "lock/mutex.h"
 
 #include <limits.h>
 
-/* The calling thread holds the mutex already: the type decides. */
+/* The owner holds the mutex already: the type decides. */
 static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_try)
 {
     const char *what = op->object->what;
     if (lk__mutex_attr(op)->type == LK_MUTEX_ERRORCHECK)
-        return only_try ? lk__fail(EBUSY, "%s: held by this thread", what)
-                        : lk__fail(EDEADLK, "%s: held by this thread, which would wait for itself", what);
+        return only_try ? lk__fail(EBUSY, "%s: held by %s", what, lk__op_holder(op))
+                        : lk__fail(EDEADLK, "%s: held by %s, which would wait for itself", what, lk__op_holder(op));
     if (hold->holds == INT_MAX)
         return lk__fail(EAGAIN, "%s: held %d times", what, hold->holds);
     int rc = lk__mutex_attr(op)->nested_local ? 0 : lk__mutex_nest(op, hold, hold->holds + 1);
@@ -23,8 +23,8 @@ static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_
     return rc;
 }
 
-/* Become the holder for the first time, within the limit. */
-static int acquire(const struct lk__op *op, int64_t limit_us)
+/* Become the holder for the first time. */
+static int acquire(const struct lk__op *op, const struct lk__how *how)
 {
     struct lk__mutex *mutex = lk__mutex_of(op);
     const struct lk__mutexblock *block = lk__mutex_block(mutex);
@@ -32,8 +32,8 @@ static int acquire(const struct lk__op *op, int64_t limit_us)
     bool fair = op->object->traits.order != 0;
     struct lk__acquire acquire = {
         .op = op,
-        .limit_us = limit_us,
-        .owner = op->self->owner,
+        .how = how,
+        .holds = 1,
         .lease_ms = attr->lease_ms,
         .min_hold_ms = attr->min_hold_ms,
         .max_hold_ms = attr->max_hold_ms,
@@ -52,26 +52,39 @@ static int acquire(const struct lk__op *op, int64_t limit_us)
                                                 .claim_ms = block->release.claim_ms,
                                                 .flags = block->release.flags | flags };
     acquire.ask = lk__object_command(op->object, &lk__lua_lock_acquire, &args);
-    int rc = lk__acquire_run(&acquire);
-    if (acquire.hold != NULL)
-        op->self->holds++;
-    return rc;
+    return lk__acquire_run(&acquire);
+}
+
+static int acquire_or_nest(struct lk__op *op, const struct lk__how *how, bool only_try)
+{
+    struct lk__hold *hold = lk__object_hold(op->object, lk__op_owner(op));
+    int rc = hold != NULL ? lk__op_hold(op, &hold) : 0;
+    if (rc != 0)
+        return rc;
+    if (hold != NULL && lk__mutex_attr(op)->type != LK_MUTEX_NORMAL)
+        return lock_again(op, hold, only_try);
+    lk__op_beginwait(op);
+    return acquire(op, how);
+}
+
+static int lock_as(lk_mutex_t *m, const struct lk__how *how, bool only_try)
+{
+    struct lk__op op;
+    int rc = lk__op_enterby(&op, LK__HANDLE(m), &lk__mutex_kind, how->limit_us);
+    if (rc != 0)
+        return rc;
+    rc = lk__op_setowner(&op, how->by);
+    if (rc == 0)
+        rc = lk__op_beginlock(&op, how->limit_us);
+    if (rc == 0)
+        rc = acquire_or_nest(&op, how, only_try);
+    return lk__op_leave(&op, rc);
 }
 
 static int lock_until(lk_mutex_t *m, int64_t limit_us, bool only_try)
 {
-    struct lk__op op;
-    int rc = lk__op_enterby(&op, LK__HANDLE(m), &lk__mutex_kind, limit_us);
-    if (rc != 0)
-        return rc;
-    struct lk__hold *hold = lk__object_hold(op.object, op.self->owner);
-    if (hold != NULL)
-        rc = lk__op_hold(&op, &hold);
-    if (rc == 0 && hold != NULL && lk__mutex_attr(&op)->type != LK_MUTEX_NORMAL)
-        rc = lock_again(&op, hold, only_try);
-    else if (rc == 0)
-        rc = acquire(&op, limit_us);
-    return lk__op_leave(&op, rc);
+    const struct lk__how how = { .limit_us = limit_us };
+    return lock_as(m, &how, only_try);
 }
 
 /* For a call with a limit, EBUSY of a try is ETIMEDOUT. */
@@ -110,7 +123,21 @@ int lk_mutex_lockfor(lk_mutex_t *m, int64_t timeout_ms)
     return rc != 0 ? rc : lock_within(m, limit_us);
 }
 
+int lk_mutex_lockwith(lk_mutex_t *m, const lk_how_t *how)
+{
+    struct lk__how taken;
+    int rc = lk__how_take(&taken, how);
+    if (rc == 0)
+        rc = lock_as(m, &taken, false);
+    return rc == EBUSY ? ETIMEDOUT : rc;
+}
+
 int lk_mutex_unlock(lk_mutex_t *m)
 {
-    return lk__op_unlock(LK__HANDLE(m), &lk__mutex_kind);
+    return lk__op_unlock(LK__HANDLE(m), &lk__mutex_kind, NULL);
+}
+
+int lk_mutex_unlockby(lk_mutex_t *m, lk_owner_t *owner)
+{
+    return lk__op_unlock(LK__HANDLE(m), &lk__mutex_kind, owner);
 }

@@ -100,12 +100,14 @@ struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner)
     return hold;
 }
 
-void lk__object_addhold(struct lk__object *object, struct lk__hold *hold)
+bool lk__object_addhold(struct lk__object *object, struct lk__hold *hold, int64_t valid_until_us, int64_t first_us)
 {
     hold->lease->orphans = &object->orphans;
     lk__mu_lock(&object->mu);
     put_on(object, hold);
+    bool orphans = lk__lease_take(hold->lease, valid_until_us, first_us);
     lk__mu_unlock(&object->mu);
+    return orphans;
 }
 
 void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
@@ -143,7 +145,8 @@ static struct lk__outboxentry *release_of(const struct lk__acquire *acquire)
 
 static int make_hold(struct lk__acquire *acquire)
 {
-    acquire->hold = lk__object_newhold(acquire->op->object, acquire->owner, acquire->suffix);
+    uint64_t owner = acquire->ownerless ? 0 : lk__op_owner(acquire->op);
+    acquire->hold = lk__object_newhold(acquire->op->object, owner, acquire->suffix);
     if (acquire->hold == NULL)
         return ENOMEM;
     struct lk__lease *lease = acquire->hold->lease;
@@ -152,7 +155,9 @@ static int make_hold(struct lk__acquire *acquire)
     lease->release.command = acquire->give_back;
     lease->renewal = acquire->renewal;
     lease->renewal_args = acquire->renewal_args;
-    lease->parts = acquire->parts;
+    lease->parts = acquire->holds;
+    acquire->hold->holds = acquire->holds;
+    acquire->hold->reads = acquire->reads;
     return 0;
 }
 
@@ -167,7 +172,7 @@ static int prepare(struct lk__acquire *acquire)
     waiter->ask = acquire->ask;
     waiter->read = acquire->read;
     lk__waiter_set(&acquire->op->object->client->waiters, waiter,
-                   (struct lk__acquirefsm_settings){ .limit_us = acquire->limit_us,
+                   (struct lk__acquirefsm_settings){ .limit_us = acquire->how->limit_us,
                                                      .lease_ms = acquire->asked_ms,
                                                      .try_only = acquire->try_only,
                                                      .recorded = acquire->release != NULL });
@@ -196,7 +201,7 @@ static int wait_for_it(struct lk__acquire *acquire)
     struct lk__qnode place;
     if (!acquire->queue_locally || acquire->try_only)
         return wait_in_redis(acquire);
-    int rc = lk__localqueue_enter(&object->queue, &place, &acquire->waiter.parker, acquire->limit_us);
+    int rc = lk__localqueue_enter(&object->queue, &place, &acquire->waiter.parker, acquire->how->limit_us);
     acquire->contended = place.behind;
     if (rc == ETIMEDOUT)
         return lk__fail(rc, "%s: not within the time; other threads of this process wait, too", object->what);
@@ -244,6 +249,7 @@ static struct lk__until keep_for(struct lk__date granted, int64_t now_us, int64_
     return (struct lk__until){ { granted.us + lasts_us, granted.epoch }, now_us + lasts_us };
 }
 
+/* Once the object knows the hold, another thread may give it back, if its owner is none. */
 static void become_holder(struct lk__acquire *acquire, int code)
 {
     const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
@@ -252,12 +258,11 @@ static void become_holder(struct lk__acquire *acquire, int code)
     struct lk__lease *lease = hold->lease;
     int64_t now_us = lk__now_us();
 
-    hold->token = acquire->tokenless ? 0 : result->token;
+    hold->token = acquire->reads > 0 ? 0 : result->token;
     lease->release.past = result->duplicates_until;
     if (result->duplicates_until.date.us != 0) /* a copy of the ask would set its lease again */
         lk__lease_expectduplicates(lease, acquire->asked_ms);
     hold->began_us = now_us;
-    hold->holds = 1;
     hold->owner_died = code == EOWNERDEAD;
     if (acquire->min_hold_ms != 0)
         lease->release.until = keep_for(result->granted, now_us, acquire->min_hold_ms * 1000);
@@ -269,8 +274,9 @@ static void become_holder(struct lk__acquire *acquire, int code)
         if (acquire->max_hold_ms <= lease->lease_ms)
             lease->reason = LK_REASON_MAX_HOLD;
     }
-    lk__object_addhold(object, hold);
-    if (lk__lease_take(lease, good_until(acquire, now_us), first_renewal(acquire)))
+    if (!acquire->ownerless)
+        lk__op_counthold(acquire->op);
+    if (lk__object_addhold(object, hold, good_until(acquire, now_us), first_renewal(acquire)))
         drop_orphans(object);
     count_it(acquire, now_us);
 }

@@ -8,6 +8,18 @@
 #include "object/op.h"
 #include "object/redisson.h"
 
+/* --- how.c: what a caller says of one acquire ----------------------------------------------------------------------- */
+
+struct lk__how {
+    int64_t limit_us; /* of waiting for other holders */
+    int64_t lease_ms; /* 0: the attribute's */
+    int fixed;        /* 0: the attribute's; 1: yes; -1: no */
+    lk_owner_t *by;   /* NULL: the calling thread */
+};
+
+/* `given` NULL: waiting as long as it takes. 0 or EINVAL, with an error text. */
+int lk__how_take(struct lk__how *how, const lk_how_t *given);
+
 /* --- acquire.c ------------------------------------------------------------------------------------------------------ */
 
 /*
@@ -16,12 +28,12 @@
  */
 struct lk__acquire {
     const struct lk__op *op;
-    int64_t limit_us;                 /* of waiting for other holders */
-    uint64_t owner;                   /* 0: nobody's thread, anybody may give it back */
-    int64_t lease_ms;                 /* 0: the client's */
+    const struct lk__how *how;        /* what the caller says of this one acquire */
+    bool ownerless;                   /* anybody may give it back */
+    int holds, reads;                 /* levels, or permits, that it has first; who reads gets no token of its own */
+    int64_t lease_ms;                 /* 0: the client's; like `fixed`, unless the caller says otherwise */
     int64_t min_hold_ms, max_hold_ms; /* 0: none */
     bool fixed;
-    bool tokenless;     /* one of several holders: the token that came is another's */
     bool queue_locally; /* one thread of the process waits in Redis, the others in the local queue */
     /*
      * NULL: that of the hold. Else what is taken has no lease: nothing is held, the server remembers the request, and
@@ -47,7 +59,6 @@ struct lk__acquire {
     const struct lk__script *renewal;
     const void *renewal_args;
     const char *suffix; /* NULL, or what its id ends with */
-    int parts;
 
     struct lk__hold *hold; /* told; NULL: not held, or what was taken has no lease */
 
@@ -59,12 +70,17 @@ struct lk__acquire {
 /* From now on its time counts. */
 static inline void lk__acquire_plan(struct lk__acquire *acquire)
 {
-    int64_t lease_ms = acquire->lease_ms != 0 ? acquire->lease_ms : acquire->op->object->client->options->lease_ms;
+    const struct lk__how *how = acquire->how;
+    int64_t lease_ms = how->lease_ms != 0 ? how->lease_ms : acquire->lease_ms;
+    if (lease_ms == 0)
+        lease_ms = acquire->op->object->client->options->lease_ms;
+    if (how->fixed != 0)
+        acquire->fixed = how->fixed > 0;
     bool capped = acquire->max_hold_ms != 0 && acquire->max_hold_ms < lease_ms;
     acquire->lease_ms = lease_ms;
     acquire->asked_ms = capped ? acquire->max_hold_ms : lease_ms;
     acquire->began_us = lk__now_us();
-    acquire->try_only = acquire->began_us >= acquire->limit_us;
+    acquire->try_only = acquire->began_us >= how->limit_us;
 }
 
 /*

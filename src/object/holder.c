@@ -2,14 +2,15 @@
 /* holder.c - what a holder may ask and say of its hold */
 #include "object/holder.h"
 
-/* What is asked of the calling thread's good hold. */
+/* What is asked of an owner's good hold. */
 typedef int (*lk__question_t)(const struct lk__op *op, struct lk__hold *hold, void *arg);
 
-static int with_hold(struct lk__handle handle, const struct lk__kind *kind, lk__question_t question, void *arg)
+static int with_hold(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner, lk__question_t question,
+                     void *arg)
 {
     struct lk__op op;
     struct lk__hold *hold;
-    int rc = lk__op_enter(&op, handle, kind);
+    int rc = lk__op_enterholder(&op, handle, kind, owner);
     if (rc != 0)
         return rc;
     rc = lk__op_hold(&op, &hold);
@@ -26,11 +27,12 @@ static int tell_token(const struct lk__op *op, struct lk__hold *hold, void *toke
     return 0;
 }
 
-int lk__holder_token(const char *function, struct lk__handle handle, const struct lk__kind *kind, uint64_t *token)
+int lk__holder_token(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner,
+                     uint64_t *token)
 {
     if (token == NULL)
         return lk__fail(EINVAL, "%s: nowhere to put the token", function);
-    return with_hold(handle, kind, tell_token, token);
+    return with_hold(handle, kind, owner, tell_token, token);
 }
 
 static int tell_remaining(const struct lk__op *op, struct lk__hold *hold, void *ms)
@@ -49,11 +51,12 @@ int lk__op_remaining(const struct lk__op *op, int64_t *ms)
     return rc != 0 ? rc : tell_remaining(op, hold, ms);
 }
 
-int lk__holder_remaining(const char *function, struct lk__handle handle, const struct lk__kind *kind, int64_t *ms)
+int lk__holder_remaining(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner,
+                         int64_t *ms)
 {
     if (ms == NULL)
         return lk__fail(EINVAL, "%s: nowhere to put the time", function);
-    return with_hold(handle, kind, tell_remaining, ms);
+    return with_hold(handle, kind, owner, tell_remaining, ms);
 }
 
 static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
@@ -74,9 +77,9 @@ static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
     return lk__fail(ESTALE, "%s: the server no longer knows this hold", object->what);
 }
 
-int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind)
+int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
 {
-    return with_hold(handle, kind, ask_server, NULL);
+    return with_hold(handle, kind, owner, ask_server, NULL);
 }
 
 static int renew_with(const struct lk__op *op, struct lk__hold *hold, void *lease_ms)
@@ -87,12 +90,12 @@ static int renew_with(const struct lk__op *op, struct lk__hold *hold, void *leas
     return rc == 0 ? 0 : lk__fail(rc, "%s: the lease could not be set: %s", object->what, lk_strerror(rc));
 }
 
-int lk__holder_extend(struct lk__handle handle, const struct lk__kind *kind, int64_t lease_ms)
+int lk__holder_extend(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner, int64_t lease_ms)
 {
     if (lease_ms < LK__LEASE_MIN_MS || lease_ms > LK__LEASE_MAX_MS)
         return lk__fail(EINVAL, "a lease of %lld ms: at least %d ms, at most a day", (long long)lease_ms,
                         LK__LEASE_MIN_MS);
-    return with_hold(handle, kind, renew_with, &lease_ms);
+    return with_hold(handle, kind, owner, renew_with, &lease_ms);
 }
 
 static int declare_consistent(const struct lk__op *op, struct lk__hold *hold, void *arg)
@@ -107,7 +110,7 @@ static int declare_consistent(const struct lk__op *op, struct lk__hold *hold, vo
     return 0;
 }
 
-int lk__holder_consistent(struct lk__handle handle, const struct lk__kind *kind)
+int lk__holder_consistent(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
 {
-    return with_hold(handle, kind, declare_consistent, NULL);
+    return with_hold(handle, kind, owner, declare_consistent, NULL);
 }

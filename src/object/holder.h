@@ -2,18 +2,20 @@
 /*
  * holder.h - what a holder may ask and say of its hold: public calls, whole
  *
- * Each works on the calling thread's good hold. `function` is the name of the call, for words.
+ * Each works on the good hold of `owner`, NULL: of the calling thread. `function` is the name of the call, for words.
  */
 #ifndef LK__OBJECT_HOLDER_H
 #define LK__OBJECT_HOLDER_H
 
 #include "object/acquire.h"
 
-int lk__holder_token(const char *function, struct lk__handle handle, const struct lk__kind *kind, uint64_t *token);
-int lk__holder_remaining(const char *function, struct lk__handle handle, const struct lk__kind *kind, int64_t *ms);
-int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind);
-int lk__holder_extend(struct lk__handle handle, const struct lk__kind *kind, int64_t lease_ms);
-int lk__holder_consistent(struct lk__handle handle, const struct lk__kind *kind);
+int lk__holder_token(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner,
+                     uint64_t *token);
+int lk__holder_remaining(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner,
+                         int64_t *ms);
+int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner);
+int lk__holder_extend(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner, int64_t lease_ms);
+int lk__holder_consistent(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner);
 
 /* Within a public call: how long the caller's hold is good. */
 int lk__op_remaining(const struct lk__op *op, int64_t *ms);

@@ -109,7 +109,11 @@ static inline struct lk__command lk__object_command(const struct lk__object *obj
 struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, const char *suffix);
 /* The hold of `owner`, the oldest if it has several, or NULL; under object->mu or by the owner itself. */
 struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner);
-void lk__object_addhold(struct lk__object *object, struct lk__hold *hold);
+/*
+ * The hold is its owner's from now on, as lk__lease_take(). True: some holds are lost that nobody gives back. Another
+ * thread may give it back at once.
+ */
+bool lk__object_addhold(struct lk__object *object, struct lk__hold *hold, int64_t valid_until_us, int64_t first_us);
 void lk__object_drophold(struct lk__object *object, struct lk__hold *hold); /* and drop its reference */
 
 /* Under object->mu: how `owners` tells its entries apart; lk__object_hold(); and take a hold off, false: it was off. */

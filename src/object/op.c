@@ -15,6 +15,7 @@ static struct lk__binding *enter_bound(struct lk__handle handle)
 static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us)
 {
     int rc = 0;
+    op->by = NULL;
     op->self = lk__thread_self();
     if (op->self == NULL)
         return ENOMEM; /* no memory for an error text either */
@@ -61,42 +62,104 @@ int lk__op_destroy(const char *function, struct lk__handle handle, const struct 
 }
 
 /* The binding's reference is dropped before the call ends, as a close waits for the call, and the object may end here. */
-int lk__op_leave(const struct lk__op *op, int code)
+int lk__op_leave(struct lk__op *op, int code)
 {
     lk_client_t *client = op->object->client;
+    if (op->by != NULL)
+        lk__owner_leave(op->by, &op->call);
     lk__binding_unref(op->binding);
     lk__client_leave(client);
     return lk__api_leave(&op->api, code);
 }
 
+/* --- the owner whose call it is ----------------------------------------------------------------------------------- */
+
+int lk__op_setowner(struct lk__op *op, lk_owner_t *owner)
+{
+    if (owner == NULL)
+        return 0;
+    int rc = lk__owner_enter(owner, op->object->client, op->object->what);
+    if (rc != 0)
+        return rc;
+    op->call = (struct lk__ownercall){ .object = op->object };
+    op->by = owner;
+    return 0;
+}
+
+int lk__op_beginlock(struct lk__op *op, int64_t limit_us)
+{
+    if (op->by == NULL)
+        return 0;
+    int64_t grace_us = op->object->client->options->command_timeout_ms * 1000, now_us = lk__now_us();
+    if (lk__owner_begin(op->by, &op->call, LK__ACQUIRING, limit_us) &&
+        lk__owner_begin(op->by, &op->call, LK__HANDLING, lk__later(limit_us > now_us ? limit_us : now_us, grace_us)))
+        return 0;
+    return lk__fail(ETIMEDOUT, "%s: not within the time; another call of this owner is at it", op->object->what);
+}
+
+void lk__op_beginwait(struct lk__op *op)
+{
+    if (op->by != NULL)
+        lk__owner_end(op->by, &op->call, LK__HANDLING);
+}
+
+int lk__op_beginhold(struct lk__op *op, lk_owner_t *owner)
+{
+    int rc = lk__op_setowner(op, owner);
+    if (rc == ECANCELED && lk__owner_isinherited(owner))
+        return lk__fail(EPERM, "%s: the owner belongs to another process, which may hold it", op->object->what);
+    if (rc == 0 && owner != NULL)
+        lk__owner_begin(owner, &op->call, LK__HANDLING, LK__NEVER);
+    return rc;
+}
+
+int lk__op_enterholder(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
+{
+    int rc = lk__op_enter(op, handle, kind);
+    if (rc != 0)
+        return rc;
+    rc = lk__op_beginhold(op, owner);
+    return rc == 0 ? 0 : lk__op_leave(op, rc);
+}
+
+/* --- its hold ----------------------------------------------------------------------------------------------------- */
+
 int lk__op_hold(const struct lk__op *op, struct lk__hold **hold)
 {
-    *hold = lk__object_hold(op->object, op->self->owner);
+    *hold = lk__object_hold(op->object, lk__op_owner(op));
     if (*hold == NULL)
-        return lk__fail(EPERM, "%s: not held by this thread", op->object->what);
+        return lk__fail(EPERM, "%s: not held by %s", op->object->what, lk__op_holder(op));
     if (!lk__lease_isgood((*hold)->lease, NULL))
         return lk__fail(ESTALE, "%s: the lease was lost; unlock as often as it was locked", op->object->what);
     return 0;
 }
 
-int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind)
+int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold)
+{
+    bool owned = hold->owner != 0;
+    int rc = lk__object_release(op->object, hold); /* the server frees it, or hands it to the first waiter */
+    lk__object_drophold(op->object, hold);
+    if (owned && op->by == NULL)
+        op->self->holds--;
+    else if (owned)
+        atomic_fetch_sub(&op->by->holds, 1);
+    return rc;
+}
+
+int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
 {
     struct lk__op op;
-    int rc = lk__op_enter(&op, handle, kind);
+    int rc = lk__op_enterholder(&op, handle, kind, owner);
     if (rc == ECANCELED && lk__handle_isinherited(handle))
         return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(handle));
     if (rc != 0)
         return rc;
-    struct lk__object *object = op.object;
-    struct lk__hold *hold = lk__object_hold(object, op.self->owner);
-    if (hold == NULL) {
-        rc = lk__fail(EPERM, "%s: not held by this thread", object->what);
-    } else if ((int64_t)hold->holds + hold->reads > 1) {
+    struct lk__hold *hold = lk__object_hold(op.object, lk__op_owner(&op));
+    if (hold == NULL)
+        rc = lk__fail(EPERM, "%s: not held by %s", op.object->what, lk__op_holder(&op));
+    else if ((int64_t)hold->holds + hold->reads > 1)
         rc = kind->unlock_inner(&op, hold);
-    } else {
-        rc = lk__object_release(object, hold); /* the server frees it, or hands it to the first waiter */
-        lk__object_drophold(object, hold);
-        op.self->holds--;
-    }
+    else
+        rc = lk__op_giveback(&op, hold);
     return lk__op_leave(&op, rc);
 }

@@ -5,13 +5,16 @@
 #ifndef LK__OBJECT_OP_H
 #define LK__OBJECT_OP_H
 
+#include "client/owner.h"
 #include "object/handle.h"
 
 struct lk__op {
     struct lk__binding *binding;
     struct lk__object *object;
-    const void *attr;        /* as this handle has them: the primitive's type */
-    struct lk__thread *self; /* the calling thread */
+    const void *attr;          /* as this handle has them: the primitive's type */
+    struct lk__thread *self;   /* the calling thread */
+    lk_owner_t *by;            /* whose call it is; NULL: the thread's */
+    struct lk__ownercall call; /* of an explicit owner */
     struct lk__apistate api;
 };
 
@@ -23,15 +26,52 @@ struct lk__op {
 int lk__op_enterby(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us);
 int lk__op_enter(struct lk__op *op, struct lk__handle handle,
                  const struct lk__kind *kind); /* of a call that does not wait */
-int lk__op_leave(const struct lk__op *op, int code);
+int lk__op_leave(struct lk__op *op, int code);
+
+/*
+ * The call is `owner`'s from now on; NULL: it stays the thread's. 0 or why not, with an error text; then it is to be left
+ * as well.
+ */
+int lk__op_setowner(struct lk__op *op, lk_owner_t *owner);
+/* Of a call that is to acquire, after that: no other call of its owner is acquiring the object, or looks at its hold. */
+int lk__op_beginlock(struct lk__op *op, int64_t limit_us);
+/* Others may look at the owner's hold again: this call is about to wait. */
+void lk__op_beginwait(struct lk__op *op);
+/* Of a call on a hold: it is `owner`'s, and no other call of the owner looks at the hold meanwhile. As _setowner(). */
+int lk__op_beginhold(struct lk__op *op, lk_owner_t *owner);
+/* Begin a call on the hold of `owner`, NULL: of the thread. */
+int lk__op_enterholder(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner);
+
+static inline uint64_t lk__op_owner(const struct lk__op *op)
+{
+    return op->by == NULL ? op->self->owner : op->by->number;
+}
+
+/* "this thread", for words. */
+static inline const char *lk__op_holder(const struct lk__op *op)
+{
+    return op->by == NULL ? "this thread" : "this owner";
+}
+
+/* Its owner holds something more. */
+static inline void lk__op_counthold(const struct lk__op *op)
+{
+    if (op->by == NULL)
+        op->self->holds++;
+    else
+        atomic_fetch_add(&op->by->holds, 1);
+}
 
 /* The public calls lk_..._init(), lk_..._destroy() and lk_..._unlock(), whole; `function` is the name of the call, for error texts. */
 int lk__op_init(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_client_t *client,
                 const char *name, const void *attr);
 int lk__op_destroy(const char *function, struct lk__handle handle, const struct lk__kind *kind);
-int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind); /* one level of the caller's hold, or all */
+/* One level of the hold of `owner`, or all; NULL: of the calling thread. */
+int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner);
+/* Give all of `hold` back, and forget it. As lk__object_release(). */
+int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold);
 
-/* The caller's hold: 0 it is good · EPERM there is none · ESTALE it was lost; with an error text. */
+/* The hold of the call's owner: 0 it is good · EPERM there is none · ESTALE it was lost; with an error text. */
 int lk__op_hold(const struct lk__op *op, struct lk__hold **hold);
 
 #endif

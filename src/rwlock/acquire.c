@@ -3,18 +3,18 @@
 #include "rwlock/rwlock.h"
 
 /* The mode is part of the id, so that it tells a queued waiter's as well. */
-int lk__rwlock_acquire(const struct lk__op *op, bool write, int64_t limit_us)
+int lk__rwlock_acquire(const struct lk__op *op, bool write, const struct lk__how *how)
 {
     const struct lk__rwlockblock *block = lk__rwlock_block(op->object);
     const lk_rwlockattr_t *attr = lk__rwlock_attr(op);
     struct lk__acquire acquire = {
         .op = op,
-        .limit_us = limit_us,
-        .owner = op->self->owner,
+        .how = how,
+        .holds = write,
+        .reads = !write,
         .lease_ms = attr->lease_ms,
         .max_hold_ms = attr->max_hold_ms,
         .fixed = attr->fixed,
-        .tokenless = !write,
         .read = lk__rwlock_acquire_read,
         .give_back = lk__object_command(op->object, &lk__lua_rwlock_release, &block->release),
         .renewal = &lk__lua_rwlock_renew,
@@ -27,13 +27,7 @@ int lk__rwlock_acquire(const struct lk__op *op, bool write, int64_t limit_us)
                                                   .claim_ms = block->release.claim_ms,
                                                   .flags = block->release.flags | flags };
     acquire.ask = lk__object_command(op->object, &lk__lua_rwlock_acquire, &args);
-    int rc = lk__acquire_run(&acquire);
-    if (acquire.hold == NULL)
-        return rc;
-    acquire.hold->holds = write;
-    acquire.hold->reads = !write;
-    op->self->holds++;
-    return rc;
+    return lk__acquire_run(&acquire);
 }
 
 int lk__rwlock_unlockinner(const struct lk__op *op, struct lk__hold *hold)

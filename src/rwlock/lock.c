@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock.c - rdlock, wrlock, and their try, timed, clock and relative forms
+ * lock.c - rdlock, wrlock, and their try, timed, clock, relative and other forms
  *
  * These forms differ in the mode, and in the moment at which waiting ends.
  */
@@ -8,14 +8,14 @@
 
 #include <limits.h>
 
-/* The calling thread has a good hold: one level more needs no round trip. */
+/* The owner has a good hold: one level more needs no round trip. */
 static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool write, bool only_try)
 {
     const char *what = op->object->what;
     if (write && !lk__rwlock_iswriter(hold))
-        return only_try
-                   ? lk__fail(EBUSY, "%s: held by this thread for reading", what)
-                   : lk__fail(EDEADLK, "%s: held by this thread for reading; to write it would wait for itself", what);
+        return only_try ? lk__fail(EBUSY, "%s: held by %s for reading", what, lk__op_holder(op))
+                        : lk__fail(EDEADLK, "%s: held by %s for reading; to write it would wait for itself", what,
+                                   lk__op_holder(op));
     int *count = write ? &hold->holds : &hold->reads;
     if (*count == INT_MAX)
         return lk__fail(EAGAIN, "%s: held %d times", what, *count);
@@ -23,18 +23,35 @@ static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool write
     return 0;
 }
 
-static int lock_until(lk_rwlock_t *rw, bool write, int64_t limit_us, bool only_try)
+static int acquire_or_nest(struct lk__op *op, bool write, const struct lk__how *how, bool only_try)
+{
+    struct lk__hold *hold = lk__object_hold(op->object, lk__op_owner(op));
+    if (hold == NULL) {
+        lk__op_beginwait(op);
+        return lk__rwlock_acquire(op, write, how);
+    }
+    int rc = lk__op_hold(op, &hold);
+    return rc == 0 ? lock_again(op, hold, write, only_try) : rc;
+}
+
+static int lock_as(lk_rwlock_t *rw, bool write, const struct lk__how *how, bool only_try)
 {
     struct lk__op op;
-    int rc = lk__op_enterby(&op, LK__HANDLE(rw), &lk__rwlock_kind, limit_us);
+    int rc = lk__op_enterby(&op, LK__HANDLE(rw), &lk__rwlock_kind, how->limit_us);
     if (rc != 0)
         return rc;
-    struct lk__hold *hold = lk__object_hold(op.object, op.self->owner);
-    if (hold == NULL)
-        rc = lk__rwlock_acquire(&op, write, limit_us);
-    else if ((rc = lk__op_hold(&op, &hold)) == 0)
-        rc = lock_again(&op, hold, write, only_try);
+    rc = lk__op_setowner(&op, how->by);
+    if (rc == 0)
+        rc = lk__op_beginlock(&op, how->limit_us);
+    if (rc == 0)
+        rc = acquire_or_nest(&op, write, how, only_try);
     return lk__op_leave(&op, rc);
+}
+
+static int lock_until(lk_rwlock_t *rw, bool write, int64_t limit_us, bool only_try)
+{
+    const struct lk__how how = { .limit_us = limit_us };
+    return lock_as(rw, write, &how, only_try);
 }
 
 /* For a call with a limit, EBUSY of a try is ETIMEDOUT. */
@@ -56,6 +73,15 @@ static int lock_for(lk_rwlock_t *rw, bool write, int64_t timeout_ms)
     int64_t limit_us;
     int rc = lk__deadline_in(timeout_ms, &limit_us);
     return rc != 0 ? rc : lock_within(rw, write, limit_us);
+}
+
+static int lock_with(lk_rwlock_t *rw, bool write, const lk_how_t *how)
+{
+    struct lk__how taken;
+    int rc = lk__how_take(&taken, how);
+    if (rc == 0)
+        rc = lock_as(rw, write, &taken, false);
+    return rc == EBUSY ? ETIMEDOUT : rc;
 }
 
 int lk_rwlock_rdlock(lk_rwlock_t *rw)
@@ -106,4 +132,14 @@ int lk_rwlock_rdlockfor(lk_rwlock_t *rw, int64_t timeout_ms)
 int lk_rwlock_wrlockfor(lk_rwlock_t *rw, int64_t timeout_ms)
 {
     return lock_for(rw, true, timeout_ms);
+}
+
+int lk_rwlock_rdlockwith(lk_rwlock_t *rw, const lk_how_t *how)
+{
+    return lock_with(rw, false, how);
+}
+
+int lk_rwlock_wrlockwith(lk_rwlock_t *rw, const lk_how_t *how)
+{
+    return lock_with(rw, true, how);
 }

@@ -6,7 +6,7 @@
  * lock.c     rdlock, wrlock, try, timed hold.c     calls of a holder
  * object.c   the table of the kind      inspect.c  calls that need no hold
  *
- * A thread has at most one hold on a lock, and the server sees one, whatever was nested: hold->holds counts
+ * An owner has at most one hold on a lock, and the server sees one, whatever was nested: hold->holds counts
  * how often it wrote, hold->reads how often it read. A hold with holds above 0 is a writer's.
  */
 #ifndef LK__RWLOCK_H
@@ -44,8 +44,8 @@ extern const struct lk__kind lk__rwlock_kind;
 
 int lk__rwlockattr_check(void *attr, const void *given);
 
-/* Acquire the first level, within the limit. */
-int lk__rwlock_acquire(const struct lk__op *op, bool write, int64_t limit_us);
+/* Acquire the first level. */
+int lk__rwlock_acquire(const struct lk__op *op, bool write, const struct lk__how *how);
 
 /* Give back one level that is not the last. */
 int lk__rwlock_unlockinner(const struct lk__op *op, struct lk__hold *hold);

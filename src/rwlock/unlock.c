@@ -10,7 +10,12 @@
 
 int lk_rwlock_unlock(lk_rwlock_t *rw)
 {
-    return lk__op_unlock(LK__HANDLE(rw), &lk__rwlock_kind);
+    return lk__op_unlock(LK__HANDLE(rw), &lk__rwlock_kind, NULL);
+}
+
+int lk_rwlock_unlockby(lk_rwlock_t *rw, lk_owner_t *owner)
+{
+    return lk__op_unlock(LK__HANDLE(rw), &lk__rwlock_kind, owner);
 }
 
 static int downgrade(const struct lk__op *op, struct lk__hold *hold)
@@ -36,19 +41,24 @@ static int downgrade(const struct lk__op *op, struct lk__hold *hold)
     return rc;
 }
 
-int lk_rwlock_downgrade(lk_rwlock_t *rw)
+int lk_rwlock_downgradeby(lk_rwlock_t *rw, lk_owner_t *owner)
 {
     struct lk__op op;
     struct lk__hold *hold;
-    int rc = lk__op_enter(&op, LK__HANDLE(rw), &lk__rwlock_kind);
+    int rc = lk__op_enterholder(&op, LK__HANDLE(rw), &lk__rwlock_kind, owner);
     if (rc != 0)
         return rc;
     rc = lk__op_hold(&op, &hold);
     if (rc == 0 && !lk__rwlock_iswriter(hold))
-        rc = lk__fail(EPERM, "%s: not held by this thread for writing", op.object->what);
+        rc = lk__fail(EPERM, "%s: not held by %s for writing", op.object->what, lk__op_holder(&op));
     if (rc == 0 && hold->reads > INT_MAX - hold->holds)
         rc = lk__fail(EAGAIN, "%s: held too many times", op.object->what);
     if (rc == 0)
         rc = downgrade(&op, hold);
     return lk__op_leave(&op, rc);
+}
+
+int lk_rwlock_downgrade(lk_rwlock_t *rw)
+{
+    return lk_rwlock_downgradeby(rw, NULL);
 }

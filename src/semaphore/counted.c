@@ -17,7 +17,7 @@ enum {
 
 struct counted {
     struct lk__acquire acquire;
-    const struct lk__semcall *call;
+    struct lk__semcall *call;
     struct lk__slot slot;
     unsigned n;
 };
@@ -66,12 +66,11 @@ static int run(struct counted *counted)
 }
 
 /* One attempt, under one number of its slot; ESTALE: the number is overtaken, and nothing was taken. */
-static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_us)
+static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how *how)
 {
     struct counted counted = {
         .acquire = { .op = &call->op,
-                     .limit_us = limit_us,
-                     .owner = call->op.self->owner,
+                     .how = how,
                      .lease_ms = SETTLED_MS,
                      .redisson = call->sem->redisson,
                      .unwind = unwind },
@@ -86,10 +85,10 @@ static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_u
     return rc;
 }
 
-int lk__counted_take(const struct lk__semcall *call, unsigned n, int64_t limit_us)
+int lk__counted_take(struct lk__semcall *call, unsigned n, const struct lk__how *how)
 {
     for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
-        int rc = take_once(call, n, limit_us);
+        int rc = take_once(call, n, how);
         if (rc != ESTALE)
             return rc;
     }

@@ -9,8 +9,13 @@ int lk_sem_post(lk_sem_t *s)
 
 int lk_sem_release(lk_sem_t *s, unsigned n)
 {
+    return lk_sem_releaseby(s, NULL, n);
+}
+
+int lk_sem_releaseby(lk_sem_t *s, lk_owner_t *owner, unsigned n)
+{
     struct lk__semcall call;
-    int rc = lk__sem_enter(s, &call);
+    int rc = lk__sem_enterholder(s, owner, &call);
     if (rc == ECANCELED && lk__sem_isinherited(s))
         return lk__fail(EPERM, "%s: held by another process, not by this one", s->lk_name);
     if (rc != 0)

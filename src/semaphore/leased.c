@@ -11,7 +11,7 @@
 
 struct leased {
     struct lk__acquire acquire;
-    const struct lk__semcall *call;
+    struct lk__semcall *call;
 };
 
 static void unwind(struct lk__acquire *acquire)
@@ -37,34 +37,28 @@ static int run(struct leased *leased)
 }
 
 /* As one acquisition; ESTALE: parts of it were taken away before it was known here, and the others went back. */
-static int take_once(const struct lk__semcall *call, unsigned n, int64_t limit_us, const char *id)
+static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how *how, const char *id)
 {
-    struct lk__thread *self = call->op.self;
     char suffix[LK__ID_LENGTH + 16];
     snprintf(suffix, sizeof suffix, ":%u%s%s", n, id != NULL ? ":" : "", id != NULL ? id : "");
     struct leased leased = {
         .acquire = { .op = &call->op,
-                     .limit_us = limit_us,
-                     .owner = id == NULL ? self->owner : 0,
+                     .how = how,
+                     .ownerless = id != NULL,
+                     .holds = (int)n,
                      .lease_ms = call->attr->lease_ms,
                      .max_hold_ms = call->attr->max_hold_ms,
                      .suffix = suffix,
-                     .parts = (int)n,
                      .unwind = unwind },
         .call = call,
     };
-    int rc = run(&leased);
-    if (rc == 0) {
-        leased.acquire.hold->holds = (int)n;
-        self->holds += id == NULL;
-    }
-    return rc;
+    return run(&leased);
 }
 
-int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us, const char *id)
+int lk__leased_take(struct lk__semcall *call, unsigned n, const struct lk__how *how, const char *id)
 {
     for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
-        int rc = take_once(call, n, limit_us, id);
+        int rc = take_once(call, n, how, id);
         if (rc != ESTALE)
             return rc;
     }
@@ -72,13 +66,6 @@ int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us
 }
 
 /* --- giving back ------------------------------------------------------------------------------------------- */
-
-int lk__leased_end(const struct lk__semcall *call, struct lk__hold *hold)
-{
-    int rc = lk__object_release(call->op.object, hold);
-    lk__object_drophold(call->op.object, hold);
-    return rc;
-}
 
 /* Ask the server to take back all but `kept` of what a hold has. 0 and its answer. */
 static int send_shrink(const struct lk__semcall *call, struct lk__hold *hold, int kept, enum lk__verdict *verdict)
@@ -123,13 +110,13 @@ static int shrink(const struct lk__semcall *call, struct lk__hold *hold, int kep
 int lk__leased_give(const struct lk__semcall *call, unsigned n)
 {
     struct lk__object *object = call->op.object;
-    struct lk__thread *self = call->op.self;
+    uint64_t owner = lk__op_owner(&call->op);
     int worst = 0;
-    unsigned held = lk__object_count(object, self->owner, n);
+    unsigned held = lk__object_count(object, owner, n);
     if (held < n)
-        return lk__fail(EPERM, "%s: this thread holds %u permits, not %u", call->what, held, n);
+        return lk__fail(EPERM, "%s: %s holds %u permits, not %u", call->what, lk__op_holder(&call->op), held, n);
     while (n > 0) {
-        struct lk__hold *hold = lk__object_hold(object, self->owner); /* the oldest */
+        struct lk__hold *hold = lk__object_hold(object, owner); /* the oldest */
         unsigned part = (unsigned)hold->holds;
         int rc;
         if (part > n) {
@@ -137,8 +124,7 @@ int lk__leased_give(const struct lk__semcall *call, unsigned n)
             n = 0;
         } else {
             n -= part;
-            rc = lk__leased_end(call, hold);
-            self->holds--;
+            rc = lk__op_giveback(&call->op, hold);
         }
         if (worst == 0)
             worst = rc;

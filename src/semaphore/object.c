@@ -119,7 +119,23 @@ int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
     return rc == 0 ? 0 : lk__sem_leave(call, rc);
 }
 
-int lk__sem_leave(const struct lk__semcall *call, int code)
+int lk__sem_leasedonly(const struct lk__semcall *call)
+{
+    return call->sem->leased ? 0 : lk__fail(ENOTSUP, "%s: only permits of a leased semaphore can do that", call->what);
+}
+
+int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call)
+{
+    int rc = lk__sem_enter(s, call);
+    if (rc != 0)
+        return rc;
+    rc = owner != NULL ? lk__sem_leasedonly(call) : 0;
+    if (rc == 0)
+        rc = lk__op_beginhold(&call->op, owner);
+    return rc == 0 ? 0 : lk__sem_leave(call, rc);
+}
+
+int lk__sem_leave(struct lk__semcall *call, int code)
 {
     return lk__op_leave(&call->op, code);
 }

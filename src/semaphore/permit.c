@@ -8,30 +8,25 @@
 
 #include <string.h>
 
-static int leased_only(const struct lk__semcall *call)
-{
-    return call->sem->leased ? 0 : lk__fail(ENOTSUP, "%s: only permits of a leased semaphore can do that", call->what);
-}
-
 int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID])
 {
     struct lk__semcall call;
     char fresh[LK__ID_LENGTH + 1];
-    int64_t limit_us;
+    struct lk__how how = { 0 };
     if (id == NULL)
         return lk__fail(EINVAL, "lk_sem_acquireid: nowhere to put the id");
-    int rc = lk__deadline_in(timeout_ms, &limit_us);
+    int rc = lk__deadline_in(timeout_ms, &how.limit_us);
     if (rc == 0)
         pthread_testcancel();
     if (rc == 0)
-        rc = lk__sem_enterby(s, limit_us, &call);
+        rc = lk__sem_enterby(s, how.limit_us, &call);
     if (rc != 0)
         return rc;
-    rc = leased_only(&call);
+    rc = lk__sem_leasedonly(&call);
     if (rc == 0)
         rc = lk__random_id(fresh);
     if (rc == 0)
-        rc = lk__leased_take(&call, 1, limit_us, fresh);
+        rc = lk__leased_take(&call, 1, &how, fresh);
     if (rc == 0)
         strcpy(id, fresh);
     return lk__sem_leave(&call, rc == EBUSY ? ETIMEDOUT : rc);
@@ -78,25 +73,30 @@ int lk_sem_releaseid(lk_sem_t *s, const char *id)
     int rc = lk__sem_enter(s, &call);
     if (rc != 0)
         return rc;
-    rc = leased_only(&call);
+    rc = lk__sem_leasedonly(&call);
     if (rc == 0) {
         struct lk__hold *hold = claim(call.op.object, id);
-        rc = hold != NULL ? lk__leased_end(&call, hold) : release_by_id(&call, id);
+        rc = hold != NULL ? lk__op_giveback(&call.op, hold) : release_by_id(&call, id);
         lk__hold_unref(hold);
     }
     return lk__sem_leave(&call, rc);
 }
 
-int lk_sem_remaining(lk_sem_t *s, int64_t *ms)
+int lk_sem_remainingby(lk_sem_t *s, lk_owner_t *owner, int64_t *ms)
 {
     struct lk__semcall call;
     if (ms == NULL)
         return lk__fail(EINVAL, "lk_sem_remaining: nowhere to put the time");
-    int rc = lk__sem_enter(s, &call);
+    int rc = lk__sem_enterholder(s, owner, &call);
     if (rc != 0)
         return rc;
-    rc = leased_only(&call);
+    rc = lk__sem_leasedonly(&call);
     if (rc == 0)
         rc = lk__op_remaining(&call.op, ms);
     return lk__sem_leave(&call, rc);
+}
+
+int lk_sem_remaining(lk_sem_t *s, int64_t *ms)
+{
+    return lk_sem_remainingby(s, NULL, ms);
 }

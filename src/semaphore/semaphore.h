@@ -59,7 +59,11 @@ struct lk__semcall {
 
 int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call); /* then lk__sem_leave() */
 int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call);
-int lk__sem_leave(const struct lk__semcall *call, int code);
+/* Of a call on what `owner` holds, NULL: the calling thread. ENOTSUP for an owner and a counting semaphore. */
+int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call);
+int lk__sem_leave(struct lk__semcall *call, int code);
+/* 0, or ENOTSUP: it is a counting semaphore. */
+int lk__sem_leasedonly(const struct lk__semcall *call);
 /* Is it leased, and of a client of another process? Then permits taken there are not this process' to give back. */
 bool lk__sem_isinherited(lk_sem_t *s);
 /* Ask `once`, whose command lacks only the keys. */
@@ -69,13 +73,11 @@ int lk__sem_valuecheck(const lk_semattr_t *attr, uintptr_t value);
 
 /* --- counted.c, leased.c, permit.c -------------------------------------------------------------------------- */
 
-int lk__counted_take(const struct lk__semcall *call, unsigned n, int64_t limit_us);
+int lk__counted_take(struct lk__semcall *call, unsigned n, const struct lk__how *how);
 int lk__counted_give(const struct lk__semcall *call, long n);
 
-/* `id`: 32 hex digits of a permit with an id of its own; NULL: the permit is the thread's. */
-int lk__leased_take(const struct lk__semcall *call, unsigned n, int64_t limit_us, const char *id);
+/* `id`: 32 hex digits of a permit with an id of its own; NULL: the permit is the caller's. */
+int lk__leased_take(struct lk__semcall *call, unsigned n, const struct lk__how *how, const char *id);
 int lk__leased_give(const struct lk__semcall *call, unsigned n);
-/* Give all of `hold` back, and forget it. */
-int lk__leased_end(const struct lk__semcall *call, struct lk__hold *hold);
 
 #endif

@@ -1,29 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait.c - wait, trywait, timedwait, clockwait, waitfor, acquire
+ * wait.c - wait, trywait, timedwait, clockwait, waitfor, acquire, acquirewith
  *
  * These forms differ in the moment at which waiting ends, and in how many permits they want.
  */
 #include "semaphore/semaphore.h"
 
-static int take_until(lk_sem_t *s, unsigned n, int64_t limit_us)
+/* Owners and leases are for leased ones. */
+static int check_how(const struct lk__semcall *call, const struct lk__how *how)
+{
+    return how->by != NULL || how->lease_ms != 0 || how->fixed != 0 ? lk__sem_leasedonly(call) : 0;
+}
+
+static int take_as(lk_sem_t *s, unsigned n, const struct lk__how *how)
 {
     struct lk__semcall call;
-    if (limit_us != 0) /* a try is no cancellation point */
+    if (how->limit_us != 0) /* a try is no cancellation point */
         pthread_testcancel();
-    int rc = lk__sem_enterby(s, limit_us, &call);
+    int rc = lk__sem_enterby(s, how->limit_us, &call);
     if (rc != 0)
         return rc;
+    rc = check_how(&call, how);
+    if (rc == 0)
+        rc = lk__op_setowner(&call.op, how->by);
+    if (rc != 0)
+        return lk__sem_leave(&call, rc);
     if (n == 0 || n > (call.sem->leased ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX))
         rc = lk__fail(EINVAL, "%s: %u permits at once: at least 1, at most %d", call.what, n,
                       call.sem->leased ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX);
     else
-        rc = call.sem->leased ? lk__leased_take(&call, n, limit_us, NULL) : lk__counted_take(&call, n, limit_us);
+        rc = call.sem->leased ? lk__leased_take(&call, n, how, NULL) : lk__counted_take(&call, n, how);
     if (rc == EBUSY)
         rc = lk__fail(EAGAIN, "%s: too few permits are free", call.what);
     else if (rc == ETIMEDOUT)
         rc = lk__fail(ETIMEDOUT, "%s: too few permits became free within the time", call.what);
     return lk__sem_leave(&call, rc);
+}
+
+static int take_until(lk_sem_t *s, unsigned n, int64_t limit_us)
+{
+    const struct lk__how how = { .limit_us = limit_us };
+    return take_as(s, n, &how);
 }
 
 /* For a call with a limit, EAGAIN of a try is ETIMEDOUT. */
@@ -65,4 +82,13 @@ int lk_sem_acquire(lk_sem_t *s, unsigned n, int64_t timeout_ms)
     int64_t limit_us;
     int rc = lk__deadline_in(timeout_ms, &limit_us);
     return rc != 0 ? rc : take_within(s, n, limit_us);
+}
+
+int lk_sem_acquirewith(lk_sem_t *s, unsigned n, const lk_how_t *how)
+{
+    struct lk__how taken;
+    int rc = lk__how_take(&taken, how);
+    if (rc == 0)
+        rc = take_as(s, n, &taken);
+    return rc == EAGAIN ? ETIMEDOUT : rc;
 }

@@ -112,7 +112,7 @@ void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease)
     assert(lk__mu_held(&dog->mu));
     lease->ownerless = true;
     lease->renew_us = LK__NEVER;
-    if (lease->reason == LK_REASON_NONE || lease->reason == LK_REASON_MAX_HOLD)
+    if (lk__lease_isheld(lease) && (lease->reason == LK_REASON_NONE || lease->reason == LK_REASON_MAX_HOLD))
         lease->reason = LK_REASON_THREAD_EXIT;
     orphan_lost(lease);
     lk__lease_schedule(dog, lease);

@@ -2,8 +2,8 @@
 /*
  * lease.h - what the server knows of something that is held: an id, and until when
  *
- * A lease belongs to a thread, with which it ends, or to the process. What is held by it is the business of the floors
- * above: the watchdog tells `holder` what happens, and knows no more.
+ * A lease belongs to a thread, with which it ends, to an explicit owner, or to the process. What is held by it is the
+ * business of the floors above: the watchdog tells `holder` what happens, and knows no more.
  */
 #ifndef LK__LEASE_H
 #define LK__LEASE_H
@@ -31,7 +31,7 @@ struct lk__lease {
     /* never change once it is taken; keys of the renewal are those of the release */
     void *holder;     /* is told what happens; NULL: nobody */
     const char *name; /* for the log */
-    uint64_t owner;   /* the thread with which it ends; 0: it is the process' */
+    uint64_t owner;   /* whose it is: if a thread's, it ends with that; 0: the process' */
     const struct lk__script *renewal;
     const void *renewal_args;
 
@@ -63,7 +63,7 @@ struct lk__lease {
     bool fixed;     /* never changes: not renewed */
     bool by_id;     /* never changes: another client may end it, by its id */
     bool put_off;   /* a renewal waits for the end of a request of the owner */
-    bool ownerless; /* its thread ended */
+    bool ownerless; /* its owner ended */
     bool unsent;    /* a renewal waits for the connection */
     bool inflight;  /* a renewal is under way */
     bool eval;      /* the server does not know the script: the next renewal has its text */
@@ -127,7 +127,7 @@ void lk__lease_wasgone(struct lk__lease *lease);
 
 /* Was the lease lost? */
 bool lk__lease_waslost(struct lk__lease *lease);
-/* Did the owner's thread end? The lease may be good for the rest of its time. */
+/* Did the owner end? The lease may be good for the rest of its time. */
 bool lk__lease_isownerless(struct lk__lease *lease);
 
 /* Take the lease off its holder's list. */
@@ -174,7 +174,7 @@ int64_t lk__lease_capped(const struct lk__lease *lease, int64_t lease_ms, int64_
 void lk__lease_duplicatesuntil(struct lk__lease *lease, int64_t now_us, int64_t until_us, int64_t lease_ms);
 /* A request with this lease is about to be sent: no more is trusted, as the server may execute it at once. */
 void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t lease_ms);
-/* The owner's thread ended. */
+/* The owner ended. */
 void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease);
 
 #endif

@@ -223,6 +223,23 @@ void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner)
     lk__mu_unlock(&dog->mu);
 }
 
+bool lk__watchdog_endowner(struct lk__watchdog *dog, uint64_t owner)
+{
+    bool holds = false;
+    lk__mu_lock(&dog->mu);
+    int64_t now_us = lk__now_us();
+    struct lk__link *next;
+    for (struct lk__link *l = lk__list_first(&dog->leases); l != NULL && !holds; l = next) {
+        struct lk__lease *lease = LK__CONTAINER(l, struct lk__lease, all);
+        next = lk__list_next(&dog->leases, l); /* a lease that is found lost leaves the list */
+        holds = lease->owner == owner && lk__lease_goodat(dog, lease, now_us);
+    }
+    if (!holds)
+        orphan(dog, &dog->lost, owner);
+    lk__mu_unlock(&dog->mu);
+    return !holds;
+}
+
 struct lk__lease *lk__watchdog_anylease(struct lk__watchdog *dog)
 {
     lk__mu_lock(&dog->mu);

@@ -61,6 +61,8 @@ void lk__watchdog_destroy(struct lk__watchdog *dog); /* when no lease and no out
 
 /* The owner's thread ended: its leases are not renewed any more. */
 void lk__watchdog_ownergone(struct lk__watchdog *dog, uint64_t owner);
+/* False: `owner` has a good lease. Else there will be no owner of that number: nobody gives its lost leases back. */
+bool lk__watchdog_endowner(struct lk__watchdog *dog, uint64_t owner);
 /* A held or lost lease that is not ended, with a reference; NULL: there is none. */
 struct lk__lease *lk__watchdog_anylease(struct lk__watchdog *dog);
 /* The next lease, taken off a holder's list of those that no thread will end, with a reference; or NULL. */

@@ -35,8 +35,7 @@ static void take(int i, uint64_t owner)
     assert_int_equal(0, lk__random_id(fresh));
     snprintf(holds[i]->lease->id, sizeof holds[i]->lease->id, "%s:0:%d:1:%s", client->id, i, fresh);
     holds[i]->holds = 1;
-    lk__object_addhold(object, holds[i]);
-    lk__lease_take(holds[i]->lease, lk__now_us() + 600000000, LK__NEVER);
+    lk__object_addhold(object, holds[i], lk__now_us() + 600000000, LK__NEVER);
 }
 
 static struct lk__hold *permit_of(int i)
