@@ -6,7 +6,7 @@
  * Server   Redis 7.0 or Valkey 7.2 and newer.
  * Threads  a client has a thread that connects, from its first hold on one that
  *          renews leases, from its first wait on one that listens for wake-ups,
- *          and with a listener one that calls it. They block all signals,
+ *          and with a listener one that calls its listeners. They block all signals,
  *          and a process ends without them, as by exit(0), when the last
  *          thread of the program ended.
  * Fork     the child of a fork owns nothing: an explicitly opened client and its
@@ -83,7 +83,7 @@ LK_API LK_MUST_CHECK int lk_client_default(lk_client_t **client);
 
 /*
  * End a client: its waiting calls return ECANCELED, its holds are released, its
- * threads end; its listener is told of what happened until then. The caller sees
+ * threads end; its listeners are told of what happened until then. The caller sees
  * to it that no thread begins a new call with `client` itself; objects of it may
  * still be used and answer ECANCELED, and stay valid until each is destroyed.
  *
@@ -99,41 +99,100 @@ LK_API LK_MUST_CHECK int lk_client_default(lk_client_t **client);
 LK_API int lk_client_close(lk_client_t *client);
 
 /*
- * Call `listener` for each event from now on. Several changes of one hold that
- * the listener had no time for come as the last one; LK_EVENT_LOST always comes.
+ * Call `listener` for each event from now on, beside those that others added: each of
+ * them hears of every event. Several changes of one hold that a listener had no time
+ * for come as the last one. LK_EVENT_LOST always comes: while it waits, it keeps the
+ * memory of its hold, and one that is more than 4096 holds behind is told of the oldest
+ * as one event, with their number in `count`.
  *
- *   listener  NULL: none any more. When this returns, the previous listener is
- *             not running and will not be called again (from within a listener:
- *             will not be called again)
+ *   listener  not NULL
  *   arg       handed to it
+ *   handle    receives what lk_client_removelistener() takes, before the first call;
+ *             never 0, and never given out again. NULL: it is not to be removed
  *
- * Returns     0, ENOMEM (no thread could be started), ECANCELED
- * Threads     any
+ * Returns     0, EINVAL, ENOMEM (memory, or no thread could be started), ECANCELED
+ * Threads     any, also a listener. All listeners of a client run on one thread of it,
+ *             one after another: a slow one delays the others
+ * Round trips 0
+ * Frees       lk_client_removelistener(), or lk_client_close(), which tells it the rest
  */
-LK_API int lk_client_listen(lk_client_t *client, lk_listener_t listener, void *arg);
+LK_API int lk_client_addlistener(lk_client_t *client, lk_listener_t listener, void *arg, uint64_t *handle);
 
 /*
- * The same events for poll(), epoll and event loops: a descriptor that is readable
- * while lk_client_nextevent() has something. Events count from this call on.
+ * Call a listener no more. Whatever this returns, the listener is not running then and
+ * will not be called again: its code and memory may go. Called from a listener of the
+ * same client it does not wait for that one.
  *
- *   fd        receives the descriptor. Only to be polled, never read, written or
- *             closed; it lives as long as the client, and a fork's child does not
- *             have it
+ *   handle    from lk_client_addlistener() with this client. What the listener was not
+ *             told yet it is not told any more
  *
- * Returns     0, ENOMEM, ECANCELED
- * Threads     any
+ * Returns     0          removed
+ *             ENOENT     there is none of this handle, or it was removed before
+ *             ECANCELED  the client belongs to another process, or its close has begun:
+ *                        when that returns no listener is running, or called again
+ * Threads     any; waits for a call of this listener to end, so the caller must not have
+ *             what that call waits for
+ * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_client_eventfd(lk_client_t *client, int *fd);
+LK_API int lk_client_removelistener(lk_client_t *client, uint64_t handle);
+
+/* A queue of events, for poll(), epoll and event loops. */
+typedef struct lk_events lk_events_t;
 
 /*
- * Fetch the oldest event that was not fetched yet.
+ * Open a queue, which gets every event from now on, whatever other queues and listeners
+ * get. As to a listener, several changes of one hold come as the last one, losses always
+ * come, and one that is not read for long tells of the oldest losses by their number.
+ *
+ *   queue     receives it, on success only
+ *
+ * Returns     0, EINVAL, ENOMEM, ECANCELED
+ * Threads     any
+ * Round trips 0
+ * Frees       lk_events_close(), before lk_client_close() or after
+ */
+LK_API LK_MUST_CHECK int lk_events_open(lk_client_t *client, lk_events_t **queue);
+
+/*
+ * A descriptor that is readable while lk_events_next() has something to say, be it that
+ * the client was closed.
+ *
+ *   fd        receives the descriptor, the same each time. Only to be polled, never
+ *             read, written or closed; it lives as long as the queue, and a fork's child
+ *             does not have it. A queue that is never asked for it has none
+ *
+ * Returns     0, EINVAL, ENOMEM (no descriptor left), ECANCELED
+ * Threads     any
+ * Round trips 0
+ */
+LK_API LK_MUST_CHECK int lk_events_fd(lk_events_t *queue, int *fd);
+
+/*
+ * Fetch the oldest event of a queue that was not fetched yet.
  *
  *   event     its size set by LK_EVENT_INIT; the rest written on success only
  *
- * Returns     0, EAGAIN when there is none, ECANCELED, EINVAL
- * Threads     any; each event is fetched once
+ * Returns     0          fetched
+ *             EAGAIN     there is none
+ *             ECANCELED  the client was closed, and what was not fetched went with it;
+ *                        or it belongs to another process
+ *             EINVAL     no queue, or an event without a size
+ * Threads     any; each event of a queue is fetched once
+ * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_client_nextevent(lk_client_t *client, lk_event_t *event);
+LK_API LK_MUST_CHECK int lk_events_next(lk_events_t *queue, lk_event_t *event);
+
+/*
+ * Close a queue, with its descriptor.
+ *
+ *   queue     gone after this call; NULL is allowed and does nothing. No thread begins a
+ *             call with it any more
+ *
+ * Returns     0
+ * Threads     any
+ * Round trips 0
+ */
+LK_API int lk_events_close(lk_events_t *queue);
 
 /*
  * What this client did so far, as a JSON text: docs/statistics.md has the fields.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.h - what may happen to holds, in words; lk_client_listen() and
- * lk_client_nextevent() of client.h tell it
+ * events.h - what may happen to holds, in words; listeners and queues of events, both
+ * in client.h, tell it
  */
 #ifndef LATCHKEY_EVENTS_H
 #define LATCHKEY_EVENTS_H
@@ -15,7 +15,8 @@ extern "C" {
 enum {
     LK_EVENT_AT_RISK = 1,   /* a renewal failed; the hold is still good for remaining_ms */
     LK_EVENT_RECOVERED = 2, /* renewed again after LK_EVENT_AT_RISK */
-    LK_EVENT_LOST = 3       /* the hold is over, finally; exactly one for each lost hold */
+    LK_EVENT_LOST = 3       /* the hold is over, finally; exactly one for each lost hold,
+                               or one for several: `count` */
 };
 
 enum {
@@ -44,11 +45,13 @@ typedef struct lk_event {
     int64_t remaining_ms;       /* of the hold, when the event was fetched; 0 when lost */
     uint64_t token;             /* fencing token of the hold; 0: it has none */
     uint64_t owner;             /* whose hold it is: see lk_owner_number() */
+    uint64_t count;             /* 1; of losses that nobody fetched in time, their number: then the
+                                   name is "", and kind, reason and token are 0 */
     char name[LK_NAME_MAX + 1]; /* as the user gave it */
 } lk_event_t;
 
 /* clang-format off */
-#define LK_EVENT_INIT { sizeof(lk_event_t), 0, 0, 0, 0, 0, 0, { 0 } }
+#define LK_EVENT_INIT { sizeof(lk_event_t), 0, 0, 0, 0, 0, 0, 0, { 0 } }
 /* clang-format on */
 
 /*
@@ -57,12 +60,13 @@ typedef struct lk_event {
  *   event     valid until the listener returns; its size is that of the library's
  *             version, and what lies beyond the size that the program knows is
  *             nothing to it
- *   arg       as given to lk_client_listen()
+ *   arg       as given to lk_client_addlistener()
  *
  * Runs on     a thread of the library that holds no lock and does nothing else: it
- *             may block, lock and unlock, but not close the client. A slow
- *             listener delays later events, never a renewal. If it ends its
- *             thread, later events come on another one.
+ *             may block, lock and unlock, add and remove listeners, itself as well,
+ *             but not close the client. A slow listener delays later events, also those
+ *             of the client's other listeners, never a renewal. If it ends its thread,
+ *             later events come on another one.
  */
 typedef void (*lk_listener_t)(const lk_event_t *event, void *arg);
 

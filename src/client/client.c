@@ -79,6 +79,7 @@ void lk__client_unref(lk_client_t *client)
         return;
     pthread_cond_destroy(&client->idle);
     lk__mu_destroy(&client->mu);
+    lk__events_destroy(&client->events); /* a queue of events may be longer than its client */
     lk__map_free(&client->members);
     lk__free(client);
 }
@@ -145,7 +146,6 @@ static void shut(lk_client_t *client)
     lk__hub_destroy(&client->hub);
     lk__watchdog_destroy(&client->dog);
     lk__node_destroy(&client->node);
-    lk__events_destroy(&client->events);
     lk__connector_unref(client->connector);
     lk__client_unref(client);
     lk__log_flush();

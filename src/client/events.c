@@ -1,37 +1,102 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.c - events of holds, for a listener and for programs that poll
+ * events.c - events of holds: who is told what
  *
- * Guards: events->mu the queues. Taken under dog->mu, so it is held for moments only; the listener runs
- * without any lock.
+ * Guards: events->mu the news and who is told them. Taken under dog->mu, so it is held for moments only.
  *
- * What is to be told lies in its hold, with a link for each audience, so that telling allocates nothing and a loss is
- * never dropped for want of room. A hold that changes again before it was fetched shows its last state.
+ * What is to be told lies in its hold, so that telling allocates nothing, however many are told. The holds with news are
+ * one list, oldest first, and each audience has its place there; a hold leaves the list when all were told. One that
+ * changes again goes to the end, so a slow audience is told its last state.
+ *
+ * The hard case: an audience that does not read. Its news keep their holds in memory. From a number on, each new hold
+ * drops the oldest news. An audience that was not told them yet is told how many losses were among them, so the losses
+ * that it hears of are as many as there were.
  */
 #include "client/events.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 void lk__events_init(struct lk__events *events)
 {
-    *events = (struct lk__events){ .fd = -1 };
+    *events = (struct lk__events){ .handles = 0 };
     lk__mu_init(&events->mu, LK__MU_EVENTS);
-    lk__cond_init(&events->news);
+    lk__cond_init(&events->some);
     lk__cond_init(&events->quiet);
-    for (int i = 0; i < LK__AUDIENCES; i++)
-        lk__list_init(&events->queues[i]);
+    lk__list_init(&events->news);
+    lk__list_init(&events->audiences);
 }
 
-static struct lk__link *link_of(struct lk__hold *hold, int audience)
+void lk__events_destroy(struct lk__events *events)
 {
-    return audience == LK__LISTENER ? &hold->for_listener : &hold->for_eventfd;
+    assert(lk__list_empty(&events->news) && lk__list_empty(&events->audiences));
+    pthread_cond_destroy(&events->some);
+    pthread_cond_destroy(&events->quiet);
+    lk__mu_destroy(&events->mu);
 }
 
-static struct lk__hold *hold_of(struct lk__link *link, int audience)
+static struct lk__hold *hold_of(struct lk__link *link)
 {
-    return audience == LK__LISTENER ? LK__CONTAINER(link, struct lk__hold, for_listener)
-                                    : LK__CONTAINER(link, struct lk__hold, for_eventfd);
+    return LK__CONTAINER(link, struct lk__hold, news);
+}
+
+static struct lk__audience *audience_of(struct lk__link *link)
+{
+    return LK__CONTAINER(link, struct lk__audience, link);
+}
+
+bool lk__audience_hasnews(const struct lk__events *events, const struct lk__audience *audience)
+{
+    return audience->missed > 0 || audience->next != &events->news;
+}
+
+/* --- the list of news ---------------------------------------------------------------------------------------- */
+
+/* Whoever would have been told this next is told what is behind it. */
+static void pass(struct lk__events *events, struct lk__link *news, bool loss)
+{
+    for (struct lk__link *l = lk__list_first(&events->audiences); l != NULL; l = lk__list_next(&events->audiences, l)) {
+        struct lk__audience *audience = audience_of(l);
+        if (audience->next != news)
+            continue;
+        audience->next = news->next;
+        audience->missed += loss;
+    }
+}
+
+/* Put a hold's news at the end; all are told. */
+static void append(struct lk__events *events, struct lk__hold *hold)
+{
+    if (lk__listed(&hold->news)) {
+        pass(events, &hold->news, false);
+        lk__list_remove(&hold->news);
+    } else {
+        lk__hold_ref(hold);
+        atomic_fetch_add(&events->news_count, 1);
+    }
+    lk__list_append(&events->news, &hold->news);
+    hold->untold = events->audience_count;
+}
+
+/* The hold is the caller's to drop. */
+static struct lk__hold *take_off(struct lk__events *events, struct lk__hold *hold)
+{
+    lk__list_remove(&hold->news);
+    atomic_fetch_sub(&events->news_count, 1);
+    return hold;
+}
+
+/* One audience less is to be told. Returns the hold if it was the last one, as take_off() does, or NULL. */
+static struct lk__hold *told(struct lk__events *events, struct lk__hold *hold)
+{
+    return --hold->untold == 0 ? take_off(events, hold) : NULL;
+}
+
+static void wake(struct lk__events *events, const struct lk__audience *audience)
+{
+    if (audience->handle != 0)
+        pthread_cond_signal(&events->some);
+    else if (audience->fd >= 0)
+        lk__eventfd_set(audience->fd);
 }
 
 void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
@@ -43,17 +108,62 @@ void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
     lk__mu_lock(&events->mu);
     hold->event = (unsigned char)type;
     hold->reason = (unsigned char)(type == LK_EVENT_LOST ? lease->reason : LK_REASON_NONE);
-    for (int i = 0; i < LK__AUDIENCES; i++) {
-        if (!events->wanted[i])
-            continue;
-        if (!lk__listed(link_of(hold, i)))
-            lk__list_append(&events->queues[i], link_of(lk__hold_ref(hold), i));
-        if (i == LK__LISTENER)
-            pthread_cond_signal(&events->news);
-        else
-            lk__eventfd_set(events->fd);
+    if (events->audience_count > 0)
+        append(events, hold);
+    for (struct lk__link *l = lk__list_first(&events->audiences); l != NULL; l = lk__list_next(&events->audiences, l)) {
+        struct lk__audience *audience = audience_of(l);
+        if (audience->next == &events->news)
+            audience->next = &hold->news;
+        wake(events, audience);
     }
     lk__mu_unlock(&events->mu);
+}
+
+void lk__events_trim(struct lk__events *events)
+{
+    bool more = true;
+    while (more) {
+        struct lk__hold *dropped = NULL;
+        lk__mu_lock(&events->mu);
+        if (atomic_load(&events->news_count) > LK__NEWS_MAX) {
+            dropped = hold_of(lk__list_first(&events->news));
+            pass(events, &dropped->news, dropped->event == LK_EVENT_LOST);
+            take_off(events, dropped);
+        }
+        lk__mu_unlock(&events->mu);
+        lk__hold_unref(dropped);
+        more = dropped != NULL;
+    }
+}
+
+/* --- audiences ------------------------------------------------------------------------------------------------ */
+
+void lk__events_join(struct lk__events *events, struct lk__audience *audience)
+{
+    assert(lk__mu_held(&events->mu));
+    audience->next = &events->news;
+    lk__list_append(&events->audiences, &audience->link);
+    events->audience_count++;
+}
+
+void lk__events_leave(struct lk__events *events, struct lk__audience *audience)
+{
+    assert(lk__mu_held(&events->mu));
+    lk_event_t event;
+    struct lk__hold *over;
+    while (lk__audience_tell(events, audience, &event, &over)) {
+        lk__mu_unlock(&events->mu);
+        lk__hold_unref(over);
+        lk__mu_lock(&events->mu);
+    }
+    lk__list_remove(&audience->link);
+    events->audience_count--;
+}
+
+/* So many losses whose news were dropped: nothing else is known of them. */
+static void describe_missed(lk_event_t *event, unsigned long long count)
+{
+    *event = (lk_event_t){ .size = sizeof *event, .type = LK_EVENT_LOST, .count = count };
 }
 
 static void describe(lk_event_t *event, const struct lk__hold *hold)
@@ -65,176 +175,26 @@ static void describe(lk_event_t *event, const struct lk__hold *hold)
                            .kind = hold->kind,
                            .remaining_ms = hold->event == LK_EVENT_LOST || left_us < 0 ? 0 : left_us / 1000,
                            .token = hold->token,
-                           .owner = hold->owner };
+                           .owner = hold->owner,
+                           .count = 1 };
     snprintf(event->name, sizeof event->name, "%s", hold->lease->name);
 }
 
-/* The hold is then the caller's to drop, without the lock. */
-static struct lk__hold *fetch(struct lk__events *events, int audience, lk_event_t *event)
+bool lk__audience_tell(struct lk__events *events, struct lk__audience *audience, lk_event_t *event,
+                       struct lk__hold **over)
 {
     assert(lk__mu_held(&events->mu));
-    struct lk__link *link = lk__list_first(&events->queues[audience]);
-    if (link == NULL)
-        return NULL;
-    struct lk__hold *hold = hold_of(link, audience);
-    lk__list_remove(link);
-    describe(event, hold);
-    return hold;
-}
-
-/* Under events->mu, left and taken again: forget what an audience has not fetched. */
-static void forget(struct lk__events *events, int audience)
-{
-    assert(lk__mu_held(&events->mu));
-    lk_event_t event;
-    struct lk__hold *hold;
-    while ((hold = fetch(events, audience, &event)) != NULL) {
-        lk__mu_unlock(&events->mu);
-        lk__hold_unref(hold);
-        lk__mu_lock(&events->mu);
-    }
-}
-
-/* The listener returned. */
-static void returned(struct lk__events *events)
-{
-    assert(lk__mu_held(&events->mu));
-    events->running = false;
-    events->calls++;
-    pthread_cond_broadcast(&events->quiet);
-}
-
-static void *run(void *arg);
-
-/* The listener ended the thread. Another one tells what is queued; without memory, when a listener is set again. */
-static void replace_thread(void *arg)
-{
-    struct lk__events *events = arg;
-    lk__mu_lock(&events->mu);
-    returned(events);
-    if (!events->stopping) { /* else it is joined */
-        pthread_detach(pthread_self());
-        events->started = lk__thread_spawn(&events->thread, "lk-listener", run, events) == 0;
-    }
-    lk__mu_unlock(&events->mu);
-}
-
-/* Under events->mu, left and taken again. */
-static void call_listener(struct lk__events *events, const lk_event_t *event, struct lk__hold *hold)
-{
-    assert(lk__mu_held(&events->mu));
-    lk_listener_t listener = events->listener;
-    void *listener_arg = events->arg;
-    events->running = true;
-    lk__mu_unlock(&events->mu);
-    lk__hold_unref(hold);
-    pthread_cleanup_push(replace_thread, events);
-    if (listener != NULL)
-        listener(event, listener_arg);
-    pthread_cleanup_pop(0);
-    lk__mu_lock(&events->mu);
-    returned(events);
-}
-
-static void *run(void *arg)
-{
-    struct lk__events *events = arg;
-    lk_event_t event;
-    lk__mu_lock(&events->mu);
-    for (;;) {
-        struct lk__hold *hold = fetch(events, LK__LISTENER, &event);
-        if (hold != NULL)
-            call_listener(events, &event, hold);
-        else if (events->stopping)
-            break; /* not before: a loss is always told */
-        else
-            lk__cond_wait(&events->news, &events->mu, LK__NEVER);
-    }
-    lk__mu_unlock(&events->mu);
-    return NULL;
-}
-
-bool lk__events_ishere(struct lk__events *events)
-{
-    lk__mu_lock(&events->mu);
-    bool here = events->started && pthread_equal(events->thread, pthread_self());
-    lk__mu_unlock(&events->mu);
-    return here;
-}
-
-void lk__events_stop(struct lk__events *events)
-{
-    lk__mu_lock(&events->mu);
-    bool started = events->started;
-    events->stopping = true;
-    events->wanted[LK__LISTENER] = events->wanted[LK__EVENTFD] = false;
-    pthread_cond_signal(&events->news);
-    lk__mu_unlock(&events->mu);
-    if (started)
-        pthread_join(events->thread, NULL);
-    lk__mu_lock(&events->mu);
-    events->started = false;
-    for (int i = 0; i < LK__AUDIENCES; i++)
-        forget(events, i);
-    lk__mu_unlock(&events->mu);
-}
-
-void lk__events_destroy(struct lk__events *events)
-{
-    if (events->fd >= 0)
-        lk__fd_close(events->fd);
-    pthread_cond_destroy(&events->news);
-    pthread_cond_destroy(&events->quiet);
-    lk__mu_destroy(&events->mu);
-}
-
-int lk__events_listen(struct lk__events *events, lk_listener_t listener, void *arg)
-{
-    int rc = 0;
-    bool here = lk__events_ishere(events);
-    lk__mu_lock(&events->mu);
-    if (!events->started && listener != NULL) {
-        rc = lk__thread_start(&events->thread, "lk-listener", run, events);
-        events->started = rc == 0;
-    }
-    if (rc == 0) {
-        events->listener = listener;
-        events->arg = arg;
-        events->wanted[LK__LISTENER] = listener != NULL;
-        unsigned calls = events->calls; /* the one under way; the next is the new listener's */
-        while (events->running && events->calls == calls && !here)
-            lk__cond_wait(&events->quiet, &events->mu, LK__NEVER);
-        if (listener == NULL)
-            forget(events, LK__LISTENER);
-    }
-    lk__mu_unlock(&events->mu);
-    return rc;
-}
-
-int lk__events_fd(struct lk__events *events, int *fd)
-{
-    int rc = 0;
-    lk__mu_lock(&events->mu);
-    if (events->fd < 0)
-        events->fd = lk__eventfd_open();
-    if (events->fd < 0) {
-        rc = lk__fail(ENOMEM, "no descriptor left for events");
+    *over = NULL;
+    if (audience->missed > 0) {
+        describe_missed(event, audience->missed);
+        audience->missed = 0;
+    } else if (audience->next != &events->news) {
+        struct lk__hold *hold = hold_of(audience->next);
+        describe(event, hold);
+        audience->next = audience->next->next;
+        *over = told(events, hold);
     } else {
-        events->wanted[LK__EVENTFD] = true;
-        *fd = events->fd;
+        return false;
     }
-    lk__mu_unlock(&events->mu);
-    return rc;
-}
-
-bool lk__events_next(struct lk__events *events, lk_event_t *event)
-{
-    lk__mu_lock(&events->mu);
-    struct lk__hold *hold = fetch(events, LK__EVENTFD, event);
-    if (events->fd >= 0 && lk__list_empty(&events->queues[LK__EVENTFD]))
-        lk__eventfd_clear(events->fd);
-    lk__mu_unlock(&events->mu);
-    bool found = hold != NULL;
-    lk__hold_unref(hold);
-    return found;
+    return true;
 }

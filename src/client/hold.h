@@ -26,8 +26,8 @@ struct lk__hold {
     int holds; /* of this owner; of a read-write lock: for writing */
     int reads; /* of a read-write lock: for reading */
 
-    struct lk__link for_listener; /* under the events' mu, as the next ones: to be told, with a reference ... */
-    struct lk__link for_eventfd;  /* ... to be fetched, likewise */
+    struct lk__link news; /* under the events' mu: in the list of what is to be told, with a reference */
+    unsigned untold;      /* under the events' mu: how many are to be told */
 
     struct lk__link mine;   /* under its object's mu */
     struct lk__entry owned; /* under its object's mu: the oldest of its owner, or a permit with an id */
@@ -47,7 +47,7 @@ static inline void lk__hold_unref(struct lk__hold *hold)
 {
     if (hold == NULL || atomic_fetch_sub(&hold->refs, 1) != 1)
         return;
-    assert(!lk__listed(&hold->mine) && !lk__listed(&hold->for_listener) && !lk__listed(&hold->for_eventfd));
+    assert(!lk__listed(&hold->mine) && !lk__listed(&hold->news));
     if (hold->lease != &hold->own)
         lk__lease_unref(hold->lease);
     lk__lease_unref(&hold->own);

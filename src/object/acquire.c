@@ -25,6 +25,7 @@ struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, c
 {
     lk_client_t *client = object->client;
     size_t id_size = object->kind->long_ids ? LK__OWNER_ID : LK__OWNER_ID_SHORT;
+    lk__events_makeroom(&client->events);
     struct lk__lease *lease = lk__lease_new(&client->dog, offsetof(struct lk__hold, own), id_size);
     if (lease == NULL)
         return NULL;

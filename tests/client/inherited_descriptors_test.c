@@ -94,7 +94,7 @@ static int descriptors_of_a_child(struct world *w, void *arg)
     int world_has = count_pollables(); /* of the test */
     story.client = world_client(w, "");
     story.mutex = world_mutex(w, story.client, "orders", NULL);
-    assert_lk(0, lk_client_eventfd(story.client, &fd));
+    assert_lk(0, lk_events_fd(world_events(w, story.client), &fd));
     assert_lk(0, lk_mutex_lock(story.mutex));
     assert_that(world_has == 0 && count_pollables() > 6);
     pid_t child = fork();

@@ -53,7 +53,7 @@ static int hold(struct world *w, void *arg)
     (void)arg;
     attr.leased = 1;
     begin(w);
-    assert_lk(0, lk_client_listen(client, ignore, NULL));
+    assert_lk(0, lk_client_addlistener(client, ignore, NULL, NULL));
     orders = world_mutex(w, client, "orders", NULL);
     assert_lk(0, lk_mutex_lock(orders));
     permits = world_sem(w, client, "permits", 1, &attr);

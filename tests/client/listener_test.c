@@ -1,26 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * listener_test.c - a listener that ends its thread; one that is put in the place of another
+ * listener_test.c - several listeners and queues of one client: each hears of everything, and goes when it wants to
  *
- * labels: threads memory
+ * labels: threads memory noise
  */
 #include "world.h"
 
+#include <poll.h>
 #include <stdio.h>
 
 enum { LOSSES = 3 };
 
 static lk_client_t *client;
 static lk_mutex_t *objects[LOSSES];
-static int heard, inside; /* atomic builtins */
 static struct gate gate;
 static pthread_mutex_t of_program = PTHREAD_MUTEX_INITIALIZER;
 
+/* One of several users of the client. Counters are reached with atomic builtins. */
+struct user {
+    uint64_t handle, other; /* of its listener, and of another one that it removes */
+    int heard, inside, code;
+};
+
+static struct user users[2];
+
+static int count(const int *counter)
+{
+    return __atomic_load_n(counter, __ATOMIC_SEQ_CST);
+}
+
+static void note(int *counter)
+{
+    __atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST);
+}
+
 static void open_client(struct world *w)
 {
-    heard = inside = 0;
+    users[0] = users[1] = (struct user){ .code = -1 };
     gate = (struct gate){ 0 };
     client = world_client(w, "");
+}
+
+static void add(struct user *user, lk_listener_t listener)
+{
+    assert_lk(0, lk_client_addlistener(client, listener, user, &user->handle));
 }
 
 /* Held by a thread that cannot unlock in time: each of them is an event. */
@@ -39,44 +62,134 @@ static void lose(struct world *w)
 
 static void expect_losses(void)
 {
-    for (int i = 0; i < LOSSES; i++)
+    int64_t left_ms;
+    for (int i = 0; i < LOSSES; i++) {
+        eventually(lk_mutex_remaining(objects[i], &left_ms) == ESTALE, 5000);
         assert_lk(ESTALE, lk_mutex_unlock(objects[i]));
+    }
+}
+
+/* --- listeners ---------------------------------------------------------------------------------------------- */
+
+static void hear(const lk_event_t *event, void *arg)
+{
+    struct user *user = arg;
+    if (event->type == LK_EVENT_LOST && event->count == 1 && event->size == sizeof *event)
+        note(&user->heard);
 }
 
 static void end_thread(const lk_event_t *event, void *arg)
 {
-    (void)event;
-    (void)arg;
-    __atomic_add_fetch(&heard, 1, __ATOMIC_SEQ_CST);
+    hear(event, arg);
     pthread_exit(NULL);
+}
+
+static void enter_and_wait(const lk_event_t *event, void *arg)
+{
+    struct user *user = arg;
+    hear(event, user);
+    note(&user->inside);
+    gate_pass(&gate);
+    note(&user->inside);
+}
+
+static void take_lock(const lk_event_t *event, void *arg)
+{
+    pthread_mutex_lock(&of_program);
+    hear(event, arg);
+    pthread_mutex_unlock(&of_program);
+}
+
+static void remove_itself(const lk_event_t *event, void *arg)
+{
+    struct user *user = arg;
+    hear(event, user);
+    __atomic_store_n(&user->code, lk_client_removelistener(client, user->handle), __ATOMIC_SEQ_CST);
+}
+
+static void remove_another(const lk_event_t *event, void *arg)
+{
+    struct user *user = arg;
+    hear(event, user);
+    if (user->other != 0)
+        __atomic_store_n(&user->code, lk_client_removelistener(client, user->other), __ATOMIC_SEQ_CST);
+    user->other = 0;
+}
+
+static void add_another(const lk_event_t *event, void *arg)
+{
+    struct user *user = arg;
+    hear(event, user);
+    if (users[1].handle == 0)
+        __atomic_store_n(&user->code, lk_client_addlistener(client, hear, &users[1], &users[1].handle),
+                         __ATOMIC_SEQ_CST);
+}
+
+/* --- who hears what ----------------------------------------------------------------------------------------- */
+
+static int fetch(lk_events_t *queue)
+{
+    lk_event_t event = LK_EVENT_INIT;
+    int losses = 0;
+    while (lk_events_next(queue, &event) == 0)
+        losses += event.type == LK_EVENT_LOST;
+    return losses;
+}
+
+static bool is_readable(lk_events_t *queue)
+{
+    struct pollfd polled = { .events = POLLIN };
+    assert_lk(0, lk_events_fd(queue, &polled.fd));
+    return poll(&polled, 1, 0) == 1;
+}
+
+static void everybody_hears_of_everything(struct world *w)
+{
+    open_client(w);
+    lk_events_t *queues[2] = { world_events(w, client), world_events(w, client) };
+    add(&users[0], hear);
+    add(&users[1], hear);
+    assert_false(is_readable(queues[0]));
+    lose(w);
+    expect_losses();
+    for (int i = 0; i < 2; i++) {
+        eventually(count(&users[i].heard) == LOSSES, 5000);
+        assert_true(is_readable(queues[i])); /* also where it is asked for its descriptor only now */
+        assert_int_equal(LOSSES, fetch(queues[i]));
+        assert_false(is_readable(queues[i]));
+    }
+}
+
+/* What happened before somebody came is no news to that one, and what happens after somebody left is not kept. */
+static void events_count_from_joining_to_leaving(struct world *w)
+{
+    open_client(w);
+    lk_events_t *early = world_events(w, client);
+    add(&users[0], hear);
+    lose(w);
+    expect_losses();
+    lk_events_t *late = world_events(w, client);
+    eventually(count(&users[0].heard) == LOSSES, 5000);
+    assert_lk(0, lk_client_removelistener(client, users[0].handle));
+    for (int i = 0; i < LOSSES; i++)
+        world_close(w, objects[i]);
+    lose(w);
+    expect_losses();
+    assert_int_equal(LOSSES, count(&users[0].heard));
+    assert_int_equal(2 * LOSSES, fetch(early));
+    assert_int_equal(LOSSES, fetch(late));
 }
 
 /* Another thread tells the rest, and nobody waits for the one that is over. */
 static void a_listener_may_end_its_thread(struct world *w)
 {
     open_client(w);
-    assert_lk(0, lk_client_listen(client, end_thread, NULL));
+    add(&users[0], end_thread);
+    add(&users[1], hear);
     lose(w);
-    eventually(__atomic_load_n(&heard, __ATOMIC_SEQ_CST) == LOSSES, 5000);
-    assert_lk(0, lk_client_listen(client, NULL, NULL));
+    eventually(count(&users[0].heard) == LOSSES && count(&users[1].heard) == LOSSES, 5000);
+    assert_lk(0, lk_client_removelistener(client, users[0].handle));
     expect_losses();
-}
-
-static void enter_and_wait(const lk_event_t *event, void *arg)
-{
-    (void)event;
-    (void)arg;
-    __atomic_store_n(&inside, 1, __ATOMIC_SEQ_CST);
-    gate_pass(&gate);
-}
-
-static void take_lock(const lk_event_t *event, void *arg)
-{
-    (void)event;
-    (void)arg;
-    pthread_mutex_lock(&of_program);
-    __atomic_add_fetch(&heard, 1, __ATOMIC_SEQ_CST);
-    pthread_mutex_unlock(&of_program);
 }
 
 static int open_gate(void *arg)
@@ -87,25 +200,199 @@ static int open_gate(void *arg)
     return 0;
 }
 
-/* It is called for what the old one had no time for, while the program still holds what it wants. */
-static void a_new_listener_is_not_waited_for(struct world *w)
+/* A new one does not wait for those that run, so its program may hold what it wants. */
+static void a_new_listener_waits_for_nobody(struct world *w)
 {
     struct worker opener;
     open_client(w);
-    assert_lk(0, lk_client_listen(client, enter_and_wait, NULL));
+    add(&users[0], enter_and_wait);
     lose(w);
-    eventually(__atomic_load_n(&inside, __ATOMIC_SEQ_CST) == 1, 5000);
-    sleep_ms(300); /* the other losses wait behind it */
+    eventually(count(&users[0].inside) == 1, 5000);
     pthread_mutex_lock(&of_program);
     worker_start(&opener, open_gate, NULL);
-    assert_lk(0, lk_client_listen(client, take_lock, NULL));
+    add(&users[1], take_lock);
     pthread_mutex_unlock(&of_program);
     assert_int_equal(0, worker_join(&opener));
-    eventually(__atomic_load_n(&heard, __ATOMIC_SEQ_CST) == LOSSES - 1, 5000);
     expect_losses();
+}
+
+/* --- going -------------------------------------------------------------------------------------------------- */
+
+static int remove_first(void *arg)
+{
+    (void)arg;
+    int rc = lk_client_removelistener(client, users[0].handle);
+    return count(&users[0].inside) == 2 ? rc : -1;
+}
+
+/* Memory and code of the listener may go when the call returns, also that of who comes second. */
+static void who_removes_a_listener_waits_until_it_is_not_running(struct world *w)
+{
+    struct worker removers[2], opener;
+    open_client(w);
+    add(&users[0], enter_and_wait);
+    lose(w);
+    eventually(count(&users[0].inside) == 1, 5000);
+    worker_start(&removers[0], remove_first, NULL);
+    worker_start(&removers[1], remove_first, NULL);
+    worker_start(&opener, open_gate, NULL);
+    int codes[2] = { worker_join(&removers[0]), worker_join(&removers[1]) };
+    assert_true((codes[0] == 0 && codes[1] == ENOENT) || (codes[0] == ENOENT && codes[1] == 0));
+    assert_int_equal(0, worker_join(&opener));
+    assert_int_equal(1, count(&users[0].heard)); /* and is told no more */
+    expect_losses();
+}
+
+static void a_listener_removes_itself(struct world *w)
+{
+    open_client(w);
+    add(&users[0], remove_itself);
+    add(&users[1], hear);
+    lose(w);
+    eventually(count(&users[1].heard) == LOSSES, 5000);
+    assert_int_equal(0, count(&users[0].code));
+    assert_int_equal(1, count(&users[0].heard));
+    assert_lk(ENOENT, lk_client_removelistener(client, users[0].handle));
+    expect_losses();
+}
+
+static void a_listener_removes_another(struct world *w)
+{
+    open_client(w);
+    add(&users[0], remove_another);
+    add(&users[1], hear);
+    users[0].other = users[1].handle;
+    lose(w);
+    eventually(count(&users[0].heard) == LOSSES, 5000);
+    assert_int_equal(0, count(&users[0].code));
+    assert_true(count(&users[1].heard) <= 1);
+    assert_lk(ENOENT, lk_client_removelistener(client, users[1].handle));
+    expect_losses();
+}
+
+static void a_listener_adds_another(struct world *w)
+{
+    open_client(w);
+    add(&users[0], add_another);
+    lose(w);
+    eventually(count(&users[0].heard) == LOSSES, 5000);
+    assert_int_equal(0, count(&users[0].code));
+    expect_losses();
+}
+
+/* The close tells each listener the rest. One that has enough of it goes, then as ever. */
+static void a_listener_removes_itself_while_its_client_closes(struct world *w)
+{
+    open_client(w);
+    users[1].other = 0;
+    add(&users[0], enter_and_wait);
+    add(&users[1], remove_itself);
+    lose(w);
+    eventually(count(&users[0].inside) == 1, 5000);
+    expect_losses();
+    struct worker opener;
+    worker_start(&opener, open_gate, NULL);
+    for (int i = 0; i < LOSSES; i++)
+        world_close(w, objects[i]);
+    world_close(w, client);
+    assert_int_equal(0, worker_join(&opener));
+    assert_int_equal(LOSSES, count(&users[0].heard));
+    assert_int_equal(1, count(&users[1].heard));
+    assert_int_equal(0, count(&users[1].code));
+}
+
+static void mistakes_are_told(struct world *w)
+{
+    lk_events_t *queue;
+    uint64_t handle = 7;
+    int fd = 7;
+    open_client(w);
+    assert_lk(EINVAL, lk_client_addlistener(client, NULL, NULL, &handle));
+    assert_lk(EINVAL, lk_client_addlistener(NULL, hear, NULL, &handle));
+    assert_lk(ENOENT, lk_client_removelistener(client, 0));
+    assert_lk(ENOENT, lk_client_removelistener(client, 7));
+    assert_lk(EINVAL, lk_client_removelistener(NULL, 7));
+    assert_lk(EINVAL, lk_events_open(client, NULL));
+    assert_lk(EINVAL, lk_events_open(NULL, &queue));
+    assert_lk(EINVAL, lk_events_fd(NULL, &fd));
+    assert_lk(EINVAL, lk_events_fd(world_events(w, client), NULL));
+    assert_lk(EINVAL, lk_events_next(NULL, &(lk_event_t)LK_EVENT_INIT));
+    assert_lk(0, lk_events_close(NULL));
+    assert_true(handle == 7 && fd == 7);
+}
+
+/* A program that polls is woken, and finds out; it closes the queue when it comes to that. */
+static void a_queue_outlives_its_client(struct world *w)
+{
+    lk_event_t event = LK_EVENT_INIT;
+    lk_events_t *queue = NULL, *silent = NULL;
+    struct pollfd polled = { .events = POLLIN };
+    open_client(w);
+    assert_lk(0, lk_events_open(client, &queue));
+    assert_lk(0, lk_events_open(client, &silent));
+    assert_lk(0, lk_events_fd(queue, &polled.fd));
+    world_close(w, client);
+    assert_int_equal(1, poll(&polled, 1, 0));
+    assert_lk(ECANCELED, lk_events_next(queue, &event));
+    assert_lk(ECANCELED, lk_events_fd(queue, &polled.fd));
+    assert_lk(0, lk_events_close(queue));
+    assert_lk(0, lk_events_close(silent));
+}
+
+/* --- all at once ---------------------------------------------------------------------------------------------- */
+
+static int come_and_go(int index, void *arg)
+{
+    struct user mine = { 0 };
+    lk_events_t *queue;
+    lk_event_t event = LK_EVENT_INIT;
+    struct gate *stop = arg;
+    int rc = 0;
+    while (rc == 0 && !gate_is_open(stop)) {
+        rc = index % 2 == 0 ? lk_client_addlistener(client, hear, &mine, &mine.handle) : lk_events_open(client, &queue);
+        sleep_ms(index);
+        if (rc == 0 && index % 2 == 0)
+            rc = lk_client_removelistener(client, mine.handle);
+        if (rc == 0 && index % 2 == 1) {
+            rc = lk_events_next(queue, &event);
+            rc = rc == EAGAIN || rc == 0 ? lk_events_close(queue) : rc;
+        }
+    }
+    return rc;
+}
+
+static int come_and_go_all(void *arg)
+{
+    return run_threads(6, come_and_go, arg);
+}
+
+/* Whoever stays misses nothing, whoever else comes and goes. */
+static void losses_reach_those_who_stay(struct world *w)
+{
+    enum { ROUNDS = 5 };
+    struct gate stop = { 0 };
+    struct worker restless;
+    open_client(w);
+    lk_events_t *queue = world_events(w, client);
+    add(&users[0], hear);
+    worker_start(&restless, come_and_go_all, &stop);
+    for (int i = 0; i < ROUNDS; i++) {
+        lose(w);
+        expect_losses();
+        for (int j = 0; j < LOSSES; j++)
+            world_close(w, objects[j]);
+    }
+    gate_open(&stop);
+    assert_int_equal(0, worker_join(&restless));
+    assert_int_equal(ROUNDS * LOSSES, fetch(queue));
+    eventually(count(&users[0].heard) == ROUNDS * LOSSES, 5000);
 }
 
 int main(void)
 {
-    return world_run(a_listener_may_end_its_thread, a_new_listener_is_not_waited_for);
+    return world_run(everybody_hears_of_everything, events_count_from_joining_to_leaving, a_listener_may_end_its_thread,
+                     a_new_listener_waits_for_nobody, who_removes_a_listener_waits_until_it_is_not_running,
+                     a_listener_removes_itself, a_listener_removes_another, a_listener_adds_another,
+                     a_listener_removes_itself_while_its_client_closes, mistakes_are_told, a_queue_outlives_its_client,
+                     losses_reach_those_who_stay);
 }

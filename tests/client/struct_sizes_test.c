@@ -16,7 +16,7 @@ struct first_event {
     size_t size;
     int type, reason, kind;
     int64_t remaining_ms;
-    uint64_t token, owner;
+    uint64_t token, owner, count;
     char name[513];
 };
 
@@ -67,6 +67,7 @@ SAME(lk_event_t, struct first_event, kind);
 SAME(lk_event_t, struct first_event, remaining_ms);
 SAME(lk_event_t, struct first_event, token);
 SAME(lk_event_t, struct first_event, owner);
+SAME(lk_event_t, struct first_event, count);
 SAME(lk_event_t, struct first_event, name);
 SAME(lk_mutexinfo_t, struct first_mutexinfo, size);
 SAME(lk_mutexinfo_t, struct first_mutexinfo, held);
@@ -141,7 +142,7 @@ static void expect_size(size_t size, size_t known)
 #define FIRST_OF(first, last) (offsetof(struct first, last) + sizeof(((struct first *)0)->last))
 
 struct user {
-    lk_client_t *client;
+    lk_events_t *events;
     lk_mutex_t *mutex;
     lk_rwlock_t *rwlock;
     lk_sem_t *sem;
@@ -151,8 +152,9 @@ struct user {
 static struct user begin(struct world *w)
 {
     lk_client_t *client = world_client(w, "");
-    return (struct user){ client, world_mutex(w, client, "orders", NULL), world_rwlock(w, client, "config", NULL),
-                          world_sem(w, client, "pool", 3, NULL), world_latch(w, client, "gate") };
+    return (struct user){ world_events(w, client), world_mutex(w, client, "orders", NULL),
+                          world_rwlock(w, client, "config", NULL), world_sem(w, client, "pool", 3, NULL),
+                          world_latch(w, client, "gate") };
 }
 
 static void look_at_all(const struct user *user, size_t mutex, size_t rwlock, size_t sem, size_t latch)
@@ -193,7 +195,7 @@ static void expect_refused(const struct user *user, size_t mutex, size_t rwlock,
     assert_lk(EINVAL, lk_rwlock_info(user->rwlock, room(rwlock)));
     assert_lk(EINVAL, lk_sem_info(user->sem, room(sem)));
     assert_lk(EINVAL, lk_latch_info(user->latch, room(latch)));
-    assert_lk(EINVAL, lk_client_nextevent(user->client, room(event)));
+    assert_lk(EINVAL, lk_events_next(user->events, room(event)));
     assert_true(bytes_are(sizeof(size_t), sizeof given, FRESH));
 }
 
@@ -210,18 +212,18 @@ static void no_size_or_one_below_the_first_is_refused(struct world *w)
     assert_lk(EINVAL, lk_rwlock_info(user.rwlock, NULL));
     assert_lk(EINVAL, lk_sem_info(user.sem, NULL));
     assert_lk(EINVAL, lk_latch_info(user.latch, NULL));
-    assert_lk(EINVAL, lk_client_nextevent(user.client, NULL));
+    assert_lk(EINVAL, lk_events_next(user.events, NULL));
 }
 
 static void expect_loss(const struct user *user, size_t size)
 {
     struct pollfd polled = { .events = POLLIN };
-    assert_lk(0, lk_client_eventfd(user->client, &polled.fd));
+    assert_lk(0, lk_events_fd(user->events, &polled.fd));
     assert_lk(0, lk_mutex_lock(user->mutex));
     assert_lk(0, lk_mutex_forceunlock(user->mutex));
     assert_lk(ESTALE, lk_mutex_check(user->mutex));
     assert_int_equal(1, poll(&polled, 1, 5000));
-    assert_lk(0, lk_client_nextevent(user->client, room(size)));
+    assert_lk(0, lk_events_next(user->events, room(size)));
     expect_size(size, sizeof(lk_event_t));
     assert_true(given.event.type == LK_EVENT_LOST && given.event.kind == LK_KIND_MUTEX && given.event.token > 0);
     assert_string_equal("orders", given.event.name);

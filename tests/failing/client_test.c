@@ -115,16 +115,21 @@ static void ask(struct world *w)
     lk_event_t event = LK_EVENT_INIT;
     lk_mutex_t another;
     char *json = NULL;
+    lk_events_t *queue = NULL;
+    uint64_t handle = 0;
     int fd;
     assert_lk(0, lk_mutex_init(&another, client, "another", NULL));
     failing_begin();
     if (tried(0, lk_client_stats(client, &json), ENOMEM) == 0)
         check_statistics(json);
     lk_free(json);
-    tried(0, lk_client_listen(client, hear, NULL), ENOMEM);
-    tried(0, lk_client_eventfd(client, &fd), ENOMEM);
-    tried(EAGAIN, lk_client_nextevent(client, &event));
-    tried(0, lk_client_listen(client, NULL, NULL));
+    if (tried(0, lk_client_addlistener(client, hear, NULL, &handle), ENOMEM) == 0)
+        tried(0, lk_client_removelistener(client, handle));
+    if (tried(0, lk_events_open(client, &queue), ENOMEM) == 0) {
+        tried(0, lk_events_fd(queue, &fd), ENOMEM);
+        tried(EAGAIN, lk_events_next(queue, &event));
+    }
+    tried(0, lk_events_close(queue));
     failing_end();
     assert_lk(0, lk_mutex_destroy(&another));
     end(w, client);

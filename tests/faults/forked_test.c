@@ -96,7 +96,7 @@ static void a_holder_starts_a_program(struct world *w, const struct subject_kind
     int fd;
     struct subject *mine = world_subject(w, client, kind, "thing");
     world_subject(w, client, subject_keeper(kind), "other");
-    assert_lk(0, lk_client_eventfd(client, &fd));
+    assert_lk(0, lk_events_fd(world_events(w, client), &fd));
     assert_lk(0, subject_take(mine, 1000));
     assert_int_equal(before, descriptors_of_a_new_program());
     assert_lk(0, subject_give(mine));

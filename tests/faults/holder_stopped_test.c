@@ -31,7 +31,7 @@ static int hold_and_look(struct world *w, void *arg)
     struct findings *found = arg;
     lk_client_t *client = world_client(w, OPTIONS);
     int64_t left_ms;
-    assert_lk(0, lk_client_listen(client, count_losses, found));
+    assert_lk(0, lk_client_addlistener(client, count_losses, found, NULL));
     struct subject *s = world_subject(w, client, found->kind, "thing");
     assert_lk(0, subject_take(s, 1000));
     world_ready(w);

@@ -55,7 +55,7 @@ static void a_hold_the_server_forgot_is_told_once(struct world *w)
 {
     uint64_t token;
     open_orders(w, "lease=600ms");
-    assert_lk(0, lk_client_listen(client, hear, &heard));
+    assert_lk(0, lk_client_addlistener(client, hear, &heard, NULL));
     assert_lk(0, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_token(orders, &token));
     world_redis(w, "DEL orders");
@@ -74,23 +74,23 @@ static void a_short_pause_is_a_risk_and_a_recovery(struct world *w)
 {
     lk_event_t event = LK_EVENT_INIT;
     int64_t left_ms;
-    int fd;
     open_orders(w, "lease=3s&command_timeout=200ms");
-    assert_lk(0, lk_client_eventfd(client, &fd));
+    lk_events_t *queue = world_events(w, client);
     assert_lk(0, lk_mutex_lock(orders));
     world_stop_server(w);
-    struct pollfd events = { .fd = fd, .events = POLLIN };
+    struct pollfd events = { .events = POLLIN };
+    assert_lk(0, lk_events_fd(queue, &events.fd));
     assert_int_equal(1, poll(&events, 1, 3000));
-    assert_lk(0, lk_client_nextevent(client, &event));
+    assert_lk(0, lk_events_next(queue, &event));
     assert_int_equal(LK_EVENT_AT_RISK, event.type);
     assert_between(event.remaining_ms, 1, 2000);
     assert_lk(0, lk_mutex_remaining(orders, &left_ms));
     world_cont_server(w);
     assert_int_equal(1, poll(&events, 1, 3000));
-    assert_lk(0, lk_client_nextevent(client, &event));
+    assert_lk(0, lk_events_next(queue, &event));
     assert_int_equal(LK_EVENT_RECOVERED, event.type);
     assert_between(event.remaining_ms, 1000, 3000);
-    assert_lk(EAGAIN, lk_client_nextevent(client, &event));
+    assert_lk(EAGAIN, lk_events_next(queue, &event));
     assert_int_equal(0, poll(&events, 1, 0));
     assert_lk(0, lk_mutex_check(orders));
     assert_lk(0, lk_mutex_unlock(orders));
@@ -100,24 +100,24 @@ static void a_short_pause_is_a_risk_and_a_recovery(struct world *w)
 static void a_server_that_is_gone_is_a_risk(struct world *w)
 {
     lk_event_t event = LK_EVENT_INIT;
-    int fd;
     for (int killed = 0; killed < 2; killed++) {
         open_orders(w, "lease=3s&command_timeout=200ms");
-        assert_lk(0, lk_client_eventfd(client, &fd));
+        lk_events_t *queue = world_events(w, client);
         assert_lk(0, lk_mutex_lock(orders));
         world_redis(w, "CLIENT KILL TYPE normal");
         if (killed)
             world_kill_server(w);
         else
             world_stop_server(w);
-        struct pollfd events = { .fd = fd, .events = POLLIN };
+        struct pollfd events = { .events = POLLIN };
+        assert_lk(0, lk_events_fd(queue, &events.fd));
         int64_t began_ms = now_ms();
         assert_int_equal(1, poll(&events, 1, 4000));
         assert_between(now_ms() - began_ms, 0, 1000 + 2 * 200 + SLACK_MS);
-        assert_lk(0, lk_client_nextevent(client, &event));
+        assert_lk(0, lk_events_next(queue, &event));
         assert_int_equal(LK_EVENT_AT_RISK, event.type);
         assert_int_equal(1, poll(&events, 1, 4000));
-        assert_lk(0, lk_client_nextevent(client, &event));
+        assert_lk(0, lk_events_next(queue, &event));
         assert_int_equal(LK_EVENT_LOST, event.type);
         assert_int_equal(LK_REASON_EXPIRED, event.reason);
         assert_between(now_ms() - began_ms, 2500, 3000 + SLACK_MS);
@@ -126,6 +126,7 @@ static void a_server_that_is_gone_is_a_risk(struct world *w)
             world_restart_server(w);
         else
             world_cont_server(w);
+        world_close(w, queue);
         world_close(w, orders);
         close_by_hand(w, client); /* EIO where the server is only just back */
     }
@@ -136,7 +137,7 @@ static void a_long_pause_is_a_loss_while_it_lasts(struct world *w)
 {
     int64_t left_ms, began_ms;
     open_orders(w, "lease=800ms");
-    assert_lk(0, lk_client_listen(client, hear, &heard));
+    assert_lk(0, lk_client_addlistener(client, hear, &heard, NULL));
     assert_lk(0, lk_mutex_lock(orders));
     began_ms = now_ms();
     world_stop_server(w);
@@ -161,7 +162,7 @@ static void a_listener_that_sleeps_costs_no_other_hold_its_lease(struct world *w
     int64_t left_ms;
     open_orders(w, "lease=600ms");
     heard.sleeps_ms = 2 * LEASE_MS;
-    assert_lk(0, lk_client_listen(client, hear, &heard));
+    assert_lk(0, lk_client_addlistener(client, hear, &heard, NULL));
     for (int i = 0; i < OTHERS; i++) {
         snprintf(name, sizeof name, "other-%d", i);
         others[i] = world_mutex(w, client, name, NULL);
@@ -198,7 +199,7 @@ static void a_listener_may_lock_but_not_close(struct world *w)
 {
     int codes[5] = { -1, -1, -1, -1, -1 };
     open_orders(w, "lease=600ms");
-    assert_lk(0, lk_client_listen(client, lock_and_close, codes));
+    assert_lk(0, lk_client_addlistener(client, lock_and_close, codes, NULL));
     assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "DEL orders");
     eventually(__atomic_load_n(&codes[4], __ATOMIC_ACQUIRE) != -1, 2000);
@@ -215,7 +216,7 @@ static void a_close_drops_no_loss(struct world *w)
     char name[16];
     open_orders(w, "lease=600ms");
     heard.sleeps_ms = 200;
-    assert_lk(0, lk_client_listen(client, hear, &heard));
+    assert_lk(0, lk_client_addlistener(client, hear, &heard, NULL));
     for (int i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "other-%d", i);
         others[i] = world_mutex(w, client, name, NULL);
@@ -233,12 +234,13 @@ static void a_close_drops_no_loss(struct world *w)
     }
 }
 
-/* When lk_client_listen() returns, the previous listener's memory may go. */
-static void a_listener_that_was_replaced_is_silent(struct world *w)
+/* When lk_client_removelistener() returns, the memory of the listener may go. */
+static void a_listener_that_was_removed_is_silent(struct world *w)
 {
+    uint64_t handle;
     open_orders(w, "lease=600ms");
-    assert_lk(0, lk_client_listen(client, hear, &heard));
-    assert_lk(0, lk_client_listen(client, NULL, NULL));
+    assert_lk(0, lk_client_addlistener(client, hear, &heard, &handle));
+    assert_lk(0, lk_client_removelistener(client, handle));
     assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "DEL orders");
     sleep_ms(400);
@@ -251,5 +253,5 @@ int main(void)
     return world_run(a_hold_the_server_forgot_is_told_once, a_short_pause_is_a_risk_and_a_recovery,
                      a_server_that_is_gone_is_a_risk, a_long_pause_is_a_loss_while_it_lasts,
                      a_listener_that_sleeps_costs_no_other_hold_its_lease, a_listener_may_lock_but_not_close,
-                     a_close_drops_no_loss, a_listener_that_was_replaced_is_silent);
+                     a_close_drops_no_loss, a_listener_that_was_removed_is_silent);
 }

@@ -15,6 +15,8 @@ static lk_mutex_t inherited = LK_MUTEX_INITIALIZER("orders");
 struct inheritance {
     lk_client_t *client;
     lk_mutex_t mutex;
+    lk_events_t *events;
+    uint64_t listener;
     struct gate *done;
 };
 
@@ -62,12 +64,21 @@ static void a_static_mutex_works_in_parent_and_child(struct world *w)
     close_default();
 }
 
+static void ignore(const lk_event_t *event, void *arg)
+{
+    (void)event;
+    (void)arg;
+}
+
 static int child_of_an_open_client(struct world *w, void *arg)
 {
     struct inheritance *from = arg;
     lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
     lk_mutex_t fresh;
     uint64_t token;
+    lk_events_t *queue;
+    lk_event_t event = LK_EVENT_INIT;
+    uint64_t handle;
     int fd;
     assert_lk(ECANCELED, lk_mutex_lock(&from->mutex));
     assert_lk(ECANCELED, lk_mutex_trylock(&from->mutex));
@@ -76,7 +87,12 @@ static int child_of_an_open_client(struct world *w, void *arg)
     assert_lk(ECANCELED, lk_mutex_token(&from->mutex, &token));
     assert_lk(ECANCELED, lk_mutex_info(&from->mutex, &info));
     assert_lk(ECANCELED, lk_mutex_init(&fresh, from->client, "other", NULL));
-    assert_lk(ECANCELED, lk_client_eventfd(from->client, &fd));
+    assert_lk(ECANCELED, lk_events_open(from->client, &queue));
+    assert_lk(ECANCELED, lk_events_fd(from->events, &fd));
+    assert_lk(ECANCELED, lk_events_next(from->events, &event));
+    assert_lk(0, lk_events_close(from->events));
+    assert_lk(ECANCELED, lk_client_addlistener(from->client, ignore, NULL, &handle));
+    assert_lk(ECANCELED, lk_client_removelistener(from->client, from->listener));
     assert_lk(0, lk_mutex_destroy(&from->mutex));
     assert_lk(0, lk_client_close(from->client));
     lk_client_t *own = world_client(w, ""); /* a client of its own is fine */
@@ -95,6 +111,8 @@ static void an_open_client_answers_ecanceled_in_the_child(struct world *w)
     struct inheritance from;
     use_server(w);
     from.client = world_client(w, "lease=1s");
+    from.events = world_events(w, from.client);
+    assert_lk(0, lk_client_addlistener(from.client, ignore, NULL, &from.listener));
     assert_lk(0, lk_mutex_init(&from.mutex, from.client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&from.mutex));
     pid_t child = world_fork(w, child_of_an_open_client, &from);

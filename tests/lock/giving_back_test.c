@@ -15,9 +15,8 @@ static void what_is_being_given_back_is_not_lost(struct world *w)
     struct proxy *p = proxy_begin(w);
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     lk_event_t event = LK_EVENT_INIT;
-    int fd;
     lk_client_t *client = proxy_client(p, "lease=6s&command_timeout=1s");
-    assert_lk(0, lk_client_eventfd(client, &fd));
+    lk_events_t *events = world_events(w, client);
     attr.lease_ms = 1500; /* renewed each 500 ms, so at least once while the answer is awaited */
     lk_mutex_t *orders = world_mutex(w, client, "orders", &attr);
     for (int i = 0; i < 2; i++) { /* the second time the server knows the scripts */
@@ -28,7 +27,7 @@ static void what_is_being_given_back_is_not_lost(struct world *w)
     }
     assert_false(world_exists(w, "orders"));
     sleep_ms(200);
-    assert_lk(EAGAIN, lk_client_nextevent(client, &event));
+    assert_lk(EAGAIN, lk_events_next(events, &event));
 }
 
 int main(void)

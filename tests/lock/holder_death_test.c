@@ -131,7 +131,7 @@ static void a_thread_that_ended_is_not_renewed(struct world *w)
 {
     lk_client_t *client = world_client(w, "lease=1s");
     int reason = 0;
-    assert_lk(0, lk_client_listen(client, remember, &reason));
+    assert_lk(0, lk_client_addlistener(client, remember, &reason, NULL));
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     assert_lk(0, in_thread(lock_mutex, orders));
     int64_t before_ms = world_pttl(w, "orders"), began_ms = now_ms();

@@ -105,41 +105,39 @@ static void an_extension_without_an_answer_is_eio(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
 }
 
-/* The next event of the client, which comes within `ms` and without anybody asking for the hold. */
-static int next_event(lk_client_t *of, int fd, int64_t ms)
+/* The next event of a client, which comes within `ms` and without anybody asking for the hold. */
+static int next_event(lk_events_t *queue, int64_t ms)
 {
     lk_event_t event = LK_EVENT_INIT;
-    struct pollfd events = { .fd = fd, .events = POLLIN };
+    struct pollfd events = { .events = POLLIN };
+    assert_lk(0, lk_events_fd(queue, &events.fd));
     assert_int_equal(1, poll(&events, 1, (int)ms));
-    assert_lk(0, lk_client_nextevent(of, &event));
+    assert_lk(0, lk_events_next(queue, &event));
     return event.type;
 }
 
 /* A validity ends by the clock of this machine, and that is told then: no answer is needed, nor any question. */
 static void a_loss_is_told_when_it_happens(struct world *w)
 {
-    int fd;
     open_fixed(w, 500);
-    assert_lk(0, lk_client_eventfd(client, &fd));
-    assert_int_equal(LK_EVENT_LOST, next_event(client, fd, 500 + SLACK_MS));
+    assert_int_equal(LK_EVENT_LOST, next_event(world_events(w, client), 500 + SLACK_MS));
     assert_lk(ESTALE, lk_mutex_unlock(orders));
 }
 
 /* Renewals that had no connection go out when there is one again. */
 static void a_renewal_goes_out_when_the_connection_is_back(struct world *w)
 {
-    int fd;
     p = proxy_begin(w);
     lk_client_t *cut = proxy_client(p, "lease=3s");
-    assert_lk(0, lk_client_eventfd(cut, &fd));
+    lk_events_t *events = world_events(w, cut);
     lk_mutex_t *renewed = world_mutex(w, cut, "orders", NULL);
     assert_lk(0, lk_mutex_lock(renewed));
     eventually(world_counter(w, "connected_clients") == 3, 5000); /* the test's, for commands, for renewals */
     proxy_refuse(p, true);
     proxy_cut(p);
-    assert_int_equal(LK_EVENT_AT_RISK, next_event(cut, fd, 1000 + SLACK_MS));
+    assert_int_equal(LK_EVENT_AT_RISK, next_event(events, 1000 + SLACK_MS));
     proxy_refuse(p, false);
-    assert_int_equal(LK_EVENT_RECOVERED, next_event(cut, fd, 2000 + SLACK_MS));
+    assert_int_equal(LK_EVENT_RECOVERED, next_event(events, 2000 + SLACK_MS));
     assert_lk(0, lk_mutex_unlock(renewed));
 }
 

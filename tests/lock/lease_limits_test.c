@@ -8,13 +8,13 @@
 
 static lk_client_t *client, *other;
 static lk_mutex_t *orders, *same_name;
+static lk_events_t *events;
 
 static void open_orders(struct world *w, const lk_mutexattr_t *attr)
 {
-    int fd;
     client = world_client(w, "lease=2s");
     other = world_client(w, "lease=2s");
-    assert_lk(0, lk_client_eventfd(client, &fd));
+    events = world_events(w, client);
     orders = world_mutex(w, client, "orders", attr);
     same_name = world_mutex(w, other, "orders", NULL);
 }
@@ -27,14 +27,14 @@ static void expect_loss(int reason)
     uint64_t token;
     eventually(lk_mutex_remaining(orders, &left_ms) == ESTALE, 5000);
     assert_lk(ESTALE, lk_mutex_token(orders, &token));
-    eventually(lk_client_nextevent(client, &event) == 0, 1000);
+    eventually(lk_events_next(events, &event) == 0, 1000);
     assert_int_equal(LK_EVENT_LOST, event.type);
     assert_int_equal(reason, event.reason);
     assert_int_equal(LK_KIND_MUTEX, event.kind);
     assert_int_equal(0, event.remaining_ms);
     assert_string_equal("orders", event.name);
     sleep_ms(100);
-    assert_lk(EAGAIN, lk_client_nextevent(client, &event));
+    assert_lk(EAGAIN, lk_events_next(events, &event));
 }
 
 /* Redisson's lock(leaseTime): who hangs loses it, whatever its watchdog does. */

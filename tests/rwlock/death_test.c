@@ -232,7 +232,7 @@ static void a_thread_that_ended_is_not_renewed(struct world *w)
 {
     open_config(w, "lease=1s");
     __builtin_memset(&heard, 0, sizeof heard);
-    assert_lk(0, lk_client_listen(client, hear, NULL));
+    assert_lk(0, lk_client_addlistener(client, hear, NULL, NULL));
     assert_lk(0, in_thread(read_and_end, config));
     assert_lk(EBUSY, lk_rwlock_trywrlock(config));
     assert_lk(0, lk_rwlock_wrlockfor(config, LEASE_MS + 2 * SLACK_MS));

@@ -287,11 +287,16 @@ static void on_event(const lk_event_t *event, void *arg)
 static void use_client(void)
 {
     lk_event_t event = LK_EVENT_INIT;
+    lk_events_t *queue;
+    uint64_t handle;
     char *json;
     int fd;
-    assert_lk(0, lk_client_listen(client, on_event, NULL));
-    assert_lk(0, lk_client_eventfd(client, &fd));
-    assert_lk(EAGAIN, lk_client_nextevent(client, &event));
+    assert_lk(0, lk_client_addlistener(client, on_event, NULL, &handle));
+    assert_lk(0, lk_events_open(client, &queue));
+    assert_lk(0, lk_events_fd(queue, &fd));
+    assert_lk(EAGAIN, lk_events_next(queue, &event));
+    assert_lk(0, lk_events_close(queue));
+    assert_lk(0, lk_client_removelistener(client, handle));
     assert_lk(0, lk_client_stats(client, &json));
     lk_free(json);
 }

@@ -179,7 +179,7 @@ int main(int argc, char **argv)
         return 0;
     }
     actor.shells = shells_begin(actor.client, actor.table->lease_ms);
-    if (lk_client_listen(actor.client, heard, &actor) != 0 || run(&actor, argv[1], atoi(argv[3])) != 0)
+    if (lk_client_addlistener(actor.client, heard, &actor, NULL) != 0 || run(&actor, argv[1], atoi(argv[3])) != 0)
         return 2;
     close_client(&actor);
     return 0;

@@ -138,6 +138,19 @@ lk_latch_t *world_latch(struct world *w, lk_client_t *client, const char *name)
     return latch;
 }
 
+static void end_events(void *events)
+{
+    assert_lk(0, lk_events_close(events));
+}
+
+lk_events_t *world_events(struct world *w, lk_client_t *client)
+{
+    lk_events_t *events = NULL;
+    assert_lk(0, lk_events_open(client, &events));
+    world_at_end(w, client, events, end_events);
+    return events;
+}
+
 /* --- work for threads ------------------------------------------------------------------------------------ */
 
 int lock_mutex(void *mutex)

@@ -16,7 +16,7 @@ static void hear(const lk_event_t *event, void *arg)
 void news_listen(struct news *n, lk_client_t *client, const char *name)
 {
     *n = (struct news){ .name = name };
-    assert_lk(0, lk_client_listen(client, hear, n));
+    assert_lk(0, lk_client_addlistener(client, hear, n, NULL));
 }
 
 struct news *news_of(struct world *w, lk_client_t *client, const char *name)

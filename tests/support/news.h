@@ -14,7 +14,7 @@ struct news {
     int reason; /* of the last event */
 };
 
-/* Count the events of `name` from now on; it is the client's only listener. */
+/* Count the events of `name` from now on, until the client is closed. */
 void news_listen(struct news *n, lk_client_t *client, const char *name);
 struct news *news_of(struct world *w, lk_client_t *client, const char *name); /* in memory of the world */
 

@@ -57,7 +57,7 @@ struct rig *rig_begin(struct world *w, const char *url, const char *options)
     world_allow(w, "latchkey:opened:*");
     assert_lk(0, lk_latch_init(&rig->gate, rig->here, "gate", NULL));
     assert_lk(0, lk_latch_init(&rig->their_gate, rig->there, "gate", NULL));
-    assert_lk(0, lk_client_listen(rig->here, hear, rig));
+    assert_lk(0, lk_client_addlistener(rig->here, hear, rig, NULL));
     world_at_end(w, NULL, rig, end_rig);
     rig_works(rig); /* both have all their connections, and the server knows the scripts */
     return rig;

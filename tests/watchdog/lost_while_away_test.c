@@ -28,7 +28,7 @@ static void each_loss_is_told(struct world *w)
     lk_client_t *client = world_client(w, options);
     static lk_mutex_t *mutexes[MANY];
     losses = 0;
-    assert_lk(0, lk_client_listen(client, count_losses, NULL));
+    assert_lk(0, lk_client_addlistener(client, count_losses, NULL, NULL));
     for (int i = 0; i < MANY; i++) {
         char name[24];
         snprintf(name, sizeof name, "order-%d", i);
