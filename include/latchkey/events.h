@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 enum {
-    LK_EVENT_AT_RISK = 1,   /* a renewal failed; the hold is still good for remaining_ms */
-    LK_EVENT_RECOVERED = 2, /* renewed again after LK_EVENT_AT_RISK */
+    LK_EVENT_AT_RISK = 1,   /* its renewal is overdue by a third of the lease; still good for remaining_ms */
+    LK_EVENT_RECOVERED = 2, /* renewed after LK_EVENT_AT_RISK */
     LK_EVENT_LOST = 3       /* the hold is over, finally; exactly one for each lost hold,
                                or one for several: `count` */
 };

@@ -5,7 +5,7 @@
  *              renewed                       validity over, gone
  *        .------------------.        .-----------------------------> LOST
  *        v                  |        |                                 |
- *   OVER --take--> HELD --failed--> AT_RISK --end--> OVER <---end------'  (stays LOST, off all lists)
+ *   OVER --take--> HELD --overdue-> AT_RISK --end--> OVER <---end------'  (stays LOST, off all lists)
  *
  * Guards: dog->mu, what the header marks so, and memory kept for the next leases. Order: after an object's mu, before
  * the connection's.
@@ -33,12 +33,23 @@ int64_t lk__guard_us(int64_t lease_ms)
 
 /* --- states; all under dog->mu ------------------------------------------------------------------------------ */
 
+/* A renewal leaves two thirds of a lease: half of that, a third, may pass before anybody is alarmed. */
+void lk__lease_renewat(struct lk__lease *lease, int64_t renew_us)
+{
+    assert(lk__mu_held(&lease->dog->mu));
+    int64_t left_us = atomic_load(&lease->valid_until_us) - renew_us;
+    lease->renew_us = renew_us;
+    lease->risk_us = renew_us == LK__NEVER ? LK__NEVER : renew_us + left_us / 2;
+}
+
 void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease)
 {
     assert(lk__mu_held(&dog->mu));
     int64_t due_us = LK__NEVER;
     if (lk__lease_isheld(lease)) {
         due_us = atomic_load(&lease->valid_until_us);
+        if (lease->risk_us < due_us && lease->state == LK__HELD)
+            due_us = lease->risk_us;
         if (lease->renew_us < due_us && !lease->inflight && !lk__listed(&lease->queue))
             due_us = lease->renew_us;
     }
@@ -111,7 +122,7 @@ void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease)
 {
     assert(lk__mu_held(&dog->mu));
     lease->ownerless = true;
-    lease->renew_us = LK__NEVER;
+    lk__lease_renewat(lease, LK__NEVER);
     if (lk__lease_isheld(lease) && (lease->reason == LK_REASON_NONE || lease->reason == LK_REASON_MAX_HOLD))
         lease->reason = LK_REASON_THREAD_EXIT;
     orphan_lost(lease);
@@ -235,7 +246,7 @@ struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t i
     lease->ahead = (unsigned short)ahead;
     lease->id_size = (unsigned short)id_size;
     lease->state = LK__OVER;
-    lease->cap_us = lease->renew_us = LK__NEVER;
+    lease->cap_us = lease->renew_us = lease->risk_us = LK__NEVER;
     lease->release.refs = 1;
     lease->release.free = free_lease;
     lease->release.id = lease->id;
@@ -251,7 +262,7 @@ bool lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t fir
     bool orphans = lease->orphans != NULL && !lk__list_empty(lease->orphans);
     lease->state = LK__HELD;
     atomic_store(&lease->valid_until_us, valid_until_us);
-    lease->renew_us = first_us;
+    lk__lease_renewat(lease, first_us);
     lk__list_append(&dog->leases, &lease->all);
     lk__lease_schedule(dog, lease);
     if (lease->timer.due_us < dog->asleep_us) {

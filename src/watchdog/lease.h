@@ -19,7 +19,7 @@
 
 enum lk__lease_state {
     LK__HELD,    /* good while valid_until_us is ahead */
-    LK__AT_RISK, /* the same, but the last renewal failed */
+    LK__AT_RISK, /* the same, but its renewal is long overdue */
     LK__LOST,    /* lost for good: nothing revives it */
     LK__OVER     /* not taken yet, or being given back, or given back */
 };
@@ -41,6 +41,7 @@ struct lk__lease {
     int64_t call_lease_ms;       /* of a request of the owner that is under way; 0: there is none */
     int64_t cap_us;              /* not renewed beyond; LK__NEVER */
     int64_t renew_us;            /* next renewal; LK__NEVER: none */
+    int64_t risk_us;             /* at risk from then on if it is not renewed before; LK__NEVER */
     int64_t duplicates_until_us; /* copies of unanswered requests may take effect until then ... */
     int64_t duplicates_lease_ms; /* ... with this lease, or a longer one */
     struct lk__timer timer;      /* its next renewal, or its end */
@@ -159,6 +160,8 @@ static inline bool lk__lease_isheld(const struct lk__lease *lease)
     return lease->state == LK__HELD || lease->state == LK__AT_RISK;
 }
 
+/* The next renewal is due at `renew_us`, LK__NEVER for none; counts from what is valid now. */
+void lk__lease_renewat(struct lk__lease *lease, int64_t renew_us);
 /* Set the lease's timer. */
 void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease);
 /* lk__lease_isgood() and lk__lease_lose() under dog->mu. */

@@ -49,11 +49,7 @@ static void renewal_failed(struct lk__watchdog *dog, struct lk__lease *lease, in
 {
     assert(lk__mu_held(&dog->mu));
     lk__lease_answer(dog, lease, lease->requested, result);
-    if (!lk__lease_isheld(lease))
-        return;
-    if (!lease->fixed)
-        lk__lease_setstate(dog, lease, LK__AT_RISK);
-    if (!lease->ownerless)
+    if (lk__lease_isheld(lease) && !lease->ownerless)
         lease->renew_us = again_us;
 }
 
@@ -63,8 +59,10 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__lease *lease, int6
     int64_t lease_ms = lk__lease_capped(lease, lease->wanted_ms, now_us);
     int64_t believed_us = atomic_load(&lease->valid_until_us);
     lease->renew_us = LK__NEVER;
-    if (lease_ms <= 0)
-        return; /* capped: ends with what it has */
+    if (lease_ms <= 0) { /* capped: ends with what it has */
+        lease->risk_us = LK__NEVER;
+        return;
+    }
     if (lease->duplicates_lease_ms != lease_ms && now_us < lease->duplicates_until_us) {
         lease->renew_us = lease->duplicates_until_us; /* an older request with another lease might come last */
         return;
@@ -88,23 +86,23 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__lease *lease, int6
         atomic_store(&lease->valid_until_us, believed_us); /* nothing was sent */
     lease->unsent = rc == ENOTCONN;
     dog->unsent |= lease->unsent;
-    if (lease->unsent && lk__node_connects(dog->node, LK__LANE_RENEWALS) == 0 &&
-        lk__node_failures(dog->node, LK__LANE_RENEWALS) == 0)
-        return; /* the connection comes up for the first time: nothing failed yet */
     if (rc != 0)
         renewal_failed(dog, lease, rc, lease->unsent ? LK__NEVER : lk__window_retryat(dog, now_us));
 }
 
 /*
  * Serve leases whose timer came. A renewal that finds too many under way waits for one of them to be over; the lease's
- * timer is then that of its loss, so that losses are told in time meanwhile.
+ * timer is then that of its risk and its loss, so that these are told in time meanwhile.
  */
 static void serve_due(struct lk__watchdog *dog, int64_t now_us)
 {
     struct lk__timer *timer;
     while ((timer = lk__heap_first(&dog->heap)) != NULL && timer->due_us <= now_us) {
         struct lk__lease *lease = LK__CONTAINER(timer, struct lk__lease, timer);
-        if (lk__lease_goodat(dog, lease, now_us) && !lk__listed(&lease->queue))
+        bool good = lk__lease_goodat(dog, lease, now_us);
+        if (good && lease->risk_us <= now_us)
+            lk__lease_setstate(dog, lease, LK__AT_RISK);
+        if (good && lease->renew_us <= now_us && !lk__listed(&lease->queue))
             lk__list_append(&dog->ready, &lease->queue);
         lk__lease_schedule(dog, lease);
     }
@@ -124,22 +122,18 @@ void lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us)
     }
 }
 
-void lk__renewal_serveunsent(struct lk__watchdog *dog, int64_t now_us, bool up)
+void lk__renewal_serveunsent(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
-    dog->unsent &= !up;
+    dog->unsent = false;
     for (struct lk__link *l = lk__list_first(&dog->leases), *next; l != NULL; l = next) {
         struct lk__lease *lease = LK__CONTAINER(l, struct lk__lease, all);
         next = lk__list_next(&dog->leases, l); /* one that is lost now leaves the list */
         if (!lease->unsent || lease->ownerless || !lk__lease_goodat(dog, lease, now_us))
             continue;
-        if (up) {
-            lease->unsent = false;
-            lease->renew_us = now_us;
-            lk__lease_schedule(dog, lease);
-        } else if (!lease->fixed) {
-            lk__lease_setstate(dog, lease, LK__AT_RISK);
-        }
+        lease->unsent = false;
+        lease->renew_us = now_us;
+        lk__lease_schedule(dog, lease);
     }
 }
 
@@ -177,7 +171,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
     atomic_store(&lease->valid_until_us, until_us);
     if (lk__lease_capped(lease, lease->lease_ms, now_us) < lease->lease_ms && !lease->ownerless)
         lease->reason = LK_REASON_MAX_HOLD;
-    lease->renew_us = next_renewal(lease, request->sent_us, lease_ms);
+    lk__lease_renewat(lease, next_renewal(lease, request->sent_us, lease_ms));
     if (lease->asked != lease->requested)
         lease->renew_us = now_us; /* a caller asked for another lease meanwhile */
     lk__lease_setstate(dog, lease, LK__HELD);

@@ -39,13 +39,9 @@ static void serve_over(struct lk__watchdog *dog, int64_t now_us)
 static void serve_connection(struct lk__watchdog *dog, int64_t now_us)
 {
     unsigned long long connects = lk__node_connects(dog->node, LK__LANE_RENEWALS);
-    unsigned failures = lk__node_failures(dog->node, LK__LANE_RENEWALS);
     if (connects != dog->connects_seen || (dog->unsent && lk__node_isup(dog->node, LK__LANE_COMMANDS)))
-        lk__renewal_serveunsent(dog, now_us, true);
-    else if (failures != dog->failures_seen && failures > 0)
-        lk__renewal_serveunsent(dog, now_us, false);
+        lk__renewal_serveunsent(dog, now_us);
     dog->connects_seen = connects;
-    dog->failures_seen = failures;
 }
 
 /* Sleep until the earliest timer; the timerfd makes that moment count suspended time too. */

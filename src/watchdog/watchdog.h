@@ -45,7 +45,6 @@ struct lk__watchdog {
     bool started, stopping;           /* under mu */
     int64_t asleep_us;                /* under mu: the thread looks again by then; not woken for what is due later */
     unsigned long long connects_seen; /* thread only */
-    unsigned failures_seen;           /* thread only */
     int wake_fd;
     void *(*run)(void *dog); /* never changes: what the thread does */
     pthread_t thread;
@@ -79,10 +78,10 @@ static inline void lk__watchdog_wake(struct lk__watchdog *dog)
 /* Room for so many leases more, and for one entry of the outbox; the thread runs. 0, or why not, with an error text. */
 int lk__watchdog_reserve(struct lk__watchdog *dog, size_t leases);
 
-/* Renew leases that are due, as many as may be under way; lose those whose time is over. */
+/* Renew leases that are due, as many as may be under way; tell of those at risk, lose those whose time is over. */
 void lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us);
-/* Renewals that wait for the connection go out when it is up; until an attempt failed no lease is at risk. */
-void lk__renewal_serveunsent(struct lk__watchdog *dog, int64_t now_us, bool up);
+/* The connection is up: renewals that wait for it go out. */
+void lk__renewal_serveunsent(struct lk__watchdog *dog, int64_t now_us);
 /* A renewal is over. */
 void lk__renewal_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
 

@@ -152,7 +152,7 @@ static void a_long_one_is_at_risk_or_lost(struct world *w)
         place_take(place);
         leased += place->mine.kind->leased;
     }
-    dig(LONG_MS + 300); /* a renewal is due within, and has no answer for a command timeout */
+    dig(2 * RIG_LEASE_MS / 3 + 150); /* a renewal is due within, and is overdue at its end */
     fill();
     eventually(rig_count(&rig->recovered) == leased, RIG_COMMAND_MS + RIG_SLACK_MS);
     assert_int_equal(leased, rig_count(&rig->at_risk));

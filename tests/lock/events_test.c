@@ -3,9 +3,9 @@
  * events_test.c - whoever listens hears what happens to holds, once, and delays nobody
  *
  * labels: threads memory
- * seconds: 12
+ * seconds: 22
  */
-#include "world.h"
+#include "proxy.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static void a_short_pause_is_a_risk_and_a_recovery(struct world *w)
     assert_int_equal(1, poll(&events, 1, 3000));
     assert_lk(0, lk_events_next(queue, &event));
     assert_int_equal(LK_EVENT_AT_RISK, event.type);
-    assert_between(event.remaining_ms, 1, 2000);
+    assert_between(event.remaining_ms, 1, 1000);
     assert_lk(0, lk_mutex_remaining(orders, &left_ms));
     world_cont_server(w);
     assert_int_equal(1, poll(&events, 1, 3000));
@@ -96,7 +96,7 @@ static void a_short_pause_is_a_risk_and_a_recovery(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
 }
 
-/* The same when there is not even a connection: a renewal that could not be sent is one that failed. */
+/* The same when there is not even a connection: it does not matter why there was no renewal. */
 static void a_server_that_is_gone_is_a_risk(struct world *w)
 {
     lk_event_t event = LK_EVENT_INIT;
@@ -113,7 +113,7 @@ static void a_server_that_is_gone_is_a_risk(struct world *w)
         assert_lk(0, lk_events_fd(queue, &events.fd));
         int64_t began_ms = now_ms();
         assert_int_equal(1, poll(&events, 1, 4000));
-        assert_between(now_ms() - began_ms, 0, 1000 + 2 * 200 + SLACK_MS);
+        assert_between(now_ms() - began_ms, 1200, 2000 + SLACK_MS);
         assert_lk(0, lk_events_next(queue, &event));
         assert_int_equal(LK_EVENT_AT_RISK, event.type);
         assert_int_equal(1, poll(&events, 1, 4000));
@@ -130,6 +130,51 @@ static void a_server_that_is_gone_is_a_risk(struct world *w)
         world_close(w, orders);
         close_by_hand(w, client); /* EIO where the server is only just back */
     }
+}
+
+/* A renewal that fails is repeated, and most often that was all: an alarm would be one too many. */
+static void a_failed_renewal_is_no_risk_yet(struct world *w)
+{
+    struct proxy *p = proxy_begin(w);
+    lk_event_t event = LK_EVENT_INIT;
+    client = proxy_client(p, "lease=3s&command_timeout=400ms");
+    orders = world_mutex(w, client, "orders", NULL);
+    lk_events_t *queue = world_events(w, client);
+    assert_lk(0, lk_mutex_lock(orders));
+    proxy_once(p, PROXY_DROP_REPLY, 1, "orders");
+    eventually(proxy_faults(p) == 1, 1000 + SLACK_MS);
+    eventually(world_pttl(w, "orders") > 2500, 1000 + SLACK_MS);
+    sleep_ms(1100);
+    assert_int_equal(1, proxy_faults(p));
+    assert_lk(EAGAIN, lk_events_next(queue, &event));
+    assert_lk(0, lk_mutex_unlock(orders));
+}
+
+static int visit_for_long(void *mutex)
+{
+    int rc = lk_mutex_lock(mutex);
+    sleep_ms(2500); /* a claim of 3 s that nobody confirms is at risk after 2 s */
+    return rc == 0 ? lk_mutex_unlock(mutex) : rc;
+}
+
+/* Who is handed a mutex has a claim at first, which is shorter than a lease, and is confirmed sooner. */
+static void a_hand_over_is_no_risk(struct world *w)
+{
+    struct worker visitor;
+    lk_event_t event = LK_EVENT_INIT;
+    open_orders(w, "lease=9s&poll=3s");
+    lk_client_t *other = world_client(w, "lease=9s&poll=3s");
+    lk_mutex_t *theirs = world_mutex(w, other, "orders", NULL);
+    lk_events_t *queue = world_events(w, client);
+    lk_events_t *their_queue = world_events(w, other);
+    assert_lk(0, lk_mutex_lock(orders));
+    worker_start(&visitor, visit_for_long, theirs);
+    eventually(world_queued(w, "orders") == 1, SLACK_MS);
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, visit_for_long(orders));
+    assert_lk(0, worker_join(&visitor));
+    assert_lk(EAGAIN, lk_events_next(queue, &event));
+    assert_lk(EAGAIN, lk_events_next(their_queue, &event));
 }
 
 /* A server that stays away: the loss is told when it happens, without any answer from there. */
@@ -251,7 +296,7 @@ static void a_listener_that_was_removed_is_silent(struct world *w)
 int main(void)
 {
     return world_run(a_hold_the_server_forgot_is_told_once, a_short_pause_is_a_risk_and_a_recovery,
-                     a_server_that_is_gone_is_a_risk, a_long_pause_is_a_loss_while_it_lasts,
-                     a_listener_that_sleeps_costs_no_other_hold_its_lease, a_listener_may_lock_but_not_close,
-                     a_close_drops_no_loss, a_listener_that_was_removed_is_silent);
+                     a_failed_renewal_is_no_risk_yet, a_hand_over_is_no_risk, a_server_that_is_gone_is_a_risk,
+                     a_long_pause_is_a_loss_while_it_lasts, a_listener_that_sleeps_costs_no_other_hold_its_lease,
+                     a_listener_may_lock_but_not_close, a_close_drops_no_loss, a_listener_that_was_removed_is_silent);
 }

@@ -128,14 +128,14 @@ static void a_loss_is_told_when_it_happens(struct world *w)
 static void a_renewal_goes_out_when_the_connection_is_back(struct world *w)
 {
     p = proxy_begin(w);
-    lk_client_t *cut = proxy_client(p, "lease=3s");
+    lk_client_t *cut = proxy_client(p, "lease=6s");
     lk_events_t *events = world_events(w, cut);
     lk_mutex_t *renewed = world_mutex(w, cut, "orders", NULL);
     assert_lk(0, lk_mutex_lock(renewed));
     eventually(world_counter(w, "connected_clients") == 3, 5000); /* the test's, for commands, for renewals */
     proxy_refuse(p, true);
     proxy_cut(p);
-    assert_int_equal(LK_EVENT_AT_RISK, next_event(events, 1000 + SLACK_MS));
+    assert_int_equal(LK_EVENT_AT_RISK, next_event(events, 4000 + SLACK_MS));
     proxy_refuse(p, false);
     assert_int_equal(LK_EVENT_RECOVERED, next_event(events, 2000 + SLACK_MS));
     assert_lk(0, lk_mutex_unlock(renewed));

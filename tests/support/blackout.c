@@ -108,7 +108,7 @@ static void held(struct rig *rig, struct proxy *p, const struct blackout *blacko
     blackout->begin(rig, p);
     for_each_place(place, rig)
         leased += place->mine.kind->leased;
-    eventually(rig_count(&rig->at_risk) == leased, RIG_LEASE_MS / 3 + 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
+    eventually(rig_count(&rig->at_risk) == leased, 2 * RIG_LEASE_MS / 3 + RIG_SLACK_MS);
     blackout->end(rig, p);
     eventually(rig_count(&rig->recovered) == leased, RIG_LEASE_MS);
     assert_int_equal(0, rig_count(&rig->lost));

@@ -12,8 +12,8 @@
 
 enum {
     POLL_MS = 150,
-    SHORT_LEASE_MS = 4000,
-    SHORT_COMMAND_MS = 500, /* at risk within 2 s of the outage's beginning, lost one later at the earliest */
+    SHORT_LEASE_MS = 6000, /* at risk two thirds of it after a renewal, and lost almost 2 s later */
+    SHORT_COMMAND_MS = 500,
     LONG_LEASE_MS = 1500,
     LONG_COMMAND_MS = 400,
     BACK_MS = 1000, /* until everybody has a connection again and has asked: back-off, handshake, poll */
@@ -21,7 +21,7 @@ enum {
     HURRIED_MS = 1200,
 };
 
-static const char short_times[] = "lease=4s&command_timeout=500ms&poll=150ms&retry_max=50ms",
+static const char short_times[] = "lease=6s&command_timeout=500ms&poll=150ms&retry_max=50ms",
                   long_times[] = "lease=1500ms&command_timeout=400ms&poll=150ms&retry_max=50ms&connect_timeout=1400ms";
 
 static const struct outage *present; /* bodies of for_each_subject() have no argument */
@@ -205,7 +205,7 @@ static void survive(struct world *w, const struct subject_kind *kind)
     int given = give_in_vain(&s.given, SHORT_COMMAND_MS);
     if (kind->leased) {
         assert_lk(EPERM, subject_give(&s.given));
-        eventually(news(&s.news, LK_EVENT_AT_RISK) == 1, SHORT_LEASE_MS / 3 + SHORT_COMMAND_MS + LATE_MS);
+        eventually(news(&s.news, LK_EVENT_AT_RISK) == 1, 2 * SHORT_LEASE_MS / 3 + LATE_MS);
         assert_lk(0, subject_remaining(&s.held, &left_ms));
     }
     if (present->ends_tries) {

@@ -13,17 +13,17 @@
 
 enum {
     RIG_PLACES = 6,
-    RIG_LEASE_MS = 1500,
+    RIG_LEASE_MS = 2400,
     RIG_COMMAND_MS = 200,
     RIG_POLL_MS = 200,
     RIG_LONG_MS = 20000,
-    RIG_RETRY_MS = 150
+    RIG_RETRY_MS = 240
 };
 
 /* How much later than planned, with many servers, clients and proxies at once on a busy machine. */
 #define RIG_SLACK_MS (3 * SLACK_MS)
 
-#define RIG_OPTIONS "lease=1500ms&command_timeout=200ms&poll=200ms"
+#define RIG_OPTIONS "lease=2400ms&command_timeout=200ms&poll=200ms"
 
 struct place {
     struct subject mine;    /* of the client behind the proxy */
