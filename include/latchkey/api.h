@@ -94,6 +94,22 @@ LK_API const char *lk_errortext(void);
 LK_API int64_t lk_errorsettles(void);
 
 /*
+ * How long the lease lasts that was in the way of the calling thread's last failure:
+ * after EBUSY, ETIMEDOUT, or EAGAIN of a try for a permit. It is what the server's last
+ * refusal said, less the time since then. A holder that renews its lease has it for
+ * longer; one that unlocks leaves earlier.
+ *
+ * Returns     milliseconds from now: of a read-write lock until the last of its present
+ *             leases ends, of a leased semaphore until the next one does. 0: it should be
+ *             over by now. -1: not known, as after every other failure, for what has
+ *             no lease (a mutex that Java holds without one, a counting semaphore), or
+ *             where the server was not asked
+ * Threads     any; each has its own
+ * Round trips 0
+ */
+LK_API int64_t lk_errorleft(void);
+
+/*
  * The version of the library that runs, as "0.1.0".
  *
  * Threads     any

@@ -225,6 +225,16 @@ static struct lk__step on_overtaken(struct lk__acquirefsm_state *a, int64_t now_
     return leave(a, now_us, a->limit_code != ETIMEDOUT ? a->limit_code : ESTALE);
 }
 
+/* Others have it: until when, as the server knows now. Permits of a recorded acquire have no lease. */
+static void note_others(struct lk__acquirefsm_state *a, int64_t now_us, int64_t left_ms)
+{
+    int64_t left_us = left_ms > LK__NEVER / 1000 ? LK__NEVER : left_ms * 1000;
+    if (a->set.recorded || left_ms == -1)
+        a->result.others_until_us = 0;
+    else
+        a->result.others_until_us = left_ms < 0 ? now_us : lk__later(now_us, left_us);
+}
+
 static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us, int64_t sent_us,
                                   const struct lk__asked *asked)
 {
@@ -237,8 +247,10 @@ static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us
     case LK__GRANTED_OWNERDEAD:
         return on_granted(a, now_us, sent_us, asked);
     case LK__QUEUED:
+        note_others(a, now_us, asked->left_ms);
         return on_queued(a, now_us, asked);
     case LK__BUSY:
+        note_others(a, now_us, asked->left_ms);
         return leave(a, now_us, EBUSY);
     case LK__LATE: /* the server's clock moved; the sender knows it now */
         a->asked = a->listed;

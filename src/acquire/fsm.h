@@ -41,7 +41,7 @@ struct lk__asked {
     int64_t server_us;
     int64_t token;      /* GRANTED */
     int64_t arrival;    /* QUEUED: own number in the queue ... */
-    int64_t left_ms;    /* ... how long the present lease lasts, -1: nobody knows ... */
+    int64_t left_ms;    /* ... and BUSY: how long the present lease lasts, -1: nobody knows ... */
     int64_t place;      /* ... how many are before; -1: see place_of() of queue.lua ... */
     const char *holder; /* ... and who holds it, if that was asked for */
 };
@@ -87,7 +87,8 @@ struct lk__acquirefsm_result {
     int64_t first_us;        /* first renewal: a third of the lease, or of the claim that it confirms */
     struct lk__date granted; /* when it became ours, or a little later */
     uint64_t token;
-    int64_t arrival;                   /* our place, from the first answer on */
+    int64_t arrival;         /* our place, from the first answer on */
+    int64_t others_until_us; /* by then the lease that is before us ends, by the last answer; 0: nobody knows */
     struct lk__until duplicates_until; /* until then an unanswered ask may take effect */
 };
 

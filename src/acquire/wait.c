@@ -301,6 +301,14 @@ static struct lk__step drive(struct wait_op *wait_op, struct lk__step step)
     }
 }
 
+/* Others have it. */
+static int refused(const struct wait_op *wait_op, int code, const char *how)
+{
+    lk__fail(code, "%s: %sheld by someone else", wait_op->waiter->what, how);
+    lk__error_leaves(lk__acquirefsm_result(&wait_op->waiter->machine)->others_until_us);
+    return code;
+}
+
 /* Words for an end that no answer explained. */
 static int explain(struct wait_op *wait_op)
 {
@@ -310,9 +318,9 @@ static int explain(struct wait_op *wait_op)
     char payload[LK__ERRMSG_MAX];
     switch (code) {
     case ETIMEDOUT:
-        return lk__fail(ETIMEDOUT, "%s: not within the time; held by someone else", what);
+        return refused(wait_op, ETIMEDOUT, "not within the time; ");
     case EBUSY:
-        return lk__fail(EBUSY, "%s: held by someone else", what);
+        return refused(wait_op, EBUSY, "");
     case EIO:
         return lk__fail(EIO, "%s: the answer got lost; what was granted unseen is given back, within %lld ms at most",
                         what, (long long)(2 * settings->command_us / 1000 + settings->lease_ms));

@@ -76,9 +76,10 @@ struct lk__thread {
     unsigned holds;    /* held by the implicit owner, in all clients */
     unsigned rounds;   /* rounds of destructors of thread-specific data that have run, at the thread's end */
     char errortext[384];
-    int64_t settled_us; /* nothing of the last failed call is left at the server by then; 0: nothing is now */
-    unsigned inside;    /* public calls under way: one, and those that it is made of */
-    bool unlogged;      /* the log does not know errortext yet */
+    int64_t others_until_us; /* the lease that the last failed call met ends by then; 0: not known */
+    int64_t settled_us;      /* nothing of the last failed call is left at the server by then; 0: nothing is now */
+    unsigned inside;         /* public calls under way: one, and those that it is made of */
+    bool unlogged;           /* the log does not know errortext yet */
 };
 
 /* NULL when out of memory. */
@@ -125,6 +126,10 @@ void lk__log_failure(struct lk__thread *thread); /* now */
 
 /* Add to lk__fail(): an effect of the failed call may still be at the server, unseen, until `settled_us`. */
 void lk__error_settles(int64_t settled_us);
+/* Add to lk__fail(): somebody else has it, whose lease ends by `until_us`, as far as is known; 0: not known. */
+void lk__error_leaves(int64_t until_us);
+/* Other words for the failure that the thread just had; all else that is known of it stays. */
+int lk__error_reword(int code, const char *format, ...) LK__PRINTF(2, 3);
 
 /* --- log.c: lines for a sink, which is a user's function ---------------------------------------- */
 

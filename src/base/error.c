@@ -7,18 +7,35 @@
 #define QUOTE_(x) #x
 #define QUOTE(x) QUOTE_(x)
 
+static void set_words(struct lk__thread *thread, const char *format, va_list args)
+{
+    lk__line_print(thread->errortext, sizeof thread->errortext, format, args);
+    thread->unlogged = true;
+    if (thread->inside == 0)
+        lk__log_failure(thread);
+}
+
 int lk__fail(int code, const char *format, ...)
 {
     struct lk__thread *thread = lk__thread_self();
     if (thread != NULL) {
         va_list args;
+        thread->settled_us = thread->others_until_us = 0;
         va_start(args, format);
-        lk__line_print(thread->errortext, sizeof thread->errortext, format, args);
+        set_words(thread, format, args);
         va_end(args);
-        thread->settled_us = 0;
-        thread->unlogged = true;
-        if (thread->inside == 0)
-            lk__log_failure(thread);
+    }
+    return code;
+}
+
+int lk__error_reword(int code, const char *format, ...)
+{
+    struct lk__thread *thread = lk__thread_known();
+    if (thread != NULL) {
+        va_list args;
+        va_start(args, format);
+        set_words(thread, format, args);
+        va_end(args);
     }
     return code;
 }
@@ -40,6 +57,22 @@ void lk__error_settles(int64_t settled_us)
     struct lk__thread *thread = lk__thread_known();
     if (thread != NULL)
         thread->settled_us = settled_us;
+}
+
+void lk__error_leaves(int64_t until_us)
+{
+    struct lk__thread *thread = lk__thread_known();
+    if (thread != NULL)
+        thread->others_until_us = until_us;
+}
+
+int64_t lk_errorleft(void)
+{
+    const struct lk__thread *thread = lk__thread_known();
+    if (thread == NULL || thread->others_until_us == 0)
+        return -1;
+    int64_t left_us = thread->others_until_us - lk__now_us();
+    return left_us > 0 ? left_us / 1000 + 1 : 0;
 }
 
 int64_t lk_errorsettles(void)

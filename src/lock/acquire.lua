@@ -12,7 +12,8 @@
 -- sent:     id deadline_us arrival tell_holder unheard
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present lease; see place_of()
---           BUSY LATE UNRECOVERABLE
+--           BUSY left_ms ms
+--           LATE UNRECOVERABLE
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
 local left = redis.call('PTTL', mutex)
@@ -51,7 +52,7 @@ elseif left ~= -2 then
     elseif left == -1 and not is_mutex(mutex) then
         return no_mutex()
     elseif try then
-        return answer(BUSY)
+        return answer(BUSY, left)
     end
 end
 
@@ -66,7 +67,7 @@ if left == -2 then -- fair and free, but others came before
     left = redis.call('PTTL', mutex)
 end
 if try then
-    return answer(BUSY)
+    return answer(BUSY, left)
 end
 local place = place_of(queue, seen, id, now, unheard)
 if tell_holder then

@@ -13,7 +13,7 @@ static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_
 {
     const char *what = op->object->what;
     if (lk__mutex_attr(op)->type == LK_MUTEX_ERRORCHECK)
-        return only_try ? lk__fail(EBUSY, "%s: held by %s", what, lk__op_holder(op))
+        return only_try ? lk__op_busy(op, hold, "")
                         : lk__fail(EDEADLK, "%s: held by %s, which would wait for itself", what, lk__op_holder(op));
     if (hold->holds == INT_MAX)
         return lk__fail(EAGAIN, "%s: held %d times", what, hold->holds);

@@ -134,6 +134,13 @@ int lk__op_hold(const struct lk__op *op, struct lk__hold **hold)
     return 0;
 }
 
+int lk__op_busy(const struct lk__op *op, const struct lk__hold *hold, const char *how)
+{
+    lk__fail(EBUSY, "%s: held by %s%s", op->object->what, lk__op_holder(op), how);
+    lk__error_leaves(atomic_load(&hold->lease->valid_until_us));
+    return EBUSY;
+}
+
 int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold)
 {
     bool owned = hold->owner != 0;

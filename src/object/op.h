@@ -53,6 +53,9 @@ static inline const char *lk__op_holder(const struct lk__op *op)
     return op->by == NULL ? "this thread" : "this owner";
 }
 
+/* EBUSY, with words: the call's owner has that hold. `how`: "", or behind these words. */
+int lk__op_busy(const struct lk__op *op, const struct lk__hold *hold, const char *how);
+
 /* Its owner holds something more. */
 static inline void lk__op_counthold(const struct lk__op *op)
 {

@@ -13,7 +13,8 @@
 -- sent:     id deadline_us arrival tell_holder unheard      the id ends in the mode, :r or :w
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases; see place_of()
---           BUSY LATE UNRECOVERABLE FULL
+--           BUSY left_ms ms
+--           LATE UNRECOVERABLE FULL
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
 local holder = look(holders, now)
@@ -66,10 +67,11 @@ if not alone then
         return held(fresh, died)
     end
 end
+local left = left_ms(holders, now)
 if try then
-    return answer(BUSY)
+    return answer(BUSY, left)
 end
-local left, place = left_ms(holders, now), place_of(queue, seen, id, now, unheard)
+local place = place_of(queue, seen, id, now, unheard)
 if tell_holder then
     return answer(QUEUED, arrival, left, place, look(holders, now) or '')
 end

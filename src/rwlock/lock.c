@@ -13,7 +13,7 @@ static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool write
 {
     const char *what = op->object->what;
     if (write && !lk__rwlock_iswriter(hold))
-        return only_try ? lk__fail(EBUSY, "%s: held by %s for reading", what, lk__op_holder(op))
+        return only_try ? lk__op_busy(op, hold, " for reading")
                         : lk__fail(EDEADLK, "%s: held by %s for reading; to write it would wait for itself", what,
                                    lk__op_holder(op));
     int *count = write ? &hold->holds : &hold->reads;

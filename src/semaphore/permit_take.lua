@@ -12,7 +12,8 @@
 -- sent:     id deadline_us arrival unheard
 -- verdicts: GRANTED token number        1: there are no tokens
 --           QUEUED arrival number, left_ms ms, place number       left until the next permit ends
---           BUSY LATE
+--           BUSY left_ms ms             likewise
+--           LATE
 --           IMPOSSIBLE                  it wants more than there are in all
 --           OVERTAKEN                   its owner has some of them, and gave the others back
 -- reply:    lk__asked acquire/acquire.h
@@ -30,6 +31,12 @@ local open = not live and n <= all and redis.call('EXISTS', queue) == 0 and free
 if open and arrival == 0 then
     lend(permits, permit, n, lease_ms, now)
     return answer(GRANTED, 1)
+end
+
+local function until_next_end()
+    local first = redis.call('ZRANGEBYSCORE', permits, '(' .. math.floor(now / 1000), '+inf', 'WITHSCORES', 'LIMIT', 0,
+        1)[2]
+    return first and tonumber(first) - math.floor(now / 1000) or -1
 end
 
 local function take()
@@ -55,7 +62,7 @@ elseif try then
     if not blocked and free >= n then
         return take()
     end
-    return answer(BUSY)
+    return answer(BUSY, until_next_end())
 end
 
 arrival = enqueue(queue, seen, id, arrival, now, liveness_2048ths / 2048 + unheard_by(unheard))
@@ -63,9 +70,4 @@ local _, got = lend_out(permits, queue, seen, id, all, now, claim_ms)
 if got then
     return take()
 end
-local left_ms = -1
-local first = redis.call('ZRANGEBYSCORE', permits, '(' .. math.floor(now / 1000), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
-if first then
-    left_ms = tonumber(first) - math.floor(now / 1000)
-end
-return answer(QUEUED, arrival, left_ms, place_of(queue, seen, id, now, unheard))
+return answer(QUEUED, arrival, until_next_end(), place_of(queue, seen, id, now, unheard))

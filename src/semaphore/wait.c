@@ -31,9 +31,9 @@ static int take_as(lk_sem_t *s, unsigned n, const struct lk__how *how)
     else
         rc = call.sem->leased ? lk__leased_take(&call, n, how, NULL) : lk__counted_take(&call, n, how);
     if (rc == EBUSY)
-        rc = lk__fail(EAGAIN, "%s: too few permits are free", call.what);
+        rc = lk__error_reword(EAGAIN, "%s: too few permits are free", call.what);
     else if (rc == ETIMEDOUT)
-        rc = lk__fail(ETIMEDOUT, "%s: too few permits became free within the time", call.what);
+        rc = lk__error_reword(ETIMEDOUT, "%s: too few permits became free within the time", call.what);
     return lk__sem_leave(&call, rc);
 }
 
