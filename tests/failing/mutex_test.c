@@ -53,6 +53,24 @@ static void lock_and_look(struct world *w)
     end(w);
 }
 
+/* Made and used for an owner: the owner can be freed whatever failed. */
+static void lock_for_an_owner(struct world *w)
+{
+    lk_how_t how = { .size = sizeof how, .lease_ms = FAILING_LEASE_MS };
+    begin(w);
+    failing_begin();
+    how.timeout_ms = failing_patience_ms();
+    if (tried(0, lk_owner_new(client, &how.owner), ENOMEM) == 0) {
+        if (tried(0, lk_mutex_lockwith(m, &how), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
+            tried(0, lk_mutex_checkby(m, how.owner), ENOMEM, UNREACHABLE, ESTALE);
+            tried(0, lk_mutex_unlockby(m, how.owner), UNREACHABLE, ESTALE);
+        }
+        failing_end();
+        assert_lk(0, lk_owner_free(how.owner));
+    }
+    end(w);
+}
+
 static void lock_twice(struct world *w)
 {
     begin(w);
@@ -100,6 +118,7 @@ static void close_while_holding(struct world *w)
 static void all_of(struct world *w, enum failing kind)
 {
     each_failure(w, "lock", kind, lock_and_look);
+    each_failure(w, "owner", kind, lock_for_an_owner);
     each_failure(w, "nested", kind, lock_twice);
     each_failure(w, "extend", kind, extend_and_look);
     each_failure(w, "close", kind, close_while_holding);

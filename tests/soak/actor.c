@@ -134,6 +134,9 @@ static void close_client(struct actor *actor)
     if (record != NULL)
         tape_end(record, code);
     int destroyed = shells_end(actor->shells);
+    for (int i = 0; i < THREADS_MAX; i++)
+        if (lk_owner_free(actor->workers[i].owner) != 0)
+            destroyed = EBUSY;
     pulse_end(&actor->pulse);
     if (record == NULL)
         return;

@@ -95,6 +95,21 @@ static union shell *shell_of(struct shells *shells, uint32_t object, uint32_t in
     return shell != NULL ? shell : make(shells, slot, object, instance);
 }
 
+static _Thread_local lk_owner_t *acts_for;
+
+lk_owner_t *shells_owner(struct shells *shells)
+{
+    lk_owner_t *owner;
+    if (lk_owner_new(shells->client, &owner) != 0)
+        abort();
+    return owner;
+}
+
+void shells_actfor(lk_owner_t *owner)
+{
+    acts_for = owner;
+}
+
 struct shells *shells_begin(lk_client_t *client, int64_t lease_ms)
 {
     struct shells *shells = calloc(1, sizeof *shells);
@@ -148,9 +163,24 @@ int shells_end(struct shells *shells)
     return rc;
 }
 
+static int take_for_owner(union shell *shell, enum kind kind, bool share, unsigned permits, int limit_ms)
+{
+    const lk_how_t how = { .size = sizeof how, .timeout_ms = limit_ms, .owner = acts_for };
+    switch (kind) {
+    case RWLOCK:
+        return share ? lk_rwlock_rdlockwith(&shell->rwlock, &how) : lk_rwlock_wrlockwith(&shell->rwlock, &how);
+    case LEASED:
+        return lk_sem_acquirewith(&shell->sem, permits, &how);
+    default:
+        return lk_mutex_lockwith(&shell->mutex, &how);
+    }
+}
+
 int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool share, unsigned permits, int limit_ms)
 {
     union shell *shell = shell_of(shells, object, instance);
+    if (acts_for != NULL)
+        return take_for_owner(shell, kind_of(object), share, permits, limit_ms);
     switch (kind_of(object)) {
     case RWLOCK:
         if (share)
@@ -171,12 +201,12 @@ int shell_give(struct shells *shells, uint32_t object, uint32_t instance, unsign
     union shell *shell = shell_of(shells, object, instance);
     switch (kind_of(object)) {
     case RWLOCK:
-        return lk_rwlock_unlock(&shell->rwlock);
+        return lk_rwlock_unlockby(&shell->rwlock, acts_for);
     case COUNTING:
     case LEASED:
-        return lk_sem_release(&shell->sem, permits);
+        return lk_sem_releaseby(&shell->sem, acts_for, permits);
     default:
-        return lk_mutex_unlock(&shell->mutex);
+        return lk_mutex_unlockby(&shell->mutex, acts_for);
     }
 }
 
@@ -192,7 +222,7 @@ int shell_giveid(struct shells *shells, uint32_t object, const char *id)
 
 int shell_repair(struct shells *shells, uint32_t object)
 {
-    return lk_mutex_consistent(&shell_of(shells, object, 0)->mutex);
+    return lk_mutex_consistentby(&shell_of(shells, object, 0)->mutex, acts_for);
 }
 
 int shell_force(struct shells *shells, uint32_t object)
@@ -202,19 +232,19 @@ int shell_force(struct shells *shells, uint32_t object)
 
 int shell_downgrade(struct shells *shells, uint32_t object)
 {
-    return lk_rwlock_downgrade(&shell_of(shells, object, 0)->rwlock);
+    return lk_rwlock_downgradeby(&shell_of(shells, object, 0)->rwlock, acts_for);
 }
 
 int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms)
 {
     union shell *shell = shell_of(shells, object, 0);
     if (is_mutex(object))
-        return lk_mutex_remaining(&shell->mutex, ms);
+        return lk_mutex_remainingby(&shell->mutex, acts_for, ms);
     switch (kind_of(object)) {
     case RWLOCK:
-        return lk_rwlock_remaining(&shell->rwlock, ms);
+        return lk_rwlock_remainingby(&shell->rwlock, acts_for, ms);
     case LEASED:
-        return lk_sem_remaining(&shell->sem, ms);
+        return lk_sem_remainingby(&shell->sem, acts_for, ms);
     default:
         return ENOTSUP;
     }
@@ -224,10 +254,10 @@ int shell_token(struct shells *shells, uint32_t object, uint64_t *token)
 {
     union shell *shell = shell_of(shells, object, 0);
     if (is_mutex(object))
-        return lk_mutex_token(&shell->mutex, token);
+        return lk_mutex_tokenby(&shell->mutex, acts_for, token);
     switch (kind_of(object)) {
     case RWLOCK:
-        return lk_rwlock_token(&shell->rwlock, token);
+        return lk_rwlock_tokenby(&shell->rwlock, acts_for, token);
     default:
         return ENOTSUP;
     }

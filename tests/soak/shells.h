@@ -17,6 +17,10 @@ struct shells;
 struct shells *shells_begin(lk_client_t *client, int64_t lease_ms);
 int shells_end(struct shells *shells); /* after the client was closed; 0, or what a destroy said */
 
+/* An owner that is no thread, of the client of `shells`. The calls of this thread are for `owner` from now on; NULL: itself. */
+lk_owner_t *shells_owner(struct shells *shells);
+void shells_actfor(lk_owner_t *owner);
+
 /* limit_ms: 0 tries. */
 int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool share, unsigned permits, int limit_ms);
 int shell_give(struct shells *shells, uint32_t object, uint32_t instance, unsigned permits);
@@ -31,7 +35,7 @@ int shell_force(struct shells *shells, uint32_t object);
 
 int shell_downgrade(struct shells *shells, uint32_t object);
 
-/* Of this thread's hold; ENOTSUP for what has no lease or no token. */
+/* Of the hold of this thread, or of the owner that it acts for; ENOTSUP for what has no lease or no token. */
 int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms);
 int shell_token(struct shells *shells, uint32_t object, uint64_t *token);
 

@@ -19,6 +19,7 @@ struct cycle {
     int limit_ms;
     int hold_ms;
     bool nest, downgrade;
+    bool owned;           /* for an owner that is no thread */
     bool repairs, forces; /* if there is a reason */
 };
 
@@ -265,7 +266,7 @@ static void hold(struct worker_thread *worker, const struct cycle *cycle)
         if (record != NULL)
             tape_end(record, look(worker, cycle, record));
     }
-    if (kind != BYID && wished(worker, WISH_EXIT)) /* such a permit outlives its thread */
+    if (kind != BYID && !cycle->owned && wished(worker, WISH_EXIT)) /* the others outlive their thread */
         end_with_hold(worker, cycle);
     if (wished(worker, WISH_FORK))
         fork_child(worker, cycle);
@@ -323,7 +324,12 @@ static void hot_episode(struct worker_thread *worker, enum kind kind)
     if (draw_below(&worker->luck, 40) == 0)
         cycle.hold_ms += (int)draw_below(&worker->luck, (unsigned)worker->table->lease_ms * 5 / 4);
     cycle.limit_ms = patience_ms(worker);
+    cycle.owned = draw_below(&worker->luck, 4) == 0 && has_owner(&cycle);
+    if (cycle.owned && worker->owner == NULL)
+        worker->owner = shells_owner(worker->shells);
+    shells_actfor(cycle.owned ? worker->owner : NULL);
     run_cycle(worker, &cycle);
+    shells_actfor(NULL);
 }
 
 static void episode(struct worker_thread *worker)

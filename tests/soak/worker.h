@@ -23,6 +23,7 @@ struct worker_thread {
     uint64_t luck; /* of this episode */
     uint32_t holds;
     char id[LK_PERMIT_ID]; /* of the permit that it has by its number */
+    lk_owner_t *owner;     /* what it does some of its cycles for; NULL: not made yet */
     pthread_t thread_id;
     int ended; /* atomic builtins: by itself or cancelled; to be joined and started again */
 };
