@@ -38,6 +38,7 @@ void lk__subscription_init(struct lk__subscription *subscription, const char *ch
 
 static struct lk__subscription *subscription_of(struct lk__hub *hub, const char *channel)
 {
+    assert(lk__mu_held(&hub->mu));
     struct lk__entry *entry = lk__map_find(&hub->subscriptions, 0, channel, strlen(channel));
     return entry == NULL ? NULL : LK__CONTAINER(entry, struct lk__subscription, entry);
 }

@@ -42,6 +42,7 @@ void lk__binding_free(struct lk__binding *binding)
 
 struct lk__bindings *lk__bindings_here(struct lk__processstate *here)
 {
+    assert(lk__mu_held(&here->mu));
     if (here->bindings == NULL)
         here->bindings = lk__alloc(sizeof *here->bindings);
     if (here->bindings == NULL)
@@ -51,6 +52,7 @@ struct lk__bindings *lk__bindings_here(struct lk__processstate *here)
 
 int lk__binding_retire(struct lk__processstate *here, struct lk__binding *binding)
 {
+    assert(lk__mu_held(&here->mu));
     struct lk__bindings *bindings = lk__bindings_here(here);
     if (bindings == NULL)
         return ENOMEM;

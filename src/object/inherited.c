@@ -21,6 +21,7 @@ struct inherited {
 
 static struct inherited *inherited_at(struct lk__processstate *here, const void *address)
 {
+    assert(lk__mu_held(&here->mu));
     struct lk__entry *entry = here->bindings != NULL
                                   ? lk__map_find(&here->bindings->inherited, 0, (const char *)&address, sizeof address)
                                   : NULL;

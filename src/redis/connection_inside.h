@@ -21,6 +21,7 @@ struct lk__expecting {
 /* The one of a number that is pending. */
 static inline struct lk__pending *lk__conn_pendingat(const struct lk__conn *conn, uint64_t number)
 {
+    assert(lk__mu_held(&conn->mu));
     return &conn->pending[number & (conn->places - 1)];
 }
 

@@ -72,10 +72,11 @@ void lk__outbox_send(struct lk__watchdog *dog, struct lk__outboxentry *entry, in
 /* Wait until no entry is pending, or `until_us`. */
 void lk__outbox_settle(struct lk__watchdog *dog, int64_t until_us);
 
-/* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
-
 void lk__outbox_init(struct lk__outbox *outbox);
 void lk__outbox_destroy(struct lk__outbox *outbox);
+
+/* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
+
 /* lk__outbox_send() under dog->mu; nothing once the watchdog is stopping. */
 void lk__outbox_add(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us);
 /* Send entries that are due, as many as may be under way. Leaves dog->mu and takes it again. */

@@ -70,6 +70,7 @@ struct lk__lease *lk__watchdog_nextorphan(struct lk__watchdog *dog, struct lk__l
 
 static inline void lk__watchdog_wake(struct lk__watchdog *dog)
 {
+    assert(lk__mu_held(&dog->mu));
     if (dog->started)
         lk__eventfd_set(dog->wake_fd);
 }
