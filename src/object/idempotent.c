@@ -87,19 +87,11 @@ static int make_entry(struct request *request)
 {
     const struct lk__idempotent *once = request->once;
     struct lk__object *object = request->object;
-    const void *args = once->command.args;
-    struct lk__block *block =
-        once->lasting ? lk__block_copy(args, once->args_size, object->block, &args) : lk__block_ref(object->block);
-    if (block == NULL)
-        return ENOMEM;
-    struct lk__outboxentry *entry = lk__outboxentry_new(&object->client->dog, request->slot.owner, block);
-    lk__block_unref(block); /* the entry has its own reference */
+    struct lk__outboxentry *entry = lk__outboxentry_new(&object->client->dog, request->slot.owner, object->block);
     if (entry == NULL)
         return ENOMEM;
     entry->nth = request->slot.nth;
-    entry->command = once->lasting ? once->command : once->undone;
-    if (once->lasting)
-        entry->command.args = args;
+    lk__outboxentry_set(entry, once->lasting ? &once->command : &once->undone, once->args_size);
     request->entry = entry;
     return 0;
 }

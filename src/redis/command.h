@@ -41,9 +41,6 @@ static inline void lk__block_unref(struct lk__block *block)
     }
 }
 
-/* A copy of `size` bytes of arguments, in a block of its own over `under`. NULL: ENOMEM, with an error text. */
-struct lk__block *lk__block_copy(const void *args, size_t size, struct lk__block *under, const void **copy);
-
 /* The first key; there is one. `length` is its length. */
 const char *lk__command_key(const struct lk__command *command, size_t *length);
 

@@ -27,13 +27,16 @@ static struct lk__outboxentry *make_leave(const struct counted *counted)
 {
     char id[LK__OWNER_ID];
     const struct lk__object *object = counted->call->op.object;
-    struct lk__semblock *block = counted->call->sem->block;
+    const struct lk__sem *sem = counted->call->sem;
     const struct lk__slot *slot = &counted->slot;
     snprintf(id, sizeof id, "%s:%lld:%u", slot->owner, (long long)slot->nth, counted->n);
     struct lk__outboxentry *leave = lk__outboxentry_new(&object->client->dog, id, object->block);
+    const struct lk__semaphore_leave_args args = { .claim_ms = sem->terms->claim_ms,
+                                                   .channel = sem->block->channel,
+                                                   .flags = sem->flags };
+    const struct lk__command command = lk__object_command(object, &lk__lua_semaphore_leave, &args);
     if (leave != NULL)
-        leave->command =
-            (struct lk__command){ .script = &lk__lua_semaphore_leave, .keys = &block->keys, .args = &block->leave };
+        lk__outboxentry_set(leave, &command, sizeof args);
     return leave;
 }
 

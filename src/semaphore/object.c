@@ -19,9 +19,7 @@ static bool sem_init(struct lk__object *object)
     sem->terms = lk__object_terms(object);
     sem->flags = object->client->options->redisson ? LK__SEMAPHORE_SHARED : 0;
     sem->slots.tag = sem->leased ? 'p' : 's';
-    block->release.claim_ms = block->leave.claim_ms = block->undrain.claim_ms = sem->terms->claim_ms;
-    block->leave.channel = block->undrain.channel = block->channel;
-    block->leave.flags = block->undrain.flags = sem->flags;
+    block->release.claim_ms = sem->terms->claim_ms;
     return sem->leased || lk__redissonwake_make(&sem->redisson, object->client, block->channel, block->beside);
 }
 
@@ -132,7 +130,6 @@ bool lk__sem_isinherited(lk_sem_t *s)
 
 int lk__sem_idempotent(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict)
 {
-    once->block = &call->sem->block->block;
     once->command.keys = once->undone.keys = &call->sem->block->keys;
     return lk__idempotent(&call->op, &call->sem->slots, once, verdict);
 }

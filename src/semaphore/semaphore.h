@@ -24,8 +24,6 @@ struct lk__semblock {
     struct lk__semaphore_keys keys;                   /* those of a leased semaphore, or of a counting one */
     const char *channel;                              /* Redisson's */
     struct lk__semaphore_permit_release_args release; /* gives back all permits of a hold */
-    struct lk__semaphore_leave_args leave;
-    struct lk__semaphore_undrain_args undrain;
     const char *beside; /* with Redisson, of a counting one: the channel of ours beside Redisson's */
 };
 

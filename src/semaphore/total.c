@@ -67,10 +67,14 @@ static int drain(const struct lk__semcall *call, unsigned *taken)
 {
     const struct lk__sem *sem = call->sem;
     const struct lk__semaphore_drain_args args = { .initial = call->value };
+    const struct lk__semaphore_undrain_args back = { .claim_ms = sem->terms->claim_ms,
+                                                     .channel = sem->block->channel,
+                                                     .flags = sem->flags };
     if (sem->leased)
         return lk__fail(ENOTSUP, "%s: leased permits have to be held by somebody", call->what);
     struct lk__idempotent all = { .command = { .script = &lk__lua_semaphore_drain, .args = &args },
-                                  .undone = { .script = &lk__lua_semaphore_undrain, .args = &sem->block->undrain } };
+                                  .undone = { .script = &lk__lua_semaphore_undrain, .args = &back },
+                                  .args_size = sizeof back };
     enum lk__verdict verdict;
     int rc = lk__sem_idempotent(call, &all, &verdict);
     if (rc == 0)

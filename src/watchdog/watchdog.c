@@ -127,7 +127,6 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__node *node, lk__notif
     lk__list_init(&dog->leases);
     lk__list_init(&dog->lost);
     lk__list_init(&dog->ready);
-    lk__list_init(&dog->spares);
     lk__list_init(&dog->losses.unlogged);
     lk__outbox_init(&dog->outbox);
     lk__window_init(&dog->window);
@@ -189,15 +188,11 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
 
 void lk__watchdog_destroy(struct lk__watchdog *dog)
 {
-    struct lk__link *link;
     assert(dog->reserved == 0);
     lk__heap_free(&dog->heap);
     lk__outbox_destroy(&dog->outbox);
     lk__window_destroy(&dog->window);
-    while ((link = lk__list_first(&dog->spares)) != NULL) {
-        lk__list_remove(link);
-        lk__free(link); /* which begins the memory */
-    }
+    lk__spares_destroy(dog);
     pthread_cond_destroy(&dog->renewed);
     lk__mu_destroy(&dog->mu);
     lk__fd_close(dog->wake_fd);
