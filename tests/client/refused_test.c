@@ -6,7 +6,7 @@
  */
 #include "proxy.h"
 
-enum { COMMAND_MS = 500, WAY_MS = 60 };
+enum { COMMAND_MS = 1500, WAY_MS = 200 };
 
 static lk_client_t *client;
 static lk_sem_t *pool;
@@ -16,7 +16,7 @@ static struct proxy *open_all(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     world_allow(w, "pool");
-    client = proxy_client(p, "lease=5s&command_timeout=500ms&retry_max=50ms");
+    client = proxy_client(p, "lease=5s&command_timeout=1500ms&retry_max=50ms");
     pool = world_sem(w, client, "pool", 1, NULL);
     config = world_rwlock(w, client, "config", NULL);
     return p;
