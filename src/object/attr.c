@@ -20,6 +20,7 @@ int lk__attr_take(void *attr, size_t known, const void *given, size_t least, con
         if (bytes[i] != 0)
             return lk__fail(EINVAL, "a %s attribute that this version of the library does not know", what);
     memcpy(attr, given, size < known ? size : known);
+    memcpy(attr, &known, sizeof known); /* the copy is whole, and no longer than that */
     return 0;
 }
 

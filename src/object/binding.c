@@ -14,6 +14,7 @@ int lk__binding_make(const struct lk__kind *kind, lk_client_t *client, const cha
     struct lk__binding *binding = lk__alloc(sizeof *binding + (given != NULL ? kind->attr_size : 0));
     if (binding == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);
+    assert(kind->attr_size <= sizeof defaults);
     void *attr = binding + 1;
     int rc = given != NULL ? kind->check(attr, given) : 0;
     binding->kind = kind;

@@ -204,11 +204,10 @@ int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_cl
     struct lk__binding *binding = NULL;
     if (name == NULL)
         return lk__fail(EINVAL, "no name was given");
-    size_t front = attr != NULL ? sizeof(union lk__attributes) : 0;
+    size_t front = attr != NULL ? kind->attr_size : 0;
     char *copied = here != NULL ? lk__alloc(front + strlen(name) + 1) : NULL; /* spare[0], made in process spare[1] */
     if (copied == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);
-    assert(kind->attr_size <= sizeof(union lk__attributes));
     strcpy(copied + front, name);
     /* With a client its prefix counts, too; then the full name is looked at. */
     int rc = client == NULL || name[0] == '\0' ? lk__name_check(name, strlen(name)) : 0;

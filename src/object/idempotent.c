@@ -20,9 +20,9 @@
 enum { LASTING_US = 30000000 }; /* the record keeps entries for a minute, see idempotent.lua */
 
 /* A slot of that index, which the object did not have. NULL: ENOMEM, with an error text. */
-static struct lk__slotentry *new_entry(const struct lk__object *object, unsigned index)
+static struct lk__slotentry *new_entry(const struct lk__object *object, struct lk__slots *slots, unsigned index)
 {
-    struct lk__slotentry *entry = lk__alloc(sizeof *entry);
+    struct lk__slotentry *entry = index == 0 ? &slots->first : lk__alloc(sizeof *entry);
     if (entry == NULL)
         lk__fail(ENOMEM, "%s: out of memory for a request", object->what);
     else
@@ -41,7 +41,7 @@ int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk_
         slots->count++;
     unsigned index = slots->count - 1;
     lk__mu_unlock(&object->mu);
-    if (entry == NULL && (entry = new_entry(object, index)) == NULL)
+    if (entry == NULL && (entry = new_entry(object, slots, index)) == NULL)
         return ENOMEM;
     /* Drawn now, with the slot taken: its last user drew a smaller number, and it has no other one at present. */
     unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1;
@@ -67,7 +67,8 @@ void lk__slots_destroy(struct lk__slots *slots)
     while (slots->free != NULL) {
         struct lk__slotentry *entry = slots->free;
         slots->free = entry->next;
-        lk__free(entry);
+        if (entry != &slots->first)
+            lk__free(entry);
     }
 }
 

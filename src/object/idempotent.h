@@ -22,6 +22,7 @@ struct lk__slots {
     char tag;                   /* tells the kinds that share an idempotency record apart */
     unsigned count;             /* under object->mu: how many slots there are */
     struct lk__slotentry *free; /* under object->mu */
+    struct lk__slotentry first; /* most objects need no other one */
 };
 
 /* Identity of one request in the idempotency record. A slot whose request was never answered is retired. */

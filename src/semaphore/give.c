@@ -18,6 +18,6 @@ int lk_sem_release(lk_sem_t *s, unsigned n)
     if (n == 0 || n > LK_SEM_PERMITS_MAX)
         rc = lk__fail(EINVAL, "%s: %u permits at once: at least 1, at most %d", call.what, n, LK_SEM_PERMITS_MAX);
     else
-        rc = call.sem->leased ? lk__leased_give(&call, n) : lk__counted_give(&call, (long)n);
+        rc = lk__sem_isleased(call.sem) ? lk__leased_give(&call, n) : lk__counted_give(&call, (long)n);
     return lk__sem_leave(&call, rc);
 }

@@ -14,13 +14,12 @@ static struct lk__sem *sem_of(struct lk__object *object)
 static bool sem_init(struct lk__object *object)
 {
     struct lk__sem *sem = sem_of(object);
-    struct lk__semblock *block = sem->block = LK__CONTAINER(object->block, struct lk__semblock, block);
-    sem->leased = !object->kind->counted;
-    sem->terms = lk__object_terms(object);
+    struct lk__semblock *block = lk__sem_block(sem);
     sem->flags = object->client->options->redisson ? LK__SEMAPHORE_SHARED : 0;
-    sem->slots.tag = sem->leased ? 'p' : 's';
-    block->release.claim_ms = sem->terms->claim_ms;
-    return sem->leased || lk__redissonwake_make(&sem->redisson, object->client, block->channel, block->beside);
+    sem->slots.tag = lk__sem_isleased(sem) ? 'p' : 's';
+    block->release.claim_ms = lk__sem_terms(sem)->claim_ms;
+    return lk__sem_isleased(sem) ||
+           lk__redissonwake_make(&sem->redisson, object->client, block->channel, block->beside);
 }
 
 static void sem_stop(struct lk__object *object)
@@ -130,7 +129,7 @@ bool lk__sem_isinherited(lk_sem_t *s)
 
 int lk__sem_idempotent(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict)
 {
-    once->command.keys = once->undone.keys = &call->sem->block->keys;
+    once->command.keys = once->undone.keys = &lk__sem_block(call->sem)->keys;
     return lk__idempotent(&call->op, &call->sem->slots, once, verdict);
 }
 

@@ -10,7 +10,9 @@
 
 static int leased_only(const struct lk__semcall *call)
 {
-    return call->sem->leased ? 0 : lk__fail(ENOTSUP, "%s: only permits of a leased semaphore can do that", call->what);
+    return lk__sem_isleased(call->sem)
+               ? 0
+               : lk__fail(ENOTSUP, "%s: only permits of a leased semaphore can do that", call->what);
 }
 
 int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID])
@@ -53,7 +55,7 @@ static struct lk__hold *claim(struct lk__object *object, const char *id)
 /* Give back a permit that another client took, or nobody. */
 static int release_by_id(const struct lk__semcall *call, const char *id)
 {
-    const struct lk__semblock *block = call->sem->block;
+    const struct lk__semblock *block = lk__sem_block(call->sem);
     const struct lk__command command = { .script = &lk__lua_semaphore_permit_release,
                                          .keys = &block->keys,
                                          .args = &block->release };

@@ -37,14 +37,27 @@ struct lk__semcount {
 
 struct lk__sem {
     struct lk__object object;
-    bool leased;
-    struct lk__semblock *block;
-    const struct lk__handover *terms;
     unsigned flags; /* for its scripts: LK__SEMAPHORE_SHARED with Redisson */
     struct lk__redissonwake
         *redisson; /* NULL, or with Redisson: its release wakes one waiter, whose script serves all */
     struct lk__slots slots;
 };
+
+static inline bool lk__sem_isleased(const struct lk__sem *sem)
+{
+    return !sem->object.kind->counted;
+}
+
+static inline struct lk__semblock *lk__sem_block(const struct lk__sem *sem)
+{
+    return LK__CONTAINER(sem->object.block, struct lk__semblock, block);
+}
+
+/* What its scripts say of claims. */
+static inline const struct lk__handover *lk__sem_terms(const struct lk__sem *sem)
+{
+    return lk__object_terms(&sem->object);
+}
 
 /* One public call on a semaphore. */
 struct lk__semcall {

@@ -14,11 +14,12 @@ static int take_until(lk_sem_t *s, unsigned n, int64_t limit_us)
     int rc = lk__sem_enterby(s, limit_us, &call);
     if (rc != 0)
         return rc;
-    if (n == 0 || n > (call.sem->leased ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX))
+    if (n == 0 || n > (lk__sem_isleased(call.sem) ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX))
         rc = lk__fail(EINVAL, "%s: %u permits at once: at least 1, at most %d", call.what, n,
-                      call.sem->leased ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX);
+                      lk__sem_isleased(call.sem) ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX);
     else
-        rc = call.sem->leased ? lk__leased_take(&call, n, limit_us, NULL) : lk__counted_take(&call, n, limit_us);
+        rc = lk__sem_isleased(call.sem) ? lk__leased_take(&call, n, limit_us, NULL)
+                                        : lk__counted_take(&call, n, limit_us);
     if (rc == EBUSY)
         rc = lk__fail(EAGAIN, "%s: too few permits are free", call.what);
     else if (rc == ETIMEDOUT)
