@@ -6,7 +6,7 @@
  * what was done unseen is taken back.
  *
  * labels: memory
- * seconds: 62
+ * seconds: 72
  */
 #include "process.h"
 #include "rig.h"
