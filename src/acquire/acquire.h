@@ -87,47 +87,47 @@ void lk__handover_init(struct lk__handover *terms, const struct lk__options *opt
 
 struct lk__localqueue {
     struct lk__mu *mu;
-    struct lk__link places; /* under mu; the first one's turn it is */
-    unsigned length;        /* under mu: how many these are */
+    struct lk__link qnodes; /* under mu; the first of them waits in Redis */
+    unsigned length;        /* under mu: how many */
 };
 
 struct lk__qnode {
     struct lk__link link;
     struct lk__parker *parker;
-    bool behind;    /* others were before it */
+    bool behind;    /* the queue was not empty when it came */
     bool cancelled; /* under queue->mu */
 };
 
-void lk__localqueue_init(struct lk__localqueue *line, struct lk__mu *mu);
-void lk__localqueue_destroy(struct lk__localqueue *line);
-/* As lk__localqueue_enter(), of one that is in the line. */
-int lk__localqueue_await(struct lk__localqueue *line, struct lk__qnode *place, int64_t until_us);
-void lk__localqueue_stepout(struct lk__localqueue *line, struct lk__qnode *place); /* under queue->mu */
-void lk__localqueue_cancel(struct lk__localqueue *line);                           /* those in it now */
-unsigned lk__localqueue_length(struct lk__localqueue *line);
+void lk__localqueue_init(struct lk__localqueue *queue, struct lk__mu *mu);
+void lk__localqueue_destroy(struct lk__localqueue *queue);
+/* As lk__localqueue_enter(), by a thread that has joined the queue. */
+int lk__localqueue_await(struct lk__localqueue *queue, struct lk__qnode *qnode, int64_t until_us);
+void lk__localqueue_stepout(struct lk__localqueue *queue, struct lk__qnode *qnode); /* under queue->mu */
+void lk__localqueue_cancel(struct lk__localqueue *queue);                           /* all that are in it now */
+unsigned lk__localqueue_length(struct lk__localqueue *queue);
 
-/* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the line. */
-static inline int lk__localqueue_enter(struct lk__localqueue *line, struct lk__qnode *place, struct lk__parker *parker,
+/* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the queue. */
+static inline int lk__localqueue_enter(struct lk__localqueue *queue, struct lk__qnode *qnode, struct lk__parker *parker,
                                        int64_t until_us)
 {
-    *place = (struct lk__qnode){ .parker = parker };
-    lk__mu_lock(line->mu);
-    lk__list_append(&line->places, &place->link);
-    bool behind = place->behind = line->length++ > 0;
-    lk__mu_unlock(line->mu);
-    return behind ? lk__localqueue_await(line, place, until_us) : 0;
+    *qnode = (struct lk__qnode){ .parker = parker };
+    lk__mu_lock(queue->mu);
+    lk__list_append(&queue->qnodes, &qnode->link);
+    bool behind = qnode->behind = queue->length++ > 0;
+    lk__mu_unlock(queue->mu);
+    return behind ? lk__localqueue_await(queue, qnode, until_us) : 0;
 }
 
-static inline void lk__localqueue_leave(struct lk__localqueue *line, struct lk__qnode *place)
+static inline void lk__localqueue_leave(struct lk__localqueue *queue, struct lk__qnode *qnode)
 {
-    lk__mu_lock(line->mu);
-    if (line->length > 1) {
-        lk__localqueue_stepout(line, place);
+    lk__mu_lock(queue->mu);
+    if (queue->length > 1) {
+        lk__localqueue_stepout(queue, qnode);
     } else {
-        lk__list_remove(&place->link);
-        line->length = 0;
+        lk__list_remove(&qnode->link);
+        queue->length = 0;
     }
-    lk__mu_unlock(line->mu);
+    lk__mu_unlock(queue->mu);
 }
 
 #endif

@@ -193,17 +193,17 @@ static int wait_in_redis(struct lk__acquire *acquire)
 static int wait_for_it(struct lk__acquire *acquire)
 {
     struct lk__object *object = acquire->op->object;
-    struct lk__qnode place;
+    struct lk__qnode qnode;
     if (!acquire->queue_locally || acquire->try_only)
         return wait_in_redis(acquire);
-    int rc = lk__localqueue_enter(&object->queue, &place, &acquire->waiter.parker, acquire->limit_us);
-    acquire->contended = place.behind;
+    int rc = lk__localqueue_enter(&object->queue, &qnode, &acquire->waiter.parker, acquire->limit_us);
+    acquire->contended = qnode.behind;
     if (rc == ETIMEDOUT)
         return lk__fail(rc, "%s: not within the time; other threads of this process wait, too", object->what);
     if (rc != 0)
         return lk__fail(rc, "%s: the client was closed", object->what);
     rc = wait_in_redis(acquire);
-    lk__localqueue_leave(&object->queue, &place);
+    lk__localqueue_leave(&object->queue, &qnode);
     return rc;
 }
 

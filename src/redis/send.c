@@ -5,7 +5,7 @@
  * A script comes with tables: where its keys are in the module's struct, where each ARGV is and in which form.
  * So one writer serves all. It allocates nothing, and prints no number through stdio, whose locale is the program's.
  *
- * What was sent is remembered in places that were made with the connection, and waits for the socket in a buffer of
+ * What was sent is remembered in a ring that was made with the connection, and waits for the socket in a buffer of
  * fixed size: sending needs no memory. A caller that finds either full waits until the server took something, as if
  * the connection were down; a quarter of both is the renewals' alone.
  */
@@ -197,12 +197,12 @@ void lk__conn_flush(struct lk__conn *conn)
 static bool has_room(const struct lk__conn *conn, size_t size, bool urgent)
 {
     assert(lk__mu_held(&conn->mu));
-    size_t bytes = LK__OUT_BYTES - LK__ECHO_LENGTH, places = conn->places - 1; /* an ECHO always goes */
+    size_t bytes = LK__OUT_BYTES - LK__ECHO_LENGTH, limit = conn->capacity - 1; /* an ECHO always goes */
     if (!urgent) {
         bytes -= LK__OUT_BYTES / 4;
-        places -= conn->places / 4;
+        limit -= conn->capacity / 4;
     }
-    return conn->end - conn->oldest < places && lk__stream_waiting(conn->stream) + size <= bytes;
+    return conn->end - conn->oldest < limit && lk__stream_waiting(conn->stream) + size <= bytes;
 }
 
 /* Tell those who found none, if there is some. */
