@@ -148,11 +148,12 @@ static void reconnected(struct lk__hub *hub)
 static void send_unsubscribes(struct lk__hub *hub)
 {
     assert(lk__mu_held(&hub->mu));
+    const struct lk__pubsub *words = lk__node_pubsub(hub->node);
     struct lk__link *link;
     while ((link = lk__list_first(&hub->leaving)) != NULL) {
         struct pending_unsubscribe *pending_unsubscribe = LK__CONTAINER(link, struct pending_unsubscribe, link);
         if (subscription_of(hub, pending_unsubscribe->channel) == NULL &&
-            post(hub, 2, (const char *const[]){ "UNSUBSCRIBE", pending_unsubscribe->channel }) != 0)
+            post(hub, 2, (const char *const[]){ words->unsubscribe, pending_unsubscribe->channel }) != 0)
             break;
         lk__list_remove(link);
         lk__free(pending_unsubscribe);
@@ -163,6 +164,7 @@ static void send_unsubscribes(struct lk__hub *hub)
 static int64_t say_what_is_new(struct lk__hub *hub)
 {
     assert(lk__mu_held(&hub->mu));
+    const struct lk__pubsub *words = lk__node_pubsub(hub->node);
     struct lk__link *link;
     send_unsubscribes(hub);
     if (lk__now_us() < hub->again_us) {
@@ -175,7 +177,7 @@ static int64_t say_what_is_new(struct lk__hub *hub)
     hub->again_us = 0;
     while ((link = lk__list_first(&hub->fresh)) != NULL) {
         struct lk__subscription *subscription = LK__CONTAINER(link, struct lk__subscription, order);
-        if (post(hub, 2, (const char *const[]){ "SUBSCRIBE", subscription->entry.key }) != 0)
+        if (post(hub, 2, (const char *const[]){ words->subscribe, subscription->entry.key }) != 0)
             break;
         subscription->question = hub->questions;
         set_state(hub, subscription, LK__SUBSCRIPTION_ASKED);
@@ -263,7 +265,7 @@ static void answered(struct lk__hub *hub, const struct lk__reply *reply)
     lk__node_serves(hub->node);
     if (reply->type == LK__ERROR)
         refused(hub, hub->answers, reply);
-    else if (strcmp(lk__reply_text(reply, 0), "subscribe") == 0)
+    else if (strcmp(lk__reply_text(reply, 0), lk__node_pubsub(hub->node)->confirmed) == 0)
         confirmed(hub, lk__reply_text(reply, 1));
 }
 
@@ -272,7 +274,7 @@ static void on_reply(void *arg, const struct lk__reply *reply)
     struct lk__hub *hub = arg;
     hub->heard_us = lk__now_us();
     lk__mu_lock(&hub->mu);
-    if (reply->type == LK__ARRAY && strcmp(lk__reply_text(reply, 0), "message") == 0)
+    if (reply->type == LK__ARRAY && strcmp(lk__reply_text(reply, 0), lk__node_pubsub(hub->node)->message) == 0)
         deliver(hub, reply);
     else
         answered(hub, reply);

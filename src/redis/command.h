@@ -47,11 +47,12 @@ const char *lk__command_key(const struct lk__command *command, size_t *length);
 /* --- send.c ----------------------------------------------------------------------------------------------- */
 
 /* A call in words, as they are written into a connection: made anew each time it is sent, on the caller's stack. */
-enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20 };
+enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20, LK__WIRE_SCRIPT = 1 };
 
 struct lk__wire {
     int count;
-    size_t size; /* of the whole */
+    size_t size;                      /* of the whole */
+    const struct lk__script *sharded; /* NULL, or whose source is word LK__WIRE_SCRIPT, to publish sharded messages */
     struct {
         const char *text;
         size_t length;
@@ -60,11 +61,11 @@ struct lk__wire {
 };
 
 /*
- * The words of a call, by its script's SHA1 or `as_text`. `request` is the number that the answer has to say. It
- * points into the command's structs, and into itself.
+ * The words of a call, by its script's SHA1 or `as_text`. The script publishes as `pubsub` says. `request` is the number
+ * that the answer has to say. The wire points into the command's structs, and into itself.
  */
-void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, const struct lk__sent *sent,
-                   int64_t request, bool as_text);
+void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, enum lk__pubsub_kind pubsub,
+                   const struct lk__sent *sent, int64_t request, bool as_text);
 void lk__wire_write(const struct lk__wire *wire, char *out); /* wire->size bytes */
 
 #endif

@@ -23,6 +23,7 @@ struct talk {
     uint64_t number; /* of the ECHO at the end */
     char *errmsg;
     size_t size;
+    enum lk__pubsub_kind pubsub; /* what the server's node needs rights for */
 };
 
 /* `detail` may be what the server said: servers and proxies quote commands that they do not know. */
@@ -212,11 +213,12 @@ enum question {
     QUESTIONS
 };
 
-enum { WORDS_MAX = 6 };
+enum { WORDS_MAX = 9 };
 
 static int errmsg_of(const struct talk *talk, enum question question, const char *argv[WORDS_MAX], char scratch[40])
 {
     const struct lk__options *o = talk->options;
+    const struct lk__pubsub *words = &lk__pubsub[talk->pubsub];
     int argc = 0;
     switch (question) {
     case ASK_AUTH:
@@ -261,6 +263,9 @@ static int errmsg_of(const struct talk *talk, enum question question, const char
         argv[argc++] = scratch;
         argv[argc++] = o->prefix != NULL ? o->prefix : "";
         argv[argc++] = o->no_pubsub ? "0" : "1";
+        argv[argc++] = words->publish;
+        argv[argc++] = words->subscribe;
+        argv[argc++] = words->unsubscribe;
         return argc;
     case ASK_ECHO:
         snprintf(scratch, 40, "%020llu", (unsigned long long)talk->number);
@@ -313,12 +318,13 @@ static int next_reply(const struct talk *talk, int64_t until_us, int cancel_fd)
     }
 }
 
-int lk__handshake(struct lk__stream *stream, const struct lk__options *options, bool inspect, int64_t until_us,
+int lk__handshake(struct lk__stream *stream, const struct lk__server *server, bool inspect, int64_t until_us,
                   int cancel_fd, struct lk__serverinfo *info, char *errmsg, size_t size)
 {
     static const judge_t judges[QUESTIONS] = { on_auth,   on_select, on_role,  on_time, on_name,
                                                on_server, on_policy, on_probe, on_echo };
-    struct talk talk = { stream, options, info, inspect, lk__random_below(INT64_MAX), errmsg, size };
+    struct talk talk = { stream, &server->options, info, inspect, lk__random_below(INT64_MAX), errmsg,
+                         size,   server->pubsub };
     bool asked[QUESTIONS];
     int rc = 0;
 

@@ -15,7 +15,7 @@ static const struct {
 
 int lk__node_init(struct lk__node *node, struct lk__connector *connector, struct lk__options *options)
 {
-    node->server = (struct lk__server){ .options = *options };
+    node->server = (struct lk__server){ .options = *options, .pubsub = LK__PUBSUB_PLAIN };
     for (int lane = 0; lane < LK__LANES; lane++) {
         struct lk__conn *conn = &node->lanes[lane];
         int rc = lk__conn_init(conn, connector, &node->server, traffic[lane].what, traffic[lane].capacity);
