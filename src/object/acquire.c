@@ -34,7 +34,7 @@ struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, c
     lease->holder = hold;
     lease->owner = owner;
     lease->by_id = owner == 0;
-    lease->name = object->name;
+    lease->name = lk__object_name(object);
     lease->release.block = lk__block_ref(object->block);
     hold->refs = 1;
     hold->kind = object->kind->number;

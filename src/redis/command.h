@@ -19,8 +19,7 @@ struct lk__command {
 
 /* Where keys and arguments of commands lie: of an object, which may go before the last of them is sent. */
 struct lk__block {
-    atomic_int refs;
-    struct lk__block *under; /* NULL, or one that stays as long as this: what lies here points into it */
+    _Alignas(void *) atomic_int refs; /* the keys follow at once */
 };
 
 /* Accepts NULL. */
@@ -34,11 +33,8 @@ static inline struct lk__block *lk__block_ref(struct lk__block *block)
 /* The last one frees it; accepts NULL. */
 static inline void lk__block_unref(struct lk__block *block)
 {
-    while (block != NULL && atomic_fetch_sub(&block->refs, 1) == 1) {
-        struct lk__block *under = block->under;
+    if (block != NULL && atomic_fetch_sub(&block->refs, 1) == 1)
         lk__free(block);
-        block = under;
-    }
 }
 
 /* The first key; there is one. `length` is its length. */

@@ -33,7 +33,7 @@ static struct lk__outboxentry *make_leave(const struct counted *counted)
     struct lk__outboxentry *leave = lk__outboxentry_new(&object->client->dog, id, object->block);
     const struct lk__semaphore_leave_args args = { .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                    .channel = lk__sem_block(sem)->channel,
-                                                   .flags = sem->flags };
+                                                   .flags = lk__sem_flags(sem) };
     const struct lk__command command = lk__object_command(object, &lk__lua_semaphore_leave, &args);
     if (leave != NULL)
         lk__outboxentry_set(leave, &command, sizeof args);
@@ -59,7 +59,8 @@ static int run(struct counted *counted)
                                                   .liveness_2048ths = lk__sem_terms(sem)->liveness_2048ths,
                                                   .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                   .channel = lk__sem_block(sem)->channel,
-                                                  .flags = sem->flags | (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
+                                                  .flags = lk__sem_flags(sem) |
+                                                           (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
     acquire->ask = lk__object_command(&sem->object, &lk__lua_semaphore_take, &args);
     acquire->read = lk__semaphore_take_read;
     acquire->release = make_leave(counted);
@@ -106,7 +107,7 @@ int lk__counted_give(const struct lk__semcall *call, long n)
                                                   .initial = call->value,
                                                   .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                   .channel = lk__sem_block(sem)->channel,
-                                                  .flags = sem->flags };
+                                                  .flags = lk__sem_flags(sem) };
     struct lk__idempotent give = { .command = { .script = &lk__lua_semaphore_give, .args = &args },
                                    .args_size = sizeof args,
                                    .lasting = true };

@@ -15,11 +15,11 @@ static bool sem_init(struct lk__object *object)
 {
     struct lk__sem *sem = sem_of(object);
     struct lk__semblock *block = lk__sem_block(sem);
-    sem->flags = object->client->options->redisson ? LK__SEMAPHORE_SHARED : 0;
     sem->slots.tag = lk__sem_isleased(sem) ? 'p' : 's';
+    if (!lk__sem_isleased(sem))
+        return lk__redissonwake_make(&sem->redisson, object->client, block->channel, block->beside);
     block->release.claim_ms = lk__sem_terms(sem)->claim_ms;
-    return lk__sem_isleased(sem) ||
-           lk__redissonwake_make(&sem->redisson, object->client, block->channel, block->beside);
+    return true;
 }
 
 static void sem_stop(struct lk__object *object)
@@ -42,7 +42,6 @@ static const struct lk__keyspec leased_keys[] = {
     { AT(keys.queue), "latchkey:queue:permits", LK__KEY_OURS, false },
     { AT(keys.seen), "latchkey:seen:permits", LK__KEY_OURS, false },
     { AT(keys.once), "latchkey:once", LK__KEY_OURS, false },
-    { AT(channel), "redisson_sc", LK__KEY_REDISSON, false },
 };
 
 static const struct lk__kind leased_kind = {

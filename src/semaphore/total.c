@@ -27,9 +27,10 @@ static int change_total(const struct lk__semcall *call, long n, unsigned flags)
 static int set_number(const struct lk__semcall *call, unsigned n)
 {
     const struct lk__sem *sem = call->sem;
-    const struct lk__semaphore_set_args args = {
-        .n = n, .claim_ms = lk__sem_terms(sem)->claim_ms, .channel = lk__sem_block(sem)->channel, .flags = sem->flags
-    };
+    const struct lk__semaphore_set_args args = { .n = n,
+                                                 .claim_ms = lk__sem_terms(sem)->claim_ms,
+                                                 .channel = lk__sem_block(sem)->channel,
+                                                 .flags = lk__sem_flags(sem) };
     struct lk__idempotent set = { .command = { .script = &lk__lua_semaphore_set, .args = &args } };
     enum lk__verdict verdict;
     int rc = lk__sem_idempotent(call, &set, &verdict);
@@ -66,12 +67,12 @@ int lk_sem_addpermits(lk_sem_t *s, long n)
 static int drain(const struct lk__semcall *call, unsigned *taken)
 {
     const struct lk__sem *sem = call->sem;
+    if (lk__sem_isleased(sem))
+        return lk__fail(ENOTSUP, "%s: leased permits have to be held by somebody", call->what);
     const struct lk__semaphore_drain_args args = { .initial = call->value };
     const struct lk__semaphore_undrain_args back = { .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                      .channel = lk__sem_block(sem)->channel,
-                                                     .flags = sem->flags };
-    if (lk__sem_isleased(sem))
-        return lk__fail(ENOTSUP, "%s: leased permits have to be held by somebody", call->what);
+                                                     .flags = lk__sem_flags(sem) };
     struct lk__idempotent all = { .command = { .script = &lk__lua_semaphore_drain, .args = &args },
                                   .undone = { .script = &lk__lua_semaphore_undrain, .args = &back },
                                   .args_size = sizeof back };
