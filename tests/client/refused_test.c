@@ -32,6 +32,8 @@ static void a_slow_refusal_is_known(struct world *w)
 {
     struct proxy *p = open_all(w);
     assert_lk(0, lk_sem_wait(pool));
+    assert_lk(0, lk_sem_post(pool)); /* the server knows the script from now on */
+    assert_lk(0, lk_sem_wait(pool));
     refuse_writes(w, true);
     proxy_delay(p, WAY_MS);
     for (int i = 0; i < 3; i++) {
