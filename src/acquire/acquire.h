@@ -24,15 +24,16 @@ struct lk__waiters {
     struct lk__subscription subscription; /* this client's channel */
     char channel[16 + LK__ID_LENGTH + 1];
     bool listening; /* under mu: the subscription is with the hub */
-    bool closed;    /* under mu: everybody leaves */
+    bool closed;    /* under mu: the client is closing, all waiters end */
 };
 
 struct lk__waiter {
     struct lk__acquirefsm machine;
     struct lk__parker parker;
-    const struct lk__outboxentry *release; /* its id, and the command that gives it back */
+    const struct lk__outboxentry *release; /* the owner id, and the command that gives back what it got */
     struct lk__command ask;
-    bool (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* the answer to that; false: it is none */
+    bool (*read)(const struct lk__reply *reply,
+                 struct lk__asked *asked); /* reads the answer to the ask; false: it is none */
     struct lk__request request;
     struct lk__replybuf answer;
     const char *what;       /* "mutex orders", for the log */
@@ -51,11 +52,11 @@ struct lk__waiter {
 
 void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct lk__node *node, struct lk__hub *hub,
                       const struct lk__options *options);
-/* Everybody gives up with ECANCELED, now and from now on. */
+/* All waiters end with ECANCELED, and so do those that come later. */
 void lk__waiters_close(struct lk__waiters *waiters);
 void lk__waiters_destroy(struct lk__waiters *waiters);
 
-/* Tell a waiter that asking now may help. Any thread; the waiter is in the room. */
+/* Tell a waiter, which is in lk__waiters_wait(), that asking now may help. Any thread. */
 void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter);
 
 /* --- wait.c: one acquire, driven by the thread that wants it --------------------------------------------------- */
@@ -66,18 +67,18 @@ void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter);
  */
 int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter);
 
-/* Make it ready, or take it down. */
+/* Before and after lk__waiters_wait(): the parker and the request of a waiter. */
 void lk__waiter_init(struct lk__waiter *waiter);
 void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter);
-/* Settings of its machine: what these say of the acquire itself, and the client's for the rest. */
+/* Set up the machine: `settings` says what is asked of this acquire; times come from the client's options. */
 void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings);
 
 /* --- handover.c: what a client asks of those who hand something over to it ------------------------------------ */
 
-/* As arguments of the scripts. */
+/* A client's terms, as arguments of the scripts. */
 struct lk__handover {
-    int64_t claim_ms;         /* how long a claim lasts that this client hands over to who does not say */
-    int64_t liveness_2048ths; /* of ms, how long an ask of this client counts; beside them, what claims it wants */
+    int64_t claim_ms;         /* the claim that this client grants to a waiter that wants none in particular */
+    int64_t liveness_2048ths; /* how long an ask is a sign of life, in 2048ths of a ms; see terms_of() of queue.lua */
 };
 
 /* `leased`: a claim is a hold, and lasts no longer than this client's leases. */

@@ -4,7 +4,7 @@
  *
  * Guards: waiters->mu who waits, and what came in for them. Order: after hub->mu, before a parker's.
  *
- * Every waiter is in the room before its first ask is sent, as a grant may overtake the answer.
+ * A waiter is in waiters->by_id before its first ask is sent, as a grant may overtake the answer.
  */
 #include "acquire/acquire.h"
 

@@ -4,7 +4,7 @@
  *
  * Guards: waiters->mu who waits, and what came in for them. Order: after hub->mu, before a parker's.
  *
- * A message for somebody who is not there needs nothing: whoever leaves sends a release, now or in the background.
+ * A message for a waiter that left needs no answer: its release is sent by itself, or by the outbox.
  */
 #include "acquire/acquire.h"
 
@@ -72,7 +72,7 @@ static void on_payload(struct lk__waiters *waiters, const char *payload)
     wake(waiter);
 }
 
-/* NULL: something may have been missed. */
+/* `payload` NULL, after a (re)subscription: a message may have been missed. */
 static void on_message(struct lk__subscription *subscription, const char *payload)
 {
     struct lk__waiters *waiters = LK__CONTAINER(subscription, struct lk__waiters, subscription);
