@@ -151,12 +151,12 @@ static void send_unsubscribes(struct lk__hub *hub)
     const struct lk__pubsub *words = lk__node_pubsub(hub->node);
     struct lk__link *link;
     while ((link = lk__list_first(&hub->leaving)) != NULL) {
-        struct pending_unsubscribe *pending_unsubscribe = LK__CONTAINER(link, struct pending_unsubscribe, link);
-        if (subscription_of(hub, pending_unsubscribe->channel) == NULL &&
-            post(hub, 2, (const char *const[]){ words->unsubscribe, pending_unsubscribe->channel }) != 0)
+        struct pending_unsubscribe *leaving = LK__CONTAINER(link, struct pending_unsubscribe, link);
+        if (subscription_of(hub, leaving->channel) == NULL &&
+            post(hub, 2, (const char *const[]){ words->unsubscribe, leaving->channel }) != 0)
             break;
         lk__list_remove(link);
-        lk__free(pending_unsubscribe);
+        lk__free(leaving);
     }
 }
 
@@ -372,19 +372,18 @@ int lk__hub_subscribe(struct lk__hub *hub, struct lk__subscription *subscription
 void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscription)
 {
     size_t length = strlen(subscription->entry.key);
-    struct pending_unsubscribe *pending_unsubscribe = lk__alloc(sizeof *pending_unsubscribe + length + 1);
+    struct pending_unsubscribe *leaving = lk__alloc(sizeof *leaving + length + 1);
     lk__mu_lock(&hub->mu);
     lk__map_remove(&hub->subscriptions, &subscription->entry);
     lk__list_remove(&subscription->order);
-    if (pending_unsubscribe != NULL &&
-        !hub->stopping) { /* without memory it is heard in vain until the next connection */
-        memcpy(pending_unsubscribe->channel, subscription->entry.key, length + 1);
-        lk__list_append(&hub->leaving, &pending_unsubscribe->link);
-        pending_unsubscribe = NULL;
+    if (leaving != NULL && !hub->stopping) { /* without memory it is heard in vain until the next connection */
+        memcpy(leaving->channel, subscription->entry.key, length + 1);
+        lk__list_append(&hub->leaving, &leaving->link);
+        leaving = NULL;
         lk__eventfd_set(hub->wake_fd);
     }
     lk__mu_unlock(&hub->mu);
-    lk__free(pending_unsubscribe);
+    lk__free(leaving);
 }
 
 bool lk__hub_isrefused(struct lk__hub *hub, struct lk__subscription *subscription)

@@ -215,10 +215,29 @@ enum question {
 
 enum { WORDS_MAX = 9 };
 
-static int errmsg_of(const struct talk *talk, enum question question, const char *argv[WORDS_MAX], char scratch[40])
+/* The script that tries what the access rules allow; `id` is in the names of its keys. */
+static int probe(const struct talk *talk, const char *argv[WORDS_MAX], const char *id)
 {
     const struct lk__options *o = talk->options;
     const struct lk__pubsub *words = &lk__pubsub[talk->pubsub];
+    const char *const command[WORDS_MAX] = {
+        "EVAL",
+        lk__lua_redis_probe.source,
+        "0",
+        id,
+        o->prefix != NULL ? o->prefix : "",
+        o->no_pubsub ? "0" : "1",
+        words->publish,
+        words->subscribe,
+        words->unsubscribe,
+    };
+    memcpy(argv, command, sizeof command);
+    return WORDS_MAX;
+}
+
+static int command_of(const struct talk *talk, enum question question, const char *argv[WORDS_MAX], char scratch[40])
+{
+    const struct lk__options *o = talk->options;
     int argc = 0;
     switch (question) {
     case ASK_AUTH:
@@ -257,16 +276,7 @@ static int errmsg_of(const struct talk *talk, enum question question, const char
     case ASK_PROBE:
         if (!talk->inspect || lk__random_id(scratch) != 0)
             return 0;
-        argv[argc++] = "EVAL";
-        argv[argc++] = lk__lua_redis_probe.source;
-        argv[argc++] = "0";
-        argv[argc++] = scratch;
-        argv[argc++] = o->prefix != NULL ? o->prefix : "";
-        argv[argc++] = o->no_pubsub ? "0" : "1";
-        argv[argc++] = words->publish;
-        argv[argc++] = words->subscribe;
-        argv[argc++] = words->unsubscribe;
-        return argc;
+        return probe(talk, argv, scratch);
     case ASK_ECHO:
         snprintf(scratch, 40, "%020llu", (unsigned long long)talk->number);
         argv[argc++] = "ECHO";
@@ -332,7 +342,7 @@ int lk__handshake(struct lk__stream *stream, const struct lk__server *server, bo
     for (int q = 0; q < QUESTIONS && rc == 0; q++) {
         const char *argv[WORDS_MAX];
         char scratch[40];
-        int argc = errmsg_of(&talk, q, argv, scratch);
+        int argc = command_of(&talk, q, argv, scratch);
         asked[q] = argc > 0;
         if (asked[q])
             rc = append(stream, argc, argv);
