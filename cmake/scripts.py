@@ -11,6 +11,9 @@ The second writes scripts.h and scripts.c into the folder: for acquire.lua of mo
 lk__script lk__lua_lock_acquire`, the structs of its keys and arguments, and lk__lock_acquire_read(), which
 reads its reply. What a script's header may say, and what becomes of it, is in CONTRIBUTING.md, "A script".
 
+A script that publishes has two texts, as the command for that is its node's to choose: see texts_of(). C has the one, and
+what makes the other one of it.
+
 A module's scripts.h also has lk__lua_lock_commands, the server's commands that its scripts use: "del exists
 ...". To be found, they have to stand in the call: redis.call('DEL', key), not redis.call(command, key).
 """
@@ -43,8 +46,11 @@ KEYWORDS = set(
     "and break do else elseif end false for function if in local nil not or repeat return then true until while".split()
 )
 
-# What the server gives to a script. KEYS and ARGV are not among them: a header names their elements.
-GLOBALS = set("cjson error ipairs math next pairs pcall redis select string table tonumber tostring type unpack".split())
+# What the server gives to a script, and publish(), which texts_of() replaces. KEYS and ARGV are not among them: a header
+# names their elements.
+GLOBALS = set(
+    "cjson error ipairs math next pairs pcall publish redis select string table tonumber tostring type unpack".split()
+)
 
 
 class Token:
@@ -246,6 +252,22 @@ class Reading:
         if not self.is_declared(token.text):
             use = Use(token, assigned, self.functions(), self.loops())
             self.free.setdefault(token.text, []).append(use)
+
+
+def arguments_of(code, opening):
+    """Where the commas between the arguments of a call are, and its closing bracket."""
+    commas, depth = [], 0
+    for i in range(opening, len(code)):
+        text = code[i].text
+        if text in ("(", "[", "{", "function"):
+            depth += 1
+        elif text in (")", "]", "}", "end"):
+            depth -= 1
+            if depth == 0:
+                return commas, i
+        elif text == "," and depth == 1:
+            commas.append(i)
+    raise AssertionError("brackets that do not fit are found before")
 
 
 # --- a .lua file ----------------------------------------------------------------------------------------------------
@@ -492,6 +514,38 @@ def joined(file, library):
     return "\n".join([chunk.text for _, chunk in chunks] + [plain(file.body, comments)])
 
 
+# --- messages: a script publishes, its node knows by which command ----------------------------------------------------
+
+# By the words of enum lk__pubsub_kind.
+PUBLISH = {"plain": "PUBLISH", "sharded": "SPUBLISH"}
+
+
+def texts_of(path, text):
+    """The text with each of these commands. publish(channel, message) becomes redis.pcall('PUBLISH', channel, message):
+    it returns the number of receivers, or an error as a table."""
+    code = tokens_of(path, text, 1)
+    found = {kind: [] for kind in PUBLISH}
+    for use in Reading(path, code).free.get("publish", ()):
+        at = code.index(use.token) + 1
+        if use.written or at >= len(code) or code[at].text != "(":
+            refuse(path, "publish is called: publish(channel, message)")
+        commas, closing = arguments_of(code, at)
+        if len(commas) != 1 or commas[0] == at + 1 or closing == commas[0] + 1:
+            refuse(path, "publish() takes a channel and a message")
+        for kind, command in PUBLISH.items():
+            found[kind].append((use.token.start, code[at].end, f"redis.pcall('{command}', "))
+    return {kind: plain(text, spans) for kind, spans in found.items()}
+
+
+def places_between(text, sharded):
+    """Where, in bytes, an S has to be put into a text to make it the other one."""
+    text, sharded, places = text.encode(), sharded.encode(), []
+    for at, byte in enumerate(text):
+        if sharded[at + len(places)] != byte:
+            places.append(at)
+    return places
+
+
 # --- a raw script: its code is sent as it stands ---------------------------------------------------------------------------
 
 
@@ -511,6 +565,7 @@ class RawScript:
         if not any(text for _, text in file.words("raw")):
             refuse(file.path, "'raw:' says why")
         self.text = joined(file, library)
+        self.texts = texts_of(file.path, self.text)
 
 
 # --- a typed script -------------------------------------------------------------------------------------------------------
@@ -547,6 +602,7 @@ class TypedScript:
         if "resend" not in file.fields:
             refuse(self.path, "the header does not say what a resend does: 'resend:'")
         self.text = self.translate()
+        self.texts = texts_of(self.path, self.text)
 
     # The header.
 
@@ -793,7 +849,7 @@ class TypedScript:
             at = place[use.token.start] + 1
             if at >= len(code) or code[at].text != "(":
                 refuse(self.path, "answer is called: answer(VERDICT, ...)", use.token.line)
-            commas, closing = self.arguments_of(code, at)
+            commas, closing = arguments_of(code, at)
             first_end = commas[0] if commas else closing
             if first_end == at + 1:
                 refuse(self.path, "answer() begins with a verdict", use.token.line)
@@ -801,21 +857,6 @@ class TypedScript:
             spans.append((use.token.start, code[at].end, "{ "))
             spans.append((code[first_end - 1].end, code[first_end - 1].end, f", now, {self.request}"))
             spans.append((code[closing].start, code[closing].end, " }"))
-
-    def arguments_of(self, code, opening):
-        """Where the commas between the arguments of a call are, and its closing bracket."""
-        commas, depth, blocks = [], 0, 0
-        for i in range(opening, len(code)):
-            text = code[i].text
-            if text in ("(", "[", "{", "function"):
-                depth += 1
-            elif text in (")", "]", "}", "end"):
-                depth -= 1
-                if depth == 0:
-                    return commas, i
-            elif text == "," and depth == 1:
-                commas.append(i)
-        refuse(self.path, "answer( has no end", code[opening].line)
 
     def check_answer(self, code, line, first, commas, closing):
         named = [token.text for token in first if token.text in self.verdicts]
@@ -860,7 +901,11 @@ def commands_in(script):
     named = re.findall(r"redis\.p?call\('([A-Z]+)'", script.text)
     if len(calls) != len(named):
         refuse(script.path, "the name of a command has to stand in the call, in capitals and single quotes")
-    return {name.lower() for name in named}
+    for name in PUBLISH.values():
+        if name in named:
+            refuse(script.path, f"{name} is for the node to choose: publish(channel, message)")
+    publishes = script.texts["plain"] != script.texts["sharded"]
+    return {name.lower() for name in named} | ({"publish"} if publishes else set())
 
 
 # --- C ------------------------------------------------------------------------------------------------------------------------
@@ -982,8 +1027,11 @@ class Module:
 
     def definitions(self, script):
         name = script.name
-        sha1 = hashlib.sha1(script.text.encode()).hexdigest()
-        rows = ["", f"static const char {name}_source[] =", f"    {c_literal(script.text)};", ""]
+        plain_text, sharded = script.texts["plain"], script.texts["sharded"]
+        publishes = places_between(plain_text, sharded)
+        rows = ["", f"static const char {name}_source[] =", f"    {c_literal(plain_text)};", ""]
+        if publishes:
+            rows += [f"static const unsigned short {name}_publishes[] = {{ {', '.join(map(str, publishes))} }};", ""]
         keys = script.keys
         if script.typed:
             rows += self.tables(script)
@@ -993,9 +1041,13 @@ class Module:
             f'    .name = "{self.name}/{name}",',
             f"    .source = {name}_source,",
             f"    .length = sizeof({name}_source) - 1,",
-            f'    .sha1 = "{sha1}",',
-            f"    .keys = {keys},",
+            f"    .publishes = {name + '_publishes' if publishes else 'NULL'},",
+            f"    .publish_count = {len(publishes)},",
+            "    .sha1 = {",
         ]
+        for kind, text in script.texts.items():
+            rows += [f'        [LK__PUBSUB_{kind.upper()}] = "{hashlib.sha1(text.encode()).hexdigest()}",']
+        rows += ["    },", f"    .keys = {keys},"]
         if script.typed:
             rows += [
                 f"    .key_at = {name + '_keys' if script.keys else 'NULL'},",

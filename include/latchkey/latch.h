@@ -32,6 +32,27 @@ typedef struct lk_latchattr {
 #define LK_LATCHATTR_INIT { sizeof(lk_latchattr_t), { 0, 0, 0, 0, 0, 0 } }
 /* clang-format on */
 
+/*
+ * A countdown latch. For example:
+ *
+ *     static lk_latch_t loaded = LK_LATCH_INITIALIZER("loaded");
+ *
+ *     int begin(void) // once, before anybody counts or waits
+ *     {
+ *         return lk_latch_trysetcount(&loaded, 3);
+ *     }
+ *
+ *     int load_part(void (*work)(void)) // each of three workers, anywhere
+ *     {
+ *         work();
+ *         return lk_latch_countdown(&loaded);
+ *     }
+ *
+ *     int await_all(void) // whoever needs all parts
+ *     {
+ *         return lk_latch_waitfor(&loaded, 60000); // ETIMEDOUT: not all yet
+ *     }
+ */
 typedef struct lk_latch {
     const char *lk_name;           /* copied by lk_latch_init(); a literal in a static initialiser */
     const lk_latchattr_t *lk_attr; /* NULL: defaults; read on first use */

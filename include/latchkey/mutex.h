@@ -59,6 +59,22 @@ typedef struct lk_mutexattr {
 #define LK_MUTEXATTR_INIT { sizeof(lk_mutexattr_t), 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
+/*
+ * A mutex. For example:
+ *
+ *     static lk_mutex_t orders = LK_MUTEX_INITIALIZER("orders");
+ *
+ *     int with_orders(void (*work)(uint64_t token))
+ *     {
+ *         uint64_t token;
+ *         int rc = lk_mutex_lockfor(&orders, 5000);
+ *         if (rc != 0)
+ *             return rc; // not held; lk_errortext() says why
+ *         if (lk_mutex_token(&orders, &token) == 0)
+ *             work(token); // a resource can refuse tokens that are too old
+ *         return lk_mutex_unlock(&orders); // ESTALE: lost meanwhile
+ *     }
+ */
 typedef struct lk_mutex {
     const char *lk_name;           /* copied by lk_mutex_init(); a literal in a static initialiser */
     const lk_mutexattr_t *lk_attr; /* NULL: defaults; read on first use */

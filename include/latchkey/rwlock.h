@@ -59,6 +59,20 @@ typedef struct lk_rwlockattr {
 #define LK_RWLOCKATTR_INIT { sizeof(lk_rwlockattr_t), 0, 0, 0, 0, 0 }
 /* clang-format on */
 
+/*
+ * A read-write lock. For example:
+ *
+ *     static lk_rwlock_t config = LK_RWLOCK_INITIALIZER("config");
+ *
+ *     int read_config(void (*work)(void))
+ *     {
+ *         int rc = lk_rwlock_rdlock(&config); // to change it: _wrlock()
+ *         if (rc != 0)
+ *             return rc; // not held; lk_errortext() says why
+ *         work();
+ *         return lk_rwlock_unlock(&config); // ESTALE: lost, a writer may be in
+ *     }
+ */
 typedef struct lk_rwlock {
     const char *lk_name;            /* copied by lk_rwlock_init(); a literal in a static initialiser */
     const lk_rwlockattr_t *lk_attr; /* NULL: defaults; read on first use */

@@ -45,6 +45,20 @@ typedef struct lk_semattr {
 #define LK_SEMATTR_INIT { sizeof(lk_semattr_t), 0, 0, 0 }
 /* clang-format on */
 
+/*
+ * A semaphore. For example:
+ *
+ *     static lk_sem_t printers = LK_SEM_INITIALIZER("printers", 3);
+ *
+ *     int print(void (*work)(void)) // three at once, over all machines
+ *     {
+ *         int rc = lk_sem_wait(&printers);
+ *         if (rc != 0)
+ *             return rc; // no permit; lk_errortext() says why
+ *         work();
+ *         return lk_sem_post(&printers);
+ *     }
+ */
 typedef struct lk_sem {
     const char *lk_name;         /* copied by lk_sem_init(); a literal in a static initialiser */
     const lk_semattr_t *lk_attr; /* NULL: defaults; read on first use */

@@ -24,15 +24,16 @@ struct lk__waiters {
     struct lk__subscription subscription; /* this client's channel */
     char channel[16 + LK__ID_LENGTH + 1];
     bool listening; /* under mu: the subscription is with the hub */
-    bool closed;    /* under mu: everybody leaves */
+    bool closed;    /* under mu: the client is closing, all waiters end */
 };
 
 struct lk__waiter {
     struct lk__acquirefsm machine;
     struct lk__parker parker;
-    const struct lk__outboxentry *release; /* its id, and the command that gives it back */
+    const struct lk__outboxentry *release; /* the owner id, and the command that gives back what it got */
     struct lk__command ask;
-    bool (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* the answer to that; false: it is none */
+    bool (*read)(const struct lk__reply *reply,
+                 struct lk__asked *asked); /* reads the answer to the ask; false: it is none */
     struct lk__request request;
     struct lk__replybuf answer;
     const char *what;       /* "mutex orders", for the log */
@@ -51,11 +52,11 @@ struct lk__waiter {
 
 void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct lk__node *node, struct lk__hub *hub,
                       const struct lk__options *options);
-/* Everybody gives up with ECANCELED, now and from now on. */
+/* All waiters end with ECANCELED, and so do those that come later. */
 void lk__waiters_close(struct lk__waiters *waiters);
 void lk__waiters_destroy(struct lk__waiters *waiters);
 
-/* Tell a waiter that asking now may help. Any thread; the waiter is in the room. */
+/* Tell a waiter, which is in lk__waiters_wait(), that asking now may help. Any thread. */
 void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter);
 
 /* --- wait.c: one acquire, driven by the thread that wants it --------------------------------------------------- */
@@ -66,18 +67,18 @@ void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter);
  */
 int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter);
 
-/* Make it ready, or take it down. */
+/* Before and after lk__waiters_wait(): the parker and the request of a waiter. */
 void lk__waiter_init(struct lk__waiter *waiter);
 void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter);
-/* Settings of its machine: what these say of the acquire itself, and the client's for the rest. */
+/* Set up the machine: `settings` says what is asked of this acquire; times come from the client's options. */
 void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings);
 
 /* --- handover.c: what a client asks of those who hand something over to it ------------------------------------ */
 
-/* As arguments of the scripts. */
+/* A client's terms, as arguments of the scripts. */
 struct lk__handover {
-    int64_t claim_ms;         /* how long a claim lasts that this client hands over to who does not say */
-    int64_t liveness_2048ths; /* of ms, how long an ask of this client counts; beside them, what claims it wants */
+    int64_t claim_ms;         /* the claim that this client grants to a waiter that wants none in particular */
+    int64_t liveness_2048ths; /* how long an ask is a sign of life, in 2048ths of a ms; see terms_of() of queue.lua */
 };
 
 /* `leased`: a claim is a hold, and lasts no longer than this client's leases. */
@@ -87,47 +88,47 @@ void lk__handover_init(struct lk__handover *terms, const struct lk__options *opt
 
 struct lk__localqueue {
     struct lk__mu *mu;
-    struct lk__link places; /* under mu; the first one's turn it is */
-    unsigned length;        /* under mu: how many these are */
+    struct lk__link qnodes; /* under mu; the first of them waits in Redis */
+    unsigned length;        /* under mu: how many */
 };
 
 struct lk__qnode {
     struct lk__link link;
     struct lk__parker *parker;
-    bool behind;    /* others were before it */
+    bool behind;    /* the queue was not empty when it came */
     bool cancelled; /* under queue->mu */
 };
 
-void lk__localqueue_init(struct lk__localqueue *line, struct lk__mu *mu);
-void lk__localqueue_destroy(struct lk__localqueue *line);
-/* As lk__localqueue_enter(), of one that is in the line. */
-int lk__localqueue_await(struct lk__localqueue *line, struct lk__qnode *place, int64_t until_us);
-void lk__localqueue_stepout(struct lk__localqueue *line, struct lk__qnode *place); /* under queue->mu */
-void lk__localqueue_cancel(struct lk__localqueue *line);                           /* those in it now */
-unsigned lk__localqueue_length(struct lk__localqueue *line);
+void lk__localqueue_init(struct lk__localqueue *queue, struct lk__mu *mu);
+void lk__localqueue_destroy(struct lk__localqueue *queue);
+/* As lk__localqueue_enter(), by a thread that has joined the queue. */
+int lk__localqueue_await(struct lk__localqueue *queue, struct lk__qnode *qnode, int64_t until_us);
+void lk__localqueue_stepout(struct lk__localqueue *queue, struct lk__qnode *qnode); /* under queue->mu */
+void lk__localqueue_cancel(struct lk__localqueue *queue);                           /* all that are in it now */
+unsigned lk__localqueue_length(struct lk__localqueue *queue);
 
-/* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the line. */
-static inline int lk__localqueue_enter(struct lk__localqueue *line, struct lk__qnode *place, struct lk__parker *parker,
+/* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the queue. */
+static inline int lk__localqueue_enter(struct lk__localqueue *queue, struct lk__qnode *qnode, struct lk__parker *parker,
                                        int64_t until_us)
 {
-    *place = (struct lk__qnode){ .parker = parker };
-    lk__mu_lock(line->mu);
-    lk__list_append(&line->places, &place->link);
-    bool behind = place->behind = line->length++ > 0;
-    lk__mu_unlock(line->mu);
-    return behind ? lk__localqueue_await(line, place, until_us) : 0;
+    *qnode = (struct lk__qnode){ .parker = parker };
+    lk__mu_lock(queue->mu);
+    lk__list_append(&queue->qnodes, &qnode->link);
+    bool behind = qnode->behind = queue->length++ > 0;
+    lk__mu_unlock(queue->mu);
+    return behind ? lk__localqueue_await(queue, qnode, until_us) : 0;
 }
 
-static inline void lk__localqueue_leave(struct lk__localqueue *line, struct lk__qnode *place)
+static inline void lk__localqueue_leave(struct lk__localqueue *queue, struct lk__qnode *qnode)
 {
-    lk__mu_lock(line->mu);
-    if (line->length > 1) {
-        lk__localqueue_stepout(line, place);
+    lk__mu_lock(queue->mu);
+    if (queue->length > 1) {
+        lk__localqueue_stepout(queue, qnode);
     } else {
-        lk__list_remove(&place->link);
-        line->length = 0;
+        lk__list_remove(&qnode->link);
+        queue->length = 0;
     }
-    lk__mu_unlock(line->mu);
+    lk__mu_unlock(queue->mu);
 }
 
 #endif

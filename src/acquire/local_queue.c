@@ -2,76 +2,76 @@
 /*
  * local_queue.c - threads of one process wait for their turn to wait in Redis
  *
- * However many threads want one mutex, one of them is queued on the server; the others stand in line here,
+ * However many threads want one mutex, one of them is queued on the server; the others queue here,
  * in order of arrival, and cost no round trip.
  */
 #include "acquire/acquire.h"
 
-void lk__localqueue_init(struct lk__localqueue *line, struct lk__mu *mu)
+void lk__localqueue_init(struct lk__localqueue *queue, struct lk__mu *mu)
 {
-    line->mu = mu;
-    lk__list_init(&line->places);
-    line->length = 0;
+    queue->mu = mu;
+    lk__list_init(&queue->qnodes);
+    queue->length = 0;
 }
 
-void lk__localqueue_destroy(struct lk__localqueue *line)
+void lk__localqueue_destroy(struct lk__localqueue *queue)
 {
-    assert(lk__list_empty(&line->places));
-    (void)line;
+    assert(lk__list_empty(&queue->qnodes));
+    (void)queue;
 }
 
-static bool is_first(const struct lk__localqueue *line, const struct lk__qnode *place)
+static bool is_first(const struct lk__localqueue *queue, const struct lk__qnode *qnode)
 {
-    return lk__list_first(&line->places) == &place->link;
+    return lk__list_first(&queue->qnodes) == &qnode->link;
 }
 
-void lk__localqueue_stepout(struct lk__localqueue *line, struct lk__qnode *place)
+void lk__localqueue_stepout(struct lk__localqueue *queue, struct lk__qnode *qnode)
 {
-    assert(lk__mu_held(line->mu));
-    bool was_first = is_first(line, place);
-    lk__list_remove(&place->link);
-    line->length--;
-    struct lk__link *next = lk__list_first(&line->places);
+    assert(lk__mu_held(queue->mu));
+    bool was_first = is_first(queue, qnode);
+    lk__list_remove(&qnode->link);
+    queue->length--;
+    struct lk__link *next = lk__list_first(&queue->qnodes);
     if (was_first && next != NULL)
         lk__parker_signal(LK__CONTAINER(next, struct lk__qnode, link)->parker, LK__WOKEN);
 }
 
-int lk__localqueue_await(struct lk__localqueue *line, struct lk__qnode *place, int64_t until_us)
+int lk__localqueue_await(struct lk__localqueue *queue, struct lk__qnode *qnode, int64_t until_us)
 {
     int rc = 0;
-    lk__mu_lock(line->mu);
-    while (rc == 0 && !is_first(line, place)) {
-        if (place->cancelled) {
+    lk__mu_lock(queue->mu);
+    while (rc == 0 && !is_first(queue, qnode)) {
+        if (qnode->cancelled) {
             rc = ECANCELED;
         } else if (lk__now_us() >= until_us) {
             rc = ETIMEDOUT;
         } else {
-            lk__mu_unlock(line->mu);
-            lk__parker_park(place->parker, until_us);
-            lk__mu_lock(line->mu);
+            lk__mu_unlock(queue->mu);
+            lk__parker_park(qnode->parker, until_us);
+            lk__mu_lock(queue->mu);
         }
     }
     if (rc != 0)
-        lk__localqueue_stepout(line, place);
-    lk__mu_unlock(line->mu);
+        lk__localqueue_stepout(queue, qnode);
+    lk__mu_unlock(queue->mu);
     return rc;
 }
 
-void lk__localqueue_cancel(struct lk__localqueue *line)
+void lk__localqueue_cancel(struct lk__localqueue *queue)
 {
-    lk__mu_lock(line->mu);
-    for (struct lk__link *l = lk__list_first(&line->places); l != NULL; l = lk__list_next(&line->places, l)) {
-        struct lk__qnode *place = LK__CONTAINER(l, struct lk__qnode, link);
-        place->cancelled = true;
-        lk__parker_signal(place->parker, LK__WOKEN);
+    lk__mu_lock(queue->mu);
+    for (struct lk__link *l = lk__list_first(&queue->qnodes); l != NULL; l = lk__list_next(&queue->qnodes, l)) {
+        struct lk__qnode *qnode = LK__CONTAINER(l, struct lk__qnode, link);
+        qnode->cancelled = true;
+        lk__parker_signal(qnode->parker, LK__WOKEN);
     }
-    lk__mu_unlock(line->mu);
+    lk__mu_unlock(queue->mu);
 }
 
-unsigned lk__localqueue_length(struct lk__localqueue *line)
+unsigned lk__localqueue_length(struct lk__localqueue *queue)
 {
-    lk__mu_lock(line->mu);
-    unsigned length = line->length;
-    lk__mu_unlock(line->mu);
+    lk__mu_lock(queue->mu);
+    unsigned length = queue->length;
+    lk__mu_unlock(queue->mu);
     return length;
 }

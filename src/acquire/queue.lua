@@ -62,7 +62,7 @@ local function enqueue(queue, seen, id, arrival, now, liveness_ms, known)
 end
 
 local function tell(id, words)
-    local heard = redis.pcall('PUBLISH', 'latchkey:client:' .. string.sub(id, 1, 32), words)
+    local heard = publish('latchkey:client:' .. string.sub(id, 1, 32), words)
     return type(heard) == 'number' and heard > 0
 end
 

@@ -5,7 +5,7 @@
 -- and crash.
 
 local function heard_by(channel, message)
-    local heard = redis.pcall('PUBLISH', channel, message)
+    local heard = publish(channel, message)
     return type(heard) == 'number' and heard or 0
 end
 

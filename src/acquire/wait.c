@@ -4,7 +4,7 @@
  *
  * Guards: waiters->mu who waits, and what came in for them. Order: after hub->mu, before a parker's.
  *
- * Every waiter is in the room before its first ask is sent, as a grant may overtake the answer.
+ * A waiter is in waiters->by_id before its first ask is sent, as a grant may overtake the answer.
  */
 #include "acquire/acquire.h"
 
@@ -87,7 +87,7 @@ static enum lk__hearing listen_here(struct lk__waiters *waiters)
 /* --- the acquire -------------------------------------------------------------------------------------------------- */
 
 /* What one wait has beyond its machine. */
-struct wait_op {
+struct attempt {
     struct lk__waiters *waiters;
     struct lk__waiter *waiter;
     int64_t began_us;
@@ -95,15 +95,15 @@ struct wait_op {
     bool explained; /* the server said why it refused: the error text has it */
 };
 
-static struct lk__step ask(struct wait_op *wait_op, bool eval)
+static struct lk__step ask(struct attempt *attempt, bool eval)
 {
-    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     int64_t now_us = lk__now_us();
     struct lk__until deadline =
-        lk__node_until(wait_op->waiters->node, LK__LANE_COMMANDS, now_us, lk__acquirefsm_settings(a)->command_us);
-    unsigned flags = !wait_op->told && now_us - wait_op->began_us > PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
-    if (!is_heard(wait_op->waiters))
+        lk__node_until(attempt->waiters->node, LK__LANE_COMMANDS, now_us, lk__acquirefsm_settings(a)->command_us);
+    unsigned flags = !attempt->told && now_us - attempt->began_us > PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
+    if (!is_heard(attempt->waiters))
         flags |= LK__SENT_UNHEARD;
     struct lk__sent sent = {
         .id = waiter->release->id,
@@ -113,7 +113,7 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
         .flags = flags,
         .epoch = deadline.date.epoch,
     };
-    int rc = lk__node_send(wait_op->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->ask, &sent, eval);
+    int rc = lk__node_send(attempt->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->ask, &sent, eval);
     if (rc == ENOTCONN)
         return lk__acquirefsm_unsent(a, now_us);
     if (rc != 0)
@@ -121,97 +121,97 @@ static struct lk__step ask(struct wait_op *wait_op, bool eval)
     return lk__acquirefsm_sent(a, now_us, &deadline);
 }
 
-static struct lk__step leave(struct wait_op *wait_op, bool eval)
+static struct lk__step leave(struct attempt *attempt, bool eval)
 {
-    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     struct lk__sent sent = lk__outboxentry_sent(waiter->release);
-    int rc = lk__node_send(wait_op->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->release->command,
+    int rc = lk__node_send(attempt->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->release->command,
                            &sent, eval);
     return rc == 0 ? lk__acquirefsm_sent(a, lk__now_us(), NULL) : lk__acquirefsm_unsent(a, lk__now_us());
 }
 
 /* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
-static void warn_of_wait(struct wait_op *wait_op, int64_t now_us, const struct lk__asked *asked)
+static void warn_of_wait(struct attempt *attempt, int64_t now_us, const struct lk__asked *asked)
 {
     char payload[LK__ERRMSG_MAX];
-    if (wait_op->told || now_us - wait_op->began_us <= PATIENCE_US)
+    if (attempt->told || now_us - attempt->began_us <= PATIENCE_US)
         return;
     if (asked != NULL && asked->holder != NULL && asked->holder[0] != '\0') {
-        wait_op->told = true;
-        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; held by %s", wait_op->waiter->what,
+        attempt->told = true;
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; held by %s", attempt->waiter->what,
                 PATIENCE_US / 1000000, asked->holder);
-    } else if (asked == NULL && lk__node_lasterror(wait_op->waiters->node, payload, sizeof payload) != 0) {
-        wait_op->told = true;
-        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", wait_op->waiter->what, PATIENCE_US / 1000000,
+    } else if (asked == NULL && lk__node_lasterror(attempt->waiters->node, payload, sizeof payload) != 0) {
+        attempt->told = true;
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", attempt->waiter->what, PATIENCE_US / 1000000,
                 payload);
     }
 }
 
 /* The ask has an answer. */
-static struct lk__step take_asked(struct wait_op *wait_op, int64_t now_us)
+static struct lk__step take_asked(struct attempt *attempt, int64_t now_us)
 {
-    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     struct lk__asked asked;
     if (!waiter->read(waiter->request.reply, &asked))
         return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, NULL);
     asked.epoch = waiter->request.epoch;
-    warn_of_wait(wait_op, now_us, &asked);
+    warn_of_wait(attempt, now_us, &asked);
     if (!lk__acquirefsm_settings(a)->try_only && asked.verdict == LK__QUEUED)
-        lk__acquirefsm_hears(a, listen_here(wait_op->waiters));
+        lk__acquirefsm_hears(a, listen_here(attempt->waiters));
     return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, &asked);
 }
 
 /* The release has one. */
-static struct lk__step take_left(struct wait_op *wait_op)
+static struct lk__step take_left(struct attempt *attempt)
 {
-    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__waiter *waiter = attempt->waiter;
     struct lk__answer left;
     bool good = lk__answer_read(waiter->release->command.script, waiter->request.reply, &left);
     return lk__acquirefsm_left(&waiter->machine, lk__now_us(), waiter->request.epoch, good ? &left : NULL);
 }
 
 /* The server would not do what was sent. */
-static struct lk__step take_refusal(struct wait_op *wait_op, int64_t now_us)
+static struct lk__step take_refusal(struct attempt *attempt, int64_t now_us)
 {
-    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__waiter *waiter = attempt->waiter;
     const struct lk__reply *error = waiter->request.reply;
     if (!lk__reply_is(error, "NOSCRIPT")) {
-        wait_op->explained = true;
+        attempt->explained = true;
         lk__acl_refused(EPROTO, waiter->what, &waiter->ask, error);
     }
     if (lk__reply_is(error, "READONLY"))
-        lk__node_reset(wait_op->waiters->node, LK__LANE_COMMANDS, "the server became a replica");
+        lk__node_reset(attempt->waiters->node, LK__LANE_COMMANDS, "the server became a replica");
     return lk__acquirefsm_refused(&waiter->machine, now_us, error);
 }
 
 /* The request is through: give the machine its answer. */
-static struct lk__step take_answer(struct wait_op *wait_op)
+static struct lk__step take_answer(struct attempt *attempt)
 {
-    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__waiter *waiter = attempt->waiter;
     bool leaving = lk__acquirefsm_phase(&waiter->machine) == LK__LEAVING;
     int state = atomic_load(&waiter->request.state);
     int64_t now_us = lk__now_us();
     if (state != LK__ANSWERED)
         return lk__acquirefsm_cut(&waiter->machine, now_us, state);
-    wait_op->explained &= leaving; /* the way out explains nothing */
+    attempt->explained &= leaving; /* the way out explains nothing */
     if (waiter->request.reply->type == LK__ERROR)
-        return take_refusal(wait_op, now_us);
-    return leaving ? take_left(wait_op) : take_asked(wait_op, now_us);
+        return take_refusal(attempt, now_us);
+    return leaving ? take_left(attempt) : take_asked(attempt, now_us);
 }
 
 /* What came in since last time; false: nothing. */
-static bool take_events(struct wait_op *wait_op, struct lk__step *step)
+static bool take_events(struct attempt *attempt, struct lk__step *step)
 {
-    struct lk__waiter *waiter = wait_op->waiter;
+    struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
-    lk__mu_lock(&wait_op->waiters->mu);
+    lk__mu_lock(&attempt->waiters->mu);
     struct lk__grant granted = waiter->granted;
     bool hinted = waiter->hinted, cancelled = waiter->cancelled;
     waiter->granted.server_us = 0;
     waiter->hinted = waiter->cancelled = false;
-    lk__mu_unlock(&wait_op->waiters->mu);
+    lk__mu_unlock(&attempt->waiters->mu);
     if (cancelled)
         *step = lk__acquirefsm_cancel(a, lk__now_us(), ECANCELED);
     else if (granted.server_us != 0)
@@ -221,117 +221,117 @@ static bool take_events(struct wait_op *wait_op, struct lk__step *step)
     return cancelled || hinted || granted.server_us != 0;
 }
 
-static void run(struct wait_op *wait_op, struct lk__step step);
-static void finish(struct wait_op *wait_op);
+static void run(struct attempt *attempt, struct lk__step step);
+static void finish(struct attempt *attempt);
 
 /* The thread is cancelled while it is parked: it gives up as if told to, and never returns. */
 static void cancelled(void *arg)
 {
-    struct wait_op *wait_op = arg;
-    struct lk__waiter *waiter = wait_op->waiter;
+    struct attempt *attempt = arg;
+    struct lk__waiter *waiter = attempt->waiter;
     void (*unwind)(struct lk__waiter *) = waiter->unwind;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     waiter->unwind = NULL;
-    run(wait_op, lk__acquirefsm_cancel(&waiter->machine, lk__now_us(), ECANCELED));
-    finish(wait_op);
+    run(attempt, lk__acquirefsm_cancel(&waiter->machine, lk__now_us(), ECANCELED));
+    finish(attempt);
     unwind(waiter);
 }
 
 /* Is this wait a cancellation point? Not any more once it is cancelled. */
-static int cancel_state(const struct wait_op *wait_op)
+static int cancel_state(const struct attempt *attempt)
 {
-    return wait_op->waiter->unwind != NULL ? wait_op->waiter->cancel_state : PTHREAD_CANCEL_DISABLE;
+    return attempt->waiter->unwind != NULL ? attempt->waiter->cancel_state : PTHREAD_CANCEL_DISABLE;
 }
 
-static int await_connection(struct wait_op *wait_op, int64_t until_us)
+static int await_connection(struct attempt *attempt, int64_t until_us)
 {
-    struct lk__node *node = wait_op->waiters->node;
+    struct lk__node *node = attempt->waiters->node;
     unsigned failures = lk__node_failures(node, LK__LANE_COMMANDS);
     int rc;
-    pthread_cleanup_push(cancelled, wait_op);
+    pthread_cleanup_push(cancelled, attempt);
     /* A wait that began long ago hears of each attempt; nobody is told of failures from before it came. */
-    rc = lk__node_awaitopen(node, &wait_op->waiter->parker, failures, until_us, cancel_state(wait_op));
+    rc = lk__node_awaitopen(node, &attempt->waiter->parker, failures, until_us, cancel_state(attempt));
     pthread_cleanup_pop(0);
     return rc;
 }
 
-static struct lk__step connect_first(struct wait_op *wait_op, int64_t until_us)
+static struct lk__step connect_first(struct attempt *attempt, int64_t until_us)
 {
-    int rc = await_connection(wait_op, until_us);
+    int rc = await_connection(attempt, until_us);
     int64_t now_us = lk__now_us();
-    warn_of_wait(wait_op, now_us, NULL);
+    warn_of_wait(attempt, now_us, NULL);
     if (rc == EINTR)
-        return lk__acquirefsm_unsent(&wait_op->waiter->machine, now_us);
+        return lk__acquirefsm_unsent(&attempt->waiter->machine, now_us);
     if (rc == ECANCELED)
-        return lk__acquirefsm_cancel(&wait_op->waiter->machine, now_us, ECANCELED);
-    return lk__acquirefsm_connected(&wait_op->waiter->machine, now_us, rc);
+        return lk__acquirefsm_cancel(&attempt->waiter->machine, now_us, ECANCELED);
+    return lk__acquirefsm_connected(&attempt->waiter->machine, now_us, rc);
 }
 
-static void park(struct wait_op *wait_op, int64_t until_us)
+static void park(struct attempt *attempt, int64_t until_us)
 {
-    pthread_cleanup_push(cancelled, wait_op);
-    lk__parker_parkopen(&wait_op->waiter->parker, until_us, cancel_state(wait_op));
+    pthread_cleanup_push(cancelled, attempt);
+    lk__parker_parkopen(&attempt->waiter->parker, until_us, cancel_state(attempt));
     pthread_cleanup_pop(0);
 }
 
 /* What came in while it slept comes first: it may be a grant, where the time alone would have it leave. */
-static struct lk__step drive(struct wait_op *wait_op, struct lk__step step)
+static struct lk__step drive(struct attempt *attempt, struct lk__step step)
 {
-    struct lk__acquirefsm *a = &wait_op->waiter->machine;
-    struct lk__request *request = &wait_op->waiter->request;
+    struct lk__acquirefsm *a = &attempt->waiter->machine;
+    struct lk__request *request = &attempt->waiter->request;
     switch (step.act) {
     case LK__ASK:
-        return ask(wait_op, step.eval);
+        return ask(attempt, step.eval);
     case LK__LEAVE:
-        return leave(wait_op, step.eval);
+        return leave(attempt, step.eval);
     case LK__AWAIT:
-        lk__node_await(wait_op->waiters->node, request, step.until_us);
-        if (take_events(wait_op, &step) && step.act == LK__FINISHED)
+        lk__node_await(attempt->waiters->node, request, step.until_us);
+        if (take_events(attempt, &step) && step.act == LK__FINISHED)
             return step;
         if (atomic_load(&request->state) != LK__INFLIGHT)
-            return take_answer(wait_op);
+            return take_answer(attempt);
         return lk__acquirefsm_tick(a, lk__now_us());
     case LK__CONNECT:
-        return connect_first(wait_op, step.until_us);
+        return connect_first(attempt, step.until_us);
     case LK__PARK:
-        park(wait_op, step.until_us);
-        return take_events(wait_op, &step) ? step : lk__acquirefsm_tick(a, lk__now_us());
+        park(attempt, step.until_us);
+        return take_events(attempt, &step) ? step : lk__acquirefsm_tick(a, lk__now_us());
     default:
         return step;
     }
 }
 
 /* Others have it. */
-static int refused(const struct wait_op *wait_op, int code, const char *how)
+static int refused(const struct attempt *attempt, int code, const char *how)
 {
-    lk__fail(code, "%s: %sheld by someone else", wait_op->waiter->what, how);
-    lk__error_leaves(lk__acquirefsm_result(&wait_op->waiter->machine)->others_until_us);
+    lk__fail(code, "%s: %sheld by someone else", attempt->waiter->what, how);
+    lk__error_leaves(lk__acquirefsm_result(&attempt->waiter->machine)->others_until_us);
     return code;
 }
 
 /* Words for an end that no answer explained. */
-static int explain(struct wait_op *wait_op)
+static int explain(struct attempt *attempt)
 {
-    const struct lk__acquirefsm_settings *settings = lk__acquirefsm_settings(&wait_op->waiter->machine);
-    int code = lk__acquirefsm_result(&wait_op->waiter->machine)->code;
-    const char *what = wait_op->waiter->what;
+    const struct lk__acquirefsm_settings *settings = lk__acquirefsm_settings(&attempt->waiter->machine);
+    int code = lk__acquirefsm_result(&attempt->waiter->machine)->code;
+    const char *what = attempt->waiter->what;
     char payload[LK__ERRMSG_MAX];
     switch (code) {
     case ETIMEDOUT:
-        return refused(wait_op, ETIMEDOUT, "not within the time; ");
+        return refused(attempt, ETIMEDOUT, "not within the time; ");
     case EBUSY:
-        return refused(wait_op, EBUSY, "");
+        return refused(attempt, EBUSY, "");
     case EIO:
         return lk__fail(EIO, "%s: the answer got lost; what was granted unseen is given back, within %lld ms at most",
                         what, (long long)(2 * settings->command_us / 1000 + settings->lease_ms));
     case ENOTCONN:
     case EACCES:
-        if (wait_op->explained)
+        if (attempt->explained)
             return code;
-        lk__node_lasterror(wait_op->waiters->node, payload, sizeof payload);
+        lk__node_lasterror(attempt->waiters->node, payload, sizeof payload);
         return lk__fail(code, "%s: %s", what, payload[0] != '\0' ? payload : "no connection in time");
     case EPROTO:
-        return wait_op->explained ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);
+        return attempt->explained ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);
     case ECANCELED:
         return lk__fail(ECANCELED, "%s: the client was closed", what);
     case ENOTRECOVERABLE:
@@ -347,25 +347,25 @@ static int explain(struct wait_op *wait_op)
     }
 }
 
-static void run(struct wait_op *wait_op, struct lk__step step)
+static void run(struct attempt *attempt, struct lk__step step)
 {
     while (step.act != LK__FINISHED)
-        if (!take_events(wait_op, &step) || step.act != LK__FINISHED)
-            step = drive(wait_op, step);
+        if (!take_events(attempt, &step) || step.act != LK__FINISHED)
+            step = drive(attempt, step);
 }
 
-static void finish(struct wait_op *wait_op)
+static void finish(struct attempt *attempt)
 {
-    atomic_fetch_sub(&wait_op->waiters->hub->waiters, 1);
-    go_out(wait_op->waiters, wait_op->waiter);
+    atomic_fetch_sub(&attempt->waiters->hub->waiters, 1);
+    go_out(attempt->waiters, attempt->waiter);
 }
 
 int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
-    struct wait_op wait_op = { .waiters = waiters, .waiter = waiter, .began_us = lk__now_us() };
+    struct attempt attempt = { .waiters = waiters, .waiter = waiter, .began_us = lk__now_us() };
     come_in(waiters, waiter);
     atomic_fetch_add(&waiters->hub->waiters, 1);
-    run(&wait_op, lk__acquirefsm_start(&waiter->machine, wait_op.began_us));
-    finish(&wait_op);
-    return explain(&wait_op);
+    run(&attempt, lk__acquirefsm_start(&waiter->machine, attempt.began_us));
+    finish(&attempt);
+    return explain(&attempt);
 }

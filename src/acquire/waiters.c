@@ -4,7 +4,7 @@
  *
  * Guards: waiters->mu who waits, and what came in for them. Order: after hub->mu, before a parker's.
  *
- * A message for somebody who is not there needs nothing: whoever leaves sends a release, now or in the background.
+ * A message for a waiter that left needs no answer: its release is sent by itself, or by the outbox.
  */
 #include "acquire/acquire.h"
 
@@ -14,7 +14,7 @@
 
 /* --- what comes in ------------------------------------------------------------------------------------------ */
 
-static void poke(struct lk__waiter *waiter)
+static void wake(struct lk__waiter *waiter)
 {
     lk__parker_signal(&waiter->parker, LK__WOKEN);
 }
@@ -24,7 +24,7 @@ static void hint_entry(struct lk__entry *entry, void *arg)
     struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
     (void)arg;
     waiter->hinted = true;
-    poke(waiter);
+    wake(waiter);
 }
 
 /* The next number of a message, which must be above `least`; false when there is none. */
@@ -69,10 +69,10 @@ static void on_payload(struct lk__waiters *waiters, const char *payload)
         waiter->hinted = true;
     else if (read_grant(id + length, &grant))
         waiter->granted = grant;
-    poke(waiter);
+    wake(waiter);
 }
 
-/* NULL: something may have been missed. */
+/* `payload` NULL, after a (re)subscription: a message may have been missed. */
 static void on_message(struct lk__subscription *subscription, const char *payload)
 {
     struct lk__waiters *waiters = LK__CONTAINER(subscription, struct lk__waiters, subscription);
@@ -108,7 +108,7 @@ static void cancel_entry(struct lk__entry *entry, void *arg)
     struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
     (void)arg;
     waiter->cancelled = true;
-    poke(waiter);
+    wake(waiter);
 }
 
 void lk__waiters_close(struct lk__waiters *waiters)

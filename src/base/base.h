@@ -223,8 +223,8 @@ enum { LK__BUCKETS_FEW = 2 };
 struct lk__map {
     struct lk__entry *few[LK__BUCKETS_FEW];
     struct lk__entry **many; /* NULL: few serves */
-    size_t capacity;         /* buckets in many */
-    size_t count;
+    unsigned capacity;       /* buckets in many */
+    unsigned count;
 };
 
 /* A kind and a name are one key: kinds never share an entry. */

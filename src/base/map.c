@@ -16,7 +16,7 @@ static size_t hash_of(int kind, const char *key, size_t length)
 }
 
 /* The table, and how many buckets it has: a power of two. */
-static struct lk__entry *const *table_of(const struct lk__map *map, size_t *capacity)
+static struct lk__entry *const *table_of(const struct lk__map *map, unsigned *capacity)
 {
     *capacity = map->many != NULL ? map->capacity : LK__BUCKETS_FEW;
     return map->many != NULL ? map->many : map->few;
@@ -24,14 +24,14 @@ static struct lk__entry *const *table_of(const struct lk__map *map, size_t *capa
 
 static struct lk__entry **bucket_of(struct lk__map *map, int kind, const char *key, size_t length)
 {
-    size_t capacity;
+    unsigned capacity;
     struct lk__entry **table = (struct lk__entry **)table_of(map, &capacity);
     return &table[hash_of(kind, key, length) & (capacity - 1)];
 }
 
 struct lk__entry *lk__map_find(const struct lk__map *map, int kind, const char *key, size_t length)
 {
-    size_t capacity;
+    unsigned capacity;
     struct lk__entry *const *table = table_of(map, &capacity);
     struct lk__entry *entry = table[hash_of(kind, key, length) & (capacity - 1)];
     while (entry != NULL && (entry->kind != kind || entry->length != length || memcmp(entry->key, key, length) != 0))
@@ -48,7 +48,7 @@ static void push(struct lk__map *map, struct lk__entry *entry)
 
 static void grow(struct lk__map *map)
 {
-    size_t capacity;
+    unsigned capacity;
     struct lk__entry *const *before = table_of(map, &capacity);
     struct lk__entry **many =
         map->count >= CHAIN_MAX * capacity ? lk__alloc(2 * capacity * sizeof(struct lk__entry *)) : NULL;
@@ -86,7 +86,7 @@ void lk__map_remove(struct lk__map *map, struct lk__entry *entry)
 
 void lk__map_each(struct lk__map *map, void (*visit)(struct lk__entry *entry, void *arg), void *arg)
 {
-    size_t capacity;
+    unsigned capacity;
     struct lk__entry *const *table = table_of(map, &capacity);
     for (size_t i = 0; i < capacity; i++) {
         struct lk__entry *next;

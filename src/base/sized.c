@@ -41,6 +41,7 @@ int lk__sized_read(void *ours, size_t known, const void *given, size_t least, co
         if (bytes[i] != 0)
             return lk__fail(EINVAL, "%s that this version of the library does not know", what);
     memcpy(ours, given, size < known ? size : known);
+    memcpy(ours, &known, sizeof known); /* the copy is whole, and no longer than that */
     return 0;
 }
 

@@ -38,6 +38,7 @@ void lk__subscription_init(struct lk__subscription *subscription, const char *ch
 
 static struct lk__subscription *subscription_of(struct lk__hub *hub, const char *channel)
 {
+    assert(lk__mu_held(&hub->mu));
     struct lk__entry *entry = lk__map_find(&hub->subscriptions, 0, channel, strlen(channel));
     return entry == NULL ? NULL : LK__CONTAINER(entry, struct lk__subscription, entry);
 }
@@ -147,14 +148,15 @@ static void reconnected(struct lk__hub *hub)
 static void send_unsubscribes(struct lk__hub *hub)
 {
     assert(lk__mu_held(&hub->mu));
+    const struct lk__pubsub *words = lk__node_pubsub(hub->node);
     struct lk__link *link;
     while ((link = lk__list_first(&hub->leaving)) != NULL) {
-        struct pending_unsubscribe *pending_unsubscribe = LK__CONTAINER(link, struct pending_unsubscribe, link);
-        if (subscription_of(hub, pending_unsubscribe->channel) == NULL &&
-            post(hub, 2, (const char *const[]){ "UNSUBSCRIBE", pending_unsubscribe->channel }) != 0)
+        struct pending_unsubscribe *leaving = LK__CONTAINER(link, struct pending_unsubscribe, link);
+        if (subscription_of(hub, leaving->channel) == NULL &&
+            post(hub, 2, (const char *const[]){ words->unsubscribe, leaving->channel }) != 0)
             break;
         lk__list_remove(link);
-        lk__free(pending_unsubscribe);
+        lk__free(leaving);
     }
 }
 
@@ -162,6 +164,7 @@ static void send_unsubscribes(struct lk__hub *hub)
 static int64_t say_what_is_new(struct lk__hub *hub)
 {
     assert(lk__mu_held(&hub->mu));
+    const struct lk__pubsub *words = lk__node_pubsub(hub->node);
     struct lk__link *link;
     send_unsubscribes(hub);
     if (lk__now_us() < hub->again_us) {
@@ -174,7 +177,7 @@ static int64_t say_what_is_new(struct lk__hub *hub)
     hub->again_us = 0;
     while ((link = lk__list_first(&hub->fresh)) != NULL) {
         struct lk__subscription *subscription = LK__CONTAINER(link, struct lk__subscription, order);
-        if (post(hub, 2, (const char *const[]){ "SUBSCRIBE", subscription->entry.key }) != 0)
+        if (post(hub, 2, (const char *const[]){ words->subscribe, subscription->entry.key }) != 0)
             break;
         subscription->question = hub->questions;
         set_state(hub, subscription, LK__SUBSCRIPTION_ASKED);
@@ -262,7 +265,7 @@ static void answered(struct lk__hub *hub, const struct lk__reply *reply)
     lk__node_serves(hub->node);
     if (reply->type == LK__ERROR)
         refused(hub, hub->answers, reply);
-    else if (strcmp(lk__reply_text(reply, 0), "subscribe") == 0)
+    else if (strcmp(lk__reply_text(reply, 0), lk__node_pubsub(hub->node)->confirmed) == 0)
         confirmed(hub, lk__reply_text(reply, 1));
 }
 
@@ -271,7 +274,7 @@ static void on_reply(void *arg, const struct lk__reply *reply)
     struct lk__hub *hub = arg;
     hub->heard_us = lk__now_us();
     lk__mu_lock(&hub->mu);
-    if (reply->type == LK__ARRAY && strcmp(lk__reply_text(reply, 0), "message") == 0)
+    if (reply->type == LK__ARRAY && strcmp(lk__reply_text(reply, 0), lk__node_pubsub(hub->node)->message) == 0)
         deliver(hub, reply);
     else
         answered(hub, reply);
@@ -369,19 +372,18 @@ int lk__hub_subscribe(struct lk__hub *hub, struct lk__subscription *subscription
 void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscription)
 {
     size_t length = strlen(subscription->entry.key);
-    struct pending_unsubscribe *pending_unsubscribe = lk__alloc(sizeof *pending_unsubscribe + length + 1);
+    struct pending_unsubscribe *leaving = lk__alloc(sizeof *leaving + length + 1);
     lk__mu_lock(&hub->mu);
     lk__map_remove(&hub->subscriptions, &subscription->entry);
     lk__list_remove(&subscription->order);
-    if (pending_unsubscribe != NULL &&
-        !hub->stopping) { /* without memory it is heard in vain until the next connection */
-        memcpy(pending_unsubscribe->channel, subscription->entry.key, length + 1);
-        lk__list_append(&hub->leaving, &pending_unsubscribe->link);
-        pending_unsubscribe = NULL;
+    if (leaving != NULL && !hub->stopping) { /* without memory it is heard in vain until the next connection */
+        memcpy(leaving->channel, subscription->entry.key, length + 1);
+        lk__list_append(&hub->leaving, &leaving->link);
+        leaving = NULL;
         lk__eventfd_set(hub->wake_fd);
     }
     lk__mu_unlock(&hub->mu);
-    lk__free(pending_unsubscribe);
+    lk__free(leaving);
 }
 
 bool lk__hub_isrefused(struct lk__hub *hub, struct lk__subscription *subscription)

@@ -12,11 +12,12 @@
 static void wake_all(struct lk__broadcast *broadcast, char word)
 {
     assert(lk__mu_held(&broadcast->mu));
-    for (struct lk__link *l = lk__list_first(&broadcast->places); l != NULL; l = lk__list_next(&broadcast->places, l)) {
-        struct lk__subscriber *place = LK__CONTAINER(l, struct lk__subscriber, link);
+    for (struct lk__link *l = lk__list_first(&broadcast->subscribers); l != NULL;
+         l = lk__list_next(&broadcast->subscribers, l)) {
+        struct lk__subscriber *subscriber = LK__CONTAINER(l, struct lk__subscriber, link);
         if (word != 0)
-            place->word = word;
-        lk__parker_signal(place->parker, LK__WOKEN);
+            subscriber->word = word;
+        lk__parker_signal(subscriber->parker, LK__WOKEN);
     }
 }
 
@@ -35,13 +36,13 @@ void lk__broadcast_init(struct lk__broadcast *broadcast, lk_client_t *client, co
 {
     *broadcast = (struct lk__broadcast){ .client = client };
     lk__subscription_init(&broadcast->subscription, channel, on_message);
-    lk__list_init(&broadcast->places);
+    lk__list_init(&broadcast->subscribers);
     lk__mu_init(&broadcast->mu, LK__MU_BROADCAST);
 }
 
 void lk__broadcast_destroy(struct lk__broadcast *broadcast)
 {
-    assert(lk__list_empty(&broadcast->places));
+    assert(lk__list_empty(&broadcast->subscribers));
     lk__mu_destroy(&broadcast->mu);
 }
 
@@ -82,27 +83,27 @@ static bool listen_here(struct lk__broadcast *broadcast)
     return !lk__hub_isrefused(hub, &broadcast->subscription);
 }
 
-bool lk__broadcast_join(struct lk__broadcast *broadcast, struct lk__subscriber *place, struct lk__parker *parker)
+bool lk__broadcast_join(struct lk__broadcast *broadcast, struct lk__subscriber *subscriber, struct lk__parker *parker)
 {
     lk__mu_lock(&broadcast->mu);
-    place->parker = parker;
-    lk__list_append(&broadcast->places, &place->link);
+    subscriber->parker = parker;
+    lk__list_append(&broadcast->subscribers, &subscriber->link);
     lk__mu_unlock(&broadcast->mu);
     return listen_here(broadcast);
 }
 
-void lk__broadcast_leave(struct lk__broadcast *broadcast, struct lk__subscriber *place)
+void lk__broadcast_leave(struct lk__broadcast *broadcast, struct lk__subscriber *subscriber)
 {
     lk__mu_lock(&broadcast->mu);
-    lk__list_remove(&place->link);
+    lk__list_remove(&subscriber->link);
     lk__mu_unlock(&broadcast->mu);
 }
 
-char lk__broadcast_take(struct lk__broadcast *broadcast, struct lk__subscriber *place)
+char lk__broadcast_take(struct lk__broadcast *broadcast, struct lk__subscriber *subscriber)
 {
     lk__mu_lock(&broadcast->mu);
-    char word = place->word;
-    place->word = 0;
+    char word = subscriber->word;
+    subscriber->word = 0;
     lk__mu_unlock(&broadcast->mu);
     return word;
 }

@@ -11,7 +11,6 @@ static int change(const struct lk__op *op, struct lk__idempotent *once, enum lk_
 {
     struct lk__latch *latch = lk__latch_of(op);
     once->command.keys = &latch->block->keys;
-    once->block = &latch->block->block;
     return lk__idempotent(op, &latch->slots, once, verdict);
 }
 

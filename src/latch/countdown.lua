@@ -30,5 +30,5 @@ if left > by then
 end
 end_count(count, mark, 'opened', now)
 idempotent_record(once, id, nth, 0, now)
-redis.pcall('PUBLISH', channel, '0')
+publish(channel, '0')
 return answer(DONE)

@@ -17,5 +17,5 @@ end
 redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
 end_count(count, mark, 'deleted', now)
 idempotent_record(once, id, nth, 1, now)
-redis.pcall('PUBLISH', channel, '1')
+publish(channel, '1')
 return answer(DONE)

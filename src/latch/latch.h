@@ -20,9 +20,9 @@
 struct lk__broadcast {
     lk_client_t *client;
     struct lk__subscription subscription;
-    struct lk__mu mu;       /* after hub->mu and client->mu, before a parker's */
-    struct lk__link places; /* under mu */
-    bool listening;         /* under mu */
+    struct lk__mu mu;            /* after hub->mu and client->mu, before a parker's */
+    struct lk__link subscribers; /* under mu */
+    bool listening;              /* under mu */
 };
 
 struct lk__subscriber {
@@ -38,10 +38,11 @@ void lk__broadcast_stop(struct lk__broadcast *broadcast); /* unsubscribes; befor
 void lk__broadcast_wake(struct lk__broadcast *broadcast); /* wakes all: the client is closing */
 
 /* Wake `parker` from now on, by each message and when messages may have been missed. False: no messages, poll. */
-bool lk__broadcast_join(struct lk__broadcast *broadcast, struct lk__subscriber *place, struct lk__parker *parker);
-void lk__broadcast_leave(struct lk__broadcast *broadcast, struct lk__subscriber *place); /* harmless without a join */
+bool lk__broadcast_join(struct lk__broadcast *broadcast, struct lk__subscriber *subscriber, struct lk__parker *parker);
+void lk__broadcast_leave(struct lk__broadcast *broadcast,
+                         struct lk__subscriber *subscriber); /* harmless without a join */
 char lk__broadcast_take(struct lk__broadcast *broadcast,
-                        struct lk__subscriber *place); /* the last message since last time, or 0 */
+                        struct lk__subscriber *subscriber); /* the last message since last time, or 0 */
 
 /* --- object.c --------------------------------------------------------------------------------------------------- */
 

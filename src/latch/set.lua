@@ -18,5 +18,5 @@ end
 redis.call('SET', count, n) -- first, as Redisson does it; Redisson leaves no mark
 mark_set(mark)
 idempotent_record(once, id, nth, 1, now)
-redis.pcall('PUBLISH', channel, '1')
+publish(channel, '1')
 return answer(DONE)

@@ -21,11 +21,11 @@ enum {
 };
 
 /* One wait, on the stack of the thread that waits. */
-struct wait_op {
+struct waiting {
     struct lk__op op;
     struct lk__latch *latch;
     struct lk__parker parker;
-    struct lk__subscriber place;
+    struct lk__subscriber subscriber;
     int64_t began_us, limit_us;
     int64_t looked_us; /* when the last look began */
     int64_t serial;    /* serial of the end before the count that is waited for */
@@ -38,88 +38,88 @@ struct wait_op {
     int last_error;    /* why the last look got no answer, or 0 */
 };
 
-static void begin(struct wait_op *wait_op)
+static void begin(struct waiting *waiting)
 {
-    atomic_fetch_add(&wait_op->op.object->waiting, 1);
-    lk__parker_init(&wait_op->parker);
-    wait_op->latch = lk__latch_of(&wait_op->op);
-    wait_op->began_us = lk__now_us();
+    atomic_fetch_add(&waiting->op.object->waiting, 1);
+    lk__parker_init(&waiting->parker);
+    waiting->latch = lk__latch_of(&waiting->op);
+    waiting->began_us = lk__now_us();
 }
 
-static void join(struct wait_op *wait_op)
+static void join(struct waiting *waiting)
 {
-    wait_op->joined = true;
-    atomic_fetch_add(&wait_op->op.object->client->hub.waiters, 1);
-    wait_op->unsubscribed = !lk__broadcast_join(&wait_op->latch->broadcast, &wait_op->place, &wait_op->parker);
+    waiting->joined = true;
+    atomic_fetch_add(&waiting->op.object->client->hub.waiters, 1);
+    waiting->unsubscribed = !lk__broadcast_join(&waiting->latch->broadcast, &waiting->subscriber, &waiting->parker);
 }
 
 /* End the wait, but for the public call around it. */
-static void end(struct wait_op *wait_op)
+static void end(struct waiting *waiting)
 {
-    if (wait_op->joined) {
-        lk__broadcast_leave(&wait_op->latch->broadcast, &wait_op->place);
-        atomic_fetch_sub(&wait_op->op.object->client->hub.waiters, 1);
+    if (waiting->joined) {
+        lk__broadcast_leave(&waiting->latch->broadcast, &waiting->subscriber);
+        atomic_fetch_sub(&waiting->op.object->client->hub.waiters, 1);
     }
-    lk__parker_destroy(&wait_op->parker);
-    atomic_fetch_sub(&wait_op->op.object->waiting, 1);
+    lk__parker_destroy(&waiting->parker);
+    atomic_fetch_sub(&waiting->op.object->waiting, 1);
 }
 
 /* The thread was cancelled while it was parked. */
 static void abandon(void *arg)
 {
-    struct wait_op *wait_op = arg;
-    end(wait_op);
-    lk__op_leave(&wait_op->op, 0);
+    struct waiting *waiting = arg;
+    end(waiting);
+    lk__op_leave(&waiting->op, 0);
 }
 
 /* --- what a look means to this waiter: 0 open, EAGAIN wait on, or why there is nothing to wait for -------------- */
 
-static int deleted(const struct wait_op *wait_op)
+static int deleted(const struct waiting *waiting)
 {
-    return lk__fail(ECANCELED, "%s: was deleted", wait_op->op.object->what);
+    return lk__fail(ECANCELED, "%s: was deleted", waiting->op.object->what);
 }
 
 /*
  * The count that we saw is not there, and nobody left a mark. A 1 may be of the time when that count was set, and be read
  * late: it counts when no 0 follows.
  */
-static int vanished(const struct wait_op *wait_op)
+static int vanished(const struct waiting *waiting)
 {
-    const struct lk__object *object = wait_op->op.object;
-    if (wait_op->word == '0')
+    const struct lk__object *object = waiting->op.object;
+    if (waiting->word == '0')
         return 0;
-    if (wait_op->word == '1' && (wait_op->doubted || wait_op->unsubscribed))
-        return deleted(wait_op);
-    if (wait_op->word == 0 && object->client->options->redisson)
+    if (waiting->word == '1' && (waiting->doubted || waiting->unsubscribed))
+        return deleted(waiting);
+    if (waiting->word == 0 && object->client->options->redisson)
         return 0;
     return lk__fail(ESTALE, "%s: its count vanished; whether it opened is not known", object->what);
 }
 
-static int judge_first(struct wait_op *wait_op, const struct lk__latchstate *state)
+static int judge_first(struct waiting *waiting, const struct lk__latchstate *state)
 {
-    const struct lk__object *object = wait_op->op.object;
-    wait_op->looked = true;
-    wait_op->serial = state->serial;
+    const struct lk__object *object = waiting->op.object;
+    waiting->looked = true;
+    waiting->serial = state->serial;
     if (state->count > 0)
         return EAGAIN;
     if (state->count == 0 || (state->opened && !state->since))
         return 0;
     if (state->deleted && !state->since)
-        return deleted(wait_op);
+        return deleted(waiting);
     if (object->client->options->redisson)
         return 0;
     return lk__fail(ENOENT, "%s: has no count, and none that opened within ten minutes is known", object->what);
 }
 
-static int judge_again(struct wait_op *wait_op, const struct lk__latchstate *state)
+static int judge_again(struct waiting *waiting, const struct lk__latchstate *state)
 {
-    if (state->serial != 0 && state->serial != wait_op->serial) /* also if there is a new count by now */
-        return state->deleted ? deleted(wait_op) : 0;
+    if (state->serial != 0 && state->serial != waiting->serial) /* also if there is a new count by now */
+        return state->deleted ? deleted(waiting) : 0;
     if (state->count == 0)
         return 0;
     if (state->count < 0)
-        return vanished(wait_op);
-    wait_op->doubted = false;
+        return vanished(waiting);
+    waiting->doubted = false;
     return EAGAIN;
 }
 
@@ -129,36 +129,36 @@ static bool may_pass(int code)
 }
 
 /* Say once that there is nobody to ask; the words are there from the call that failed. */
-static void warn_of_wait(struct wait_op *wait_op)
+static void warn_of_wait(struct waiting *waiting)
 {
-    if (wait_op->told || lk__now_us() - wait_op->began_us <= PATIENCE_US)
+    if (waiting->told || lk__now_us() - waiting->began_us <= PATIENCE_US)
         return;
-    wait_op->told = true;
+    waiting->told = true;
     lk__log(LK_LOG_WARNING, "waiting for more than %d s; %s", PATIENCE_US / 1000000, lk_errortext());
 }
 
-static int look(struct wait_op *wait_op)
+static int look(struct waiting *waiting)
 {
-    struct lk__broadcast *broadcast = &wait_op->latch->broadcast;
+    struct lk__broadcast *broadcast = &waiting->latch->broadcast;
     struct lk__latchstate state;
-    char word = lk__broadcast_take(broadcast, &wait_op->place);
+    char word = lk__broadcast_take(broadcast, &waiting->subscriber);
     if (word != 0)
-        wait_op->word = word;
-    wait_op->looked_us = lk__now_us();
-    int rc = lk__latch_look(wait_op->latch, &state);
-    wait_op->last_error = may_pass(rc) ? rc : 0;
-    if (wait_op->last_error != 0) {
-        warn_of_wait(wait_op);
+        waiting->word = word;
+    waiting->looked_us = lk__now_us();
+    int rc = lk__latch_look(waiting->latch, &state);
+    waiting->last_error = may_pass(rc) ? rc : 0;
+    if (waiting->last_error != 0) {
+        warn_of_wait(waiting);
         return EAGAIN;
     }
     if (rc != 0)
         return rc;
     if (state.count > 0)
-        wait_op->word =
+        waiting->word =
             0; /* the message was about an earlier count; one that came since the look began is still there */
-    else if ((word = lk__broadcast_take(broadcast, &wait_op->place)) != 0)
-        wait_op->word = word;
-    return wait_op->looked ? judge_again(wait_op, &state) : judge_first(wait_op, &state);
+    else if ((word = lk__broadcast_take(broadcast, &waiting->subscriber)) != 0)
+        waiting->word = word;
+    return waiting->looked ? judge_again(waiting, &state) : judge_first(waiting, &state);
 }
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
@@ -169,95 +169,95 @@ static int64_t earlier(int64_t a, int64_t b)
 }
 
 /* 80 to 120 per cent of the poll ceiling, so that waiters that began together do not ask together. */
-static int64_t next_poll(const struct wait_op *wait_op)
+static int64_t next_poll(const struct waiting *waiting)
 {
-    int64_t poll_us = wait_op->op.object->client->options->poll_ms * 1000;
+    int64_t poll_us = waiting->op.object->client->options->poll_ms * 1000;
     return lk__now_us() + poll_us * 4 / 5 + (int64_t)lk__random_below((uint64_t)poll_us * 2 / 5 + 1);
 }
 
 /* The one place where this thread sleeps long, and may be cancelled. */
-static void park(struct wait_op *wait_op, int64_t until_us)
+static void park(struct waiting *waiting, int64_t until_us)
 {
-    pthread_cleanup_push(abandon, wait_op);
-    lk__parker_parkopen(&wait_op->parker, until_us, wait_op->op.api.cancel_state);
+    pthread_cleanup_push(abandon, waiting);
+    lk__parker_parkopen(&waiting->parker, until_us, waiting->op.api.cancel_state);
     pthread_cleanup_pop(0);
 }
 
 /* Sleep until a message or the next poll, and a pause longer, however many messages come. */
-static void await_word(struct wait_op *wait_op)
+static void await_word(struct waiting *waiting)
 {
-    park(wait_op, earlier(next_poll(wait_op), wait_op->limit_us));
-    int64_t next_us = earlier(wait_op->looked_us + HINT_PAUSE_US, wait_op->limit_us);
-    while (lk__now_us() < next_us && !lk__client_isclosed(wait_op->op.object->client))
-        park(wait_op, next_us);
+    park(waiting, earlier(next_poll(waiting), waiting->limit_us));
+    int64_t next_us = earlier(waiting->looked_us + HINT_PAUSE_US, waiting->limit_us);
+    while (lk__now_us() < next_us && !lk__client_isclosed(waiting->op.object->client))
+        park(waiting, next_us);
 }
 
 /* Sleep until the message that says how the count ended; other messages may come before it. */
-static void await_end(struct wait_op *wait_op)
+static void await_end(struct waiting *waiting)
 {
-    int64_t until_us = earlier(lk__now_us() + GRACE_US, wait_op->limit_us);
-    wait_op->doubted = true;
-    while (wait_op->word != '0' && lk__now_us() < until_us && !lk__client_isclosed(wait_op->op.object->client)) {
-        park(wait_op, until_us);
-        char word = lk__broadcast_take(&wait_op->latch->broadcast, &wait_op->place);
+    int64_t until_us = earlier(lk__now_us() + GRACE_US, waiting->limit_us);
+    waiting->doubted = true;
+    while (waiting->word != '0' && lk__now_us() < until_us && !lk__client_isclosed(waiting->op.object->client)) {
+        park(waiting, until_us);
+        char word = lk__broadcast_take(&waiting->latch->broadcast, &waiting->subscriber);
         if (word != 0)
-            wait_op->word = word;
+            waiting->word = word;
     }
 }
 
-static int out_of_time(const struct wait_op *wait_op)
+static int out_of_time(const struct waiting *waiting)
 {
-    const struct lk__object *object = wait_op->op.object;
-    if (wait_op->last_error == 0)
+    const struct lk__object *object = waiting->op.object;
+    if (waiting->last_error == 0)
         return lk__fail(ETIMEDOUT, "%s: did not open within the time", object->what);
-    if (wait_op->last_error == EIO)
+    if (waiting->last_error == EIO)
         return lk__fail(ENOTCONN, "%s: the server did not answer within the time", object->what);
-    return wait_op->last_error; /* with the words of the call that failed */
+    return waiting->last_error; /* with the words of the call that failed */
 }
 
-static int wait_for_it(struct wait_op *wait_op)
+static int wait_for_it(struct waiting *waiting)
 {
-    const struct lk__object *object = wait_op->op.object;
+    const struct lk__object *object = waiting->op.object;
     for (;;) {
-        int rc = look(wait_op);
-        bool late = lk__now_us() >= wait_op->limit_us;
-        if (rc == ESTALE && !wait_op->doubted && !wait_op->unsubscribed && !late) {
-            await_end(wait_op);
+        int rc = look(waiting);
+        bool late = lk__now_us() >= waiting->limit_us;
+        if (rc == ESTALE && !waiting->doubted && !waiting->unsubscribed && !late) {
+            await_end(waiting);
         } else if (rc != EAGAIN) {
             return rc;
         } else if (late) {
-            return out_of_time(wait_op);
-        } else if (!wait_op->joined) {
-            join(wait_op);
+            return out_of_time(waiting);
+        } else if (!waiting->joined) {
+            join(waiting);
         } else {
-            await_word(wait_op);
+            await_word(waiting);
         }
         if (lk__client_isclosed(object->client))
             return lk__fail(ECANCELED, "%s: the client was closed", object->what);
     }
 }
 
-static void count_wait(const struct wait_op *wait_op)
+static void count_wait(const struct waiting *waiting)
 {
-    struct lk__object *object = wait_op->op.object;
-    lk__histogram_add(&object->client->stats[LK_KIND_LATCH].wait, lk__now_us() - wait_op->began_us);
+    struct lk__object *object = waiting->op.object;
+    lk__histogram_add(&object->client->stats[LK_KIND_LATCH].wait, lk__now_us() - waiting->began_us);
     atomic_fetch_add(&object->acquisitions, 1);
-    if (wait_op->joined)
+    if (waiting->joined)
         atomic_fetch_add(&object->contended, 1);
 }
 
 static int wait_until(lk_latch_t *l, int64_t limit_us)
 {
-    struct wait_op wait_op = { .limit_us = limit_us };
-    int rc = lk__op_enterby(&wait_op.op, LK__HANDLE(l), &lk__latch_kind, limit_us);
+    struct waiting waiting = { .limit_us = limit_us };
+    int rc = lk__op_enterby(&waiting.op, LK__HANDLE(l), &lk__latch_kind, limit_us);
     if (rc != 0)
         return rc;
-    begin(&wait_op);
-    rc = wait_for_it(&wait_op);
+    begin(&waiting);
+    rc = wait_for_it(&waiting);
     if (rc == 0)
-        count_wait(&wait_op);
-    end(&wait_op);
-    return lk__op_leave(&wait_op.op, rc);
+        count_wait(&waiting);
+    end(&waiting);
+    return lk__op_leave(&waiting.op, rc);
 }
 
 int lk_latch_wait(lk_latch_t *l)

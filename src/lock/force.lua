@@ -17,6 +17,6 @@ if robust and redis.call('GET', mark) == 'unrecoverable' then
 end
 next_token(token, now, shared)
 if not serve(mutex, token, queue, seen, mark, nil, now, claim_ms, robust, shared) then
-    redis.pcall('PUBLISH', channel, '0')
+    publish(channel, '0')
 end
 return answer(held == 1 and DONE or FREE)

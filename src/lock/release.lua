@@ -26,7 +26,7 @@ if mine == 1 and robust then
 end
 if not kept and redis.call('EXISTS', queue) == 0 then
     if mine == 1 then
-        redis.pcall('PUBLISH', channel, '0')
+        publish(channel, '0')
     end
     return answer(mine == 1 and DONE or GONE)
 end
@@ -37,7 +37,7 @@ if kept then
         redis.call('ZREM', seen, client_of(id)) -- its client did not let a claim end
         tell(first, 'F ' .. first) -- waiters sleep by the lease that they knew, which was longer
     end
-    redis.pcall('PUBLISH', channel, '0')
+    publish(channel, '0')
     return answer(DONE)
 end
 leave(queue, seen, id)
@@ -71,6 +71,6 @@ elseif not handed and not (robust and redis.call('GET', mark) == 'unrecoverable'
     handed = hand_on()
 end
 if mine == 1 and not handed then
-    redis.pcall('PUBLISH', channel, '0')
+    publish(channel, '0')
 end
 return answer(mine == 1 and DONE or GONE)

@@ -11,6 +11,6 @@ end
 local left = redis.call('PTTL', mutex)
 redis.call('PEXPIRE', mutex, lease_ms)
 if left > lease_ms then
-    redis.pcall('PUBLISH', channel, '0')
+    publish(channel, '0')
 end
 return answer(DONE)

@@ -35,7 +35,7 @@ struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, c
     lease->holder = hold;
     lease->owner = owner;
     lease->by_id = owner == 0;
-    lease->name = object->name;
+    lease->name = lk__object_name(object);
     lease->release.block = lk__block_ref(object->block);
     hold->refs = 1;
     hold->kind = object->kind->number;
@@ -199,17 +199,17 @@ static int wait_in_redis(struct lk__acquire *acquire)
 static int wait_for_it(struct lk__acquire *acquire)
 {
     struct lk__object *object = acquire->op->object;
-    struct lk__qnode place;
+    struct lk__qnode qnode;
     if (!acquire->queue_locally || acquire->try_only)
         return wait_in_redis(acquire);
-    int rc = lk__localqueue_enter(&object->queue, &place, &acquire->waiter.parker, acquire->how->limit_us);
-    acquire->contended = place.behind;
+    int rc = lk__localqueue_enter(&object->queue, &qnode, &acquire->waiter.parker, acquire->how->limit_us);
+    acquire->contended = qnode.behind;
     if (rc == ETIMEDOUT)
         return lk__fail(rc, "%s: not within the time; other threads of this process wait, too", object->what);
     if (rc != 0)
         return lk__fail(rc, "%s: the client was closed", object->what);
     rc = wait_in_redis(acquire);
-    lk__localqueue_leave(&object->queue, &place);
+    lk__localqueue_leave(&object->queue, &qnode);
     return rc;
 }
 

@@ -14,6 +14,7 @@ int lk__binding_make(const struct lk__kind *kind, lk_client_t *client, const cha
     struct lk__binding *binding = lk__alloc(sizeof *binding + (given != NULL ? kind->attr_size : 0));
     if (binding == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);
+    assert(kind->attr_size <= sizeof defaults);
     void *attr = binding + 1;
     int rc = given != NULL ? kind->check(attr, given) : 0;
     binding->kind = kind;
@@ -42,6 +43,7 @@ void lk__binding_free(struct lk__binding *binding)
 
 struct lk__bindings *lk__bindings_here(struct lk__processstate *here)
 {
+    assert(lk__mu_held(&here->mu));
     if (here->bindings == NULL)
         here->bindings = lk__alloc(sizeof *here->bindings);
     if (here->bindings == NULL)
@@ -51,6 +53,7 @@ struct lk__bindings *lk__bindings_here(struct lk__processstate *here)
 
 int lk__binding_retire(struct lk__processstate *here, struct lk__binding *binding)
 {
+    assert(lk__mu_held(&here->mu));
     struct lk__bindings *bindings = lk__bindings_here(here);
     if (bindings == NULL)
         return ENOMEM;

@@ -204,15 +204,14 @@ int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_cl
     struct lk__binding *binding = NULL;
     if (name == NULL)
         return lk__fail(EINVAL, "no name was given");
-    size_t front = attr != NULL ? sizeof(union lk__attributes) : 0;
+    size_t front = attr != NULL && client == NULL ? kind->attr_size : 0;      /* of a client's, the binding has them */
     char *copied = here != NULL ? lk__alloc(front + strlen(name) + 1) : NULL; /* spare[0], made in process spare[1] */
     if (copied == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);
-    assert(kind->attr_size <= sizeof(union lk__attributes));
     strcpy(copied + front, name);
     /* With a client its prefix counts, too; then the full name is looked at. */
     int rc = client == NULL || name[0] == '\0' ? lk__name_check(name, strlen(name)) : 0;
-    if (rc == 0 && attr != NULL)
+    if (rc == 0 && front > 0)
         rc = kind->check(copied, attr);
     if (rc == 0 && client != NULL && (rc = lk__client_enter(client)) == 0) {
         rc = lk__binding_make(kind, client, name, attr, &binding);
@@ -223,7 +222,9 @@ int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_cl
         return rc;
     }
     *handle.name = copied + front;
-    set_attr(handle, attr != NULL ? copied : NULL);
+    if (attr != NULL)
+        attr = front > 0 ? copied : binding->attr;
+    set_attr(handle, attr);
     memset(handle.spare, 0, 4 * sizeof *handle.spare);
     handle.spare[0] = (uintptr_t)copied;
     handle.spare[1] = stamp_of(here);

@@ -19,6 +19,7 @@ static void leave_over(struct lk__object *object, struct lk__link *link, struct 
 
 void lk__object_dropholds(struct lk__object *object, struct lk__link *leftover)
 {
+    assert(lk__mu_held(&object->client->mu));
     struct lk__link *link;
     while ((link = lk__list_first(&object->holds)) != NULL) /* holds whose owners never unlocked, or cannot any more */
         if (leftover != NULL)

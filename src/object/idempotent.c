@@ -20,9 +20,9 @@
 enum { LASTING_US = 30000000 }; /* the record keeps entries for a minute, see idempotent.lua */
 
 /* A slot of that index, which the object did not have. NULL: ENOMEM, with an error text. */
-static struct lk__slotentry *new_entry(const struct lk__object *object, unsigned index)
+static struct lk__slotentry *new_entry(const struct lk__object *object, struct lk__slots *slots, unsigned index)
 {
-    struct lk__slotentry *entry = lk__alloc(sizeof *entry);
+    struct lk__slotentry *entry = index == 0 ? &slots->first : lk__alloc(sizeof *entry);
     if (entry == NULL)
         lk__fail(ENOMEM, "%s: out of memory for a request", object->what);
     else
@@ -41,7 +41,7 @@ int lk__slot_take(struct lk__object *object, struct lk__slots *slots, struct lk_
         slots->count++;
     unsigned index = slots->count - 1;
     lk__mu_unlock(&object->mu);
-    if (entry == NULL && (entry = new_entry(object, index)) == NULL)
+    if (entry == NULL && (entry = new_entry(object, slots, index)) == NULL)
         return ENOMEM;
     /* Drawn now, with the slot taken: its last user drew a smaller number, and it has no other one at present. */
     unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1;
@@ -67,7 +67,8 @@ void lk__slots_destroy(struct lk__slots *slots)
     while (slots->free != NULL) {
         struct lk__slotentry *entry = slots->free;
         slots->free = entry->next;
-        lk__free(entry);
+        if (entry != &slots->first)
+            lk__free(entry);
     }
 }
 
@@ -87,19 +88,11 @@ static int make_entry(struct request *request)
 {
     const struct lk__idempotent *once = request->once;
     struct lk__object *object = request->object;
-    const void *args = once->command.args;
-    struct lk__block *block =
-        once->lasting ? lk__block_copy(args, once->args_size, object->block, &args) : lk__block_ref(object->block);
-    if (block == NULL)
-        return ENOMEM;
-    struct lk__outboxentry *entry = lk__outboxentry_new(&object->client->dog, request->slot.owner, block);
-    lk__block_unref(block); /* the entry has its own reference */
+    struct lk__outboxentry *entry = lk__outboxentry_new(&object->client->dog, request->slot.owner, object->block);
     if (entry == NULL)
         return ENOMEM;
     entry->nth = request->slot.nth;
-    entry->command = once->lasting ? once->command : once->undone;
-    if (once->lasting)
-        entry->command.args = args;
+    lk__outboxentry_set(entry, once->lasting ? &once->command : &once->undone, once->args_size);
     request->entry = entry;
     return 0;
 }

@@ -22,6 +22,7 @@ struct lk__slots {
     char tag;                   /* tells the kinds that share an idempotency record apart */
     unsigned count;             /* under object->mu: how many slots there are */
     struct lk__slotentry *free; /* under object->mu */
+    struct lk__slotentry first; /* most objects need no other one */
 };
 
 /* Identity of one request in the idempotency record. A slot whose request was never answered is retired. */
@@ -38,12 +39,10 @@ void lk__slots_destroy(struct lk__slots *slots); /* none is in use */
 /* A request: a script that is sent the name of its slot and a number. */
 struct lk__idempotent {
     struct lk__command command; /* LK__LATE and LK__OVERTAKEN: it did nothing */
-    size_t args_size;           /* size of its arguments, which are copied if `lasting` */
-    struct lk__block *block;    /* the object's block, in which its keys are, and the texts of its arguments */
     bool lasting;               /* without a good answer the library goes on for half a minute */
-    struct lk__command
-        undone;     /* script NULL, or the command that undoes it without a good answer; arguments in the block */
-    int64_t number; /* result: the first element after the answer's head, 0 if that is no number */
+    struct lk__command undone;  /* script NULL, or the command that undoes it without a good answer */
+    size_t args_size; /* of the arguments that are kept for that: its own if it is lasting, or those of `undone` */
+    int64_t number;   /* result: the first element after the answer's head, 0 if that is no number */
 };
 
 /* Returns EPROTO, with an error text: no number that this client draws is new to the server. */

@@ -21,6 +21,7 @@ struct inherited {
 
 static struct inherited *inherited_at(struct lk__processstate *here, const void *address)
 {
+    assert(lk__mu_held(&here->mu));
     struct lk__entry *entry = here->bindings != NULL
                                   ? lk__map_find(&here->bindings->inherited, 0, (const char *)&address, sizeof address)
                                   : NULL;
@@ -32,7 +33,7 @@ struct lk__binding *lk__inherited_find(struct lk__processstate *here, struct lk_
 {
     assert(lk__mu_held(&here->mu));
     struct inherited *inherited = inherited_at(here, handle.name);
-    if (inherited == NULL || strcmp(inherited->binding->object->name, *handle.name) != 0 ||
+    if (inherited == NULL || strcmp(lk__object_name(inherited->binding->object), *handle.name) != 0 ||
         (kind != NULL && inherited->binding->kind != kind))
         return NULL;
     return inherited->binding;

@@ -14,40 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The names of an object; holds that outlive it keep them. */
-struct title {
-    struct lk__block block;
-    char what[]; /* "mutex orders", then the name with the client's prefix, if there is one */
-};
-
-static const char *name_of(const struct title *title)
-{
-    return strchr(title->what, ' ') + 1;
-}
-
 static const char *prefix_of(const lk_client_t *client)
 {
     return client->options->prefix != NULL ? client->options->prefix : "";
-}
-
-static const char *full_of(const struct title *title, const lk_client_t *client)
-{
-    return prefix_of(client)[0] != '\0' ? title->what + strlen(title->what) + 1 : name_of(title);
-}
-
-static struct title *make_title(const lk_client_t *client, const struct lk__kind *kind, const char *name)
-{
-    const char *prefix = prefix_of(client);
-    size_t what_size = strlen(kind->name) + 1 + strlen(name) + 1;
-    size_t full_size = prefix[0] != '\0' ? strlen(prefix) + strlen(name) + 1 : 0;
-    struct title *title = lk__alloc(sizeof *title + what_size + full_size);
-    if (title == NULL)
-        return NULL;
-    title->block.refs = 1;
-    snprintf(title->what, what_size, "%s %s", kind->name, name);
-    if (full_size > 0)
-        snprintf(title->what + what_size, full_size, "%s%s", prefix, name);
-    return title;
 }
 
 static void destroy(struct lk__object *object)
@@ -100,7 +69,7 @@ static void quiet(struct lk__member *member)
 static void describe(struct lk__member *member, struct lk__memberstats *stats)
 {
     struct lk__object *object = object_of(&member->entry);
-    *stats = (struct lk__memberstats){ .name = object->name,
+    *stats = (struct lk__memberstats){ .name = lk__object_name(object),
                                        .acquisitions = atomic_load(&object->acquisitions),
                                        .contended = atomic_load(&object->contended),
                                        .renewals = atomic_load(&object->renewals),
@@ -113,41 +82,56 @@ static const struct lk__memberrole role = { .cancel = cancel, .quiet = quiet, .d
 
 /* --- made on first use, gone with its last handle ------------------------------------------------------------------ */
 
-/* A block with its keys; `full` lives as long as the title. NULL: ENOMEM. */
-static struct lk__block *make_block(const struct lk__kind *kind, const lk_client_t *client, struct title *title)
+/*
+ * A block with its keys. Behind it lie its object's names, which holds that outlive the object keep: "mutex orders",
+ * and as the server has it, with the prefix; then the texts of the keys.
+ */
+static struct lk__block *make_block(const struct lk__kind *kind, const lk_client_t *client, const char *name,
+                                    const char *full)
 {
-    const char *full = full_of(title, client);
     bool redisson = client->options->redisson;
-    size_t room = lk__keys_room(kind->keys, kind->key_count, full, redisson);
-    struct lk__block *block = lk__alloc(kind->block_size + room);
+    size_t what_size = strlen(kind->name) + 1 + strlen(name) + 1;
+    size_t full_size = prefix_of(client)[0] != '\0' ? strlen(full) + 1 : 0; /* else it is in the other one */
+    size_t keys_size = lk__keys_room(kind->keys, kind->key_count, full, redisson);
+    struct lk__block *block = lk__alloc(kind->block_size + what_size + full_size + keys_size);
     if (block == NULL)
         return NULL;
-    lk__keys_write(kind->keys, kind->key_count, full, redisson, block, (char *)block + kind->block_size);
+    char *what = (char *)block + kind->block_size, *own = what + strlen(kind->name) + 1;
+    snprintf(what, what_size, "%s %s", kind->name, name);
+    if (full_size > 0)
+        own = memcpy(what + what_size, full, full_size);
+    lk__keys_write(kind->keys, kind->key_count, own, redisson, block, what + what_size + full_size);
     block->refs = 1;
-    block->under = lk__block_ref(&title->block);
     return block;
 }
 
-/* A new object, without the primitive's part. */
-static void complete(struct lk__object *object, lk_client_t *client, struct title *title)
+/* The names of an object whose block is made. */
+static void set_names(struct lk__object *object)
 {
-    const char *full = full_of(title, client);
-    object->name = name_of(title);
-    object->what = title->what;
+    object->what = (const char *)object->block + object->kind->block_size;
+    const char *full = lk__object_name(object);
+    if (prefix_of(object->client)[0] != '\0')
+        full += strlen(full) + 1;
     object->member = (struct lk__member){ { NULL, full, (unsigned)strlen(full), object->kind->number }, &role };
+}
+
+/* A new object, without the primitive's part. */
+static void complete(struct lk__object *object)
+{
+    set_names(object);
     lk__mu_init(&object->mu, LK__MU_OBJECT);
     lk__list_init(&object->holds);
     lk__list_init(&object->orphans);
     lk__localqueue_init(&object->queue, &object->mu);
-    atomic_fetch_add(&client->refs, 1);
+    atomic_fetch_add(&object->client->refs, 1);
 }
 
-static struct lk__object *create(lk_client_t *client, const struct lk__kind *kind, struct title *title,
+static struct lk__object *create(lk_client_t *client, const struct lk__kind *kind, const char *name, const char *full,
                                  struct lk__traits traits)
 {
     assert(lk__mu_held(&client->mu));
     struct lk__object *object = lk__alloc(kind->size);
-    struct lk__block *block = object != NULL ? make_block(kind, client, title) : NULL;
+    struct lk__block *block = object != NULL ? make_block(kind, client, name, full) : NULL;
     if (block == NULL) {
         lk__free(object);
         return NULL;
@@ -161,20 +145,19 @@ static struct lk__object *create(lk_client_t *client, const struct lk__kind *kin
         lk__free(object);
         return NULL;
     }
-    complete(object, client, title);
+    complete(object);
     lk__map_insert(&client->members, &object->member.entry);
     return object;
 }
 
-static int find_or_create(lk_client_t *client, const struct lk__kind *kind, struct title *title,
+static int find_or_create(lk_client_t *client, const struct lk__kind *kind, const char *name, const char *full,
                           struct lk__traits traits, struct lk__object **found)
 {
     assert(lk__mu_held(&client->mu));
-    const char *full = full_of(title, client);
     struct lk__entry *entry = lk__map_find(&client->members, kind->number, full, strlen(full));
-    struct lk__object *object = entry != NULL ? object_of(entry) : create(client, kind, title, traits);
+    struct lk__object *object = entry != NULL ? object_of(entry) : create(client, kind, name, full, traits);
     if (object == NULL)
-        return lk__fail(ENOMEM, "%s: out of memory", title->what);
+        return lk__fail(ENOMEM, "%s %s: out of memory", kind->name, name);
     if (object->traits.order != traits.order || object->traits.robust != traits.robust)
         return lk__fail(EINVAL, "%s: in use in this client with other attributes of the name: fair, prefer or robust",
                         object->what);
@@ -186,16 +169,14 @@ static int find_or_create(lk_client_t *client, const struct lk__kind *kind, stru
 int lk__object_get(lk_client_t *client, const struct lk__kind *kind, const char *name, struct lk__traits traits,
                    struct lk__object **object)
 {
-    struct title *title = make_title(client, kind, name);
-    if (title == NULL)
-        return lk__fail(ENOMEM, "%s %s: out of memory", kind->name, name);
-    int rc = lk__name_check(full_of(title, client), strlen(full_of(title, client)));
+    char full[LK_NAME_MAX + 2]; /* cut, it is too long all the same */
+    snprintf(full, sizeof full, "%s%s", prefix_of(client), name);
+    int rc = lk__name_check(full, strlen(full));
     if (rc == 0) {
         lk__mu_lock(&client->mu);
-        rc = find_or_create(client, kind, title, traits, object);
+        rc = find_or_create(client, kind, name, full, traits, object);
         lk__mu_unlock(&client->mu);
     }
-    lk__block_unref(&title->block); /* the object has its own reference */
     return rc;
 }
 

@@ -8,6 +8,8 @@
 #include "client/client.h"
 #include "object/keys.h"
 
+#include <string.h>
+
 /* --- object.c ------------------------------------------------------------------------------------------------ */
 
 struct lk__object;
@@ -63,8 +65,7 @@ struct lk__object {
     struct lk__traits traits;
     bool quiet; /* under client->mu: the object was stopped, and has no holds */
     lk_client_t *client;
-    struct lk__block *block; /* the keys of its commands; their texts are in the block under it */
-    const char *name;        /* as the user gave it */
+    struct lk__block *block; /* the keys of its commands, and its names */
     const char *what;        /* "mutex orders", for error texts */
     const struct lk__kind *kind;
 
@@ -83,6 +84,12 @@ struct lk__object {
 int lk__object_get(lk_client_t *client, const struct lk__kind *kind, const char *name, struct lk__traits traits,
                    struct lk__object **object);
 void lk__object_unref(struct lk__object *object);
+
+/* Its name as the user gave it. */
+static inline const char *lk__object_name(const struct lk__object *object)
+{
+    return object->what + strlen(object->kind->name) + 1;
+}
 
 /* The server where the keys of an object are. */
 static inline struct lk__node *lk__object_node(const struct lk__object *object)

@@ -19,8 +19,7 @@ struct lk__command {
 
 /* Where keys and arguments of commands lie: of an object, which may go before the last of them is sent. */
 struct lk__block {
-    atomic_int refs;
-    struct lk__block *under; /* NULL, or one that stays as long as this: what lies here points into it */
+    _Alignas(void *) atomic_int refs; /* the keys follow at once */
 };
 
 /* Accepts NULL. */
@@ -34,15 +33,9 @@ static inline struct lk__block *lk__block_ref(struct lk__block *block)
 /* The last one frees it; accepts NULL. */
 static inline void lk__block_unref(struct lk__block *block)
 {
-    while (block != NULL && atomic_fetch_sub(&block->refs, 1) == 1) {
-        struct lk__block *under = block->under;
+    if (block != NULL && atomic_fetch_sub(&block->refs, 1) == 1)
         lk__free(block);
-        block = under;
-    }
 }
-
-/* A copy of `size` bytes of arguments, in a block of its own over `under`. NULL: ENOMEM, with an error text. */
-struct lk__block *lk__block_copy(const void *args, size_t size, struct lk__block *under, const void **copy);
 
 /* The first key; there is one. `length` is its length. */
 const char *lk__command_key(const struct lk__command *command, size_t *length);
@@ -50,11 +43,12 @@ const char *lk__command_key(const struct lk__command *command, size_t *length);
 /* --- send.c ----------------------------------------------------------------------------------------------- */
 
 /* A call in words, as they are written into a connection: made anew each time it is sent, on the caller's stack. */
-enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20 };
+enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20, LK__WIRE_SCRIPT = 1 };
 
 struct lk__wire {
     int count;
-    size_t size; /* of the whole */
+    size_t size;                      /* of the whole */
+    const struct lk__script *sharded; /* NULL, or whose source is word LK__WIRE_SCRIPT, to publish sharded messages */
     struct {
         const char *text;
         size_t length;
@@ -63,11 +57,11 @@ struct lk__wire {
 };
 
 /*
- * The words of a call, by its script's SHA1 or `as_text`. `request` is the number that the answer has to say. It
- * points into the command's structs, and into itself.
+ * The words of a call, by its script's SHA1 or `as_text`. The script publishes as `pubsub` says. `request` is the number
+ * that the answer has to say. The wire points into the command's structs, and into itself.
  */
-void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, const struct lk__sent *sent,
-                   int64_t request, bool as_text);
+void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, enum lk__pubsub_kind pubsub,
+                   const struct lk__sent *sent, int64_t request, bool as_text);
 void lk__wire_write(const struct lk__wire *wire, char *out); /* wire->size bytes */
 
 #endif

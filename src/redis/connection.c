@@ -21,12 +21,12 @@
 #include <unistd.h>
 
 int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, struct lk__server *server, const char *what,
-                  unsigned places)
+                  unsigned capacity)
 {
     *conn = (struct lk__conn){
-        .connector = connector, .server = server, .what = what, .places = places, .owner_wake_fd = -1
+        .connector = connector, .server = server, .what = what, .capacity = capacity, .owner_wake_fd = -1
     };
-    if (places > 0 && (conn->pending = lk__alloc(places * sizeof *conn->pending)) == NULL)
+    if (capacity > 0 && (conn->pending = lk__alloc(capacity * sizeof *conn->pending)) == NULL)
         return lk__fail(ENOMEM, "out of memory for a connection");
     conn->wake_fd = lk__eventfd_open();
     if (conn->wake_fd < 0) {

@@ -85,7 +85,7 @@ struct lk__conn {
     struct lk__stream *stream; /* under mu; NULL: down */
     /* under mu: a ring, by their numbers; answered ones that are believed when the ECHO is, and unanswered ones */
     struct lk__pending *pending;
-    unsigned places;                  /* as many; a power of two, one of them is the ECHO's */
+    unsigned capacity;                /* how many; a power of two, one of them for the ECHO */
     uint64_t oldest, unanswered, end; /* under mu: the first of each, and who comes next */
     bool echoing;                     /* under mu: an ECHO is among them ... */
     uint64_t echo_number;             /* under mu: ... which says this; a new number each time */
@@ -125,9 +125,9 @@ struct lk__conn {
     atomic_ullong connects, round_trips, reloads; /* statistics */
 };
 
-/* At most `places` requests, a power of two, are under way at once; 0: its answers are messages. 0 or ENOMEM. */
+/* At most `capacity` requests, a power of two, are under way at once; 0: its answers are messages. 0 or ENOMEM. */
 int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, struct lk__server *server, const char *what,
-                  unsigned places);
+                  unsigned capacity);
 void lk__conn_want(struct lk__conn *conn);    /* have it brought up if it is down; returns at once */
 void lk__conn_close(struct lk__conn *conn);   /* for good; cuts what is in flight */
 void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it */

@@ -21,14 +21,15 @@ struct lk__expecting {
 /* The one of a number that is pending. */
 static inline struct lk__pending *lk__conn_pendingat(const struct lk__conn *conn, uint64_t number)
 {
-    return &conn->pending[number & (conn->places - 1)];
+    assert(lk__mu_held(&conn->mu));
+    return &conn->pending[number & (conn->capacity - 1)];
 }
 
 /* A place behind all others; there is one. */
 static inline struct lk__pending *lk__conn_addpending(struct lk__conn *conn)
 {
     assert(lk__mu_held(&conn->mu));
-    assert(conn->end - conn->oldest < conn->places);
+    assert(conn->end - conn->oldest < conn->capacity);
     return lk__conn_pendingat(conn, conn->end++);
 }
 

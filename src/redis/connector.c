@@ -142,7 +142,7 @@ static int attempt(struct lk__connector *connector, struct lk__conn *conn, struc
     if (rc != 0)
         return explain(options, rc, errmsg, size);
     char where[128], why[LK__ERRMSG_MAX];
-    rc = lk__handshake(*stream, options, conn->inspect, until_us, connector->cancel_fd, info, why, sizeof why);
+    rc = lk__handshake(*stream, conn->server, conn->inspect, until_us, connector->cancel_fd, info, why, sizeof why);
     if (rc == 0) {
         remember(conn->server, *stream);
         return 0;

@@ -23,6 +23,7 @@ struct talk {
     uint64_t number; /* of the ECHO at the end */
     char *errmsg;
     size_t size;
+    enum lk__pubsub_kind pubsub; /* what the server's node needs rights for */
 };
 
 /* `detail` may be what the server said: servers and proxies quote commands that they do not know. */
@@ -212,9 +213,29 @@ enum question {
     QUESTIONS
 };
 
-enum { WORDS_MAX = 6 };
+enum { WORDS_MAX = 9 };
 
-static int errmsg_of(const struct talk *talk, enum question question, const char *argv[WORDS_MAX], char scratch[40])
+/* The script that tries what the access rules allow; `id` is in the names of its keys. */
+static int probe(const struct talk *talk, const char *argv[WORDS_MAX], const char *id)
+{
+    const struct lk__options *o = talk->options;
+    const struct lk__pubsub *words = &lk__pubsub[talk->pubsub];
+    const char *const command[WORDS_MAX] = {
+        "EVAL",
+        lk__lua_redis_probe.source,
+        "0",
+        id,
+        o->prefix != NULL ? o->prefix : "",
+        o->no_pubsub ? "0" : "1",
+        words->publish,
+        words->subscribe,
+        words->unsubscribe,
+    };
+    memcpy(argv, command, sizeof command);
+    return WORDS_MAX;
+}
+
+static int command_of(const struct talk *talk, enum question question, const char *argv[WORDS_MAX], char scratch[40])
 {
     const struct lk__options *o = talk->options;
     int argc = 0;
@@ -255,13 +276,7 @@ static int errmsg_of(const struct talk *talk, enum question question, const char
     case ASK_PROBE:
         if (!talk->inspect || lk__random_id(scratch) != 0)
             return 0;
-        argv[argc++] = "EVAL";
-        argv[argc++] = lk__lua_redis_probe.source;
-        argv[argc++] = "0";
-        argv[argc++] = scratch;
-        argv[argc++] = o->prefix != NULL ? o->prefix : "";
-        argv[argc++] = o->no_pubsub ? "0" : "1";
-        return argc;
+        return probe(talk, argv, scratch);
     case ASK_ECHO:
         snprintf(scratch, 40, "%020llu", (unsigned long long)talk->number);
         argv[argc++] = "ECHO";
@@ -313,12 +328,13 @@ static int next_reply(const struct talk *talk, int64_t until_us, int cancel_fd)
     }
 }
 
-int lk__handshake(struct lk__stream *stream, const struct lk__options *options, bool inspect, int64_t until_us,
+int lk__handshake(struct lk__stream *stream, const struct lk__server *server, bool inspect, int64_t until_us,
                   int cancel_fd, struct lk__serverinfo *info, char *errmsg, size_t size)
 {
     static const judge_t judges[QUESTIONS] = { on_auth,   on_select, on_role,  on_time, on_name,
                                                on_server, on_policy, on_probe, on_echo };
-    struct talk talk = { stream, options, info, inspect, lk__random_below(INT64_MAX), errmsg, size };
+    struct talk talk = { stream, &server->options, info, inspect, lk__random_below(INT64_MAX), errmsg,
+                         size,   server->pubsub };
     bool asked[QUESTIONS];
     int rc = 0;
 
@@ -326,7 +342,7 @@ int lk__handshake(struct lk__stream *stream, const struct lk__options *options, 
     for (int q = 0; q < QUESTIONS && rc == 0; q++) {
         const char *argv[WORDS_MAX];
         char scratch[40];
-        int argc = errmsg_of(&talk, q, argv, scratch);
+        int argc = command_of(&talk, q, argv, scratch);
         asked[q] = argc > 0;
         if (asked[q])
             rc = append(stream, argc, argv);

@@ -6,7 +6,7 @@
 
 static const struct {
     const char *what;
-    unsigned places;
+    unsigned capacity;
 } traffic[LK__LANES] = {
     [LK__LANE_RENEWALS] = { "watchdog", LK__RENEWALS_MAX },
     [LK__LANE_COMMANDS] = { "command", LK__COMMANDS_MAX },
@@ -15,10 +15,10 @@ static const struct {
 
 int lk__node_init(struct lk__node *node, struct lk__connector *connector, struct lk__options *options)
 {
-    node->server = (struct lk__server){ .options = *options };
+    node->server = (struct lk__server){ .options = *options, .pubsub = LK__PUBSUB_PLAIN };
     for (int lane = 0; lane < LK__LANES; lane++) {
         struct lk__conn *conn = &node->lanes[lane];
-        int rc = lk__conn_init(conn, connector, &node->server, traffic[lane].what, traffic[lane].places);
+        int rc = lk__conn_init(conn, connector, &node->server, traffic[lane].what, traffic[lane].capacity);
         if (rc != 0) {
             while (lane-- > 0)
                 lk__conn_destroy(&node->lanes[lane]);

@@ -21,6 +21,15 @@ struct lk__node {
     struct lk__conn lanes[LK__LANES];
 };
 
+/*
+ * A node decides how messages are published and heard, of Redisson's channels as of our own: a server by itself has plain
+ * ones, as Redisson has there. Scripts and the hub take the commands for it from here.
+ */
+static inline const struct lk__pubsub *lk__node_pubsub(const struct lk__node *node)
+{
+    return &lk__pubsub[node->server.pubsub];
+}
+
 /* Takes what `options` holds, on success only. Nothing is brought up before it is wanted. 0 or ENOMEM. */
 int lk__node_init(struct lk__node *node, struct lk__connector *connector, struct lk__options *options);
 void lk__node_destroy(struct lk__node *node); /* its lanes are closed, and no thread uses them */

@@ -7,10 +7,11 @@
 -- denied. A denied call then says what was denied, the command or its key or channel.
 --
 -- ARGV[1]  an id that nobody else has  ARGV[2] prefix of all names, or nothing
--- ARGV[3]  1: waiters listen
+-- ARGV[3]  1: waiters listen            ARGV[4] ARGV[5] ARGV[6] to publish, to subscribe and to unsubscribe
 -- returns  { rights that all need, rights that only some objects need or that can be done without }, each as
 --          the words of an access rule: "+zadd ~latchkey:*"
 local id, prefix, listens = ARGV[1], ARGV[2], ARGV[3] == '1'
+local publishing, subscribing, unsubscribing = ARGV[4], ARGV[5], ARGV[6]
 local try, may = redis.pcall, redis.acl_check_cmd
 local NEEDED, OTHER = 1, 2
 local lacking, known = { {}, {} }, {}
@@ -85,14 +86,14 @@ need(NEEDED, nil, 'TIME')
 need(NEEDED, nil, 'PING')
 need(NEEDED, nil, 'EVALSHA', id, '0')
 need(OTHER, nil, 'ECHO', id)
-need(NEEDED, '&latchkey:client:*', 'PUBLISH', client, '')
-need(NEEDED, '&redisson_lock__channel:*', 'PUBLISH', tagged('redisson_lock__channel'), '')
-need(OTHER, '&redisson_sc:*', 'PUBLISH', tagged('redisson_sc'), '')
-need(OTHER, '&redisson_countdownlatch__channel__*', 'PUBLISH', 'redisson_countdownlatch__channel__{' .. id .. '}', '')
+need(NEEDED, '&latchkey:client:*', publishing, client, '')
+need(NEEDED, '&redisson_lock__channel:*', publishing, tagged('redisson_lock__channel'), '')
+need(OTHER, '&redisson_sc:*', publishing, tagged('redisson_sc'), '')
+need(OTHER, '&redisson_countdownlatch__channel__*', publishing, 'redisson_countdownlatch__channel__{' .. id .. '}', '')
 if listens then
     if not known['&latchkey:client:*'] then
-        need(NEEDED, nil, 'SUBSCRIBE', client)
+        need(NEEDED, nil, subscribing, client)
     end
-    need(NEEDED, nil, 'UNSUBSCRIBE', client)
+    need(NEEDED, nil, unsubscribing, client)
 end
 return { table.concat(lacking[NEEDED], ' '), table.concat(lacking[OTHER], ' ') }

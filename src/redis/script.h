@@ -30,12 +30,19 @@ struct lk__shape {
     const char *elements;
 };
 
+/* Whom a message reaches: all who subscribed, or those who did so where the channel's slot of a cluster is. */
+enum lk__pubsub_kind { LK__PUBSUB_PLAIN, LK__PUBSUB_SHARDED, LK__PUBSUB_KINDS };
+
+enum { LK__SHA1_LENGTH = 40 };
+
 struct lk__script {
     const char *name;   /* "lock/acquire" */
-    const char *source; /* with its shared parts in it */
+    const char *source; /* with its shared parts in it; publishes plain messages */
     size_t length;
-    const char *sha1; /* of source */
-    int keys;         /* number of KEYS */
+    const unsigned short *publishes; /* where PUBLISH stands in it: with an S before each it publishes sharded ones */
+    int publish_count;
+    const char *sha1[LK__PUBSUB_KINDS]; /* of each text; all the same if it does not publish */
+    int keys;                           /* number of KEYS */
 
     /* NULL and 0 of one whose callers make the call and read the reply themselves */
     const unsigned short *key_at; /* offsets in the module's struct of keys */

@@ -5,7 +5,7 @@
  * A script comes with tables: where its keys are in the module's struct, where each ARGV is and in which form.
  * So one writer serves all. It allocates nothing, and prints no number through stdio, whose locale is the program's.
  *
- * What was sent is remembered in places that were made with the connection, and waits for the socket in a buffer of
+ * What was sent is remembered in a ring that was made with the connection, and waits for the socket in a buffer of
  * fixed size: sending needs no memory. A caller that finds either full waits until the server took something, as if
  * the connection were down; a quarter of both is the renewals' alone.
  */
@@ -85,6 +85,13 @@ static void add_number(struct lk__wire *wire, int64_t number)
     add_word(wire, begin, (size_t)(end - begin));
 }
 
+static void add_source(struct lk__wire *wire, const struct lk__script *script, enum lk__pubsub_kind pubsub)
+{
+    bool sharded = pubsub == LK__PUBSUB_SHARDED;
+    wire->sharded = sharded ? script : NULL;
+    add_word(wire, script->source, script->length + (sharded ? (size_t)script->publish_count : 0));
+}
+
 static void add_argument(struct lk__wire *wire, const struct lk__argument *argument, const struct lk__command *command,
                          const struct lk__sent *sent, int64_t request)
 {
@@ -114,14 +121,18 @@ static void add_argument(struct lk__wire *wire, const struct lk__argument *argum
     }
 }
 
-void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, const struct lk__sent *sent,
-                   int64_t request, bool as_text)
+void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, enum lk__pubsub_kind pubsub,
+                   const struct lk__sent *sent, int64_t request, bool as_text)
 {
     const struct lk__script *script = command->script;
     wire->count = 0;
     wire->size = 0;
+    wire->sharded = NULL;
     add_text(wire, as_text ? "EVAL" : "EVALSHA");
-    add_word(wire, as_text ? script->source : script->sha1, as_text ? script->length : strlen(script->sha1));
+    if (as_text)
+        add_source(wire, script, pubsub);
+    else
+        add_word(wire, script->sha1[pubsub], LK__SHA1_LENGTH);
     add_number(wire, script->keys);
     for (int i = 0; i < script->keys; i++)
         add_text(wire, text_at(command->keys, script->key_at[i]));
@@ -142,6 +153,19 @@ static char *write_head(char *out, char sign, size_t number)
     return out;
 }
 
+static void write_sharded(char *out, const struct lk__script *script)
+{
+    size_t from = 0;
+    for (int i = 0; i < script->publish_count; i++) {
+        size_t piece = script->publishes[i] - from;
+        memcpy(out, script->source + from, piece);
+        out += piece;
+        *out++ = 'S';
+        from += piece;
+    }
+    memcpy(out, script->source + from, script->length - from);
+}
+
 void lk__wire_write(const struct lk__wire *wire, char *out)
 {
     const char *begin = out;
@@ -149,7 +173,10 @@ void lk__wire_write(const struct lk__wire *wire, char *out)
     for (int i = 0; i < wire->count; i++) {
         size_t length = wire->words[i].length;
         out = write_head(out, '$', length);
-        memcpy(out, wire->words[i].text, length);
+        if (i == LK__WIRE_SCRIPT && wire->sharded != NULL)
+            write_sharded(out, wire->sharded);
+        else
+            memcpy(out, wire->words[i].text, length);
         out += length;
         *out++ = '\r';
         *out++ = '\n';
@@ -197,12 +224,12 @@ void lk__conn_flush(struct lk__conn *conn)
 static bool has_room(const struct lk__conn *conn, size_t size, bool urgent)
 {
     assert(lk__mu_held(&conn->mu));
-    size_t bytes = LK__OUT_BYTES - LK__ECHO_LENGTH, places = conn->places - 1; /* an ECHO always goes */
+    size_t bytes = LK__OUT_BYTES - LK__ECHO_LENGTH, limit = conn->capacity - 1; /* an ECHO always goes */
     if (!urgent) {
         bytes -= LK__OUT_BYTES / 4;
-        places -= conn->places / 4;
+        limit -= conn->capacity / 4;
     }
-    return conn->end - conn->oldest < places && lk__stream_waiting(conn->stream) + size <= bytes;
+    return conn->end - conn->oldest < limit && lk__stream_waiting(conn->stream) + size <= bytes;
 }
 
 /* Tell those who found none, if there is some. */
@@ -292,7 +319,7 @@ static int send_once(struct lk__conn *conn, struct lk__request *request, const s
     if (eval)
         atomic_fetch_add(&conn->reloads, 1);
     int64_t number = (int64_t)atomic_fetch_add(&conn->numbers, 1) + 1;
-    lk__wire_make(&wire, command, sent, number, eval);
+    lk__wire_make(&wire, command, conn->server->pubsub, sent, number, eval);
     return send_request(conn, request, &wire, number, sent->epoch);
 }
 

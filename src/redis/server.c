@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.c - is this the server that was met before?
+ * server.c - is this the server that was met before, and in which words do messages go there?
  *
  * The run id is in what the server says of itself when a connection comes up; access rules may keep it back. A restart
  * at the same address is then not noticed, and its clock taken for the same one: on one machine it usually is.
@@ -8,6 +8,11 @@
 #include "redis/server.h"
 
 #include <string.h>
+
+const struct lk__pubsub lk__pubsub[LK__PUBSUB_KINDS] = {
+    [LK__PUBSUB_PLAIN] = { "PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE", "subscribe", "message" },
+    [LK__PUBSUB_SHARDED] = { "SPUBLISH", "SSUBSCRIBE", "SUNSUBSCRIBE", "ssubscribe", "smessage" },
+};
 
 static bool is_same(const struct lk__identity *a, const struct lk__identity *b)
 {

@@ -10,6 +10,7 @@
 #define LK__SERVER_H
 
 #include "config/options.h"
+#include "redis/script.h"
 
 #include <sys/socket.h>
 
@@ -22,9 +23,17 @@ struct lk__identity {
     char run_id[LK__RUNID_MAX + 1]; /* "": it does not tell */
 };
 
-/* But for the options all this is the connector thread's. */
+/* Redis' words for messages of a kind. */
+struct lk__pubsub {
+    const char *publish, *subscribe, *unsubscribe;
+    const char *confirmed, *message; /* what an answer to `subscribe`, and a message, begin with */
+};
+extern const struct lk__pubsub lk__pubsub[LK__PUBSUB_KINDS];
+
+/* But for the first two all this is the connector thread's. */
 struct lk__server {
     struct lk__options options;
+    enum lk__pubsub_kind pubsub;     /* its node's choice, made before anything is sent */
     int64_t pause_us, not_before_us; /* back-off after a failure, of all connections to it */
     struct sockaddr_storage last;    /* where it answered, should the resolver fail */
     socklen_t last_size;             /* 0: nowhere yet */

@@ -27,13 +27,16 @@ static struct lk__outboxentry *make_leave(const struct counted *counted)
 {
     char id[LK__OWNER_ID];
     const struct lk__object *object = counted->call->op.object;
-    struct lk__semblock *block = counted->call->sem->block;
+    const struct lk__sem *sem = counted->call->sem;
     const struct lk__slot *slot = &counted->slot;
     snprintf(id, sizeof id, "%s:%lld:%u", slot->owner, (long long)slot->nth, counted->n);
     struct lk__outboxentry *leave = lk__outboxentry_new(&object->client->dog, id, object->block);
+    const struct lk__semaphore_leave_args args = { .claim_ms = lk__sem_terms(sem)->claim_ms,
+                                                   .channel = lk__sem_block(sem)->channel,
+                                                   .flags = lk__sem_flags(sem) };
+    const struct lk__command command = lk__object_command(object, &lk__lua_semaphore_leave, &args);
     if (leave != NULL)
-        leave->command =
-            (struct lk__command){ .script = &lk__lua_semaphore_leave, .keys = &block->keys, .args = &block->leave };
+        lk__outboxentry_set(leave, &command, sizeof args);
     return leave;
 }
 
@@ -53,10 +56,11 @@ static int run(struct counted *counted)
     struct lk__acquire *acquire = &counted->acquire;
     lk__acquire_plan(acquire);
     const struct lk__semaphore_take_args args = { .initial = counted->call->value,
-                                                  .liveness_2048ths = sem->terms->liveness_2048ths,
-                                                  .claim_ms = sem->terms->claim_ms,
-                                                  .channel = sem->block->channel,
-                                                  .flags = sem->flags | (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
+                                                  .liveness_2048ths = lk__sem_terms(sem)->liveness_2048ths,
+                                                  .claim_ms = lk__sem_terms(sem)->claim_ms,
+                                                  .channel = lk__sem_block(sem)->channel,
+                                                  .flags = lk__sem_flags(sem) |
+                                                           (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
     acquire->ask = lk__object_command(&sem->object, &lk__lua_semaphore_take, &args);
     acquire->read = lk__semaphore_take_read;
     acquire->release = make_leave(counted);
@@ -100,9 +104,9 @@ int lk__counted_give(const struct lk__semcall *call, long n)
     const struct lk__sem *sem = call->sem;
     const struct lk__semaphore_give_args args = { .n = n,
                                                   .initial = call->value,
-                                                  .claim_ms = sem->terms->claim_ms,
-                                                  .channel = sem->block->channel,
-                                                  .flags = sem->flags };
+                                                  .claim_ms = lk__sem_terms(sem)->claim_ms,
+                                                  .channel = lk__sem_block(sem)->channel,
+                                                  .flags = lk__sem_flags(sem) };
     struct lk__idempotent give = { .command = { .script = &lk__lua_semaphore_give, .args = &args },
                                    .args_size = sizeof args,
                                    .lasting = true };

@@ -112,6 +112,6 @@ local function pass_on(name, claims, queue, seen, free, now, claim_ms, channel, 
         free = hand_out(name, claims, queue, seen, nil, free, now, claim_ms)
     end
     if free > 0 then
-        redis.pcall('PUBLISH', channel, string.format('%.0f', free))
+        publish(channel, string.format('%.0f', free))
     end
 end

@@ -32,7 +32,7 @@ end, function()
 end)
 if redis.call('EXISTS', claims, queue) == 0 then
     if n > 0 and sum > 0 then
-        redis.pcall('PUBLISH', channel, string.format('%.0f', sum))
+        publish(channel, string.format('%.0f', sum))
     end
     return answer(DONE)
 end

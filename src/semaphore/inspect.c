@@ -8,11 +8,12 @@ static int count(const struct lk__semcall *call, struct lk__semcount *counted)
     const struct lk__semaphore_count_args args = { .initial = call->value };
     const struct lk__semaphore_permit_count_args permit_args = { .initial = call->value };
     const struct lk__command command =
-        sem->leased ? lk__object_command(&sem->object, &lk__lua_semaphore_permit_count, &permit_args)
-                    : lk__object_command(&sem->object, &lk__lua_semaphore_count, &args);
+        lk__sem_isleased(sem) ? lk__object_command(&sem->object, &lk__lua_semaphore_permit_count, &permit_args)
+                              : lk__object_command(&sem->object, &lk__lua_semaphore_count, &args);
     struct lk__replybuf buf;
     int rc = lk__object_ask(&sem->object, &command, NULL, lk__replybuf_reply(&buf));
-    if (rc == 0 && !(sem->leased ? lk__semaphore_permit_count_read : lk__semaphore_count_read)(&buf.reply, counted))
+    if (rc == 0 &&
+        !(lk__sem_isleased(sem) ? lk__semaphore_permit_count_read : lk__semaphore_count_read)(&buf.reply, counted))
         rc = lk__call_garbled(call->what);
     return rc;
 }

@@ -26,12 +26,13 @@ static int run(struct leased *leased)
     lk__acquire_plan(acquire);
     const struct lk__semaphore_permit_take_args args = { .lease_ms = acquire->asked_ms,
                                                          .initial = leased->call->value,
-                                                         .liveness_2048ths = sem->terms->liveness_2048ths,
-                                                         .claim_ms = sem->terms->claim_ms,
+                                                         .liveness_2048ths = lk__sem_terms(sem)->liveness_2048ths,
+                                                         .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                          .flags = acquire->try_only ? LK__SEMAPHORE_TRY : 0 };
     acquire->ask = lk__object_command(&sem->object, &lk__lua_semaphore_permit_take, &args);
     acquire->read = lk__semaphore_permit_take_read;
-    acquire->give_back = lk__object_command(&sem->object, &lk__lua_semaphore_permit_release, &sem->block->release);
+    acquire->give_back =
+        lk__object_command(&sem->object, &lk__lua_semaphore_permit_release, &lk__sem_block(sem)->release);
     acquire->renewal = &lk__lua_semaphore_permit_renew;
     return lk__acquire_run(acquire);
 }
@@ -70,7 +71,7 @@ int lk__leased_take(struct lk__semcall *call, unsigned n, const struct lk__how *
 /* Ask the server to take back all but `kept` of what a hold has. 0 and its answer. */
 static int send_shrink(const struct lk__semcall *call, struct lk__hold *hold, int kept, enum lk__verdict *verdict)
 {
-    const struct lk__semblock *block = call->sem->block;
+    const struct lk__semblock *block = lk__sem_block(call->sem);
     const struct lk__semaphore_permit_release_args args = { .claim_ms = block->release.claim_ms, .kept = kept };
     const struct lk__command command = { .script = &lk__lua_semaphore_permit_release,
                                          .keys = &block->keys,

@@ -14,15 +14,12 @@ static struct lk__sem *sem_of(struct lk__object *object)
 static bool sem_init(struct lk__object *object)
 {
     struct lk__sem *sem = sem_of(object);
-    struct lk__semblock *block = sem->block = LK__CONTAINER(object->block, struct lk__semblock, block);
-    sem->leased = !object->kind->counted;
-    sem->terms = lk__object_terms(object);
-    sem->flags = object->client->options->redisson ? LK__SEMAPHORE_SHARED : 0;
-    sem->slots.tag = sem->leased ? 'p' : 's';
-    block->release.claim_ms = block->leave.claim_ms = block->undrain.claim_ms = sem->terms->claim_ms;
-    block->leave.channel = block->undrain.channel = block->channel;
-    block->leave.flags = block->undrain.flags = sem->flags;
-    return sem->leased || lk__redissonwake_make(&sem->redisson, object->client, block->channel, block->beside);
+    struct lk__semblock *block = lk__sem_block(sem);
+    sem->slots.tag = lk__sem_isleased(sem) ? 'p' : 's';
+    if (!lk__sem_isleased(sem))
+        return lk__redissonwake_make(&sem->redisson, object->client, block->channel, block->beside);
+    block->release.claim_ms = lk__sem_terms(sem)->claim_ms;
+    return true;
 }
 
 static void sem_stop(struct lk__object *object)
@@ -45,7 +42,6 @@ static const struct lk__keyspec leased_keys[] = {
     { AT(keys.queue), "latchkey:queue:permits", LK__KEY_OURS, false },
     { AT(keys.seen), "latchkey:seen:permits", LK__KEY_OURS, false },
     { AT(keys.once), "latchkey:once", LK__KEY_OURS, false },
-    { AT(channel), "redisson_sc", LK__KEY_REDISSON, false },
 };
 
 static const struct lk__kind leased_kind = {
@@ -121,7 +117,9 @@ int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
 
 int lk__sem_leasedonly(const struct lk__semcall *call)
 {
-    return call->sem->leased ? 0 : lk__fail(ENOTSUP, "%s: only permits of a leased semaphore can do that", call->what);
+    return lk__sem_isleased(call->sem)
+               ? 0
+               : lk__fail(ENOTSUP, "%s: only permits of a leased semaphore can do that", call->what);
 }
 
 int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call)
@@ -148,8 +146,7 @@ bool lk__sem_isinherited(lk_sem_t *s)
 
 int lk__sem_idempotent(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict)
 {
-    once->block = &call->sem->block->block;
-    once->command.keys = once->undone.keys = &call->sem->block->keys;
+    once->command.keys = once->undone.keys = &lk__sem_block(call->sem)->keys;
     return lk__idempotent(&call->op, &call->sem->slots, once, verdict);
 }
 

@@ -48,7 +48,7 @@ static struct lk__hold *claim(struct lk__object *object, const char *id)
 /* Give back a permit that another client took, or nobody. */
 static int release_by_id(const struct lk__semcall *call, const char *id)
 {
-    const struct lk__semblock *block = call->sem->block;
+    const struct lk__semblock *block = lk__sem_block(call->sem);
     const struct lk__command command = { .script = &lk__lua_semaphore_permit_release,
                                          .keys = &block->keys,
                                          .args = &block->release };

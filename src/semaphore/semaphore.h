@@ -21,12 +21,14 @@
 /* Keys and arguments of a semaphore's commands, as far as they are the same in all of them. */
 struct lk__semblock {
     struct lk__block block;
-    struct lk__semaphore_keys keys;                   /* those of a leased semaphore, or of a counting one */
-    const char *channel;                              /* Redisson's */
-    struct lk__semaphore_permit_release_args release; /* gives back all permits of a hold */
-    struct lk__semaphore_leave_args leave;
-    struct lk__semaphore_undrain_args undrain;
-    const char *beside; /* with Redisson, of a counting one: the channel of ours beside Redisson's */
+    struct lk__semaphore_keys keys; /* those of a leased semaphore, or of a counting one */
+    union {
+        struct lk__semaphore_permit_release_args release; /* of a leased one: gives back all permits of a hold */
+        struct {
+            const char *channel; /* Redisson's, of a counting one */
+            const char *beside;  /* with Redisson: the channel of ours beside it */
+        };
+    };
 };
 
 /* How many permits there are, as the scripts tell it. */
@@ -39,14 +41,32 @@ struct lk__semcount {
 
 struct lk__sem {
     struct lk__object object;
-    bool leased;
-    struct lk__semblock *block;
-    const struct lk__handover *terms;
-    unsigned flags; /* for its scripts: LK__SEMAPHORE_SHARED with Redisson */
     struct lk__redissonwake
         *redisson; /* NULL, or with Redisson: its release wakes one waiter, whose script serves all */
     struct lk__slots slots;
 };
+
+static inline bool lk__sem_isleased(const struct lk__sem *sem)
+{
+    return !sem->object.kind->counted;
+}
+
+static inline struct lk__semblock *lk__sem_block(const struct lk__sem *sem)
+{
+    return LK__CONTAINER(sem->object.block, struct lk__semblock, block);
+}
+
+/* What its scripts say of claims. */
+static inline const struct lk__handover *lk__sem_terms(const struct lk__sem *sem)
+{
+    return lk__object_terms(&sem->object);
+}
+
+/* For the scripts of a counting one. */
+static inline unsigned lk__sem_flags(const struct lk__sem *sem)
+{
+    return sem->object.client->options->redisson ? LK__SEMAPHORE_SHARED : 0;
+}
 
 /* One public call on a semaphore. */
 struct lk__semcall {

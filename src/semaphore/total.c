@@ -7,7 +7,7 @@ static int change_total(const struct lk__semcall *call, long n, unsigned flags)
 {
     const struct lk__semaphore_permit_total_args args = { .n = n,
                                                           .initial = call->value,
-                                                          .claim_ms = call->sem->terms->claim_ms,
+                                                          .claim_ms = lk__sem_terms(call->sem)->claim_ms,
                                                           .largest = LK_SEM_PERMITS_MAX,
                                                           .flags = flags };
     struct lk__idempotent change = { .command = { .script = &lk__lua_semaphore_permit_total, .args = &args },
@@ -27,9 +27,10 @@ static int change_total(const struct lk__semcall *call, long n, unsigned flags)
 static int set_number(const struct lk__semcall *call, unsigned n)
 {
     const struct lk__sem *sem = call->sem;
-    const struct lk__semaphore_set_args args = {
-        .n = n, .claim_ms = sem->terms->claim_ms, .channel = sem->block->channel, .flags = sem->flags
-    };
+    const struct lk__semaphore_set_args args = { .n = n,
+                                                 .claim_ms = lk__sem_terms(sem)->claim_ms,
+                                                 .channel = lk__sem_block(sem)->channel,
+                                                 .flags = lk__sem_flags(sem) };
     struct lk__idempotent set = { .command = { .script = &lk__lua_semaphore_set, .args = &args } };
     enum lk__verdict verdict;
     int rc = lk__sem_idempotent(call, &set, &verdict);
@@ -46,7 +47,7 @@ int lk_sem_trysetpermits(lk_sem_t *s, unsigned n)
         return rc;
     rc = lk__sem_valuecheck(call.attr, n);
     if (rc == 0)
-        rc = call.sem->leased ? change_total(&call, (long)n, LK__SEMAPHORE_SET) : set_number(&call, n);
+        rc = lk__sem_isleased(call.sem) ? change_total(&call, (long)n, LK__SEMAPHORE_SET) : set_number(&call, n);
     return lk__sem_leave(&call, rc);
 }
 
@@ -59,18 +60,22 @@ int lk_sem_addpermits(lk_sem_t *s, long n)
     if (n == 0 || n > LK_SEM_VALUE_MAX || n < -LK_SEM_VALUE_MAX)
         rc = lk__fail(EINVAL, "%s: %ld permits to add: not 0, at most %d either way", call.what, n, LK_SEM_VALUE_MAX);
     else
-        rc = call.sem->leased ? change_total(&call, n, 0) : lk__counted_give(&call, n);
+        rc = lk__sem_isleased(call.sem) ? change_total(&call, n, 0) : lk__counted_give(&call, n);
     return lk__sem_leave(&call, rc);
 }
 
 static int drain(const struct lk__semcall *call, unsigned *taken)
 {
     const struct lk__sem *sem = call->sem;
-    const struct lk__semaphore_drain_args args = { .initial = call->value };
-    if (sem->leased)
+    if (lk__sem_isleased(sem))
         return lk__fail(ENOTSUP, "%s: leased permits have to be held by somebody", call->what);
+    const struct lk__semaphore_drain_args args = { .initial = call->value };
+    const struct lk__semaphore_undrain_args back = { .claim_ms = lk__sem_terms(sem)->claim_ms,
+                                                     .channel = lk__sem_block(sem)->channel,
+                                                     .flags = lk__sem_flags(sem) };
     struct lk__idempotent all = { .command = { .script = &lk__lua_semaphore_drain, .args = &args },
-                                  .undone = { .script = &lk__lua_semaphore_undrain, .args = &sem->block->undrain } };
+                                  .undone = { .script = &lk__lua_semaphore_undrain, .args = &back },
+                                  .args_size = sizeof back };
     enum lk__verdict verdict;
     int rc = lk__sem_idempotent(call, &all, &verdict);
     if (rc == 0)

@@ -25,11 +25,11 @@ static int take_as(lk_sem_t *s, unsigned n, const struct lk__how *how)
         rc = lk__op_setowner(&call.op, how->by);
     if (rc != 0)
         return lk__sem_leave(&call, rc);
-    if (n == 0 || n > (call.sem->leased ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX))
+    if (n == 0 || n > (lk__sem_isleased(call.sem) ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX))
         rc = lk__fail(EINVAL, "%s: %u permits at once: at least 1, at most %d", call.what, n,
-                      call.sem->leased ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX);
+                      lk__sem_isleased(call.sem) ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX);
     else
-        rc = call.sem->leased ? lk__leased_take(&call, n, how, NULL) : lk__counted_take(&call, n, how);
+        rc = lk__sem_isleased(call.sem) ? lk__leased_take(&call, n, how, NULL) : lk__counted_take(&call, n, how);
     if (rc == EBUSY)
         rc = lk__error_reword(EAGAIN, "%s: too few permits are free", call.what);
     else if (rc == ETIMEDOUT)

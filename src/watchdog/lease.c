@@ -7,8 +7,7 @@
  *        v                  |        |                                 |
  *   OVER --take--> HELD --overdue-> AT_RISK --end--> OVER <---end------'  (stays LOST, off all lists)
  *
- * Guards: dog->mu, what the header marks so, and memory kept for the next leases. Order: after an object's mu, before
- * the connection's.
+ * Guards: dog->mu, what the header marks so. Order: after an object's mu, before the connection's.
  *
  * A lease is lost when its validity ends, by the local clock alone: no network is asked. The first to look, the
  * thread or a caller, decides that under dog->mu, and the loss is told exactly once.
@@ -18,13 +17,6 @@
 #include <latchkey/events.h>
 
 #include <string.h>
-
-/* Spares of each client. With a sanitizer none, so that it sees uses of a lease that is over. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SPARES = 0 };
-#else
-enum { SPARES = 16 };
-#endif
 
 int64_t lk__guard_us(int64_t lease_ms)
 {
@@ -139,43 +131,9 @@ static int64_t longest_ms(const struct lk__lease *lease)
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
-/* Memory for one of the next leases. */
-struct spare {
-    struct lk__link link; /* first: so its list is one of memory to be freed */
-    size_t size;
-};
-
 static size_t size_of(size_t ahead, size_t id_size)
 {
     return ahead + offsetof(struct lk__lease, id) + id_size;
-}
-
-/* Keep memory for the next lease. False: enough is kept. */
-static bool keep_spare(struct lk__watchdog *dog, void *memory, size_t id_size, size_t size)
-{
-    assert(lk__mu_held(&dog->mu));
-    struct spare *spare = memory;
-    if (dog->spare_count >= SPARES || id_size != LK__OWNER_ID_SHORT)
-        return false;
-    *spare = (struct spare){ .size = size };
-    lk__list_append(&dog->spares, &spare->link);
-    dog->spare_count++;
-    return true;
-}
-
-/* Memory that was kept, or NULL. */
-static struct spare *take_spare(struct lk__watchdog *dog, size_t size)
-{
-    assert(lk__mu_held(&dog->mu));
-    for (struct lk__link *l = lk__list_first(&dog->spares); l != NULL; l = lk__list_next(&dog->spares, l)) {
-        struct spare *spare = LK__CONTAINER(l, struct spare, link);
-        if (spare->size != size)
-            continue;
-        lk__list_remove(l);
-        dog->spare_count--;
-        return spare;
-    }
-    return NULL;
 }
 
 /* One lease less than there was room for. */
@@ -190,7 +148,7 @@ static void free_lease(struct lk__outboxentry *entry)
 {
     struct lk__lease *lease = LK__CONTAINER(entry, struct lk__lease, release);
     struct lk__watchdog *dog = lease->dog;
-    size_t id_size = lease->id_size, size = size_of(lease->ahead, id_size);
+    size_t size = size_of(lease->ahead, lease->id_size);
     void *memory = (char *)lease - lease->ahead;
     lk__block_unref(entry->block);
     lk__mu_lock(&dog->mu);
@@ -198,16 +156,10 @@ static void free_lease(struct lk__outboxentry *entry)
     assert(lease->timer.place == 0 && !lease->inflight);
     assert(!lk__listed(&lease->all) && !lk__listed(&lease->queue) && !lk__listed(&lease->orphan));
     uncount(dog);
-    bool kept = keep_spare(dog, memory, id_size, size);
+    bool kept = lk__spare_keep(dog, memory, size);
     lk__mu_unlock(&dog->mu);
     if (!kept)
         lk__free(memory);
-}
-
-/* Zeroed memory, kept or new. NULL: ENOMEM. */
-static void *memory_for(struct spare *spare, size_t size)
-{
-    return spare != NULL ? memset(spare, 0, size) : lk__alloc(size);
 }
 
 /* Room for one lease more, and a thread that renews it: usually both are there. 0, or why not, with an error text. */
@@ -229,11 +181,11 @@ struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t i
     size_t size = size_of(ahead, id_size);
     lk__mu_lock(&dog->mu);
     int rc = count(dog);
-    struct spare *spare = rc == 0 ? take_spare(dog, size) : NULL;
+    void *spare = rc == 0 ? lk__spare_take(dog, size) : NULL;
     lk__mu_unlock(&dog->mu);
     if (rc != 0)
         return NULL;
-    char *memory = memory_for(spare, size);
+    char *memory = lk__spare_clear(spare, size);
     if (memory == NULL) {
         lk__mu_lock(&dog->mu);
         uncount(dog);

@@ -84,7 +84,7 @@ static void end(struct lk__watchdog *dog, struct lk__outboxentry *entry)
 static void send_it(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
-    struct lk__inflight *inflight = lk__window_slot(&dog->window);
+    struct lk__inflight *inflight = lk__window_slot(dog);
     struct lk__sent sent = lk__outboxentry_sent(entry);
     inflight->entry = entry;
     inflight->as_text = entry->eval;
@@ -100,8 +100,7 @@ void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     struct lk__timer *timer;
-    while ((timer = lk__heap_first(&dog->outbox.heap)) != NULL && timer->due_us <= now_us &&
-           !lk__window_isfull(&dog->window)) {
+    while ((timer = lk__heap_first(&dog->outbox.heap)) != NULL && timer->due_us <= now_us && !lk__window_isfull(dog)) {
         struct lk__outboxentry *entry = LK__CONTAINER(timer, struct lk__outboxentry, timer);
         if (now_us >= entry->end_us)
             end(dog, entry);

@@ -49,8 +49,13 @@ struct lk__outbox {
     pthread_cond_t answered; /* with dog->mu: an entry is not pending any more */
 };
 
+/* The most bytes that the arguments of a command may have whose entry is alone in its memory. */
+enum { LK__OUTBOX_ARGS = 48 };
+
 /* A new entry, alone in its memory, with a copy of `id` and a reference to `block`. NULL: ENOMEM or ECANCELED, with an error text. */
 struct lk__outboxentry *lk__outboxentry_new(struct lk__watchdog *dog, const char *id, struct lk__block *block);
+/* What such an entry sends. The arguments are copied; keys, and texts that they point to, are in the entry's block. */
+void lk__outboxentry_set(struct lk__outboxentry *entry, const struct lk__command *command, size_t args_size);
 
 static inline void lk__outboxentry_ref(struct lk__outboxentry *entry)
 {
@@ -72,10 +77,11 @@ void lk__outbox_send(struct lk__watchdog *dog, struct lk__outboxentry *entry, in
 /* Wait until no entry is pending, or `until_us`. */
 void lk__outbox_settle(struct lk__watchdog *dog, int64_t until_us);
 
-/* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
-
 void lk__outbox_init(struct lk__outbox *outbox);
 void lk__outbox_destroy(struct lk__outbox *outbox);
+
+/* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
+
 /* lk__outbox_send() under dog->mu; nothing once the watchdog is stopping. */
 void lk__outbox_add(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us);
 /* Send entries that are due, as many as may be under way. Leaves dog->mu and takes it again. */

@@ -31,7 +31,7 @@ static int send_with(struct lk__watchdog *dog, struct lk__lease *lease, const st
     const struct lk__command command = { .script = lease->renewal,
                                          .keys = lease->release.command.keys,
                                          .args = lease->renewal_args };
-    struct lk__inflight *inflight = lk__window_slot(&dog->window);
+    struct lk__inflight *inflight = lk__window_slot(dog);
     inflight->lease = lease;
     inflight->lease_ms = sent->lease_ms;
     inflight->as_text = lease->eval;
@@ -113,7 +113,7 @@ void lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us)
     assert(lk__mu_held(&dog->mu));
     struct lk__link *link;
     serve_due(dog, now_us);
-    while ((link = lk__list_first(&dog->ready)) != NULL && !lk__window_isfull(&dog->window)) {
+    while ((link = lk__list_first(&dog->ready)) != NULL && !lk__window_isfull(dog)) {
         struct lk__lease *lease = LK__CONTAINER(link, struct lk__lease, queue);
         lk__list_remove(link);
         if (lk__lease_goodat(dog, lease, now_us) && !lease->inflight && lease->renew_us <= now_us)

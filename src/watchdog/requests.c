@@ -9,6 +9,7 @@
 
 int64_t lk__lease_capped(const struct lk__lease *lease, int64_t lease_ms, int64_t now_us)
 {
+    assert(lk__mu_held(&lease->dog->mu));
     if (lease->cap_us != LK__NEVER && (lease->cap_us - now_us) / 1000 < lease_ms)
         lease_ms = (lease->cap_us - now_us) / 1000;
     return lease_ms;
@@ -16,6 +17,7 @@ int64_t lk__lease_capped(const struct lk__lease *lease, int64_t lease_ms, int64_
 
 void lk__lease_duplicatesuntil(struct lk__lease *lease, int64_t now_us, int64_t until_us, int64_t lease_ms)
 {
+    assert(lk__mu_held(&lease->dog->mu));
     if (now_us >= lease->duplicates_until_us || lease_ms < lease->duplicates_lease_ms)
         lease->duplicates_lease_ms = lease_ms;
     if (until_us > lease->duplicates_until_us)
@@ -24,6 +26,7 @@ void lk__lease_duplicatesuntil(struct lk__lease *lease, int64_t now_us, int64_t 
 
 void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t lease_ms)
 {
+    assert(lk__mu_held(&lease->dog->mu));
     int64_t shorter_us = now_us + lease_ms * 1000 - lk__guard_us(lease_ms);
     if (shorter_us < atomic_load(&lease->valid_until_us))
         atomic_store(&lease->valid_until_us, shorter_us);

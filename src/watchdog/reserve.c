@@ -29,17 +29,22 @@ int lk__watchdog_reserve(struct lk__watchdog *dog, size_t leases)
     if (dog->stopping)
         return lk__fail(ECANCELED, "the client was closed");
     if (lk__heap_reserve(&dog->heap, dog->reserved + leases) != 0 ||
-        lk__heap_reserve(&dog->outbox.heap, dog->outbox.reserved + 1) != 0 || lk__window_reserve(&dog->window) != 0)
+        lk__heap_reserve(&dog->outbox.heap, dog->outbox.reserved + 1) != 0 || lk__window_reserve(dog) != 0)
         return lk__fail(ENOMEM, "out of memory for a hold");
     return start(dog);
 }
 
 /* --- outbox entries --------------------------------------------------------------------------------------------- */
 
+/* All are of one size, so that the memory of one serves the next. */
 struct lone {
     struct lk__outboxentry entry;
     struct lk__watchdog *dog;
-    char id[];
+    union {
+        max_align_t aligned;
+        unsigned char bytes[LK__OUTBOX_ARGS];
+    } args; /* of the command, copied */
+    char id[LK__OWNER_ID];
 };
 
 static void free_lone(struct lk__outboxentry *entry)
@@ -50,29 +55,48 @@ static void free_lone(struct lk__outboxentry *entry)
     lk__mu_lock(&dog->mu);
     assert(!entry->pending && !entry->inflight && entry->timer.place == 0);
     dog->outbox.reserved--;
+    bool kept = lk__spare_keep(dog, lone, sizeof *lone);
     lk__mu_unlock(&dog->mu);
-    lk__free(lone);
+    if (!kept)
+        lk__free(lone);
+}
+
+/* Room for an entry more, and memory for it, all zeroes. NULL: with an error text. */
+static struct lone *make_lone(struct lk__watchdog *dog)
+{
+    lk__mu_lock(&dog->mu);
+    int rc = lk__watchdog_reserve(dog, 0);
+    dog->outbox.reserved += rc == 0;
+    void *spare = rc == 0 ? lk__spare_take(dog, sizeof(struct lone)) : NULL;
+    lk__mu_unlock(&dog->mu);
+    struct lone *lone = rc == 0 ? lk__spare_clear(spare, sizeof *lone) : NULL;
+    if (lone != NULL || rc != 0)
+        return lone;
+    lk__mu_lock(&dog->mu);
+    dog->outbox.reserved--;
+    lk__mu_unlock(&dog->mu);
+    lk__fail(ENOMEM, "out of memory for a request");
+    return NULL;
 }
 
 struct lk__outboxentry *lk__outboxentry_new(struct lk__watchdog *dog, const char *id, struct lk__block *block)
 {
-    struct lone *lone = lk__alloc(sizeof *lone + strlen(id) + 1);
-    if (lone == NULL) {
-        lk__fail(ENOMEM, "out of memory for a request");
+    struct lone *lone = make_lone(dog);
+    if (lone == NULL)
         return NULL;
-    }
-    lk__mu_lock(&dog->mu);
-    int rc = lk__watchdog_reserve(dog, 0);
-    dog->outbox.reserved += rc == 0;
-    lk__mu_unlock(&dog->mu);
-    if (rc != 0) {
-        lk__free(lone);
-        return NULL;
-    }
+    assert(strlen(id) < sizeof lone->id);
     lone->dog = dog;
     lone->entry.refs = 1;
     lone->entry.free = free_lone;
     lone->entry.block = lk__block_ref(block);
     lone->entry.id = strcpy(lone->id, id);
     return &lone->entry;
+}
+
+void lk__outboxentry_set(struct lk__outboxentry *entry, const struct lk__command *command, size_t args_size)
+{
+    struct lone *lone = LK__CONTAINER(entry, struct lone, entry);
+    assert(args_size <= sizeof lone->args);
+    entry->command = *command;
+    entry->command.args = command->script != NULL ? memcpy(lone->args.bytes, command->args, args_size) : NULL;
 }

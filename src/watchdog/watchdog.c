@@ -22,7 +22,7 @@ static void serve_over(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     struct lk__inflight *inflight;
-    while ((inflight = lk__window_next_over(&dog->window)) != NULL) {
+    while ((inflight = lk__window_next_over(dog)) != NULL) {
         struct lk__lease *lease = inflight->lease;
         if (lease == NULL) {
             lk__outbox_over(dog, inflight, now_us);
@@ -58,9 +58,10 @@ static void sleep_until_due(struct lk__watchdog *dog, int timer_fd, int64_t due_
         lk__eventfd_clear(dog->wake_fd);
 }
 
-/* Under dog->mu: the earlier one of that moment and of a heap's first timer. */
-static int64_t sooner(int64_t due_us, const struct lk__heap *heap)
+/* The earlier one of that moment and of the first timer in one of the watchdog's heaps. */
+static int64_t sooner(const struct lk__watchdog *dog, int64_t due_us, const struct lk__heap *heap)
 {
+    assert(lk__mu_held(&dog->mu));
     const struct lk__timer *first = lk__heap_first(heap);
     return first != NULL && first->due_us < due_us ? first->due_us : due_us;
 }
@@ -69,10 +70,10 @@ static int64_t sooner(int64_t due_us, const struct lk__heap *heap)
 static int64_t next_look(const struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
-    int64_t due_us = sooner(dog->losses.more > 0 ? dog->losses.second_us : LK__NEVER, &dog->heap);
-    if (!lk__window_isfull(&dog->window)) /* otherwise an answer comes first */
-        due_us = sooner(due_us, &dog->outbox.heap);
-    if (lk__window_beside(&dog->window) != NULL && now_us + LOOK_US < due_us)
+    int64_t due_us = sooner(dog, dog->losses.more > 0 ? dog->losses.second_us : LK__NEVER, &dog->heap);
+    if (!lk__window_isfull(dog)) /* otherwise an answer comes first */
+        due_us = sooner(dog, due_us, &dog->outbox.heap);
+    if (lk__window_beside(dog) != NULL && now_us + LOOK_US < due_us)
         due_us = now_us + LOOK_US;
     if (dog->unsent && now_us + LOOK_AGAIN_US < due_us)
         due_us = now_us + LOOK_AGAIN_US;
@@ -92,7 +93,7 @@ static void *run(void *arg)
         lk__renewal_serve(dog, now_us);
         lk__outbox_serve(dog, now_us);
         lk__losses_log(dog, now_us, false);
-        struct lk__request *awaited = lk__window_beside(&dog->window);
+        struct lk__request *awaited = lk__window_beside(dog);
         int64_t due_us = dog->asleep_us = next_look(dog, now_us);
         lk__mu_unlock(&dog->mu);
         sleep_until_due(dog, timer_fd, due_us);
@@ -122,7 +123,6 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__node *node, lk__notif
     lk__list_init(&dog->leases);
     lk__list_init(&dog->lost);
     lk__list_init(&dog->ready);
-    lk__list_init(&dog->spares);
     lk__list_init(&dog->losses.unlogged);
     lk__outbox_init(&dog->outbox);
     lk__window_init(&dog->window);
@@ -184,15 +184,11 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
 
 void lk__watchdog_destroy(struct lk__watchdog *dog)
 {
-    struct lk__link *link;
     assert(dog->reserved == 0);
     lk__heap_free(&dog->heap);
     lk__outbox_destroy(&dog->outbox);
     lk__window_destroy(&dog->window);
-    while ((link = lk__list_first(&dog->spares)) != NULL) {
-        lk__list_remove(link);
-        lk__free(link); /* which begins the memory */
-    }
+    lk__spares_destroy(dog);
     pthread_cond_destroy(&dog->renewed);
     lk__mu_destroy(&dog->mu);
     lk__fd_close(dog->wake_fd);

@@ -9,6 +9,7 @@
  * requests.c  what is said of requests that set it       window.c    requests under way
  * renewal.c   renewals: sent, answered, failed           losses.c    the log's lines of losses
  * watchdog.c  the thread, and its life                   reserve.c   what may fail: room, the thread
+ * spare.c     memory for the next leases and entries
  */
 #ifndef LK__WATCHDOG_H
 #define LK__WATCHDOG_H
@@ -27,6 +28,16 @@ struct lk__losses {
     unsigned lines, more;     /* thread only: ... so many losses were logged, and so many others not */
 };
 
+/* Memory of leases and entries that are over: blocks of one size. */
+struct lk__spares {
+    size_t size; /* 0: none yet */
+    void *first;
+    int count;
+};
+
+/* Those are: leases, those with long ids, and entries. */
+enum { LK__SPARE_SIZES = 3 };
+
 struct lk__watchdog {
     struct lk__mu mu;
     pthread_cond_t renewed; /* with mu: a renewal that a caller waits for is over */
@@ -38,11 +49,10 @@ struct lk__watchdog {
     struct lk__outbox outbox;
     struct lk__window window;
     struct lk__losses losses;
-    struct lk__link spares;           /* under mu: memory of leases that are over, for the next ones ... */
-    int spare_count;                  /* ... and how many these are */
-    size_t reserved;                  /* under mu: leases that exist; as many timers have room */
-    bool unsent;                      /* under mu: some renewal found no connection up */
-    bool started, stopping;           /* under mu */
+    struct lk__spares spares[LK__SPARE_SIZES]; /* under mu */
+    size_t reserved;                           /* under mu: leases that exist; as many timers have room */
+    bool unsent;                               /* under mu: some renewal found no connection up */
+    bool started, stopping;                    /* under mu */
     int64_t asleep_us;                /* under mu: the thread looks again by then; not woken for what is due later */
     unsigned long long connects_seen; /* thread only */
     int wake_fd;
@@ -71,12 +81,21 @@ struct lk__lease *lk__watchdog_nextorphan(struct lk__watchdog *dog, struct lk__l
 
 static inline void lk__watchdog_wake(struct lk__watchdog *dog)
 {
+    assert(lk__mu_held(&dog->mu));
     if (dog->started)
         lk__eventfd_set(dog->wake_fd);
 }
 
 /* Room for so many leases more, and for one entry of the outbox; the thread runs. 0, or why not, with an error text. */
 int lk__watchdog_reserve(struct lk__watchdog *dog, size_t leases);
+
+/* A block that was kept, as it was left; NULL: there is none. */
+void *lk__spare_take(struct lk__watchdog *dog, size_t size);
+/* Keep a block for the next one. False: enough are kept, and it is the caller's. */
+bool lk__spare_keep(struct lk__watchdog *dog, void *memory, size_t size);
+/* Not under dog->mu: that block, zeroed, or else a new one. NULL: ENOMEM. */
+void *lk__spare_clear(void *spare, size_t size);
+void lk__spares_destroy(struct lk__watchdog *dog); /* without dog->mu, as the last */
 
 /* Renew leases that are due, as many as may be under way; tell of those at risk, lose those whose time is over. */
 void lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us);

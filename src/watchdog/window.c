@@ -17,8 +17,10 @@ void lk__window_init(struct lk__window *window)
     lk__list_init(&window->beside);
 }
 
-int lk__window_reserve(struct lk__window *window)
+int lk__window_reserve(struct lk__watchdog *dog)
 {
+    assert(lk__mu_held(&dog->mu));
+    struct lk__window *window = &dog->window;
     if (window->slots != NULL)
         return 0;
     window->slots = lk__alloc(WINDOW * sizeof *window->slots);
@@ -34,14 +36,16 @@ void lk__window_destroy(struct lk__window *window)
     lk__free(window->slots);
 }
 
-bool lk__window_isfull(const struct lk__window *window)
+bool lk__window_isfull(const struct lk__watchdog *dog)
 {
-    return lk__list_empty(&window->idle);
+    assert(lk__mu_held(&dog->mu));
+    return lk__list_empty(&dog->window.idle);
 }
 
-struct lk__inflight *lk__window_slot(struct lk__window *window)
+struct lk__inflight *lk__window_slot(struct lk__watchdog *dog)
 {
-    struct lk__inflight *inflight = LK__CONTAINER(lk__list_first(&window->idle), struct lk__inflight, link);
+    assert(lk__mu_held(&dog->mu));
+    struct lk__inflight *inflight = LK__CONTAINER(lk__list_first(&dog->window.idle), struct lk__inflight, link);
     *inflight = (struct lk__inflight){ .link = inflight->link };
     return inflight;
 }
@@ -52,6 +56,7 @@ struct lk__inflight *lk__window_slot(struct lk__window *window)
  */
 enum lk__lane lk__window_lane(struct lk__watchdog *dog)
 {
+    assert(lk__mu_held(&dog->mu));
     bool own = lk__node_isup(dog->node, LK__LANE_RENEWALS) || !lk__node_isup(dog->node, LK__LANE_COMMANDS);
     return own ? LK__LANE_RENEWALS : LK__LANE_COMMANDS;
 }
@@ -110,8 +115,10 @@ static bool is_over(const struct lk__inflight *oldest)
     return oldest != NULL && atomic_load(&oldest->request.state) != LK__INFLIGHT;
 }
 
-struct lk__inflight *lk__window_next_over(struct lk__window *window)
+struct lk__inflight *lk__window_next_over(struct lk__watchdog *dog)
 {
+    assert(lk__mu_held(&dog->mu));
+    struct lk__window *window = &dog->window;
     struct lk__inflight *own = oldest_of(&window->own), *beside = oldest_of(&window->beside);
     if (is_over(own))
         return free_slot(window, own);
@@ -120,6 +127,7 @@ struct lk__inflight *lk__window_next_over(struct lk__window *window)
 
 struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog)
 {
+    assert(lk__mu_held(&dog->mu));
     struct lk__window *window = &dog->window;
     struct lk__inflight *inflight = oldest_of(lk__list_empty(&window->own) ? &window->beside : &window->own);
     if (inflight == NULL)
@@ -128,8 +136,9 @@ struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog)
     return free_slot(window, inflight);
 }
 
-struct lk__request *lk__window_beside(const struct lk__window *window)
+struct lk__request *lk__window_beside(const struct lk__watchdog *dog)
 {
-    struct lk__inflight *inflight = oldest_of(&window->beside);
+    assert(lk__mu_held(&dog->mu));
+    struct lk__inflight *inflight = oldest_of(&dog->window.beside);
     return inflight != NULL ? &inflight->request : NULL;
 }

@@ -34,27 +34,31 @@ struct lk__window {
     struct lk__link beside;     /* ... and on the lane of the callers */
 };
 
-/* All under dog->mu. */
 void lk__window_init(struct lk__window *window);
-int lk__window_reserve(struct lk__window *window); /* the slots, made with the thread: 0 or ENOMEM */
 void lk__window_destroy(struct lk__window *window);
-bool lk__window_isfull(const struct lk__window *window);
+
+/* When to send a refused request again. */
+int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us);
+
+/* --- all under dog->mu --------------------------------------------------------------------------------------------- */
+
+/* Make the slots, as the thread is made: 0 or ENOMEM. */
+int lk__window_reserve(struct lk__watchdog *dog);
+bool lk__window_isfull(const struct lk__watchdog *dog);
 
 /* A free slot, all zeroes; there is one. */
-struct lk__inflight *lk__window_slot(struct lk__window *window);
+struct lk__inflight *lk__window_slot(struct lk__watchdog *dog);
 /* Send with that slot. 0: under way; else the slot is still free, and the code is lk__node_send()'s. */
 int lk__window_send(struct lk__watchdog *dog, struct lk__inflight *inflight, const struct lk__command *command,
                     const struct lk__sent *sent);
 /* The oldest request that is over, or NULL. Its slot is free: read it before the next request is sent. */
-struct lk__inflight *lk__window_next_over(struct lk__window *window);
+struct lk__inflight *lk__window_next_over(struct lk__watchdog *dog);
 /* Abandon any request; likewise, or NULL. */
 struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog);
 /* The oldest request on the lane of the callers, which may read its answer; or NULL. */
-struct lk__request *lk__window_beside(const struct lk__window *window);
+struct lk__request *lk__window_beside(const struct lk__watchdog *dog);
 
 /* The lane for the next request. */
 enum lk__lane lk__window_lane(struct lk__watchdog *dog);
-/* When to send a refused request again. */
-int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us);
 
 #endif

@@ -212,7 +212,7 @@ static inline const struct lk__acquirefsm_result *result_of(const struct play *p
     return lk__acquirefsm_result(&play->machine);
 }
 
-/* As a room does it. */
+/* As wait.c does it. */
 static inline struct lk__step send_it(struct play *play, int64_t now_us, int64_t server_now_us)
 {
     assert_true(play->step.act == LK__ASK || play->step.act == LK__LEAVE);

@@ -62,17 +62,24 @@ static int wakes_up(struct sleeper *sleeper)
     return rc;
 }
 
-static void what_was_granted_meanwhile_is_held(struct world *w, const struct subject_kind *kind)
+/* Another client holds the thing; `sleeper` is queued for it, and asleep. Returns what the other one holds it with. */
+static struct subject *held_while_one_sleeps(struct world *w, const struct subject_kind *kind, struct sleeper *sleeper)
 {
     lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
-    struct subject *mine = world_subject(w, ours, kind, "thing");
     struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
-    struct sleeper sleeper = { .subject = mine };
+    *sleeper = (struct sleeper){ .subject = world_subject(w, ours, kind, "thing") };
     assert_lk(0, subject_take(keeper, 0));
-    worker_start(&sleeper.worker, take, &sleeper);
-    eventually(subject_queued(w, mine) == 1, 3000);
+    worker_start(&sleeper->worker, take, sleeper);
+    eventually(subject_queued(w, sleeper->subject) == 1, 3000);
     eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 3000);
-    falls_asleep(&sleeper);
+    falls_asleep(sleeper);
+    return keeper;
+}
+
+static void what_was_granted_meanwhile_is_held(struct world *w, const struct subject_kind *kind)
+{
+    struct sleeper sleeper;
+    struct subject *keeper = held_while_one_sleeps(w, kind, &sleeper), *mine = sleeper.subject;
     assert_lk(0, subject_give(keeper));
     assert_int_equal(0, subject_queued(w, mine));
     sleep_ms(LIMIT_MS + 100);
@@ -84,14 +91,8 @@ static void what_was_granted_meanwhile_is_held(struct world *w, const struct sub
 /* And what nobody granted is not: the limit ends the wait as soon as the thread looks. */
 static void the_limit_ends_what_nobody_granted(struct world *w, const struct subject_kind *kind)
 {
-    lk_client_t *ours = world_client(w, "poll=5s"), *theirs = world_client(w, "");
-    struct subject *mine = world_subject(w, ours, kind, "thing");
-    struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
-    struct sleeper sleeper = { .subject = mine };
-    assert_lk(0, subject_take(keeper, 0));
-    worker_start(&sleeper.worker, take, &sleeper);
-    eventually(subject_queued(w, mine) == 1, 3000);
-    falls_asleep(&sleeper);
+    struct sleeper sleeper;
+    struct subject *keeper = held_while_one_sleeps(w, kind, &sleeper), *mine = sleeper.subject;
     sleep_ms(LIMIT_MS + 100);
     assert_lk(ETIMEDOUT, wakes_up(&sleeper));
     assert_int_equal(0, subject_queued(w, mine));

@@ -122,6 +122,14 @@ static void waited_for_without(void)
     lk__cond_wait(&cond, &hub, lk__now_us());
 }
 
+/* Nobody who wants `client` could go on meanwhile, not even the one who ends this wait. */
+static void waited_for_with_another(void)
+{
+    lk__mu_lock(&client);
+    lk__mu_lock(&hub);
+    lk__cond_wait(&cond, &hub, lk__now_us());
+}
+
 static void destroyed_while_held(void)
 {
     lk__mu_lock(&hub);
@@ -147,6 +155,7 @@ static void other_mistakes_are_noticed(void)
 {
     assert_true(is_caught(not_held));
     assert_true(is_caught(waited_for_without));
+    assert_true(is_caught(waited_for_with_another));
     assert_true(is_caught(destroyed_while_held));
     assert_true(is_caught(never_made));
 }

@@ -99,7 +99,7 @@ cat >main.c <<'END'
 int main(void)
 {
     const struct lk__script *s = &lk__lua_demo_take;
-    fprintf(stderr, "%s %d %s\n", s->name, s->keys, s->sha1);
+    fprintf(stderr, "%s %d %s\n", s->name, s->keys, s->sha1[LK__PUBSUB_PLAIN]);
     return fwrite(s->source, 1, s->length, stdout) == s->length && s->source[s->length] == 0 ? 0 : 1;
 }
 END
@@ -146,6 +146,89 @@ refuses 'no strings over several lines' <<<$'return "a\\\nb"'
 refuses 'has to stand in the call' <<<$'-- raw: why\nlocal name = "GET"\nreturn redis.call(name, "a")'
 refuses 'has to stand in the call' <<<$'-- raw: why\nreturn redis.pcall("GET", "a")'
 refuses 'cannot be read' <<<$'return @'
+
+# --- scripts that publish ----------------------------------------------------------------------------------------
+
+# There is one text, and where it has to have an S for the other command, in parts and all; what only looks like a call
+# stays as it is.
+part shout <<'END'
+local function shout(to)
+    return publish('äll:' .. to, table.concat({ 'a', 'b' }, 'publish(')) -- publish()
+end
+END
+cat >demo/say.lua <<'END'
+-- say.lua
+-- uses: shout
+-- args: channel text
+-- verdicts: DONE heard number
+-- resend: harmless
+local heard = publish(channel, '0')
+local deaf = { publish = 1 }
+local function mute(publish)
+    return publish(1)
+end
+if type(heard) == 'number' and mute(shout) == deaf.publish then
+    return answer(DONE, heard)
+end
+return answer(DONE, publish (string.sub('a,b', 1, 2),
+    'two'))
+END
+cat >expected <<'END'
+local now = redis.call('TIME')
+now = now[1] * 1000000 + now[2]
+local heard = redis.pcall('PUBLISH', ARGV[1], '0')
+local deaf = { publish = 1 }
+local function mute(publish)
+return publish(1)
+end
+local function shout(to)
+return redis.pcall('PUBLISH', 'äll:' .. to, table.concat({ 'a', 'b' }, 'publish('))
+end
+if type(heard) == 'number' and mute(shout) == deaf.publish then
+return { 4, now, ARGV[2] + 0, heard }
+end
+return { 4, now, ARGV[2] + 0, redis.pcall('PUBLISH', string.sub('a,b', 1, 2),
+'two') }
+END
+embed say.lua ping.lua
+differ expected <(text_of say)
+grep -qF 'lk__lua_demo_commands[] = "publish time";' out/demo/scripts.c || { cat out/demo/scripts.c; exit 1; }
+sed "s/'PUBLISH'/'SPUBLISH'/" expected >sharded
+sum() { # <file>; a script has no newline at its end
+    printf %s "$(<"$1")" | sha1sum | cut -d ' ' -f 1
+}
+cat >main.c <<'END'
+#include "redis/redis.h"
+#include "demo/scripts.h"
+#include <stdio.h>
+int main(void)
+{
+    const struct lk__script *s = &lk__lua_demo_say;
+    size_t from = 0;
+    for (int i = 0; i < s->publish_count; from = s->publishes[i++])
+        printf("%.*s%s", (int)(s->publishes[i] - from), s->source + from, "S");
+    printf("%s\n", s->source + from);
+    fprintf(stderr, "%s %s %d %d", s->sha1[LK__PUBSUB_PLAIN], s->sha1[LK__PUBSUB_SHARDED], s->publish_count,
+            lk__lua_demo_ping.publish_count);
+}
+END
+"$cc" "${flags[@]}" -c out/demo/scripts.c -o scripts.o
+"$cc" "${flags[@]}" -c main.c -o main.o
+printf 'int lk__answer_read, lk__reply_number;\n' >stubs.c
+"$cc" main.o scripts.o -x c stubs.c -o main
+./main >found 2>said
+differ sharded found
+[[ $(<said) = "$(sum expected) $(sum sharded) 3 0" ]] || { cat said; exit 1; }
+
+refuses 'PUBLISH is for the node to choose' <<<$'-- raw: why\nreturn redis.pcall(\'PUBLISH\', \'a\', \'b\')'
+refuses 'SPUBLISH is for the node to choose' <<<$'-- raw: why\nreturn redis.call(\'SPUBLISH\', \'a\', \'b\')'
+refuses 'publish() takes a channel and a message' <<<$'-- raw: why\nreturn publish()'
+refuses 'publish() takes a channel and a message' <<<$'-- raw: why\nreturn publish(\'a\')'
+refuses 'publish() takes a channel and a message' <<<$'-- raw: why\nreturn publish(\'a\', )'
+refuses 'publish() takes a channel and a message' <<<$'-- raw: why\nreturn publish(\'a\', \'b\', \'c\')'
+refuses 'publish is called' <<<$'-- raw: why\nlocal say = publish\nreturn say(\'a\', \'b\')'
+refuses 'publish is called' <<<$'-- raw: why\npublish = 1\nreturn 1'
+refuses 'publish is called' <<<$'-- raw: why\nreturn publish'
 
 # --- a typed script --------------------------------------------------------------------------------------------
 
@@ -357,6 +440,9 @@ refuses 'does not say what a resend does' <<<$'-- verdicts: DONE\nreturn answer(
 refuses 'uses token, but nothing of it' < <(typed $'-- uses: token\n'"$done" 'return answer(DONE)')
 refuses 'token is declared by the header, and by a part' < <(typed $'-- uses: token\n-- keys: token hash\n'"$done" \
     'return answer(token and DONE)')
+refuses 'publish cannot be the name of a key' < <(typed $'-- keys: publish hash\n'"$done" 'return answer(DONE, publish)')
+refuses 'publish is declared by the header, a part or the server, and again' < <(typed "$done" \
+    $'local publish = now\nreturn answer(publish and DONE)')
 refuses 'next is declared by the header, a part or the server, and again' < <(typed "$done" \
     $'local next = now\nreturn answer(next and DONE)')
 refuses 'token is declared by the header, a part or the server, and again' < <(typed $'-- uses: token\n'"$done" \

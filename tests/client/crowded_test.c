@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { THREADS = 24, PLACES = 8, STOPPED_MS = 300, LIMIT_MS = 100 };
+enum { THREADS = 24, CAPACITY = 8, STOPPED_MS = 300, LIMIT_MS = 100 };
 
 static lk_client_t *client;
 static lk_mutex_t *mutexes[THREADS];
@@ -25,7 +25,7 @@ static void open_all(struct world *w)
         mutexes[i] = world_mutex(w, client, name, NULL);
     }
     assert_int_equal(client->node.lanes[LK__LANE_COMMANDS].oldest, client->node.lanes[LK__LANE_COMMANDS].end);
-    client->node.lanes[LK__LANE_COMMANDS].places = PLACES;
+    client->node.lanes[LK__LANE_COMMANDS].capacity = CAPACITY;
 }
 
 static bool is_crowded(void)
@@ -71,7 +71,7 @@ static void who_finds_no_room_in_time_did_nothing(struct world *w)
     }
     world_cont_server(w);
     assert_int_equal(THREADS, unknown + undone);
-    assert_in_range(unknown, 1, PLACES);
+    assert_in_range(unknown, 1, CAPACITY);
 }
 
 static unsigned long long in_flight(void)
@@ -122,7 +122,7 @@ static void a_renewal_has_room(struct world *w)
     assert_lk(0, worker_join(&holder));
     for (int i = 0; i < THREADS; i++)
         assert_lk(0, worker_join(&workers[i]));
-    assert_int_equal(PLACES - 1 - PLACES / 4, before);
+    assert_int_equal(CAPACITY - 1 - CAPACITY / 4, before);
     assert_true(sent);
 }
 

@@ -97,6 +97,7 @@ static int descriptors_of_a_child(struct world *w, void *arg)
     assert_lk(0, lk_events_fd(world_events(w, story.client), &fd));
     assert_lk(0, lk_mutex_lock(story.mutex));
     assert_that(world_has == 0 && count_pollables() > 6);
+    world_rest();
     pid_t child = fork();
     if (child == 0)
         _exit(look_at_descriptors(&story));
@@ -124,6 +125,7 @@ static int fork_and_exit(struct world *w, void *arg)
     for (int generation = 0; generation < 3; generation++) {
         assert_lk(0, lk_mutex_lock(&letters));
         assert_lk(0, lk_mutex_unlock(&letters));
+        world_rest();
         if (fork() != 0)
             _exit(0);
     }

@@ -6,7 +6,7 @@
  */
 #include "proxy.h"
 
-enum { COMMAND_MS = 500, WAY_MS = 60 };
+enum { COMMAND_MS = 1500, WAY_MS = 200 };
 
 static lk_client_t *client;
 static lk_sem_t *pool;
@@ -16,7 +16,7 @@ static struct proxy *open_all(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     world_allow(w, "pool");
-    client = proxy_client(p, "lease=5s&command_timeout=500ms&retry_max=50ms");
+    client = proxy_client(p, "lease=5s&command_timeout=1500ms&retry_max=50ms");
     pool = world_sem(w, client, "pool", 1, NULL);
     config = world_rwlock(w, client, "config", NULL);
     return p;
@@ -31,6 +31,8 @@ static void refuse_writes(struct world *w, bool refuse)
 static void a_slow_refusal_is_known(struct world *w)
 {
     struct proxy *p = open_all(w);
+    assert_lk(0, lk_sem_wait(pool));
+    assert_lk(0, lk_sem_post(pool)); /* the server knows the script from now on */
     assert_lk(0, lk_sem_wait(pool));
     refuse_writes(w, true);
     proxy_delay(p, WAY_MS);

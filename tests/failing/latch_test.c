@@ -4,7 +4,7 @@
  *
  * labels: memory
  * seconds: 18
- * processors: 3
+ * processors: 2
  * support: failing
  */
 #include "failing/failing.h"

@@ -5,7 +5,6 @@
  *
  * labels: memory
  * seconds: 52
- * processors: 2
  * support: failing
  */
 #include "failing/failing.h"

@@ -4,7 +4,6 @@
  *
  * labels: memory
  * seconds: 33
- * processors: 2
  * support: failing
  */
 #include "failing/failing.h"

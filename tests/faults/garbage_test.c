@@ -6,7 +6,7 @@
  * what was done unseen is taken back.
  *
  * labels: memory
- * seconds: 62
+ * seconds: 72
  */
 #include "process.h"
 #include "rig.h"
@@ -155,7 +155,7 @@ static void a_subscription_that_cannot_be_read(struct world *w)
 {
     struct errand errand;
     p = proxy_begin(w);
-    proxy_forge(p, "$9\r\nSUBSCRIBE", unreadable[0].bytes, unreadable[0].length);
+    proxy_forge(p, "*2\r\n$9\r\nSUBSCRIBE", unreadable[0].bytes, unreadable[0].length);
     rig = rig_begin(w, proxy_url(p, RIG_OPTIONS), RIG_OPTIONS);
     for_each_place(place, rig) {
         assert_lk(0, subject_take(&place->theirs, 1000));

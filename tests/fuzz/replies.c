@@ -191,16 +191,16 @@ static void hear_message(void *arg, const struct lk__reply *reply)
 
 static void greet(const uint8_t *bytes, size_t size, uint8_t how)
 {
-    struct lk__options options = { .strict = (how & 1) != 0, .db = how >> 1 & 1 };
+    struct lk__server server = { .options = { .strict = (how & 1) != 0, .db = how >> 1 & 1 } };
     struct lk__serverinfo info = { 0 };
     char errmsg[192] = "";
     int peer;
     struct lk__stream *stream = open_stream(&peer);
     char password[] = "secret";
     if (how & 4)
-        options.password = password;
+        server.options.password = password;
     require(send(peer, bytes, size, MSG_NOSIGNAL) == (ssize_t)size && shutdown(peer, SHUT_WR) == 0);
-    int rc = lk__handshake(stream, &options, (how & 8) != 0, lk__now_us() + 1000000, -1, &info, errmsg, sizeof errmsg);
+    int rc = lk__handshake(stream, &server, (how & 8) != 0, lk__now_us() + 1000000, -1, &info, errmsg, sizeof errmsg);
     require(rc == 0 || rc == EPROTO || rc == ENOTCONN || rc == EACCES || rc == EINVAL || rc == ENOTSUP || rc == ENOSPC);
     require(rc == 0 || errmsg[0] != '\0');
     require(rc != 0 || lk__is_servertime(info.server_us));

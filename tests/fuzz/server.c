@@ -75,7 +75,7 @@ static void note_token(uint64_t token)
 static bool calls(const redisReply *request, const struct lk__script *script)
 {
     const char *called = request->element[1]->str;
-    return called != NULL && (strcmp(called, script->sha1) == 0 || strcmp(called, script->source) == 0);
+    return called != NULL && (strcmp(called, script->sha1[LK__PUBSUB_PLAIN]) == 0 || strcmp(called, script->source) == 0);
 }
 
 static long long number_of(const redisReply *request)

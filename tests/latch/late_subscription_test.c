@@ -22,7 +22,7 @@ static void an_opening_before_the_subscription_stands_is_seen(struct world *w)
     assert_lk(0, lk_latch_trysetcount(opened, 1));
     assert_lk(0, lk_latch_getcount(awaited, &count)); /* from now on the server knows the script */
 
-    proxy_once(p, PROXY_HOLD_REQUEST, 1, "$9\r\nSUBSCRIBE");
+    proxy_once(p, PROXY_HOLD_REQUEST, 1, "*2\r\n$9\r\nSUBSCRIBE");
     int64_t looks = world_commands(w, "evalsha");
     worker_start(&waiter, wait_for_it, awaited);
     eventually(proxy_faults(p) == 1, 5000);

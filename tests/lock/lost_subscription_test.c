@@ -26,7 +26,7 @@ static void an_unlock_without_a_listener_is_seen(struct world *w)
     eventually(world_queued(w, "orders") == 1 && world_listening(w, "mutex:{orders}"),
                3000); /* it asked again, sleeps */
 
-    proxy_once(p, PROXY_HOLD_REQUEST, 1, "$9\r\nSUBSCRIBE");
+    proxy_once(p, PROXY_HOLD_REQUEST, 1, "*2\r\n$9\r\nSUBSCRIBE");
     world_redis(w, "CLIENT KILL TYPE pubsub");
     eventually(proxy_faults(p) == 1, 2000);
     assert_lk(0, lk_mutex_unlock(held));

@@ -3,7 +3,7 @@
  * queue.pml - a mutex with its wait queue: ownership moves to the first waiter that listens
  *
  * Stands for src/lock/acquire.lua and release.lua, queue.lua and fsm.c of src/acquire, and the outbox of src/watchdog;
- * a sweep is the release that this sends in the background. Clients try one acquisition after the other, each under
+ * what a client puts into that is sent in the background. Clients try one acquisition after the other, each under
  * an id of its own. Requests are carried out late, twice or never; answers and messages get lost; leases end; a
  * client goes deaf, is stopped for too long, or dies with its socket open.
  *
@@ -19,8 +19,8 @@
  *   found  owner id without acquisition number          -DTRIES=2 -DCRASHES=0 -DCUTS=0 -DEXPIRIES=0 -DLOSSES=0 -DBUG_NO_NUMBER
  *   found  validity from the receipt of the message     -DTRIES=1 -DCLIENTS=3 -DCRASHES=0 -DCUTS=0 -DLOSSES=0 -DBUG_FROM_RECEIPT
  *   found  release sent while still believing           -DTRIES=1 -DLOSSES=0 -DBUG_SENT_FIRST
- *   found  no sweep when no copy of an ask can come     -DTRIES=1 -DBUG_NO_SWEEP
- *   found  no sweep after a hold that was lost          -DTRIES=1 -DBUG_LOST_UNSWEPT
+ *   found  no release after the last copy of an ask     -DTRIES=1 -DBUG_NO_OUTBOX
+ *   found  no release after a hold that was lost        -DTRIES=1 -DBUG_LOST_NO_OUTBOX
  *   found  asks have no deadline                        -DTRIES=1 -DBUG_NO_DEADLINE
  *   found  a release leaves its entry in the queue      -DTRIES=1 -DBUG_KEEPS_ENTRY
  *   found  giving up keeps what was granted meanwhile   -DTRIES=1 -DBUG_KEEPS_GRANT
@@ -71,7 +71,7 @@ byte asks[IDS + 1], releases[IDS + 1], answer[IDS + 1], message[IDS + 1];
 
 /* The clients. */
 bool listens[CLIENTS] = true, believes[CLIENTS], dead[CLIENTS];
-bool finished[IDS + 1], unsure[IDS + 1], sweeps[IDS + 1];
+bool finished[IDS + 1], unsure[IDS + 1], outbox[IDS + 1];
 byte ended = 0;
 
 #ifdef BUG_KEEPS_GRANT
@@ -238,9 +238,9 @@ end:
     :: atomic { releases[id] > 0 && losses > 0 -> losses--; carry_out_release(id) } /* a copy stays on its way */
     :: atomic { releases[id] > 0 && dead[CLIENT(id)] -> releases[id]-- }
 #ifdef BUG_NO_DEADLINE
-    :: atomic { sweeps[id] -> sweeps[id] = false; carry_out_release(id) }
+    :: atomic { outbox[id] -> outbox[id] = false; carry_out_release(id) }
 #else
-    :: atomic { sweeps[id] && asks[id] == 0 -> sweeps[id] = false; carry_out_release(id) }
+    :: atomic { outbox[id] && asks[id] == 0 -> outbox[id] = false; carry_out_release(id) }
 #endif
     :: atomic { queued[id] && dead[CLIENT(id)] -> queued[id] = false } /* silent for too long */
     :: atomic { queued[id] && !dead[CLIENT(id)] && losses > 0 ->
@@ -284,19 +284,19 @@ inline finish(id)
 }
 
 /* A copy of an ask may come after the end of it all: released once more when none can. */
-inline sweep(id)
+inline outbox_add(id)
 {
-#ifndef BUG_NO_SWEEP
-    sweeps[id] = asks[id] > 0
+#ifndef BUG_NO_OUTBOX
+    outbox[id] = asks[id] > 0
 #else
     skip
 #endif
 }
 
-inline sweep_lost(id)
+inline outbox_add_lost(id)
 {
-#ifndef BUG_LOST_UNSWEPT
-    sweeps[id] = unsure[id] /* it may have come already */
+#ifndef BUG_LOST_NO_OUTBOX
+    outbox[id] = unsure[id] /* it may have come already */
 #else
     skip
 #endif
@@ -331,15 +331,15 @@ proctype client(byte me)
 held:
         if
         :: believes[me]
-        :: atomic { !believes[me] -> finish(id); sweep_lost(id); goto over } /* lost: nothing is released */
+        :: atomic { !believes[me] -> finish(id); outbox_add_lost(id); goto over } /* lost: nothing is released */
         :: atomic { me == 0 && crashes > 0 -> crashes--; dead[me] = true; goto gone }
         fi;
 give_back:
 #ifdef BUG_SENT_FIRST
         releases[id]++;
-        atomic { finish(id); sweep(id) }
+        atomic { finish(id); outbox_add(id) }
 #else
-        atomic { finish(id); releases[id]++; sweep(id) }
+        atomic { finish(id); releases[id]++; outbox_add(id) }
 #endif
 over:
         id = 0
@@ -371,8 +371,8 @@ end:
     atomic {
         ended == CLIENTS;
         do
-        :: id <= IDS && asks[id] == 0 && releases[id] == 0 && !sweeps[id] -> id++
-        :: id <= IDS && (asks[id] > 0 || releases[id] > 0 || sweeps[id]) -> goto unsettled
+        :: id <= IDS && asks[id] == 0 && releases[id] == 0 && !outbox[id] -> id++
+        :: id <= IDS && (asks[id] > 0 || releases[id] > 0 || outbox[id]) -> goto unsettled
         :: else -> break
         od;
         id = 1;

@@ -40,12 +40,16 @@ static const struct lk__argument arguments[] = {
 };
 static const struct lk__shape shapes[] = { { LK__DONE, "n?nt" }, { LK__GONE, "" }, { LK__QUEUED, "nt*" } };
 
-static const char source[] = "return redis.call('PING') -- any script will do\n";
+static const char *const sources[LK__PUBSUB_KINDS] = { "PUBLISH('PUBLISH', 1) PUBLISH",
+                                                       "SPUBLISH('SPUBLISH', 1) PUBLISH" };
+static const unsigned short publishes[] = { 0, 9 };
 static const struct lk__script script = {
     .name = "test/any",
-    .source = source,
-    .length = sizeof source - 1,
-    .sha1 = "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+    .source = "PUBLISH('PUBLISH', 1) PUBLISH",
+    .length = 29,
+    .publishes = publishes,
+    .publish_count = 2,
+    .sha1 = { "da39a3ee5e6b4b0d3255bfef95601890afd80709", "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12" },
     .keys = 2,
     .key_at = key_at,
     .args = arguments,
@@ -95,11 +99,12 @@ static void expect(const struct keys *keys, const struct args *args, const struc
                    bool as_text)
 {
     struct lk__script called = script;
+    enum lk__pubsub_kind pubsub = (enum lk__pubsub_kind)drawn(LK__PUBSUB_KINDS);
     called.arg_count -= (int)drawn(5); /* more than nine words, or not */
     const struct lk__command command = { .script = &called, .keys = keys, .args = args };
     char numbers[5][24], *bytes;
     const char *errmsg[] = { as_text ? "EVAL" : "EVALSHA",
-                             as_text ? source : script.sha1,
+                             as_text ? sources[pubsub] : script.sha1[pubsub],
                              "2",
                              keys->second,
                              keys->first,
@@ -113,7 +118,7 @@ static void expect(const struct keys *keys, const struct args *args, const struc
                              printed(numbers[4], request) };
     int length = redisFormatCommandArgv(&bytes, 5 + called.arg_count, errmsg, NULL);
     struct lk__wire wire;
-    lk__wire_make(&wire, &command, sent, request, as_text);
+    lk__wire_make(&wire, &command, pubsub, sent, request, as_text);
     assert_int_equal(length, wire.size);
     char *written = calloc(1, wire.size);
     lk__wire_write(&wire, written);

@@ -41,6 +41,16 @@ static void add_commands(struct words *rights, const char *commands)
     }
 }
 
+/* What the node of a single server has in its messages' commands. */
+static void add_messages(struct words *rights)
+{
+    const struct lk__node node = { .server = { .pubsub = LK__PUBSUB_PLAIN } };
+    const struct lk__pubsub *words = lk__node_pubsub(&node);
+    add_right(rights, "+", words->publish, strlen(words->publish));
+    add_right(rights, "+", words->subscribe, strlen(words->subscribe));
+    add_right(rights, "+", words->unsubscribe, strlen(words->unsubscribe));
+}
+
 /* The length of a string literal of capitals only whose quote is at `quote`, or 0; codes of replies are none. */
 static size_t capitals(const char *quote)
 {
@@ -144,6 +154,7 @@ static void rights_used(struct words *rights)
     add_commands(rights, lk__lua_rwlock_commands);
     add_commands(rights, lk__lua_semaphore_commands);
     add_commands(rights, lk__lua_latch_commands);
+    add_messages(rights);
     each_source("*/*.c", rights, add_plain_commands);
     families_of(&families);
     patterns_of(&families, rights);
@@ -180,10 +191,11 @@ static void the_page_has_the_rule_that_the_sources_need(void)
 static void probe_says(struct world *w, struct words *needed, struct words *other)
 {
     const char *script =
-        "local told = assert(loadstring(ARGV[4]))() return told[1] .. ' | ' .. told[2]"; /* as one text */
+        "local told = assert(loadstring(ARGV[7]))() return told[1] .. ' | ' .. told[2]"; /* as one text */
     world_redis(w, "ACL SETUSER nobody on >secret ~none &none -@all +eval");
     world_redis(w, "AUTH nobody secret");
-    const char *told = world_str(w, "EVAL %s 0 id PREFIX 1 %s", script, lk__lua_redis_probe.source);
+    const char *told = world_str(w, "EVAL %s 0 id PREFIX 1 PUBLISH SUBSCRIBE UNSUBSCRIBE %s", script,
+                                 lk__lua_redis_probe.source);
     char text[2048];
     snprintf(text, sizeof text, "%s", told);
     world_redis(w, "AUTH default any");

@@ -69,7 +69,7 @@ static bool others_sleep(void)
  */
 void world_rest(void)
 {
-    int64_t until_ms = now_ms() + 2000;
+    int64_t until_ms = now_ms() + 20000;
     for (int looks = SANITIZED && !THREAD_SANITIZED ? 0 : 3; looks < 3 && now_ms() < until_ms; sleep_ms(2))
         looks = others_sleep() ? looks + 1 : 0;
 }
