@@ -125,7 +125,7 @@ static void each_has_a_number_of_its_own(struct world *w)
 /* The thread that locked is gone for longer than the lease: the hold is renewed all the same. */
 static void the_end_of_a_thread_ends_no_hold_of_it(struct world *w)
 {
-    open_orders(w, "lease=600ms");
+    open_orders(w, "lease=1s");
     assert_lk(0, in_thread(lock_by_owner, orders));
     sleep_ms(1500);
     assert_lk(0, lk_mutex_checkby(orders, owner));

@@ -14,7 +14,7 @@ static lk_owner_t *owner;
 
 static void open_orders(struct world *w, const lk_mutexattr_t *attr)
 {
-    client = world_client(w, "lease=2s");
+    client = world_client(w, "lease=10s");
     orders = world_mutex(w, client, "orders", attr);
     assert_lk(0, lk_owner_new(client, &owner));
 }
@@ -107,17 +107,17 @@ static void a_call_says_its_lease(struct world *w)
     assert_lk(0, lk_mutex_remaining(orders, &left_ms));
     assert_between(left_ms, 15000, 20000);
     assert_between(world_pttl(w, "orders"), 15000, 20000);
-    how.lease_ms = 200; /* one level more leaves it as it is */
+    how.lease_ms = 1000; /* one level more leaves it as it is */
     assert_lk(0, lk_mutex_lockwith(orders, &how));
     assert_between(world_pttl(w, "orders"), 15000, 20000);
     assert_lk(0, lk_mutex_unlock(orders));
     assert_lk(0, lk_mutex_unlock(orders));
     assert_lk(0, lk_mutex_lockwith(orders, &how));
-    assert_between(world_pttl(w, "orders"), 1, 200);
-    sleep_ms(700);
-    assert_lk(0, lk_mutex_unlock(orders)); /* it was renewed, with 200 ms each time */
+    assert_between(world_pttl(w, "orders"), 1, 1000);
+    sleep_ms(1500);
+    assert_lk(0, lk_mutex_unlock(orders)); /* it was renewed, with a second each time */
     assert_lk(0, lk_mutex_lock(orders));
-    assert_between(world_pttl(w, "orders"), 1000, 2000); /* the client's again */
+    assert_between(world_pttl(w, "orders"), 5000, 10000); /* the client's again */
     assert_lk(0, lk_mutex_unlock(orders));
     end();
 }
@@ -136,8 +136,9 @@ static void a_call_says_whether_it_is_fixed(struct world *w)
     assert_lk(ESTALE, unlock_it(NULL));
     lk_mutex_t *stock = world_mutex(w, client, "stock", &attr);
     how.fixed = -1;
+    how.lease_ms = 1000;
     assert_lk(0, lk_mutex_lockwith(stock, &how));
-    sleep_ms(1000);
+    sleep_ms(1500);
     assert_lk(0, lk_mutex_unlockby(stock, owner));
     end();
 }
@@ -172,7 +173,7 @@ static int hold_until_killed(struct world *w, void *arg)
 /* An owner dies with its process; who follows is told, and repairs for its own owner, from any thread. */
 static void who_follows_a_dead_owner_is_told(struct world *w)
 {
-    const lk_mutexattr_t attr = { .size = sizeof attr, .robust = 1, .lease_ms = 400 };
+    const lk_mutexattr_t attr = { .size = sizeof attr, .robust = 1 };
     world_kill(w, world_fork(w, hold_until_killed, world_shared(w, sizeof(struct gate))));
     open_orders(w, &attr);
     assert_lk(EOWNERDEAD, in_thread(lock_patiently, NULL));

@@ -134,7 +134,7 @@ static int write_until_killed(struct world *w, void *arg)
 /* Who writes next is told of a dead owner, and repairs for its own. */
 static void who_follows_a_dead_owner_is_told(struct world *w)
 {
-    const lk_rwlockattr_t attr = { .size = sizeof attr, .robust = 1, .lease_ms = 400 };
+    const lk_rwlockattr_t attr = { .size = sizeof attr, .robust = 1 };
     world_kill(w, world_fork(w, write_until_killed, world_shared(w, sizeof(struct gate))));
     open_rates(w, &attr);
     assert_lk(EOWNERDEAD, in_thread(write_patiently, owner));

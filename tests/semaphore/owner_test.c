@@ -102,8 +102,9 @@ static void a_call_says_its_lease(struct world *w)
     assert_lk(ESTALE, lk_sem_releaseby(pool, owner, TOTAL));
     assert_lk(0, lk_sem_post(pool));
     how.fixed = 0;
+    how.lease_ms = 1000;
     assert_lk(0, lk_sem_acquirewith(pool, 1, &how));
-    sleep_ms(800);
+    sleep_ms(1500);
     assert_lk(0, lk_sem_releaseby(pool, owner, 1)); /* it was renewed */
     assert_lk(0, lk_owner_free(owner));
 }
