@@ -64,7 +64,7 @@ static int old_leader(const struct options *options)
     lk_mutex_t leader = LK_MUTEX_INITIALIZER_ATTR(name, &short_lease);
     uint64_t token;
     int64_t left_ms;
-    lk_setlog(NULL, LK_LOG_WARNING, NULL); /* that the lease is lost in the end is no news here */
+    lk_addlog(NULL, LK_LOG_WARNING, NULL, NULL); /* that the lease is lost in the end is no news here */
     if (lk_mutex_lock(&leader) != 0 || lk_mutex_token(&leader, &token) != 0 ||
         lk_mutex_remaining(&leader, &left_ms) != 0) /* 0: it leads, at this moment */
         return complain();

@@ -135,31 +135,48 @@ enum {
 /*
  * Takes one line of log, without a newline and without secrets.
  *
- *   arg       as given to lk_setlog()
+ *   arg       as given to lk_addlog()
  *
  * Runs on     the calling thread when a call is over, for what it failed at; for all
  *             else a thread that does nothing but log. No lock of the library is
  *             held. While it blocks leases are renewed, waits end at their limits
  *             and clients close; up to 256 lines wait for it, and how many more there
- *             were it is told in a line of their own. Must not call the library.
+ *             were it is told in a line of their own. May be called by several threads
+ *             at once. Returns, and calls nothing of the library but lk_addlog() and
+ *             lk_removelog().
  */
 typedef void (*lk_log_t)(void *arg, int level, const char *line);
 
 /*
- * Send log lines to `log` from now on. Until the first call warnings and errors
- * go to stderr; the environment variable LATCHKEY_LOG (error, warning, info,
- * debug, off), read once, moves that threshold.
+ * Send log lines to `log`, too, from now on: each line goes to every function that was
+ * added and wants its level. Until the first is added warnings and errors go to stderr;
+ * the environment variable LATCHKEY_LOG (error, warning, info, debug, off), read once,
+ * moves that threshold. A fork's child has the functions of its parent.
  *
- *   log       NULL: say nothing
+ *   log       NULL: one that says nothing, so that nothing goes to stderr any more
  *   level     the least important level wanted, LK_LOG_ERROR..LK_LOG_DEBUG
- *   arg       handed to `log`; must outlive its last call. A line that another
- *             thread is about to log may still reach the previous function
- *             shortly after this returns
+ *   arg       handed to `log`
+ *   handle    receives what lk_removelog() takes, before the first line; never 0, and
+ *             never given out again. NULL: it is not to be removed
  *
  * Returns     0, EINVAL for an unknown level, ENOMEM: nothing changed
- * Threads     any; a line goes to one log function or the other, never both
+ * Threads     any, also a log function
+ * Frees       lk_removelog()
  */
-LK_API int lk_setlog(lk_log_t log, int level, void *arg);
+LK_API int lk_addlog(lk_log_t log, int level, void *arg, uint64_t *handle);
+
+/*
+ * Send no more lines to a function. Whatever this returns, no thread is running it then
+ * with what it was added with, and none will: its code and memory may go. Called from
+ * within a log function it waits for none of them.
+ *
+ *   handle    from lk_addlog(). When the last function is removed, lines go nowhere
+ *
+ * Returns     0, ENOENT: there is none of this handle, or it was removed before
+ * Threads     any; waits for calls of the function to end, so the caller must not have
+ *             what these wait for
+ */
+LK_API int lk_removelog(uint64_t handle);
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,7 @@
  *          thread of the program ended.
  * Fork     the child of a fork owns nothing: an explicitly opened client and its
  *          objects answer ECANCELED there, objects of the default client bind
- *          anew on their first use. No byte goes out on the parent's sockets,
+ *          anew on their first use, unless that was set by lk_client_setdefault(). No byte goes out on the parent's sockets,
  *          which are closed in the child while it is being made, as all
  *          descriptors of the library.
  */
@@ -35,7 +35,9 @@ typedef struct lk_client lk_client_t;
  *             redis://[user:password@]host[:port][/db][?key=value...],
  *             valkey:// likewise, unix:///path/to/socket[?db=n&...].
  *             Durations carry a unit: lease=1500ms. The keys are described in
- *             docs/configuration.md; one that is not known is an error.
+ *             docs/configuration.md; one that is not known is an error, but in
+ *             $REDIS_URL, which other libraries read, too: there what only they know is
+ *             left out with a warning.
  *
  * Returns     0          connected
  *             EINVAL     the URL cannot be read, or its times cannot work together
@@ -68,18 +70,60 @@ LK_API LK_MUST_CHECK int lk_client_open(lk_client_t **client, const char *url);
 LK_API LK_MUST_CHECK int lk_client_open_file(lk_client_t **client, const char *json_path);
 
 /*
- * The client that static initialisers and a NULL client mean: opened by the
- * first call that needs it, as lk_client_open(&client, NULL).
+ * The client that static initialisers and a NULL client mean: the one that
+ * lk_client_setdefault() set, else one that is opened by the first call that needs it, as
+ * lk_client_open(&client, url) with what lk_client_setdefaulturl() set, else with NULL.
+ * Each call counts as a user, beside who opened it: the client ends with the last
+ * lk_client_close(). So a library that has static objects asks for it when it is loaded,
+ * and closes it when it is unloaded; nobody ends it under the others.
+ *
+ *   client    receives it, on success only
  *
  * Returns     as lk_client_open(). A failure is reported to whoever needed the
- *             client at that time; the next call tries again.
+ *             client at that time; the next call tries again. EINVAL: client is NULL.
+ *             ECANCELED: the one that was set was closed, or is the parent's of this
+ *             fork's child. No other is opened in its place, which might be elsewhere
  * Threads     any; one opens it, the others wait for that and get the same client.
  *             Those who have time left when such an attempt fails slowly try once
  *             more, again one of them for all
- * Frees       need not be closed; a process may simply end. lk_client_close()
- *             closes it, and the next call opens a new one.
+ * Frees       lk_client_close(), once for each call. It need not be closed: a process may
+ *             simply end. After it was closed by all, the next call opens a new one.
  */
 LK_API LK_MUST_CHECK int lk_client_default(lk_client_t **client);
+
+/*
+ * Make an open client the default one, before anybody used the default client.
+ *
+ *   client    stays its opener's to close: static objects do not keep it open, other users
+ *             of lk_client_default() do. NULL: none, as if none had been set
+ *
+ * Returns     0
+ *             EBUSY      there is a default client that was used, or one is just being
+ *                        opened; nothing changed. Once it is closed by all, another may
+ *                        be set
+ *             ECANCELED  client is closed, or belongs to another process
+ *             ENOMEM     nothing changed
+ * Threads     any
+ * Round trips 0
+ */
+LK_API LK_MUST_CHECK int lk_client_setdefault(lk_client_t *client);
+
+/*
+ * Set the URL with which the default client will be opened, before anybody used it. A
+ * fork's child has the URL of its parent. It replaces a client that was set.
+ *
+ *   url       copied; read as by lk_client_open(), but not opened. NULL: as if none had
+ *             been set, $LATCHKEY_URL and so on
+ *
+ * Returns     0
+ *             EINVAL     the URL cannot be read, or its times cannot work together
+ *             ENOTSUP    a scheme that this build or version cannot serve
+ *             EBUSY      as lk_client_setdefault()
+ *             ENOMEM     nothing changed, as after each error
+ * Threads     any
+ * Round trips 0
+ */
+LK_API LK_MUST_CHECK int lk_client_setdefaulturl(const char *url);
 
 /*
  * End a client: its waiting calls return ECANCELED, its holds are released, its
@@ -90,7 +134,8 @@ LK_API LK_MUST_CHECK int lk_client_default(lk_client_t **client);
  *   client    gone after this call, whatever it returns (but EDEADLK); NULL is
  *             allowed and does nothing
  *
- * Returns     0          all holds are confirmed released
+ * Returns     0          all holds are confirmed released; or others still have it from
+ *                        lk_client_default(), and nothing ended
  *             EIO        something ends with its lease instead
  *             EDEADLK    called from a listener; nothing was done
  * Threads     any but a listener's; takes two command timeouts at most

@@ -131,12 +131,25 @@ void lk__error_leaves(int64_t until_us);
 /* Other words for the failure that the thread just had; all else that is known of it stays. */
 int lk__error_reword(int code, const char *format, ...) LK__PRINTF(2, 3);
 
-/* --- log.c: lines for a sink, which is a user's function ---------------------------------------- */
+/* --- sinks.c: where lines go, functions of the user's ------------------------------------------- */
+
+enum { LK__LINE_SIZE = 512 };
+
+bool lk__sinks_want(int level);
+/*
+ * Hand a line to all that want it, between two calls of the library and under no lock. False: it is for stderr, which
+ * takes nothing within the time (-1: any time).
+ */
+bool lk__sinks_write(int level, const char *text, int patience_ms);
+bool lk__sinks_ishere(void); /* is the calling thread in one? */
+/* As lk_addlog() and lk_removelog(), without an error text. */
+int lk__sinks_add(lk_log_t log, int level, void *arg, uint64_t *handle);
+int lk__sinks_remove(uint64_t handle);
+
+/* --- log.c: lines on their way ------------------------------------------------------------------ */
 
 /* Log a line if a sink wants that level. Any thread, under any lock: the line is written elsewhere. */
 void lk__log(int level, const char *format, ...) LK__PRINTF(2, 3);
-
-int lk__log_set(lk_log_t log, int level, void *arg); /* lk_setlog(), without an error text: 0 or ENOMEM */
 
 /* Wait until all lines are written, but not for long where a sink blocks. Not under a lock. */
 void lk__log_flush(void);

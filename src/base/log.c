@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log.c - lines for whoever reads the log, written where nothing waits for the sink
+ * log.c - lines for whoever reads the log, written where nothing waits for their sinks
  *
  * A sink may block: it is a user's function, or a pipe that nobody reads. So a thread calls it only between
  * two calls of the library, with no lock held. What a thread of the library has to say, or a caller in the
@@ -8,30 +8,13 @@
  * does not fit is counted, and told when lines flow again.
  *
  * Guards: ring->mu the ring; the innermost lock of all, held for moments only.
- *
- * A sink is never changed once others can see it: lk_setlog() puts a new one in front. The old ones
- * stay, as a thread may be about to call them; a program sets its log once or twice.
  */
 #include "base/base.h"
 
-#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { LINES = 256, LINE_SIZE = 512, STUCK_US = 500000, FLUSH_US = 4 * STUCK_US };
-
-#define PREFIX "latchkey: "
-
-struct sink {
-    lk_log_t log;
-    int level;
-    void *arg;
-    struct sink *older;
-};
-
-static _Atomic(struct sink *) sink;
+enum { LINES = 256, STUCK_US = 500000, FLUSH_US = 4 * STUCK_US };
 
 struct ring {
     uintptr_t process; /* the process that uses this ring */
@@ -40,7 +23,7 @@ struct ring {
     pthread_cond_t rest; /* with mu: the writer has nothing more to write */
     struct {
         int level;
-        char text[LINE_SIZE];
+        char text[LK__LINE_SIZE];
     } lines[LINES];             /* under mu: `count` of them, from `first` on */
     unsigned first, count;      /* under mu */
     unsigned long long dropped; /* under mu: since it was last told */
@@ -62,58 +45,7 @@ void lk__line_print(char *line, size_t size, const char *format, va_list args)
             *line = '?';
 }
 
-/* Until lk_setlog() is called: to stderr, from LATCHKEY_LOG's level on. */
-static int stderr_level(void)
-{
-    static atomic_int level = -1;
-    static const char *const names[] = { "off", "error", "warning", "info", "debug" };
-    int known = atomic_load(&level);
-    if (known >= 0)
-        return known;
-    const char *wanted = secure_getenv("LATCHKEY_LOG");
-    known = LK_LOG_WARNING;
-    for (int i = 0; wanted != NULL && i <= LK_LOG_DEBUG; i++)
-        if (strcmp(wanted, names[i]) == 0)
-            known = i;
-    atomic_store(&level, known);
-    return known;
-}
-
-static bool is_wanted(const struct sink *to, int level)
-{
-    return level <= (to != NULL ? to->level : stderr_level());
-}
-
 /* --- writing: no lock is held, and no call is under way ------------------------------------------------------ */
-
-/* One write, as stdio wants more stack than callers may have. A pipe or terminal that takes nothing now: false. */
-static bool write_stderr(const char *text, int patience_ms)
-{
-    char line[sizeof PREFIX + LINE_SIZE];
-    size_t length = (size_t)snprintf(line, sizeof line, PREFIX "%s\n", text);
-    struct pollfd polled = { STDERR_FILENO, POLLOUT, 0 };
-    while (poll(&polled, 1, patience_ms) < 0 && errno == EINTR)
-        ;
-    return (polled.revents & (POLLOUT | POLLERR)) == POLLOUT && write(STDERR_FILENO, line, length) == (ssize_t)length;
-}
-
-/* False: the line could not be written. The sink may change errno, and must not be cancelled. */
-static bool deliver(int level, const char *text, int patience_ms)
-{
-    const struct sink *to = atomic_load(&sink);
-    int before = errno, cancel_state;
-    bool written = true;
-    if (!is_wanted(to, level))
-        return true;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    if (to == NULL)
-        written = write_stderr(text, patience_ms);
-    else if (to->log != NULL)
-        to->log(to->arg, level, text);
-    pthread_setcancelstate(cancel_state, NULL);
-    errno = before;
-    return written;
-}
 
 /* Under ring->mu, left and taken again. */
 static bool deliver_patiently(struct ring *ring, int level, const char *text)
@@ -121,7 +53,7 @@ static bool deliver_patiently(struct ring *ring, int level, const char *text)
     assert(lk__mu_held(&ring->mu));
     ring->since_us = lk__now_us();
     lk__mu_unlock(&ring->mu);
-    bool written = deliver(level, text, -1);
+    bool written = lk__sinks_write(level, text, -1);
     lk__mu_lock(&ring->mu);
     ring->since_us = 0;
     return written;
@@ -132,7 +64,7 @@ static bool write_line(struct ring *ring)
 {
     assert(lk__mu_held(&ring->mu));
     int level = ring->lines[ring->first].level;
-    char text[LINE_SIZE];
+    char text[LK__LINE_SIZE];
     memcpy(text, ring->lines[ring->first].text, sizeof text);
     ring->first = (ring->first + 1) % LINES;
     ring->count--;
@@ -144,7 +76,7 @@ static bool tell_dropped(struct ring *ring)
 {
     assert(lk__mu_held(&ring->mu));
     unsigned long long dropped = ring->dropped;
-    char text[LINE_SIZE];
+    char text[LK__LINE_SIZE];
     snprintf(text, sizeof text, "the log was behind: %llu lines were dropped", dropped);
     ring->dropped = 0;
     bool told = deliver_patiently(ring, LK_LOG_WARNING, text);
@@ -274,28 +206,17 @@ __attribute__((destructor)) static void end(void)
 
 void lk__log(int level, const char *format, ...)
 {
-    if (!is_wanted(atomic_load(&sink), level))
+    if (!lk__sinks_want(level))
         return;
-    char text[LINE_SIZE];
+    char text[LK__LINE_SIZE];
     va_list args;
     int before = errno;
     va_start(args, format);
     lk__line_print(text, sizeof text, format, args);
     va_end(args);
-    if (lk__thread_isinside())
+    if (lk__thread_isinside() || lk__sinks_ishere())
         put(level, text);
-    else if (!deliver(level, text, 0))
+    else if (!lk__sinks_write(level, text, 0))
         put(level, NULL);
     errno = before;
-}
-
-int lk__log_set(lk_log_t log, int level, void *arg)
-{
-    struct sink *fresh = lk__alloc(sizeof *fresh);
-    if (fresh == NULL)
-        return ENOMEM;
-    *fresh = (struct sink){ log, log == NULL ? 0 : level, arg, atomic_load(&sink) };
-    while (!atomic_compare_exchange_weak(&sink, &fresh->older, fresh))
-        ;
-    return 0;
 }

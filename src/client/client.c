@@ -179,23 +179,37 @@ static int open_with(lk_client_t **opened, struct lk__options *options)
     return 0;
 }
 
+static int read_environment(struct lk__options *options)
+{
+    const char *ours = secure_getenv("LATCHKEY_URL"), *shared = secure_getenv("REDIS_URL");
+    if (ours != NULL)
+        return lk__options_url(options, ours);
+    if (shared != NULL && shared[0] != '\0')
+        return lk__options_sharedurl(options, shared);
+    return lk__options_url(options, "redis://127.0.0.1:6379");
+}
+
 int lk__client_openurl(lk_client_t **client, const char *url)
 {
     struct lk__options options;
     if (client == NULL)
         return lk__fail(EINVAL, "lk_client_open: nowhere to put the client");
-    if (url == NULL)
-        url = secure_getenv("LATCHKEY_URL");
-    if (url == NULL)
-        url = secure_getenv("REDIS_URL");
-    int rc = lk__options_url(&options, url != NULL ? url : "redis://127.0.0.1:6379");
+    int rc = url != NULL ? lk__options_url(&options, url) : read_environment(&options);
     return rc != 0 ? rc : open_with(client, &options);
+}
+
+/* Nobody else knows the client yet. */
+static int counted(lk_client_t **client, int rc)
+{
+    if (rc == 0)
+        (*client)->users = 1;
+    return rc;
 }
 
 int lk_client_open(lk_client_t **client, const char *url)
 {
     struct lk__apistate api = lk__api_enter();
-    return lk__api_leave(&api, lk__client_openurl(client, url));
+    return lk__api_leave(&api, counted(client, lk__client_openurl(client, url)));
 }
 
 static int open_file(lk_client_t **client, const char *json_path)
@@ -210,7 +224,7 @@ static int open_file(lk_client_t **client, const char *json_path)
 int lk_client_open_file(lk_client_t **client, const char *json_path)
 {
     struct lk__apistate api = lk__api_enter();
-    return lk__api_leave(&api, open_file(client, json_path));
+    return lk__api_leave(&api, counted(client, open_file(client, json_path)));
 }
 
 /* --- closing ---------------------------------------------------------------------------------------------- */
@@ -351,26 +365,43 @@ static void forget_all_holds(lk_client_t *client)
     lk__mu_unlock(&client->mu);
 }
 
-static void leave_process(lk_client_t *client)
+/* From now on nobody finds the client, and its calls end. */
+static void withdraw(struct lk__processstate *here, lk_client_t *client)
 {
-    struct lk__processstate *here = lk__process_state();
-    lk__mu_lock(&here->mu);
+    assert(lk__mu_held(&here->mu));
     lk__list_remove(&client->link);
     if (here->default_client == client)
         here->default_client = NULL;
+    atomic_fetch_or(&client->calls, LK__CLOSING);
+}
+
+/* One user less. 0: it was the last one, and the client is withdrawn; EAGAIN: others have it; EDEADLK. */
+static int leave_process(lk_client_t *client)
+{
+    struct lk__processstate *here = lk__process_state();
+    int rc = 0;
+    lk__mu_lock(&here->mu);
+    if (client->users > 1) {
+        client->users--;
+        rc = EAGAIN;
+    } else if (lk__events_ishere(&client->events)) {
+        rc = EDEADLK;
+    } else {
+        withdraw(here, client);
+    }
     lk__mu_unlock(&here->mu);
+    return rc;
 }
 
 static int close_client(lk_client_t *client)
 {
     if (client->process != lk__process())
         return 0; /* a fork's child has none of its descriptors; the memory may be in any state and is left */
-    if (lk__events_ishere(&client->events))
-        return lk__fail(EDEADLK, "a listener cannot close the client that calls it");
+    int rc = leave_process(client);
+    if (rc != 0)
+        return rc == EAGAIN ? 0 : lk__fail(rc, "a listener cannot close the client that calls it");
 
     int64_t until_us = lk__now_us() + 2 * client->options->command_timeout_ms * 1000;
-    leave_process(client);
-    atomic_fetch_or(&client->calls, LK__CLOSING);
     wait_for_calls(client);
     bool clean = release_holds(client, until_us);
     lk__outbox_settle(&client->dog, until_us);

@@ -35,6 +35,7 @@ struct lk__memberrole {
 struct lk_client {
     struct lk__link link; /* under the process' mu: in its clients */
     uintptr_t process;    /* a fork's child only ever reads this */
+    unsigned users;       /* under the process' mu: the opener, and those that asked for the default client */
     atomic_int refs;      /* the opener's, and one for each member and each queue of events */
     char id[LK__ID_LENGTH + 1];
     struct lk__connector *connector;

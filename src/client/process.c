@@ -19,6 +19,7 @@ struct lk__processstate *lk__process_state(void)
             return NULL;
         fresh->process = process;
         fresh->parents = here;
+        fresh->default_given = here != NULL && here->default_given;
         fresh->born = lk__forks_atbirth();
         lk__mu_init(&fresh->mu, LK__MU_PROCESS);
         lk__list_init(&fresh->clients);

@@ -22,10 +22,12 @@ struct lk__bindings;
 struct lk__processstate {
     uintptr_t process;
     struct lk__mu mu;
-    struct lk__link clients;          /* under mu */
-    lk_client_t *default_client;      /* under mu */
-    struct lk__opening opening;       /* under mu */
-    struct lk__bindings *bindings;    /* under mu: what src/object keeps here, once it has something */
+    struct lk__link clients;       /* under mu */
+    lk_client_t *default_client;   /* under mu */
+    bool default_used;             /* under mu: somebody got it, so it stays until it is closed */
+    bool default_given;            /* under mu: the program sets it, and none is opened. A fork's child inherits this */
+    struct lk__opening opening;    /* under mu */
+    struct lk__bindings *bindings; /* under mu: what src/object keeps here, once it has something */
     struct lk__processstate *parents; /* the states of processes forked from: left alone */
     uint64_t born;                    /* the number of forks when this process was made */
 };

@@ -32,6 +32,14 @@ int lk__builder_fail(struct lk__builder *builder, int code, const char *subject,
     return code;
 }
 
+void lk__builder_leaveout(struct lk__builder *builder)
+{
+    const char *subject = builder->subject != NULL ? builder->subject : "";
+    if (!builder->silent)
+        lk__log(LK_LOG_WARNING, "left out of $REDIS_URL: %s%s%s", subject, *subject != '\0' ? ": " : "",
+                builder->errmsg);
+}
+
 int lk__builder_nomem(struct lk__builder *builder)
 {
     return lk__builder_fail(builder, ENOMEM, NULL, "out of memory or descriptors");

@@ -22,6 +22,8 @@ struct lk__builder {
     uint64_t given;             /* bit i: lk__settings[i] was given, in this layer */
     bool server, password;      /* likewise, by any setting */
     bool secret;                /* a password stands in the text itself */
+    bool shared;                /* other libraries read it, too, and know other parameters */
+    bool silent;                /* likewise, and what was left out was told before */
 
     /* the failure */
     const char *subject; /* which setting it is about; NULL: the text says it */
@@ -80,6 +82,9 @@ void lk__builder_drop(struct lk__builder *builder);
 int lk__builder_fail(struct lk__builder *builder, int code, const char *subject, const char *format, ...)
     LK__PRINTF(4, 5);
 int lk__builder_nomem(struct lk__builder *builder);
+
+/* Leave a setting out that failed, with a warning. */
+void lk__builder_leaveout(struct lk__builder *builder);
 
 /* --- secret.c: passwords ------------------------------------------------------------------------- */
 

@@ -41,6 +41,8 @@ struct lk__options {
  *             names the parameter, or file, line and key; never the password
  */
 int lk__options_url(struct lk__options *options, const char *url);
+/* The same for a URL that other libraries read, too: what only they know is a warning in the log, once in a process. */
+int lk__options_sharedurl(struct lk__options *options, const char *url);
 int lk__options_file(struct lk__options *options, const char *path);
 
 /* Free what options hold, the password overwritten first, and leave zeroes, which may be cleared again. */

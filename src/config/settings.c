@@ -124,7 +124,7 @@ static int64_t digits(const char **text, int *places)
     return *places > 0 ? number : -1;
 }
 
-/* Read "1.5s" exactly. True: `ms` has it, in 1..DURATION_MAX_MS. */
+/* Read "1.5s" exactly. True: `ms` has it, in 1..DURATION_MAX_MS; else it is as it was. */
 static bool read_duration(const char *text, int64_t *ms)
 {
     int places;
@@ -142,8 +142,11 @@ static bool read_duration(const char *text, int64_t *ms)
     int64_t unit = unit_of(text);
     if (unit == 0 || fraction * unit % scale != 0)
         return false;
-    *ms = whole * unit + fraction * unit / scale;
-    return *ms >= 1 && *ms <= DURATION_MAX_MS;
+    int64_t read_ms = whole * unit + fraction * unit / scale;
+    if (read_ms < 1 || read_ms > DURATION_MAX_MS)
+        return false;
+    *ms = read_ms;
+    return true;
 }
 
 static int put_duration(struct lk__builder *builder, const struct lk__setting *setting, const char *text)

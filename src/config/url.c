@@ -148,6 +148,15 @@ static int decode(struct lk__builder *builder, const char *subject, struct span 
     return lk__builder_fail(builder, EINVAL, subject, "%s", flaw);
 }
 
+/* 0 if a mistake may be somebody else's: one in a URL that others read, too, which says nothing about where objects are. */
+static int left_out(struct lk__builder *builder, int code)
+{
+    if (!builder->shared || (code != EINVAL && code != ENOTSUP))
+        return code;
+    lk__builder_leaveout(builder);
+    return 0;
+}
+
 static int read_userinfo(struct lk__builder *builder, const struct parts *parts)
 {
     struct span user = parts->userinfo, password;
@@ -155,7 +164,8 @@ static int read_userinfo(struct lk__builder *builder, const struct parts *parts)
         return 0;
     const char *colon = memchr(user.at, ':', user.length);
     if (colon == NULL)
-        return bad_url(builder, "has a user or password alone before @: write user:password@ or :password@");
+        return left_out(builder, bad_url(builder, "has a user or password alone before @: write user:password@ or "
+                                                  ":password@"));
     password = (struct span){ colon + 1, (size_t)(user.at + user.length - colon - 1) };
     user.length = (size_t)(colon - user.at);
     if (user.length + password.length == 0)
@@ -218,13 +228,26 @@ static int read_param(struct lk__builder *builder, struct span param)
     return put(builder, name, (struct span){ equals + 1, param.length - name.length - 1 });
 }
 
+/* The number of the database and the prefix say where objects are: with others, exclusion would end in silence. */
+static bool says_where(struct span param)
+{
+    struct span name = { param.at, strcspn(param.at, "=&") };
+    return span_is(name, "db") || span_is(name, "prefix");
+}
+
+static int read_param_or_not(struct lk__builder *builder, struct span param)
+{
+    int rc = read_param(builder, param);
+    return says_where(param) ? rc : left_out(builder, rc);
+}
+
 static int read_params(struct lk__builder *builder, const struct parts *parts)
 {
     const char *at = parts->params.at;
     int rc = 0;
     for (bool more = parts->has_params; more && rc == 0;) {
         struct span param = { at, strcspn(at, "&") };
-        rc = read_param(builder, param);
+        rc = read_param_or_not(builder, param);
         at += param.length;
         more = *at++ == '&';
     }
@@ -243,19 +266,35 @@ int lk__builder_url(struct lk__builder *builder, const char *url)
     return rc == 0 ? read_params(builder, &parts) : rc;
 }
 
+/* `builder` has begun. */
+static int read_url(struct lk__builder *builder, struct lk__options *options, const char *url)
+{
+    int before = errno;
+    int rc = lk__builder_url(builder, url);
+    if (rc == 0)
+        rc = lk__builder_finish(builder, options);
+    if (rc != 0 && builder->subject != NULL)
+        lk__fail(rc, "URL: %s: %s", builder->subject, builder->errmsg);
+    else if (rc != 0)
+        lk__fail(rc, "URL: %s", builder->errmsg);
+    lk__builder_drop(builder);
+    errno = before;
+    return rc;
+}
+
 int lk__options_url(struct lk__options *options, const char *url)
 {
     struct lk__builder builder;
-    int before = errno;
     lk__builder_begin(&builder, LK__FROM_URL);
-    int rc = lk__builder_url(&builder, url);
-    if (rc == 0)
-        rc = lk__builder_finish(&builder, options);
-    if (rc != 0 && builder.subject != NULL)
-        lk__fail(rc, "URL: %s: %s", builder.subject, builder.errmsg);
-    else if (rc != 0)
-        lk__fail(rc, "URL: %s", builder.errmsg);
-    lk__builder_drop(&builder);
-    errno = before;
-    return rc;
+    return read_url(&builder, options, url);
+}
+
+int lk__options_sharedurl(struct lk__options *options, const char *url)
+{
+    static atomic_bool told; /* a default client may be opened again and again */
+    struct lk__builder builder;
+    lk__builder_begin(&builder, LK__FROM_URL);
+    builder.shared = true;
+    builder.silent = atomic_exchange(&told, true);
+    return read_url(&builder, options, url);
 }

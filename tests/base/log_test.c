@@ -9,6 +9,7 @@
  */
 #include "assert_lk.h"
 #include "base/base.h"
+#include "log.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -57,7 +58,7 @@ static int listen(void **state)
 {
     (void)state;
     memset(&on_message, 0, sizeof on_message);
-    return lk_setlog(hear, LK_LOG_DEBUG, NULL);
+    return log_to(hear, LK_LOG_DEBUG, NULL);
 }
 
 static int listen_no_more(void **state)
@@ -65,7 +66,7 @@ static int listen_no_more(void **state)
     (void)state;
     atomic_store(&on_message.shut, false);
     lk__log_flush();
-    return lk_setlog(NULL, LK_LOG_ERROR, NULL);
+    return log_to(NULL, LK_LOG_ERROR, NULL);
 }
 
 /* --- threads of the library ----------------------------------------------------------------------------------- */
@@ -187,7 +188,7 @@ static void a_child_has_its_own_lines_only(void)
     eventually(on_message.lines == 3, 5000);
 }
 
-/* --- stderr, before any lk_setlog() ------------------------------------------------------------------------------- */
+/* --- stderr, before any lk_addlog() ------------------------------------------------------------------------------- */
 
 static int pipe_ends[2], stderr_before;
 

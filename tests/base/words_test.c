@@ -6,6 +6,7 @@
  */
 #include "assert_lk.h"
 #include "base/base.h"
+#include "log.h"
 
 #include <spawn.h>
 #include <stdio.h>
@@ -65,7 +66,7 @@ static void words_stay_until_the_next_failure(void)
 {
     lk__fail(EIO, "first");
     const char *errmsg = lk_errortext();
-    assert_lk(0, lk_setlog(NULL, LK_LOG_WARNING, NULL)); /* a success */
+    assert_lk(0, log_to(NULL, LK_LOG_WARNING, NULL)); /* a success */
     assert_ptr_equal(lk_errortext(), errmsg);
     assert_string_equal(errmsg, "first");
     lk__fail(EIO, "second");
@@ -141,7 +142,7 @@ static void hear(void *arg, int level, const char *line)
 static int hear_nothing(void **state)
 {
     (void)state;
-    return lk_setlog(NULL, LK_LOG_WARNING, NULL);
+    return log_to(NULL, LK_LOG_WARNING, NULL);
 }
 
 static void the_log_hears_what_it_wants_and_nothing_less_important(void)
@@ -149,7 +150,7 @@ static void the_log_hears_what_it_wants_and_nothing_less_important(void)
     for (int wanted = LK_LOG_ERROR; wanted <= LK_LOG_DEBUG; wanted++)
         for (int level = LK_LOG_ERROR; level <= LK_LOG_DEBUG; level++) {
             struct on_message on_message = { 0 };
-            assert_lk(0, lk_setlog(hear, wanted, &on_message));
+            assert_lk(0, log_to(hear, wanted, &on_message));
             errno = ERRNO_MARK;
             lk__log(level, "line %d of %s", level, "many");
             assert_int_equal(errno, ERRNO_MARK);
@@ -167,11 +168,11 @@ static void the_log_hears_what_it_wants_and_nothing_less_important(void)
 static void failures_are_logged_for_who_debugs(void)
 {
     struct on_message on_message = { 0 };
-    assert_lk(0, lk_setlog(hear, LK_LOG_DEBUG, &on_message));
+    assert_lk(0, log_to(hear, LK_LOG_DEBUG, &on_message));
     assert_lk(EPROTO, lk__fail(EPROTO, "half an answer"));
     assert_int_equal(on_message.lines, 1);
     assert_string_equal(on_message.line, "half an answer");
-    assert_lk(0, lk_setlog(hear, LK_LOG_INFO, &on_message));
+    assert_lk(0, log_to(hear, LK_LOG_INFO, &on_message));
     assert_lk(EPROTO, lk__fail(EPROTO, "another half"));
     assert_int_equal(on_message.lines, 1);
 }
@@ -180,9 +181,9 @@ static void a_level_that_does_not_exist_changes_nothing(void)
 {
     static const int levels[] = { 0, -1, LK_LOG_DEBUG + 1, INT32_MAX, INT32_MIN };
     struct on_message first = { 0 }, second = { 0 };
-    assert_lk(0, lk_setlog(hear, LK_LOG_INFO, &first));
+    assert_lk(0, log_to(hear, LK_LOG_INFO, &first));
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        assert_lk(EINVAL, lk_setlog(hear, levels[i], &second));
+        assert_lk(EINVAL, log_to(hear, levels[i], &second));
     lk__log(LK_LOG_INFO, "hello");
     assert_int_equal(first.lines, 1);
     assert_int_equal(second.lines, 0);
@@ -191,8 +192,8 @@ static void a_level_that_does_not_exist_changes_nothing(void)
 static void no_log_hears_nothing(void)
 {
     struct on_message on_message = { 0 };
-    assert_lk(0, lk_setlog(hear, LK_LOG_DEBUG, &on_message));
-    assert_lk(0, lk_setlog(NULL, LK_LOG_DEBUG, &on_message));
+    assert_lk(0, log_to(hear, LK_LOG_DEBUG, &on_message));
+    assert_lk(0, log_to(NULL, LK_LOG_DEBUG, &on_message));
     lk__log(LK_LOG_ERROR, "nobody is told");
     assert_int_equal(on_message.lines, 0);
 }
@@ -203,56 +204,14 @@ static void a_line_too_long_is_cut(void)
     struct on_message on_message = { 0 };
     memset(text, 'y', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    assert_lk(0, lk_setlog(hear, LK_LOG_INFO, &on_message));
+    assert_lk(0, log_to(hear, LK_LOG_INFO, &on_message));
     lk__log(LK_LOG_INFO, "%s", text);
     assert_int_equal(on_message.lines, 1);
     assert_between(strlen(on_message.line), 256, sizeof text - 2);
     assert_int_equal(strspn(on_message.line, "y"), strlen(on_message.line));
 }
 
-/* --- the log is changed while it is used ---------------------------------------------------------------- */
-
-enum { SPEAKERS = 4, LINES = SANITIZED ? 500 : 5000 };
-
-static void count(void *arg, int level, const char *line)
-{
-    atomic_int *counts = arg;
-    (void)line;
-    atomic_fetch_add(&counts[level == LK_LOG_ERROR], 1);
-}
-
-static int say_lines(int index, void *arg)
-{
-    (void)index;
-    (void)arg;
-    for (int i = 0; i < LINES; i++)
-        lk__log(LK_LOG_ERROR, "line %d", i);
-    return 0;
-}
-
-static int speak(void *arg)
-{
-    return run_threads(SPEAKERS, say_lines, arg);
-}
-
-static void each_line_goes_to_one_log_or_the_other(void)
-{
-    static atomic_int counts[2][2];
-    struct worker worker;
-    assert_lk(0, lk_setlog(count, LK_LOG_ERROR, counts[0]));
-    worker_start(&worker, speak, NULL);
-    for (int i = 0; i < 200; i++) {
-        int rc = lk_setlog(count, LK_LOG_ERROR, counts[i % 2]);
-        if (rc != 0)
-            break;
-        sched_yield();
-    }
-    assert_int_equal(worker_join(&worker), 0);
-    assert_int_equal(counts[0][1] + counts[1][1], SPEAKERS * LINES);
-    assert_int_equal(counts[0][0] + counts[1][0], 0);
-}
-
-/* --- before any lk_setlog(): stderr, as the environment wants ------------------------------------------- */
+/* --- before any lk_addlog(): stderr, as the environment wants ------------------------------------------- */
 
 static int say_one_line_of_each_level(void)
 {
@@ -324,6 +283,6 @@ int main(int argc, char **argv)
                              each_documented_code_has_words_of_its_own, unknown_codes_have_words_as_well,
                              the_version_is_that_of_the_header, the_log_hears_what_it_wants_and_nothing_less_important,
                              failures_are_logged_for_who_debugs, a_level_that_does_not_exist_changes_nothing,
-                             no_log_hears_nothing, a_line_too_long_is_cut, each_line_goes_to_one_log_or_the_other,
+                             no_log_hears_nothing, a_line_too_long_is_cut,
                              until_told_otherwise_stderr_hears_what_the_environment_wants);
 }

@@ -5,6 +5,7 @@
  * labels: memory
  */
 #include "fake_server.h"
+#include "log.h"
 #include "warnings.h"
 
 #include <stdio.h>
@@ -117,7 +118,7 @@ static void a_server_without_echo_is_believed(struct world *w)
     assert_lk(EACCES, lk_mutex_trylock(&orders));
     eventually(fake_asked(f, "ROLE") == 2 && fake_asked(f, "ECHO") == 2, 5000); /* once for each connection */
     close_orders();
-    assert_lk(0, lk_setlog(NULL, LK_LOG_WARNING, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_WARNING, NULL));
 }
 
 /* Nor does a connection come up whose first answers are out of their places. */

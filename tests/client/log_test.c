@@ -5,6 +5,7 @@
  * labels: threads memory
  * seconds: 18
  */
+#include "log.h"
 #include "world.h"
 
 #include <fcntl.h>
@@ -46,7 +47,7 @@ static void renew_beside_it(struct world *w)
     assert_between(now_ms() - began_ms, 0, 3000);
 }
 
-/* Before any lk_setlog(): the default. */
+/* Before any lk_addlog(): the default. */
 static void a_stderr_that_nobody_reads(struct world *w)
 {
     int ends[2], before = dup(2);
@@ -80,11 +81,11 @@ static void block(void *arg, int level, const char *line)
 static void a_sink_that_blocks(struct world *w)
 {
     atomic_store(&shut, true);
-    assert_lk(0, lk_setlog(block, LK_LOG_INFO, NULL));
+    assert_lk(0, log_to(block, LK_LOG_INFO, NULL));
     renew_beside_it(w);
     atomic_store(&shut, false);
     eventually(atomic_load(&lines) > 0, 5000);
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
 }
 
 /* Twice as long as it takes until the line is due, and said by the next poll. */
@@ -103,7 +104,7 @@ static void a_long_wait_beside_a_sink_that_blocks(struct world *w)
     assert_lk(0, lk_mutex_lock(held));
     atomic_store(&lines, 0);
     atomic_store(&shut, true);
-    assert_lk(0, lk_setlog(block, LK_LOG_WARNING, NULL));
+    assert_lk(0, log_to(block, LK_LOG_WARNING, NULL));
     int64_t began_ms = now_ms();
     worker_start(&waiter, wait_for_6_s, wanted);
     assert_int_equal(ETIMEDOUT, worker_join(&waiter));
@@ -111,7 +112,7 @@ static void a_long_wait_beside_a_sink_that_blocks(struct world *w)
     assert_int_equal(0, atomic_load(&lines));
     atomic_store(&shut, false);
     eventually(atomic_load(&lines) > 0, 5000);
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
     assert_lk(0, lk_mutex_unlock(held));
 }
 
@@ -122,7 +123,7 @@ static void a_close_that_fails_beside_a_sink_that_blocks(struct world *w)
     assert_lk(0, lk_mutex_lock(world_mutex(w, client, "m", NULL)));
     atomic_store(&lines, 0);
     atomic_store(&shut, true);
-    assert_lk(0, lk_setlog(block, LK_LOG_DEBUG, NULL));
+    assert_lk(0, log_to(block, LK_LOG_DEBUG, NULL));
     world_stop_server(w);
     int64_t began_ms = now_ms();
     assert_lk(EIO, lk_client_close(client));
@@ -130,7 +131,7 @@ static void a_close_that_fails_beside_a_sink_that_blocks(struct world *w)
     world_cont_server(w);
     atomic_store(&shut, false);
     eventually(atomic_load(&lines) > 0, 5000);
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
     eventually(!world_exists(w, "m"), 5000); /* released late, or its lease ended */
 }
 
@@ -175,11 +176,11 @@ static void a_sink_holds_no_lock_of_the_library(struct world *w)
     lk_mutex_t same;
     meeting.client = world_client(w, "");
     world_mutex(w, meeting.client, "m", NULL);
-    assert_lk(0, lk_setlog(take_a_lock, LK_LOG_DEBUG, NULL));
+    assert_lk(0, log_to(take_a_lock, LK_LOG_DEBUG, NULL));
     worker_start(&other, call_meanwhile, NULL);
     assert_lk(EINVAL, lk_mutex_init(&same, meeting.client, "m", &fair));
     assert_int_equal(0, worker_join(&other));
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
     assert_true(meeting.in_time);
 }
 

@@ -6,6 +6,7 @@
  * timeout: 240
  * seconds: 10
  */
+#include "log.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -43,7 +44,7 @@ static void losses_are_counted_where_they_are_not_kept(struct world *w)
     lk_event_t event = LK_EVENT_INIT;
     uint64_t events = 0, losses = 0;
     world_allow(w, "*");
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
     client = world_client(w, "");
     lk_events_t *unread = world_events(w, client), *half = world_events(w, client);
     make_mutexes();

@@ -6,6 +6,7 @@
  */
 #include "assert_lk.h"
 #include "config/options.h"
+#include "log.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static int enter_folder(void)
     setenv("LK_TEST_PASSWORD", SECRET, 1);
     setenv("LK_TEST_EMPTY", "", 1);
     unsetenv("LK_TEST_ABSENT");
-    return mkdtemp(folder) == NULL || chdir(folder) != 0 || lk_setlog(keep_log, LK_LOG_WARNING, NULL) != 0;
+    return mkdtemp(folder) == NULL || chdir(folder) != 0 || log_to(keep_log, LK_LOG_WARNING, NULL) != 0;
 }
 
 static int leave_folder(void)

@@ -10,6 +10,7 @@
  */
 #include "failing/failing.h"
 #include "config/options.h"
+#include "log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static int make_files(void)
 {
     failing_secret(SECRET);
     setenv("LK_TEST_PASSWORD", SECRET, 1);
-    return make_file(path) || make_file(password_path) || lk_setlog(NULL, LK_LOG_WARNING, NULL) != 0;
+    return make_file(path) || make_file(password_path) || log_to(NULL, LK_LOG_WARNING, NULL) != 0;
 }
 
 static int remove_files(void)

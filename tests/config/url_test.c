@@ -512,6 +512,84 @@ static void cleared_options_hold_nothing(void)
     lk__options_clear(&options);
 }
 
+/* --- a URL that other libraries read, too ------------------------------------------------------------------ */
+
+static const struct {
+    const char *url, *field, *value;
+} shared[] = {
+    { "redis://cache?timeout=5", "host", "cache" }, /* redis-py, ioredis and others */
+    { "redis://cache?ssl_cert_reqs=none&ssl_ca_certs=/etc/ca.pem&lease=2s", "lease", "2000" },
+    { "redis://cache/3?decode_responses=True&max_connections=10&protocol=3&health_check_interval=30", "db", "3" },
+    { "redis://cache?cacert=/etc/ca.pem&verify=no&sni=cache", "port", "6379" },
+    { "redis://user@cache", "user", "-" },
+    { "redis://user@cache:7", "port", "7" },
+    { "redis://app:" SECRET "@cache?family=4&tls", "password", SECRET },
+    { "redis://cache?", "host", "cache" },
+    { "redis://cache?timeout=5&", "host", "cache" },
+    { "redis://cache?&&lease=3s", "lease", "3000" },
+    { "redis://cache?lease=5", "lease", "30000" }, /* whatever it was meant to be */
+    { "redis://cache?lease=100h&keepalive=1", "keepalive", "15000" },
+    { "redis://cache?client_name=a%20b", "client_name", "-" },
+    { "redis://cache?client_name=%ZZ", "client_name", "-" },
+    { "redis://cache?strict=1&prefix=app:", "prefix", "app:" },
+    { "redis://cache?poll=1s&poll=2s", "poll", "1000" },
+};
+
+/* Still refused: it would be another server, or the same one with the objects elsewhere. */
+static const char *const never[] = {
+    "cache",
+    "http://cache",
+    "rediss://cache",
+    "redis+sentinel://cache",
+    "redis://a,b",
+    "redis://cache:port",
+    "redis://cache/zero",
+    "redis://cache?db=zero",
+    "redis://cache/1?db=2",
+    "redis://cache?db=1&db=2",
+    "redis://cache?DB",
+    "redis://cache?prefix=a{b",
+    "redis://cache?prefix=a:&prefix=b:",
+    "redis://cache?prefix",
+    "redis://app:" SECRET "@x@cache",
+    "redis://cache#0",
+    "redis://cache\n",
+    "redis://cache?lease=10ms&lease=1s", /* read well, and of no use */
+};
+
+static void a_shared_url_is_read_as_far_as_it_is_ours(void)
+{
+    char text[32];
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        struct lk__options options;
+        if (lk__options_url(&options, shared[i].url) == 0 && strchr(shared[i].url, '?')[1] != '\0')
+            fail_msg("%s is no mistake", shared[i].url);
+        assert_lk(0, lk__options_sharedurl(&options, shared[i].url));
+        if (strcmp(field(&options, shared[i].field, text, sizeof text), shared[i].value) != 0)
+            fail_msg("%s: %s is %s", shared[i].url, shared[i].field,
+                     field(&options, shared[i].field, text, sizeof text));
+        lk__options_clear(&options);
+    }
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
+        struct lk__options options;
+        if (lk__options_sharedurl(&options, never[i]) == 0)
+            fail_msg("%s was read", never[i]);
+        assert_null(strstr(lk_errortext(), SECRET));
+    }
+}
+
+/* And everything that is a URL of ours means the same. */
+static void a_shared_url_of_ours_means_the_same(void)
+{
+    char text[32];
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        struct lk__options options;
+        assert_lk(0, lk__options_sharedurl(&options, meanings[i].url));
+        assert_string_equal(meanings[i].value, field(&options, meanings[i].field, text, sizeof text));
+        lk__options_clear(&options);
+    }
+}
+
 static int read_all(void *arg)
 {
     (void)arg;
@@ -555,5 +633,7 @@ int main(void)
 {
     return plain_run(a_url_means_this, an_unknown_parameter_has_the_nearest_name, a_url_is_refused_in_words,
                      a_print_reads_as_the_same_server, a_print_hides_the_password_and_fits, no_url_is_too_odd,
-                     no_url_is_too_short, no_url_is_too_long, cleared_options_hold_nothing, a_small_stack_is_enough);
+                     no_url_is_too_short, no_url_is_too_long, cleared_options_hold_nothing,
+                     a_shared_url_is_read_as_far_as_it_is_ours, a_shared_url_of_ours_means_the_same,
+                     a_small_stack_is_enough);
 }

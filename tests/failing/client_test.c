@@ -130,6 +130,12 @@ static void ask(struct world *w)
         tried(EAGAIN, lk_events_next(queue, &event));
     }
     tried(0, lk_events_close(queue));
+    if (tried(0, lk_addlog(NULL, LK_LOG_WARNING, NULL, &handle), ENOMEM) == 0)
+        tried(0, lk_removelog(handle));
+    tried(0, lk_client_setdefault(client));
+    if (tried(0, lk_client_setdefaulturl("redis://app:secret@cache.example?prefix=shop:"), ENOMEM) != 0)
+        tried(0, lk_client_setdefault(NULL));
+    tried(0, lk_client_setdefaulturl(NULL));
     failing_end();
     assert_lk(0, lk_mutex_destroy(&another));
     end(w, client);

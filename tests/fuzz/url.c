@@ -47,6 +47,21 @@ static void check_printed(const struct lk__options *options)
     require(strlen(small) == sizeof small - 1 && memcmp(small, text, sizeof small - 1) == 0);
 }
 
+/* Read as other libraries' URL, which refuses less and reads the rest alike. */
+static void check_shared(const char *url, const struct lk__options *strict)
+{
+    struct lk__options options;
+    int rc = lk__options_sharedurl(&options, url);
+    require(strict == NULL || rc == 0);
+    if (rc != 0)
+        return;
+    check_options(&options);
+    require(strict == NULL || (same_text(options.path, strict->path) && same_text(options.host, strict->host)));
+    require(strict == NULL || (same_text(options.user, strict->user) && same_text(options.prefix, strict->prefix)));
+    require(strict == NULL || (options.db == strict->db && options.lease_ms == strict->lease_ms));
+    lk__options_clear(&options);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct lk__options options, before;
@@ -61,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     require(rc != ENOENT);
     if (rc != 0 && secret_is_userinfo(url))
         require(strstr(lk_errortext(), SECRET) == NULL);
+    check_shared(url, rc == 0 ? &options : NULL);
     if (rc == 0) {
         check_options(&options);
         check_printed(&options);

@@ -7,6 +7,7 @@
  */
 #include "fake_server.h"
 #include "hub/hub.h"
+#include "log.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -190,7 +191,7 @@ static void a_proxy_that_ends_what_subscribes_is_asked_seldom(struct world *w)
     struct bench bench;
     fake_answer(f, "SUBSCRIBE", FAKE_CLOSE);
     warnings = 0;
-    assert_lk(0, lk_setlog(count_warning, LK_LOG_WARNING, NULL));
+    assert_lk(0, log_to(count_warning, LK_LOG_WARNING, NULL));
     bench_begin(&bench, fake_url(f, "retry_min=10ms&retry_max=100ms"));
     assert_int_equal(0, lk__hub_subscribe(&bench.hub, &a.subscription));
     eventually(lk__hub_isrefused(&bench.hub, &a.subscription), 10000);
@@ -209,7 +210,7 @@ static void a_proxy_that_ends_what_subscribes_is_asked_seldom(struct world *w)
     lk__hub_unsubscribe(&bench.hub, &a.subscription);
     lk__hub_unsubscribe(&bench.hub, &b.subscription);
     bench_end(&bench);
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
     fake_end(f);
 }
 

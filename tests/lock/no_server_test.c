@@ -5,6 +5,7 @@
  * labels: memory
  */
 #include "fake_server.h"
+#include "log.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -91,7 +92,7 @@ static void a_server_that_evicts_is_refused_if_asked(struct world *w)
     world_redis(w, "CONFIG SET maxmemory-policy allkeys-lru");
     world_redis(w, "CONFIG SET maxmemory 100mb");
     expect(ENOTSUP, world_url(w, "strict=yes"), 1000, "allkeys-lru");
-    assert_lk(0, lk_setlog(count_warning, LK_LOG_WARNING, NULL));
+    assert_lk(0, log_to(count_warning, LK_LOG_WARNING, NULL));
     lk_client_t *client = world_client(w, "");
     assert_int_equal(1, atomic_load(&warnings));
     world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
@@ -99,7 +100,7 @@ static void a_server_that_evicts_is_refused_if_asked(struct world *w)
     assert_lk(0, lk_mutex_lock(orders)); /* connected anew */
     assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(1, atomic_load(&warnings)); /* it warns once, not at each reconnect */
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
 }
 
 /* URLs that cannot be read name what is wrong with them. */

@@ -33,13 +33,14 @@ static void a_static_mutex_just_works(struct world *w)
     assert_lk(0, lk_client_default(&one));
     assert_lk(0, lk_client_default(&two));
     assert_ptr_equal(one, two);
+    assert_lk(0, lk_client_close(two)); /* there are two users more */
     assert_lk(0, lk_mutex_unlock(&zeroed));
     assert_lk(0, lk_mutex_unlock(&checked));
     assert_lk(0, lk_mutex_unlock(&orders));
     assert_lk(0, lk_mutex_destroy(&zeroed));
     assert_lk(0, lk_mutex_destroy(&checked));
     assert_lk(0, lk_mutex_destroy(&orders));
-    close_default();
+    assert_lk(0, lk_client_close(one));
 }
 
 /* Destroyed means "as if never used": the same object may begin again, also with a new default client. */

@@ -8,6 +8,7 @@
  * seconds: 10
  * timeout: 240
  */
+#include "log.h"
 #include "rights.h"
 #include "warnings.h"
 
@@ -381,7 +382,10 @@ static void other_ways_to_a_client(struct world *w)
     int rc = lk_client_open_file(&opened, path);
     if (rc != 0)
         fail_msg("%s", lk_errortext());
+    assert_lk(0, lk_client_setdefault(opened));
+    assert_lk(0, lk_client_setdefault(NULL));
     assert_lk(0, lk_client_close(opened));
+    assert_lk(0, lk_client_setdefaulturl(NULL));
     setenv("LATCHKEY_URL", rights_url(w, "prefix=shop:"), 1);
     assert_lk(0, lk_client_default(&opened));
     assert_lk(0, lk_client_close(opened));
@@ -391,8 +395,8 @@ static void other_ways_to_a_client(struct world *w)
 /* A function that is not used here is one of which nobody knows what rights it needs. */
 static void each_public_function_is_used_here(void)
 {
-    static const char *const local[] = { "lk_errorsettles", "lk_errortext", "lk_free",
-                                         "lk_setlog",       "lk_strerror",  "lk_version" };
+    static const char *const local[] = { "lk_addlog",    "lk_errorsettles", "lk_errortext", "lk_free",
+                                         "lk_removelog", "lk_strerror",     "lk_version" };
     char *own = source_text("tests/security/acl_test.c"), *symbols = source_text("tests/build/symbols.txt"), *save;
     int count = 0;
     for (char *name = strtok_r(symbols, "\n", &save); name != NULL; name = strtok_r(NULL, "\n", &save)) {
@@ -476,7 +480,7 @@ static void a_missing_right_is_named(struct world *w)
     rights_documented(&rights);
     for (int i = 0; i < rights.count; i++)
         try_without(w, &rights, rights.at[i]);
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
     assert_string_equal("", world_keys(w)); /* to look leaves nothing behind */
 }
 
@@ -504,7 +508,7 @@ static void what_a_user_may_not_use_is_refused_at_once(struct world *w)
     lk_latch_t latch;
     make_the_user(w);
     world_redis(w, "ACL SETUSER app -decrby -incrby -zcard -zremrangebyscore");
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
     client = world_client_at(w, NULL, rights_url(w, "prefix=shop:"));
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&orders));
@@ -580,7 +584,7 @@ static void without_channels_waiters_poll(struct world *w)
     struct worker waiter;
     make_the_user(w);
     world_redis(w, "ACL SETUSER app resetchannels");
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
     open_clients(w, "lease=2s&poll=200ms&prefix=shop:");
     use_mutex(w, &(lk_mutexattr_t)LK_MUTEXATTR_INIT);
     use_rwlock(w, &(lk_rwlockattr_t)LK_RWLOCKATTR_INIT);

@@ -5,6 +5,7 @@
  * labels: memory
  */
 #include "fake_server.h"
+#include "log.h"
 #include "rights.h"
 #include "warnings.h"
 
@@ -19,7 +20,7 @@ static void opening(int code, const char *url, const char *words)
     assert_lk(code, lk_client_open(&client, url));
     if (code == 0)
         assert_lk(0, lk_client_close(client));
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
     const char *text = code == 0 ? warnings() : lk_errortext();
     if (words == NULL && warnings()[0] != '\0')
         fail_msg("%s: a warning: %s", url, warnings());
@@ -167,9 +168,9 @@ static void refused_without_the_password(const char *url, const char *words)
 {
     lk_client_t *client;
     logged[0] = '\0';
-    assert_lk(0, lk_setlog(keep_all, LK_LOG_DEBUG, NULL));
+    assert_lk(0, log_to(keep_all, LK_LOG_DEBUG, NULL));
     assert_int_not_equal(0, lk_client_open(&client, url));
-    assert_lk(0, lk_setlog(NULL, LK_LOG_ERROR, NULL));
+    assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
     if (strstr(lk_errortext(), words) == NULL)
         fail_msg("no \"%s\" in: %s", words, lk_errortext());
     if (strstr(lk_errortext(), "TOPSEC") != NULL || strstr(logged, "TOPSEC") != NULL)

@@ -5,6 +5,7 @@
  * labels: threads memory
  */
 #include "client/client.h"
+#include "log.h"
 #include "news.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ static void nothing_of_them_stays(struct world *w)
     static char ids[BATCH][LK_PERMIT_ID];
     struct news permit_news;
     warnings = 0;
-    lk_setlog(count_warnings, LK_LOG_WARNING, NULL);
+    log_to(count_warnings, LK_LOG_WARNING, NULL);
     news_listen(&permit_news, taker, "permits");
     lk_sem_t *taken = world_sem(w, taker, "permits", BATCH, &leased);
     lk_sem_t *given = world_sem(w, giver, "permits", BATCH, &leased);
@@ -58,7 +59,7 @@ static void nothing_of_them_stays(struct world *w)
     assert_int_equal(0, __atomic_load_n(&warnings, __ATOMIC_SEQ_CST));
     world_close(w, taker);
     world_close(w, giver);
-    lk_setlog(NULL, LK_LOG_WARNING, NULL);
+    log_to(NULL, LK_LOG_WARNING, NULL);
 }
 
 int main(void)

@@ -135,6 +135,7 @@ static void statistics_tell_the_kinds(struct world *w)
     assert_non_null(strstr(json, "\"semaphore\": {"));
     assert_non_null(strstr(json, "\"permits\": {"));
     lk_free(json);
+    assert_lk(0, lk_client_close(client)); /* it ends, and the next one is closed below */
     end();
 }
 

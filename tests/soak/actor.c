@@ -170,7 +170,7 @@ int main(int argc, char **argv)
         return 2;
     pthread_create(&first, NULL, nothing, NULL); /* a sanitizer's own thread comes with the first one */
     pthread_join(first, NULL);
-    lk_setlog(NULL, LK_LOG_ERROR, NULL);
+    lk_addlog(NULL, LK_LOG_ERROR, NULL, NULL);
     struct record *opened = tape_begin(&actor.tape, OP_OPEN, 0, 0);
     count_process(opened);
     if (!pulse_begin(&actor.pulse, actor.table, argv[1], actor.process, atoi(argv[3])))

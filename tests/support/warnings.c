@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* warnings.c - see warnings.h */
+#include "log.h"
 #include "warnings.h"
 
 #include "assert_lk.h"
@@ -21,7 +22,7 @@ static void keep(void *arg, int level, const char *line)
 void warnings_keep(void)
 {
     kept[0] = '\0';
-    assert_lk(0, lk_setlog(keep, LK_LOG_WARNING, NULL));
+    assert_lk(0, log_to(keep, LK_LOG_WARNING, NULL));
 }
 
 const char *warnings(void)

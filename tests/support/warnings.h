@@ -5,7 +5,7 @@
 #ifndef TESTS_WARNINGS_H
 #define TESTS_WARNINGS_H
 
-/* Keep warnings from now on, and none of before, until lk_setlog() is called again. */
+/* Keep warnings from now on, and none of before, until log_to() is called again. */
 void warnings_keep(void);
 
 /* The warnings kept: lines, each with its end. */

@@ -6,6 +6,7 @@
  *
  * labels: threads memory
  */
+#include "log.h"
 #include "news.h"
 
 #include <stdio.h>
@@ -47,6 +48,6 @@ static void each_loss_is_told(struct world *w)
 
 int main(void)
 {
-    lk_setlog(NULL, LK_LOG_WARNING, NULL);
+    log_to(NULL, LK_LOG_WARNING, NULL);
     return world_run(each_loss_is_told);
 }

@@ -6,6 +6,7 @@
  */
 #include "client/client.h"
 #include "lock/scripts.h"
+#include "log.h"
 #include "news.h"
 
 #include <stdlib.h>
@@ -91,7 +92,7 @@ static void renewals_go_on(struct world *w)
 {
     int64_t left_ms;
     lines = losses = 0;
-    lk_setlog(count_losses, LK_LOG_WARNING, NULL);
+    log_to(count_losses, LK_LOG_WARNING, NULL);
     open_orders(w, "lease=1500ms");
     for (int i = 0; i < MANY; i++)
         leases[i] = take("batch", NULL, true, 60000, LK__NEVER);
@@ -112,7 +113,7 @@ static void renewals_go_on(struct world *w)
     for (int i = 0; i < MANY; i++)
         end(leases[i]);
     assert_lk(0, lk_mutex_unlock(orders));
-    lk_setlog(NULL, LK_LOG_WARNING, NULL);
+    log_to(NULL, LK_LOG_WARNING, NULL);
 }
 
 /* More renewals are due than may be under way, and the server stands still: others are lost on time all the same. */
