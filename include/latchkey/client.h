@@ -219,8 +219,9 @@ LK_API LK_MUST_CHECK int lk_events_fd(lk_events_t *queue, int *fd);
  *
  * Returns     0          fetched
  *             EAGAIN     there is none
- *             ECANCELED  the client was closed, and what was not fetched went with it;
- *                        or it belongs to another process
+ *             ECANCELED  the client was closed, and there is nothing more; or it belongs
+ *                        to another process. Losses that were not fetched when it was
+ *                        closed come before this, as one event with their number
  *             EINVAL     no queue, or an event without a size
  * Threads     any; each event of a queue is fetched once
  * Round trips 0

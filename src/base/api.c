@@ -29,14 +29,14 @@ int lk_addlog(lk_log_t log, int level, void *arg, uint64_t *handle)
 {
     if (level < LK_LOG_ERROR || level > LK_LOG_DEBUG)
         return lk__fail(EINVAL, "log level %d: LK_LOG_ERROR to LK_LOG_DEBUG are 1 to 4", level);
-    int before = errno, rc = lk__sinks_add(log, level, arg, handle);
-    errno = before;
-    return rc == 0 ? 0 : lk__fail(rc, "out of memory for a log");
+    struct lk__apistate api = lk__api_enter();
+    int rc = lk__sinks_add(log, level, arg, handle);
+    return lk__api_leave(&api, rc == 0 ? 0 : lk__fail(rc, "out of memory for a log"));
 }
 
 int lk_removelog(uint64_t handle)
 {
-    int before = errno, rc = lk__sinks_remove(handle);
-    errno = before;
-    return rc == 0 ? 0 : lk__fail(rc, "there is no log of this handle, or it was removed");
+    struct lk__apistate api = lk__api_enter();
+    int rc = lk__sinks_remove(handle);
+    return lk__api_leave(&api, rc == 0 ? 0 : lk__fail(rc, "there is no log of this handle, or it was removed"));
 }

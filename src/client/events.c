@@ -146,18 +146,21 @@ void lk__events_join(struct lk__events *events, struct lk__audience *audience)
     events->audience_count++;
 }
 
-void lk__events_leave(struct lk__events *events, struct lk__audience *audience)
+unsigned long long lk__events_leave(struct lk__events *events, struct lk__audience *audience)
 {
     assert(lk__mu_held(&events->mu));
+    unsigned long long losses = 0;
     lk_event_t event;
     struct lk__hold *over;
     while (lk__audience_tell(events, audience, &event, &over)) {
+        losses += event.type == LK_EVENT_LOST ? event.count : 0;
         lk__mu_unlock(&events->mu);
         lk__hold_unref(over);
         lk__mu_lock(&events->mu);
     }
     lk__list_remove(&audience->link);
     events->audience_count--;
+    return losses;
 }
 
 /* So many losses whose news were dropped: nothing else is known of them. */

@@ -55,8 +55,8 @@ static inline void lk__events_makeroom(struct lk__events *events)
 
 /* An audience is told what happens from now on. Under events->mu. */
 void lk__events_join(struct lk__events *events, struct lk__audience *audience);
-/* No more. Under events->mu, left and taken again. */
-void lk__events_leave(struct lk__events *events, struct lk__audience *audience);
+/* No more. Under events->mu, left and taken again. Returns how many losses it was not told. */
+unsigned long long lk__events_leave(struct lk__events *events, struct lk__audience *audience);
 
 bool lk__audience_hasnews(const struct lk__events *events, const struct lk__audience *audience);
 /*
@@ -72,7 +72,7 @@ bool lk__events_ishere(struct lk__events *events); /* is this the listeners' thr
 /* As lk_client_addlistener() and lk_client_removelistener(), with an error text. */
 int lk__events_addlistener(struct lk__events *events, lk_listener_t listener, void *arg, uint64_t *handle);
 int lk__events_removelistener(struct lk__events *events, uint64_t handle);
-/* The client ends: listeners are told the rest, and all audiences are gone. */
+/* The client ends: listeners are told the rest, queues keep the number of losses that were not fetched, and all leave. */
 void lk__events_stop(struct lk__events *events);
 
 #endif

@@ -111,15 +111,29 @@ int lk_events_fd(lk_events_t *queue, int *fd)
     return lk__api_leave(&api, find_descriptor(queue, fd));
 }
 
+/* The client's close leaves to the queue how many losses were not fetched. Until then there may be something yet. */
+static int read_closed(struct lk_events *queue, lk_event_t *event)
+{
+    struct lk__events *events = &queue->client->events;
+    struct lk__hold *none;
+    if (queue->client->process != lk__process())
+        return ECANCELED;
+    lk__mu_lock(&events->mu);
+    int rc = lk__listed(&queue->audience.link)                           ? EAGAIN
+             : lk__audience_tell(events, &queue->audience, event, &none) ? 0
+                                                                         : ECANCELED;
+    lk__mu_unlock(&events->mu);
+    return rc;
+}
+
 /* EAGAIN without an error text, as it is no failure. */
 static int read_queue(struct lk_events *queue, lk_event_t *event)
 {
     struct lk__events *events = &queue->client->events;
     struct lk__audience *audience = &queue->audience;
     struct lk__hold *over;
-    int rc = lk__client_enter(queue->client);
-    if (rc != 0)
-        return rc;
+    if (lk__client_enter(queue->client) != 0)
+        return read_closed(queue, event);
     lk__mu_lock(&events->mu);
     bool found = lk__audience_tell(events, audience, event, &over);
     if (audience->fd >= 0 && !lk__audience_hasnews(events, audience))

@@ -159,14 +159,14 @@ int lk__events_removelistener(struct lk__events *events, uint64_t handle)
     return 0;
 }
 
-/* Queues are their programs', and say from now on that the client is closed. */
+/* Queues are their programs', and tell what they know of losses and that the client is closed. */
 static void leave_all(struct lk__events *events)
 {
     assert(lk__mu_held(&events->mu));
     struct lk__link *first;
     while ((first = lk__list_first(&events->audiences)) != NULL) {
         struct lk__audience *audience = audience_of(first);
-        lk__events_leave(events, audience);
+        audience->missed = lk__events_leave(events, audience);
         if (audience->handle != 0)
             lk__free(audience);
         else if (audience->fd >= 0)

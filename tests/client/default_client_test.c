@@ -16,7 +16,7 @@ static lk_mutex_t orders = LK_MUTEX_INITIALIZER("orders");
 static void begin(struct world *w)
 {
     unsetenv("REDIS_URL");
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "prefix=environment:"), 1));
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "connect_timeout=10s&prefix=environment:"), 1));
 }
 
 static void use(void)
@@ -101,7 +101,7 @@ static void users_come_and_go_at_once(struct world *w)
 static void static_objects_use_the_client_that_was_set(struct world *w)
 {
     begin(w);
-    lk_client_t *given = world_open(w, "prefix=given:");
+    lk_client_t *given = world_open(w, "connect_timeout=10s&prefix=given:");
     assert_lk(0, lk_client_setdefault(given));
     expect_place(w, "given:orders");
     assert_ptr_equal(given, ask());
@@ -110,7 +110,7 @@ static void static_objects_use_the_client_that_was_set(struct world *w)
     assert_lk(0, lk_client_close(given));         /* the other one's */
     assert_lk(ECANCELED, lk_mutex_lock(&orders)); /* no other is opened, which might be elsewhere */
     assert_lk(ECANCELED, lk_client_default(&given));
-    given = world_open(w, "prefix=another:");
+    given = world_open(w, "connect_timeout=10s&prefix=another:");
     assert_lk(0, lk_client_setdefault(given));
     expect_place(w, "another:orders");
     assert_lk(0, lk_client_close(given));
@@ -123,11 +123,11 @@ static void static_objects_use_the_client_that_was_set(struct world *w)
 static void it_can_be_set_until_it_is_used(struct world *w)
 {
     begin(w);
-    lk_client_t *first = world_open(w, "prefix=first:"), *second = world_open(w, "prefix=second:");
+    lk_client_t *first = world_open(w, "connect_timeout=10s&prefix=first:"), *second = world_open(w, "prefix=second:");
     assert_lk(0, lk_client_setdefault(first));
     assert_lk(0, lk_client_setdefault(second));
     assert_lk(0, lk_client_setdefault(NULL));
-    assert_lk(0, lk_client_setdefaulturl(world_url(w, "prefix=url:")));
+    assert_lk(0, lk_client_setdefaulturl(world_url(w, "connect_timeout=10s&prefix=url:")));
     assert_lk(0, lk_client_setdefault(second));
     expect_place(w, "second:orders");
     assert_lk(EBUSY, lk_client_setdefault(first));
@@ -152,7 +152,7 @@ static void one_opened_by_its_first_use_is_in_use(struct world *w)
     lk_client_t *other = world_client(w, "");
     use();
     assert_lk(EBUSY, lk_client_setdefault(other));
-    assert_lk(EBUSY, lk_client_setdefaulturl(world_url(w, "prefix=url:")));
+    assert_lk(EBUSY, lk_client_setdefaulturl(world_url(w, "connect_timeout=10s&prefix=url:")));
     expect_place(w, "environment:orders");
     close_default();
     end();
@@ -163,13 +163,13 @@ static void one_opened_by_its_first_use_is_in_use(struct world *w)
 static void static_objects_use_the_url_that_was_set(struct world *w)
 {
     begin(w);
-    assert_lk(0, lk_client_setdefaulturl(world_url(w, "prefix=url:")));
+    assert_lk(0, lk_client_setdefaulturl(world_url(w, "connect_timeout=10s&prefix=url:")));
     expect_place(w, "url:orders");
     close_default();
     expect_place(w, "url:orders"); /* also of the next one */
     close_default();
     assert_lk(EINVAL, lk_client_setdefaulturl("cache.example"));
-    assert_lk(EINVAL, lk_client_setdefaulturl(world_url(w, "leese=1s")));
+    assert_lk(EINVAL, lk_client_setdefaulturl(world_url(w, "connect_timeout=10s&leese=1s")));
     assert_lk(ENOTSUP, lk_client_setdefaulturl("rediss://cache.example"));
     expect_place(w, "url:orders"); /* mistakes changed nothing */
     close_default();
@@ -185,7 +185,7 @@ static int use_what_was_set(struct world *w, void *arg)
     assert_lk(given != NULL ? ECANCELED : 0, lk_mutex_lock(&orders));
     if (given != NULL) {
         assert_lk(ECANCELED, lk_client_setdefault(given));
-        assert_lk(0, lk_client_open(&mine, world_url(w, "prefix=child:")));
+        assert_lk(0, lk_client_open(&mine, world_url(w, "connect_timeout=10s&prefix=child:")));
         assert_lk(0, lk_client_setdefault(mine));
         assert_lk(0, lk_mutex_lock(&orders));
     }
@@ -206,11 +206,11 @@ static void a_child_goes_to_no_other_server(struct world *w)
     if (THREAD_SANITIZED)
         skip(); /* it does not follow a fork out of a process with threads */
     begin(w);
-    assert_lk(0, lk_client_setdefaulturl(world_url(w, "prefix=url:")));
+    assert_lk(0, lk_client_setdefaulturl(world_url(w, "connect_timeout=10s&prefix=url:")));
     use();
     assert_int_equal(0, world_wait(w, world_fork(w, use_what_was_set, NULL)));
     close_default();
-    lk_client_t *given = world_open(w, "prefix=given:");
+    lk_client_t *given = world_open(w, "connect_timeout=10s&prefix=given:");
     assert_lk(0, lk_client_setdefault(given));
     use();
     assert_int_equal(0, world_wait(w, world_fork(w, use_what_was_set, given)));
@@ -233,7 +233,8 @@ static void keep(void *arg, int level, const char *line)
 /* $REDIS_URL belongs to all libraries of a program, $LATCHKEY_URL to this one. */
 static void a_shared_url_may_say_more(struct world *w)
 {
-    const char *shared = world_url(w, "prefix=shared:&timeout=5&ssl_cert_reqs=none&protocol=3&lease=2s&health");
+    const char *shared =
+        world_url(w, "connect_timeout=10s&prefix=shared:&timeout=5&ssl_cert_reqs=none&protocol=3&lease=20s&health");
     begin(w);
     assert_lk(0, log_to(keep, LK_LOG_WARNING, NULL));
     assert_int_equal(0, setenv("LATCHKEY_URL", shared, 1));

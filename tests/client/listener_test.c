@@ -20,6 +20,7 @@ static pthread_mutex_t of_program = PTHREAD_MUTEX_INITIALIZER;
 struct user {
     uint64_t handle, other; /* of its listener, and of another one that it removes */
     int heard, inside, code;
+    lk_events_t *queue; /* that it closes */
 };
 
 static struct user users[2];
@@ -38,7 +39,7 @@ static void open_client(struct world *w)
 {
     users[0] = users[1] = (struct user){ .code = -1 };
     gate = (struct gate){ 0 };
-    client = world_client(w, "");
+    client = world_client(w, "connect_timeout=10s");
 }
 
 static void add(struct user *user, lk_listener_t listener)
@@ -114,6 +115,17 @@ static void remove_another(const lk_event_t *event, void *arg)
     if (user->other != 0)
         __atomic_store_n(&user->code, lk_client_removelistener(client, user->other), __ATOMIC_SEQ_CST);
     user->other = 0;
+}
+
+static void wait_and_close_queue(const lk_event_t *event, void *arg)
+{
+    struct user *user = arg;
+    hear(event, user);
+    note(&user->inside);
+    gate_pass(&gate);
+    if (user->queue != NULL)
+        __atomic_store_n(&user->code, lk_events_close(user->queue), __ATOMIC_SEQ_CST);
+    user->queue = NULL;
 }
 
 static void add_another(const lk_event_t *event, void *arg)
@@ -339,6 +351,63 @@ static void a_queue_outlives_its_client(struct world *w)
     assert_lk(0, lk_events_close(silent));
 }
 
+/* What was not fetched before the close is told by its number. */
+static void a_close_leaves_the_number_of_losses(struct world *w)
+{
+    lk_event_t event = LK_EVENT_INIT;
+    lk_events_t *queue = NULL;
+    open_client(w);
+    assert_lk(0, lk_events_open(client, &queue));
+    lose(w);
+    expect_losses();
+    assert_lk(0, lk_events_next(queue, &event));
+    world_close(w, client);
+    assert_lk(0, lk_events_next(queue, &event));
+    assert_true(event.type == LK_EVENT_LOST && event.count == LOSSES - 1 && event.name[0] == '\0');
+    assert_lk(ECANCELED, lk_events_next(queue, &event));
+    assert_lk(0, lk_events_close(queue));
+}
+
+static int close_client(void *arg)
+{
+    (void)arg;
+    return lk_client_close(client);
+}
+
+static int close_events(void *queue)
+{
+    return lk_events_close(queue);
+}
+
+/* Here by the listener that the close waits for, and by another thread, which waits for the close. */
+static void queues_are_closed_while_their_client_closes(struct world *w)
+{
+    struct worker closers[2];
+    lk_event_t event = LK_EVENT_INIT;
+    lk_events_t *queues[2] = { NULL, NULL };
+    open_client(w);
+    world_forget(w, client);
+    assert_lk(0, lk_events_open(client, &queues[0]));
+    assert_lk(0, lk_events_open(client, &queues[1]));
+    users[0].queue = queues[0];
+    add(&users[0], wait_and_close_queue);
+    lose(w);
+    eventually(count(&users[0].inside) == 1, 5000);
+    expect_losses();
+    for (int i = 0; i < LOSSES; i++)
+        world_close(w, objects[i]);
+    worker_start(&closers[0], close_client, NULL);
+    while (lk_events_next(queues[1], &event) == 0)
+        sleep_ms(1);
+    worker_start(&closers[1], close_events, queues[1]);
+    sleep_ms(100);
+    gate_open(&gate);
+    assert_int_equal(0, worker_join(&closers[0]));
+    assert_int_equal(0, worker_join(&closers[1]));
+    assert_int_equal(0, count(&users[0].code));
+    assert_int_equal(LOSSES, count(&users[0].heard));
+}
+
 /* --- all at once ---------------------------------------------------------------------------------------------- */
 
 static int come_and_go(int index, void *arg)
@@ -394,5 +463,6 @@ int main(void)
                      a_new_listener_waits_for_nobody, who_removes_a_listener_waits_until_it_is_not_running,
                      a_listener_removes_itself, a_listener_removes_another, a_listener_adds_another,
                      a_listener_removes_itself_while_its_client_closes, mistakes_are_told, a_queue_outlives_its_client,
+                     a_close_leaves_the_number_of_losses, queues_are_closed_while_their_client_closes,
                      losses_reach_those_who_stay);
 }

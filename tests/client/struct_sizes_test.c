@@ -151,7 +151,7 @@ struct user {
 
 static struct user begin(struct world *w)
 {
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_client(w, "connect_timeout=10s");
     return (struct user){ world_events(w, client), world_mutex(w, client, "orders", NULL),
                           world_rwlock(w, client, "config", NULL), world_sem(w, client, "pool", 3, NULL),
                           world_latch(w, client, "gate") };
@@ -262,7 +262,7 @@ static void expect_queue(lk_mutex_t *mutex, size_t stride)
 static void queues_of_any_version_are_filled(struct world *w)
 {
     static const lk_mutexattr_t fair = { .size = sizeof fair, .fair = 1 };
-    lk_mutex_t *orders = world_mutex(w, world_client(w, ""), "orders", &fair);
+    lk_mutex_t *orders = world_mutex(w, world_client(w, "connect_timeout=10s"), "orders", &fair);
     struct worker waiters[WAITERS];
     unsigned count;
     assert_lk(0, lk_mutex_lock(orders));
