@@ -12,12 +12,28 @@
 #include <sys/types.h>
 #include <time.h>
 
-#if defined(__GNUC__)
+/*
+ * LK_MUST_CHECK warns who ignores a code, where the language has [[nodiscard]] (C++17, C23); `(void)` in front of the
+ * call says that it is meant. LK_MUST_CHECK_INIT does so in older versions as well, in which GNU compilers warn in spite
+ * of `(void)`: it is for calls whose object is of no use after a failure.
+ */
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202000L)
+#define LK_MUST_CHECK [[nodiscard]]
+#define LK_MUST_CHECK_INIT [[nodiscard]]
+#elif defined(__GNUC__)
+#define LK_MUST_CHECK
+#define LK_MUST_CHECK_INIT __attribute__((warn_unused_result))
+#else
+#define LK_MUST_CHECK
+#define LK_MUST_CHECK_INIT
+#endif
+
+#if defined(__GNUC__) && (defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202000L))
+#define LK_API [[gnu::visibility("default")]] /* in one order with [[nodiscard]] */
+#elif defined(__GNUC__)
 #define LK_API __attribute__((visibility("default")))
-#define LK_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define LK_API
-#define LK_MUST_CHECK
 #endif
 
 #ifdef __cplusplus
@@ -25,7 +41,7 @@ extern "C" {
 #endif
 
 /* As a relative time: wait as long as it takes. */
-#define LK_FOREVER ((int64_t)-1)
+#define LK_FOREVER INT64_C(-1)
 
 /* Longest name of an object, in bytes, with the client's prefix. */
 #define LK_NAME_MAX 512

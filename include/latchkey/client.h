@@ -55,7 +55,7 @@ typedef struct lk_client lk_client_t;
  * Round trips 1 to connect, 1 pipeline of probes
  * Frees       lk_client_close()
  */
-LK_API LK_MUST_CHECK int lk_client_open(lk_client_t **client, const char *url);
+LK_API LK_MUST_CHECK_INIT int lk_client_open(lk_client_t **client, const char *url);
 
 /*
  * The same with the options of a JSON file; docs/configuration.md lists its keys.
@@ -67,7 +67,7 @@ LK_API LK_MUST_CHECK int lk_client_open(lk_client_t **client, const char *url);
  * Threads     as lk_client_open()
  * Round trips as lk_client_open()
  */
-LK_API LK_MUST_CHECK int lk_client_open_file(lk_client_t **client, const char *json_path);
+LK_API LK_MUST_CHECK_INIT int lk_client_open_file(lk_client_t **client, const char *json_path);
 
 /*
  * The client that static initialisers and a NULL client mean: the one that
@@ -89,7 +89,7 @@ LK_API LK_MUST_CHECK int lk_client_open_file(lk_client_t **client, const char *j
  * Frees       lk_client_close(), once for each call. It need not be closed: a process may
  *             simply end. After it was closed by all, the next call opens a new one.
  */
-LK_API LK_MUST_CHECK int lk_client_default(lk_client_t **client);
+LK_API LK_MUST_CHECK_INIT int lk_client_default(lk_client_t **client);
 
 /*
  * Make an open client the default one, before anybody used the default client.
@@ -196,7 +196,7 @@ typedef struct lk_events lk_events_t;
  * Round trips 0
  * Frees       lk_events_close(), before lk_client_close() or after
  */
-LK_API LK_MUST_CHECK int lk_events_open(lk_client_t *client, lk_events_t **queue);
+LK_API LK_MUST_CHECK_INIT int lk_events_open(lk_client_t *client, lk_events_t **queue);
 
 /*
  * A descriptor that is readable while lk_events_next() has something to say, be it that

@@ -86,8 +86,8 @@ typedef struct lk_latch {
  * Round trips 0
  * Frees       lk_latch_destroy()
  */
-LK_API LK_MUST_CHECK int lk_latch_init(lk_latch_t *l, lk_client_t *client, const char *name,
-                                       const lk_latchattr_t *attr);
+LK_API LK_MUST_CHECK_INIT int lk_latch_init(lk_latch_t *l, lk_client_t *client, const char *name,
+                                            const lk_latchattr_t *attr);
 
 /*
  * Give back what `l` has in this process. Nothing happens in Redis: its count

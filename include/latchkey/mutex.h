@@ -111,7 +111,7 @@ typedef struct lk_mutex {
  * Round trips 0
  * Frees       lk_mutex_destroy()
  */
-LK_API LK_MUST_CHECK int lk_mutex_init(lk_mutex_t *m, lk_client_t *client, const char *name,
+LK_API LK_MUST_CHECK_INIT int lk_mutex_init(lk_mutex_t *m, lk_client_t *client, const char *name,
                                        const lk_mutexattr_t *attr);
 
 /*

@@ -109,8 +109,8 @@ typedef struct lk_rwlock {
  * Round trips 0
  * Frees       lk_rwlock_destroy()
  */
-LK_API LK_MUST_CHECK int lk_rwlock_init(lk_rwlock_t *rw, lk_client_t *client, const char *name,
-                                        const lk_rwlockattr_t *attr);
+LK_API LK_MUST_CHECK_INIT int lk_rwlock_init(lk_rwlock_t *rw, lk_client_t *client, const char *name,
+                                             const lk_rwlockattr_t *attr);
 
 /*
  * Give back what `rw` has in this process. Nothing happens in Redis: the name and

@@ -67,12 +67,22 @@ typedef struct lk_sem {
     uintptr_t lk_spare[4];       /* private: [2] is the value to begin with */
 } lk_sem_t;
 
+/* private: the value to begin with, as lk_sem_init() takes it, for an initialiser in braces */
+#ifdef __cplusplus
+constexpr uintptr_t lk_sem_word(unsigned value)
+{
+    return value;
+}
+#else
+#define lk_sem_word(value) ((unsigned)(value))
+#endif
+
 /* clang-format off */
 /* Fit for file scope; uses the default client from the first call on. */
-#define LK_SEM_INITIALIZER(name, value) { (name), NULL, NULL, 0, { 0, 0, (value), 0 } }
+#define LK_SEM_INITIALIZER(name, value) { (name), NULL, NULL, 0, { 0, 0, lk_sem_word(value), 0 } }
 
 /* The same with attributes, which must stay as they are until the first call. */
-#define LK_SEM_INITIALIZER_ATTR(name, value, attr) { (name), (attr), NULL, 0, { 0, 0, (value), 0 } }
+#define LK_SEM_INITIALIZER_ATTR(name, value, attr) { (name), (attr), NULL, 0, { 0, 0, lk_sem_word(value), 0 } }
 /* clang-format on */
 
 /*
@@ -98,8 +108,8 @@ typedef struct lk_sem {
  * Round trips 0
  * Frees       lk_sem_destroy()
  */
-LK_API LK_MUST_CHECK int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned value,
-                                     const lk_semattr_t *attr);
+LK_API LK_MUST_CHECK_INIT int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned value,
+                                          const lk_semattr_t *attr);
 
 /*
  * Give back what `s` has in this process. Nothing happens in Redis: the number of

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Each public header compiles alone, as strict C11 and as C++17. So does the example in the comment of each type that can
-# be initialised statically.
+# Public headers, what their macros make, and the example in the comment of each type that can be initialised statically,
+# compile in each language without a warning; those that are meant come.
 #   headers_test.sh <include folder> <C compiler> <C++ compiler>
 set -euo pipefail
 include=$1 cc=$2 cxx=$3
-strict=(-pedantic -Wall -Wextra -Werror -fsyntax-only -I "$include")
+strict=(-Wno-unknown-warning-option -Wall -Wextra -Wpedantic -Wconversion -Werror)
+plus=(-Wold-style-cast -Wuseless-cast -Wzero-as-null-pointer-constant)
+c=(c11 c2x) cpp=(c++11 c++17 c++20)
 
 # The lines between "For example:" and the end of that comment.
 example_of() {
@@ -13,21 +15,84 @@ example_of() {
 }
 
 failed=0 count=0 examples=0
+# compile <standard>: what stdin has, as far as warnings go
+compile() {
+    case $1 in
+        c++*) "$cxx" -std="$1" "${strict[@]}" "${plus[@]}" -I "$include" -S -o /dev/null -x c++ - ;;
+        *) "$cc" -std="$1" "${strict[@]}" -I "$include" -S -o /dev/null -x c - ;;
+    esac
+}
+
 for path in "$include"/latchkey/*.h; do
     header=latchkey/${path##*/}
     count=$((count + 1))
     # The second include proves the guard; the type is there because ISO C wants something in a file.
     program=$(printf '#include <%s>\n' "$header" "$header" && echo 'typedef int something;')
-    "$cc" -std=c11 "${strict[@]}" -x c - <<<"$program" || { echo "$header: no C11"; failed=1; }
-    "$cxx" -std=c++17 "${strict[@]}" -x c++ - <<<"$program" || { echo "$header: no C++17"; failed=1; }
+    for standard in "${c[@]}" "${cpp[@]}"; do
+        compile "$standard" <<<"$program" || { echo "$header: no $standard"; failed=1; }
+    done
 
     grep -q '^#define LK_[A-Z]*_INITIALIZER(' "$path" || continue
     example=$(example_of "$path")
     [[ -n $example ]] || { echo "$header: no example"; failed=1; continue; }
     examples=$((examples + 1))
     program=$(printf '#include <%s>\n' "$header" && echo "$example")
-    "$cc" -std=c11 "${strict[@]}" -x c - <<<"$program" || { echo "$header: the example is no C11"; failed=1; }
-    "$cxx" -std=c++17 "${strict[@]}" -x c++ - <<<"$program" || { echo "$header: the example is no C++17"; failed=1; }
+    for standard in "${c[@]}" "${cpp[@]}"; do
+        compile "$standard" <<<"$program" || { echo "$header: the example is no $standard"; failed=1; }
+    done
 done
+
+# All that initialisers can be made of, and a program that does its best and looks no further.
+uses='#include <latchkey/latchkey.h>
+extern lk_mutex_t m[2];
+extern lk_rwlock_t rw[2];
+extern lk_sem_t s[2];
+extern lk_latch_t l;
+int use(unsigned value);
+static lk_mutexattr_t mutexattr = LK_MUTEXATTR_INIT;
+static lk_rwlockattr_t rwlockattr = LK_RWLOCKATTR_INIT;
+static lk_semattr_t semattr = LK_SEMATTR_INIT;
+lk_mutex_t m[2] = { LK_MUTEX_INITIALIZER("a"), LK_MUTEX_INITIALIZER_ATTR("a", &mutexattr) };
+lk_rwlock_t rw[2] = { LK_RWLOCK_INITIALIZER("a"), LK_RWLOCK_INITIALIZER_ATTR("a", &rwlockattr) };
+lk_sem_t s[2] = { LK_SEM_INITIALIZER("a", 3), LK_SEM_INITIALIZER_ATTR("a", 3, &semattr) };
+lk_latch_t l = LK_LATCH_INITIALIZER("a");
+int use(unsigned value)
+{
+    lk_sem_t some[2] = { LK_SEM_INITIALIZER("a", value), LK_SEM_INITIALIZER_ATTR("a", value, &semattr) };
+    lk_latchattr_t latchattr = LK_LATCHATTR_INIT;
+    lk_mutexinfo_t mutexinfo = LK_MUTEXINFO_INIT;
+    lk_rwlockinfo_t rwlockinfo = LK_RWLOCKINFO_INIT;
+    lk_seminfo_t seminfo = LK_SEMINFO_INIT;
+    lk_latchinfo_t latchinfo = LK_LATCHINFO_INIT;
+    lk_event_t event = LK_EVENT_INIT;
+    lk_how_t how = LK_HOW_INIT;
+    (void)latchattr, (void)mutexinfo, (void)rwlockinfo, (void)seminfo, (void)latchinfo, (void)event, (void)how;
+    (void)lk_mutex_trylock(&m[0]);
+    (void)lk_mutex_unlock(&m[0]);
+    (void)lk_latch_countdown(&l);
+    return lk_sem_waitfor(&some[0], LK_FOREVER) + lk_mutex_lockwith(&m[1], &how);
+}'
+for standard in "${c[@]}" "${cpp[@]}"; do
+    compile "$standard" <<<"$uses" || { echo "no $standard"; failed=1; }
+done
+
+# warns <yes or no> <standard> <statement>
+warns() {
+    local said=no
+    printf '#include <latchkey/latchkey.h>\nvoid use(lk_mutex_t *m);\nvoid use(lk_mutex_t *m) { %s }\n' "$3" |
+        compile "$2" 2>/dev/null || said=yes
+    [[ $said == "$1" ]] || { echo "$2: $3: a warning? $said, not $1"; failed=1; }
+}
+
+for standard in c2x c++17 c++20; do
+    warns yes "$standard" 'lk_mutex_trylock(m);'
+    warns yes "$standard" 'lk_mutex_init(m, NULL, "a", NULL);'
+    warns no "$standard" '(void)lk_mutex_trylock(m);'
+done
+warns no c11 'lk_mutex_trylock(m);'
+warns yes c11 'lk_mutex_init(m, NULL, "a", NULL);'
+warns no c++11 'lk_mutex_trylock(m);'
+warns yes c++11 'lk_mutex_init(m, NULL, "a", NULL);'
+
 echo "$count headers, $examples examples"
 exit $((failed || count == 0 || examples == 0))
