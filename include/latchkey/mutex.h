@@ -124,12 +124,16 @@ LK_API LK_MUST_CHECK_INIT int lk_mutex_init(lk_mutex_t *m, lk_client_t *client, 
  *             may be used again)
  *
  * Returns     0
- *             EBUSY      a thread of this process holds it or waits for it through
- *                        this client; unchanged. The hold of a thread that ended
- *                        does not count: it ends with its lease
+ *             EBUSY      a thread of this process, or an owner, holds it or waits for
+ *                        it through this client; unchanged. A hold that nobody
+ *                        renews does not count, fixed or of a thread that ended
  *             EINVAL     m is NULL
+ * Holds       that nobody renews are detached with the last object of the name: no
+ *             memory is kept for them, nobody can unlock them any more, on the server
+ *             they end with their lease, and no event tells of that end
  * Threads     any
- * Round trips 0
+ * Round trips 0. A fixed lease that was handed over a moment ago is set first: 1, for
+ *             one command timeout at most, then EBUSY
  */
 LK_API int lk_mutex_destroy(lk_mutex_t *m);
 

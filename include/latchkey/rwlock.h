@@ -122,12 +122,13 @@ LK_API LK_MUST_CHECK_INIT int lk_rwlock_init(lk_rwlock_t *rw, lk_client_t *clien
  *             may be used again)
  *
  * Returns     0
- *             EBUSY      a thread of this process holds it or waits for it through
- *                        this client; unchanged. The hold of a thread that ended
- *                        does not count: it ends with its lease
+ *             EBUSY      a thread of this process, or an owner, holds it or waits for
+ *                        it through this client; unchanged. A hold that nobody
+ *                        renews does not count, fixed or of a thread that ended
  *             EINVAL     rw is NULL
+ * Holds       that nobody renews are detached, as by lk_mutex_destroy()
  * Threads     any
- * Round trips 0
+ * Round trips as lk_mutex_destroy()
  */
 LK_API int lk_rwlock_destroy(lk_rwlock_t *rw);
 

@@ -122,11 +122,13 @@ LK_API LK_MUST_CHECK_INIT int lk_sem_init(lk_sem_t *s, lk_client_t *client, cons
  *
  * Returns     0
  *             EBUSY      a thread of this process waits for it, or holds leased
- *                        permits of it, through this client; unchanged. Those of
- *                        a thread that ended do not count: they end with their lease
+ *                        permits of it, through this client; unchanged. Permits that
+ *                        nobody renews do not count, of a thread that ended or with
+ *                        a fixed lease
  *             EINVAL     s is NULL
+ * Holds       of permits that nobody renews are detached, as by lk_mutex_destroy()
  * Threads     any
- * Round trips 0
+ * Round trips as lk_mutex_destroy()
  */
 LK_API int lk_sem_destroy(lk_sem_t *s);
 

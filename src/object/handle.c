@@ -240,6 +240,8 @@ static int unbind(struct lk__binding *binding)
     int rc = 0;
     if (open && lk__object_isbusy(binding->object))
         rc = lk__fail(EBUSY, "%s: held or waited for by a thread of this process", binding->object->what);
+    else if (open && !lk__object_settle(binding->object))
+        rc = lk__fail(EBUSY, "%s: handed over a moment ago; its fixed lease is not set yet", binding->object->what);
     else
         lk__binding_unref(binding);
     if (open)

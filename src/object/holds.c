@@ -49,6 +49,35 @@ unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned en
     return sum;
 }
 
+/* A hold whose fixed lease was handed over and is not set yet, with a reference; or NULL. */
+static struct lk__hold *unsettled(struct lk__object *object)
+{
+    struct lk__hold *found = NULL;
+    lk__mu_lock(&object->mu);
+    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL && found == NULL;
+         l = lk__list_next(&object->holds, l)) {
+        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
+        if (hold->lease->fixed && !lk__lease_issettled(hold->lease))
+            found = lk__hold_ref(hold);
+    }
+    lk__mu_unlock(&object->mu);
+    return found;
+}
+
+bool lk__object_settle(struct lk__object *object)
+{
+    int64_t until_us = lk__now_us() + object->client->options->command_timeout_ms * 1000;
+    struct lk__hold *hold;
+    int rc = 0;
+    while (rc == 0 && (hold = unsettled(object)) != NULL) {
+        rc = lk__lease_settle(hold->lease, until_us);
+        lk__hold_unref(hold);
+        if (rc == ESTALE)
+            rc = 0;
+    }
+    return rc == 0;
+}
+
 bool lk__object_isbusy(struct lk__object *object)
 {
     bool busy = atomic_load(&object->waiting) > 0;
@@ -56,7 +85,7 @@ bool lk__object_isbusy(struct lk__object *object)
     for (struct lk__link *l = lk__list_first(&object->holds); l != NULL && !busy;
          l = lk__list_next(&object->holds, l)) {
         struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        busy = lk__lease_isgood(hold->lease, NULL) && !lk__lease_isownerless(hold->lease);
+        busy = lk__lease_isgood(hold->lease, NULL) && !hold->lease->fixed && !lk__lease_isownerless(hold->lease);
     }
     lk__mu_unlock(&object->mu);
     return busy;

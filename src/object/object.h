@@ -136,7 +136,9 @@ struct lk__hold *lk__object_permit(struct lk__object *object, const char *id);
 unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned enough);
 /* Under client->mu: take all holds from the object. `leftover`: NULL, or where they go for a close to release. */
 void lk__object_dropholds(struct lk__object *object, struct lk__link *leftover);
-/* Is the object held, by a good lease of a live thread, or waited for, through this client? */
+/* Set fixed leases that were handed over, for one command timeout at most. False: one is not set. */
+bool lk__object_settle(struct lk__object *object);
+/* Is the object held, by a good lease that is renewed, or waited for, through this client? */
 bool lk__object_isbusy(struct lk__object *object);
 /* Add the counts of holds that have not ended. */
 void lk__object_addlive(struct lk__object *object, struct lk__memberstats *stats);

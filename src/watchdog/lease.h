@@ -147,6 +147,11 @@ void lk__lease_released(struct lk__lease *lease, struct lk__date date);
  */
 int lk__lease_renew(struct lk__lease *lease, int64_t lease_ms, int64_t until_us);
 
+/* Of a fixed lease: is it what the server has? Not while the claim that it began with is to be confirmed. */
+bool lk__lease_issettled(struct lk__lease *lease);
+/* Confirm it, as lk__lease_renew(). */
+int lk__lease_settle(struct lk__lease *lease, int64_t until_us);
+
 /* The latest end of the lease at the server, without renewals from now on; one may be on its way. */
 int64_t lk__lease_endsby(struct lk__lease *lease);
 

@@ -117,3 +117,19 @@ int lk__lease_renew(struct lk__lease *lease, int64_t lease_ms, int64_t until_us)
     lk__mu_unlock(&dog->mu);
     return rc;
 }
+
+bool lk__lease_issettled(struct lk__lease *lease)
+{
+    lk__mu_lock(&lease->dog->mu);
+    bool settled = !lk__lease_isheld(lease) || (lease->renew_us == LK__NEVER && !lease->inflight);
+    lk__mu_unlock(&lease->dog->mu);
+    return settled;
+}
+
+int lk__lease_settle(struct lk__lease *lease, int64_t until_us)
+{
+    lk__mu_lock(&lease->dog->mu);
+    int64_t lease_ms = lease->wanted_ms;
+    lk__mu_unlock(&lease->dog->mu);
+    return lk__lease_renew(lease, lease_ms, until_us);
+}
