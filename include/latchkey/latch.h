@@ -22,14 +22,19 @@
 extern "C" {
 #endif
 
-/* There is nothing to choose yet. */
+/*
+ * How a latch behaves. All zero but the size is the default of everything, and all of it
+ * belongs to this lk_latch_t alone.
+ */
 typedef struct lk_latchattr {
     size_t size;    /* sizeof(lk_latchattr_t); see LK_LATCHATTR_INIT */
-    int lk_room[6]; /* zero */
+    int64_t ttl_ms; /* a count set by this one ends after so long if it did not open; at least 100; 0: never */
+    int appear;     /* 1: waiting where nothing is known of a count waits for one to be set, instead of ENOENT */
+    int lk_room[3]; /* zero */
 } lk_latchattr_t;
 
 /* clang-format off */
-#define LK_LATCHATTR_INIT { sizeof(lk_latchattr_t), { 0, 0, 0, 0, 0, 0 } }
+#define LK_LATCHATTR_INIT { sizeof(lk_latchattr_t), 0, 0, { 0, 0, 0 } }
 /* clang-format on */
 
 /*
@@ -64,6 +69,9 @@ typedef struct lk_latch {
 /* clang-format off */
 /* Fit for file scope; uses the default client from the first call on. */
 #define LK_LATCH_INITIALIZER(name) { (name), NULL, NULL, 0, { 0, 0, 0, 0 } }
+
+/* The same with attributes, which must stay as they are until the first call. */
+#define LK_LATCH_INITIALIZER_ATTR(name, attr) { (name), (attr), NULL, 0, { 0, 0, 0, 0 } }
 /* clang-format on */
 
 /*
@@ -111,7 +119,9 @@ LK_API int lk_latch_destroy(lk_latch_t *l);
  * Close the latch with a count of `n`, if it has none. That it opened before is
  * forgotten, except by those who wait already: they return. Whoever calls
  * lk_latch_wait() from now on waits for this count; so if others are to wait for
- * the last one, see that they have come before setting a new one.
+ * the last one, see that they have come before setting a new one. With `ttl_ms` the
+ * count ends by itself after that time, counted from now, if it is not zero by then:
+ * as if it had never been set, but who waits is told ESTALE.
  *
  *   n         1 to 1000000
  *
@@ -126,6 +136,24 @@ LK_API int lk_latch_destroy(lk_latch_t *l);
  * Round trips 1
  */
 LK_API LK_MUST_CHECK int lk_latch_trysetcount(lk_latch_t *l, unsigned n);
+
+/*
+ * Close the latch with a count of `n`, whatever count it has: that is replaced, with its
+ * end (`ttl_ms`). Who waits for the old count goes on, and waits for this one.
+ * A countdown that is under way counts down whichever of the two it finds.
+ *
+ *   n         1 to 1000000
+ *
+ * Returns     0          the count is `n`
+ *             EINVAL     n out of range; nothing was done
+ *             ENOTCONN   no server would serve it, nothing was done
+ *             EIO        sent, answer lost: it may have been set
+ *             EPROTO     the key holds something that is no count; unchanged
+ *             EACCES ENOSPC ECANCELED ENOMEM  nothing was done
+ * Threads     any; takes one command timeout at most; no cancellation point
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_latch_setcount(lk_latch_t *l, unsigned n);
 
 /*
  * Count down by one. At zero it opens and everybody who waits wakes.
@@ -173,12 +201,13 @@ LK_API LK_MUST_CHECK int lk_latch_getcount(lk_latch_t *l, unsigned *n);
  *                        that was there when this call began, or a later one
  *             ENOENT     it has no count, and none that opened in the last ten
  *                        minutes is known: set it before others wait. 0 instead
- *                        with redisson=yes, as Java has it
- *             ECANCELED  it was deleted; or the client was closed, or belongs to
- *                        another process
- *             ESTALE     the count that this call waited for vanished: the server
- *                        lost its data, and whether it opened is not known. 0
- *                        instead with redisson=yes, as Java has it
+ *                        with redisson=yes, as Java has it. Never with `appear`, which
+ *                        waits for a count to be set, and then for that
+ *             ECANCELED  it was deleted (with `appear`: since this call began); or the
+ *                        client was closed, or belongs to another process
+ *             ESTALE     the count that this call waited for vanished: its `ttl_ms` is
+ *                        over, or the server lost its data, and whether it opened is
+ *                        not known. 0 instead with redisson=yes, as Java has it
  *             ENOTCONN   the default client could not be opened; an open client
  *                        goes on trying, and logs what is wrong
  *             EPROTO EACCES EINVAL ENOMEM  not known
@@ -232,10 +261,12 @@ LK_API LK_MUST_CHECK int lk_latch_waitfor(lk_latch_t *l, int64_t timeout_ms);
 /*
  * Remove the count. Everybody who waits is told ECANCELED, and so is for ten minutes
  * who comes late, unless a new count is set. (Java waiters sleep on: Redisson's
- * delete() does not wake them either.)
+ * delete() does not wake them either.) Of an open latch, remove that it opened: who
+ * waits already still returns 0, and whoever comes from now on finds nothing, so that
+ * those of a next run do not take it for theirs.
  *
- * Returns     0          there is no count any more
- *             ENOENT     there was none; nothing was done
+ * Returns     0          there is no count any more, and it is not open
+ *             ENOENT     it had no count and was not open; nothing was done
  *             ENOTCONN   no server would serve it, nothing was done
  *             EIO        sent, answer lost: it may have been deleted
  *             EPROTO     the key holds something that is no count; unchanged

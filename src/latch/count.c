@@ -21,16 +21,18 @@ static int check_count(const char *function, unsigned n)
     return 0;
 }
 
-int lk_latch_trysetcount(lk_latch_t *l, unsigned n)
+static int set_count(const char *function, lk_latch_t *l, unsigned n, unsigned flags)
 {
     struct lk__op op;
     enum lk__verdict verdict;
-    int rc = check_count("lk_latch_trysetcount", n);
+    int rc = check_count(function, n);
     if (rc == 0)
         rc = lk__op_enter(&op, LK__HANDLE(l), &lk__latch_kind);
     if (rc != 0)
         return rc;
-    const struct lk__latch_set_args args = { .n = n, .channel = lk__latch_of(&op)->block->channel };
+    const struct lk__latch_set_args args = {
+        .n = n, .ttl_ms = lk__latch_attr(&op)->ttl_ms, .channel = lk__latch_of(&op)->block->channel, .flags = flags
+    };
     struct lk__idempotent set = { .command = { .script = &lk__lua_latch_set, .args = &args } };
     rc = change(&op, &set, &verdict);
     if (rc == 0 && verdict == LK__PRESENT)
@@ -38,9 +40,19 @@ int lk_latch_trysetcount(lk_latch_t *l, unsigned n)
     return lk__op_leave(&op, rc);
 }
 
+int lk_latch_trysetcount(lk_latch_t *l, unsigned n)
+{
+    return set_count(__func__, l, n, 0);
+}
+
+int lk_latch_setcount(lk_latch_t *l, unsigned n)
+{
+    return set_count(__func__, l, n, LK__LATCH_REPLACE);
+}
+
 static int absent(const struct lk__object *object)
 {
-    return lk__fail(ENOENT, "%s: has no count: open already, or never set", object->what);
+    return lk__fail(ENOENT, "%s: has no count: open already, deleted, or never set", object->what);
 }
 
 int lk_latch_countdown(lk_latch_t *l)

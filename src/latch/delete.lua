@@ -10,12 +10,19 @@ local done = idempotent_answer(once, id, nth)
 if done then
     return answer(done == IDEMPOTENT_OVERTAKEN and OVERTAKEN or DONE)
 end
-if not number_in(count) then
+local left = number_in(count)
+if not left and not is_open(mark) then
     return answer(ABSENT)
 end
 
 redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
-end_count(count, mark, 'deleted', now)
+if left then
+    end_count(count, mark, 'deleted', now)
+else
+    hide_end(mark)
+end
 idempotent_record(once, id, nth, 1, now)
-publish(channel, '1')
+if left then
+    publish(channel, '1')
+end
 return answer(DONE)

@@ -65,6 +65,11 @@ static inline struct lk__latch *lk__latch_of(const struct lk__op *op)
     return LK__CONTAINER(op->object, struct lk__latch, object);
 }
 
+static inline const lk_latchattr_t *lk__latch_attr(const struct lk__op *op)
+{
+    return op->attr;
+}
+
 extern const struct lk__kind lk__latch_kind;
 
 /* --- count.c ---------------------------------------------------------------------------------------------------- */
@@ -73,7 +78,7 @@ extern const struct lk__kind lk__latch_kind;
 struct lk__latchstate {
     int64_t count;        /* -1: there is none */
     bool opened, deleted; /* how the last count ended; neither: not known */
-    bool since;           /* there was a new count since that end */
+    bool since;           /* who comes now is not to see that end: there was a new count since, or it was removed */
     int64_t serial;       /* serial of that end; 0: not known */
 };
 

@@ -4,7 +4,8 @@
 --
 -- count  string, a number: Redisson's layout, gone at zero
 -- mark   string, "<opened or deleted> <serial>": how the last count ended; a larger serial for each end.
---        " set" behind it: there was a new count since
+--        " set" behind it: there was a new count since, or an open latch was deleted. Then it is for those
+--        alone who waited before that end
 
 -- What a mark says, nil or false: there is none. How the last count ended, or nil; its serial, or 0; whether there was
 -- a new one since.
@@ -25,8 +26,14 @@ local function end_count(count, mark, how, now)
     end)
 end
 
--- Note that there is a new count. Threads that still wait for the last one find its end.
-local function mark_set(mark)
+-- Did the last count open, and is that to be seen?
+local function is_open(mark)
+    local how, _, since = end_in(redis.call('GET', mark))
+    return how == 'opened' and not since
+end
+
+-- Nobody who comes from now on is to see the last end. Threads that still wait for it find it.
+local function hide_end(mark)
     local how, serial, since = end_in(redis.call('GET', mark))
     if how and not since then
         redis.call('SET', mark, string.format('%s %.0f set', how, serial), 'KEEPTTL')

@@ -8,7 +8,7 @@
 
 -- ended   how the last count ended: 1 it opened, 2 it was deleted, 0 that is not known
 -- serial  the serial of that end
--- since   1: there was a new count since
+-- since   1: there was a new count since, or the open latch was deleted
 local how, serial, since = end_in(redis.call('GET', mark))
 local ended, left = how == 'opened' and 1 or how == 'deleted' and 2 or 0, number_in(count)
 if left then

@@ -4,6 +4,8 @@
 
 _Static_assert(sizeof(lk_latch_t) == 8 * sizeof(void *), "ABI");
 
+#define TTL_MAX_MS (366 * INT64_C(86400000))
+
 static struct lk__latch *latch_of(struct lk__object *object)
 {
     return LK__CONTAINER(object, struct lk__latch, object);
@@ -35,13 +37,20 @@ static void latch_destroy(struct lk__object *object)
     lk__slots_destroy(&latch->slots);
 }
 
-/* There are none yet: a size, and zeroes for as far as it reaches. */
 static int check(void *checked, const void *given)
 {
     lk_latchattr_t *attr = checked;
-    int rc = lk__sized_read(attr, sizeof attr->size, given, sizeof attr->size, "latch attributes");
-    attr->size = sizeof *attr;
-    return rc;
+    int rc = lk__sized_read(attr, sizeof *attr, given, sizeof attr->size, "latch attributes");
+    if (rc != 0)
+        return rc;
+    if (attr->ttl_ms != 0 && (attr->ttl_ms < LK__LEASE_MIN_MS || attr->ttl_ms > TTL_MAX_MS))
+        return lk__fail(EINVAL, "ttl_ms is %lld: at least %d, at most a year, or 0 for no end", (long long)attr->ttl_ms,
+                        LK__LEASE_MIN_MS);
+    if (attr->appear != 0 && attr->appear != 1)
+        return lk__fail(EINVAL, "latch attributes: appear is 0 or 1");
+    if ((attr->lk_room[0] | attr->lk_room[1] | attr->lk_room[2]) != 0)
+        return lk__fail(EINVAL, "latch attributes: lk_room is zero");
+    return 0;
 }
 
 #define AT(member) offsetof(struct lk__latchblock, member)

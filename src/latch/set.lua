@@ -1,9 +1,11 @@
--- set.lua - give a latch a count, if it has none
+-- set.lua - give a latch a count, if it has none or that is to be replaced
 --
 -- uses:     idempotent number latch_state
 -- keys:     count string, mark string, once hash      see countdown.lua
 -- args:     n number
+--           ttl_ms ms                   the count ends after so long; 0: never
 --           channel text                Redisson's
+-- flags:    replace
 -- sent:     id nth deadline_us
 -- verdicts: DONE PRESENT OVERTAKEN LATE
 -- resend:   harmless: the idempotency record answers
@@ -11,12 +13,21 @@ local done = idempotent_answer(once, id, nth)
 if done then
     return answer(done == IDEMPOTENT_OVERTAKEN and OVERTAKEN or DONE)
 end
-if number_in(count) then
+local present = number_in(count)
+if present and not replace then
     return answer(PRESENT)
 end
 
-redis.call('SET', count, n) -- first, as Redisson does it; Redisson leaves no mark
-mark_set(mark)
+if ttl_ms > 0 then -- first, as Redisson does it; Redisson leaves no mark
+    redis.call('SET', count, n, 'PX', ttl_ms)
+else
+    redis.call('SET', count, n)
+end
+if not present then
+    hide_end(mark)
+end
 idempotent_record(once, id, nth, 1, now)
-publish(channel, '1')
+if not present then -- who waits for a count waits on
+    publish(channel, '1')
+end
 return answer(DONE)

@@ -8,7 +8,8 @@
  *
  * The first look needs no subscription. The thread looks again once it has subscribed, and again when the server
  * has confirmed that, so no opening falls between two looks. A message is a hint to look. Only where a count
- * ended without a mark, as with Redisson, does the message say how.
+ * ended without a mark, as with Redisson, does the message say how. With `appear` a latch that was never there is
+ * waited for likewise, until it is closed or has opened meanwhile.
  */
 #include "latch/latch.h"
 
@@ -30,6 +31,7 @@ struct waiting {
     int64_t looked_us; /* when the last look began */
     int64_t serial;    /* serial of the end before the count that is waited for */
     bool looked;       /* the server has answered */
+    bool appearing;    /* there is no count yet, and there was none since the first look */
     bool joined;
     bool unsubscribed; /* there will be no message */
     bool doubted;      /* the count vanished; the message of its end may still be on the way */
@@ -92,7 +94,16 @@ static int vanished(const struct waiting *waiting)
         return deleted(waiting);
     if (waiting->word == 0 && object->client->options->redisson)
         return 0;
-    return lk__fail(ESTALE, "%s: its count vanished; whether it opened is not known", object->what);
+    return lk__fail(ESTALE,
+                    "%s: its count vanished, by its ttl_ms or with the server's data; "
+                    "whether it opened is not known",
+                    object->what);
+}
+
+/* Redisson leaves no mark: where it sets counts, too, one may have come and gone between two looks. */
+static int not_there_yet(const struct waiting *waiting)
+{
+    return waiting->word == '0' && waiting->op.object->client->options->redisson ? 0 : EAGAIN;
 }
 
 static int judge_first(struct waiting *waiting, const struct lk__latchstate *state)
@@ -104,6 +115,9 @@ static int judge_first(struct waiting *waiting, const struct lk__latchstate *sta
         return EAGAIN;
     if (state->count == 0 || (state->opened && !state->since))
         return 0;
+    waiting->appearing = lk__latch_attr(&waiting->op)->appear != 0;
+    if (waiting->appearing)
+        return EAGAIN;
     if (state->deleted && !state->since)
         return deleted(waiting);
     if (object->client->options->redisson)
@@ -118,8 +132,8 @@ static int judge_again(struct waiting *waiting, const struct lk__latchstate *sta
     if (state->count == 0)
         return 0;
     if (state->count < 0)
-        return vanished(waiting);
-    waiting->doubted = false;
+        return waiting->appearing ? not_there_yet(waiting) : vanished(waiting);
+    waiting->appearing = waiting->doubted = false;
     return EAGAIN;
 }
 
@@ -209,7 +223,8 @@ static int out_of_time(const struct waiting *waiting)
 {
     const struct lk__object *object = waiting->op.object;
     if (waiting->last_error == 0)
-        return lk__fail(ETIMEDOUT, "%s: did not open within the time", object->what);
+        return lk__fail(ETIMEDOUT, "%s: %s within the time", object->what,
+                        waiting->appearing ? "was not given a count" : "did not open");
     if (waiting->last_error == EIO)
         return lk__fail(ENOTCONN, "%s: the server did not answer within the time", object->what);
     return waiting->last_error; /* with the words of the call that failed */

@@ -112,6 +112,7 @@ static void a_count_is_late(struct world *w)
     assert_lk(ENOTCONN, lk_sem_drain(s, &taken));
     assert_int_equal(77, taken);
     assert_lk(ENOTCONN, lk_latch_trysetcount(l, 3));
+    assert_lk(ENOTCONN, lk_latch_setcount(l, 3));
     assert_lk(ENOTCONN, lk_latch_countdown(l));
     assert_lk(ENOTCONN, lk_latch_delete(l));
     assert_int_equal(0, lk_errorsettles());

@@ -57,6 +57,11 @@ static void count(struct world *w)
     if (rc == EIO)
         goto out;
     spared(set_by_hand(w, 1));
+    rc = tried(0, lk_latch_setcount(gate, 3), ENOMEM, UNREACHABLE);
+    assert_count(w, rc, 1, 3);
+    if (rc == EIO)
+        goto out;
+    spared(set_by_hand(w, 1));
     rc = tried(0, lk_latch_delete(gate), ENOMEM, UNREACHABLE);
     assert_count(w, rc, 1, -1);
 out:

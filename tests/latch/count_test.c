@@ -114,6 +114,7 @@ static void a_key_of_another_type_is_eproto(struct world *w)
             world_redis(w, "SET gate words");
         const char *before = world_str(w, "DUMP gate");
         assert_lk(EPROTO, lk_latch_trysetcount(gate, 1));
+        assert_lk(EPROTO, lk_latch_setcount(gate, 1));
         assert_lk(EPROTO, lk_latch_countdown(gate));
         assert_lk(EPROTO, lk_latch_getcount(gate, &n));
         assert_lk(EPROTO, lk_latch_wait(gate));
@@ -135,7 +136,7 @@ static void a_deleted_latch_is_told(struct world *w)
     assert_lk(0, lk_latch_trysetcount(gate, 2));
     assert_lk(0, lk_latch_delete(gate));
     assert_false(world_exists(w, "gate"));
-    assert_lk(ENOENT, lk_latch_delete(gate));
+    assert_lk(ENOENT, lk_latch_delete(gate)); /* which leaves it deleted */
     assert_lk(ECANCELED, lk_latch_wait(gate));
     assert_lk(ENOENT, lk_latch_countdown(gate));
     assert_lk(0, lk_latch_trysetcount(gate, 1));

@@ -60,7 +60,16 @@ static void a_cut_request_counts_once(struct world *w)
         proxy_release(p); /* a late copy of the deletion, or the countdown to zero, is not for this count */
         sleep_ms(50);
         assert_int_equal(7, world_int(w, "GET gate"));
-        assert_lk(0, lk_latch_delete(gate));
+        arm(cuts[i]);
+        assert_lk(0, lk_latch_setcount(gate, 9));
+        assert_lk(0, lk_latch_countdown(gate));
+        proxy_release(p); /* nor is one that replaces it */
+        sleep_ms(50);
+        assert_int_equal(8, world_int(w, "GET gate"));
+        assert_lk(0, lk_latch_countdownby(gate, 8));
+        arm(cuts[i]);
+        assert_lk(0, lk_latch_delete(gate)); /* open: not ENOENT by its own copy */
+        assert_lk(ENOENT, lk_latch_waitfor(gate, 0));
     }
 }
 

@@ -90,6 +90,8 @@ struct row {
 #define MUTEX_ASK(flags) "30000", "10240000", CLAIM, flags, A, LATER_US, "0", "1"
 #define MUTEX_RELEASE(flags, keep) CLAIM, LOCK_CHANNEL, flags, A, keep, "1"
 #define LATCH_COUNT(n) n, LATCH_CHANNEL, SLOT, LATER_US, "1"
+#define LATCH_SET(n, ttl, flags) n, ttl, LATCH_CHANNEL, flags, SLOT, LATER_US, "1"
+#define REPLACE "8" /* of the latch */
 
 /* Likewise of the read-write lock. */
 #define RW_ROBUST "16"
@@ -297,8 +299,18 @@ static const struct row rows[] = {
       { "0", "1" } },
 
     /* the latch */
-    { &lk__lua_latch_set, TAKES, "", { LATCH }, { LATCH_COUNT("3") } },
-    { &lk__lua_latch_set, TAKES, "SET latchkey:opened:{x} \"opened 7\" EX 600", { LATCH }, { LATCH_COUNT("3") } },
+    { &lk__lua_latch_set, TAKES, "", { LATCH }, { LATCH_SET("3", "0", NO_FLAGS) } },
+    { &lk__lua_latch_set,
+      TAKES,
+      "SET latchkey:opened:{x} \"opened 7\" EX 600",
+      { LATCH },
+      { LATCH_SET("3", "5000", NO_FLAGS) } },
+    { &lk__lua_latch_set, TAKES, "SET x 3", { LATCH }, { LATCH_SET("5", "0", REPLACE) } },
+    { &lk__lua_latch_set,
+      TAKES,
+      "SET latchkey:opened:{x} \"opened 7 set\" EX 600;SET x 3",
+      { LATCH },
+      { LATCH_SET("5", "5000", REPLACE) } },
     { &lk__lua_latch_countdown, GIVES, "SET x 3", { LATCH }, { LATCH_COUNT("1") } },
     { &lk__lua_latch_countdown, GIVES, "SET x 1", { LATCH }, { LATCH_COUNT("1") } },
     { &lk__lua_latch_countdown,
@@ -307,6 +319,11 @@ static const struct row rows[] = {
       { LATCH },
       { LATCH_COUNT("1") } },
     { &lk__lua_latch_delete, GIVES, "SET x 3", { LATCH }, { LATCH_CHANNEL, SLOT, LATER_US, "1" } },
+    { &lk__lua_latch_delete,
+      GIVES,
+      "SET latchkey:opened:{x} \"opened 7\" EX 600",
+      { LATCH },
+      { LATCH_CHANNEL, SLOT, LATER_US, "1" } },
     { &lk__lua_latch_look, LOOKS, "SET x 3", { "x", "latchkey:opened:{x}" }, { "1" } },
 };
 
@@ -548,6 +565,11 @@ static void a_latch_is_open_or_not(struct world *w, const struct row *row)
     if (strcmp(row->before, "SET x 3") == 0 && strstr(row->script->name, "countdown") != NULL &&
         world_int(w, "GET x") != (recorded ? 2 : 3))
         complain("%s: the count is %d, recorded: %d", where, (int)world_int(w, "GET x"), recorded);
+    if (recorded && strstr(row->script->name, "set") != NULL &&
+        world_int(w, "GET x") != (strstr(row->before, "SET x") != NULL ? 5 : 3))
+        complain("%s: recorded, and the count is %d", where, (int)world_int(w, "GET x"));
+    if (recorded && !counted && strncmp(mark, "opened 7", 8) == 0 && strstr(mark, "set") == NULL)
+        complain("%s: recorded, and it is open yet", where);
 }
 
 static void audit(struct world *w, const struct row *row)

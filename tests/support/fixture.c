@@ -130,12 +130,17 @@ static void end_latch(void *latch)
     free(latch);
 }
 
-lk_latch_t *world_latch(struct world *w, lk_client_t *client, const char *name)
+lk_latch_t *world_latchwith(struct world *w, lk_client_t *client, const char *name, const lk_latchattr_t *attr)
 {
     lk_latch_t *latch = calloc(1, sizeof *latch);
-    assert_lk(0, lk_latch_init(latch, client, name, NULL));
+    assert_lk(0, lk_latch_init(latch, client, name, attr));
     world_at_end(w, client, latch, end_latch);
     return latch;
+}
+
+lk_latch_t *world_latch(struct world *w, lk_client_t *client, const char *name)
+{
+    return world_latchwith(w, client, name, NULL);
 }
 
 static void end_events(void *events)

@@ -83,6 +83,7 @@ lk_mutex_t *world_mutex(struct world *w, lk_client_t *client, const char *name, 
 lk_rwlock_t *world_rwlock(struct world *w, lk_client_t *client, const char *name, const lk_rwlockattr_t *attr);
 lk_sem_t *world_sem(struct world *w, lk_client_t *client, const char *name, unsigned value, const lk_semattr_t *attr);
 lk_latch_t *world_latch(struct world *w, lk_client_t *client, const char *name);
+lk_latch_t *world_latchwith(struct world *w, lk_client_t *client, const char *name, const lk_latchattr_t *attr);
 lk_events_t *world_events(struct world *w, lk_client_t *client);
 
 /* A client of another server than the world's: `parent` is ended after it, and may be NULL. */
