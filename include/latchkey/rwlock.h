@@ -6,8 +6,9 @@
  * Lease   Each holder has one of its own. A reader that stops renewing keeps
  *         writers out until its own lease ends, whoever else goes on reading.
  * Owner   The thread, as with pthreads, or an explicit owner (owner.h). It may read again and write again what it
- *         holds so, and a writer may read as well. Such levels are counted in the
- *         process, without a round trip; the server sees one hold of each thread.
+ *         holds so, and a writer may read as well; with `nonreentrant` only read again
+ *         while it reads. Such levels are counted in the process, without a round
+ *         trip; the server sees one hold of each thread.
  * Up      A reader that wants to write as well would wait for itself: EDEADLK at
  *         once. Down: lk_rwlock_downgrade() goes from writing to reading.
  * Order   Readers and writers that have to wait queue in order of arrival, over
@@ -53,10 +54,12 @@ typedef struct lk_rwlockattr {
     int fixed;           /* 1: leases are not renewed */
     int64_t lease_ms;    /* 0: the client's; at least 100 */
     int64_t max_hold_ms; /* not renewed beyond this; at least 100; 0: no limit */
+    int nonreentrant;    /* 1: whoever writes may neither write nor read again, as with pthreads */
+    int lk_room;         /* zero */
 } lk_rwlockattr_t;
 
 /* clang-format off */
-#define LK_RWLOCKATTR_INIT { sizeof(lk_rwlockattr_t), 0, 0, 0, 0, 0 }
+#define LK_RWLOCKATTR_INIT { sizeof(lk_rwlockattr_t), 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /*
@@ -139,6 +142,8 @@ LK_API int lk_rwlock_destroy(lk_rwlock_t *rw);
  * Returns     0          held for reading; one level more
  *             EOWNERDEAD robust, and held likewise, but a writer died and no other
  *                        has repaired yet what it left: each reader is told so
+ *             EDEADLK    `nonreentrant`, and this thread holds it for writing;
+ *                        unchanged
  *             EAGAIN     100,000 readers hold it and nobody waits (behind others it
  *                        waits); or this thread, INT_MAX times; unchanged
  *             ESTALE     this thread's hold was lost and still has to be unlocked
@@ -162,7 +167,8 @@ LK_API LK_MUST_CHECK int lk_rwlock_rdlock(lk_rwlock_t *rw);
  * Returns     0          held for writing; one level more
  *             EOWNERDEAD robust, and held likewise, but a writer died before: repair
  *                        what it guards, then lk_rwlock_consistent()
- *             EDEADLK    this thread holds it for reading only; unchanged
+ *             EDEADLK    this thread holds it for reading only, or, `nonreentrant`, at
+ *                        all; unchanged
  *             EAGAIN     this thread writes INT_MAX times; unchanged
  *             ESTALE ENOTRECOVERABLE ENOTCONN EIO EPROTO EACCES ENOSPC ECANCELED
  *             EINVAL ENOMEM  as lk_rwlock_rdlock()
@@ -174,9 +180,10 @@ LK_API LK_MUST_CHECK int lk_rwlock_wrlock(lk_rwlock_t *rw);
 /*
  * Take `rw` for reading if there is room now.
  *
- * Returns     as lk_rwlock_rdlock(), and
- *             EBUSY      somebody writes, or waits to and goes first; not held, not
- *                        queued
+ * Returns     as lk_rwlock_rdlock(), but
+ *             EBUSY      somebody writes, this thread too if `nonreentrant` (here
+ *                        instead of EDEADLK), or waits to and goes first; not held for
+ *                        reading, not queued
  *             ENOTCONN   no server would serve it, nothing was done
  * Threads     any; takes one command timeout at most
  * Round trips 1; none if this thread holds it
@@ -187,8 +194,9 @@ LK_API LK_MUST_CHECK int lk_rwlock_tryrdlock(lk_rwlock_t *rw);
  * Take `rw` for writing if it is free now.
  *
  * Returns     as lk_rwlock_wrlock(), but
- *             EBUSY      held by someone else, or by this thread for reading (here
- *                        instead of EDEADLK); not held for writing, not queued
+ *             EBUSY      held by someone else, or by this thread for reading or, if
+ *                        `nonreentrant`, at all (here instead of EDEADLK); no level
+ *                        more for writing, not queued
  *             ENOTCONN   no server would serve it, nothing was done
  * Threads     any; takes one command timeout at most
  * Round trips 1; none if this thread writes

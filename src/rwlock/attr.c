@@ -11,7 +11,9 @@ int lk__rwlockattr_check(void *checked, const void *given)
         return rc;
     if (attr->prefer < LK_RWLOCK_PREFER_FAIR || attr->prefer > LK_RWLOCK_PREFER_WRITER)
         return lk__fail(EINVAL, "prefer is %d: LK_RWLOCK_PREFER_FAIR, _READER and _WRITER are 0 to 2", attr->prefer);
-    if ((attr->robust | 1) != 1 || (attr->fixed | 1) != 1)
-        return lk__fail(EINVAL, "read-write lock attributes: robust and fixed are 0 or 1");
+    if ((attr->robust | 1) != 1 || (attr->fixed | 1) != 1 || (attr->nonreentrant | 1) != 1)
+        return lk__fail(EINVAL, "read-write lock attributes: robust, fixed and nonreentrant are 0 or 1");
+    if (attr->lk_room != 0)
+        return lk__fail(EINVAL, "read-write lock attributes: lk_room is zero");
     return lk__attr_leases(attr->lease_ms, attr->max_hold_ms);
 }

@@ -8,14 +8,28 @@
 
 #include <limits.h>
 
+/* May the owner of the hold have one level more? Who reads never writes as well. */
+static bool may_nest(const struct lk__op *op, const struct lk__hold *hold, bool write)
+{
+    bool writes = lk__rwlock_iswriter(hold);
+    return lk__rwlock_attr(op)->nonreentrant ? !write && !writes : !write || writes;
+}
+
+static int would_deadlock(const struct lk__op *op, const struct lk__hold *hold, bool write, bool only_try)
+{
+    const char *how = lk__rwlock_iswriter(hold) ? " for writing" : " for reading";
+    if (only_try)
+        return lk__op_busy(op, hold, how);
+    return lk__fail(EDEADLK, "%s: held by %s%s; to %s it would wait for itself", op->object->what, lk__op_holder(op),
+                    how, write ? "write" : "read");
+}
+
 /* The owner has a good hold: one level more needs no round trip. */
 static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool write, bool only_try)
 {
     const char *what = op->object->what;
-    if (write && !lk__rwlock_iswriter(hold))
-        return only_try ? lk__op_busy(op, hold, " for reading")
-                        : lk__fail(EDEADLK, "%s: held by %s for reading; to write it would wait for itself", what,
-                                   lk__op_holder(op));
+    if (!may_nest(op, hold, write))
+        return would_deadlock(op, hold, write, only_try);
     int *count = write ? &hold->holds : &hold->reads;
     if (*count == INT_MAX)
         return lk__fail(EAGAIN, "%s: held %d times", what, *count);
