@@ -123,6 +123,11 @@ static void the_table_of_keys_is_right(struct world *w)
     assert_lk(0, lk_latch_delete(gate));
     compare(w, rows, count);
     matches("^deleted [0-9]{16}$", world_str(w, "GET latchkey:opened:{gate}"));
+    assert_lk(0, lk_latch_setcount(gate, 2));
+    assert_lk(0, lk_latch_countdownby(gate, 2));
+    assert_lk(0, lk_latch_delete(gate)); /* open */
+    compare(w, rows, count);
+    matches("^opened [0-9]{16} set$", world_str(w, "GET latchkey:opened:{gate}"));
     assert_int_equal(1, world_elements(w, "HKEYS latchkey:once:{gate}"));
     const char *once = "return redis.call('HKEYS', KEYS[1])[1] .. ' ' .. redis.call('HVALS', KEYS[1])[1]";
     matches("^[0-9a-f]{32}:l[0-9]+x[0-9]+ [0-9]+ 1 [0-9]+$", world_str(w, "EVAL %s 1 latchkey:once:{gate}", once));
