@@ -200,7 +200,62 @@ static void one_owner_is_passed_around(struct world *w)
     assert_lk(0, lk_owner_free(owners[0]));
 }
 
+static struct gate stop;
+
+static int visit_until_stopped(int index, void *arg)
+{
+    int mine = index % OWNERS, rc = 0;
+    (void)arg;
+    while (!gate_is_open(&stop) && rc == 0) {
+        rc = lock_by(orders, owners[mine], LK_FOREVER);
+        if (rc == 0) {
+            visit(mine);
+            rc = lk_mutex_unlockby(orders, owners[mine]);
+        }
+    }
+    return rc;
+}
+
+/* Connections end and scripts are forgotten at every moment: no call fails, and none keeps the others of its owner. */
+static void traffic_goes_on_under_a_hail_of_faults(struct world *w)
+{
+    open_both(w, OWNERS);
+    stop = (struct gate){ 0 };
+    assert_int_equal(0, world_hail(w, visit_until_stopped, &stop));
+    assert_int_equal(0, atomic_load(&guarded.met));
+    for (int i = 0; i < OWNERS; i++)
+        assert_lk(0, lk_owner_free(owners[i]));
+    assert_int_equal(0, world_queued(w, "orders"));
+}
+
+static int check_orders(int index, void *owner)
+{
+    (void)index;
+    int rc = lk_mutex_checkby(orders, owner);
+    return rc == EIO || rc == ENOTCONN ? 0 : -1;
+}
+
+/* The server stands still: each call of an owner ends, after one timeout for each before it, and the hold is good. */
+static void without_answers_each_call_takes_one_timeout(struct world *w)
+{
+    enum { CALLS = 3, COMMAND_MS = 300 };
+    client = world_client(w, "command_timeout=300ms");
+    orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_owner_new(client, &owners[0]));
+    assert_lk(0, lock_by(orders, owners[0], 0));
+    assert_lk(0, lk_mutex_checkby(orders, owners[0]));
+    world_stop_server(w);
+    int64_t began_ms = now_ms();
+    assert_int_equal(0, run_threads(CALLS, check_orders, owners[0]));
+    assert_between(now_ms() - began_ms, COMMAND_MS, CALLS * COMMAND_MS + CALLS * SLACK_MS);
+    world_cont_server(w);
+    eventually(lk_mutex_checkby(orders, owners[0]) == 0, 5000);
+    assert_lk(0, lk_mutex_unlockby(orders, owners[0]));
+    assert_lk(0, lk_owner_free(owners[0]));
+}
+
 int main(void)
 {
-    return world_run(a_waiting_call_is_in_nobody_s_way, levels_of_many_threads_add_up, one_owner_is_passed_around);
+    return world_run(a_waiting_call_is_in_nobody_s_way, levels_of_many_threads_add_up, one_owner_is_passed_around,
+                     traffic_goes_on_under_a_hail_of_faults, without_answers_each_call_takes_one_timeout);
 }
