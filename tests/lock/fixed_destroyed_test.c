@@ -5,6 +5,7 @@
  * labels: threads memory
  */
 #include "news.h"
+#include "proxy.h"
 
 enum { LEASE_MS = 1500 };
 
@@ -86,37 +87,40 @@ static void a_hold_that_was_fixed_by_the_call_is_detached(struct world *w)
     expect_detached(w, "orders", began_ms);
 }
 
-struct handed {
-    lk_mutex_t *orders;
-    int destroyed;
-};
+static lk_how_t how = LK_HOW_INIT;
 
-static int take_and_destroy(void *arg)
+static int take(void *mutex)
 {
-    struct handed *handed = arg;
-    int rc = lk_mutex_lock(handed->orders);
-    handed->destroyed = lk_mutex_destroy(handed->orders);
-    return rc;
+    return lk_mutex_lockwith(mutex, &how); /* for an owner, who does not end with the thread */
 }
 
-/* A hand-over brings a claim of 3 s: the whole time is asked for before the object goes. */
+/*
+ * A hand-over brings a claim of 3 s: the whole lease is asked for before the object goes, and while the server does not
+ * get that question the object stays.
+ */
 static void a_fixed_lease_that_was_handed_over_is_set_first(struct world *w)
 {
-    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
-    lk_mutex_t fixed;
-    struct handed handed = { &fixed, -1 };
+    struct proxy *p = proxy_begin(w);
     struct worker heir;
-    attr.fixed = 1;
-    attr.lease_ms = 20000;
-    open_client(w);
+    lk_mutex_t fixed;
+    client = proxy_client(p, "lease=60s&poll=30s&command_timeout=400ms");
+    how.fixed = 1;
+    how.lease_ms = 20000;
+    assert_lk(0, lk_owner_new(client, &how.owner));
     lk_mutex_t *held = world_mutex(w, world_client(w, ""), "orders", NULL);
     assert_lk(0, lk_mutex_lock(held));
-    assert_lk(0, lk_mutex_init(&fixed, client, "orders", &attr));
-    worker_start(&heir, take_and_destroy, &handed);
+    assert_lk(0, lk_mutex_init(&fixed, client, "orders", NULL));
+    worker_start(&heir, take, &fixed);
     eventually(world_queued(w, "orders") == 1, 5000);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 5000);
+    sleep_ms(100); /* and has asked again since */
+    proxy_stall(p, PROXY_UP);
     assert_lk(0, lk_mutex_unlock(held));
-    assert_lk(0, worker_join(&heir));
-    assert_lk(0, handed.destroyed);
+    assert_lk(0, worker_join(&heir)); /* by the message */
+    assert_lk(EBUSY, lk_mutex_destroy(&fixed));
+    proxy_resume(p);
+    eventually(lk_mutex_destroy(&fixed) == 0, 2000);
+    assert_lk(0, lk_owner_free(how.owner));
     assert_between(world_pttl(w, "orders"), 15000, 20000);
     assert_lk(0, lk_mutex_forceunlock(held));
 }
