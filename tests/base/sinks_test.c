@@ -174,26 +174,26 @@ enum { SPEAKERS = 3, RESTLESS = 3, LINES = SANITIZED ? 300 : 5000 };
 
 static atomic_bool over;
 
+static void count(void *arg, int level, const char *line)
+{
+    (void)level;
+    (void)line;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
 static int come_and_go(void *arg)
 {
     int rc = 0;
     (void)arg;
     while (rc == 0 && !atomic_load(&over)) {
         struct user *user = calloc(1, sizeof *user); /* whoever comes late finds it freed */
-        rc = lk_addlog(hear, LK_LOG_ERROR, user, &user->handle);
+        rc = lk_addlog(count, LK_LOG_ERROR, &user->lines, &user->handle);
         sched_yield();
         if (rc == 0)
             rc = lk_removelog(user->handle);
         free(user);
     }
     return rc;
-}
-
-static void count(void *arg, int level, const char *line)
-{
-    (void)level;
-    (void)line;
-    atomic_fetch_add((atomic_int *)arg, 1);
 }
 
 static int say_lines(int index, void *arg)
