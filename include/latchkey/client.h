@@ -137,7 +137,7 @@ LK_API LK_MUST_CHECK int lk_client_setdefaulturl(const char *url);
  * Returns     0          all holds are confirmed released; or others still have it from
  *                        lk_client_default(), and nothing ended
  *             EIO        something ends with its lease instead
- *             EDEADLK    called from a listener; nothing was done
+ *             EDEADLK    called from a listener, and nobody else has it; nothing was done
  * Threads     any but a listener's; takes two command timeouts at most
  * Round trips 1 for all holds together
  */

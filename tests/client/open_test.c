@@ -125,6 +125,11 @@ static void the_environment_says_where(struct world *w)
     assert_lk(ENOTCONN, lk_client_open(&client, NULL));
     assert_non_null(strstr(lk_errortext(), "127.0.0.1"));
     unsetenv("LATCHKEY_URL");
+    setenv("REDIS_URL", "", 1); /* none, as where a template had nothing to fill in */
+    if (lk_client_open(&client, NULL) == 0)
+        assert_lk(0, lk_client_close(client));
+    else
+        assert_non_null(strstr(lk_errortext(), "redis://127.0.0.1:6379"));
     unsetenv("REDIS_URL");
 }
 
