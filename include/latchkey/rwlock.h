@@ -430,6 +430,40 @@ LK_API LK_MUST_CHECK int lk_rwlock_check(lk_rwlock_t *rw);
 LK_API LK_MUST_CHECK int lk_rwlock_checkby(lk_rwlock_t *rw, lk_owner_t *owner);
 
 /*
+ * Give this thread's hold a lease of `lease_ms` from now on, and renewals of that
+ * length unless it is fixed. max_hold_ms still caps it. The leases of other readers
+ * stay as they are.
+ *
+ *   lease_ms  milliseconds; at least 100, at most a day; may be shorter than the lease
+ *             it had
+ *
+ * Returns     0          the lease is set
+ *             ESTALE     it was lost
+ *             EPERM      this thread does not hold it
+ *             EINVAL     lease_ms is out of range
+ *             ENOTCONN   nothing was sent yet, for want of a connection or because
+ *                        a copy of an earlier request may still set the lease it
+ *                        asked for: the hold is good for what lk_rwlock_remaining()
+ *                        says, and renewals go on trying
+ *             EIO        sent, answer lost: likewise
+ *             EPROTO EACCES ECANCELED  refused; likewise
+ * Threads     any; takes one command timeout at most
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_rwlock_extend(lk_rwlock_t *rw, int64_t lease_ms);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_rwlock_extend(), and EINVAL: an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_rwlock_extend()
+ */
+LK_API LK_MUST_CHECK int lk_rwlock_extendby(lk_rwlock_t *rw, lk_owner_t *owner, int64_t lease_ms);
+
+/*
  * Say that what a robust lock guards is in order again, as
  * pthread_mutex_consistent(). Until this writer unlocks or downgrades, others have
  * not been told.

@@ -347,12 +347,14 @@ LK_API LK_MUST_CHECK int lk_sem_addpermits(lk_sem_t *s, long n);
 LK_API LK_MUST_CHECK int lk_sem_drain(lk_sem_t *s, unsigned *taken);
 
 /*
- * How long this thread's oldest leased permit is good for if no renewal follows.
+ * How long all leased permits that this thread took without an id are good for if no
+ * renewal follows: the least, where several calls took them. The library's promise
+ * stands while this is above zero.
  *
  *   ms        written on success only; at least 1
  *
- * Returns     0, EPERM (this thread holds none), ESTALE (lost), EINVAL, ECANCELED,
- *             ENOTSUP (s is not leased)
+ * Returns     0, EPERM (this thread holds none), ESTALE (some were lost: known without
+ *             asking the server), EINVAL, ECANCELED, ENOTSUP (s is not leased)
  * Threads     any; each sees its own
  * Round trips 0
  */
@@ -368,6 +370,68 @@ LK_API LK_MUST_CHECK int lk_sem_remaining(lk_sem_t *s, int64_t *ms);
  * Round trips as lk_sem_remaining()
  */
 LK_API LK_MUST_CHECK int lk_sem_remainingby(lk_sem_t *s, lk_owner_t *owner, int64_t *ms);
+
+/*
+ * Ask the server whether the leased permits stand that this thread took without an id.
+ *
+ * Returns     0          they do
+ *             ESTALE     some were lost; lk_sem_remaining() says so from now on
+ *             EPERM      this thread holds none
+ *             ENOTSUP    s is not leased
+ *             ENOTCONN EIO EPROTO EACCES ECANCELED EINVAL  not known; nothing changed
+ * Threads     any; each asks for its own; takes one command timeout at most for each
+ *             round trip
+ * Round trips one for each lk_sem_wait() or _acquire() that took them, the oldest first,
+ *             up to one that fails
+ */
+LK_API LK_MUST_CHECK int lk_sem_check(lk_sem_t *s);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_sem_check(); EINVAL also for an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_sem_check()
+ */
+LK_API LK_MUST_CHECK int lk_sem_checkby(lk_sem_t *s, lk_owner_t *owner);
+
+/*
+ * Give the leased permits that this thread took without an id a lease of `lease_ms` from
+ * now on, and renewals of that length unless they are fixed. max_hold_ms still caps it.
+ * Where several calls took them, it begins with the oldest and ends with one that fails:
+ * those taken before that one have the new lease, those after it the one they had.
+ *
+ *   lease_ms  milliseconds; at least 100, at most a day; may be shorter than the lease
+ *             they had
+ *
+ * Returns     0          the lease is set, of all of them
+ *             ESTALE     some were lost
+ *             EPERM      this thread holds none
+ *             EINVAL     lease_ms is out of range
+ *             ENOTSUP    s is not leased
+ *             ENOTCONN   nothing was sent yet, for want of a connection or because
+ *                        a copy of an earlier request may still set the lease it
+ *                        asked for: they are good for what lk_sem_remaining() says,
+ *                        and renewals go on trying
+ *             EIO        sent, answer lost: likewise
+ *             EPROTO EACCES ECANCELED  refused; likewise
+ * Threads     any; each its own; takes one command timeout at most for each round trip
+ * Round trips as lk_sem_check()
+ */
+LK_API LK_MUST_CHECK int lk_sem_extend(lk_sem_t *s, int64_t lease_ms);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_sem_extend(); EINVAL also for an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_sem_extend()
+ */
+LK_API LK_MUST_CHECK int lk_sem_extendby(lk_sem_t *s, lk_owner_t *owner, int64_t lease_ms);
 
 /*
  * Take one leased permit that belongs to nobody but who knows its id. The client

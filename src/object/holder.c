@@ -19,6 +19,28 @@ static int with_hold(struct lk__handle handle, const struct lk__kind *kind, lk_o
     return lk__op_leave(&op, rc);
 }
 
+/* Ask the hold of an owner, or of leased permits all that it has, the oldest first and up to one that fails. */
+static int with_all_holds(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner,
+                          lk__question_t question, void *arg)
+{
+    struct lk__op op;
+    struct lk__hold *hold;
+    int rc = lk__op_enterholder(&op, handle, kind, owner);
+    if (rc != 0)
+        return rc;
+    rc = lk__op_leasedonly(&op);
+    if (rc == 0)
+        rc = lk__op_hold(&op, &hold);
+    if (rc == 0)
+        rc = question(&op, hold, arg);
+    while (rc == 0 && (hold = lk__object_nexthold(op.object, hold)) != NULL) {
+        rc = lk__op_goodhold(&op, hold);
+        if (rc == 0)
+            rc = question(&op, hold, arg);
+    }
+    return lk__op_leave(&op, rc);
+}
+
 static int tell_token(const struct lk__op *op, struct lk__hold *hold, void *token)
 {
     if (hold->holds == 0)
@@ -35,20 +57,15 @@ int lk__holder_token(const char *function, struct lk__handle handle, const struc
     return with_hold(handle, kind, owner, tell_token, token);
 }
 
-static int tell_remaining(const struct lk__op *op, struct lk__hold *hold, void *ms)
+/* The least of several. */
+static int tell_remaining(const struct lk__op *op, struct lk__hold *hold, void *least_us)
 {
-    int64_t left_us;
+    int64_t left_us, *least = least_us;
     if (!lk__lease_isgood(hold->lease, &left_us))
         return lk__fail(ESTALE, "%s: the lease was lost", op->object->what);
-    *(int64_t *)ms = (left_us + 999) / 1000;
+    if (left_us < *least)
+        *least = left_us;
     return 0;
-}
-
-int lk__op_remaining(const struct lk__op *op, int64_t *ms)
-{
-    struct lk__hold *hold;
-    int rc = lk__op_hold(op, &hold);
-    return rc != 0 ? rc : tell_remaining(op, hold, ms);
 }
 
 int lk__holder_remaining(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner,
@@ -56,7 +73,11 @@ int lk__holder_remaining(const char *function, struct lk__handle handle, const s
 {
     if (ms == NULL)
         return lk__fail(EINVAL, "%s: nowhere to put the time", function);
-    return with_hold(handle, kind, owner, tell_remaining, ms);
+    int64_t least_us = LK__NEVER;
+    int rc = with_all_holds(handle, kind, owner, tell_remaining, &least_us);
+    if (rc == 0)
+        *ms = (least_us + 999) / 1000;
+    return rc;
 }
 
 static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
@@ -79,7 +100,7 @@ static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
 
 int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
 {
-    return with_hold(handle, kind, owner, ask_server, NULL);
+    return with_all_holds(handle, kind, owner, ask_server, NULL);
 }
 
 static int renew_with(const struct lk__op *op, struct lk__hold *hold, void *lease_ms)
@@ -95,7 +116,7 @@ int lk__holder_extend(struct lk__handle handle, const struct lk__kind *kind, lk_
     if (lease_ms < LK__LEASE_MIN_MS || lease_ms > LK__LEASE_MAX_MS)
         return lk__fail(EINVAL, "a lease of %lld ms: at least %d ms, at most a day", (long long)lease_ms,
                         LK__LEASE_MIN_MS);
-    return with_hold(handle, kind, owner, renew_with, &lease_ms);
+    return with_all_holds(handle, kind, owner, renew_with, &lease_ms);
 }
 
 static int declare_consistent(const struct lk__op *op, struct lk__hold *hold, void *arg)

@@ -3,6 +3,8 @@
  * holder.h - what a holder may ask and say of its hold: public calls, whole
  *
  * Each works on the good hold of `owner`, NULL: of the calling thread. `function` is the name of the call, for words.
+ * Who has leased permits may have several holds: remaining is then the least of all, and check and extend begin with the
+ * oldest and end with one that fails.
  */
 #ifndef LK__OBJECT_HOLDER_H
 #define LK__OBJECT_HOLDER_H
@@ -16,8 +18,5 @@ int lk__holder_remaining(const char *function, struct lk__handle handle, const s
 int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner);
 int lk__holder_extend(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner, int64_t lease_ms);
 int lk__holder_consistent(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner);
-
-/* Within a public call: how long the caller's hold is good. */
-int lk__op_remaining(const struct lk__op *op, int64_t *ms);
 
 #endif

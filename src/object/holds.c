@@ -35,6 +35,15 @@ struct lk__hold *lk__object_permit(struct lk__object *object, const char *id)
     return entry != NULL ? LK__CONTAINER(entry, struct lk__hold, owned) : NULL;
 }
 
+struct lk__hold *lk__object_nexthold(struct lk__object *object, struct lk__hold *hold)
+{
+    lk__mu_lock(&object->mu);
+    struct lk__hold *oldest = lk__object_oldest(object, hold->owner);
+    struct lk__link *next = hold == oldest ? lk__list_first(&oldest->kin) : lk__list_next(&oldest->kin, &hold->kin);
+    lk__mu_unlock(&object->mu);
+    return next != NULL ? LK__CONTAINER(next, struct lk__hold, kin) : NULL;
+}
+
 unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned enough)
 {
     unsigned sum = 0;

@@ -132,6 +132,8 @@ bool lk__object_takeoff(struct lk__object *object, struct lk__hold *hold);
 
 /* A permit that has an id, or NULL. Under object->mu. */
 struct lk__hold *lk__object_permit(struct lk__object *object, const char *id);
+/* The one that its owner has after this one, NULL if there is none; by the owner itself. */
+struct lk__hold *lk__object_nexthold(struct lk__object *object, struct lk__hold *hold);
 /* How many permits all holds of `owner` have; counting ends at `enough`. */
 unsigned lk__object_count(struct lk__object *object, uint64_t owner, unsigned enough);
 /* Under client->mu: take all holds from the object. `leftover`: NULL, or where they go for a close to release. */

@@ -129,9 +129,21 @@ int lk__op_hold(const struct lk__op *op, struct lk__hold **hold)
     *hold = lk__object_hold(op->object, lk__op_owner(op));
     if (*hold == NULL)
         return lk__fail(EPERM, "%s: not held by %s", op->object->what, lk__op_holder(op));
-    if (!lk__lease_isgood((*hold)->lease, NULL))
-        return lk__fail(ESTALE, "%s: the lease was lost; unlock as often as it was locked", op->object->what);
-    return 0;
+    return lk__op_goodhold(op, *hold);
+}
+
+int lk__op_goodhold(const struct lk__op *op, struct lk__hold *hold)
+{
+    if (lk__lease_isgood(hold->lease, NULL))
+        return 0;
+    return lk__fail(ESTALE, "%s: the lease was lost; give back as much as was taken", op->object->what);
+}
+
+int lk__op_leasedonly(const struct lk__op *op)
+{
+    return op->object->kind->counted
+               ? lk__fail(ENOTSUP, "%s: only permits of a leased semaphore can do that", op->object->what)
+               : 0;
 }
 
 int lk__op_busy(const struct lk__op *op, const struct lk__hold *hold, const char *how)

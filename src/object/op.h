@@ -76,5 +76,9 @@ int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold);
 
 /* The hold of the call's owner: 0 it is good · EPERM there is none · ESTALE it was lost; with an error text. */
 int lk__op_hold(const struct lk__op *op, struct lk__hold **hold);
+/* 0, or ESTALE: that hold was lost; with an error text. */
+int lk__op_goodhold(const struct lk__op *op, struct lk__hold *hold);
+/* 0, or ENOTSUP, with an error text: what is acquired of this object has no lease. */
+int lk__op_leasedonly(const struct lk__op *op);
 
 #endif

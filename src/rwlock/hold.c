@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hold.c - calls of a holder on its hold: token, remaining, check, consistent */
+/* hold.c - calls of a holder on its hold: token, remaining, check, extend, consistent */
 #include "rwlock/rwlock.h"
 
 int lk_rwlock_token(lk_rwlock_t *rw, uint64_t *token)
@@ -30,6 +30,16 @@ int lk_rwlock_check(lk_rwlock_t *rw)
 int lk_rwlock_checkby(lk_rwlock_t *rw, lk_owner_t *owner)
 {
     return lk__holder_check(LK__HANDLE(rw), &lk__rwlock_kind, owner);
+}
+
+int lk_rwlock_extend(lk_rwlock_t *rw, int64_t lease_ms)
+{
+    return lk__holder_extend(LK__HANDLE(rw), &lk__rwlock_kind, NULL, lease_ms);
+}
+
+int lk_rwlock_extendby(lk_rwlock_t *rw, lk_owner_t *owner, int64_t lease_ms)
+{
+    return lk__holder_extend(LK__HANDLE(rw), &lk__rwlock_kind, owner, lease_ms);
 }
 
 int lk_rwlock_consistent(lk_rwlock_t *rw)

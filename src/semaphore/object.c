@@ -56,6 +56,7 @@ static const struct lk__kind leased_kind = {
     .key_count = sizeof leased_keys / sizeof leased_keys[0],
     .attr_size = sizeof(lk_semattr_t),
     .check = lk__semattr_check,
+    .check_script = &lk__lua_semaphore_permit_check,
     .init = sem_init,
     .stop = sem_stop,
     .destroy = sem_destroy,
@@ -73,7 +74,7 @@ static const struct lk__keyspec counted_keys[] = {
 
 static const struct lk__kind *variant(const void *checked);
 
-static const struct lk__kind counted_kind = {
+const struct lk__kind lk__sem_kind = {
     .number = LK_KIND_SEM,
     .name = "semaphore",
     .noun = "semaphore",
@@ -94,7 +95,7 @@ static const struct lk__kind counted_kind = {
 static const struct lk__kind *variant(const void *checked)
 {
     const lk_semattr_t *attr = checked;
-    return attr->leased ? &leased_kind : &counted_kind;
+    return attr->leased ? &leased_kind : &lk__sem_kind;
 }
 
 int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call)
@@ -104,7 +105,7 @@ int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call)
 
 int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
 {
-    int rc = lk__op_enterby(&call->op, LK__HANDLE(s), &counted_kind, limit_us);
+    int rc = lk__op_enterby(&call->op, LK__HANDLE(s), &lk__sem_kind, limit_us);
     if (rc != 0)
         return rc;
     call->sem = sem_of(call->op.object);
@@ -117,9 +118,7 @@ int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
 
 int lk__sem_leasedonly(const struct lk__semcall *call)
 {
-    return lk__sem_isleased(call->sem)
-               ? 0
-               : lk__fail(ENOTSUP, "%s: only permits of a leased semaphore can do that", call->what);
+    return lk__op_leasedonly(&call->op);
 }
 
 int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call)
@@ -160,7 +159,7 @@ int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned val
     if (rc == 0)
         rc = lk__sem_valuecheck(&checked, value);
     if (rc == 0)
-        rc = lk__handle_init(LK__HANDLE(s), &counted_kind, client, name, attr);
+        rc = lk__handle_init(LK__HANDLE(s), &lk__sem_kind, client, name, attr);
     if (rc == 0)
         s->lk_spare[VALUE] = value;
     return lk__api_leave(&api, rc);
@@ -168,5 +167,5 @@ int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned val
 
 int lk_sem_destroy(lk_sem_t *s)
 {
-    return lk__op_destroy(__func__, LK__HANDLE(s), &counted_kind);
+    return lk__op_destroy(__func__, LK__HANDLE(s), &lk__sem_kind);
 }

@@ -81,22 +81,3 @@ int lk_sem_releaseid(lk_sem_t *s, const char *id)
     }
     return lk__sem_leave(&call, rc);
 }
-
-int lk_sem_remainingby(lk_sem_t *s, lk_owner_t *owner, int64_t *ms)
-{
-    struct lk__semcall call;
-    if (ms == NULL)
-        return lk__fail(EINVAL, "lk_sem_remaining: nowhere to put the time");
-    int rc = lk__sem_enterholder(s, owner, &call);
-    if (rc != 0)
-        return rc;
-    rc = lk__sem_leasedonly(&call);
-    if (rc == 0)
-        rc = lk__op_remaining(&call.op, ms);
-    return lk__sem_leave(&call, rc);
-}
-
-int lk_sem_remaining(lk_sem_t *s, int64_t *ms)
-{
-    return lk_sem_remainingby(s, NULL, ms);
-}

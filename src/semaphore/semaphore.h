@@ -6,7 +6,7 @@
  * counted.c  permits that are a plain number           total.c    set, add, drain
  * leased.c   permits with leases                       inspect.c  getvalue, info
  * permit.c   permits with an id of their own           object.c   keys and handles
- * attr.c     attributes
+ * hold.c     remaining, check, extend                  attr.c     attributes
  */
 #ifndef LK__SEMAPHORE_H
 #define LK__SEMAPHORE_H
@@ -67,6 +67,8 @@ static inline unsigned lk__sem_flags(const struct lk__sem *sem)
 {
     return sem->object.client->options->redisson ? LK__SEMAPHORE_SHARED : 0;
 }
+
+extern const struct lk__kind lk__sem_kind; /* of a counting one; the table of a leased one is its variant */
 
 /* One public call on a semaphore. */
 struct lk__semcall {

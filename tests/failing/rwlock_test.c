@@ -42,6 +42,7 @@ static void read_and_write(struct world *w)
         if (tried(0, lk_rwlock_rdlockfor(rw, failing_patience_ms()), ESTALE) == 0)
             give();
         tried(0, lk_rwlock_check(rw), ENOMEM, UNREACHABLE, ESTALE);
+        tried(0, lk_rwlock_extend(rw, FAILING_LEASE_MS), UNREACHABLE, ESTALE);
         give();
     }
     tried(0, lk_rwlock_info(rw, &info), ENOMEM, UNREACHABLE);

@@ -99,8 +99,11 @@ static void leased(struct world *w)
     lk_seminfo_t info = LK_SEMINFO_INIT;
     begin(w, 1);
     failing_begin();
-    if (tried(0, lk_sem_acquire(s, 2, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0)
+    if (tried(0, lk_sem_acquire(s, 2, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
+        tried(0, lk_sem_check(s), ENOMEM, UNREACHABLE, ESTALE);
+        tried(0, lk_sem_extend(s, FAILING_LEASE_MS), UNREACHABLE, ESTALE);
         tried(0, lk_sem_release(s, 2), UNREACHABLE, ESTALE);
+    }
     if (tried(0, lk_sem_acquireid(s, failing_patience_ms(), id), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0)
         tried(0, lk_sem_releaseid(s, id), ENOMEM, UNREACHABLE, ESTALE);
     tried(0, lk_sem_info(s, &info), ENOMEM, UNREACHABLE);

@@ -431,7 +431,7 @@ static int call_rwlock(struct user *user, uint8_t what)
     case 2:
         return lk_rwlock_rdlockfor(&user->rwlock, LIMIT_MS);
     case 3:
-        return lk_rwlock_check(&user->rwlock);
+        return what & 8 ? lk_rwlock_extend(&user->rwlock, LEASE_MS) : lk_rwlock_check(&user->rwlock);
     case 4:
         return lk_rwlock_downgrade(&user->rwlock);
     case 5:

@@ -78,6 +78,11 @@ static void owners_read_together_and_write_alone(struct world *w)
     assert_lk(0, worker_join(&writer));
     assert_lk(0, lk_rwlock_tokenby(rates, owner, &token));
     assert_lk(0, lk_rwlock_checkby(rates, owner));
+    assert_lk(0, lk_rwlock_extendby(rates, owner, 60000));
+    assert_lk(0, lk_rwlock_remainingby(rates, owner, &left_ms));
+    assert_between(left_ms, 30001, 60000);
+    assert_lk(EPERM, lk_rwlock_extendby(rates, other, 60000));
+    assert_lk(EPERM, lk_rwlock_extend(rates, 60000));
     assert_lk(0, read_by(owner, 0)); /* a writer may read as well */
     assert_lk(ETIMEDOUT, read_by(other, 0));
     assert_lk(0, in_thread(unlock_it, owner));

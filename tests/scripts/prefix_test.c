@@ -297,6 +297,11 @@ static const struct row rows[] = {
       "SET latchkey:total:{x} 2",
       { "latchkey:permits:{x}", "latchkey:total:{x}", "latchkey:seen:permits:{x}" },
       { "0", "1" } },
+    { &lk__lua_semaphore_permit_check,
+      LOOKS,
+      "ZADD latchkey:permits:{x} " LATER_MS " " A ":1;EXPIRE latchkey:permits:{x} 600",
+      { "latchkey:permits:{x}" },
+      { A ":1", "1" } },
 
     /* the latch */
     { &lk__lua_latch_set, TAKES, "", { LATCH }, { LATCH_SET("3", "0", NO_FLAGS) } },

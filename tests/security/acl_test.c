@@ -156,6 +156,7 @@ static void use_rwlock(struct world *w, const lk_rwlockattr_t *attr)
     eventually(queue_of(w, "rw", "shop:config") == 1, 5000);
     assert_lk(0, lk_rwlock_info(&config, &info));
     assert_lk(0, lk_rwlock_check(&config));
+    assert_lk(0, lk_rwlock_extend(&config, 3000));
     assert_lk(0, lk_rwlock_remaining(&config, &ms));
     assert_lk(0, lk_rwlock_unlock(&config));
     assert_int_equal(0, worker_join(&writer));
@@ -233,6 +234,8 @@ static void use_sem(struct world *w, const lk_semattr_t *attr)
         assert_lk(0, lk_sem_releaseid(&same_pool, id));
         assert_lk(0, lk_sem_wait(&pool));
         assert_lk(0, lk_sem_remaining(&pool, &ms));
+        assert_lk(0, lk_sem_check(&pool));
+        assert_lk(0, lk_sem_extend(&pool, 900));
         sleep_ms(1000); /* it is renewed meanwhile */
         assert_lk(0, lk_sem_post(&pool));
     } else {

@@ -43,6 +43,16 @@ static int mutex_token(struct subject *s, uint64_t *token)
     return lk_mutex_token(&s->mutex, token);
 }
 
+static int check_mutex(struct subject *s)
+{
+    return lk_mutex_check(&s->mutex);
+}
+
+static int extend_mutex(struct subject *s, int64_t lease_ms)
+{
+    return lk_mutex_extend(&s->mutex, lease_ms);
+}
+
 static int destroy_mutex(struct subject *s)
 {
     return lk_mutex_destroy(&s->mutex);
@@ -82,6 +92,16 @@ static int rwlock_token(struct subject *s, uint64_t *token)
     return lk_rwlock_token(&s->rwlock, token);
 }
 
+static int check_rwlock(struct subject *s)
+{
+    return lk_rwlock_check(&s->rwlock);
+}
+
+static int extend_rwlock(struct subject *s, int64_t lease_ms)
+{
+    return lk_rwlock_extend(&s->rwlock, lease_ms);
+}
+
 static int destroy_rwlock(struct subject *s)
 {
     return lk_rwlock_destroy(&s->rwlock);
@@ -118,6 +138,16 @@ static int sem_remaining(struct subject *s, int64_t *ms)
     return lk_sem_remaining(&s->sem, ms);
 }
 
+static int check_sem(struct subject *s)
+{
+    return lk_sem_check(&s->sem);
+}
+
+static int extend_sem(struct subject *s, int64_t lease_ms)
+{
+    return lk_sem_extend(&s->sem, lease_ms);
+}
+
 static int destroy_sem(struct subject *s)
 {
     return lk_sem_destroy(&s->sem);
@@ -132,21 +162,23 @@ static int destroy_sem(struct subject *s)
     "1000), '+inf')"
 
 const struct subject_kind subject_kinds[] = {
-    { "mutex", true, true, init_mutex, take_mutex, give_mutex, mutex_remaining, mutex_token, destroy_mutex,
-      "return redis.call('EXISTS', KEYS[1])",
+    { "mutex", true, true, init_mutex, take_mutex, give_mutex, mutex_remaining, check_mutex, extend_mutex, mutex_token,
+      destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
       "return redis.call('ZCARD', 'latchkey:queue:mutex:{' .. KEYS[1] .. '}')" },
-    { "fair mutex", true, true, init_fair_mutex, take_mutex, give_mutex, mutex_remaining, mutex_token, destroy_mutex,
-      "return redis.call('EXISTS', KEYS[1])",
+    { "fair mutex", true, true, init_fair_mutex, take_mutex, give_mutex, mutex_remaining, check_mutex, extend_mutex,
+      mutex_token, destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
       "return redis.call('ZCARD', 'latchkey:queue:mutex:{' .. KEYS[1] .. '}')" },
-    { "writer", true, true, init_rwlock, take_write, give_rwlock, rwlock_remaining, rwlock_token, destroy_rwlock,
-      AHEAD("latchkey:rw:{"), "return redis.call('ZCARD', 'latchkey:queue:rw:{' .. KEYS[1] .. '}')" },
-    { "reader", true, false, init_rwlock, take_read, give_rwlock, rwlock_remaining, NULL, destroy_rwlock,
-      AHEAD("latchkey:rw:{"), "return redis.call('ZCARD', 'latchkey:queue:rw:{' .. KEYS[1] .. '}')" },
-    { "semaphore", false, false, init_sem, take_sem, give_sem, NULL, NULL, destroy_sem,
+    { "writer", true, true, init_rwlock, take_write, give_rwlock, rwlock_remaining, check_rwlock, extend_rwlock,
+      rwlock_token, destroy_rwlock, AHEAD("latchkey:rw:{"),
+      "return redis.call('ZCARD', 'latchkey:queue:rw:{' .. KEYS[1] .. '}')" },
+    { "reader", true, false, init_rwlock, take_read, give_rwlock, rwlock_remaining, check_rwlock, extend_rwlock, NULL,
+      destroy_rwlock, AHEAD("latchkey:rw:{"), "return redis.call('ZCARD', 'latchkey:queue:rw:{' .. KEYS[1] .. '}')" },
+    { "semaphore", false, false, init_sem, take_sem, give_sem, NULL, NULL, NULL, NULL, destroy_sem,
       "return 1 - tonumber(redis.call('GET', KEYS[1]) or 1)",
       "return redis.call('ZCARD', 'latchkey:queue:sem:{' .. KEYS[1] .. '}')" },
-    { "leased semaphore", true, false, init_leased_sem, take_sem, give_sem, sem_remaining, NULL, destroy_sem,
-      AHEAD("latchkey:permits:{"), "return redis.call('ZCARD', 'latchkey:queue:permits:{' .. KEYS[1] .. '}')" },
+    { "leased semaphore", true, false, init_leased_sem, take_sem, give_sem, sem_remaining, check_sem, extend_sem, NULL,
+      destroy_sem, AHEAD("latchkey:permits:{"),
+      "return redis.call('ZCARD', 'latchkey:queue:permits:{' .. KEYS[1] .. '}')" },
     { 0 },
 };
 
@@ -207,6 +239,16 @@ int subject_remaining(struct subject *s, int64_t *ms)
     return 0;
 }
 
+int subject_check(struct subject *s)
+{
+    return s->kind->check(s);
+}
+
+int subject_extend(struct subject *s, int64_t lease_ms)
+{
+    return s->kind->extend(s, lease_ms);
+}
+
 int subject_destroy(struct subject *s)
 {
     return s->kind->destroy(s);
@@ -260,14 +302,18 @@ int64_t subject_queued(struct world *w, const struct subject *s)
     return world_int(w, "EVAL %s 1 %s", s->kind->queued, s->name);
 }
 
+static void run_for(const struct subject_kind *kind, const char *server_args, subject_test_fn *body)
+{
+    print_message("             %s\n", kind->name);
+    struct world *w = world_begin(server_args);
+    body(w, kind);
+    world_end(w);
+}
+
 void for_each_subject(const char *server_args, void (*body)(struct world *w, const struct subject_kind *kind))
 {
-    for (const struct subject_kind *kind = subject_kinds; kind->name != NULL; kind++) {
-        print_message("             %s\n", kind->name);
-        struct world *w = world_begin(server_args);
-        body(w, kind);
-        world_end(w);
-    }
+    for (const struct subject_kind *kind = subject_kinds; kind->name != NULL; kind++)
+        run_for(kind, server_args, body);
 }
 
 static void run_for_each(void **state)
@@ -279,4 +325,17 @@ static void run_for_each(void **state)
 int subject_run_tests(const char *names, subject_test_fn *const tests[])
 {
     return run_group(names, tests, run_for_each, NULL, NULL);
+}
+
+static void run_for_leased(void **state)
+{
+    subject_test_fn *const *test = *state;
+    for (const struct subject_kind *kind = subject_kinds; kind->name != NULL; kind++)
+        if (kind->leased)
+            run_for(kind, NULL, *test);
+}
+
+int leased_run_tests(const char *names, subject_test_fn *const tests[])
+{
+    return run_group(names, tests, run_for_leased, NULL, NULL);
 }

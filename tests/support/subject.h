@@ -20,6 +20,8 @@ struct subject_kind {
     int (*take)(struct subject *s, int64_t timeout_ms); /* 0 tries once, and waits for nobody */
     int (*give)(struct subject *s);
     int (*remaining)(struct subject *s, int64_t *ms); /* NULL unless leased */
+    int (*check)(struct subject *s);                  /* NULL unless leased */
+    int (*extend)(struct subject *s, int64_t ms);     /* likewise */
     int (*token)(struct subject *s, uint64_t *token); /* NULL unless fenced */
     int (*destroy)(struct subject *s);
     const char *held;   /* scripts that count, with the name as KEYS[1]: holders at the server ... */
@@ -53,6 +55,8 @@ const struct subject_kind *subject_keeper(const struct subject_kind *kind);
 int subject_take(struct subject *s, int64_t timeout_ms);
 int subject_give(struct subject *s);
 int subject_remaining(struct subject *s, int64_t *ms); /* of one without leases: 0, and LK_FOREVER */
+int subject_check(struct subject *s);
+int subject_extend(struct subject *s, int64_t lease_ms);
 int subject_destroy(struct subject *s);
 
 /* An errand takes a subject in a thread of its own, and gives it back at once. */
@@ -86,5 +90,9 @@ void for_each_subject(const char *server_args, void (*body)(struct world *w, con
 typedef void subject_test_fn(struct world *w, const struct subject_kind *kind);
 #define subject_run(...) subject_run_tests(#__VA_ARGS__, (subject_test_fn *const[]){ __VA_ARGS__ })
 int subject_run_tests(const char *names, subject_test_fn *const tests[]);
+
+/* Likewise for kinds with leases alone. */
+#define leased_run(...) leased_run_tests(#__VA_ARGS__, (subject_test_fn *const[]){ __VA_ARGS__ })
+int leased_run_tests(const char *names, subject_test_fn *const tests[]);
 
 #endif
