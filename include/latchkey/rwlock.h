@@ -532,6 +532,22 @@ typedef struct lk_rwlockinfo {
  */
 LK_API LK_MUST_CHECK int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info);
 
+/*
+ * Who waits for `rw`, in order of arrival, each thread or owner with LK_WANTS_READ or
+ * LK_WANTS_WRITE: a waiter's place is its index, with LK_RWLOCK_PREFER_FAIR also its turn.
+ *
+ *   waiters   room for `capacity` of them; NULL with a capacity of 0
+ *   stride    sizeof(lk_waiter_t), so that the array of a program that was built with
+ *             another version's header is filled as that program knows it
+ *   count     receives how many wait, which may be more than `capacity`; both written on success only
+ *
+ * Returns     0, EINVAL, ENOTCONN, EIO, EPROTO, EACCES, ECANCELED, ENOMEM
+ * Threads     any; takes one command timeout at most for each round trip
+ * Round trips 1 for each 50 waiters asked for. The queue may move between two of them
+ */
+LK_API LK_MUST_CHECK int lk_rwlock_queue(lk_rwlock_t *rw, lk_waiter_t *waiters, size_t stride, unsigned capacity,
+                                         unsigned *count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -488,6 +488,24 @@ typedef struct lk_seminfo {
  */
 LK_API LK_MUST_CHECK int lk_sem_info(lk_sem_t *s, lk_seminfo_t *info);
 
+/*
+ * Who waits for permits of `s`, the next one first, each with LK_WANTS_PERMITS and how
+ * many it asked for: a waiter's place is its index. The id of a permit that a waiter is
+ * to get (lk_sem_acquireid()) is left out, as who knows it may give the permit back.
+ * Redisson's clients do not queue.
+ *
+ *   waiters   room for `capacity` of them; NULL with a capacity of 0
+ *   stride    sizeof(lk_waiter_t), so that the array of a program that was built with
+ *             another version's header is filled as that program knows it
+ *   count     receives how many wait, which may be more than `capacity`; both written on success only
+ *
+ * Returns     0, EINVAL, ENOTCONN, EIO, EPROTO, EACCES, ECANCELED, ENOMEM
+ * Threads     any; takes one command timeout at most for each round trip
+ * Round trips 1 for each 50 waiters asked for. The queue may move between two of them
+ */
+LK_API LK_MUST_CHECK int lk_sem_queue(lk_sem_t *s, lk_waiter_t *waiters, size_t stride, unsigned capacity,
+                                      unsigned *count);
+
 #ifdef __cplusplus
 }
 #endif

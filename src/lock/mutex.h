@@ -12,6 +12,7 @@
 #include "lock/scripts.h"
 #include "object/holder.h"
 #include "object/keys.h"
+#include "object/queue.h"
 
 #include <latchkey/mutex.h>
 

@@ -35,6 +35,20 @@ static struct lk__traits traits(const void *checked)
     return (struct lk__traits){ .order = (short)attr->fair, .robust = attr->robust };
 }
 
+static int ask_queue(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,
+                     struct lk__queuepage *page)
+{
+    const struct lk__lock_queue_page_args args = { .first = first, .last = last };
+    const struct lk__command command = lk__object_command(object, &lk__lua_lock_queue_page, &args);
+    int rc = lk__object_ask(object, &command, NULL, reply);
+    return rc == 0 && !lk__lock_queue_page_read(reply, page) ? lk__call_garbled(object->what) : rc;
+}
+
+static void read_waiter(lk_waiter_t *waiter)
+{
+    waiter->wants = LK_WANTS_LOCK;
+}
+
 #define AT(member) offsetof(struct lk__mutexblock, member)
 
 static const struct lk__keyspec keys[] = {
@@ -63,6 +77,8 @@ const struct lk__kind lk__mutex_kind = {
     .holder = "holder",
     .check_script = &lk__lua_lock_check,
     .unlock_inner = lk__mutex_unlockinner,
+    .ask_queue = ask_queue,
+    .read_waiter = read_waiter,
     .init = mutex_init,
     .stop = mutex_stop,
     .destroy = mutex_destroy,

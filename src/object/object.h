@@ -14,6 +14,7 @@
 
 struct lk__object;
 struct lk__op;
+struct lk__queuepage;
 
 /* What attributes say of the name and not of a handle: all handles of one name in a client agree. */
 struct lk__traits {
@@ -43,6 +44,11 @@ struct lk__kind {
     const struct lk__script *check_script; /* does the server know this hold? */
     /* Give back one level that is not the last. The caller holds one less, whatever comes of it. */
     int (*unlock_inner)(const struct lk__op *op, struct lk__hold *hold);
+
+    /* Of a kind that is waited for in Redis: ask for these places of the queue, and tell from an id what its waiter wants. */
+    int (*ask_queue)(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,
+                     struct lk__queuepage *page);
+    void (*read_waiter)(lk_waiter_t *waiter);
 
     /* NULL, or the traits of checked attributes. */
     struct lk__traits (*traits)(const void *attr);

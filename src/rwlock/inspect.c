@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.c - calls that need no hold: info, forceunlock */
+/* inspect.c - calls that need no hold: info, queue, forceunlock */
 #include "rwlock/rwlock.h"
 
 #include <string.h>
@@ -53,4 +53,9 @@ int lk_rwlock_forceunlock(lk_rwlock_t *rw)
     const struct lk__rwlock_force_args args = { .claim_ms = block->release.claim_ms, .flags = block->release.flags };
     const struct lk__command command = lk__object_command(op.object, &lk__lua_rwlock_force, &args);
     return lk__op_leave(&op, lk__force(op.object, &command));
+}
+
+int lk_rwlock_queue(lk_rwlock_t *rw, lk_waiter_t *waiters, size_t stride, unsigned capacity, unsigned *count)
+{
+    return lk__queue_list(__func__, LK__HANDLE(rw), &lk__rwlock_kind, waiters, stride, capacity, count);
 }

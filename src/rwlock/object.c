@@ -2,6 +2,8 @@
 /* object.c - the table of the read-write lock: its keys, and what goes with its attributes */
 #include "rwlock/rwlock.h"
 
+#include <string.h>
+
 _Static_assert(sizeof(lk_rwlock_t) == 8 * sizeof(void *), "ABI");
 
 static unsigned flags_of(const struct lk__options *options, int prefer, bool robust)
@@ -24,6 +26,22 @@ static struct lk__traits traits(const void *checked)
 {
     const lk_rwlockattr_t *attr = checked;
     return (struct lk__traits){ .order = (short)attr->prefer, .robust = attr->robust };
+}
+
+static int ask_queue(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,
+                     struct lk__queuepage *page)
+{
+    const struct lk__rwlock_queue_page_args args = { .first = first, .last = last };
+    const struct lk__command command = lk__object_command(object, &lk__lua_rwlock_queue_page, &args);
+    int rc = lk__object_ask(object, &command, NULL, reply);
+    return rc == 0 && !lk__rwlock_queue_page_read(reply, page) ? lk__call_garbled(object->what) : rc;
+}
+
+/* "<client id>:<owner>:<acquisition>:<mode>" */
+static void read_waiter(lk_waiter_t *waiter)
+{
+    size_t length = strlen(waiter->id);
+    waiter->wants = length > 0 && waiter->id[length - 1] == 'w' ? LK_WANTS_WRITE : LK_WANTS_READ;
 }
 
 #define AT(member) offsetof(struct lk__rwlockblock, member)
@@ -52,6 +70,8 @@ const struct lk__kind lk__rwlock_kind = {
     .holder = "writer",
     .check_script = &lk__lua_rwlock_check,
     .unlock_inner = lk__rwlock_unlockinner,
+    .ask_queue = ask_queue,
+    .read_waiter = read_waiter,
     .init = rwlock_init,
 };
 

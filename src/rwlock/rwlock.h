@@ -14,6 +14,7 @@
 
 #include "object/holder.h"
 #include "object/keys.h"
+#include "object/queue.h"
 #include "rwlock/scripts.h"
 
 #include <latchkey/rwlock.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.c - calls that change nothing: getvalue, info */
+/* inspect.c - calls that change nothing: getvalue, info, queue */
 #include "semaphore/semaphore.h"
 
 static int count(const struct lk__semcall *call, struct lk__semcount *counted)
@@ -47,4 +47,9 @@ int lk_sem_getvalue(lk_sem_t *s, int *value)
     if (rc == 0)
         *value = seen.available > 0 ? (int)seen.available : 0;
     return rc;
+}
+
+int lk_sem_queue(lk_sem_t *s, lk_waiter_t *waiters, size_t stride, unsigned capacity, unsigned *count)
+{
+    return lk__queue_list(__func__, LK__HANDLE(s), &lk__sem_kind, waiters, stride, capacity, count);
 }

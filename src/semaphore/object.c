@@ -2,6 +2,9 @@
 /* object.c - the tables of the two kinds of semaphore, counted and leased, and one public call on them */
 #include "semaphore/semaphore.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 _Static_assert(sizeof(lk_sem_t) == 8 * sizeof(void *), "ABI");
 
 enum { VALUE = 2 }; /* which spare word of a handle has the value to begin with */
@@ -34,6 +37,33 @@ static void sem_destroy(struct lk__object *object)
     lk__slots_destroy(&sem->slots);
 }
 
+static int ask_queue(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,
+                     struct lk__queuepage *page)
+{
+    const struct lk__semaphore_queue_page_args args = { .first = first, .last = last };
+    const struct lk__command command = lk__object_command(object, &lk__lua_semaphore_queue_page, &args);
+    int rc = lk__object_ask(object, &command, NULL, reply);
+    return rc == 0 && !lk__semaphore_queue_page_read(reply, page) ? lk__call_garbled(object->what) : rc;
+}
+
+/*
+ * "<client id>:<owner>:<acquisition>:<n>", and behind that the explicit id of a permit to be: who knows that may give the
+ * permit back, so it is told to nobody.
+ */
+static void read_waiter(lk_waiter_t *waiter)
+{
+    char *at = waiter->id;
+    waiter->wants = LK_WANTS_PERMITS;
+    for (int i = 0; i < 3 && at != NULL; i++) {
+        at = strchr(at, ':');
+        at = at != NULL ? at + 1 : NULL;
+    }
+    if (at == NULL)
+        return;
+    waiter->n = (unsigned)strtoul(at, &at, 10);
+    *at = '\0';
+}
+
 #define AT(member) offsetof(struct lk__semblock, member)
 
 static const struct lk__keyspec leased_keys[] = {
@@ -57,6 +87,8 @@ static const struct lk__kind leased_kind = {
     .attr_size = sizeof(lk_semattr_t),
     .check = lk__semattr_check,
     .check_script = &lk__lua_semaphore_permit_check,
+    .ask_queue = ask_queue,
+    .read_waiter = read_waiter,
     .init = sem_init,
     .stop = sem_stop,
     .destroy = sem_destroy,
@@ -87,6 +119,8 @@ const struct lk__kind lk__sem_kind = {
     .attr_size = sizeof(lk_semattr_t),
     .check = lk__semattr_check,
     .variant = variant,
+    .ask_queue = ask_queue,
+    .read_waiter = read_waiter,
     .init = sem_init,
     .stop = sem_stop,
     .destroy = sem_destroy,

@@ -4,7 +4,7 @@
  *
  * wait.c     wait, trywait, acquire: until when        give.c     post, release
  * counted.c  permits that are a plain number           total.c    set, add, drain
- * leased.c   permits with leases                       inspect.c  getvalue, info
+ * leased.c   permits with leases                       inspect.c  getvalue, info, queue
  * permit.c   permits with an id of their own           object.c   keys and handles
  * hold.c     remaining, check, extend                  attr.c     attributes
  */
@@ -14,6 +14,7 @@
 #include "object/holder.h"
 #include "object/idempotent.h"
 #include "object/keys.h"
+#include "object/queue.h"
 #include "semaphore/scripts.h"
 
 #include <latchkey/semaphore.h>

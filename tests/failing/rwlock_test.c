@@ -36,6 +36,8 @@ static void give(void)
 static void read_and_write(struct world *w)
 {
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
+    lk_waiter_t waiters[2];
+    unsigned count;
     begin(w);
     failing_begin();
     if (tried(0, lk_rwlock_rdlockfor(rw, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
@@ -46,6 +48,7 @@ static void read_and_write(struct world *w)
         give();
     }
     tried(0, lk_rwlock_info(rw, &info), ENOMEM, UNREACHABLE);
+    tried(0, lk_rwlock_queue(rw, waiters, sizeof(lk_waiter_t), 2, &count), ENOMEM, UNREACHABLE);
     end(w);
 }
 

@@ -97,6 +97,8 @@ static void leased(struct world *w)
 {
     char id[LK_PERMIT_ID];
     lk_seminfo_t info = LK_SEMINFO_INIT;
+    lk_waiter_t waiters[2];
+    unsigned count;
     begin(w, 1);
     failing_begin();
     if (tried(0, lk_sem_acquire(s, 2, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
@@ -107,6 +109,7 @@ static void leased(struct world *w)
     if (tried(0, lk_sem_acquireid(s, failing_patience_ms(), id), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0)
         tried(0, lk_sem_releaseid(s, id), ENOMEM, UNREACHABLE, ESTALE);
     tried(0, lk_sem_info(s, &info), ENOMEM, UNREACHABLE);
+    tried(0, lk_sem_queue(s, waiters, sizeof(lk_waiter_t), 2, &count), ENOMEM, UNREACHABLE);
     failing_end();
     assert_lk(0, lk_sem_acquire(s, TOTAL, FAILING_LONG_MS)); /* all of them come back */
     assert_lk(0, lk_sem_release(s, TOTAL));

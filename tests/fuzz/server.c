@@ -75,7 +75,8 @@ static void note_token(uint64_t token)
 static bool calls(const redisReply *request, const struct lk__script *script)
 {
     const char *called = request->element[1]->str;
-    return called != NULL && (strcmp(called, script->sha1[LK__PUBSUB_PLAIN]) == 0 || strcmp(called, script->source) == 0);
+    return called != NULL &&
+           (strcmp(called, script->sha1[LK__PUBSUB_PLAIN]) == 0 || strcmp(called, script->source) == 0);
 }
 
 static long long number_of(const redisReply *request)
@@ -423,6 +424,8 @@ static int call_mutex(struct user *user, uint8_t what)
 static int call_rwlock(struct user *user, uint8_t what)
 {
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
+    lk_waiter_t waiters[4];
+    unsigned count;
     switch (what % 8) {
     case 0:
         return lk_rwlock_tryrdlock(&user->rwlock);
@@ -435,7 +438,8 @@ static int call_rwlock(struct user *user, uint8_t what)
     case 4:
         return lk_rwlock_downgrade(&user->rwlock);
     case 5:
-        return lk_rwlock_info(&user->rwlock, &info);
+        return what & 8 ? lk_rwlock_queue(&user->rwlock, waiters, sizeof(lk_waiter_t), 4, &count)
+                        : lk_rwlock_info(&user->rwlock, &info);
     case 6:
         return lk_rwlock_forceunlock(&user->rwlock);
     default:
@@ -446,7 +450,8 @@ static int call_rwlock(struct user *user, uint8_t what)
 static int call_sem(struct user *user, uint8_t what)
 {
     lk_seminfo_t info = LK_SEMINFO_INIT;
-    unsigned taken;
+    lk_waiter_t waiters[4];
+    unsigned taken, count;
     int value;
     switch (what % 8) {
     case 0:
@@ -462,7 +467,8 @@ static int call_sem(struct user *user, uint8_t what)
     case 5:
         return lk_sem_drain(&user->sem, &taken);
     case 6:
-        return lk_sem_info(&user->sem, &info);
+        return what & 8 ? lk_sem_queue(&user->sem, waiters, sizeof(lk_waiter_t), 4, &count)
+                        : lk_sem_info(&user->sem, &info);
     default:
         return lk_sem_trysetpermits(&user->sem, 3);
     }

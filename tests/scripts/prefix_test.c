@@ -188,6 +188,11 @@ static const struct row rows[] = {
       { CLAIM, RW_ROBUST, LATER_US, "1" } },
     { &lk__lua_rwlock_renew, GIVES, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", LATER_US, "30000", "1" } },
     { &lk__lua_rwlock_check, LOOKS, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", "1" } },
+    { &lk__lua_rwlock_queue_page,
+      LOOKS,
+      QUEUED("rw", C ":w", B ":r"),
+      { "latchkey:queue:rw:{x}", "latchkey:seen:rw:{x}" },
+      { "0", "49", "1" } },
     { &lk__lua_rwlock_info, LOOKS, SHARED(A ":w") QUEUED("rw", C ":w", B ":w"), { RW }, { "1" } },
 
     /* the counting semaphore: 5 permits in all, wherever they are */
@@ -297,6 +302,11 @@ static const struct row rows[] = {
       "SET latchkey:total:{x} 2",
       { "latchkey:permits:{x}", "latchkey:total:{x}", "latchkey:seen:permits:{x}" },
       { "0", "1" } },
+    { &lk__lua_semaphore_queue_page,
+      LOOKS,
+      QUEUED("permits", C ":1", B ":2"),
+      { "latchkey:queue:permits:{x}", "latchkey:seen:permits:{x}" },
+      { "0", "49", "1" } },
     { &lk__lua_semaphore_permit_check,
       LOOKS,
       "ZADD latchkey:permits:{x} " LATER_MS " " A ":1;EXPIRE latchkey:permits:{x} 600",

@@ -145,6 +145,8 @@ static void use_rwlock(struct world *w, const lk_rwlockattr_t *attr)
     struct worker writer;
     struct timespec at = in_5s(CLOCK_REALTIME), monotonic_at = in_5s(CLOCK_MONOTONIC);
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
+    lk_waiter_t waiters[4];
+    unsigned count;
     uint64_t token;
     int64_t ms;
     assert_lk(0, lk_rwlock_init(&config, client, "config", attr));
@@ -155,6 +157,8 @@ static void use_rwlock(struct world *w, const lk_rwlockattr_t *attr)
     worker_start(&writer, write_repaired, &same_config);
     eventually(queue_of(w, "rw", "shop:config") == 1, 5000);
     assert_lk(0, lk_rwlock_info(&config, &info));
+    assert_lk(0, lk_rwlock_queue(&config, waiters, sizeof(lk_waiter_t), 4, &count));
+    assert_int_equal(1, count);
     assert_lk(0, lk_rwlock_check(&config));
     assert_lk(0, lk_rwlock_extend(&config, 3000));
     assert_lk(0, lk_rwlock_remaining(&config, &ms));
@@ -201,9 +205,10 @@ static void use_sem(struct world *w, const lk_semattr_t *attr)
     struct worker waiter;
     struct timespec at = in_5s(CLOCK_REALTIME), monotonic_at = in_5s(CLOCK_MONOTONIC);
     lk_seminfo_t info = LK_SEMINFO_INIT;
+    lk_waiter_t waiters[4];
     const char *queue = attr->leased ? "permits" : "sem";
     char id[LK_PERMIT_ID];
-    unsigned taken;
+    unsigned taken, count;
     int64_t ms;
     int value;
     assert_lk(0, lk_sem_init(&pool, client, queue, 0, attr));
@@ -219,6 +224,9 @@ static void use_sem(struct world *w, const lk_semattr_t *attr)
     worker_start(&waiter, take_two, &same_pool);
     eventually(queue_of(w, queue, name) == 1, 5000);
     assert_lk(0, lk_sem_info(&pool, &info));
+    assert_lk(0, lk_sem_queue(&pool, waiters, sizeof(lk_waiter_t), 4, &count));
+    assert_int_equal(1, count);
+    assert_int_equal(2, waiters[0].n);
     assert_lk(0, lk_sem_post(&pool));
     assert_lk(0, lk_sem_post(&pool));
     assert_int_equal(0, worker_join(&waiter));
@@ -271,6 +279,7 @@ static void use_latch(struct world *w, bool listens)
     assert_lk(0, lk_latch_getcount(&gate, &left));
     assert_int_equal(3, left);
     assert_lk(0, lk_latch_info(&gate, &info));
+    assert_lk(0, lk_latch_setcount(&gate, 3));
     assert_lk(0, lk_latch_countdownby(&gate, 3));
     assert_int_equal(0, worker_join(&waiter));
     assert_lk(0, lk_latch_timedwait(&gate, &at));
@@ -279,6 +288,45 @@ static void use_latch(struct world *w, bool listens)
     assert_lk(0, lk_latch_delete(&gate));
     assert_lk(0, lk_latch_destroy(&gate));
     assert_lk(0, lk_latch_destroy(&same_gate));
+}
+
+/* What an explicit owner holds needs no other rights than what a thread does. */
+static void use_owner(void)
+{
+    lk_how_t how = LK_HOW_INIT;
+    uint64_t token;
+    int64_t ms;
+    assert_lk(0, lk_owner_new(client, &how.owner));
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_mutex_lockwith(&orders, &how));
+    assert_lk(0, lk_mutex_tokenby(&orders, how.owner, &token));
+    assert_lk(0, lk_mutex_checkby(&orders, how.owner));
+    assert_lk(0, lk_mutex_extendby(&orders, how.owner, 3000));
+    assert_lk(0, lk_mutex_remainingby(&orders, how.owner, &ms));
+    assert_lk(EINVAL, lk_mutex_consistentby(&orders, how.owner));
+    assert_lk(0, lk_mutex_unlockby(&orders, how.owner));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(0, lk_rwlock_init(&config, client, "config", NULL));
+    assert_lk(0, lk_rwlock_wrlockwith(&config, &how));
+    assert_lk(0, lk_rwlock_tokenby(&config, how.owner, &token));
+    assert_lk(EINVAL, lk_rwlock_consistentby(&config, how.owner));
+    assert_lk(0, lk_rwlock_downgradeby(&config, how.owner));
+    assert_lk(0, lk_rwlock_rdlockwith(&config, &how));
+    assert_lk(0, lk_rwlock_checkby(&config, how.owner));
+    assert_lk(0, lk_rwlock_extendby(&config, how.owner, 3000));
+    assert_lk(0, lk_rwlock_remainingby(&config, how.owner, &ms));
+    assert_lk(0, lk_rwlock_unlockby(&config, how.owner));
+    assert_lk(0, lk_rwlock_unlockby(&config, how.owner));
+    assert_lk(0, lk_rwlock_destroy(&config));
+    assert_lk(0,
+              lk_sem_init(&pool, client, "permits", 2, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = 1 }));
+    assert_lk(0, lk_sem_acquirewith(&pool, 2, &how));
+    assert_lk(0, lk_sem_checkby(&pool, how.owner));
+    assert_lk(0, lk_sem_extendby(&pool, how.owner, 3000));
+    assert_lk(0, lk_sem_remainingby(&pool, how.owner, &ms));
+    assert_lk(0, lk_sem_releaseby(&pool, how.owner, 2));
+    assert_lk(0, lk_sem_destroy(&pool));
+    assert_lk(0, lk_owner_free(how.owner));
 }
 
 /* What a client itself does; nothing of it needs a right beyond those of its objects. */
@@ -318,6 +366,7 @@ static void use_everything(struct world *w, bool listens)
     use_rwlock(w, &(lk_rwlockattr_t){ .size = sizeof(lk_rwlockattr_t), .robust = 1 });
     use_sem(w, &(lk_semattr_t)LK_SEMATTR_INIT);
     use_sem(w, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = 1 });
+    use_owner();
     use_latch(w, listens);
     world_redis(w, "DEL shop:sem latchkey:total:{shop:permits} latchkey:permits:{shop:permits} "
                    "latchkey:claims:{shop:sem} latchkey:robust:rw:{shop:config}");
@@ -398,8 +447,9 @@ static void other_ways_to_a_client(struct world *w)
 /* A function that is not used here is one of which nobody knows what rights it needs. */
 static void each_public_function_is_used_here(void)
 {
-    static const char *const local[] = { "lk_addlog",    "lk_errorsettles", "lk_errortext", "lk_free",
-                                         "lk_removelog", "lk_strerror",     "lk_version" };
+    static const char *const local[] = { "lk_addlog",    "lk_errorleft", "lk_errorsettles",
+                                         "lk_errortext", "lk_free",      "lk_owner_number",
+                                         "lk_removelog", "lk_strerror",  "lk_version" };
     char *own = source_text("tests/security/acl_test.c"), *symbols = source_text("tests/build/symbols.txt"), *save;
     int count = 0;
     for (char *name = strtok_r(symbols, "\n", &save); name != NULL; name = strtok_r(NULL, "\n", &save)) {

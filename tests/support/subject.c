@@ -53,6 +53,11 @@ static int extend_mutex(struct subject *s, int64_t lease_ms)
     return lk_mutex_extend(&s->mutex, lease_ms);
 }
 
+static int queue_mutex(struct subject *s, lk_waiter_t *waiters, unsigned capacity, unsigned *count)
+{
+    return lk_mutex_queue(&s->mutex, waiters, sizeof *waiters, capacity, count);
+}
+
 static int destroy_mutex(struct subject *s)
 {
     return lk_mutex_destroy(&s->mutex);
@@ -102,6 +107,11 @@ static int extend_rwlock(struct subject *s, int64_t lease_ms)
     return lk_rwlock_extend(&s->rwlock, lease_ms);
 }
 
+static int queue_rwlock(struct subject *s, lk_waiter_t *waiters, unsigned capacity, unsigned *count)
+{
+    return lk_rwlock_queue(&s->rwlock, waiters, sizeof *waiters, capacity, count);
+}
+
 static int destroy_rwlock(struct subject *s)
 {
     return lk_rwlock_destroy(&s->rwlock);
@@ -148,6 +158,11 @@ static int extend_sem(struct subject *s, int64_t lease_ms)
     return lk_sem_extend(&s->sem, lease_ms);
 }
 
+static int queue_sem(struct subject *s, lk_waiter_t *waiters, unsigned capacity, unsigned *count)
+{
+    return lk_sem_queue(&s->sem, waiters, sizeof *waiters, capacity, count);
+}
+
 static int destroy_sem(struct subject *s)
 {
     return lk_sem_destroy(&s->sem);
@@ -163,21 +178,22 @@ static int destroy_sem(struct subject *s)
 
 const struct subject_kind subject_kinds[] = {
     { "mutex", true, true, init_mutex, take_mutex, give_mutex, mutex_remaining, check_mutex, extend_mutex, mutex_token,
-      destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
+      queue_mutex, LK_WANTS_LOCK, destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
       "return redis.call('ZCARD', 'latchkey:queue:mutex:{' .. KEYS[1] .. '}')" },
     { "fair mutex", true, true, init_fair_mutex, take_mutex, give_mutex, mutex_remaining, check_mutex, extend_mutex,
-      mutex_token, destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
+      mutex_token, queue_mutex, LK_WANTS_LOCK, destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
       "return redis.call('ZCARD', 'latchkey:queue:mutex:{' .. KEYS[1] .. '}')" },
     { "writer", true, true, init_rwlock, take_write, give_rwlock, rwlock_remaining, check_rwlock, extend_rwlock,
-      rwlock_token, destroy_rwlock, AHEAD("latchkey:rw:{"),
+      rwlock_token, queue_rwlock, LK_WANTS_WRITE, destroy_rwlock, AHEAD("latchkey:rw:{"),
       "return redis.call('ZCARD', 'latchkey:queue:rw:{' .. KEYS[1] .. '}')" },
     { "reader", true, false, init_rwlock, take_read, give_rwlock, rwlock_remaining, check_rwlock, extend_rwlock, NULL,
-      destroy_rwlock, AHEAD("latchkey:rw:{"), "return redis.call('ZCARD', 'latchkey:queue:rw:{' .. KEYS[1] .. '}')" },
-    { "semaphore", false, false, init_sem, take_sem, give_sem, NULL, NULL, NULL, NULL, destroy_sem,
-      "return 1 - tonumber(redis.call('GET', KEYS[1]) or 1)",
+      queue_rwlock, LK_WANTS_READ, destroy_rwlock, AHEAD("latchkey:rw:{"),
+      "return redis.call('ZCARD', 'latchkey:queue:rw:{' .. KEYS[1] .. '}')" },
+    { "semaphore", false, false, init_sem, take_sem, give_sem, NULL, NULL, NULL, NULL, queue_sem, LK_WANTS_PERMITS,
+      destroy_sem, "return 1 - tonumber(redis.call('GET', KEYS[1]) or 1)",
       "return redis.call('ZCARD', 'latchkey:queue:sem:{' .. KEYS[1] .. '}')" },
     { "leased semaphore", true, false, init_leased_sem, take_sem, give_sem, sem_remaining, check_sem, extend_sem, NULL,
-      destroy_sem, AHEAD("latchkey:permits:{"),
+      queue_sem, LK_WANTS_PERMITS, destroy_sem, AHEAD("latchkey:permits:{"),
       "return redis.call('ZCARD', 'latchkey:queue:permits:{' .. KEYS[1] .. '}')" },
     { 0 },
 };
@@ -247,6 +263,11 @@ int subject_check(struct subject *s)
 int subject_extend(struct subject *s, int64_t lease_ms)
 {
     return s->kind->extend(s, lease_ms);
+}
+
+int subject_queue(struct subject *s, lk_waiter_t *waiters, unsigned capacity, unsigned *count)
+{
+    return s->kind->queue(s, waiters, capacity, count);
 }
 
 int subject_destroy(struct subject *s)

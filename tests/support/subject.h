@@ -23,6 +23,8 @@ struct subject_kind {
     int (*check)(struct subject *s);                  /* NULL unless leased */
     int (*extend)(struct subject *s, int64_t ms);     /* likewise */
     int (*token)(struct subject *s, uint64_t *token); /* NULL unless fenced */
+    int (*queue)(struct subject *s, lk_waiter_t *waiters, unsigned capacity, unsigned *count);
+    int wants; /* what a waiter for it is said to want */
     int (*destroy)(struct subject *s);
     const char *held;   /* scripts that count, with the name as KEYS[1]: holders at the server ... */
     const char *queued; /* ... and those who wait there */
@@ -57,6 +59,7 @@ int subject_give(struct subject *s);
 int subject_remaining(struct subject *s, int64_t *ms); /* of one without leases: 0, and LK_FOREVER */
 int subject_check(struct subject *s);
 int subject_extend(struct subject *s, int64_t lease_ms);
+int subject_queue(struct subject *s, lk_waiter_t *waiters, unsigned capacity, unsigned *count);
 int subject_destroy(struct subject *s);
 
 /* An errand takes a subject in a thread of its own, and gives it back at once. */
