@@ -190,7 +190,7 @@ static void another_client_s_owner_is_refused(struct world *w)
 /* A close gives back what owners hold, wakes those who wait, and leaves the owner to be freed. */
 static void it_outlives_its_client(struct world *w)
 {
-    struct worker waiter;
+    struct worker waiter, second; /* which waits for the other call of its owner */
     lk_owner_t *other;
     open_orders(w, "");
     lk_mutex_t *stock = world_mutex(w, client, "stock", NULL);
@@ -199,8 +199,11 @@ static void it_outlives_its_client(struct world *w)
     assert_lk(0, lock_for(orders, other, 0));
     worker_start(&waiter, lock_by_owner, orders);
     eventually(world_queued(w, "orders") == 1, 5000);
+    worker_start(&second, lock_by_owner, orders);
+    sleep_ms(30);
     assert_lk(0, close_by_hand(w, client));
     assert_lk(ECANCELED, worker_join(&waiter));
+    assert_lk(ECANCELED, worker_join(&second));
     assert_false(world_exists(w, "stock"));
     assert_lk(ECANCELED, lock_for(stock, owner, 0));
     assert_lk(ECANCELED, lk_mutex_unlockby(stock, owner));

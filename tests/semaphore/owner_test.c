@@ -132,6 +132,34 @@ static void a_counting_semaphore_knows_no_owners(struct world *w)
     assert_lk(0, lk_owner_free(owner));
 }
 
+static void *take_until_cancelled(void *by)
+{
+    lk_how_t how = LK_HOW_INIT;
+    how.owner = by;
+    (void)!lk_sem_acquirewith(pool, 1, &how);
+    return NULL;
+}
+
+/* A cancelled thread leaves nothing of its call with the owner. */
+static void a_cancelled_call_leaves_its_owner(struct world *w)
+{
+    pthread_t thread;
+    void *result;
+    if (SANITIZED && !THREAD_SANITIZED)
+        skip(); /* AddressSanitizer takes the frames that a cancelled thread left for live ones */
+    open_pool(w);
+    assert_lk(0, lk_sem_acquire(pool, TOTAL, 0));
+    assert_int_equal(0, pthread_create(&thread, NULL, take_until_cancelled, owner));
+    eventually(world_semqueued(w, "pool") == 1, 5000);
+    assert_lk(EBUSY, lk_owner_free(owner));
+    assert_int_equal(0, pthread_cancel(thread));
+    assert_int_equal(0, pthread_join(thread, &result));
+    assert_ptr_equal(PTHREAD_CANCELED, result);
+    assert_int_equal(0, world_semqueued(w, "pool"));
+    assert_lk(0, lk_sem_release(pool, TOTAL));
+    assert_lk(0, lk_owner_free(owner));
+}
+
 static int borrow(int index, void *arg)
 {
     int rc = 0, *most = arg;
@@ -163,5 +191,6 @@ static void what_many_threads_took_adds_up(struct world *w)
 int main(void)
 {
     return world_run(any_thread_gives_back, calls_of_one_owner_take_side_by_side, a_call_says_its_lease,
-                     a_counting_semaphore_knows_no_owners, what_many_threads_took_adds_up);
+                     a_counting_semaphore_knows_no_owners, a_cancelled_call_leaves_its_owner,
+                     what_many_threads_took_adds_up);
 }
