@@ -5,7 +5,7 @@
  * Before busy-reply-threshold it just hangs, which server_stopped_test.c has.
  *
  * labels: memory
- * seconds: 21
+ * seconds: 33
  * processors: 3
  */
 #include "outage.h"

@@ -6,7 +6,7 @@
  * holders try on until their leases end. A user that is deleted: user_deleted_test.c.
  *
  * labels: memory
- * seconds: 21
+ * seconds: 33
  */
 #include "outage.h"
 

@@ -6,7 +6,8 @@
  * what was done unseen is taken back.
  *
  * labels: memory
- * seconds: 72
+ * seconds: 79
+ * timeout: 240
  */
 #include "process.h"
 #include "rig.h"

@@ -3,7 +3,7 @@
  * master_down_test.c - F28: the server became a replica that may not answer while its master is away
  *
  * labels: memory
- * seconds: 20
+ * seconds: 32
  */
 #include "outage.h"
 

@@ -3,7 +3,7 @@
  * misconf_test.c - F23: the server could not save its data, and refuses all writes with MISCONF
  *
  * labels: memory
- * seconds: 21
+ * seconds: 33
  */
 #include "outage.h"
 

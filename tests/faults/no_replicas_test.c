@@ -3,7 +3,7 @@
  * no_replicas_test.c - F27: too few replicas follow, and the server refuses all writes with NOREPLICAS
  *
  * labels: memory
- * seconds: 20
+ * seconds: 32
  */
 #include "outage.h"
 

@@ -3,7 +3,7 @@
  * paused_test.c - F37: CLIENT PAUSE WRITE holds every script back, while the server answers all else
  *
  * labels: memory
- * seconds: 22
+ * seconds: 34
  */
 #include "outage.h"
 

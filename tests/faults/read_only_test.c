@@ -5,7 +5,7 @@
  * The library drops its connection then, and a new one is refused as that of a replica.
  *
  * labels: memory
- * seconds: 20
+ * seconds: 32
  */
 #include "outage.h"
 

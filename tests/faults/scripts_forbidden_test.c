@@ -5,7 +5,7 @@
  * Connections stay, so who waits hears of it with its next poll.
  *
  * labels: memory
- * seconds: 17
+ * seconds: 29
  */
 #include "outage.h"
 

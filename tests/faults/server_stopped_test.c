@@ -6,7 +6,7 @@
  * out when the server goes on: its caller is told EIO, and the library undoes what came too late.
  *
  * labels: memory
- * seconds: 22
+ * seconds: 34
  */
 #include "outage.h"
 

@@ -3,7 +3,7 @@
  * user_deleted_test.c - F38b: the user of the clients is deleted, and their connections end
  *
  * labels: memory
- * seconds: 20
+ * seconds: 32
  */
 #include "outage.h"
 
