@@ -31,18 +31,26 @@ extern "C" {
 
 /*
  * How a semaphore behaves. All zero but the size is the default of everything.
- * `leased` belongs to the name: all processes have to agree. The rest belongs to
- * this lk_sem_t alone, and is for leased ones.
+ * `leased`, `max` and `anonymous` belong to the name: all processes have to agree. The rest
+ * belongs to this lk_sem_t alone; the times are for leased ones.
+ *
+ * An anonymous one is there from its first use on, and as long as a client uses it: a
+ * thread of each puts off its end, as it renews a lease. It is gone with the last
+ * lk_sem_t of the last of them, or when they died, after a lease (URL: lease). A client
+ * that is cut off for so long is told ESTALE by each call from then on.
  */
 typedef struct lk_semattr {
     size_t size;         /* sizeof(lk_semattr_t); see LK_SEMATTR_INIT */
     int leased;          /* 1: permits have leases */
     int64_t lease_ms;    /* 0: the client's; at least 100 */
     int64_t max_hold_ms; /* not renewed beyond this; at least 100; 0: no limit */
+    unsigned max;        /* no more permits than that, free or asked for at once; 0: no limit of its own */
+    int interruptible;   /* 1: a signal handler ends a wait, with EINTR, as that of sem_wait() */
+    int anonymous;       /* 1: gone from the server with the last process that uses it */
 } lk_semattr_t;
 
 /* clang-format off */
-#define LK_SEMATTR_INIT { sizeof(lk_semattr_t), 0, 0, 0 }
+#define LK_SEMATTR_INIT { sizeof(lk_semattr_t), 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /*
@@ -91,11 +99,13 @@ constexpr uintptr_t lk_sem_word(unsigned value)
  *
  *   s         memory of any content; neither copied nor moved while in use
  *   client    NULL: the default client, bound by the first call that needs it
- *   name      copied; the rules are those of lk_mutex_init()
+ *   name      copied; the rules are those of lk_mutex_init(). NULL, with the attribute
+ *             `anonymous`: one that nobody else has; s->lk_name tells it
  *   value     permits to begin with: set by the first operation that finds no number
- *             in Redis, whoever makes it; so all should say the same. 0: sets
+ *             in Redis, whoever makes it; so all should say the same: a warning in
+ *             the log, once, says that there are others in all. 0: sets
  *             nothing, which counts as no permits. At most LK_SEM_VALUE_MAX; of a
- *             leased one, where it is the total, LK_SEM_PERMITS_MAX
+ *             leased one, where it is the total, LK_SEM_PERMITS_MAX; at most `max`
  *   attr      NULL: defaults; copied
  *
  * Returns     0          usable
@@ -110,6 +120,48 @@ constexpr uintptr_t lk_sem_word(unsigned value)
  */
 LK_API LK_MUST_CHECK_INIT int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned value,
                                           const lk_semattr_t *attr);
+
+/*
+ * The same, and see to it on the server that there is one, in one step, as sem_open().
+ *
+ *   oflag     0: there has to be one. O_CREAT: it is made if there is none.
+ *             O_CREAT | O_EXCL: it is made, and there may be none
+ *   value     permits to begin with, where it is made. Unlike lk_sem_init()'s, 0 makes
+ *             one of no permits. With O_CREAT alone it is also what a later use begins
+ *             with that finds none; otherwise a use makes none, but for what is given
+ *
+ * Returns     0          usable
+ *             ENOENT     0: there is none
+ *             EEXIST     O_EXCL: there is one
+ *             EINVAL     oflag is none of these, or as lk_sem_init()
+ *             ENOTCONN   nothing was done
+ *             EIO        sent, answer lost: with O_CREAT it may have been made
+ *             EPROTO EACCES ENOSPC ECANCELED ENOMEM  not made
+ *                        After each error `s` is as after lk_sem_destroy()
+ * Threads     any; takes one command timeout at most
+ * Round trips 1
+ * Frees       lk_sem_destroy(), as sem_close()
+ */
+LK_API LK_MUST_CHECK int lk_sem_open(lk_sem_t *s, lk_client_t *client, const char *name, int oflag, unsigned value,
+                                     const lk_semattr_t *attr);
+
+/*
+ * Remove the semaphore from the server, as sem_unlink(), for all processes. Those who
+ * wait for it end with ECANCELED, what had been granted to them goes with it. Leased
+ * permits that are held end: their holders learn of it as of a lost lease (ESTALE,
+ * LK_REASON_GONE), with their next renewal or call. Tokens go on rising. An operation
+ * that gives it a value to begin with makes it anew.
+ *
+ * Returns     0          deleted
+ *             ENOENT     there was none
+ *             ENOTCONN   nothing was done
+ *             EIO        sent, answer lost: unknown
+ *             EPROTO EACCES ECANCELED EINVAL ENOMEM  unchanged
+ * Threads     any; takes one command timeout at most. Of more than 1000 waiters
+ *             some learn of it with their next poll
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_sem_delete(lk_sem_t *s);
 
 /*
  * Give back what `s` has in this process. Nothing happens in Redis: the number of
@@ -142,9 +194,14 @@ LK_API int lk_sem_destroy(lk_sem_t *s);
  *                        the library gives it back, once, within half a minute; if
  *                        it cannot reach the server for so long, a permit of a
  *                        counting semaphore may be lost
- *             EPROTO EACCES ENOSPC ECANCELED EINVAL ENOMEM  not taken
+ *             EINTR      `interruptible`: a signal handler ran on this thread while it
+ *                        waited, whatever SA_RESTART says; not taken, not queued. So
+ *                        it is of all forms that wait. A permit that is granted in
+ *                        the same moment is taken, or goes to the next one
+ *             ECANCELED  the client was closed, or the semaphore deleted; not taken
+ *             EPROTO EACCES ENOSPC EINVAL ENOMEM  not taken
  * Threads     any; blocks only the caller; not for signal handlers; signals do not
- *             end the wait. A cancellation point, on entry and while it waits for
+ *             end the wait of one that is not `interruptible`. A cancellation point, on entry and while it waits for
  *             permits or for a connection: a cancelled thread has no permit and no
  *             place in the queue. (Not while it waits for an answer, which takes one
  *             command timeout at most; so does leaving the queue.)
@@ -208,7 +265,8 @@ LK_API LK_MUST_CHECK int lk_sem_waitfor(lk_sem_t *s, int64_t timeout_ms);
  * not starve behind waiters for one: those who came later wait until the first one
  * has its n, so ask for no more than can become free.
  *
- *   n         1 to LK_SEM_PERMITS_MAX; of a leased semaphore to LK_SEM_LEASED_MAX
+ *   n         1 to LK_SEM_PERMITS_MAX; of a leased semaphore to LK_SEM_LEASED_MAX; at
+ *             most `max`
  *
  * Returns     as lk_sem_waitfor(), and
  *             EINVAL     n out of range, or above the total of a leased semaphore
@@ -252,7 +310,8 @@ LK_API int lk_sem_post(lk_sem_t *s);
  *
  * Returns     0          given back
  *             EINVAL     n out of range; unchanged
- *             EOVERFLOW  counting: more than LK_SEM_VALUE_MAX would be free; unchanged
+ *             EOVERFLOW  counting: more than LK_SEM_VALUE_MAX, or `max`, would be free;
+ *                        unchanged
  *             EPERM      leased: this thread holds fewer than n; unchanged. In the
  *                        child of a fork so is whatever the parent holds
  *             ESTALE     leased: the lease of some of them had been lost; this thread
@@ -312,6 +371,36 @@ LK_API LK_MUST_CHECK int lk_sem_getvalue(lk_sem_t *s, int *value);
  * Round trips 1
  */
 LK_API LK_MUST_CHECK int lk_sem_trysetpermits(lk_sem_t *s, unsigned n);
+
+/*
+ * Set how many permits there are in all, free and taken, if there are as many as
+ * expected: the number of free ones changes by the difference, and may become negative.
+ * In a loop, for a deployment with another number:
+ *
+ *   unsigned old = 5;
+ *   do
+ *       rc = lk_sem_setpermits(&s, &old, 50);
+ *   while (rc == EEXIST && old != 50);
+ *
+ * Of a counting semaphore Redis has the number of free permits alone. The total is what
+ * it was made with or set to, and what lk_sem_addpermits() added; giving back more than
+ * was taken does not change it. Redisson knows nothing of it: where more are free than
+ * that, as after its addPermits(), or nobody said how many there are, it is the number
+ * of free ones.
+ *
+ *   expected  the total; after EEXIST what was found
+ *   n         0 to LK_SEM_VALUE_MAX; leased: to LK_SEM_PERMITS_MAX; at most `max`
+ *
+ * Returns     0          set; those who wait get what was added
+ *             EEXIST     the total is another one; unchanged
+ *             EINVAL     n out of range, or expected is NULL
+ *             ENOTCONN   nothing was done
+ *             EIO        sent, answer lost: unknown
+ *             EPROTO EACCES ENOSPC ECANCELED ENOMEM  not set
+ * Threads     any; takes one command timeout at most
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_sem_setpermits(lk_sem_t *s, unsigned *expected, unsigned n);
 
 /*
  * Add to the number of permits (leased: the total), or with a negative n reduce it.
@@ -465,16 +554,52 @@ LK_API LK_MUST_CHECK int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char 
  */
 LK_API int lk_sem_releaseid(lk_sem_t *s, const char *id);
 
+/*
+ * The fencing token of this thread's oldest leased permit: larger than those of all
+ * permits of this name that were taken before it. A resource that remembers with which
+ * tokens a permit's holder came can refuse one whose lease was lost. See lk_mutex_token().
+ *
+ *   token     written on success only
+ *
+ * Returns     0, EPERM (this thread holds none), ESTALE (lost), EINVAL, ECANCELED,
+ *             ENOTSUP (s is not leased)
+ * Threads     any; each sees its own
+ * Round trips 0
+ */
+LK_API LK_MUST_CHECK int lk_sem_token(lk_sem_t *s, uint64_t *token);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_sem_token(); EINVAL also for an owner of another client
+ * Threads     as lk_mutex_unlockby()
+ * Round trips as lk_sem_token()
+ */
+LK_API LK_MUST_CHECK int lk_sem_tokenby(lk_sem_t *s, lk_owner_t *owner, uint64_t *token);
+
+/*
+ * The same of a permit with an id, for any thread of the client that took it.
+ *
+ * Returns     as lk_sem_token(), and
+ *             EPERM      this client has no such permit
+ * Threads     any
+ * Round trips 0
+ */
+LK_API LK_MUST_CHECK int lk_sem_tokenid(lk_sem_t *s, const char *id, uint64_t *token);
+
 typedef struct lk_seminfo {
     size_t size;       /* sizeof(lk_seminfo_t); see LK_SEMINFO_INIT */
     int64_t available; /* free permits; negative: as many have to come back first */
     unsigned held;     /* leased: held ones; counting: granted to waiters that did not notice yet */
-    unsigned total;    /* leased: free and held ones; counting: 0 */
+    unsigned total;    /* leased: free and held ones; counting: as lk_sem_setpermits() has it */
     unsigned waiters;  /* queued in Redis */
+    int exists;        /* 0: there is none; the numbers are those that its first use would make */
 } lk_seminfo_t;
 
 /* clang-format off */
-#define LK_SEMINFO_INIT { sizeof(lk_seminfo_t), 0, 0, 0, 0 }
+#define LK_SEMINFO_INIT { sizeof(lk_seminfo_t), 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /*

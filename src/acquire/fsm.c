@@ -230,6 +230,9 @@ static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us
         return on_overtaken(a, now_us);
     case LK__FULL:
         return lk__fsm_leave(a, now_us, EAGAIN);
+    case LK__ABSENT: /* and its queue with it */
+        a->listed = false;
+        return lk__fsm_leave(a, now_us, ECANCELED);
     default:
         a->listed = true;
         return lk__fsm_leave(a, now_us, EPROTO);

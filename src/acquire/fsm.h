@@ -44,6 +44,10 @@ struct lk__asked {
     int64_t left_ms;    /* ... the rest of the present lease, -1: unknown ... */
     int64_t place;      /* ... how many waiters are ahead; -1: see place_of() of queue.lua ... */
     const char *holder; /* ... and the holder's id, if the ask wanted it */
+    int64_t total;      /* if the ask wanted it: how many there are in all; 0: it did not */
+    const char *first;  /* or the id of the first in the queue ... */
+    int64_t wants;      /* ... how many that one wants ... */
+    int64_t since_ms;   /* ... and for how long it has been there */
 };
 
 struct lk__grant {

@@ -131,6 +131,17 @@ static struct lk__step leave(struct attempt *attempt, bool eval)
     return rc == 0 ? lk__acquirefsm_sent(a, lk__now_us(), NULL) : lk__acquirefsm_unsent(a, lk__now_us());
 }
 
+/* Everybody waits for the first one, that has to get as many as it wants. */
+static void warn_of_first(const struct lk__waiter *waiter, const struct lk__asked *asked)
+{
+    if (strcmp(asked->first, waiter->release->id) == 0)
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s, as the first; wants %lld, and too few are free",
+                waiter->what, PATIENCE_US / 1000000, (long long)asked->wants);
+    else
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; the first is %s, which wants %lld, for %lld ms",
+                waiter->what, PATIENCE_US / 1000000, asked->first, (long long)asked->wants, (long long)asked->since_ms);
+}
+
 /* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
 static void warn_of_wait(struct attempt *attempt, int64_t now_us, const struct lk__asked *asked)
 {
@@ -141,6 +152,9 @@ static void warn_of_wait(struct attempt *attempt, int64_t now_us, const struct l
         attempt->told = true;
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; held by %s", attempt->waiter->what,
                 PATIENCE_US / 1000000, asked->holder);
+    } else if (asked != NULL && asked->first != NULL) {
+        attempt->told = true;
+        warn_of_first(attempt->waiter, asked);
     } else if (asked == NULL && lk__node_lasterror(attempt->waiters->node, payload, sizeof payload) != 0) {
         attempt->told = true;
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", attempt->waiter->what, PATIENCE_US / 1000000,
@@ -157,6 +171,12 @@ static struct lk__step take_asked(struct attempt *attempt, int64_t now_us)
     if (!waiter->read(waiter->request.reply, &asked))
         return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, NULL);
     asked.epoch = waiter->request.epoch;
+    if (asked.total != 0)
+        waiter->total = asked.total;
+    if (asked.verdict == LK__ABSENT) {
+        lk__fail(ECANCELED, "%s: deleted while this thread waited for it", waiter->what);
+        attempt->explained = true;
+    }
     warn_of_wait(attempt, now_us, &asked);
     if (!lk__acquirefsm_settings(a)->try_only && asked.verdict == LK__QUEUED)
         lk__acquirefsm_hears(a, listen_here(attempt->waiters));
@@ -274,6 +294,20 @@ static void park(struct attempt *attempt, int64_t until_us)
     pthread_cleanup_pop(0);
 }
 
+/* Where the thread would sleep: did a signal handler run that ends the wait? A grant that came before is kept. */
+static bool was_interrupted(const struct attempt *attempt)
+{
+    return lk__parker_wasinterrupted(&attempt->waiter->parker) &&
+           lk__acquirefsm_phase(&attempt->waiter->machine) == LK__WAITING;
+}
+
+/* The way out is not interrupted. */
+static struct lk__step give_in(struct attempt *attempt)
+{
+    lk__parker_beinterruptible(&attempt->waiter->parker, false);
+    return lk__acquirefsm_cancel(&attempt->waiter->machine, lk__now_us(), EINTR);
+}
+
 /* What came in while it slept comes first: it may be a grant, where the time alone would have it leave. */
 static struct lk__step drive(struct attempt *attempt, struct lk__step step)
 {
@@ -292,8 +326,10 @@ static struct lk__step drive(struct attempt *attempt, struct lk__step step)
             return take_answer(attempt);
         return lk__acquirefsm_tick(a, lk__now_us());
     case LK__CONNECT:
-        return connect_first(attempt, step.until_us);
+        return was_interrupted(attempt) ? give_in(attempt) : connect_first(attempt, step.until_us);
     case LK__PARK:
+        if (was_interrupted(attempt))
+            return give_in(attempt);
         park(attempt, step.until_us);
         return take_events(attempt, &step) ? step : lk__acquirefsm_tick(a, lk__now_us());
     default:
@@ -333,11 +369,15 @@ static int explain(struct attempt *attempt)
     case EPROTO:
         return attempt->explained ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);
     case ECANCELED:
+        if (attempt->explained)
+            return code;
         return lk__fail(ECANCELED, "%s: the client was closed", what);
     case ENOTRECOVERABLE:
         return lk__fail(ENOTRECOVERABLE, "%s: its holder died, and the next one gave it back unrepaired", what);
     case EINVAL:
         return lk__fail(EINVAL, "%s: asks for more than there are in total", what);
+    case EINTR:
+        return lk__fail(EINTR, "%s: a signal handler ran while this thread waited", what);
     case EAGAIN:
         return lk__fail(EAGAIN, "%s: held by as many as it may be", what);
     case EOWNERDEAD:

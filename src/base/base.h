@@ -13,6 +13,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -265,6 +266,9 @@ struct lk__parker {
     pthread_cond_t cond; /* with mu; CLOCK_MONOTONIC */
     unsigned signals;    /* under mu; LK__WOKEN, LK__NUDGED, not taken yet */
     int wake_fd;         /* under mu; -1: not in a poll */
+    bool interruptible;  /* under mu: a signal posts `tick`, in place of the condition */
+    bool interrupted;    /* its own thread's: a signal handler ran while that slept */
+    sem_t tick;          /* once it was interruptible */
 };
 
 void lk__parker_init(struct lk__parker *parker);
@@ -272,6 +276,21 @@ void lk__parker_destroy(struct lk__parker *parker); /* after a signal under way 
 void lk__parker_signal(struct lk__parker *parker, unsigned signal);
 /* Set *word and signal in one step. A thread that sees the value may destroy the parker, which waits for the signal. */
 void lk__parker_publish(struct lk__parker *parker, unsigned signal, _Atomic int *word, int value);
+
+/*
+ * Its own thread: from now on notice signal handlers that run on this thread while it sleeps, whatever their flags, or
+ * not any more. Only lk__parker_parkopen() ends with that, and returns 0.
+ */
+void lk__parker_beinterruptible(struct lk__parker *parker, bool interruptible);
+static inline bool lk__parker_wasinterrupted(const struct lk__parker *parker)
+{
+    return parker->interrupted;
+}
+/* Its own thread slept elsewhere, and a signal handler ran. */
+static inline void lk__parker_interrupted(struct lk__parker *parker)
+{
+    parker->interrupted = parker->interruptible;
+}
 
 /* Until a signal comes or `until_us`; takes all signals and returns them, 0 when the time passed. */
 unsigned lk__parker_park(struct lk__parker *parker, int64_t until_us);

@@ -7,12 +7,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+enum { TICK_US = 1000000 };
+
 void lk__parker_init(struct lk__parker *parker)
 {
     lk__mu_init(&parker->mu, LK__MU_PARKER);
     lk__cond_init(&parker->cond);
     parker->signals = 0;
     parker->wake_fd = -1;
+    parker->interruptible = parker->interrupted = false;
 }
 
 void lk__parker_destroy(struct lk__parker *parker)
@@ -29,6 +32,8 @@ static void add_signal(struct lk__parker *parker, unsigned signal)
     parker->signals |= signal;
     if (parker->wake_fd >= 0)
         lk__eventfd_set(parker->wake_fd);
+    else if (parker->interruptible)
+        sem_post(&parker->tick);
     else
         pthread_cond_signal(&parker->cond);
 }
@@ -55,8 +60,54 @@ static unsigned take_signals(struct lk__parker *parker)
     return signals;
 }
 
+void lk__parker_beinterruptible(struct lk__parker *parker, bool interruptible)
+{
+    lk__mu_lock(&parker->mu);
+    if (interruptible)
+        sem_init(&parker->tick, 0, 0); /* which needs nothing, and no end */
+    parker->interruptible = interruptible;
+    parker->interrupted = false;
+    lk__mu_unlock(&parker->mu);
+}
+
+static unsigned signals_now(struct lk__parker *parker)
+{
+    lk__mu_lock(&parker->mu);
+    unsigned signals = take_signals(parker);
+    lk__mu_unlock(&parker->mu);
+    return signals;
+}
+
+/* Sleep a while, as lk__cond_wait() does, but until a tick; a condition does not say that a signal handler ran. */
+static void await_tick(struct lk__parker *parker, int64_t until_us)
+{
+    struct timespec until;
+    int before = errno;
+    int64_t left_us = until_us - lk__now_us();
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t ns = until.tv_nsec + (left_us < TICK_US ? left_us : TICK_US) * 1000;
+    until.tv_sec += ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    if (sem_clockwait(&parker->tick, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR)
+        parker->interrupted = true;
+    errno = before;
+}
+
+/* `open`: an interruption is the end of it. */
+static unsigned park_interruptibly(struct lk__parker *parker, int64_t until_us, bool open)
+{
+    for (;;) {
+        unsigned signals = signals_now(parker);
+        if (signals != 0 || lk__now_us() >= until_us || (open && parker->interrupted))
+            return signals;
+        await_tick(parker, until_us);
+    }
+}
+
 unsigned lk__parker_park(struct lk__parker *parker, int64_t until_us)
 {
+    if (parker->interruptible)
+        return park_interruptibly(parker, until_us, false);
     lk__mu_lock(&parker->mu);
     while (parker->signals == 0 && lk__cond_wait(&parker->cond, &parker->mu, until_us) != ETIMEDOUT)
         ;
@@ -73,6 +124,12 @@ static void unlock(void *mu)
 unsigned lk__parker_parkopen(struct lk__parker *parker, int64_t until_us, int cancel_state)
 {
     int before;
+    if (parker->interruptible) { /* no lock is held while it sleeps */
+        pthread_setcancelstate(cancel_state, &before);
+        unsigned came = park_interruptibly(parker, until_us, true);
+        pthread_setcancelstate(before, NULL);
+        return came;
+    }
     lk__mu_lock(&parker->mu);
     pthread_cleanup_push(unlock, &parker->mu);
     pthread_setcancelstate(cancel_state, &before);

@@ -168,6 +168,8 @@ static int prepare(struct lk__acquire *acquire)
     lk__waiter_init(waiter);
     if (acquire->release == NULL && make_hold(acquire) != 0)
         return ENOMEM;
+    if (acquire->interruptible && !acquire->try_only)
+        lk__parker_beinterruptible(&waiter->parker, true);
     waiter->release = release_of(acquire);
     waiter->what = acquire->op->object->what;
     waiter->ask = acquire->ask;

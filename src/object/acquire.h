@@ -34,6 +34,7 @@ struct lk__acquire {
     int64_t lease_ms;                 /* 0: the client's; like `fixed`, unless the caller says otherwise */
     int64_t min_hold_ms, max_hold_ms; /* 0: none */
     bool fixed;
+    bool interruptible; /* a signal handler that runs ends the wait: EINTR */
     bool queue_locally; /* one thread of the process waits in Redis, the others in the local queue */
     /*
      * NULL: that of the hold. Else what is taken has no lease: nothing is held, the server remembers the request, and

@@ -45,23 +45,28 @@ static size_t write_text(char key[LK__KEY_MAX], const struct lk__keyspec *spec, 
     }
 }
 
-size_t lk__keys_room(const struct lk__keyspec *specs, int count, const char *name, bool redisson)
+static bool has(const struct lk__keyspec *spec, unsigned is)
+{
+    return spec->only == 0 || (spec->only & is) != 0;
+}
+
+size_t lk__keys_room(const struct lk__keyspec *specs, int count, const char *name, unsigned is)
 {
     char key[LK__KEY_MAX];
     size_t room = 0;
     for (int i = 0; i < count; i++) {
-        size_t length = !specs[i].redisson || redisson ? write_text(key, &specs[i], name) : 0;
+        size_t length = has(&specs[i], is) ? write_text(key, &specs[i], name) : 0;
         room += length > 0 ? length + 1 : 0;
     }
     return room;
 }
 
-void lk__keys_write(const struct lk__keyspec *specs, int count, const char *name, bool redisson, void *block, char *at)
+void lk__keys_write(const struct lk__keyspec *specs, int count, const char *name, unsigned is, void *block, char *at)
 {
     char key[LK__KEY_MAX];
     const char *text = name;
     for (int i = 0; i < count; i++) {
-        if (specs[i].redisson && !redisson)
+        if (!has(&specs[i], is))
             continue;
         size_t length = write_text(key, &specs[i], name);
         if (length > 0) {

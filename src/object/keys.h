@@ -27,6 +27,9 @@ size_t lk__key_ours(char key[LK__KEY_MAX], const char *prefix, const char *name)
 /* Write "PREFIX:{NAME}" or, with a brace in it, "PREFIX:NAME", as Redisson does. */
 size_t lk__key_redisson(char key[LK__KEY_MAX], const char *prefix, const char *name);
 
+/* Keys that not every object has: of a client with redisson=yes, of an anonymous object. */
+enum { LK__IF_REDISSON = 1, LK__IF_ANONYMOUS = 2 };
+
 /* Which key or channel a pointer of a block leads to. */
 struct lk__keyspec {
     size_t at;          /* where in the block the pointer is */
@@ -38,12 +41,12 @@ struct lk__keyspec {
         LK__KEY_BRACED,   /* in braces even if the name has some: an exception of Redisson's to its own rule */
         LK__KEY_SAME      /* that of the one before */
     } form;
-    bool redisson; /* only of a client with redisson=yes; others have NULL there */
+    unsigned char only; /* 0, or what the object has to be; others have NULL there */
 };
 
-/* Bytes that the texts of these take. */
-size_t lk__keys_room(const struct lk__keyspec *specs, int count, const char *name, bool redisson);
+/* Bytes that the texts of these take; `is`: what the object is. */
+size_t lk__keys_room(const struct lk__keyspec *specs, int count, const char *name, unsigned is);
 /* Write the texts to `at`, and into `block` where they are. The name stays as long as the block. */
-void lk__keys_write(const struct lk__keyspec *specs, int count, const char *name, bool redisson, void *block, char *at);
+void lk__keys_write(const struct lk__keyspec *specs, int count, const char *name, unsigned is, void *block, char *at);
 
 #endif

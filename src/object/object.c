@@ -87,12 +87,12 @@ static const struct lk__memberrole role = { .cancel = cancel, .quiet = quiet, .d
  * and as the server has it, with the prefix; then the texts of the keys.
  */
 static struct lk__block *make_block(const struct lk__kind *kind, const lk_client_t *client, const char *name,
-                                    const char *full)
+                                    const char *full, struct lk__traits traits)
 {
-    bool redisson = client->options->redisson;
+    unsigned is = (client->options->redisson ? LK__IF_REDISSON : 0U) | (traits.anonymous ? LK__IF_ANONYMOUS : 0U);
     size_t what_size = strlen(kind->name) + 1 + strlen(name) + 1;
     size_t full_size = prefix_of(client)[0] != '\0' ? strlen(full) + 1 : 0; /* else it is in the other one */
-    size_t keys_size = lk__keys_room(kind->keys, kind->key_count, full, redisson);
+    size_t keys_size = lk__keys_room(kind->keys, kind->key_count, full, is);
     struct lk__block *block = lk__alloc(kind->block_size + what_size + full_size + keys_size);
     if (block == NULL)
         return NULL;
@@ -100,7 +100,7 @@ static struct lk__block *make_block(const struct lk__kind *kind, const lk_client
     snprintf(what, what_size, "%s %s", kind->name, name);
     if (full_size > 0)
         own = memcpy(what + what_size, full, full_size);
-    lk__keys_write(kind->keys, kind->key_count, own, redisson, block, what + what_size + full_size);
+    lk__keys_write(kind->keys, kind->key_count, own, is, block, what + what_size + full_size);
     block->refs = 1;
     return block;
 }
@@ -131,7 +131,7 @@ static struct lk__object *create(lk_client_t *client, const struct lk__kind *kin
 {
     assert(lk__mu_held(&client->mu));
     struct lk__object *object = lk__alloc(kind->size);
-    struct lk__block *block = object != NULL ? make_block(kind, client, name, full) : NULL;
+    struct lk__block *block = object != NULL ? make_block(kind, client, name, full, traits) : NULL;
     if (block == NULL) {
         lk__free(object);
         return NULL;
@@ -158,8 +158,11 @@ static int find_or_create(lk_client_t *client, const struct lk__kind *kind, cons
     struct lk__object *object = entry != NULL ? object_of(entry) : create(client, kind, name, full, traits);
     if (object == NULL)
         return lk__fail(ENOMEM, "%s %s: out of memory", kind->name, name);
-    if (object->traits.order != traits.order || object->traits.robust != traits.robust)
-        return lk__fail(EINVAL, "%s: in use in this client with other attributes of the name: fair, prefer or robust",
+    if (object->traits.order != traits.order || object->traits.robust != traits.robust ||
+        object->traits.anonymous != traits.anonymous)
+        return lk__fail(EINVAL,
+                        "%s: in use in this client with other attributes of the name: fair, prefer, robust "
+                        "or anonymous",
                         object->what);
     object->refs++;
     *found = object;

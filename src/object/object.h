@@ -20,6 +20,7 @@ struct lk__queuepage;
 struct lk__traits {
     short order; /* fair, or who is preferred */
     bool robust;
+    bool anonymous; /* there at the server as long as somebody uses it: anonymous.h */
 };
 
 /* A primitive, as a table. */
@@ -49,6 +50,9 @@ struct lk__kind {
     int (*ask_queue)(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,
                      struct lk__queuepage *page);
     void (*read_waiter)(lk_waiter_t *waiter);
+
+    /* NULL, or of anonymous objects: go on using it, and use it no longer. Both take no arguments. */
+    const struct lk__script *keep, *end;
 
     /* NULL, or the traits of checked attributes. */
     struct lk__traits (*traits)(const void *attr);

@@ -82,7 +82,7 @@ int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigne
             rc = 0;
         else if (conn->stream == NULL && conn->failures != failures && conn->last_error != 0)
             rc = down_reason(conn);
-        else if (signals & LK__WOKEN)
+        else if (signals & LK__WOKEN || lk__parker_wasinterrupted(parker))
             rc = EINTR;
         else if (lk__now_us() >= until_us)
             rc = conn->last_error != 0 ? down_reason(conn) : ETIMEDOUT;

@@ -65,8 +65,8 @@ local calls = {
 local families = {
     [NEEDED] = { 'queue:mutex', 'seen:mutex', 'robust:mutex' },
     [OTHER] = {
-        'rw', 'queue:rw', 'seen:rw', 'robust:rw', 'claims', 'queue:sem', 'seen:sem', 'permits', 'total',
-        'queue:permits', 'seen:permits', 'opened', 'once',
+        'rw', 'queue:rw', 'seen:rw', 'robust:rw', 'claims', 'queue:sem', 'seen:sem', 'total:sem', 'users:sem', 'permits', 'total',
+        'queue:permits', 'seen:permits', 'users:permits', 'opened', 'once',
     },
 }
 for group = NEEDED, OTHER do

@@ -170,23 +170,26 @@ static void receive(struct lk__conn *conn, struct lk__stream *stream)
 
 /* --- the leader --------------------------------------------------------------------------------------------------- */
 
-static void wait_for(struct pollfd *polled, int count, int64_t until_us)
+/* True: a signal handler ran. */
+static bool wait_for(struct pollfd *polled, int count, int64_t until_us)
 {
     int64_t now_us = lk__now_us(), left_us = until_us > now_us ? until_us - now_us : 0;
     struct timespec left = { (time_t)(left_us / 1000000), (long)(left_us % 1000000) * 1000 };
     if (ppoll(polled, (nfds_t)count, until_us == LK__NEVER ? NULL : &left, NULL) >= 0)
-        return;
-    if (errno != EINTR) /* no memory for it: do not spin until there is */
+        return false;
+    bool interrupted = errno == EINTR;
+    if (!interrupted) /* no memory for it: do not spin until there is */
         nanosleep(&(struct timespec){ 0, PAUSE_NS }, NULL);
     for (int i = 0; i < count; i++)
         polled[i].revents = 0;
+    return interrupted;
 }
 
 /*
  * Under conn->mu, left and taken again: poll the stream with others, read it if something came, end it
- * if it is dead.
+ * if it is dead. True: a signal handler ran.
  */
-static void poll_once(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us)
+static bool poll_once(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us)
 {
     assert(lk__mu_held(&conn->mu));
     struct lk__stream *stream = conn->stream;
@@ -200,7 +203,7 @@ static void poll_once(struct lk__conn *conn, struct pollfd *polled, int count, i
             polled[0].events |= POLLOUT;
     }
     lk__mu_unlock(&conn->mu);
-    wait_for(polled, count, dead_us < until_us ? dead_us : until_us);
+    bool interrupted = wait_for(polled, count, dead_us < until_us ? dead_us : until_us);
     lk__mu_lock(&conn->mu);
     if (conn->term != term) /* somebody else reads now, and hears what is for the leader */
         for (int i = 0; i < count; i++)
@@ -208,7 +211,7 @@ static void poll_once(struct lk__conn *conn, struct pollfd *polled, int count, i
     else
         conn->moves++;
     if (stream == NULL)
-        return;
+        return interrupted;
     if (polled[0].revents & (POLLIN | POLLERR | POLLHUP))
         receive(conn, stream);
     else if (polled[0].revents & POLLOUT)
@@ -217,6 +220,7 @@ static void poll_once(struct lk__conn *conn, struct pollfd *polled, int count, i
     if (conn->stream == stream)
         lk__conn_endifdead(conn, lk__now_us());
     lk__stream_unref(stream);
+    return interrupted;
 }
 
 /* The oldest whose thread waits, or NULL. */
@@ -250,7 +254,8 @@ unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, i
     unsigned signals = lk__parker_pollwith(request->parker, conn->wake_fd);
     if (!(signals & LK__WOKEN)) {
         struct pollfd polled[2] = { { -1, 0, 0 }, { conn->wake_fd, POLLIN, 0 } };
-        poll_once(conn, polled, 2, until_us);
+        if (poll_once(conn, polled, 2, until_us))
+            lk__parker_interrupted(request->parker);
         if (polled[1].revents != 0)
             lk__eventfd_clear(conn->wake_fd);
     }

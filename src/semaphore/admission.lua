@@ -9,6 +9,22 @@ local function wanted(id)
     return tonumber(string.match(id, '^%x+:%w+:%d+:(%d+)')) or 1
 end
 
+-- The first waiter, how many it wants, and for how many milliseconds it has been there.
+local function first_of(queue, now)
+    local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
+    local since_ms = math.max(math.floor((now - tonumber(first[2])) / 1000), 0)
+    return first[1], wanted(first[1]), since_ms
+end
+
+-- What is recorded for a request that found another total than it should.
+local function present_result(all)
+    return -10 - all
+end
+
+local function present_total(result)
+    return -10 - tonumber(result)
+end
+
 -- The first step of take() of a round, see hand_over() of queue.lua: set n of the permits that are `free` in the round
 -- aside for `id`. Returns n; nil: there are too few, `blocked` is set, and no waiter after this one gets any; false:
 -- there are too few, but this waiter does not listen, and blocks nobody. The asker needs no message.

@@ -59,7 +59,7 @@ static int run(struct counted *counted)
                                                   .liveness_2048ths = lk__sem_terms(sem)->liveness_2048ths,
                                                   .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                   .channel = lk__sem_block(sem)->channel,
-                                                  .flags = lk__sem_flags(sem) |
+                                                  .flags = lk__sem_flags(sem) | lk__sem_telltotal(counted->call) |
                                                            (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
     acquire->ask = lk__object_command(&sem->object, &lk__lua_semaphore_take, &args);
     acquire->read = lk__semaphore_take_read;
@@ -76,6 +76,7 @@ static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how 
         .acquire = { .op = &call->op,
                      .how = how,
                      .lease_ms = SETTLED_MS,
+                     .interruptible = call->attr->interruptible,
                      .redisson = call->sem->redisson,
                      .unwind = unwind },
         .call = call,
@@ -85,7 +86,9 @@ static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how 
     if (rc != 0)
         return rc;
     rc = run(&counted);
-    lk__slot_put(&call->sem->object, &call->sem->slots, &counted.slot, rc == 0 || rc == EBUSY || rc == ETIMEDOUT);
+    lk__sem_compare(call, counted.acquire.waiter.total);
+    bool answered = rc == 0 || rc == EBUSY || rc == ETIMEDOUT || rc == EINTR;
+    lk__slot_put(&call->sem->object, &call->sem->slots, &counted.slot, answered);
     return rc;
 }
 
@@ -99,20 +102,24 @@ int lk__counted_take(struct lk__semcall *call, unsigned n, const struct lk__how 
     return lk__idempotent_overtaken(call->op.object);
 }
 
-int lk__counted_give(const struct lk__semcall *call, long n)
+int lk__counted_give(const struct lk__semcall *call, long n, unsigned flags)
 {
     const struct lk__sem *sem = call->sem;
     const struct lk__semaphore_give_args args = { .n = n,
                                                   .initial = call->value,
+                                                  .most = lk__semattr_most(call->attr),
                                                   .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                   .channel = lk__sem_block(sem)->channel,
-                                                  .flags = lk__sem_flags(sem) };
+                                                  .flags = lk__sem_flags(sem) | flags };
     struct lk__idempotent give = { .command = { .script = &lk__lua_semaphore_give, .args = &args },
                                    .args_size = sizeof args,
                                    .lasting = true };
     enum lk__verdict verdict;
     int rc = lk__sem_idempotent(call, &give, &verdict);
+    if (rc == 0 && verdict == LK__ABSENT)
+        rc = lk__gone(call->op.object);
     if (rc == 0 && verdict == LK__IMPOSSIBLE)
-        rc = lk__fail(EOVERFLOW, "%s: that would be more than %d permits", call->what, LK_SEM_VALUE_MAX);
+        rc = lk__fail(EOVERFLOW, "%s: that would be more than %lld permits", call->what,
+                      (long long)lk__semattr_most(call->attr));
     return rc;
 }

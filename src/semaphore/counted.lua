@@ -1,5 +1,5 @@
 -- counted.lua - permits that are a plain number, in the layout of Redisson's RSemaphore
--- uses:     idempotent admission redisson
+-- uses:     idempotent admission redisson whole
 --
 -- name    string, how many permits are free; may be negative. No key: none
 -- claims  sorted set, waiter's id -> server milliseconds by which it has to confirm what it was granted; the
@@ -9,12 +9,24 @@ local CLAIMS_MS = 2592000000 -- a permit of a waiter that died comes back with t
 
 -- Set a number where there was none. Claims are left of a semaphore that was deleted: put back, their permits would be
 -- too many. The number is written first, as a server out of memory refuses that.
-local function set_number(name, claims, n)
+local function set_number(name, claims, total, n)
     redis.call('SET', name, n)
     do_or_undo(function()
         redis.call('DEL', claims)
+        write_total(total, n)
     end, function()
         redis.call('DEL', name)
+    end)
+end
+
+-- Write a total, nil if nobody said how many there are, and record that the request is done. Undone, the number of the
+-- request is spent.
+local function resize_recorded(total, n, once, owner, nth, now)
+    idempotent_record(once, owner, nth, 1, now)
+    do_or_undo(function()
+        write_total(total, n)
+    end, function()
+        idempotent_record(once, owner, nth, IDEMPOTENT_OVERTAKEN, now)
     end)
 end
 
@@ -81,7 +93,8 @@ local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
         local ends = math.floor(now / 1000) + its_claim_ms + sign % 1
         if redis.call('ZADD', claims, 'NX', ends, id) == 1 then -- 0: the waiter has them already
             do_or_undo(function()
-                redis.call('PEXPIRE', claims, CLAIMS_MS)
+                local lasts_ms = redis.call('PTTL', name) -- of an anonymous one; it has no claims for weeks
+                redis.call('PEXPIRE', claims, lasts_ms > 0 and math.max(lasts_ms, 2 * its_claim_ms) or CLAIMS_MS)
                 redis.call('DECRBY', name, n)
             end, function()
                 redis.call('ZREM', claims, id)

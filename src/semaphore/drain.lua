@@ -1,7 +1,7 @@
 -- drain.lua - take all permits that are free
 --
 -- uses:     counted number idempotent
--- keys:     name string, claims zset, once hash      see take.lua
+-- keys:     name string, claims zset, once hash, total string      see take.lua
 -- args:     initial number              permits to begin with, 0: leave that to others
 -- sent:     id nth deadline_us
 -- verdicts: DONE taken number
@@ -17,7 +17,7 @@ local value = number_in(name)
 if value then
     value = value + reclaim(name, claims, now)
 elseif initial > 0 then
-    set_number(name, claims, initial)
+    set_number(name, claims, total, initial)
 end
 local taken = math.max(value or initial, 0)
 if taken > 0 then

@@ -1,22 +1,29 @@
 -- give.lua - more permits, or fewer
 --
--- uses:     counted number idempotent rollback
--- keys:     name string, claims zset, queue zset, seen zset, once hash      see take.lua
+-- uses:     counted number idempotent rollback whole
+-- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
 -- args:     n number                    negative for fewer
 --           initial number              permits to begin with, 0: leave that to others
+--           most number                 permits that may be free
 --           claim_ms ms                 lease of a claim
 --           channel text                Redisson's
--- flags:    shared
+-- flags:    shared anonymous            anonymous: none is made
+--           resize                      the total changes, and may be `most`
 -- sent:     id nth deadline_us
 -- verdicts: DONE IMPOSSIBLE OVERTAKEN LATE
+--           ABSENT                      an anonymous one, and it is over
 -- resend:   harmless: the idempotency record knows the answer
 local value = number_in(name)
 local done = idempotent_answer(once, id, nth)
 if done then
     return answer(done == '1' and DONE or done == '-3' and IMPOSSIBLE or OVERTAKEN)
 end
+if anonymous and not value then
+    return answer(ABSENT)
+end
 local sum = (value or initial) + n
-if sum > 2147483647 or sum < -2147483648 then
+local all = resize and (value and total_in(total, value) or initial) + n or initial > 0 and initial or nil
+if n > 0 and (sum > most or resize and all > most) or sum < -2147483648 then
     idempotent_record(once, id, nth, -3, now)
     return answer(IMPOSSIBLE)
 end
@@ -26,7 +33,11 @@ if not value then
 end
 redis.call('SET', name, string.format('%.0f', sum), 'KEEPTTL')
 do_or_undo(function()
-    idempotent_record(once, id, nth, 1, now)
+    if resize or not value then
+        resize_recorded(total, all, once, id, nth, now)
+    else
+        idempotent_record(once, id, nth, 1, now)
+    end
 end, function()
     redis.call('DECRBY', name, n)
 end)

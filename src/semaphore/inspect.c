@@ -2,7 +2,7 @@
 /* inspect.c - calls that change nothing: getvalue, info, queue */
 #include "semaphore/semaphore.h"
 
-static int count(const struct lk__semcall *call, struct lk__semcount *counted)
+int lk__sem_count(const struct lk__semcall *call, struct lk__semcount *counted)
 {
     const struct lk__sem *sem = call->sem;
     const struct lk__semaphore_count_args args = { .initial = call->value };
@@ -27,12 +27,13 @@ int lk_sem_info(lk_sem_t *s, lk_seminfo_t *info)
         rc = lk__sem_enter(s, &call);
     if (rc != 0)
         return rc;
-    rc = count(&call, &counted);
+    rc = lk__sem_count(&call, &counted);
     if (rc == 0) {
         const lk_seminfo_t found = { .available = counted.free,
                                      .held = (unsigned)counted.held,
                                      .waiters = (unsigned)counted.waiters,
-                                     .total = (unsigned)counted.total };
+                                     .total = (unsigned)counted.total,
+                                     .exists = counted.exists != 0 };
         lk__sized_write(info, &found, sizeof found);
     }
     return lk__sem_leave(&call, rc);

@@ -28,7 +28,8 @@ static int run(struct leased *leased)
                                                          .initial = leased->call->value,
                                                          .liveness_2048ths = lk__sem_terms(sem)->liveness_2048ths,
                                                          .claim_ms = lk__sem_terms(sem)->claim_ms,
-                                                         .flags = acquire->try_only ? LK__SEMAPHORE_TRY : 0 };
+                                                         .flags = lk__sem_flags(sem) | lk__sem_telltotal(leased->call) |
+                                                                  (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
     acquire->ask = lk__object_command(&sem->object, &lk__lua_semaphore_permit_take, &args);
     acquire->read = lk__semaphore_permit_take_read;
     acquire->give_back =
@@ -49,11 +50,14 @@ static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how 
                      .holds = (int)n,
                      .lease_ms = call->attr->lease_ms,
                      .max_hold_ms = call->attr->max_hold_ms,
+                     .interruptible = call->attr->interruptible,
                      .suffix = suffix,
                      .unwind = unwind },
         .call = call,
     };
-    return run(&leased);
+    int rc = run(&leased);
+    lk__sem_compare(call, leased.acquire.waiter.total);
+    return rc;
 }
 
 int lk__leased_take(struct lk__semcall *call, unsigned n, const struct lk__how *how, const char *id)

@@ -3,9 +3,10 @@
 --
 -- permits  sorted set, permit -> server milliseconds at which it ends. A permit is the id of its owner, or
 --          32 hex digits of its own; an owner of n has also "<permit>/2" to "<permit>/n". Permits that ended are
---          remembered for ten minutes, so that a late release can be told what happened.
+--          remembered for ten minutes, so that a late release can be told what happened. Scores below 0 are those of
+--          `token`, the last fencing token, and of `deleted`, when the last semaphore of this name was deleted.
 
-local REMEMBERED_MS = 600000
+local REMEMBERED_MS, LASTS_MS = 600000, 86400000 -- the second is for the tokens
 
 -- The permit that a waiter's id, or an id of its own, stands for, and how many parts it has.
 local function permit_of(id)
@@ -33,19 +34,52 @@ local function unlend(permits, permit, kept, n)
     end
 end
 
--- Write all parts of a permit with that lease.
-local function lend(permits, permit, n, lease_ms, now)
+-- The token after `last`, nil if there was none; it is larger than all before it, as those of token.lua.
+local function token_after(last, now)
+    return math.max(now, (last or 0) + 1)
+end
+
+local function negative(number)
+    return string.format('-%.0f', number)
+end
+
+local function last_permit_token(permits)
+    local score = redis.call('ZSCORE', permits, 'token')
+    return score and -tonumber(score)
+end
+
+-- Write all parts of a permit with that lease, and the token after `last`, which is returned.
+local function lend(permits, permit, n, lease_ms, now, last)
+    local ends_ms, token = math.floor(now / 1000) + lease_ms, token_after(last, now)
     do_or_undo(function()
-        for i = 1, n do
-            redis.call('ZADD', permits, math.floor(now / 1000) + lease_ms, part(permit, i))
+        redis.call('ZADD', permits, ends_ms, permit, negative(token), 'token')
+        for i = 2, n do
+            redis.call('ZADD', permits, ends_ms, part(permit, i))
         end
-        if redis.call('PTTL', permits) < lease_ms + REMEMBERED_MS then
-            redis.call('PEXPIRE', permits, lease_ms + REMEMBERED_MS)
+        if redis.call('PTTL', permits) < math.max(lease_ms + REMEMBERED_MS, LASTS_MS / 2) then
+            redis.call('PEXPIRE', permits, math.max(lease_ms + REMEMBERED_MS, LASTS_MS))
         end
     end, function()
         unlend(permits, permit, 0, n)
+        if not last then
+            redis.call('ZREM', permits, 'token')
+        end
     end)
-    redis.call('ZREMRANGEBYSCORE', permits, '-inf', math.floor(now / 1000) - REMEMBERED_MS)
+    redis.call('ZREMRANGEBYSCORE', permits, 0, math.floor(now / 1000) - REMEMBERED_MS)
+    return token
+end
+
+-- All permits end, held or not, and the moment is noted; the tokens go on.
+local function end_all(permits, now)
+    redis.call('ZREMRANGEBYSCORE', permits, 0, '+inf')
+    redis.call('ZADD', permits, negative(now), 'deleted')
+    do_or_undo(function()
+        if redis.call('PTTL', permits) < REMEMBERED_MS then
+            redis.call('PEXPIRE', permits, REMEMBERED_MS)
+        end
+    end, function()
+        redis.call('ZREM', permits, 'deleted')
+    end)
 end
 
 -- Set the lease of the parts that exist; lends nothing. A server out of memory allows it.
@@ -67,8 +101,8 @@ local function lend_out(permits, queue, seen, asker, total, now, claim_ms)
         if not enough or id == asker then
             return enough
         end
-        lend(permits, permit, n, its_claim_ms, now)
-        return string.format('G %s %.0f %d 1 0', id, now, its_claim_ms)
+        local token = lend(permits, permit, n, its_claim_ms, now, last_permit_token(permits))
+        return string.format('G %s %.0f %d %.0f 0', id, now, its_claim_ms, token)
     end
     function round.undo(id)
         local permit, n = permit_of(id)

@@ -14,7 +14,7 @@ static struct lk__sem *sem_of(struct lk__object *object)
     return LK__CONTAINER(object, struct lk__sem, object);
 }
 
-static bool sem_init(struct lk__object *object)
+static bool init_sem(struct lk__object *object)
 {
     struct lk__sem *sem = sem_of(object);
     struct lk__semblock *block = lk__sem_block(sem);
@@ -25,12 +25,13 @@ static bool sem_init(struct lk__object *object)
     return true;
 }
 
-static void sem_stop(struct lk__object *object)
+static void stop_sem(struct lk__object *object)
 {
     lk__redissonwake_stop(sem_of(object)->redisson);
+    lk__anonymous_leave(object, &sem_of(object)->presence);
 }
 
-static void sem_destroy(struct lk__object *object)
+static void destroy_sem(struct lk__object *object)
 {
     struct lk__sem *sem = sem_of(object);
     lk__redissonwake_free(sem->redisson);
@@ -72,7 +73,14 @@ static const struct lk__keyspec leased_keys[] = {
     { AT(keys.queue), "latchkey:queue:permits", LK__KEY_OURS, false },
     { AT(keys.seen), "latchkey:seen:permits", LK__KEY_OURS, false },
     { AT(keys.once), "latchkey:once", LK__KEY_OURS, false },
+    { AT(keys.users), "latchkey:users:permits", LK__KEY_OURS, LK__IF_ANONYMOUS },
 };
+
+static struct lk__traits traits(const void *checked)
+{
+    const lk_semattr_t *attr = checked;
+    return (struct lk__traits){ .anonymous = attr->anonymous };
+}
 
 static const struct lk__kind leased_kind = {
     .number = LK_KIND_PERMITS,
@@ -89,9 +97,12 @@ static const struct lk__kind leased_kind = {
     .check_script = &lk__lua_semaphore_permit_check,
     .ask_queue = ask_queue,
     .read_waiter = read_waiter,
-    .init = sem_init,
-    .stop = sem_stop,
-    .destroy = sem_destroy,
+    .keep = &lk__lua_semaphore_permit_keep,
+    .end = &lk__lua_semaphore_permit_end,
+    .traits = traits,
+    .init = init_sem,
+    .stop = stop_sem,
+    .destroy = destroy_sem,
 };
 
 static const struct lk__keyspec counted_keys[] = {
@@ -100,6 +111,8 @@ static const struct lk__keyspec counted_keys[] = {
     { AT(keys.queue), "latchkey:queue:sem", LK__KEY_OURS, false },
     { AT(keys.seen), "latchkey:seen:sem", LK__KEY_OURS, false },
     { AT(keys.once), "latchkey:once", LK__KEY_OURS, false },
+    { AT(keys.total), "latchkey:total:sem", LK__KEY_OURS, false },
+    { AT(keys.users), "latchkey:users:sem", LK__KEY_OURS, LK__IF_ANONYMOUS },
     { AT(channel), "redisson_sc", LK__KEY_REDISSON, false },
     { AT(beside), LK__BESIDE "redisson_sc", LK__KEY_REDISSON, true },
 };
@@ -118,18 +131,34 @@ const struct lk__kind lk__sem_kind = {
     .key_count = sizeof counted_keys / sizeof counted_keys[0],
     .attr_size = sizeof(lk_semattr_t),
     .check = lk__semattr_check,
+    .keep = &lk__lua_semaphore_keep,
+    .end = &lk__lua_semaphore_end,
+    .traits = traits,
     .variant = variant,
     .ask_queue = ask_queue,
     .read_waiter = read_waiter,
-    .init = sem_init,
-    .stop = sem_stop,
-    .destroy = sem_destroy,
+    .init = init_sem,
+    .stop = stop_sem,
+    .destroy = destroy_sem,
 };
 
 static const struct lk__kind *variant(const void *checked)
 {
     const lk_semattr_t *attr = checked;
     return attr->leased ? &leased_kind : &lk__sem_kind;
+}
+
+/* An anonymous one is there before its first request, so none makes it. */
+static int use_anonymous(struct lk__semcall *call)
+{
+    const struct lk__semaphore_begin_args args = { .initial = call->value };
+    const struct lk__semaphore_permit_begin_args permit_args = { .initial = call->value };
+    const struct lk__object *object = call->op.object;
+    const struct lk__command begin = lk__sem_isleased(call->sem)
+                                         ? lk__object_command(object, &lk__lua_semaphore_permit_begin, &permit_args)
+                                         : lk__object_command(object, &lk__lua_semaphore_begin, &args);
+    call->value = 0;
+    return lk__anonymous_use(&call->op, &call->sem->presence, &begin);
 }
 
 int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call)
@@ -147,6 +176,8 @@ int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
     call->attr = call->op.attr;
     call->value = (int64_t)s->lk_spare[VALUE];
     rc = lk__sem_valuecheck(call->attr, s->lk_spare[VALUE]);
+    if (rc == 0 && call->attr->anonymous)
+        rc = use_anonymous(call);
     return rc == 0 ? 0 : lk__sem_leave(call, rc);
 }
 
@@ -183,19 +214,29 @@ int lk__sem_idempotent(const struct lk__semcall *call, struct lk__idempotent *on
     return lk__idempotent(&call->op, &call->sem->slots, once, verdict);
 }
 
+void lk__sem_setvalue(lk_sem_t *s, unsigned value)
+{
+    s->lk_spare[VALUE] = value;
+}
+
 int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned value, const lk_semattr_t *attr)
 {
     lk_semattr_t checked = { 0 };
+    char fresh[LK__ANONYMOUS_NAME];
     if (s == NULL)
         return lk__fail(EINVAL, "lk_sem_init: no semaphore was given");
     struct lk__apistate api = lk__api_enter();
     int rc = lk__semattr_check(&checked, attr);
     if (rc == 0)
         rc = lk__sem_valuecheck(&checked, value);
+    if (rc == 0 && name == NULL && checked.anonymous) {
+        rc = lk__anonymous_name(fresh);
+        name = fresh;
+    }
     if (rc == 0)
         rc = lk__handle_init(LK__HANDLE(s), &lk__sem_kind, client, name, attr);
     if (rc == 0)
-        s->lk_spare[VALUE] = value;
+        lk__sem_setvalue(s, value);
     return lk__api_leave(&api, rc);
 }
 

@@ -8,6 +8,11 @@
 
 #include <string.h>
 
+static bool is_id(const char *id)
+{
+    return id != NULL && strlen(id) == LK__ID_LENGTH && strspn(id, "0123456789abcdef") == LK__ID_LENGTH;
+}
+
 int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID])
 {
     struct lk__semcall call;
@@ -68,7 +73,7 @@ static int release_by_id(const struct lk__semcall *call, const char *id)
 int lk_sem_releaseid(lk_sem_t *s, const char *id)
 {
     struct lk__semcall call;
-    if (id == NULL || strlen(id) != LK__ID_LENGTH || strspn(id, "0123456789abcdef") != LK__ID_LENGTH)
+    if (!is_id(id))
         return lk__fail(EINVAL, "lk_sem_releaseid: the id of a permit has 32 hex digits");
     int rc = lk__sem_enter(s, &call);
     if (rc != 0)
@@ -79,5 +84,61 @@ int lk_sem_releaseid(lk_sem_t *s, const char *id)
         rc = hold != NULL ? lk__op_giveback(&call.op, hold) : release_by_id(&call, id);
         lk__hold_unref(hold);
     }
+    return lk__sem_leave(&call, rc);
+}
+
+int lk_sem_tokenby(lk_sem_t *s, lk_owner_t *owner, uint64_t *token)
+{
+    struct lk__semcall call;
+    struct lk__hold *hold;
+    if (token == NULL)
+        return lk__fail(EINVAL, "lk_sem_token: nowhere to put the token");
+    int rc = lk__sem_enterholder(s, owner, &call);
+    if (rc != 0)
+        return rc;
+    rc = lk__sem_leasedonly(&call);
+    if (rc == 0)
+        rc = lk__op_hold(&call.op, &hold);
+    if (rc == 0)
+        *token = hold->token;
+    return lk__sem_leave(&call, rc);
+}
+
+int lk_sem_token(lk_sem_t *s, uint64_t *token)
+{
+    return lk_sem_tokenby(s, NULL, token);
+}
+
+/* Of a permit that this client renews, and nobody is giving back. */
+static int token_of(const struct lk__semcall *call, const char *id, uint64_t *token)
+{
+    struct lk__object *object = call->op.object;
+    lk__mu_lock(&object->mu);
+    struct lk__hold *hold = lk__object_permit(object, id);
+    if (hold != NULL)
+        hold = hold->holds != 0 ? lk__hold_ref(hold) : NULL;
+    lk__mu_unlock(&object->mu);
+    if (hold == NULL)
+        return lk__fail(EPERM, "%s: this client has no permit %s", call->what, id);
+    bool good = lk__lease_isgood(hold->lease, NULL);
+    if (good)
+        *token = hold->token;
+    lk__hold_unref(hold);
+    return good ? 0 : lk__fail(ESTALE, "%s: the lease of permit %s was lost", call->what, id);
+}
+
+int lk_sem_tokenid(lk_sem_t *s, const char *id, uint64_t *token)
+{
+    struct lk__semcall call;
+    if (token == NULL)
+        return lk__fail(EINVAL, "lk_sem_tokenid: nowhere to put the token");
+    if (!is_id(id))
+        return lk__fail(EINVAL, "lk_sem_tokenid: the id of a permit has 32 hex digits");
+    int rc = lk__sem_enter(s, &call);
+    if (rc != 0)
+        return rc;
+    rc = lk__sem_leasedonly(&call);
+    if (rc == 0)
+        rc = token_of(&call, id, token);
     return lk__sem_leave(&call, rc);
 }

@@ -8,29 +8,41 @@
 --           initial number              total to begin with, 0: leave that to others
 --           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 --           claim_ms ms                 lease of a claim
--- flags:    try
--- sent:     id deadline_us arrival unheard
--- verdicts: GRANTED token number        1: there are no tokens
---           QUEUED arrival number, left_ms ms, place number       left until the next permit ends
---           BUSY left_ms ms             likewise
+-- flags:    try tell_total anonymous
+-- sent:     id deadline_us arrival unheard tell_holder
+-- verdicts: GRANTED token number, total number?
+--           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?
+--           BUSY left_ms ms             until the next permit ends, as above
 --           LATE
+--           ABSENT                      deleted while it waited; or over
 --           IMPOSSIBLE                  it wants more than there are in all
 --           OVERTAKEN                   its owner has some of them, and gave the others back
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own permit, and gets no part of it again; a waiter its own place
 local permit, n = permit_of(id)
 local all = number_in(total)
-local live = is_live(permits, permit, now)
-if not live and not all then
+local scores = redis.call('ZMSCORE', permits, permit, 'token', 'deleted')
+local live = tonumber(scores[1] or '0') > math.floor(now / 1000)
+local last = scores[2] and -tonumber(scores[2])
+if arrival ~= 0 and not live and scores[3] then -- in the time of the deleted semaphore
+    local deleted = -tonumber(scores[3])
+    if arrival <= deleted and deleted <= now then
+        return answer(ABSENT)
+    end
+end
+if anonymous and not all then
+    return answer(ABSENT)
+elseif not live and not all then
     all = initial
     if initial > 0 then
         redis.call('SET', total, initial)
     end
 end
 local open = not live and n <= all and redis.call('EXISTS', queue) == 0 and free_permits(permits, all, now) >= n
+local told = tell_total and all or nil
 if open and arrival == 0 then
-    lend(permits, permit, n, lease_ms, now)
-    return answer(GRANTED, 1)
+    local token = lend(permits, permit, n, lease_ms, now, last)
+    return answer(GRANTED, token, told)
 end
 
 local function until_next_end()
@@ -40,8 +52,8 @@ local function until_next_end()
 end
 
 local function take()
-    lend(permits, permit, n, lease_ms, now)
-    return answer(GRANTED, 1)
+    local token = lend(permits, permit, n, lease_ms, now, last_permit_token(permits))
+    return answer(GRANTED, token, told)
 end
 
 if open then
@@ -52,8 +64,10 @@ elseif live then -- the message or reply with the grant got lost, or this is a l
         return answer(OVERTAKEN)
     end
     renew_parts(permits, permit, n, lease_ms, now)
+    local token = token_after(last, now) -- the one that got lost with the grant may be another's by now, or unknown
+    redis.call('ZADD', permits, negative(token), 'token')
     end_turn(seen, now, TURN_MS, unheard)
-    return answer(GRANTED, 1)
+    return answer(GRANTED, token, told)
 elseif n > all and all > 0 then
     leave(queue, seen, id)
     return answer(IMPOSSIBLE)
@@ -70,4 +84,9 @@ local _, got = lend_out(permits, queue, seen, id, all, now, claim_ms)
 if got then
     return take()
 end
-return answer(QUEUED, arrival, until_next_end(), place_of(queue, seen, id, now, unheard))
+local place = place_of(queue, seen, id, now, unheard)
+if tell_holder then
+    local first, wants, since_ms = first_of(queue, now)
+    return answer(QUEUED, arrival, until_next_end(), place, told or 0, first, wants, since_ms)
+end
+return answer(QUEUED, arrival, until_next_end(), place, told)

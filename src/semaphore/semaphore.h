@@ -7,10 +7,12 @@
  * leased.c   permits with leases                       inspect.c  getvalue, info, queue
  * permit.c   permits with an id of their own           object.c   keys and handles
  * hold.c     remaining, check, extend                  attr.c     attributes
+ * exist.c    open, delete
  */
 #ifndef LK__SEMAPHORE_H
 #define LK__SEMAPHORE_H
 
+#include "object/anonymous.h"
 #include "object/holder.h"
 #include "object/idempotent.h"
 #include "object/keys.h"
@@ -37,14 +39,17 @@ struct lk__semcount {
     enum lk__verdict verdict;
     int64_t server_us;
     int64_t free, held, waiters;
-    int64_t total; /* of a leased semaphore */
+    int64_t total;
+    int64_t exists; /* 0: the numbers are those that the first request would make */
 };
 
 struct lk__sem {
     struct lk__object object;
+    atomic_bool compared; /* the total was compared with the value to begin with */
     struct lk__redissonwake
         *redisson; /* NULL, or with Redisson: its release wakes one waiter, whose script serves all */
     struct lk__slots slots;
+    struct lk__presence presence; /* of an anonymous one */
 };
 
 static inline bool lk__sem_isleased(const struct lk__sem *sem)
@@ -63,10 +68,11 @@ static inline const struct lk__handover *lk__sem_terms(const struct lk__sem *sem
     return lk__object_terms(&sem->object);
 }
 
-/* For the scripts of a counting one. */
+/* For its scripts, as far as they are the same for all. */
 static inline unsigned lk__sem_flags(const struct lk__sem *sem)
 {
-    return sem->object.client->options->redisson ? LK__SEMAPHORE_SHARED : 0;
+    bool shared = sem->object.client->options->redisson && !lk__sem_isleased(sem);
+    return (shared ? LK__SEMAPHORE_SHARED : 0U) | (sem->object.traits.anonymous ? LK__SEMAPHORE_ANONYMOUS : 0U);
 }
 
 extern const struct lk__kind lk__sem_kind; /* of a counting one; the table of a leased one is its variant */
@@ -89,15 +95,29 @@ int lk__sem_leave(struct lk__semcall *call, int code);
 int lk__sem_leasedonly(const struct lk__semcall *call);
 /* Is it leased, and of a client of another process? Then permits taken there are not this process' to give back. */
 bool lk__sem_isinherited(lk_sem_t *s);
+/* The total is `total`: say once if it is not the value that was given. */
+void lk__sem_compare(const struct lk__semcall *call, int64_t total);
+/* The flag for a script to tell the total, until that was compared. */
+static inline unsigned lk__sem_telltotal(const struct lk__semcall *call)
+{
+    return call->value != 0 && !atomic_load(&call->sem->compared) ? LK__SEMAPHORE_TELL_TOTAL : 0;
+}
 /* Ask `once`, whose command lacks only the keys. */
 int lk__sem_idempotent(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict);
 int lk__semattr_check(void *attr, const void *given);
+unsigned lk__semattr_most(const lk_semattr_t *attr); /* permits that there may be */
 int lk__sem_valuecheck(const lk_semattr_t *attr, uintptr_t value);
+
+void lk__sem_setvalue(lk_sem_t *s, unsigned value); /* to begin with */
+
+/* Make the semaphore, with n permits. EEXIST: there is one, of `found` permits. */
+int lk__sem_make(const struct lk__semcall *call, unsigned n, int64_t *found);
+int lk__sem_count(const struct lk__semcall *call, struct lk__semcount *counted);
 
 /* --- counted.c, leased.c, permit.c -------------------------------------------------------------------------- */
 
 int lk__counted_take(struct lk__semcall *call, unsigned n, const struct lk__how *how);
-int lk__counted_give(const struct lk__semcall *call, long n);
+int lk__counted_give(const struct lk__semcall *call, long n, unsigned flags);
 
 /* `id`: 32 hex digits of a permit with an id of its own; NULL: the permit is the caller's. */
 int lk__leased_take(struct lk__semcall *call, unsigned n, const struct lk__how *how, const char *id);

@@ -1,23 +1,33 @@
 -- set.lua - set the number of permits, if there is none
 --
--- uses:     counted number idempotent
--- keys:     name string, claims zset, queue zset, seen zset, once hash      see take.lua
+-- uses:     counted number idempotent whole
+-- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
 -- args:     n number
 --           claim_ms ms                 lease of a claim
 --           channel text                Redisson's
--- flags:    shared
+-- flags:    shared anonymous            anonymous: none is made
 -- sent:     id nth deadline_us
--- verdicts: DONE PRESENT OVERTAKEN LATE
+-- verdicts: DONE OVERTAKEN LATE ABSENT
+--           PRESENT total number
 -- resend:   harmless: the idempotency record knows the answer
 local done = idempotent_answer(once, id, nth)
-if done then
-    return answer(done == '1' and DONE or done == '0' and PRESENT or OVERTAKEN)
+if done == '1' then
+    return answer(DONE)
+elseif done == IDEMPOTENT_OVERTAKEN then
+    return answer(OVERTAKEN)
+elseif done then
+    return answer(PRESENT, present_total(done))
 end
-if number_in(name) then
-    idempotent_record(once, id, nth, 0, now)
-    return answer(PRESENT)
+local value = number_in(name)
+if value then
+    local all = total_in(total, value)
+    idempotent_record(once, id, nth, present_result(all), now)
+    return answer(PRESENT, all)
 end
-set_number(name, claims, n) -- recorded or not, there is a number from now on
+if anonymous then
+    return answer(ABSENT)
+end
+set_number(name, claims, total, n) -- recorded or not, there is a number from now on
 idempotent_record(once, id, nth, 1, now)
 pass_on(name, claims, queue, seen, n, now, claim_ms, channel, shared)
 return answer(DONE)

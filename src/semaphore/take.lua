@@ -1,26 +1,30 @@
 -- take.lua - take permits, or queue for them; first ask, poll, confirmation and resend are the same
 --
--- uses:     counted number queue idempotent rollback
+-- uses:     counted number queue idempotent rollback whole
 -- keys:     name string                 free permits; no key: none
 --           claims zset                 waiter's id -> until when it may confirm its grant, see counted.lua
 --           queue zset, seen zset       the wait queue and its liveness, see queue.lua
 --           once hash                   the idempotency record
+--           total string                how many permits there are in all, see whole.lua
 -- args:     initial number              permits to begin with, 0: leave that to others
 --           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 --           claim_ms ms                 lease of a claim
 --           channel text                Redisson's
 -- flags:    try shared                  shared: with Redisson
--- sent:     id deadline_us arrival unheard       "<owner>:<number>:<n>", the first two as in the idempotency record
--- verdicts: GRANTED token number        1: there are no tokens
---           QUEUED arrival number, left_ms ms, place number       left until the next claim ends
+--           tell_total
+--           anonymous                   none is made
+-- sent:     id deadline_us arrival unheard tell_holder       "<owner>:<number>:<n>", the first two as in the idempotency record
+-- verdicts: GRANTED token number, total number?               1: there are no tokens
+--           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?      left of the next claim
 --           BUSY LATE
+--           ABSENT                      deleted while it waited; or over
 --           OVERTAKEN                   or given back
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: the idempotency record knows what was taken, the queue who waits
 local owner, nth, n = taker_of(id)
 local value = number_in(name)
 local done = idempotent_answer(once, owner, nth)
-if arrival == 0 and not done and value and value >= n and redis.call('EXISTS', claims, queue) == 0 then
+if arrival == 0 and not done and value and value >= n and not tell_total and redis.call('EXISTS', claims, queue) == 0 then
     take_recorded(name, n, once, owner, nth, 1, now)
     return answer(GRANTED, 1)
 end
@@ -38,15 +42,18 @@ elseif value and redis.call('ZSCORE', claims, id) then -- granted meanwhile, and
     end)
     end_turn(seen, now, TURN_MS, unheard)
     return answer(GRANTED, 1)
+elseif anonymous and not value or arrival ~= 0 and was_deleted(total, arrival, now) then
+    return answer(ABSENT)
 end
 
 local back = 0
 if value then
     back = reclaim(name, claims, now, queue, seen)
 elseif initial > 0 then
-    set_number(name, claims, initial)
+    set_number(name, claims, total, initial)
 end
 value = (value or initial) + back
+local all = tell_total and total_in(total, value) or nil
 if try and value <= 0 then
     return answer(BUSY)
 end
@@ -59,12 +66,12 @@ if value >= n and redis.call('EXISTS', queue) == 0 then
     if back > 0 then
         pass_on(name, claims, queue, seen, value - n, now, claim_ms, channel, shared)
     end
-    return answer(GRANTED, 1)
+    return answer(GRANTED, 1, all)
 elseif try then
     local free, _, blocked = hand_out(name, claims, queue, seen, nil, value, now, claim_ms)
     if not blocked and free >= n then
         take_recorded(name, n, once, owner, nth, 1, now)
-        return answer(GRANTED, 1)
+        return answer(GRANTED, 1, all)
     end
     return answer(BUSY)
 end
@@ -73,10 +80,15 @@ arrival = enqueue(queue, seen, id, arrival, now, liveness_2048ths / 2048 + unhea
 local _, got = hand_out(name, claims, queue, seen, id, value, now, claim_ms)
 if got then
     take_recorded(name, n, once, owner, nth, 1, now)
-    return answer(GRANTED, 1)
+    return answer(GRANTED, 1, all)
 end
 local left_ms, first = -1, redis.call('ZRANGE', claims, 0, 0, 'WITHSCORES')[2]
 if first then
     left_ms = math.max(tonumber(first) - math.floor(now / 1000), 0)
 end
-return answer(QUEUED, arrival, left_ms, place_of(queue, seen, id, now, unheard))
+local place = place_of(queue, seen, id, now, unheard)
+if tell_holder then
+    local first, wants, since_ms = first_of(queue, now)
+    return answer(QUEUED, arrival, left_ms, place, all or 0, first, wants, since_ms)
+end
+return answer(QUEUED, arrival, left_ms, place, all)

@@ -2,14 +2,18 @@
 /* total.c - how many permits there are: set, add, drain */
 #include "semaphore/semaphore.h"
 
-/* Change a total, or with LK__SEMAPHORE_SET among the flags set it. */
-static int change_total(const struct lk__semcall *call, long n, unsigned flags)
+/*
+ * Change a total, or with LK__SEMAPHORE_SET or _COMPARE among the flags set it. EEXIST: there is one, or another one than
+ * `found`, which is told.
+ */
+static int change_total(const struct lk__semcall *call, long n, unsigned flags, int64_t *found)
 {
     const struct lk__semaphore_permit_total_args args = { .n = n,
                                                           .initial = call->value,
                                                           .claim_ms = lk__sem_terms(call->sem)->claim_ms,
-                                                          .largest = LK_SEM_PERMITS_MAX,
-                                                          .flags = flags };
+                                                          .largest = lk__semattr_most(call->attr),
+                                                          .expected = *found,
+                                                          .flags = lk__sem_flags(call->sem) | flags };
     struct lk__idempotent change = { .command = { .script = &lk__lua_semaphore_permit_total, .args = &args },
                                      .args_size = sizeof args,
                                      .lasting = flags == 0 };
@@ -17,14 +21,18 @@ static int change_total(const struct lk__semcall *call, long n, unsigned flags)
     int rc = lk__sem_idempotent(call, &change, &verdict);
     if (rc != 0 || verdict == LK__DONE)
         return rc;
+    if (verdict == LK__ABSENT)
+        return lk__gone(call->op.object);
     if (verdict == LK__PRESENT)
-        return lk__fail(EEXIST, "%s: the total is set already", call->what);
+        *found = change.number;
+    if (verdict == LK__PRESENT)
+        return lk__fail(EEXIST, "%s: its total is %lld already", call->what, (long long)change.number);
     if (verdict == LK__NEGATIVE)
         return lk__fail(EINVAL, "%s: the total would be below 0", call->what);
-    return lk__fail(EOVERFLOW, "%s: that would be more than %d permits", call->what, LK_SEM_PERMITS_MAX);
+    return lk__fail(EOVERFLOW, "%s: that would be more than %u permits", call->what, lk__semattr_most(call->attr));
 }
 
-static int set_number(const struct lk__semcall *call, unsigned n)
+static int set_number(const struct lk__semcall *call, unsigned n, int64_t *found)
 {
     const struct lk__sem *sem = call->sem;
     const struct lk__semaphore_set_args args = { .n = n,
@@ -34,33 +42,85 @@ static int set_number(const struct lk__semcall *call, unsigned n)
     struct lk__idempotent set = { .command = { .script = &lk__lua_semaphore_set, .args = &args } };
     enum lk__verdict verdict;
     int rc = lk__sem_idempotent(call, &set, &verdict);
-    if (rc == 0 && verdict == LK__PRESENT)
-        rc = lk__fail(EEXIST, "%s: its permits are set already", call->what);
+    if (rc == 0 && verdict == LK__ABSENT)
+        rc = lk__gone(call->op.object);
+    if (rc == 0 && verdict == LK__PRESENT) {
+        *found = set.number;
+        rc = lk__fail(EEXIST, "%s: its permits are set already, %lld in all", call->what, (long long)set.number);
+    }
     return rc;
+}
+
+int lk__sem_make(const struct lk__semcall *call, unsigned n, int64_t *found)
+{
+    return lk__sem_isleased(call->sem) ? change_total(call, (long)n, LK__SEMAPHORE_SET, found)
+                                       : set_number(call, n, found);
+}
+
+static int resize(const struct lk__semcall *call, unsigned n, int64_t *expected)
+{
+    const struct lk__sem *sem = call->sem;
+    const struct lk__semaphore_resize_args args = { .expected = *expected,
+                                                    .n = n,
+                                                    .initial = call->value,
+                                                    .claim_ms = lk__sem_terms(sem)->claim_ms,
+                                                    .channel = lk__sem_block(sem)->channel,
+                                                    .flags = lk__sem_flags(sem) };
+    struct lk__idempotent change = { .command = { .script = &lk__lua_semaphore_resize, .args = &args } };
+    enum lk__verdict verdict;
+    if (lk__sem_isleased(sem))
+        return change_total(call, (long)n, LK__SEMAPHORE_COMPARE, expected);
+    int rc = lk__sem_idempotent(call, &change, &verdict);
+    if (rc != 0 || verdict == LK__DONE)
+        return rc;
+    if (verdict == LK__ABSENT)
+        return lk__gone(call->op.object);
+    *expected = change.number;
+    return lk__fail(EEXIST, "%s: %lld permits in all", call->what, (long long)change.number);
+}
+
+int lk_sem_setpermits(lk_sem_t *s, unsigned *expected, unsigned n)
+{
+    struct lk__semcall call;
+    if (expected == NULL)
+        return lk__fail(EINVAL, "lk_sem_setpermits: no number to compare with");
+    int rc = lk__sem_enter(s, &call);
+    if (rc != 0)
+        return rc;
+    int64_t found = *expected;
+    rc = lk__sem_valuecheck(call.attr, n);
+    if (rc == 0)
+        rc = resize(&call, n, &found);
+    if (rc == EEXIST)
+        *expected = (unsigned)found;
+    return lk__sem_leave(&call, rc);
 }
 
 int lk_sem_trysetpermits(lk_sem_t *s, unsigned n)
 {
     struct lk__semcall call;
+    int64_t found = 0;
     int rc = lk__sem_enter(s, &call);
     if (rc != 0)
         return rc;
     rc = lk__sem_valuecheck(call.attr, n);
     if (rc == 0)
-        rc = lk__sem_isleased(call.sem) ? change_total(&call, (long)n, LK__SEMAPHORE_SET) : set_number(&call, n);
+        rc = lk__sem_make(&call, n, &found);
     return lk__sem_leave(&call, rc);
 }
 
 int lk_sem_addpermits(lk_sem_t *s, long n)
 {
     struct lk__semcall call;
+    int64_t none = 0;
     int rc = lk__sem_enter(s, &call);
     if (rc != 0)
         return rc;
     if (n == 0 || n > LK_SEM_VALUE_MAX || n < -LK_SEM_VALUE_MAX)
         rc = lk__fail(EINVAL, "%s: %ld permits to add: not 0, at most %d either way", call.what, n, LK_SEM_VALUE_MAX);
     else
-        rc = lk__sem_isleased(call.sem) ? change_total(&call, n, 0) : lk__counted_give(&call, n);
+        rc = lk__sem_isleased(call.sem) ? change_total(&call, n, 0, &none)
+                                        : lk__counted_give(&call, n, LK__SEMAPHORE_RESIZE);
     return lk__sem_leave(&call, rc);
 }
 

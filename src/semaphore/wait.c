@@ -6,6 +6,12 @@
  */
 #include "semaphore/semaphore.h"
 
+static unsigned most_at_once(const struct lk__semcall *call)
+{
+    unsigned most = lk__sem_isleased(call->sem) ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX;
+    return call->attr->max != 0 && call->attr->max < most ? call->attr->max : most;
+}
+
 /* Owners and leases are for leased ones. */
 static int check_how(const struct lk__semcall *call, const struct lk__how *how)
 {
@@ -25,9 +31,9 @@ static int take_as(lk_sem_t *s, unsigned n, const struct lk__how *how)
         rc = lk__op_setowner(&call.op, how->by);
     if (rc != 0)
         return lk__sem_leave(&call, rc);
-    if (n == 0 || n > (lk__sem_isleased(call.sem) ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX))
-        rc = lk__fail(EINVAL, "%s: %u permits at once: at least 1, at most %d", call.what, n,
-                      lk__sem_isleased(call.sem) ? LK_SEM_LEASED_MAX : LK_SEM_PERMITS_MAX);
+    unsigned most = most_at_once(&call);
+    if (n == 0 || n > most)
+        rc = lk__fail(EINVAL, "%s: %u permits at once: at least 1, at most %u", call.what, n, most);
     else
         rc = lk__sem_isleased(call.sem) ? lk__leased_take(&call, n, how, NULL) : lk__counted_take(&call, n, how);
     if (rc == EBUSY)

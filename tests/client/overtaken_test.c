@@ -257,6 +257,7 @@ static void three_later_records_are_enough(struct world *w)
 #define PERMITS                                                                                                        \
     "latchkey:permits:{pool}", "latchkey:total:{pool}", "latchkey:queue:permits:{pool}", "latchkey:seen:permits:{pool}"
 #define ONCE "latchkey:once:{pool}"
+#define SEM_TOTAL SEM, ONCE, "latchkey:total:sem:{pool}"
 #define LATCH "pool", "latchkey:opened:{pool}", ONCE
 #define SENT OWNER, "#", LATER_US, "1"
 
@@ -265,19 +266,26 @@ static const struct row {
     const char *before;             /* a command */
     const char *keys[6], *args[13]; /* '#': the number of the request */
 } rows[] = {
-    { &lk__lua_semaphore_give, "SET pool 5", { SEM, ONCE }, { "1", "0", "3000", "c", "0", SENT } },
-    { &lk__lua_semaphore_drain, "SET pool 5", { "pool", "latchkey:claims:{pool}", ONCE }, { "0", SENT } },
-    { &lk__lua_semaphore_set, "DEL pool", { SEM, ONCE }, { "5", "3000", "c", "0", SENT } },
+    { &lk__lua_semaphore_give, "SET pool 5", { SEM_TOTAL }, { "1", "0", "2147483647", "3000", "c", "0", SENT } },
+    { &lk__lua_semaphore_drain,
+      "SET pool 5",
+      { "pool", "latchkey:claims:{pool}", ONCE, "latchkey:total:sem:{pool}" },
+      { "0", SENT } },
+    { &lk__lua_semaphore_set, "DEL pool", { SEM_TOTAL }, { "5", "3000", "c", "0", SENT } },
     { &lk__lua_semaphore_take,
       "SET pool 5",
-      { SEM, ONCE },
+      { SEM_TOTAL },
       { "0", "10240000", "3000", "c", "0", OWNER ":#:1", LATER_US, "0", "1" } },
     { &lk__lua_semaphore_permit_total,
       "SET latchkey:total:{pool} 5",
       { PERMITS, ONCE },
-      { "1", "0", "3000", "1000", "0", SENT } },
+      { "1", "0", "3000", "1000", "0", "0", SENT } },
+    { &lk__lua_semaphore_resize, "SET pool 5", { SEM_TOTAL }, { "5", "7", "0", "3000", "c", "0", SENT } },
+    { &lk__lua_semaphore_resize, "SET pool 5", { SEM_TOTAL }, { "6", "7", "0", "3000", "c", "0", SENT } },
+    { &lk__lua_semaphore_delete, "SET pool 5", { SEM_TOTAL }, { SENT } },
+    { &lk__lua_semaphore_permit_delete, "SET latchkey:total:{pool} 5", { PERMITS, ONCE }, { SENT } },
     { &lk__lua_latch_countdown, "SET pool 5", { LATCH }, { "1", "c", SENT } },
-    { &lk__lua_latch_set, "DEL pool", { LATCH }, { "5", "c", SENT } },
+    { &lk__lua_latch_set, "DEL pool", { LATCH }, { "5", "0", "c", "0", SENT } },
     { &lk__lua_latch_delete, "SET pool 5", { LATCH }, { "c", SENT } },
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };

@@ -9,6 +9,8 @@
  */
 #include "failing/failing.h"
 
+#include <fcntl.h>
+
 #define TOTAL 3
 
 static lk_client_t *client;
@@ -25,7 +27,8 @@ static void begin(struct world *w, int leased)
 static void end(struct world *w)
 {
     world_close(w, client);
-    world_redis(w, "DEL s latchkey:total:{s} latchkey:permits:{s} latchkey:queue:sem:{s} latchkey:queue:permits:{s}");
+    world_redis(w, "DEL s latchkey:total:{s} latchkey:total:sem:{s} latchkey:permits:{s} latchkey:queue:sem:{s} "
+                   "latchkey:queue:permits:{s}");
 }
 
 static void take(unsigned n)
@@ -116,12 +119,51 @@ static void leased(struct world *w)
     end(w);
 }
 
+/* Made, resized, deleted: each is done or not, and what nobody knows is one of the two. */
+static void whole(struct world *w)
+{
+    lk_sem_t made;
+    unsigned total = TOTAL;
+    int deleted = -1;
+    lk_seminfo_t info = LK_SEMINFO_INIT;
+    begin(w, 0);
+    failing_begin();
+    if (tried(0, lk_sem_open(&made, client, "s", O_CREAT, TOTAL, NULL), ENOMEM, UNREACHABLE) == 0) {
+        tried(0, lk_sem_setpermits(&made, &total, 9), ENOMEM, UNREACHABLE);
+        deleted = tried(0, lk_sem_delete(&made), ENOMEM, UNREACHABLE);
+        lk_sem_destroy(&made);
+    }
+    failing_end();
+    eventually(lk_sem_info(s, &info) == 0, FAILING_LONG_MS); /* its connection is back */
+    assert_that(deleted != 0 || !info.exists);
+    assert_that(info.total == 9 || info.total == TOTAL);
+    end(w);
+}
+
+static void anonymous(struct world *w)
+{
+    static const lk_semattr_t attr = { .size = sizeof attr, .anonymous = 1 };
+    lk_sem_t a;
+    client = world_client(w, failing_options());
+    failing_begin();
+    if (tried(0, lk_sem_init(&a, client, NULL, TOTAL, &attr), ENOMEM) == 0) {
+        if (tried(0, lk_sem_acquire(&a, 1, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT, ESTALE) == 0)
+            tried(0, lk_sem_post(&a), ENOMEM, UNREACHABLE, ESTALE);
+        lk_sem_destroy(&a);
+    }
+    failing_end();
+    world_close(w, client);
+    eventually(world_elements(w, "KEYS *anonymous:*") == 0, FAILING_LONG_MS); /* ended, or by its lease */
+}
+
 static void all_of(struct world *w, enum failing kind)
 {
     each_failure(w, "counting", kind, counting);
     each_failure(w, "drain", kind, draining);
     each_failure(w, "timeout", kind, waiting_in_vain);
     each_failure(w, "leased", kind, leased);
+    each_failure(w, "whole", kind, whole);
+    each_failure(w, "anonymous", kind, anonymous);
 }
 
 int main(void)

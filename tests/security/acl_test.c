@@ -14,6 +14,7 @@
 
 #include "object/keys.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,7 +209,8 @@ static void use_sem(struct world *w, const lk_semattr_t *attr)
     lk_waiter_t waiters[4];
     const char *queue = attr->leased ? "permits" : "sem";
     char id[LK_PERMIT_ID];
-    unsigned taken, count;
+    uint64_t token;
+    unsigned taken, count, total;
     int64_t ms;
     int value;
     assert_lk(0, lk_sem_init(&pool, client, queue, 0, attr));
@@ -237,13 +239,17 @@ static void use_sem(struct world *w, const lk_semattr_t *attr)
     assert_lk(0, lk_sem_release(&pool, 2));
     assert_lk(0, lk_sem_addpermits(&pool, 2));
     assert_lk(0, lk_sem_addpermits(&pool, -1));
+    total = 3;
+    assert_lk(0, lk_sem_setpermits(&pool, &total, 3));
     if (attr->leased) {
         assert_lk(0, lk_sem_acquireid(&pool, 1000, id));
+        assert_lk(0, lk_sem_tokenid(&pool, id, &token));
         assert_lk(0, lk_sem_releaseid(&same_pool, id));
         assert_lk(0, lk_sem_wait(&pool));
         assert_lk(0, lk_sem_remaining(&pool, &ms));
         assert_lk(0, lk_sem_check(&pool));
         assert_lk(0, lk_sem_extend(&pool, 900));
+        assert_lk(0, lk_sem_token(&pool, &token));
         sleep_ms(1000); /* it is renewed meanwhile */
         assert_lk(0, lk_sem_post(&pool));
     } else {
@@ -251,6 +257,10 @@ static void use_sem(struct world *w, const lk_semattr_t *attr)
         assert_int_equal(3, taken);
         assert_lk(ENOTSUP, lk_sem_acquireid(&pool, 0, id));
     }
+    assert_lk(0, lk_sem_destroy(&same_pool));
+    assert_lk(0, lk_sem_open(&same_pool, other, queue, O_CREAT, 2, attr));
+    assert_lk(0, lk_sem_delete(&pool));
+    assert_lk(0, lk_sem_trysetpermits(&pool, 2));
     assert_lk(0, lk_sem_destroy(&pool));
     assert_lk(0, lk_sem_destroy(&same_pool));
 }

@@ -96,6 +96,7 @@ static void mistakes_are_refused(struct world *w)
     lk_semattr_t attr = LK_SEMATTR_INIT;
     char id[LK_PERMIT_ID];
     int64_t ms;
+    uint64_t token;
     const struct timespec no_time = { 0, 1000000000 };
     open_pool(w, 2);
     assert_lk(EINVAL, lk_sem_acquire(pool, 0, 0));
@@ -113,6 +114,7 @@ static void mistakes_are_refused(struct world *w)
     assert_lk(ENOTSUP, lk_sem_acquireid(pool, 0, id));
     assert_lk(ENOTSUP, lk_sem_releaseid(pool, "00000000000000000000000000000000"));
     assert_lk(ENOTSUP, lk_sem_remaining(pool, &ms));
+    assert_lk(ENOTSUP, lk_sem_token(pool, &token));
     assert_lk(EINVAL, lk_sem_init(&bad, client, "a{b", 1, NULL));
     assert_lk(EINVAL, lk_sem_init(&bad, client, "a", LK_SEM_VALUE_MAX + 1U, NULL));
     attr.lease_ms = 1000;
@@ -225,6 +227,6 @@ int main(void)
 {
     return world_run(the_first_operation_sets_the_value, a_semaphore_of_none_waits_for_the_first_post,
                      several_are_taken_at_once_or_none, the_number_is_changed_from_outside, mistakes_are_refused,
-                     what_was_drained_goes_back, the_number_does_not_overflow, another_type_is_eproto_and_unchanged, a_post_wakes_a_waiter,
-                     one_round_trip_each);
+                     what_was_drained_goes_back, the_number_does_not_overflow, another_type_is_eproto_and_unchanged,
+                     a_post_wakes_a_waiter, one_round_trip_each);
 }

@@ -218,6 +218,17 @@ static void an_id_is_enough_to_give_back(struct world *w)
     world_kill(w, holder);
 }
 
+static uint64_t handed_token;
+
+/* What was handed over has its token, too. */
+static int wait_and_tell(void *arg)
+{
+    int rc = lk_sem_waitfor(arg, 5000);
+    if (rc == 0)
+        rc = lk_sem_token(arg, &handed_token);
+    return rc != 0 ? rc : lk_sem_post(arg);
+}
+
 struct giving {
     char id[LK_PERMIT_ID];
     int done;
@@ -287,6 +298,48 @@ static void a_dead_waiters_permit_comes_back(struct world *w)
     expect(0, TOTAL);
 }
 
+/* Each permit has a token, larger than all before it: of any thread, process or id, and after a loss of the key. */
+static void tokens_rise(struct world *w)
+{
+    struct worker waiter;
+    uint64_t token, last = 0;
+    char id[LK_PERMIT_ID];
+    open_pool(w);
+    lk_sem_t *same = world_sem(w, world_client(w, ""), "pool", TOTAL, &leased);
+    assert_lk(EPERM, lk_sem_token(pool, &token));
+    for (int i = 0; i < 20; i++) {
+        lk_sem_t *s = i % 2 ? pool : same;
+        assert_lk(0, lk_sem_acquire(s, 1 + (unsigned)i % 3, 0));
+        assert_lk(0, lk_sem_token(s, &token));
+        assert_true(token > last);
+        last = token;
+        assert_lk(0, lk_sem_acquireid(s, 0, id));
+        assert_lk(0, lk_sem_tokenid(s, id, &token));
+        assert_true(token > last);
+        last = token;
+        assert_lk(EPERM, lk_sem_tokenid(i % 2 ? same : pool, id, &token));
+        assert_lk(0, lk_sem_releaseid(s, id));
+        assert_lk(EPERM, lk_sem_tokenid(s, id, &token));
+        assert_lk(0, lk_sem_release(s, 1 + (unsigned)i % 3));
+        if (i == 10)
+            world_redis(w, "DEL latchkey:permits:{pool}");
+        if (i == 15) /* the clock went back */
+            world_redis(w, "ZADD latchkey:permits:{pool} -4000000000000000 token");
+        if (i >= 15)
+            assert_true(last > (i > 15 ? 4000000000000000U : 0));
+    }
+    assert_lk(0, lk_sem_acquire(pool, TOTAL, 0));
+    assert_lk(0, lk_sem_token(pool, &last));
+    worker_start(&waiter, wait_and_tell, same);
+    eventually(world_semqueued(w, "pool") == 1, 3000);
+    assert_lk(0, lk_sem_release(pool, TOTAL));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_true(handed_token > last);
+    assert_lk(EINVAL, lk_sem_token(pool, NULL));
+    assert_lk(EINVAL, lk_sem_tokenid(pool, id, NULL));
+    assert_lk(EINVAL, lk_sem_tokenid(pool, "x", &token));
+}
+
 /* Closing a client gives back what its threads hold. */
 static void closing_the_client_gives_back(struct world *w)
 {
@@ -296,7 +349,7 @@ static void closing_the_client_gives_back(struct world *w)
     assert_lk(0, lk_sem_acquireid(pool, 0, id));
     expect(3, TOTAL);
     assert_lk(0, close_by_hand(w, client));
-    assert_int_equal(0, world_int(w, "ZCARD latchkey:permits:{pool}"));
+    assert_int_equal(0, world_int(w, "ZCOUNT latchkey:permits:{pool} 0 inf"));
     assert_lk(ECANCELED, lk_sem_post(pool));
 }
 
@@ -305,5 +358,5 @@ int main(void)
     return world_run(a_thread_gives_back_what_it_took, a_killed_holders_permits_come_back,
                      an_ended_threads_permit_comes_back, a_stopped_holder_is_told, the_total_changes_in_use,
                      an_id_is_enough_to_give_back, one_of_many_gives_it_back, a_hung_holder_is_not_renewed,
-                     a_dead_waiters_permit_comes_back, closing_the_client_gives_back);
+                     a_dead_waiters_permit_comes_back, tokens_rise, closing_the_client_gives_back);
 }

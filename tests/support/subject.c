@@ -176,6 +176,11 @@ static int destroy_sem(struct subject *s)
     "' .. KEYS[1] .. '}', '(' .. t[1] * 1000 + math.floor(t[2] / "                                                     \
     "1000), '+inf')"
 
+static int sem_token(struct subject *s, uint64_t *token)
+{
+    return lk_sem_token(&s->sem, token);
+}
+
 const struct subject_kind subject_kinds[] = {
     { "mutex", true, true, init_mutex, take_mutex, give_mutex, mutex_remaining, check_mutex, extend_mutex, mutex_token,
       queue_mutex, LK_WANTS_LOCK, destroy_mutex, "return redis.call('EXISTS', KEYS[1])",
@@ -192,8 +197,8 @@ const struct subject_kind subject_kinds[] = {
     { "semaphore", false, false, init_sem, take_sem, give_sem, NULL, NULL, NULL, NULL, queue_sem, LK_WANTS_PERMITS,
       destroy_sem, "return 1 - tonumber(redis.call('GET', KEYS[1]) or 1)",
       "return redis.call('ZCARD', 'latchkey:queue:sem:{' .. KEYS[1] .. '}')" },
-    { "leased semaphore", true, false, init_leased_sem, take_sem, give_sem, sem_remaining, check_sem, extend_sem, NULL,
-      queue_sem, LK_WANTS_PERMITS, destroy_sem, AHEAD("latchkey:permits:{"),
+    { "leased semaphore", true, false, init_leased_sem, take_sem, give_sem, sem_remaining, check_sem, extend_sem,
+      sem_token, queue_sem, LK_WANTS_PERMITS, destroy_sem, AHEAD("latchkey:permits:{"),
       "return redis.call('ZCARD', 'latchkey:queue:permits:{' .. KEYS[1] .. '}')" },
     { 0 },
 };

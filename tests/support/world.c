@@ -114,17 +114,36 @@ static bool has_notes_alone(struct world *w, const redisReply *key)
                      key->str, key->len) > 0;
 }
 
+/* Leased permits of which the token is left, with an end. */
+static bool has_tokens_alone(struct world *w, const redisReply *key)
+{
+    return strncmp(key->str, "latchkey:permits:", 17) == 0 &&
+           world_int(w, "ZCOUNT %b 0 inf", key->str, key->len) == 0 && world_int(w, "PTTL %b", key->str, key->len) > 0;
+}
+
+/* The name in "{NAME}" or ":NAME", as helper keys end. */
+static const char *name_in(const char *tail)
+{
+    static char name[512];
+    snprintf(name, sizeof name, "%s", tail + 1);
+    if (tail[0] == '{')
+        name[strcspn(name, "}")] = '\0';
+    return name;
+}
+
 /* Is it a key that the documentation allows to be left behind? */
 static bool may_be_left(struct world *w, const redisReply *key)
 {
+    static const char total[] = "latchkey:total:sem:"; /* as long as its semaphore may stay, it may */
+    const char *name = strncmp(key->str, total, sizeof total - 1) == 0 ? name_in(key->str + sizeof total - 1) : NULL;
     for (int i = 0; i < w->allowed_count; i++)
-        if (fnmatch(w->allowed[i], key->str, 0) == 0)
+        if (fnmatch(w->allowed[i], key->str, 0) == 0 || (name != NULL && fnmatch(w->allowed[i], name, 0) == 0))
             return true;
     static const char *const short_lived[] = { "redisson_lock_token:", "latchkey:once:", "latchkey:opened:" };
     for (size_t i = 0; i < sizeof short_lived / sizeof *short_lived; i++)
         if (strncmp(key->str, short_lived[i], strlen(short_lived[i])) == 0)
             return world_int(w, "PTTL %b", key->str, key->len) > 0;
-    return has_notes_alone(w, key);
+    return has_notes_alone(w, key) || has_tokens_alone(w, key);
 }
 
 const char *world_left(struct world *w)

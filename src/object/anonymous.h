@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * anonymous.h - objects that leave nothing at the server
+ *
+ * What others keep there until somebody deletes it has an end here, which each client that uses the object puts off as
+ * it renews a hold. With the last handle of a client that client leaves; the last one takes the object along.
+ *
+ * A primitive sets the trait, brings the scripts of its kind to keep and to end it, and one that begins: `sent: id
+ * deadline_us lease_ms`, answers DONE. Its other scripts make no number without an end for such an object.
+ */
+#ifndef LK__OBJECT_ANONYMOUS_H
+#define LK__OBJECT_ANONYMOUS_H
+
+#include "object/op.h"
+
+#define LK__ANONYMOUS_NAME (sizeof "anonymous:" + LK__ID_LENGTH)
+
+/* Of an anonymous object: its life at the server; the primitive's object has it. NULL before the first use. */
+struct lk__presence {
+    _Atomic(struct lk__lease *) lease;
+};
+
+/* A name that nobody has. 0 or ENOMEM, with an error text. */
+int lk__anonymous_name(char name[LK__ANONYMOUS_NAME]);
+
+/*
+ * Before the first request of a call: the object is there, and this client uses it; by the first call it is asked to
+ * `begin`. 0 · ESTALE its lease was lost, and it may be gone · why it could not be begun. With an error text.
+ */
+int lk__anonymous_use(const struct lk__op *op, struct lk__presence *presence, const struct lk__command *begin);
+
+/* When the object stops: this client uses it no longer, and at the server it may go. Under client->mu. */
+void lk__anonymous_leave(struct lk__object *object, struct lk__presence *presence);
+
+#endif

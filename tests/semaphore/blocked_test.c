@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * blocked_test.c - the log names the waiter that blocks all others
+ *
+ * labels: threads
+ * seconds: 10
+ */
+#include "warnings.h"
+#include "world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int wait_for_many(void *arg)
+{
+    return lk_sem_acquire(arg, 4, 7000) == ETIMEDOUT ? 0 : -1;
+}
+
+static int wait_for_one(void *arg)
+{
+    return lk_sem_acquire(arg, 1, 5000) == ETIMEDOUT ? 0 : -1;
+}
+
+static void the_wide_ask_is_named(struct world *w)
+{
+    for (int i = 0; i < 2; i++) {
+        lk_semattr_t attr = LK_SEMATTR_INIT;
+        struct worker wide, narrow;
+        char id[128], words[256];
+        attr.leased = i;
+        world_allow(w, "pool");
+        world_allow(w, "latchkey:*:{pool}");
+        lk_sem_t *pool = world_sem(w, world_client(w, ""), "pool", 0, &attr);
+        lk_sem_t *same = world_sem(w, world_client(w, ""), "pool", 0, &attr);
+        do /* they listen from their first long wait on */
+            assert_lk(ETIMEDOUT, lk_sem_waitfor(i ? pool : same, 10) | lk_sem_waitfor(i ? same : pool, 10));
+        while (world_elements(w, "PUBSUB CHANNELS latchkey:client:*") < 2);
+        assert_lk(0, lk_sem_trysetpermits(pool, 4));
+        assert_lk(0, lk_sem_acquire(pool, 3, 0));
+        warnings_keep();
+        worker_start(&wide, wait_for_many, same);
+        eventually(world_semqueued(w, "pool") == 1, 3000);
+        snprintf(id, sizeof id, "%s",
+                 world_str(w, "EVAL %s 1 latchkey:queue:%s:{pool}", "return redis.call('ZRANGE', KEYS[1], 0, 0)[1]",
+                           i == 0 ? "sem" : "permits"));
+        worker_start(&narrow, wait_for_one, pool);
+        assert_int_equal(0, worker_join(&narrow));
+        assert_int_equal(0, worker_join(&wide));
+        snprintf(words, sizeof words, "waiting for more than 3 s; the first is %s, which wants 4, for ", id);
+        eventually(strstr(warnings(), words) != NULL, 2000);
+        eventually(strstr(warnings(), "waiting for more than 3 s, as the first; wants 4, and too few are free") != NULL,
+                   2000);
+        assert_lk(0, lk_sem_release(pool, 3));
+        world_redis(w, "FLUSHALL");
+        world_close(w, NULL);
+    }
+}
+
+int main(void)
+{
+    return world_run(the_wide_ask_is_named);
+}
