@@ -309,7 +309,9 @@ static int64_t verdict_of(struct world *w, const struct row *row, int number)
         argv[argc++] = arg;
     }
     redisReply *reply = redisCommandArgv(w->redis, argc, argv, NULL);
-    assert_true(reply != NULL && reply->type == REDIS_REPLY_ARRAY);
+    assert_non_null(reply);
+    if (reply->type != REDIS_REPLY_ARRAY)
+        fail_msg("%s: %s", row->script->name, reply->str);
     int64_t verdict = reply->element[0]->integer;
     freeReplyObject(reply);
     return verdict;
