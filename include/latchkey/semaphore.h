@@ -142,8 +142,8 @@ LK_API LK_MUST_CHECK_INIT int lk_sem_init(lk_sem_t *s, lk_client_t *client, cons
  * Round trips 1
  * Frees       lk_sem_destroy(), as sem_close()
  */
-LK_API LK_MUST_CHECK int lk_sem_open(lk_sem_t *s, lk_client_t *client, const char *name, int oflag, unsigned value,
-                                     const lk_semattr_t *attr);
+LK_API LK_MUST_CHECK_INIT int lk_sem_open(lk_sem_t *s, lk_client_t *client, const char *name, int oflag, unsigned value,
+                                          const lk_semattr_t *attr);
 
 /*
  * Remove the semaphore from the server, as sem_unlink(), for all processes. Those who
