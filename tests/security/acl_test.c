@@ -334,6 +334,7 @@ static void use_owner(void)
     assert_lk(0, lk_sem_checkby(&pool, how.owner));
     assert_lk(0, lk_sem_extendby(&pool, how.owner, 3000));
     assert_lk(0, lk_sem_remainingby(&pool, how.owner, &ms));
+    assert_lk(0, lk_sem_tokenby(&pool, how.owner, &token));
     assert_lk(0, lk_sem_releaseby(&pool, how.owner, 2));
     assert_lk(0, lk_sem_destroy(&pool));
     assert_lk(0, lk_owner_free(how.owner));

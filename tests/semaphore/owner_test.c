@@ -87,6 +87,30 @@ static void calls_of_one_owner_take_side_by_side(struct world *w)
     assert_lk(0, lk_owner_free(owner));
 }
 
+/* The token is that of the oldest permit that the owner has, whoever else took one since. */
+static void an_owners_permits_have_a_token(struct world *w)
+{
+    uint64_t first, token, mine;
+    open_pool(w);
+    assert_lk(EPERM, lk_sem_tokenby(pool, owner, &token));
+    assert_lk(0, take(owner, 1, 0));
+    assert_lk(0, lk_sem_tokenby(pool, owner, &first));
+    assert_lk(EPERM, lk_sem_token(pool, &mine));
+    assert_lk(0, take(NULL, 1, 0));
+    assert_lk(0, lk_sem_token(pool, &mine));
+    assert_lk(0, lk_sem_tokenby(pool, NULL, &token));
+    assert_true(token == mine && mine > first);
+    assert_lk(0, lk_sem_tokenby(pool, owner, &token));
+    assert_true(token == first);
+    assert_lk(0, take(owner, 1, 0));
+    assert_lk(0, lk_sem_tokenby(pool, owner, &token));
+    assert_true(token == first);
+    assert_lk(0, lk_sem_releaseby(pool, owner, 2));
+    assert_lk(EPERM, lk_sem_tokenby(pool, owner, &token));
+    assert_lk(0, lk_sem_post(pool));
+    assert_lk(0, lk_owner_free(owner));
+}
+
 /* Redisson's tryAcquire(waitTime, leaseTime): a permit for so long and no longer. */
 static void a_call_says_its_lease(struct world *w)
 {
@@ -190,7 +214,7 @@ static void what_many_threads_took_adds_up(struct world *w)
 
 int main(void)
 {
-    return world_run(any_thread_gives_back, calls_of_one_owner_take_side_by_side, a_call_says_its_lease,
-                     a_counting_semaphore_knows_no_owners, a_cancelled_call_leaves_its_owner,
+    return world_run(any_thread_gives_back, calls_of_one_owner_take_side_by_side, an_owners_permits_have_a_token,
+                     a_call_says_its_lease, a_counting_semaphore_knows_no_owners, a_cancelled_call_leaves_its_owner,
                      what_many_threads_took_adds_up);
 }
