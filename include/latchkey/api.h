@@ -119,7 +119,7 @@ LK_API int64_t lk_errorsettles(void);
  *             leases ends, of a leased semaphore until the next one does. 0: it should be
  *             over by now. -1: not known, as after every other failure, for what has
  *             no lease (a mutex that Java holds without one, a counting semaphore), or
- *             where the server was not asked
+ *             where the server was not asked and no thread of this process holds it
  * Threads     any; each has its own
  * Round trips 0
  */

@@ -197,6 +197,27 @@ static int wait_in_redis(struct lk__acquire *acquire)
     return rc;
 }
 
+/* Until when what this client holds of it is good, by the last of its leases; 0: it holds nothing. */
+static int64_t good_here(struct lk__object *object)
+{
+    int64_t last_us = 0;
+    lk__mu_lock(&object->mu);
+    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
+        int64_t until_us = atomic_load(&LK__CONTAINER(l, struct lk__hold, mine)->lease->valid_until_us);
+        last_us = until_us > last_us ? until_us : last_us;
+    }
+    lk__mu_unlock(&object->mu);
+    return last_us;
+}
+
+/* Others of this process were before it all the time. The server was not asked, but one of them may be the holder. */
+static int late_here(struct lk__object *object)
+{
+    lk__fail(ETIMEDOUT, "%s: not within the time; other threads of this process wait, too", object->what);
+    lk__error_leaves(good_here(object));
+    return ETIMEDOUT;
+}
+
 /* Queue locally first: only the head of the local queue waits in Redis. */
 static int wait_for_it(struct lk__acquire *acquire)
 {
@@ -207,7 +228,7 @@ static int wait_for_it(struct lk__acquire *acquire)
     int rc = lk__localqueue_enter(&object->queue, &qnode, &acquire->waiter.parker, acquire->how->limit_us);
     acquire->contended = qnode.behind;
     if (rc == ETIMEDOUT)
-        return lk__fail(rc, "%s: not within the time; other threads of this process wait, too", object->what);
+        return late_here(object);
     if (rc != 0)
         return lk__fail(rc, "%s: the client was closed", object->what);
     rc = wait_in_redis(acquire);

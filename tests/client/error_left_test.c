@@ -97,7 +97,39 @@ static void some_have_no_lease_and_some_are_one_s_own(struct world *w)
     assert_lk(0, lk_rwlock_unlock(rates));
 }
 
-/* A lock that tries leased permits by POSIX's name for it. */
+static int lock_and_unlock_it(void *m)
+{
+    int rc = lk_mutex_lock(m);
+    return rc == 0 ? lk_mutex_unlock(m) : rc;
+}
+
+static int left_behind_others(void *m)
+{
+    return lk_mutex_lockfor(m, 30) == ETIMEDOUT ? (int)lk_errorleft() : -2;
+}
+
+/* Behind other threads of its process a waiter never asks the server; who holds it may be one of them. */
+static void who_queues_locally_knows_of_a_holder_here(struct world *w)
+{
+    struct worker waiter;
+    open_both(w);
+    lk_mutex_t *mine = world_mutex(w, ours, "thing", NULL), *other = world_mutex(w, theirs, "thing", NULL);
+    for (int i = 0; i < 2; i++) {
+        lk_mutex_t *held = i == 0 ? mine : other;
+        assert_lk(0, lk_mutex_lock(held));
+        worker_start(&waiter, lock_and_unlock_it, mine);
+        eventually(world_queued(w, "thing") == 1, 5000);
+        int left_ms = in_thread(left_behind_others, mine);
+        if (held == mine)
+            assert_between(left_ms, LEASE_MS / 2, LEASE_MS);
+        else
+            assert_int_equal(-1, left_ms);
+        assert_lk(0, lk_mutex_unlock(held));
+        assert_lk(0, worker_join(&waiter));
+    }
+}
+
+/* A semaphore tries by POSIX's name and code. */
 static void a_permit_that_is_not_free_tells_as_well(struct world *w)
 {
     const lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
@@ -121,5 +153,5 @@ static void of_each_kind(struct world *w)
 int main(void)
 {
     return world_run(of_each_kind, it_counts_down_and_is_forgotten, some_have_no_lease_and_some_are_one_s_own,
-                     a_permit_that_is_not_free_tells_as_well);
+                     who_queues_locally_knows_of_a_holder_here, a_permit_that_is_not_free_tells_as_well);
 }
