@@ -331,7 +331,6 @@ static void use_owner(void)
     assert_lk(0,
               lk_sem_init(&pool, client, "permits", 2, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = 1 }));
     assert_lk(0, lk_sem_acquirewith(&pool, 2, &how));
-    assert_lk(0, lk_sem_tokenby(&pool, how.owner, &token));
     assert_lk(0, lk_sem_checkby(&pool, how.owner));
     assert_lk(0, lk_sem_extendby(&pool, how.owner, 3000));
     assert_lk(0, lk_sem_remainingby(&pool, how.owner, &ms));

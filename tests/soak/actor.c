@@ -26,6 +26,9 @@ struct actor {
     struct shells *shells;
     struct tape tape; /* of the main thread */
     struct tape news; /* of the listener */
+    uint64_t heard;   /* losses, by the listener; atomic builtins */
+    lk_events_t *queue;
+    uint64_t fetched; /* losses, from the queue */
     struct pulse pulse;
     int process;
     struct worker_thread workers[THREADS_MAX];
@@ -57,6 +60,8 @@ static void heard(const lk_event_t *event, void *arg)
 {
     struct actor *actor = arg;
     uint32_t object = 0, instance = 0;
+    if (event->type == LK_EVENT_LOST)
+        __atomic_add_fetch(&actor->heard, event->count, __ATOMIC_RELAXED);
     if (event->type != LK_EVENT_LOST || object_named(event->name, &object, &instance) != 0)
         return;
     struct record *record = tape_begin(&actor->news, OP_LOST, object, instance);
@@ -65,6 +70,14 @@ static void heard(const lk_event_t *event, void *arg)
     record->token = event->token;
     record->hold = (uint32_t)event->owner;
     tape_end(record, event->reason);
+}
+
+static void fetch(struct actor *actor)
+{
+    lk_event_t event = LK_EVENT_INIT;
+    while (lk_events_next(actor->queue, &event) == 0)
+        if (event.type == LK_EVENT_LOST)
+            actor->fetched += event.count;
 }
 
 /* There may be no server just now. */
@@ -116,11 +129,24 @@ static int run(struct actor *actor, const char *dir, int incarnation)
     while (__atomic_load_n(&table->phase, __ATOMIC_ACQUIRE) != STOP) {
         for (int i = 0; i < table->threads; i++)
             look_after(actor, &actor->workers[i]);
+        fetch(actor);
         rest();
     }
     for (int i = 0; i < table->threads; i++)
         pthread_join(actor->workers[i].thread_id, NULL);
     return 0;
+}
+
+/* What the close told is in the queue, too. */
+static void close_queue(struct actor *actor)
+{
+    fetch(actor);
+    struct record *record = tape_begin(&actor->tape, OP_HEARD, 0, 0);
+    if (record == NULL)
+        return;
+    record->limit_ms = (int32_t)__atomic_load_n(&actor->heard, __ATOMIC_RELAXED);
+    record->token = actor->fetched;
+    tape_end(record, lk_events_close(actor->queue));
 }
 
 /*
@@ -133,6 +159,7 @@ static void close_client(struct actor *actor)
     int code = lk_client_close(actor->client);
     if (record != NULL)
         tape_end(record, code);
+    close_queue(actor);
     int destroyed = shells_end(actor->shells);
     for (int i = 0; i < THREADS_MAX; i++)
         if (lk_owner_free(actor->workers[i].owner) != 0)
@@ -182,7 +209,8 @@ int main(int argc, char **argv)
         return 0;
     }
     actor.shells = shells_begin(actor.client, actor.table->lease_ms);
-    if (lk_client_addlistener(actor.client, heard, &actor, NULL) != 0 || run(&actor, argv[1], atoi(argv[3])) != 0)
+    if (lk_client_addlistener(actor.client, heard, &actor, NULL) != 0 ||
+        lk_events_open(actor.client, &actor.queue) != 0 || run(&actor, argv[1], atoi(argv[3])) != 0)
         return 2;
     close_client(&actor);
     return 0;

@@ -7,22 +7,33 @@
 
 #include <errno.h>
 
-/* Nobody else is in the way of who holds it already. */
-static bool waits_for_itself(const struct record *record)
+/* Of a hold for writing of what is not reentrant. */
+static bool may_not_nest(const struct record *record, const struct record *take)
 {
-    return record->op == OP_NEST && record->return_ns != 0 &&
-           (record->code == EBUSY || record->code == ETIMEDOUT || record->code == EDEADLK);
+    return take != NULL && same_tape(take, record) && take->op == OP_TAKE && is_nonreentrant(record->object);
+}
+
+/* Nobody else is in the way of who holds it already. Who may not lock it again is told so, without waiting. */
+static void check_nested(struct report *report, const struct record *record, const struct record *take)
+{
+    bool waited = record->code == ETIMEDOUT || (record->code == EBUSY && record->limit_ms != 0);
+    bool told = record->code == EDEADLK || record->code == EBUSY;
+    if (waited || (told && !may_not_nest(record, take)))
+        violation(report, I12, record, take, "a thread waits for itself");
+    else if (record->code == 0 && may_not_nest(record, take))
+        violation(report, I12, record, take, "locked again by who may not");
 }
 
 void check_failures(struct report *report)
 {
     const struct history *history = report->history;
-    const struct record *failed = NULL;
+    const struct record *failed = NULL, *take = NULL;
     for (size_t i = 0; i < history->count; i++) {
         const struct record *record = &history->records[i];
-        if (waits_for_itself(record))
-            violation(report, I12, record, NULL, "a thread waits for itself");
+        if (record->op == OP_NEST && record->return_ns != 0)
+            check_nested(report, record, take);
         if (is_take(record)) {
+            take = record;
             failed = record->return_ns != 0 && !is_granted(record) ? record : NULL;
             continue;
         }

@@ -86,6 +86,17 @@ static size_t collect(const struct history *history, struct losses *all)
     return count;
 }
 
+/* A queue of events hears what a listener hears, to the last word of the close. */
+static void check_heard(struct report *report)
+{
+    for (size_t i = 0; i < report->history->count; i++) {
+        const struct record *record = &report->history->records[i];
+        if (record->op == OP_HEARD && (int64_t)record->token != record->limit_ms)
+            violation(report, I13, record, NULL, "a listener heard of %d losses, a queue of events of %lld",
+                      record->limit_ms, (long long)record->token);
+    }
+}
+
 void check_lost(struct report *report)
 {
     const struct history *history = report->history;
@@ -104,4 +115,5 @@ void check_lost(struct report *report)
     }
     free(all);
     check_finality(report);
+    check_heard(report);
 }

@@ -16,7 +16,7 @@ static bool certainly_in_order(const struct history *history, const struct hold 
 {
     if (first->from_ns <= second->take->invoke_ns)
         return true;
-    if (first->until_ns <= first->from_ns || second->until_ns <= second->from_ns)
+    if (is_semaphore(first->take->object) || first->until_ns <= first->from_ns || second->until_ns <= second->from_ns)
         return false;
     int64_t begin_ns =
         first->take->invoke_ns < second->take->invoke_ns ? first->take->invoke_ns : second->take->invoke_ns;

@@ -15,6 +15,7 @@
 #define CAPPED_0 object_of(CAPPED, 0)
 #define FORCED_0 object_of(FORCED, 0)
 #define RWLOCK_0 object_of(RWLOCK, 0)
+#define NONREENTRANT object_of(RWLOCK, 1)
 #define COUNTING_0 object_of(COUNTING, 0)
 #define LEASED_0 object_of(LEASED, 0)
 #define LATCH_0 object_of(LATCH, 0)
@@ -231,6 +232,28 @@ static void a_thread_that_waits_for_itself_is_found(void)
     finds(I12);
 }
 
+static void nest(uint32_t object, enum op op, int code)
+{
+    take(0, object, 10, 20, 900, 1)->op = (uint8_t)op;
+    add(OP_NEST, 0, object, 30, 31, code)->limit_ms = 100;
+}
+
+static void a_writer_that_locks_again_what_is_not_reentrant_is_found(void)
+{
+    nest(NONREENTRANT, OP_TAKE, EDEADLK);
+    finds_nothing();
+    nest(NONREENTRANT, OP_TAKE, 0);
+    finds(I12);
+    nest(NONREENTRANT, OP_TAKE, ETIMEDOUT);
+    finds(I12);
+    nest(NONREENTRANT, OP_SHARE, 0);
+    finds_nothing();
+    nest(NONREENTRANT, OP_SHARE, EDEADLK);
+    finds(I12);
+    nest(RWLOCK_0, OP_TAKE, EDEADLK);
+    finds(I12);
+}
+
 static void more_permits_than_there_are_are_found(void)
 {
     held(0, LEASED_0, 10, 20, 60, 0)->permits = 2;
@@ -290,6 +313,17 @@ static void tokens_must_rise(void)
     finds(I2);
     held(0, MUTEX_0, 10, 20, 30, 2);
     held(1, MUTEX_0, 15, 31, 40, 2);
+    finds(I2);
+}
+
+/* Several hold at once: their answers may come in another order than their permits were granted in. */
+static void tokens_of_permits_must_rise(void)
+{
+    held(0, LEASED_0, 10, 20, 60, 2);
+    held(1, LEASED_0, 15, 25, 60, 1);
+    finds_nothing();
+    held(0, LEASED_0, 10, 20, 60, 2);
+    held(1, LEASED_0, 21, 25, 60, 1);
     finds(I2);
 }
 
@@ -500,6 +534,16 @@ static void a_loss_that_was_none_is_found(void)
     finds(I13);
 }
 
+static void a_queue_that_missed_a_loss_is_found(void)
+{
+    struct record *heard = add(OP_HEARD, 0, 0, 2001, 2002, 0);
+    heard->limit_ms = 2;
+    heard->token = 2;
+    finds_nothing();
+    add(OP_HEARD, 0, 0, 2001, 2002, 0)->limit_ms = 1;
+    finds(I13);
+}
+
 /* --- I4, I10, I16, and what an operator does --------------------------------------------------------- */
 
 static void an_operator_excuses_old_against_new_for_a_lease(void)
@@ -659,14 +703,16 @@ int main(void)
         who_is_told_of_a_loss_holds_no_more, a_loss_of_data_excuses_no_overlap_of_new_holds,
         a_loss_of_data_excuses_nothing_a_lease_later, readers_share_and_a_writer_does_not,
         a_downgrade_lets_readers_in_and_no_writer, a_thread_that_waits_for_itself_is_found,
-        more_permits_than_there_are_are_found, permits_of_the_dead_do_not_come_back_without_a_lease,
-        permits_at_the_end_are_counted, an_unknown_outcome_is_settled_in_time, tokens_must_rise,
+        a_writer_that_locks_again_what_is_not_reentrant_is_found, more_permits_than_there_are_are_found,
+        permits_of_the_dead_do_not_come_back_without_a_lease, permits_at_the_end_are_counted,
+        an_unknown_outcome_is_settled_in_time, tokens_must_rise, tokens_of_permits_must_rise,
         tokens_must_rise_across_a_loss_of_data, a_valid_hold_must_not_be_refused, who_came_first_gets_it_first,
         who_came_at_about_the_same_time_may_come_in_any_order, who_was_disturbed_may_lose_its_place,
         a_latch_opens_after_the_last_count, a_latch_that_opened_stays_open, a_count_too_many_is_found,
         counts_of_unknown_outcome_may_have_opened_it, in_calm_nobody_waits_in_vain, a_call_that_takes_too_long_is_found,
         a_call_that_never_returns_is_found, a_hold_after_a_failure_is_found, a_loss_is_told_once_and_final,
-        a_loss_that_was_none_is_found, an_operator_excuses_old_against_new_for_a_lease, an_heir_is_told_and_nobody_else,
+        a_loss_that_was_none_is_found, a_queue_that_missed_a_loss_is_found,
+        an_operator_excuses_old_against_new_for_a_lease, an_heir_is_told_and_nobody_else,
         what_was_not_repaired_is_granted_to_nobody, a_capped_hold_ends_and_is_kept,
         who_has_time_gets_it_999_times_of_1000, what_is_left_is_found,
         processes_that_end_and_children_that_hold_are_found);

@@ -53,7 +53,9 @@ static void set(struct turn *turn)
     if (record == NULL)
         return;
     record->permits = LATCH_COUNT;
-    int code = lk_latch_trysetcount(shell_latch(turn->worker->shells, turn->object, turn->instance), LATCH_COUNT);
+    lk_latch_t *latch = shell_latch(turn->worker->shells, turn->object, turn->instance);
+    int code =
+        turn->instance % 2 != 0 ? lk_latch_setcount(latch, LATCH_COUNT) : lk_latch_trysetcount(latch, LATCH_COUNT);
     tape_end(record, code);
     if (code == 0)
         move_on(turn, (turn->seen & ~(uint64_t)3) | COUNTED);

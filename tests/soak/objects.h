@@ -60,6 +60,12 @@ static inline bool is_semaphore(uint32_t object)
     return kind_of(object) >= COUNTING && kind_of(object) <= BYID;
 }
 
+/* Who writes may not lock it again. */
+static inline bool is_nonreentrant(uint32_t object)
+{
+    return kind_of(object) == RWLOCK && index_of(object) % 2 != 0;
+}
+
 static inline int64_t capped_ms(int64_t lease_ms)
 {
     return lease_ms / 2;

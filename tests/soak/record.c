@@ -67,6 +67,6 @@ const char *op_name(enum op op)
 {
     static const char *const names[OPS] = { "?",     "take", "share", "check",  "give",  "nest", "unnest", "down",
                                             "write", "exit", "fork",  "repair", "force", "set",  "count",  "wait",
-                                            "lost",  "open", "close", "late",   "busy",  "left", "value" };
+                                            "lost",  "open", "close", "heard",  "late",  "busy", "left",   "value" };
     return names[op < OPS ? op : 0];
 }

@@ -34,6 +34,7 @@ enum op {
     OP_LOST,      /* the listener was told; code: reason; hold: number of the owner */
     OP_OPEN,      /* the client was opened; limit_ms: threads, permits: descriptors before */
     OP_CLOSE,     /* the client was closed; limit_ms and permits likewise, afterwards */
+    OP_HEARD,     /* of so many losses: the listener in limit_ms, a queue of events in `token` */
     OP_LATE,      /* pulse.c slept that long instead of a few milliseconds */
     OP_BUSY,      /* without faults it waited so long for a turn and for an answer of the server */
     OP_LEFT,      /* by the driver: a key or a channel that was left at the end; code: EEXIST */

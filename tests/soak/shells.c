@@ -57,10 +57,12 @@ static int shell_init(struct shells *shells, union shell *shell, uint32_t object
 {
     char name[64];
     lk_semattr_t leased = LK_SEMATTR_INIT;
+    lk_rwlockattr_t rwlock = LK_RWLOCKATTR_INIT;
     object_name(name, sizeof name, object, instance);
     switch (kind_of(object)) {
     case RWLOCK:
-        return lk_rwlock_init(&shell->rwlock, shells->client, name, NULL);
+        rwlock.nonreentrant = is_nonreentrant(object);
+        return lk_rwlock_init(&shell->rwlock, shells->client, name, &rwlock);
     case LEASED:
     case BYID:
         leased.leased = 1;
@@ -96,6 +98,7 @@ static union shell *shell_of(struct shells *shells, uint32_t object, uint32_t in
 }
 
 static _Thread_local lk_owner_t *acts_for;
+static _Thread_local int64_t own_lease_ms;
 
 lk_owner_t *shells_owner(struct shells *shells)
 {
@@ -105,9 +108,10 @@ lk_owner_t *shells_owner(struct shells *shells)
     return owner;
 }
 
-void shells_actfor(lk_owner_t *owner)
+void shells_actfor(lk_owner_t *owner, int64_t lease_ms)
 {
     acts_for = owner;
+    own_lease_ms = lease_ms;
 }
 
 struct shells *shells_begin(lk_client_t *client, int64_t lease_ms)
@@ -163,9 +167,9 @@ int shells_end(struct shells *shells)
     return rc;
 }
 
-static int take_for_owner(union shell *shell, enum kind kind, bool share, unsigned permits, int limit_ms)
+static int take_with(union shell *shell, enum kind kind, bool share, unsigned permits, int limit_ms)
 {
-    const lk_how_t how = { .size = sizeof how, .timeout_ms = limit_ms, .owner = acts_for };
+    const lk_how_t how = { .size = sizeof how, .timeout_ms = limit_ms, .lease_ms = own_lease_ms, .owner = acts_for };
     switch (kind) {
     case RWLOCK:
         return share ? lk_rwlock_rdlockwith(&shell->rwlock, &how) : lk_rwlock_wrlockwith(&shell->rwlock, &how);
@@ -179,8 +183,8 @@ static int take_for_owner(union shell *shell, enum kind kind, bool share, unsign
 int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool share, unsigned permits, int limit_ms)
 {
     union shell *shell = shell_of(shells, object, instance);
-    if (acts_for != NULL)
-        return take_for_owner(shell, kind_of(object), share, permits, limit_ms);
+    if (acts_for != NULL || own_lease_ms != 0)
+        return take_with(shell, kind_of(object), share, permits, limit_ms);
     switch (kind_of(object)) {
     case RWLOCK:
         if (share)
@@ -258,6 +262,8 @@ int shell_token(struct shells *shells, uint32_t object, uint64_t *token)
     switch (kind_of(object)) {
     case RWLOCK:
         return lk_rwlock_tokenby(&shell->rwlock, acts_for, token);
+    case LEASED:
+        return lk_sem_tokenby(&shell->sem, acts_for, token);
     default:
         return ENOTSUP;
     }

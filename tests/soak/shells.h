@@ -17,9 +17,12 @@ struct shells;
 struct shells *shells_begin(lk_client_t *client, int64_t lease_ms);
 int shells_end(struct shells *shells); /* after the client was closed; 0, or what a destroy said */
 
-/* An owner that is no thread, of the client of `shells`. The calls of this thread are for `owner` from now on; NULL: itself. */
+/*
+ * An owner that is no thread, of the client of `shells`. The calls of this thread are for `owner` from now on, NULL: itself,
+ * and take leases of that length; 0: those of the attributes.
+ */
 lk_owner_t *shells_owner(struct shells *shells);
-void shells_actfor(lk_owner_t *owner);
+void shells_actfor(lk_owner_t *owner, int64_t lease_ms);
 
 /* limit_ms: 0 tries. */
 int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool share, unsigned permits, int limit_ms);

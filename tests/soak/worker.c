@@ -313,6 +313,7 @@ static void hot_episode(struct worker_thread *worker, enum kind kind)
 {
     struct cycle cycle = { .object = object_of(kind, draw_below(&worker->luck, HOT)),
                            .instance = epoch_of(worker, kind) };
+    int64_t lease_ms = worker->table->lease_ms; /* of this call; 0: that of the attributes */
     unsigned permits = 1 + draw_below(&worker->luck, HOT_PERMITS), shares = draw_below(&worker->luck, 3);
     cycle.permits = is_semaphore(cycle.object) && kind != BYID ? permits : 1;
     cycle.share = kind == RWLOCK && shares != 0;
@@ -325,11 +326,15 @@ static void hot_episode(struct worker_thread *worker, enum kind kind)
         cycle.hold_ms += (int)draw_below(&worker->luck, (unsigned)worker->table->lease_ms * 5 / 4);
     cycle.limit_ms = patience_ms(worker);
     cycle.owned = draw_below(&worker->luck, 4) == 0 && has_owner(&cycle);
+    if (draw_below(&worker->luck, 4) == 0 && has_owner(&cycle))
+        lease_ms -= draw_below(&worker->luck, (unsigned)lease_ms / 3);
+    else
+        lease_ms = 0;
     if (cycle.owned && worker->owner == NULL)
         worker->owner = shells_owner(worker->shells);
-    shells_actfor(cycle.owned ? worker->owner : NULL);
+    shells_actfor(cycle.owned ? worker->owner : NULL, lease_ms);
     run_cycle(worker, &cycle);
-    shells_actfor(NULL);
+    shells_actfor(NULL, 0);
 }
 
 static void episode(struct worker_thread *worker)
