@@ -40,6 +40,7 @@ class Row:
         self.resend = " ".join(text for _, text in self.file.words("resend"))
         self.keys = script.keys if script.typed else {}
         if script.typed:
+            self.marked = " `settings`?" if script.takes_settings else ""
             self.arguments = ", ".join(self.argument(script, argument) for argument in script.arguments()[:-1])
             self.answers = "; ".join(self.answers_of(script))
 
@@ -74,7 +75,7 @@ class Row:
 
     def cells(self):
         keys = " ".join(f"`{name}`" for name in self.keys)
-        return [f"{self.called}: {self.title}", keys, self.arguments, self.answers, self.resend]
+        return [f"{self.called}: {self.title}", keys + self.marked, self.arguments + (self.marked and ", `settings` text?"), self.answers, self.resend]
 
 
 class Tree:
@@ -119,10 +120,11 @@ def table(titles, rows):
 
 
 def key_tables(page, path):
-    """The page's own tables of keys, by their title, with the types in them: 'a mutex' -> ['hash', 'string', ...]."""
+    """The page's own tables of keys, by their title, with the types in them: 'a mutex' -> ['hash', 'string', ...].
+    The settings mark is not among them: a script gets it only now and then."""
     found = {}
     for title, text in re.findall(r"^## Keys of (.+)\n((?:(?!## ).*\n)*)", page, re.M):
-        found[title] = re.findall(r"^\| `[^|]+\| (hash|string|sorted set|set|list)\b", text, re.M)
+        found[title] = re.findall(r"^\| `(?!latchkey:settings:)[^|]+\| (hash|string|sorted set|set|list)\b", text, re.M)
     if not found:
         refuse(path, "has no '## Keys of ...' with a table")
     return found

@@ -461,7 +461,7 @@ class Vocabulary:
                 refuse(self.path, f"{name}: another verdict has this number", line)
             self.verdicts[name] = int(words[2])
             said = words[3:]
-        elif kind == "sent" and IDENTIFIER.match(name) and (words + ["", ""])[2] in TYPES:
+        elif kind == "sent" and IDENTIFIER.match(name) and (words + ["", ""])[2] in TYPES + ("settingsmark",):
             self.sent[name] = words[2]
             said = words[3:]
         elif kind == "flag" and IDENTIFIER.match(name):
@@ -478,6 +478,7 @@ def vocabulary_h(vocabulary):
         "#ifndef LK__REDIS_VOCABULARY_H",
         "#define LK__REDIS_VOCABULARY_H",
         "",
+        "#include <stdbool.h>",
         "#include <stdint.h>",
         "",
         "/* How a script ends; the same in all of them. */",
@@ -488,6 +489,13 @@ def vocabulary_h(vocabulary):
     rows += [f"    LK__SENT_{name.upper()} = {bit}, /* {vocabulary.words[name]} */"
              for name, bit in vocabulary.flags.items()]
     rows += [
+        "};",
+        "",
+        "/* With which settings a name is used: a key that all its users look at. */",
+        "struct lk__settingsmark {",
+        "    const char *key;",
+        "    const char *mine; /* the sender's settings, in words */",
+        "    bool replace; /* what is found there, instead of comparing */",
         "};",
         "",
         "/* What whoever sends a command fills in, each time. A script takes what its header names. */",
@@ -501,7 +509,7 @@ def vocabulary_h(vocabulary):
 
 
 def c_type(kind):
-    return "const char *" if kind == "text" else "int64_t "
+    return {"text": "const char *", "settingsmark": "const struct lk__settingsmark *"}.get(kind, "int64_t ")
 
 
 def joined(file, library):
@@ -581,6 +589,10 @@ class Element:
         return self.kind == other.kind and self.several == other.several
 
 
+# How long a settings mark lasts. A user looks at it again after half of this: src/object/settings.c.
+SETTINGS_LAST_S = 3600
+
+
 class Argument:
     """One ARGV: of the args, of what is sent, the flags, or the request's number."""
 
@@ -647,6 +659,9 @@ class TypedScript:
                 self.claim(name, line, "what is sent")
                 (sent_flags if name in self.vocabulary.flags else self.sent).append(name)
         self.sent_flags = sent_flags
+        self.takes_settings = "settings" in self.sent
+        if self.takes_settings:
+            self.sent.remove("settings")
 
     def arguments(self):
         """ARGV, in order; the number of the request is the last."""
@@ -681,6 +696,9 @@ class TypedScript:
             refuse(self.path, "LATE is the verdict of scripts that are sent a deadline_us, and of no others")
         if self.verdicts.get("LATE"):
             refuse(self.path, "LATE is answered with nothing")
+        found = self.verdicts.get("DISAGREES")
+        if self.takes_settings != (found is not None) or found is not None and [element.kind for element in found] != ["text"]:
+            refuse(self.path, "DISAGREES is the verdict of scripts that are sent settings, with the text that was found")
 
     def read_elements(self, line, text):
         elements = []
@@ -767,11 +785,11 @@ class TypedScript:
             if name in ("request", "flags"):
                 refuse(self.path, f"{name} is not for the body: flags have names, and answer() has the request", line)
         for name, line in self.names.items():
-            guarded = name == "deadline_us"
+            guarded = name in ("deadline_us", "settings")
             if not guarded and not any(not use.written for use in free.get(name, ())):
                 refuse(self.path, f"{name} is declared, but the body does not read it", line)
         for name in self.verdicts:
-            if name != "LATE" and name not in free:
+            if name not in ("LATE", "DISAGREES") and name not in free:
                 refuse(self.path, f"the verdict {name} is declared, but the body does not answer it")
 
     def substitute(self, spans, name, expression):
@@ -797,12 +815,28 @@ class TypedScript:
         return found
 
     def prologue(self):
-        """The server's time, and an end if it is past the deadline."""
+        """The server's time, and an end if it is past the deadline or settings disagree."""
         rows = ["local now = redis.call('TIME')", "now = now[1] * 1000000 + now[2]"]
         if "deadline_us" in self.sent:
             late = self.vocabulary.verdicts["LATE"]
             rows += [f"if now > {self.values()['deadline_us']} then", f"return {{ {late}, now, {self.request} }}", "end"]
-        return rows
+        return rows + (self.comparison() if self.takes_settings else [])
+
+    def comparison(self):
+        """The settings mark of a name is a key behind the others. It comes only if it is to be looked at, with the
+        sender's settings behind the other arguments, and one more if what is found there is to be replaced. Nothing that
+        is wrong with it keeps anybody from going on."""
+        key, mine = f"KEYS[{len(self.keys) + 1}]", f"ARGV[{len(self.arguments()) + 1}]"
+        disagrees = self.vocabulary.verdicts["DISAGREES"]
+        return [
+            f"if {key} then",
+            f"local found = redis.pcall('GET', {key})",
+            f"if type(found) == 'string' and found ~= {mine} and not ARGV[{len(self.arguments()) + 2}] then",
+            f"return {{ {disagrees}, now, {self.request}, found }}",
+            "end",
+            f"redis.pcall('SET', {key}, {mine}, 'EX', {SETTINGS_LAST_S})",
+            "end",
+        ]
 
     def locals_of(self, spans):
         """A local for what the body reads, before the statement that reads it first; what it reads once stands there
@@ -1053,6 +1087,7 @@ class Module:
                 f"    .key_at = {name + '_keys' if script.keys else 'NULL'},",
                 f"    .args = {name}_args,",
                 f"    .arg_count = {len(script.arguments())},",
+                f"    .takes_settings = {'true' if script.takes_settings else 'false'},",
                 f"    .flags = {sum(bit for flag, bit in script.flag_bits().items() if flag in script.flags)},",
                 f"    .sent_flags = {sum(bit for flag, bit in script.flag_bits().items() if flag in script.sent_flags)},",
                 f"    .shapes = {name}_shapes,",

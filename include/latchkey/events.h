@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.h - what may happen to holds, in words; listeners and queues of events, both
+ * events.h - what may happen to holds and objects, in words; listeners and queues of events, both
  * in client.h, tell it
  */
 #ifndef LATCHKEY_EVENTS_H
@@ -15,8 +15,12 @@ extern "C" {
 enum {
     LK_EVENT_AT_RISK = 1,   /* its renewal is overdue by a third of the lease; still good for remaining_ms */
     LK_EVENT_RECOVERED = 2, /* renewed after LK_EVENT_AT_RISK */
-    LK_EVENT_LOST = 3       /* the hold is over, finally; exactly one for each lost hold,
+    LK_EVENT_LOST = 3,      /* the hold is over, finally; exactly one for each lost hold,
                                or one for several: `count` */
+    LK_EVENT_DISAGREES = 4  /* of an object, and no hold: others use its name with other
+                               settings (fair, robust, prefer, leased); the log says
+                               which. Once, until a look at them finds that all agree
+                               again; see docs/configuration.md, strict */
 };
 
 enum {
@@ -32,9 +36,9 @@ enum {
 enum {
     LK_KIND_MUTEX = 1,
     LK_KIND_RWLOCK = 2,
-    LK_KIND_SEM = 3,     /* counting semaphore: in statistics only, no event is about one */
+    LK_KIND_SEM = 3,     /* counting semaphore: no event of a hold is about one */
     LK_KIND_PERMITS = 4, /* leased semaphore */
-    LK_KIND_LATCH = 5    /* countdown latch: likewise */
+    LK_KIND_LATCH = 5    /* countdown latch: in statistics only, no event is about one */
 };
 
 typedef struct lk_event {
@@ -43,7 +47,8 @@ typedef struct lk_event {
     int reason;                 /* LK_REASON_... */
     int kind;                   /* LK_KIND_... */
     int64_t remaining_ms;       /* of the hold, when the event was fetched; 0 when lost */
-    uint64_t token;             /* fencing token of the hold; 0: it has none */
+    uint64_t token;             /* fencing token of the hold; 0: it has none. An event of an object
+                                   has neither owner, token, reason nor time */
     uint64_t owner;             /* whose hold it is: see lk_owner_number() */
     uint64_t count;             /* 1; of losses that nobody fetched in time, their number: then the
                                    name is "", and kind, reason and token are 0 */
@@ -55,7 +60,7 @@ typedef struct lk_event {
 /* clang-format on */
 
 /*
- * Hears of what happens to holds.
+ * Hears of what happens to holds and objects.
  *
  *   event     valid until the listener returns; its size is that of the library's
  *             version, and what lies beyond the size that the program knows is

@@ -38,10 +38,11 @@ enum {
 /*
  * How a mutex behaves. All zero but the size is the default of everything.
  * `fair` and `robust` belong to the name: two mutexes of one name and client that
- * differ there are EINVAL, and all processes have to agree. Between clients nobody
- * notices when they do not: who is not fair may come before those who queue, and
- * who is not robust neither leaves nor sees word of a dead holder. The rest belongs
- * to this lk_mutex_t alone.
+ * differ there are EINVAL, and all processes have to agree. A client notices with its
+ * first acquire that others do not, says so once, by a warning in the log and
+ * LK_EVENT_DISAGREES, and goes on: who is not fair may come before those who queue, and
+ * who is not robust neither leaves nor sees word of a dead holder. A client with
+ * strict=yes is refused with EINVAL instead. The rest belongs to this lk_mutex_t alone.
  */
 typedef struct lk_mutexattr {
     size_t size;         /* sizeof(lk_mutexattr_t); see LK_MUTEXATTR_INIT */
@@ -152,7 +153,8 @@ LK_API int lk_mutex_destroy(lk_mutex_t *m);
  *             EIO        sent, answer lost: count it as not held; an unseen grant is
  *                        given back by the library or ends with its lease, at the
  *                        latest in lk_errorsettles() milliseconds
- *             EPROTO EACCES ENOSPC ECANCELED EINVAL ENOTSUP ENOMEM  not held
+ *             EPROTO EACCES ENOSPC ECANCELED EINVAL ENOTSUP ENOMEM  not held;
+ *                        EINVAL with strict=yes if others differ in fair or robust
  * Threads     any; blocks only the caller; not for signal handlers; no cancellation
  *             point; signals do not end the wait
  * Round trips 1 if free or held by this thread; 1 and a message if it has to wait,

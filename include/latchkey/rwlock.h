@@ -42,10 +42,11 @@ enum {
 /*
  * How a read-write lock behaves. All zero but the size is the default of
  * everything. `prefer` and `robust` belong to the name: two locks of one name and
- * client that differ there are EINVAL, and all processes have to agree. Between
- * clients nobody notices when they do not: whoever releases serves by its own
- * `prefer`, and who is not robust neither leaves nor sees word of a dead writer.
- * The rest belongs to this lk_rwlock_t alone.
+ * client that differ there are EINVAL, and all processes have to agree. A client
+ * notices with its first acquire that others do not, says so once, by a warning in the
+ * log and LK_EVENT_DISAGREES, and goes on: whoever releases serves by its own `prefer`,
+ * and who is not robust neither leaves nor sees word of a dead writer. A client with
+ * strict=yes is refused with EINVAL instead. The rest belongs to this lk_rwlock_t alone.
  */
 typedef struct lk_rwlockattr {
     size_t size;         /* sizeof(lk_rwlockattr_t); see LK_RWLOCKATTR_INIT */
@@ -153,7 +154,8 @@ LK_API int lk_rwlock_destroy(lk_rwlock_t *rw);
  *             EIO        sent, answer lost: count it as not held; an unseen grant is
  *                        given back by the library or ends with its lease, at the
  *                        latest in lk_errorsettles() milliseconds
- *             EPROTO EACCES ENOSPC ECANCELED EINVAL ENOMEM  not held
+ *             EPROTO EACCES ENOSPC ECANCELED EINVAL ENOMEM  not held;
+ *                        EINVAL with strict=yes if others differ in prefer or robust
  * Threads     any; blocks only the caller; not for signal handlers; no cancellation
  *             point; signals do not end the wait
  * Round trips 1 if there is room; 1 and a message if it has to wait, and one more a

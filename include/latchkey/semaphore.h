@@ -31,8 +31,11 @@ extern "C" {
 
 /*
  * How a semaphore behaves. All zero but the size is the default of everything.
- * `leased`, `max` and `anonymous` belong to the name: all processes have to agree. The rest
- * belongs to this lk_sem_t alone; the times are for leased ones.
+ * `leased`, `max` and `anonymous` belong to the name: all processes have to agree. Where
+ * others do not agree in `leased`, both have permits of their own; a client notices with
+ * its first acquire, and says so once, by a warning in the log and LK_EVENT_DISAGREES; one
+ * with strict=yes is refused with EINVAL. The rest belongs to this lk_sem_t alone; the
+ * times are for leased ones.
  *
  * An anonymous one is there from its first use on, and as long as a client uses it: a
  * thread of each puts off its end, as it renews a lease. It is gone with the last
@@ -199,7 +202,8 @@ LK_API int lk_sem_destroy(lk_sem_t *s);
  *                        it is of all forms that wait. A permit that is granted in
  *                        the same moment is taken, or goes to the next one
  *             ECANCELED  the client was closed, or the semaphore deleted; not taken
- *             EPROTO EACCES ENOSPC EINVAL ENOMEM  not taken
+ *             EPROTO EACCES ENOSPC EINVAL ENOMEM  not taken;
+ *                        EINVAL with strict=yes if others differ in leased
  * Threads     any; blocks only the caller; not for signal handlers; signals do not
  *             end the wait of one that is not `interruptible`. A cancellation point, on entry and while it waits for
  *             permits or for a connection: a cancelled thread has no permit and no

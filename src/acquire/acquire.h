@@ -46,6 +46,9 @@ struct lk__waiter {
      */
     void (*unwind)(struct lk__waiter *waiter);
     int cancel_state;
+    struct lk__settingsmark *settings; /* NULL, or to be looked at if the machine's settings say so */
+    /* Tell that others use the name with the settings `found`; with an error text, if that is the end. */
+    void (*disagrees)(struct lk__waiter *waiter, const char *found);
     /* under waiters->mu: what came in since it looked last */
     bool hinted, cancelled;
     struct lk__grant granted; /* server_us 0: none */

@@ -191,6 +191,29 @@ static struct lk__step on_overtaken(struct lk__acquirefsm_state *a, int64_t now_
     return lk__fsm_leave(a, now_us, a->limit_code != ETIMEDOUT ? a->limit_code : ESTALE);
 }
 
+/* Others use the name with other settings. The caller was told; unless it is strict, the next ask says that it knows. */
+static struct lk__step on_disagreement(struct lk__acquirefsm_state *a, int64_t now_us)
+{
+    if (a->marking != LK__COMPARE) {
+        a->listed = true;
+        return lk__fsm_leave(a, now_us, EPROTO);
+    }
+    a->result.disagreed = true;
+    if (a->set.strict)
+        return lk__fsm_leave(a, now_us, EINVAL);
+    a->marking = LK__REPLACE;
+    a->next_us = now_us;
+    a->asked = false; /* even when the limit has passed */
+    return lk__fsm_proceed(a, now_us);
+}
+
+/* The ask was answered by its script itself, which looked at the settings mark first. */
+static void note_marked(struct lk__acquirefsm_state *a)
+{
+    a->result.marked |= a->marking != LK__UNMARKED;
+    a->marking = LK__UNMARKED;
+}
+
 /* Others have it: until when, as the server knows now. Permits of a recorded acquire have no lease. */
 static void note_others(struct lk__acquirefsm_state *a, int64_t now_us, int64_t left_ms)
 {
@@ -206,8 +229,11 @@ static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us
 {
     a->anchor_us = sent_us;
     a->anchor = (struct lk__date){ asked->server_us, asked->epoch };
+    a->listed |= asked->verdict == LK__DISAGREES && lk__fsm_hasduplicates(a); /* of earlier asks it says nothing */
     if (lk__until_isover(&a->result.duplicates_until, a->anchor, now_us))
         a->result.duplicates_until = (struct lk__until){ 0 }; /* copies that got no answer are past their deadline */
+    if (asked->verdict != LK__LATE && asked->verdict != LK__DISAGREES)
+        note_marked(a);
     switch (asked->verdict) {
     case LK__GRANTED:
     case LK__GRANTED_OWNERDEAD:
@@ -222,6 +248,8 @@ static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us
         a->asked = a->listed;
         lk__fsm_pausenext(a, now_us);
         return lk__fsm_proceed(a, now_us);
+    case LK__DISAGREES:
+        return on_disagreement(a, now_us);
     case LK__UNRECOVERABLE:
         return lk__fsm_end(a, ENOTRECOVERABLE);
     case LK__IMPOSSIBLE:
@@ -250,7 +278,9 @@ static bool makes_sense(const struct lk__asked *asked)
 
 void lk__acquirefsm_init(struct lk__acquirefsm *machine, const struct lk__acquirefsm_settings *settings)
 {
-    *lk__fsm_state(machine) = (struct lk__acquirefsm_state){ .set = *settings, .limit_us = settings->limit_us };
+    *lk__fsm_state(machine) = (struct lk__acquirefsm_state){
+        .set = *settings, .limit_us = settings->limit_us, .marking = settings->compare ? LK__COMPARE : LK__UNMARKED
+    };
 }
 
 const struct lk__acquirefsm_settings *lk__acquirefsm_settings(const struct lk__acquirefsm *machine)
@@ -266,6 +296,11 @@ const struct lk__acquirefsm_result *lk__acquirefsm_result(const struct lk__acqui
 enum lk__phase lk__acquirefsm_phase(const struct lk__acquirefsm *machine)
 {
     return lk__fsm_known(machine)->phase;
+}
+
+enum lk__marking lk__acquirefsm_marking(const struct lk__acquirefsm *machine)
+{
+    return lk__fsm_known(machine)->marking;
 }
 
 void lk__acquirefsm_hears(struct lk__acquirefsm *machine, enum lk__hearing hearing)

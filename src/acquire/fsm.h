@@ -10,7 +10,8 @@
  *   start      asks
  *   sent       awaits the answer                              awaits the answer
  *   answered   granted: ENDED; queued: parks;
- *              too late: asks again; else leaves
+ *              too late, or settings that disagree: asks
+ *              again; else leaves
  *   left                                                      ENDED
  *   refused    for now: asks again, later; for good: leaves   for now: releases again; else ENDED
  *   cut        a grant came: as granted; else asks again      releases again
@@ -48,6 +49,7 @@ struct lk__asked {
     const char *first;  /* or the id of the first in the queue ... */
     int64_t wants;      /* ... how many that one wants ... */
     int64_t since_ms;   /* ... and for how long it has been there */
+    const char *found;  /* DISAGREES: the settings that others use */
 };
 
 struct lk__grant {
@@ -57,6 +59,9 @@ struct lk__grant {
     bool owner_died;
     unsigned epoch; /* the epoch of the server that sent the message */
 };
+
+/* What an ask does with the settings mark of the name. */
+enum lk__marking { LK__UNMARKED, LK__COMPARE, LK__REPLACE };
 
 enum lk__act {
     LK__ASK,     /* send the ask, then await its reply */
@@ -79,6 +84,8 @@ struct lk__acquirefsm_settings {
     int64_t lease_ms;
     int64_t poll_ms, liveness_ms, command_us, retry_min_ms, retry_max_ms;
     bool try_only; /* do not queue: what is taken is BUSY */
+    bool compare;  /* the first ask compares the settings mark */
+    bool strict;   /* other settings there are the end, and not only a warning */
     bool recorded; /* there is an idempotency record: an ask confirms a grant, and an answered release is the end */
 };
 
@@ -87,6 +94,8 @@ struct lk__acquirefsm_result {
     int code;                /* 0 or EOWNERDEAD: held */
     bool unknown;            /* the server may still have it queued or as owner: the release goes to the outbox */
     bool claimed;            /* granted by hand-over: the lease is a claim's */
+    bool marked;             /* the settings mark says what this acquire brought, and it said so before ... */
+    bool disagreed;          /* ... or something else, and LK__DISAGREES was answered */
     int64_t valid_until_us;  /* end of validity, unless it is renewed */
     int64_t first_us;        /* when to renew first: after a third of the lease, or of the claim that this confirms */
     struct lk__date granted; /* the server's time of the grant, or a little later */
@@ -111,6 +120,8 @@ void lk__acquirefsm_init(struct lk__acquirefsm *machine, const struct lk__acquir
 const struct lk__acquirefsm_settings *lk__acquirefsm_settings(const struct lk__acquirefsm *machine);
 const struct lk__acquirefsm_result *lk__acquirefsm_result(const struct lk__acquirefsm *machine);
 enum lk__phase lk__acquirefsm_phase(const struct lk__acquirefsm *machine);
+
+enum lk__marking lk__acquirefsm_marking(const struct lk__acquirefsm *machine); /* of its next ask */
 
 /* Whether messages reach the waiter from now on; LK__HEARD until this is called. */
 void lk__acquirefsm_hears(struct lk__acquirefsm *machine, enum lk__hearing hearing);

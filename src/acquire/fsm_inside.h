@@ -13,6 +13,7 @@ struct __attribute__((may_alias)) lk__acquirefsm_state {
     struct lk__acquirefsm_result result;
     enum lk__phase phase;
     enum lk__hearing hearing;
+    enum lk__marking marking;
     bool sent;        /* a request is in flight */
     bool asked;       /* an ask was sent; cleared where another one is due even though the limit has passed */
     bool listed;      /* the server may have this acquire in the queue, or as owner: it ends with a release */

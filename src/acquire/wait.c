@@ -29,6 +29,7 @@ void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, stru
     settings.command_us = options->command_timeout_ms * 1000;
     settings.retry_min_ms = options->retry_min_ms;
     settings.retry_max_ms = options->retry_max_ms;
+    settings.strict = options->strict;
     lk__acquirefsm_init(&waiter->machine, &settings);
 }
 
@@ -95,6 +96,16 @@ struct attempt {
     bool explained; /* the server said why it refused: the error text has it */
 };
 
+/* The settings mark, as the next ask sends it; NULL: not at all. */
+static const struct lk__settingsmark *mark_of(const struct lk__waiter *waiter)
+{
+    enum lk__marking marking = lk__acquirefsm_marking(&waiter->machine);
+    if (marking == LK__UNMARKED)
+        return NULL;
+    waiter->settings->replace = marking == LK__REPLACE;
+    return waiter->settings;
+}
+
 static struct lk__step ask(struct attempt *attempt, bool eval)
 {
     struct lk__waiter *waiter = attempt->waiter;
@@ -110,6 +121,7 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
         .nth = waiter->release->nth,
         .deadline_us = deadline.date.us,
         .arrival = lk__acquirefsm_result(a)->arrival,
+        .settings = mark_of(waiter),
         .flags = flags,
         .epoch = deadline.date.epoch,
     };
@@ -178,6 +190,10 @@ static struct lk__step take_asked(struct attempt *attempt, int64_t now_us)
         attempt->explained = true;
     }
     warn_of_wait(attempt, now_us, &asked);
+    if (asked.verdict == LK__DISAGREES && lk__acquirefsm_marking(a) == LK__COMPARE) {
+        waiter->disagrees(waiter, asked.found);
+        attempt->explained = lk__acquirefsm_settings(a)->strict;
+    }
     if (!lk__acquirefsm_settings(a)->try_only && asked.verdict == LK__QUEUED)
         lk__acquirefsm_hears(a, listen_here(attempt->waiters));
     return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, &asked);
@@ -375,7 +391,7 @@ static int explain(struct attempt *attempt)
     case ENOTRECOVERABLE:
         return lk__fail(ENOTRECOVERABLE, "%s: its holder died, and the next one gave it back unrepaired", what);
     case EINVAL:
-        return lk__fail(EINVAL, "%s: asks for more than there are in total", what);
+        return attempt->explained ? EINVAL : lk__fail(EINVAL, "%s: asks for more than there are in total", what);
     case EINTR:
         return lk__fail(EINTR, "%s: a signal handler ran while this thread waited", what);
     case EAGAIN:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.c - events of holds: who is told what
+ * events.c - events of holds and objects: who is told what
  *
  * Guards: events->mu the news and who is told them. Taken under dog->mu, so it is held for moments only.
  *
- * What is to be told lies in its hold, so that telling allocates nothing, however many are told. The holds with news are
- * one list, oldest first, and each audience has its place there; a hold leaves the list when all were told. One that
- * changes again goes to the end, so a slow audience is told its last state.
+ * What is to be told of a hold lies in it, so that telling allocates nothing, however many are told. All news are one
+ * list, oldest first, and each audience has its place there; news leave the list when all were told. A hold that changes
+ * again goes to the end, so a slow audience is told its last state. What is told of an object is a notice of its own.
  *
  * The hard case: an audience that does not read. Its news keep their holds in memory. From a number on, each new hold
  * drops the oldest news. An audience that was not told them yet is told how many losses were among them, so the losses
@@ -15,6 +15,7 @@
 #include "client/events.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void lk__events_init(struct lk__events *events)
 {
@@ -34,9 +35,29 @@ void lk__events_destroy(struct lk__events *events)
     lk__mu_destroy(&events->mu);
 }
 
-static struct lk__hold *hold_of(struct lk__link *link)
+/* News of an object. */
+struct notice {
+    struct lk__news news;
+    int kind;
+    char name[];
+};
+
+static struct lk__news *news_of(struct lk__link *link)
 {
-    return LK__CONTAINER(link, struct lk__hold, news);
+    return LK__CONTAINER(link, struct lk__news, link);
+}
+
+static bool is_notice(const struct lk__news *news)
+{
+    return news->event == LK_EVENT_DISAGREES;
+}
+
+void lk__news_drop(struct lk__news *news)
+{
+    if (news != NULL && is_notice(news))
+        lk__free(LK__CONTAINER(news, struct notice, news));
+    else if (news != NULL)
+        lk__hold_unref(LK__CONTAINER(news, struct lk__hold, news));
 }
 
 static struct lk__audience *audience_of(struct lk__link *link)
@@ -63,32 +84,31 @@ static void pass(struct lk__events *events, struct lk__link *news, bool loss)
     }
 }
 
-/* Put a hold's news at the end; all are told. */
-static void append(struct lk__events *events, struct lk__hold *hold)
+/* Put news at the end; all are told. News that were on the list already have their reference. */
+static void append(struct lk__events *events, struct lk__news *news)
 {
-    if (lk__listed(&hold->news)) {
-        pass(events, &hold->news, false);
-        lk__list_remove(&hold->news);
+    if (lk__listed(&news->link)) {
+        pass(events, &news->link, false);
+        lk__list_remove(&news->link);
     } else {
-        lk__hold_ref(hold);
         atomic_fetch_add(&events->news_count, 1);
     }
-    lk__list_append(&events->news, &hold->news);
-    hold->untold = events->audience_count;
+    lk__list_append(&events->news, &news->link);
+    news->untold = events->audience_count;
 }
 
-/* The hold is the caller's to drop. */
-static struct lk__hold *take_off(struct lk__events *events, struct lk__hold *hold)
+/* The news are the caller's to drop. */
+static struct lk__news *take_off(struct lk__events *events, struct lk__news *news)
 {
-    lk__list_remove(&hold->news);
+    lk__list_remove(&news->link);
     atomic_fetch_sub(&events->news_count, 1);
-    return hold;
+    return news;
 }
 
-/* One audience less is to be told. Returns the hold if it was the last one, as take_off() does, or NULL. */
-static struct lk__hold *told(struct lk__events *events, struct lk__hold *hold)
+/* One audience less is to be told. Returns the news if it was the last one, as take_off() does, or NULL. */
+static struct lk__news *told(struct lk__events *events, struct lk__news *news)
 {
-    return --hold->untold == 0 ? take_off(events, hold) : NULL;
+    return --news->untold == 0 ? take_off(events, news) : NULL;
 }
 
 static void wake(struct lk__events *events, const struct lk__audience *audience)
@@ -99,6 +119,19 @@ static void wake(struct lk__events *events, const struct lk__audience *audience)
         lk__eventfd_set(audience->fd);
 }
 
+/* There is an audience. */
+static void spread(struct lk__events *events, struct lk__news *news)
+{
+    assert(lk__mu_held(&events->mu));
+    append(events, news);
+    for (struct lk__link *l = lk__list_first(&events->audiences); l != NULL; l = lk__list_next(&events->audiences, l)) {
+        struct lk__audience *audience = audience_of(l);
+        if (audience->next == &events->news)
+            audience->next = &news->link;
+        wake(events, audience);
+    }
+}
+
 void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
 {
     struct lk__events *events = arg;
@@ -106,32 +139,46 @@ void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
     if (hold == NULL)
         return;
     lk__mu_lock(&events->mu);
-    hold->event = (unsigned char)type;
-    hold->reason = (unsigned char)(type == LK_EVENT_LOST ? lease->reason : LK_REASON_NONE);
+    hold->news.event = (unsigned char)type;
+    hold->news.reason = (unsigned char)(type == LK_EVENT_LOST ? lease->reason : LK_REASON_NONE);
+    if (events->audience_count > 0 && !lk__listed(&hold->news.link))
+        lk__hold_ref(hold);
     if (events->audience_count > 0)
-        append(events, hold);
-    for (struct lk__link *l = lk__list_first(&events->audiences); l != NULL; l = lk__list_next(&events->audiences, l)) {
-        struct lk__audience *audience = audience_of(l);
-        if (audience->next == &events->news)
-            audience->next = &hold->news;
-        wake(events, audience);
-    }
+        spread(events, &hold->news);
     lk__mu_unlock(&events->mu);
+}
+
+void lk__events_disagree(struct lk__events *events, int kind, const char *name)
+{
+    size_t size = strlen(name) + 1;
+    struct notice *notice = lk__alloc(sizeof *notice + size);
+    if (notice == NULL)
+        return;
+    notice->news.event = LK_EVENT_DISAGREES;
+    notice->kind = kind;
+    memcpy(notice->name, name, size);
+    lk__mu_lock(&events->mu);
+    bool heard = events->audience_count > 0;
+    if (heard)
+        spread(events, &notice->news);
+    lk__mu_unlock(&events->mu);
+    if (!heard)
+        lk__free(notice);
 }
 
 void lk__events_trim(struct lk__events *events)
 {
     bool more = true;
     while (more) {
-        struct lk__hold *dropped = NULL;
+        struct lk__news *dropped = NULL;
         lk__mu_lock(&events->mu);
         if (atomic_load(&events->news_count) > LK__NEWS_MAX) {
-            dropped = hold_of(lk__list_first(&events->news));
-            pass(events, &dropped->news, dropped->event == LK_EVENT_LOST);
+            dropped = news_of(lk__list_first(&events->news));
+            pass(events, &dropped->link, dropped->event == LK_EVENT_LOST);
             take_off(events, dropped);
         }
         lk__mu_unlock(&events->mu);
-        lk__hold_unref(dropped);
+        lk__news_drop(dropped);
         more = dropped != NULL;
     }
 }
@@ -151,11 +198,11 @@ unsigned long long lk__events_leave(struct lk__events *events, struct lk__audien
     assert(lk__mu_held(&events->mu));
     unsigned long long losses = 0;
     lk_event_t event;
-    struct lk__hold *over;
+    struct lk__news *over;
     while (lk__audience_tell(events, audience, &event, &over)) {
         losses += event.type == LK_EVENT_LOST ? event.count : 0;
         lk__mu_unlock(&events->mu);
-        lk__hold_unref(over);
+        lk__news_drop(over);
         lk__mu_lock(&events->mu);
     }
     lk__list_remove(&audience->link);
@@ -169,22 +216,36 @@ static void describe_missed(lk_event_t *event, unsigned long long count)
     *event = (lk_event_t){ .size = sizeof *event, .type = LK_EVENT_LOST, .count = count };
 }
 
-static void describe(lk_event_t *event, const struct lk__hold *hold)
+static void describe_notice(lk_event_t *event, const struct notice *notice)
+{
+    *event = (lk_event_t){ .size = sizeof *event, .type = notice->news.event, .kind = notice->kind, .count = 1 };
+    snprintf(event->name, sizeof event->name, "%s", notice->name);
+}
+
+static void describe_hold(lk_event_t *event, const struct lk__hold *hold)
 {
     int64_t left_us = atomic_load(&hold->lease->valid_until_us) - lk__now_us();
     *event = (lk_event_t){ .size = sizeof *event,
-                           .type = hold->event,
-                           .reason = hold->reason,
+                           .type = hold->news.event,
+                           .reason = hold->news.reason,
                            .kind = hold->kind,
-                           .remaining_ms = hold->event == LK_EVENT_LOST || left_us < 0 ? 0 : left_us / 1000,
+                           .remaining_ms = hold->news.event == LK_EVENT_LOST || left_us < 0 ? 0 : left_us / 1000,
                            .token = hold->token,
                            .owner = hold->owner,
                            .count = 1 };
     snprintf(event->name, sizeof event->name, "%s", hold->lease->name);
 }
 
+static void describe(lk_event_t *event, const struct lk__news *news)
+{
+    if (is_notice(news))
+        describe_notice(event, LK__CONTAINER(news, struct notice, news));
+    else
+        describe_hold(event, LK__CONTAINER(news, struct lk__hold, news));
+}
+
 bool lk__audience_tell(struct lk__events *events, struct lk__audience *audience, lk_event_t *event,
-                       struct lk__hold **over)
+                       struct lk__news **over)
 {
     assert(lk__mu_held(&events->mu));
     *over = NULL;
@@ -192,10 +253,10 @@ bool lk__audience_tell(struct lk__events *events, struct lk__audience *audience,
         describe_missed(event, audience->missed);
         audience->missed = 0;
     } else if (audience->next != &events->news) {
-        struct lk__hold *hold = hold_of(audience->next);
-        describe(event, hold);
+        struct lk__news *news = news_of(audience->next);
+        describe(event, news);
         audience->next = audience->next->next;
-        *over = told(events, hold);
+        *over = told(events, news);
     } else {
         return false;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.h - events of holds, for listeners and for programs that poll
+ * events.h - events of holds and objects, for listeners and for programs that poll
  *
  * events.c    who is told what      listener.c  the thread that calls listeners
  * listen.c    the public calls
@@ -25,7 +25,7 @@ struct lk__audience {
 
 struct lk__events {
     struct lk__mu mu;          /* innermost but for a parker's: taken under dog->mu */
-    struct lk__link news;      /* under mu, as all of this: holds whose last news somebody was not told, oldest first */
+    struct lk__link news;      /* under mu, as all of this: what somebody was not told yet, oldest first */
     atomic_uint news_count;    /* written under mu */
     struct lk__link audiences; /* those that are next in turn first */
     unsigned audience_count;
@@ -43,6 +43,8 @@ void lk__events_destroy(struct lk__events *events);
 /* --- events.c ------------------------------------------------------------------------------------------------ */
 
 void lk__events_notify(void *events, const struct lk__lease *lease, int type); /* under dog->mu */
+/* An event of an object of LK_KIND_..., and no hold. Without memory for it nobody is told. */
+void lk__events_disagree(struct lk__events *events, int kind, const char *name);
 
 /* A new hold makes room: whoever is far behind is told of the oldest losses as one event. Not under dog->mu. */
 enum { LK__NEWS_MAX = 4096 };
@@ -60,11 +62,12 @@ unsigned long long lk__events_leave(struct lk__events *events, struct lk__audien
 
 bool lk__audience_hasnews(const struct lk__events *events, const struct lk__audience *audience);
 /*
- * Tell an audience what is next; under events->mu. False: nothing is. `over`: NULL, or a hold that all have been told
- * of: the caller's to drop, without the lock.
+ * Tell an audience what is next; under events->mu. False: nothing is. `over`: NULL, or news that all have been told:
+ * the caller's to drop, without the lock.
  */
 bool lk__audience_tell(struct lk__events *events, struct lk__audience *audience, lk_event_t *event,
-                       struct lk__hold **over);
+                       struct lk__news **over);
+void lk__news_drop(struct lk__news *news); /* accepts NULL */
 
 /* --- listener.c ---------------------------------------------------------------------------------------------- */
 

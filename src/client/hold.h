@@ -10,12 +10,18 @@
 
 #include "watchdog/watchdog.h"
 
+/* The last thing that happened to a hold or an object. All of it under the events' mu. */
+struct lk__news {
+    struct lk__link link; /* in the list of what is to be told, with a reference */
+    unsigned untold;      /* how many are to be told */
+    unsigned char event, reason;
+};
+
 struct lk__hold {
-    atomic_int refs;             /* its object's, and those of who looks at it or is told of it */
-    unsigned char kind;          /* never changes */
-    unsigned char event, reason; /* under the events' mu: the last thing that happened */
-    bool owner_died;             /* the owner's: EOWNERDEAD was told, and nobody said yet that it is consistent */
-    struct lk__lease *lease;     /* a reference, unless it is `own` */
+    atomic_int refs;         /* its object's, and those of who looks at it or is told of it */
+    unsigned char kind;      /* never changes */
+    bool owner_died;         /* the owner's: EOWNERDEAD was told, and nobody said yet that it is consistent */
+    struct lk__lease *lease; /* a reference, unless it is `own` */
 
     /* never change once it is held */
     uint64_t owner; /* who may give it back; 0: anybody, by its id */
@@ -26,8 +32,7 @@ struct lk__hold {
     int holds; /* of this owner; of a read-write lock: for writing */
     int reads; /* of a read-write lock: for reading */
 
-    struct lk__link news; /* under the events' mu: in the list of what is to be told, with a reference */
-    unsigned untold;      /* under the events' mu: how many are to be told */
+    struct lk__news news;
 
     struct lk__link mine;   /* under its object's mu */
     struct lk__entry owned; /* under its object's mu: the oldest of its owner, or a permit with an id */
@@ -47,7 +52,7 @@ static inline void lk__hold_unref(struct lk__hold *hold)
 {
     if (hold == NULL || atomic_fetch_sub(&hold->refs, 1) != 1)
         return;
-    assert(!lk__listed(&hold->mine) && !lk__listed(&hold->news));
+    assert(!lk__listed(&hold->mine) && !lk__listed(&hold->news.link));
     if (hold->lease != &hold->own)
         lk__lease_unref(hold->lease);
     lk__lease_unref(&hold->own);

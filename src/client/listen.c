@@ -115,7 +115,7 @@ int lk_events_fd(lk_events_t *queue, int *fd)
 static int read_closed(struct lk_events *queue, lk_event_t *event)
 {
     struct lk__events *events = &queue->client->events;
-    struct lk__hold *none;
+    struct lk__news *none;
     if (queue->client->process != lk__process())
         return ECANCELED;
     lk__mu_lock(&events->mu);
@@ -131,7 +131,7 @@ static int read_queue(struct lk_events *queue, lk_event_t *event)
 {
     struct lk__events *events = &queue->client->events;
     struct lk__audience *audience = &queue->audience;
-    struct lk__hold *over;
+    struct lk__news *over;
     if (lk__client_enter(queue->client) != 0)
         return read_closed(queue, event);
     lk__mu_lock(&events->mu);
@@ -139,7 +139,7 @@ static int read_queue(struct lk_events *queue, lk_event_t *event)
     if (audience->fd >= 0 && !lk__audience_hasnews(events, audience))
         lk__eventfd_clear(audience->fd);
     lk__mu_unlock(&events->mu);
-    lk__hold_unref(over);
+    lk__news_drop(over);
     lk__client_leave(queue->client);
     return found ? 0 : EAGAIN;
 }

@@ -56,13 +56,13 @@ static void call(struct lk__events *events, struct lk__audience *audience)
 {
     assert(lk__mu_held(&events->mu));
     lk_event_t event;
-    struct lk__hold *over;
+    struct lk__news *over;
     lk_listener_t listener = audience->listener;
     void *listener_arg = audience->arg;
     events->running = audience->handle;
     lk__audience_tell(events, audience, &event, &over);
     lk__mu_unlock(&events->mu);
-    lk__hold_unref(over);
+    lk__news_drop(over);
     pthread_cleanup_push(replace_thread, events);
     listener(&event, listener_arg);
     pthread_cleanup_pop(0);

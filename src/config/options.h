@@ -29,7 +29,7 @@ struct lk__options {
 
     bool no_pubsub; /* pubsub=no: waiters poll */
     bool redisson;  /* redisson=yes: hear Redisson's channels, let Java have its turn */
-    bool strict;    /* strict=yes: refuse a server that may evict live locks */
+    bool strict;    /* strict=yes: refuse a server that may evict live locks, and settings that disagree */
 };
 
 /*

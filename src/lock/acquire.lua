@@ -9,11 +9,12 @@
 --           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 --           claim_ms ms                 lease of a claim
 -- flags:    try fair robust shared      shared: with Redisson
--- sent:     id deadline_us arrival tell_holder unheard
+-- sent:     id deadline_us arrival tell_holder unheard settings
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present lease; see place_of()
 --           BUSY left_ms ms
 --           LATE UNRECOVERABLE
+--           DISAGREES found text
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
 local left = redis.call('PTTL', mutex)

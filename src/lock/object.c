@@ -62,6 +62,9 @@ static const struct lk__keyspec keys[] = {
     { AT(beside), LK__BESIDE "redisson_lock__channel", LK__KEY_REDISSON, true },
 };
 
+static const char *const settings[] = { "fair=no robust=no", "fair=no robust=yes", "fair=yes robust=no",
+                                        "fair=yes robust=yes" };
+
 const struct lk__kind lk__mutex_kind = {
     .number = LK_KIND_MUTEX,
     .name = "mutex",
@@ -74,6 +77,8 @@ const struct lk__kind lk__mutex_kind = {
     .attr_size = sizeof(lk_mutexattr_t),
     .check = lk__mutexattr_check,
     .traits = traits,
+    .settings_key = "latchkey:settings:mutex",
+    .settings = settings,
     .holder = "holder",
     .check_script = &lk__lua_lock_check,
     .unlock_inner = lk__mutex_unlockinner,

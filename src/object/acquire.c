@@ -162,6 +162,12 @@ static int make_hold(struct lk__acquire *acquire)
     return 0;
 }
 
+static void disagrees(struct lk__waiter *waiter, const char *found)
+{
+    struct lk__acquire *acquire = LK__CONTAINER(waiter, struct lk__acquire, waiter);
+    lk__settings_differ(acquire->op->object, acquire->settings->mine, found);
+}
+
 static int prepare(struct lk__acquire *acquire)
 {
     struct lk__waiter *waiter = &acquire->waiter;
@@ -174,10 +180,13 @@ static int prepare(struct lk__acquire *acquire)
     waiter->what = acquire->op->object->what;
     waiter->ask = acquire->ask;
     waiter->read = acquire->read;
+    waiter->settings = acquire->settings;
+    waiter->disagrees = disagrees;
     lk__waiter_set(&acquire->op->object->client->waiters, waiter,
                    (struct lk__acquirefsm_settings){ .limit_us = acquire->how->limit_us,
                                                      .lease_ms = acquire->asked_ms,
                                                      .try_only = acquire->try_only,
+                                                     .compare = acquire->settings != NULL,
                                                      .recorded = acquire->release != NULL });
     return 0;
 }
@@ -341,7 +350,7 @@ static void unwind(struct lk__waiter *waiter)
     acquire->unwind(acquire);
 }
 
-int lk__acquire_run(struct lk__acquire *acquire)
+static int run(struct lk__acquire *acquire)
 {
     struct lk__object *object = acquire->op->object;
     int rc = prepare(acquire);
@@ -360,6 +369,22 @@ int lk__acquire_run(struct lk__acquire *acquire)
     }
     end(acquire, held);
     return rc;
+}
+
+/* The first acquire of the object, or the first in half an hour. */
+static int run_looking(struct lk__acquire *acquire)
+{
+    char key[LK__KEY_MAX];
+    struct lk__settingsmark mark = lk__settings_mark(acquire->op->object, key);
+    acquire->settings = &mark;
+    int rc = run(acquire);
+    lk__settings_note(acquire->op->object, lk__acquirefsm_result(&acquire->waiter.machine));
+    return rc;
+}
+
+int lk__acquire_run(struct lk__acquire *acquire)
+{
+    return lk__settings_isdue(acquire->op->object, acquire->began_us) ? run_looking(acquire) : run(acquire);
 }
 
 /* --- giving it back ------------------------------------------------------------------------------------------------- */

@@ -65,6 +65,7 @@ struct lk__acquire {
 
     /* private */
     struct lk__waiter waiter;
+    struct lk__settingsmark *settings; /* NULL: not to be looked at */
     bool contended;
 };
 
@@ -98,6 +99,17 @@ int lk__object_release(struct lk__object *object, struct lk__hold *hold);
 
 /* Returns ESTALE, with an error text. */
 int lk__gone(const struct lk__object *object);
+
+/* --- settings.c: settings that all who use a name should share --------------------------------------------------------- */
+
+/* Is an acquire to look at the settings mark? The first one, and then now and then. */
+bool lk__settings_isdue(const struct lk__object *object, int64_t now_us);
+/* The settings mark of the object, which points to `key`. */
+struct lk__settingsmark lk__settings_mark(const struct lk__object *object, char key[LK__KEY_MAX]);
+/* Tell that others have other settings: the log and the listeners once, a strict caller each time, by an error text. */
+void lk__settings_differ(struct lk__object *object, const char *mine, const char *found);
+/* An acquire that was to look at the mark has ended. */
+void lk__settings_note(struct lk__object *object, const struct lk__acquirefsm_result *result);
 
 /* --- dated.c ------------------------------------------------------------------------------------------------------- */
 

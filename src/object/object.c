@@ -123,6 +123,7 @@ static void complete(struct lk__object *object)
     lk__list_init(&object->holds);
     lk__list_init(&object->orphans);
     lk__localqueue_init(&object->queue, &object->mu);
+    lk__settings_makedue(object);
     atomic_fetch_add(&object->client->refs, 1);
 }
 

@@ -53,6 +53,9 @@ struct lk__kind {
 
     /* NULL, or of anonymous objects: go on using it, and use it no longer. Both take no arguments. */
     const struct lk__script *keep, *end;
+    /* Of a kind that is acquired: its settings mark, and the words of each order, not robust and robust. */
+    const char *settings_key;
+    const char *const *settings;
 
     /* NULL, or the traits of checked attributes. */
     struct lk__traits (*traits)(const void *attr);
@@ -73,7 +76,9 @@ struct lk__object {
     int refs;                 /* under client->mu: bindings */
     atomic_int waiting;       /* threads that are acquiring it */
     struct lk__traits traits;
-    bool quiet; /* under client->mu: the object was stopped, and has no holds */
+    atomic_bool disagrees;           /* others had other settings when the settings mark was looked at last */
+    bool quiet;                      /* under client->mu: the object was stopped, and has no holds */
+    _Atomic(uint16_t) settings_seen; /* when that was, see settings.c; short, as there may be many objects */
     lk_client_t *client;
     struct lk__block *block; /* the keys of its commands, and its names */
     const char *what;        /* "mutex orders", for error texts */
@@ -94,6 +99,9 @@ struct lk__object {
 int lk__object_get(lk_client_t *client, const struct lk__kind *kind, const char *name, struct lk__traits traits,
                    struct lk__object **object);
 void lk__object_unref(struct lk__object *object);
+
+/* settings.c: the next acquire is to look at the settings mark. */
+void lk__settings_makedue(struct lk__object *object);
 
 /* Its name as the user gave it. */
 static inline const char *lk__object_name(const struct lk__object *object)

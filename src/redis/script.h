@@ -48,6 +48,7 @@ struct lk__script {
     const unsigned short *key_at; /* offsets in the module's struct of keys */
     const struct lk__argument *args;
     int arg_count;
+    bool takes_settings;        /* a settings mark may come: one key more, and behind the other ARGV one or two */
     unsigned flags, sent_flags; /* those that it takes */
     const struct lk__shape *shapes;
     int shape_count;

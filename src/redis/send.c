@@ -133,11 +133,18 @@ void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, enu
         add_source(wire, script, pubsub);
     else
         add_word(wire, script->sha1[pubsub], LK__SHA1_LENGTH);
-    add_number(wire, script->keys);
+    const struct lk__settingsmark *mark = script->takes_settings ? sent->settings : NULL;
+    add_number(wire, script->keys + (mark != NULL));
     for (int i = 0; i < script->keys; i++)
         add_text(wire, text_at(command->keys, script->key_at[i]));
+    if (mark != NULL)
+        add_text(wire, mark->key);
     for (int i = 0; i < script->arg_count; i++)
         add_argument(wire, &script->args[i], command, sent, request);
+    if (mark != NULL)
+        add_text(wire, mark->mine);
+    if (mark != NULL && mark->replace)
+        add_text(wire, "1");
     wire->size += 1 + digits_of((size_t)wire->count) + 2;
 }
 

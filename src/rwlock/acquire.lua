@@ -10,11 +10,12 @@
 --           claim_ms ms                 lease of a claim
 -- flags:    try robust shared           shared: its token, with Redisson
 --           readers_first writers_first
--- sent:     id deadline_us arrival tell_holder unheard      the id ends in the mode, :r or :w
+-- sent:     id deadline_us arrival tell_holder unheard settings      the id ends in the mode, :r or :w
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases; see place_of()
 --           BUSY left_ms ms
 --           LATE UNRECOVERABLE FULL
+--           DISAGREES found text
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
 local holder = look(holders, now)

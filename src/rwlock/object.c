@@ -54,6 +54,12 @@ static const struct lk__keyspec keys[] = {
     { AT(keys.mark), "latchkey:robust:rw", LK__KEY_OURS, false },
 };
 
+#define ORDER(order, words) [2 * (order)] = words " robust=no", [2 * (order) + 1] = words " robust=yes"
+
+static const char *const settings[] = { ORDER(LK_RWLOCK_PREFER_FAIR, "prefer=fair"),
+                                        ORDER(LK_RWLOCK_PREFER_READER, "prefer=reader"),
+                                        ORDER(LK_RWLOCK_PREFER_WRITER, "prefer=writer") };
+
 /* Nothing of its own listens: grants come on the client's channel. */
 const struct lk__kind lk__rwlock_kind = {
     .number = LK_KIND_RWLOCK,
@@ -67,6 +73,8 @@ const struct lk__kind lk__rwlock_kind = {
     .attr_size = sizeof(lk_rwlockattr_t),
     .check = lk__rwlockattr_check,
     .traits = traits,
+    .settings_key = "latchkey:settings:rw",
+    .settings = settings,
     .holder = "writer",
     .check_script = &lk__lua_rwlock_check,
     .unlock_inner = lk__rwlock_unlockinner,

@@ -82,6 +82,10 @@ static struct lk__traits traits(const void *checked)
     return (struct lk__traits){ .anonymous = attr->anonymous };
 }
 
+/* The two kinds have one settings mark. */
+static const char settings_key[] = "latchkey:settings:sem";
+static const char *const leased_settings[] = { "leased=yes" }, *const counted_settings[] = { "leased=no" };
+
 static const struct lk__kind leased_kind = {
     .number = LK_KIND_PERMITS,
     .name = "permits",
@@ -100,6 +104,8 @@ static const struct lk__kind leased_kind = {
     .keep = &lk__lua_semaphore_permit_keep,
     .end = &lk__lua_semaphore_permit_end,
     .traits = traits,
+    .settings_key = settings_key,
+    .settings = leased_settings,
     .init = init_sem,
     .stop = stop_sem,
     .destroy = destroy_sem,
@@ -134,6 +140,8 @@ const struct lk__kind lk__sem_kind = {
     .keep = &lk__lua_semaphore_keep,
     .end = &lk__lua_semaphore_end,
     .traits = traits,
+    .settings_key = settings_key,
+    .settings = counted_settings,
     .variant = variant,
     .ask_queue = ask_queue,
     .read_waiter = read_waiter,

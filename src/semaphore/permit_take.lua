@@ -9,7 +9,7 @@
 --           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 --           claim_ms ms                 lease of a claim
 -- flags:    try tell_total anonymous
--- sent:     id deadline_us arrival unheard tell_holder
+-- sent:     id deadline_us arrival unheard tell_holder settings
 -- verdicts: GRANTED token number, total number?
 --           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?
 --           BUSY left_ms ms             until the next permit ends, as above
@@ -17,6 +17,7 @@
 --           ABSENT                      deleted while it waited; or over
 --           IMPOSSIBLE                  it wants more than there are in all
 --           OVERTAKEN                   its owner has some of them, and gave the others back
+--           DISAGREES found text
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own permit, and gets no part of it again; a waiter its own place
 local permit, n = permit_of(id)

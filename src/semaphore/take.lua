@@ -13,12 +13,13 @@
 -- flags:    try shared                  shared: with Redisson
 --           tell_total
 --           anonymous                   none is made
--- sent:     id deadline_us arrival unheard tell_holder       "<owner>:<number>:<n>", the first two as in the idempotency record
+-- sent:     id deadline_us arrival unheard tell_holder settings       "<owner>:<number>:<n>", the first two as in the idempotency record
 -- verdicts: GRANTED token number, total number?               1: there are no tokens
 --           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?      left of the next claim
 --           BUSY LATE
 --           ABSENT                      deleted while it waited; or over
 --           OVERTAKEN                   or given back
+--           DISAGREES found text
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: the idempotency record knows what was taken, the queue who waits
 local owner, nth, n = taker_of(id)

@@ -126,6 +126,7 @@ struct row {
 #define GRANTS(token, server_ms) ANSWERS(LK__GRANTED, token, 0, server_ms, 0)
 #define QUEUES(left_ms, server_ms, place) ANSWERS(LK__QUEUED, 11, left_ms, server_ms, place)
 #define REFUSES(server_ms) ANSWERS(LK__BUSY, 0, 900, server_ms, 0)
+#define DISAGREES(server_ms) ANSWERS(LK__DISAGREES, 0, 0, server_ms, 0)
 #define IS_LATE(server_ms) ANSWERS(LK__LATE, 0, 0, server_ms, 0)
 #define SAYS(errmsg) .event = ANSWER_WORDS, .text = errmsg
 #define HAS_LEFT(server_ms) .event = ANSWER_LEFT, .numbers = { server_ms }
@@ -157,6 +158,7 @@ struct play {
     struct lk__step step;
     int64_t sent_us, deadline_us; /* of the last request, of the last ask */
     unsigned epoch;               /* of the server that the present row happens at */
+    enum lk__marking marking;     /* of the last ask */
 };
 
 static inline struct lk__acquirefsm_settings limited(int64_t limit_ms)
@@ -216,8 +218,10 @@ static inline const struct lk__acquirefsm_result *result_of(const struct play *p
 static inline struct lk__step send_it(struct play *play, int64_t now_us, int64_t server_now_us)
 {
     assert_true(play->step.act == LK__ASK || play->step.act == LK__LEAVE);
-    if (play->step.act == LK__ASK)
+    if (play->step.act == LK__ASK) {
         play->deadline_us = server_now_us + COMMAND * 1000;
+        play->marking = lk__acquirefsm_marking(&play->machine);
+    }
     play->sent_us = now_us;
     return lk__acquirefsm_sent(&play->machine, now_us,
                                &(struct lk__until){ { play->deadline_us, play->epoch }, now_us + COMMAND * 1000 });

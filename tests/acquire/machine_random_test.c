@@ -26,6 +26,7 @@ struct life {
 
     /* the server: whose clock runs up to 0.9 % faster or slower than ours */
     double rate;
+    bool others_differ;    /* the settings mark says something else than ours */
     bool queued;           /* we are in the queue */
     bool busy;             /* somebody else holds it */
     int64_t ours_until_us; /* server's clock; 0: it is not ours */
@@ -78,6 +79,10 @@ static struct lk__asked obey_ask(struct life *life, int64_t deadline_us)
     bool ours = is_ours(life);
     if (now_us > deadline_us)
         return asked_of(LK__LATE, 0, 0, now_us, 0);
+    if (life->play.marking == LK__COMPARE && life->others_differ)
+        return asked_of(LK__DISAGREES, 0, 0, now_us, 0);
+    if (life->play.marking != LK__UNMARKED)
+        life->others_differ = once_in(3); /* the next one changes it, or nobody comes */
     if (ours || !life->busy) {
         life->ours_until_us = lease_end(life, life->lease_ms);
         life->queued = false;
@@ -312,6 +317,9 @@ static void live(int number, int *ends)
     seed = (uint64_t)number * 0x9e3779b97f4a7c15ULL + 1;
     struct lk__acquirefsm_settings settings =
         once_in(4) ? trying() : limited(once_in(4) ? NEVER : (int64_t)drawn(1500));
+    settings.compare = once_in(2);
+    settings.strict = once_in(2);
+    life.others_differ = once_in(2);
     settings.lease_ms = once_in(4) ? settings.try_only ? 300 : CLAIM : LEASE; /* a claim is never longer */
     life.play = begin_as(settings);
     life.lease_ms = settings.lease_ms;

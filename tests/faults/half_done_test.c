@@ -9,10 +9,11 @@
 
 /* The helper keys of all kinds; those of other kinds do no harm. */
 static const char *const helpers[] = {
-    "redisson_lock_token:{thing}", "latchkey:queue:mutex:{thing}",   "latchkey:seen:mutex:{thing}",
-    "latchkey:queue:rw:{thing}",   "latchkey:seen:rw:{thing}",       "latchkey:queue:sem:{thing}",
-    "latchkey:seen:sem:{thing}",   "latchkey:queue:permits:{thing}", "latchkey:seen:permits:{thing}",
-    "latchkey:claims:{thing}",     "latchkey:once:{thing}",
+    "redisson_lock_token:{thing}",  "latchkey:queue:mutex:{thing}",   "latchkey:seen:mutex:{thing}",
+    "latchkey:queue:rw:{thing}",    "latchkey:seen:rw:{thing}",       "latchkey:queue:sem:{thing}",
+    "latchkey:seen:sem:{thing}",    "latchkey:queue:permits:{thing}", "latchkey:seen:permits:{thing}",
+    "latchkey:claims:{thing}",      "latchkey:once:{thing}",          "latchkey:settings:mutex:{thing}",
+    "latchkey:settings:rw:{thing}", "latchkey:settings:sem:{thing}",
 };
 
 static void half_done_takes_are_undone(struct world *w, const struct subject_kind *kind)

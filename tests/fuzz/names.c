@@ -8,11 +8,12 @@
 #include "object/keys.h"
 
 static const char *const prefixes[] = {
-    "latchkey:queue:mutex", "latchkey:queue:rw",  "latchkey:queue:sem",     "latchkey:queue:permits",
-    "latchkey:seen:mutex",  "latchkey:seen:rw",   "latchkey:seen:sem",      "latchkey:seen:permits",
-    "latchkey:total:sem",   "latchkey:users:sem", "latchkey:users:permits", "latchkey:robust:mutex",
-    "latchkey:robust:rw",   "latchkey:rw",        "latchkey:permits",       "latchkey:total",
-    "latchkey:claims",      "latchkey:once",      "latchkey:opened",
+    "latchkey:queue:mutex", "latchkey:queue:rw",     "latchkey:queue:sem",     "latchkey:queue:permits",
+    "latchkey:seen:mutex",  "latchkey:seen:rw",      "latchkey:seen:sem",      "latchkey:seen:permits",
+    "latchkey:total:sem",   "latchkey:users:sem",    "latchkey:users:permits", "latchkey:robust:mutex",
+    "latchkey:robust:rw",   "latchkey:rw",           "latchkey:permits",       "latchkey:total",
+    "latchkey:claims",      "latchkey:once",         "latchkey:opened",        "latchkey:settings:mutex",
+    "latchkey:settings:rw", "latchkey:settings:sem",
 };
 static const char *const javas[] = { "redisson_lock_token", "redisson_lock__channel", "redisson_sc" };
 

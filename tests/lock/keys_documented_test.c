@@ -58,7 +58,7 @@ static void read_page(void)
         read_cell(cell, row->ttl, sizeof row->ttl);
         row->seen = 0;
     }
-    assert_int_equal(5, row_count);
+    assert_int_equal(6, row_count);
 }
 
 static struct row *row_of(const char *key)
@@ -80,6 +80,8 @@ static void check_key(struct world *w, const char *key)
         assert_int_equal(-1, ttl_ms);
     else if (strncmp(row->ttl, "one day", 7) == 0)
         assert_between(ttl_ms, 86300000, 86400000);
+    else if (strncmp(row->ttl, "one hour", 8) == 0)
+        assert_between(ttl_ms, 3500000, 3600000);
     else if (strncmp(row->ttl, "2 Lw", 4) == 0)
         assert_between(ttl_ms, 1, 2 * 5000);
     else
@@ -106,33 +108,33 @@ static void each_operation_leaves_what_the_page_says(struct world *w)
     same_name = world_mutex(w, world_client(w, "lease=20s"), "orders", &robust);
     check(w, 0);
     assert_lk(0, lk_mutex_lock(orders));
-    check(w, 3); /* hash, token, mark */
+    check(w, 4); /* hash, token, robust mark, settings */
     assert_lk(0, lk_mutex_lock(orders));
-    check(w, 3);
+    check(w, 4);
     assert_string_equal("2", world_str(w, "HGET orders %s", world_owner(w, "orders")));
     worker_start(&waiter, lock_and_unlock, same_name);
     eventually(world_queued(w, "orders") == 1 && world_listening(w, "mutex:{orders}"), 5000);
-    check(w, 5); /* queue and liveness as well */
+    check(w, 6); /* queue and liveness as well */
     assert_int_equal(1, world_int(w, "ZCARD latchkey:seen:mutex:{orders}"));
     assert_lk(0, lk_mutex_unlock(orders));
-    check(w, 5);
+    check(w, 6);
     assert_lk(0, lk_mutex_extend(orders, 15000));
     assert_lk(0, lk_mutex_check(orders));
-    check(w, 5);
+    check(w, 6);
     assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(0, worker_join(&waiter));
-    check(w, 1); /* the token outlives it by a day */
+    check(w, 2); /* the token outlives it by a day, the settings by an hour */
     assert_lk(0, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_forceunlock(same_name));
-    check(w, 2); /* who comes next is told EOWNERDEAD: the mark stays */
+    check(w, 3); /* who comes next is told EOWNERDEAD: the mark stays */
     assert_lk(ESTALE, lk_mutex_unlock(orders));
     assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_unlock(orders));
-    check(w, 2);
+    check(w, 3);
     assert_string_equal("unrecoverable", world_str(w, "GET latchkey:robust:mutex:{orders}"));
     assert_lk(ENOTRECOVERABLE, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_forceunlock(orders));
-    check(w, 1);
+    check(w, 2);
     for (int i = 0; i < row_count; i++)
         assert_true(rows[i].seen > 0);
 }

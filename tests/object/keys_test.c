@@ -129,11 +129,12 @@ static void words_quote_a_name_safely(void **state)
 /* --- keys ------------------------------------------------------------------------------------------------ */
 
 static const char *const prefixes[] = {
-    "latchkey:queue:mutex", "latchkey:queue:rw",   "latchkey:queue:sem",      "latchkey:queue:permits",
-    "latchkey:seen:mutex",  "latchkey:seen:rw",    "latchkey:seen:sem",       "latchkey:seen:permits",
-    "latchkey:total:sem",   "latchkey:users:sem",  "latchkey:users:permits",  "latchkey:robust:mutex",
-    "latchkey:robust:rw",   "latchkey:robust:sem", "latchkey:robust:permits", "latchkey:rw",
-    "latchkey:permits",     "latchkey:once",       "latchkey:opened",
+    "latchkey:queue:mutex", "latchkey:queue:rw",     "latchkey:queue:sem",      "latchkey:queue:permits",
+    "latchkey:seen:mutex",  "latchkey:seen:rw",      "latchkey:seen:sem",       "latchkey:seen:permits",
+    "latchkey:total:sem",   "latchkey:users:sem",    "latchkey:users:permits",  "latchkey:robust:mutex",
+    "latchkey:robust:rw",   "latchkey:robust:sem",   "latchkey:robust:permits", "latchkey:rw",
+    "latchkey:permits",     "latchkey:once",         "latchkey:opened",         "latchkey:settings:mutex",
+    "latchkey:settings:rw", "latchkey:settings:sem",
 };
 
 #define KEYS_OF_A_NAME (COUNT(prefixes) + 1) /* and NAME itself */

@@ -54,6 +54,7 @@ static const struct lk__script script = {
     .key_at = key_at,
     .args = arguments,
     .arg_count = sizeof arguments / sizeof *arguments,
+    .takes_settings = true,
     .flags = MINE,
     .sent_flags = SENT,
     .shapes = shapes,
@@ -102,21 +103,33 @@ static void expect(const struct keys *keys, const struct args *args, const struc
     enum lk__pubsub_kind pubsub = (enum lk__pubsub_kind)drawn(LK__PUBSUB_KINDS);
     called.arg_count -= (int)drawn(5); /* more than nine words, or not */
     const struct lk__command command = { .script = &called, .keys = keys, .args = args };
+    const struct lk__settingsmark *mark = sent->settings;
     char numbers[5][24], *bytes;
-    const char *errmsg[] = { as_text ? "EVAL" : "EVALSHA",
-                             as_text ? sources[pubsub] : script.sha1[pubsub],
-                             "2",
-                             keys->second,
-                             keys->first,
-                             args->text,
-                             printed(numbers[0], args->number),
-                             printed(numbers[1], (args->flags & MINE) | (sent->flags & SENT)),
-                             args->other,
-                             sent->id,
-                             printed(numbers[2], sent->deadline_us),
-                             printed(numbers[3], sent->flags & SENT),
-                             printed(numbers[4], request) };
-    int length = redisFormatCommandArgv(&bytes, 5 + called.arg_count, errmsg, NULL);
+    const char *words[] = { as_text ? "EVAL" : "EVALSHA",
+                            as_text ? sources[pubsub] : script.sha1[pubsub],
+                            mark != NULL ? "3" : "2",
+                            keys->second,
+                            keys->first,
+                            args->text,
+                            printed(numbers[0], args->number),
+                            printed(numbers[1], (args->flags & MINE) | (sent->flags & SENT)),
+                            args->other,
+                            sent->id,
+                            printed(numbers[2], sent->deadline_us),
+                            printed(numbers[3], sent->flags & SENT),
+                            printed(numbers[4], request) };
+    const char *argv[24];
+    int argc = 0, plain = 5 + called.arg_count;
+    for (int i = 0; i < plain; i++) {
+        if (i == 5 && mark != NULL)
+            argv[argc++] = mark->key;
+        argv[argc++] = words[i];
+    }
+    if (mark != NULL)
+        argv[argc++] = mark->mine;
+    if (mark != NULL && mark->replace)
+        argv[argc++] = "1";
+    int length = redisFormatCommandArgv(&bytes, argc, argv, NULL);
     struct lk__wire wire;
     lk__wire_make(&wire, &command, pubsub, sent, request, as_text);
     assert_int_equal(length, wire.size);
@@ -132,14 +145,16 @@ static void expect(const struct keys *keys, const struct args *args, const struc
 
 static void a_call_has_the_bytes_of_hiredis(void)
 {
-    static char texts[5][1024];
+    static char texts[7][1024];
     for (int i = 0; i < 20000; i++) {
         struct keys keys = { .first = any_text(texts[0], 1024), .second = any_text(texts[1], 1024) };
         struct args args = { .number = any_number(),
                              .text = any_text(texts[2], 1024),
                              .flags = (unsigned)drawn(64),
                              .other = any_text(texts[3], 1024) };
-        struct lk__sent sent = { .id = any_text(texts[4], 1024),
+        const struct lk__settingsmark mark = { any_text(texts[5], 1024), any_text(texts[6], 1024), drawn(2) == 0 };
+        struct lk__sent sent = { .settings = drawn(2) == 0 ? &mark : NULL,
+                                 .id = any_text(texts[4], 1024),
                                  .deadline_us = any_number(),
                                  .flags = (unsigned)drawn(8) };
         expect(&keys, &args, &sent, any_number(), i % 2 == 0);

@@ -58,7 +58,7 @@ static void read_page(void)
     row_count = 0;
     for (at = strchr(at + 1, '\n') + 1; *at == '|' && row_count < ROWS_MAX; at = strchr(at, '\n') + 1)
         read_row(at, &rows[row_count++]);
-    assert_int_equal(5, row_count);
+    assert_int_equal(6, row_count);
 }
 
 static bool begins_with(const char *text, const char *start)
@@ -116,6 +116,10 @@ static void check_text(const char *text, const struct row *row)
         assert_int_equal(strlen(text), strspn(text, "0123456789"));
         return;
     }
+    if (begins_with(row->key, "latchkey:settings:")) {
+        assert_string_equal("prefer=fair robust=yes", text);
+        return;
+    }
     assert_non_null(strstr(row->content, "<owner id of the writer> <token> <0 or 1> or unrecoverable"));
     if (strcmp(text, "unrecoverable") == 0)
         return;
@@ -132,6 +136,8 @@ static void check_ttl(int64_t ttl_ms, const struct row *row)
         assert_int_equal(-1, ttl_ms);
     else if (strcmp(row->ttl, "2 Lw") == 0)
         assert_between(ttl_ms, LIVENESS_MS, 2 * LIVENESS_MS);
+    else if (begins_with(row->ttl, "one hour"))
+        assert_between(ttl_ms, 3500000, 3600000);
     else if (begins_with(row->ttl, "one day"))
         assert_between(ttl_ms, 86000000, 86400000);
     else if (strcmp(row->ttl, "until the last of these leases ends") == 0)
@@ -203,38 +209,38 @@ static void each_operation_leaves_what_the_page_says(struct world *w)
     open_config(w, "");
     assert_int_equal(0, look(w));
     assert_lk(0, lk_rwlock_rdlock(config));
-    assert_int_equal(1, look(w)); /* a reader has no token and leaves no mark */
+    assert_int_equal(2, look(w)); /* its settings; a reader has no token and leaves no robust mark */
     assert_lk(0, lk_rwlock_rdlock(config));
     assert_int_equal(1, world_int(w, "ZCARD latchkey:rw:{config}"));
     worker_start(&writer, write_once, same_name);
     eventually(world_rwqueued(w, "config") == 1, 5000);
-    assert_int_equal(3, look(w));
+    assert_int_equal(4, look(w));
     worker_start(&reader, read_once, config);
     eventually(world_rwqueued(w, "config") == 2 && world_listening(w, "rw:{config}"), 5000);
-    assert_int_equal(3, look(w));
+    assert_int_equal(4, look(w));
     assert_lk(0, lk_rwlock_unlock(config));
     assert_lk(0, lk_rwlock_unlock(config));
     assert_int_equal(0, worker_join(&writer));
     assert_int_equal(0, worker_join(&reader));
-    assert_int_equal(1, look(w)); /* the token's */
+    assert_int_equal(2, look(w)); /* token and settings */
 
     assert_lk(0, lk_rwlock_wrlock(config));
-    assert_int_equal(3, look(w));
+    assert_int_equal(4, look(w));
     assert_lk(0, lk_rwlock_downgrade(config));
-    assert_int_equal(2, look(w));
+    assert_int_equal(3, look(w));
     assert_lk(0, lk_rwlock_unlock(config));
-    assert_int_equal(1, look(w));
+    assert_int_equal(2, look(w));
 
     assert_lk(0, lk_rwlock_wrlock(config));
     assert_lk(0, lk_rwlock_forceunlock(config));
-    assert_int_equal(2, look(w)); /* token and mark */
+    assert_int_equal(3, look(w)); /* and the robust mark */
     assert_lk(ESTALE, lk_rwlock_unlock(config));
     assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
-    assert_int_equal(3, look(w));
+    assert_int_equal(4, look(w));
     assert_lk(0, lk_rwlock_unlock(config));
-    assert_int_equal(2, look(w)); /* unrecoverable */
+    assert_int_equal(3, look(w)); /* unrecoverable */
     assert_lk(0, lk_rwlock_forceunlock(config));
-    assert_int_equal(1, look(w));
+    assert_int_equal(2, look(w));
     for (int i = 0; i < row_count; i++)
         if (rows[i].seen == 0)
             fail_msg("%s is on the page, and was never seen", rows[i].key);

@@ -223,7 +223,7 @@ static void names_follow_the_rule(struct world *w)
     lk_rwlock_t *tagged = world_rwlock(w, prefixed, "{a}", NULL);
     lk_rwlock_t *plain = world_rwlock(w, prefixed, "a", NULL);
     assert_lk(0, lk_rwlock_wrlock(tagged));
-    assert_string_equal("latchkey:rw::shop:{a} redisson_lock_token:shop:{a}",
+    assert_string_equal("latchkey:rw::shop:{a} latchkey:settings:rw::shop:{a} redisson_lock_token:shop:{a}",
                         world_str(w, "EVAL %s 0",
                                   "local k = redis.call('KEYS', '*') table.sort(k) "
                                   "return table.concat(k, ' ')"));

@@ -175,6 +175,7 @@ static void another_type_is_eproto_and_unchanged(struct world *w)
         assert_lk(EPROTO, lk_sem_info(pool, &info));
         assert_string_equal(before, world_str(w, "DUMP pool"));
         free(before);
+        world_redis(w, "DEL latchkey:settings:sem:{pool}");
         assert_int_equal(1, world_int(w, "DBSIZE"));
         world_redis(w, "DEL pool");
     }

@@ -157,6 +157,7 @@ static void another_type_is_eproto_and_unchanged(struct world *w)
         assert_lk(EPROTO, lk_sem_releaseid(leased, "00112233445566778899aabbccddeeff"));
         if (i == 1)
             assert_lk(EPROTO, lk_sem_addpermits(leased, 1));
+        world_redis(w, "DEL latchkey:settings:sem:{pool}");
         assert_int_equal(1, world_int(w, "DBSIZE"));
         world_redis(w, "FLUSHALL");
     }

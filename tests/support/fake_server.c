@@ -171,10 +171,20 @@ static bool is(const char *reply, size_t length, const char *special)
     return length == strlen(special) && memcmp(reply, special, length) == 0;
 }
 
-/* Put the last word of the request in the place of each '#'. */
+/* The last word of a request, but for settings behind it: "fair=no robust=no", and maybe one word more. */
+static const char *last_word(const redisReply *request)
+{
+    size_t last = request->elements - 1;
+    for (size_t i = last; i > 0 && i + 2 > last; i--)
+        if (strstr(request->element[i]->str, "=no") != NULL || strstr(request->element[i]->str, "=yes") != NULL)
+            return request->element[i - 1]->str;
+    return request->element[last]->str;
+}
+
+/* Put that in the place of each '#'. */
 static size_t number_it(char reply[REPLY_MAX], size_t length, const redisReply *request)
 {
-    const char *word = request->element[request->elements - 1]->str;
+    const char *word = last_word(request);
     size_t size = strlen(word);
     for (size_t i = 0; reply[0] == '*' && i < length; i++)
         if (reply[i] == '#' && length + size <= REPLY_MAX) {

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * settings.c - settings that all who use a name should share: noticed where they do not
+ *
+ * Handles of one client are compared when they are bound (object.c). Clients meet at the server, in the settings mark: a
+ * key with the settings, in words, of whoever used the name last. The first ask of an object brings its own, and the
+ * script of the ask compares; so does the first ask half an hour after that, which keeps the mark alive as long as it
+ * is in use. No other ask has anything to do with it.
+ *
+ * Where they differ the script does nothing else. The caller is told, and asks again to be let in all the same; then its
+ * settings become the mark, so that others are told in turn: users who look at the mark only when they come would not
+ * hear of those who came later. With strict=yes the caller is refused, and the mark stays.
+ */
+#include "object/acquire.h"
+
+/*
+ * Moments are counted in units of 67 s, as only some 16 bits of them are kept: an object that nobody acquired for 51 days
+ * may be due half an hour late. LATELY is half of what the mark lasts, which is SETTINGS_LAST_S of cmake/scripts.py.
+ */
+enum { UNIT_BITS = 26, LATELY = 27 };
+
+static uint16_t moment(int64_t at_us)
+{
+    return (uint16_t)(at_us >> UNIT_BITS);
+}
+
+bool lk__settings_isdue(const struct lk__object *object, int64_t now_us)
+{
+    return !object->traits.anonymous && (uint16_t)(moment(now_us) - atomic_load(&object->settings_seen)) >= LATELY;
+}
+
+void lk__settings_makedue(struct lk__object *object)
+{
+    atomic_store(&object->settings_seen, (uint16_t)(moment(lk__now_us()) - LATELY));
+}
+
+struct lk__settingsmark lk__settings_mark(const struct lk__object *object, char key[LK__KEY_MAX])
+{
+    const struct lk__traits *traits = &object->traits;
+    lk__key_ours(key, object->kind->settings_key, object->member.entry.key);
+    return (struct lk__settingsmark){ .key = key, .mine = object->kind->settings[2 * traits->order + traits->robust] };
+}
+
+/* Each time it is an error, but a program is told once. */
+void lk__settings_differ(struct lk__object *object, const char *mine, const char *found)
+{
+    if (object->client->options->strict)
+        lk__fail(EINVAL, "%s: %s here, and %.80s where it was used within the last hour; refused by strict=yes",
+                 object->what, mine, found);
+    if (atomic_exchange(&object->disagrees, true))
+        return;
+    lk__log(LK_LOG_WARNING, "%s: %s here, but others use it with %.80s; give all who use this name the same settings",
+            object->what, mine, found);
+    lk__events_disagree(&object->client->events, object->kind->number, lk__object_name(object));
+}
+
+void lk__settings_note(struct lk__object *object, const struct lk__acquirefsm_result *result)
+{
+    if (!result->marked)
+        return;
+    if (!result->disagreed)
+        atomic_store(&object->disagrees, false);
+    atomic_store(&object->settings_seen, moment(lk__now_us()));
+}
