@@ -281,6 +281,20 @@ LK_API LK_MUST_CHECK int lk_sem_waitfor(lk_sem_t *s, int64_t timeout_ms);
 LK_API LK_MUST_CHECK int lk_sem_acquire(lk_sem_t *s, unsigned n, int64_t timeout_ms);
 
 /*
+ * The same, waiting until `abstime` on CLOCK_REALTIME, or on another clock.
+ *
+ *   n         as lk_sem_acquire()
+ *   clock     as lk_sem_clockwait()
+ *   abstime   as lk_sem_timedwait()
+ *
+ * Returns     as lk_sem_acquire()
+ * Threads     as lk_sem_timedwait()
+ * Round trips as lk_sem_timedwait()
+ */
+LK_API LK_MUST_CHECK int lk_sem_timedacquire(lk_sem_t *s, unsigned n, const struct timespec *abstime);
+LK_API LK_MUST_CHECK int lk_sem_clockacquire(lk_sem_t *s, unsigned n, clockid_t clock, const struct timespec *abstime);
+
+/*
  * The same as `how` says: for how long to wait, and of a leased semaphore with which
  * lease, for which owner. Each call has a lease of its own, also where one owner makes
  * several.
@@ -541,6 +555,34 @@ LK_API LK_MUST_CHECK int lk_sem_extendby(lk_sem_t *s, lk_owner_t *owner, int64_t
 LK_API LK_MUST_CHECK int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID]);
 
 /*
+ * The same, waiting until `abstime` on CLOCK_REALTIME, or on another clock.
+ *
+ *   clock     as lk_sem_clockwait()
+ *   abstime   as lk_sem_timedwait()
+ *   id        as lk_sem_acquireid()
+ *
+ * Returns     as lk_sem_acquireid()
+ * Threads     as lk_sem_timedwait()
+ * Round trips as lk_sem_timedwait()
+ */
+LK_API LK_MUST_CHECK int lk_sem_timedacquireid(lk_sem_t *s, const struct timespec *abstime, char id[LK_PERMIT_ID]);
+LK_API LK_MUST_CHECK int lk_sem_clockacquireid(lk_sem_t *s, clockid_t clock, const struct timespec *abstime,
+                                               char id[LK_PERMIT_ID]);
+
+/*
+ * The same as `how` says: for how long to wait, and with which lease.
+ *
+ *   how       see lk_how_t; NULL: as long as it takes. Its owner is NULL: the permit is
+ *             nobody's
+ *   id        as lk_sem_acquireid()
+ *
+ * Returns     as lk_sem_acquireid(), and EINVAL: how
+ * Threads     as lk_sem_acquireid()
+ * Round trips as lk_sem_acquireid()
+ */
+LK_API LK_MUST_CHECK int lk_sem_acquireidwith(lk_sem_t *s, const lk_how_t *how, char id[LK_PERMIT_ID]);
+
+/*
  * Give a permit back by its id, from any thread or process. A client in another
  * process that renews it finds out at its next renewal (LK_REASON_RELEASED).
  *
@@ -557,6 +599,60 @@ LK_API LK_MUST_CHECK int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char 
  * Round trips 1
  */
 LK_API int lk_sem_releaseid(lk_sem_t *s, const char *id);
+
+/*
+ * How long the permit with that id is good for if no renewal follows. Of one that this
+ * client took, the library's promise stands while this is above zero; of any other it is
+ * what the server says.
+ *
+ *   ms        written on success only; at least 1
+ *
+ * Returns     0
+ *             EPERM      there is no such permit: it was given back, or ended more
+ *                        than ten minutes ago
+ *             ESTALE     its lease ended
+ *             EINVAL     no id of a permit, or ms is NULL
+ *             ENOTSUP    s is not leased
+ *             ENOTCONN EIO EPROTO EACCES ECANCELED  not known
+ * Threads     any; takes one command timeout at most
+ * Round trips 0 if this client took it, else 1
+ */
+LK_API LK_MUST_CHECK int lk_sem_remainingid(lk_sem_t *s, const char *id, int64_t *ms);
+
+/*
+ * Ask the server whether the permit with that id stands, from any process.
+ *
+ * Returns     0          it does
+ *             EPERM ESTALE EINVAL ENOTSUP  as lk_sem_remainingid()
+ *             ENOTCONN EIO EPROTO EACCES ECANCELED  not known; nothing changed
+ * Threads     any; takes one command timeout at most
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_sem_checkid(lk_sem_t *s, const char *id);
+
+/*
+ * Give the permit with that id a lease of `lease_ms` from now on.
+ *
+ * One that this client took is renewed with that length from then on, unless it is
+ * fixed, and max_hold_ms still caps it. Of any other the lease is only ever made longer,
+ * as the client that took it relies on what it has; its renewals go on with the length
+ * that they had. So it is for a permit whose process may have ended.
+ *
+ *   lease_ms  milliseconds; at least 100, at most a day
+ *
+ * Returns     0          the lease is set; of a permit of another client, it lasts as
+ *                        long at least
+ *             EINVAL     no id of a permit, or lease_ms is out of range
+ *             EPERM ESTALE ENOTSUP  as lk_sem_remainingid()
+ *             ENOTCONN   nothing was done; of one that this client took also as
+ *                        lk_sem_extend()
+ *             EIO        sent, answer lost: as lk_sem_extend(); of a permit of another
+ *                        client it is unknown whether it was made longer
+ *             EPROTO EACCES ECANCELED  refused
+ * Threads     any; takes one command timeout at most
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_sem_extendid(lk_sem_t *s, const char *id, int64_t lease_ms);
 
 /*
  * The fencing token of this thread's oldest leased permit: larger than those of all

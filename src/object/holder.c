@@ -5,12 +5,21 @@
 /* What is asked of an owner's good hold. */
 typedef int (*lk__question_t)(const struct lk__op *op, struct lk__hold *hold, void *arg);
 
+static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
+{
+    int rc = lk__op_enterholder(op, handle, kind, owner);
+    if (rc != 0)
+        return rc;
+    rc = lk__op_leasedonly(op);
+    return rc == 0 ? 0 : lk__op_leave(op, rc);
+}
+
 static int with_hold(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner, lk__question_t question,
                      void *arg)
 {
     struct lk__op op;
     struct lk__hold *hold;
-    int rc = lk__op_enterholder(&op, handle, kind, owner);
+    int rc = enter(&op, handle, kind, owner);
     if (rc != 0)
         return rc;
     rc = lk__op_hold(&op, &hold);
@@ -25,12 +34,10 @@ static int with_all_holds(struct lk__handle handle, const struct lk__kind *kind,
 {
     struct lk__op op;
     struct lk__hold *hold;
-    int rc = lk__op_enterholder(&op, handle, kind, owner);
+    int rc = enter(&op, handle, kind, owner);
     if (rc != 0)
         return rc;
-    rc = lk__op_leasedonly(&op);
-    if (rc == 0)
-        rc = lk__op_hold(&op, &hold);
+    rc = lk__op_hold(&op, &hold);
     if (rc == 0)
         rc = question(&op, hold, arg);
     while (rc == 0 && (hold = lk__object_nexthold(op.object, hold)) != NULL) {
@@ -103,20 +110,30 @@ int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind, lk_o
     return with_all_holds(handle, kind, owner, ask_server, NULL);
 }
 
-static int renew_with(const struct lk__op *op, struct lk__hold *hold, void *lease_ms)
+int lk__op_extend(const struct lk__op *op, struct lk__hold *hold, int64_t lease_ms)
 {
     const struct lk__object *object = op->object;
     int64_t until_us = lk__now_us() + object->client->options->command_timeout_ms * 1000;
-    int rc = lk__lease_renew(hold->lease, *(int64_t *)lease_ms, until_us);
+    int rc = lk__lease_renew(hold->lease, lease_ms, until_us);
     return rc == 0 ? 0 : lk__fail(rc, "%s: the lease could not be set: %s", object->what, lk_strerror(rc));
+}
+
+static int extend(const struct lk__op *op, struct lk__hold *hold, void *lease_ms)
+{
+    return lk__op_extend(op, hold, *(int64_t *)lease_ms);
+}
+
+int lk__holder_leasecheck(int64_t lease_ms)
+{
+    if (lease_ms >= LK__LEASE_MIN_MS && lease_ms <= LK__LEASE_MAX_MS)
+        return 0;
+    return lk__fail(EINVAL, "a lease of %lld ms: at least %d ms, at most a day", (long long)lease_ms, LK__LEASE_MIN_MS);
 }
 
 int lk__holder_extend(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner, int64_t lease_ms)
 {
-    if (lease_ms < LK__LEASE_MIN_MS || lease_ms > LK__LEASE_MAX_MS)
-        return lk__fail(EINVAL, "a lease of %lld ms: at least %d ms, at most a day", (long long)lease_ms,
-                        LK__LEASE_MIN_MS);
-    return with_all_holds(handle, kind, owner, renew_with, &lease_ms);
+    int rc = lk__holder_leasecheck(lease_ms);
+    return rc == 0 ? with_all_holds(handle, kind, owner, extend, &lease_ms) : rc;
 }
 
 static int declare_consistent(const struct lk__op *op, struct lk__hold *hold, void *arg)

@@ -17,6 +17,11 @@ int lk__holder_remaining(const char *function, struct lk__handle handle, const s
                          int64_t *ms);
 int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner);
 int lk__holder_extend(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner, int64_t lease_ms);
+/* 0, or EINVAL, with an error text: no lease has that length. */
+int lk__holder_leasecheck(int64_t lease_ms);
 int lk__holder_consistent(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner);
+
+/* Within a public call: set the lease of that good hold. */
+int lk__op_extend(const struct lk__op *op, struct lk__hold *hold, int64_t lease_ms);
 
 #endif

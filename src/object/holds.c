@@ -35,6 +35,16 @@ struct lk__hold *lk__object_permit(struct lk__object *object, const char *id)
     return entry != NULL ? LK__CONTAINER(entry, struct lk__hold, owned) : NULL;
 }
 
+struct lk__hold *lk__object_usepermit(struct lk__object *object, const char *id)
+{
+    lk__mu_lock(&object->mu);
+    struct lk__hold *hold = lk__object_permit(object, id);
+    if (hold != NULL)
+        hold = hold->holds != 0 ? lk__hold_ref(hold) : NULL;
+    lk__mu_unlock(&object->mu);
+    return hold;
+}
+
 struct lk__hold *lk__object_nexthold(struct lk__object *object, struct lk__hold *hold)
 {
     lk__mu_lock(&object->mu);

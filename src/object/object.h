@@ -150,6 +150,8 @@ bool lk__object_takeoff(struct lk__object *object, struct lk__hold *hold);
 
 /* A permit that has an id, or NULL. Under object->mu. */
 struct lk__hold *lk__object_permit(struct lk__object *object, const char *id);
+/* That permit, with a reference, unless a thread gives it back; NULL: this client has none. */
+struct lk__hold *lk__object_usepermit(struct lk__object *object, const char *id);
 /* The one that its owner has after this one, NULL if there is none; by the owner itself. */
 struct lk__hold *lk__object_nexthold(struct lk__object *object, struct lk__hold *hold);
 /* How many permits all holds of `owner` have; counting ends at `enough`. */

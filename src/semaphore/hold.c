@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* hold.c - calls of a thread or an owner on the leased permits that it took without an id: remaining, check, extend */
+/* hold.c - calls of a thread or an owner on the leased permits that it took without an id: token, remaining, check, extend */
 #include "semaphore/semaphore.h"
+
+int lk_sem_token(lk_sem_t *s, uint64_t *token)
+{
+    return lk__holder_token(__func__, LK__HANDLE(s), &lk__sem_kind, NULL, token);
+}
+
+int lk_sem_tokenby(lk_sem_t *s, lk_owner_t *owner, uint64_t *token)
+{
+    return lk__holder_token(__func__, LK__HANDLE(s), &lk__sem_kind, owner, token);
+}
 
 int lk_sem_remaining(lk_sem_t *s, int64_t *ms)
 {

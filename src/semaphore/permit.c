@@ -8,33 +8,68 @@
 
 #include <string.h>
 
-static bool is_id(const char *id)
+int lk__sem_idcheck(const char *function, const char *id)
 {
-    return id != NULL && strlen(id) == LK__ID_LENGTH && strspn(id, "0123456789abcdef") == LK__ID_LENGTH;
+    if (id != NULL && strlen(id) == LK__ID_LENGTH && strspn(id, "0123456789abcdef") == LK__ID_LENGTH)
+        return 0;
+    return lk__fail(EINVAL, "%s: the id of a permit has 32 hex digits", function);
+}
+
+static int take(struct lk__semcall *call, const struct lk__how *how, char id[LK_PERMIT_ID])
+{
+    char fresh[LK__ID_LENGTH + 1];
+    int rc = lk__sem_leasedonly(call);
+    if (rc == 0 && how->by != NULL)
+        rc = lk__fail(EINVAL, "%s: a permit with an id has no owner", call->what);
+    if (rc == 0)
+        rc = lk__random_id(fresh);
+    if (rc == 0)
+        rc = lk__leased_take(call, 1, how, fresh);
+    if (rc == 0)
+        strcpy(id, fresh);
+    return rc == EBUSY ? ETIMEDOUT : rc;
+}
+
+static int take_as(const char *function, lk_sem_t *s, const struct lk__how *how, char id[LK_PERMIT_ID])
+{
+    struct lk__semcall call;
+    if (id == NULL)
+        return lk__fail(EINVAL, "%s: nowhere to put the id", function);
+    pthread_testcancel();
+    int rc = lk__sem_enterby(s, how->limit_us, &call);
+    return rc != 0 ? rc : lk__sem_leave(&call, take(&call, how, id));
 }
 
 int lk_sem_acquireid(lk_sem_t *s, int64_t timeout_ms, char id[LK_PERMIT_ID])
 {
-    struct lk__semcall call;
-    char fresh[LK__ID_LENGTH + 1];
     struct lk__how how = { 0 };
-    if (id == NULL)
-        return lk__fail(EINVAL, "lk_sem_acquireid: nowhere to put the id");
     int rc = lk__deadline_in(timeout_ms, &how.limit_us);
-    if (rc == 0)
-        pthread_testcancel();
-    if (rc == 0)
-        rc = lk__sem_enterby(s, how.limit_us, &call);
-    if (rc != 0)
-        return rc;
-    rc = lk__sem_leasedonly(&call);
-    if (rc == 0)
-        rc = lk__random_id(fresh);
-    if (rc == 0)
-        rc = lk__leased_take(&call, 1, &how, fresh);
-    if (rc == 0)
-        strcpy(id, fresh);
-    return lk__sem_leave(&call, rc == EBUSY ? ETIMEDOUT : rc);
+    return rc != 0 ? rc : take_as(__func__, s, &how, id);
+}
+
+int lk_sem_timedacquireid(lk_sem_t *s, const struct timespec *abstime, char id[LK_PERMIT_ID])
+{
+    return lk_sem_clockacquireid(s, CLOCK_REALTIME, abstime, id);
+}
+
+int lk_sem_clockacquireid(lk_sem_t *s, clockid_t clock, const struct timespec *abstime, char id[LK_PERMIT_ID])
+{
+    struct lk__how how = { 0 };
+    int rc = lk__deadline_at(clock, abstime, &how.limit_us);
+    return rc != 0 ? rc : take_as(__func__, s, &how, id);
+}
+
+int lk_sem_acquireidwith(lk_sem_t *s, const lk_how_t *how, char id[LK_PERMIT_ID])
+{
+    struct lk__how taken;
+    int rc = lk__how_take(&taken, how);
+    return rc != 0 ? rc : take_as(__func__, s, &taken, id);
+}
+
+int lk__sem_nopermit(const struct lk__semcall *call, const char *id, bool ended)
+{
+    return ended ? lk__fail(ESTALE, "%s: permit %s had ended", call->what, id)
+                 : lk__fail(EPERM, "%s: there is no permit %s", call->what, id);
 }
 
 /* The hold of that permit, with a reference, which only the caller may give back now; NULL: not this client's. */
@@ -65,17 +100,16 @@ static int release_by_id(const struct lk__semcall *call, const char *id)
     if (rc == 0 && !lk__semaphore_permit_release_read(release.reply, &told))
         rc = lk__call_garbled(call->what);
     if (rc == 0 && told.verdict == LK__GONE && !release.repeated)
-        rc = told.ended == 1 ? lk__fail(ESTALE, "%s: permit %s had ended", call->what, id)
-                             : lk__fail(EPERM, "%s: there is no permit %s", call->what, id);
+        rc = lk__sem_nopermit(call, id, told.ended == 1);
     return rc;
 }
 
 int lk_sem_releaseid(lk_sem_t *s, const char *id)
 {
     struct lk__semcall call;
-    if (!is_id(id))
-        return lk__fail(EINVAL, "lk_sem_releaseid: the id of a permit has 32 hex digits");
-    int rc = lk__sem_enter(s, &call);
+    int rc = lk__sem_idcheck(__func__, id);
+    if (rc == 0)
+        rc = lk__sem_enter(s, &call);
     if (rc != 0)
         return rc;
     rc = lk__sem_leasedonly(&call);
@@ -84,61 +118,5 @@ int lk_sem_releaseid(lk_sem_t *s, const char *id)
         rc = hold != NULL ? lk__op_giveback(&call.op, hold) : release_by_id(&call, id);
         lk__hold_unref(hold);
     }
-    return lk__sem_leave(&call, rc);
-}
-
-int lk_sem_tokenby(lk_sem_t *s, lk_owner_t *owner, uint64_t *token)
-{
-    struct lk__semcall call;
-    struct lk__hold *hold;
-    if (token == NULL)
-        return lk__fail(EINVAL, "lk_sem_token: nowhere to put the token");
-    int rc = lk__sem_enterholder(s, owner, &call);
-    if (rc != 0)
-        return rc;
-    rc = lk__sem_leasedonly(&call);
-    if (rc == 0)
-        rc = lk__op_hold(&call.op, &hold);
-    if (rc == 0)
-        *token = hold->token;
-    return lk__sem_leave(&call, rc);
-}
-
-int lk_sem_token(lk_sem_t *s, uint64_t *token)
-{
-    return lk_sem_tokenby(s, NULL, token);
-}
-
-/* Of a permit that this client renews, and nobody is giving back. */
-static int token_of(const struct lk__semcall *call, const char *id, uint64_t *token)
-{
-    struct lk__object *object = call->op.object;
-    lk__mu_lock(&object->mu);
-    struct lk__hold *hold = lk__object_permit(object, id);
-    if (hold != NULL)
-        hold = hold->holds != 0 ? lk__hold_ref(hold) : NULL;
-    lk__mu_unlock(&object->mu);
-    if (hold == NULL)
-        return lk__fail(EPERM, "%s: this client has no permit %s", call->what, id);
-    bool good = lk__lease_isgood(hold->lease, NULL);
-    if (good)
-        *token = hold->token;
-    lk__hold_unref(hold);
-    return good ? 0 : lk__fail(ESTALE, "%s: the lease of permit %s was lost", call->what, id);
-}
-
-int lk_sem_tokenid(lk_sem_t *s, const char *id, uint64_t *token)
-{
-    struct lk__semcall call;
-    if (token == NULL)
-        return lk__fail(EINVAL, "lk_sem_tokenid: nowhere to put the token");
-    if (!is_id(id))
-        return lk__fail(EINVAL, "lk_sem_tokenid: the id of a permit has 32 hex digits");
-    int rc = lk__sem_enter(s, &call);
-    if (rc != 0)
-        return rc;
-    rc = lk__sem_leasedonly(&call);
-    if (rc == 0)
-        rc = token_of(&call, id, token);
     return lk__sem_leave(&call, rc);
 }

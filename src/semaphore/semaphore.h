@@ -6,6 +6,7 @@
  * counted.c  permits that are a plain number           total.c    set, add, drain
  * leased.c   permits with leases                       inspect.c  getvalue, info, queue
  * permit.c   permits with an id of their own           object.c   keys and handles
+ * by_id.c    what is asked of them by their ids
  * hold.c     remaining, check, extend                  attr.c     attributes
  * exist.c    open, delete
  */
@@ -118,6 +119,11 @@ int lk__sem_count(const struct lk__semcall *call, struct lk__semcount *counted);
 
 int lk__counted_take(struct lk__semcall *call, unsigned n, const struct lk__how *how);
 int lk__counted_give(const struct lk__semcall *call, long n, unsigned flags);
+
+/* 0, or EINVAL: no id of a permit; with an error text. */
+int lk__sem_idcheck(const char *function, const char *id);
+/* ESTALE: that permit had ended; EPERM: there is none; with an error text. */
+int lk__sem_nopermit(const struct lk__semcall *call, const char *id, bool ended);
 
 /* `id`: 32 hex digits of a permit with an id of its own; NULL: the permit is the caller's. */
 int lk__leased_take(struct lk__semcall *call, unsigned n, const struct lk__how *how, const char *id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait.c - wait, trywait, timedwait, clockwait, waitfor, acquire, acquirewith
+ * wait.c - wait, trywait, timedwait, clockwait, waitfor, and acquire with the same limits
  *
  * These forms differ in the moment at which waiting ends, and in how many permits they want.
  */
@@ -73,9 +73,7 @@ int lk_sem_timedwait(lk_sem_t *s, const struct timespec *abstime)
 
 int lk_sem_clockwait(lk_sem_t *s, clockid_t clock, const struct timespec *abstime)
 {
-    int64_t limit_us;
-    int rc = lk__deadline_at(clock, abstime, &limit_us);
-    return rc != 0 ? rc : take_within(s, 1, limit_us);
+    return lk_sem_clockacquire(s, 1, clock, abstime);
 }
 
 int lk_sem_waitfor(lk_sem_t *s, int64_t timeout_ms)
@@ -87,6 +85,18 @@ int lk_sem_acquire(lk_sem_t *s, unsigned n, int64_t timeout_ms)
 {
     int64_t limit_us;
     int rc = lk__deadline_in(timeout_ms, &limit_us);
+    return rc != 0 ? rc : take_within(s, n, limit_us);
+}
+
+int lk_sem_timedacquire(lk_sem_t *s, unsigned n, const struct timespec *abstime)
+{
+    return lk_sem_clockacquire(s, n, CLOCK_REALTIME, abstime);
+}
+
+int lk_sem_clockacquire(lk_sem_t *s, unsigned n, clockid_t clock, const struct timespec *abstime)
+{
+    int64_t limit_us;
+    int rc = lk__deadline_at(clock, abstime, &limit_us);
     return rc != 0 ? rc : take_within(s, n, limit_us);
 }
 

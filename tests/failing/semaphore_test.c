@@ -4,7 +4,7 @@
  * its caller knowing, none is lost, and none is given back twice
  *
  * labels: memory
- * seconds: 50
+ * seconds: 40
  * support: failing
  */
 #include "failing/failing.h"
@@ -96,29 +96,6 @@ static void waiting_in_vain(struct world *w)
     end(w);
 }
 
-static void leased(struct world *w)
-{
-    char id[LK_PERMIT_ID];
-    lk_seminfo_t info = LK_SEMINFO_INIT;
-    lk_waiter_t waiters[2];
-    unsigned count;
-    begin(w, 1);
-    failing_begin();
-    if (tried(0, lk_sem_acquire(s, 2, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
-        tried(0, lk_sem_check(s), ENOMEM, UNREACHABLE, ESTALE);
-        tried(0, lk_sem_extend(s, FAILING_LEASE_MS), UNREACHABLE, ESTALE);
-        tried(0, lk_sem_release(s, 2), UNREACHABLE, ESTALE);
-    }
-    if (tried(0, lk_sem_acquireid(s, failing_patience_ms(), id), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0)
-        tried(0, lk_sem_releaseid(s, id), ENOMEM, UNREACHABLE, ESTALE);
-    tried(0, lk_sem_info(s, &info), ENOMEM, UNREACHABLE);
-    tried(0, lk_sem_queue(s, waiters, sizeof(lk_waiter_t), 2, &count), ENOMEM, UNREACHABLE);
-    failing_end();
-    assert_lk(0, lk_sem_acquire(s, TOTAL, FAILING_LONG_MS)); /* all of them come back */
-    assert_lk(0, lk_sem_release(s, TOTAL));
-    end(w);
-}
-
 /* Made, resized, deleted: each is done or not, and what nobody knows is one of the two. */
 static void whole(struct world *w)
 {
@@ -166,7 +143,6 @@ static void all_of(struct world *w, enum failing kind)
     each_failure(w, "counting", kind, counting);
     each_failure(w, "drain", kind, draining);
     each_failure(w, "timeout", kind, waiting_in_vain);
-    each_failure(w, "leased", kind, leased);
     each_failure(w, "whole", kind, whole);
     each_failure(w, "anonymous", kind, anonymous);
 }

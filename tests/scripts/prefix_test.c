@@ -434,6 +434,12 @@ static const struct row rows[] = {
       { "latchkey:permits:{x}" },
       { A ":1", "1" } },
 
+    { &lk__lua_semaphore_permit_extend,
+      GIVES,
+      "ZADD latchkey:permits:{x} " LATER_MS " 0123456789abcdef0123456789abcdef;EXPIRE latchkey:permits:{x} 600",
+      { "latchkey:permits:{x}" },
+      { "30000", "0123456789abcdef0123456789abcdef", LATER_US, "1" } },
+
     /* the latch */
     { &lk__lua_latch_set, TAKES, "", { LATCH }, { LATCH_SET("3", "0", NO_FLAGS) } },
     { &lk__lua_latch_set,

@@ -237,6 +237,10 @@ static void use_sem(struct world *w, const lk_semattr_t *attr)
     assert_lk(0, lk_sem_timedwait(&pool, &at));
     assert_lk(0, lk_sem_clockwait(&pool, CLOCK_MONOTONIC, &monotonic_at));
     assert_lk(0, lk_sem_release(&pool, 2));
+    assert_lk(0, lk_sem_timedacquire(&pool, 2, &at));
+    assert_lk(0, lk_sem_release(&pool, 2));
+    assert_lk(0, lk_sem_clockacquire(&pool, 2, CLOCK_MONOTONIC, &monotonic_at));
+    assert_lk(0, lk_sem_release(&pool, 2));
     assert_lk(0, lk_sem_addpermits(&pool, 2));
     assert_lk(0, lk_sem_addpermits(&pool, -1));
     total = 3;
@@ -244,7 +248,17 @@ static void use_sem(struct world *w, const lk_semattr_t *attr)
     if (attr->leased) {
         assert_lk(0, lk_sem_acquireid(&pool, 1000, id));
         assert_lk(0, lk_sem_tokenid(&pool, id, &token));
+        assert_lk(0, lk_sem_remainingid(&same_pool, id, &ms));
+        assert_lk(0, lk_sem_checkid(&same_pool, id));
+        assert_lk(0, lk_sem_extendid(&same_pool, id, 60000));
+        assert_lk(0, lk_sem_extendid(&pool, id, 3000));
         assert_lk(0, lk_sem_releaseid(&same_pool, id));
+        assert_lk(0, lk_sem_timedacquireid(&pool, &at, id));
+        assert_lk(0, lk_sem_releaseid(&pool, id));
+        assert_lk(0, lk_sem_clockacquireid(&pool, CLOCK_MONOTONIC, &monotonic_at, id));
+        assert_lk(0, lk_sem_releaseid(&pool, id));
+        assert_lk(0, lk_sem_acquireidwith(&pool, NULL, id));
+        assert_lk(0, lk_sem_releaseid(&pool, id));
         assert_lk(0, lk_sem_wait(&pool));
         assert_lk(0, lk_sem_remaining(&pool, &ms));
         assert_lk(0, lk_sem_check(&pool));
@@ -332,6 +346,7 @@ static void use_owner(void)
               lk_sem_init(&pool, client, "permits", 2, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = 1 }));
     assert_lk(0, lk_sem_acquirewith(&pool, 2, &how));
     assert_lk(0, lk_sem_checkby(&pool, how.owner));
+    assert_lk(0, lk_sem_tokenby(&pool, how.owner, &token));
     assert_lk(0, lk_sem_extendby(&pool, how.owner, 3000));
     assert_lk(0, lk_sem_remainingby(&pool, how.owner, &ms));
     assert_lk(0, lk_sem_tokenby(&pool, how.owner, &token));

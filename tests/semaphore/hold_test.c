@@ -74,7 +74,7 @@ static void one_that_was_lost_is_enough(struct world *w)
     assert_lk(ESTALE, lk_sem_check(pool));
     assert_lk(ESTALE, lk_sem_remaining(pool, &ms));
     assert_lk(ESTALE, lk_sem_extend(pool, 30000));
-    assert_int_equal(2, lasting(w, LEASE_MS)); /* the older ones are extended */
+    assert_int_equal(2, lasting(w, 2 * LEASE_MS)); /* the older ones are extended */
     assert_lk(0, lk_sem_release(pool, 2));
     assert_lk(ESTALE, lk_sem_post(pool));
     assert_lk(EPERM, lk_sem_check(pool));
@@ -99,7 +99,7 @@ static void nobody_elses_are_meant(struct world *w)
     assert_int_equal(EPERM, in_thread(extend, pool));
     assert_lk(0, lk_sem_wait(pool));
     assert_lk(0, lk_sem_extendby(pool, owner, 30000));
-    assert_int_equal(2, lasting(w, LEASE_MS));
+    assert_int_equal(2, lasting(w, 2 * LEASE_MS));
     assert_lk(0, lk_sem_checkby(pool, owner));
     assert_lk(0, lk_sem_remainingby(pool, owner, &ms));
     assert_between(ms, LEASE_MS, 30000);
@@ -147,7 +147,7 @@ static void an_answer_about_one_is_lost(struct world *w)
     assert_lk(EIO, lk_sem_extend(pool, 30000));
     assert_lk(0, lk_sem_remaining(pool, &ms));
     assert_between(ms, 1, LEASE_MS);
-    eventually(lasting(w, LEASE_MS) == 2, 3000); /* the renewals know it */
+    eventually(lasting(w, 2 * LEASE_MS) == 2, 3000); /* the renewals know it */
     assert_lk(0, lk_sem_release(pool, 2));
 }
 
