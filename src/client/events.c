@@ -47,14 +47,9 @@ static struct lk__news *news_of(struct lk__link *link)
     return LK__CONTAINER(link, struct lk__news, link);
 }
 
-static bool is_notice(const struct lk__news *news)
-{
-    return news->event == LK_EVENT_DISAGREES;
-}
-
 void lk__news_drop(struct lk__news *news)
 {
-    if (news != NULL && is_notice(news))
+    if (news != NULL && news->notice)
         lk__free(LK__CONTAINER(news, struct notice, news));
     else if (news != NULL)
         lk__hold_unref(LK__CONTAINER(news, struct lk__hold, news));
@@ -154,6 +149,7 @@ void lk__events_disagree(struct lk__events *events, int kind, const char *name)
     struct notice *notice = lk__alloc(sizeof *notice + size);
     if (notice == NULL)
         return;
+    notice->news.notice = true;
     notice->news.event = LK_EVENT_DISAGREES;
     notice->kind = kind;
     memcpy(notice->name, name, size);
@@ -238,7 +234,7 @@ static void describe_hold(lk_event_t *event, const struct lk__hold *hold)
 
 static void describe(lk_event_t *event, const struct lk__news *news)
 {
-    if (is_notice(news))
+    if (news->notice)
         describe_notice(event, LK__CONTAINER(news, struct notice, news));
     else
         describe_hold(event, LK__CONTAINER(news, struct lk__hold, news));

@@ -10,11 +10,12 @@
 
 #include "watchdog/watchdog.h"
 
-/* The last thing that happened to a hold or an object. All of it under the events' mu. */
+/* The last thing that happened to a hold or an object. Under the events' mu, but what never changes. */
 struct lk__news {
     struct lk__link link; /* in the list of what is to be told, with a reference */
     unsigned untold;      /* how many are to be told */
     unsigned char event, reason;
+    bool notice; /* never changes: of an object; else part of a hold */
 };
 
 struct lk__hold {
