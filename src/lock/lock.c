@@ -38,7 +38,7 @@ static int acquire(const struct lk__op *op, const struct lk__how *how)
         .min_hold_ms = attr->min_hold_ms,
         .max_hold_ms = attr->max_hold_ms,
         .fixed = attr->fixed,
-        .queue_locally = !fair,
+        .queue = fair ? NULL : &mutex->queue,
         .redisson = mutex->redisson,
         .read = lk__lock_acquire_read,
         .give_back = lk__object_command(op->object, &lk__lua_lock_release, &block->release),

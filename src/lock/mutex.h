@@ -27,6 +27,7 @@ struct lk__mutexblock {
 
 struct lk__mutex {
     struct lk__object object;
+    struct lk__localqueue queue;       /* threads that wait for their turn to wait in Redis, unless it is fair */
     struct lk__redissonwake *redisson; /* NULL, or with Redisson: its unlock wakes one waiter of this client */
 };
 

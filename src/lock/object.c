@@ -14,6 +14,7 @@ static bool mutex_init(struct lk__object *object)
     struct lk__mutex *mutex = mutex_of(object);
     struct lk__mutexblock *block = lk__mutex_block(mutex);
     bool shared = object->client->options->redisson;
+    lk__localqueue_init(&mutex->queue, &object->mu);
     block->release.claim_ms = lk__object_terms(object)->claim_ms;
     block->release.flags = (object->traits.robust ? LK__LOCK_ROBUST : 0) | (shared ? LK__LOCK_SHARED : 0);
     return lk__redissonwake_make(&mutex->redisson, object->client, block->release.channel, block->beside);
@@ -24,15 +25,21 @@ static void mutex_stop(struct lk__object *object)
     lk__redissonwake_stop(mutex_of(object)->redisson);
 }
 
+static void mutex_cancel(struct lk__object *object)
+{
+    lk__localqueue_cancel(&mutex_of(object)->queue);
+}
+
 static void mutex_destroy(struct lk__object *object)
 {
+    lk__localqueue_destroy(&mutex_of(object)->queue);
     lk__redissonwake_free(mutex_of(object)->redisson);
 }
 
 static struct lk__traits traits(const void *checked)
 {
     const lk_mutexattr_t *attr = checked;
-    return (struct lk__traits){ .order = (short)attr->fair, .robust = attr->robust };
+    return (struct lk__traits){ .order = (signed char)attr->fair, .robust = attr->robust };
 }
 
 static int ask_queue(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,
@@ -86,6 +93,7 @@ const struct lk__kind lk__mutex_kind = {
     .read_waiter = read_waiter,
     .init = mutex_init,
     .stop = mutex_stop,
+    .cancel = mutex_cancel,
     .destroy = mutex_destroy,
 };
 

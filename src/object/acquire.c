@@ -232,16 +232,16 @@ static int wait_for_it(struct lk__acquire *acquire)
 {
     struct lk__object *object = acquire->op->object;
     struct lk__qnode qnode;
-    if (!acquire->queue_locally || acquire->try_only)
+    if (acquire->queue == NULL || acquire->try_only)
         return wait_in_redis(acquire);
-    int rc = lk__localqueue_enter(&object->queue, &qnode, &acquire->waiter.parker, acquire->how->limit_us);
+    int rc = lk__localqueue_enter(acquire->queue, &qnode, &acquire->waiter.parker, acquire->how->limit_us);
     acquire->contended = qnode.behind;
     if (rc == ETIMEDOUT)
         return late_here(object);
     if (rc != 0)
         return lk__fail(rc, "%s: the client was closed", object->what);
     rc = wait_in_redis(acquire);
-    lk__localqueue_leave(&object->queue, &qnode);
+    lk__localqueue_leave(acquire->queue, &qnode);
     return rc;
 }
 

@@ -34,8 +34,8 @@ struct lk__acquire {
     int64_t lease_ms;                 /* 0: the client's; like `fixed`, unless the caller says otherwise */
     int64_t min_hold_ms, max_hold_ms; /* 0: none */
     bool fixed;
-    bool interruptible; /* a signal handler that runs ends the wait: EINTR */
-    bool queue_locally; /* one thread of the process waits in Redis, the others in the local queue */
+    bool interruptible;           /* a signal handler that runs ends the wait: EINTR */
+    struct lk__localqueue *queue; /* the first thread in it waits in Redis for all; NULL: each thread does */
     /*
      * NULL: that of the hold. Else what is taken has no lease: nothing is held, the server remembers the request, and
      * this gives it back; the primitive made it, and drops it.

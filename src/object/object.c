@@ -24,7 +24,6 @@ static void destroy(struct lk__object *object)
     lk_client_t *client = object->client;
     assert(object->quiet && lk__list_empty(&object->holds) && lk__list_empty(&object->orphans));
     lk__map_free(&object->owners);
-    lk__localqueue_destroy(&object->queue);
     lk__mu_destroy(&object->mu);
     if (object->kind->destroy != NULL)
         object->kind->destroy(object);
@@ -43,7 +42,6 @@ static struct lk__object *object_of(struct lk__entry *entry)
 static void cancel(struct lk__member *member)
 {
     struct lk__object *object = object_of(&member->entry);
-    lk__localqueue_cancel(&object->queue);
     if (object->kind->cancel != NULL)
         object->kind->cancel(object);
 }
@@ -122,7 +120,6 @@ static void complete(struct lk__object *object)
     lk__mu_init(&object->mu, LK__MU_OBJECT);
     lk__list_init(&object->holds);
     lk__list_init(&object->orphans);
-    lk__localqueue_init(&object->queue, &object->mu);
     lk__settings_makedue(object);
     atomic_fetch_add(&object->client->refs, 1);
 }

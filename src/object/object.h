@@ -18,7 +18,7 @@ struct lk__queuepage;
 
 /* What attributes say of the name and not of a handle: all handles of one name in a client agree. */
 struct lk__traits {
-    short order; /* fair, or who is preferred */
+    signed char order; /* fair, or who is preferred */
     bool robust;
     bool anonymous; /* there at the server as long as somebody uses it: anonymous.h */
 };
@@ -66,7 +66,7 @@ struct lk__kind {
     bool (*init)(struct lk__object *object);
     /* NULL, or ends the object's subscriptions, before the hub ends. Under client->mu. */
     void (*stop)(struct lk__object *object);
-    /* NULL, or wakes threads that wait neither in Redis nor in the local queue: the client is closing. Under client->mu. */
+    /* NULL, or wakes threads that do not wait in Redis: the client is closing. Under client->mu. */
     void (*cancel)(struct lk__object *object);
     void (*destroy)(struct lk__object *object); /* NULL, or undoes init() */
 };
@@ -76,6 +76,7 @@ struct lk__object {
     int refs;                 /* under client->mu: bindings */
     atomic_int waiting;       /* threads that are acquiring it */
     struct lk__traits traits;
+    atomic_bool compared;            /* what the server has was compared with what the program says */
     atomic_bool disagrees;           /* others had other settings when the settings mark was looked at last */
     bool quiet;                      /* under client->mu: the object was stopped, and has no holds */
     _Atomic(uint16_t) settings_seen; /* when that was, see settings.c; short, as there may be many objects */
@@ -85,10 +86,9 @@ struct lk__object {
     const struct lk__kind *kind;
 
     struct lk__mu mu;
-    struct lk__link holds;       /* under mu: holds of all owners; lost ones until each unlock was made */
-    struct lk__map owners;       /* under mu: the oldest hold of each owner, and each permit with an id */
-    struct lk__link orphans;     /* under dog->mu: leases of lost ones that nobody can give back */
-    struct lk__localqueue queue; /* threads that wait for their turn to wait in Redis */
+    struct lk__link holds;   /* under mu: holds of all owners; lost ones until each unlock was made */
+    struct lk__map owners;   /* under mu: the oldest hold of each owner, and each permit with an id */
+    struct lk__link orphans; /* under dog->mu: leases of lost ones that nobody can give back */
     atomic_ullong acquisitions, contended, renewals, losses; /* sums over holds that ended */
 };
 

@@ -40,7 +40,7 @@ int lk__sem_valuecheck(const lk_semattr_t *attr, uintptr_t value)
 
 void lk__sem_compare(const struct lk__semcall *call, int64_t total)
 {
-    if (total != 0 && call->value != 0 && !atomic_exchange(&call->sem->compared, true) && total != call->value)
+    if (total != 0 && call->value != 0 && !atomic_exchange(&call->sem->object.compared, true) && total != call->value)
         lk__log(LK_LOG_WARNING, "%s: has %lld permits in all, not the %lld that this program gives", call->what,
                 (long long)total, (long long)call->value);
 }

@@ -46,7 +46,6 @@ struct lk__semcount {
 
 struct lk__sem {
     struct lk__object object;
-    atomic_bool compared; /* the total was compared with the value to begin with */
     struct lk__redissonwake
         *redisson; /* NULL, or with Redisson: its release wakes one waiter, whose script serves all */
     struct lk__slots slots;
@@ -101,7 +100,7 @@ void lk__sem_compare(const struct lk__semcall *call, int64_t total);
 /* The flag for a script to tell the total, until that was compared. */
 static inline unsigned lk__sem_telltotal(const struct lk__semcall *call)
 {
-    return call->value != 0 && !atomic_load(&call->sem->compared) ? LK__SEMAPHORE_TELL_TOTAL : 0;
+    return call->value != 0 && !atomic_load(&call->sem->object.compared) ? LK__SEMAPHORE_TELL_TOTAL : 0;
 }
 /* Ask `once`, whose command lacks only the keys. */
 int lk__sem_idempotent(const struct lk__semcall *call, struct lk__idempotent *once, enum lk__verdict *verdict);

@@ -105,8 +105,8 @@ static const struct kind kinds[] = {
     { "mutex", init_mutex, lock, unlock, destroy_mutex, 700, 600, PER_HOLD },
     { "reader", init_rwlock, read_lock, unlock_rwlock, destroy_rwlock, 700, 600, PER_HOLD },
     { "writer", init_rwlock, write_lock, unlock_rwlock, destroy_rwlock, 700, 600, PER_HOLD },
-    { "permit", init_permits, sem_wait_one, sem_post_one, destroy_sem, 720, 650, PER_HOLD },
-    { "semaphore", init_sem, sem_wait_one, sem_post_one, destroy_sem, 720, 0, 2 * PER_HOLD },
+    { "permit", init_permits, sem_wait_one, sem_post_one, destroy_sem, 700, 650, PER_HOLD },
+    { "semaphore", init_sem, sem_wait_one, sem_post_one, destroy_sem, 700, 0, 2 * PER_HOLD },
 };
 
 static void make(int i)
