@@ -68,9 +68,28 @@ static void with_an_id(struct world *w)
     end(w);
 }
 
+/* Its owner can be freed whatever failed. */
+static void of_an_owner(struct world *w)
+{
+    lk_how_t how = { .size = sizeof how, .lease_ms = FAILING_LEASE_MS };
+    begin(w);
+    assert_lk(0, lk_owner_new(client, &how.owner));
+    failing_begin();
+    how.timeout_ms = failing_patience_ms();
+    if (tried(0, lk_sem_acquirewith(s, 2, &how), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
+        tried(0, lk_sem_checkby(s, how.owner), ENOMEM, UNREACHABLE, ESTALE);
+        tried(0, lk_sem_extendby(s, how.owner, FAILING_LEASE_MS), UNREACHABLE, ESTALE);
+        tried(0, lk_sem_releaseby(s, how.owner, 2), UNREACHABLE, ESTALE);
+    }
+    failing_end();
+    assert_lk(0, lk_owner_free(how.owner));
+    end(w);
+}
+
 static void all_of(struct world *w, enum failing kind)
 {
     each_failure(w, "of a thread", kind, of_a_thread);
+    each_failure(w, "of an owner", kind, of_an_owner);
     each_failure(w, "asked about", kind, asked_about);
     each_failure(w, "with an id", kind, with_an_id);
 }

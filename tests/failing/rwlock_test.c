@@ -63,10 +63,31 @@ static void write_and_downgrade(struct world *w)
     end(w);
 }
 
+/* Its owner can be freed whatever failed. */
+static void read_for_an_owner(struct world *w)
+{
+    lk_how_t how = { .size = sizeof how, .lease_ms = FAILING_LEASE_MS };
+    begin(w);
+    assert_lk(0, lk_owner_new(client, &how.owner));
+    failing_begin();
+    how.timeout_ms = failing_patience_ms();
+    if (tried(0, lk_rwlock_wrlockwith(rw, &how), ENOMEM, UNREACHABLE, ETIMEDOUT) == 0) {
+        if (tried(0, lk_rwlock_rdlockwith(rw, &how), ESTALE) == 0)
+            tried(0, lk_rwlock_unlockby(rw, how.owner), ESTALE);
+        tried(0, lk_rwlock_downgradeby(rw, how.owner), UNREACHABLE, ESTALE);
+        tried(0, lk_rwlock_extendby(rw, how.owner, FAILING_LEASE_MS), UNREACHABLE, ESTALE);
+        tried(0, lk_rwlock_unlockby(rw, how.owner), UNREACHABLE, ESTALE);
+    }
+    failing_end();
+    assert_lk(0, lk_owner_free(how.owner));
+    end(w);
+}
+
 static void all_of(struct world *w, enum failing kind)
 {
     each_failure(w, "reading", kind, read_and_write);
     each_failure(w, "writing", kind, write_and_downgrade);
+    each_failure(w, "owner", kind, read_for_an_owner);
 }
 
 int main(void)
