@@ -22,7 +22,7 @@ static void open_orders(struct world *w, const struct subject_kind *kind)
     p = proxy_begin(w);
     client = proxy_client(p, "lease=2s&command_timeout=200ms");
     orders = world_subject(w, client, kind, "orders");
-    assert_lk(0, subject_take(orders, 0));
+    assert_lk(0, subject_take(orders, PATIENT_MS));
     assert_lk(0, subject_extend(orders, LEASE_MS)); /* the watchdog's connection is up, its script is known */
 }
 
@@ -75,7 +75,7 @@ static void a_lost_hold_is_not_revived(struct world *w, const struct subject_kin
         if (i == 0)
             open_orders(w, kind);
         else
-            assert_lk(0, subject_take(orders, 0));
+            assert_lk(0, subject_take(orders, PATIENT_MS));
         world_redis(w, "DEL orders latchkey:rw:{orders} latchkey:permits:{orders}");
         assert_lk(0, subject_remaining(orders, &left_ms)); /* cannot know yet */
         assert_lk(ESTALE, i == 0 ? subject_check(orders) : subject_extend(orders, LEASE_MS));
