@@ -16,7 +16,9 @@ static bool is_failure(const struct record *record)
         return !is_granted(record) && record->code != ENOTRECOVERABLE &&
                !(record->limit_ms == 0 && (record->code == EBUSY || record->code == EAGAIN)) &&
                !(record->code == ETIMEDOUT && record->limit_ms < LONG_ENOUGH_MS);
-    case OP_NEST:
+    case OP_NEST: /* whether who may not lock again is told so, check_failures.c looks at */
+        return record->code != 0 &&
+               !(is_nonreentrant(record->object) && (record->code == EDEADLK || record->code == EBUSY));
     case OP_UNNEST:
     case OP_DOWNGRADE:
     case OP_GIVE:
