@@ -11,9 +11,9 @@
  *          thread of the program ended.
  * Fork     the child of a fork owns nothing: an explicitly opened client and its
  *          objects answer ECANCELED there, objects of the default client bind
- *          anew on their first use, unless that was set by lk_client_setdefault(). No byte goes out on the parent's sockets,
- *          which are closed in the child while it is being made, as all
- *          descriptors of the library.
+ *          anew on their first use, unless that was set by lk_client_setdefault().
+ *          No byte goes out on the parent's sockets, which are closed in the child
+ *          while it is being made, as all descriptors of the library.
  */
 #ifndef LATCHKEY_CLIENT_H
 #define LATCHKEY_CLIENT_H
@@ -138,7 +138,8 @@ LK_API LK_MUST_CHECK int lk_client_setdefaulturl(const char *url);
  *                        lk_client_default(), and nothing ended
  *             EIO        something ends with its lease instead
  *             EDEADLK    called from a listener, and nobody else has it; nothing was done
- * Threads     any but a listener's; takes two command timeouts at most
+ * Threads     any but a listener's; takes two command timeouts at most, and waits for a
+ *             listener that is running to return
  * Round trips 1 for all holds together
  */
 LK_API int lk_client_close(lk_client_t *client);
