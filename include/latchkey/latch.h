@@ -23,18 +23,26 @@ extern "C" {
 #endif
 
 /*
- * How a latch behaves. All zero but the size is the default of everything, and all of it
- * belongs to this lk_latch_t alone.
+ * How a latch behaves. All zero but the size is the default of everything. `anonymous`
+ * belongs to the name: all processes have to agree. The rest belongs to this lk_latch_t alone.
+ *
+ * An anonymous one lives from its first use on, and as long as a client uses it: a
+ * client that opened it by this name renews that as a held lock, with its lease, and with
+ * the last one every key of it goes, its count and that it opened included; at the latest a
+ * lease after the last process died, but for what its requests leave for a minute. Until then
+ * it is known that it opened, or was deleted, without the limit of ten minutes. A client that
+ * could not renew for a lease is told ESTALE by every call on it, from then on: destroy it then.
  */
 typedef struct lk_latchattr {
     size_t size;    /* sizeof(lk_latchattr_t); see LK_LATCHATTR_INIT */
     int64_t ttl_ms; /* a count set by this one ends after so long if it did not open; at least 100; 0: never */
     int appear;     /* 1: waiting where nothing is known of a count waits for one to be set, instead of ENOENT */
-    int lk_room[3]; /* zero */
+    int anonymous;  /* 1: gone from the server with the last process that uses it; not with ttl_ms */
+    int lk_room[2]; /* zero */
 } lk_latchattr_t;
 
 /* clang-format off */
-#define LK_LATCHATTR_INIT { sizeof(lk_latchattr_t), 0, 0, { 0, 0, 0 } }
+#define LK_LATCHATTR_INIT { sizeof(lk_latchattr_t), 0, 0, 0, { 0, 0 } }
 /* clang-format on */
 
 /*
@@ -81,7 +89,8 @@ typedef struct lk_latch {
  *   l         memory of any content; neither copied nor moved while in use
  *   client    NULL: the default client, bound by the first call that needs it
  *   name      copied; rules as for lk_mutex_init(). Semaphores and latches look
- *             alike in Redis: give them names of their own
+ *             alike in Redis: give them names of their own. NULL, with the attribute
+ *             `anonymous`: one that nobody else has; l->lk_name tells it
  *   attr      NULL: defaults; copied
  *
  * Returns     0          usable
@@ -99,7 +108,9 @@ LK_API LK_MUST_CHECK_INIT int lk_latch_init(lk_latch_t *l, lk_client_t *client, 
 
 /*
  * Give back what `l` has in this process. Nothing happens in Redis: its count
- * stays, and others may wait on; lk_latch_delete() ends those.
+ * stays, and others may wait on; lk_latch_delete() ends those. Only of an anonymous one
+ * the client's last lk_latch_t says there that this client uses it no longer, without
+ * waiting for an answer.
  *
  *   l         no thread begins a call with it any more. As POSIX has it,
  *             who waited may destroy it, even while the countdown that opened it is
@@ -131,6 +142,7 @@ LK_API int lk_latch_destroy(lk_latch_t *l);
  *             ENOTCONN   no server would serve it, nothing was done
  *             EIO        sent, answer lost: it may have been set
  *             EPROTO     the key holds something that is no count; unchanged
+ *             ESTALE     it is anonymous, and over; nothing was done
  *             EACCES ENOSPC ECANCELED ENOMEM  nothing was done
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1

@@ -27,16 +27,19 @@ static int set_count(const char *function, lk_latch_t *l, unsigned n, unsigned f
     enum lk__verdict verdict;
     int rc = check_count(function, n);
     if (rc == 0)
-        rc = lk__op_enter(&op, LK__HANDLE(l), &lk__latch_kind);
+        rc = lk__latch_enter(&op, l, LK__NEVER);
     if (rc != 0)
         return rc;
-    const struct lk__latch_set_args args = {
-        .n = n, .ttl_ms = lk__latch_attr(&op)->ttl_ms, .channel = lk__latch_of(&op)->block->channel, .flags = flags
-    };
+    const struct lk__latch_set_args args = { .n = n,
+                                             .ttl_ms = lk__latch_attr(&op)->ttl_ms,
+                                             .channel = lk__latch_of(&op)->block->channel,
+                                             .flags = flags | lk__latch_flags(&op) };
     struct lk__idempotent set = { .command = { .script = &lk__lua_latch_set, .args = &args } };
     rc = change(&op, &set, &verdict);
     if (rc == 0 && verdict == LK__PRESENT)
         rc = lk__fail(EEXIST, "%s: has a count already", op.object->what);
+    if (rc == 0 && verdict == LK__ABSENT)
+        rc = lk__fail(ESTALE, "%s: is over, and an anonymous latch is not made anew", op.object->what);
     return lk__op_leave(&op, rc);
 }
 
@@ -66,10 +69,12 @@ int lk_latch_countdownby(lk_latch_t *l, unsigned n)
     enum lk__verdict verdict;
     int rc = check_count("lk_latch_countdownby", n);
     if (rc == 0)
-        rc = lk__op_enter(&op, LK__HANDLE(l), &lk__latch_kind);
+        rc = lk__latch_enter(&op, l, LK__NEVER);
     if (rc != 0)
         return rc;
-    const struct lk__latch_countdown_args args = { .by = n, .channel = lk__latch_of(&op)->block->channel };
+    const struct lk__latch_countdown_args args = { .by = n,
+                                                   .channel = lk__latch_of(&op)->block->channel,
+                                                   .flags = lk__latch_flags(&op) };
     struct lk__idempotent countdown = { .command = { .script = &lk__lua_latch_countdown, .args = &args },
                                         .args_size = sizeof args,
                                         .lasting = true };
@@ -83,10 +88,11 @@ int lk_latch_delete(lk_latch_t *l)
 {
     struct lk__op op;
     enum lk__verdict verdict;
-    int rc = lk__op_enter(&op, LK__HANDLE(l), &lk__latch_kind);
+    int rc = lk__latch_enter(&op, l, LK__NEVER);
     if (rc != 0)
         return rc;
-    const struct lk__latch_delete_args args = { .channel = lk__latch_of(&op)->block->channel };
+    const struct lk__latch_delete_args args = { .channel = lk__latch_of(&op)->block->channel,
+                                                .flags = lk__latch_flags(&op) };
     struct lk__idempotent delete = { .command = { .script = &lk__lua_latch_delete, .args = &args } };
     rc = change(&op, &delete, &verdict);
     if (rc == 0 && verdict == LK__ABSENT)
@@ -124,7 +130,7 @@ int lk__latch_look(const struct lk__latch *latch, struct lk__latchstate *state)
 static int look_once(lk_latch_t *l, struct lk__latchstate *state)
 {
     struct lk__op op;
-    int rc = lk__op_enter(&op, LK__HANDLE(l), &lk__latch_kind);
+    int rc = lk__latch_enter(&op, l, LK__NEVER);
     if (rc != 0)
         return rc;
     rc = lk__latch_look(lk__latch_of(&op), state);

@@ -6,6 +6,7 @@
 --           once hash                   the idempotency record
 -- args:     by number
 --           channel text                Redisson's
+-- flags:    anonymous
 -- sent:     id nth deadline_us
 -- verdicts: DONE ABSENT OVERTAKEN LATE
 -- resend:   harmless: the idempotency record answers
@@ -28,7 +29,7 @@ if left > by then
     end)
     return answer(DONE)
 end
-end_count(count, mark, 'opened', now)
+end_count(count, mark, 'opened', now, anonymous)
 idempotent_record(once, id, nth, 0, now)
 publish(channel, '0')
 return answer(DONE)

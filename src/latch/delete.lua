@@ -3,6 +3,7 @@
 -- uses:     idempotent number latch_state
 -- keys:     count string, mark string, once hash      see countdown.lua
 -- args:     channel text                Redisson's
+-- flags:    anonymous
 -- sent:     id nth deadline_us
 -- verdicts: DONE ABSENT OVERTAKEN LATE
 -- resend:   harmless: the idempotency record answers
@@ -17,7 +18,7 @@ end
 
 redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
 if left then
-    end_count(count, mark, 'deleted', now)
+    end_count(count, mark, 'deleted', now, anonymous)
 else
     hide_end(mark)
 end

@@ -9,7 +9,7 @@
 #define LK__LATCH_H
 
 #include "latch/scripts.h"
-#include "object/acquire.h"
+#include "object/anonymous.h"
 #include "object/idempotent.h"
 #include "object/keys.h"
 
@@ -58,6 +58,7 @@ struct lk__latch {
     struct lk__latchblock *block;
     struct lk__broadcast broadcast;
     struct lk__slots slots;
+    struct lk__presence presence; /* of an anonymous one */
 };
 
 static inline struct lk__latch *lk__latch_of(const struct lk__op *op)
@@ -70,7 +71,18 @@ static inline const lk_latchattr_t *lk__latch_attr(const struct lk__op *op)
     return op->attr;
 }
 
+/* For its scripts, as far as they are the same for all. */
+static inline unsigned lk__latch_flags(const struct lk__op *op)
+{
+    return op->object->traits.anonymous ? LK__LATCH_ANONYMOUS : 0U;
+}
+
 extern const struct lk__kind lk__latch_kind;
+
+/* Begin a public call; then lk__op_leave(). */
+int lk__latch_enter(struct lk__op *op, lk_latch_t *l, int64_t limit_us);
+/* An anonymous one is used by this client, or that begins. 0 · ESTALE: that was lost · why it could not begin. */
+int lk__latch_use(const struct lk__op *op);
 
 /* --- count.c ---------------------------------------------------------------------------------------------------- */
 

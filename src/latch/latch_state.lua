@@ -14,11 +14,12 @@ local function end_in(text)
     return how, tonumber(serial or '0'), since == ' set'
 end
 
--- End the count. For ten minutes the mark says that it ended, and how.
-local function end_count(count, mark, how, now)
+-- End the count. For ten minutes the mark says that it ended, and how; of an anonymous latch, as long as that is used.
+local function end_count(count, mark, how, now, anonymous)
     local before = redis.call('GET', mark)
     local _, serial = end_in(before)
-    redis.call('SET', mark, string.format('%s %.0f', how, math.max(serial + 1, now)), 'PX', 600000)
+    local lasts = anonymous and math.max(redis.call('PTTL', mark), 1) or 600000
+    redis.call('SET', mark, string.format('%s %.0f', how, math.max(serial + 1, now)), 'PX', lasts)
     do_or_undo(function()
         redis.call('DEL', count)
     end, function()

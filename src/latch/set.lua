@@ -5,9 +5,10 @@
 -- args:     n number
 --           ttl_ms ms                   the count ends after so long; 0: never
 --           channel text                Redisson's
--- flags:    replace
+-- flags:    replace anonymous           anonymous: the count ends with the latch, unless its users go on
 -- sent:     id nth deadline_us
 -- verdicts: DONE PRESENT OVERTAKEN LATE
+--           ABSENT                      an anonymous one, and it is over
 -- resend:   harmless: the idempotency record answers
 local done = idempotent_answer(once, id, nth)
 if done then
@@ -18,8 +19,13 @@ if present and not replace then
     return answer(PRESENT)
 end
 
-if ttl_ms > 0 then -- first, as Redisson does it; Redisson leaves no mark
-    redis.call('SET', count, n, 'PX', ttl_ms)
+local lasts_ms = anonymous and redis.call('PTTL', mark) or ttl_ms
+if anonymous and lasts_ms <= 0 then
+    return answer(ABSENT)
+end
+
+if lasts_ms > 0 then -- first, as Redisson does it; Redisson leaves no mark
+    redis.call('SET', count, n, 'PX', lasts_ms)
 else
     redis.call('SET', count, n)
 end

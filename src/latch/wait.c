@@ -159,7 +159,9 @@ static int look(struct waiting *waiting)
     if (word != 0)
         waiting->word = word;
     waiting->looked_us = lk__now_us();
-    int rc = lk__latch_look(waiting->latch, &state);
+    int rc = lk__latch_use(&waiting->op);
+    if (rc == 0)
+        rc = lk__latch_look(waiting->latch, &state);
     waiting->last_error = may_pass(rc) ? rc : 0;
     if (waiting->last_error != 0) {
         warn_of_wait(waiting);
@@ -264,7 +266,7 @@ static void count_wait(const struct waiting *waiting)
 static int wait_until(lk_latch_t *l, int64_t limit_us)
 {
     struct waiting waiting = { .limit_us = limit_us };
-    int rc = lk__op_enterby(&waiting.op, LK__HANDLE(l), &lk__latch_kind, limit_us);
+    int rc = lk__latch_enter(&waiting.op, l, limit_us);
     if (rc != 0)
         return rc;
     begin(&waiting);

@@ -12,13 +12,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-int lk__anonymous_name(char name[LK__ANONYMOUS_NAME])
+int lk__anonymous_init(struct lk__handle handle, const struct lk__kind *kind, lk_client_t *client, const char *name,
+                       const void *attr, bool anonymous)
 {
-    char id[LK__ID_LENGTH + 1];
-    int rc = lk__random_id(id);
-    if (rc == 0)
-        snprintf(name, LK__ANONYMOUS_NAME, "anonymous:%s", id);
-    return rc;
+    char id[LK__ID_LENGTH + 1], fresh[sizeof "anonymous:" + LK__ID_LENGTH];
+    if (name == NULL && anonymous) {
+        int rc = lk__random_id(id);
+        if (rc != 0)
+            return rc;
+        snprintf(fresh, sizeof fresh, "anonymous:%s", id);
+        name = fresh;
+    }
+    return lk__handle_init(handle, kind, client, name, attr);
 }
 
 static struct lk__lease *new_presence(struct lk__object *object)

@@ -13,15 +13,14 @@
 
 #include "object/op.h"
 
-#define LK__ANONYMOUS_NAME (sizeof "anonymous:" + LK__ID_LENGTH)
-
 /* Of an anonymous object: its life at the server; the primitive's object has it. NULL before the first use. */
 struct lk__presence {
     _Atomic(struct lk__lease *) lease;
 };
 
-/* A name that nobody has. 0 or ENOMEM, with an error text. */
-int lk__anonymous_name(char name[LK__ANONYMOUS_NAME]);
+/* As lk__handle_init(); an anonymous object may have NULL for a name, and gets one that nobody else has. */
+int lk__anonymous_init(struct lk__handle handle, const struct lk__kind *kind, lk_client_t *client, const char *name,
+                       const void *attr, bool anonymous);
 
 /*
  * Before the first request of a call: the object is there, and this client uses it; by the first call it is asked to

@@ -66,7 +66,7 @@ local families = {
     [NEEDED] = { 'queue:mutex', 'seen:mutex', 'robust:mutex', 'settings:mutex' },
     [OTHER] = {
         'rw', 'queue:rw', 'seen:rw', 'robust:rw', 'claims', 'queue:sem', 'seen:sem', 'total:sem', 'users:sem', 'permits', 'total',
-        'queue:permits', 'seen:permits', 'users:permits', 'settings:rw', 'settings:sem', 'opened', 'once',
+        'queue:permits', 'seen:permits', 'users:permits', 'settings:rw', 'settings:sem', 'opened', 'users:latch', 'once',
     },
 }
 for group = NEEDED, OTHER do

@@ -230,19 +230,14 @@ void lk__sem_setvalue(lk_sem_t *s, unsigned value)
 int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned value, const lk_semattr_t *attr)
 {
     lk_semattr_t checked = { 0 };
-    char fresh[LK__ANONYMOUS_NAME];
     if (s == NULL)
         return lk__fail(EINVAL, "lk_sem_init: no semaphore was given");
     struct lk__apistate api = lk__api_enter();
     int rc = lk__semattr_check(&checked, attr);
     if (rc == 0)
         rc = lk__sem_valuecheck(&checked, value);
-    if (rc == 0 && name == NULL && checked.anonymous) {
-        rc = lk__anonymous_name(fresh);
-        name = fresh;
-    }
     if (rc == 0)
-        rc = lk__handle_init(LK__HANDLE(s), &lk__sem_kind, client, name, attr);
+        rc = lk__anonymous_init(LK__HANDLE(s), &lk__sem_kind, client, name, attr, checked.anonymous);
     if (rc == 0)
         lk__sem_setvalue(s, value);
     return lk__api_leave(&api, rc);

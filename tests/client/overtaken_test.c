@@ -284,9 +284,9 @@ static const struct row {
     { &lk__lua_semaphore_resize, "SET pool 5", { SEM_TOTAL }, { "6", "7", "0", "3000", "c", "0", SENT } },
     { &lk__lua_semaphore_delete, "SET pool 5", { SEM_TOTAL }, { SENT } },
     { &lk__lua_semaphore_permit_delete, "SET latchkey:total:{pool} 5", { PERMITS, ONCE }, { SENT } },
-    { &lk__lua_latch_countdown, "SET pool 5", { LATCH }, { "1", "c", SENT } },
+    { &lk__lua_latch_countdown, "SET pool 5", { LATCH }, { "1", "c", "0", SENT } },
     { &lk__lua_latch_set, "DEL pool", { LATCH }, { "5", "0", "c", "0", SENT } },
-    { &lk__lua_latch_delete, "SET pool 5", { LATCH }, { "c", SENT } },
+    { &lk__lua_latch_delete, "SET pool 5", { LATCH }, { "c", "0", SENT } },
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

@@ -69,9 +69,31 @@ out:
     end(w);
 }
 
+static void anonymous(struct world *w)
+{
+    static const lk_latchattr_t attr = { .size = sizeof attr, .anonymous = 1 };
+    lk_latch_t a;
+    client = world_client(w, failing_options());
+    failing_begin();
+    if (tried(0, lk_latch_init(&a, client, NULL, &attr), ENOMEM) == 0) {
+        if (tried(0, lk_latch_trysetcount(&a, 1), ENOMEM, UNREACHABLE, ESTALE) == 0)
+            tried(0, lk_latch_countdown(&a), ENOMEM, UNREACHABLE, ESTALE);
+        lk_latch_destroy(&a);
+    }
+    failing_end();
+    world_close(w, client);
+    /* It ended, or does with its lease; the record of a countdown that nobody answered has a minute. */
+    eventually(world_elements(w, "KEYS *anonymous:*") == world_elements(w, "KEYS latchkey:once:{anonymous:*"),
+               FAILING_LONG_MS);
+    assert_int_equal(0, world_int(w, "EVAL %s 0",
+                                  "local n = 0 for _, key in ipairs(redis.call('KEYS', '*')) do "
+                                  "if redis.call('PTTL', key) == -1 then n = n + 1 end end return n"));
+}
+
 static void all_of(struct world *w, enum failing kind)
 {
     each_failure(w, "count", kind, count);
+    each_failure(w, "anonymous", kind, anonymous);
 }
 
 int main(void)

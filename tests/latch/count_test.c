@@ -91,9 +91,9 @@ static void mistakes_are_einval(struct world *w)
     assert_lk(EINVAL, lk_latch_init(&other, client, "", NULL));
     assert_lk(EINVAL, lk_latch_init(&other, client, "latchkey:x", NULL));
     assert_lk(EINVAL, lk_latch_init(&other, client, "a}{b", NULL));
-    attr.lk_room[2] = 1;
+    attr.lk_room[1] = 1;
     assert_lk(EINVAL, lk_latch_init(&other, client, "gate", &attr));
-    attr.lk_room[2] = 0;
+    attr.lk_room[1] = 0;
     attr.size = 0;
     assert_lk(EINVAL, lk_latch_init(&other, client, "gate", &attr));
     attr.size = sizeof attr;

@@ -105,7 +105,7 @@ static void the_table_of_keys_is_right(struct world *w)
 {
     struct row rows[8];
     int count = read_rows(rows);
-    assert_int_equal(3, count);
+    assert_int_equal(4, count);
     lk_latch_t *gate = world_latch(w, world_client(w, ""), "gate");
     assert_lk(0, lk_latch_trysetcount(gate, 2));
     compare(w, rows, count);
@@ -132,7 +132,7 @@ static void the_table_of_keys_is_right(struct world *w)
     const char *once = "return redis.call('HKEYS', KEYS[1])[1] .. ' ' .. redis.call('HVALS', KEYS[1])[1]";
     matches("^[0-9a-f]{32}:l[0-9]+x[0-9]+ [0-9]+ 1 [0-9]+$", world_str(w, "EVAL %s 1 latchkey:once:{gate}", once));
     for (int i = 0; i < count; i++)
-        if (!rows[i].seen)
+        if (!rows[i].seen && strstr(rows[i].key, ":users:") == NULL) /* latch/anonymous looks at those */
             fail_msg("%s is in docs/keys.md, but never was in Redis", rows[i].key);
 }
 

@@ -47,6 +47,7 @@
 #define SEM_TOTAL SEM, "latchkey:total:sem:{x}"
 #define PERMITS "latchkey:permits:{x}", "latchkey:total:{x}", "latchkey:queue:permits:{x}", "latchkey:seen:permits:{x}"
 #define LATCH "x", "latchkey:opened:{x}", "latchkey:once:{x}"
+#define LATCH_USED "x", "latchkey:opened:{x}", "latchkey:users:latch:{x}"
 #define LOCK_CHANNEL "redisson_lock__channel:{x}"
 #define LATCH_CHANNEL "redisson_countdownlatch__channel__{x}"
 #define SEM_CHANNEL "redisson_sc:{x}"
@@ -95,9 +96,11 @@ struct row {
 
 #define MUTEX_ASK(flags) "30000", "10240000", CLAIM, flags, A, LATER_US, "0", "1"
 #define MUTEX_RELEASE(flags, keep) CLAIM, LOCK_CHANNEL, flags, A, keep, "1"
-#define LATCH_COUNT(n) n, LATCH_CHANNEL, SLOT, LATER_US, "1"
+#define LATCH_COUNT(n) n, LATCH_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1"
 #define LATCH_SET(n, ttl, flags) n, ttl, LATCH_CHANNEL, flags, SLOT, LATER_US, "1"
-#define REPLACE "8" /* of the latch */
+#define LATCH_DELETE(flags) LATCH_CHANNEL, flags, SLOT, LATER_US, "1"
+#define REPLACE "16" /* of the latch */
+#define ANONYMOUS "8"
 
 /* Likewise of the read-write lock. */
 #define RW_ROBUST "16"
@@ -460,12 +463,43 @@ static const struct row rows[] = {
       "SET x 1;SET latchkey:opened:{x} \"opened 7 set\" EX 600",
       { LATCH },
       { LATCH_COUNT("1") } },
-    { &lk__lua_latch_delete, GIVES, "SET x 3", { LATCH }, { LATCH_CHANNEL, SLOT, LATER_US, "1" } },
+    { &lk__lua_latch_delete, GIVES, "SET x 3", { LATCH }, { LATCH_DELETE(NO_FLAGS) } },
     { &lk__lua_latch_delete,
       GIVES,
       "SET latchkey:opened:{x} \"opened 7\" EX 600",
       { LATCH },
-      { LATCH_CHANNEL, SLOT, LATER_US, "1" } },
+      { LATCH_DELETE(NO_FLAGS) } },
+    { &lk__lua_latch_set,
+      TAKES,
+      "SET latchkey:opened:{x} \"\" PX 50000",
+      { LATCH },
+      { LATCH_SET("3", "0", ANONYMOUS) } },
+    { &lk__lua_latch_countdown,
+      GIVES,
+      "SET latchkey:opened:{x} \"\" PX 50000;SET x 1 PX 50000",
+      { LATCH },
+      { "1", LATCH_CHANNEL, ANONYMOUS, SLOT, LATER_US, "1" } },
+    { &lk__lua_latch_delete,
+      GIVES,
+      "SET latchkey:opened:{x} \"\" PX 50000;SET x 3 PX 50000",
+      { LATCH },
+      { LATCH_DELETE(ANONYMOUS) } },
+    { &lk__lua_latch_begin, TAKES, "", { LATCH_USED }, { A, LATER_US, "30000", "1" } },
+    { &lk__lua_latch_begin,
+      GIVES,
+      "SET x 3 PX 50000;SET latchkey:opened:{x} \"opened 7 set\" PX 50000;" USER("latch", B),
+      { LATCH_USED },
+      { A, LATER_US, "60000", "1" } },
+    { &lk__lua_latch_keep,
+      GIVES,
+      "SET x 3 PX 50000;SET latchkey:opened:{x} \"opened 7 set\" PX 50000;" USER("latch", A),
+      { LATCH_USED },
+      { A, LATER_US, "60000", "1" } },
+    { &lk__lua_latch_end,
+      GIVES,
+      "SET x 3 PX 50000;SET latchkey:opened:{x} \"opened 7 set\" PX 50000;" USER("latch", A),
+      { LATCH, "latchkey:users:latch:{x}" },
+      { A, "1" } },
     { &lk__lua_latch_look, LOOKS, "SET x 3", { "x", "latchkey:opened:{x}" }, { "1" } },
 };
 
@@ -701,7 +735,8 @@ static void no_more_is_lent_than_there_is(struct world *w)
 /* The count goes down by what is recorded, and there is a mark of an end only when it ended. */
 static void a_latch_is_open_or_not(struct world *w, const struct row *row)
 {
-    if (strncmp(row->script->name, "latch/", 6) != 0 || row->manner == LOOKS)
+    if (strncmp(row->script->name, "latch/", 6) != 0 || row->manner == LOOKS ||
+        row->script == &lk__lua_latch_end) /* takes both along */
         return;
     bool counted = world_exists(w, "x"), recorded = world_exists(w, "latchkey:once:{x}");
     const char *mark = world_str(w, "GET latchkey:opened:{x}");

@@ -1,4 +1,4 @@
--- users.lua - an anonymous semaphore lives as long as somebody uses it
+-- users.lua - an anonymous object lives as long as somebody uses it
 -- uses:     rollback
 --
 -- users  sorted set, id -> server milliseconds until which that one uses it; a client is renewed as a hold is
