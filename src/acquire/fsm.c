@@ -217,11 +217,12 @@ static void note_marked(struct lk__acquirefsm_state *a)
 /* Others have it: until when, as the server knows now. Permits of a recorded acquire have no lease. */
 static void note_others(struct lk__acquirefsm_state *a, int64_t now_us, int64_t left_ms)
 {
-    int64_t left_us = left_ms > LK__NEVER / 1000 ? LK__NEVER : left_ms * 1000;
     if (a->set.recorded || left_ms == -1)
         a->result.others_until_us = 0;
+    else if (left_ms <= 0)
+        a->result.others_until_us = now_us;
     else
-        a->result.others_until_us = left_ms < 0 ? now_us : lk__later(now_us, left_us);
+        a->result.others_until_us = lk__later(now_us, left_ms > LK__NEVER / 1000 ? LK__NEVER : left_ms * 1000);
 }
 
 static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us, int64_t sent_us,
