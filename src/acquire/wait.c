@@ -134,17 +134,17 @@ static struct lk__step leave(struct attempt *attempt, bool eval)
 /* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
 static void warn_of_wait(struct attempt *attempt, int64_t now_us, const struct lk__asked *asked)
 {
-    char payload[LK__ERRMSG_MAX];
+    char errmsg[LK__ERRMSG_MAX];
     if (attempt->told || now_us - attempt->began_us <= PATIENCE_US)
         return;
     if (asked != NULL && asked->holder != NULL && asked->holder[0] != '\0') {
         attempt->told = true;
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; held by %s", attempt->waiter->what,
                 PATIENCE_US / 1000000, asked->holder);
-    } else if (asked == NULL && lk__node_lasterror(attempt->waiters->node, payload, sizeof payload) != 0) {
+    } else if (asked == NULL && lk__node_lasterror(attempt->waiters->node, errmsg, sizeof errmsg) != 0) {
         attempt->told = true;
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", attempt->waiter->what, PATIENCE_US / 1000000,
-                payload);
+                errmsg);
     }
 }
 
@@ -307,7 +307,7 @@ static int explain(struct attempt *attempt)
     const struct lk__acquirefsm_settings *settings = lk__acquirefsm_settings(&attempt->waiter->machine);
     int code = lk__acquirefsm_result(&attempt->waiter->machine)->code;
     const char *what = attempt->waiter->what;
-    char payload[LK__ERRMSG_MAX];
+    char errmsg[LK__ERRMSG_MAX];
     switch (code) {
     case ETIMEDOUT:
         return lk__fail(ETIMEDOUT, "%s: not within the time; held by someone else", what);
@@ -320,8 +320,8 @@ static int explain(struct attempt *attempt)
     case EACCES:
         if (attempt->explained)
             return code;
-        lk__node_lasterror(attempt->waiters->node, payload, sizeof payload);
-        return lk__fail(code, "%s: %s", what, payload[0] != '\0' ? payload : "no connection in time");
+        lk__node_lasterror(attempt->waiters->node, errmsg, sizeof errmsg);
+        return lk__fail(code, "%s: %s", what, errmsg[0] != '\0' ? errmsg : "no connection in time");
     case EPROTO:
         return attempt->explained ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);
     case ECANCELED:
