@@ -157,7 +157,7 @@ static void warn_of_first(const struct lk__waiter *waiter, const struct lk__aske
 /* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
 static void warn_of_wait(struct attempt *attempt, int64_t now_us, const struct lk__asked *asked)
 {
-    char payload[LK__ERRMSG_MAX];
+    char errmsg[LK__ERRMSG_MAX];
     if (attempt->told || now_us - attempt->began_us <= PATIENCE_US)
         return;
     if (asked != NULL && asked->holder != NULL && asked->holder[0] != '\0') {
@@ -167,10 +167,10 @@ static void warn_of_wait(struct attempt *attempt, int64_t now_us, const struct l
     } else if (asked != NULL && asked->first != NULL) {
         attempt->told = true;
         warn_of_first(attempt->waiter, asked);
-    } else if (asked == NULL && lk__node_lasterror(attempt->waiters->node, payload, sizeof payload) != 0) {
+    } else if (asked == NULL && lk__node_lasterror(attempt->waiters->node, errmsg, sizeof errmsg) != 0) {
         attempt->told = true;
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", attempt->waiter->what, PATIENCE_US / 1000000,
-                payload);
+                errmsg);
     }
 }
 
@@ -367,7 +367,7 @@ static int explain(struct attempt *attempt)
     const struct lk__acquirefsm_settings *settings = lk__acquirefsm_settings(&attempt->waiter->machine);
     int code = lk__acquirefsm_result(&attempt->waiter->machine)->code;
     const char *what = attempt->waiter->what;
-    char payload[LK__ERRMSG_MAX];
+    char errmsg[LK__ERRMSG_MAX];
     switch (code) {
     case ETIMEDOUT:
         return refused(attempt, ETIMEDOUT, "not within the time; ");
@@ -380,8 +380,8 @@ static int explain(struct attempt *attempt)
     case EACCES:
         if (attempt->explained)
             return code;
-        lk__node_lasterror(attempt->waiters->node, payload, sizeof payload);
-        return lk__fail(code, "%s: %s", what, payload[0] != '\0' ? payload : "no connection in time");
+        lk__node_lasterror(attempt->waiters->node, errmsg, sizeof errmsg);
+        return lk__fail(code, "%s: %s", what, errmsg[0] != '\0' ? errmsg : "no connection in time");
     case EPROTO:
         return attempt->explained ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);
     case ECANCELED:

@@ -11,9 +11,9 @@
 #include <string.h>
 
 /* Is `word` one of `words`, which are separated by blanks? */
-static bool is_among(const char *errmsg, const char *word, size_t length)
+static bool is_among(const char *words, const char *word, size_t length)
 {
-    for (const char *at = errmsg; *at != '\0'; at += strcspn(at, " ")) {
+    for (const char *at = words; *at != '\0'; at += strcspn(at, " ")) {
         at += strspn(at, " ");
         if (strcspn(at, " ") == length && strncmp(at, word, length) == 0)
             return true;

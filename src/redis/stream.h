@@ -85,7 +85,7 @@ struct lk__serverinfo {
 
 /*
  * AUTH, SELECT, role, time, run id, and with `inspect` version, eviction policy and the rights that the library
- * needs. EACCES: the user lacks some that all need. Words in `words`.
+ * needs. EACCES: the user lacks some that all need. `errmsg` says why it failed.
  */
 int lk__handshake(struct lk__stream *stream, const struct lk__server *server, bool inspect, int64_t until_us,
                   int cancel_fd, struct lk__serverinfo *info, char *errmsg, size_t size);

@@ -46,8 +46,7 @@ struct lk__semcount {
 
 struct lk__sem {
     struct lk__object object;
-    struct lk__redissonwake
-        *redisson; /* NULL, or with Redisson: its release wakes one waiter, whose script serves all */
+    struct lk__redissonwake *redisson; /* NULL, or with Redisson: wakes one waiter, whose script serves all */
     struct lk__slots slots;
     struct lk__presence presence; /* of an anonymous one */
 };

@@ -6,129 +6,64 @@
  * support: failing
  */
 #include "failing/failing.h"
+#include "subject.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { MANY = 1000, PAIRS = 100, PER_HOLD = SANITIZED ? 1 : 0 }; /* without one, the memory of an earlier hold serves */
 
 static lk_client_t *client;
+static struct subject objects[MANY];
 
-static union object {
-    lk_mutex_t mutex;
-    lk_rwlock_t rwlock;
-    lk_sem_t sem;
-} objects[MANY];
-
-/* Each holds an object and gives it back; how many bytes an object and a hold may take. */
-struct kind {
-    const char *what;
-    int (*init)(union object *object, const char *name);
-    int (*take)(union object *object), (*give)(union object *object), (*destroy)(union object *object);
+/* How many bytes an object of a kind may take, and a hold of it beyond that. */
+struct limits {
+    const char *name;   /* of the kind of subject */
+    const char *called; /* how the names of these begin */
     long object_bytes, hold_bytes;
     int allocations; /* of a pair */
 };
 
-static const struct kind *kind;
-
-static int init_mutex(union object *object, const char *name)
-{
-    return lk_mutex_init(&object->mutex, client, name, NULL);
-}
-
-static int lock(union object *object)
-{
-    return lk_mutex_lock(&object->mutex);
-}
-
-static int unlock(union object *object)
-{
-    return lk_mutex_unlock(&object->mutex);
-}
-
-static int destroy_mutex(union object *object)
-{
-    return lk_mutex_destroy(&object->mutex);
-}
-
-static int init_rwlock(union object *object, const char *name)
-{
-    return lk_rwlock_init(&object->rwlock, client, name, NULL);
-}
-
-static int read_lock(union object *object)
-{
-    return lk_rwlock_rdlock(&object->rwlock);
-}
-
-static int write_lock(union object *object)
-{
-    return lk_rwlock_wrlock(&object->rwlock);
-}
-
-static int unlock_rwlock(union object *object)
-{
-    return lk_rwlock_unlock(&object->rwlock);
-}
-
-static int destroy_rwlock(union object *object)
-{
-    return lk_rwlock_destroy(&object->rwlock);
-}
-
-static int init_sem(union object *object, const char *name)
-{
-    return lk_sem_init(&object->sem, client, name, 1, NULL);
-}
-
-static int init_permits(union object *object, const char *name)
-{
-    lk_semattr_t attr = { .size = sizeof attr, .leased = 1 };
-    return lk_sem_init(&object->sem, client, name, 1, &attr);
-}
-
-static int sem_wait_one(union object *object)
-{
-    return lk_sem_wait(&object->sem);
-}
-
-static int sem_post_one(union object *object)
-{
-    return lk_sem_post(&object->sem);
-}
-
-static int destroy_sem(union object *object)
-{
-    return lk_sem_destroy(&object->sem);
-}
-
-static const struct kind kinds[] = {
-    { "mutex", init_mutex, lock, unlock, destroy_mutex, 700, 600, PER_HOLD },
-    { "reader", init_rwlock, read_lock, unlock_rwlock, destroy_rwlock, 700, 600, PER_HOLD },
-    { "writer", init_rwlock, write_lock, unlock_rwlock, destroy_rwlock, 700, 600, PER_HOLD },
-    { "permit", init_permits, sem_wait_one, sem_post_one, destroy_sem, 700, 650, PER_HOLD },
-    { "semaphore", init_sem, sem_wait_one, sem_post_one, destroy_sem, 700, 0, 2 * PER_HOLD },
+static const struct limits limits[] = {
+    { "mutex", "mutex", 700, 600, PER_HOLD },
+    { "fair mutex", "fair", 700, 600, PER_HOLD },
+    { "reader", "reader", 700, 600, PER_HOLD },
+    { "writer", "writer", 700, 600, PER_HOLD },
+    { "leased semaphore", "permit", 700, 650, PER_HOLD },
+    { "semaphore", "semaphore", 700, 0, 2 * PER_HOLD },
 };
+
+static const struct subject_kind *kind;
+
+static const struct limits *limits_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (strcmp(limits[i].name, name) == 0)
+            return &limits[i];
+    fail_msg("how large may a %s be?", name);
+    return NULL;
+}
 
 static void make(int i)
 {
-    char name[32];
-    snprintf(name, sizeof name, "%s%d", kind->what, i);
-    assert_lk(0, kind->init(&objects[i], name));
+    objects[i] = (struct subject){ .kind = kind };
+    snprintf(objects[i].name, sizeof objects[i].name, "%s%d", limits_of(kind->name)->called, i);
+    assert_lk(0, kind->init(&objects[i], client, 0));
 }
 
 static void take(int i)
 {
-    assert_lk(0, kind->take(&objects[i]));
+    assert_lk(0, subject_take(&objects[i], 0));
 }
 
 static void give(int i)
 {
-    assert_lk(0, kind->give(&objects[i]));
+    assert_lk(0, subject_give(&objects[i]));
 }
 
 static void drop(int i)
 {
-    assert_lk(0, kind->destroy(&objects[i]));
+    assert_lk(0, subject_destroy(&objects[i]));
 }
 
 static void each(void (*what)(int i))
@@ -139,7 +74,7 @@ static void each(void (*what)(int i))
 
 static void at_most(const char *what, long limit, long found)
 {
-    print_message("%s: %s: %ld, at most %ld\n", kind->what, what, found, limit);
+    print_message("%s: %s: %ld, at most %ld\n", kind->name, what, found, limit);
     assert_true(found <= limit);
 }
 
@@ -157,10 +92,10 @@ static void begin(struct world *w)
 static void objects_and_holds_are_small(struct world *w)
 {
     client = NULL;
-    world_allow(w, "semaphore*");
+    world_allow(w, "semaphore*"); /* numbers of semaphores last */
     world_allow(w, "latchkey:once:{semaphore*");
     world_allow(w, "latchkey:total:{permit*");
-    for (kind = kinds; kind < kinds + sizeof kinds / sizeof *kinds; kind++) {
+    for (kind = subject_kinds; kind->name != NULL; kind++) {
         begin(w);
         long before = failing_bytes();
         each(make);
@@ -170,8 +105,8 @@ static void objects_and_holds_are_small(struct world *w)
         each(take);
         long held = failing_bytes();
         each(give);
-        at_most("bytes of a live object", kind->object_bytes, (live - before) / MANY);
-        at_most("bytes of what is held beyond that", kind->hold_bytes, (held - live) / MANY);
+        at_most("bytes of a live object", limits_of(kind->name)->object_bytes, (live - before) / MANY);
+        at_most("bytes of what is held beyond that", limits_of(kind->name)->hold_bytes, (held - live) / MANY);
         each(drop);
     }
 }
@@ -179,10 +114,10 @@ static void objects_and_holds_are_small(struct world *w)
 static void a_free_lock_hardly_asks_for_memory(struct world *w)
 {
     client = NULL;
-    world_allow(w, "semaphore*");
+    world_allow(w, "semaphore*"); /* numbers of semaphores last */
     world_allow(w, "latchkey:once:{semaphore*");
     world_allow(w, "latchkey:total:{permit*");
-    for (kind = kinds; kind < kinds + sizeof kinds / sizeof *kinds; kind++) {
+    for (kind = subject_kinds; kind->name != NULL; kind++) {
         begin(w);
         make(0);
         take(0);
@@ -192,7 +127,8 @@ static void a_free_lock_hardly_asks_for_memory(struct world *w)
             take(0);
             give(0);
         }
-        at_most("allocations of a hundred pairs", kind->allocations * PAIRS, failing_serial() - before);
+        at_most("allocations of a hundred pairs", limits_of(kind->name)->allocations * PAIRS,
+                failing_serial() - before);
         drop(0);
     }
 }
