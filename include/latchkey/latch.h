@@ -219,9 +219,11 @@ LK_API LK_MUST_CHECK int lk_latch_getcount(lk_latch_t *l, unsigned *n);
  *                        client was closed, or belongs to another process
  *             ESTALE     the count that this call waited for vanished: its `ttl_ms` is
  *                        over, or the server lost its data, and whether it opened is
- *                        not known. 0 instead with redisson=yes, as Java has it
- *             ENOTCONN   the default client could not be opened; an open client
- *                        goes on trying, and logs what is wrong
+ *                        not known. 0 instead with redisson=yes, as Java has it.
+ *                        Or it is anonymous, and this client's lease of it was lost
+ *             ENOTCONN   the default client could not be opened, or this client had not
+ *                        used an anonymous latch before and could not begin to (then
+ *                        also EIO); otherwise it goes on trying, and logs what is wrong
  *             EPROTO EACCES EINVAL ENOMEM  not known
  * Threads     any; blocks only the caller; not for signal handlers; signals do not
  *             end the wait. A cancellation point while it sleeps, as POSIX semaphore

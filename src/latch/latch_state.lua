@@ -5,7 +5,8 @@
 -- count  string, a number: Redisson's layout, gone at zero
 -- mark   string, "<opened or deleted> <serial>": how the last count ended; a larger serial for each end.
 --        " set" behind it: there was a new count since, or an open latch was deleted. Then it is for those
---        alone who waited before that end
+--        alone who waited before that end.
+--        That of an anonymous latch is there, and lasts, as long as the latch: empty before its first end
 
 -- What a mark says, nil or false: there is none. How the last count ended, or nil; its serial, or 0; whether there was
 -- a new one since.

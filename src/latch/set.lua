@@ -5,7 +5,7 @@
 -- args:     n number
 --           ttl_ms ms                   the count ends after so long; 0: never
 --           channel text                Redisson's
--- flags:    replace anonymous           anonymous: the count ends with the latch, unless its users go on
+-- flags:    replace anonymous           anonymous: the count lasts as long as the mark
 -- sent:     id nth deadline_us
 -- verdicts: DONE PRESENT OVERTAKEN LATE
 --           ABSENT                      an anonymous one, and it is over
