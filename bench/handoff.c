@@ -1,116 +1,191 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handoff.c - how long a contended mutex lies between two holders
+ * handoff.c - one lock that many processes want: how often, how fast and how fairly it changes hands
  *
- * P processes loop on one fair mutex, holding it for no time. The gap runs from just before unlock is called to
- * just after the next holder's lock returned; its median is given in units of a bare round trip, and with it
- * the commands that each acquire cost the server.
+ * Nobody holds it longer than it takes to write down the time. All are warm, and inside the loop, before the clock
+ * starts. <x> is rival.processes, with threads rival.processesxthreads:
+ *
+ *   handoffs.<x>   acquires per second
+ *   gap.<x>        median us from just before an unlock to just after the next lock returned
+ *   cpu.<x>        processor time of the server per acquire, us
+ *   script.<x>     of that inside scripts, by the server's own count
+ *   asked.<x>      commands per acquire from outside
+ *   inner.<x>      commands per acquire inside the scripts
+ *   fairness.<x>   acquires of the thread that had the fewest, divided by those of the one that had the most
  */
-#include "raw.h"
+#include "measure.h"
+#include "rival.h"
+#include "server.h"
+#include "wire.h"
 
-#include <latchkey/latchkey.h>
-
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { ACQUIRES = 3000, PINGS = 2000 };
+enum { THREADS_MAX = 512, GAPS_MAX = 1 << 18, WARM = 3, LAPS_EACH = 60 };
 
-/* Shared by all processes; all but `started` only touched inside the mutex. */
-struct track {
-    atomic_int started;
+/* Shared by all processes. What is not atomic is only touched by the holder. */
+struct race {
+    atomic_int ready, go, over;
+    atomic_long acquires;
     int64_t released_ns;
-    int count;
-    int64_t gap_ns[ACQUIRES];
+    int gaps;
+    int64_t gap_ns[GAPS_MAX];
+    long acquired[THREADS_MAX];
 };
 
-static void loop(const char *url, struct track *track)
+struct runner {
+    const struct rival *rival;
+    struct race *race;
+    void *state;
+    int number;
+};
+
+static void doze(void)
 {
-    lk_mutexattr_t fair = LK_MUTEXATTR_INIT;
-    lk_client_t *client;
-    lk_mutex_t m;
-    fair.fair = 1;
-    if (lk_client_open(&client, url) != 0 || lk_mutex_init(&m, client, "bench", &fair) != 0)
-        fail("open");
-    atomic_fetch_add(&track->started, 1);
-    for (bool more = true; more;) {
-        if (lk_mutex_lock(&m) != 0)
-            fail("lock");
-        int64_t got_ns = now_ns();
-        if (track->released_ns != 0 && track->count < ACQUIRES)
-            track->gap_ns[track->count++] = got_ns - track->released_ns;
-        more = track->count < ACQUIRES;
-        track->released_ns = now_ns();
-        if (lk_mutex_unlock(&m) != 0)
-            fail("unlock");
-    }
-    exit(lk_client_close(client) == 0 ? 0 : 1);
+    struct timespec pause = { 0, 500000 };
+    nanosleep(&pause, NULL);
 }
 
-/* Scripts that the server ran so far. */
-static long scripts_run(int raw)
+static void lap(struct runner *runner)
 {
-    static char info[65536];
-    size_t got = 0, whole = sizeof info - 1;
-    send(raw, "INFO commandstats\r\n", 19, MSG_NOSIGNAL);
-    while (got < whole) {
-        ssize_t more = recv(raw, info + got, sizeof info - 1 - got, 0);
-        if (more <= 0)
-            fail("info");
-        got += (size_t)more;
-        info[got] = '\0';
-        const char *line = strstr(info, "\r\n"); /* "$<length>" */
-        if (line != NULL)
-            whole = (size_t)(line - info) + 2 + strtoul(info + 1, NULL, 10) + 2;
-    }
-    const char *at = strstr(info, "cmdstat_evalsha:calls=");
-    return at == NULL ? 0 : strtol(at + strlen("cmdstat_evalsha:calls="), NULL, 10);
+    struct race *race = runner->race;
+    runner->rival->lock(runner->state);
+    int64_t got_ns = now_ns();
+    if (race->released_ns != 0 && race->gaps < GAPS_MAX)
+        race->gap_ns[race->gaps++] = got_ns - race->released_ns;
+    race->acquired[runner->number]++;
+    atomic_fetch_add_explicit(&race->acquires, 1, memory_order_relaxed);
+    race->released_ns = now_ns();
+    runner->rival->unlock(runner->state);
 }
 
-static void measure(const char *path, const char *url, int processes)
+static void *run(void *arg)
 {
-    static int64_t bare[PINGS];
-    int raw = raw_connect(path);
-    struct track *track = mmap(NULL, sizeof *track, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    for (int i = 0; i < PINGS; i++) {
-        int64_t began = now_ns();
-        raw_ping(raw);
-        bare[i] = now_ns() - began;
+    struct runner *runner = arg;
+    for (int i = 0; i < WARM; i++) {
+        runner->rival->lock(runner->state);
+        runner->rival->unlock(runner->state);
     }
-    long before = scripts_run(raw);
+    atomic_fetch_add(&runner->race->ready, 1);
+    while (!atomic_load(&runner->race->go))
+        doze();
+    while (!atomic_load(&runner->race->over))
+        lap(runner);
+    return NULL;
+}
+
+static void run_process(const struct rival *rival, const struct place *place, struct race *race, int number,
+                        int threads)
+{
+    struct runner runners[THREADS_MAX];
+    pthread_t ids[THREADS_MAX];
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody waits on when a run has failed */
+    void *state = rival->join(place, number);
+    for (int i = 0; i < threads; i++) {
+        runners[i] = (struct runner){ rival, race, state, number * threads + i };
+        if (pthread_create(&ids[i], NULL, run, &runners[i]) != 0)
+            fail("thread");
+    }
+    for (int i = 0; i < threads; i++)
+        pthread_join(ids[i], NULL);
+    rival->leave(state);
+    exit(0);
+}
+
+static void start_processes(const struct rival *rival, const struct place *place, struct race *race, int processes,
+                            int threads)
+{
     fflush(NULL); /* or each child prints it once more */
-    int64_t began = now_ns();
     for (int i = 0; i < processes; i++)
         if (fork() == 0)
-            loop(url, track);
-    int bad = 0, status;
+            run_process(rival, place, race, i, threads);
+    while (atomic_load(&race->ready) < processes * threads) {
+        if (waitpid(-1, NULL, WNOHANG) > 0)
+            fail("a process ended");
+        doze();
+    }
+}
+
+static void await_processes(void)
+{
+    int status;
     while (wait(&status) > 0)
-        bad += status != 0;
-    double seconds = (double)(now_ns() - began) / 1e9, bare_us = median_us(bare, PINGS);
-    double gap_us = median_us(track->gap_ns, track->count);
-    printf("  %3d processes: gap %6.1f us = %.2f round trips, %6.0f acquires/s, %.2f scripts each%s\n", processes,
-           gap_us, gap_us / bare_us, track->count / seconds, (double)(scripts_run(raw) - before) / track->count,
-           bad ? "  (a process failed)" : "");
-    munmap(track, sizeof *track);
-    close(raw);
+        if (status != 0)
+            fail("a process failed");
+}
+
+static double fairness(const struct race *race, int runners)
+{
+    long fewest = race->acquired[0], most = race->acquired[0];
+    for (int i = 1; i < runners; i++) {
+        fewest = race->acquired[i] < fewest ? race->acquired[i] : fewest;
+        most = race->acquired[i] > most ? race->acquired[i] : most;
+    }
+    return most == 0 ? 0 : (double)fewest / (double)most;
+}
+
+static void report(const char *x, struct race *race, struct server_cost spent, double seconds, long acquires,
+                   int runners)
+{
+    double each = acquires > 0 ? (double)acquires : 1;
+    tell((double)acquires / seconds, "handoffs.%s", x);
+    tell(median_us(race->gap_ns, race->gaps), "gap.%s", x);
+    tell((double)spent.cpu_ns / 1e3 / each, "cpu.%s", x);
+    tell((double)spent.script_us / each, "script.%s", x);
+    tell((double)spent.asked / each, "asked.%s", x);
+    tell((double)(spent.commands - spent.asked) / each, "inner.%s", x);
+    tell(fairness(race, runners), "fairness.%s", x);
+}
+
+/* A big crowd runs longer, so that fairness is no matter of one lap more or less; but not for ever. */
+static bool is_too_early(const struct race *race, int64_t gone_ms, int64_t ms, int runners)
+{
+    return gone_ms < ms || (gone_ms < 4 * ms && atomic_load(&race->acquires) < (long)LAPS_EACH * runners);
+}
+
+static void measure(const struct place *place, const struct rival *rival, int processes, int threads)
+{
+    struct wire *asking = wire_open(place->address);
+    struct race *race = mmap(NULL, sizeof *race, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char x[64];
+    if (rival->prepare != NULL)
+        rival->prepare(asking);
+    start_processes(rival, place, race, processes, threads);
+    struct server_cost before = server_cost(asking, place->server);
+    int64_t began = now_ns();
+    atomic_store(&race->go, 1);
+    while (is_too_early(race, (now_ns() - began) / 1000000, place->ms, processes * threads))
+        doze();
+    struct server_cost spent = server_spent(asking, place->server, before);
+    long acquires = atomic_load(&race->acquires);
+    double seconds = (double)(now_ns() - began) / 1e9;
+    atomic_store(&race->over, 1);
+    await_processes();
+    snprintf(x, sizeof x, threads == 1 ? "%s.%d" : "%s.%dx%d", rival->name, processes, threads);
+    report(x, race, spent, seconds, acquires, processes * threads);
+    munmap(race, sizeof *race);
+    wire_close(asking);
 }
 
 int main(int argc, char **argv)
 {
-    char url[160];
-    if (argc != 2) {
-        fprintf(stderr, "usage: %s SOCKET    (scripts/bench starts a server and calls this)\n", argv[0]);
-        return 64;
+    struct place place;
+    for (int at = place_read(&place, argc, argv, "RIVAL PROCESSES[xTHREADS] ..."); at + 1 < argc; at += 2) {
+        char *rest;
+        int processes = (int)strtol(argv[at + 1], &rest, 10);
+        int threads = *rest == 'x' ? (int)strtol(rest + 1, NULL, 10) : 1;
+        if (processes < 1 || threads < 1 || processes * threads > THREADS_MAX)
+            fail(argv[at + 1]);
+        measure(&place, rival(argv[at]), processes, threads);
     }
-    snprintf(url, sizeof url, "unix://%s", argv[1]);
-    printf("one fair mutex, no hold time\n");
-    for (int processes = 2; processes <= 32; processes *= 2)
-        measure(argv[1], url, processes);
     return 0;
 }

@@ -68,6 +68,13 @@ procps           command -v ps
 +spin            command -v spin
 +patch           command -v patch
 +gcovr           command -v gcovr
++gnuplot-nox     command -v gnuplot
++valgrind        command -v valgrind
++python3-redis   /usr/bin/python3 -c 'import redis'
++default-jdk-headless command -v javac
++nodejs          command -v node
++npm             command -v npm
++maven           command -v mvn
 +clang           command -v clang
 +libclang-rt-dev echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -xc - -o /dev/null
 END
@@ -137,14 +144,15 @@ fi
 
 work='' server='' socket=''
 
-# Start a Redis server in a folder of its own: no port, nothing kept. Sets work, server and socket.
-begin_server() {
+# Start a Redis server in a folder of its own: nothing kept, and no port but one that is given. Sets work, server and
+# socket.
+begin_server() { # [port on 127.0.0.1]
     local tries
     work=$(mktemp -d) || return 1
     cleanup() { end_server; }
     say "Starting a Redis server"
     socket=$work/redis.sock
-    redis-server --port 0 --unixsocket "$socket" --dir "$work" --save '' --appendonly no --daemonize no \
+    redis-server --port "${1-0}" --bind 127.0.0.1 --unixsocket "$socket" --dir "$work" --save '' --appendonly no --daemonize no \
         --maxmemory-policy noeviction </dev/null >"$work/redis.log" 2>&1 &
     server=$!
     for ((tries = 100; tries > 0; tries--)); do

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""figures.py - the figures of the bench: what each is made of, what it should be, and how it is shown
+
+A sample is what a program measured in one round, by its name: {"pair.us.raw": [70.1, 69.8, ...]}. A figure is computed
+for each round from samples of that round alone, for they saw the same noise; its median over the rounds is the result.
+"""
+import operator
+import statistics
+
+COUNTS = (2, 8, 32, 100)  # processes that contend
+CROWDS = (8, 32, 128)  # threads of one process
+JVMS = ("1x8", "2x8", "4x8")  # JVMs x threads that contend
+
+CONDITIONS = {"<=": operator.le, ">=": operator.ge}
+
+
+class Figure:
+    """One row of the table."""
+
+    def __init__(self, key, text, formula, unit="", must=None, stretch=None):
+        self.key, self.text, self.formula, self.unit = key, text, formula, unit
+        self.must, self.stretch = must, stretch  # "<= 1.3": an operator and a number
+
+    def rounds(self, samples):
+        """Its value in each round; none where a sample is missing."""
+        return self.formula(samples)
+
+    def result(self, samples, reasons):
+        """What the JSON file has of it; `reasons` says of which samples why they are missing: {prefix: reason}."""
+        found = {"text": self.text, "unit": self.unit, "must": self.must, "stretch": self.stretch}
+        rounds = self.rounds(samples)
+        if not rounds:
+            why = [reason for what, reason in reasons.items() if what in self.key]
+            return {**found, "rounds": [], "median": None, "met": None, "reason": (why or ["not measured"])[0]}
+        median = statistics.median(rounds)
+        return {**found, "rounds": rounds, "median": median, "met": meets(median, self.must)}
+
+
+def meets(value, condition):
+    if condition is None:
+        return None
+    sign, limit = condition.split()
+    return CONDITIONS[sign](value, float(limit))
+
+
+def of(name):
+    return lambda samples: samples.get(name, [])
+
+
+def ratio(name, other):
+    return lambda samples: [a / b for a, b in zip(samples.get(name, []), samples.get(other, [])) if b]
+
+
+def figures():
+    """All of them, in the order of the table."""
+    yield Figure("pair_cpu_vs_redisson", "server CPU of an uncontended pair, pipelined / Redisson's fenced lock",
+                 ratio("pipelined.us.pair", "pipelined.us.redisson"), "", "<= 1.30", "<= 1.15")
+    yield Figure("pair_cpu_us", "the same", of("pipelined.us.pair"), "us")
+    yield from of_one_thread()
+    yield from of_threads()
+    yield from contended()
+    yield from beside_others()
+
+
+def of_one_thread():
+    yield Figure("ping_us", "one thread: PING, p50", of("ping.us"), "us")
+    yield Figure("pair_us", "one thread: pair of a mutex, p50", of("pair.us.latchkey"), "us")
+    yield Figure("pair_vs_raw", "the same / the same two scripts sent raw", ratio("pair.us.latchkey", "pair.us.raw"),
+                 "", "<= 1.08", "<= 1.03")
+    for kind, text in (("rdlock", "read lock"), ("wrlock", "write lock"), ("fair", "fair mutex"),
+                       ("sem", "counting semaphore"), ("permit", "leased semaphore")):
+        yield Figure(f"{kind}_vs_raw", f"{text}: pair / raw", ratio(f"{kind}.us.latchkey", f"{kind}.us.raw"),
+                     "", "<= 1.10")
+    yield Figure("pair_instructions", "client: instructions of a pair, by callgrind", of("instructions.pair"))
+
+
+def of_threads():
+    for threads, must in zip(CROWDS, (">= 1.25", ">= 1.35", ">= 1.5")):
+        yield Figure(f"pairs_vs_conns_{threads}", f"pairs/s of {threads} threads / a blocking connection each",
+                     ratio(f"threads.{threads}.latchkey", f"threads.{threads}.conns"), "", must,
+                     ">= 1.9" if threads == CROWDS[-1] else None)
+
+
+def contended():
+    for count, must in ((2, "<= 33"), (8, "<= 34"), (100, "<= 45")):
+        yield Figure(f"contended_script_us_{count - 1}", f"script time of a contended acquire, {count - 1} waiting",
+                     of(f"script.latchkey.{count}"), "us", must, "<= 28")
+    yield Figure("contended_inner_commands", "commands inside these scripts, 7 waiting", of("inner.latchkey.8"), "",
+                 "<= 17", "<= 15")
+    for count, must, stretch in ((2, "<= 40", "<= 38"), (8, "<= 42", "<= 38"), (100, "<= 55", "<= 40")):
+        yield Figure(f"contended_cpu_us_{count}", f"server CPU of a contended acquire, {count} processes",
+                     of(f"cpu.latchkey.{count}"), "us", must, stretch)
+    for rival, text, musts, stretch in (
+            ("queue", "a bare queue", (0.65, 0.65, 0.6, 0.5), ">= 0.7"),
+            ("redisson", "Redisson's protocol in C", (0.95, 1.6, 8, 15), None)):
+        for count, must in zip(COUNTS, musts):
+            yield Figure(f"handoffs_vs_{rival}_{count}", f"hand-offs/s, {count} processes / {text}",
+                         ratio(f"handoffs.latchkey.{count}", f"handoffs.{rival}.{count}"), "", f">= {must}", stretch)
+    for count in COUNTS:
+        yield Figure(f"handoffs_vs_blpop_{count}", f"hand-offs/s, {count} processes / BLPOP of a token",
+                     ratio(f"handoffs.latchkey.{count}", f"handoffs.blpop.{count}"))
+    for count, must, stretch in ((2, "<= 50", "<= 44"), (8, "<= 53", "<= 47"), (100, "<= 70", "<= 52")):
+        yield Figure(f"handoff_gap_us_{count}", f"hand-off gap p50, {count} processes",
+                     of(f"gap.latchkey.{count}"), "us", must, stretch)
+    for count in COUNTS:
+        yield Figure(f"commands_per_acquire_{count}", f"commands per contended acquire, {count} processes",
+                     of(f"asked.latchkey.{count}"), "", "<= 2.1")
+    for count in COUNTS:
+        yield Figure(f"fairness_{count}", f"fairness min/max, {count} processes",
+                     of(f"fairness.latchkey.{count}"), "", ">= 0.98")
+
+
+def beside_others():
+    for threads, must in ((1, ">= 2.5"), (8, ">= 4"), (32, ">= 4")):
+        yield Figure(f"pairs_vs_jvm_{threads}", f"pairs/s of {threads} threads / Redisson",
+                     ratio(f"tcp.threads.{threads}.latchkey", f"threads.{threads}.jvm"), "", must)
+    for crowd, must in zip(JVMS, (">= 5", ">= 5", ">= 20")):
+        yield Figure(f"handoffs_vs_jvm_{crowd}", f"hand-offs/s, {crowd} JVMs x threads / Redisson",
+                     ratio(f"tcp.handoffs.latchkey.{crowd}", f"handoffs.jvm.{crowd}"), "", must)
+    for peer, text in (("redispy", "redis-py's Lock"), ("node", "node-redlock")):
+        yield Figure(f"pairs_vs_{peer}_1", f"pairs/s of one thread / {text}",
+                     ratio("threads.1.latchkey", f"threads.1.{peer}"))
+        yield Figure(f"handoffs_vs_{peer}_8", f"hand-offs/s, 8 processes / {text}",
+                     ratio("handoffs.latchkey.8", f"handoffs.{peer}.8"))
+
+
+# --- the table ---------------------------------------------------------------------------------------------------
+
+
+def number(value, unit=""):
+    if value is None:
+        return "-"
+    digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2
+    return f"{value:.{digits}f}" + (f" {unit}" if unit else "")
+
+
+def rows(results):
+    """(key, text, median, must, stretch, remark) of each figure, as texts."""
+    for key, found in results.items():
+        met = {True: "met", False: "missed", None: ""}[found["met"]]
+        yield (key, found["text"], number(found["median"], found["unit"]), found["must"] or "",
+               found["stretch"] or "", found.get("reason", met))
+
+
+def text_table(results):
+    lines = [("figure", "", "median", "must", "stretch", ""), *rows(results)]
+    widths = [max(len(line[column]) for line in lines) for column in range(6)]
+    for line in lines:
+        yield "  ".join(cell.rjust(width) if column == 2 else cell.ljust(width)
+                        for column, (cell, width) in enumerate(zip(line, widths))).rstrip()
+
+
+def markdown_table(results):
+    yield "| figure | JSON key | median | must | stretch | |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for key, *cells in rows(results):
+        yield f"| {cells[0]} | `{key}` | " + " | ".join(cells[1:]) + " |"
