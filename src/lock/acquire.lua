@@ -5,9 +5,8 @@
 --           token string                the last fencing token
 --           queue zset, seen zset       the wait queue and its liveness, see queue.lua
 --           mark string                 the robust mark, see grant.lua
--- args:     lease_ms ms
+-- args:     lease_ms digits
 --           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
---           claim_ms ms                 lease of a claim
 -- flags:    try fair robust shared      shared: with Redisson
 -- sent:     id deadline_us arrival tell_holder unheard settings
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
@@ -18,38 +17,39 @@
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
 local left = redis.call('PTTL', mutex)
+local died = left == -2 and robust and redis.call('GET', mark)
+local open = left == -2 and not (fair and redis.call('EXISTS', queue) == 1)
+if open and not died and not shared and arrival == 0 then -- most of all asks: they are to meet nothing before this
+    return answer(GRANTED, (grant(mutex, token, mark, id, lease_ms, now, now_text, false, robust, shared)))
+end
+
 if left == -2 and shared then
     local turn = javas_turn_left(seen, now)
     if turn > 0 then
         left = turn -- as if held until then
     end
 end
-local dead = left == -2 and robust and redis.call('GET', mark) == 'unrecoverable'
-local open = left == -2 and not dead and (not fair or redis.call('EXISTS', queue) == 0)
-if open and arrival == 0 then
-    local fresh, died = grant(mutex, token, mark, id, lease_ms, now, robust, shared)
-    return answer(died == 1 and GRANTED_OWNERDEAD or GRANTED, fresh)
-end
+local dead = left == -2 and died == 'unrecoverable'
 
 local function take()
-    local fresh, died = grant(mutex, token, mark, id, lease_ms, now, robust, shared)
+    local fresh = grant(mutex, token, mark, id, lease_ms, now, now_text, died, robust, shared)
     if arrival ~= 0 then
         leave(queue, seen, id)
     end
-    return answer(died == 1 and GRANTED_OWNERDEAD or GRANTED, fresh)
+    return answer(died and GRANTED_OWNERDEAD or GRANTED, fresh)
 end
 
-if open then
-    return take()
-elseif dead then
+if dead then
     leave(queue, seen, id)
     return answer(UNRECOVERABLE)
+elseif open and left == -2 then
+    return take()
 elseif left ~= -2 then
     if redis.call('HEXISTS', mutex, id) == 1 then -- the message or reply with the grant got lost
         redis.call('PEXPIRE', mutex, lease_ms)
         end_turn(seen, now, TURN_MS, unheard)
-        local died = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1'
-        return answer(died and GRANTED_OWNERDEAD or GRANTED, last_token(token))
+        local told = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1'
+        return answer(told and GRANTED_OWNERDEAD or GRANTED, last_token(token))
     elseif left == -1 and not is_mutex(mutex) then
         return no_mutex()
     elseif try then
@@ -61,7 +61,7 @@ if not try then
     arrival = enqueue(queue, seen, id, arrival, now, liveness_2048ths / 2048 + unheard_by(unheard))
 end
 if left == -2 then -- fair and free, but others came before
-    local first = serve(mutex, token, queue, seen, mark, id, now, claim_ms, robust, shared)
+    local first = serve(mutex, token, queue, seen, mark, id, now, now_text, robust, shared)
     if first == id or (not first and try) then
         return take()
     end

@@ -2,8 +2,7 @@
 --
 -- uses:     serve holder
 -- keys:     mutex hash, token string, queue zset, seen zset, mark string      see acquire.lua
--- args:     claim_ms ms                 lease of a claim
---           channel text                Redisson's
+-- args:     channel text                Redisson's
 -- flags:    robust shared
 -- sent:     deadline_us
 -- verdicts: DONE FREE LATE
@@ -15,8 +14,8 @@ local held = redis.call('DEL', mutex)
 if robust and redis.call('GET', mark) == 'unrecoverable' then
     redis.call('DEL', mark) -- an operator says that it is in order again
 end
-next_token(token, now, shared)
-if not serve(mutex, token, queue, seen, mark, nil, now, claim_ms, robust, shared) then
+next_token(token, now, now_text, shared)
+if not serve(mutex, token, queue, seen, mark, nil, now, now_text, robust, shared) then
     publish(channel, '0')
 end
 return answer(held == 1 and DONE or FREE)

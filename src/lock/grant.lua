@@ -1,6 +1,6 @@
 -- grant.lua - what it takes to make somebody the holder of a mutex
 --
--- uses:     rollback token
+-- uses:     token
 --
 -- mark  string, of robust mutexes only: "<owner id> <token> <1: its previous holder died>", or
 --       "unrecoverable". An absent hold beside a mark means that the holder died.
@@ -21,23 +21,22 @@ end
 
 -- The mark is written first: no holder is without one, and a mark whose holder was never written
 -- reports one death too many, which is safe.
-local function own(name, mark, id, lease_ms, token, died, robust)
+local function own(name, mark, id, lease_ms, token_text, died, robust)
     if robust then
-        redis.call('SET', mark, id .. ' ' .. string.format('%.0f', token) .. ' ' .. died)
+        redis.call('SET', mark, id .. ' ' .. token_text .. (died and ' 1' or ' 0'))
     end
-    redis.call('HSET', name, id, 1)
-    expire(name, lease_ms, function()
+    redis.call('HSET', name, id, '1')
+    local ends = redis.pcall('PEXPIRE', name, lease_ms)
+    if type(ends) == 'table' then
         redis.call('HDEL', name, id)
-    end)
+        error(ends)
+    end
 end
 
--- Write `id` as holder; returns its token and whether its previous holder died. The token comes first: a
--- holder that finds itself there later asks for the last one.
-local function grant(name, token_key, mark, id, lease_ms, now, robust, shared)
-    local token, died = next_token(token_key, now, shared), 0
-    if robust and redis.call('EXISTS', mark) == 1 then
-        died = 1
-    end
-    own(name, mark, id, lease_ms, token, died, robust)
-    return token, died
+-- Write `id` as holder, whose predecessor may have `died`; returns its token, and the digits of it. The token comes
+-- first: a holder that finds itself there later asks for the last one.
+local function grant(name, token_key, mark, id, lease_ms, now, now_text, died, robust, shared)
+    local token, token_text = next_token(token_key, now, now_text, shared)
+    own(name, mark, id, lease_ms, token_text, died, robust)
+    return token, token_text
 end

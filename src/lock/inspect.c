@@ -11,9 +11,7 @@ int lk_mutex_forceunlock(lk_mutex_t *m)
     if (rc != 0)
         return rc;
     struct lk__mutexblock *block = lk__mutex_block(lk__mutex_of(&op));
-    const struct lk__lock_force_args args = { .claim_ms = block->release.claim_ms,
-                                              .channel = block->release.channel,
-                                              .flags = block->release.flags };
+    const struct lk__lock_force_args args = { .channel = block->release.channel, .flags = block->release.flags };
     const struct lk__command command = lk__object_command(op.object, &lk__lua_lock_force, &args);
     return lk__op_leave(&op, lk__force(op.object, &command));
 }

@@ -15,7 +15,6 @@ static bool mutex_init(struct lk__object *object)
     struct lk__mutexblock *block = lk__mutex_block(mutex);
     bool shared = object->client->options->redisson;
     lk__localqueue_init(&mutex->queue, &object->mu);
-    block->release.claim_ms = lk__object_terms(object)->claim_ms;
     block->release.flags = (object->traits.robust ? LK__LOCK_ROBUST : 0) | (shared ? LK__LOCK_SHARED : 0);
     return lk__redissonwake_make(&mutex->redisson, object->client, block->release.channel, block->beside);
 }

@@ -2,18 +2,16 @@
 --
 -- uses:     serve redisson
 -- keys:     mutex hash, token string, queue zset, seen zset, mark string      see acquire.lua
--- args:     claim_ms ms                 lease of a claim
---           channel text                Redisson's
+-- args:     channel text                Redisson's
 -- flags:    robust shared
 -- sent:     id keep_until_us unrepaired      the id is finished from now on
 -- verdicts: DONE GONE                   GONE: it was not the holder
 -- resend:   harmless: a finished id is nowhere
 
 -- Both ways begin with a command that a server out of memory allows; then it allows the rest.
-local keep_ms, mine = math.ceil((keep_until_us - now) / 1000), 1
-local kept = keep_ms > 0 and redis.call('HEXISTS', mutex, id) == 1
+local kept, mine = keep_until_us > now and redis.call('HEXISTS', mutex, id) == 1, 1
 if kept then
-    redis.call('PEXPIRE', mutex, keep_ms) -- held by no owner, and not free before then
+    redis.call('PEXPIRE', mutex, math.ceil((keep_until_us - now) / 1000)) -- held by no owner, and not free before then
 else
     mine = redis.call('HDEL', mutex, id)
 end
@@ -59,7 +57,7 @@ local function hand_on()
     elseif shared and javas_turn_left(seen, now) > 0 then
         return true -- somebody else's release left it to Java a moment ago
     end
-    return serve(mutex, token, queue, seen, mark, nil, now, claim_ms, robust, shared)
+    return serve(mutex, token, queue, seen, mark, nil, now, now_text, robust, shared)
 end
 
 local handed = redis.call('EXISTS', mutex) == 1

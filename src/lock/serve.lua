@@ -3,25 +3,25 @@
 -- uses:     queue grant
 
 -- Hand a free mutex to the first waiter that listens. Returns it, or nil.
-local function serve(name, token_key, queue, seen, mark, asker, now, claim_ms, robust, shared)
-    local token, died, before
+local function serve(name, token_key, queue, seen, mark, asker, now, now_text, robust, shared)
+    local token, before
     local function take(id, its_claim_ms)
         if token then -- a second waiter is tried: only the owner changes
-            own(name, mark, id, its_claim_ms, token, died, robust)
+            own(name, mark, id, its_claim_ms, token, before, robust)
         else
             before = robust and redis.call('GET', mark)
-            token, died = grant(name, token_key, mark, id, its_claim_ms, now, robust, shared)
+            token = select(2, grant(name, token_key, mark, id, its_claim_ms, now, now_text, before, robust, shared))
         end
-        return string.format('G %s %.0f %d %.0f %d', id, now, its_claim_ms, token, died)
+        return string.format('G %s %s %d %s %d', id, now_text, its_claim_ms, token, before and 1 or 0)
     end
     local function undo(id)
         redis.call('HDEL', name, id)
-        if robust and before then
+        if before then
             redis.call('SET', mark, before)
         elseif robust then
             redis.call('DEL', mark)
         end
     end
     local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, take = take, undo = undo }
-    return hand_over(round, asker, claim_ms)
+    return hand_over(round, asker, CLAIM_MS)
 end

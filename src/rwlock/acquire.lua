@@ -53,7 +53,7 @@ elseif mine then -- the message or reply with the grant got lost, and its token 
         return held(readers_token(token), died_before(lock))
     end
     local died = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1' and 1 or 0
-    local fresh = next_token(token, now, shared)
+    local fresh = next_token(token, now, now_text, shared)
     write_mark(lock, mine, fresh, died)
     return held(fresh, died)
 end

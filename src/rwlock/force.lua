@@ -12,7 +12,7 @@ redis.call('DEL', holders)
 if robust and redis.call('GET', mark) == 'unrecoverable' then
     redis.call('DEL', mark) -- an operator says that it is in order again
 end
-next_token(token, now, shared)
+next_token(token, now, now_text, shared)
 local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, claim_ms = claim_ms,
     robust = robust, shared = shared, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
 let_in(lock, nil, now)

@@ -324,6 +324,32 @@ return { both > 0 and 4, now, ARGV[4] + 0 }
 END
 embed pass.lua
 differ expected <(text_of pass)
+
+# Nor are digits, however often they are read; those of the time are put together from its reply, if they are wanted.
+cat >demo/digits.lua <<'END'
+-- digits.lua
+-- keys: name string
+-- args: ttl_ms digits
+-- sent: deadline_us
+-- verdicts: DONE LATE
+-- resend: harmless
+redis.call('SET', name, now_text, 'PX', ttl_ms)
+return answer(ttl_ms == '5' and DONE)
+END
+cat >expected <<'END'
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if now > ARGV[2] + 0 then
+return { -1, now, ARGV[3] + 0 }
+end
+local ttl_ms = ARGV[1]
+redis.call('SET', KEYS[1], (time[1] .. string.sub('00000' .. time[2], -6)), 'PX', ttl_ms)
+return { ttl_ms == '5' and 4, now, ARGV[3] + 0 }
+END
+embed digits.lua
+differ expected <(text_of digits)
+grep -qF 'int64_t ttl_ms;' out/demo/scripts.h || { cat out/demo/scripts.h; exit 1; }
+grep -qF '{ LK__ARG_NUMBER, offsetof(struct lk__demo_digits_args, ttl_ms) }' out/demo/scripts.c || { cat out/demo/scripts.c; exit 1; }
 embed take.lua
 
 # The C side: the writer writes what the script reads, the reader reads what it answers.
@@ -427,6 +453,9 @@ refuses 'name: table is no type of a key' < <(typed $'-- keys: name table\n'"$do
 refuses 'limit: int is no type of an argument' < <(typed $'-- args: limit int\n'"$done" 'return answer(DONE, limit)')
 refuses "'limit' should be a name and a type" < <(typed $'-- args: limit\n'"$done" 'return answer(DONE, limit)')
 refuses "'Limit' is no name for an argument" < <(typed $'-- args: Limit ms\n'"$done" 'return answer(DONE, Limit)')
+refuses 'time is not for the body' < <(typed "$done" 'return answer(DONE, time)')
+refuses 'time is declared by the header, a part or the server, and again' < <(typed "$done" \
+    $'local time = now\nreturn answer(DONE, time)')
 refuses 'now cannot be the name of an argument' < <(typed $'-- args: now us\n'"$done" 'return answer(DONE)')
 refuses 'redis cannot be the name of a key' < <(typed $'-- keys: redis hash\n'"$done" 'return answer(DONE)')
 refuses 'name is declared twice' < <(typed $'-- keys: name hash\n-- args: name text\n'"$done" 'return answer(DONE, name)')

@@ -94,8 +94,8 @@ struct row {
 #define SETS "256"
 #define COMPARES "512"
 
-#define MUTEX_ASK(flags) "30000", "10240000", CLAIM, flags, A, LATER_US, "0", "1"
-#define MUTEX_RELEASE(flags, keep) CLAIM, LOCK_CHANNEL, flags, A, keep, "1"
+#define MUTEX_ASK(flags) "30000", "10240000", flags, A, LATER_US, "0", "1"
+#define MUTEX_RELEASE(flags, keep) LOCK_CHANNEL, flags, A, keep, "1"
 #define LATCH_COUNT(n) n, LATCH_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1"
 #define LATCH_SET(n, ttl, flags) n, ttl, LATCH_CHANNEL, flags, SLOT, LATER_US, "1"
 #define LATCH_DELETE(flags) LATCH_CHANNEL, flags, SLOT, LATER_US, "1"
@@ -161,7 +161,7 @@ static const struct row rows[] = {
       GIVES,
       HELD(A) MARK("mutex", "unrecoverable") QUEUED("mutex", C, B),
       { MUTEX },
-      { CLAIM, LOCK_CHANNEL, ROBUST, LATER_US, "1" } },
+      { LOCK_CHANNEL, ROBUST, LATER_US, "1" } },
     { &lk__lua_lock_nest, GIVES, HELD(A), { "x" }, { "2", A, LATER_US, "30000", "1" } },
     { &lk__lua_lock_renew, GIVES, HELD(A), { "x" }, { LOCK_CHANNEL, A, LATER_US, "30000", "1" } },
     { &lk__lua_lock_check, LOOKS, HELD(A), { "x" }, { A, "1" } },
