@@ -140,6 +140,33 @@ if chrt --idle 0 true 2>/dev/null; then
     idly=(chrt --idle 0)
 fi
 
+# --- the real Redisson --------------------------------------------------------------------------
+
+redisson_version=3.42.0
+redisson_sha256=70a4bb2fe03ec9f5fa562f862afbaf0aa6fcda9da749a87e2798a28714448733
+redisson_jar=$PWD/.cache/redisson-all.jar # git ignores that folder; tests/support/java.c looks there
+
+is_redisson() { [[ -e $1 ]] && sha256sum --check --status <<<"$redisson_sha256  $1"; }
+
+# Have the jar there, by Maven. It is put in its place when it is known to be the one that is meant.
+fetch_redisson() {
+    local place log code=1
+    ! is_redisson "$redisson_jar" || return 0
+    mkdir -p "${redisson_jar%/*}" && place=$(mktemp -d -p "${redisson_jar%/*}") || return 1
+    log=$place/log
+    say "Fetching Redisson $redisson_version"
+    if ! run mvn --batch-mode dependency:copy "-Dartifact=org.redisson:redisson-all:$redisson_version" \
+        "-DoutputDirectory=$place" >"$log" 2>&1; then
+        cat "$log"
+    elif ! is_redisson "$place/redisson-all-$redisson_version.jar"; then
+        say "What came is not the Redisson that is pinned"
+    else
+        mv "$place/redisson-all-$redisson_version.jar" "$redisson_jar" && code=0
+    fi
+    rm -rf "$place"
+    return "$code"
+}
+
 # --- a server of one's own -------------------------------------------------------------------------
 
 work='' server='' socket=''

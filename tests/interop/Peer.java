@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Peer.java - a process that runs Redisson and does what the tests say: see tests/support/java.h
+ *
+ * Input    one line each: WHO VERB ARGUMENTS. WHO is a thread of its own, with its own holds; what it is told while
+ *          it waits for a lock comes after that. "- open URL WATCHDOG_MS" is for none of them: connect anew, and have
+ *          new threads.
+ * Output   WHO and a word or number, one line for each of the input. An exception is "error", and what it says.
+ * End      with its input, at once: what it holds stays held.
+ */
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import org.redisson.Redisson;
+import org.redisson.api.RBucket;
+import org.redisson.api.RLock;
+import org.redisson.api.RSemaphore;
+import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
+import org.redisson.config.Config;
+
+public class Peer {
+    private static RedissonClient redisson;
+    private static Map<String, ExecutorService> threads = new HashMap<>();
+
+    public static void main(String[] args) throws Exception {
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+        for (String line; (line = input.readLine()) != null;) {
+            String[] words = line.split(" ");
+            if (words[0].equals("-"))
+                say(words[0], open(words[2], Long.parseLong(words[3])));
+            else
+                threads.computeIfAbsent(words[0], who -> Executors.newSingleThreadExecutor())
+                    .execute(() -> say(words[0], tryTo(words)));
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    /* The old connections stay until their server ends: whoever still waits there is of no interest any more. */
+    private static String open(String url, long watchdogMs) {
+        Config config = new Config().setLockWatchdogTimeout(watchdogMs).setThreads(4).setNettyThreads(4);
+        config.useSingleServer().setAddress(url).setTimeout(30000).setConnectionPoolSize(8).setConnectionMinimumIdleSize(1)
+            .setSubscriptionConnectionPoolSize(4).setSubscriptionConnectionMinimumIdleSize(1);
+        if (redisson != null)
+            new Thread(redisson::shutdown).start();
+        redisson = Redisson.create(config);
+        threads = new HashMap<>();
+        return "ok";
+    }
+
+    private static synchronized void say(String who, Object words) {
+        System.out.println(who + " " + words);
+        System.out.flush();
+    }
+
+    private static Object tryTo(String[] words) {
+        try {
+            return carryOut(words[1], words[2], words.length > 3 ? Long.parseLong(words[3]) : 0,
+                            words.length > 4 ? Long.parseLong(words[4]) : 0);
+        } catch (Exception e) {
+            return "error " + e.getClass().getSimpleName() + " " + e.getMessage();
+        }
+    }
+
+    /* A lease of -1 is Redisson's watchdog's. */
+    private static Object carryOut(String verb, String name, long n, long leaseMs) throws Exception {
+        switch (verb) {
+        case "lock": redisson.getLock(name).lock(n, TimeUnit.MILLISECONDS); return "ok";
+        case "trylock": return redisson.getLock(name).tryLock(n, leaseMs, TimeUnit.MILLISECONDS);
+        case "unlock": redisson.getLock(name).unlock(); return "ok";
+        case "forceunlock": return redisson.getLock(name).forceUnlock();
+        case "locked": return redisson.getLock(name).isLocked();
+        case "mine": return redisson.getLock(name).isHeldByCurrentThread();
+        case "left": return redisson.getLock(name).remainTimeToLive();
+        case "token": return redisson.getFencedLock(name).lockAndGetToken();
+        case "tryfair": return redisson.getFairLock(name).tryLock();
+
+        case "set": return redisson.getSemaphore(name).trySetPermits((int)n);
+        case "acquire": redisson.getSemaphore(name).acquire((int)n); return "ok";
+        case "tryacquire": return redisson.getSemaphore(name).tryAcquire((int)n);
+        case "release": redisson.getSemaphore(name).release((int)n); return "ok";
+        case "permits": return redisson.getSemaphore(name).availablePermits();
+
+        case "setcount": return redisson.getCountDownLatch(name).trySetCount(n);
+        case "countdown": redisson.getCountDownLatch(name).countDown(); return "ok";
+        case "await": redisson.getCountDownLatch(name).await(); return "ok";
+        case "count": return redisson.getCountDownLatch(name).getCount();
+
+        case "lockturns": return turns(redisson.getLock(name), n);
+        case "tokenturns": return tokenTurns(name, n);
+        case "semturns": return semaphoreTurns(redisson.getSemaphore(name), n);
+        default: return "error no such verb";
+        }
+    }
+
+    private static RBucket<String> text(String key) {
+        return redisson.getBucket(key, StringCodec.INSTANCE);
+    }
+
+    /* What turn() of turns_test.c does: count, in a way that loses turns if two are in here. */
+    private static boolean turn(long most, long token) {
+        String n = text("turns").get();
+        long before = n == null ? 0 : Long.parseLong(n);
+        if (before == most)
+            return false;
+        redisson.getList("trace", StringCodec.INSTANCE).add("J " + token);
+        text("turns").set(Long.toString(before + 1));
+        return true;
+    }
+
+    private static String turns(RLock lock, long most) {
+        boolean more = true;
+        while (more) {
+            lock.lock();
+            try {
+                more = turn(most, 0);
+            } finally {
+                lock.unlock();
+            }
+        }
+        return "ok";
+    }
+
+    private static String tokenTurns(String name, long most) {
+        boolean more = true;
+        while (more) {
+            long token = redisson.getFencedLock(name).lockAndGetToken();
+            try {
+                more = turn(most, token);
+            } finally {
+                redisson.getFencedLock(name).unlock();
+            }
+        }
+        return "ok";
+    }
+
+    /* Likewise where several may be in; the trace has how many were. */
+    private static String semaphoreTurns(RSemaphore semaphore, long most) throws Exception {
+        boolean more = true;
+        while (more) {
+            semaphore.acquire();
+            long inside = redisson.getAtomicLong("inside").incrementAndGet();
+            more = redisson.getAtomicLong("turns").incrementAndGet() <= most;
+            if (more)
+                redisson.getList("trace", StringCodec.INSTANCE).add("J " + inside);
+            redisson.getAtomicLong("inside").decrementAndGet();
+            semaphore.release();
+        }
+        return "ok";
+    }
+}
