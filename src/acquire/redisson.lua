@@ -1,4 +1,4 @@
--- redisson.lua - is somebody of Redisson's among those who listen to its channel?
+-- redisson.lua - is somebody of Redisson's among those who listen to its channel? Then it has a turn now and then
 --
 -- A client of ours that subscribes to a channel of Redisson's subscribes to a second one, on the same connection, that
 -- Redisson does not know. So more receivers on the first than on the second are Redisson's, whichever clients come, go
@@ -13,4 +13,19 @@ end
 local function tell_redisson(channel, message)
     local heard = heard_by(channel, message)
     return heard > 0 and heard > heard_by('latchkey:client:' .. channel, message)
+end
+
+-- Java's turn: for some milliseconds after a release that was left to it, C clients that share with Java queue rather than
+-- take. It is kept among the signs of life, as
+-- 'java', and evicted like them.
+local JAVAS_TURN_MS = 10
+
+local function begin_javas_turn(seen, now)
+    redis.call('ZADD', seen, math.floor(now / 1000) + JAVAS_TURN_MS, 'java')
+end
+
+-- Milliseconds left of Java's turn, 0 when there is none.
+local function javas_turn_left(seen, now)
+    local ends = tonumber(redis.call('ZSCORE', seen, 'java') or '') or 0
+    return math.max(ends - math.floor(now / 1000), 0)
 end

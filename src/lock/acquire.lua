@@ -1,6 +1,6 @@
 -- acquire.lua - take a mutex, or queue for it; first ask, poll and resend are the same
 --
--- uses:     serve holder
+-- uses:     serve holder redisson
 -- keys:     mutex hash                  owner id -> holds, in the layout of Redisson's RLock
 --           token string                the last fencing token
 --           queue zset, seen zset       the wait queue and its liveness, see queue.lua

@@ -5,20 +5,6 @@
 -- mark  string, of robust mutexes only: "<owner id> <token> <1: its previous holder died>", or
 --       "unrecoverable". An absent hold beside a mark means that the holder died.
 
--- Java's turn: for some milliseconds after a release that was left to it, C clients that share with
--- Java queue rather than take. The turn is kept among the signs of life, as 'java', and evicted like them.
-local JAVAS_TURN_MS = 10
-
-local function begin_javas_turn(seen, now)
-    redis.call('ZADD', seen, math.floor(now / 1000) + JAVAS_TURN_MS, 'java')
-end
-
--- Milliseconds left of Java's turn, 0 when there is none.
-local function javas_turn_left(seen, now)
-    local ends = tonumber(redis.call('ZSCORE', seen, 'java') or '') or 0
-    return math.max(ends - math.floor(now / 1000), 0)
-end
-
 -- The mark is written first: no holder is without one, and a mark whose holder was never written
 -- reports one death too many, which is safe.
 local function own(name, mark, id, lease_ms, token_text, died, robust)

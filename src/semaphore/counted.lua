@@ -110,19 +110,27 @@ local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
     return round.free, got, round.blocked
 end
 
+-- How many of the `free` permits may be taken by us: all, but one while Java has its turn, of which there are `turn`
+-- milliseconds left.
+local function free_for_us(free, turn)
+    return turn > 0 and free > 0 and free - 1 or free
+end
+
 -- Permits became free: our waiters get them, and Redisson's are told of the rest. On a semaphore shared with Redisson,
--- one time in sixteen Redisson's waiters are told first, if they listen, as a hand-over leaves nothing for them.
+-- one time in sixteen Redisson's waiters have a turn, if they listen, as a hand-over leaves nothing for them.
 local function pass_on(name, claims, queue, seen, free, now, claim_ms, channel, shared)
     if free <= 0 then
         return
     end
     local first = redis.call('ZRANGE', queue, 0, 0)[1]
     if first and shared and now % 16 == 0 and tell_redisson(channel, string.format('%.0f', free)) then
+        begin_javas_turn(seen, now)
         tell(first, 'F ' .. first)
         return
     end
     if first then
-        free = hand_out(name, claims, queue, seen, nil, free, now, claim_ms)
+        local ours = free_for_us(free, shared and javas_turn_left(seen, now) or 0)
+        free = free - ours + hand_out(name, claims, queue, seen, nil, ours, now, claim_ms)
     end
     if free > 0 then
         publish(channel, string.format('%.0f', free))

@@ -15,7 +15,7 @@
 --           anonymous                   none is made
 -- sent:     id deadline_us arrival unheard tell_holder settings       "<owner>:<number>:<n>", the first two as in the idempotency record
 -- verdicts: GRANTED token number, total number?               1: there are no tokens
---           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?      left of the next claim
+--           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?      left of the next claim, or of Java's turn
 --           BUSY LATE
 --           ABSENT                      deleted while it waited; or over
 --           OVERTAKEN                   or given back
@@ -68,7 +68,10 @@ if value >= n and redis.call('EXISTS', queue) == 0 then
         pass_on(name, claims, queue, seen, value - n, now, claim_ms, channel, shared)
     end
     return answer(GRANTED, 1, all)
-elseif try then
+end
+local turn = shared and value > 0 and javas_turn_left(seen, now) or 0
+value = free_for_us(value, turn)
+if try then
     local free, _, blocked = hand_out(name, claims, queue, seen, nil, value, now, claim_ms)
     if not blocked and free >= n then
         take_recorded(name, n, once, owner, nth, 1, now)
@@ -86,6 +89,9 @@ end
 local left_ms, first = -1, redis.call('ZRANGE', claims, 0, 0, 'WITHSCORES')[2]
 if first then
     left_ms = math.max(tonumber(first) - math.floor(now / 1000), 0)
+end
+if turn > 0 and (left_ms < 0 or turn < left_ms) then
+    left_ms = turn -- then what is left to Java is free for all
 end
 local place = place_of(queue, seen, id, now, unheard)
 if tell_holder then

@@ -201,13 +201,18 @@ static void check_permits(struct world *w, struct tally t)
     assert_between(t.most, 1, PERMITS);
     assert_int_equal(PERMITS, world_int(w, "GET pool"));
     assert_int_equal(0, world_int(w, "GET inside"));
-    assert_true(t.of_java > 0);
+    assert_between(t.of_java, TURNS / 50, TURNS);
     assert_between(t.of_c, TURNS / 50, TURNS);
 }
 
 static void a_semaphore_has_no_permit_too_many(struct world *w)
 {
     check_permits(w, all_have_turns(w, (struct kind){ "semturns", 4, 4, false, true }));
+}
+
+static void a_permit_for_java_among_many_of_c(struct world *w)
+{
+    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 6, 3, false, true }));
 }
 
 static void a_permit_for_c_among_many_of_java(struct world *w)
@@ -220,5 +225,5 @@ int main(void)
     java_begin();
     return world_run(a_lock_is_had_by_one_side_at_a_time, a_fair_mutex_as_well, one_of_c_among_many_of_java,
                      one_of_java_among_many_of_c, tokens_of_both_sides_rise, a_semaphore_has_no_permit_too_many,
-                     a_permit_for_c_among_many_of_java);
+                     a_permit_for_java_among_many_of_c, a_permit_for_c_among_many_of_java);
 }
