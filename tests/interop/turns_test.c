@@ -155,14 +155,22 @@ static struct tally all_have_turns(struct world *w, struct kind kind)
     return tally_of(w);
 }
 
-/* No turn got lost, and each side had a share of them, with no long time between two. */
+/* Each side has a share of the turns, and never waits for long while the other one has them all. */
+static void check_shares(struct tally t)
+{
+    assert_between(t.of_java, TURNS / 50, TURNS);
+    assert_between(t.of_c, TURNS / 50, TURNS);
+    assert_between(t.longest_c, 1, TURNS / 2);
+    assert_between(t.longest_java, 1, TURNS / 2);
+}
+
+/* No turn got lost. */
 static void check_turns(struct world *w, struct tally t)
 {
     assert_int_equal(TURNS, t.all);
     assert_int_equal(TURNS, world_int(w, "GET turns"));
     assert_false(world_exists(w, "orders"));
-    assert_between(t.of_java, TURNS / 50, TURNS);
-    assert_between(t.of_c, TURNS / 50, TURNS);
+    check_shares(t);
 }
 
 static void a_lock_is_had_by_one_side_at_a_time(struct world *w)
@@ -201,8 +209,7 @@ static void check_permits(struct world *w, struct tally t)
     assert_between(t.most, 1, PERMITS);
     assert_int_equal(PERMITS, world_int(w, "GET pool"));
     assert_int_equal(0, world_int(w, "GET inside"));
-    assert_between(t.of_java, TURNS / 50, TURNS);
-    assert_between(t.of_c, TURNS / 50, TURNS);
+    check_shares(t);
 }
 
 static void a_semaphore_has_no_permit_too_many(struct world *w)
