@@ -39,6 +39,7 @@ class Row:
         self.title = first.group(1).strip()
         self.resend = " ".join(text for _, text in self.file.words("resend"))
         self.keys = script.keys if script.typed else {}
+        self.short_keys = script.short_keys if script.typed else 0
         if script.typed:
             self.marked = " `settings`?" if script.takes_settings else ""
             self.arguments = ", ".join(self.argument(script, argument) for argument in script.arguments()[:-1])
@@ -54,10 +55,11 @@ class Row:
 
     @staticmethod
     def argument(script, argument):
+        usual = f" ({script.defaults[argument.name]})" if argument.name in script.defaults else ""
         if argument.origin == "flags":
             bits = sorted((bit, name) for name, bit in script.flag_bits().items())
-            return "flags: " + " ".join(f"`{name}` {bit}" for bit, name in bits)
-        return f"`{argument.name}`" + (" text" if argument.kind == "text" else "")
+            return f"flags{usual}: " + " ".join(f"`{name}` {bit}" for bit, name in bits)
+        return f"`{argument.name}`" + (" text" if argument.kind == "text" else usual)
 
     @staticmethod
     def answers_of(script):
@@ -74,7 +76,7 @@ class Row:
         return element.name + (" text" if element.kind == "text" else "") + mark
 
     def cells(self):
-        keys = " ".join(f"`{name}`" for name in self.keys)
+        keys = " ".join(f"`{name}`" if i < self.short_keys else f"(`{name}`)" for i, name in enumerate(self.keys))
         return [f"{self.called}: {self.title}", keys + self.marked, self.arguments + (self.marked and ", `settings` text?"), self.answers, self.resend]
 
 

@@ -278,7 +278,7 @@ class Field:
         self.line, self.texts = line, []
 
 
-FIELDS = ("uses", "keys", "args", "flags", "sent", "verdicts", "reply", "resend", "raw")
+FIELDS = ("uses", "keys", "args", "flags", "sent", "short", "verdicts", "reply", "resend", "raw")
 
 
 class File:
@@ -439,7 +439,7 @@ TYPES = ("text",) + NUMBERS
 ARG_TYPES = TYPES + ("digits",)  # a number for C, and for Lua the text that it came as
 KEY_TYPES = ("hash", "string", "zset", "set", "list")
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
-RESERVED = {"now", "now_text", "time", "flags", "request", "answer"}
+RESERVED = {"now", "now_text", "time", "short", "flags", "request", "answer"}
 
 
 class Vocabulary:
@@ -610,9 +610,10 @@ class TypedScript:
     def __init__(self, file, library, vocabulary):
         self.file, self.name, self.path, self.vocabulary = file, file.name, file.path, vocabulary
         self.library = library
-        self.names = {}
+        self.names, self.defaults = {}, {}
         self.read_keys()
         self.read_arguments()
+        self.read_short()
         self.read_verdicts()
         self.read_reply()
         if "resend" not in file.fields:
@@ -667,13 +668,36 @@ class TypedScript:
         if self.takes_settings:
             self.sent.remove("settings")
 
+    def read_short(self):
+        """The short form of a call leaves out some numbers, when all of them have the values named, and with them some of
+        the last keys."""
+        self.short_keys = len(self.keys)
+        names = {argument.name for argument in self.arguments()[:-1] if argument.kind in NUMBERS}
+        for line, item in self.file.items("short"):
+            words = item.split()
+            if len(words) == 2 and words[0] in names and re.match(r"-?\d+$", words[1]):
+                self.defaults[words[0]] = int(words[1])
+            elif len(words) == 1 and words[0] in self.keys:
+                self.short_keys -= 1
+            else:
+                refuse(self.path, f"'{item}' should be a number and its usual value, or a key", line)
+        if "short" in self.file.fields:
+            left_out = {item for _, item in self.file.items("short")} & set(self.keys)
+            if left_out != set(list(self.keys)[self.short_keys:]):
+                refuse(self.path, "the short form leaves out the last keys", self.file.fields["short"].line)
+            if (self.flags or self.sent_flags) and "flags" not in self.defaults:
+                refuse(self.path, "the short form leaves out the flags", self.file.fields["short"].line)
+
     def arguments(self):
-        """ARGV, in order; the number of the request is the last."""
+        """ARGV, in order: first those that the short form has, too; the number of the request is the last."""
+        row = self.long_arguments()
+        return sorted(row, key=lambda argument: argument.name in self.defaults) + [Argument("request", "number", "request")]
+
+    def long_arguments(self):
         row = [Argument(name, kind, "args") for name, kind in self.args.items()]
         if self.flags or self.sent_flags:
             row.append(Argument("flags", "number", "flags"))
-        row += [Argument(name, self.vocabulary.sent[name], "sent") for name in self.sent]
-        return row + [Argument("request", "number", "request")]
+        return row + [Argument(name, self.vocabulary.sent[name], "sent") for name in self.sent]
 
     def read_verdicts(self):
         """What each verdict is answered with. A line has verdicts, and elements that all of them have."""
@@ -786,6 +810,8 @@ class TypedScript:
             if not any(name in names for names in known):
                 what = "no verdict is called so" if name.isupper() else "declared neither in the header nor in the body"
                 refuse(self.path, f"{name}: {what}", line)
+            if name == "short" and not self.defaults:
+                refuse(self.path, "short: the header names no short form", line)
             if name in ("request", "flags", "time"):
                 refuse(self.path, f"{name} is not for the body: flags have names, answer() has the request, now the time", line)
         for name, line in self.names.items():
@@ -803,7 +829,7 @@ class TypedScript:
         if len(uses) != 1 or uses[0].written or uses[0].depth > 0 or uses[0].loops > 0:
             return False
         token = uses[0].token
-        if expression.endswith(" + 0") and token.start in self.reading.passed_on:
+        if re.match(r"ARGV\[\d+\] \+ 0$", expression) and token.start in self.reading.passed_on:
             expression = expression[: -len(" + 0")]
         elif " " in expression:
             expression = f"({expression})"
@@ -816,6 +842,10 @@ class TypedScript:
         for number, argument in enumerate(self.arguments(), 1):
             text = argument.kind in ("text", "digits")
             found[argument.name] = f"ARGV[{number}]" if text else f"ARGV[{number}] + 0"  # faster than tonumber()
+            if argument.name in self.defaults:
+                found[argument.name] = f"short and {self.defaults[argument.name]} or {found[argument.name]}"
+        if self.defaults:
+            found["request"] = f"ARGV[short and {number - len(self.defaults)} or {number}] + 0"
         return found
 
     def prologue(self):
@@ -823,6 +853,8 @@ class TypedScript:
         time = "time" if "now_text" in self.reading.free else "now"
         rows = [f"local {time} = redis.call('TIME')"]
         rows += [f"{'local ' if time == 'time' else ''}now = {time}[1] * 1000000 + {time}[2]"]
+        if self.defaults:
+            rows += [f"local short = #ARGV == {len(self.arguments()) - len(self.defaults)}"]
         if "deadline_us" in self.sent:
             late = self.vocabulary.verdicts["LATE"]
             rows += [f"if now > {self.values()['deadline_us']} then", f"return {{ {late}, now, {self.request} }}", "end"]
@@ -1094,6 +1126,9 @@ class Module:
                 f"    .key_at = {name + '_keys' if script.keys else 'NULL'},",
                 f"    .args = {name}_args,",
                 f"    .arg_count = {len(script.arguments())},",
+                f"    .short_keys = {script.short_keys},",
+                f"    .defaults = {name + '_defaults' if script.defaults else 'NULL'},",
+                f"    .default_count = {len(script.defaults)},",
                 f"    .takes_settings = {'true' if script.takes_settings else 'false'},",
                 f"    .flags = {sum(bit for flag, bit in script.flag_bits().items() if flag in script.flags)},",
                 f"    .sent_flags = {sum(bit for flag, bit in script.flag_bits().items() if flag in script.sent_flags)},",
@@ -1114,7 +1149,11 @@ class Module:
         rows += [f"static const struct lk__argument {script.name}_args[] = {{"]
         for argument in script.arguments():
             rows += [f"    {self.argument(script, argument)},"]
-        rows += ["};", "", f"static const struct lk__shape {script.name}_shapes[] = {{"]
+        rows += ["};", ""]
+        if script.defaults:
+            values = [str(script.defaults[argument.name]) for argument in script.arguments() if argument.name in script.defaults]
+            rows += [f"static const int64_t {script.name}_defaults[] = {{ {', '.join(values)} }};", ""]
+        rows += [f"static const struct lk__shape {script.name}_shapes[] = {{"]
         for name, elements in script.verdicts.items():
             rows += [f'    {{ LK__{name}, "{self.shape(elements)}" }},']
         return rows + ["};", ""]

@@ -34,31 +34,54 @@ local function evict_silent(queue, seen, now)
     end
 end
 
+-- A waiter asks again before 0.4 of its liveness is over, and each but the first of its asks sets the ends of both keys
+-- anew. Where waiters come and go so fast that none asks twice, those do who come in one part in five of the time: half of
+-- a liveness, in which somebody comes or asks. So at least a liveness is left whenever somebody asks.
+local LASTS, PERIOD_US, PART_US, LEAST_LIVENESS_MS = 4, 12500000, 2500000, 5000
+
+local function sets_ends(now, liveness_ms)
+    return now % PERIOD_US < PART_US or liveness_ms >= LEAST_LIVENESS_MS + 1
+end
+
+-- The clock went back: a newcomer stands behind all others all the same. Returns its number.
+local function go_last(queue, id)
+    local arrival = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] + 1
+    redis.call('ZADD', queue, string.format('%.0f', arrival), id)
+    return arrival
+end
+
 -- Take or keep a place; a waiter that brings its arrival number regains its place after it was evicted or lost. The
 -- fraction of liveness_ms says what its client asks for. `known`: nil, or for a new place that comes with its number,
--- whether others have one.
-local function enqueue(queue, seen, id, arrival, now, liveness_ms, known)
-    local new = arrival == 0 or known ~= nil
-    if arrival == 0 then
-        local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
-        arrival, known = now, last ~= nil
-        if last and tonumber(last) >= now then
-            arrival = tonumber(last) + 1
+-- whether others have one. Returns the number, and of a newcomer how many are before it.
+local function enqueue(queue, seen, id, arrival, now, now_text, liveness_ms, known)
+    local others, lasts_ms, place = nil, LASTS * math.floor(liveness_ms), nil
+    if known ~= nil then
+        others = known and 1 or 0
+    elseif arrival == 0 then
+        others = redis.call('ZCARD', queue)
+    end
+    local sets = others == 0 or not others or sets_ends(now, liveness_ms)
+    redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: a member that is in no queue is evicted
+    if sets then
+        lengthen_or_drop(seen, lasts_ms, others == 0)
+    end
+    local score = arrival == 0 and now_text or string.format('%.0f', arrival)
+    local added = redis.call('ZADD', queue, 'NX', score, id) == 1
+    if sets then
+        lengthen_or_drop(queue, lasts_ms, others == 0)
+    end
+    if others and not added then
+        arrival = tonumber(redis.call('ZSCORE', queue, id)) -- a copy of the first ask
+    elseif arrival == 0 then
+        arrival, place = now, others > 0 and redis.call('ZRANK', queue, id) or 0
+        if place < others then
+            arrival, place = go_last(queue, id), others
         end
     end
-    local lasts_ms, alone = math.floor(2 * liveness_ms), known == false
-    redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: a member that is in no queue is evicted
-    lengthen_or_drop(seen, lasts_ms, alone)
-    if redis.call('ZADD', queue, 'NX', string.format('%.0f', arrival), id) == 0 and new then
-        arrival = tonumber(redis.call('ZSCORE', queue, id)) -- a copy of the first ask
+    if sets and others ~= 0 then
+        evict_silent(queue, seen, now)
     end
-    if known then
-        redis.call('PEXPIRE', queue, lasts_ms, 'GT') -- the key existed, and has an end
-    else
-        lengthen_or_drop(queue, lasts_ms, alone)
-    end
-    evict_silent(queue, seen, now)
-    return arrival
+    return arrival, place
 end
 
 local function tell(id, words)
@@ -93,9 +116,10 @@ local function is_unheard(sign)
     return sign % 1 * 2048 % 2 == 1
 end
 
--- The place of `id` in the queue; -1: `id` is the first waiter that hears no message, and is to ask as often as it can.
-local function place_of(queue, seen, id, now, unheard)
-    local place = redis.call('ZRANK', queue, id) or 0
+-- The place of `id` in the queue, which enqueue() may have told; -1: `id` is the first waiter that hears no message, and
+-- is to ask as often as it can.
+local function place_of(queue, seen, id, now, unheard, place)
+    place = place or redis.call('ZRANK', queue, id) or 0
     if place == 0 and unheard and turn_in(seen) > now / 1000 then
         return -1
     end

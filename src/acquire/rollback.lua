@@ -12,25 +12,26 @@ local function do_or_undo(step, take_back)
     end
 end
 
--- Give a key that was just written its end.
-local function expire(key, ms, take_back)
-    do_or_undo(function()
-        redis.call('PEXPIRE', key, ms)
-    end, take_back)
-end
-
--- Likewise for a key that may have existed, and then has an end that others rely on: set only a later one. `alone`:
--- nobody relies on it.
+-- Give a key its end that was just written, or may have existed, and then has an end that others rely on: set only a
+-- later one. `alone`: nobody relies on it. No key is left without an end.
 local function lengthen_or_drop(key, ms, alone)
-    do_or_undo(function()
-        if alone then
-            redis.call('PEXPIRE', key, ms)
-        elseif redis.call('PEXPIRE', key, ms, 'GT') == 0 and redis.call('PTTL', key) == -1 then
-            redis.call('PEXPIRE', key, ms)
-        end
-    end, function()
-        if redis.call('PTTL', key) == -1 then
+    local done
+    if alone then
+        done = redis.pcall('PEXPIRE', key, ms)
+    else
+        done = redis.pcall('PEXPIRE', key, ms, 'GT')
+    end
+    if done == 1 then
+        return
+    end
+    local endless = redis.call('PTTL', key) == -1
+    if done == 0 and endless then
+        done = redis.pcall('PEXPIRE', key, ms)
+    end
+    if type(done) == 'table' then
+        if endless then
             redis.call('DEL', key)
         end
-    end)
+        error(done)
+    end
 end

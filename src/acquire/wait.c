@@ -94,6 +94,7 @@ struct attempt {
     int64_t began_us;
     bool told;      /* the log, who keeps us waiting */
     bool explained; /* the server said why it refused: the error text has it */
+    bool again;     /* an ask was sent */
 };
 
 /* The settings mark, as the next ask sends it; NULL: not at all. */
@@ -116,6 +117,8 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
     unsigned flags = !attempt->told && now_us - attempt->began_us > PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
     if (!is_heard(attempt->waiters))
         flags |= LK__SENT_UNHEARD;
+    if (attempt->again)
+        flags |= LK__SENT_AGAIN;
     struct lk__sent sent = {
         .id = waiter->release->id,
         .nth = waiter->release->nth,
@@ -130,6 +133,7 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
         return lk__acquirefsm_unsent(a, now_us);
     if (rc != 0)
         return lk__acquirefsm_cancel(a, now_us, rc);
+    attempt->again = true;
     return lk__acquirefsm_sent(a, now_us, &deadline);
 }
 

@@ -8,7 +8,8 @@
 -- args:     lease_ms digits
 --           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 -- flags:    try fair robust shared      shared: with Redisson
--- sent:     id deadline_us arrival tell_holder unheard settings
+-- sent:     id deadline_us arrival tell_holder unheard again settings
+-- short:    liveness_2048ths 10240000, flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present lease; see place_of()
 --           BUSY left_ms ms
@@ -17,11 +18,17 @@
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
 local left = redis.call('PTTL', mutex)
+if left == -2 and short then -- most of all asks, so they meet nothing before this
+    return answer(GRANTED, (grant(mutex, token, nil, id, lease_ms, now, now_text)))
+end
+
+if left >= 0 and arrival == 0 and not (again or try or tell_holder or unheard) then -- most of those that have to wait
+    local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_2048ths / 2048)
+    return answer(QUEUED, number, left, place or 0)
+end
+
 local died = left == -2 and robust and redis.call('GET', mark)
 local open = left == -2 and not (fair and redis.call('EXISTS', queue) == 1)
-if open and not died and not shared and arrival == 0 then -- most of all asks: they are to meet nothing before this
-    return answer(GRANTED, (grant(mutex, token, mark, id, lease_ms, now, now_text, false, robust, shared)))
-end
 
 if left == -2 and shared then
     local turn = javas_turn_left(seen, now)
@@ -58,7 +65,7 @@ elseif left ~= -2 then
 end
 
 if not try then
-    arrival = enqueue(queue, seen, id, arrival, now, liveness_2048ths / 2048 + unheard_by(unheard))
+    arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_2048ths / 2048 + unheard_by(unheard))
 end
 if left == -2 then -- fair and free, but others came before
     local first = serve(mutex, token, queue, seen, mark, id, now, now_text, robust, shared)

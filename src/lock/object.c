@@ -15,7 +15,8 @@ static bool mutex_init(struct lk__object *object)
     struct lk__mutexblock *block = lk__mutex_block(mutex);
     bool shared = object->client->options->redisson;
     lk__localqueue_init(&mutex->queue, &object->mu);
-    block->release.flags = (object->traits.robust ? LK__LOCK_ROBUST : 0) | (shared ? LK__LOCK_SHARED : 0);
+    block->release.flags = (object->traits.order != 0 ? LK__LOCK_FAIR : 0) |
+                           (object->traits.robust ? LK__LOCK_ROBUST : 0) | (shared ? LK__LOCK_SHARED : 0);
     return lk__redissonwake_make(&mutex->redisson, object->client, block->release.channel, block->beside);
 }
 

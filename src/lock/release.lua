@@ -3,8 +3,9 @@
 -- uses:     serve redisson
 -- keys:     mutex hash, token string, queue zset, seen zset, mark string      see acquire.lua
 -- args:     channel text                Redisson's
--- flags:    robust shared
+-- flags:    fair robust shared
 -- sent:     id keep_until_us unrepaired      the id is finished from now on
+-- short:    flags 0, keep_until_us 0, mark
 -- verdicts: DONE GONE                   GONE: it was not the holder
 -- resend:   harmless: a finished id is nowhere
 
@@ -22,15 +23,20 @@ if mine == 1 and robust then
         redis.call('DEL', mark)
     end
 end
-if not kept and redis.call('EXISTS', queue) == 0 then
+local first = redis.call('ZRANGE', queue, '0', '0')[1]
+if not kept and not first then
     if mine == 1 then
         publish(channel, '0')
     end
     return answer(mine == 1 and DONE or GONE)
 end
 
+if mine == 1 and not (kept or robust or shared) and first ~= id and
+    serve_first(mutex, token, queue, seen, first, id, now, now_text, fair) then
+    return answer(DONE)
+end
+
 if kept then
-    local first = redis.call('ZRANGE', queue, 0, 0)[1]
     if first then
         redis.call('ZREM', seen, client_of(id)) -- its client did not let a claim end
         tell(first, 'F ' .. first) -- waiters sleep by the lease that they knew, which was longer
@@ -48,7 +54,7 @@ end
 -- Leave the mutex to Java or hand it to the first waiter; false: there is neither.
 local function hand_on()
     if is_javas_turn() then
-        local first = redis.call('ZRANGE', queue, 0, 0)[1]
+        first = redis.call('ZRANGE', queue, 0, 0)[1]
         if first then -- without a waiter the keys of the queue would have no end
             begin_javas_turn(seen, now)
             tell(first, 'F ' .. first)

@@ -25,3 +25,41 @@ local function serve(name, token_key, queue, seen, mark, asker, now, now_text, r
     local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, take = take, undo = undo }
     return hand_over(round, asker, CLAIM_MS)
 end
+
+-- Waiters with whole numbers as their terms have these.
+local SILENT_MS, NOTED_MS = 2500, 5000
+
+-- What serve() does for most, when `id` gave back a mutex that is neither robust nor shared, and nothing speaks against
+-- the first waiter: it has the usual terms, was heard of lately, its client let no claim end, and listens. False: nobody
+-- has it. A process has one waiter at most, unless the mutex is fair; so nothing is noted of its claims.
+local function serve_first(name, token_key, queue, seen, first, id, now, now_text, fair)
+    local sign, theirs, ours
+    if fair then
+        theirs, ours = client_of(first), client_of(id)
+        sign = redis.call('ZMSCORE', seen, first, theirs)
+        sign = (theirs == ours or not sign[2]) and sign[1]
+    else
+        sign = redis.call('ZSCORE', seen, first)
+    end
+    sign = tonumber(sign or '')
+    if not sign or sign % 1 ~= 0 or now / 1000 > sign - SILENT_MS then
+        return false
+    end
+    local _, token = next_token(token_key, now, now_text)
+    redis.call('HSET', name, first, '1')
+    local ends = redis.pcall('PEXPIRE', name, '3000', 'NX') -- 0: there is another field, so it is not free
+    if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' 3000 ' .. token .. ' 0') then
+        redis.call('HDEL', name, first)
+        return type(ends) == 'table' and error(ends)
+    end
+    redis.call('ZREM', queue, first, id) -- a late copy of the first ask may have taken a place for its holder
+    if fair then
+        redis.call('ZADD', seen, -math.floor(now / 1000) - NOTED_MS, theirs)
+    end
+    if fair and theirs ~= ours then
+        redis.call('ZREM', seen, first, id, ours) -- to give back is a sign of life
+    else
+        redis.call('ZREM', seen, first, id)
+    end
+    return true
+end

@@ -48,6 +48,14 @@ struct lk__script {
     const unsigned short *key_at; /* offsets in the module's struct of keys */
     const struct lk__argument *args;
     int arg_count;
+    /*
+     * A short form leaves out what nearly always is the same: keys from short_keys on, and the ARGV in front of the
+     * last that have their defaults, all of them or none. Each word of a call costs the server as much as a small step
+     * of the script does.
+     */
+    int short_keys;
+    const int64_t *defaults; /* NULL: there is no short form */
+    int default_count;
     bool takes_settings;        /* a settings mark may come: one key more, and behind the other ARGV one or two */
     unsigned flags, sent_flags; /* those that it takes */
     const struct lk__shape *shapes;

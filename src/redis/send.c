@@ -92,33 +92,47 @@ static void add_source(struct lk__wire *wire, const struct lk__script *script, e
     add_word(wire, script->source, script->length + (sharded ? (size_t)script->publish_count : 0));
 }
 
-static void add_argument(struct lk__wire *wire, const struct lk__argument *argument, const struct lk__command *command,
-                         const struct lk__sent *sent, int64_t request)
+/* What a number among the arguments is; not of the last one, the number of the request. */
+static int64_t value_of(const struct lk__argument *argument, const struct lk__command *command,
+                        const struct lk__sent *sent)
 {
     const struct lk__script *script = command->script;
     switch (argument->kind) {
-    case LK__ARG_TEXT:
-        add_text(wire, text_at(command->args, argument->at));
-        break;
     case LK__ARG_NUMBER:
-        add_number(wire, number_at(command->args, argument->at));
-        break;
+        return number_at(command->args, argument->at);
     case LK__ARG_FLAGS:
-        add_number(wire, (flags_at(command->args, argument->at) & script->flags) | (sent->flags & script->sent_flags));
-        break;
-    case LK__ARG_SENT_TEXT:
-        add_text(wire, text_at(sent, argument->at));
-        break;
+        return (flags_at(command->args, argument->at) & script->flags) | (sent->flags & script->sent_flags);
     case LK__ARG_SENT_NUMBER:
-        add_number(wire, number_at(sent, argument->at));
-        break;
-    case LK__ARG_SENT_FLAGS:
-        add_number(wire, sent->flags & script->sent_flags);
-        break;
+        return number_at(sent, argument->at);
     default:
-        add_number(wire, request);
-        break;
+        return sent->flags & script->sent_flags;
     }
+}
+
+static void add_argument(struct lk__wire *wire, const struct lk__argument *argument, const struct lk__command *command,
+                         const struct lk__sent *sent, int64_t request)
+{
+    if (argument->kind == LK__ARG_TEXT)
+        add_text(wire, text_at(command->args, argument->at));
+    else if (argument->kind == LK__ARG_SENT_TEXT)
+        add_text(wire, text_at(sent, argument->at));
+    else if (argument->kind == LK__ARG_REQUEST)
+        add_number(wire, request);
+    else
+        add_number(wire, value_of(argument, command, sent));
+}
+
+/* Is there a short form, and nothing else to be said? */
+static bool is_short(const struct lk__command *command, const struct lk__sent *sent)
+{
+    const struct lk__script *script = command->script;
+    if (script->defaults == NULL)
+        return false;
+    const struct lk__argument *first = &script->args[script->arg_count - 1 - script->default_count];
+    for (int i = 0; i < script->default_count; i++)
+        if (value_of(&first[i], command, sent) != script->defaults[i])
+            return false;
+    return true;
 }
 
 void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, enum lk__pubsub_kind pubsub,
@@ -134,13 +148,17 @@ void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, enu
     else
         add_word(wire, script->sha1[pubsub], LK__SHA1_LENGTH);
     const struct lk__settingsmark *mark = script->takes_settings ? sent->settings : NULL;
-    add_number(wire, script->keys + (mark != NULL));
-    for (int i = 0; i < script->keys; i++)
+    bool brief = mark == NULL && is_short(command, sent);
+    int keys = brief ? script->short_keys : script->keys;
+    int left_out = brief ? script->default_count : 0;
+    add_number(wire, keys + (mark != NULL));
+    for (int i = 0; i < keys; i++)
         add_text(wire, text_at(command->keys, script->key_at[i]));
     if (mark != NULL)
         add_text(wire, mark->key);
-    for (int i = 0; i < script->arg_count; i++)
+    for (int i = 0; i < script->arg_count - 1 - left_out; i++)
         add_argument(wire, &script->args[i], command, sent, request);
+    add_argument(wire, &script->args[script->arg_count - 1], command, sent, request);
     if (mark != NULL)
         add_text(wire, mark->mine);
     if (mark != NULL && mark->replace)

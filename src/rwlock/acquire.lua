@@ -27,7 +27,7 @@ if open and holder and redis.call('ZCARD', holders) >= READERS_MAX then
     return answer(FULL)
 end
 local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, claim_ms = claim_ms,
-    robust = robust, shared = shared, tries = try, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
+    robust = robust, shared = shared, now_text = now_text, tries = try, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
 if open and arrival == 0 then
     local fresh, died = grant(lock, id, lease_ms, now)
     return answer(died == 1 and GRANTED_OWNERDEAD or GRANTED, fresh)

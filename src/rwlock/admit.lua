@@ -11,14 +11,14 @@ local FRONT = 2 ^ 52
 -- Take or keep a place in the queue, as enqueue() does. `alone`: the queue is empty.
 local function line_up(lock, id, arrival, now, liveness_ms, alone)
     if string.sub(id, -1) ~= lock.prefer then
-        return enqueue(lock.queue, lock.seen, id, arrival, now, liveness_ms)
+        return enqueue(lock.queue, lock.seen, id, arrival, now, lock.now_text, liveness_ms)
     end
     local place, known = arrival - FRONT, nil
     if arrival == 0 then
         local last = redis.call('ZRANGE', lock.queue, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
         place, known = math.max(now - FRONT, last and tonumber(last) + 1 or -FRONT), not alone
     end
-    return enqueue(lock.queue, lock.seen, id, place, now, liveness_ms, known) + FRONT
+    return enqueue(lock.queue, lock.seen, id, place, now, lock.now_text, liveness_ms, known) + FRONT
 end
 
 -- A round is one hand-over, see queue.lua, with more fields: the lock; modes, those of the group whose turn it is;

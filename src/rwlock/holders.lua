@@ -90,7 +90,7 @@ end
 local function grant(lock, id, lease_ms, now)
     local died, token = died_before(lock)
     if is_writer(id) then
-        token = next_token(lock.token, now, string.format('%.0f', now), lock.shared)
+        token = next_token(lock.token, now, lock.now_text or string.format('%.0f', now), lock.shared)
         write_mark(lock, id, token, died)
     end
     put(lock.holders, id, lease_ms, now)

@@ -80,7 +80,7 @@ elseif try then
     return answer(BUSY, until_next_end())
 end
 
-arrival = enqueue(queue, seen, id, arrival, now, liveness_2048ths / 2048 + unheard_by(unheard))
+arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_2048ths / 2048 + unheard_by(unheard))
 local _, got = lend_out(permits, queue, seen, id, all, now, claim_ms)
 if got then
     return take()

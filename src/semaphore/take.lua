@@ -80,7 +80,7 @@ if try then
     return answer(BUSY)
 end
 
-arrival = enqueue(queue, seen, id, arrival, now, liveness_2048ths / 2048 + unheard_by(unheard))
+arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_2048ths / 2048 + unheard_by(unheard))
 local _, got = hand_out(name, claims, queue, seen, id, value, now, claim_ms)
 if got then
     take_recorded(name, n, once, owner, nth, 1, now)

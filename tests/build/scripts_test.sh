@@ -232,6 +232,11 @@ refuses 'publish is called' <<<$'-- raw: why\nreturn publish'
 
 # --- a typed script --------------------------------------------------------------------------------------------
 
+# A whole typed script with these lines in it, and that body.
+typed() { # <lines of the header> <body>
+    printf -- '-- bad.lua\n%s\n-- resend: harmless\n%s\n' "$1" "$2"
+}
+
 cat >demo/take.lua <<'END'
 -- take.lua - take it
 --
@@ -273,7 +278,7 @@ if now > ARGV[6] + 0 then
 return { -1, now, ARGV[8] + 0 }
 end
 local flags = ARGV[4] + 0
-local limit, fair = ARGV[1] + 0, flags % 16 >= 8
+local limit, fair = ARGV[1] + 0, flags % 32 >= 16
 local t = { name = KEYS[1], limit = limit + (ARGV[3] + 0), fair = fair }
 local function token()
 return 7
@@ -283,7 +288,7 @@ local function queue(key)
 return { key, token(), FIRST }
 end
 local other = KEYS[2]
-if fair and (flags >= 16) then
+if fair and (flags >= 32) then
 return { 3, now, ARGV[8] + 0 }
 elseif (flags % 4 >= 2) or KEYS[3] == other then
 return { 0, now, ARGV[8] + 0, (ARGV[7] + 0), t.limit }
@@ -350,6 +355,48 @@ embed digits.lua
 differ expected <(text_of digits)
 grep -qF 'int64_t ttl_ms;' out/demo/scripts.h || { cat out/demo/scripts.h; exit 1; }
 grep -qF '{ LK__ARG_NUMBER, offsetof(struct lk__demo_digits_args, ttl_ms) }' out/demo/scripts.c || { cat out/demo/scripts.c; exit 1; }
+
+# The short form of a call leaves out what it nearly always says: that stands behind the rest.
+cat >demo/brief.lua <<'END'
+-- brief.lua
+-- keys: name string, other zset
+-- args: often number, ttl_ms digits
+-- flags: fair
+-- sent: id
+-- short: often 7, flags 0, other
+-- verdicts: DONE
+-- resend: harmless
+redis.call('SET', name, id, 'PX', ttl_ms)
+if not short and fair then
+    redis.call('ZADD', other, often, 'x')
+end
+return answer(DONE)
+END
+cat >expected <<'END'
+local now = redis.call('TIME')
+now = now[1] * 1000000 + now[2]
+local short = #ARGV == 3
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])
+if not short and ((short and 0 or ARGV[4] + 0) >= 16) then
+redis.call('ZADD', KEYS[2], (short and 7 or ARGV[3] + 0), 'x')
+end
+return { 4, now, ARGV[short and 3 or 5] + 0 }
+END
+embed brief.lua
+differ expected <(text_of brief)
+for line in '.short_keys = 1,' '.default_count = 2,' 'brief_defaults[] = { 7, 0 };'; do
+    grep -qF "$line" out/demo/scripts.c || { echo "no $line"; cat out/demo/scripts.c; exit 1; }
+done
+brief() { # <what its short form is>
+    sed "s/^-- short:.*/-- short: $1/" demo/brief.lua
+}
+refuses 'the short form leaves out the flags' < <(brief 'often 7, other')
+refuses 'the short form leaves out the last keys' < <(brief 'often 7, flags 0, name')
+refuses "'ttl_ms 7' should be a number and its usual value, or a key" < <(brief 'ttl_ms 7, flags 0')
+refuses "'id 7' should be a number and its usual value, or a key" < <(brief 'id 7, flags 0')
+refuses "'often' should be a number and its usual value, or a key" < <(brief 'often, flags 0')
+refuses "'speed 7' should be a number and its usual value, or a key" < <(brief 'speed 7, flags 0')
+refuses 'short: the header names no short form' < <(typed '-- verdicts: DONE' 'return answer(short and DONE)')
 embed take.lua
 
 # The C side: the writer writes what the script reads, the reader reads what it answers.
@@ -379,7 +426,7 @@ END
 cat >expected <<'END'
 keys 3: 0 8 16
 1@0 0@8 1@16 2@24 3@0 4@8 4@24 6@0 
-flags 24 2
+flags 48 2
 1:n 2:n 0:nn?t 4:t* 3: -1: 
 END
 "$cc" "${flags[@]}" -c out/demo/scripts.c -o scripts.o
@@ -406,10 +453,6 @@ if "$cc" "${flags[@]}" -c out/demo/scripts.c -o theirs.o 2>/dev/null; then echo 
 
 # --- mistakes in one ----------------------------------------------------------------------------------------------
 
-# A whole typed script with these lines in it, and that body.
-typed() { # <lines of the header> <body>
-    printf -- '-- bad.lua\n%s\n-- resend: harmless\n%s\n' "$1" "$2"
-}
 done='-- verdicts: DONE'
 
 refuses 'name is declared, but the body does not read it' < <(typed $'-- keys: name hash\n'"$done" 'return answer(DONE)')

@@ -82,8 +82,8 @@ static void check_key(struct world *w, const char *key)
         assert_between(ttl_ms, 86300000, 86400000);
     else if (strncmp(row->ttl, "one hour", 8) == 0)
         assert_between(ttl_ms, 3500000, 3600000);
-    else if (strncmp(row->ttl, "2 Lw", 4) == 0)
-        assert_between(ttl_ms, 1, 2 * 5000);
+    else if (strncmp(row->ttl, "4 Lw", 4) == 0)
+        assert_between(ttl_ms, 1, 4 * 5000);
     else
         assert_between(ttl_ms, 1, 20000); /* the lease */
     row->seen++;

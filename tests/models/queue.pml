@@ -24,6 +24,7 @@
  *   found  asks have no deadline                        -DTRIES=1 -DBUG_NO_DEADLINE
  *   found  a release leaves its entry in the queue      -DTRIES=1 -DBUG_KEEPS_ENTRY
  *   found  giving up keeps what was granted meanwhile   -DTRIES=1 -DBUG_KEEPS_GRANT
+ *   found  a hold leaves the place that a late ask took -DTRIES=1 -DBUG_KEEPS_LATE
  *   found  only the head of the queue may be granted    -DTRIES=1 -DCLIENTS=3 -DCRASHES=0 -DEXPIRIES=0 -DBUG_HEAD_ONLY
  *   found  fair, but whoever asks first takes it        -DTRIES=1 -DCLIENTS=3 -DCRASHES=0 -DFAIR -DBUG_BARGE
  *   found  waits for the message alone                  -DTRIES=1 -DLIVE -DBUG_NO_POLL
@@ -72,6 +73,8 @@ byte asks[IDS + 1], releases[IDS + 1], answer[IDS + 1], message[IDS + 1];
 /* The clients. */
 bool listens[CLIENTS] = true, believes[CLIENTS], dead[CLIENTS];
 bool finished[IDS + 1], unsure[IDS + 1], outbox[IDS + 1];
+bool first[IDS + 1]; /* the first ask is on its way: it looks for no hold of its own, as there was none when it was sent */
+bool twice[IDS + 1]; /* another was sent meanwhile */
 byte ended = 0;
 
 #ifdef BUG_KEEPS_GRANT
@@ -175,10 +178,10 @@ inline hand_over(asker)
     next = 0
 }
 
-inline carry_out_ask(id)
+inline carry_out_ask(id, is_first)
 {
     if
-    :: IS(id, owner) -> reply(id)
+    :: IS(id, owner) && !is_first -> reply(id)
     :: owner == 0 ->
 #if defined(FAIR) && !defined(BUG_BARGE)
         enqueue(id);
@@ -187,13 +190,18 @@ inline carry_out_ask(id)
         grant(id);
         reply(id)
 #endif
-    :: owner != 0 && !IS(id, owner) -> enqueue(id)
+    :: owner != 0 && (!IS(id, owner) || is_first) -> enqueue(id)
     fi
 }
 
 inline carry_out_release(id)
 {
-#ifndef BUG_KEEPS_ENTRY
+#if defined(BUG_KEEPS_LATE)
+    if
+    :: IS(id, owner)
+    :: else -> queued[id] = false
+    fi;
+#elif !defined(BUG_KEEPS_ENTRY)
     queued[id] = false;
 #endif
     if
@@ -231,9 +239,12 @@ active [IDS] proctype fate()
     byte id = _pid + 1;
 end:
     do
-    :: atomic { asks[id] > 0 -> asks[id]--; carry_out_ask(id) }
-    :: atomic { asks[id] > 0 && losses > 0 -> losses--; asks[id]-- }
-    :: atomic { asks[id] > 0 && (finished[id] || dead[CLIENT(id)]) -> asks[id]-- } /* past its deadline */
+    :: atomic { first[id] -> first[id] = false; asks[id]--; carry_out_ask(id, true) }
+    :: atomic { asks[id] > first[id] -> asks[id]--; carry_out_ask(id, false) }
+    :: atomic { first[id] && losses > 0 -> losses--; first[id] = false; asks[id]-- }
+    :: atomic { asks[id] > first[id] && losses > 0 -> losses--; asks[id]-- }
+    :: atomic { first[id] && (finished[id] || dead[CLIENT(id)]) -> first[id] = false; asks[id]-- } /* past its deadline */
+    :: atomic { asks[id] > first[id] && (finished[id] || dead[CLIENT(id)]) -> asks[id]-- }
     :: atomic { releases[id] > 0 -> releases[id]--; carry_out_release(id) }
     :: atomic { releases[id] > 0 && losses > 0 -> losses--; carry_out_release(id) } /* a copy stays on its way */
     :: atomic { releases[id] > 0 && dead[CLIENT(id)] -> releases[id]-- }
@@ -264,7 +275,7 @@ inline hold(me, id)
 #ifdef BUG_KEEPS_GRANT
     was_held[id] = true;
 #endif
-    unsure[id] = asks[id] > 0
+    unsure[id] = asks[id] > 0 || twice[id]
 }
 
 inline ask_again(id)
@@ -308,7 +319,7 @@ proctype client(byte me)
     do
     :: tries == TRIES -> break
     :: tries < TRIES ->
-        atomic { tries++; id = me * TRIES + tries; asks[id] = 1 }
+        atomic { tries++; id = me * TRIES + tries; asks[id] = 1; first[id] = true }
         do
         :: atomic { answer[id] == FRESH -> answer[id] = 0; hold(me, id); goto held }
         :: atomic { answer[id] == STALE -> answer[id] = 0; ask_again(id) }
@@ -321,7 +332,7 @@ proctype client(byte me)
 #ifndef BUG_NO_POLL /* of the polls, those that change something */
         :: atomic { asks[id] == 0 && answer[id] == 0 && (owner == 0 || IS(id, owner) || !queued[id]) -> asks[id] = 1 }
 #endif
-        :: atomic { asks[id] == 1 && losses > 0 -> losses--; asks[id]++ } /* cut off: sent once more */
+        :: atomic { asks[id] == 1 && losses > 0 -> losses--; asks[id]++; twice[id] = true } /* cut off: sent once more */
         :: atomic { !listens[me] -> listens[me] = true; ask_again(id) }   /* the hub is back, and everybody asks */
         :: atomic { me == 0 && crashes > 0 -> crashes--; dead[me] = true; goto gone }
 #ifndef LIVE

@@ -161,6 +161,51 @@ static void a_call_has_the_bytes_of_hiredis(void)
     }
 }
 
+/* The words of a call, each with a blank behind it, without the first two. */
+static const char *words_of(const struct lk__command *command, const struct lk__sent *sent)
+{
+    static char text[256];
+    struct lk__wire wire;
+    size_t length = 0;
+    lk__wire_make(&wire, command, LK__PUBSUB_PLAIN, sent, 77, false);
+    for (int i = 2; i < wire.count; i++)
+        length += (size_t)sprintf(text + length, "%.*s ", (int)wire.words[i].length, wire.words[i].text);
+    return text;
+}
+
+static void a_call_is_short_if_all_is_as_usual(void)
+{
+    static const struct lk__argument called[] = { { LK__ARG_SENT_TEXT, offsetof(struct lk__sent, id) },
+                                                  { LK__ARG_NUMBER, offsetof(struct args, number) },
+                                                  { LK__ARG_FLAGS, offsetof(struct args, flags) },
+                                                  { LK__ARG_SENT_NUMBER, offsetof(struct lk__sent, arrival) },
+                                                  { LK__ARG_REQUEST, 0 } };
+    static const int64_t usual[] = { 7, 0, -1 };
+    struct lk__script brief = script;
+    brief.args = called;
+    brief.arg_count = 5;
+    brief.defaults = usual;
+    brief.default_count = 3;
+    brief.short_keys = 1;
+    struct keys keys = { .first = "first", .second = "second" };
+    struct args args = { .number = 7, .flags = ~(unsigned)MINE };
+    const struct lk__settingsmark mark = { "mark", "mine", false };
+    struct lk__sent sent = { .id = "id", .arrival = -1 };
+    const struct lk__command command = { .script = &brief, .keys = &keys, .args = &args };
+    assert_string_equal("1 second id 77 ", words_of(&command, &sent));
+    args.number = 8;
+    assert_string_equal("2 second first id 8 0 -1 77 ", words_of(&command, &sent));
+    args.number = 7;
+    sent.arrival = 0;
+    assert_string_equal("2 second first id 7 0 0 77 ", words_of(&command, &sent));
+    sent.arrival = -1;
+    sent.flags = SENT;
+    assert_string_equal("2 second first id 7 2 -1 77 ", words_of(&command, &sent));
+    sent.flags = 0;
+    sent.settings = &mark;
+    assert_string_equal("3 second first mark id 7 0 -1 77 mine ", words_of(&command, &sent));
+}
+
 /* --- answers ------------------------------------------------------------------------------------------------- */
 
 #define US 1754000000123456
@@ -239,5 +284,6 @@ static void a_head_is_three_integers(void)
 
 int main(void)
 {
-    return plain_run(a_call_has_the_bytes_of_hiredis, an_answer_has_its_shape, a_head_is_three_integers);
+    return plain_run(a_call_has_the_bytes_of_hiredis, a_call_is_short_if_all_is_as_usual, an_answer_has_its_shape,
+                     a_head_is_three_integers);
 }

@@ -134,8 +134,8 @@ static void check_ttl(int64_t ttl_ms, const struct row *row)
 {
     if (strcmp(row->ttl, "none") == 0)
         assert_int_equal(-1, ttl_ms);
-    else if (strcmp(row->ttl, "2 Lw") == 0)
-        assert_between(ttl_ms, LIVENESS_MS, 2 * LIVENESS_MS);
+    else if (strcmp(row->ttl, "4 Lw") == 0)
+        assert_between(ttl_ms, LIVENESS_MS, 4 * LIVENESS_MS);
     else if (begins_with(row->ttl, "one hour"))
         assert_between(ttl_ms, 3500000, 3600000);
     else if (begins_with(row->ttl, "one day"))

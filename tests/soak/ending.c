@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUEUE_MS 11000 /* twice Lw, and more: who died in a queue is forgotten by then */
+#define QUEUE_MS 21000 /* four times Lw, and more: who died in a queue is forgotten by then */
 #define CLAIM_MS 3500  /* what was granted to somebody who never confirmed comes back after this */
 
 /*
