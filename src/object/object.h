@@ -128,7 +128,7 @@ static inline struct lk__command lk__object_command(const struct lk__object *obj
     return (struct lk__command){ .script = script, .keys = object->block + 1, .args = args };
 }
 
-/* --- acquire.c: its holds --------------------------------------------------------------------------------------- */
+/* --- holds.c: its holds ----------------------------------------------------------------------------------------- */
 
 /* A hold to be of `owner`, with its id: a fresh acquisition, and `suffix` if that is not NULL. NULL: with an error text. */
 struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, const char *suffix);
@@ -145,8 +145,6 @@ void lk__object_drophold(struct lk__object *object, struct lk__hold *hold); /* a
 enum { LK__BY_OWNER, LK__BY_ID };
 struct lk__hold *lk__object_oldest(const struct lk__object *object, uint64_t owner);
 bool lk__object_takeoff(struct lk__object *object, struct lk__hold *hold);
-
-/* --- holds.c: all of them --------------------------------------------------------------------------------------- */
 
 /* A permit that has an id, or NULL. Under object->mu. */
 struct lk__hold *lk__object_permit(struct lk__object *object, const char *id);
