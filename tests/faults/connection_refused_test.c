@@ -2,7 +2,7 @@
 /*
  * connection_refused_test.c - F01: the port is closed; connections are reset, and refused
  *
- * labels: memory
+ * labels: threads memory
  */
 #include "blackout.h"
 

@@ -4,7 +4,7 @@
  *
  * It answers SUBSCRIBE meanwhile, which proves nothing: waiters have to ask again.
  *
- * labels: memory
+ * labels: threads memory
  * seconds: 33
  */
 #include "outage.h"

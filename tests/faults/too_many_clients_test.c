@@ -2,7 +2,7 @@
 /*
  * too_many_clients_test.c - F12: the server lets nobody in; who is inside goes on
  *
- * labels: memory
+ * labels: threads memory
  */
 #include "blackout.h"
 
