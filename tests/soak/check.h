@@ -28,7 +28,7 @@ enum invariant {
     I13, /* one LOST for each lost hold, and no success after it */
     I14, /* nothing is left on the server */
     I15, /* nothing is left in the process */
-    I16, /* leases end, and names are kept, as their attributes say */
+    I16, /* leases end, last when extended, and names are kept, as calls and attributes say */
     I18, /* processes end only when they are told to; children own nothing */
     INVARIANTS
 };
@@ -63,8 +63,8 @@ void check_end(struct report *report);
 void violation(struct report *report, enum invariant invariant, const struct record *first, const struct record *second,
                const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* How long a hold of that object may last: for ever, more or less, but for those that are not renewed. */
-int64_t longest_hold_ms(const struct history *history, uint32_t object);
+/* How long a hold may last that this record is of: for ever, more or less, but for those that are not renewed. */
+int64_t longest_hold_ms(const struct history *history, const struct record *record);
 
 const char *invariant_name(enum invariant invariant);
 

@@ -26,6 +26,9 @@ static bool is_failure(const struct record *record)
     case OP_FORCE:
     case OP_SET:
         return record->code != 0;
+    case OP_ASK:
+    case OP_EXTEND:
+        return record->code != 0;
     case OP_CHECK: /* EPERM: asked after a take that failed */
         return record->code != 0 && record->code != EPERM;
     case OP_COUNTDOWN: /* ENOENT: open already */
@@ -40,7 +43,7 @@ static bool is_failure(const struct record *record)
 /* A fixed lease of the call's own, of two thirds of the object's at least: is what was told of it over? */
 static bool is_over(const struct record *record, const struct record *take)
 {
-    return kind_of(record->object) == FIXED && record->return_ns >= take->valid_ns;
+    return is_fixed(record) && record->return_ns >= take->valid_ns;
 }
 
 /* What is not renewed ends, and so does what an operator takes away. */
@@ -48,7 +51,7 @@ static bool may_be_lost(const struct history *history, const struct record *reco
 {
     if (record->code != ESTALE || take == NULL || !same_tape(take, record) || take->hold != record->hold)
         return false;
-    int64_t lasts_ms = longest_hold_ms(history, record->object) * 98 / 100 - 2;
+    int64_t lasts_ms = longest_hold_ms(history, record) * 98 / 100 - 2;
     int64_t passed_ms = (record->return_ns - take->invoke_ns) / NS_PER_MS;
     return lost_within(history, record->object, take->invoke_ns, record->return_ns) || passed_ms >= lasts_ms ||
            (is_over(record, take) && passed_ms >= lasts_ms * 2 / 3);

@@ -103,8 +103,24 @@ static bool data_was_lost(const struct history *history, const struct latch *lat
     return lost_within(history, latch->records[0]->object, latch->records[0]->invoke_ns, last_ns);
 }
 
+/* Who waits for a count to appear is never told that there is none, nor let through before one was set. */
+static void check_appearing(struct report *report, const struct latch *latch)
+{
+    bool may_be_set = data_was_lost(report->history, latch);
+    for (size_t i = 0; i < latch->count; i++)
+        may_be_set = may_be_set || latch->records[i]->op == OP_SET;
+    for (size_t i = 0; i < latch->count; i++) {
+        const struct record *record = latch->records[i];
+        if (record->op == OP_WAIT && record->return_ns != 0 &&
+            (record->code == ENOENT || (record->code == 0 && !may_be_set)))
+            violation(report, I8, record, NULL, "did not wait for a count to be set");
+    }
+}
+
 static void check_latch(struct report *report, struct latch *latch)
 {
+    if (is_appearing(latch->records[0]->object))
+        check_appearing(report, latch);
     if (!was_set(latch) || data_was_lost(report->history, latch))
         return;
     find_opening(latch);

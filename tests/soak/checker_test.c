@@ -598,7 +598,7 @@ static void an_heirs_heir(bool repaired, int told)
     give(1, ROBUST_0, 1030, 0);
     scene.holds++;
     struct record *last = add(OP_TAKE, 2, ROBUST_0, 1040, 1050, told);
-    last->token = 3;
+    last->token = told == 0 ? 3 : 0;
     last->valid_ns = told == 0 ? at(1900) : 0;
 }
 
@@ -634,6 +634,78 @@ static void a_capped_hold_ends_and_is_kept(void)
     give(0, CAPPED_0, 12, 0);
     take(1, CAPPED_0, 10, 14, 400, 2);
     finds(I16);
+}
+
+static void extended(int valid_ms, int checked_ms)
+{
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    struct record *record = add(OP_EXTEND, 0, MUTEX_0, 100, 110, 0);
+    record->limit_ms = 500;
+    record->valid_ns = at(valid_ms);
+    if (checked_ms != 0)
+        add(OP_CHECK, 0, MUTEX_0, 120, 121, 0)->valid_ns = at(checked_ms);
+}
+
+static void who_extends_gets_that_lease(void)
+{
+    extended(595, 0);
+    finds_nothing();
+    extended(580, 0);
+    finds(I16);
+    extended(620, 0);
+    finds(I16);
+}
+
+/* What was known of a hold before it got a shorter lease is no promise any more, what is known afterwards is. */
+static void a_shorter_lease_ends_earlier(void)
+{
+    extended(595, 0);
+    take(1, MUTEX_0, 120, 600, 1400, 2);
+    finds_nothing();
+    extended(595, 700);
+    take(1, MUTEX_0, 120, 600, 1400, 2);
+    finds(I1);
+}
+
+static void a_lease_that_a_call_fixes_ends(void)
+{
+    take(0, MUTEX_0, 10, 20, 900, 1)->fixed = 1;
+    struct record *check = add(OP_CHECK, 0, MUTEX_0, 800, 801, 0);
+    check->fixed = 1;
+    check->valid_ns = at(1900);
+    finds(I16);
+    take(0, object_of(FIXED, 0), 10, 20, 900, 1)->fixed = -1;
+    check = add(OP_CHECK, 0, object_of(FIXED, 0), 800, 801, 0);
+    check->fixed = -1;
+    check->valid_ns = at(1900);
+    finds_nothing();
+}
+
+static void a_lease_in_the_way_is_one_that_can_be(void)
+{
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 10, 20, ETIMEDOUT)->token = 1001;
+    finds_nothing();
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 10, 20, ETIMEDOUT)->token = 1002;
+    finds(I12);
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 10, 20, ENOTCONN)->token = 1;
+    finds(I12);
+    scene.holds++;
+    add(OP_TAKE, 0, COUNTING_0, 10, 20, ETIMEDOUT)->token = 1;
+    finds(I12);
+}
+
+static void who_waits_for_a_latch_to_appear_waits(void)
+{
+    uint32_t appearing = object_of(LATCH, 1);
+    add(OP_WAIT, 0, appearing, 10, 20, ETIMEDOUT);
+    finds_nothing();
+    add(OP_WAIT, 0, appearing, 10, 20, ENOENT);
+    finds(I8);
+    add(OP_WAIT, 0, appearing, 10, 20, 0);
+    finds(I8);
 }
 
 static void asks(int count, int code, int limit_ms)
@@ -713,8 +785,9 @@ int main(void)
         a_call_that_never_returns_is_found, a_hold_after_a_failure_is_found, a_loss_is_told_once_and_final,
         a_loss_that_was_none_is_found, a_queue_that_missed_a_loss_is_found,
         an_operator_excuses_old_against_new_for_a_lease, an_heir_is_told_and_nobody_else,
-        what_was_not_repaired_is_granted_to_nobody, a_capped_hold_ends_and_is_kept,
-        who_has_time_gets_it_999_times_of_1000, what_is_left_is_found,
+        what_was_not_repaired_is_granted_to_nobody, a_capped_hold_ends_and_is_kept, who_extends_gets_that_lease,
+        a_shorter_lease_ends_earlier, a_lease_that_a_call_fixes_ends, a_lease_in_the_way_is_one_that_can_be,
+        who_waits_for_a_latch_to_appear_waits, who_has_time_gets_it_999_times_of_1000, what_is_left_is_found,
         processes_that_end_and_children_that_hold_are_found);
     history_free(&scene.history);
     return failed;

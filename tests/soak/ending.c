@@ -20,8 +20,8 @@
  */
 static bool is_documented(struct world *world, const char *key)
 {
-    static const char *const timed[] = { "latchkey:once:", "latchkey:opened:", "latchkey:permits:",
-                                         "latchkey:claims:", "latchkey:settings:" };
+    static const char *const timed[] = { "latchkey:once:", "latchkey:opened:", "latchkey:permits:", "latchkey:claims:",
+                                         "latchkey:settings:" };
     static const char *const lasting[] = { "soak:counting:", "soak:latch:", "latchkey:total:",
                                            "latchkey:robust:mutex:{soak:robust:", "redisson_lock_token:" };
     for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)

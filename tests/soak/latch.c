@@ -104,7 +104,10 @@ void latch_episode(struct worker_thread *worker)
         return;
     switch ((enum step)(turn.seen & 3)) {
     case UNSET:
-        set(&turn);
+        if (choice == 0 && is_appearing(turn.object))
+            wait_open(&turn);
+        else
+            set(&turn);
         break;
     case SETTING:
         if (now_ns() - __atomic_load_n(turn.since_ns, __ATOMIC_SEQ_CST) > GIVEN_UP_NS)

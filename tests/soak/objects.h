@@ -66,6 +66,12 @@ static inline bool is_nonreentrant(uint32_t object)
     return kind_of(object) == RWLOCK && index_of(object) % 2 != 0;
 }
 
+/* Who waits for it before it is set waits for that. */
+static inline bool is_appearing(uint32_t object)
+{
+    return kind_of(object) == LATCH && index_of(object) % 2 != 0;
+}
+
 static inline int64_t capped_ms(int64_t lease_ms)
 {
     return lease_ms / 2;

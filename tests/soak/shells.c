@@ -58,6 +58,7 @@ static int shell_init(struct shells *shells, union shell *shell, uint32_t object
     char name[64];
     lk_semattr_t leased = LK_SEMATTR_INIT;
     lk_rwlockattr_t rwlock = LK_RWLOCKATTR_INIT;
+    lk_latchattr_t latch = LK_LATCHATTR_INIT;
     object_name(name, sizeof name, object, instance);
     switch (kind_of(object)) {
     case RWLOCK:
@@ -70,7 +71,8 @@ static int shell_init(struct shells *shells, union shell *shell, uint32_t object
     case COUNTING:
         return lk_sem_init(&shell->sem, shells->client, name, permits_of(object), NULL);
     case LATCH:
-        return lk_latch_init(&shell->latch, shells->client, name, NULL);
+        latch.appear = is_appearing(object);
+        return lk_latch_init(&shell->latch, shells->client, name, &latch);
     default:
         return mutex_init(shells, shell, name, kind_of(object));
     }
@@ -99,6 +101,7 @@ static union shell *shell_of(struct shells *shells, uint32_t object, uint32_t in
 
 static _Thread_local lk_owner_t *acts_for;
 static _Thread_local int64_t own_lease_ms;
+static _Thread_local int own_fixed;
 
 lk_owner_t *shells_owner(struct shells *shells)
 {
@@ -108,10 +111,11 @@ lk_owner_t *shells_owner(struct shells *shells)
     return owner;
 }
 
-void shells_actfor(lk_owner_t *owner, int64_t lease_ms)
+void shells_actfor(lk_owner_t *owner, int64_t lease_ms, int fixed)
 {
     acts_for = owner;
     own_lease_ms = lease_ms;
+    own_fixed = fixed;
 }
 
 struct shells *shells_begin(lk_client_t *client, int64_t lease_ms)
@@ -169,7 +173,9 @@ int shells_end(struct shells *shells)
 
 static int take_with(union shell *shell, enum kind kind, bool share, unsigned permits, int limit_ms)
 {
-    const lk_how_t how = { .size = sizeof how, .timeout_ms = limit_ms, .lease_ms = own_lease_ms, .owner = acts_for };
+    const lk_how_t how = {
+        .size = sizeof how, .timeout_ms = limit_ms, .lease_ms = own_lease_ms, .fixed = own_fixed, .owner = acts_for
+    };
     switch (kind) {
     case RWLOCK:
         return share ? lk_rwlock_rdlockwith(&shell->rwlock, &how) : lk_rwlock_wrlockwith(&shell->rwlock, &how);
@@ -183,7 +189,7 @@ static int take_with(union shell *shell, enum kind kind, bool share, unsigned pe
 int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool share, unsigned permits, int limit_ms)
 {
     union shell *shell = shell_of(shells, object, instance);
-    if (acts_for != NULL || own_lease_ms != 0)
+    if (acts_for != NULL || own_lease_ms != 0 || own_fixed != 0)
         return take_with(shell, kind_of(object), share, permits, limit_ms);
     switch (kind_of(object)) {
     case RWLOCK:
@@ -222,6 +228,26 @@ int shell_takeid(struct shells *shells, uint32_t object, int limit_ms, char *id)
 int shell_giveid(struct shells *shells, uint32_t object, const char *id)
 {
     return lk_sem_releaseid(&shell_of(shells, object, 0)->sem, id);
+}
+
+int shell_remainingid(struct shells *shells, uint32_t object, const char *id, int64_t *ms)
+{
+    return lk_sem_remainingid(&shell_of(shells, object, 0)->sem, id, ms);
+}
+
+int shell_tokenid(struct shells *shells, uint32_t object, const char *id, uint64_t *token)
+{
+    return lk_sem_tokenid(&shell_of(shells, object, 0)->sem, id, token);
+}
+
+int shell_askid(struct shells *shells, uint32_t object, const char *id)
+{
+    return lk_sem_checkid(&shell_of(shells, object, 0)->sem, id);
+}
+
+int shell_extendid(struct shells *shells, uint32_t object, const char *id, int64_t lease_ms)
+{
+    return lk_sem_extendid(&shell_of(shells, object, 0)->sem, id, lease_ms);
 }
 
 int shell_repair(struct shells *shells, uint32_t object)
@@ -267,6 +293,24 @@ int shell_token(struct shells *shells, uint32_t object, uint64_t *token)
     default:
         return ENOTSUP;
     }
+}
+
+int shell_ask(struct shells *shells, uint32_t object)
+{
+    union shell *shell = shell_of(shells, object, 0);
+    if (is_mutex(object))
+        return lk_mutex_checkby(&shell->mutex, acts_for);
+    return kind_of(object) == RWLOCK ? lk_rwlock_checkby(&shell->rwlock, acts_for)
+                                     : lk_sem_checkby(&shell->sem, acts_for);
+}
+
+int shell_extend(struct shells *shells, uint32_t object, int64_t lease_ms)
+{
+    union shell *shell = shell_of(shells, object, 0);
+    if (is_mutex(object))
+        return lk_mutex_extendby(&shell->mutex, acts_for, lease_ms);
+    return kind_of(object) == RWLOCK ? lk_rwlock_extendby(&shell->rwlock, acts_for, lease_ms)
+                                     : lk_sem_extendby(&shell->sem, acts_for, lease_ms);
 }
 
 lk_latch_t *shell_latch(struct shells *shells, uint32_t object, uint32_t instance)

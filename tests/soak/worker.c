@@ -18,6 +18,9 @@ struct cycle {
     unsigned permits;
     int limit_ms;
     int hold_ms;
+    int fixed;     /* what it says of its lease: lk_how_t */
+    int extend_ms; /* 0: not */
+    bool ask;
     bool nest, downgrade;
     bool owned;           /* for an owner that is no thread */
     bool repairs, forces; /* if there is a reason */
@@ -70,7 +73,8 @@ int patience_ms(struct worker_thread *worker)
 static int look(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
 {
     int64_t ms = 0, asked_ns = now_ns();
-    int code = shell_remaining(worker->shells, cycle->object, &ms);
+    int code = kind_of(cycle->object) == BYID ? shell_remainingid(worker->shells, cycle->object, worker->id, &ms)
+                                              : shell_remaining(worker->shells, cycle->object, &ms);
     if (code == ENOTSUP)
         record->valid_ns = INT64_MAX;
     else
@@ -84,15 +88,21 @@ static struct record *begin(struct worker_thread *worker, enum op op, const stru
     if (record != NULL) {
         record->hold = worker->holds;
         record->permits = (uint16_t)cycle->permits;
+        record->fixed = (int8_t)cycle->fixed;
         __atomic_add_fetch(&worker->table->operations, 1, __ATOMIC_RELAXED);
     }
     return record;
 }
 
-/* Has this kind an owner who can ask how long it is good for? */
+static bool has_lease(const struct cycle *cycle)
+{
+    return kind_of(cycle->object) != COUNTING;
+}
+
+/* Is it somebody's, and not of whoever knows its number? */
 static bool has_owner(const struct cycle *cycle)
 {
-    return kind_of(cycle->object) != COUNTING && kind_of(cycle->object) != BYID;
+    return has_lease(cycle) && kind_of(cycle->object) != BYID;
 }
 
 static int call_take(struct worker_thread *worker, const struct cycle *cycle)
@@ -109,13 +119,17 @@ static int call_give(struct worker_thread *worker, const struct cycle *cycle)
     return shell_give(worker->shells, cycle->object, cycle->instance, cycle->permits);
 }
 
-/* Nobody can ask how long a permit with a number is good for; its first lease is certain. */
-static void note_validity(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
+static int token_of(struct worker_thread *worker, const struct cycle *cycle, uint64_t *token)
 {
-    if (kind_of(cycle->object) == BYID)
-        record->valid_ns = record->invoke_ns + (worker->table->lease_ms * 98 / 100 - 3) * NS_PER_MS;
-    else
-        look(worker, cycle, record);
+    return kind_of(cycle->object) == BYID ? shell_tokenid(worker->shells, cycle->object, worker->id, token)
+                                          : shell_token(worker->shells, cycle->object, token);
+}
+
+static void note_grant(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
+{
+    look(worker, cycle, record);
+    if (!cycle->share)
+        (void)!token_of(worker, cycle, &record->token);
 }
 
 /* 0 or EOWNERDEAD: held, and a record of it has been ended. */
@@ -130,11 +144,10 @@ static int take(struct worker_thread *worker, const struct cycle *cycle)
         CANCELABLE(record, code = call_take(worker, cycle));
     else
         code = call_take(worker, cycle);
-    if (code == 0 || code == EOWNERDEAD) {
-        note_validity(worker, cycle, record);
-        if (!cycle->share)
-            (void)!shell_token(worker->shells, cycle->object, &record->token);
-    }
+    if (code == 0 || code == EOWNERDEAD)
+        note_grant(worker, cycle, record);
+    else
+        record->token = (uint64_t)(lk_errorleft() + 1);
     tape_end(record, code);
     return code;
 }
@@ -250,6 +263,29 @@ static void force(struct worker_thread *worker, const struct cycle *cycle)
         tape_end(record, shell_force(worker->shells, cycle->object));
 }
 
+/* Another lease, from now on. */
+static void extend(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = begin(worker, OP_EXTEND, cycle);
+    if (record == NULL)
+        return;
+    record->limit_ms = cycle->extend_ms;
+    int code = kind_of(cycle->object) == BYID
+                   ? shell_extendid(worker->shells, cycle->object, worker->id, cycle->extend_ms)
+                   : shell_extend(worker->shells, cycle->object, cycle->extend_ms);
+    look(worker, cycle, record);
+    tape_end(record, code);
+}
+
+/* Not how long it is good for, as far as is known here, but whether the server has it. */
+static void ask(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = begin(worker, OP_ASK, cycle);
+    if (record != NULL)
+        tape_end(record, kind_of(cycle->object) == BYID ? shell_askid(worker->shells, cycle->object, worker->id)
+                                                        : shell_ask(worker->shells, cycle->object));
+}
+
 static void hold(struct worker_thread *worker, const struct cycle *cycle)
 {
     int64_t until_ns = now_ns() + cycle->hold_ms * NS_PER_MS, step_ms = worker->table->lease_ms / 20 + 1;
@@ -260,9 +296,13 @@ static void hold(struct worker_thread *worker, const struct cycle *cycle)
         nest(worker, cycle);
     if (cycle->downgrade)
         downgrade(worker, cycle);
+    if (cycle->extend_ms != 0)
+        extend(worker, cycle);
+    if (cycle->ask)
+        ask(worker, cycle);
     for (int64_t left_ms = cycle->hold_ms; left_ms > 0; left_ms = (until_ns - now_ns()) / NS_PER_MS) {
         rest_ms(left_ms < step_ms ? left_ms : step_ms);
-        struct record *record = has_owner(cycle) ? begin(worker, OP_CHECK, cycle) : NULL;
+        struct record *record = has_lease(cycle) ? begin(worker, OP_CHECK, cycle) : NULL;
         if (record != NULL)
             tape_end(record, look(worker, cycle, record));
     }
@@ -308,6 +348,29 @@ static void cold_episode(struct worker_thread *worker)
     }
 }
 
+/*
+ * Now and then a call says itself whether its lease is renewed. Not of what is to be taken over from the dead, or has a
+ * longest time; a level more, or reading from then on, are of a lease that is renewed.
+ */
+static int draw_fixed(struct worker_thread *worker, const struct cycle *cycle)
+{
+    enum kind kind = kind_of(cycle->object);
+    bool drawn = draw_below(&worker->luck, 6) == 0;
+    if (!drawn || !has_owner(cycle) || kind == ROBUST || kind == CAPPED || cycle->nest || cycle->downgrade)
+        return 0;
+    return kind == FIXED ? -1 : 1;
+}
+
+static void draw_questions(struct worker_thread *worker, struct cycle *cycle)
+{
+    int lease_ms = (int)worker->table->lease_ms;
+    bool fixed = cycle->fixed == 1 || (kind_of(cycle->object) == FIXED && cycle->fixed == 0);
+    unsigned less_ms = draw_below(&worker->luck, (unsigned)lease_ms / 3);
+    cycle->ask = draw_below(&worker->luck, 8) == 0 && has_lease(cycle);
+    if (draw_below(&worker->luck, 8) == 0 && has_lease(cycle))
+        cycle->extend_ms = fixed ? lease_ms : lease_ms - (int)less_ms;
+}
+
 /* Something that everybody wants; now and then for longer than a lease. */
 static void hot_episode(struct worker_thread *worker, enum kind kind)
 {
@@ -332,9 +395,11 @@ static void hot_episode(struct worker_thread *worker, enum kind kind)
         lease_ms = 0;
     if (cycle.owned && worker->owner == NULL)
         worker->owner = shells_owner(worker->shells);
-    shells_actfor(cycle.owned ? worker->owner : NULL, lease_ms);
+    cycle.fixed = draw_fixed(worker, &cycle);
+    draw_questions(worker, &cycle);
+    shells_actfor(cycle.owned ? worker->owner : NULL, lease_ms, cycle.fixed);
     run_cycle(worker, &cycle);
-    shells_actfor(NULL, 0);
+    shells_actfor(NULL, 0, 0);
 }
 
 static void episode(struct worker_thread *worker)
