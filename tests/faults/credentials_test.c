@@ -6,7 +6,8 @@
  * holders try on until their leases end. A user that is deleted: user_deleted_test.c.
  *
  * labels: threads memory
- * seconds: 33
+ * seconds: 11
+ * processors: 2
  */
 #include "outage.h"
 
