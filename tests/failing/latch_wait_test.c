@@ -3,7 +3,7 @@
  * latch_wait_test.c - every allocation and every system call fails while a latch is waited for
  *
  * labels: memory
- * seconds: 22
+ * seconds: 24
  * support: failing
  */
 #include "failing/failing.h"

@@ -4,7 +4,7 @@
  * caller, never lost, nothing left
  *
  * labels: memory
- * seconds: 27
+ * seconds: 33
  * processors: 2
  * support: failing
  */

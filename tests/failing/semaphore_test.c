@@ -4,7 +4,7 @@
  * its caller knowing, none is lost, and none is given back twice
  *
  * labels: memory
- * seconds: 40
+ * seconds: 48
  * support: failing
  */
 #include "failing/failing.h"

@@ -9,7 +9,7 @@
  * is done.
  *
  * labels: memory
- * seconds: 16
+ * seconds: 12
  * processors: 5
  * timeout: 300
  */
