@@ -8,22 +8,33 @@
 
 #define LONG_ENOUGH_MS 5000 /* there is more than enough time for everybody's turn */
 
+/* Whoever waits for what is deleted is told, and whoever uses what ended while its client was cut off. */
+bool is_answer(const struct record *record)
+{
+    return (kind_of(record->object) == REMOVED && record->code == ECANCELED) ||
+           (kind_of(record->object) == ANONYMOUS && record->code == ESTALE);
+}
+
 static bool is_failure(const struct record *record)
 {
     switch (record->op) {
     case OP_TAKE:
     case OP_SHARE: /* a try may find it taken, a wait ends with a grant */
-        return !is_granted(record) && record->code != ENOTRECOVERABLE &&
+        return !is_granted(record) && record->code != ENOTRECOVERABLE && !is_answer(record) &&
                !(record->limit_ms == 0 && (record->code == EBUSY || record->code == EAGAIN)) &&
                !(record->code == ETIMEDOUT && record->limit_ms < LONG_ENOUGH_MS);
     case OP_NEST: /* whether who may not lock again is told so, check_failures.c looks at */
         return record->code != 0 &&
                !(is_nonreentrant(record->object) && (record->code == EDEADLK || record->code == EBUSY));
+    case OP_RESIZE:
+    case OP_MAKE:
+        return record->code != 0 && record->code != EEXIST;
+    case OP_FORCE: /* ENOENT: somebody else has deleted it */
+        return record->code != 0 && !(kind_of(record->object) == REMOVED && record->code == ENOENT);
     case OP_UNNEST:
     case OP_DOWNGRADE:
     case OP_GIVE:
     case OP_REPAIR:
-    case OP_FORCE:
     case OP_SET:
         return record->code != 0;
     case OP_ASK:

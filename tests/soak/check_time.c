@@ -19,6 +19,8 @@ static int64_t longest_ms(const struct history *history, const struct record *re
     case OP_UNNEST:
     case OP_DOWNGRADE:
     case OP_FORCE:
+    case OP_RESIZE:
+    case OP_MAKE:
     case OP_SET:
     case OP_COUNTDOWN:
         return history->command_ms;

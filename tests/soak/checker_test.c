@@ -18,6 +18,8 @@
 #define NONREENTRANT object_of(RWLOCK, 1)
 #define COUNTING_0 object_of(COUNTING, 0)
 #define LEASED_0 object_of(LEASED, 0)
+#define RESIZED_0 object_of(RESIZED, 0)
+#define REMOVED_0 object_of(REMOVED, 0)
 #define LATCH_0 object_of(LATCH, 0)
 
 struct scene {
@@ -708,6 +710,92 @@ static void who_waits_for_a_latch_to_appear_waits(void)
     finds(I8);
 }
 
+static void resize(int invoke, int expected, int total, int code, int found)
+{
+    struct record *record = add(OP_RESIZE, 3, RESIZED_0, invoke, invoke + 10, code);
+    record->token = (uint64_t)expected;
+    record->permits = (uint16_t)total;
+    record->limit_ms = found;
+}
+
+/* Three permits, from 1000 on two, and from 1200 on, if so, three again. */
+static void two_permits(bool three_again, bool unknown)
+{
+    resize(1000, 3, 2, 0, 3);
+    if (three_again)
+        resize(1200, 2, 3, unknown ? EIO : 0, 2);
+    for (int i = 0; i < 2; i++)
+        held(i, RESIZED_0, 1100, 1110, 1400, i + 1);
+}
+
+static void no_more_permits_than_there_are_at_that_time(void)
+{
+    two_permits(false, false);
+    finds_nothing();
+    two_permits(false, false);
+    held(2, RESIZED_0, 1300, 1310, 1320, 3);
+    finds(I7);
+    two_permits(true, false);
+    held(2, RESIZED_0, 1300, 1310, 1320, 3);
+    finds_nothing();
+    two_permits(true, true);
+    held(2, RESIZED_0, 1300, 1310, 1320, 3);
+    finds_nothing();
+    two_permits(true, false);
+    held(2, RESIZED_0, 1150, 1160, 1180, 3);
+    finds(I7);
+    two_permits(false, false);
+    happened(FLUSH_DATA, EVERYBODY, 1250, 1260);
+    held(2, RESIZED_0, 1300, 1310, 1320, 3);
+    finds_nothing();
+}
+
+static void who_compares_finds_what_was_set(void)
+{
+    resize(1000, 3, 2, 0, 3);
+    resize(1100, 3, 1, EEXIST, 2);
+    resize(1200, 2, 1, 0, 2);
+    finds_nothing();
+    resize(1000, 2, 1, 0, 2);
+    finds(I7);
+    resize(1000, 3, 2, 0, 3);
+    resize(1100, 2, 1, EEXIST, 3);
+    finds(I7);
+    resize(1000, 3, 2, EEXIST, 2); /* what it set itself, when it was sent again */
+    finds(I7);
+    resize(1000, 3, 2, EEXIST, 3);
+    finds(I7);
+}
+
+static void who_makes_one_finds_none(void)
+{
+    held(0, REMOVED_0, 10, 20, 30, 1);
+    add(OP_MAKE, 1, REMOVED_0, 40, 50, EEXIST);
+    finds_nothing();
+    held(0, REMOVED_0, 10, 20, 30, 1);
+    add(OP_MAKE, 1, REMOVED_0, 40, 50, 0);
+    finds(I7);
+    held(0, REMOVED_0, 10, 20, 30, 1);
+    add(OP_FORCE, 2, REMOVED_0, 34, 36, 0);
+    add(OP_MAKE, 1, REMOVED_0, 40, 50, 0);
+    finds_nothing();
+    held(0, REMOVED_0, 10, 20, 30, 1);
+    add(OP_FORCE, 2, REMOVED_0, 34, 36, ENOENT);
+    finds(I7);
+}
+
+static void what_is_anonymous_may_end_when_its_client_is_cut_off(void)
+{
+    uint32_t alone = object_of(ALONE, 0);
+    for (int cut_off = 0; cut_off < 2; cut_off++) {
+        add(OP_SET, 0, alone, 10, 20, 0)->permits = 1;
+        add(OP_WAIT, 0, alone, 2000, 2001, ESTALE);
+        if (cut_off)
+            happened(STALL, 0, 500, 1800);
+        found(!cut_off, I8, __LINE__);
+    }
+}
+
 static void asks(int count, int code, int limit_ms)
 {
     for (int i = 0; i < count; i++) {
@@ -786,8 +874,10 @@ int main(void)
         a_loss_that_was_none_is_found, a_queue_that_missed_a_loss_is_found,
         an_operator_excuses_old_against_new_for_a_lease, an_heir_is_told_and_nobody_else,
         what_was_not_repaired_is_granted_to_nobody, a_capped_hold_ends_and_is_kept, who_extends_gets_that_lease,
-        a_shorter_lease_ends_earlier, a_lease_that_a_call_fixes_ends, a_lease_in_the_way_is_one_that_can_be,
-        who_waits_for_a_latch_to_appear_waits, who_has_time_gets_it_999_times_of_1000, what_is_left_is_found,
+        no_more_permits_than_there_are_at_that_time, who_compares_finds_what_was_set, who_makes_one_finds_none,
+        what_is_anonymous_may_end_when_its_client_is_cut_off, a_shorter_lease_ends_earlier,
+        a_lease_that_a_call_fixes_ends, a_lease_in_the_way_is_one_that_can_be, who_waits_for_a_latch_to_appear_waits,
+        who_has_time_gets_it_999_times_of_1000, what_is_left_is_found,
         processes_that_end_and_children_that_hold_are_found);
     history_free(&scene.history);
     return failed;

@@ -186,6 +186,8 @@ static void add_losses(struct history *history)
     }
     for (size_t i = 0; i < history->count; i++) {
         const struct record *record = &history->records[i];
+        if (record->op == OP_FORCE && record->return_ns != 0 && record->code == ENOENT)
+            continue; /* there was nothing to delete */
         if (record->op == OP_FORCE && record->return_ns != 0 && record->code == 0)
             add_loss(history, &room, record->invoke_ns, record->return_ns, record->object);
         else if (record->op == OP_FORCE)

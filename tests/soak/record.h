@@ -30,6 +30,8 @@ enum op {
     OP_EXTEND,    /* its lease, to limit_ms from now on */
     OP_REPAIR,    /* of what a dead holder left: lk_mutex_consistent() */
     OP_FORCE,     /* an operator takes it away from whoever has it */
+    OP_RESIZE,    /* to `permits` in all, if they are `token`; limit_ms: how many were found instead */
+    OP_MAKE,      /* a semaphore that is not there yet */
     OP_SET,       /* latch: set the count, `permits` */
     OP_COUNTDOWN, /* latch */
     OP_WAIT,      /* latch */

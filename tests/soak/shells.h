@@ -8,6 +8,7 @@
 #define TESTS_SOAK_SHELLS_H
 
 #include "objects.h"
+#include "table.h"
 
 #include <latchkey/latchkey.h>
 #include <stdbool.h>
@@ -37,7 +38,18 @@ int shell_tokenid(struct shells *shells, uint32_t object, const char *id, uint64
 int shell_askid(struct shells *shells, uint32_t object, const char *id);
 int shell_extendid(struct shells *shells, uint32_t object, const char *id, int64_t lease_ms);
 
-/* Of mutexes. */
+/* Of the kind ANONYMOUS: end what this thread has of it, if no other thread holds permits. */
+void shells_leave(struct shells *shells);
+/* The number of this thread, of THREADS_MAX. */
+void shells_iam(unsigned thread);
+
+/* Of the kind RESIZED and REMOVED. */
+int shell_resize(struct shells *shells, uint32_t object, unsigned *expected, unsigned total);
+int shell_make(struct shells *shells, uint32_t object);
+bool shells_unmake(struct shells *shells,
+                   uint32_t object); /* first: false, if a thread of this process holds permits */
+
+/* Of mutexes; shell_force() also deletes what is of the kind REMOVED. */
 int shell_repair(struct shells *shells, uint32_t object);
 int shell_force(struct shells *shells, uint32_t object);
 
@@ -50,6 +62,9 @@ int shell_token(struct shells *shells, uint32_t object, uint64_t *token);
 /* Of what has a lease: ask the server whether it stands, or give it another one. */
 int shell_ask(struct shells *shells, uint32_t object);
 int shell_extend(struct shells *shells, uint32_t object, int64_t lease_ms);
+
+/* An anonymous latch, which has no other shell. */
+int shells_latch(struct shells *shells, lk_latch_t *latch);
 
 lk_latch_t *shell_latch(struct shells *shells, uint32_t object, uint32_t instance);
 

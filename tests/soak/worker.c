@@ -24,6 +24,7 @@ struct cycle {
     bool nest, downgrade;
     bool owned;           /* for an owner that is no thread */
     bool repairs, forces; /* if there is a reason */
+    bool makes;
 };
 
 static enum phase phase_of(struct table *table)
@@ -286,6 +287,30 @@ static void ask(struct worker_thread *worker, const struct cycle *cycle)
                                                         : shell_ask(worker->shells, cycle->object));
 }
 
+/* Another number of permits in all. Whoever guessed wrong is told the number, and tries once more. */
+static void resize(struct worker_thread *worker, const struct cycle *cycle)
+{
+    unsigned expected = 1 + draw_below(&worker->luck, HOT_PERMITS), total = 1 + draw_below(&worker->luck, HOT_PERMITS);
+    int code = EEXIST;
+    for (int tries = 0; tries < 2 && code == EEXIST; tries++) {
+        struct record *record = begin(worker, OP_RESIZE, cycle);
+        if (record == NULL)
+            return;
+        record->permits = (uint16_t)total;
+        record->token = expected;
+        code = shell_resize(worker->shells, cycle->object, &expected, total);
+        record->limit_ms = (int32_t)expected;
+        tape_end(record, code);
+    }
+}
+
+static void make(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = shells_unmake(worker->shells, cycle->object) ? begin(worker, OP_MAKE, cycle) : NULL;
+    if (record != NULL)
+        tape_end(record, shell_make(worker->shells, cycle->object));
+}
+
 static void hold(struct worker_thread *worker, const struct cycle *cycle)
 {
     int64_t until_ns = now_ns() + cycle->hold_ms * NS_PER_MS, step_ms = worker->table->lease_ms / 20 + 1;
@@ -306,7 +331,8 @@ static void hold(struct worker_thread *worker, const struct cycle *cycle)
         if (record != NULL)
             tape_end(record, look(worker, cycle, record));
     }
-    if (kind != BYID && !cycle->owned && wished(worker, WISH_EXIT)) /* the others outlive their thread */
+    if (kind != BYID && kind != ANONYMOUS && !cycle->owned &&
+        wished(worker, WISH_EXIT)) /* the others outlive their thread */
         end_with_hold(worker, cycle);
     if (wished(worker, WISH_FORK))
         fork_child(worker, cycle);
@@ -324,8 +350,13 @@ static void run_cycle(struct worker_thread *worker, const struct cycle *cycle)
     } else if (has_owner(cycle)) {
         look_after_failure(worker, cycle);
     }
-    if (cycle->forces && (code == ENOTRECOVERABLE || kind_of(cycle->object) == FORCED))
+    enum kind kind = kind_of(cycle->object);
+    if (cycle->forces && (code == ENOTRECOVERABLE || kind == FORCED || kind == REMOVED))
         force(worker, cycle);
+    if (cycle->makes && kind == REMOVED)
+        make(worker, cycle);
+    if (kind == ANONYMOUS)
+        shells_leave(worker->shells);
 }
 
 static uint32_t epoch_of(struct worker_thread *worker, enum kind kind)
@@ -344,6 +375,7 @@ static void cold_episode(struct worker_thread *worker)
         cycle.instance = epoch_of(worker, kind);
         cycle.share = kind == RWLOCK && draw_below(&worker->luck, 2) == 0;
         cycle.forces = kind == ROBUST || draw_below(&worker->luck, 8) == 0;
+        cycle.makes = draw_below(&worker->luck, 4) == 0;
         run_cycle(worker, &cycle);
     }
 }
@@ -378,7 +410,8 @@ static void hot_episode(struct worker_thread *worker, enum kind kind)
                            .instance = epoch_of(worker, kind) };
     int64_t lease_ms = worker->table->lease_ms; /* of this call; 0: that of the attributes */
     unsigned permits = 1 + draw_below(&worker->luck, HOT_PERMITS), shares = draw_below(&worker->luck, 3);
-    cycle.permits = is_semaphore(cycle.object) && kind != BYID ? permits : 1;
+    cycle.permits = is_semaphore(cycle.object) && kind != BYID && kind != RESIZED ? permits : 1;
+    cycle.makes = draw_below(&worker->luck, 8) == 0;
     cycle.share = kind == RWLOCK && shares != 0;
     cycle.nest = draw_below(&worker->luck, 4) == 0 && kind <= RWLOCK && kind != FIXED;
     cycle.repairs = draw_below(&worker->luck, 4) != 0;
@@ -400,6 +433,8 @@ static void hot_episode(struct worker_thread *worker, enum kind kind)
     shells_actfor(cycle.owned ? worker->owner : NULL, lease_ms, cycle.fixed);
     run_cycle(worker, &cycle);
     shells_actfor(NULL, 0, 0);
+    if (kind == RESIZED && draw_below(&worker->luck, 4) == 0)
+        resize(worker, &cycle);
 }
 
 static void episode(struct worker_thread *worker)
@@ -407,24 +442,30 @@ static void episode(struct worker_thread *worker)
     worker->luck = worker->table->seed ^ ((uint64_t)worker->process << 56) ^ ((uint64_t)worker->incarnation << 48) ^
                    ((uint64_t)worker->thread << 40) ^ worker->episodes++;
     draw(&worker->luck);
+    shells_leave(worker->shells); /* what other threads kept it from */
     unsigned pick = draw_below(&worker->luck, 100), kind = draw_below(&worker->luck, KINDS);
     if (pick < 25)
         cold_episode(worker);
+    else if (kind == ALONE)
+        latch_alone(worker);
     else if (kind == LATCH)
         latch_episode(worker);
     else
         hot_episode(worker, (enum kind)kind);
 }
 
-static void ended(void *worker)
+static void ended(void *arg)
 {
-    __atomic_store_n(&((struct worker_thread *)worker)->ended, 1, __ATOMIC_RELEASE);
+    struct worker_thread *worker = arg;
+    shells_leave(worker->shells);
+    __atomic_store_n(&worker->ended, 1, __ATOMIC_RELEASE);
 }
 
 void *worker_thread_run(void *arg)
 {
     struct worker_thread *worker = arg;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    shells_iam((unsigned)worker->thread);
     pthread_cleanup_push(ended, worker);
     while (phase_of(worker->table) != STOP)
         episode(worker);
