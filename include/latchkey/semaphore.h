@@ -210,6 +210,7 @@ LK_API int lk_sem_destroy(lk_sem_t *s);
  *                        it is of all forms that wait. A permit that is granted in
  *                        the same moment is taken, or goes to the next one
  *             ECANCELED  the client was closed, or the semaphore deleted; not taken
+ *             ESTALE     `anonymous`: this client was cut off for a lease; not taken
  *             EPROTO EACCES ENOSPC EINVAL ENOMEM  not taken;
  *                        EINVAL with strict=yes if others differ in leased
  * Threads     any; blocks only the caller; not for signal handlers; signals do not

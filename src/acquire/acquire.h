@@ -37,6 +37,7 @@ struct lk__waiter {
     struct lk__replybuf answer;
     const char *what;       /* "mutex orders", for the log */
     int64_t total;          /* what an ask was told; 0: it was not asked for */
+    bool absent;            /* an ask was told that there is nothing to wait for any more */
     struct lk__entry entry; /* under waiters->mu */
     struct lk__link hint;   /* under the mu of whatever hints at it; private to the primitive */
     /*

@@ -162,6 +162,7 @@ static struct lk__step take_asked(struct attempt *attempt, int64_t now_us)
     if (asked.verdict == LK__ABSENT) {
         lk__fail(ECANCELED, "%s: deleted while this thread waited for it", waiter->what);
         attempt->explained = true;
+        waiter->absent = true;
     }
     warn_of_wait(attempt, now_us, &asked);
     if (asked.verdict == LK__DISAGREES && lk__acquirefsm_marking(a) == LK__COMPARE) {

@@ -57,6 +57,7 @@ static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how 
     };
     int rc = run(&leased);
     lk__sem_compare(call, leased.acquire.waiter.total);
+    call->absent = leased.acquire.waiter.absent;
     return rc;
 }
 
@@ -65,7 +66,7 @@ int lk__leased_take(struct lk__semcall *call, unsigned n, const struct lk__how *
     for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
         int rc = take_once(call, n, how, id);
         if (rc != ESTALE)
-            return rc;
+            return lk__sem_waited(call, rc);
     }
     return lk__idempotent_overtaken(call->op.object);
 }

@@ -169,6 +169,13 @@ static int use_anonymous(struct lk__semcall *call)
     return lk__anonymous_use(&call->op, &call->sem->presence, &begin);
 }
 
+int lk__sem_waited(const struct lk__semcall *call, int code)
+{
+    if (code != ECANCELED || !call->absent || !call->attr->anonymous)
+        return code;
+    return lk__anonymous_waited(call->op.object, &call->sem->presence, code);
+}
+
 int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call)
 {
     return lk__sem_enterby(s, LK__NEVER, call);

@@ -82,6 +82,7 @@ struct lk__semcall {
     struct lk__sem *sem;
     const char *what;
     const lk_semattr_t *attr;
+    bool absent;   /* a wait was told that there is no semaphore any more */
     int64_t value; /* permits that the first request sets, if it is the first; 0: none */
 };
 
@@ -90,6 +91,8 @@ int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call);
 /* Of a call on what `owner` holds, NULL: the calling thread. ENOTSUP for an owner and a counting semaphore. */
 int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call);
 int lk__sem_leave(struct lk__semcall *call, int code);
+/* What a wait ended with: who waited for an anonymous one, and was cut off for a lease, is told that. */
+int lk__sem_waited(const struct lk__semcall *call, int code);
 /* 0, or ENOTSUP: it is a counting semaphore. */
 int lk__sem_leasedonly(const struct lk__semcall *call);
 /* Is it leased, and of a client of another process? Then permits taken there are not this process' to give back. */
