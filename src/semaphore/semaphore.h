@@ -82,6 +82,7 @@ struct lk__semcall {
     struct lk__sem *sem;
     const char *what;
     const lk_semattr_t *attr;
+    bool over;     /* it is anonymous, and this client's lease of it was lost */
     bool absent;   /* a wait was told that there is no semaphore any more */
     int64_t value; /* permits that the first request sets, if it is the first; 0: none */
 };
@@ -90,7 +91,11 @@ int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call); /* then lk__sem_leave(
 int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call);
 /* Of a call on what `owner` holds, NULL: the calling thread. ENOTSUP for an owner and a counting semaphore. */
 int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call);
+/* Likewise to give back: of an anonymous leased one also when it is over, so that no permit of it is renewed for ever. */
+int lk__sem_entergiver(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call);
 int lk__sem_leave(struct lk__semcall *call, int code);
+/* The same after that: what was given back of one that is over had been lost. */
+int lk__sem_gave(struct lk__semcall *call, int code);
 /* What a wait ended with: who waited for an anonymous one, and was cut off for a lease, is told that. */
 int lk__sem_waited(const struct lk__semcall *call, int code);
 /* 0, or ENOTSUP: it is a counting semaphore. */

@@ -199,6 +199,20 @@ static void who_waits_is_told(struct world *w)
     }
 }
 
+/* Permits of one that is over are given back all the same, and nothing is in the way of its destruction. */
+static void what_is_over_can_be_given_back(struct world *w)
+{
+    lk_sem_t *s = open_pool(w, 1, "pool");
+    assert_lk(0, lk_sem_acquire(s, 2, 0));
+    world_redis(w, "DEL latchkey:total:{pool} latchkey:users:permits:{pool}");
+    eventually(lk_sem_trywait(s) == ESTALE, 3000);
+    assert_lk(ESTALE, lk_sem_release(s, 2));
+    assert_lk(0, lk_sem_destroy(s));
+    eventually(!world_exists(w, "latchkey:permits:{pool}") || lasting(w) == 0, 2000);
+    world_redis(w, "FLUSHALL");
+    world_close(w, client);
+}
+
 static int use_first(int index, void *arg)
 {
     (void)index;
@@ -258,6 +272,6 @@ static void mistakes_are_refused(struct world *w)
 int main(void)
 {
     return world_run(nothing_is_left, it_goes_with_its_last_user, a_killed_user_leaves_nothing, what_is_gone_stays_gone,
-                     who_is_cut_off_is_told, who_waits_is_told, many_begin_at_once, claims_have_an_end,
-                     mistakes_are_refused);
+                     who_is_cut_off_is_told, who_waits_is_told, what_is_over_can_be_given_back, many_begin_at_once,
+                     claims_have_an_end, mistakes_are_refused);
 }

@@ -84,8 +84,11 @@ static size_t collect(const struct history *history, struct losses *all)
         const struct hold *hold = &history->holds[i];
         if (kind_of(hold->take->object) == COUNTING)
             continue;
-        bool lost = hold->lost || hold->exit != NULL;
-        bool unsure = !lost && (hold->give == NULL || hold->give->return_ns == 0 || hold->give->code != 0);
+        bool over =
+            kind_of(hold->take->object) == ANONYMOUS; /* ESTALE may be said of the semaphore, and not of the hold */
+        bool lost = (hold->lost && !over) || hold->exit != NULL;
+        bool unsure =
+            !lost && (hold->lost || hold->give == NULL || hold->give->return_ns == 0 || hold->give->code != 0);
         if (lost || unsure)
             all[count++] = (struct losses){ .first = hold->take, .seen = lost, .unseen = unsure };
     }

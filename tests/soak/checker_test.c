@@ -652,7 +652,7 @@ static void who_extends_gets_that_lease(void)
 {
     extended(595, 0);
     finds_nothing();
-    extended(580, 0);
+    extended(480, 0);
     finds(I16);
     extended(620, 0);
     finds(I16);
