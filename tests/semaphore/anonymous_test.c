@@ -203,10 +203,13 @@ static void who_waits_is_told(struct world *w)
 static void what_is_over_can_be_given_back(struct world *w)
 {
     lk_sem_t *s = open_pool(w, 1, "pool");
-    assert_lk(0, lk_sem_acquire(s, 2, 0));
+    char id[LK_PERMIT_ID];
+    assert_lk(0, lk_sem_acquire(s, 1, 0));
+    assert_lk(0, lk_sem_acquireid(s, 0, id));
     world_redis(w, "DEL latchkey:total:{pool} latchkey:users:permits:{pool}");
     eventually(lk_sem_trywait(s) == ESTALE, 3000);
-    assert_lk(ESTALE, lk_sem_release(s, 2));
+    assert_lk(ESTALE, lk_sem_release(s, 1));
+    assert_lk(ESTALE, lk_sem_releaseid(s, id));
     assert_lk(0, lk_sem_destroy(s));
     eventually(!world_exists(w, "latchkey:permits:{pool}") || lasting(w) == 0, 2000);
     world_redis(w, "FLUSHALL");
