@@ -19,8 +19,8 @@ struct lk__queuepage;
 /* What attributes say of the name and not of a handle: all handles of one name in a client agree. */
 struct lk__traits {
     signed char order; /* fair, or who is preferred */
-    bool robust;
-    bool anonymous; /* there at the server as long as somebody uses it: anonymous.h */
+    bool robust : 1;
+    bool anonymous : 1; /* there at the server as long as somebody uses it: anonymous.h */
 };
 
 /* A primitive, as a table. */
@@ -77,9 +77,9 @@ struct lk__object {
     atomic_int waiting;       /* threads that are acquiring it */
     struct lk__traits traits;
     atomic_bool compared;            /* what the server has was compared with what the program says */
-    atomic_bool disagrees;           /* others had other settings when the settings mark was looked at last */
     bool quiet;                      /* under client->mu: the object was stopped, and has no holds */
     _Atomic(uint16_t) settings_seen; /* when that was, see settings.c; short, as there may be many objects */
+    _Atomic(uint16_t) settings_told; /* when it was told last that others differ, and whether they still do */
     lk_client_t *client;
     struct lk__block *block; /* the keys of its commands, and its names */
     const char *what;        /* "mutex orders", for error texts */

@@ -77,7 +77,7 @@ static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how 
                      .how = how,
                      .lease_ms = SETTLED_MS,
                      .interruptible = call->attr->interruptible,
-                     .redisson = call->sem->redisson,
+                     .redisson = lk__sem_redisson(call->sem),
                      .unwind = unwind },
         .call = call,
         .n = n,

@@ -20,21 +20,22 @@ static bool init_sem(struct lk__object *object)
     struct lk__semblock *block = lk__sem_block(sem);
     sem->slots.tag = lk__sem_isleased(sem) ? 'p' : 's';
     if (!lk__sem_isleased(sem))
-        return lk__redissonwake_make(&sem->redisson, object->client, block->channel, block->beside);
+        return lk__redissonwake_make(&block->redisson, object->client, block->channel, block->beside);
     block->release.claim_ms = lk__sem_terms(sem)->claim_ms;
+    block->release.flags = lk__sem_flags(sem);
     return true;
 }
 
 static void stop_sem(struct lk__object *object)
 {
-    lk__redissonwake_stop(sem_of(object)->redisson);
+    lk__redissonwake_stop(lk__sem_redisson(sem_of(object)));
     lk__anonymous_leave(object, &sem_of(object)->presence);
 }
 
 static void destroy_sem(struct lk__object *object)
 {
     struct lk__sem *sem = sem_of(object);
-    lk__redissonwake_free(sem->redisson);
+    lk__redissonwake_free(lk__sem_redisson(sem));
     lk__slots_destroy(&sem->slots);
 }
 

@@ -29,8 +29,9 @@ struct lk__semblock {
     union {
         struct lk__semaphore_permit_release_args release; /* of a leased one: gives back all permits of a hold */
         struct {
-            const char *channel; /* Redisson's, of a counting one */
-            const char *beside;  /* with Redisson: the channel of ours beside it */
+            const char *channel;               /* Redisson's, of a counting one */
+            const char *beside;                /* with Redisson: the channel of ours beside it */
+            struct lk__redissonwake *redisson; /* NULL, or with Redisson: wakes one waiter, whose script serves all */
         };
     };
 };
@@ -46,7 +47,6 @@ struct lk__semcount {
 
 struct lk__sem {
     struct lk__object object;
-    struct lk__redissonwake *redisson; /* NULL, or with Redisson: wakes one waiter, whose script serves all */
     struct lk__slots slots;
     struct lk__presence presence; /* of an anonymous one */
 };
@@ -59,6 +59,11 @@ static inline bool lk__sem_isleased(const struct lk__sem *sem)
 static inline struct lk__semblock *lk__sem_block(const struct lk__sem *sem)
 {
     return LK__CONTAINER(sem->object.block, struct lk__semblock, block);
+}
+
+static inline struct lk__redissonwake *lk__sem_redisson(const struct lk__sem *sem)
+{
+    return lk__sem_isleased(sem) ? NULL : lk__sem_block(sem)->redisson;
 }
 
 /* What its scripts say of claims. */

@@ -9,14 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUEUE_MS 11000 /* twice Lw, and more: who died in a queue is forgotten by then */
-#define CLAIM_MS 3500  /* what was granted to somebody who never confirmed comes back after this */
+#define QUEUE_MS 11000                      /* twice Lw, and more: who died in a queue is forgotten by then */
+#define PERMITS_MS (10 * 60 * 1000 + 30000) /* ten minutes, and a lease */
+#define CLAIM_MS 3500                       /* what was granted to somebody who never confirmed comes back after this */
 
 /*
  * docs/keys.md: these stay for a time after use, claims of the dead until somebody uses that semaphore again. The
  * numbers of semaphores stay for good, and so does the count of a latch that was not counted down; those are
  * looked at by value. So do the mark of a robust mutex that nobody repaired, and tokens where some clients say
- * redisson=yes. Of what is anonymous only what was asked is known for a minute.
+ * redisson=yes. Of what is anonymous only what was asked is known for a minute, and permits of the dead for ten minutes.
  */
 static bool is_documented(struct world *world, const char *key)
 {
@@ -24,6 +25,8 @@ static bool is_documented(struct world *world, const char *key)
                                          "latchkey:settings:" };
     static const char *const lasting[] = { "soak:counting:", "soak:latch:", "latchkey:total:",
                                            "latchkey:robust:mutex:{soak:robust:", "redisson_lock_token:" };
+    if (strncmp(key, "latchkey:permits:{soak:anonymous:", 33) == 0)
+        return world_pttl(world, key) != -1 && world_pttl(world, key) <= PERMITS_MS;
     if (strstr(key, "anonymous:") != NULL && strncmp(key, "latchkey:once:", 14) != 0)
         return false;
     for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
