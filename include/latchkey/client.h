@@ -223,7 +223,7 @@ LK_API LK_MUST_CHECK int lk_events_fd(lk_events_t *queue, int *fd);
  *             ECANCELED  the client was closed, and there is nothing more; or it belongs
  *                        to another process. Losses that were not fetched when it was
  *                        closed come before this, as one event with their number
- *             EINVAL     no queue, or an event without a size
+ *             EINVAL     no queue, or an event whose size no version has
  * Threads     any; each event of a queue is fetched once
  * Round trips 0
  */

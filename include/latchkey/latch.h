@@ -24,7 +24,8 @@ extern "C" {
 
 /*
  * How a latch behaves. All zero but the size is the default of everything. `anonymous`
- * belongs to the name: all processes have to agree. The rest belongs to this lk_latch_t alone.
+ * belongs to the name: all processes have to agree, and nobody notices where they do not.
+ * The rest belongs to this lk_latch_t alone.
  *
  * An anonymous one lives from its first use on, and as long as a client uses it: a
  * client that opened it by this name renews that as a held lock, with its lease, and with

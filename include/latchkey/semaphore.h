@@ -34,8 +34,10 @@ extern "C" {
  * `leased`, `max` and `anonymous` belong to the name: all processes have to agree. Where
  * others do not agree in `leased`, both have permits of their own; a client notices with
  * its first acquire, and says so once, by a warning in the log and LK_EVENT_DISAGREES; one
- * with strict=yes is refused with EINVAL. The rest belongs to this lk_sem_t alone; the
- * times are for leased ones.
+ * with strict=yes is refused with EINVAL. Nobody notices where they do not agree in `max`,
+ * which each applies to what it asks itself, or in `anonymous`, by which a semaphore ends
+ * that others rely on. The rest belongs to this lk_sem_t alone; the times are for leased
+ * ones.
  *
  * An anonymous one is there from its first use on, and as long as a client uses it: a
  * thread of each puts off its end, as it renews a lease. It is gone with the last
@@ -155,6 +157,12 @@ LK_API LK_MUST_CHECK_INIT int lk_sem_open(lk_sem_t *s, lk_client_t *client, cons
  * LK_REASON_GONE), with their next renewal or call. Tokens go on rising. An operation
  * that gives it a value to begin with makes it anew.
  *
+ * Permits of a counting semaphore have no owners, as with POSIX: who took some before may
+ * give them back to the one that is made anew, which then has more than it was made with.
+ * What the library itself gives back goes to no other one than it came from: a take or a
+ * drain whose answer got lost. A post, an addition or a new total that got no answer is
+ * sent again, and if it was not done before the deletion it counts for what it finds.
+ *
  * Returns     0          deleted
  *             ENOENT     there was none
  *             ENOTCONN   nothing was done
@@ -202,6 +210,7 @@ LK_API int lk_sem_destroy(lk_sem_t *s);
  *                        it is of all forms that wait. A permit that is granted in
  *                        the same moment is taken, or goes to the next one
  *             ECANCELED  the client was closed, or the semaphore deleted; not taken
+ *             ESTALE     `anonymous`: this client was cut off for a lease; not taken
  *             EPROTO EACCES ENOSPC EINVAL ENOMEM  not taken;
  *                        EINVAL with strict=yes if others differ in leased
  * Threads     any; blocks only the caller; not for signal handlers; signals do not

@@ -37,6 +37,7 @@ struct lk__waiter {
     struct lk__replybuf answer;
     const char *what;       /* "mutex orders", for the log */
     int64_t total;          /* what an ask was told; 0: it was not asked for */
+    bool absent;            /* an ask was told that there is nothing to wait for any more */
     struct lk__entry entry; /* under waiters->mu */
     struct lk__link hint;   /* under the mu of whatever hints at it; private to the primitive */
     /*
@@ -75,6 +76,18 @@ void lk__waiter_init(struct lk__waiter *waiter);
 void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter);
 /* Set up the machine: `settings` says what is asked of this acquire; times come from the client's options. */
 void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings);
+
+/* --- words.c: what is said of a wait ---------------------------------------------------------------------------- */
+
+enum { LK__PATIENCE_US = 3000000 }; /* a wait longer than this is worth a line in the log */
+
+/*
+ * Tell the log who keeps the waiter waiting, or what: `asked` is an answer, or NULL, there is no connection. False:
+ * that is not known yet, and nothing was said.
+ */
+bool lk__wait_warn(struct lk__waiters *waiters, const struct lk__waiter *waiter, const struct lk__asked *asked);
+/* The result's code, with an error text; `explained`: it has one that an answer brought. */
+int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waiter, bool explained);
 
 /* --- handover.c: what a client asks of those who hand something over to it ------------------------------------ */
 

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-enum { PATIENCE_US = 3000000 }; /* a wait longer than this is worth a line in the log */
-
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 void lk__waiter_init(struct lk__waiter *waiter)
@@ -114,7 +112,7 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
     int64_t now_us = lk__now_us();
     struct lk__until deadline =
         lk__node_until(attempt->waiters->node, LK__LANE_COMMANDS, now_us, lk__acquirefsm_settings(a)->command_us);
-    unsigned flags = !attempt->told && now_us - attempt->began_us > PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
+    unsigned flags = !attempt->told && now_us - attempt->began_us > LK__PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
     if (!is_heard(attempt->waiters))
         flags |= LK__SENT_UNHEARD;
     if (attempt->again)
@@ -147,35 +145,11 @@ static struct lk__step leave(struct attempt *attempt, bool eval)
     return rc == 0 ? lk__acquirefsm_sent(a, lk__now_us(), NULL) : lk__acquirefsm_unsent(a, lk__now_us());
 }
 
-/* Everybody waits for the first one, that has to get as many as it wants. */
-static void warn_of_first(const struct lk__waiter *waiter, const struct lk__asked *asked)
-{
-    if (strcmp(asked->first, waiter->release->id) == 0)
-        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s, as the first; wants %lld, and too few are free",
-                waiter->what, PATIENCE_US / 1000000, (long long)asked->wants);
-    else
-        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; the first is %s, which wants %lld, for %lld ms",
-                waiter->what, PATIENCE_US / 1000000, asked->first, (long long)asked->wants, (long long)asked->since_ms);
-}
-
 /* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
 static void warn_of_wait(struct attempt *attempt, int64_t now_us, const struct lk__asked *asked)
 {
-    char errmsg[LK__ERRMSG_MAX];
-    if (attempt->told || now_us - attempt->began_us <= PATIENCE_US)
-        return;
-    if (asked != NULL && asked->holder != NULL && asked->holder[0] != '\0') {
-        attempt->told = true;
-        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; held by %s", attempt->waiter->what,
-                PATIENCE_US / 1000000, asked->holder);
-    } else if (asked != NULL && asked->first != NULL) {
-        attempt->told = true;
-        warn_of_first(attempt->waiter, asked);
-    } else if (asked == NULL && lk__node_lasterror(attempt->waiters->node, errmsg, sizeof errmsg) != 0) {
-        attempt->told = true;
-        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", attempt->waiter->what, PATIENCE_US / 1000000,
-                errmsg);
-    }
+    if (!attempt->told && now_us - attempt->began_us > LK__PATIENCE_US)
+        attempt->told = lk__wait_warn(attempt->waiters, attempt->waiter, asked);
 }
 
 /* The ask has an answer. */
@@ -192,6 +166,7 @@ static struct lk__step take_asked(struct attempt *attempt, int64_t now_us)
     if (asked.verdict == LK__ABSENT) {
         lk__fail(ECANCELED, "%s: deleted while this thread waited for it", waiter->what);
         attempt->explained = true;
+        waiter->absent = true;
     }
     warn_of_wait(attempt, now_us, &asked);
     if (asked.verdict == LK__DISAGREES && lk__acquirefsm_marking(a) == LK__COMPARE) {
@@ -357,56 +332,6 @@ static struct lk__step drive(struct attempt *attempt, struct lk__step step)
     }
 }
 
-/* Others have it. */
-static int refused(const struct attempt *attempt, int code, const char *how)
-{
-    lk__fail(code, "%s: %sheld by someone else", attempt->waiter->what, how);
-    lk__error_leaves(lk__acquirefsm_result(&attempt->waiter->machine)->others_until_us);
-    return code;
-}
-
-/* Words for an end that no answer explained. */
-static int explain(struct attempt *attempt)
-{
-    const struct lk__acquirefsm_settings *settings = lk__acquirefsm_settings(&attempt->waiter->machine);
-    int code = lk__acquirefsm_result(&attempt->waiter->machine)->code;
-    const char *what = attempt->waiter->what;
-    char errmsg[LK__ERRMSG_MAX];
-    switch (code) {
-    case ETIMEDOUT:
-        return refused(attempt, ETIMEDOUT, "not within the time; ");
-    case EBUSY:
-        return refused(attempt, EBUSY, "");
-    case EIO:
-        return lk__fail(EIO, "%s: the answer got lost; what was granted unseen is given back, within %lld ms at most",
-                        what, (long long)(2 * settings->command_us / 1000 + settings->lease_ms));
-    case ENOTCONN:
-    case EACCES:
-        if (attempt->explained)
-            return code;
-        lk__node_lasterror(attempt->waiters->node, errmsg, sizeof errmsg);
-        return lk__fail(code, "%s: %s", what, errmsg[0] != '\0' ? errmsg : "no connection in time");
-    case EPROTO:
-        return attempt->explained ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);
-    case ECANCELED:
-        if (attempt->explained)
-            return code;
-        return lk__fail(ECANCELED, "%s: the client was closed", what);
-    case ENOTRECOVERABLE:
-        return lk__fail(ENOTRECOVERABLE, "%s: its holder died, and the next one gave it back unrepaired", what);
-    case EINVAL:
-        return attempt->explained ? EINVAL : lk__fail(EINVAL, "%s: asks for more than there are in total", what);
-    case EINTR:
-        return lk__fail(EINTR, "%s: a signal handler ran while this thread waited", what);
-    case EAGAIN:
-        return lk__fail(EAGAIN, "%s: held by as many as it may be", what);
-    case EOWNERDEAD:
-        return lk__fail(EOWNERDEAD, "%s: held, but its previous holder died holding it", what);
-    default:
-        return code;
-    }
-}
-
 static void run(struct attempt *attempt, struct lk__step step)
 {
     while (step.act != LK__FINISHED)
@@ -427,5 +352,5 @@ int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter)
     atomic_fetch_add(&waiters->hub->waiters, 1);
     run(&attempt, lk__acquirefsm_start(&waiter->machine, attempt.began_us));
     finish(&attempt);
-    return explain(&attempt);
+    return lk__wait_explain(waiters, waiter, attempt.explained);
 }

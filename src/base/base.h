@@ -166,15 +166,15 @@ void lk__line_print(char *line, size_t size, const char *format, va_list args);
 /*
  * Copy a struct that the caller filled into `ours` of `known` bytes, which is zeroed. That of an older header is
  * shorter, and the rest stays zero; that of a newer one may say nothing more. `given` NULL: nothing is copied. 0, or
- * EINVAL for one without a size; `what` names them, as "mutex attributes".
+ * EINVAL for a size that no version has; `type` is what it is in C, as "lk_mutexattr_t".
  */
-int lk__sized_read(void *ours, size_t known, const void *given, size_t least, const char *what);
+int lk__sized_read(void *ours, size_t known, const void *given, size_t least, const char *type);
 
 /* Has a struct that is to be written a size? 0, or EINVAL, also for NULL; to be asked before anything is done. */
-int lk__sized_check(const void *given, size_t least, const char *what);
+int lk__sized_check(const void *given, size_t least, const char *type);
 /* Write one that was checked, whatever its size: without what it has no room for, and zero where ours has nothing. */
 void lk__sized_write(void *given, const void *ours, size_t known);
-/* The same for a struct without a size, an element of an array of the caller's. */
+/* The same for a struct that does not begin with its size, an element of an array of the caller's. */
 void lk__sized_fill(void *given, size_t size, const void *ours, size_t known);
 
 /* --- memory.c --------------------------------------------------------------------------------- */

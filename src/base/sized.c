@@ -20,34 +20,34 @@ static size_t size_of(const void *given)
     return size;
 }
 
-static int check(const void *given, size_t least, size_t most, const char *what)
+static int check(const void *given, size_t least, size_t most, const char *type)
 {
     size_t size = size_of(given);
     if (size < least || size > most)
-        return lk__fail(EINVAL, "%s without a size: begin with its LK_..._INIT", what);
+        return lk__fail(EINVAL, "%s with a size of %zu: begin with its LK_..._INIT", type, size);
     return 0;
 }
 
-int lk__sized_read(void *ours, size_t known, const void *given, size_t least, const char *what)
+int lk__sized_read(void *ours, size_t known, const void *given, size_t least, const char *type)
 {
     if (given == NULL)
         return 0;
-    int rc = check(given, least, READ_MAX, what);
+    int rc = check(given, least, READ_MAX, type);
     if (rc != 0)
         return rc;
     const unsigned char *bytes = given;
     size_t size = size_of(given);
     for (size_t i = known; i < size; i++)
         if (bytes[i] != 0)
-            return lk__fail(EINVAL, "%s that this version of the library does not know", what);
+            return lk__fail(EINVAL, "%s: a field is set that this version of the library does not know", type);
     memcpy(ours, given, size < known ? size : known);
     memcpy(ours, &known, sizeof known); /* the copy is whole, and no longer than that */
     return 0;
 }
 
-int lk__sized_check(const void *given, size_t least, const char *what)
+int lk__sized_check(const void *given, size_t least, const char *type)
 {
-    return given == NULL ? lk__fail(EINVAL, "nowhere to put %s", what) : check(given, least, WRITE_MAX, what);
+    return given == NULL ? lk__fail(EINVAL, "no %s was given", type) : check(given, least, WRITE_MAX, type);
 }
 
 void lk__sized_fill(void *given, size_t size, const void *ours, size_t known)

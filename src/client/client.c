@@ -254,95 +254,6 @@ static void wait_for_calls(lk_client_t *client)
     lk__mu_unlock(&client->mu);
 }
 
-/* One of a pipeline of releases. They need no memory: the array is on the stack. */
-enum { BATCH = 32 };
-
-struct leaving {
-    struct lk__lease *lease;
-    struct lk__request request;
-    bool said, unknown; /* an answer came; the server does not know the script */
-    struct lk__answer answer;
-};
-
-/* Under a connection's mu: keep of the answer what counts for a release. */
-static void take_answer(struct lk__request *request, const struct lk__reply *reply)
-{
-    struct leaving *leaving = LK__CONTAINER(request, struct leaving, request);
-    leaving->said = lk__answer_read(leaving->lease->release.command.script, reply, &leaving->answer);
-    leaving->unknown = lk__reply_is(reply, "NOSCRIPT");
-}
-
-/* False: nothing was sent. */
-static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, bool eval)
-{
-    const struct lk__outboxentry *release = &leaving->lease->release;
-    leaving->request = (struct lk__request){ .parker = parker, .take = take_answer };
-    if (leaving->lease->holder != NULL)
-        lk__hold_given(leaving->lease->holder);
-    struct lk__sent sent = lk__outboxentry_sent(release);
-    return lk__node_send(&client->node, LK__LANE_COMMANDS, &leaving->request, &release->command, &sent, eval) == 0;
-}
-
-/* True: it was answered. */
-static bool await_answer(lk_client_t *client, struct leaving *leaving, int64_t until_us)
-{
-    struct lk__request *request = &leaving->request;
-    while (atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us)
-        lk__node_await(&client->node, request, until_us);
-    bool answered = atomic_load(&request->state) == LK__ANSWERED;
-    lk__node_abandon(&client->node, LK__LANE_COMMANDS, request);
-    return answered;
-}
-
-static bool await_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, int64_t until_us)
-{
-    bool answered = await_answer(client, leaving, until_us);
-    if (answered && leaving->unknown)
-        answered = send_release(client, leaving, parker, true) && await_answer(client, leaving, until_us);
-    if (!answered || !leaving->said)
-        return false;
-    lk__lease_released(leaving->lease, (struct lk__date){ leaving->answer.server_us, leaving->request.epoch });
-    return true;
-}
-
-/* Send releases in one pipeline, then await their answers. `more` is set if some are left. */
-static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
-{
-    struct leaving batch[BATCH];
-    struct lk__parker parker;
-    struct lk__lease *lease = NULL;
-    bool clean = true;
-    int count = 0;
-    lk__parker_init(&parker);
-    while (count < BATCH && (lease = lk__watchdog_anylease(&client->dog)) != NULL) {
-        struct leaving *leaving = &batch[count];
-        bool good = lk__lease_end(lease);
-        leaving->lease = lease;
-        if (good && send_release(client, leaving, &parker, false)) {
-            count++;
-        } else {
-            clean = clean && !good;
-            lk__lease_unref(lease);
-        }
-    }
-    *more = lease != NULL;
-    for (int i = 0; i < count; i++) {
-        clean &= await_release(client, &batch[i], &parker, until_us);
-        lk__lease_unref(batch[i].lease);
-    }
-    lk__parker_destroy(&parker);
-    return clean;
-}
-
-static bool release_holds(lk_client_t *client, int64_t until_us)
-{
-    bool clean = true, more;
-    do
-        clean &= release_some(client, until_us, &more);
-    while (more);
-    return clean;
-}
-
 static void make_quiet(struct lk__entry *entry, void *arg)
 {
     struct lk__member *member = member_of(entry);
@@ -403,7 +314,7 @@ static int close_client(lk_client_t *client)
 
     int64_t until_us = lk__now_us() + 2 * client->options->command_timeout_ms * 1000;
     wait_for_calls(client);
-    bool clean = release_holds(client, until_us);
+    bool clean = lk__client_giveback(client, until_us);
     lk__outbox_settle(&client->dog, until_us);
     forget_all_holds(client);
     lk__hub_stop(&client->hub);

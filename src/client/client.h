@@ -90,4 +90,7 @@ int lk__client_openurl(lk_client_t **client, const char *url);
 bool lk__client_isclosed(const lk_client_t *client);
 void lk__client_unref(lk_client_t *client);
 
+/* give_back.c: release all that is held, by a client without calls. False: a release is not confirmed, or was of a lost hold. */
+bool lk__client_giveback(lk_client_t *client, int64_t until_us);
+
 #endif

@@ -124,10 +124,15 @@ int lk_client_default(lk_client_t **client)
 
 /* --- setting it -------------------------------------------------------------------------------------------------- */
 
-/* Under the process state's mu. 0 or EBUSY, with an error text. */
+/*
+ * Under the process state's mu. 0, or why not, with an error text. A close that began before this has found that the
+ * client is not the default one, and would leave it here.
+ */
 static int replace(struct lk__processstate *here, lk_client_t *client)
 {
     assert(lk__mu_held(&here->mu));
+    if (client != NULL && lk__client_isclosed(client))
+        return lk__fail(ECANCELED, "the client was closed");
     if (here->opening.under_way || (here->default_client != NULL && here->default_used))
         return lk__fail(EBUSY, "the default client is in use already");
     here->default_client = client;
@@ -141,7 +146,7 @@ static int set_client(lk_client_t *client)
     struct lk__processstate *here = lk__process_state();
     if (here == NULL)
         return lk__fail(ENOMEM, "out of memory for a client");
-    int rc = client != NULL ? lk__client_enter(client) : 0; /* so that its close has not begun */
+    int rc = client != NULL ? lk__client_enter(client) : 0; /* so that its close waits for this */
     if (rc != 0)
         return rc;
     lk__mu_lock(&here->mu);

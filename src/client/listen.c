@@ -150,7 +150,7 @@ int lk_events_next(lk_events_t *queue, lk_event_t *event)
     if (queue == NULL)
         return lk__fail(EINVAL, "lk_events_next: no queue was given");
     struct lk__apistate api = lk__api_enter();
-    int rc = lk__sized_check(event, LK__THROUGH(lk_event_t, name), "an event");
+    int rc = lk__sized_check(event, LK__THROUGH(lk_event_t, name), "lk_event_t");
     if (rc == 0)
         rc = read_queue(queue, &found);
     if (rc == 0)

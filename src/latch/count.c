@@ -151,7 +151,7 @@ int lk_latch_getcount(lk_latch_t *l, unsigned *n)
 int lk_latch_info(lk_latch_t *l, lk_latchinfo_t *info)
 {
     struct lk__latchstate state;
-    int rc = lk__sized_check(info, LK__THROUGH(lk_latchinfo_t, count), "what is known of a latch");
+    int rc = lk__sized_check(info, LK__THROUGH(lk_latchinfo_t, count), "lk_latchinfo_t");
     if (rc == 0)
         rc = look_once(l, &state);
     if (rc != 0)

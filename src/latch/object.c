@@ -41,7 +41,7 @@ static void latch_destroy(struct lk__object *object)
 static int check(void *checked, const void *given)
 {
     lk_latchattr_t *attr = checked;
-    int rc = lk__sized_read(attr, sizeof *attr, given, sizeof attr->size, "latch attributes");
+    int rc = lk__sized_read(attr, sizeof *attr, given, sizeof attr->size, "lk_latchattr_t");
     if (rc != 0)
         return rc;
     if (attr->ttl_ms != 0 && (attr->ttl_ms < LK__LEASE_MIN_MS || attr->ttl_ms > TTL_MAX_MS))

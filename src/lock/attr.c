@@ -11,7 +11,7 @@ int lk__mutexattr_check(void *checked, const void *given)
 {
     lk_mutexattr_t *attr = checked;
     size_t least = LK__THROUGH(lk_mutexattr_t, type);
-    int rc = lk__sized_read(attr, sizeof *attr, given, least, "mutex attributes");
+    int rc = lk__sized_read(attr, sizeof *attr, given, least, "lk_mutexattr_t");
     if (rc != 0)
         return rc;
     if (attr->type < LK_MUTEX_RECURSIVE || attr->type > LK_MUTEX_NORMAL)

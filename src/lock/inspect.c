@@ -46,7 +46,7 @@ static int read_info(const struct lk__op *op, lk_mutexinfo_t *info)
 int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info)
 {
     struct lk__op op;
-    int rc = lk__sized_check(info, LK__THROUGH(lk_mutexinfo_t, holder), "what is known of a mutex");
+    int rc = lk__sized_check(info, LK__THROUGH(lk_mutexinfo_t, holder), "lk_mutexinfo_t");
     if (rc == 0)
         rc = lk__op_enter(&op, LK__HANDLE(m), &lk__mutex_kind);
     if (rc != 0)

@@ -2,8 +2,6 @@
 /*
  * acquire.c - becoming the holder of something that has a lease, and giving it back
  *
- * Guards: object->mu the holds of all threads. Order: after client->mu, before dog->mu.
- *
  * Everything that may fail for want of memory comes before the first byte is sent: the hold, with its
  * place on the watchdog's heap. Asking, renewing and giving back need no memory.
  *
@@ -12,129 +10,6 @@
  * background, as long as there may be something to release.
  */
 #include "object/acquire.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
-_Static_assert(offsetof(struct lk__hold, own) + sizeof(struct lk__lease) == sizeof(struct lk__hold), "the last");
-
-/* --- holds of an object ----------------------------------------------------------------------------------------------- */
-
-struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, const char *suffix)
-{
-    lk_client_t *client = object->client;
-    size_t id_size = object->kind->long_ids ? LK__OWNER_ID : LK__OWNER_ID_SHORT;
-    lk__events_makeroom(&client->events);
-    struct lk__lease *lease = lk__lease_new(&client->dog, offsetof(struct lk__hold, own), id_size);
-    if (lease == NULL)
-        return NULL;
-    unsigned long long acquisition = atomic_fetch_add(&client->acquisitions, 1) + 1;
-    snprintf(lease->id, id_size, "%s:%" PRIu64 ":%llu%s", client->id, owner, acquisition, suffix != NULL ? suffix : "");
-    struct lk__hold *hold = LK__CONTAINER(lease, struct lk__hold, own);
-    lease->holder = hold;
-    lease->owner = owner;
-    lease->by_id = owner == 0;
-    lease->name = lk__object_name(object);
-    lease->release.block = lk__block_ref(object->block);
-    hold->refs = 1;
-    hold->kind = object->kind->number;
-    hold->owner = owner;
-    hold->lease = lease;
-    return hold;
-}
-
-static void enter_as_oldest(struct lk__object *object, struct lk__hold *hold)
-{
-    assert(lk__mu_held(&object->mu));
-    size_t length = strlen(hold->lease->id);
-    if (hold->owner != 0)
-        hold->owned = (struct lk__entry){ NULL, (const char *)&hold->owner, sizeof hold->owner, LK__BY_OWNER };
-    else
-        hold->owned = (struct lk__entry){ NULL, hold->lease->id + length - LK__ID_LENGTH, LK__ID_LENGTH, LK__BY_ID };
-    lk__map_insert(&object->owners, &hold->owned);
-}
-
-struct lk__hold *lk__object_oldest(const struct lk__object *object, uint64_t owner)
-{
-    assert(lk__mu_held(&object->mu));
-    struct lk__entry *entry = lk__map_find(&object->owners, LK__BY_OWNER, (const char *)&owner, sizeof owner);
-    return entry != NULL ? LK__CONTAINER(entry, struct lk__hold, owned) : NULL;
-}
-
-/* The links of an owner's holds are a ring; its head is that of the oldest, which is in the map. */
-static void put_on(struct lk__object *object, struct lk__hold *hold)
-{
-    assert(lk__mu_held(&object->mu));
-    struct lk__hold *oldest = lk__object_oldest(object, hold->owner);
-    lk__list_append(&object->holds, &hold->mine);
-    if (oldest != NULL) {
-        lk__list_append(&oldest->kin, &hold->kin);
-        return;
-    }
-    lk__list_init(&hold->kin);
-    enter_as_oldest(object, hold);
-}
-
-bool lk__object_takeoff(struct lk__object *object, struct lk__hold *hold)
-{
-    assert(lk__mu_held(&object->mu));
-    if (!lk__listed(&hold->mine))
-        return false;
-    struct lk__link *next = lk__list_first(&hold->kin);
-    bool oldest = hold->owned.key != NULL;
-    if (oldest)
-        lk__map_remove(&object->owners, &hold->owned);
-    hold->owned.key = NULL;
-    lk__list_remove(&hold->kin);
-    lk__list_remove(&hold->mine);
-    if (oldest && next != NULL)
-        enter_as_oldest(object, LK__CONTAINER(next, struct lk__hold, kin));
-    return true;
-}
-
-struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner)
-{
-    lk__mu_lock(&object->mu);
-    struct lk__hold *hold = lk__object_oldest(object, owner);
-    lk__mu_unlock(&object->mu);
-    return hold;
-}
-
-bool lk__object_addhold(struct lk__object *object, struct lk__hold *hold, int64_t valid_until_us, int64_t first_us)
-{
-    hold->lease->orphans = &object->orphans;
-    lk__mu_lock(&object->mu);
-    put_on(object, hold);
-    bool orphans = lk__lease_take(hold->lease, valid_until_us, first_us);
-    lk__mu_unlock(&object->mu);
-    return orphans;
-}
-
-void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
-{
-    bool lost =
-        !lk__lease_end(hold->lease) && lk__lease_waslost(hold->lease) && hold->lease->reason != LK_REASON_RELEASED;
-    lk__mu_lock(&object->mu);
-    bool mine = lk__object_takeoff(object, hold);
-    lk__mu_unlock(&object->mu);
-    if (!mine)
-        return;
-    atomic_fetch_add(&object->renewals, atomic_load(&hold->lease->renewals));
-    if (lost)
-        atomic_fetch_add(&object->losses, 1);
-    lk__hold_unref(hold);
-}
-
-/* Drop lost holds whose owners are gone: who becomes a holder does it. */
-static void drop_orphans(struct lk__object *object)
-{
-    struct lk__lease *lease;
-    while ((lease = lk__watchdog_nextorphan(&object->client->dog, &object->orphans)) != NULL) {
-        lk__object_drophold(object, lease->holder);
-        lk__lease_unref(lease);
-    }
-}
 
 /* --- acquiring -------------------------------------------------------------------------------------------------------- */
 
@@ -280,6 +155,16 @@ static void count_it(struct lk__acquire *acquire, int64_t now_us)
 static struct lk__until keep_for(struct lk__date granted, int64_t now_us, int64_t lasts_us)
 {
     return (struct lk__until){ { granted.us + lasts_us, granted.epoch }, now_us + lasts_us };
+}
+
+/* Drop lost holds whose owners are gone: who becomes a holder does it. */
+static void drop_orphans(struct lk__object *object)
+{
+    struct lk__lease *lease;
+    while ((lease = lk__watchdog_nextorphan(&object->client->dog, &object->orphans)) != NULL) {
+        lk__object_drophold(object, lease->holder);
+        lk__lease_unref(lease);
+    }
 }
 
 /* Once the object knows the hold, another thread may give it back, if its owner is none. */

@@ -88,6 +88,11 @@ static int begin_using(struct lk__object *object, struct lk__presence *presence,
     return rc;
 }
 
+static int is_over(const struct lk__object *object)
+{
+    return lk__fail(ESTALE, "%s: its lease was lost, and an anonymous object ends with that", object->what);
+}
+
 int lk__anonymous_use(const struct lk__op *op, struct lk__presence *presence, const struct lk__command *begin)
 {
     struct lk__object *object = op->object;
@@ -98,9 +103,12 @@ int lk__anonymous_use(const struct lk__op *op, struct lk__presence *presence, co
             return rc;
         lease = atomic_load(&presence->lease);
     }
-    if (lk__lease_isgood(lease, NULL))
-        return 0;
-    return lk__fail(ESTALE, "%s: its lease was lost, and an anonymous object ends with that", object->what);
+    return lk__lease_isgood(lease, NULL) ? 0 : is_over(object);
+}
+
+int lk__anonymous_waited(const struct lk__object *object, struct lk__presence *presence, int code)
+{
+    return lk__lease_ranout(atomic_load(&presence->lease)) ? is_over(object) : code;
 }
 
 void lk__anonymous_leave(struct lk__object *object, struct lk__presence *presence)

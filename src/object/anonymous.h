@@ -28,6 +28,12 @@ int lk__anonymous_init(struct lk__handle handle, const struct lk__kind *kind, lk
  */
 int lk__anonymous_use(const struct lk__op *op, struct lk__presence *presence, const struct lk__command *begin);
 
+/*
+ * What a wait ended with that was told that there is nothing to wait for any more. `code`, for it was deleted; or, with an
+ * error text, ESTALE: this client was cut off for a lease.
+ */
+int lk__anonymous_waited(const struct lk__object *object, struct lk__presence *presence, int code);
+
 /* When the object stops: this client uses it no longer, and at the server it may go. Under client->mu. */
 void lk__anonymous_leave(struct lk__object *object, struct lk__presence *presence);
 

@@ -233,14 +233,14 @@ int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_cl
 }
 
 /* Destroying is a call like any other, and a close waits for it; a client that is closed already is not entered. */
-static int unbind(struct lk__binding *binding)
+static int unbind(struct lk__binding *binding, bool used)
 {
     lk_client_t *client = binding->object->client;
     bool open = lk__client_tryenter(client);
     int rc = 0;
-    if (open && lk__object_isbusy(binding->object))
+    if (open && used && lk__object_isbusy(binding->object))
         rc = lk__fail(EBUSY, "%s: held or waited for by a thread of this process", binding->object->what);
-    else if (open && !lk__object_settle(binding->object))
+    else if (open && used && !lk__object_settle(binding->object))
         rc = lk__fail(EBUSY, "%s: handed over a moment ago; its fixed lease is not set yet", binding->object->what);
     else
         lk__binding_unref(binding);
@@ -250,15 +250,15 @@ static int unbind(struct lk__binding *binding)
 }
 
 /* Unbind the handle in this process; of another process' handle, only what is kept beside it. */
-static int unbind_ours(struct lk__processstate *here, struct lk__handle handle)
+static int unbind_ours(struct lk__processstate *here, struct lk__handle handle, bool used)
 {
     bool ours = (owner_of(handle) & ~(uintptr_t)LK__EXPLICIT) == here->process;
     lk__mu_lock(&here->mu);
     struct lk__binding *inherited = lk__handle_isreadable(handle) ? lk__inherited_find(here, handle, NULL) : NULL;
     lk__mu_unlock(&here->mu);
-    int rc = ours ? unbind(bound(handle)) : 0;
+    int rc = ours ? unbind(bound(handle), used) : 0;
     if (rc == 0 && inherited != NULL)
-        rc = unbind(inherited);
+        rc = unbind(inherited, used);
     if (rc != 0)
         return rc;
     lk__mu_lock(&here->mu);
@@ -271,12 +271,12 @@ static int unbind_ours(struct lk__processstate *here, struct lk__handle handle)
     return 0;
 }
 
-int lk__handle_destroy(struct lk__handle handle)
+static int destroy(struct lk__handle handle, bool used)
 {
     struct lk__processstate *here = lk__process_state();
     if (here == NULL || *handle.name == NULL)
         return 0;
-    int rc = unbind_ours(here, handle);
+    int rc = unbind_ours(here, handle, used);
     if (rc != 0 || handle.spare[0] == 0) /* a static one may be used again */
         return rc;
     if (!is_made_by(handle, here, lk__forks() + 1))
@@ -286,4 +286,14 @@ int lk__handle_destroy(struct lk__handle handle)
     *handle.name = NULL;
     set_attr(handle, NULL);
     return 0;
+}
+
+int lk__handle_destroy(struct lk__handle handle)
+{
+    return destroy(handle, true);
+}
+
+void lk__handle_abandon(struct lk__handle handle)
+{
+    destroy(handle, false);
 }

@@ -89,6 +89,8 @@ int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_cl
 int lk__handle_enter(struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us,
                      struct lk__binding **binding);
 int lk__handle_destroy(struct lk__handle handle);
+/* Of one that nobody has used: whoever holds its object does so by another handle. The error text stays. */
+void lk__handle_abandon(struct lk__handle handle);
 /* Is it bound to a client of another process, such as the parent of a fork? */
 bool lk__handle_isinherited(struct lk__handle handle);
 /* Do name and attributes point to memory that this process has, too? */

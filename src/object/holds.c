@@ -1,11 +1,127 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holds.c - the holds of an object, all of them: how many, of which permit, what a close leaves; acquire.c adds and
- * drops them
+ * holds.c - the holds of an object: who has which, how many, what a close leaves
  *
- * Guards: object->mu. Order: after client->mu, before dog->mu.
+ * Guards: object->mu the holds of all threads. Order: after client->mu, before dog->mu.
+ *
+ * An owner's holds are a ring of links; only the oldest of them is in the map. A permit that belongs to no owner is in
+ * the map by its id.
  */
 #include "object/object.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+_Static_assert(offsetof(struct lk__hold, own) + sizeof(struct lk__lease) == sizeof(struct lk__hold), "the last");
+
+/* --- one hold: made, put on, taken off ------------------------------------------------------------------------------ */
+
+struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, const char *suffix)
+{
+    lk_client_t *client = object->client;
+    size_t id_size = object->kind->long_ids ? LK__OWNER_ID : LK__OWNER_ID_SHORT;
+    lk__events_makeroom(&client->events);
+    struct lk__lease *lease = lk__lease_new(&client->dog, offsetof(struct lk__hold, own), id_size);
+    if (lease == NULL)
+        return NULL;
+    unsigned long long acquisition = atomic_fetch_add(&client->acquisitions, 1) + 1;
+    snprintf(lease->id, id_size, "%s:%" PRIu64 ":%llu%s", client->id, owner, acquisition, suffix != NULL ? suffix : "");
+    struct lk__hold *hold = LK__CONTAINER(lease, struct lk__hold, own);
+    lease->holder = hold;
+    lease->owner = owner;
+    lease->by_id = owner == 0;
+    lease->name = lk__object_name(object);
+    lease->release.block = lk__block_ref(object->block);
+    hold->refs = 1;
+    hold->kind = object->kind->number;
+    hold->owner = owner;
+    hold->lease = lease;
+    return hold;
+}
+
+static void enter_as_oldest(struct lk__object *object, struct lk__hold *hold)
+{
+    assert(lk__mu_held(&object->mu));
+    size_t length = strlen(hold->lease->id);
+    if (hold->owner != 0)
+        hold->owned = (struct lk__entry){ NULL, (const char *)&hold->owner, sizeof hold->owner, LK__BY_OWNER };
+    else
+        hold->owned = (struct lk__entry){ NULL, hold->lease->id + length - LK__ID_LENGTH, LK__ID_LENGTH, LK__BY_ID };
+    lk__map_insert(&object->owners, &hold->owned);
+}
+
+struct lk__hold *lk__object_oldest(const struct lk__object *object, uint64_t owner)
+{
+    assert(lk__mu_held(&object->mu));
+    struct lk__entry *entry = lk__map_find(&object->owners, LK__BY_OWNER, (const char *)&owner, sizeof owner);
+    return entry != NULL ? LK__CONTAINER(entry, struct lk__hold, owned) : NULL;
+}
+
+/* The links of an owner's holds are a ring; its head is that of the oldest, which is in the map. */
+static void put_on(struct lk__object *object, struct lk__hold *hold)
+{
+    assert(lk__mu_held(&object->mu));
+    struct lk__hold *oldest = lk__object_oldest(object, hold->owner);
+    lk__list_append(&object->holds, &hold->mine);
+    if (oldest != NULL) {
+        lk__list_append(&oldest->kin, &hold->kin);
+        return;
+    }
+    lk__list_init(&hold->kin);
+    enter_as_oldest(object, hold);
+}
+
+bool lk__object_takeoff(struct lk__object *object, struct lk__hold *hold)
+{
+    assert(lk__mu_held(&object->mu));
+    if (!lk__listed(&hold->mine))
+        return false;
+    struct lk__link *next = lk__list_first(&hold->kin);
+    bool oldest = hold->owned.key != NULL;
+    if (oldest)
+        lk__map_remove(&object->owners, &hold->owned);
+    hold->owned.key = NULL;
+    lk__list_remove(&hold->kin);
+    lk__list_remove(&hold->mine);
+    if (oldest && next != NULL)
+        enter_as_oldest(object, LK__CONTAINER(next, struct lk__hold, kin));
+    return true;
+}
+
+struct lk__hold *lk__object_hold(struct lk__object *object, uint64_t owner)
+{
+    lk__mu_lock(&object->mu);
+    struct lk__hold *hold = lk__object_oldest(object, owner);
+    lk__mu_unlock(&object->mu);
+    return hold;
+}
+
+bool lk__object_addhold(struct lk__object *object, struct lk__hold *hold, int64_t valid_until_us, int64_t first_us)
+{
+    hold->lease->orphans = &object->orphans;
+    lk__mu_lock(&object->mu);
+    put_on(object, hold);
+    bool orphans = lk__lease_take(hold->lease, valid_until_us, first_us);
+    lk__mu_unlock(&object->mu);
+    return orphans;
+}
+
+void lk__object_drophold(struct lk__object *object, struct lk__hold *hold)
+{
+    bool lost =
+        !lk__lease_end(hold->lease) && lk__lease_waslost(hold->lease) && hold->lease->reason != LK_REASON_RELEASED;
+    lk__mu_lock(&object->mu);
+    bool mine = lk__object_takeoff(object, hold);
+    lk__mu_unlock(&object->mu);
+    if (!mine)
+        return;
+    atomic_fetch_add(&object->renewals, atomic_load(&hold->lease->renewals));
+    if (lost)
+        atomic_fetch_add(&object->losses, 1);
+    lk__hold_unref(hold);
+}
+
+/* --- all of them ---------------------------------------------------------------------------------------------------- */
 
 static void leave_over(struct lk__object *object, struct lk__link *link, struct lk__link *leftover)
 {

@@ -5,7 +5,7 @@
 int lk__how_take(struct lk__how *how, const lk_how_t *given)
 {
     lk_how_t taken = LK_HOW_INIT;
-    int rc = lk__sized_read(&taken, sizeof taken, given, LK__THROUGH(lk_how_t, owner), "a lk_how_t");
+    int rc = lk__sized_read(&taken, sizeof taken, given, LK__THROUGH(lk_how_t, owner), "lk_how_t");
     if (rc == 0)
         rc = lk__attr_leases(taken.lease_ms, 0);
     if (rc == 0 && (taken.fixed < -1 || taken.fixed > 1))

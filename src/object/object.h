@@ -19,8 +19,8 @@ struct lk__queuepage;
 /* What attributes say of the name and not of a handle: all handles of one name in a client agree. */
 struct lk__traits {
     signed char order; /* fair, or who is preferred */
-    bool robust;
-    bool anonymous; /* there at the server as long as somebody uses it: anonymous.h */
+    bool robust : 1;
+    bool anonymous : 1; /* there at the server as long as somebody uses it: anonymous.h */
 };
 
 /* A primitive, as a table. */
@@ -77,9 +77,9 @@ struct lk__object {
     atomic_int waiting;       /* threads that are acquiring it */
     struct lk__traits traits;
     atomic_bool compared;            /* what the server has was compared with what the program says */
-    atomic_bool disagrees;           /* others had other settings when the settings mark was looked at last */
     bool quiet;                      /* under client->mu: the object was stopped, and has no holds */
     _Atomic(uint16_t) settings_seen; /* when that was, see settings.c; short, as there may be many objects */
+    _Atomic(uint16_t) settings_told; /* when it was told last that others differ, and whether they still do */
     lk_client_t *client;
     struct lk__block *block; /* the keys of its commands, and its names */
     const char *what;        /* "mutex orders", for error texts */
@@ -128,7 +128,7 @@ static inline struct lk__command lk__object_command(const struct lk__object *obj
     return (struct lk__command){ .script = script, .keys = object->block + 1, .args = args };
 }
 
-/* --- acquire.c: its holds --------------------------------------------------------------------------------------- */
+/* --- holds.c: its holds ----------------------------------------------------------------------------------------- */
 
 /* A hold to be of `owner`, with its id: a fresh acquisition, and `suffix` if that is not NULL. NULL: with an error text. */
 struct lk__hold *lk__object_newhold(struct lk__object *object, uint64_t owner, const char *suffix);
@@ -145,8 +145,6 @@ void lk__object_drophold(struct lk__object *object, struct lk__hold *hold); /* a
 enum { LK__BY_OWNER, LK__BY_ID };
 struct lk__hold *lk__object_oldest(const struct lk__object *object, uint64_t owner);
 bool lk__object_takeoff(struct lk__object *object, struct lk__hold *hold);
-
-/* --- holds.c: all of them --------------------------------------------------------------------------------------- */
 
 /* A permit that has an id, or NULL. Under object->mu. */
 struct lk__hold *lk__object_permit(struct lk__object *object, const char *id);

@@ -61,6 +61,13 @@ int lk__op_destroy(const char *function, struct lk__handle handle, const struct 
     return lk__api_leave(&api, lk__handle_destroy(handle));
 }
 
+int lk__op_abandon(struct lk__handle handle, int code)
+{
+    struct lk__apistate api = lk__api_enter();
+    lk__handle_abandon(handle);
+    return lk__api_leave(&api, code);
+}
+
 /* The binding's reference is dropped before the call ends, as a close waits for the call, and the object may end here. */
 int lk__op_leave(struct lk__op *op, int code)
 {

@@ -69,6 +69,8 @@ static inline void lk__op_counthold(const struct lk__op *op)
 int lk__op_init(const char *function, struct lk__handle handle, const struct lk__kind *kind, lk_client_t *client,
                 const char *name, const void *attr);
 int lk__op_destroy(const char *function, struct lk__handle handle, const struct lk__kind *kind);
+/* Of a handle that could not be opened, for `code`, which it returns. */
+int lk__op_abandon(struct lk__handle handle, int code);
 /* One level of the hold of `owner`, or all; NULL: of the calling thread. */
 int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner);
 /* Give all of `hold` back, and forget it. As lk__object_release(). */

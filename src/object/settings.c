@@ -17,7 +17,7 @@
  * Moments are counted in units of 67 s, as only some 16 bits of them are kept: an object that nobody acquired for 51 days
  * may be due half an hour late. LATELY is half of what the mark lasts, which is SETTINGS_LAST_S of cmake/scripts.py.
  */
-enum { UNIT_BITS = 26, LATELY = 27 };
+enum { UNIT_BITS = 26, LATELY = 27, DIFFERS = 1 }; /* the last: kept instead of a moment's last bit */
 
 static uint16_t moment(int64_t at_us)
 {
@@ -31,7 +31,10 @@ bool lk__settings_isdue(const struct lk__object *object, int64_t now_us)
 
 void lk__settings_makedue(struct lk__object *object)
 {
-    atomic_store(&object->settings_seen, (uint16_t)(moment(lk__now_us()) - LATELY));
+    uint16_t long_ago = (uint16_t)(moment(lk__now_us()) - LATELY),
+             differs = atomic_load(&object->settings_told) & DIFFERS;
+    atomic_store(&object->settings_seen, long_ago);
+    atomic_store(&object->settings_told, (uint16_t)((long_ago & ~DIFFERS) | differs));
 }
 
 struct lk__settingsmark lk__settings_mark(const struct lk__object *object, char key[LK__KEY_MAX])
@@ -41,13 +44,17 @@ struct lk__settingsmark lk__settings_mark(const struct lk__object *object, char 
     return (struct lk__settingsmark){ .key = key, .mine = object->kind->settings[2 * traits->order + traits->robust] };
 }
 
-/* Each time it is an error, but a program is told once. */
+/*
+ * Each time it is an error, but a program is told once. Threads that ask at the same time may all find that others differ,
+ * and one of them late, when another one has found that they agree now: so not twice within half an hour.
+ */
 void lk__settings_differ(struct lk__object *object, const char *mine, const char *found)
 {
     if (object->client->options->strict)
         lk__fail(EINVAL, "%s: %s here, and %.80s where it was used within the last hour; refused by strict=yes",
                  object->what, mine, found);
-    if (atomic_exchange(&object->disagrees, true))
+    uint16_t now = moment(lk__now_us()), told = atomic_exchange(&object->settings_told, now | DIFFERS);
+    if ((told & DIFFERS) || (uint16_t)(now - told) < LATELY)
         return;
     lk__log(LK_LOG_WARNING, "%s: %s here, but others use it with %.80s; give all who use this name the same settings",
             object->what, mine, found);
@@ -59,6 +66,6 @@ void lk__settings_note(struct lk__object *object, const struct lk__acquirefsm_re
     if (!result->marked)
         return;
     if (!result->disagreed)
-        atomic_store(&object->disagrees, false);
+        atomic_fetch_and(&object->settings_told, (uint16_t)~DIFFERS);
     atomic_store(&object->settings_seen, moment(lk__now_us()));
 }

@@ -32,8 +32,9 @@ static int unreachable(const struct call *call, int code)
         return EIO;
     }
     if (lk__node_lasterror(call->told->node, errmsg, sizeof errmsg) == 0 && errmsg[0] == '\0')
-        strcpy(errmsg, "no connection within the command timeout");
-    return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was sent", call->told->what, errmsg);
+        strcpy(errmsg, call->eval ? "the server did not know the script, and the time was over when that was seen"
+                                  : "no connection within the command timeout");
+    return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was done", call->told->what, errmsg);
 }
 
 /* Does it take a deadline? */
@@ -71,11 +72,17 @@ static bool may_come_back(const struct call *call)
     return now_us < call->hard_us && now_us < lk__node_ended(node) + timeout_us;
 }
 
-/* 0: sent. */
+/*
+ * 0: sent. Never when the time is over, as a thread may see late that it has to be sent again: nobody would await the
+ * answer, and what is known to be undone would become unknown.
+ */
 static int send_it(struct call *call)
 {
     for (;;) {
-        set_deadline(call, lk__now_us());
+        int64_t now_us = lk__now_us();
+        if (now_us >= call->hard_us)
+            return unreachable(call, ENOTCONN);
+        set_deadline(call, now_us);
         int rc = lk__node_send(call->told->node, LK__LANE_COMMANDS, &call->request, call->told->command,
                                &call->told->sent, call->eval);
         if (rc == ENOTCONN)

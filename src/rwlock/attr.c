@@ -6,7 +6,7 @@ int lk__rwlockattr_check(void *checked, const void *given)
 {
     lk_rwlockattr_t *attr = checked;
     size_t least = LK__THROUGH(lk_rwlockattr_t, prefer);
-    int rc = lk__sized_read(attr, sizeof *attr, given, least, "read-write lock attributes");
+    int rc = lk__sized_read(attr, sizeof *attr, given, least, "lk_rwlockattr_t");
     if (rc != 0)
         return rc;
     if (attr->prefer < LK_RWLOCK_PREFER_FAIR || attr->prefer > LK_RWLOCK_PREFER_WRITER)

@@ -35,7 +35,7 @@ static int read_info(const struct lk__op *op, lk_rwlockinfo_t *info)
 int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info)
 {
     struct lk__op op;
-    int rc = lk__sized_check(info, LK__THROUGH(lk_rwlockinfo_t, writer), "what is known of a read-write lock");
+    int rc = lk__sized_check(info, LK__THROUGH(lk_rwlockinfo_t, writer), "lk_rwlockinfo_t");
     if (rc == 0)
         rc = lk__op_enter(&op, LK__HANDLE(rw), &lk__rwlock_kind);
     if (rc != 0)

@@ -6,7 +6,7 @@ int lk__semattr_check(void *checked, const void *given)
 {
     lk_semattr_t *attr = checked;
     size_t least = LK__THROUGH(lk_semattr_t, leased);
-    int rc = lk__sized_read(attr, sizeof *attr, given, least, "semaphore attributes");
+    int rc = lk__sized_read(attr, sizeof *attr, given, least, "lk_semattr_t");
     if (rc != 0)
         return rc;
     if (attr->leased != 0 && attr->leased != 1)

@@ -77,7 +77,7 @@ static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how 
                      .how = how,
                      .lease_ms = SETTLED_MS,
                      .interruptible = call->attr->interruptible,
-                     .redisson = call->sem->redisson,
+                     .redisson = lk__sem_redisson(call->sem),
                      .unwind = unwind },
         .call = call,
         .n = n,
@@ -87,6 +87,7 @@ static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how 
         return rc;
     rc = run(&counted);
     lk__sem_compare(call, counted.acquire.waiter.total);
+    call->absent = counted.acquire.waiter.absent;
     bool answered = rc == 0 || rc == EBUSY || rc == ETIMEDOUT || rc == EINTR;
     lk__slot_put(&call->sem->object, &call->sem->slots, &counted.slot, answered);
     return rc;
@@ -97,7 +98,7 @@ int lk__counted_take(struct lk__semcall *call, unsigned n, const struct lk__how 
     for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
         int rc = take_once(call, n, how);
         if (rc != ESTALE)
-            return rc;
+            return lk__sem_waited(call, rc);
     }
     return lk__idempotent_overtaken(call->op.object);
 }

@@ -35,10 +35,10 @@ int lk_sem_open(lk_sem_t *s, lk_client_t *client, const char *name, int oflag, u
     if (rc == 0)
         rc = lk__sem_leave(&call, open_at_server(&call, oflag, value));
     if (rc != 0)
-        lk_sem_destroy(s);
-    else if (oflag & O_EXCL)
+        return lk__op_abandon(LK__HANDLE(s), rc);
+    if (oflag & O_EXCL)
         lk__sem_setvalue(s, 0); /* made once: it is not made again by its use */
-    return rc;
+    return 0;
 }
 
 int lk_sem_delete(lk_sem_t *s)

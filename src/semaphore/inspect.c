@@ -22,7 +22,7 @@ int lk_sem_info(lk_sem_t *s, lk_seminfo_t *info)
 {
     struct lk__semcall call;
     struct lk__semcount counted;
-    int rc = lk__sized_check(info, LK__THROUGH(lk_seminfo_t, waiters), "what is known of a semaphore");
+    int rc = lk__sized_check(info, LK__THROUGH(lk_seminfo_t, waiters), "lk_seminfo_t");
     if (rc == 0)
         rc = lk__sem_enter(s, &call);
     if (rc != 0)

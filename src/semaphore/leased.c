@@ -57,6 +57,7 @@ static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how 
     };
     int rc = run(&leased);
     lk__sem_compare(call, leased.acquire.waiter.total);
+    call->absent = leased.acquire.waiter.absent;
     return rc;
 }
 
@@ -65,7 +66,7 @@ int lk__leased_take(struct lk__semcall *call, unsigned n, const struct lk__how *
     for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
         int rc = take_once(call, n, how, id);
         if (rc != ESTALE)
-            return rc;
+            return lk__sem_waited(call, rc);
     }
     return lk__idempotent_overtaken(call->op.object);
 }
@@ -76,7 +77,9 @@ int lk__leased_take(struct lk__semcall *call, unsigned n, const struct lk__how *
 static int send_shrink(const struct lk__semcall *call, struct lk__hold *hold, int kept, enum lk__verdict *verdict)
 {
     const struct lk__semblock *block = lk__sem_block(call->sem);
-    const struct lk__semaphore_permit_release_args args = { .claim_ms = block->release.claim_ms, .kept = kept };
+    const struct lk__semaphore_permit_release_args args = { .claim_ms = block->release.claim_ms,
+                                                            .kept = kept,
+                                                            .flags = block->release.flags };
     const struct lk__command command = { .script = &lk__lua_semaphore_permit_release,
                                          .keys = &block->keys,
                                          .args = &args };

@@ -6,7 +6,7 @@
 --          remembered for ten minutes, so that a late release can be told what happened. Scores below 0 are those of
 --          `token`, the last fencing token, and of `deleted`, when the last semaphore of this name was deleted.
 
-local REMEMBERED_MS, LASTS_MS = 600000, 86400000 -- the second is for the tokens
+local REMEMBERED_MS, LASTS_MS = 600000, 86400000 -- the second is for the tokens; those of an anonymous one go with it
 
 -- The permit that a waiter's id, or an id of its own, stands for, and how many parts it has.
 local function permit_of(id)
@@ -49,15 +49,16 @@ local function last_permit_token(permits)
 end
 
 -- Write all parts of a permit with that lease, and the token after `last`, which is returned.
-local function lend(permits, permit, n, lease_ms, now, last)
+local function lend(permits, permit, n, lease_ms, now, last, anonymous)
     local ends_ms, token = math.floor(now / 1000) + lease_ms, token_after(last, now)
     do_or_undo(function()
         redis.call('ZADD', permits, ends_ms, permit, negative(token), 'token')
         for i = 2, n do
             redis.call('ZADD', permits, ends_ms, part(permit, i))
         end
-        if redis.call('PTTL', permits) < math.max(lease_ms + REMEMBERED_MS, LASTS_MS / 2) then
-            redis.call('PEXPIRE', permits, math.max(lease_ms + REMEMBERED_MS, LASTS_MS))
+        local lasts_ms = anonymous and 0 or LASTS_MS
+        if redis.call('PTTL', permits) < math.max(lease_ms + REMEMBERED_MS, lasts_ms / 2) then
+            redis.call('PEXPIRE', permits, math.max(lease_ms + REMEMBERED_MS, lasts_ms))
         end
     end, function()
         unlend(permits, permit, 0, n)
@@ -93,7 +94,7 @@ end
 
 -- Hand free permits to waiters. Returns how many are free then, whether the asker gets its permits, and whether a
 -- waiter wants more. The asker only leaves the queue: the caller takes its permits.
-local function lend_out(permits, queue, seen, asker, total, now, claim_ms)
+local function lend_out(permits, queue, seen, asker, total, now, claim_ms, anonymous)
     local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free_permits(permits, total, now) }
     function round.take(id, its_claim_ms)
         local permit, n = permit_of(id)
@@ -101,7 +102,7 @@ local function lend_out(permits, queue, seen, asker, total, now, claim_ms)
         if not enough or id == asker then
             return enough
         end
-        local token = lend(permits, permit, n, its_claim_ms, now, last_permit_token(permits))
+        local token = lend(permits, permit, n, its_claim_ms, now, last_permit_token(permits), anonymous)
         return string.format('G %s %.0f %d %.0f 0', id, now, its_claim_ms, token)
     end
     function round.undo(id)

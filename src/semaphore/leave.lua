@@ -1,7 +1,7 @@
 -- leave.lua - give up waiting for permits, and give back what was granted or taken meanwhile
 --
 -- uses:     counted number queue idempotent rollback
--- keys:     name string, claims zset, queue zset, seen zset, once hash      see take.lua
+-- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
 -- args:     claim_ms ms                 lease of a claim
 --           channel text                Redisson's
 -- flags:    shared
@@ -11,13 +11,14 @@
 --           of the request itself
 local owner, nth, n = taker_of(id)
 local value = number_in(name)
-local done = idempotent_answer(once, owner, nth)
+local done, taken = idempotent_answer(once, owner, nth)
 if done == '0' then
     return answer(GONE)
 end
 redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
 local claimed = value and redis.call('ZSCORE', claims, id)
-local back = claimed or done == '1' and value -- nothing goes back to a semaphore that was deleted
+-- nothing goes back to a semaphore that was deleted, nor to the next one of its name
+local back = claimed or done == '1' and value and not was_deleted(total, taken, now)
 if done ~= IDEMPOTENT_OVERTAKEN then -- after a later request only the waiter's own id is looked for
     idempotent_record(once, owner, nth, 0, now)
 end

@@ -20,21 +20,22 @@ static bool init_sem(struct lk__object *object)
     struct lk__semblock *block = lk__sem_block(sem);
     sem->slots.tag = lk__sem_isleased(sem) ? 'p' : 's';
     if (!lk__sem_isleased(sem))
-        return lk__redissonwake_make(&sem->redisson, object->client, block->channel, block->beside);
+        return lk__redissonwake_make(&block->redisson, object->client, block->channel, block->beside);
     block->release.claim_ms = lk__sem_terms(sem)->claim_ms;
+    block->release.flags = lk__sem_flags(sem);
     return true;
 }
 
 static void stop_sem(struct lk__object *object)
 {
-    lk__redissonwake_stop(sem_of(object)->redisson);
+    lk__redissonwake_stop(lk__sem_redisson(sem_of(object)));
     lk__anonymous_leave(object, &sem_of(object)->presence);
 }
 
 static void destroy_sem(struct lk__object *object)
 {
     struct lk__sem *sem = sem_of(object);
-    lk__redissonwake_free(sem->redisson);
+    lk__redissonwake_free(lk__sem_redisson(sem));
     lk__slots_destroy(&sem->slots);
 }
 
@@ -169,12 +170,19 @@ static int use_anonymous(struct lk__semcall *call)
     return lk__anonymous_use(&call->op, &call->sem->presence, &begin);
 }
 
+int lk__sem_waited(const struct lk__semcall *call, int code)
+{
+    if (code != ECANCELED || !call->absent || !call->attr->anonymous)
+        return code;
+    return lk__anonymous_waited(call->op.object, &call->sem->presence, code);
+}
+
 int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call)
 {
     return lk__sem_enterby(s, LK__NEVER, call);
 }
 
-int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
+static int enter(lk_sem_t *s, int64_t limit_us, bool gives, struct lk__semcall *call)
 {
     int rc = lk__op_enterby(&call->op, LK__HANDLE(s), &lk__sem_kind, limit_us);
     if (rc != 0)
@@ -183,10 +191,19 @@ int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
     call->what = call->op.object->what;
     call->attr = call->op.attr;
     call->value = (int64_t)s->lk_spare[VALUE];
+    call->over = call->absent = false;
     rc = lk__sem_valuecheck(call->attr, s->lk_spare[VALUE]);
     if (rc == 0 && call->attr->anonymous)
         rc = use_anonymous(call);
+    call->over = rc == ESTALE;
+    if (call->over && gives && call->attr->leased)
+        rc = 0;
     return rc == 0 ? 0 : lk__sem_leave(call, rc);
+}
+
+int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call)
+{
+    return enter(s, limit_us, false, call);
 }
 
 int lk__sem_leasedonly(const struct lk__semcall *call)
@@ -194,9 +211,9 @@ int lk__sem_leasedonly(const struct lk__semcall *call)
     return lk__op_leasedonly(&call->op);
 }
 
-int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call)
+static int enter_for(lk_sem_t *s, lk_owner_t *owner, bool gives, struct lk__semcall *call)
 {
-    int rc = lk__sem_enter(s, call);
+    int rc = enter(s, LK__NEVER, gives, call);
     if (rc != 0)
         return rc;
     rc = owner != NULL ? lk__sem_leasedonly(call) : 0;
@@ -205,9 +222,26 @@ int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call
     return rc == 0 ? 0 : lk__sem_leave(call, rc);
 }
 
+int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call)
+{
+    return enter_for(s, owner, false, call);
+}
+
+int lk__sem_entergiver(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call)
+{
+    return enter_for(s, owner, true, call);
+}
+
 int lk__sem_leave(struct lk__semcall *call, int code)
 {
     return lk__op_leave(&call->op, code);
+}
+
+int lk__sem_gave(struct lk__semcall *call, int code)
+{
+    if (call->over && (code == 0 || code == EPERM))
+        code = lk__fail(ESTALE, "%s: its lease was lost, and an anonymous semaphore ends with that", call->what);
+    return lk__sem_leave(call, code);
 }
 
 bool lk__sem_isinherited(lk_sem_t *s)

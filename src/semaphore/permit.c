@@ -109,7 +109,7 @@ int lk_sem_releaseid(lk_sem_t *s, const char *id)
     struct lk__semcall call;
     int rc = lk__sem_idcheck(__func__, id);
     if (rc == 0)
-        rc = lk__sem_enter(s, &call);
+        rc = lk__sem_entergiver(s, NULL, &call);
     if (rc != 0)
         return rc;
     rc = lk__sem_leasedonly(&call);
@@ -118,5 +118,5 @@ int lk_sem_releaseid(lk_sem_t *s, const char *id)
         rc = hold != NULL ? lk__op_giveback(&call.op, hold) : release_by_id(&call, id);
         lk__hold_unref(hold);
     }
-    return lk__sem_leave(&call, rc);
+    return lk__sem_gave(&call, rc);
 }

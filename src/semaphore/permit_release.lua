@@ -4,6 +4,7 @@
 -- keys:     permits zset, total string, queue zset, seen zset      see permit_take.lua
 -- args:     claim_ms ms                 lease of a claim
 --           kept number                 parts that are not given back
+-- flags:    anonymous
 -- sent:     id                          waiter's id, or the permit's own
 -- verdicts: DONE
 --           GONE ended number           1: its lease had ended
@@ -14,7 +15,7 @@ local all = tonumber(redis.call('GET', total) or '') or 0
 unlend(permits, permit, kept, n)
 if redis.call('EXISTS', queue) == 1 then
     leave(queue, seen, id)
-    lend_out(permits, queue, seen, nil, all, now, claim_ms)
+    lend_out(permits, queue, seen, nil, all, now, claim_ms, anonymous)
 end
 if live then
     return answer(DONE)

@@ -42,7 +42,7 @@ end
 local open = not live and n <= all and redis.call('EXISTS', queue) == 0 and free_permits(permits, all, now) >= n
 local told = tell_total and all or nil
 if open and arrival == 0 then
-    local token = lend(permits, permit, n, lease_ms, now, last)
+    local token = lend(permits, permit, n, lease_ms, now, last, anonymous)
     return answer(GRANTED, token, told)
 end
 
@@ -53,7 +53,7 @@ local function until_next_end()
 end
 
 local function take()
-    local token = lend(permits, permit, n, lease_ms, now, last_permit_token(permits))
+    local token = lend(permits, permit, n, lease_ms, now, last_permit_token(permits), anonymous)
     return answer(GRANTED, token, told)
 end
 
@@ -73,7 +73,7 @@ elseif n > all and all > 0 then
     leave(queue, seen, id)
     return answer(IMPOSSIBLE)
 elseif try then
-    local free, _, blocked = lend_out(permits, queue, seen, nil, all, now, claim_ms)
+    local free, _, blocked = lend_out(permits, queue, seen, nil, all, now, claim_ms, anonymous)
     if not blocked and free >= n then
         return take()
     end
@@ -81,7 +81,7 @@ elseif try then
 end
 
 arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_2048ths / 2048 + unheard_by(unheard))
-local _, got = lend_out(permits, queue, seen, id, all, now, claim_ms)
+local _, got = lend_out(permits, queue, seen, id, all, now, claim_ms, anonymous)
 if got then
     return take()
 end

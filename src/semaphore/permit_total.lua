@@ -46,5 +46,5 @@ end, function()
         redis.call('DEL', total)
     end
 end)
-lend_out(permits, queue, seen, nil, new, now, claim_ms)
+lend_out(permits, queue, seen, nil, new, now, claim_ms, anonymous)
 return answer(DONE)

@@ -29,8 +29,9 @@ struct lk__semblock {
     union {
         struct lk__semaphore_permit_release_args release; /* of a leased one: gives back all permits of a hold */
         struct {
-            const char *channel; /* Redisson's, of a counting one */
-            const char *beside;  /* with Redisson: the channel of ours beside it */
+            const char *channel;               /* Redisson's, of a counting one */
+            const char *beside;                /* with Redisson: the channel of ours beside it */
+            struct lk__redissonwake *redisson; /* NULL, or with Redisson: wakes one waiter, whose script serves all */
         };
     };
 };
@@ -46,7 +47,6 @@ struct lk__semcount {
 
 struct lk__sem {
     struct lk__object object;
-    struct lk__redissonwake *redisson; /* NULL, or with Redisson: wakes one waiter, whose script serves all */
     struct lk__slots slots;
     struct lk__presence presence; /* of an anonymous one */
 };
@@ -59,6 +59,11 @@ static inline bool lk__sem_isleased(const struct lk__sem *sem)
 static inline struct lk__semblock *lk__sem_block(const struct lk__sem *sem)
 {
     return LK__CONTAINER(sem->object.block, struct lk__semblock, block);
+}
+
+static inline struct lk__redissonwake *lk__sem_redisson(const struct lk__sem *sem)
+{
+    return lk__sem_isleased(sem) ? NULL : lk__sem_block(sem)->redisson;
 }
 
 /* What its scripts say of claims. */
@@ -82,6 +87,8 @@ struct lk__semcall {
     struct lk__sem *sem;
     const char *what;
     const lk_semattr_t *attr;
+    bool over;     /* it is anonymous, and this client's lease of it was lost */
+    bool absent;   /* a wait was told that there is no semaphore any more */
     int64_t value; /* permits that the first request sets, if it is the first; 0: none */
 };
 
@@ -89,7 +96,13 @@ int lk__sem_enter(lk_sem_t *s, struct lk__semcall *call); /* then lk__sem_leave(
 int lk__sem_enterby(lk_sem_t *s, int64_t limit_us, struct lk__semcall *call);
 /* Of a call on what `owner` holds, NULL: the calling thread. ENOTSUP for an owner and a counting semaphore. */
 int lk__sem_enterholder(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call);
+/* Likewise to give back: of an anonymous leased one also when it is over, so that no permit of it is renewed for ever. */
+int lk__sem_entergiver(lk_sem_t *s, lk_owner_t *owner, struct lk__semcall *call);
 int lk__sem_leave(struct lk__semcall *call, int code);
+/* The same after that: what was given back of one that is over had been lost. */
+int lk__sem_gave(struct lk__semcall *call, int code);
+/* What a wait ended with: who waited for an anonymous one, and was cut off for a lease, is told that. */
+int lk__sem_waited(const struct lk__semcall *call, int code);
 /* 0, or ENOTSUP: it is a counting semaphore. */
 int lk__sem_leasedonly(const struct lk__semcall *call);
 /* Is it leased, and of a client of another process? Then permits taken there are not this process' to give back. */

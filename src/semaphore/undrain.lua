@@ -1,7 +1,7 @@
 -- undrain.lua - give back what a drain took whose answer got lost
 --
 -- uses:     counted number idempotent rollback
--- keys:     name string, claims zset, queue zset, seen zset, once hash      see take.lua
+-- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
 -- args:     claim_ms ms                 lease of a claim
 --           channel text                Redisson's
 -- flags:    shared
@@ -9,12 +9,13 @@
 -- verdicts: DONE GONE                   GONE: there was nothing
 -- resend:   harmless: the idempotency record then says that the drain is finished, which also stops a late copy of it
 local value = number_in(name)
-local done = idempotent_answer(once, id, nth)
+local done, taken = idempotent_answer(once, id, nth)
 if done == '0' or done == IDEMPOTENT_OVERTAKEN then
     return answer(GONE)
 end
 redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
-local back = value and tonumber(done or '0') or 0 -- nothing goes back to a semaphore that was deleted
+-- nothing goes back to a semaphore that was deleted, nor to the next one of its name
+local back = value and done and not was_deleted(total, taken, now) and tonumber(done) or 0
 if back > 0 then
     redis.call('INCRBY', name, string.format('%.0f', back))
     do_or_undo(function()

@@ -30,7 +30,7 @@ local function write_total(total, n)
     end
 end
 
--- Was the semaphore deleted that this waiter came for?
+-- Was the semaphore deleted that this waiter came for, or that was taken from at that moment?
 local function was_deleted(total, arrival, now)
     local deleted = tonumber(string.match(redis.call('GET', total) or '', ' (%d+)$') or '')
     return deleted and arrival <= deleted and deleted <= now

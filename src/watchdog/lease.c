@@ -247,6 +247,16 @@ bool lk__lease_waslost(struct lk__lease *lease)
     return lost;
 }
 
+bool lk__lease_ranout(struct lk__lease *lease)
+{
+    struct lk__watchdog *dog = lease->dog;
+    lk__mu_lock(&dog->mu);
+    bool good = lk__lease_goodat(dog, lease, lk__now_us());
+    bool ran_out = !good && lease->state == LK__LOST && lease->reason == LK_REASON_EXPIRED;
+    lk__mu_unlock(&dog->mu);
+    return ran_out;
+}
+
 bool lk__lease_isownerless(struct lk__lease *lease)
 {
     lk__mu_lock(&lease->dog->mu);

@@ -128,6 +128,8 @@ void lk__lease_wasgone(struct lk__lease *lease);
 
 /* Was the lease lost? */
 bool lk__lease_waslost(struct lk__lease *lease);
+/* Was it lost because no renewal succeeded in time? */
+bool lk__lease_ranout(struct lk__lease *lease);
 /* Did the owner end? The lease may be good for the rest of its time. */
 bool lk__lease_isownerless(struct lk__lease *lease);
 

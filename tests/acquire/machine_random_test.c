@@ -2,7 +2,8 @@
 /*
  * machine_random_test.c - an acquire meets a server, a network and a caller who do what they like
  *
- * A hundred thousand times; each outcome has to be true and in time.
+ * A hundred thousand times; each outcome has to be true and in time. Now and then another server takes over, which knows
+ * all that the one before did, but shows another time: its dates and those of before make no validity together.
  *
  * labels: memory
  */
@@ -26,6 +27,8 @@ struct life {
 
     /* the server: whose clock runs up to 0.9 % faster or slower than ours */
     double rate;
+    int64_t ahead_us;      /* what the clock of the present server shows beyond that */
+    unsigned answered_by;  /* the epoch of the server that answered the last ask */
     bool others_differ;    /* the settings mark says something else than ours */
     bool queued;           /* we are in the queue */
     bool busy;             /* somebody else holds it */
@@ -62,6 +65,12 @@ static int64_t server_now(const struct life *life)
     return server_at(life, life->now_us);
 }
 
+/* What the present server's clock shows. */
+static int64_t shown(const struct life *life)
+{
+    return server_now(life) + life->ahead_us;
+}
+
 /* Redis counts leases in whole milliseconds of a clock that it rounds down. */
 static int64_t lease_end(const struct life *life, int64_t lease_ms)
 {
@@ -75,7 +84,7 @@ static bool is_ours(const struct life *life)
 
 static struct lk__asked obey_ask(struct life *life, int64_t deadline_us)
 {
-    int64_t now_us = server_now(life);
+    int64_t now_us = shown(life);
     bool ours = is_ours(life);
     if (now_us > deadline_us)
         return asked_of(LK__LATE, 0, 0, now_us, 0);
@@ -101,7 +110,7 @@ static struct lk__answer obey_release(struct life *life)
     bool ours = is_ours(life);
     life->ours_until_us = 0;
     life->queued = false;
-    return (struct lk__answer){ ours ? LK__DONE : LK__GONE, server_now(life) };
+    return (struct lk__answer){ ours ? LK__DONE : LK__GONE, shown(life) };
 }
 
 /* What others do: they take it and give it back, also to us. */
@@ -116,7 +125,7 @@ static void let_others_act(struct life *life)
     life->queued = false;
     life->token++;
     if (!once_in(8)) /* or the message gets lost */
-        life->mail = (struct lk__grant){ server_now(life), CLAIM, life->token, false, 0 };
+        life->mail = (struct lk__grant){ shown(life), CLAIM, life->token, false, life->play.epoch };
 }
 
 static void let_a_copy_arrive(struct life *life)
@@ -138,6 +147,21 @@ static void pass(struct life *life, int64_t us, int64_t until_us)
     let_a_copy_arrive(life);
 }
 
+/* What is on its way to the one before never comes; what that one has said does. */
+static void another_takes_over(struct life *life)
+{
+    life->play.epoch++;
+    life->ahead_us = (int64_t)drawn(20000001) - 10000000;
+    life->copy_count = 0;
+}
+
+static void comes_up(struct life *life)
+{
+    life->up = true;
+    life->clock_before_us = life->now_us; /* the handshake tells the time */
+    life->clock_server_us = shown(life);
+}
+
 static struct lk__step connection_breaks(struct life *life)
 {
     static const enum lk__request_state states[] = { LK__CUT, LK__CUT, LK__GARBLED, LK__UNSENT };
@@ -152,6 +176,8 @@ static struct lk__step connection_breaks(struct life *life)
         else if (!life->asking)
             obey_release(life);
     }
+    if (once_in(3))
+        another_takes_over(life);
     return lk__acquirefsm_cut(a, life->now_us, how);
 }
 
@@ -181,6 +207,7 @@ static struct lk__step ask_is_answered(struct life *life)
     answer_travels(life);
     if (garbled)
         return lk__acquirefsm_answered(&life->play.machine, life->now_us, life->play.sent_us, NULL);
+    life->answered_by = life->play.epoch;
     life->clock_before_us = life->play.sent_us;
     life->clock_server_us = asked.server_us;
     return answer(&life->play, life->now_us, asked);
@@ -190,7 +217,7 @@ static struct lk__step release_is_answered(struct life *life)
 {
     struct lk__answer left = obey_release(life);
     answer_travels(life);
-    return lk__acquirefsm_left(&life->play.machine, life->now_us, 0, &left);
+    return lk__acquirefsm_left(&life->play.machine, life->now_us, life->play.epoch, &left);
 }
 
 static struct lk__step server_answers(struct life *life)
@@ -257,7 +284,8 @@ static struct lk__step carry_out(struct life *life, struct lk__step step)
             return step;
         if (once_in(4))
             return lk__acquirefsm_unsent(a, life->now_us);
-        life->up = once_in(2);
+        if (once_in(2))
+            comes_up(life);
         return lk__acquirefsm_connected(a, life->now_us,
                                         life->up                        ? 0
                                         : life->now_us >= step.until_us ? ETIMEDOUT
@@ -289,6 +317,8 @@ static void expect_true_end(const struct life *life)
     if (end->code == 0 || end->code == EOWNERDEAD) {
         if (end->valid_until_us <= life->now_us || end->unknown || life->released)
             fail_msg("sequence %d: held, but no longer valid", life->number);
+        if (end->claimed && end->granted.epoch != life->answered_by)
+            fail_msg("sequence %d: valid by the dates of two servers", life->number);
         if (life->ours_until_us < server_at(life, end->valid_until_us))
             fail_msg("sequence %d: valid for longer than the server says", life->number);
         if (end->token != life->token)
@@ -307,7 +337,7 @@ static void expect_true_end(const struct life *life)
     if (life->flying)
         fail_msg("sequence %d: %s, but its last request is under way", life->number, code_name(end->code));
     for (int i = 0; i < life->copy_count; i++)
-        if (life->copies[i].ask && life->copies[i].deadline_us >= server_now(life))
+        if (life->copies[i].ask && life->copies[i].deadline_us >= shown(life))
             fail_msg("sequence %d: %s, but a copy may still come", life->number, code_name(end->code));
 }
 

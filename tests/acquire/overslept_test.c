@@ -3,7 +3,7 @@
  * overslept_test.c - a grant that came in time is held, though its thread looks only after its limit
  *
  * The thread is kept in a handler of its own signals until the limit has passed, as by a profiler, a debugger
- * or a busy machine. What was waited for is granted meanwhile.
+ * or a busy machine. What was waited for is granted meanwhile. A call whose time is over by then sends nothing more.
  *
  * labels: threads memory
  * seconds: 10
@@ -160,8 +160,44 @@ static void a_turn_that_came_meanwhile_is_taken(struct world *w)
     assert_true(sleeper.took_ms >= LIMIT_MS);
 }
 
+/* --- a call that waits for nobody ------------------------------------------------------------------------------- */
+
+enum { COMMAND_MS = 900, PAUSE_MS = 200 };
+
+static int count_down(void *arg)
+{
+    struct sleeper *sleeper = arg;
+    return lk_latch_countdown(sleeper->latch);
+}
+
+/*
+ * The server does not know the script; another thread reads that for the sleeper, whose time is over when it sees it.
+ * Sent whole now, the script would lower the count, and nobody would await the answer.
+ */
+static void a_call_whose_time_is_over_sends_nothing_more(struct world *w)
+{
+    unsigned count;
+    lk_client_t *client = world_client(w, "command_timeout=900ms");
+    lk_latch_t *gate = world_latch(w, client, "gate");
+    struct sleeper sleeper = { .latch = gate };
+    world_allow(w, "latchkey:*:{gate}");
+    assert_lk(0, lk_latch_trysetcount(gate, 2));
+    world_redis(w, "SCRIPT FLUSH SYNC");
+    world_redis(w, "CLIENT PAUSE %d ALL", PAUSE_MS);
+    worker_start(&sleeper.worker, count_down, &sleeper);
+    falls_asleep(&sleeper);
+    assert_lk(0, lk_latch_getcount(gate, &count)); /* reads for both */
+    sleep_ms(COMMAND_MS);
+    assert_lk(ENOTCONN, wakes_up(&sleeper));
+    sleep_ms(100);
+    assert_lk(0, lk_latch_getcount(gate, &count));
+    assert_int_equal(2, count);
+    assert_lk(0, lk_latch_delete(gate));
+}
+
 int main(void)
 {
     int failed = subject_run(what_was_granted_meanwhile_is_held, the_limit_ends_what_nobody_granted);
-    return failed + world_run(a_latch_that_opened_meanwhile_is_open, a_turn_that_came_meanwhile_is_taken);
+    return failed + world_run(a_latch_that_opened_meanwhile_is_open, a_turn_that_came_meanwhile_is_taken,
+                              a_call_whose_time_is_over_sends_nothing_more);
 }

@@ -86,6 +86,9 @@ static void a_size_that_was_never_set_is_a_mistake(void)
         assert_lk(EINVAL, take(&ours, &given));
         assert_lk(EINVAL, lk__sized_check(&given, least, "a test struct"));
     }
+    given.size = 1;
+    assert_lk(EINVAL, lk__sized_check(&given, least, "lk_mutexinfo_t"));
+    assert_non_null(strstr(lk_errortext(), "lk_mutexinfo_t with a size of 1"));
     given.size = least; /* without the padding behind it */
     assert_lk(0, take(&ours, &given));
 }

@@ -146,6 +146,38 @@ static void it_can_be_set_until_it_is_used(struct world *w)
     end();
 }
 
+/* Two threads, as close to one moment as they get. */
+static int set_or_close(int index, void *arg)
+{
+    static int here;
+    int rounds_here = __atomic_add_fetch(&here, 1, __ATOMIC_SEQ_CST);
+    for (int other = rounds_here % 2; other != 0 && __atomic_load_n(&here, __ATOMIC_SEQ_CST) == rounds_here;)
+        continue;
+    if (index == 1)
+        return lk_client_close(arg);
+    int rc = lk_client_setdefault(arg);
+    return rc == ECANCELED ? 0 : rc;
+}
+
+/* One that is being closed while it is set does not become the default client, or does not stay it. */
+static void one_that_is_being_closed_is_not_set(struct world *w)
+{
+    begin(w);
+    for (int i = 0; i < 4 * ROUNDS; i++) {
+        lk_events_t *queue;
+        lk_client_t *fresh = world_open(w, "connect_timeout=10s"), *found;
+        assert_lk(0, lk_events_open(fresh, &queue)); /* a client that is closed is there as long as that */
+        assert_int_equal(0, run_threads(2, set_or_close, fresh));
+        int rc = lk_client_default(&found);
+        assert_true(rc == ECANCELED || rc == 0);
+        if (rc == 0)
+            assert_lk(0, lk_client_close(found));
+        assert_lk(0, lk_events_close(queue));
+        assert_lk(0, lk_client_setdefault(NULL));
+    }
+    end();
+}
+
 static void one_opened_by_its_first_use_is_in_use(struct world *w)
 {
     begin(w);
@@ -257,7 +289,7 @@ static void a_shared_url_may_say_more(struct world *w)
 int main(void)
 {
     return world_run(it_ends_with_its_last_user, users_come_and_go_at_once, static_objects_use_the_client_that_was_set,
-                     it_can_be_set_until_it_is_used, one_opened_by_its_first_use_is_in_use,
-                     static_objects_use_the_url_that_was_set, a_child_goes_to_no_other_server,
-                     a_shared_url_may_say_more);
+                     it_can_be_set_until_it_is_used, one_that_is_being_closed_is_not_set,
+                     one_opened_by_its_first_use_is_in_use, static_objects_use_the_url_that_was_set,
+                     a_child_goes_to_no_other_server, a_shared_url_may_say_more);
 }

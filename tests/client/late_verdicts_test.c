@@ -5,7 +5,7 @@
  * A script that finds itself past its deadline does nothing and says so. The next attempt knows the new
  * time; a clock that jumps each time is an answer as well.
  *
- * labels: memory
+ * labels: threads memory
  */
 #include "fake_server.h"
 

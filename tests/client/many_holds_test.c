@@ -2,7 +2,7 @@
 /*
  * many_holds_test.c - thousands of holds of one object in one client: the k-th costs what the first did
  *
- * labels: memory
+ * labels: threads memory
  */
 #include "object/handle.h"
 #include "process.h"

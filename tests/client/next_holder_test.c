@@ -6,7 +6,7 @@
  * ended; programs keep both in memory that the next holder frees. The first thread is then still inside its call.
  *
  * labels: memory threads
- * seconds: 14
+ * seconds: 6
  * processors: 4
  */
 #include "world.h"

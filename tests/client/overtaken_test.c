@@ -163,7 +163,7 @@ static void overtake(struct world *w, const char *name, const char *result)
 {
     world_redis(w, "EVAL %s 1 latchkey:once:{%s} %s",
                 "for _, slot in ipairs(redis.call('HKEYS', KEYS[1])) do redis.call('HSET', KEYS[1], slot,"
-                "'9000000000000000 ' .. ARGV[1] .. ' ' .. redis.call('TIME')[1]) end",
+                "'9000000000000000 ' .. ARGV[1] .. ' ' .. redis.call('TIME')[1] .. '000000') end",
                 name, result);
 }
 
@@ -239,7 +239,7 @@ static void three_later_records_are_enough(struct world *w)
     snprintf(owner, sizeof owner, "%.33s",
              world_str(w, "EVAL %s 1 latchkey:once:{pool}", "return redis.call('HKEYS', KEYS[1])[1]"));
     for (int i = 0; i < 2 * LK__NUMBERS_MAX; i++)
-        world_redis(w, "HSET latchkey:once:{pool} %ss0x%d %s", owner, i, "9000000000000000 1 9999999999");
+        world_redis(w, "HSET latchkey:once:{pool} %ss0x%d %s", owner, i, "9000000000000000 1 9999999999000000");
     assert_lk(EPROTO, lk_sem_post(pool));
     assert_int_equal(11, permits(w));
     assert_lk(EPROTO, lk_sem_acquire(pool, 1, 1000));

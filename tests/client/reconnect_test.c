@@ -3,7 +3,7 @@
  * reconnect_test.c - a connection that ends at each request is made anew, but not without a pause: that a
  * handshake succeeds is no success
  *
- * labels: memory
+ * labels: threads memory
  * seconds: 8
  */
 #include "fake_server.h"

@@ -2,7 +2,7 @@
 /*
  * unloaded_test.c - F63: a plugin that uses the library is unloaded and leaves its threads behind
  *
- * labels: memory
+ * labels: threads memory
  */
 #include "world.h"
 

@@ -4,7 +4,7 @@
  * password left in memory that was freed
  *
  * labels: memory
- * seconds: 16
+ * seconds: 8
  * processors: 4
  * support: failing
  */

@@ -3,7 +3,7 @@
  * latch_test.c - every allocation and every system call on the way of a latch fails: counted once or not at all
  *
  * labels: memory
- * seconds: 18
+ * seconds: 25
  * processors: 2
  * support: failing
  */
@@ -12,10 +12,15 @@
 static lk_client_t *client;
 static lk_latch_t *gate;
 
-static void begin(struct world *w)
+static void begin_with(struct world *w, const lk_latchattr_t *attr)
 {
     client = world_client(w, failing_options());
-    gate = world_latch(w, client, "gate");
+    gate = world_latchwith(w, client, "gate", attr);
+}
+
+static void begin(struct world *w)
+{
+    begin_with(w, NULL);
 }
 
 static void end(struct world *w)
@@ -69,6 +74,20 @@ out:
     end(w);
 }
 
+/* A count is never there without its end. */
+static void count_that_ends(struct world *w)
+{
+    begin_with(w, &(lk_latchattr_t){ .size = sizeof(lk_latchattr_t), .ttl_ms = FAILING_LONG_MS });
+    failing_begin();
+    int rc = tried(0, lk_latch_trysetcount(gate, 2), ENOMEM, UNREACHABLE);
+    assert_count(w, rc, -1, 2);
+    if (rc == 0)
+        rc = tried(0, lk_latch_setcount(gate, 3), ENOMEM, UNREACHABLE);
+    assert_that(spared(world_pttl(w, "gate")) != -1);
+    failing_end();
+    end(w);
+}
+
 static void anonymous(struct world *w)
 {
     static const lk_latchattr_t attr = { .size = sizeof attr, .anonymous = 1 };
@@ -93,6 +112,7 @@ static void anonymous(struct world *w)
 static void all_of(struct world *w, enum failing kind)
 {
     each_failure(w, "count", kind, count);
+    each_failure(w, "ttl", kind, count_that_ends);
     each_failure(w, "anonymous", kind, anonymous);
 }
 

@@ -3,7 +3,7 @@
  * latch_wait_test.c - every allocation and every system call fails while a latch is waited for
  *
  * labels: memory
- * seconds: 22
+ * seconds: 24
  * support: failing
  */
 #include "failing/failing.h"
@@ -11,10 +11,15 @@
 static lk_client_t *client;
 static lk_latch_t *gate, *theirs;
 
-static void begin(struct world *w)
+static void begin_with(struct world *w, const lk_latchattr_t *attr)
 {
     client = world_client(w, failing_options());
-    gate = world_latch(w, client, "gate");
+    gate = world_latchwith(w, client, "gate", attr);
+}
+
+static void begin(struct world *w)
+{
+    begin_with(w, NULL);
 }
 
 static void end(struct world *w)
@@ -46,6 +51,31 @@ static void wait_until_it_opens(struct world *w)
     end(w);
 }
 
+static int nothing_yet(void)
+{
+    return 0;
+}
+
+static int set_and_open_theirs(void)
+{
+    int rc = lk_latch_trysetcount(theirs, 1);
+    return rc == 0 ? lk_latch_countdown(theirs) : rc;
+}
+
+/* It waits for a count before there is one. */
+static void wait_until_it_appears(struct world *w)
+{
+    struct rival rival;
+    begin_with(w, &(lk_latchattr_t){ .size = sizeof(lk_latchattr_t), .appear = 1 });
+    rival_start(&rival, nothing_yet, set_and_open_theirs, 20);
+    failing_begin();
+    tried(0, lk_latch_waitfor(gate, failing_patience_ms()), ENOMEM, UNREACHABLE, ETIMEDOUT);
+    failing_end();
+    rival_end(&rival);
+    assert_lk(0, lk_latch_waitfor(gate, 5000));
+    end(w);
+}
+
 static void wait_in_vain(struct world *w)
 {
     begin(w);
@@ -61,6 +91,7 @@ static void all_of(struct world *w, enum failing kind)
     lk_client_t *other = world_client(w, "lease=20s");
     theirs = world_latch(w, other, "gate");
     each_failure(w, "wait", kind, wait_until_it_opens);
+    each_failure(w, "appear", kind, wait_until_it_appears);
     world_close(w, other);
     each_failure(w, "timeout", kind, wait_in_vain);
 }

@@ -4,7 +4,7 @@
  * all of them come back
  *
  * labels: memory
- * seconds: 30
+ * seconds: 53
  * support: failing
  */
 #include "failing/failing.h"

@@ -4,7 +4,7 @@
  * caller, never lost, nothing left
  *
  * labels: memory
- * seconds: 27
+ * seconds: 33
  * processors: 2
  * support: failing
  */
@@ -105,6 +105,18 @@ static void extend_and_look(struct world *w)
     end(w);
 }
 
+/* By an operator's word, who is the holder: once it was obeyed, nothing is held. */
+static void force(struct world *w)
+{
+    begin(w);
+    assert_lk(0, lk_mutex_lock(m));
+    failing_begin();
+    int rc = tried(0, lk_mutex_forceunlock(m), ENOMEM, UNREACHABLE);
+    assert_that(rc != 0 || spared(world_holds(w, "m")) <= 0);
+    tried(rc == 0 ? ESTALE : 0, lk_mutex_unlock(m), UNREACHABLE, ESTALE, 0);
+    end(w);
+}
+
 static void close_while_holding(struct world *w)
 {
     begin(w);
@@ -121,6 +133,7 @@ static void all_of(struct world *w, enum failing kind)
     each_failure(w, "owner", kind, lock_for_an_owner);
     each_failure(w, "nested", kind, lock_twice);
     each_failure(w, "extend", kind, extend_and_look);
+    each_failure(w, "force", kind, force);
     each_failure(w, "close", kind, close_while_holding);
 }
 

@@ -2,7 +2,7 @@
 /*
  * black_hole_test.c - F05: connections stay and nothing comes through, either way, for a while
  *
- * labels: memory
+ * labels: threads memory
  * seconds: 12
  */
 #include "rig.h"

@@ -28,6 +28,7 @@ int main(void)
     static const struct outage busy = {
         .name = "busy",
         .code = ENOTCONN,
+        .computes = true,
         .words = { "BUSY" },
         .begin = run_endlessly,
         .end = kill_it,

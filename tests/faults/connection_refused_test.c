@@ -2,7 +2,8 @@
 /*
  * connection_refused_test.c - F01: the port is closed; connections are reset, and refused
  *
- * labels: memory
+ * labels: threads memory
+ * seconds: 10
  */
 #include "blackout.h"
 

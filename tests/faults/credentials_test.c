@@ -5,8 +5,9 @@
  * That does not pass by itself, so an acquire is told at once. Who has a place in the queue keeps it, and
  * holders try on until their leases end. A user that is deleted: user_deleted_test.c.
  *
- * labels: memory
- * seconds: 33
+ * labels: threads memory
+ * seconds: 11
+ * processors: 2
  */
 #include "outage.h"
 

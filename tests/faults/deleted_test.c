@@ -4,7 +4,7 @@
  *
  * What they do to all keys at once: flushed_test.c.
  *
- * labels: memory
+ * labels: threads memory
  * seconds: 21
  */
 #include "robbery.h"

@@ -2,7 +2,7 @@
 /*
  * dribble_test.c - F06: answers come byte by byte, or many at once; only the time of the whole one counts
  *
- * labels: memory
+ * labels: threads memory
  * seconds: 13
  */
 #include "rig.h"

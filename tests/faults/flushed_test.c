@@ -4,7 +4,7 @@
  *
  * What they do to one key: deleted_test.c.
  *
- * labels: memory
+ * labels: threads memory
  * seconds: 16
  */
 #include "robbery.h"

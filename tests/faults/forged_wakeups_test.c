@@ -6,7 +6,7 @@
  * that is outside the promise, as such a user can write the keys as well. All others can make a waiter ask,
  * no more, and not too often.
  *
- * labels: memory
+ * labels: threads memory
  * processors: 6
  */
 #include "rig.h"

@@ -3,7 +3,7 @@
  * half_done_test.c - F34, F42: a script of ours stops in its middle, as a helper key has another type; EPROTO
  * says "not held", and so it is
  *
- * labels: memory
+ * labels: threads memory
  */
 #include "subject.h"
 

@@ -3,7 +3,7 @@
  * idle_close_test.c - a connection ended while nothing was under way, and nobody notices: F03 it ends before
  * the request is written, F09 CLIENT KILL, F11 the server closes what is idle
  *
- * labels: memory
+ * labels: threads memory
  * seconds: 15
  */
 #include "rig.h"

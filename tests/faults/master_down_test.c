@@ -3,7 +3,8 @@
  * master_down_test.c - F28: the server became a replica that may not answer while its master is away
  *
  * labels: memory
- * seconds: 32
+ * seconds: 11
+ * processors: 2
  */
 #include "outage.h"
 

@@ -34,18 +34,25 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
     return atomic_load(&resolver) == DENIES ? EAI_NONAME : real("127.0.0.1", service, hints, found);
 }
 
+/* The name is of no use any more: not for the connections that stand, nor for one that was just being made. */
+static void change(enum resolver to, struct proxy *p)
+{
+    atomic_store(&resolver, to);
+    proxy_reset(p);
+    sleep_ms(100);
+    proxy_reset(p);
+}
+
 static void forget(struct rig *rig, struct proxy *p)
 {
     (void)rig;
-    atomic_store(&resolver, DENIES);
-    proxy_reset(p);
+    change(DENIES, p);
 }
 
 static void think(struct rig *rig, struct proxy *p)
 {
     (void)rig;
-    atomic_store(&resolver, THINKS);
-    proxy_reset(p);
+    change(THINKS, p);
 }
 
 static void know(struct rig *rig, struct proxy *p)

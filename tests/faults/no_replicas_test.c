@@ -3,7 +3,8 @@
  * no_replicas_test.c - F27: too few replicas follow, and the server refuses all writes with NOREPLICAS
  *
  * labels: memory
- * seconds: 32
+ * seconds: 11
+ * processors: 2
  */
 #include "outage.h"
 

@@ -3,7 +3,8 @@
  * paused_test.c - F37: CLIENT PAUSE WRITE holds every script back, while the server answers all else
  *
  * labels: memory
- * seconds: 34
+ * seconds: 11
+ * processors: 2
  */
 #include "outage.h"
 

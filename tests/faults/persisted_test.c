@@ -2,7 +2,7 @@
 /*
  * persisted_test.c - F34a: somebody takes the end off the key of a hold: the next renewal puts it back
  *
- * labels: memory
+ * labels: threads memory
  */
 #include "news.h"
 #include "robbery.h"

@@ -5,7 +5,8 @@
  * The library drops its connection then, and a new one is refused as that of a replica.
  *
  * labels: memory
- * seconds: 32
+ * seconds: 11
+ * processors: 2
  */
 #include "outage.h"
 

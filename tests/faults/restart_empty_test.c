@@ -4,7 +4,7 @@
  *
  * One that kept its data: restart_with_aof_test.c.
  *
- * labels: memory
+ * labels: threads memory
  * seconds: 28
  */
 #include "robbery.h"

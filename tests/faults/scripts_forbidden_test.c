@@ -5,7 +5,8 @@
  * Connections stay, so who waits hears of it with its next poll.
  *
  * labels: memory
- * seconds: 29
+ * seconds: 11
+ * processors: 2
  */
 #include "outage.h"
 

@@ -2,7 +2,7 @@
 /*
  * scripts_forgotten_test.c - F20: the server forgets the scripts, at any time: nobody notices
  *
- * labels: memory
+ * labels: threads memory
  * seconds: 14
  */
 #include "news.h"

@@ -3,7 +3,7 @@
  * subscriber_killed_test.c - F10: the subscription ends - killed, too slow, too fat, no longer permitted - or one
  * message of it vanishes; waiters hear of what became free all the same
  *
- * labels: memory
+ * labels: threads memory
  */
 #include "rig.h"
 

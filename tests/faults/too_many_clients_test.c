@@ -2,7 +2,8 @@
 /*
  * too_many_clients_test.c - F12: the server lets nobody in; who is inside goes on
  *
- * labels: memory
+ * labels: threads memory
+ * seconds: 10
  */
 #include "blackout.h"
 

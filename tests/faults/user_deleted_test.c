@@ -3,7 +3,8 @@
  * user_deleted_test.c - F38b: the user of the clients is deleted, and their connections end
  *
  * labels: memory
- * seconds: 32
+ * seconds: 11
+ * processors: 2
  */
 #include "outage.h"
 

@@ -2,7 +2,7 @@
 /*
  * no_server_test.c - without a server that serves there is an answer soon, and words for it
  *
- * labels: memory
+ * labels: threads memory
  */
 #include "fake_server.h"
 #include "log.h"

@@ -4,7 +4,7 @@
  * true counts
  *
  * labels: threads memory
- * seconds: 40
+ * seconds: 25
  */
 #include "proxy.h"
 #include "subject.h"

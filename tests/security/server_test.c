@@ -2,7 +2,7 @@
 /*
  * server_test.c - what a server has to be, looked at when a client is opened
  *
- * labels: memory
+ * labels: threads memory
  */
 #include "fake_server.h"
 #include "log.h"

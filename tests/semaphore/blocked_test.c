@@ -3,7 +3,7 @@
  * blocked_test.c - the log names the waiter that blocks all others
  *
  * labels: threads
- * seconds: 10
+ * seconds: 14
  */
 #include "warnings.h"
 #include "world.h"

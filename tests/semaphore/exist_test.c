@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { WAITERS = 6, MAKERS = 8 };
 
@@ -60,6 +61,24 @@ static void it_is_made_and_opened_and_deleted(struct world *w)
         assert_lk(0, lk_sem_destroy(&same));
         assert_lk(0, lk_sem_open(&s, client, "pool", O_CREAT, 0, &kinds[i])); /* of none */
         assert_int_equal(1, look(&s).exists);
+        assert_lk(0, lk_sem_delete(&s));
+        assert_lk(0, lk_sem_destroy(&s));
+    }
+}
+
+/* Nor does one of what other threads of this client hold permits of. */
+static void what_cannot_be_opened_while_it_is_held_leaves_nothing(struct world *w)
+{
+    begin(w);
+    for (int i = 0; i < 2; i++) {
+        lk_sem_t s, same;
+        assert_lk(0, lk_sem_open(&s, client, "pool", O_CREAT, 3, &kinds[i]));
+        assert_lk(0, lk_sem_trywait(&s));
+        assert_lk(EEXIST, lk_sem_open(&same, client, "pool", O_CREAT | O_EXCL, 3, &kinds[i]));
+        assert_null(strstr(lk_errortext(), "held or waited for"));
+        assert_null(same.lk_name);
+        assert_lk(0, lk_sem_destroy(&same));
+        assert_lk(0, lk_sem_post(&s));
         assert_lk(0, lk_sem_delete(&s));
         assert_lk(0, lk_sem_destroy(&s));
     }
@@ -206,6 +225,7 @@ static void later_waiters_wait(struct world *w)
 
 int main(void)
 {
-    return world_run(it_is_made_and_opened_and_deleted, mistakes_are_refused, one_of_many_makes_it, waiters_end_with_it,
-                     no_claim_outlives_it, later_waiters_wait);
+    return world_run(it_is_made_and_opened_and_deleted, what_cannot_be_opened_while_it_is_held_leaves_nothing,
+                     mistakes_are_refused, one_of_many_makes_it, waiters_end_with_it, no_claim_outlives_it,
+                     later_waiters_wait);
 }

@@ -219,6 +219,42 @@ static void a_drain_without_an_answer_is_undone(struct world *w)
     }
 }
 
+static int take_one(void *arg)
+{
+    return lk_sem_trywait(arg);
+}
+
+static int take_all(void *arg)
+{
+    unsigned taken;
+    return lk_sem_drain(arg, &taken);
+}
+
+/* While the answer is awaited somebody deletes the semaphore and makes it anew: that one was not taken from. */
+static void nothing_comes_back_to_the_next_semaphore(struct world *w)
+{
+    static int (*const take[])(void *arg) = { take_one, take_all };
+    open_pool(w);
+    world_allow(w, "latchkey:*:{pool}");
+    lk_sem_t *far = world_sem(w, world_client(w, ""), "pool", 0, NULL);
+    for (int i = 0; i < 2; i++) {
+        struct worker taker;
+        arm(PROXY_DROP_REPLY);
+        worker_start(&taker, take[i], pool);
+        eventually(permits(w) < 10, 3000);
+        assert_lk(0, lk_sem_delete(far));
+        assert_lk(0, lk_sem_trysetpermits(far, 10));
+        assert_int_equal(EIO, worker_join(&taker));
+        settle();
+        assert_int_equal(10, permits(w));
+        arm(PROXY_DROP_REPLY); /* what is taken from the next one comes back to it */
+        worker_start(&taker, take[i], pool);
+        assert_int_equal(EIO, worker_join(&taker));
+        eventually(permits(w) == 10, 3000);
+        settle();
+    }
+}
+
 static int wait_for_two(void *arg)
 {
     return lk_sem_acquire(arg, 2, 5000);
@@ -257,7 +293,7 @@ static void overtake(struct world *w)
 {
     world_redis(w, "EVAL %s 1 latchkey:once:{pool}",
                 "for _, slot in ipairs(redis.call('HKEYS', KEYS[1])) do redis.call('HSET', KEYS[1], slot,"
-                "'9000000000000000 1 ' .. redis.call('TIME')[1]) end");
+                "'9000000000000000 1 ' .. redis.call('TIME')[1] .. '000000') end");
 }
 
 /* No answer to the first copy, and the second is overtaken: nobody knows what became of the first. */
@@ -372,6 +408,7 @@ int main(void)
     return world_run(a_cut_connection_counts_once, what_changes_the_whole_counts_once,
                      a_late_copy_of_an_older_request_does_nothing, a_take_without_an_answer_is_given_back,
                      a_release_without_an_answer_is_done_once, a_drain_without_an_answer_is_undone,
-                     a_waiter_is_granted_once, overtaken_after_a_lost_answer_is_unknown, leased_permits_count_once,
+                     nothing_comes_back_to_the_next_semaphore, a_waiter_is_granted_once,
+                     overtaken_after_a_lost_answer_is_unknown, leased_permits_count_once,
                      a_late_copy_of_a_take_lends_no_part_again, a_grant_in_parts_is_none);
 }

@@ -28,7 +28,7 @@ enum invariant {
     I13, /* one LOST for each lost hold, and no success after it */
     I14, /* nothing is left on the server */
     I15, /* nothing is left in the process */
-    I16, /* leases end, and names are kept, as their attributes say */
+    I16, /* leases end, last when extended, and names are kept, as calls and attributes say */
     I18, /* processes end only when they are told to; children own nothing */
     INVARIANTS
 };
@@ -46,6 +46,7 @@ struct report {
 int check_all(struct report *report, const struct history *history);
 
 void check_exclusion(struct report *report);
+void check_totals(struct report *report);
 void check_tokens(struct report *report);
 void check_robust(struct report *report);
 void check_rate(struct report *report);
@@ -63,8 +64,23 @@ void check_end(struct report *report);
 void violation(struct report *report, enum invariant invariant, const struct record *first, const struct record *second,
                const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* How long a hold of that object may last: for ever, more or less, but for those that are not renewed. */
-int64_t longest_hold_ms(const struct history *history, uint32_t object);
+/* Of a take: a code that is no failure, for what it is. */
+bool is_answer(const struct record *record);
+
+/* How long a hold may last that this record is of: for ever, more or less, but for those that are not renewed. */
+int64_t longest_hold_ms(const struct history *history, const struct record *record);
+
+/* Of an object of the kind RESIZED: who changed how many permits there are. */
+struct resizes {
+    const struct record **records;
+    size_t count;
+};
+struct resizes resizes_of(const struct history *history, uint32_t object);
+void resizes_free(struct resizes *resizes);
+
+/* The most permits that there may have been at a moment of that time. */
+int64_t most_permits(const struct history *history, const struct resizes *resizes, uint32_t object, int64_t from_ns,
+                     int64_t until_ns);
 
 const char *invariant_name(enum invariant invariant);
 

@@ -73,6 +73,17 @@ static bool data_was_lost(const struct history *history, const struct record *va
     return lost_within(history, value->object, first_ns, value->return_ns);
 }
 
+/* As many as there were in all at last: all of them, as they are leased. */
+static void check_total(struct report *report, const struct record *value)
+{
+    struct resizes resizes = resizes_of(report->history, value->object);
+    int64_t most = most_permits(report->history, &resizes, value->object, value->invoke_ns, value->return_ns);
+    if ((int64_t)value->token > most || value->token == 0)
+        violation(report, I7, value, NULL, "%lld permits are free at the end, of %lld", (long long)value->token,
+                  (long long)most);
+    resizes_free(&resizes);
+}
+
 void check_account(struct report *report)
 {
     const struct history *history = report->history;
@@ -85,6 +96,10 @@ void check_account(struct report *report)
             account = account_of(history, value);
         int64_t most = (int64_t)permits_of(value->object) - account.gone, least = most - account.unsure;
         report->accounts++;
+        if (kind_of(value->object) == RESIZED) {
+            check_total(report, value);
+            continue;
+        }
         if ((int64_t)value->token < least || (int64_t)value->token > most)
             violation(report, I7, value, NULL, "%lld permits are free at the end, not %lld to %lld",
                       (long long)value->token, (long long)least, (long long)most);

@@ -8,23 +8,37 @@
 
 #define LONG_ENOUGH_MS 5000 /* there is more than enough time for everybody's turn */
 
+/* Whoever waits for what is deleted is told, and whoever uses what ended while its client was cut off. */
+bool is_answer(const struct record *record)
+{
+    return (kind_of(record->object) == REMOVED && record->code == ECANCELED) ||
+           (kind_of(record->object) == ANONYMOUS && record->code == ESTALE);
+}
+
 static bool is_failure(const struct record *record)
 {
     switch (record->op) {
     case OP_TAKE:
     case OP_SHARE: /* a try may find it taken, a wait ends with a grant */
-        return !is_granted(record) && record->code != ENOTRECOVERABLE &&
+        return !is_granted(record) && record->code != ENOTRECOVERABLE && !is_answer(record) &&
                !(record->limit_ms == 0 && (record->code == EBUSY || record->code == EAGAIN)) &&
                !(record->code == ETIMEDOUT && record->limit_ms < LONG_ENOUGH_MS);
     case OP_NEST: /* whether who may not lock again is told so, check_failures.c looks at */
         return record->code != 0 &&
                !(is_nonreentrant(record->object) && (record->code == EDEADLK || record->code == EBUSY));
+    case OP_RESIZE:
+    case OP_MAKE:
+        return record->code != 0 && record->code != EEXIST;
+    case OP_FORCE: /* ENOENT: somebody else has deleted it */
+        return record->code != 0 && !(kind_of(record->object) == REMOVED && record->code == ENOENT);
     case OP_UNNEST:
     case OP_DOWNGRADE:
     case OP_GIVE:
     case OP_REPAIR:
-    case OP_FORCE:
     case OP_SET:
+        return record->code != 0;
+    case OP_ASK:
+    case OP_EXTEND:
         return record->code != 0;
     case OP_CHECK: /* EPERM: asked after a take that failed */
         return record->code != 0 && record->code != EPERM;
@@ -40,7 +54,7 @@ static bool is_failure(const struct record *record)
 /* A fixed lease of the call's own, of two thirds of the object's at least: is what was told of it over? */
 static bool is_over(const struct record *record, const struct record *take)
 {
-    return kind_of(record->object) == FIXED && record->return_ns >= take->valid_ns;
+    return is_fixed(record) && record->return_ns >= take->valid_ns;
 }
 
 /* What is not renewed ends, and so does what an operator takes away. */
@@ -48,7 +62,7 @@ static bool may_be_lost(const struct history *history, const struct record *reco
 {
     if (record->code != ESTALE || take == NULL || !same_tape(take, record) || take->hold != record->hold)
         return false;
-    int64_t lasts_ms = longest_hold_ms(history, record->object) * 98 / 100 - 2;
+    int64_t lasts_ms = longest_hold_ms(history, record) * 98 / 100 - 2;
     int64_t passed_ms = (record->return_ns - take->invoke_ns) / NS_PER_MS;
     return lost_within(history, record->object, take->invoke_ns, record->return_ns) || passed_ms >= lasts_ms ||
            (is_over(record, take) && passed_ms >= lasts_ms * 2 / 3);

@@ -37,6 +37,9 @@ static enum invariant invariant_of(uint32_t object)
     case COUNTING:
     case LEASED:
     case BYID:
+    case RESIZED:
+    case REMOVED:
+    case ANONYMOUS:
         return I7;
     default:
         return I1;
@@ -118,10 +121,20 @@ static const struct record *partner(const struct edge *edges, size_t last)
     return NULL;
 }
 
-static void sweep(struct report *report, const struct edge *edges, size_t count, int64_t capacity)
+/* The last of those that are held was granted after the last of them was asked for. */
+static int64_t capacity_at(const struct report *report, const struct edge *edge, const struct resizes *resizes)
+{
+    const struct hold *hold = edge->hold;
+    if (kind_of(hold->take->object) != RESIZED)
+        return capacity_of(hold->take->object);
+    return most_permits(report->history, resizes, hold->take->object, hold->take->invoke_ns, hold->from_ns);
+}
+
+static void sweep(struct report *report, const struct edge *edges, size_t count, const struct resizes *resizes)
 {
     int64_t load = 0;
     for (size_t i = 0; i < count; i++) {
+        int64_t capacity = edges[i].weight < 0 ? 0 : capacity_at(report, &edges[i], resizes);
         load += edges[i].weight;
         if (edges[i].weight < 0 || load <= capacity || excused(report->history, edges, i, capacity))
             continue;
@@ -146,7 +159,9 @@ static void check_group(struct report *report, size_t first, size_t end)
         edges[count++] = (struct edge){ end_of(hold), -weight_of(hold), hold };
     }
     qsort(edges, count, sizeof *edges, by_time);
-    sweep(report, edges, count, capacity_of(history->holds[first].take->object));
+    struct resizes resizes = resizes_of(history, history->holds[first].take->object);
+    sweep(report, edges, count, &resizes);
+    resizes_free(&resizes);
     free(edges);
 }
 

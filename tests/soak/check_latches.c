@@ -69,12 +69,21 @@ static void find_opening(struct latch *latch)
     }
 }
 
+/* An anonymous one ends when its client is cut off for a lease, and each call says ESTALE. */
+static bool may_be_over(const struct report *report, const struct record *record)
+{
+    const struct history *history = report->history;
+    int64_t since_ns = record->invoke_ns - (history->lease_ms + history->slack_ms) * NS_PER_MS;
+    return kind_of(record->object) == ALONE && record->code == ESTALE &&
+           disturbed(history, record->process, since_ns, record->return_ns);
+}
+
 static void check_record(struct report *report, const struct latch *latch, const struct record *record)
 {
     if (says_open(record) && counts_before(latch, record) < latch->size)
         violation(report, I8, record, NULL, "open after %lld of %lld counts", (long long)counts_before(latch, record),
                   (long long)latch->size);
-    if (record->op == OP_WAIT && (record->code == ENOENT || record->code == ESTALE))
+    if (record->op == OP_WAIT && (record->code == ENOENT || record->code == ESTALE) && !may_be_over(report, record))
         violation(report, I8, record, NULL, "a latch that was set is not known");
     if (record->invoke_ns <= latch->opened_ns || record->return_ns == 0)
         return;
@@ -103,8 +112,24 @@ static bool data_was_lost(const struct history *history, const struct latch *lat
     return lost_within(history, latch->records[0]->object, latch->records[0]->invoke_ns, last_ns);
 }
 
+/* Who waits for a count to appear is never told that there is none, nor let through before one was set. */
+static void check_appearing(struct report *report, const struct latch *latch)
+{
+    bool may_be_set = data_was_lost(report->history, latch);
+    for (size_t i = 0; i < latch->count; i++)
+        may_be_set = may_be_set || latch->records[i]->op == OP_SET;
+    for (size_t i = 0; i < latch->count; i++) {
+        const struct record *record = latch->records[i];
+        if (record->op == OP_WAIT && record->return_ns != 0 &&
+            (record->code == ENOENT || (record->code == 0 && !may_be_set)))
+            violation(report, I8, record, NULL, "did not wait for a count to be set");
+    }
+}
+
 static void check_latch(struct report *report, struct latch *latch)
 {
+    if (is_appearing(latch->records[0]->object))
+        check_appearing(report, latch);
     if (!was_set(latch) || data_was_lost(report->history, latch))
         return;
     find_opening(latch);
@@ -124,7 +149,7 @@ void check_latches(struct report *report)
     if (records == NULL)
         abort();
     for (size_t i = 0; i < history->count; i++)
-        if (kind_of(history->records[i].object) == LATCH && history->records[i].op < OP_LOST)
+        if (is_latch(history->records[i].object) && history->records[i].op < OP_LOST)
             records[count++] = &history->records[i];
     qsort(records, count, sizeof *records, by_instance);
     for (size_t first = 0, end; first < count; first = end) {

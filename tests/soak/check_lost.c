@@ -10,7 +10,13 @@
 static bool asks(const struct record *record)
 {
     return record->op == OP_CHECK || record->op == OP_GIVE || record->op == OP_UNNEST || record->op == OP_NEST ||
-           record->op == OP_DOWNGRADE;
+           record->op == OP_DOWNGRADE || record->op == OP_ASK || record->op == OP_EXTEND;
+}
+
+/* Of a permit with a number that is lost the server is asked, which may have forgotten it, or be away. */
+static bool stays_lost(const struct record *record)
+{
+    return record->code == ESTALE || (kind_of(record->object) == BYID && record->code != 0);
 }
 
 /* After ESTALE each call of that hold says so, the give included. */
@@ -23,7 +29,7 @@ static void check_finality(struct report *report)
         if (is_take(record))
             lost = NULL;
         else if (lost != NULL && same_tape(lost, record) && lost->hold == record->hold && asks(record) &&
-                 record->return_ns != 0 && record->code != ESTALE)
+                 record->return_ns != 0 && !stays_lost(record))
             violation(report, I13, record, lost, "%s after a hold was lost",
                       record->code == 0 ? "success" : "no ESTALE");
         else if (lost == NULL && asks(record) && record->return_ns != 0 && record->code == ESTALE)
@@ -78,8 +84,11 @@ static size_t collect(const struct history *history, struct losses *all)
         const struct hold *hold = &history->holds[i];
         if (kind_of(hold->take->object) == COUNTING)
             continue;
-        bool lost = hold->lost || hold->exit != NULL;
-        bool unsure = !lost && (hold->give == NULL || hold->give->return_ns == 0 || hold->give->code != 0);
+        bool over =
+            kind_of(hold->take->object) == ANONYMOUS; /* ESTALE may be said of the semaphore, and not of the hold */
+        bool lost = (hold->lost && !over) || hold->exit != NULL;
+        bool unsure =
+            !lost && (hold->lost || hold->give == NULL || hold->give->return_ns == 0 || hold->give->code != 0);
         if (lost || unsure)
             all[count++] = (struct losses){ .first = hold->take, .seen = lost, .unseen = unsure };
     }

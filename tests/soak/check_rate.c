@@ -42,7 +42,8 @@ static bool is_undisturbed(const struct history *history, const struct record *r
 
 static bool counts(const struct history *history, const struct record *record, int64_t stop_ns)
 {
-    if (!is_patient(history, record) || record->code == ENOTRECOVERABLE) /* an answer, not a failure */
+    if (!is_patient(history, record) || record->code == ENOTRECOVERABLE ||
+        is_answer(record)) /* an answer, not a failure */
         return false;
     if (kind_of(record->object) == COUNTING && record->invoke_ns < history->calm_ns)
         return false; /* its permits may have died with somebody */

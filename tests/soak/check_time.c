@@ -13,16 +13,21 @@ static int64_t longest_ms(const struct history *history, const struct record *re
     case OP_NEST:
     case OP_WAIT:
         return record->limit_ms + history->command_ms;
+    case OP_ASK:
+    case OP_EXTEND:
     case OP_GIVE:
     case OP_UNNEST:
     case OP_DOWNGRADE:
     case OP_FORCE:
+    case OP_RESIZE:
+    case OP_MAKE:
     case OP_SET:
     case OP_COUNTDOWN:
         return history->command_ms;
     case OP_CLOSE: /* client.h: two command timeouts at most */
         return 2 * history->command_ms;
-    case OP_CHECK:
+    case OP_CHECK: /* semaphore.h: of a permit that this client has no more the server is asked */
+        return kind_of(record->object) == BYID ? history->command_ms : 0;
     case OP_REPAIR:
     case OP_WRITE:
         return 0;

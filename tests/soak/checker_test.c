@@ -18,6 +18,8 @@
 #define NONREENTRANT object_of(RWLOCK, 1)
 #define COUNTING_0 object_of(COUNTING, 0)
 #define LEASED_0 object_of(LEASED, 0)
+#define RESIZED_0 object_of(RESIZED, 0)
+#define REMOVED_0 object_of(REMOVED, 0)
 #define LATCH_0 object_of(LATCH, 0)
 
 struct scene {
@@ -598,7 +600,7 @@ static void an_heirs_heir(bool repaired, int told)
     give(1, ROBUST_0, 1030, 0);
     scene.holds++;
     struct record *last = add(OP_TAKE, 2, ROBUST_0, 1040, 1050, told);
-    last->token = 3;
+    last->token = told == 0 ? 3 : 0;
     last->valid_ns = told == 0 ? at(1900) : 0;
 }
 
@@ -634,6 +636,164 @@ static void a_capped_hold_ends_and_is_kept(void)
     give(0, CAPPED_0, 12, 0);
     take(1, CAPPED_0, 10, 14, 400, 2);
     finds(I16);
+}
+
+static void extended(int valid_ms, int checked_ms)
+{
+    take(0, MUTEX_0, 10, 20, 900, 1);
+    struct record *record = add(OP_EXTEND, 0, MUTEX_0, 100, 110, 0);
+    record->limit_ms = 500;
+    record->valid_ns = at(valid_ms);
+    if (checked_ms != 0)
+        add(OP_CHECK, 0, MUTEX_0, 120, 121, 0)->valid_ns = at(checked_ms);
+}
+
+static void who_extends_gets_that_lease(void)
+{
+    extended(595, 0);
+    finds_nothing();
+    extended(480, 0);
+    finds(I16);
+    extended(620, 0);
+    finds(I16);
+}
+
+/* What was known of a hold before it got a shorter lease is no promise any more, what is known afterwards is. */
+static void a_shorter_lease_ends_earlier(void)
+{
+    extended(595, 0);
+    take(1, MUTEX_0, 120, 600, 1400, 2);
+    finds_nothing();
+    extended(595, 700);
+    take(1, MUTEX_0, 120, 600, 1400, 2);
+    finds(I1);
+}
+
+static void a_lease_that_a_call_fixes_ends(void)
+{
+    take(0, MUTEX_0, 10, 20, 900, 1)->fixed = 1;
+    struct record *check = add(OP_CHECK, 0, MUTEX_0, 800, 801, 0);
+    check->fixed = 1;
+    check->valid_ns = at(1900);
+    finds(I16);
+    take(0, object_of(FIXED, 0), 10, 20, 900, 1)->fixed = -1;
+    check = add(OP_CHECK, 0, object_of(FIXED, 0), 800, 801, 0);
+    check->fixed = -1;
+    check->valid_ns = at(1900);
+    finds_nothing();
+}
+
+static void a_lease_in_the_way_is_one_that_can_be(void)
+{
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 10, 20, ETIMEDOUT)->token = 1001;
+    finds_nothing();
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 10, 20, ETIMEDOUT)->token = 1002;
+    finds(I12);
+    scene.holds++;
+    add(OP_TAKE, 0, MUTEX_0, 10, 20, ENOTCONN)->token = 1;
+    finds(I12);
+    scene.holds++;
+    add(OP_TAKE, 0, COUNTING_0, 10, 20, ETIMEDOUT)->token = 1;
+    finds(I12);
+}
+
+static void who_waits_for_a_latch_to_appear_waits(void)
+{
+    uint32_t appearing = object_of(LATCH, 1);
+    add(OP_WAIT, 0, appearing, 10, 20, ETIMEDOUT);
+    finds_nothing();
+    add(OP_WAIT, 0, appearing, 10, 20, ENOENT);
+    finds(I8);
+    add(OP_WAIT, 0, appearing, 10, 20, 0);
+    finds(I8);
+}
+
+static void resize(int invoke, int expected, int total, int code, int found)
+{
+    struct record *record = add(OP_RESIZE, 3, RESIZED_0, invoke, invoke + 10, code);
+    record->token = (uint64_t)expected;
+    record->permits = (uint16_t)total;
+    record->limit_ms = found;
+}
+
+/* Three permits, from 1000 on two, and from 1200 on, if so, three again. */
+static void two_permits(bool three_again, bool unknown)
+{
+    resize(1000, 3, 2, 0, 3);
+    if (three_again)
+        resize(1200, 2, 3, unknown ? EIO : 0, 2);
+    for (int i = 0; i < 2; i++)
+        held(i, RESIZED_0, 1100, 1110, 1400, i + 1);
+}
+
+static void no_more_permits_than_there_are_at_that_time(void)
+{
+    two_permits(false, false);
+    finds_nothing();
+    two_permits(false, false);
+    held(2, RESIZED_0, 1300, 1310, 1320, 3);
+    finds(I7);
+    two_permits(true, false);
+    held(2, RESIZED_0, 1300, 1310, 1320, 3);
+    finds_nothing();
+    two_permits(true, true);
+    held(2, RESIZED_0, 1300, 1310, 1320, 3);
+    finds_nothing();
+    two_permits(true, false);
+    held(2, RESIZED_0, 1150, 1160, 1180, 3);
+    finds(I7);
+    two_permits(false, false);
+    happened(FLUSH_DATA, EVERYBODY, 1250, 1260);
+    held(2, RESIZED_0, 1300, 1310, 1320, 3);
+    finds_nothing();
+}
+
+static void who_compares_finds_what_was_set(void)
+{
+    resize(1000, 3, 2, 0, 3);
+    resize(1100, 3, 1, EEXIST, 2);
+    resize(1200, 2, 1, 0, 2);
+    finds_nothing();
+    resize(1000, 2, 1, 0, 2);
+    finds(I7);
+    resize(1000, 3, 2, 0, 3);
+    resize(1100, 2, 1, EEXIST, 3);
+    finds(I7);
+    resize(1000, 3, 2, EEXIST, 2); /* what it set itself, when it was sent again */
+    finds(I7);
+    resize(1000, 3, 2, EEXIST, 3);
+    finds(I7);
+}
+
+static void who_makes_one_finds_none(void)
+{
+    held(0, REMOVED_0, 10, 20, 30, 1);
+    add(OP_MAKE, 1, REMOVED_0, 40, 50, EEXIST);
+    finds_nothing();
+    held(0, REMOVED_0, 10, 20, 30, 1);
+    add(OP_MAKE, 1, REMOVED_0, 40, 50, 0);
+    finds(I7);
+    held(0, REMOVED_0, 10, 20, 30, 1);
+    add(OP_FORCE, 2, REMOVED_0, 34, 36, 0);
+    add(OP_MAKE, 1, REMOVED_0, 40, 50, 0);
+    finds_nothing();
+    held(0, REMOVED_0, 10, 20, 30, 1);
+    add(OP_FORCE, 2, REMOVED_0, 34, 36, ENOENT);
+    finds(I7);
+}
+
+static void what_is_anonymous_may_end_when_its_client_is_cut_off(void)
+{
+    uint32_t alone = object_of(ALONE, 0);
+    for (int cut_off = 0; cut_off < 2; cut_off++) {
+        add(OP_SET, 0, alone, 10, 20, 0)->permits = 1;
+        add(OP_WAIT, 0, alone, 2000, 2001, ESTALE);
+        if (cut_off)
+            happened(STALL, 0, 500, 1800);
+        found(!cut_off, I8, __LINE__);
+    }
 }
 
 static void asks(int count, int code, int limit_ms)
@@ -713,7 +873,10 @@ int main(void)
         a_call_that_never_returns_is_found, a_hold_after_a_failure_is_found, a_loss_is_told_once_and_final,
         a_loss_that_was_none_is_found, a_queue_that_missed_a_loss_is_found,
         an_operator_excuses_old_against_new_for_a_lease, an_heir_is_told_and_nobody_else,
-        what_was_not_repaired_is_granted_to_nobody, a_capped_hold_ends_and_is_kept,
+        what_was_not_repaired_is_granted_to_nobody, a_capped_hold_ends_and_is_kept, who_extends_gets_that_lease,
+        no_more_permits_than_there_are_at_that_time, who_compares_finds_what_was_set, who_makes_one_finds_none,
+        what_is_anonymous_may_end_when_its_client_is_cut_off, a_shorter_lease_ends_earlier,
+        a_lease_that_a_call_fixes_ends, a_lease_in_the_way_is_one_that_can_be, who_waits_for_a_latch_to_appear_waits,
         who_has_time_gets_it_999_times_of_1000, what_is_left_is_found,
         processes_that_end_and_children_that_hold_are_found);
     history_free(&scene.history);

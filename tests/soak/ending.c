@@ -9,21 +9,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUEUE_MS 21000 /* four times Lw, and more: who died in a queue is forgotten by then */
-#define CLAIM_MS 3500  /* what was granted to somebody who never confirmed comes back after this */
+#define QUEUE_MS 21000                      /* four times Lw, and more: who died in a queue is forgotten by then */
+#define PERMITS_MS (10 * 60 * 1000 + 30000) /* ten minutes, and a lease */
+#define CLAIM_MS 3500                       /* what was granted to somebody who never confirmed comes back after this */
 
 /*
  * docs/keys.md: these stay for a time after use, claims of the dead until somebody uses that semaphore again. The
  * numbers of semaphores stay for good, and so does the count of a latch that was not counted down; those are
  * looked at by value. So do the mark of a robust mutex that nobody repaired, and tokens where some clients say
- * redisson=yes.
+ * redisson=yes. Of what is anonymous only what was asked is known for a minute, and permits of the dead for ten minutes.
  */
 static bool is_documented(struct world *world, const char *key)
 {
-    static const char *const timed[] = { "latchkey:once:", "latchkey:opened:", "latchkey:permits:",
-                                         "latchkey:claims:", "latchkey:settings:" };
+    static const char *const timed[] = { "latchkey:once:", "latchkey:opened:", "latchkey:permits:", "latchkey:claims:",
+                                         "latchkey:settings:" };
     static const char *const lasting[] = { "soak:counting:", "soak:latch:", "latchkey:total:",
                                            "latchkey:robust:mutex:{soak:robust:", "redisson_lock_token:" };
+    if (strncmp(key, "latchkey:permits:{soak:anonymous:", 33) == 0)
+        return world_pttl(world, key) != -1 && world_pttl(world, key) <= PERMITS_MS;
+    if (strstr(key, "anonymous:") != NULL && strncmp(key, "latchkey:once:", 14) != 0)
+        return false;
     for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
         if (strncmp(key, timed[i], strlen(timed[i])) == 0)
             return world_pttl(world, key) != -1; /* -2: it has just gone */
@@ -88,7 +93,7 @@ static void look_at_semaphores(struct world *world, const struct table *table, s
             if (world_exists(world, name))
                 write_value(tape, client, object_of(COUNTING, index), epoch);
         }
-        for (enum kind kind = LEASED; kind <= BYID; kind++) {
+        for (enum kind kind = LEASED; kind <= REMOVED; kind++) {
             object_name(name, sizeof name, object_of(kind, index), 0);
             if (world_int(world, "EXISTS latchkey:total:{%s}", name) == 1)
                 write_value(tape, client, object_of(kind, index), 0);

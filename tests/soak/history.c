@@ -117,10 +117,19 @@ static int by_object(const void *left, const void *right)
     return compare_times(a->from_ns, b->from_ns);
 }
 
+/* Its lease may be shorter from then on, and what was known before is no promise any more. */
+static void extend(struct hold *hold, const struct record *record)
+{
+    hold->until_ns = record->valid_ns != 0 && record->return_ns != 0 ? record->valid_ns : record->invoke_ns;
+}
+
 /* The validity that this record knew of counts, if it is later than what was known before. */
 static void follow(struct hold *hold, const struct record *record)
 {
-    if (record->op == OP_CHECK && record->code == ESTALE && record->invoke_ns < hold->until_ns)
+    if (record->op == OP_EXTEND && !hold->lost)
+        extend(hold, record);
+    if ((record->op == OP_CHECK || record->op == OP_ASK) && record->code == ESTALE &&
+        record->invoke_ns < hold->until_ns)
         hold->until_ns = record->invoke_ns;
     if (record->code == ESTALE)
         hold->lost = true;
@@ -177,6 +186,8 @@ static void add_losses(struct history *history)
     }
     for (size_t i = 0; i < history->count; i++) {
         const struct record *record = &history->records[i];
+        if (record->op == OP_FORCE && record->return_ns != 0 && record->code == ENOENT)
+            continue; /* there was nothing to delete */
         if (record->op == OP_FORCE && record->return_ns != 0 && record->code == 0)
             add_loss(history, &room, record->invoke_ns, record->return_ns, record->object);
         else if (record->op == OP_FORCE)

@@ -86,6 +86,11 @@ static inline bool is_take(const struct record *record)
     return record->op == OP_TAKE || record->op == OP_SHARE;
 }
 
+static inline bool is_fixed(const struct record *record)
+{
+    return record->fixed == 1 || (record->fixed == 0 && kind_of(record->object) == FIXED);
+}
+
 /* EOWNERDEAD: held, and whoever had it before died. */
 static inline bool is_granted(const struct record *record)
 {

@@ -10,6 +10,7 @@
 #include "worker.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define GIVEN_UP_NS (3000 * NS_PER_MS)
 
@@ -104,7 +105,10 @@ void latch_episode(struct worker_thread *worker)
         return;
     switch ((enum step)(turn.seen & 3)) {
     case UNSET:
-        set(&turn);
+        if (choice == 0 && is_appearing(turn.object))
+            wait_open(&turn);
+        else
+            set(&turn);
         break;
     case SETTING:
         if (now_ns() - __atomic_load_n(turn.since_ns, __ATOMIC_SEQ_CST) > GIVEN_UP_NS)
@@ -117,4 +121,28 @@ void latch_episode(struct worker_thread *worker)
             count_down(&turn);
         break;
     }
+}
+
+/* Nobody else uses it: it opens with the last count, and is gone afterwards. */
+void latch_alone(struct worker_thread *worker)
+{
+    struct turn turn = { .worker = worker,
+                         .object = object_of(ALONE, (unsigned)(worker->process * THREADS_MAX + worker->thread)),
+                         .instance = (uint32_t)worker->incarnation << 24 | (uint32_t)(worker->episodes & 0xffffff) };
+    unsigned counts = draw_below(&worker->luck, LATCH_COUNT + 1);
+    lk_latch_t latch;
+    struct record *record = begin(&turn, OP_SET);
+    if (record == NULL || shells_latch(worker->shells, &latch) != 0)
+        return;
+    record->permits = LATCH_COUNT;
+    tape_end(record, lk_latch_trysetcount(&latch, LATCH_COUNT));
+    for (unsigned i = 0; i < counts && (record = begin(&turn, OP_COUNTDOWN)) != NULL; i++)
+        tape_end(record, lk_latch_countdown(&latch));
+    record = begin(&turn, OP_WAIT);
+    if (record != NULL) {
+        record->limit_ms = counts == LATCH_COUNT ? 400 : 10;
+        tape_end(record, lk_latch_waitfor(&latch, record->limit_ms));
+    }
+    if (lk_latch_destroy(&latch) != 0)
+        abort();
 }

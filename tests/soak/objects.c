@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const char *const kinds[KINDS] = {
-    "mutex", "fair", "robust", "fixed", "capped", "forced", "rwlock", "counting", "leased", "byid", "latch",
+    "mutex",  "fair", "robust",  "fixed",   "capped",    "forced", "rwlock", "counting",
+    "leased", "byid", "resized", "removed", "anonymous", "latch",  "alone",
 };
 
 const char *kind_name(enum kind kind)

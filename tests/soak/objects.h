@@ -19,8 +19,12 @@ enum kind {
     RWLOCK,
     COUNTING,
     LEASED,
-    BYID, /* leased permits that belong to who knows their number */
+    BYID,      /* leased permits that belong to who knows their number */
+    RESIZED,   /* leased; how many there are in all changes */
+    REMOVED,   /* leased; now and then somebody deletes it, or makes it */
+    ANONYMOUS, /* leased; there as long as somebody uses it, and every thread has a shell of its own, for a while */
     LATCH,
+    ALONE, /* an anonymous latch that one thread uses once */
     KINDS
 };
 
@@ -57,13 +61,24 @@ static inline bool is_mutex(uint32_t object)
 
 static inline bool is_semaphore(uint32_t object)
 {
-    return kind_of(object) >= COUNTING && kind_of(object) <= BYID;
+    return kind_of(object) >= COUNTING && kind_of(object) <= ANONYMOUS;
 }
 
 /* Who writes may not lock it again. */
 static inline bool is_nonreentrant(uint32_t object)
 {
     return kind_of(object) == RWLOCK && index_of(object) % 2 != 0;
+}
+
+static inline bool is_latch(uint32_t object)
+{
+    return kind_of(object) == LATCH || kind_of(object) == ALONE;
+}
+
+/* Who waits for it before it is set waits for that. */
+static inline bool is_appearing(uint32_t object)
+{
+    return kind_of(object) == LATCH && index_of(object) % 2 != 0;
 }
 
 static inline int64_t capped_ms(int64_t lease_ms)

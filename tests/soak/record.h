@@ -26,8 +26,12 @@ enum op {
     OP_WRITE,     /* to the resource that compares tokens; EBUSY: refused although the hold was valid */
     OP_EXIT,      /* the thread ends with the hold */
     OP_FORK,      /* a child tried to use the hold; code: what it was told */
+    OP_ASK,       /* the server whether the hold stands */
+    OP_EXTEND,    /* its lease, to limit_ms from now on */
     OP_REPAIR,    /* of what a dead holder left: lk_mutex_consistent() */
     OP_FORCE,     /* an operator takes it away from whoever has it */
+    OP_RESIZE,    /* to `permits` in all, if they are `token`; limit_ms: how many were found instead */
+    OP_MAKE,      /* a semaphore that is not there yet */
     OP_SET,       /* latch: set the count, `permits` */
     OP_COUNTDOWN, /* latch */
     OP_WAIT,      /* latch */
@@ -46,7 +50,7 @@ struct record {
     int64_t invoke_ns;
     int64_t return_ns; /* 0: it never returned */
     int64_t valid_ns;  /* until then the hold is good, as far as known when this record ended; 0: not held */
-    uint64_t token;
+    uint64_t token;    /* of a grant. Of a failed take: milliseconds of the lease in its way, and one; 0: not known */
     uint32_t object;   /* of objects.h */
     uint32_t instance; /* which of that name: a latch is used once, a semaphore until its data is lost */
     uint32_t hold;     /* number of the acquisition within its tape: joins the records of one hold */
@@ -55,7 +59,8 @@ struct record {
     uint16_t permits;
     int16_t code;
     uint8_t op;
-    uint8_t spare[5];
+    int8_t fixed; /* what the call said of its lease: 1: not renewed, -1: renewed; 0: what the kind says */
+    uint8_t spare[4];
 };
 
 struct tape {

@@ -105,6 +105,7 @@ int check_all(struct report *report, const struct history *history)
     report->history = history;
     report->grants = (int64_t)history->hold_count;
     check_exclusion(report);
+    check_totals(report);
     check_tokens(report);
     check_fair(report);
     check_robust(report);

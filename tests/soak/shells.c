@@ -5,6 +5,7 @@
 #include "shells.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -26,7 +27,11 @@ struct shells {
     struct slot fixed[KINDS][INDEX_MAX]; /* mutexes, rwlocks, leased semaphores */
     struct slot counting[INDEX_MAX][EPOCHS_MAX];
     struct slot latches[HOT][GENERATIONS_MAX];
+    struct slot anonymous[THREADS_MAX][INDEX_MAX]; /* each of one thread */
+    struct slot made[THREADS_MAX][INDEX_MAX];      /* likewise, by shell_make() */
 };
+
+static _Thread_local unsigned own_thread;
 
 static struct slot *slot_of(struct shells *shells, uint32_t object, uint32_t instance)
 {
@@ -35,6 +40,8 @@ static struct slot *slot_of(struct shells *shells, uint32_t object, uint32_t ins
         return &shells->counting[index_of(object)][instance % EPOCHS_MAX];
     case LATCH:
         return &shells->latches[index_of(object) % HOT][instance % GENERATIONS_MAX];
+    case ANONYMOUS:
+        return &shells->anonymous[own_thread][index_of(object)];
     default:
         return &shells->fixed[kind_of(object)][index_of(object)];
     }
@@ -58,6 +65,7 @@ static int shell_init(struct shells *shells, union shell *shell, uint32_t object
     char name[64];
     lk_semattr_t leased = LK_SEMATTR_INIT;
     lk_rwlockattr_t rwlock = LK_RWLOCKATTR_INIT;
+    lk_latchattr_t latch = LK_LATCHATTR_INIT;
     object_name(name, sizeof name, object, instance);
     switch (kind_of(object)) {
     case RWLOCK:
@@ -65,12 +73,17 @@ static int shell_init(struct shells *shells, union shell *shell, uint32_t object
         return lk_rwlock_init(&shell->rwlock, shells->client, name, &rwlock);
     case LEASED:
     case BYID:
+    case RESIZED:
+    case REMOVED:
+    case ANONYMOUS:
         leased.leased = 1;
+        leased.anonymous = kind_of(object) == ANONYMOUS;
         return lk_sem_init(&shell->sem, shells->client, name, permits_of(object), &leased);
     case COUNTING:
         return lk_sem_init(&shell->sem, shells->client, name, permits_of(object), NULL);
     case LATCH:
-        return lk_latch_init(&shell->latch, shells->client, name, NULL);
+        latch.appear = is_appearing(object);
+        return lk_latch_init(&shell->latch, shells->client, name, &latch);
     default:
         return mutex_init(shells, shell, name, kind_of(object));
     }
@@ -99,6 +112,7 @@ static union shell *shell_of(struct shells *shells, uint32_t object, uint32_t in
 
 static _Thread_local lk_owner_t *acts_for;
 static _Thread_local int64_t own_lease_ms;
+static _Thread_local int own_fixed;
 
 lk_owner_t *shells_owner(struct shells *shells)
 {
@@ -108,10 +122,11 @@ lk_owner_t *shells_owner(struct shells *shells)
     return owner;
 }
 
-void shells_actfor(lk_owner_t *owner, int64_t lease_ms)
+void shells_actfor(lk_owner_t *owner, int64_t lease_ms, int fixed)
 {
     acts_for = owner;
     own_lease_ms = lease_ms;
+    own_fixed = fixed;
 }
 
 struct shells *shells_begin(lk_client_t *client, int64_t lease_ms)
@@ -137,6 +152,9 @@ static int end_slot(struct slot *slot, enum kind kind)
     case COUNTING:
     case LEASED:
     case BYID:
+    case RESIZED:
+    case REMOVED:
+    case ANONYMOUS:
         rc = lk_sem_destroy(&slot->shell->sem);
         break;
     case LATCH:
@@ -156,6 +174,12 @@ int shells_end(struct shells *shells)
         for (unsigned index = 0; index < INDEX_MAX; index++)
             if ((last = end_slot(&shells->fixed[kind][index], (enum kind)kind)) != 0)
                 rc = last;
+    for (unsigned i = 0; i < THREADS_MAX * INDEX_MAX; i++) {
+        if ((last = end_slot(&shells->anonymous[i / INDEX_MAX][i % INDEX_MAX], ANONYMOUS)) != 0)
+            rc = last;
+        if ((last = end_slot(&shells->made[i / INDEX_MAX][i % INDEX_MAX], REMOVED)) != 0)
+            rc = last;
+    }
     for (unsigned i = 0; i < INDEX_MAX * EPOCHS_MAX; i++)
         if ((last = end_slot(&shells->counting[i / EPOCHS_MAX][i % EPOCHS_MAX], COUNTING)) != 0)
             rc = last;
@@ -167,13 +191,41 @@ int shells_end(struct shells *shells)
     return rc;
 }
 
+void shells_iam(unsigned thread)
+{
+    own_thread = thread;
+}
+
+/* False: a thread of this process holds permits of it. */
+static bool leave(struct slot *slot)
+{
+    if (slot->shell == NULL)
+        return true;
+    if (lk_sem_destroy(&slot->shell->sem) != 0)
+        return false;
+    free(slot->shell);
+    slot->shell = NULL;
+    return true;
+}
+
+void shells_leave(struct shells *shells)
+{
+    for (unsigned index = 0; index < INDEX_MAX; index++)
+        leave(&shells->anonymous[own_thread][index]);
+}
+
 static int take_with(union shell *shell, enum kind kind, bool share, unsigned permits, int limit_ms)
 {
-    const lk_how_t how = { .size = sizeof how, .timeout_ms = limit_ms, .lease_ms = own_lease_ms, .owner = acts_for };
+    const lk_how_t how = {
+        .size = sizeof how, .timeout_ms = limit_ms, .lease_ms = own_lease_ms, .fixed = own_fixed, .owner = acts_for
+    };
     switch (kind) {
     case RWLOCK:
         return share ? lk_rwlock_rdlockwith(&shell->rwlock, &how) : lk_rwlock_wrlockwith(&shell->rwlock, &how);
     case LEASED:
+    case RESIZED:
+    case REMOVED:
+    case ANONYMOUS:
         return lk_sem_acquirewith(&shell->sem, permits, &how);
     default:
         return lk_mutex_lockwith(&shell->mutex, &how);
@@ -183,7 +235,7 @@ static int take_with(union shell *shell, enum kind kind, bool share, unsigned pe
 int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool share, unsigned permits, int limit_ms)
 {
     union shell *shell = shell_of(shells, object, instance);
-    if (acts_for != NULL || own_lease_ms != 0)
+    if (acts_for != NULL || own_lease_ms != 0 || own_fixed != 0)
         return take_with(shell, kind_of(object), share, permits, limit_ms);
     switch (kind_of(object)) {
     case RWLOCK:
@@ -192,6 +244,9 @@ int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool s
         return limit_ms == 0 ? lk_rwlock_trywrlock(&shell->rwlock) : lk_rwlock_wrlockfor(&shell->rwlock, limit_ms);
     case COUNTING:
     case LEASED:
+    case RESIZED:
+    case REMOVED:
+    case ANONYMOUS:
         if (limit_ms == 0 && permits == 1)
             return lk_sem_trywait(&shell->sem);
         return lk_sem_acquire(&shell->sem, permits, limit_ms);
@@ -208,6 +263,9 @@ int shell_give(struct shells *shells, uint32_t object, uint32_t instance, unsign
         return lk_rwlock_unlockby(&shell->rwlock, acts_for);
     case COUNTING:
     case LEASED:
+    case RESIZED:
+    case REMOVED:
+    case ANONYMOUS:
         return lk_sem_releaseby(&shell->sem, acts_for, permits);
     default:
         return lk_mutex_unlockby(&shell->mutex, acts_for);
@@ -224,13 +282,70 @@ int shell_giveid(struct shells *shells, uint32_t object, const char *id)
     return lk_sem_releaseid(&shell_of(shells, object, 0)->sem, id);
 }
 
+int shell_remainingid(struct shells *shells, uint32_t object, const char *id, int64_t *ms)
+{
+    return lk_sem_remainingid(&shell_of(shells, object, 0)->sem, id, ms);
+}
+
+int shell_tokenid(struct shells *shells, uint32_t object, const char *id, uint64_t *token)
+{
+    return lk_sem_tokenid(&shell_of(shells, object, 0)->sem, id, token);
+}
+
+int shell_askid(struct shells *shells, uint32_t object, const char *id)
+{
+    return lk_sem_checkid(&shell_of(shells, object, 0)->sem, id);
+}
+
+int shell_extendid(struct shells *shells, uint32_t object, const char *id, int64_t lease_ms)
+{
+    return lk_sem_extendid(&shell_of(shells, object, 0)->sem, id, lease_ms);
+}
+
 int shell_repair(struct shells *shells, uint32_t object)
 {
     return lk_mutex_consistentby(&shell_of(shells, object, 0)->mutex, acts_for);
 }
 
+int shell_resize(struct shells *shells, uint32_t object, unsigned *expected, unsigned total)
+{
+    return lk_sem_setpermits(&shell_of(shells, object, 0)->sem, expected, total);
+}
+
+bool shells_unmake(struct shells *shells, uint32_t object)
+{
+    struct slot *slot = &shells->made[own_thread][index_of(object)];
+    return leave(slot);
+}
+
+int shell_make(struct shells *shells, uint32_t object)
+{
+    char name[64];
+    lk_semattr_t attr = LK_SEMATTR_INIT;
+    union shell *shell = calloc(1, sizeof *shell);
+    if (shell == NULL)
+        abort();
+    attr.leased = 1;
+    object_name(name, sizeof name, object, 0);
+    int rc = lk_sem_open(&shell->sem, shells->client, name, O_CREAT | O_EXCL, permits_of(object), &attr);
+    if (rc == 0)
+        shells->made[own_thread][index_of(object)].shell = shell;
+    else
+        free(shell);
+    return rc;
+}
+
+int shells_latch(struct shells *shells, lk_latch_t *latch)
+{
+    lk_latchattr_t attr = LK_LATCHATTR_INIT;
+    attr.anonymous = 1;
+    return lk_latch_init(latch, shells->client, NULL, &attr);
+}
+
 int shell_force(struct shells *shells, uint32_t object)
 {
+    if (kind_of(object) == REMOVED)
+        return lk_sem_delete(&shell_of(shells, object, 0)->sem);
     return lk_mutex_forceunlock(&shell_of(shells, object, 0)->mutex);
 }
 
@@ -248,6 +363,9 @@ int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms)
     case RWLOCK:
         return lk_rwlock_remainingby(&shell->rwlock, acts_for, ms);
     case LEASED:
+    case RESIZED:
+    case REMOVED:
+    case ANONYMOUS:
         return lk_sem_remainingby(&shell->sem, acts_for, ms);
     default:
         return ENOTSUP;
@@ -263,10 +381,31 @@ int shell_token(struct shells *shells, uint32_t object, uint64_t *token)
     case RWLOCK:
         return lk_rwlock_tokenby(&shell->rwlock, acts_for, token);
     case LEASED:
+    case RESIZED:
+    case REMOVED:
+    case ANONYMOUS:
         return lk_sem_tokenby(&shell->sem, acts_for, token);
     default:
         return ENOTSUP;
     }
+}
+
+int shell_ask(struct shells *shells, uint32_t object)
+{
+    union shell *shell = shell_of(shells, object, 0);
+    if (is_mutex(object))
+        return lk_mutex_checkby(&shell->mutex, acts_for);
+    return kind_of(object) == RWLOCK ? lk_rwlock_checkby(&shell->rwlock, acts_for)
+                                     : lk_sem_checkby(&shell->sem, acts_for);
+}
+
+int shell_extend(struct shells *shells, uint32_t object, int64_t lease_ms)
+{
+    union shell *shell = shell_of(shells, object, 0);
+    if (is_mutex(object))
+        return lk_mutex_extendby(&shell->mutex, acts_for, lease_ms);
+    return kind_of(object) == RWLOCK ? lk_rwlock_extendby(&shell->rwlock, acts_for, lease_ms)
+                                     : lk_sem_extendby(&shell->sem, acts_for, lease_ms);
 }
 
 lk_latch_t *shell_latch(struct shells *shells, uint32_t object, uint32_t instance)

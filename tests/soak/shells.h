@@ -8,6 +8,7 @@
 #define TESTS_SOAK_SHELLS_H
 
 #include "objects.h"
+#include "table.h"
 
 #include <latchkey/latchkey.h>
 #include <stdbool.h>
@@ -19,10 +20,10 @@ int shells_end(struct shells *shells); /* after the client was closed; 0, or wha
 
 /*
  * An owner that is no thread, of the client of `shells`. The calls of this thread are for `owner` from now on, NULL: itself,
- * and take leases of that length; 0: those of the attributes.
+ * and take leases of that length; 0: those of the attributes. `fixed` is that of lk_how_t.
  */
 lk_owner_t *shells_owner(struct shells *shells);
-void shells_actfor(lk_owner_t *owner, int64_t lease_ms);
+void shells_actfor(lk_owner_t *owner, int64_t lease_ms, int fixed);
 
 /* limit_ms: 0 tries. */
 int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool share, unsigned permits, int limit_ms);
@@ -32,7 +33,23 @@ int shell_give(struct shells *shells, uint32_t object, uint32_t instance, unsign
 int shell_takeid(struct shells *shells, uint32_t object, int limit_ms, char *id);
 int shell_giveid(struct shells *shells, uint32_t object, const char *id);
 
-/* Of mutexes. */
+int shell_remainingid(struct shells *shells, uint32_t object, const char *id, int64_t *ms);
+int shell_tokenid(struct shells *shells, uint32_t object, const char *id, uint64_t *token);
+int shell_askid(struct shells *shells, uint32_t object, const char *id);
+int shell_extendid(struct shells *shells, uint32_t object, const char *id, int64_t lease_ms);
+
+/* Of the kind ANONYMOUS: end what this thread has of it, if no other thread holds permits. */
+void shells_leave(struct shells *shells);
+/* The number of this thread, of THREADS_MAX. */
+void shells_iam(unsigned thread);
+
+/* Of the kind RESIZED and REMOVED. */
+int shell_resize(struct shells *shells, uint32_t object, unsigned *expected, unsigned total);
+int shell_make(struct shells *shells, uint32_t object);
+bool shells_unmake(struct shells *shells,
+                   uint32_t object); /* first: false, if a thread of this process holds permits */
+
+/* Of mutexes; shell_force() also deletes what is of the kind REMOVED. */
 int shell_repair(struct shells *shells, uint32_t object);
 int shell_force(struct shells *shells, uint32_t object);
 
@@ -41,6 +58,13 @@ int shell_downgrade(struct shells *shells, uint32_t object);
 /* Of the hold of this thread, or of the owner that it acts for; ENOTSUP for what has no lease or no token. */
 int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms);
 int shell_token(struct shells *shells, uint32_t object, uint64_t *token);
+
+/* Of what has a lease: ask the server whether it stands, or give it another one. */
+int shell_ask(struct shells *shells, uint32_t object);
+int shell_extend(struct shells *shells, uint32_t object, int64_t lease_ms);
+
+/* An anonymous latch, which has no other shell. */
+int shells_latch(struct shells *shells, lk_latch_t *latch);
 
 lk_latch_t *shell_latch(struct shells *shells, uint32_t object, uint32_t instance);
 

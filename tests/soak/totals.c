@@ -60,7 +60,7 @@ int64_t totals_acquires(const struct totals *totals)
 {
     int64_t least = INT64_MAX;
     for (int kind = 0; kind < KINDS; kind++)
-        if (kind != LATCH && totals->acquires[kind] < least)
+        if (!is_latch(object_of((enum kind)kind, 0)) && totals->acquires[kind] < least)
             least = totals->acquires[kind];
     return least;
 }
@@ -69,7 +69,7 @@ static void print_acquires(const struct totals *totals)
 {
     printf("acquires with time and no faults\n ");
     for (int kind = 0; kind < KINDS; kind++)
-        if (kind != LATCH)
+        if (!is_latch(object_of((enum kind)kind, 0)))
             printf(" %s %" PRId64, kind_name((enum kind)kind), totals->acquires[kind]);
     printf("; %" PRId64 " failed\n", totals->failed);
 }

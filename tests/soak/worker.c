@@ -18,9 +18,13 @@ struct cycle {
     unsigned permits;
     int limit_ms;
     int hold_ms;
+    int fixed;     /* what it says of its lease: lk_how_t */
+    int extend_ms; /* 0: not */
+    bool ask;
     bool nest, downgrade;
     bool owned;           /* for an owner that is no thread */
     bool repairs, forces; /* if there is a reason */
+    bool makes;
 };
 
 static enum phase phase_of(struct table *table)
@@ -70,7 +74,8 @@ int patience_ms(struct worker_thread *worker)
 static int look(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
 {
     int64_t ms = 0, asked_ns = now_ns();
-    int code = shell_remaining(worker->shells, cycle->object, &ms);
+    int code = kind_of(cycle->object) == BYID ? shell_remainingid(worker->shells, cycle->object, worker->id, &ms)
+                                              : shell_remaining(worker->shells, cycle->object, &ms);
     if (code == ENOTSUP)
         record->valid_ns = INT64_MAX;
     else
@@ -84,15 +89,21 @@ static struct record *begin(struct worker_thread *worker, enum op op, const stru
     if (record != NULL) {
         record->hold = worker->holds;
         record->permits = (uint16_t)cycle->permits;
+        record->fixed = (int8_t)cycle->fixed;
         __atomic_add_fetch(&worker->table->operations, 1, __ATOMIC_RELAXED);
     }
     return record;
 }
 
-/* Has this kind an owner who can ask how long it is good for? */
+static bool has_lease(const struct cycle *cycle)
+{
+    return kind_of(cycle->object) != COUNTING;
+}
+
+/* Is it somebody's, and not of whoever knows its number? */
 static bool has_owner(const struct cycle *cycle)
 {
-    return kind_of(cycle->object) != COUNTING && kind_of(cycle->object) != BYID;
+    return has_lease(cycle) && kind_of(cycle->object) != BYID;
 }
 
 static int call_take(struct worker_thread *worker, const struct cycle *cycle)
@@ -109,13 +120,17 @@ static int call_give(struct worker_thread *worker, const struct cycle *cycle)
     return shell_give(worker->shells, cycle->object, cycle->instance, cycle->permits);
 }
 
-/* Nobody can ask how long a permit with a number is good for; its first lease is certain. */
-static void note_validity(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
+static int token_of(struct worker_thread *worker, const struct cycle *cycle, uint64_t *token)
 {
-    if (kind_of(cycle->object) == BYID)
-        record->valid_ns = record->invoke_ns + (worker->table->lease_ms * 98 / 100 - 3) * NS_PER_MS;
-    else
-        look(worker, cycle, record);
+    return kind_of(cycle->object) == BYID ? shell_tokenid(worker->shells, cycle->object, worker->id, token)
+                                          : shell_token(worker->shells, cycle->object, token);
+}
+
+static void note_grant(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
+{
+    look(worker, cycle, record);
+    if (!cycle->share)
+        (void)!token_of(worker, cycle, &record->token);
 }
 
 /* 0 or EOWNERDEAD: held, and a record of it has been ended. */
@@ -130,11 +145,10 @@ static int take(struct worker_thread *worker, const struct cycle *cycle)
         CANCELABLE(record, code = call_take(worker, cycle));
     else
         code = call_take(worker, cycle);
-    if (code == 0 || code == EOWNERDEAD) {
-        note_validity(worker, cycle, record);
-        if (!cycle->share)
-            (void)!shell_token(worker->shells, cycle->object, &record->token);
-    }
+    if (code == 0 || code == EOWNERDEAD)
+        note_grant(worker, cycle, record);
+    else
+        record->token = (uint64_t)(lk_errorleft() + 1);
     tape_end(record, code);
     return code;
 }
@@ -250,6 +264,53 @@ static void force(struct worker_thread *worker, const struct cycle *cycle)
         tape_end(record, shell_force(worker->shells, cycle->object));
 }
 
+/* Another lease, from now on. */
+static void extend(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = begin(worker, OP_EXTEND, cycle);
+    if (record == NULL)
+        return;
+    record->limit_ms = cycle->extend_ms;
+    int code = kind_of(cycle->object) == BYID
+                   ? shell_extendid(worker->shells, cycle->object, worker->id, cycle->extend_ms)
+                   : shell_extend(worker->shells, cycle->object, cycle->extend_ms);
+    look(worker, cycle, record);
+    tape_end(record, code);
+}
+
+/* Not how long it is good for, as far as is known here, but whether the server has it. */
+static void ask(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = begin(worker, OP_ASK, cycle);
+    if (record != NULL)
+        tape_end(record, kind_of(cycle->object) == BYID ? shell_askid(worker->shells, cycle->object, worker->id)
+                                                        : shell_ask(worker->shells, cycle->object));
+}
+
+/* Another number of permits in all. Whoever guessed wrong is told the number, and tries once more. */
+static void resize(struct worker_thread *worker, const struct cycle *cycle)
+{
+    unsigned expected = 1 + draw_below(&worker->luck, HOT_PERMITS), total = 1 + draw_below(&worker->luck, HOT_PERMITS);
+    int code = EEXIST;
+    for (int tries = 0; tries < 2 && code == EEXIST; tries++) {
+        struct record *record = begin(worker, OP_RESIZE, cycle);
+        if (record == NULL)
+            return;
+        record->permits = (uint16_t)total;
+        record->token = expected;
+        code = shell_resize(worker->shells, cycle->object, &expected, total);
+        record->limit_ms = (int32_t)expected;
+        tape_end(record, code);
+    }
+}
+
+static void make(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = shells_unmake(worker->shells, cycle->object) ? begin(worker, OP_MAKE, cycle) : NULL;
+    if (record != NULL)
+        tape_end(record, shell_make(worker->shells, cycle->object));
+}
+
 static void hold(struct worker_thread *worker, const struct cycle *cycle)
 {
     int64_t until_ns = now_ns() + cycle->hold_ms * NS_PER_MS, step_ms = worker->table->lease_ms / 20 + 1;
@@ -260,13 +321,18 @@ static void hold(struct worker_thread *worker, const struct cycle *cycle)
         nest(worker, cycle);
     if (cycle->downgrade)
         downgrade(worker, cycle);
+    if (cycle->extend_ms != 0)
+        extend(worker, cycle);
+    if (cycle->ask)
+        ask(worker, cycle);
     for (int64_t left_ms = cycle->hold_ms; left_ms > 0; left_ms = (until_ns - now_ns()) / NS_PER_MS) {
         rest_ms(left_ms < step_ms ? left_ms : step_ms);
-        struct record *record = has_owner(cycle) ? begin(worker, OP_CHECK, cycle) : NULL;
+        struct record *record = has_lease(cycle) ? begin(worker, OP_CHECK, cycle) : NULL;
         if (record != NULL)
             tape_end(record, look(worker, cycle, record));
     }
-    if (kind != BYID && !cycle->owned && wished(worker, WISH_EXIT)) /* the others outlive their thread */
+    if (kind != BYID && kind != ANONYMOUS && !cycle->owned &&
+        wished(worker, WISH_EXIT)) /* the others outlive their thread */
         end_with_hold(worker, cycle);
     if (wished(worker, WISH_FORK))
         fork_child(worker, cycle);
@@ -284,8 +350,13 @@ static void run_cycle(struct worker_thread *worker, const struct cycle *cycle)
     } else if (has_owner(cycle)) {
         look_after_failure(worker, cycle);
     }
-    if (cycle->forces && (code == ENOTRECOVERABLE || kind_of(cycle->object) == FORCED))
+    enum kind kind = kind_of(cycle->object);
+    if (cycle->forces && (code == ENOTRECOVERABLE || kind == FORCED || kind == REMOVED))
         force(worker, cycle);
+    if (cycle->makes && kind == REMOVED)
+        make(worker, cycle);
+    if (kind == ANONYMOUS)
+        shells_leave(worker->shells);
 }
 
 static uint32_t epoch_of(struct worker_thread *worker, enum kind kind)
@@ -304,8 +375,32 @@ static void cold_episode(struct worker_thread *worker)
         cycle.instance = epoch_of(worker, kind);
         cycle.share = kind == RWLOCK && draw_below(&worker->luck, 2) == 0;
         cycle.forces = kind == ROBUST || draw_below(&worker->luck, 8) == 0;
+        cycle.makes = draw_below(&worker->luck, 4) == 0;
         run_cycle(worker, &cycle);
     }
+}
+
+/*
+ * Now and then a call says itself whether its lease is renewed. Not of what is to be taken over from the dead, or has a
+ * longest time; a level more, or reading from then on, are of a lease that is renewed.
+ */
+static int draw_fixed(struct worker_thread *worker, const struct cycle *cycle)
+{
+    enum kind kind = kind_of(cycle->object);
+    bool drawn = draw_below(&worker->luck, 6) == 0;
+    if (!drawn || !has_owner(cycle) || kind == ROBUST || kind == CAPPED || cycle->nest || cycle->downgrade)
+        return 0;
+    return kind == FIXED ? -1 : 1;
+}
+
+static void draw_questions(struct worker_thread *worker, struct cycle *cycle)
+{
+    int lease_ms = (int)worker->table->lease_ms;
+    bool fixed = cycle->fixed == 1 || (kind_of(cycle->object) == FIXED && cycle->fixed == 0);
+    unsigned less_ms = draw_below(&worker->luck, (unsigned)lease_ms / 3);
+    cycle->ask = draw_below(&worker->luck, 8) == 0 && has_lease(cycle);
+    if (draw_below(&worker->luck, 8) == 0 && has_lease(cycle))
+        cycle->extend_ms = fixed ? lease_ms : lease_ms - (int)less_ms;
 }
 
 /* Something that everybody wants; now and then for longer than a lease. */
@@ -315,7 +410,8 @@ static void hot_episode(struct worker_thread *worker, enum kind kind)
                            .instance = epoch_of(worker, kind) };
     int64_t lease_ms = worker->table->lease_ms; /* of this call; 0: that of the attributes */
     unsigned permits = 1 + draw_below(&worker->luck, HOT_PERMITS), shares = draw_below(&worker->luck, 3);
-    cycle.permits = is_semaphore(cycle.object) && kind != BYID ? permits : 1;
+    cycle.permits = is_semaphore(cycle.object) && kind != BYID && kind != RESIZED ? permits : 1;
+    cycle.makes = draw_below(&worker->luck, 8) == 0;
     cycle.share = kind == RWLOCK && shares != 0;
     cycle.nest = draw_below(&worker->luck, 4) == 0 && kind <= RWLOCK && kind != FIXED;
     cycle.repairs = draw_below(&worker->luck, 4) != 0;
@@ -332,9 +428,13 @@ static void hot_episode(struct worker_thread *worker, enum kind kind)
         lease_ms = 0;
     if (cycle.owned && worker->owner == NULL)
         worker->owner = shells_owner(worker->shells);
-    shells_actfor(cycle.owned ? worker->owner : NULL, lease_ms);
+    cycle.fixed = draw_fixed(worker, &cycle);
+    draw_questions(worker, &cycle);
+    shells_actfor(cycle.owned ? worker->owner : NULL, lease_ms, cycle.fixed);
     run_cycle(worker, &cycle);
-    shells_actfor(NULL, 0);
+    shells_actfor(NULL, 0, 0);
+    if (kind == RESIZED && draw_below(&worker->luck, 4) == 0)
+        resize(worker, &cycle);
 }
 
 static void episode(struct worker_thread *worker)
@@ -342,24 +442,30 @@ static void episode(struct worker_thread *worker)
     worker->luck = worker->table->seed ^ ((uint64_t)worker->process << 56) ^ ((uint64_t)worker->incarnation << 48) ^
                    ((uint64_t)worker->thread << 40) ^ worker->episodes++;
     draw(&worker->luck);
+    shells_leave(worker->shells); /* what other threads kept it from */
     unsigned pick = draw_below(&worker->luck, 100), kind = draw_below(&worker->luck, KINDS);
     if (pick < 25)
         cold_episode(worker);
+    else if (kind == ALONE)
+        latch_alone(worker);
     else if (kind == LATCH)
         latch_episode(worker);
     else
         hot_episode(worker, (enum kind)kind);
 }
 
-static void ended(void *worker)
+static void ended(void *arg)
 {
-    __atomic_store_n(&((struct worker_thread *)worker)->ended, 1, __ATOMIC_RELEASE);
+    struct worker_thread *worker = arg;
+    shells_leave(worker->shells);
+    __atomic_store_n(&worker->ended, 1, __ATOMIC_RELEASE);
 }
 
 void *worker_thread_run(void *arg)
 {
     struct worker_thread *worker = arg;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    shells_iam((unsigned)worker->thread);
     pthread_cleanup_push(ended, worker);
     while (phase_of(worker->table) != STOP)
         episode(worker);

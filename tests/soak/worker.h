@@ -33,6 +33,9 @@ void *worker_thread_run(void *worker);
 /* latch.c: set, count down, wait or look. */
 void latch_episode(struct worker_thread *worker);
 
+/* Likewise, with an anonymous latch of its own. */
+void latch_alone(struct worker_thread *worker);
+
 /* A call that is a point of cancellation, so that a cancelled thread is recorded as such. */
 #define CANCELABLE(record, call)                                                                                       \
     do {                                                                                                               \

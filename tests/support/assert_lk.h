@@ -74,6 +74,13 @@ void slack_begin(void); /* world_begin() calls it */
             assert_failed(__FILE__, __LINE__, "not so: %s", #condition);                                               \
     } while (0)
 
+/* The numbers are the same; unlike assert_int_equal() also usable in a child. */
+#define assert_same(expected, actual)                                                                                  \
+    do {                                                                                                               \
+        int64_t assert_same_expected = (expected);                                                                     \
+        assert_between_result((actual), assert_same_expected, assert_same_expected, #actual, __FILE__, __LINE__);      \
+    } while (0)
+
 /* The condition becomes true within `ms`; looks every other millisecond. */
 #define eventually(condition, ms)                                                                                      \
     do {                                                                                                               \

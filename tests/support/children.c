@@ -23,16 +23,13 @@ void die_with_parent(pid_t parent)
         _exit(126);
 }
 
-/* What a child keeps of its parent: neither handlers that jump back into the runner, nor its children. */
-static void become_child(struct world *w, pid_t parent, int index)
+void become_child(pid_t parent)
 {
     static const int handled[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS };
     die_with_parent(parent);
     for (size_t i = 0; i < sizeof handled / sizeof handled[0]; i++)
         signal(handled[i], SIG_DFL);
     in_child = true;
-    w->me = index;
-    w->ending_count = 0;
 }
 
 static bool sleeps(const char *thread)
@@ -84,7 +81,9 @@ pid_t world_fork(struct world *w, int (*fn)(struct world *w, void *arg), void *a
     pid = fork();
     assert_that(pid >= 0);
     if (pid == 0) {
-        become_child(w, parent, index);
+        become_child(parent);
+        w->me = index;
+        w->ending_count = 0; /* nor does it end what is its parent's */
         int status = fn(w, arg);
         if (status == 0)
             world_close(w, NULL);

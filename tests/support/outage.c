@@ -24,7 +24,7 @@ enum {
 static const char short_times[] = "lease=6s&command_timeout=500ms&poll=150ms&retry_max=50ms",
                   long_times[] = "lease=1500ms&command_timeout=400ms&poll=150ms&retry_max=50ms&connect_timeout=1400ms";
 
-static const struct outage *present; /* bodies of for_each_subject() have no argument */
+static const struct outage *present; /* bodies of for_all() have no argument */
 
 static lk_client_t *client_of(struct world *w, const char *options)
 {
@@ -137,7 +137,7 @@ static void leave(struct stage *s)
     struct subject *all[] = { &s->held, &s->given, &s->kept, &s->hurried, &s->patient, &s->tried, &s->called };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         assert_lk(0, subject_take(all[i], PATIENT_MS));
-        assert_int_equal(1, subject_held(s->w, all[i]));
+        assert_same(1, subject_held(s->w, all[i]));
         assert_lk(0, subject_give(all[i]));
         /* It may have gone to a waiter that gave up in the outage: the library gives that back, too. */
         eventually(subject_held(s->w, all[i]) == 0, BACK_MS + LATE_MS);
@@ -181,7 +181,7 @@ static int give_in_vain(struct subject *subject, int64_t command_ms)
 static void settle_given(struct stage *s, int code)
 {
     if (!s->given.kind->leased && code != EIO) {
-        assert_int_equal(1, subject_held(s->w, &s->given));
+        assert_same(1, subject_held(s->w, &s->given));
         assert_lk(0, subject_give(&s->given));
     }
     eventually(subject_held(s->w, &s->given) == 0, BACK_MS + LATE_MS);
@@ -213,27 +213,27 @@ static void survive(struct world *w, const struct subject_kind *kind)
         assert_refused(&called.refusal, 0, BACK_MS);
     }
     if (present->ends_waits)
-        assert_int_equal(present->code, worker_join(&patient.worker));
+        assert_same(present->code, worker_join(&patient.worker));
     present->end(w);
 
     if (kind->leased)
         eventually(news(&s.news, LK_EVENT_RECOVERED) == 1, BACK_MS + LATE_MS);
     settle_given(&s, given);
     if (!present->ends_tries)
-        assert_int_equal(0, worker_join(&called.worker));
+        assert_same(0, worker_join(&called.worker));
     int64_t began_ms = now_ms();
     assert_lk(0, subject_give(&s.kept));
     if (!present->ends_waits)
-        assert_int_equal(0, worker_join(&patient.worker));
+        assert_same(0, worker_join(&patient.worker));
     assert_between(now_ms() - began_ms, 0, BACK_MS + LATE_MS);
     eventually(subject_held(w, &s.tried) == 0, BACK_MS + LATE_MS);
 
     assert_lk(0, subject_remaining(&s.held, &left_ms));
-    assert_true(token_of(&s.held) == token);
+    assert_that(token_of(&s.held) == token);
     assert_lk(0, subject_give(&s.held));
-    assert_int_equal(kind->leased, news(&s.news, LK_EVENT_AT_RISK));
-    assert_int_equal(kind->leased, news(&s.news, LK_EVENT_RECOVERED));
-    assert_int_equal(0, news(&s.news, LK_EVENT_LOST));
+    assert_same(kind->leased, news(&s.news, LK_EVENT_AT_RISK));
+    assert_same(kind->leased, news(&s.news, LK_EVENT_RECOVERED));
+    assert_same(0, news(&s.news, LK_EVENT_LOST));
     leave(&s);
 }
 
@@ -243,7 +243,7 @@ static void learn_of_the_loss(struct stage *s, int64_t least_ms, int64_t began_m
     int64_t left_ms;
     eventually(news(&s->news, LK_EVENT_LOST) == 1, LONG_LEASE_MS + LATE_MS);
     assert_between(now_ms() - began_ms, least_ms, LONG_LEASE_MS + LATE_MS);
-    assert_int_equal(LK_REASON_EXPIRED, news_reason(&s->news));
+    assert_same(LK_REASON_EXPIRED, news_reason(&s->news));
     int64_t asked_ms = now_ms();
     assert_lk(ESTALE, subject_remaining(&s->held, &left_ms));
     assert_lk(ESTALE, subject_give(&s->held));
@@ -296,15 +296,15 @@ static void outlive(struct world *w, const struct subject_kind *kind)
     } else {
         assert_lk(ESTALE, subject_give(&s.kept));
     }
-    assert_int_equal(present->ends_waits ? present->code : 0, worker_join(&patient.worker));
+    assert_same(present->ends_waits ? present->code : 0, worker_join(&patient.worker));
     eventually(subject_held(w, &s.held) == 0, BACK_MS + LATE_MS);
     eventually(subject_held(w, &s.tried) == 0, BACK_MS + LATE_MS);
     assert_between(news(&s.news, LK_EVENT_AT_RISK), 0, 1); /* a listener without time hears of the loss only */
-    assert_int_equal(0, news(&s.news, LK_EVENT_RECOVERED));
-    assert_int_equal(kind->leased, news(&s.news, LK_EVENT_LOST));
+    assert_same(0, news(&s.news, LK_EVENT_RECOVERED));
+    assert_same(kind->leased, news(&s.news, LK_EVENT_LOST));
     assert_lk(0, subject_take(&s.held, PATIENT_MS));
     if (kind->fenced)
-        assert_true(token_of(&s.held) > token);
+        assert_that(token_of(&s.held) > token);
     assert_lk(0, subject_give(&s.held));
     leave(&s);
 }
@@ -374,14 +374,22 @@ static void a_latch_counts_exactly(void)
 
 /* --- all of them --------------------------------------------------------------------------------------------------- */
 
+static void for_all(subject_test_fn *body)
+{
+    if (present->computes)
+        for_each_subject(present->server_args, body);
+    else
+        for_subjects_at_once(present->server_args, body);
+}
+
 static void shorter_than_the_lease(void)
 {
-    for_each_subject(present->server_args, survive);
+    for_all(survive);
 }
 
 static void longer_than_the_lease(void)
 {
-    for_each_subject(present->server_args, outlive);
+    for_all(outlive);
 }
 
 int outage_tests(const struct outage *outage)

@@ -19,11 +19,12 @@ struct outage {
     bool reads_pass;      /* scripts that change nothing are served */
     bool ends_tries;      /* an acquire is told at once, not at its limit */
     bool ends_waits;      /* and so is one that is queued already */
+    bool computes;        /* the server keeps a processor busy: one kind after the other, else all at once */
     const char *words[2]; /* one of them is in the error text; NULL: none in particular */
     const char *user;     /* "name:password" of the clients; NULL: none */
     const char *server_args;
     void (*prepare)(struct world *w); /* before any client is opened; NULL: nothing */
-    void (*begin)(struct world *w);
+    void (*begin)(struct world *w);   /* may be in a child, as `end`: assert_lk.h */
     void (*end)(struct world *w);
 };
 

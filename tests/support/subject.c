@@ -2,9 +2,13 @@
 /* subject.c - everything that can be held, behind one face */
 #include "subject.h"
 
+#include "world_parts.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* --- mutexes ---------------------------------------------------------------------------------------- */
 
@@ -340,6 +344,42 @@ void for_each_subject(const char *server_args, void (*body)(struct world *w, con
 {
     for (const struct subject_kind *kind = subject_kinds; kind->name != NULL; kind++)
         run_for(kind, server_args, body);
+}
+
+/* It ends by exit(): so a sanitizer looks for what is left. */
+static pid_t begin_for(const struct subject_kind *kind, const char *server_args, subject_test_fn *body)
+{
+    pid_t parent = getpid(), pid;
+    fflush(NULL);
+    pid = fork();
+    assert_that(pid >= 0);
+    if (pid == 0) {
+        become_child(parent);
+        run_for(kind, server_args, body);
+        exit(0);
+    }
+    return pid;
+}
+
+static int failed_for(const struct subject_kind *kind, pid_t pid)
+{
+    int status;
+    assert_that(waitpid(pid, &status, 0) == pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    print_error("failed for a %s, as process %d\n", kind->name, (int)pid);
+    return 1;
+}
+
+void for_subjects_at_once(const char *server_args, void (*body)(struct world *w, const struct subject_kind *kind))
+{
+    pid_t pids[sizeof subject_kinds / sizeof *subject_kinds];
+    int failed = 0;
+    for (const struct subject_kind *kind = subject_kinds; kind->name != NULL; kind++)
+        pids[kind - subject_kinds] = begin_for(kind, server_args, body);
+    for (const struct subject_kind *kind = subject_kinds; kind->name != NULL; kind++)
+        failed += failed_for(kind, pids[kind - subject_kinds]);
+    assert_int_equal(0, failed);
 }
 
 static void run_for_each(void **state)

@@ -89,6 +89,9 @@ int64_t subject_queued(struct world *w, const struct subject *s);
  */
 void for_each_subject(const char *server_args, void (*body)(struct world *w, const struct subject_kind *kind));
 
+/* Likewise all at once, each in a process of its own: only asserts for children may be used in `body`. */
+void for_subjects_at_once(const char *server_args, void (*body)(struct world *w, const struct subject_kind *kind));
+
 /* Such bodies, `NULL` for `server_args`, as the tests of a program: `return subject_run(this, that);` in main(). */
 typedef void subject_test_fn(struct world *w, const struct subject_kind *kind);
 #define subject_run(...) subject_run_tests(#__VA_ARGS__, (subject_test_fn *const[]){ __VA_ARGS__ })

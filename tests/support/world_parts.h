@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * world_parts.h - what world.c, commands.c and children.c share of a world
+ * world_parts.h - what world.c, commands.c, children.c and subject.c share of a world
  */
 #ifndef TESTS_WORLD_PARTS_H
 #define TESTS_WORLD_PARTS_H
@@ -24,6 +24,9 @@ struct redisReply *world_reply(struct world *w, const char *format, ...);
 
 /* In a child: to end with the test, and leave it its terminal. */
 void die_with_parent(pid_t parent);
+
+/* Likewise in one that goes on with the test's code: it keeps no handlers that jump back into the runner. */
+void become_child(pid_t parent);
 
 void world_reap(struct world *w, pid_t pid); /* SIGKILL, and it is gone */
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * words.c - what the log says of a wait, and the error text of its end
+ */
+#include "acquire/acquire.h"
+
+#include <string.h>
+
+/* --- the log ------------------------------------------------------------------------------------------------------ */
+
+/* Everybody waits for the first one, that has to get as many as it wants. */
+static void warn_of_first(const struct lk__waiter *waiter, const struct lk__asked *asked)
+{
+    if (strcmp(asked->first, waiter->release->id) == 0)
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s, as the first; wants %lld, and too few are free",
+                waiter->what, LK__PATIENCE_US / 1000000, (long long)asked->wants);
+    else
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; the first is %s, which wants %lld, for %lld ms",
+                waiter->what, LK__PATIENCE_US / 1000000, asked->first, (long long)asked->wants,
+                (long long)asked->since_ms);
+}
+
+bool lk__wait_warn(struct lk__waiters *waiters, const struct lk__waiter *waiter, const struct lk__asked *asked)
+{
+    char errmsg[LK__ERRMSG_MAX];
+    int seconds = LK__PATIENCE_US / 1000000;
+    if (asked != NULL && asked->holder != NULL && asked->holder[0] != '\0')
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; held by %s", waiter->what, seconds, asked->holder);
+    else if (asked != NULL && asked->first != NULL)
+        warn_of_first(waiter, asked);
+    else if (asked == NULL && lk__node_lasterror(waiters->node, errmsg, sizeof errmsg) != 0)
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", waiter->what, seconds, errmsg);
+    else
+        return false;
+    return true;
+}
+
+/* --- the error text ----------------------------------------------------------------------------------------------- */
+
+/* Others have it. */
+static int refused(const struct lk__waiter *waiter, int code, const char *how)
+{
+    lk__fail(code, "%s: %sheld by someone else", waiter->what, how);
+    lk__error_leaves(lk__acquirefsm_result(&waiter->machine)->others_until_us);
+    return code;
+}
+
+int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waiter, bool explained)
+{
+    const struct lk__acquirefsm_settings *settings = lk__acquirefsm_settings(&waiter->machine);
+    int code = lk__acquirefsm_result(&waiter->machine)->code;
+    const char *what = waiter->what;
+    char errmsg[LK__ERRMSG_MAX];
+    switch (code) {
+    case ETIMEDOUT:
+        return refused(waiter, ETIMEDOUT, "not within the time; ");
+    case EBUSY:
+        return refused(waiter, EBUSY, "");
+    case EIO:
+        return lk__fail(EIO, "%s: the answer got lost; what was granted unseen is given back, within %lld ms at most",
+                        what, (long long)(2 * settings->command_us / 1000 + settings->lease_ms));
+    case ENOTCONN:
+    case EACCES:
+        if (explained)
+            return code;
+        lk__node_lasterror(waiters->node, errmsg, sizeof errmsg);
+        return lk__fail(code, "%s: %s", what, errmsg[0] != '\0' ? errmsg : "no connection in time");
+    case EPROTO:
+        return explained ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);
+    case ECANCELED:
+        if (explained)
+            return code;
+        return lk__fail(ECANCELED, "%s: the client was closed", what);
+    case ENOTRECOVERABLE:
+        return lk__fail(ENOTRECOVERABLE, "%s: its holder died, and the next one gave it back unrepaired", what);
+    case EINVAL:
+        return explained ? EINVAL : lk__fail(EINVAL, "%s: asks for more than there are in total", what);
+    case EINTR:
+        return lk__fail(EINTR, "%s: a signal handler ran while this thread waited", what);
+    case EAGAIN:
+        return lk__fail(EAGAIN, "%s: held by as many as it may be", what);
+    case EOWNERDEAD:
+        return lk__fail(EOWNERDEAD, "%s: held, but its previous holder died holding it", what);
+    default:
+        return code;
+    }
+}

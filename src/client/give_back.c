@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * give_back.c - what a client still holds when it closes: released in pipelines, each answer awaited
+ *
+ * This needs no memory: the requests of a pipeline are on the stack.
+ */
+#include "client/client.h"
+
+enum { BATCH = 32 };
+
+/* One release of a pipeline. */
+struct leaving {
+    struct lk__lease *lease;
+    struct lk__request request;
+    bool said, unknown; /* an answer came; the server does not know the script */
+    struct lk__answer answer;
+};
+
+/* Under a connection's mu: keep of the answer what counts for a release. */
+static void take_answer(struct lk__request *request, const struct lk__reply *reply)
+{
+    struct leaving *leaving = LK__CONTAINER(request, struct leaving, request);
+    leaving->said = lk__answer_read(leaving->lease->release.command.script, reply, &leaving->answer);
+    leaving->unknown = lk__reply_is(reply, "NOSCRIPT");
+}
+
+/* False: nothing was sent. */
+static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, bool eval)
+{
+    const struct lk__outboxentry *release = &leaving->lease->release;
+    leaving->request = (struct lk__request){ .parker = parker, .take = take_answer };
+    if (leaving->lease->holder != NULL)
+        lk__hold_given(leaving->lease->holder);
+    struct lk__sent sent = lk__outboxentry_sent(release);
+    return lk__node_send(&client->node, LK__LANE_COMMANDS, &leaving->request, &release->command, &sent, eval) == 0;
+}
+
+/* True: it was answered. */
+static bool await_answer(lk_client_t *client, struct leaving *leaving, int64_t until_us)
+{
+    struct lk__request *request = &leaving->request;
+    while (atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us)
+        lk__node_await(&client->node, request, until_us);
+    bool answered = atomic_load(&request->state) == LK__ANSWERED;
+    lk__node_abandon(&client->node, LK__LANE_COMMANDS, request);
+    return answered;
+}
+
+static bool await_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, int64_t until_us)
+{
+    bool answered = await_answer(client, leaving, until_us);
+    if (answered && leaving->unknown)
+        answered = send_release(client, leaving, parker, true) && await_answer(client, leaving, until_us);
+    if (!answered || !leaving->said)
+        return false;
+    lk__lease_released(leaving->lease, (struct lk__date){ leaving->answer.server_us, leaving->request.epoch });
+    return true;
+}
+
+/* Send releases in one pipeline, then await their answers. `more` is set if some are left. */
+static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
+{
+    struct leaving batch[BATCH];
+    struct lk__parker parker;
+    struct lk__lease *lease = NULL;
+    bool clean = true;
+    int count = 0;
+    lk__parker_init(&parker);
+    while (count < BATCH && (lease = lk__watchdog_anylease(&client->dog)) != NULL) {
+        struct leaving *leaving = &batch[count];
+        bool good = lk__lease_end(lease);
+        leaving->lease = lease;
+        if (good && send_release(client, leaving, &parker, false)) {
+            count++;
+        } else {
+            clean = clean && !good;
+            lk__lease_unref(lease);
+        }
+    }
+    *more = lease != NULL;
+    for (int i = 0; i < count; i++) {
+        clean &= await_release(client, &batch[i], &parker, until_us);
+        lk__lease_unref(batch[i].lease);
+    }
+    lk__parker_destroy(&parker);
+    return clean;
+}
+
+bool lk__client_giveback(lk_client_t *client, int64_t until_us)
+{
+    bool clean = true, more;
+    do
+        clean &= release_some(client, until_us, &more);
+    while (more);
+    return clean;
+}
