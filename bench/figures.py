@@ -9,6 +9,9 @@ import statistics
 
 COUNTS = (2, 8, 32, 100)  # processes that contend
 CROWDS = (8, 32, 128)  # threads of one process
+OTHERS = (10, 100, 1000, 10000)  # owners that queue
+READERS = (1, 100, 1000, 5000)  # that hold
+OBJECTS = (10, 1000, 100000)  # of one client
 JVMS = ("1x8", "2x8", "4x8")  # JVMs x threads that contend
 
 CONDITIONS = {"<=": operator.le, ">=": operator.ge}
@@ -59,6 +62,7 @@ def figures():
     yield from of_one_thread()
     yield from of_threads()
     yield from contended()
+    yield from growth()
     yield from beside_others()
 
 
@@ -110,17 +114,41 @@ def contended():
                      of(f"fairness.latchkey.{count}"), "", ">= 0.98")
 
 
+def growth():
+    for what, text, numbers in (("queued", "script time of a contended acquire, {} queued", OTHERS),
+                                ("readers", "script time of a read lock and its unlock beside {} readers", READERS),
+                                ("objects", "one thread: pair of a mutex, p50, {} objects", OBJECTS)):
+        for count in numbers:
+            yield Figure(f"growth_{what}_us_{count}", text.format(f"{count:,}"), of(f"{what}.{count}"), "us")
+        yield Figure(f"growth_{what}", "the last of these / the first",
+                     ratio(f"{what}.{numbers[-1]}", f"{what}.{numbers[0]}"), "", "<= 1.5")
+    yield Figure("growth_renewal_cpu_us", "server CPU of renewing one of 10,000 holds", of("renewal.cpu.10000"), "us")
+    yield Figure("growth_renewal_stall_us", "meanwhile the longest PING of a bystander", of("renewal.stall.10000"), "us",
+                 "<= 2000")
+    yield Figure("growth_lost_of_20000", "holds lost of 20,000 of 6 s, at a round trip of 100 ms", of("far.lost.20000"),
+                 "", "<= 0")
+    for what, text in (("reading", "wait to read"), ("permits", "wait for a permit")):
+        yield Figure(f"growth_{what}_cpu_percent", f"server CPU while 1,000 threads of a process {text}",
+                     of(f"{what}.cpu.1000"), "%")
+        yield Figure(f"growth_{what}_script_us", "longest script while they are let in", of(f"{what}.script.1000"), "us",
+                     "<= 2000")
+        yield Figure(f"growth_{what}_stall_us", "longest PING of a bystander meanwhile", of(f"{what}.stall.1000"), "us")
+    yield Figure("growth_idle_asks_per_s", "commands per second of a client that waits", of("idle.asks"), "", "<= 0.2")
+    yield Figure("growth_idle_connections", "connections of a client while nobody waits", of("idle.connections"), "",
+                 "<= 2")
+
+
 def beside_others():
     for threads, must in ((1, ">= 2.5"), (8, ">= 4"), (32, ">= 4")):
-        yield Figure(f"pairs_vs_jvm_{threads}", f"pairs/s of {threads} threads / Redisson",
+        yield Figure(f"pairs_vs_jvm_{threads}", f"pairs/s of {threads} {'thread' if threads == 1 else 'threads'} / Redisson",
                      ratio(f"tcp.threads.{threads}.latchkey", f"threads.{threads}.jvm"), "", must)
     for crowd, must in zip(JVMS, (">= 5", ">= 5", ">= 20")):
-        yield Figure(f"handoffs_vs_jvm_{crowd}", f"hand-offs/s, {crowd} JVMs x threads / Redisson",
+        yield Figure(f"handoffs_vs_jvm_{crowd}", f"acquires/s of one lock, {crowd} JVMs x threads / Redisson",
                      ratio(f"tcp.handoffs.latchkey.{crowd}", f"handoffs.jvm.{crowd}"), "", must)
     for peer, text in (("redispy", "redis-py's Lock"), ("node", "node-redlock")):
         yield Figure(f"pairs_vs_{peer}_1", f"pairs/s of one thread / {text}",
                      ratio("threads.1.latchkey", f"threads.1.{peer}"))
-        yield Figure(f"handoffs_vs_{peer}_8", f"hand-offs/s, 8 processes / {text}",
+        yield Figure(f"handoffs_vs_{peer}_8", f"acquires/s of one lock, 8 processes / {text}",
                      ratio("handoffs.latchkey.8", f"handoffs.{peer}.8"))
 
 

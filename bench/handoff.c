@@ -105,9 +105,13 @@ static void start_processes(const struct rival *rival, const struct place *place
                             int threads)
 {
     fflush(NULL); /* or each child prints it once more */
-    for (int i = 0; i < processes; i++)
-        if (fork() == 0)
+    for (int i = 0; i < processes; i++) {
+        pid_t pid = fork();
+        if (pid == 0)
             run_process(rival, place, race, i, threads);
+        if (pid < 0)
+            fail("fork");
+    }
     while (atomic_load(&race->ready) < processes * threads) {
         if (waitpid(-1, NULL, WNOHANG) > 0)
             fail("a process ended");

@@ -35,6 +35,7 @@ def read_options():
     options.add_argument("--json")
     options.add_argument("--docs", action="store_true")
     options.add_argument("--peers", action="store_true")
+    options.add_argument("--growth", action="store_true")
     options.add_argument("--quick", action="store_true")
     options.add_argument("--smoke", action="store_true")
     options.add_argument("--redisson", help="a jar of redisson-all")
@@ -80,10 +81,27 @@ class Bench:
         for count in (2, 8) if self.options.smoke else figures.COUNTS:
             args = [word for rival in RIVALS for word in (rival, str(count))]
             yield f"one lock, {count} processes", lambda args=args: self.run("handoff", *args)
+        if self.options.growth or self.options.smoke:
+            yield from self.growth_steps()
+        else:
+            self.reasons["growth"] = "only with --growth"
         if self.options.peers:
             yield from peers.steps(self)
         else:
             self.reasons.update(dict.fromkeys(("jvm", "redispy", "node"), "peers only with --peers"))
+
+    def growth_steps(self):
+        if self.options.smoke:
+            yield "growth", lambda: self.run("crowded", "queued", "10", "readers", "10")
+            yield "growth", lambda: self.run("growth", "objects", "10")
+            return
+        for what, numbers in (("queued", figures.OTHERS), ("readers", figures.READERS)):
+            args = [word for count in numbers for word in (what, str(count))]
+            yield f"growth: {what}", lambda args=args: self.run("crowded", *args)
+        for what, numbers in (("objects", figures.OBJECTS), ("renewals", (10000,)), ("far", (20000,)), ("readers", (1000,)),
+                              ("permits", (1000,)), ("idle", (10,))):
+            args = [word for count in numbers for word in (what, str(count))]
+            yield f"growth: {what}", lambda args=args: self.run("growth", *args)
 
     def measure(self):
         steps = list(self.steps())
