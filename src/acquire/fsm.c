@@ -43,7 +43,8 @@ struct lk__step lk__fsm_giveup(struct lk__acquirefsm_state *a)
         a->result.unknown = true;
         return lk__fsm_end(a, a->garbled > 0 ? EPROTO : EIO);
     }
-    return lk__fsm_end(a, a->last_error != 0 ? a->last_error : a->limit_code);
+    int code = a->limit_code == ETIMEDOUT ? ENOTCONN : a->limit_code; /* no server said that others have it */
+    return lk__fsm_end(a, a->last_error != 0 ? a->last_error : code);
 }
 
 /* A process that was stopped or suspended past hard_us gets one more command timeout, so that it leaves the queue. */

@@ -44,6 +44,16 @@ static void a_wait_without_a_connection_lasts_until_the_limit(void)
     assert_false(result_of(&never_sent)->unknown);
 }
 
+/* Only a server can say that somebody else has it. */
+static void what_was_never_answered_was_not_refused_by_a_holder(void)
+{
+    struct play play = begin_limited(500), tried = begin_try();
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, IS_DOWN, TO_CONNECT(500) }, { 30, CONNECTS(0), TO_ASK },
+        { 31, IS_DOWN, TO_CONNECT(500) }, { 900, TIME_PASSES, TO_END(ENOTCONN) });
+    RUN(&tried, { 0, STARTS, TO_ASK }, { 0, IS_DOWN, TO_CONNECT(COMMAND) }, { 30, CONNECTS(0), TO_ASK },
+        { COMMAND, IS_DOWN, TO_END(ENOTCONN) });
+}
+
 /* Waiting longer would not help. */
 static void a_server_that_refuses_us_ends_a_wait_at_once(void)
 {
@@ -395,16 +405,16 @@ int main(void)
 {
     return plain_run_with(
         middle_draws, what_was_cut_is_sent_again, an_answer_ends_the_pauses,
-        a_wait_without_a_connection_lasts_until_the_limit, a_server_that_refuses_us_ends_a_wait_at_once,
-        what_was_sent_and_never_confirmed_is_unknown, a_cut_near_the_limit_is_asked_again_while_time_is_left,
-        a_pause_ends_with_the_time_that_is_left, a_release_counts_when_no_copy_can_come_after_it,
-        an_answer_after_the_deadline_ends_the_doubt, an_unknown_script_is_sent_as_text,
-        news_does_not_hide_that_a_script_is_unknown, a_server_that_knows_no_script_is_not_asked_for_ever,
-        a_late_ask_is_asked_again, a_server_that_is_not_ready_is_asked_less_and_less_often,
-        at_the_limit_the_reason_is_told, trouble_that_is_over_is_no_reason, missing_rights_end_a_wait_at_once,
-        what_stopped_in_its_middle_is_taken_back, what_will_not_pass_ends_a_wait_at_once,
-        an_unrecoverable_mutex_ends_a_wait_at_once, a_full_lock_ends_a_wait_at_once, an_overtaken_number_is_given_up,
-        an_answer_that_makes_no_sense_is_taken_back, a_strange_answer_to_the_release_leaves_it_unknown,
-        bytes_that_cannot_be_read_are_asked_for_once_more, a_refused_release_is_sent_again,
-        a_release_refused_for_good_leaves_it_unknown);
+        a_wait_without_a_connection_lasts_until_the_limit, what_was_never_answered_was_not_refused_by_a_holder,
+        a_server_that_refuses_us_ends_a_wait_at_once, what_was_sent_and_never_confirmed_is_unknown,
+        a_cut_near_the_limit_is_asked_again_while_time_is_left, a_pause_ends_with_the_time_that_is_left,
+        a_release_counts_when_no_copy_can_come_after_it, an_answer_after_the_deadline_ends_the_doubt,
+        an_unknown_script_is_sent_as_text, news_does_not_hide_that_a_script_is_unknown,
+        a_server_that_knows_no_script_is_not_asked_for_ever, a_late_ask_is_asked_again,
+        a_server_that_is_not_ready_is_asked_less_and_less_often, at_the_limit_the_reason_is_told,
+        trouble_that_is_over_is_no_reason, missing_rights_end_a_wait_at_once, what_stopped_in_its_middle_is_taken_back,
+        what_will_not_pass_ends_a_wait_at_once, an_unrecoverable_mutex_ends_a_wait_at_once,
+        a_full_lock_ends_a_wait_at_once, an_overtaken_number_is_given_up, an_answer_that_makes_no_sense_is_taken_back,
+        a_strange_answer_to_the_release_leaves_it_unknown, bytes_that_cannot_be_read_are_asked_for_once_more,
+        a_refused_release_is_sent_again, a_release_refused_for_good_leaves_it_unknown);
 }
