@@ -51,5 +51,6 @@
 #include <latchkey/rwlock.h>
 #include <latchkey/latch.h>
 #include <latchkey/semaphore.h>
+#include <latchkey/stripes.h>
 
 #endif

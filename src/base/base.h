@@ -132,6 +132,15 @@ void lk__error_leaves(int64_t until_us);
 /* Other words for the failure that the thread just had; all else that is known of it stays. */
 int lk__error_reword(int code, const char *format, ...) LK__PRINTF(2, 3);
 
+/* What the thread knows of its last failure: of a call that goes on after one, it is as before when that succeeds. */
+struct lk__failure {
+    char errortext[384];
+    int64_t others_until_us, settled_us;
+    bool unlogged;
+};
+void lk__failure_keep(struct lk__failure *failure);
+void lk__failure_restore(const struct lk__failure *failure);
+
 /* --- sinks.c: where lines go, functions of the user's ------------------------------------------- */
 
 enum { LK__LINE_SIZE = 512 };

@@ -40,6 +40,28 @@ int lk__error_reword(int code, const char *format, ...)
     return code;
 }
 
+void lk__failure_keep(struct lk__failure *failure)
+{
+    const struct lk__thread *thread = lk__thread_known();
+    if (thread == NULL)
+        return;
+    memcpy(failure->errortext, thread->errortext, sizeof failure->errortext);
+    failure->others_until_us = thread->others_until_us;
+    failure->settled_us = thread->settled_us;
+    failure->unlogged = thread->unlogged;
+}
+
+void lk__failure_restore(const struct lk__failure *failure)
+{
+    struct lk__thread *thread = lk__thread_known();
+    if (thread == NULL)
+        return;
+    memcpy(thread->errortext, failure->errortext, sizeof thread->errortext);
+    thread->others_until_us = failure->others_until_us;
+    thread->settled_us = failure->settled_us;
+    thread->unlogged = failure->unlogged;
+}
+
 void lk__log_failure(struct lk__thread *thread)
 {
     thread->unlogged = false;

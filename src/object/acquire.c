@@ -259,8 +259,8 @@ static int run(struct lk__acquire *acquire)
 /* The first acquire of the object, or the first in half an hour. */
 static int run_looking(struct lk__acquire *acquire)
 {
-    char key[LK__KEY_MAX];
-    struct lk__settingsmark mark = lk__settings_mark(acquire->op->object, key);
+    struct lk__settingstext text;
+    struct lk__settingsmark mark = lk__settings_mark(acquire->op->object, &text);
     acquire->settings = &mark;
     int rc = run(acquire);
     lk__settings_note(acquire->op->object, lk__acquirefsm_result(&acquire->waiter.machine));

@@ -104,8 +104,12 @@ int lk__gone(const struct lk__object *object);
 
 /* Is an acquire to look at the settings mark? The first one, and then now and then. */
 bool lk__settings_isdue(const struct lk__object *object, int64_t now_us);
-/* The settings mark of the object, which points to `key`. */
-struct lk__settingsmark lk__settings_mark(const struct lk__object *object, char key[LK__KEY_MAX]);
+/* What a settings mark points into. */
+struct lk__settingstext {
+    char key[LK__KEY_MAX];
+    char words[64]; /* of one of several stripes; others are constant */
+};
+struct lk__settingsmark lk__settings_mark(const struct lk__object *object, struct lk__settingstext *text);
 /* Tell that others have other settings: the log and the listeners once, a strict caller each time, by an error text. */
 void lk__settings_differ(struct lk__object *object, const char *mine, const char *found);
 /* An acquire that was to look at the mark has ended. */

@@ -7,7 +7,7 @@
 #include "object/handle.h"
 
 int lk__binding_make(const struct lk__kind *kind, lk_client_t *client, const char *name, const void *given,
-                     struct lk__binding **made)
+                     unsigned stripes, struct lk__binding **made)
 {
     struct lk__traits traits = { 0 };
     static const union lk__attributes defaults; /* all zeroes, for the many handles without attributes */
@@ -25,6 +25,7 @@ int lk__binding_make(const struct lk__kind *kind, lk_client_t *client, const cha
         rc = lk__acl_check(&client->node, name, kind->commands);
     if (rc == 0 && kind->traits != NULL)
         traits = kind->traits(binding->attr);
+    traits.stripes = (uint16_t)stripes;
     if (rc == 0)
         rc = lk__object_get(client, kind, name, traits, &binding->object);
     binding->refs = 1;

@@ -36,6 +36,12 @@ static void set_attr(struct lk__handle handle, const void *attr)
     memcpy(handle.attr, &attr, sizeof attr);
 }
 
+/* NULL: it is no stripe. */
+static const struct lk__stripeset *set_of(struct lk__handle handle)
+{
+    return (const struct lk__stripeset *)handle.spare[LK__SPARE_SET];
+}
+
 static uintptr_t owner_of(struct lk__handle handle)
 {
     return __atomic_load_n(handle.process, __ATOMIC_ACQUIRE);
@@ -61,20 +67,20 @@ static bool is_open(const struct lk__binding *binding)
 /* A handle without a process belongs to the first process that claims it, which may then set its impl. */
 static bool is_ours(struct lk__handle handle, const struct lk__processstate *here)
 {
-    uintptr_t nobody = 0;
-    return __atomic_compare_exchange_n(handle.process, &nobody, here->process, false, __ATOMIC_ACQ_REL,
+    uintptr_t owner = 0;
+    return __atomic_compare_exchange_n(handle.process, &owner, here->process, false, __ATOMIC_ACQ_REL,
                                        __ATOMIC_ACQUIRE) ||
-           nobody == here->process;
+           (owner & ~(uintptr_t)LK__EXPLICIT) == here->process;
 }
 
-/* Have the handle lead to `binding`, unless another thread was faster. Takes it. */
+/* Have the handle lead to `binding`, unless another thread was faster. Takes it. An open client is bound to for good. */
 static int bind_to(struct lk__processstate *here, struct lk__handle handle, struct lk__binding *binding)
 {
     assert(lk__mu_held(&here->mu));
     bool ours = is_ours(handle, here);
     struct lk__binding *present = ours ? bound(handle) : lk__inherited_find(here, handle, binding->kind);
     int rc = 0;
-    if (is_open(present)) {
+    if (is_open(present) || (present != NULL && (owner_of(handle) & LK__EXPLICIT))) {
         lk__binding_unref(binding);
     } else if (ours) {
         if (present != NULL)
@@ -89,23 +95,50 @@ static int bind_to(struct lk__processstate *here, struct lk__handle handle, stru
     return rc;
 }
 
-static int bind_default(struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us,
-                        struct lk__processstate *here)
+/* Bind the handle to its client, which is entered; this leaves it. */
+static int bind_client(struct lk__processstate *here, struct lk__handle handle, const struct lk__kind *kind,
+                       lk_client_t *client)
 {
-    lk_client_t *client;
     struct lk__binding *binding = NULL;
-    int rc = lk__name_check(*handle.name, strlen(*handle.name));
-    if (rc == 0)
-        rc = lk__client_enterdefault(&client, limit_us);
-    if (rc != 0)
-        return rc;
-    rc = lk__binding_make(kind, client, *handle.name, attr_of(handle), &binding);
+    const struct lk__stripeset *set = set_of(handle);
+    unsigned stripes = set != NULL ? set->count : 0;
+    int rc = lk__binding_make(kind, client, *handle.name, attr_of(handle), stripes, &binding);
     lk__client_leave(client);
     if (rc != 0)
         return rc;
     lk__mu_lock(&here->mu);
     rc = bind_to(here, handle, binding);
     lk__mu_unlock(&here->mu);
+    return rc;
+}
+
+static int bind_default(struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us,
+                        struct lk__processstate *here)
+{
+    lk_client_t *client;
+    int rc = lk__name_check(*handle.name, strlen(*handle.name));
+    if (rc == 0)
+        rc = lk__client_enterdefault(&client, limit_us);
+    return rc == 0 ? bind_client(here, handle, kind, client) : rc;
+}
+
+/* The binding of a handle of an open client, entered. A stripe's is made on its first use. */
+static int enter_explicit(struct lk__processstate *here, struct lk__handle handle, const struct lk__kind *kind,
+                          struct lk__binding **binding)
+{
+    int rc = 0;
+    if (bound(handle) == NULL) {
+        lk_client_t *client = set_of(handle)->client;
+        rc = lk__client_enter(client);
+        if (rc == 0)
+            rc = bind_client(here, handle, kind, client);
+    }
+    if (rc != 0)
+        return rc;
+    *binding = bound(handle);
+    rc = lk__client_enter((*binding)->object->client);
+    if (rc == 0)
+        atomic_fetch_add(&(*binding)->refs, 1);
     return rc;
 }
 
@@ -144,13 +177,8 @@ int lk__handle_enter(struct lk__handle handle, const struct lk__kind *kind, int6
         (lk__handle_isinherited(handle) || !lk__handle_isreadable(handle)))
         return lk__fail(ECANCELED, "%s: it or its client belongs to another process, or to the parent of a fork",
                         lk__handle_name(handle));
-    if (owner & LK__EXPLICIT) {
-        *binding = bound(handle);
-        int rc = lk__client_enter((*binding)->object->client);
-        if (rc == 0)
-            atomic_fetch_add(&(*binding)->refs, 1);
-        return rc;
-    }
+    if (owner & LK__EXPLICIT)
+        return enter_explicit(here, handle, kind, binding);
     int rc = 0;
     while (rc == 0 && (*binding = enter_default(here, handle, kind)) == NULL)
         rc = bind_default(handle, kind, limit_us, here);
@@ -163,33 +191,38 @@ bool lk__handle_isinherited(struct lk__handle handle)
     return (owner & LK__EXPLICIT) && owner != (lk__process() | LK__EXPLICIT);
 }
 
-/*
- * The process in which a handle was initialised, and its number of forks then, as one word. Process numbers are random
- * and even, so two of them are never close to each other.
- */
-static uintptr_t stamp_of(const struct lk__processstate *here)
+/* Process numbers are random and even, so two of them are never close to each other. */
+uintptr_t lk__handle_stamp(const struct lk__processstate *here)
 {
     return here->process + 2 * (uintptr_t)lk__forks();
 }
 
-/* Was the handle initialised by that process, before its fork number `forks`? */
-static bool is_made_by(struct lk__handle handle, const struct lk__processstate *there, uint64_t forks)
+/* Was it made by that process, before its fork number `forks`? */
+static bool is_made_by(uintptr_t stamp, const struct lk__processstate *there, uint64_t forks)
 {
-    return (handle.spare[1] - there->process) / 2 < forks;
+    return (stamp - there->process) / 2 < forks;
+}
+
+bool lk__stamp_isours(uintptr_t stamp, const struct lk__processstate *here)
+{
+    return is_made_by(stamp, here, lk__forks() + 1);
+}
+
+bool lk__stamp_isreadable(uintptr_t stamp)
+{
+    const struct lk__processstate *here = lk__process_state();
+    if (here == NULL || lk__stamp_isours(stamp, here))
+        return here != NULL;
+    bool readable = false;
+    for (; here->parents != NULL && !readable; here = here->parents)
+        readable = is_made_by(stamp, here->parents, here->born);
+    return readable;
 }
 
 /* The name in a static initialiser existed before all forks; a copied name exists here if it was made before our fork. */
 bool lk__handle_isreadable(struct lk__handle handle)
 {
-    const struct lk__processstate *here = lk__process_state();
-    if (handle.spare[0] == 0)
-        return true;
-    if (here == NULL || is_made_by(handle, here, lk__forks() + 1))
-        return here != NULL;
-    bool readable = false;
-    for (; here->parents != NULL && !readable; here = here->parents)
-        readable = is_made_by(handle, here->parents, here->born);
-    return readable;
+    return handle.spare[LK__SPARE_NAME] == 0 || lk__stamp_isreadable(handle.spare[LK__SPARE_STAMP]);
 }
 
 const char *lk__handle_name(struct lk__handle handle)
@@ -204,8 +237,8 @@ int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_cl
     struct lk__binding *binding = NULL;
     if (name == NULL)
         return lk__fail(EINVAL, "no name was given");
-    size_t front = attr != NULL && client == NULL ? kind->attr_size : 0;      /* of a client's, the binding has them */
-    char *copied = here != NULL ? lk__alloc(front + strlen(name) + 1) : NULL; /* spare[0], made in process spare[1] */
+    size_t front = attr != NULL && client == NULL ? kind->attr_size : 0; /* of a client's, the binding has them */
+    char *copied = here != NULL ? lk__alloc(front + strlen(name) + 1) : NULL;
     if (copied == NULL)
         return lk__fail(ENOMEM, "%s: out of memory", name);
     strcpy(copied + front, name);
@@ -214,7 +247,7 @@ int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_cl
     if (rc == 0 && front > 0)
         rc = kind->check(copied, attr);
     if (rc == 0 && client != NULL && (rc = lk__client_enter(client)) == 0) {
-        rc = lk__binding_make(kind, client, name, attr, &binding);
+        rc = lk__binding_make(kind, client, name, attr, 0, &binding);
         lk__client_leave(client);
     }
     if (rc != 0) {
@@ -225,24 +258,34 @@ int lk__handle_init(struct lk__handle handle, const struct lk__kind *kind, lk_cl
     if (attr != NULL)
         attr = front > 0 ? copied : binding->attr;
     set_attr(handle, attr);
-    memset(handle.spare, 0, 4 * sizeof *handle.spare);
-    handle.spare[0] = (uintptr_t)copied;
-    handle.spare[1] = stamp_of(here);
+    memset(handle.spare, 0, LK__SPARES * sizeof *handle.spare);
+    handle.spare[LK__SPARE_NAME] = (uintptr_t)copied;
+    handle.spare[LK__SPARE_STAMP] = lk__handle_stamp(here);
     attach(handle, binding, binding != NULL ? here->process | LK__EXPLICIT : 0);
     return 0;
 }
 
+void lk__handle_setstripe(struct lk__handle handle, const struct lk__processstate *here,
+                          const struct lk__stripeset *set)
+{
+    handle.spare[LK__SPARE_SET] = (uintptr_t)set;
+    attach(handle, NULL, set->client != NULL ? here->process | LK__EXPLICIT : 0);
+}
+
+/* What becomes of a handle: refused while its object is used, looked at only, or let go of in any case. */
+enum ending { DESTROY, TRY, ABANDON };
+
 /* Destroying is a call like any other, and a close waits for it; a client that is closed already is not entered. */
-static int unbind(struct lk__binding *binding, bool used)
+static int unbind(struct lk__binding *binding, enum ending ending)
 {
     lk_client_t *client = binding->object->client;
     bool open = lk__client_tryenter(client);
     int rc = 0;
-    if (open && used && lk__object_isbusy(binding->object))
+    if (open && ending != ABANDON && lk__object_isbusy(binding->object))
         rc = lk__fail(EBUSY, "%s: held or waited for by a thread of this process", binding->object->what);
-    else if (open && used && !lk__object_settle(binding->object))
+    else if (open && ending != ABANDON && !lk__object_settle(binding->object))
         rc = lk__fail(EBUSY, "%s: handed over a moment ago; its fixed lease is not set yet", binding->object->what);
-    else
+    else if (ending != TRY)
         lk__binding_unref(binding);
     if (open)
         lk__client_leave(client);
@@ -250,39 +293,47 @@ static int unbind(struct lk__binding *binding, bool used)
 }
 
 /* Unbind the handle in this process; of another process' handle, only what is kept beside it. */
-static int unbind_ours(struct lk__processstate *here, struct lk__handle handle, bool used)
+static int unbind_ours(struct lk__processstate *here, struct lk__handle handle, enum ending ending)
 {
     bool ours = (owner_of(handle) & ~(uintptr_t)LK__EXPLICIT) == here->process;
+    struct lk__binding *own = ours ? bound(handle) : NULL;
     lk__mu_lock(&here->mu);
     struct lk__binding *inherited = lk__handle_isreadable(handle) ? lk__inherited_find(here, handle, NULL) : NULL;
     lk__mu_unlock(&here->mu);
-    int rc = ours ? unbind(bound(handle), used) : 0;
+    int rc = own != NULL ? unbind(own, ending) : 0;
     if (rc == 0 && inherited != NULL)
-        rc = unbind(inherited, used);
-    if (rc != 0)
+        rc = unbind(inherited, ending);
+    if (rc != 0 || ending == TRY)
         return rc;
     lk__mu_lock(&here->mu);
     lk__inherited_forget(here, handle);
     lk__mu_unlock(&here->mu);
-    if (ours) {
-        __atomic_store_n(handle.impl, NULL, __ATOMIC_RELEASE);
+    if (!ours)
+        return 0;
+    __atomic_store_n(handle.impl, NULL, __ATOMIC_RELEASE);
+    if (set_of(handle) == NULL || set_of(handle)->client == NULL)
         __atomic_store_n(handle.process, 0, __ATOMIC_RELEASE); /* from now on another process may have it */
-    }
     return 0;
 }
 
-static int destroy(struct lk__handle handle, bool used)
+int lk__handle_checkunused(struct lk__handle handle)
+{
+    struct lk__processstate *here = lk__process_state();
+    return here != NULL ? unbind_ours(here, handle, TRY) : 0;
+}
+
+static int destroy(struct lk__handle handle, enum ending ending)
 {
     struct lk__processstate *here = lk__process_state();
     if (here == NULL || *handle.name == NULL)
         return 0;
-    int rc = unbind_ours(here, handle, used);
-    if (rc != 0 || handle.spare[0] == 0) /* a static one may be used again */
+    int rc = unbind_ours(here, handle, ending);
+    if (rc != 0 || handle.spare[LK__SPARE_NAME] == 0) /* a static one may be used again */
         return rc;
-    if (!is_made_by(handle, here, lk__forks() + 1))
+    if (!lk__stamp_isours(handle.spare[LK__SPARE_STAMP], here))
         return 0; /* the process that initialised it may live, and this be its memory, too */
-    lk__free((void *)handle.spare[0]);
-    handle.spare[0] = handle.spare[1] = 0;
+    lk__free((void *)handle.spare[LK__SPARE_NAME]);
+    handle.spare[LK__SPARE_NAME] = handle.spare[LK__SPARE_STAMP] = 0;
     *handle.name = NULL;
     set_attr(handle, NULL);
     return 0;
@@ -290,10 +341,10 @@ static int destroy(struct lk__handle handle, bool used)
 
 int lk__handle_destroy(struct lk__handle handle)
 {
-    return destroy(handle, true);
+    return destroy(handle, DESTROY);
 }
 
 void lk__handle_abandon(struct lk__handle handle)
 {
-    destroy(handle, false);
+    destroy(handle, ABANDON);
 }

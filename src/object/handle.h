@@ -19,7 +19,22 @@ struct lk__handle {
     void *attr; /* address of the pointer to the attributes, whose type is the primitive's */
     void **impl;
     uintptr_t *process;
-    uintptr_t *spare;
+    uintptr_t *spare; /* LK__SPARE_... */
+};
+
+/* What the spare words of a handle hold; 0 where there is no such thing. */
+enum {
+    LK__SPARE_NAME,  /* a copied name */
+    LK__SPARE_STAMP, /* when that was made: lk__handle_stamp() */
+    LK__SPARE_OWN,   /* the primitive's own */
+    LK__SPARE_SET,   /* of a stripe: the struct lk__stripeset that it belongs to */
+    LK__SPARES
+};
+
+/* What many handles have in common; it stays as long as they do. */
+struct lk__stripeset {
+    lk_client_t *client; /* to which its first use binds each; NULL: the default one */
+    unsigned count;
 };
 
 /* The fields of a user's object, which may be NULL. */
@@ -48,7 +63,7 @@ struct lk__binding {
 
 /* `given`: the user's attributes, or NULL. 0 or why not, with an error text. */
 int lk__binding_make(const struct lk__kind *kind, lk_client_t *client, const char *name, const void *given,
-                     struct lk__binding **made);
+                     unsigned stripes, struct lk__binding **made);
 void lk__binding_free(struct lk__binding *binding); /* with its reference to the object */
 
 /* With a reference, and its client is entered, if there is one that is open. */
@@ -91,6 +106,23 @@ int lk__handle_enter(struct lk__handle handle, const struct lk__kind *kind, int6
 int lk__handle_destroy(struct lk__handle handle);
 /* Of one that nobody has used: whoever holds its object does so by another handle. The error text stays. */
 void lk__handle_abandon(struct lk__handle handle);
+/*
+ * Make the handle, all zeroes but for its name and attributes, a stripe: one of many, so each is bound by its first use,
+ * and by the next one after it was destroyed. Name and attributes stay as long as the handle is used.
+ */
+void lk__handle_setstripe(struct lk__handle handle, const struct lk__processstate *here,
+                          const struct lk__stripeset *set);
+/* 0, or the code with which lk__handle_destroy() would refuse. */
+int lk__handle_checkunused(struct lk__handle handle);
+
+/*
+ * This process and its number of forks now, as one word: what is copied now is there in this process, and in children
+ * that are forked later.
+ */
+uintptr_t lk__handle_stamp(const struct lk__processstate *here);
+bool lk__stamp_isours(uintptr_t stamp, const struct lk__processstate *here); /* made by this process itself */
+bool lk__stamp_isreadable(uintptr_t stamp); /* or by one that it was forked from, before that */
+
 /* Is it bound to a client of another process, such as the parent of a fork? */
 bool lk__handle_isinherited(struct lk__handle handle);
 /* Do name and attributes point to memory that this process has, too? */

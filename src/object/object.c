@@ -157,10 +157,10 @@ static int find_or_create(lk_client_t *client, const struct lk__kind *kind, cons
     if (object == NULL)
         return lk__fail(ENOMEM, "%s %s: out of memory", kind->name, name);
     if (object->traits.order != traits.order || object->traits.robust != traits.robust ||
-        object->traits.anonymous != traits.anonymous)
+        object->traits.anonymous != traits.anonymous || object->traits.stripes != traits.stripes)
         return lk__fail(EINVAL,
-                        "%s: in use in this client with other attributes of the name: fair, prefer, robust "
-                        "or anonymous",
+                        "%s: in use in this client with other attributes of the name: fair, prefer, robust, "
+                        "anonymous, or the number of stripes",
                         object->what);
     object->refs++;
     *found = object;

@@ -18,8 +18,9 @@ struct lk__queuepage;
 
 /* What attributes say of the name and not of a handle: all handles of one name in a client agree. */
 struct lk__traits {
-    signed char order; /* fair, or who is preferred */
-    bool robust : 1;
+    uint16_t stripes;   /* it is one of so many, which share keys among them; 0: it stands alone */
+    signed char order;  /* fair, or who is preferred */
+    bool robust : 1;    /* bits, as there may be many objects */
     bool anonymous : 1; /* there at the server as long as somebody uses it: anonymous.h */
 };
 
@@ -73,11 +74,11 @@ struct lk__kind {
 
 struct lk__object {
     struct lk__member member; /* in its client */
-    int refs;                 /* under client->mu: bindings */
+    unsigned refs : 31;       /* under client->mu: bindings */
+    unsigned quiet : 1;       /* under client->mu: the object was stopped, and has no holds */
     atomic_int waiting;       /* threads that are acquiring it */
     struct lk__traits traits;
     atomic_bool compared;            /* what the server has was compared with what the program says */
-    bool quiet;                      /* under client->mu: the object was stopped, and has no holds */
     _Atomic(uint16_t) settings_seen; /* when that was, see settings.c; short, as there may be many objects */
     _Atomic(uint16_t) settings_told; /* when it was told last that others differ, and whether they still do */
     lk_client_t *client;

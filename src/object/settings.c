@@ -13,6 +13,8 @@
  */
 #include "object/acquire.h"
 
+#include <stdio.h>
+
 /*
  * Moments are counted in units of 67 s, as only some 16 bits of them are kept: an object that nobody acquired for 51 days
  * may be due half an hour late. LATELY is half of what the mark lasts, which is SETTINGS_LAST_S of cmake/scripts.py.
@@ -37,11 +39,14 @@ void lk__settings_makedue(struct lk__object *object)
     atomic_store(&object->settings_told, (uint16_t)((long_ago & ~DIFFERS) | differs));
 }
 
-struct lk__settingsmark lk__settings_mark(const struct lk__object *object, char key[LK__KEY_MAX])
+struct lk__settingsmark lk__settings_mark(const struct lk__object *object, struct lk__settingstext *text)
 {
     const struct lk__traits *traits = &object->traits;
-    lk__key_ours(key, object->kind->settings_key, object->member.entry.key);
-    return (struct lk__settingsmark){ .key = key, .mine = object->kind->settings[2 * traits->order + traits->robust] };
+    const char *words = object->kind->settings[2 * traits->order + traits->robust];
+    lk__key_ours(text->key, object->kind->settings_key, object->member.entry.key);
+    if (traits->stripes > 0)
+        snprintf(text->words, sizeof text->words, "%s stripes=%u", words, (unsigned)traits->stripes);
+    return (struct lk__settingsmark){ .key = text->key, .mine = traits->stripes > 0 ? text->words : words };
 }
 
 /*

@@ -7,7 +7,7 @@
 
 _Static_assert(sizeof(lk_sem_t) == 8 * sizeof(void *), "ABI");
 
-enum { VALUE = 2 }; /* which spare word of a handle has the value to begin with */
+enum { VALUE = LK__SPARE_OWN }; /* which spare word of a handle has the value to begin with */
 
 static struct lk__sem *sem_of(struct lk__object *object)
 {

@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-OBJECTS = "mutex rwlock sem latch client events owner".split()
+OBJECTS = "mutex rwlock sem latch stripes client events owner".split()
 
 
 def functions(headers):

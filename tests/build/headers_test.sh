@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Public headers, what their macros make, and the example in the comment of each type that can be initialised statically,
-# compile in each language without a warning; those that are meant come.
+# Public headers, what their macros make, and the example in the comment of a type, which each has that can be initialised
+# statically, compile in each language without a warning; those that are meant come.
 #   headers_test.sh <include folder> <C compiler> <C++ compiler>
 set -euo pipefail
 include=$1 cc=$2 cxx=$3
@@ -32,7 +32,7 @@ for path in "$include"/latchkey/*.h; do
         compile "$standard" <<<"$program" || { echo "$header: no $standard"; failed=1; }
     done
 
-    grep -q '^#define LK_[A-Z]*_INITIALIZER(' "$path" || continue
+    grep -q -e '^#define LK_[A-Z]*_INITIALIZER(' -e 'For example:$' "$path" || continue
     example=$(example_of "$path")
     [[ -n $example ]] || { echo "$header: no example"; failed=1; continue; }
     examples=$((examples + 1))

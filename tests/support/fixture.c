@@ -96,6 +96,21 @@ lk_mutex_t *world_mutex(struct world *w, lk_client_t *client, const char *name, 
     return mutex;
 }
 
+static void end_stripes(void *stripes)
+{
+    assert_lk(0, lk_stripes_destroy(stripes));
+    free(stripes);
+}
+
+lk_stripes_t *world_stripes(struct world *w, lk_client_t *client, const char *name, unsigned n,
+                            const lk_mutexattr_t *attr)
+{
+    lk_stripes_t *stripes = calloc(1, sizeof *stripes);
+    assert_lk(0, lk_stripes_initattr(stripes, client, name, n, attr));
+    world_at_end(w, client, stripes, end_stripes);
+    return stripes;
+}
+
 static void end_rwlock(void *rwlock)
 {
     assert_lk(0, lk_rwlock_destroy(rwlock));
