@@ -1,5 +1,7 @@
 -- redisson.lua - is somebody of Redisson's among those who listen to its channel? Then it has a turn now and then
 --
+-- uses:     rollback
+--
 -- A client of ours that subscribes to a channel of Redisson's subscribes to a second one, on the same connection, that
 -- Redisson does not know. So more receivers on the first than on the second are Redisson's, whichever clients come, go
 -- and crash.
@@ -28,4 +30,15 @@ end
 local function javas_turn_left(seen, now)
     local ends = tonumber(redis.call('ZSCORE', seen, 'java') or '') or 0
     return math.max(ends - math.floor(now / 1000), 0)
+end
+
+-- Something is free, and nobody of ours waits. One time in sixteen it is Java's turn: who is nearer to the server would have
+-- it again each time before Java could ask.
+local function tell_free(seen, channel, message, now)
+    if now % 16 ~= 0 then
+        publish(channel, message)
+    elseif tell_redisson(channel, message) then
+        begin_javas_turn(seen, now)
+        lengthen_or_drop(seen, JAVAS_TURN_MS)
+    end
 end

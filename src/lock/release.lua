@@ -24,11 +24,16 @@ if mine == 1 and robust then
     end
 end
 local first = redis.call('ZRANGE', queue, '0', '0')[1]
-if not kept and not first then
+local unwanted = not kept and not first
+if unwanted and not (shared and mine == 1) then
     if mine == 1 then
         publish(channel, '0')
     end
     return answer(mine == 1 and DONE or GONE)
+end
+if unwanted then
+    tell_free(seen, channel, '0', now)
+    return answer(DONE)
 end
 
 if mine == 1 and not (kept or robust or shared) and first ~= id and

@@ -1,6 +1,6 @@
 -- give.lua - more permits, or fewer
 --
--- uses:     counted number idempotent rollback whole
+-- uses:     counted number idempotent redisson rollback whole
 -- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
 -- args:     n number                    negative for fewer
 --           initial number              permits to begin with, 0: leave that to others
@@ -41,10 +41,16 @@ do_or_undo(function()
 end, function()
     redis.call('DECRBY', name, n)
 end)
-if redis.call('EXISTS', claims, queue) == 0 then
-    if n > 0 and sum > 0 then
-        publish(channel, string.format('%.0f', sum))
+local told = n > 0 and sum > 0 and string.format('%.0f', sum)
+local unwanted = redis.call('EXISTS', claims, queue) == 0
+if unwanted and not (shared and told) then
+    if told then
+        publish(channel, told)
     end
+    return answer(DONE)
+end
+if unwanted then
+    tell_free(seen, channel, told, now)
     return answer(DONE)
 end
 

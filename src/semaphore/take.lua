@@ -1,6 +1,6 @@
 -- take.lua - take permits, or queue for them; first ask, poll, confirmation and resend are the same
 --
--- uses:     counted number queue idempotent rollback whole
+-- uses:     counted number queue idempotent redisson rollback whole
 -- keys:     name string                 free permits; no key: none
 --           claims zset                 waiter's id -> until when it may confirm its grant, see counted.lua
 --           queue zset, seen zset       the wait queue and its liveness, see queue.lua
@@ -25,7 +25,8 @@
 local owner, nth, n = taker_of(id)
 local value = number_in(name)
 local done = idempotent_answer(once, owner, nth)
-if arrival == 0 and not done and value and value >= n and not tell_total and redis.call('EXISTS', claims, queue) == 0 then
+if arrival == 0 and not done and value and value >= n and not tell_total and redis.call('EXISTS', claims, queue) == 0 and
+    not (shared and redis.call('ZSCORE', seen, 'java')) then
     take_recorded(name, n, once, owner, nth, 1, now)
     return answer(GRANTED, 1)
 end
@@ -59,6 +60,8 @@ if try and value <= 0 then
     return answer(BUSY)
 end
 
+local turn = shared and value > 0 and javas_turn_left(seen, now) or 0
+value = free_for_us(value, turn)
 if value >= n and redis.call('EXISTS', queue) == 0 then
     take_recorded(name, n, once, owner, nth, 1, now)
     if arrival ~= 0 then
@@ -68,10 +71,7 @@ if value >= n and redis.call('EXISTS', queue) == 0 then
         pass_on(name, claims, queue, seen, value - n, now, claim_ms, channel, shared)
     end
     return answer(GRANTED, 1, all)
-end
-local turn = shared and value > 0 and javas_turn_left(seen, now) or 0
-value = free_for_us(value, turn)
-if try then
+elseif try then
     local free, _, blocked = hand_out(name, claims, queue, seen, nil, value, now, claim_ms)
     if not blocked and free >= n then
         take_recorded(name, n, once, owner, nth, 1, now)

@@ -22,6 +22,7 @@ struct kind {
     const char *verb;  /* Java's */
     int of_c, of_java; /* processes, threads */
     bool fair, semaphore;
+    int busy_ms; /* how long C keeps a mutex */
 };
 
 struct start {
@@ -50,7 +51,7 @@ static bool turn(struct world *w, uint64_t token)
     return true;
 }
 
-static int mutex_turns(struct world *w, lk_mutex_t *mutex)
+static int mutex_turns(struct world *w, lk_mutex_t *mutex, int busy_ms)
 {
     bool more = true;
     while (more) {
@@ -58,6 +59,7 @@ static int mutex_turns(struct world *w, lk_mutex_t *mutex)
         assert_lk(0, lk_mutex_lock(mutex));
         assert_lk(0, lk_mutex_token(mutex, &token));
         more = turn(w, token);
+        sleep_ms(busy_ms);
         assert_lk(0, lk_mutex_unlock(mutex));
     }
     return 0;
@@ -89,7 +91,7 @@ static int have_turns(struct world *w, void *arg)
     lk_sem_t *semaphore = world_sem(w, client, "pool", 0, NULL);
     world_ready(w);
     gate_pass(&start->gate);
-    return start->kind.semaphore ? semaphore_turns(w, semaphore) : mutex_turns(w, mutex);
+    return start->kind.semaphore ? semaphore_turns(w, semaphore) : mutex_turns(w, mutex, start->kind.busy_ms);
 }
 
 /* --- what came of them ---------------------------------------------------------------------------------- */
@@ -175,29 +177,35 @@ static void check_turns(struct world *w, struct tally t)
 
 static void a_lock_is_had_by_one_side_at_a_time(struct world *w)
 {
-    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 3, 3, false, false }));
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 3, 3, false, false, 0 }));
 }
 
 /* Strict order among those of C. */
 static void a_fair_mutex_as_well(struct world *w)
 {
-    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 3, 3, true, false }));
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 3, 3, true, false, 0 }));
 }
 
 static void one_of_c_among_many_of_java(struct world *w)
 {
-    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 1, 6, false, false }));
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 1, 6, false, false, 0 }));
 }
 
 static void one_of_java_among_many_of_c(struct world *w)
 {
-    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 6, 1, false, false }));
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 6, 1, false, false, 0 }));
+}
+
+/* It has the mutex for nearly all of the time, and nobody of ours waits. */
+static void java_beside_a_busy_process(struct world *w)
+{
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 1, 1, false, false, 5 }));
 }
 
 /* Tokens go on from one side to the other. */
 static void tokens_of_both_sides_rise(struct world *w)
 {
-    struct tally t = all_have_turns(w, (struct kind){ "tokenturns", 3, 3, false, false });
+    struct tally t = all_have_turns(w, (struct kind){ "tokenturns", 3, 3, false, false, 0 });
     check_turns(w, t);
     assert_true(t.rising);
     assert_true(t.changes > 10);
@@ -214,23 +222,24 @@ static void check_permits(struct world *w, struct tally t)
 
 static void a_semaphore_has_no_permit_too_many(struct world *w)
 {
-    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 4, 4, false, true }));
+    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 4, 4, false, true, 0 }));
 }
 
 static void a_permit_for_java_among_many_of_c(struct world *w)
 {
-    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 6, 3, false, true }));
+    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 6, 3, false, true, 0 }));
 }
 
 static void a_permit_for_c_among_many_of_java(struct world *w)
 {
-    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 1, 6, false, true }));
+    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 1, 6, false, true, 0 }));
 }
 
 int main(void)
 {
     java_begin();
     return world_run(a_lock_is_had_by_one_side_at_a_time, a_fair_mutex_as_well, one_of_c_among_many_of_java,
-                     one_of_java_among_many_of_c, tokens_of_both_sides_rise, a_semaphore_has_no_permit_too_many,
-                     a_permit_for_java_among_many_of_c, a_permit_for_c_among_many_of_java);
+                     one_of_java_among_many_of_c, java_beside_a_busy_process, tokens_of_both_sides_rise,
+                     a_semaphore_has_no_permit_too_many, a_permit_for_java_among_many_of_c,
+                     a_permit_for_c_among_many_of_java);
 }

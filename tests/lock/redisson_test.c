@@ -190,6 +190,29 @@ static void java_gets_its_turn(struct world *w)
     }
 }
 
+/* Who is alone among ours would have it again each time before Java could ask: Java has a turn all the same, if it listens. */
+static void java_has_turns_beside_one_of_ours(struct world *w)
+{
+    enum { RELEASES_MAX = 1000, ENOUGH = 5 };
+    int turns = 0;
+    open_orders(w, "redisson=yes");
+    world_allow(w, "redisson_lock_token:*");
+    for (int i = 0; i < 100; i++) {
+        assert_lk(0, lk_mutex_trylock(orders));
+        assert_lk(0, lk_mutex_unlock(orders));
+    }
+    world_subscribe(w, CHANNEL);
+    for (int i = 0; i < RELEASES_MAX && turns < ENOUGH; i++) {
+        assert_lk(0, lk_mutex_lock(orders));
+        assert_lk(0, lk_mutex_unlock(orders));
+        turns += lk_mutex_trylock(orders) == EBUSY || lk_mutex_unlock(orders) != 0;
+    }
+    assert_int_equal(ENOUGH, turns);
+    assert_int_not_equal(-1, world_pttl(w, "latchkey:seen:mutex:{orders}")); /* it has an end */
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+}
+
 static int64_t listeners(struct world *w, const char *channel)
 {
     return world_int(w, "EVAL %s 1 %s", "return redis.call('PUBSUB', 'NUMSUB', KEYS[1])[2]", channel);
@@ -285,5 +308,6 @@ int main(void)
 {
     return world_run(a_java_holder_is_respected, java_sees_our_hold, javas_unlock_wakes_us,
                      our_unlock_is_published_for_java, tokens_continue_after_javas, java_gets_its_turn,
-                     no_turn_is_left_to_nobody, a_turn_without_waiters_leaves_nothing, a_shorter_lease_is_told);
+                     java_has_turns_beside_one_of_ours, no_turn_is_left_to_nobody,
+                     a_turn_without_waiters_leaves_nothing, a_shorter_lease_is_told);
 }

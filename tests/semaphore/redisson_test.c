@@ -149,6 +149,28 @@ static void java_does_not_starve(struct world *w)
     }
 }
 
+/* Nobody of ours waits either: who has the permit again and again leaves Java its turns. */
+static void java_has_turns_beside_one_of_ours(struct world *w)
+{
+    enum { RELEASES_MAX = 1000, ENOUGH = 5 };
+    int turns = 0;
+    open_pool(w, "redisson=yes");
+    assert_lk(0, lk_sem_trysetpermits(pool, 1));
+    for (int i = 0; i < 100; i++) {
+        assert_lk(0, lk_sem_trywait(pool));
+        assert_lk(0, lk_sem_post(pool));
+    }
+    world_subscribe(w, CHANNEL);
+    for (int i = 0; i < RELEASES_MAX && turns < ENOUGH; i++) {
+        assert_lk(0, lk_sem_wait(pool));
+        assert_lk(0, lk_sem_post(pool));
+        turns += lk_sem_trywait(pool) == EAGAIN || lk_sem_post(pool) != 0;
+    }
+    assert_int_equal(ENOUGH, turns);
+    assert_int_not_equal(-1, world_pttl(w, "latchkey:seen:sem:{pool}")); /* it has an end */
+    assert_lk(0, lk_sem_wait(pool));
+}
+
 /*
  * Without Java nothing is left to it: each permit is handed to the waiter at once. A waiter that was only told to ask
  * would find an F among its messages.
@@ -185,5 +207,5 @@ static void nothing_is_left_to_nobody(struct world *w)
 int main(void)
 {
     return world_run(the_number_is_shared, java_hears_what_is_free, a_release_in_java_wakes_us, java_does_not_starve,
-                     nothing_is_left_to_nobody);
+                     java_has_turns_beside_one_of_ours, nothing_is_left_to_nobody);
 }
