@@ -394,7 +394,7 @@ static const struct row rows[] = {
       "SET latchkey:total:{x} 2;ZADD latchkey:permits:{x} " LATER_MS " " A ":2 " LATER_MS " " A
       ":2/2;EXPIRE latchkey:permits:{x} 600;" QUEUED("permits", C ":2", B ":2"),
       { PERMITS },
-      { CLAIM, "0", A ":2", "1" } },
+      { CLAIM, "0", NO_FLAGS, A ":2", "1" } },
     { &lk__lua_semaphore_permit_renew,
       GIVES,
       "ZADD latchkey:permits:{x} " LATER_MS " " A ":2 " LATER_MS " " A ":2/2;EXPIRE latchkey:permits:{x} 600",
