@@ -55,11 +55,11 @@ local calls = {
     [NEEDED] = {
         { 'DEL' }, { 'EXISTS' }, { 'EXPIRE', '1' }, { 'GET' }, { 'HDEL', 'f' }, { 'HEXISTS', 'f' }, { 'HGET', 'f' },
         { 'HRANDFIELD' }, { 'HSET', 'f', '1' }, { 'PEXPIRE', '1' }, { 'PTTL' }, { 'SET', '1' }, { 'TYPE' },
-        { 'ZADD', '1', 'm' }, { 'ZCOUNT', '0', '0' }, { 'ZMSCORE', 'm' }, { 'ZRANGE', '0', '0' },
-        { 'ZRANGEBYSCORE', '0', '0' }, { 'ZRANK', 'm' }, { 'ZREM', 'm' }, { 'ZSCORE', 'm' },
+        { 'ZADD', '1', 'm' }, { 'ZCARD' }, { 'ZCOUNT', '0', '0' }, { 'ZMSCORE', 'm' },
+        { 'ZRANGE', '0', '0' }, { 'ZRANGEBYSCORE', '0', '0' }, { 'ZRANK', 'm' }, { 'ZREM', 'm' }, { 'ZSCORE', 'm' },
     },
     [OTHER] = {
-        { 'DECRBY', '1' }, { 'INCRBY', '1' }, { 'ZCARD' }, { 'ZREMRANGEBYSCORE', '0', '0' },
+        { 'DECRBY', '1' }, { 'INCRBY', '1' }, { 'ZREMRANGEBYSCORE', '0', '0' },
     },
 }
 local families = {

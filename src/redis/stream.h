@@ -72,7 +72,7 @@ bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const char 
 
 /* --- handshake.c ----------------------------------------------------------------------------------------- */
 
-enum { LK__ACL_MAX = 256, LK__ERRMSG_MAX = 320 };
+enum { LK__ACL_MAX = 288, LK__ERRMSG_MAX = 384 };
 
 struct lk__serverinfo {
     int64_t before_us, server_us;   /* the server's TIME, asked not before this local moment */
