@@ -39,7 +39,7 @@ static void mutex_destroy(struct lk__object *object)
 static struct lk__traits traits(const void *checked)
 {
     const lk_mutexattr_t *attr = checked;
-    return (struct lk__traits){ .order = (signed char)attr->fair, .robust = attr->robust };
+    return (struct lk__traits){ .order = (unsigned)attr->fair, .robust = attr->robust != 0 };
 }
 
 static int ask_queue(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,

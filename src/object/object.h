@@ -16,12 +16,15 @@ struct lk__object;
 struct lk__op;
 struct lk__queuepage;
 
-/* What attributes say of the name and not of a handle: all handles of one name in a client agree. */
-struct lk__traits {
-    uint16_t stripes;   /* it is one of so many, which share keys among them; 0: it stands alone */
-    signed char order;  /* fair, or who is preferred */
-    bool robust : 1;    /* bits, as there may be many objects */
-    bool anonymous : 1; /* there at the server as long as somebody uses it: anonymous.h */
+/*
+ * What attributes say of the name and not of a handle: all handles of one name in a client agree. Three bytes, as there may
+ * be many objects.
+ */
+struct __attribute__((packed)) lk__traits {
+    unsigned stripes : 16;  /* it is one of so many, which share keys among them; 0: it stands alone */
+    unsigned order : 6;     /* fair, or who is preferred */
+    unsigned robust : 1;    /* who follows a dead holder is told */
+    unsigned anonymous : 1; /* there at the server as long as somebody uses it: anonymous.h */
 };
 
 /* A primitive, as a table. */

@@ -25,7 +25,7 @@ static bool rwlock_init(struct lk__object *object)
 static struct lk__traits traits(const void *checked)
 {
     const lk_rwlockattr_t *attr = checked;
-    return (struct lk__traits){ .order = (signed char)attr->prefer, .robust = attr->robust };
+    return (struct lk__traits){ .order = (unsigned)attr->prefer, .robust = attr->robust != 0 };
 }
 
 static int ask_queue(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,
