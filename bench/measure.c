@@ -31,8 +31,8 @@ int place_read(struct place *place, int argc, char **argv, const char *more)
     place->address = argv[1];
     place->server = (pid_t)strtol(argv[2], NULL, 10);
     place->ms = strtol(argv[3], NULL, 10);
-    snprintf(place->url, sizeof place->url, "%s%s?lease=60s&connect_timeout=50s&command_timeout=10s",
-             argv[1][0] == '/' ? "unix://" : "redis://", argv[1]);
+    snprintf(place->url, sizeof place->url, "%s%s?connect_timeout=25s", argv[1][0] == '/' ? "unix://" : "redis://",
+             argv[1]);
     return 4;
 }
 

@@ -13,7 +13,7 @@
 
 struct place {
     const char *address; /* path of a Unix socket, or host:port */
-    char url[240];       /* the same for lk_client_open(), with patience */
+    char url[240];       /* the same for lk_client_open(); all that scripts see is as by default */
     pid_t server;
     int64_t ms; /* that one measurement takes */
 };
