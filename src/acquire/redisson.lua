@@ -18,8 +18,7 @@ local function tell_redisson(channel, message)
 end
 
 -- Java's turn: for some milliseconds after a release that was left to it, C clients that share with Java queue rather than
--- take. It is kept among the signs of life, as
--- 'java', and evicted like them.
+-- take. It is kept among the signs of life, as 'java', and evicted like them.
 local JAVAS_TURN_MS = 10
 
 local function begin_javas_turn(seen, now)
@@ -32,12 +31,10 @@ local function javas_turn_left(seen, now)
     return math.max(ends - math.floor(now / 1000), 0)
 end
 
--- Something is free, and nobody of ours waits. One time in sixteen it is Java's turn: who is nearer to the server would have
--- it again each time before Java could ask.
-local function tell_free(seen, channel, message, now)
-    if now % 16 ~= 0 then
-        publish(channel, message)
-    elseif tell_redisson(channel, message) then
+-- Something is free, and nobody of ours waits: tell Redisson, whose turn it is if it listens. Who is nearer to the server
+-- would have it again each time before Java could ask, so scripts do this one time in sixteen.
+local function leave_to_redisson(seen, channel, message, now)
+    if tell_redisson(channel, message) then
         begin_javas_turn(seen, now)
         lengthen_or_drop(seen, JAVAS_TURN_MS)
     end

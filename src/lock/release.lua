@@ -25,14 +25,14 @@ if mine == 1 and robust then
 end
 local first = redis.call('ZRANGE', queue, '0', '0')[1]
 local unwanted = not kept and not first
-if unwanted and not (shared and mine == 1) then
+if unwanted and not (shared and mine == 1 and now % 16 == 0) then
     if mine == 1 then
         publish(channel, '0')
     end
     return answer(mine == 1 and DONE or GONE)
 end
 if unwanted then
-    tell_free(seen, channel, '0', now)
+    leave_to_redisson(seen, channel, '0', now)
     return answer(DONE)
 end
 

@@ -43,14 +43,14 @@ end, function()
 end)
 local told = n > 0 and sum > 0 and string.format('%.0f', sum)
 local unwanted = redis.call('EXISTS', claims, queue) == 0
-if unwanted and not (shared and told) then
+if unwanted and not (shared and told and now % 16 == 0) then
     if told then
         publish(channel, told)
     end
     return answer(DONE)
 end
 if unwanted then
-    tell_free(seen, channel, told, now)
+    leave_to_redisson(seen, channel, told, now)
     return answer(DONE)
 end
 
