@@ -141,6 +141,9 @@ local CLAIM_MS = 3000 -- the default of a claim: with it the sign of life is a w
 -- What a sign of life says: liveness, ms, and how long a claim has to last.
 local function terms_of(sign)
     local code = sign % 1 * 2048
+    if code == 0 then
+        return LEAST_LIVENESS_MS, CLAIM_MS
+    end
     local claim = math.floor(code % 128 / 2)
     local claim_ms = math.floor((4 + claim % 4) * 2 ^ math.floor(claim / 4) * 15.625)
     return 5000 * 2 ^ math.floor(code / 128), claim > 0 and claim_ms or CLAIM_MS

@@ -9,7 +9,7 @@
 --           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 -- flags:    try fair robust shared      shared: with Redisson
 -- sent:     id deadline_us arrival tell_holder unheard again settings
--- short:    liveness_2048ths 10240000, flags 0, arrival 0, mark
+-- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present lease; see place_of()
 --           BUSY left_ms ms

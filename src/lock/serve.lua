@@ -26,12 +26,9 @@ local function serve(name, token_key, queue, seen, mark, asker, now, now_text, r
     return hand_over(round, asker, CLAIM_MS)
 end
 
--- Waiters with whole numbers as their terms have these.
-local SILENT_MS, NOTED_MS = 2500, 5000
-
 -- What serve() does for most, when `id` gave back a mutex that is neither robust nor shared, and nothing speaks against
--- the first waiter: it has the usual terms, was heard of lately, its client let no claim end, and listens. False: nobody
--- has it. A process has one waiter at most, unless the mutex is fair; so nothing is noted of its claims.
+-- the first waiter: it was heard of lately, its client let no claim end, and it listens. False: nobody has it. A process
+-- has one waiter at most, unless the mutex is fair; so nothing is noted of its claims.
 local function serve_first(name, token_key, queue, seen, first, id, now, now_text, fair)
     local sign, theirs, ours
     if fair then
@@ -41,20 +38,22 @@ local function serve_first(name, token_key, queue, seen, first, id, now, now_tex
     else
         sign = redis.call('ZSCORE', seen, first)
     end
-    sign = tonumber(sign or '')
-    if not sign or sign % 1 ~= 0 or now / 1000 > sign - SILENT_MS then
+    sign = tonumber(sign or '0')
+    local liveness_ms, claim_ms = terms_of(sign)
+    if is_unheard(sign) or now / 1000 > sign - liveness_ms / 2 then
         return false
     end
+    claim_ms = string.format('%d', claim_ms)
     local _, token = next_token(token_key, now, now_text)
     redis.call('HSET', name, first, '1')
-    local ends = redis.pcall('PEXPIRE', name, '3000', 'NX') -- 0: there is another field, so it is not free
-    if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' 3000 ' .. token .. ' 0') then
+    local ends = redis.pcall('PEXPIRE', name, claim_ms, 'NX') -- 0: there is another field, so it is not free
+    if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then
         redis.call('HDEL', name, first)
         return type(ends) == 'table' and error(ends)
     end
     redis.call('ZREM', queue, first, id) -- a late copy of the first ask may have taken a place for its holder
     if fair then
-        redis.call('ZADD', seen, -math.floor(now / 1000) - NOTED_MS, theirs)
+        redis.call('ZADD', seen, -math.floor(now / 1000) - liveness_ms, theirs)
     end
     if fair and theirs ~= ours then
         redis.call('ZREM', seen, first, id, ours) -- to give back is a sign of life

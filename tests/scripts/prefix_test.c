@@ -95,8 +95,8 @@ struct row {
 #define SETS "512"
 #define COMPARES "1024"
 
-#define MUTEX_ASK(flags) "30000", A, LATER_US, "10240000", flags, "0", "1"
-#define MUTEX_ASK_SHORT "30000", A, LATER_US, "1"
+#define MUTEX_ASK(flags) "30000", "10240000", A, LATER_US, flags, "0", "1"
+#define MUTEX_ASK_SHORT "30000", "10240000", A, LATER_US, "1"
 #define MUTEX_RELEASE(flags, keep) LOCK_CHANNEL, A, flags, keep, "1"
 #define MUTEX_RELEASE_SHORT LOCK_CHANNEL, A, "1"
 #define LATCH_COUNT(n) n, LATCH_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1"
