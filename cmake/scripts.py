@@ -439,7 +439,7 @@ TYPES = ("text",) + NUMBERS
 ARG_TYPES = TYPES + ("digits",)  # a number for C, and for Lua the text that it came as
 KEY_TYPES = ("hash", "string", "zset", "set", "list")
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
-RESERVED = {"now", "now_text", "time", "short", "flags", "request", "answer"}
+RESERVED = {"now", "now_text", "time", "short", "flags", "request", "answer", "undated"}
 
 
 class Vocabulary:
@@ -765,7 +765,7 @@ class TypedScript:
         self.check_names({name for part in parts for name in part.declares})
         spans = [(token.start, token.end, "") for token in body.tokens if token.kind == "comment"]
         self.request = self.values()["request"]
-        for start, text in self.placed(parts) + self.locals_of(spans):
+        for start, text in self.late_time() + self.placed(parts) + self.locals_of(spans):
             spans.append((start, start, text + "\n"))
         self.replace_verdicts(spans)
         self.replace_answers(spans)
@@ -850,15 +850,30 @@ class TypedScript:
 
     def prologue(self):
         """The server's time, and an end if it is past the deadline or settings disagree."""
-        time = "time" if "now_text" in self.reading.free else "now"
-        rows = [f"local {time} = redis.call('TIME')"]
-        rows += [f"{'local ' if time == 'time' else ''}now = {time}[1] * 1000000 + {time}[2]"]
+        rows = [] if self.is_undated() else self.time()
         if self.defaults:
             rows += [f"local short = #ARGV == {len(self.arguments()) - len(self.defaults)}"]
         if "deadline_us" in self.sent:
             late = self.vocabulary.verdicts["LATE"]
             rows += [f"if now > {self.values()['deadline_us']} then", f"return {{ {late}, now, {self.request} }}", "end"]
         return rows + (self.comparison() if self.takes_settings else [])
+
+    def time(self):
+        time = "time" if "now_text" in self.reading.free else "now"
+        return [f"local {time} = redis.call('TIME')",
+                f"{'local ' if time == 'time' else ''}now = {time}[1] * 1000000 + {time}[2]"]
+
+    def is_undated(self):
+        return "undated" in self.reading.free
+
+    def late_time(self):
+        """A script that may end without the time asks for it before the first statement that needs it."""
+        named = [name for name in ("now", "now_text", "answer") if name in self.reading.free]
+        if not self.is_undated() or not named:
+            return []
+        if "deadline_us" in self.sent or self.takes_settings:
+            refuse(self.path, "undated(): a script with a deadline or settings begins with the time")
+        return [(min(map(self.reading.first_at, named)), "\n".join(self.time()))]
 
     def comparison(self):
         """The settings mark of a name is a key behind the others. It comes only if it is to be looked at, with the
@@ -915,10 +930,12 @@ class TypedScript:
                 spans.append((use.token.start, use.token.end, str(self.vocabulary.verdicts[name])))
 
     def replace_answers(self, spans):
-        """answer(VERDICT, a, b) becomes { number, now, request, a, b }, once its elements were counted."""
+        """answer(VERDICT, a, b) becomes { number, now, request, a, b }, once its elements were counted; undated() has 0
+        for now."""
         code = [token for token in self.file.tokens if token.kind != "comment"]
         place = {token.start: i for i, token in enumerate(code)}
-        for use in self.reading.free.get("answer", ()):
+        free = self.reading.free
+        for use in free.get("answer", []) + free.get("undated", []):
             at = place[use.token.start] + 1
             if at >= len(code) or code[at].text != "(":
                 refuse(self.path, "answer is called: answer(VERDICT, ...)", use.token.line)
@@ -928,7 +945,8 @@ class TypedScript:
                 refuse(self.path, "answer() begins with a verdict", use.token.line)
             self.check_answer(code, use.token.line, code[at + 1:first_end], commas, closing)
             spans.append((use.token.start, code[at].end, "{ "))
-            spans.append((code[first_end - 1].end, code[first_end - 1].end, f", now, {self.request}"))
+            date = "now" if use.token.text == "answer" else "0"
+            spans.append((code[first_end - 1].end, code[first_end - 1].end, f", {date}, {self.request}"))
             spans.append((code[closing].start, code[closing].end, " }"))
 
     def check_answer(self, code, line, first, commas, closing):
@@ -1129,6 +1147,7 @@ class Module:
                 f"    .short_keys = {script.short_keys},",
                 f"    .defaults = {name + '_defaults' if script.defaults else 'NULL'},",
                 f"    .default_count = {len(script.defaults)},",
+                f"    .undated = {'true' if script.is_undated() else 'false'},",
                 f"    .takes_settings = {'true' if script.takes_settings else 'false'},",
                 f"    .flags = {sum(bit for flag, bit in script.flag_bits().items() if flag in script.flags)},",
                 f"    .sent_flags = {sum(bit for flag, bit in script.flag_bits().items() if flag in script.sent_flags)},",

@@ -140,6 +140,8 @@ static struct lk__step leave(struct attempt *attempt, bool eval)
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     struct lk__sent sent = lk__outboxentry_sent(waiter->release);
+    if (lk__acquirefsm_result(a)->duplicates_until.date.us != 0)
+        sent.flags |= LK__SENT_AGAIN;
     int rc = lk__node_send(attempt->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->release->command,
                            &sent, eval);
     return rc == 0 ? lk__acquirefsm_sent(a, lk__now_us(), NULL) : lk__acquirefsm_unsent(a, lk__now_us());

@@ -64,7 +64,7 @@ static inline void lk__hold_given(const struct lk__hold *hold)
 {
     struct lk__outboxentry *release = &hold->lease->release;
     release->dating = release->until.date.us != 0 ? LK__KEEP : LK__UNDATED;
-    release->flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0;
+    release->flags = (release->flags & LK__SENT_AGAIN) | (hold->owner_died ? LK__SENT_UNREPAIRED : 0);
 }
 
 #endif

@@ -4,16 +4,28 @@
 -- keys:     mutex hash, token string, queue zset, seen zset, mark string      see acquire.lua
 -- args:     channel text                Redisson's
 -- flags:    fair robust shared
--- sent:     id keep_until_us unrepaired      the id is finished from now on
+-- sent:     id keep_until_us unrepaired again      the id is finished from now on; of an id that was asked for again the answer is dated
 -- short:    flags 0, keep_until_us 0, mark
 -- verdicts: DONE GONE                   GONE: it was not the holder
 -- resend:   harmless: a finished id is nowhere
 
--- Both ways begin with a command that a server out of memory allows; then it allows the rest.
-local kept, mine = keep_until_us > now and redis.call('HEXISTS', mutex, id) == 1, 1
+-- Each way begins with a command that a server out of memory allows; then it allows the rest.
+local mine, first
+if short and not again then -- most of all releases, if nobody waits: they need not even the time
+    mine, first = redis.call('HDEL', mutex, id), redis.call('ZRANGE', queue, '0', '0')[1]
+    if not first then
+        if mine == 1 then
+            publish(channel, '0')
+        end
+        return undated(mine == 1 and DONE or GONE)
+    end
+end
+
+local kept = not short and keep_until_us > now and redis.call('HEXISTS', mutex, id) == 1
 if kept then
+    mine = 1
     redis.call('PEXPIRE', mutex, math.ceil((keep_until_us - now) / 1000)) -- held by no owner, and not free before then
-else
+elseif not mine then
     mine = redis.call('HDEL', mutex, id)
 end
 if mine == 1 and robust then
@@ -23,7 +35,7 @@ if mine == 1 and robust then
         redis.call('DEL', mark)
     end
 end
-local first = redis.call('ZRANGE', queue, '0', '0')[1]
+first = first or redis.call('ZRANGE', queue, '0', '0')[1]
 local unwanted = not kept and not first
 if unwanted and not (shared and mine == 1 and now % 16 == 0) then
     if mine == 1 then

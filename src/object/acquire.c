@@ -178,8 +178,10 @@ static void become_holder(struct lk__acquire *acquire, int code)
 
     hold->token = acquire->reads > 0 ? 0 : result->token;
     lease->release.past = result->duplicates_until;
-    if (result->duplicates_until.date.us != 0) /* a copy of the ask would set its lease again */
+    if (result->duplicates_until.date.us != 0) { /* a copy of the ask would set its lease again */
         lk__lease_expectduplicates(lease, acquire->asked_ms);
+        lease->release.flags |= LK__SENT_AGAIN;
+    }
     hold->began_us = now_us;
     hold->owner_died = code == EOWNERDEAD;
     if (acquire->min_hold_ms != 0)
@@ -206,6 +208,7 @@ static void give_back(struct lk__acquire *acquire)
     int64_t end_us =
         lk__now_us() + 2000 * acquire->op->object->client->options->command_timeout_ms + acquire->asked_ms * 1000;
     struct lk__outboxentry *release = release_of(acquire);
+    release->flags |= LK__SENT_AGAIN;
     if (acquire->release == NULL) /* else a late copy is known by the record */
         release->past = result->duplicates_until;
     lk__outbox_send(&acquire->op->object->client->dog, release, end_us);

@@ -200,7 +200,10 @@ static bool has_shape(const struct lk__reply *reply, const char *elements)
 
 bool lk__answer_read(const struct lk__script *script, const struct lk__reply *reply, struct lk__answer *answer)
 {
-    if (!lk__reply_integers(reply, LK__ANSWER_LEAST) || !lk__is_servertime(reply->values[1].number))
+    if (!lk__reply_integers(reply, LK__ANSWER_LEAST))
+        return false;
+    int64_t server_us = reply->values[1].number;
+    if (!lk__is_servertime(server_us) && !(script->undated && server_us == 0))
         return false;
     for (int i = 0; i < script->shape_count; i++)
         if (script->shapes[i].verdict == reply->values[0].number) {

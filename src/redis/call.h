@@ -31,7 +31,7 @@ int lk__call_run(struct lk__call *call);
 
 struct lk__answer {
     enum lk__verdict verdict;
-    int64_t server_us; /* the server's time in it */
+    int64_t server_us; /* the server's time in it; 0: it does not say */
 };
 
 /* False: this is no answer that the script gives. */

@@ -56,6 +56,7 @@ struct lk__script {
     int short_keys;
     const int64_t *defaults; /* NULL: there is no short form */
     int default_count;
+    bool undated;               /* some answers have 0 for the server's time */
     bool takes_settings;        /* a settings mark may come: one key more, and behind the other ARGV one or two */
     unsigned flags, sent_flags; /* those that it takes */
     const struct lk__shape *shapes;

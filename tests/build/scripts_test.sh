@@ -387,6 +387,34 @@ differ expected <(text_of brief)
 for line in '.short_keys = 1,' '.default_count = 2,' 'brief_defaults[] = { 7, 0 };'; do
     grep -qF "$line" out/demo/scripts.c || { echo "no $line"; cat out/demo/scripts.c; exit 1; }
 done
+
+# The time is asked for where it is needed first, if the script may end without it.
+cat >demo/undated.lua <<'END'
+-- undated.lua
+-- keys: name string
+-- verdicts: DONE GONE
+-- resend: harmless
+if redis.call('DEL', name) == 0 then
+    return undated(GONE)
+end
+redis.call('SET', name, now_text)
+return answer(DONE)
+END
+cat >expected <<'END'
+local name = KEYS[1]
+if redis.call('DEL', name) == 0 then
+return { 5, 0, ARGV[1] + 0 }
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+redis.call('SET', name, (time[1] .. string.sub('00000' .. time[2], -6)))
+return { 4, now, ARGV[1] + 0 }
+END
+embed undated.lua
+differ expected <(text_of undated)
+grep -qF '.undated = true,' out/demo/scripts.c || { echo "not undated"; cat out/demo/scripts.c; exit 1; }
+refuses 'undated(): a script with a deadline or settings begins with the time' < <(typed \
+    $'-- sent: deadline_us\n-- verdicts: DONE LATE' 'return now and undated(DONE) or answer(DONE)')
 brief() { # <what its short form is>
     sed "s/^-- short:.*/-- short: $1/" demo/brief.lua
 }

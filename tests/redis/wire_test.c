@@ -269,6 +269,13 @@ static void a_head_is_three_integers(void)
     assert_false(is_read(answer_of(LK__GONE, 0, "")));
     assert_false(is_read(answer_of(LK__GONE, -1, "")));
     assert_false(is_read(answer_of(LK__GONE, INT64_C(1) << 53, "")));
+    struct lk__script undated = script;
+    struct lk__answer answer;
+    undated.undated = true;
+    assert_true(lk__answer_read(&undated, answer_of(LK__GONE, 0, ""), &answer));
+    assert_int_equal(0, answer.server_us);
+    assert_true(lk__answer_read(&undated, answer_of(LK__GONE, US, ""), &answer));
+    assert_false(lk__answer_read(&undated, answer_of(LK__GONE, -1, ""), &answer));
     for (int i = 0; i < 3; i++) {
         struct lk__reply *reply = answer_of(LK__GONE, US, "");
         reply->values[i].type = LK__TEXT;
