@@ -278,7 +278,7 @@ class Field:
         self.line, self.texts = line, []
 
 
-FIELDS = ("uses", "keys", "args", "flags", "sent", "short", "verdicts", "reply", "resend", "raw")
+FIELDS = ("uses", "keys", "args", "flags", "sent", "short", "verdicts", "reply", "resend", "batch", "raw")
 
 
 class File:
@@ -492,6 +492,8 @@ def vocabulary_h(vocabulary):
     rows += [
         "};",
         "",
+        "struct lk__items;",
+        "",
         "/* With which settings a name is used: a key that all its users look at. */",
         "struct lk__settingsmark {",
         "    const char *key;",
@@ -505,6 +507,7 @@ def vocabulary_h(vocabulary):
     rows += [f"    {c_type(kind)}{name}; /* {vocabulary.words[name]} */" for name, kind in vocabulary.sent.items()]
     rows += ["    unsigned flags;", "    unsigned epoch; /* of the server whose clock its dates are of; 0: it has none */",
              "    int64_t deadline_here_us, keep_here_us; /* the same moments on our clock; 0: not known */",
+             "    const struct lk__items *items; /* NULL, or the keys and what else each call of a batch has of its own */",
              "};", "", "#endif", ""]
     return "\n".join(rows)
 
@@ -620,6 +623,7 @@ class TypedScript:
             refuse(self.path, "the header does not say what a resend does: 'resend:'")
         self.text = self.translate()
         self.texts = texts_of(self.path, self.text)
+        self.batch = Batch(self) if "batch" in file.fields else None
 
     # The header.
 
@@ -967,6 +971,57 @@ class TypedScript:
                 refuse(self.path, f"{name} is answered with {count} elements, but the header has {bounds}", line)
 
 
+# --- a batch ------------------------------------------------------------------------------------------------------------------
+
+
+class Batch:
+    """What a script does for its key, for several keys in one run: its body is a function, called for each of them.
+
+    ARGV are the deadline, the request's number, and for each key the script's own ones but those two. It answers DONE
+    and a digit for each key, the verdict on it. An error of one key is that of the run: the keys behind it had none.
+    """
+
+    def __init__(self, script):
+        self.script, self.path, self.name = script, script.path, script.name + "_batch"
+        self.each = [argument for argument in script.arguments() if argument.name not in ("deadline_us", "request")]
+        self.check()
+        self.texts = texts_of(self.path, self.text())
+
+    def check(self):
+        script = self.script
+        if len(script.keys) != 1 or script.flag_bits() or script.takes_settings or "deadline_us" not in script.sent:
+            refuse(self.path, "what goes in a batch has one key, a deadline, and neither flags nor settings")
+        for name, elements in script.verdicts.items():
+            if elements or name != "LATE" and not 0 <= script.vocabulary.verdicts[name] <= 9:
+                refuse(self.path, f"{name}: in a batch a verdict is one digit and has no elements")
+        if "deadline_us" in script.reading.free:
+            refuse(self.path, "the body of what goes in a batch does not read deadline_us")
+
+    def function(self):
+        script, code = self.script, [token for token in self.script.file.tokens if token.kind != "comment"]
+        spans = [(token.start, token.end, "") for token in script.file.tokens if token.kind == "comment"]
+        script.replace_verdicts(spans)
+        for use in script.reading.free.get("answer", ()):
+            at = code.index(use.token) + 1
+            closing = code[arguments_of(code, at)[1]]
+            spans += [(use.token.start, code[at].end, ""), (closing.start, closing.end, "")]
+        names = ", ".join(list(script.keys) + [argument.name for argument in self.each])
+        return [f"local function one({names})", plain(script.file.body, spans), "end"]
+
+    def text(self):
+        script, done = self.script, self.script.vocabulary.verdicts["DONE"]
+        late = script.vocabulary.verdicts["LATE"]
+        chunks = needed_of(script.library.closure(script.file.uses, script.path), script.reading.free)
+        passed = ["KEYS[i]"] + [f"ARGV[at + {k}]".replace(" + 0]", "]") + ("" if argument.kind == "text" else " + 0")
+                                for k, argument in enumerate(self.each)]
+        rows = ["local now = redis.call('TIME')", "now = now[1] * 1000000 + now[2]", "if now > ARGV[1] + 0 then",
+                f"return {{ {late}, now, ARGV[2] + 0 }}", "end"]
+        rows += [chunk.text for _, chunk in chunks] + self.function()
+        rows += ["local said, at = {}, 3", "for i = 1, #KEYS do", f"said[i] = one({', '.join(passed)})",
+                 f"at = at + {len(self.each)}", "end", f"return {{ {done}, now, ARGV[2] + 0, table.concat(said) }}"]
+        return "\n".join(rows)
+
+
 # --- text ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -1061,7 +1116,9 @@ class Module:
             rows += ["};", ""]
         for script in self.typed():
             rows += self.declarations(script)
-        rows += [f"extern const struct lk__script lk__lua_{self.name}_{script.name};" for script in self.scripts]
+        names = [script.name for script in self.scripts]
+        names += [script.batch.name for script in self.typed() if script.batch]
+        rows += [f"extern const struct lk__script lk__lua_{self.name}_{name};" for name in names]
         rows += [
             "",
             "/* The server's commands that these scripts use, divided by blanks. */",
@@ -1117,28 +1174,16 @@ class Module:
         return "\n".join(rows)
 
     def definitions(self, script):
-        name = script.name
-        plain_text, sharded = script.texts["plain"], script.texts["sharded"]
-        publishes = places_between(plain_text, sharded)
-        rows = ["", f"static const char {name}_source[] =", f"    {c_literal(plain_text)};", ""]
-        if publishes:
-            rows += [f"static const unsigned short {name}_publishes[] = {{ {', '.join(map(str, publishes))} }};", ""]
-        keys = script.keys
+        name, rows, keys = script.name, [""], script.keys
+        if script.typed:
+            keys = len(script.keys)
+            if script.batch:
+                rows += self.batch(script.batch)
+        rows += self.text(name, script.texts)
         if script.typed:
             rows += self.tables(script)
-            keys = len(script.keys)
-        rows += [
-            f"const struct lk__script lk__lua_{self.name}_{name} = {{",
-            f'    .name = "{self.name}/{name}",',
-            f"    .source = {name}_source,",
-            f"    .length = sizeof({name}_source) - 1,",
-            f"    .publishes = {name + '_publishes' if publishes else 'NULL'},",
-            f"    .publish_count = {len(publishes)},",
-            "    .sha1 = {",
-        ]
-        for kind, text in script.texts.items():
-            rows += [f'        [LK__PUBSUB_{kind.upper()}] = "{hashlib.sha1(text.encode()).hexdigest()}",']
-        rows += ["    },", f"    .keys = {keys},"]
+        rows += [f"const struct lk__script lk__lua_{self.name}_{name} = {{", f'    .name = "{self.name}/{name}",']
+        rows += self.text_members(name, script.texts) + [f"    .keys = {keys},"]
         if script.typed:
             rows += [
                 f"    .key_at = {name + '_keys' if script.keys else 'NULL'},",
@@ -1154,10 +1199,44 @@ class Module:
                 f"    .shapes = {name}_shapes,",
                 f"    .shape_count = {len(script.verdicts)},",
             ]
+            rows += [f"    .batch = &lk__lua_{self.name}_{script.batch.name},"] if script.batch else []
         rows += ["};"]
         if script.typed:
             rows += self.reader(script)
         return rows
+
+    @staticmethod
+    def text(name, texts):
+        """The text of a script, and where an S has to be put into it."""
+        rows = [f"static const char {name}_source[] =", f"    {c_literal(texts['plain'])};", ""]
+        publishes = places_between(texts["plain"], texts["sharded"])
+        if publishes:
+            rows += [f"static const unsigned short {name}_publishes[] = {{ {', '.join(map(str, publishes))} }};", ""]
+        return rows
+
+    @staticmethod
+    def text_members(name, texts):
+        publishes = places_between(texts["plain"], texts["sharded"])
+        rows = [
+            f"    .source = {name}_source,",
+            f"    .length = sizeof({name}_source) - 1,",
+            f"    .publishes = {name + '_publishes' if publishes else 'NULL'},",
+            f"    .publish_count = {len(publishes)},",
+            "    .sha1 = {",
+        ]
+        for kind, text in texts.items():
+            rows += [f'        [LK__PUBSUB_{kind.upper()}] = "{hashlib.sha1(text.encode()).hexdigest()}",']
+        return rows + ["    },"]
+
+    def batch(self, batch):
+        """Its keys and arguments are those of the script that it is of, as often as there are keys."""
+        name = batch.name
+        rows = self.text(name, batch.texts)
+        rows += [f"static const struct lk__shape {name}_shapes[] = {{", '    { LK__DONE, "t" },', '    { LK__LATE, "" },',
+                 "};", ""]
+        rows += [f"const struct lk__script lk__lua_{self.name}_{name} = {{", f'    .name = "{self.name}/{name}",']
+        rows += self.text_members(name, batch.texts)
+        return rows + [f"    .shapes = {name}_shapes,", "    .shape_count = 2,", "};", ""]
 
     def tables(self, script):
         rows = []

@@ -5,6 +5,7 @@
 -- sent:     id deadline_us lease_ms
 -- verdicts: DONE GONE LATE
 -- resend:   harmless: never creates, never revives
+-- batch:    many holds are renewed at one time
 if redis.call('HEXISTS', mutex, id) == 0 then
     return answer(GONE)
 end

@@ -17,6 +17,28 @@ struct lk__command {
     const void *args; /* the script's struct of arguments; NULL if it takes none */
 };
 
+/*
+ * Several calls of a script that has a batch go as one, with the command that names that script; the keys and arguments
+ * of the command are not looked at then. Deadline and request number are those of all.
+ */
+struct lk__item {
+    const void *keys, *args; /* as those of a command */
+    const char *id;          /* the rest: what is sent with this one alone */
+    int64_t lease_ms, parts;
+};
+
+/* So many that the server is held up for well below a millisecond, and so few bytes that it reads them at once. */
+enum { LK__BATCH_MAX = 64, LK__BATCH_BYTES = 12 * 1024 };
+
+struct lk__items {
+    unsigned count;
+    size_t size; /* of their words */
+    struct lk__item each[LK__BATCH_MAX];
+};
+
+/* False: it does not fit in. An empty batch takes any. */
+bool lk__items_add(struct lk__items *items, const struct lk__script *script, const struct lk__item *item);
+
 /* Where keys and arguments of commands lie: of an object, which may go before the last of them is sent. */
 struct lk__block {
     _Alignas(void *) atomic_int refs; /* the keys follow at once */
@@ -43,12 +65,14 @@ const char *lk__command_key(const struct lk__command *command, size_t *length);
 /* --- send.c ----------------------------------------------------------------------------------------------- */
 
 /* A call in words, as they are written into a connection: made anew each time it is sent, on the caller's stack. */
-enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20, LK__WIRE_SCRIPT = 1 };
+enum { LK__WIRE_WORDS = 32, LK__WIRE_DIGITS = 20, LK__WIRE_SCRIPT = 1, LK__WIRE_KEYS = 2 };
 
 struct lk__wire {
     int count;
     size_t size;                      /* of the whole */
     const struct lk__script *sharded; /* NULL, or whose source is word LK__WIRE_SCRIPT, to publish sharded messages */
+    const struct lk__script *each;    /* of a batch: the script of one of its calls */
+    const struct lk__items *items; /* NULL, or those calls: their keys and arguments stand behind word LK__WIRE_KEYS */
     struct {
         const char *text;
         size_t length;

@@ -64,6 +64,7 @@ struct lk__request {
     struct lk__reply *reply; /* where the answer is copied to when there is no take() */
     int64_t sent_us;         /* before its first byte was written */
     unsigned epoch;          /* of the server that it was sent to */
+    unsigned size;           /* bytes that it has as it is sent */
 };
 
 /* Its answer is copied into `reply`. */
@@ -128,6 +129,8 @@ struct lk__conn {
 /* At most `capacity` requests, a power of two, are under way at once; 0: its answers are messages. 0 or ENOMEM. */
 int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, struct lk__server *server, const char *what,
                   unsigned capacity);
+/* Likewise from now on, if that is more than before. */
+int lk__conn_reserve(struct lk__conn *conn, unsigned capacity);
 void lk__conn_want(struct lk__conn *conn);    /* have it brought up if it is down; returns at once */
 void lk__conn_close(struct lk__conn *conn);   /* for good; cuts what is in flight */
 void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it */

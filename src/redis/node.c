@@ -8,7 +8,7 @@ static const struct {
     const char *what;
     unsigned capacity;
 } traffic[LK__LANES] = {
-    [LK__LANE_RENEWALS] = { "watchdog", LK__RENEWALS_MAX },
+    [LK__LANE_RENEWALS] = { "watchdog", LK__RENEWALS_LEAST },
     [LK__LANE_COMMANDS] = { "command", LK__COMMANDS_MAX },
     [LK__LANE_MESSAGES] = { "subscription", 0 },
 };

@@ -14,7 +14,7 @@
 enum lk__lane { LK__LANE_RENEWALS, LK__LANE_COMMANDS, LK__LANE_MESSAGES, LK__LANES };
 
 /* Requests of a lane that may be under way at once, powers of two; one is kept for an ECHO. */
-enum { LK__RENEWALS_MAX = 64, LK__COMMANDS_MAX = 1024 };
+enum { LK__RENEWALS_LEAST = 64, LK__RENEWALS_MAX = 4096, LK__COMMANDS_MAX = 1024 };
 
 struct lk__node {
     struct lk__server server;
@@ -28,6 +28,16 @@ struct lk__node {
 static inline const struct lk__pubsub *lk__node_pubsub(const struct lk__node *node)
 {
     return &lk__pubsub[node->server.pubsub];
+}
+
+/*
+ * A node also decides how many keys a script may have that are of several objects: a server by itself takes any. In a
+ * cluster they would have to be of one slot, and so it would be one.
+ */
+static inline unsigned lk__node_batch(const struct lk__node *node)
+{
+    (void)node;
+    return LK__BATCH_MAX;
 }
 
 /* Takes what `options` holds, on success only. Nothing is brought up before it is wanted. 0 or ENOMEM. */
@@ -46,6 +56,11 @@ void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd,
 static inline void lk__node_want(struct lk__node *node, enum lk__lane lane)
 {
     lk__conn_want(&node->lanes[lane]);
+}
+
+static inline int lk__node_reserve(struct lk__node *node, enum lk__lane lane, unsigned capacity)
+{
+    return lk__conn_reserve(&node->lanes[lane], capacity);
 }
 
 static inline void lk__node_close(struct lk__node *node, enum lk__lane lane)

@@ -61,6 +61,7 @@ struct lk__script {
     unsigned flags, sent_flags; /* those that it takes */
     const struct lk__shape *shapes;
     int shape_count;
+    const struct lk__script *batch; /* does for several keys what this one does for its key; or NULL */
 };
 
 #endif

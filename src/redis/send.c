@@ -11,6 +11,7 @@
  */
 #include "redis/connection_inside.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* --- a call in words ---------------------------------------------------------------------------------------------- */
@@ -135,18 +136,86 @@ static bool is_short(const struct lk__command *command, const struct lk__sent *s
     return true;
 }
 
-void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, enum lk__pubsub_kind pubsub,
-                   const struct lk__sent *sent, int64_t request, bool as_text)
+/* A wire that begins with the name of a script, or its text. */
+static void begin_wire(struct lk__wire *wire, const struct lk__script *script, enum lk__pubsub_kind pubsub,
+                       bool as_text)
 {
-    const struct lk__script *script = command->script;
     wire->count = 0;
     wire->size = 0;
     wire->sharded = NULL;
+    wire->items = NULL;
     add_text(wire, as_text ? "EVAL" : "EVALSHA");
     if (as_text)
         add_source(wire, script, pubsub);
     else
         add_word(wire, script->sha1[pubsub], LK__SHA1_LENGTH);
+}
+
+/* Does a batch say it once for all? */
+static bool is_shared(const struct lk__argument *argument)
+{
+    return argument->kind == LK__ARG_REQUEST ||
+           (argument->kind == LK__ARG_SENT_NUMBER && argument->at == offsetof(struct lk__sent, deadline_us));
+}
+
+/* The words of one call of a batch: its key, and its arguments. They are the wire's until the next one. */
+static void make_item(struct lk__wire *wire, const struct lk__script *script, const struct lk__item *item)
+{
+    const struct lk__command command = { script, item->keys, item->args };
+    const struct lk__sent sent = { .id = item->id, .lease_ms = item->lease_ms, .parts = item->parts };
+    wire->count = 0;
+    wire->size = 0;
+    wire->sharded = NULL;
+    wire->items = NULL;
+    add_text(wire, text_at(item->keys, script->key_at[0]));
+    for (int i = 0; i < script->arg_count; i++)
+        if (!is_shared(&script->args[i]))
+            add_argument(wire, &script->args[i], &command, &sent, 0);
+}
+
+bool lk__items_add(struct lk__items *items, const struct lk__script *script, const struct lk__item *item)
+{
+    struct lk__wire wire;
+    assert(script->batch != NULL);
+    if (items->count == 0)
+        items->size = 0;
+    make_item(&wire, script, item);
+    if (items->count == LK__BATCH_MAX || (items->count > 0 && items->size + wire.size > LK__BATCH_BYTES))
+        return false;
+    items->each[items->count++] = *item;
+    items->size += wire.size;
+    return true;
+}
+
+/* How many words those of a batch are, each. */
+static int words_each(const struct lk__script *script)
+{
+    return script->keys + script->arg_count - 2; /* without what is shared */
+}
+
+/* Number of keys, keys of all, what is shared, arguments of all. */
+static void make_batch(struct lk__wire *wire, const struct lk__script *script, enum lk__pubsub_kind pubsub,
+                       const struct lk__sent *sent, int64_t request, bool as_text)
+{
+    begin_wire(wire, script->batch, pubsub, as_text);
+    wire->items = sent->items;
+    wire->each = script;
+    add_number(wire, sent->items->count);
+    add_number(wire, sent->deadline_us);
+    add_number(wire, request);
+    size_t words = (size_t)wire->count + sent->items->count * (size_t)words_each(script);
+    wire->size += sent->items->size + 1 + digits_of(words) + 2;
+}
+
+void lk__wire_make(struct lk__wire *wire, const struct lk__command *command, enum lk__pubsub_kind pubsub,
+                   const struct lk__sent *sent, int64_t request, bool as_text)
+{
+    const struct lk__script *script = command->script;
+    if (sent->items != NULL) {
+        make_batch(wire, script, pubsub, sent, request, as_text);
+        return;
+    }
+    begin_wire(wire, script, pubsub, as_text);
     const struct lk__settingsmark *mark = script->takes_settings ? sent->settings : NULL;
     bool brief = mark == NULL && is_short(command, sent);
     int keys = brief ? script->short_keys : script->keys;
@@ -191,11 +260,10 @@ static void write_sharded(char *out, const struct lk__script *script)
     memcpy(out, script->source + from, script->length - from);
 }
 
-void lk__wire_write(const struct lk__wire *wire, char *out)
+/* Some of the words, from one on up to another one; returns where they end. */
+static char *write_words(char *out, const struct lk__wire *wire, int from, int to)
 {
-    const char *begin = out;
-    out = write_head(out, '*', (size_t)wire->count);
-    for (int i = 0; i < wire->count; i++) {
+    for (int i = from; i < to; i++) {
         size_t length = wire->words[i].length;
         out = write_head(out, '$', length);
         if (i == LK__WIRE_SCRIPT && wire->sharded != NULL)
@@ -206,6 +274,37 @@ void lk__wire_write(const struct lk__wire *wire, char *out)
         *out++ = '\r';
         *out++ = '\n';
     }
+    return out;
+}
+
+/* Of all calls of a batch some of their words. */
+static char *write_items(char *out, const struct lk__wire *batch, int from, int to)
+{
+    struct lk__wire wire;
+    for (unsigned i = 0; i < batch->items->count; i++) {
+        make_item(&wire, batch->each, &batch->items->each[i]);
+        out = write_words(out, &wire, from, to);
+    }
+    return out;
+}
+
+static char *write_batch(char *out, const struct lk__wire *wire)
+{
+    int each = words_each(wire->each);
+    out = write_head(out, '*', (size_t)wire->count + wire->items->count * (size_t)each);
+    out = write_words(out, wire, 0, LK__WIRE_KEYS + 1);
+    out = write_items(out, wire, 0, wire->each->keys);
+    out = write_words(out, wire, LK__WIRE_KEYS + 1, wire->count);
+    return write_items(out, wire, wire->each->keys, each);
+}
+
+void lk__wire_write(const struct lk__wire *wire, char *out)
+{
+    const char *begin = out;
+    if (wire->items != NULL)
+        out = write_batch(out, wire);
+    else
+        out = write_words(write_head(out, '*', (size_t)wire->count), wire, 0, wire->count);
     assert((size_t)(out - begin) == wire->size);
     (void)begin;
 }
@@ -312,6 +411,7 @@ static int send_request(struct lk__conn *conn, struct lk__request *request, cons
                         unsigned epoch)
 {
     assert(wire->size <= LK__COMMAND_MAX);
+    request->size = (unsigned)wire->size;
     lk__mu_lock(&conn->mu);
     int rc = 0;
     request->sent_us = lk__now_us();

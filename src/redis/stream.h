@@ -31,9 +31,13 @@ int lk__stream_connect(struct lk__stream **stream, const struct lk__options *opt
 void lk__stream_unref(struct lk__stream *stream); /* the last one closes the socket; accepts NULL */
 /*
  * What is not given to the socket yet waits in a buffer that never grows, so that sending needs no memory: for all
- * that the watchdog may have under way at once, as text; and of others three quarters of it.
+ * that the watchdog may have under way at once; and of others three quarters of it.
  */
-enum { LK__OUT_BYTES = 1 << 20, LK__COMMAND_MAX = 20 * 1024 /* of one, as text */ };
+enum {
+    LK__COMMAND_MAX = 20 * 1024, /* of one, as text */
+    LK__RENEWALS_BYTES = 1 << 20,
+    LK__OUT_BYTES = LK__RENEWALS_BYTES + 2 * LK__COMMAND_MAX
+};
 /* Room behind what is appended, or NULL: first the socket has to take some. It counts once it is committed. */
 char *lk__stream_reserve(struct lk__stream *stream, size_t length);
 void lk__stream_commit(struct lk__stream *stream, size_t length);

@@ -5,6 +5,7 @@
 -- sent:     id deadline_us lease_ms
 -- verdicts: DONE GONE LATE
 -- resend:   harmless: never creates, never revives
+-- batch:    many holds are renewed at one time
 local mine, ends = held_as(holders, id)
 if not mine or ends <= math.floor(now / 1000) then
     return answer(GONE)

@@ -5,6 +5,7 @@
 -- sent:     id deadline_us lease_ms parts
 -- verdicts: DONE GONE LATE
 -- resend:   harmless: never creates, never revives
+-- batch:    many holds are renewed at one time
 local permit = permit_of(id)
 if not is_live(permits, permit, now) then
     return answer(GONE)

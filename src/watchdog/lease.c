@@ -51,6 +51,20 @@ void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease)
         lk__heap_set(&dog->heap, &lease->timer, due_us);
 }
 
+void lk__lease_ready(struct lk__watchdog *dog, struct lk__lease *lease)
+{
+    assert(lk__mu_held(&dog->mu) && lk__lease_isheld(lease));
+    lk__list_append(&dog->ready, &lease->queue);
+    dog->ready_count++;
+}
+
+void lk__lease_unready(struct lk__watchdog *dog, struct lk__lease *lease)
+{
+    assert(lk__mu_held(&dog->mu));
+    dog->ready_count -= lk__listed(&lease->queue);
+    lk__list_remove(&lease->queue);
+}
+
 void lk__lease_answer(struct lk__watchdog *dog, struct lk__lease *lease, unsigned upto, int result)
 {
     assert(lk__mu_held(&dog->mu));
@@ -75,12 +89,12 @@ void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int rea
     assert(lk__mu_held(&dog->mu));
     if (!lk__lease_isheld(lease))
         return;
+    lk__lease_unready(dog, lease);
     lease->state = LK__LOST;
     lease->reason = (short)reason;
     lease->renew_us = LK__NEVER;
     atomic_store(&lease->valid_until_us, 0);
     lk__lease_schedule(dog, lease);
-    lk__list_remove(&lease->queue);
     lk__list_remove(&lease->all);
     lk__list_append(&dog->lost, &lease->all);
     orphan_lost(lease);
@@ -151,7 +165,7 @@ static void free_lease(struct lk__outboxentry *entry)
     size_t size = size_of(lease->ahead, lease->id_size);
     void *memory = (char *)lease - lease->ahead;
     lk__block_unref(entry->block);
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     assert(!entry->pending && !entry->inflight && entry->timer.place == 0);
     assert(lease->timer.place == 0 && !lease->inflight);
     assert(!lk__listed(&lease->all) && !lk__listed(&lease->queue) && !lk__listed(&lease->orphan));
@@ -179,7 +193,7 @@ static int count(struct lk__watchdog *dog)
 struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t id_size)
 {
     size_t size = size_of(ahead, id_size);
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     int rc = count(dog);
     void *spare = rc == 0 ? lk__spare_take(dog, size) : NULL;
     lk__mu_unlock(&dog->mu);
@@ -187,7 +201,7 @@ struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t i
         return NULL;
     char *memory = lk__spare_clear(spare, size);
     if (memory == NULL) {
-        lk__mu_lock(&dog->mu);
+        lk__watchdog_lock(dog);
         uncount(dog);
         lk__mu_unlock(&dog->mu);
         lk__fail(ENOMEM, "out of memory for a hold");
@@ -210,7 +224,7 @@ struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t i
 bool lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t first_us)
 {
     struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     bool orphans = lease->orphans != NULL && !lk__list_empty(lease->orphans);
     lease->state = LK__HELD;
     atomic_store(&lease->valid_until_us, valid_until_us);
@@ -230,7 +244,7 @@ bool lk__lease_isgood(struct lk__lease *lease, int64_t *remaining_us)
     struct lk__watchdog *dog = lease->dog;
     int64_t now_us = lk__now_us(), left_us = atomic_load(&lease->valid_until_us) - now_us;
     if (left_us <= 0) {
-        lk__mu_lock(&dog->mu);
+        lk__watchdog_lock(dog);
         left_us = lk__lease_goodat(dog, lease, now_us) ? atomic_load(&lease->valid_until_us) - now_us : 0;
         lk__mu_unlock(&dog->mu);
     }
@@ -241,7 +255,7 @@ bool lk__lease_isgood(struct lk__lease *lease, int64_t *remaining_us)
 
 bool lk__lease_waslost(struct lk__lease *lease)
 {
-    lk__mu_lock(&lease->dog->mu);
+    lk__watchdog_lock(lease->dog);
     bool lost = lease->state == LK__LOST;
     lk__mu_unlock(&lease->dog->mu);
     return lost;
@@ -259,7 +273,7 @@ bool lk__lease_ranout(struct lk__lease *lease)
 
 bool lk__lease_isownerless(struct lk__lease *lease)
 {
-    lk__mu_lock(&lease->dog->mu);
+    lk__watchdog_lock(lease->dog);
     bool ownerless = lease->ownerless;
     lk__mu_unlock(&lease->dog->mu);
     return ownerless;
@@ -267,7 +281,7 @@ bool lk__lease_isownerless(struct lk__lease *lease)
 
 void lk__lease_lose(struct lk__lease *lease, int reason)
 {
-    lk__mu_lock(&lease->dog->mu);
+    lk__watchdog_lock(lease->dog);
     lk__lease_loseit(lease->dog, lease, reason);
     lk__mu_unlock(&lease->dog->mu);
 }
@@ -275,7 +289,7 @@ void lk__lease_lose(struct lk__lease *lease, int reason)
 void lk__lease_wasgone(struct lk__lease *lease)
 {
     struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     lease->state = LK__LOST;
     lease->reason = LK_REASON_GONE;
     dog->notify(dog->arg, lease, LK_EVENT_LOST);
@@ -284,7 +298,7 @@ void lk__lease_wasgone(struct lk__lease *lease)
 
 void lk__lease_forget(struct lk__lease *lease)
 {
-    lk__mu_lock(&lease->dog->mu);
+    lk__watchdog_lock(lease->dog);
     lk__list_remove(&lease->orphan);
     lease->orphans = NULL;
     lk__mu_unlock(&lease->dog->mu);
@@ -293,12 +307,12 @@ void lk__lease_forget(struct lk__lease *lease)
 bool lk__lease_end(struct lk__lease *lease)
 {
     struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     int64_t now_us = lk__now_us();
     bool was_good = lk__lease_goodat(dog, lease, now_us);
     if (was_good) {
+        lk__lease_unready(dog, lease);
         lease->state = LK__OVER;
-        lk__list_remove(&lease->queue);
     }
     atomic_store(&lease->valid_until_us, 0);
     lease->renew_us = LK__NEVER;
@@ -335,7 +349,7 @@ void lk__lease_released(struct lk__lease *lease, struct lk__date date)
         date = past->date; /* the server's time is not known: not past it */
     if (lk__until_isover(past, date, now_us))
         return;
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     lk__outbox_add(dog, &lease->release, now_us + lk__until_left(past, date, now_us) + longest_ms(lease) * 1000);
     lk__mu_unlock(&dog->mu);
 }
@@ -343,7 +357,7 @@ void lk__lease_released(struct lk__lease *lease, struct lk__date date)
 int64_t lk__lease_endsby(struct lk__lease *lease)
 {
     struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     int64_t lease_ms = longest_ms(lease);
     lk__mu_unlock(&dog->mu);
     int64_t known_us = atomic_load(&lease->valid_until_us), renewed_us = lk__now_us() + lease_ms * 1000;

@@ -50,7 +50,9 @@ struct lk__lease {
     struct lk__link orphan;      /* in that list */
     /* while held, in dog->ready: its renewal is due, and too many are under way; once lost, in dog->losses */
     struct lk__link queue;
+    struct lk__lease *together; /* the next lease whose renewal is under way with the same request */
     enum lk__lease_state state;
+    int flight_ms;        /* what the renewal under way asks for */
     short reason;         /* reason of the loss, known or to come: LK_REASON_... */
     short result;         /* result of the last renewal */
     unsigned asked;       /* renewals that a caller waits for ... */
@@ -67,6 +69,7 @@ struct lk__lease {
     bool ownerless; /* its owner ended */
     bool unsent;    /* a renewal waits for the connection */
     bool inflight;  /* a renewal is under way */
+    bool alone;     /* its renewal failed among others: the next one goes by itself */
     bool eval;      /* the server does not know the script: the next renewal has its text */
 
     _Atomic int64_t valid_until_us; /* written under dog->mu; 0: nothing is held */
@@ -171,6 +174,9 @@ static inline bool lk__lease_isheld(const struct lk__lease *lease)
 void lk__lease_renewat(struct lk__lease *lease, int64_t renew_us);
 /* Set the lease's timer. */
 void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease);
+/* Its renewal is due, but not under way yet, or is so no longer. */
+void lk__lease_ready(struct lk__watchdog *dog, struct lk__lease *lease);
+void lk__lease_unready(struct lk__watchdog *dog, struct lk__lease *lease);
 /* lk__lease_isgood() and lk__lease_lose() under dog->mu. */
 bool lk__lease_goodat(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us);
 void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int reason);

@@ -67,7 +67,7 @@ void lk__losses_log(struct lk__watchdog *dog, int64_t now_us, bool last)
         lk__mu_unlock(&dog->mu);
         log_one(losses, lost->name, reason, now_us);
         lk__lease_unref(lost);
-        lk__mu_lock(&dog->mu);
+        lk__watchdog_locklast(dog);
     }
     if (losses->more > 0 && (last || now_us >= losses->second_us))
         log_more(losses);

@@ -54,14 +54,14 @@ void lk__outbox_add(struct lk__watchdog *dog, struct lk__outboxentry *entry, int
 
 void lk__outbox_send(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us)
 {
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     lk__outbox_add(dog, entry, end_us);
     lk__mu_unlock(&dog->mu);
 }
 
 void lk__outbox_settle(struct lk__watchdog *dog, int64_t until_us)
 {
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     while (dog->outbox.pending > 0 && lk__cond_wait(&dog->outbox.answered, &dog->mu, until_us) != ETIMEDOUT)
         ;
     lk__mu_unlock(&dog->mu);
@@ -77,7 +77,7 @@ static void end(struct lk__watchdog *dog, struct lk__outboxentry *entry)
     pthread_cond_broadcast(&dog->outbox.answered);
     lk__mu_unlock(&dog->mu);
     lk__outboxentry_unref(entry);
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_locklast(dog);
 }
 
 /* An entry that is not sent now is tried again a little later. */

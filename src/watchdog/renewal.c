@@ -4,6 +4,10 @@
  *
  * Guards: dog->mu, held by all of this. Runs on: the watchdog's thread.
  *
+ * Leases that are due at one time are renewed by one request, a batch. For the protocol these are renewals of their own:
+ * each has its lease, its answer, and its doubts. A batch that the server refuses may be so for one of them, so all are
+ * asked for again one by one.
+ *
  * The hard case: a renewal that the server obeyed after the lease was lost here. It then lives on at the server with
  * no holder, so that answer is followed by a release.
  */
@@ -24,26 +28,21 @@ static int64_t next_renewal(const struct lk__lease *lease, int64_t from_us, int6
 
 /* --- sending --------------------------------------------------------------------------------------------------- */
 
-/* With a free slot. 0: under way. */
-static int send_with(struct lk__watchdog *dog, struct lk__lease *lease, const struct lk__sent *sent)
-{
-    assert(lk__mu_held(&dog->mu));
-    const struct lk__command command = { .script = lease->renewal,
-                                         .keys = lease->release.command.keys,
-                                         .args = lease->renewal_args };
-    struct lk__inflight *inflight = lk__window_slot(dog);
-    inflight->lease = lease;
-    inflight->lease_ms = sent->lease_ms;
-    inflight->as_text = lease->eval;
-    lease->eval = false;
-    int rc = lk__window_send(dog, inflight, &command, sent);
-    if (rc != 0)
-        return rc;
-    lease->requested = lease->asked;
-    lease->inflight = true;
-    lk__lease_ref(lease);
-    return 0;
-}
+enum {
+    PASS = 200,      /* leases that are served before others get the lock: less than a millisecond */
+    SINGLE = 8,      /* a renewal by itself counts as so many of a batch */
+    BATCH_LEAST = 4, /* fewer are not renewed early */
+    SEARCH = 2 * LK__BATCH_MAX
+};
+
+/* Renewals that go with one request. */
+struct batch {
+    struct lk__lease *first, **last; /* lead to each other */
+    int64_t believed_us[LK__BATCH_MAX];
+    int parts;
+    bool single, as_text;
+    struct lk__items items;
+};
 
 static void renewal_failed(struct lk__watchdog *dog, struct lk__lease *lease, int result, int64_t again_us)
 {
@@ -53,41 +52,188 @@ static void renewal_failed(struct lk__watchdog *dog, struct lk__lease *lease, in
         lease->renew_us = again_us;
 }
 
-static void send_renewal(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us)
+/* May the lease be asked for now? Else it is not renewed any more, or later. */
+static bool may_ask(struct lk__lease *lease, int64_t lease_ms, int64_t now_us)
 {
-    assert(lk__mu_held(&dog->mu));
-    int64_t lease_ms = lk__lease_capped(lease, lease->wanted_ms, now_us);
-    int64_t believed_us = atomic_load(&lease->valid_until_us);
+    assert(lk__mu_held(&lease->dog->mu));
     lease->renew_us = LK__NEVER;
     if (lease_ms <= 0) { /* capped: ends with what it has */
         lease->risk_us = LK__NEVER;
-        return;
+        return false;
     }
     if (lease->duplicates_lease_ms != lease_ms && now_us < lease->duplicates_until_us) {
         lease->renew_us = lease->duplicates_until_us; /* an older request with another lease might come last */
-        return;
+        return false;
     }
     if (lease->call_lease_ms != 0 && lease->call_lease_ms != lease_ms) {
         lease->put_off = true; /* likewise the owner's, which is on its way */
-        return;
+        return false;
     }
+    return true;
+}
+
+static bool fits(struct batch *batch, const struct lk__lease *lease, int64_t lease_ms)
+{
+    struct lk__items *items = &batch->items;
+    int parts = lease->parts > 1 ? lease->parts : 1;
+    const struct lk__item item = { .keys = lease->release.command.keys,
+                                   .args = lease->renewal_args,
+                                   .id = lease->id,
+                                   .lease_ms = lease_ms,
+                                   .parts = lease->parts };
+    if (batch->single)
+        items->each[items->count++] = item;
+    else if ((items->count > 0 && batch->parts + parts > LK__BATCH_MAX) || !lk__items_add(items, lease->renewal, &item))
+        return false;
+    batch->parts += parts;
+    return true;
+}
+
+/* Have a lease that is ready go with the batch, if it may be asked for at all. False: it does not fit in. */
+static bool add_renewal(struct lk__watchdog *dog, struct batch *batch, struct lk__lease *lease, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    int64_t due_us = lease->renew_us, lease_ms = lk__lease_capped(lease, lease->wanted_ms, now_us);
+    if (!may_ask(lease, lease_ms, now_us)) {
+        lk__lease_unready(dog, lease);
+        lk__lease_schedule(dog, lease);
+        return true;
+    }
+    if (!fits(batch, lease, lease_ms)) {
+        lease->renew_us = due_us;
+        return false;
+    }
+    lk__lease_unready(dog, lease);
+    batch->believed_us[batch->items.count - 1] = atomic_load(&lease->valid_until_us);
+    batch->as_text |= lease->eval;
+    lease->eval = false;
+    lease->flight_ms = (int)lease_ms;
+    lk__lease_believeless(lease, now_us, lease_ms);
+    *batch->last = lease;
+    batch->last = &lease->together;
+    return true;
+}
+
+/* With a free slot. 0: under way. */
+static int send_batch(struct lk__watchdog *dog, const struct batch *batch, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__inflight *inflight = lk__window_slot(dog);
+    const struct lk__item *first = &batch->items.each[0];
+    const struct lk__command command = { batch->first->renewal, first->keys, first->args };
     int64_t lasts_us = dog->options->command_timeout_ms * 1000;
     struct lk__date deadline = lk__node_until(dog->node, lk__window_lane(dog), now_us, lasts_us).date;
-    struct lk__sent sent = { .id = lease->id,
-                             .lease_ms = lease_ms,
+    struct lk__sent sent = { .id = first->id,
+                             .lease_ms = first->lease_ms,
                              .deadline_us = deadline.us,
-                             .parts = lease->parts,
-                             .epoch = deadline.epoch };
-    lk__lease_believeless(lease, now_us, lease_ms);
-    int rc = send_with(dog, lease, &sent);
-    if (rc == 0)
-        lease->lease_ms = lease->wanted_ms;
-    else
-        atomic_store(&lease->valid_until_us, believed_us); /* nothing was sent */
-    lease->unsent = rc == ENOTCONN;
+                             .parts = first->parts,
+                             .epoch = deadline.epoch,
+                             .items = batch->items.count > 1 ? &batch->items : NULL };
+    inflight->lease = batch->first;
+    inflight->count = batch->items.count;
+    inflight->as_text = batch->as_text;
+    return lk__window_send(dog, inflight, &command, &sent);
+}
+
+/* The renewal is under way. */
+static void sent(struct lk__lease *lease)
+{
+    lease->lease_ms = lease->wanted_ms;
+    lease->requested = lease->asked;
+    lease->inflight = true;
+    lk__lease_ref(lease);
+}
+
+/* Nothing was sent. */
+static void not_sent(struct lk__watchdog *dog, struct lk__lease *lease, int code, int64_t believed_us, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    atomic_store(&lease->valid_until_us, believed_us);
+    lease->unsent = code == ENOTCONN;
     dog->unsent |= lease->unsent;
-    if (rc != 0)
-        renewal_failed(dog, lease, rc, lease->unsent ? LK__NEVER : lk__window_retryat(dog, now_us));
+    renewal_failed(dog, lease, code, lease->unsent ? LK__NEVER : lk__window_retryat(dog, now_us));
+}
+
+static void send_renewals(struct lk__watchdog *dog, struct batch *batch, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    if (batch->first == NULL)
+        return;
+    *batch->last = NULL;
+    int rc = send_batch(dog, batch, now_us), i = 0;
+    for (struct lk__lease *lease = batch->first; lease != NULL; lease = lease->together, i++) {
+        lease->unsent = false;
+        if (rc == 0)
+            sent(lease);
+        else
+            not_sent(dog, lease, rc, batch->believed_us[i], now_us);
+        lk__lease_schedule(dog, lease);
+    }
+}
+
+/* --- what is due ------------------------------------------------------------------------------------------------- */
+
+/*
+ * Is the renewal due, or nearly so? A tenth of the time between two renewals does not matter, and those within it are
+ * renewed together: the server has much less work with them so.
+ */
+static bool is_nearly_due(const struct lk__lease *lease, int64_t now_us)
+{
+    int64_t early_us =
+        (atomic_load(&lease->valid_until_us) - lease->renew_us) / 20; /* that was two thirds of a lease */
+    return lease->renew_us <= now_us || (lease->renew_us != LK__NEVER && lease->renew_us - early_us <= now_us);
+}
+
+/* The first of those that are ready, and others that may go with it. Returns how much work that is. */
+static int gather(struct lk__watchdog *dog, struct batch *batch, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__link *link = lk__list_first(&dog->ready), *next;
+    const struct lk__lease *first = LK__CONTAINER(link, struct lk__lease, queue);
+    batch->first = NULL;
+    batch->last = &batch->first;
+    batch->parts = 0;
+    batch->items.count = 0;
+    batch->as_text = false;
+    batch->single = first->alone || first->renewal->batch == NULL || lk__node_batch(dog->node) == 1;
+    for (int i = 0; link != NULL && i < (batch->single ? 1 : SEARCH); link = next, i++) {
+        struct lk__lease *lease = LK__CONTAINER(link, struct lk__lease, queue);
+        next = lk__list_next(&dog->ready, link);
+        if (lease->renewal != first->renewal || lease->alone != first->alone || !lk__lease_goodat(dog, lease, now_us))
+            continue; /* one that is lost now is ready no more */
+        if (lease->inflight || !is_nearly_due(lease, now_us)) {
+            lk__lease_unready(dog, lease);
+            lk__lease_schedule(dog, lease);
+        } else if (!add_renewal(dog, batch, lease, now_us)) {
+            break;
+        }
+    }
+    return batch->single ? SINGLE : 1 + (int)batch->items.count;
+}
+
+/*
+ * The holder of a lease whose renewal cannot be answered in time, however fast, is told now. Behind others that wait for
+ * those under way it takes as many round trips more.
+ */
+static void warn_if_too_late(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    enum { PAUSE_US = 10000000 }; /* between two lines in the log */
+    int64_t trip_us = lk__window_fastest(dog), takes_us = trip_us;
+    if (trip_us == 0 || lease->state == LK__AT_RISK)
+        return;
+    if (dog->window.leases > 0 && lk__window_isfull(dog))
+        takes_us += trip_us * (int64_t)(dog->ready_count / dog->window.leases);
+    if (now_us + takes_us < atomic_load(&lease->valid_until_us))
+        return;
+    if (dog->warned_us == 0 || now_us >= dog->warned_us + PAUSE_US) {
+        dog->warned_us = now_us;
+        lk__log(LK_LOG_WARNING,
+                "%s: its renewal takes longer than what is left of the lease: the server answers after %lld ms, and %u "
+                "leases are to be renewed before; take longer leases (lease_ms), or fewer at once",
+                lease->name, (long long)(trip_us / 1000), (unsigned)dog->ready_count);
+    }
+    lk__lease_setstate(dog, lease, LK__AT_RISK);
 }
 
 /*
@@ -96,30 +242,53 @@ static void send_renewal(struct lk__watchdog *dog, struct lk__lease *lease, int6
  */
 static void serve_due(struct lk__watchdog *dog, int64_t now_us)
 {
+    assert(lk__mu_held(&dog->mu));
     struct lk__timer *timer;
-    while ((timer = lk__heap_first(&dog->heap)) != NULL && timer->due_us <= now_us) {
+    for (int i = 0; i < PASS && (timer = lk__heap_first(&dog->heap)) != NULL && timer->due_us <= now_us; i++) {
         struct lk__lease *lease = LK__CONTAINER(timer, struct lk__lease, timer);
         bool good = lk__lease_goodat(dog, lease, now_us);
         if (good && lease->risk_us <= now_us)
             lk__lease_setstate(dog, lease, LK__AT_RISK);
-        if (good && lease->renew_us <= now_us && !lk__listed(&lease->queue))
-            lk__list_append(&dog->ready, &lease->queue);
+        if (good && lease->renew_us <= now_us && !lk__listed(&lease->queue)) {
+            warn_if_too_late(dog, lease, now_us);
+            lk__lease_ready(dog, lease);
+        }
         lk__lease_schedule(dog, lease);
     }
 }
 
-void lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us)
+/* Beside one that is due, others that are nearly so, if these are many. */
+static void serve_nearly_due(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
-    struct lk__link *link;
-    serve_due(dog, now_us);
-    while ((link = lk__list_first(&dog->ready)) != NULL && !lk__window_isfull(dog)) {
-        struct lk__lease *lease = LK__CONTAINER(link, struct lk__lease, queue);
-        lk__list_remove(link);
-        if (lk__lease_goodat(dog, lease, now_us) && !lease->inflight && lease->renew_us <= now_us)
-            send_renewal(dog, lease, now_us);
+    struct lk__timer *timer;
+    size_t due = dog->ready_count;
+    while (due > 0 && dog->ready_count < LK__BATCH_MAX && (timer = lk__heap_first(&dog->heap)) != NULL) {
+        struct lk__lease *lease = LK__CONTAINER(timer, struct lk__lease, timer);
+        if (lease->inflight || lk__listed(&lease->queue) || !lk__lease_isheld(lease) || !is_nearly_due(lease, now_us))
+            break;
+        lk__lease_ready(dog, lease);
         lk__lease_schedule(dog, lease);
     }
+    while (dog->ready_count > due && dog->ready_count < BATCH_LEAST) {
+        struct lk__lease *lease = LK__CONTAINER(dog->ready.prev, struct lk__lease, queue);
+        lk__lease_unready(dog, lease);
+        lk__lease_schedule(dog, lease);
+    }
+}
+
+bool lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct batch batch;
+    serve_due(dog, now_us);
+    serve_nearly_due(dog, now_us);
+    int left = PASS;
+    while (left > 0 && !lk__list_empty(&dog->ready) && !lk__window_isfull(dog)) {
+        left -= gather(dog, &batch, now_us);
+        send_renewals(dog, &batch, now_us);
+    }
+    return left <= 0;
 }
 
 void lk__renewal_serveunsent(struct lk__watchdog *dog, int64_t now_us)
@@ -139,34 +308,33 @@ void lk__renewal_serveunsent(struct lk__watchdog *dog, int64_t now_us)
 
 /* --- answers --------------------------------------------------------------------------------------------------- */
 
-static bool is_renewal(const struct lk__inflight *inflight)
+static bool is_renewal(const struct lk__inflight *inflight, enum lk__verdict verdict)
 {
-    enum lk__verdict verdict = inflight->said.verdict;
     return inflight->good && (verdict == LK__DONE || verdict == LK__GONE || verdict == LK__LATE);
 }
 
 /* A renewal was answered. */
-static void renewed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
+static void renewed(struct lk__watchdog *dog, const struct lk__inflight *inflight, struct lk__lease *lease,
+                    enum lk__verdict verdict, int64_t now_us)
 {
-    struct lk__lease *lease = inflight->lease;
     const struct lk__request *request = &inflight->request;
-    const struct lk__answer *said = &inflight->said;
-    int64_t lease_ms = inflight->lease_ms;
+    int64_t lease_ms = lease->flight_ms;
     int64_t until_us = request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
 
-    if (said->verdict == LK__LATE) { /* the server's clock moved; it is known again now */
+    if (verdict == LK__LATE) { /* the server's clock moved; it is known again now */
         renewal_failed(dog, lease, EIO, now_us);
         return;
     }
     if (!lk__lease_goodat(dog, lease, now_us)) {
-        if (said->verdict == LK__DONE && lease->state == LK__LOST) /* too late: the lease is lost here */
+        if (verdict == LK__DONE && lease->state == LK__LOST) /* too late: the lease is lost here */
             lk__outbox_add(dog, &lease->release, now_us + lease_ms * 1000);
         return;
     }
-    if (said->verdict == LK__GONE) {
+    if (verdict == LK__GONE) {
         lk__lease_loseit(dog, lease, lease->by_id ? LK_REASON_RELEASED : LK_REASON_GONE);
         return;
     }
+    lease->alone = false;
     atomic_fetch_add(&lease->renewals, 1);
     atomic_store(&lease->valid_until_us, until_us);
     if (lk__lease_capped(lease, lease->lease_ms, now_us) < lease->lease_ms && !lease->ownerless)
@@ -179,22 +347,25 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
 }
 
 /* A renewal was refused, or never answered. */
-static void not_renewed(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
+static void not_renewed(struct lk__watchdog *dog, const struct lk__inflight *inflight, struct lk__lease *lease,
+                        int64_t now_us)
 {
-    struct lk__lease *lease = inflight->lease;
     const struct lk__request *request = &inflight->request;
     int state = atomic_load(&request->state);
     if (state == LK__UNSENT) {
         renewal_failed(dog, lease, ENOTCONN, now_us);
     } else if (state == LK__CUT || state == LK__GARBLED) {
         int64_t until_us = request->sent_us + 2 * dog->options->command_timeout_ms * 1000;
-        lk__lease_duplicatesuntil(lease, now_us, until_us, inflight->lease_ms);
+        lk__lease_duplicatesuntil(lease, now_us, until_us, lease->flight_ms);
         if (state == LK__CUT)
             renewal_failed(dog, lease, EIO, now_us);
         else
             renewal_failed(dog, lease, EPROTO, lk__window_retryat(dog, now_us));
     } else if (inflight->unknown && !inflight->as_text) {
         lease->eval = true;
+        lease->renew_us = now_us;
+    } else if (inflight->error && inflight->count > 1 && !inflight->passes) {
+        lease->alone = true; /* one of them may have failed for all */
         lease->renew_us = now_us;
     } else if (!inflight->error) {
         renewal_failed(dog, lease, EPROTO, lk__window_retryat(dog, now_us));
@@ -205,14 +376,30 @@ static void not_renewed(struct lk__watchdog *dog, const struct lk__inflight *inf
     }
 }
 
+static void over(struct lk__watchdog *dog, const struct lk__inflight *inflight, struct lk__lease *lease,
+                 enum lk__verdict verdict, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    lease->inflight = false;
+    if (atomic_load(&inflight->request.state) == LK__ANSWERED && is_renewal(inflight, verdict))
+        renewed(dog, inflight, lease, verdict, now_us);
+    else if (lk__lease_goodat(dog, lease, now_us))
+        not_renewed(dog, inflight, lease, now_us);
+    lk__lease_schedule(dog, lease);
+}
+
 void lk__renewal_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
-    struct lk__lease *lease = inflight->lease;
-    lease->inflight = false;
-    if (atomic_load(&inflight->request.state) == LK__ANSWERED && is_renewal(inflight))
-        renewed(dog, inflight, now_us);
-    else if (lk__lease_goodat(dog, lease, now_us))
-        not_renewed(dog, inflight, now_us);
-    lk__lease_schedule(dog, lease);
+    unsigned n = 0;
+    for (struct lk__lease *lease = inflight->lease; lease != NULL; lease = lease->together, n++)
+        over(dog, inflight, lease, lk__inflight_verdict(inflight, n), now_us);
+}
+
+void lk__renewal_drop(struct lk__lease *lease)
+{
+    for (struct lk__lease *next; lease != NULL; lease = next) {
+        next = lease->together;
+        lk__lease_unref(lease);
+    }
 }

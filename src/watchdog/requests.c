@@ -41,7 +41,7 @@ void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t leas
 int64_t lk__lease_begincall(struct lk__lease *lease)
 {
     struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     int64_t now_us = lk__now_us(), lease_ms = lk__lease_capped(lease, lease->lease_ms, now_us);
     if (now_us < lease->duplicates_until_us && lease->duplicates_lease_ms < lease_ms)
         lease_ms = lease->duplicates_lease_ms;
@@ -59,7 +59,7 @@ int64_t lk__lease_begincall(struct lk__lease *lease)
 void lk__lease_endcall(struct lk__lease *lease, bool unsure, int64_t sent_us)
 {
     struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     int64_t now_us = lk__now_us(), lease_ms = lease->call_lease_ms;
     int64_t until_us = sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
     bool held = lk__lease_goodat(dog, lease, now_us);
@@ -80,7 +80,7 @@ void lk__lease_endcall(struct lk__lease *lease, bool unsure, int64_t sent_us)
 void lk__lease_expectduplicates(struct lk__lease *lease, int64_t lease_ms)
 {
     struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     int64_t now_us = lk__now_us();
     lk__lease_duplicatesuntil(lease, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
     lk__mu_unlock(&dog->mu);
@@ -88,7 +88,7 @@ void lk__lease_expectduplicates(struct lk__lease *lease, int64_t lease_ms)
 
 void lk__lease_shrink(struct lk__lease *lease, int parts)
 {
-    lk__mu_lock(&lease->dog->mu);
+    lk__watchdog_lock(lease->dog);
     lease->parts = parts;
     lk__mu_unlock(&lease->dog->mu);
 }
@@ -96,7 +96,7 @@ void lk__lease_shrink(struct lk__lease *lease, int parts)
 int lk__lease_renew(struct lk__lease *lease, int64_t lease_ms, int64_t until_us)
 {
     struct lk__watchdog *dog = lease->dog;
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     int rc = ESTALE;
     if (lk__lease_goodat(dog, lease, lk__now_us())) {
         unsigned mine = ++lease->asked;
@@ -120,7 +120,7 @@ int lk__lease_renew(struct lk__lease *lease, int64_t lease_ms, int64_t until_us)
 
 bool lk__lease_issettled(struct lk__lease *lease)
 {
-    lk__mu_lock(&lease->dog->mu);
+    lk__watchdog_lock(lease->dog);
     bool settled = !lk__lease_isheld(lease) || (lease->renew_us == LK__NEVER && !lease->inflight);
     lk__mu_unlock(&lease->dog->mu);
     return settled;
@@ -128,7 +128,7 @@ bool lk__lease_issettled(struct lk__lease *lease)
 
 int lk__lease_settle(struct lk__lease *lease, int64_t until_us)
 {
-    lk__mu_lock(&lease->dog->mu);
+    lk__watchdog_lock(lease->dog);
     int64_t lease_ms = lease->wanted_ms;
     lk__mu_unlock(&lease->dog->mu);
     return lk__lease_renew(lease, lease_ms, until_us);

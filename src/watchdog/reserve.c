@@ -52,7 +52,7 @@ static void free_lone(struct lk__outboxentry *entry)
     struct lone *lone = LK__CONTAINER(entry, struct lone, entry);
     struct lk__watchdog *dog = lone->dog;
     lk__block_unref(entry->block);
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     assert(!entry->pending && !entry->inflight && entry->timer.place == 0);
     dog->outbox.reserved--;
     bool kept = lk__spare_keep(dog, lone, sizeof *lone);
@@ -64,7 +64,7 @@ static void free_lone(struct lk__outboxentry *entry)
 /* Room for an entry more, and memory for it, all zeroes. NULL: with an error text. */
 static struct lone *make_lone(struct lk__watchdog *dog)
 {
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     int rc = lk__watchdog_reserve(dog, 0);
     dog->outbox.reserved += rc == 0;
     void *spare = rc == 0 ? lk__spare_take(dog, sizeof(struct lone)) : NULL;
@@ -72,7 +72,7 @@ static struct lone *make_lone(struct lk__watchdog *dog)
     struct lone *lone = rc == 0 ? lk__spare_clear(spare, sizeof *lone) : NULL;
     if (lone != NULL || rc != 0)
         return lone;
-    lk__mu_lock(&dog->mu);
+    lk__watchdog_lock(dog);
     dog->outbox.reserved--;
     lk__mu_unlock(&dog->mu);
     lk__fail(ENOMEM, "out of memory for a request");

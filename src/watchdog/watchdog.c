@@ -4,6 +4,9 @@
  *
  * Guards: dog->mu the leases and the outbox, and what the header marks so. Order: after an object's mu, before the
  * connection's. The thread waits and reads without it. Renewals go first; requests without a slot in the window wait.
+ *
+ * The hard case: thousands of renewals at one time. They are served piece by piece, and between two pieces callers that
+ * want the lock have it: a mutex that is let go and taken again at once would not come to those who sleep for it.
  */
 #include "watchdog/watchdog.h"
 
@@ -30,8 +33,8 @@ static void serve_over(struct lk__watchdog *dog, int64_t now_us)
         }
         lk__renewal_over(dog, inflight, now_us);
         lk__mu_unlock(&dog->mu);
-        lk__lease_unref(lease); /* the flight's */
-        lk__mu_lock(&dog->mu);
+        lk__renewal_drop(lease);
+        lk__watchdog_locklast(dog);
     }
 }
 
@@ -67,7 +70,7 @@ static int64_t sooner(const struct lk__watchdog *dog, int64_t due_us, const stru
 }
 
 /* When something is to be done, if nothing happens before. */
-static int64_t next_look(const struct lk__watchdog *dog, int64_t now_us)
+static int64_t next_look(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     int64_t due_us = sooner(dog, dog->losses.more > 0 ? dog->losses.second_us : LK__NEVER, &dog->heap);
@@ -90,16 +93,16 @@ static void *run(void *arg)
         int64_t now_us = lk__now_us();
         serve_over(dog, now_us);
         serve_connection(dog, now_us);
-        lk__renewal_serve(dog, now_us);
+        bool more = lk__renewal_serve(dog, now_us);
         lk__outbox_serve(dog, now_us);
         lk__losses_log(dog, now_us, false);
         struct lk__request *awaited = lk__window_beside(dog);
-        int64_t due_us = dog->asleep_us = next_look(dog, now_us);
+        int64_t due_us = dog->asleep_us = more ? now_us : next_look(dog, now_us);
         lk__mu_unlock(&dog->mu);
         sleep_until_due(dog, timer_fd, due_us);
         if (awaited != NULL)
             lk__node_look(dog->node, awaited);
-        lk__mu_lock(&dog->mu);
+        lk__watchdog_locklast(dog);
     }
     lk__mu_unlock(&dog->mu);
     if (timer_fd >= 0)
@@ -141,9 +144,10 @@ static void abandon_requests(struct lk__watchdog *dog)
             lk__outbox_over(dog, inflight, now_us);
             continue;
         }
-        lease->inflight = false;
+        for (struct lk__lease *l = lease; l != NULL; l = l->together)
+            l->inflight = false;
         lk__mu_unlock(&dog->mu);
-        lk__lease_unref(lease);
+        lk__renewal_drop(lease);
         lk__mu_lock(&dog->mu);
     }
 }
@@ -155,7 +159,7 @@ static void forget_leases(struct lk__watchdog *dog)
     struct lk__link *link;
     struct lk__timer *timer;
     while ((link = lk__list_first(&dog->ready)) != NULL)
-        lk__list_remove(link);
+        lk__lease_unready(dog, LK__CONTAINER(link, struct lk__lease, queue));
     while ((timer = lk__heap_first(&dog->heap)) != NULL)
         lk__heap_remove(&dog->heap, timer);
 }

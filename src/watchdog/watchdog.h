@@ -18,6 +18,8 @@
 #include "watchdog/outbox.h"
 #include "watchdog/window.h"
 
+#include <sched.h>
+
 /* Called under dog->mu: allocates nothing, blocks on nothing. `type`: LK_EVENT_... */
 typedef void (*lk__notify_t)(void *arg, const struct lk__lease *lease, int type);
 
@@ -40,18 +42,21 @@ enum { LK__SPARE_SIZES = 3 };
 
 struct lk__watchdog {
     struct lk__mu mu;
+    atomic_int callers; /* threads of the program that want mu: the watchdog's lets them in after each piece of work */
     pthread_cond_t renewed; /* with mu: a renewal that a caller waits for is over */
     struct lk__node *node;  /* its lane of the callers carries requests, too, while the one for renewals is not up */
     struct lk__heap heap;   /* under mu: leases that are held */
     struct lk__link leases; /* under mu: held, not ended by their owners */
     struct lk__link lost;   /* under mu: lost, not ended by their owners; nothing is left to do for them */
-    struct lk__link ready;  /* under mu: leases whose renewal is due, oldest first */
+    struct lk__link ready;  /* under mu: leases whose renewal is due, oldest first ... */
+    size_t ready_count;     /* ... and how many */
     struct lk__outbox outbox;
     struct lk__window window;
     struct lk__losses losses;
     struct lk__spares spares[LK__SPARE_SIZES]; /* under mu */
     size_t reserved;                           /* under mu: leases that exist; as many timers have room */
     bool unsent;                               /* under mu: some renewal found no connection up */
+    int64_t warned_us;                         /* under mu: when the log was last told of renewals that come too late */
     bool started, stopping;                    /* under mu */
     int64_t asleep_us;                /* under mu: the thread looks again by then; not woken for what is due later */
     unsigned long long connects_seen; /* thread only */
@@ -62,6 +67,14 @@ struct lk__watchdog {
     lk__notify_t notify;
     void *arg;
 };
+
+/* dog->mu, for a thread of the program. */
+static inline void lk__watchdog_lock(struct lk__watchdog *dog)
+{
+    atomic_fetch_add(&dog->callers, 1);
+    lk__mu_lock(&dog->mu);
+    atomic_fetch_sub(&dog->callers, 1);
+}
 
 int lk__watchdog_init(struct lk__watchdog *dog, struct lk__node *node, lk__notify_t notify, void *arg);
 /* Ends the thread and the connection. False: something was still in the outbox and ends with its lease. */
@@ -77,7 +90,20 @@ struct lk__lease *lk__watchdog_anylease(struct lk__watchdog *dog);
 /* The next lease, taken off a holder's list of those that no thread will end, with a reference; or NULL. */
 struct lk__lease *lk__watchdog_nextorphan(struct lk__watchdog *dog, struct lk__link *orphans);
 
-/* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
+/* --- for the watchdog's own files ---------------------------------------------------------------------------------- */
+
+enum { LK__LETIN_US = 500 /* so long callers are waited for */ };
+
+/* dog->mu, for the watchdog's thread: behind callers that want it. */
+static inline void lk__watchdog_locklast(struct lk__watchdog *dog)
+{
+    int64_t until_us = atomic_load(&dog->callers) > 0 ? lk__now_us() + LK__LETIN_US : 0;
+    while (atomic_load(&dog->callers) > 0 && lk__now_us() < until_us)
+        sched_yield();
+    lk__mu_lock(&dog->mu);
+}
+
+/* --- all under dog->mu --------------------------------------------------------------------------------------------- */
 
 static inline void lk__watchdog_wake(struct lk__watchdog *dog)
 {
@@ -97,12 +123,17 @@ bool lk__spare_keep(struct lk__watchdog *dog, void *memory, size_t size);
 void *lk__spare_clear(void *spare, size_t size);
 void lk__spares_destroy(struct lk__watchdog *dog); /* without dog->mu, as the last */
 
-/* Renew leases that are due, as many as may be under way; tell of those at risk, lose those whose time is over. */
-void lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us);
+/*
+ * Renew leases that are due, as many as may be under way; tell of those at risk, lose those whose time is over. True: more
+ * can be done at once.
+ */
+bool lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us);
 /* The connection is up: renewals that wait for it go out. */
 void lk__renewal_serveunsent(struct lk__watchdog *dog, int64_t now_us);
-/* A renewal is over. */
+/* A request for renewals is over. Its leases lead to each other until lk__renewal_drop(). */
 void lk__renewal_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
+/* Not under dog->mu: the references of a request to its leases. */
+void lk__renewal_drop(struct lk__lease *lease);
 
 void lk__losses_add(struct lk__watchdog *dog, struct lk__lease *lease);
 /* Leaves dog->mu and takes it again. `last`: do not wait for the end of the second. */

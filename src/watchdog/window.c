@@ -1,14 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * window.c - requests of the watchdog that are under way: a fixed number of slots, made before the first lease
+ * window.c - requests of the watchdog that are under way: slots that were made before the leases
  *
  * Guards: dog->mu the slots and their lists; the answer in a slot is the connection's until the request is over.
+ *
+ * What is under way always fits into the connection's buffer, so that the socket may take none of it for a while: the
+ * lane for renewals has no other requests. On the lane of the callers there is less room.
  */
 #include "watchdog/watchdog.h"
 
-enum { WINDOW = LK__RENEWALS_MAX - 16 };
+#include <string.h>
 
-_Static_assert(WINDOW *LK__COMMAND_MAX + LK__ECHO_LENGTH <= LK__OUT_BYTES, "as text, too, they fit into the buffer");
+enum {
+    SLOTS_MORE = 16, /* made at once */
+    SLOTS_LEAST = LK__RENEWALS_LEAST - 16,
+    SLOTS_MOST = LK__RENEWALS_MAX - 16,
+    LEASES_A_SLOT = 4,
+    BESIDE_MOST = SLOTS_LEAST,
+    BESIDE_BYTES = LK__OUT_BYTES / 4 - LK__COMMAND_MAX - LK__ECHO_LENGTH
+};
+
+_Static_assert(LK__RENEWALS_BYTES + LK__COMMAND_MAX + LK__ECHO_LENGTH <= LK__OUT_BYTES, "they fit into the buffer");
+_Static_assert(LK__BATCH_MAX <= 64, "a bit for each");
+_Static_assert(LK__BATCH_BYTES + 6 * 1024 <= LK__COMMAND_MAX, "a batch with its script's text is a command");
+
+struct lk__slots {
+    struct lk__slots *next;
+    struct lk__inflight slots[SLOTS_MORE];
+};
 
 void lk__window_init(struct lk__window *window)
 {
@@ -17,29 +36,49 @@ void lk__window_init(struct lk__window *window)
     lk__list_init(&window->beside);
 }
 
+static unsigned slots_for(size_t leases)
+{
+    size_t count = leases / LEASES_A_SLOT;
+    if (count < SLOTS_LEAST)
+        count = SLOTS_LEAST;
+    return count < SLOTS_MOST ? (unsigned)count : SLOTS_MOST;
+}
+
+static int more_slots(struct lk__window *window)
+{
+    struct lk__slots *slots = lk__alloc(sizeof *slots);
+    if (slots == NULL)
+        return ENOMEM;
+    for (int i = 0; i < SLOTS_MORE; i++)
+        lk__list_append(&window->idle, &slots->slots[i].link);
+    slots->next = window->slots;
+    window->slots = slots;
+    window->count += SLOTS_MORE;
+    return 0;
+}
+
 int lk__window_reserve(struct lk__watchdog *dog)
 {
     assert(lk__mu_held(&dog->mu));
     struct lk__window *window = &dog->window;
-    if (window->slots != NULL)
+    unsigned wanted = slots_for(dog->heap.capacity), places = LK__RENEWALS_LEAST;
+    int rc = 0;
+    if (window->count >= wanted)
         return 0;
-    window->slots = lk__alloc(WINDOW * sizeof *window->slots);
-    if (window->slots == NULL)
-        return ENOMEM;
-    for (int i = 0; i < WINDOW; i++)
-        lk__list_append(&window->idle, &window->slots[i].link);
-    return 0;
+    while (places < wanted + SLOTS_MORE)
+        places *= 2;
+    rc = lk__node_reserve(dog->node, LK__LANE_RENEWALS, places);
+    while (rc == 0 && window->count < wanted)
+        rc = more_slots(window);
+    return rc;
 }
 
 void lk__window_destroy(struct lk__window *window)
 {
-    lk__free(window->slots);
-}
-
-bool lk__window_isfull(const struct lk__watchdog *dog)
-{
-    assert(lk__mu_held(&dog->mu));
-    return lk__list_empty(&dog->window.idle);
+    for (struct lk__slots *slots = window->slots, *next; slots != NULL; slots = next) {
+        next = slots->next;
+        lk__free(slots);
+    }
 }
 
 struct lk__inflight *lk__window_slot(struct lk__watchdog *dog)
@@ -61,6 +100,28 @@ enum lk__lane lk__window_lane(struct lk__watchdog *dog)
     return own ? LK__LANE_RENEWALS : LK__LANE_COMMANDS;
 }
 
+bool lk__window_isfull(struct lk__watchdog *dog)
+{
+    assert(lk__mu_held(&dog->mu));
+    const struct lk__window *window = &dog->window;
+    if (lk__list_empty(&window->idle))
+        return true;
+    if (lk__window_lane(dog) == LK__LANE_RENEWALS)
+        return window->own_bytes >= LK__RENEWALS_BYTES;
+    return window->beside_count >= BESIDE_MOST || window->beside_bytes >= BESIDE_BYTES;
+}
+
+int64_t lk__window_fastest(const struct lk__watchdog *dog)
+{
+    assert(lk__mu_held(&dog->mu));
+    const int64_t *took_us = dog->window.took_us;
+    int64_t fastest_us = took_us[0];
+    for (int i = 1; i < LK__WINDOW_TIMED; i++)
+        if (took_us[i] < fastest_us)
+            fastest_us = took_us[i];
+    return fastest_us;
+}
+
 int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us)
 {
     int64_t pause_ms = dog->options->command_timeout_ms;
@@ -69,16 +130,32 @@ int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us)
     return now_us + pause_ms * 1000;
 }
 
+/* Of several leases: a digit for each, its verdict. False: these are none of ours. */
+static bool take_verdicts(struct lk__inflight *inflight, const struct lk__reply *reply)
+{
+    const char *digits = lk__reply_text(reply, LK__ANSWER_LEAST);
+    if (inflight->said.verdict != LK__DONE)
+        return true;
+    if (strlen(digits) != inflight->count)
+        return false;
+    for (unsigned i = 0; i < inflight->count; i++) {
+        if (digits[i] != '0' + LK__DONE && digits[i] != '0' + LK__GONE)
+            return false;
+        inflight->done |= (uint64_t)(digits[i] == '0' + LK__DONE) << i;
+    }
+    return true;
+}
+
 /* Under a connection's mu: keep of the answer what counts. */
 static void take_answer(struct lk__request *request, const struct lk__reply *reply)
 {
     struct lk__inflight *inflight = LK__CONTAINER(request, struct lk__inflight, request);
-    bool retry;
     inflight->error = reply->type == LK__ERROR;
-    inflight->good = !inflight->error && lk__answer_read(inflight->script, reply, &inflight->said);
+    inflight->good = !inflight->error && lk__answer_read(inflight->script, reply, &inflight->said) &&
+                     (inflight->count <= 1 || take_verdicts(inflight, reply));
     inflight->unknown = lk__reply_is(reply, "NOSCRIPT");
     inflight->wrong_type = lk__reply_is(reply, "WRONGTYPE");
-    inflight->code = inflight->error ? lk__reply_error(reply, &retry) : 0;
+    inflight->code = inflight->error ? lk__reply_error(reply, &inflight->passes) : 0;
 }
 
 int lk__window_send(struct lk__watchdog *dog, struct lk__inflight *inflight, const struct lk__command *command,
@@ -86,13 +163,18 @@ int lk__window_send(struct lk__watchdog *dog, struct lk__inflight *inflight, con
 {
     assert(lk__mu_held(&dog->mu));
     inflight->request = (struct lk__request){ .take = take_answer, .urgent = true };
-    inflight->script = command->script;
+    inflight->script = sent->items != NULL ? command->script->batch : command->script;
     inflight->via = lk__window_lane(dog);
     int rc = lk__node_send(dog->node, inflight->via, &inflight->request, command, sent, inflight->as_text);
     if (rc != 0)
         return rc;
+    struct lk__window *window = &dog->window;
+    bool own = inflight->via == LK__LANE_RENEWALS;
     lk__list_remove(&inflight->link);
-    lk__list_append(inflight->via == LK__LANE_RENEWALS ? &dog->window.own : &dog->window.beside, &inflight->link);
+    lk__list_append(own ? &window->own : &window->beside, &inflight->link);
+    *(own ? &window->own_bytes : &window->beside_bytes) += inflight->request.size;
+    window->beside_count += !own;
+    window->leases += inflight->count;
     return 0;
 }
 
@@ -104,6 +186,12 @@ static struct lk__inflight *oldest_of(const struct lk__link *list)
 
 static struct lk__inflight *free_slot(struct lk__window *window, struct lk__inflight *inflight)
 {
+    bool own = inflight->via == LK__LANE_RENEWALS;
+    *(own ? &window->own_bytes : &window->beside_bytes) -= inflight->request.size;
+    window->beside_count -= !own;
+    window->leases -= inflight->count;
+    if (atomic_load(&inflight->request.state) == LK__ANSWERED)
+        window->took_us[window->timed++ % LK__WINDOW_TIMED] = lk__now_us() - inflight->request.sent_us;
     lk__list_remove(&inflight->link);
     lk__list_append(&window->idle, &inflight->link); /* appended: the last one to be used again */
     return inflight;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* window.h - requests of the watchdog that are under way, in a fixed number of slots; for the files of this folder */
+/*
+ * window.h - requests of the watchdog that are under way: so many slots and bytes; for the files of this folder
+ *
+ * As many slots as a fourth of the leases there is room for, so that at a round trip of a twelfth of the lease each can
+ * be renewed by a request of its own.
+ */
 #ifndef LK__WINDOW_H
 #define LK__WINDOW_H
 
@@ -9,29 +14,48 @@ struct lk__lease;
 struct lk__outboxentry;
 struct lk__watchdog;
 
-/* A slot for one request: the renewal of a lease, or the command of an outbox entry. */
+/* A slot for one request: renewals of one lease or several, or the command of an outbox entry. */
 struct lk__inflight {
     struct lk__link link; /* under dog->mu: in idle, own or beside of the window */
     struct lk__request request;
     enum lk__lane via;
     const struct lk__script *script;
-    struct lk__lease *lease;       /* the lease of a renewal, with a reference; or NULL */
+    struct lk__lease
+        *lease;     /* the first lease of a renewal, which leads to the others; with a reference each; or NULL */
+    unsigned count; /* leases of a renewal */
     struct lk__outboxentry *entry; /* the entry of any other request; the outbox has a reference */
-    int64_t lease_ms;              /* what a renewal asks for */
     bool as_text;
 
     /* under the connection's mu until it is over: the answer */
     bool good; /* an answer that its script gives: `said` */
     struct lk__answer said;
-    bool error, unknown, wrong_type; /* an error; of a script that is not known; of a key of another type */
+    uint64_t done;                   /* of several leases: a bit for each that was renewed; the others are gone */
+    bool error, unknown, wrong_type; /* an error; of a script that is not known; of a key of another type ... */
+    bool passes;                     /* ... and one that says nothing of the key, and may pass */
     int code;                        /* code of an error */
 };
 
+/* What the answer says of the n-th lease; it is good. */
+static inline enum lk__verdict lk__inflight_verdict(const struct lk__inflight *inflight, unsigned n)
+{
+    if (inflight->count <= 1 || inflight->said.verdict != LK__DONE)
+        return inflight->said.verdict;
+    return inflight->done >> n & 1 ? LK__DONE : LK__GONE;
+}
+
+struct lk__slots;
+enum { LK__WINDOW_TIMED = 8 };
+
 struct lk__window {
-    struct lk__inflight *slots; /* NULL: not made yet */
-    struct lk__link idle;       /* slots that are free */
-    struct lk__link own;        /* requests on the lane for renewals, the oldest first ... */
-    struct lk__link beside;     /* ... and on the lane of the callers */
+    struct lk__slots *slots; /* NULL: none was made yet */
+    unsigned count;          /* of slots */
+    struct lk__link idle;    /* slots that are free */
+    struct lk__link own;     /* requests on the lane for renewals, the oldest first ... */
+    struct lk__link beside;  /* ... and on the lane of the callers */
+    size_t own_bytes, beside_bytes;
+    unsigned beside_count, leases;     /* requests there, and leases whose renewals are under way on both */
+    int64_t took_us[LK__WINDOW_TIMED]; /* of the last requests that were answered; 0: there were fewer */
+    unsigned timed;                    /* how many of all */
 };
 
 void lk__window_init(struct lk__window *window);
@@ -42,9 +66,13 @@ int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us);
 
 /* --- all under dog->mu --------------------------------------------------------------------------------------------- */
 
-/* Make the slots, as the thread is made: 0 or ENOMEM. */
+/* Make slots for as many leases as there is room for: 0 or ENOMEM. */
 int lk__window_reserve(struct lk__watchdog *dog);
-bool lk__window_isfull(const struct lk__watchdog *dog);
+/* May no more be under way? */
+bool lk__window_isfull(struct lk__watchdog *dog);
+
+/* What the fastest of the last requests took, the least that the next one will; 0: not known. */
+int64_t lk__window_fastest(const struct lk__watchdog *dog);
 
 /* A free slot, all zeroes; there is one. */
 struct lk__inflight *lk__window_slot(struct lk__watchdog *dog);

@@ -230,6 +230,63 @@ refuses 'publish is called' <<<$'-- raw: why\nlocal say = publish\nreturn say(\'
 refuses 'publish is called' <<<$'-- raw: why\npublish = 1\nreturn 1'
 refuses 'publish is called' <<<$'-- raw: why\nreturn publish'
 
+# --- a batch ------------------------------------------------------------------------------------------------------
+
+# The body is called for each key; what it needs of parts stands before it, once.
+part twice <<'END'
+local FACTOR = 2
+local function twice(n)
+    return FACTOR * n
+end
+END
+cat >demo/keep.lua <<'END'
+-- keep.lua
+-- uses: twice
+-- keys: thing string
+-- args: word text
+-- sent: id deadline_us lease_ms
+-- verdicts: DONE GONE LATE
+-- resend: harmless
+-- batch: many at one time
+if redis.call('GET', thing) ~= id then -- answer(GONE)
+    return answer(GONE)
+end
+redis.call('PEXPIRE', thing, twice(lease_ms))
+return answer(publish(word, '0') and DONE or GONE)
+END
+cat >expected <<'END'
+local now = redis.call('TIME')
+now = now[1] * 1000000 + now[2]
+if now > ARGV[1] + 0 then
+return { -1, now, ARGV[2] + 0 }
+end
+local FACTOR = 2
+local function twice(n)
+return FACTOR * n
+end
+local function one(thing, word, id, lease_ms)
+if redis.call('GET', thing) ~= id then
+return 5
+end
+redis.call('PEXPIRE', thing, twice(lease_ms))
+return redis.pcall('PUBLISH', word, '0') and 4 or 5
+end
+local said, at = {}, 3
+for i = 1, #KEYS do
+said[i] = one(KEYS[i], ARGV[at], ARGV[at + 1], ARGV[at + 2] + 0)
+at = at + 3
+end
+return { 4, now, ARGV[2] + 0, table.concat(said) }
+END
+embed keep.lua
+differ expected <(text_of keep_batch)
+grep -qF '.batch = &lk__lua_demo_keep_batch,' out/demo/scripts.c || { cat out/demo/scripts.c; exit 1; }
+refuses 'what goes in a batch has one key' < <(sed 's/thing string/&, other string/; s/~= id/& or other/' demo/keep.lua)
+refuses 'what goes in a batch has one key' < <(sed 's/^-- resend/-- flags: fair\n&/; s/~= id/& or fair/' demo/keep.lua)
+refuses 'in a batch a verdict is one digit' < <(sed 's/GONE LATE/GONE left number?\n--       LATE/' demo/keep.lua)
+refuses 'in a batch a verdict is one digit' < <(sed 's/GONE/UNRECOVERABLE/' demo/keep.lua)
+refuses 'does not read deadline_us' < <(sed "s/'0')/deadline_us)/" demo/keep.lua)
+
 # --- a typed script --------------------------------------------------------------------------------------------
 
 # A whole typed script with these lines in it, and that body.

@@ -2,7 +2,7 @@
 /*
  * lease.pml - a lease at the server, and what its holder may believe of it
  *
- * Stands for on_granted() of src/acquire/fsm.c, send_renewal(), renewed(), lk__lease_begincall(),
+ * Stands for on_granted() of src/acquire/fsm.c, add_renewal(), renewed(), lk__lease_begincall(),
  * lk__lease_endcall() and lk__lease_end() of src/watchdog, become_holder() of src/object/acquire.c, and acquire.lua,
  * renew.lua, nest.lua and release.lua of src/lock. Time goes in ticks. A client is given a short lease, or a claim
  * that is longer, and renews it with a short or a long one (lk_mutex_extend). Meanwhile its owner calls, once at a

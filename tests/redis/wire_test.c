@@ -7,6 +7,7 @@
  * labels: memory
  */
 #include "assert_lk.h"
+#include "lock/scripts.h"
 #include "redis/redis.h"
 
 #include <hiredis/hiredis.h>
@@ -206,6 +207,84 @@ static void a_call_is_short_if_all_is_as_usual(void)
     assert_string_equal("3 second first mark id 7 0 -1 77 mine ", words_of(&command, &sent));
 }
 
+enum { MANY = LK__BATCH_MAX + 10 };
+
+static struct lk__items items;
+static struct lk__lock_keys item_keys[MANY];
+static struct lk__lock_renew_args item_args[MANY];
+static char item_texts[MANY][3][1024];
+
+static const char *any_text_below(char *text, size_t size)
+{
+    any_text(text, 1024);
+    if (strlen(text) >= size)
+        text[drawn(size)] = '\0';
+    return text;
+}
+
+/* As many calls as fit in, of `count`. */
+static void fill_items(int count, size_t name)
+{
+    items.count = 0;
+    for (int i = 0; i < count; i++) {
+        item_keys[i].mutex = any_text_below(item_texts[i][0], name);
+        item_args[i].channel = any_text_below(item_texts[i][1], name);
+        const struct lk__item item = { .keys = &item_keys[i],
+                                       .args = &item_args[i],
+                                       .id = any_text_below(item_texts[i][2], name),
+                                       .lease_ms = any_number() };
+        if (!lk__items_add(&items, &lk__lua_lock_renew, &item))
+            break;
+    }
+}
+
+static void expect_batch(bool as_text)
+{
+    const struct lk__script *batch = &lk__lua_lock_renew_batch;
+    const struct lk__command command = { .script = &lk__lua_lock_renew };
+    const struct lk__sent sent = { .deadline_us = any_number(), .items = &items };
+    const char *argv[5 + 4 * LK__BATCH_MAX];
+    char numbers[3 + LK__BATCH_MAX][24], *bytes;
+    int64_t request = any_number();
+    int argc = 0;
+    argv[argc++] = as_text ? "EVAL" : "EVALSHA";
+    argv[argc++] = as_text ? batch->source : batch->sha1[LK__PUBSUB_PLAIN];
+    argv[argc++] = printed(numbers[0], items.count);
+    for (unsigned i = 0; i < items.count; i++)
+        argv[argc++] = item_keys[i].mutex;
+    argv[argc++] = printed(numbers[1], sent.deadline_us);
+    argv[argc++] = printed(numbers[2], request);
+    for (unsigned i = 0; i < items.count; i++) {
+        argv[argc++] = item_args[i].channel;
+        argv[argc++] = items.each[i].id;
+        argv[argc++] = printed(numbers[3 + i], items.each[i].lease_ms);
+    }
+    int length = redisFormatCommandArgv(&bytes, argc, argv, NULL);
+    struct lk__wire wire;
+    lk__wire_make(&wire, &command, LK__PUBSUB_PLAIN, &sent, request, as_text);
+    assert_int_equal(length, wire.size);
+    assert_true(wire.size <= LK__COMMAND_MAX);
+    char *written = calloc(1, wire.size);
+    lk__wire_write(&wire, written);
+    assert_memory_equal(bytes, written, wire.size);
+    free(written);
+    redisFreeCommand(bytes);
+}
+
+/* Keys first, what is said once for all, then what each call has of its own. */
+static void so_has_a_batch(void)
+{
+    unsigned most = 0;
+    for (int i = 0; i < 500; i++) {
+        int count = 2 + (int)drawn(MANY - 2);
+        fill_items(count, i % 4 == 0 ? 1024 : 40);
+        assert_between(items.count, 2, count < LK__BATCH_MAX ? count : LK__BATCH_MAX);
+        most = items.count > most ? items.count : most;
+        expect_batch(i % 2 == 0);
+    }
+    assert_int_equal(LK__BATCH_MAX, most);
+}
+
 /* --- answers ------------------------------------------------------------------------------------------------- */
 
 #define US 1754000000123456
@@ -291,6 +370,6 @@ static void a_head_is_three_integers(void)
 
 int main(void)
 {
-    return plain_run(a_call_has_the_bytes_of_hiredis, a_call_is_short_if_all_is_as_usual, an_answer_has_its_shape,
-                     a_head_is_three_integers);
+    return plain_run(a_call_has_the_bytes_of_hiredis, a_call_is_short_if_all_is_as_usual, so_has_a_batch,
+                     an_answer_has_its_shape, a_head_is_three_integers);
 }
