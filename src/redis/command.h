@@ -28,7 +28,7 @@ struct lk__item {
 };
 
 /* So many that the server is held up for well below a millisecond, and so few bytes that it reads them at once. */
-enum { LK__BATCH_MAX = 64, LK__BATCH_BYTES = 12 * 1024 };
+enum { LK__BATCH_MAX = 32, LK__BATCH_BYTES = 12 * 1024 };
 
 struct lk__items {
     unsigned count;

@@ -15,10 +15,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef NDEBUG /* as users get it: in scripts/test --full alone */
+enum { FULL = 1 };
+#else
+enum { FULL = 0 };
+#endif
+
 enum {
-    FAR = SANITIZED || NOISY ? 300 : 2000, /* holds at a round trip of ... */
+    FAR = SANITIZED || NOISY ? 300
+          : FULL             ? 20000
+                             : 2000, /* holds at a round trip of ... */
     FAR_MS = 100,
-    FAR_LEASE_MS = SANITIZED || NOISY ? 9000 : 5000,
+    FAR_LEASE_MS = SANITIZED || NOISY ? 9000
+                   : FULL             ? 6000
+                                      : 5000,
     MANY = 60,
     LEASE_MS = SANITIZED || NOISY ? 3000 : 1200,
     BAD = 17 /* the hold that something is wrong with */
