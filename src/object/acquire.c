@@ -31,7 +31,7 @@ static int make_hold(struct lk__acquire *acquire)
     lease->release.command = acquire->give_back;
     lease->renewal = acquire->renewal;
     lease->renewal_args = acquire->renewal_args;
-    lease->parts = acquire->holds;
+    lease->parts = (unsigned short)acquire->holds;
     acquire->hold->holds = acquire->holds;
     acquire->hold->reads = acquire->reads;
     return 0;

@@ -38,39 +38,38 @@ struct lk__lease {
     /* under dog->mu */
     int64_t lease_ms;            /* of the last request, or of the grant; uncapped */
     int64_t wanted_ms;           /* for the next renewal: becomes lease_ms when that is sent */
-    int64_t call_lease_ms;       /* of a request of the owner that is under way; 0: there is none */
     int64_t cap_us;              /* not renewed beyond; LK__NEVER */
     int64_t renew_us;            /* next renewal; LK__NEVER: none */
     int64_t risk_us;             /* at risk from then on if it is not renewed before; LK__NEVER */
     int64_t duplicates_until_us; /* copies of unanswered requests may take effect until then ... */
-    int64_t duplicates_lease_ms; /* ... with this lease, or a longer one */
+    int duplicates_lease_ms;     /* ... with this lease, or a longer one */
+    int call_lease_ms;           /* of a request of the owner that is under way; 0: there is none */
     struct lk__timer timer;      /* its next renewal, or its end */
     struct lk__link all;         /* in dog->leases while held, in dog->lost from its loss on */
     struct lk__link *orphans;    /* its holder's list of lost leases that no thread will end; NULL: none */
     struct lk__link orphan;      /* in that list */
     /* while held, in dog->ready: its renewal is due, and too many are under way; once lost, in dog->losses */
     struct lk__link queue;
-    struct lk__lease *together; /* the next lease whose renewal is under way with the same request */
-    enum lk__lease_state state;
-    int flight_ms;        /* what the renewal under way asks for */
-    short reason;         /* reason of the loss, known or to come: LK_REASON_... */
-    short result;         /* result of the last renewal */
-    unsigned asked;       /* renewals that a caller waits for ... */
-    unsigned requested;   /* ... how many of them were sent ... */
-    unsigned answered;    /* ... and how many are over */
-    int parts;            /* of a lease that is given back in parts: how many its renewals are for */
-    atomic_uint renewals; /* renewals that succeeded */
-
+    struct lk__lease *together;    /* the next lease whose renewal is under way with the same request */
+    int flight_ms;                 /* what the renewal under way asks for */
+    short reason;                  /* reason of the loss, known or to come: LK_REASON_... */
+    short result;                  /* result of the last renewal */
+    unsigned asked;                /* renewals that a caller waits for ... */
+    unsigned requested;            /* ... how many of them were sent ... */
+    unsigned answered;             /* ... and how many are over */
+    atomic_uint renewals;          /* renewals that succeeded */
+    unsigned short parts;          /* of a lease that is given back in parts: how many its renewals are for */
     unsigned short ahead, id_size; /* never change: sizes of the holder's memory in front of the lease, and of the id */
 
-    bool fixed;     /* never changes: not renewed */
-    bool by_id;     /* never changes: another client may end it, by its id */
-    bool put_off;   /* a renewal waits for the end of a request of the owner */
-    bool ownerless; /* its owner ended */
-    bool unsent;    /* a renewal waits for the connection */
-    bool inflight;  /* a renewal is under way */
-    bool alone;     /* its renewal failed among others: the next one goes by itself */
-    bool eval;      /* the server does not know the script: the next renewal has its text */
+    unsigned char state; /* enum lk__lease_state */
+    bool fixed;          /* never changes: not renewed */
+    bool by_id;          /* never changes: another client may end it, by its id */
+    bool put_off;        /* a renewal waits for the end of a request of the owner */
+    bool ownerless;      /* its owner ended */
+    bool unsent;         /* a renewal waits for the connection */
+    bool inflight;       /* a renewal is under way */
+    bool alone;          /* its renewal failed among others: the next one goes by itself */
+    bool eval;           /* the server does not know the script: the next renewal has its text */
 
     _Atomic int64_t valid_until_us; /* written under dog->mu; 0: nothing is held */
 

@@ -19,7 +19,7 @@ void lk__lease_duplicatesuntil(struct lk__lease *lease, int64_t now_us, int64_t 
 {
     assert(lk__mu_held(&lease->dog->mu));
     if (now_us >= lease->duplicates_until_us || lease_ms < lease->duplicates_lease_ms)
-        lease->duplicates_lease_ms = lease_ms;
+        lease->duplicates_lease_ms = (int)lease_ms;
     if (until_us > lease->duplicates_until_us)
         lease->duplicates_until_us = until_us;
 }
@@ -47,7 +47,7 @@ int64_t lk__lease_begincall(struct lk__lease *lease)
         lease_ms = lease->duplicates_lease_ms;
     if (lease_ms < 1)
         lease_ms = 1; /* PEXPIRE with less deletes the key */
-    lease->call_lease_ms = lease_ms;
+    lease->call_lease_ms = (int)lease_ms;
     if (lk__lease_isheld(lease)) {
         lk__lease_believeless(lease, now_us, lease_ms);
         lk__lease_schedule(dog, lease);
@@ -89,7 +89,7 @@ void lk__lease_expectduplicates(struct lk__lease *lease, int64_t lease_ms)
 void lk__lease_shrink(struct lk__lease *lease, int parts)
 {
     lk__watchdog_lock(lease->dog);
-    lease->parts = parts;
+    lease->parts = (unsigned short)parts;
     lk__mu_unlock(&lease->dog->mu);
 }
 

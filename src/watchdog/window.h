@@ -19,10 +19,9 @@ struct lk__inflight {
     struct lk__link link; /* under dog->mu: in idle, own or beside of the window */
     struct lk__request request;
     enum lk__lane via;
-    const struct lk__script *script;
-    struct lk__lease
-        *lease;     /* the first lease of a renewal, which leads to the others; with a reference each; or NULL */
     unsigned count; /* leases of a renewal */
+    const struct lk__script *script;
+    struct lk__lease *lease; /* the first of a renewal, which leads to the others; with a reference each; or NULL */
     struct lk__outboxentry *entry; /* the entry of any other request; the outbox has a reference */
     bool as_text;
 

@@ -6,7 +6,7 @@
  *
  * labels: threads memory
  * seconds: 8
- * processors: 6
+ * processors: 10
  */
 #include "world.h"
 

@@ -183,7 +183,7 @@ static int look(struct world *w)
             check_text(world_str(w, "GET %s", key), row);
         }
         if (has_notes_alone(w, key)) {
-            assert_between(world_pttl(w, key), 1, 2 * LIVENESS_MS);
+            assert_between(world_pttl(w, key), 1, 4 * LIVENESS_MS);
             continue;
         }
         check_ttl(world_pttl(w, key), row);
