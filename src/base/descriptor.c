@@ -62,8 +62,8 @@ void lk__fd_close(int fd)
 
 void lk__fd_closeall(void)
 {
-    int error = errno, errmsg = atomic_load(&used_words);
-    for (int word = 0; word < errmsg; word++) {
+    int error = errno, words = atomic_load(&used_words);
+    for (int word = 0; word < words; word++) {
         uint64_t bits = atomic_exchange(&known[word], 0);
         for (int bit = 0; bits != 0; bit++, bits >>= 1)
             if (bits & 1)

@@ -5,7 +5,7 @@
  * A child that lives on with copies of its parent's sockets keeps a killed parent alive for the server, which then
  * hands locks to nobody; and daemons that fork and exit would collect the connections of all their generations.
  *
- * labels: threads memory
+ * labels: memory
  */
 #include "world.h"
 

@@ -104,7 +104,7 @@ static void open_client(struct world *w, void (*handler)(int))
 {
     struct sigaction action = { .sa_handler = handler };
     sigaction(SIGUSR1, &action, NULL);
-    client = world_client(w, "lease=20s&command_timeout=1s");
+    client = world_client(w, THREAD_SANITIZED ? "lease=20s&command_timeout=4s" : "lease=20s&command_timeout=1s");
     standing = let_go = 0;
     assert_int_equal(0, lock_own("victim")); /* all scripts are known */
 }
