@@ -104,9 +104,7 @@ static void anonymous(struct world *w)
     /* It ended, or does with its lease; the record of a countdown that nobody answered has a minute. */
     eventually(world_elements(w, "KEYS *anonymous:*") == world_elements(w, "KEYS latchkey:once:{anonymous:*"),
                FAILING_LONG_MS);
-    assert_int_equal(0, world_int(w, "EVAL %s 0",
-                                  "local n = 0 for _, key in ipairs(redis.call('KEYS', '*')) do "
-                                  "if redis.call('PTTL', key) == -1 then n = n + 1 end end return n"));
+    assert_int_equal(0, world_lasting(w));
 }
 
 static void all_of(struct world *w, enum failing kind)

@@ -28,14 +28,6 @@ static int64_t keys(struct world *w)
     return world_elements(w, "KEYS *");
 }
 
-/* How many keys have no end. */
-static int64_t lasting(struct world *w)
-{
-    return world_int(w, "EVAL %s 0",
-                     "local n = 0 for _, key in ipairs(redis.call('KEYS', '*')) do "
-                     "if redis.call('PTTL', key) == -1 then n = n + 1 end end return n");
-}
-
 /* One whole run, and a second one that is closed with a count of 2. */
 static void use(struct world *w, lk_latch_t *l)
 {
@@ -44,18 +36,18 @@ static void use(struct world *w, lk_latch_t *l)
     assert_lk(EEXIST, lk_latch_trysetcount(l, 9));
     assert_lk(0, lk_latch_countdown(l));
     assert_lk(ETIMEDOUT, lk_latch_waitfor(l, 20));
-    assert_int_equal(0, lasting(w));
+    assert_int_equal(0, world_lasting(w));
     assert_lk(0, lk_latch_countdown(l));
     assert_lk(0, lk_latch_wait(l));
-    assert_int_equal(0, lasting(w));
+    assert_int_equal(0, world_lasting(w));
     assert_lk(0, lk_latch_trysetcount(l, 1));
     assert_lk(0, lk_latch_delete(l));
     assert_lk(ECANCELED, lk_latch_wait(l));
-    assert_int_equal(0, lasting(w));
+    assert_int_equal(0, world_lasting(w));
     assert_lk(0, lk_latch_trysetcount(l, 2));
     assert_lk(0, lk_latch_info(l, &info));
     assert_int_equal(2, info.count);
-    assert_int_equal(0, lasting(w));
+    assert_int_equal(0, world_lasting(w));
 }
 
 /* It needs no name, lives while it is used, and goes with the last of its shells, or with the client. */
@@ -133,12 +125,12 @@ static void a_killed_user_leaves_nothing(struct world *w)
 {
     pid_t child = world_fork(w, use_and_stay, NULL);
     assert_true(keys(w) >= 3);
-    assert_int_equal(0, lasting(w));
+    assert_int_equal(0, world_lasting(w));
     world_kill(w, child);
     eventually(!world_exists(w, "gate") && !world_exists(w, "latchkey:opened:{gate}") &&
                    !world_exists(w, "latchkey:users:latch:{gate}"),
                LEASE_MS + 2 * SLACK_MS);
-    assert_int_equal(0, lasting(w)); /* the record of requests has its minute */
+    assert_int_equal(0, world_lasting(w)); /* the record of requests has its minute */
     world_redis(w, "FLUSHALL");
 }
 
@@ -163,7 +155,7 @@ static void what_is_gone_stays_gone(struct world *w)
     assert_lk(ESTALE, lk_latch_wait(l));
     assert_false(world_exists(w, "gate"));
     world_close(w, client);
-    eventually(lasting(w) == 0, 2000);
+    eventually(world_lasting(w) == 0, 2000);
     world_redis(w, "FLUSHALL");
 }
 
@@ -182,7 +174,7 @@ static void who_is_cut_off_is_told(struct world *w)
     assert_lk(ESTALE, lk_latch_setcount(l, 1));
     assert_lk(ESTALE, lk_latch_delete(l));
     world_close(w, client);
-    eventually(lasting(w) == 0, 3000);
+    eventually(world_lasting(w) == 0, 3000);
     world_redis(w, "FLUSHALL");
 }
 

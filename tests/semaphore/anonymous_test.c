@@ -29,14 +29,6 @@ static int64_t keys(struct world *w)
     return world_elements(w, "KEYS *");
 }
 
-/* How many keys have no end. */
-static int64_t lasting(struct world *w)
-{
-    return world_int(w, "EVAL %s 0",
-                     "local n = 0 for _, key in ipairs(redis.call('KEYS', '*')) do "
-                     "if redis.call('PTTL', key) == -1 then n = n + 1 end end return n");
-}
-
 static void use(lk_sem_t *s, unsigned in_all)
 {
     lk_seminfo_t info = LK_SEMINFO_INIT;
@@ -62,10 +54,10 @@ static void nothing_is_left(struct world *w)
         assert_int_equal(0, strncmp(s->lk_name, "anonymous:", 10));
         assert_int_equal(0, keys(w));
         use(s, 3);
-        assert_int_equal(0, lasting(w));
+        assert_int_equal(0, world_lasting(w));
         sleep_ms(3 * LEASE_MS);
         use(same, 3);
-        assert_int_equal(0, lasting(w));
+        assert_int_equal(0, world_lasting(w));
         world_close(w, s);
         use(same, 3);
         world_close(w, same);
@@ -114,13 +106,13 @@ static void a_killed_user_leaves_nothing(struct world *w)
     for (int i = 0; i < 2; i++) {
         pid_t child = world_fork(w, use_and_stay, &i);
         assert_true(keys(w) >= 2);
-        assert_int_equal(0, lasting(w));
+        assert_int_equal(0, world_lasting(w));
         world_kill(w, child);
         eventually(!world_exists(w, "pool") && !world_exists(w, "latchkey:total:{pool}") &&
                        !world_exists(w, "latchkey:users:sem:{pool}") &&
                        !world_exists(w, "latchkey:users:permits:{pool}"),
                    LEASE_MS + 2 * SLACK_MS);
-        assert_int_equal(0, lasting(w));
+        assert_int_equal(0, world_lasting(w));
         world_redis(w, "FLUSHALL");
     }
 }
@@ -156,7 +148,7 @@ static void what_is_gone_stays_gone(struct world *w)
         assert_false(world_exists(w, "pool"));
         assert_false(world_exists(w, "latchkey:total:{pool}"));
         world_close(w, client);
-        assert_int_equal(0, lasting(w));
+        assert_int_equal(0, world_lasting(w));
         world_redis(w, "FLUSHALL");
     }
 }
@@ -175,7 +167,7 @@ static void who_is_cut_off_is_told(struct world *w)
         world_cont_server(w);
         assert_lk(ESTALE, lk_sem_wait(s));
         world_close(w, client);
-        eventually(keys(w) == 0 || lasting(w) == 0, 3000);
+        eventually(keys(w) == 0 || world_lasting(w) == 0, 3000);
         world_redis(w, "FLUSHALL");
     }
 }
@@ -194,7 +186,7 @@ static void who_waits_is_told(struct world *w)
         world_cont_server(w);
         assert_int_equal(ESTALE, worker_join(&waiter));
         world_close(w, client);
-        eventually(keys(w) == 0 || lasting(w) == 0, 3000);
+        eventually(keys(w) == 0 || world_lasting(w) == 0, 3000);
         world_redis(w, "FLUSHALL");
     }
 }
@@ -211,7 +203,7 @@ static void what_is_over_can_be_given_back(struct world *w)
     assert_lk(ESTALE, lk_sem_release(s, 1));
     assert_lk(ESTALE, lk_sem_releaseid(s, id));
     assert_lk(0, lk_sem_destroy(s));
-    eventually(!world_exists(w, "latchkey:permits:{pool}") || lasting(w) == 0, 2000);
+    eventually(!world_exists(w, "latchkey:permits:{pool}") || world_lasting(w) == 0, 2000);
     world_redis(w, "FLUSHALL");
     world_close(w, client);
 }
@@ -248,7 +240,7 @@ static void claims_have_an_end(struct world *w)
     eventually(world_semqueued(w, "pool") == 1, 3000);
     assert_lk(0, lk_sem_post(s));
     assert_int_equal(0, worker_join(&waiter));
-    assert_int_equal(0, lasting(w));
+    assert_int_equal(0, world_lasting(w));
     assert_lk(0, lk_sem_release(s, 3));
     world_kill(w, child);
     world_close(w, client);

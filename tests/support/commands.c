@@ -120,6 +120,13 @@ int64_t world_elements(struct world *w, const char *format, ...)
     return count;
 }
 
+int64_t world_lasting(struct world *w)
+{
+    return world_int(w, "EVAL %s 0",
+                     "local n = 0 for _, key in ipairs(redis.call('KEYS', '*')) do "
+                     "if redis.call('PTTL', key) == -1 then n = n + 1 end end return n");
+}
+
 /* The elements of an array of texts, divided by blanks. */
 static const char *joined(const redisReply *reply)
 {

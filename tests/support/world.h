@@ -112,6 +112,7 @@ void world_redis(struct world *w, const char *format, ...);
 int64_t world_int(struct world *w, const char *format, ...);      /* integer; a number as text too; nil: -1 */
 const char *world_str(struct world *w, const char *format, ...);  /* good until the eighth next call; nil: "" */
 int64_t world_elements(struct world *w, const char *format, ...); /* how many an array has */
+int64_t world_lasting(struct world *w);                           /* how many keys have no end */
 
 int64_t world_pttl(struct world *w, const char *name);
 bool world_exists(struct world *w, const char *key);
