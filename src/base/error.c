@@ -94,7 +94,7 @@ int64_t lk_errorleft(void)
     if (thread == NULL || thread->others_until_us == 0)
         return -1;
     int64_t left_us = thread->others_until_us - lk__now_us();
-    return left_us > 0 ? left_us / 1000 + 1 : 0;
+    return left_us > 0 ? (left_us + 999) / 1000 : 0;
 }
 
 int64_t lk_errorsettles(void)
