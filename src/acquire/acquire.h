@@ -100,6 +100,15 @@ struct lk__handover {
 /* `leased`: a claim is a hold, and lasts no longer than this client's leases. */
 void lk__handover_init(struct lk__handover *terms, const struct lk__options *options, bool leased);
 
+/* A waiter that is not among the first two asks three times within that. */
+static inline int64_t lk__handover_liveness(const struct lk__options *options)
+{
+    return 3 * options->poll_ms > 5000 ? 3 * options->poll_ms : 5000;
+}
+
+/* How long the subscription may be silent while somebody waits, before it is pinged. */
+int64_t lk__handover_pingms(const struct lk__options *options);
+
 /* --- local_queue.c: threads of one process wait for their turn to wait in Redis -------------------------------------- */
 
 struct lk__localqueue {

@@ -18,14 +18,30 @@ static int64_t claim_of_step(int step)
     return ((int64_t)(4 + step % 4) << (step / 4)) * 15625 / 1000;
 }
 
-void lk__handover_init(struct lk__handover *terms, const struct lk__options *options, bool leased)
+/* `leased`: see lk__handover_init(). */
+static int64_t claim_of(const struct lk__options *options, bool leased)
 {
-    int64_t claim_ms = 2 * options->command_timeout_ms, liveness_ms = LIVENESS_MIN_MS;
-    int liveness_step = 0, claim_step = 1; /* 0: CLAIM_MIN_MS */
+    int64_t claim_ms = 2 * options->command_timeout_ms;
     if (claim_ms < CLAIM_MIN_MS)
         claim_ms = CLAIM_MIN_MS;
-    if (leased && claim_ms > options->lease_ms)
-        claim_ms = options->lease_ms;
+    return leased && claim_ms > options->lease_ms ? options->lease_ms : claim_ms;
+}
+
+/*
+ * A waiter that asks often enough finds a claim of which no message told before it ends, and then doubts the subscription
+ * itself. One that asks rarely may find each claim too late; there pings find out, as often as polls come.
+ */
+int64_t lk__handover_pingms(const struct lk__options *options)
+{
+    int64_t asks_ms = lk__handover_liveness(options) / 3 * 6 / 5;
+    bool finds = asks_ms + options->command_timeout_ms <= claim_of(options, true);
+    return finds ? LK__NEVER : options->poll_ms;
+}
+
+void lk__handover_init(struct lk__handover *terms, const struct lk__options *options, bool leased)
+{
+    int64_t claim_ms = claim_of(options, leased), liveness_ms = LIVENESS_MIN_MS;
+    int liveness_step = 0, claim_step = 1; /* 0: CLAIM_MIN_MS */
     while (liveness_ms < 3 * options->poll_ms && liveness_step < LIVENESS_STEPS - 1) {
         liveness_ms *= 2;
         liveness_step++;

@@ -23,7 +23,7 @@ void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, stru
 {
     const struct lk__options *options = waiters->options;
     settings.poll_ms = options->poll_ms;
-    settings.liveness_ms = 3 * options->poll_ms > 5000 ? 3 * options->poll_ms : 5000;
+    settings.liveness_ms = lk__handover_liveness(options);
     settings.command_us = options->command_timeout_ms * 1000;
     settings.retry_min_ms = options->retry_min_ms;
     settings.retry_max_ms = options->retry_max_ms;
@@ -93,6 +93,7 @@ struct attempt {
     bool told;      /* the log, who keeps us waiting */
     bool explained; /* the server said why it refused: the error text has it */
     bool again;     /* an ask was sent */
+    bool heard;     /* a message came since the last answer */
 };
 
 /* The settings mark, as the next ask sends it; NULL: not at all. */
@@ -154,6 +155,16 @@ static void warn_of_wait(struct attempt *attempt, int64_t now_us, const struct l
         attempt->told = lk__wait_warn(attempt->waiters, attempt->waiter, asked);
 }
 
+/* It was queued, and finds by asking what a message should have told: the subscription may be dead. */
+static void doubt_silence(struct attempt *attempt, const struct lk__asked *asked)
+{
+    bool granted = asked->verdict == LK__GRANTED || asked->verdict == LK__GRANTED_OWNERDEAD;
+    bool queued = lk__acquirefsm_result(&attempt->waiter->machine)->arrival != 0;
+    if (granted && queued && !attempt->heard && is_heard(attempt->waiters))
+        lk__hub_doubt(attempt->waiters->hub);
+    attempt->heard = false;
+}
+
 /* The ask has an answer. */
 static struct lk__step take_asked(struct attempt *attempt, int64_t now_us)
 {
@@ -163,6 +174,7 @@ static struct lk__step take_asked(struct attempt *attempt, int64_t now_us)
     if (!waiter->read(waiter->request.reply, &asked))
         return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, NULL);
     asked.epoch = waiter->request.epoch;
+    doubt_silence(attempt, &asked);
     if (asked.total != 0)
         waiter->total = asked.total;
     if (asked.verdict == LK__ABSENT) {
@@ -229,6 +241,7 @@ static bool take_events(struct attempt *attempt, struct lk__step *step)
     waiter->granted.server_us = 0;
     waiter->hinted = waiter->cancelled = false;
     lk__mu_unlock(&attempt->waiters->mu);
+    attempt->heard |= hinted || granted.server_us != 0;
     if (cancelled)
         *step = lk__acquirefsm_cancel(a, lk__now_us(), ECANCELED);
     else if (granted.server_us != 0)

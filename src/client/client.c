@@ -94,7 +94,7 @@ static int build(lk_client_t *client, struct lk__options *options)
     if (rc != 0)
         goto no_node;
     client->options = &client->node.server.options;
-    rc = lk__hub_init(&client->hub, &client->node);
+    rc = lk__hub_init(&client->hub, &client->node, lk__handover_pingms(client->options));
     if (rc != 0)
         goto no_hub;
     rc = lk__watchdog_init(&client->dog, &client->node, lk__events_notify, &client->events);

@@ -8,8 +8,9 @@
  * Each command has one answer, in order; messages come in between. A confirmation names its channel, an error
  * does not, so commands are counted.
  *
- * The hard case: silence. A dead peer of a subscription looks like a channel on which nothing happens;
- * so the thread pings, often while somebody waits, and ends a connection that does not answer.
+ * The hard case: silence. A dead peer of a subscription looks like a channel on which nothing happens; so the
+ * thread pings now and then, and ends a connection that does not answer. It need not ping often, as waiters ask:
+ * who finds out so what no message told says that the connection is in doubt, and then it is pinged at once.
  *
  * Another hard case: a proxy that ends each connection that subscribes. After a few of them all subscriptions are
  * refused, and tried again seldom.
@@ -20,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { IDLE_PING_MS = 10000, CUTS_MAX = 5, CUTS_PAUSES = 10 };
+enum { PING_MS = 10000, CUTS_MAX = 5, CUTS_PAUSES = 10 };
 
 /* A channel without subscribers, to be unsubscribed from. */
 struct pending_unsubscribe {
@@ -185,12 +186,20 @@ static int64_t say_what_is_new(struct lk__hub *hub)
     return LK__NEVER;
 }
 
+/* When the connection, from which nothing came since, is pinged. */
+static int64_t ping_at(const struct lk__hub *hub)
+{
+    int64_t silent_ms = atomic_load(&hub->waiters) > 0 ? hub->ping_ms : PING_MS;
+    int64_t due_us = hub->heard_us + silent_ms * 1000, doubted_us = atomic_load(&hub->doubted_us);
+    return doubted_us > hub->heard_us && doubted_us < due_us ? doubted_us : due_us;
+}
+
 /* Ping a silent connection, or end one that did not answer. Returns when to call again. */
 static int64_t watch_silence(struct lk__hub *hub)
 {
     const struct lk__options *options = hub->options;
     int64_t now_us = lk__now_us(), command_us = options->command_timeout_ms * 1000;
-    int64_t idle_us = (atomic_load(&hub->waiters) > 0 ? options->poll_ms : IDLE_PING_MS) * 1000;
+    int64_t ping_us = ping_at(hub);
     if (!lk__node_isup(hub->node, LK__LANE_MESSAGES))
         return LK__NEVER;
     if (hub->pinged_us > hub->heard_us) {
@@ -200,8 +209,8 @@ static int64_t watch_silence(struct lk__hub *hub)
         lk__node_reset(hub->node, LK__LANE_MESSAGES, "the subscription connection did not answer a ping");
         return LK__NEVER;
     }
-    if (now_us < hub->heard_us + idle_us)
-        return hub->heard_us + idle_us;
+    if (now_us < ping_us)
+        return ping_us;
     hub->pinged_us = now_us;
     post(hub, 1, (const char *const[]){ "PING" });
     return now_us + command_us;
@@ -307,9 +316,10 @@ static void *run(void *arg)
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
 
-int lk__hub_init(struct lk__hub *hub, struct lk__node *node)
+int lk__hub_init(struct lk__hub *hub, struct lk__node *node, int64_t ping_ms)
 {
     *hub = (struct lk__hub){ .node = node, .options = &node->server.options };
+    hub->ping_ms = ping_ms < PING_MS ? ping_ms : PING_MS;
     hub->wake_fd = lk__eventfd_open();
     if (hub->wake_fd < 0)
         return lk__fail(ENOMEM, "no descriptor left for a client");
@@ -384,6 +394,12 @@ void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscript
     }
     lk__mu_unlock(&hub->mu);
     lk__free(leaving);
+}
+
+void lk__hub_doubt(struct lk__hub *hub)
+{
+    atomic_store(&hub->doubted_us, lk__now_us());
+    lk__eventfd_set(hub->wake_fd);
 }
 
 bool lk__hub_isrefused(struct lk__hub *hub, struct lk__subscription *subscription)

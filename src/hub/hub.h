@@ -37,7 +37,9 @@ struct lk__hub {
     int wake_fd;
     pthread_t thread;
     const struct lk__options *options;
-    atomic_int waiters; /* threads that wait for messages; pings are frequent while there are any */
+    atomic_int waiters;         /* threads that wait for messages */
+    int64_t ping_ms;            /* while there are any, a connection that is silent for so long is pinged */
+    _Atomic int64_t doubted_us; /* when somebody found out by asking what no message had told; 0: never */
     /* thread only */
     unsigned long long connects; /* the number of the connection that the next three belong to */
     uint64_t questions, answers; /* commands sent, answers read */
@@ -48,7 +50,8 @@ struct lk__hub {
     atomic_ullong messages;
 };
 
-int lk__hub_init(struct lk__hub *hub, struct lk__node *node);
+/* `ping_ms`: how long the connection may be silent while somebody waits; never longer than 10 s. */
+int lk__hub_init(struct lk__hub *hub, struct lk__node *node, int64_t ping_ms);
 void lk__hub_stop(struct lk__hub *hub);
 void lk__hub_destroy(struct lk__hub *hub);
 
@@ -62,6 +65,12 @@ void lk__subscription_init(struct lk__subscription *subscription, const char *ch
  */
 int lk__hub_subscribe(struct lk__hub *hub, struct lk__subscription *subscription);
 void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscription);
+
+/*
+ * A waiter found out by asking what a message should have told: the connection is pinged now, unless something has been
+ * heard since. A message that is only late costs that one ping.
+ */
+void lk__hub_doubt(struct lk__hub *hub);
 
 /* True when the server refused the subscription: there will be no messages. */
 bool lk__hub_isrefused(struct lk__hub *hub, struct lk__subscription *subscription);

@@ -273,6 +273,8 @@ static int wait_until(lk_latch_t *l, int64_t limit_us)
     rc = wait_for_it(&waiting);
     if (rc == 0)
         count_wait(&waiting);
+    if (rc == 0 && waiting.joined && waiting.word == 0)
+        lk__hub_doubt(&waiting.op.object->client->hub); /* a message should have told */
     end(&waiting);
     return lk__op_leave(&waiting.op, rc);
 }

@@ -44,7 +44,7 @@ static void bench_begin(struct bench *bench, const char *url)
     assert_int_equal(0, lk__options_url(&options, url));
     assert_int_equal(0, lk__connector_start(&bench->connector));
     assert_int_equal(0, lk__node_init(&bench->node, bench->connector, &options));
-    assert_int_equal(0, lk__hub_init(&bench->hub, &bench->node));
+    assert_int_equal(0, lk__hub_init(&bench->hub, &bench->node, bench->node.server.options.poll_ms));
 }
 
 static void bench_end(struct bench *bench)
@@ -140,6 +140,33 @@ static void an_error_belongs_to_the_question_in_its_place(struct world *w)
     fake_end(f);
 }
 
+/* --- silence ---------------------------------------------------------------------------------------------------------- */
+
+/* Who misses a message has the connection pinged now; one that does not answer ends, and the next one is heard. */
+static void a_connection_in_doubt_is_pinged_at_once(struct world *w)
+{
+    struct fake *f = fake_begin(w);
+    struct listener a = listener_on("abc");
+    struct bench bench;
+    fake_answer(f, "SUBSCRIBE", CONFIRMED("abc"));
+    bench_begin(&bench, fake_url(f, "poll=30s&command_timeout=500ms&lease=60s"));
+    assert_int_equal(0, lk__hub_subscribe(&bench.hub, &a.subscription));
+    eventually(atomic_load(&a.looks) == 1, 5000);
+    assert_int_equal(0, fake_asked(f, "PING"));
+    lk__hub_doubt(&bench.hub);
+    eventually(fake_asked(f, "PING") == 1, 2000);
+    sleep_ms(1000);
+    assert_int_equal(1, connections(f)); /* the answer came */
+    fake_answer(f, "PING", FAKE_SILENT);
+    lk__hub_doubt(&bench.hub);
+    eventually(atomic_load(&a.looks) == 2, 5000);
+    assert_int_equal(2, connections(f));
+    assert_int_equal(2, fake_asked(f, "PING"));
+    lk__hub_unsubscribe(&bench.hub, &a.subscription);
+    bench_end(&bench);
+    fake_end(f);
+}
+
 /* --- ears that come and go ---------------------------------------------------------------------------------------- */
 
 /* Withdrawn before it was confirmed: the connection stays, for all others. */
@@ -217,6 +244,7 @@ static void a_proxy_that_ends_what_subscribes_is_asked_seldom(struct world *w)
 int main(void)
 {
     return world_run(a_busy_server_is_asked_again, a_refusal_is_told_to_its_ear,
-                     an_error_belongs_to_the_question_in_its_place, one_that_is_withdrawn_costs_no_connection,
-                     two_ears_may_share_a_channel, a_proxy_that_ends_what_subscribes_is_asked_seldom);
+                     an_error_belongs_to_the_question_in_its_place, a_connection_in_doubt_is_pinged_at_once,
+                     one_that_is_withdrawn_costs_no_connection, two_ears_may_share_a_channel,
+                     a_proxy_that_ends_what_subscribes_is_asked_seldom);
 }
