@@ -5,12 +5,12 @@
 --           token string                the last fencing token
 --           queue zset, seen zset       the wait queue and its liveness, see queue.lua
 --           mark string                 the robust mark, see holders.lua
--- args:     lease_ms ms
+-- args:     lease_ms digits
 --           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
---           claim_ms ms                 lease of a claim
 -- flags:    try robust shared           shared: its token, with Redisson
 --           readers_first writers_first
--- sent:     id deadline_us arrival tell_holder unheard settings      the id ends in the mode, :r or :w
+-- sent:     id deadline_us arrival tell_holder unheard again settings      the id ends in the mode, :r or :w
+-- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases; see place_of()
 --           BUSY left_ms ms
@@ -18,20 +18,49 @@
 --           DISAGREES found text
 -- reply:    lk__asked acquire/acquire.h
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
-local holder = look(holders, now)
+local there = redis.call('EXISTS', holders, queue)
+if there == 0 and arrival == 0 and not robust then -- most of all asks, so they meet nothing before this
+    local fresh = is_writer(id) and next_token(token, now, now_text, shared) or READERS_TOKEN
+    put(holders, id, lease_ms, now)
+    return answer(GRANTED, fresh)
+end
+
+local first = redis.call('ZRANGE', holders, '0', '0', 'WITHSCORES')
+local left = first[1] and first[2] - math.floor(now / 1000) or 0
+local usual = left > 0 and arrival == 0 and not (again or try or tell_holder or unheard or robust or readers_first or
+    writers_first)
+local writing, writes = usual and is_writer(first[1]), usual and is_writer(id)
+if usual and there == 1 and not (writing or writes) then -- readers have it, and nobody waits
+    if redis.call('ZCARD', holders) >= READERS_MAX then
+        return answer(FULL)
+    end
+    put(holders, id, lease_ms, now, true)
+    return answer(GRANTED, READERS_TOKEN)
+end
+
+if writing or writes then -- most of those that have to wait: nobody behind them could come in
+    local known
+    if there == 1 then
+        known = false
+    end
+    local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_2048ths / 2048, known)
+    return answer(QUEUED, number, writing and left or left_ms(holders, now), place or 0)
+end
+
+local alone = there == (first[1] and 1 or 0)
+local holder = first[1]
+if holder and left <= 0 then
+    holder = look(holders, now)
+end
 local mine = holder and held_as(holders, id)
 local dead = robust and not mine and redis.call('GET', mark) == 'unrecoverable'
-local alone = redis.call('EXISTS', queue) == 0
 local open = alone and not mine and not dead and (not holder or not is_writer(id) and not is_writer(holder))
 if open and holder and redis.call('ZCARD', holders) >= READERS_MAX then
     return answer(FULL)
 end
-local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, claim_ms = claim_ms,
-    robust = robust, shared = shared, now_text = now_text, tries = try, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
-if open and arrival == 0 then
-    local fresh, died = grant(lock, id, lease_ms, now)
-    return answer(died == 1 and GRANTED_OWNERDEAD or GRANTED, fresh)
-end
+local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, lease_ms = lease_ms,
+    now_text = now_text, robust = robust, shared = shared, tries = try,
+    prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
 
 local function held(fresh, died)
     if arrival ~= 0 then
@@ -50,11 +79,11 @@ elseif mine then -- the message or reply with the grant got lost, and its token 
     outlast(holders, lease_ms, now)
     put(holders, mine, lease_ms, now)
     if not is_writer(mine) then
-        return held(readers_token(token), died_before(lock))
+        return held(READERS_TOKEN, died_before(lock))
     end
     local died = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1' and 1 or 0
-    local fresh = next_token(token, now, now_text, shared)
-    write_mark(lock, mine, fresh, died)
+    local fresh, fresh_text = next_token(token, now, now_text, shared)
+    write_mark(lock, mine, fresh_text, died)
     return held(fresh, died)
 end
 
@@ -64,11 +93,10 @@ end
 if not alone then
     local fresh, died = let_in(lock, id, now)
     if fresh then
-        put(holders, id, lease_ms, now)
         return held(fresh, died)
     end
 end
-local left = left_ms(holders, now)
+left = left_ms(holders, now)
 if try then
     return answer(BUSY, left)
 end

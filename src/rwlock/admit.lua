@@ -1,6 +1,6 @@
 -- admit.lua - the wait queue of a read-write lock, and how those in it come in
 --
--- uses:     queue holders
+-- uses:     first queue holders token
 local ROUND_MAX = 1000
 local SHARED_TURN_MS = 1000 -- the readers have to leave first
 -- Of two groups, readers and writers, the preferred one stands in front of the other in the queue, with scores below 0,
@@ -23,8 +23,8 @@ end
 
 -- A round is one hand-over, see queue.lua, with more fields: the lock; modes, those of the group whose turn it is;
 -- in_front, whether that group stands in front of the other; readers, their number; writing, a writer came in; shut,
--- nobody else may come in; told, how many came in; token, died, before: the token of the first writer tried, whether a
--- writer died before it, and the mark until then; asker, who needs no message; mine, mine_died: the asker's token once
+-- nobody else may come in; told, how many came in; token, died, before: the digits of the token of the first writer tried,
+-- whether a writer died before it, and the mark until then; asker, who needs no message; mine, mine_died: the asker's token once
 -- it is in, and whether a writer died.
 
 -- A writer that waits for readers to leave keeps out all after it; a writer that hears no message only in its turn.
@@ -57,7 +57,7 @@ local function may_enter(round, id, sign)
     return false
 end
 
--- Write `id` as holder; returns its token, and whether a writer died.
+-- Write `id` as holder; returns its token, whether a writer died, and the token's digits.
 local function admit(round, id, claim_ms)
     local lock, now = round.lock, round.now
     if not is_writer(id) then
@@ -68,11 +68,12 @@ local function admit(round, id, claim_ms)
     if round.token then -- a second writer is tried: only the owner changes
         write_mark(lock, id, round.token, round.died)
         put(lock.holders, id, claim_ms, now)
-    else
-        round.before = lock.robust and redis.call('GET', lock.mark)
-        round.token, round.died = grant(lock, id, claim_ms, now)
+        return tonumber(round.token), round.died, round.token
     end
-    return round.token, round.died
+    round.before = lock.robust and redis.call('GET', lock.mark)
+    local token
+    token, round.died, round.token = grant(lock, id, claim_ms, now)
+    return token, round.died, round.token
 end
 
 local function take(id, claim_ms, sign, round)
@@ -80,12 +81,12 @@ local function take(id, claim_ms, sign, round)
     if not may then
         return may
     end
-    local token, died = admit(round, id, claim_ms)
+    local token, died, token_text = admit(round, id, claim_ms)
     round.told = round.told + 1
     if id == round.asker then
         round.mine, round.mine_died = token, died
     end
-    return string.format('G %s %.0f %d %.0f %d', id, round.now, claim_ms, token, died)
+    return string.format('G %s %s %d %s %d', id, round.lock.now_text, claim_ms, token_text, died)
 end
 
 local function undo(id, round)
@@ -113,9 +114,9 @@ end
 local function let_in_group(round, modes, in_front)
     local lock, asker = round.lock, round.asker
     round.modes, round.in_front = modes, in_front
-    hand_over(round, asker, lock.claim_ms, round.ended, true)
+    hand_over(round, asker, lock.lease_ms or CLAIM_MS, round.ended, true)
     if asker and lock.tries then
-        take(asker, lock.claim_ms, nil, round)
+        take(asker, lock.lease_ms, nil, round)
     end
 end
 
@@ -134,4 +135,31 @@ local function let_in(lock, asker, now)
         let_in_group(round, lock.prefer == 'r' and 'w' or 'r', false)
     end
     return round.mine, round.mine_died
+end
+
+-- What let_in() does for most, when `id` gave back a lock that is not robust: a writer is the first in `line`, and either
+-- has the lock now or waits for the last of the readers. False: let_in() has to look.
+local function let_writer_in(holders, token_key, queue, seen, line, id, now, now_text, shared)
+    local first = line[1]
+    if first == id or not is_writer(first) then
+        return false
+    end
+    local liveness_ms, claim_ms = terms_of_first(seen, first, id, now)
+    if not liveness_ms then
+        return false
+    elseif not is_writer(id) then
+        local other = redis.call('ZRANGE', holders, '0', '0', 'WITHSCORES')
+        if other[1] then
+            return other[2] * 1000 > now
+        end
+    end
+    local _, token = next_token(token_key, now, now_text, shared)
+    redis.call('ZADD', holders, math.floor(now / 1000) + claim_ms, first)
+    local ends = redis.pcall('PEXPIRE', holders, claim_ms, 'NX') -- 0: it has an end, so there is somebody else
+    if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then
+        redis.call('ZREM', holders, first)
+        return type(ends) == 'table' and error(ends)
+    end
+    leave_first(queue, seen, first, id, now, line[2] and liveness_ms)
+    return true
 end

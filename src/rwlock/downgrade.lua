@@ -2,7 +2,6 @@
 --
 -- uses:     admit holders
 -- keys:     holders zset, token string, queue zset, seen zset, mark string    see acquire.lua
--- args:     claim_ms ms                 lease of a claim
 -- flags:    robust shared readers_first writers_first
 -- sent:     id deadline_us lease_ms
 --           unrepaired                  then the mark stays, and tells each who comes until a writer repairs it
@@ -19,14 +18,13 @@ if not is_writer(mine) then
     return answer(DONE) -- a resend: there may be other readers by now
 end
 redis.call('ZREM', holders, id)
-end_with_last(holders, now)
 if robust and not unrepaired then
     redis.call('DEL', mark)
 end
 if redis.call('EXISTS', queue) == 0 then
     return answer(DONE)
 end
-local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, claim_ms = claim_ms,
+local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, now_text = now_text,
     robust = robust, shared = shared, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
 let_in(lock, nil, now)
 return answer(DONE)

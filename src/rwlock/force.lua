@@ -2,7 +2,6 @@
 --
 -- uses:     admit holders token
 -- keys:     holders zset, token string, queue zset, seen zset, mark string    see acquire.lua
--- args:     claim_ms ms                 lease of a claim
 -- flags:    robust shared readers_first writers_first
 -- sent:     deadline_us
 -- verdicts: DONE FREE LATE
@@ -13,7 +12,7 @@ if robust and redis.call('GET', mark) == 'unrecoverable' then
     redis.call('DEL', mark) -- an operator says that it is in order again
 end
 next_token(token, now, now_text, shared)
-local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, claim_ms = claim_ms,
+local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, now_text = now_text,
     robust = robust, shared = shared, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
 let_in(lock, nil, now)
 return answer(holder and DONE or FREE)

@@ -1,14 +1,14 @@
 -- holders.lua - who holds a read-write lock, and what it takes to become a holder
 --
--- uses:     rollback token
+-- uses:     token
 --
 -- holders  sorted set, owner id -> end of its lease, server ms. An id ends in its mode, :r or :w; there are
 --          readers or one writer. A member past its end is no holder, whatever other members are there.
 -- mark     string, of robust locks only: "<owner id> <token> <1: its previous writer died>" of the last
 --          writer, or "unrecoverable". A mark without a writer means that the writer died.
 --
--- A lock is a table: the five keys, claim_ms, robust, shared (its token, with Redisson), tries (its asker does not
--- queue), and prefer: the modes of the group in front of the other, 'r' or 'w', or 'rw' when neither is preferred.
+-- A lock is a table: the five keys, now_text, robust, shared (its token, with Redisson), of an asker lease_ms and tries (it
+-- does not queue), and prefer: the modes of the group in front of the other, 'r' or 'w', or 'rw' when neither is preferred.
 local READERS_MAX = 100000
 
 local function is_writer(id)
@@ -44,7 +44,7 @@ local function left_ms(holders, now)
     return last and tonumber(last) - math.floor(now / 1000) or -1
 end
 
--- The holders last as long as the last lease does ...
+-- The holders last as long as the last lease does, when it was renewed ...
 local function end_with_last(holders, now)
     local left = left_ms(holders, now)
     if left ~= -1 then
@@ -60,13 +60,18 @@ local function outlast(holders, lease_ms, now)
     return lasts_ms
 end
 
-local function put(holders, id, lease_ms, now)
+-- Write `id` as holder, and let the holders last for its lease at least; longer, when the one with the longest lease has
+-- left, does no harm. `others`: nil, or it is known that there are others, and so an end.
+local function put(holders, id, lease_ms, now, others)
     redis.call('ZADD', holders, math.floor(now / 1000) + lease_ms, id)
-    do_or_undo(function()
-        end_with_last(holders, now)
-    end, function()
+    local ends = others and 0 or redis.pcall('PEXPIRE', holders, lease_ms, 'NX')
+    if ends == 0 then
+        ends = redis.pcall('PEXPIRE', holders, lease_ms, 'GT')
+    end
+    if type(ends) == 'table' then
         redis.call('ZREM', holders, id)
-    end)
+        error(ends)
+    end
 end
 
 -- Has the previous writer died, with nobody having repaired the lock since? 1 or 0.
@@ -74,25 +79,22 @@ local function died_before(lock)
     return lock.robust and redis.call('EXISTS', lock.mark) or 0
 end
 
-local function write_mark(lock, id, token, died)
+local function write_mark(lock, id, token_text, died)
     if lock.robust then
-        redis.call('SET', lock.mark, id .. ' ' .. string.format('%.0f', token) .. ' ' .. died)
+        redis.call('SET', lock.mark, id .. ' ' .. token_text .. ' ' .. died)
     end
 end
 
--- The token that a reader is told: the last writer's, or 1.
-local function readers_token(key)
-    return math.max(last_token(key), 1)
-end
+local READERS_TOKEN = 1 -- readers have none of their own
 
--- Write `id` as holder; returns its token, and whether a writer died. The mark is written first: no writer is
+-- Write `id` as holder; returns its token, whether a writer died, and the token's digits. The mark is written first: no writer is
 -- without one, and a mark whose writer was never written reports one death too many, which is safe.
 local function grant(lock, id, lease_ms, now)
-    local died, token = died_before(lock)
+    local died, token, token_text = died_before(lock), READERS_TOKEN, '1'
     if is_writer(id) then
-        token = next_token(lock.token, now, lock.now_text or string.format('%.0f', now), lock.shared)
-        write_mark(lock, id, token, died)
+        token, token_text = next_token(lock.token, now, lock.now_text, lock.shared)
+        write_mark(lock, id, token_text, died)
     end
     put(lock.holders, id, lease_ms, now)
-    return token or readers_token(lock.token), died
+    return token, died, token_text
 end

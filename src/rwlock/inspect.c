@@ -50,7 +50,7 @@ int lk_rwlock_forceunlock(lk_rwlock_t *rw)
     if (rc != 0)
         return rc;
     struct lk__rwlockblock *block = lk__rwlock_block(op.object);
-    const struct lk__rwlock_force_args args = { .claim_ms = block->release.claim_ms, .flags = block->release.flags };
+    const struct lk__rwlock_force_args args = { .flags = block->release.flags };
     const struct lk__command command = lk__object_command(op.object, &lk__lua_rwlock_force, &args);
     return lk__op_leave(&op, lk__force(op.object, &command));
 }

@@ -17,7 +17,6 @@ static unsigned flags_of(const struct lk__options *options, int prefer, bool rob
 static bool rwlock_init(struct lk__object *object)
 {
     struct lk__rwlockblock *block = lk__rwlock_block(object);
-    block->release.claim_ms = lk__object_terms(object)->claim_ms;
     block->release.flags = flags_of(object->client->options, object->traits.order, object->traits.robust);
     return true;
 }

@@ -2,29 +2,45 @@
 --
 -- uses:     admit holders queue
 -- keys:     holders zset, token string, queue zset, seen zset, mark string    see acquire.lua
--- args:     claim_ms ms                 lease of a claim
 -- flags:    robust shared readers_first writers_first
 -- sent:     id                          with its mode, finished from now on
+--           again                       of an id that was asked for again the answer is dated
 --           unrepaired                  counts for a writer
+-- short:    flags 0, mark
 -- verdicts: DONE GONE                   GONE: it was not a holder
 -- resend:   harmless: a finished id is nowhere
-look(holders, now)
-local mine = held_as(holders, id)
-local unrecoverable = robust and unrepaired and mine and is_writer(mine)
-if mine then
-    redis.call('ZREM', holders, mine) -- first: then a server out of memory allows the rest
-    end_with_last(holders, now)
-    if unrecoverable then
-        redis.call('SET', mark, 'unrecoverable')
-    elseif robust and is_writer(mine) then
-        redis.call('DEL', mark)
+
+-- Each way begins with a command that a server out of memory allows; then it allows the rest.
+local mine, line
+if not (robust or again) then -- most of all releases, if nobody waits: they need not even the time
+    mine, line = redis.call('ZREM', holders, id) == 1 and id, redis.call('ZRANGE', queue, '0', '1')
+    if mine and not line[1] then
+        return undated(DONE)
     end
+end
+
+if mine and let_writer_in(holders, token, queue, seen, line, id, now, now_text, shared) then
+    return answer(DONE)
+end
+
+if not mine then
+    look(holders, now)
+    mine = held_as(holders, id)
+    if mine then
+        redis.call('ZREM', holders, mine)
+    end
+end
+local unrecoverable = robust and unrepaired and mine and is_writer(mine)
+if unrecoverable then
+    redis.call('SET', mark, 'unrecoverable')
+elseif robust and mine and is_writer(mine) then
+    redis.call('DEL', mark)
 end
 if redis.call('EXISTS', queue) == 0 then
     return answer(mine and DONE or GONE)
 end
 
-local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, claim_ms = claim_ms,
+local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, now_text = now_text,
     robust = robust, shared = shared, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
 leave(queue, seen, id)
 if unrecoverable then

@@ -22,8 +22,7 @@ static int downgrade(const struct lk__op *op, struct lk__hold *hold)
 {
     struct lk__object *object = op->object;
     const struct lk__rwlockblock *block = lk__rwlock_block(object);
-    const struct lk__rwlock_downgrade_args args = { .claim_ms = block->release.claim_ms,
-                                                    .flags = block->release.flags };
+    const struct lk__rwlock_downgrade_args args = { .flags = block->release.flags };
     const struct lk__command command = lk__object_command(object, &lk__lua_rwlock_downgrade, &args);
     enum lk__verdict verdict;
     int rc = lk__update(object, hold, &command, &verdict);

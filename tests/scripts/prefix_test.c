@@ -44,6 +44,7 @@
 #define RW                                                                                                             \
     "latchkey:rw:{x}", "redisson_lock_token:{x}", "latchkey:queue:rw:{x}", "latchkey:seen:rw:{x}",                     \
         "latchkey:robust:rw:{x}"
+#define RW_SHORT "latchkey:rw:{x}", "redisson_lock_token:{x}", "latchkey:queue:rw:{x}", "latchkey:seen:rw:{x}"
 #define SEM "x", "latchkey:claims:{x}", "latchkey:queue:sem:{x}", "latchkey:seen:sem:{x}", "latchkey:once:{x}"
 #define SEM_TOTAL SEM, "latchkey:total:sem:{x}"
 #define PERMITS "latchkey:permits:{x}", "latchkey:total:{x}", "latchkey:queue:permits:{x}", "latchkey:seen:permits:{x}"
@@ -111,8 +112,10 @@ struct row {
 #define RW_ROBUST_TELL "33"
 #define RW_WRITERS_FIRST_TELL "257"
 
-#define RW_ASK(mode, flags) "30000", "10240000", CLAIM, flags, A mode, LATER_US, "0", "1"
-#define RW_RELEASE(mode, flags) CLAIM, flags, A mode, "1"
+#define RW_ASK(mode, flags) "30000", "10240000", A mode, LATER_US, flags, "0", "1"
+#define RW_ASK_SHORT(mode) "30000", "10240000", A mode, LATER_US, "1"
+#define RW_RELEASE(mode, flags) A mode, flags, "1"
+#define RW_RELEASE_SHORT(mode) A mode, "1"
 
 #define TAKE(n, initial, flags) initial, "10240000", CLAIM, SEM_CHANNEL, flags, TAKER(n), LATER_US, "0", "1"
 #define PERMIT(n, initial, flags) "30000", initial, "10240000", CLAIM, flags, A ":" n, LATER_US, "0", "1"
@@ -202,6 +205,38 @@ static const struct row rows[] = {
       { "0", "49", "1" } },
 
     /* the read-write lock */
+    { &lk__lua_rwlock_acquire, TAKES, "", { RW_SHORT }, { RW_ASK_SHORT(":w") } },
+    { &lk__lua_rwlock_acquire, TAKES, "", { RW_SHORT }, { RW_ASK_SHORT(":r") } },
+    { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":r"), { RW_SHORT }, { RW_ASK_SHORT(":r") } },
+    { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":r"), { RW_SHORT }, { RW_ASK_SHORT(":w") } },
+    { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":w"), { RW_SHORT }, { RW_ASK_SHORT(":r") } },
+    { &lk__lua_rwlock_acquire,
+      TAKES,
+      SHARED(B ":w") QUEUED("rw", C ":w", B ":r"),
+      { RW_SHORT },
+      { RW_ASK_SHORT(":w") } },
+    { &lk__lua_rwlock_acquire,
+      TAKES,
+      SHARED(B ":r") QUEUED("rw", C ":w", B ":r"),
+      { RW_SHORT },
+      { RW_ASK_SHORT(":r") } },
+    { &lk__lua_rwlock_release, GIVES, SHARED(A ":w"), { RW_SHORT }, { RW_RELEASE_SHORT(":w") } },
+    { &lk__lua_rwlock_release, GIVES, SHARED(A ":r"), { RW_SHORT }, { RW_RELEASE_SHORT(":w") } },
+    { &lk__lua_rwlock_release,
+      GIVES,
+      SHARED(A ":w") QUEUED("rw", B ":w", C ":w"),
+      { RW_SHORT },
+      { RW_RELEASE_SHORT(":w") } },
+    { &lk__lua_rwlock_release,
+      GIVES,
+      SHARED(A ":w") QUEUED("rw", C ":w", B ":w"),
+      { RW_SHORT },
+      { RW_RELEASE_SHORT(":w") } },
+    { &lk__lua_rwlock_release,
+      GIVES,
+      SHARED(A ":r") SHARED(C ":r") QUEUED("rw", B ":w", C ":w"),
+      { RW_SHORT },
+      { RW_RELEASE_SHORT(":r") } },
     { &lk__lua_rwlock_acquire, TAKES, "", { RW }, { RW_ASK(":w", RW_ROBUST_TELL) } },
     { &lk__lua_rwlock_acquire, TAKES, "", { RW }, { RW_ASK(":r", TELL) } },
     { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":r"), { RW }, { RW_ASK(":r", TELL) } },
@@ -234,12 +269,12 @@ static const struct row rows[] = {
       GIVES,
       SHARED(A ":w") MARK("rw", A ":w 7 0") QUEUED("rw", C ":r", B ":r"),
       { RW },
-      { CLAIM, RW_ROBUST, A ":w", LATER_US, "30000", "1" } },
+      { RW_ROBUST, A ":w", LATER_US, "30000", "1" } },
     { &lk__lua_rwlock_force,
       GIVES,
       SHARED(A ":w") QUEUED("rw", C ":w", B ":w"),
       { RW },
-      { CLAIM, RW_ROBUST, LATER_US, "1" } },
+      { RW_ROBUST, LATER_US, "1" } },
     { &lk__lua_rwlock_renew, GIVES, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", LATER_US, "30000", "1" } },
     { &lk__lua_rwlock_check, LOOKS, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", "1" } },
     { &lk__lua_rwlock_queue_page,

@@ -1,0 +1,31 @@
+-- first.lua - most hand-overs: to the first waiter, when nothing speaks against it
+--
+-- uses:     queue
+
+-- `id` gave something back. The liveness of the first waiter, ms, and the digits of the claim that it wants; nothing, when
+-- it was not heard of lately, hears no message, or its client let a claim end: that of `id` did not, to give back is a sign
+-- of life.
+local function terms_of_first(seen, first, id, now)
+    local theirs = client_of(first)
+    local signs = redis.call('ZMSCORE', seen, first, theirs)
+    local sign = tonumber(signs[1] or '0')
+    local liveness_ms, claim_ms = terms_of(sign)
+    if is_unheard(sign) or signs[2] and theirs ~= client_of(id) or now / 1000 > sign - liveness_ms / 2 then
+        return nil
+    end
+    return liveness_ms, string.format('%d', claim_ms)
+end
+
+-- The first waiter has it, and waits no more. Its claim is noted, if others of its client may wait: with the liveness.
+local function leave_first(queue, seen, first, id, now, liveness_ms)
+    local theirs, ours = client_of(first), client_of(id)
+    redis.call('ZREM', queue, first, id) -- a late copy of the first ask may have taken a place for its holder
+    if liveness_ms then
+        redis.call('ZADD', seen, -math.floor(now / 1000) - liveness_ms, theirs)
+    end
+    if liveness_ms and theirs == ours then
+        redis.call('ZREM', seen, first, id)
+    else
+        redis.call('ZREM', seen, first, id, ours) -- to give back is a sign of life
+    end
+end
