@@ -230,8 +230,8 @@ LK_API LK_MUST_CHECK int lk_latch_getcount(lk_latch_t *l, unsigned *n);
  *             end the wait. A cancellation point while it sleeps, as POSIX semaphore
  *             waits are, and within one command timeout without a server: nothing is
  *             left behind
- * Round trips 1 if it is open; otherwise 2 or 3, one for each message, and one a
- *             poll ceiling (URL: poll)
+ * Round trips 1 if it is open; otherwise 2 or 3, and then one for each message and one
+ *             a poll ceiling (URL: poll), for all threads of the client together
  */
 LK_API LK_MUST_CHECK int lk_latch_wait(lk_latch_t *l);
 

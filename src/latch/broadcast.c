@@ -21,6 +21,19 @@ static void wake_all(struct lk__broadcast *broadcast, char word)
     }
 }
 
+void lk__broadcast_wakeall(struct lk__broadcast *broadcast)
+{
+    wake_all(broadcast, 0);
+}
+
+void lk__broadcast_wakefollowers(struct lk__broadcast *broadcast)
+{
+    assert(lk__mu_held(&broadcast->mu));
+    for (struct lk__link *l = lk__list_first(&broadcast->looks.followers); l != NULL;
+         l = lk__list_next(&broadcast->looks.followers, l))
+        lk__parker_signal(LK__CONTAINER(l, struct lk__subscriber, following)->parker, LK__WOKEN);
+}
+
 /* NULL, after a (re)subscription: something may have been missed. */
 static void on_message(struct lk__subscription *subscription, const char *payload)
 {
@@ -28,6 +41,7 @@ static void on_message(struct lk__subscription *subscription, const char *payloa
     assert(lk__mu_held(&broadcast->client->hub.mu));
     bool known = payload != NULL && (strcmp(payload, "0") == 0 || strcmp(payload, "1") == 0);
     lk__mu_lock(&broadcast->mu);
+    broadcast->looks.wanted = broadcast->looks.begun + 1;
     wake_all(broadcast, known ? payload[0] : 0);
     lk__mu_unlock(&broadcast->mu);
 }
@@ -37,12 +51,13 @@ void lk__broadcast_init(struct lk__broadcast *broadcast, lk_client_t *client, co
     *broadcast = (struct lk__broadcast){ .client = client };
     lk__subscription_init(&broadcast->subscription, channel, on_message);
     lk__list_init(&broadcast->subscribers);
+    lk__list_init(&broadcast->looks.followers);
     lk__mu_init(&broadcast->mu, LK__MU_BROADCAST);
 }
 
 void lk__broadcast_destroy(struct lk__broadcast *broadcast)
 {
-    assert(lk__list_empty(&broadcast->subscribers));
+    assert(lk__list_empty(&broadcast->subscribers) && lk__list_empty(&broadcast->looks.followers));
     lk__mu_destroy(&broadcast->mu);
 }
 
@@ -60,6 +75,7 @@ void lk__broadcast_wake(struct lk__broadcast *broadcast)
 {
     lk__mu_lock(&broadcast->mu);
     wake_all(broadcast, 0);
+    lk__broadcast_wakefollowers(broadcast);
     lk__mu_unlock(&broadcast->mu);
 }
 
@@ -83,10 +99,9 @@ static bool listen_here(struct lk__broadcast *broadcast)
     return !lk__hub_isrefused(hub, &broadcast->subscription);
 }
 
-bool lk__broadcast_join(struct lk__broadcast *broadcast, struct lk__subscriber *subscriber, struct lk__parker *parker)
+bool lk__broadcast_join(struct lk__broadcast *broadcast, struct lk__subscriber *subscriber)
 {
     lk__mu_lock(&broadcast->mu);
-    subscriber->parker = parker;
     lk__list_append(&broadcast->subscribers, &subscriber->link);
     lk__mu_unlock(&broadcast->mu);
     return listen_here(broadcast);

@@ -7,9 +7,9 @@
  *    └──────────────────────────────────────────────────────────────────────────┘
  *
  * The first look needs no subscription. The thread looks again once it has subscribed, and again when the server
- * has confirmed that, so no opening falls between two looks. A message is a hint to look. Only where a count
- * ended without a mark, as with Redisson, does the message say how. With `appear` a latch that was never there is
- * waited for likewise, until it is closed or has opened meanwhile.
+ * has confirmed that, so no opening falls between two looks. Threads that wait for one latch look together, see
+ * look.c. A message is a hint to look. Only where a count ended without a mark, as with Redisson, does the message say
+ * how. With `appear` a latch that was never there is waited for likewise, until it is closed or has opened meanwhile.
  */
 #include "latch/latch.h"
 
@@ -17,8 +17,7 @@
 
 enum {
     PATIENCE_US = 3000000, /* a wait without a server for longer than this is logged */
-    GRACE_US = 100000,     /* the message of an end may come after the answer that knows of it */
-    HINT_PAUSE_US = 5000   /* messages are cheap to forge: look at most this often because of them */
+    GRACE_US = 100000      /* the message of an end may come after the answer that knows of it */
 };
 
 /* One wait, on the stack of the thread that waits. */
@@ -28,7 +27,9 @@ struct waiting {
     struct lk__parker parker;
     struct lk__subscriber subscriber;
     int64_t began_us, limit_us;
-    int64_t looked_us; /* when the last look began */
+    int64_t joined_us; /* when it subscribed, and has not looked since; 0: it has */
+    int64_t came_us;   /* when the answer of the last look came */
+    uint64_t judged;   /* the number of that look; 0: none */
     int64_t serial;    /* serial of the end before the count that is waited for */
     bool looked;       /* the server has answered */
     bool appearing;    /* there is no count yet, and there was none since the first look */
@@ -44,6 +45,7 @@ static void begin(struct waiting *waiting)
 {
     atomic_fetch_add(&waiting->op.object->waiting, 1);
     lk__parker_init(&waiting->parker);
+    waiting->subscriber.parker = &waiting->parker;
     waiting->latch = lk__latch_of(&waiting->op);
     waiting->began_us = lk__now_us();
 }
@@ -52,7 +54,8 @@ static void join(struct waiting *waiting)
 {
     waiting->joined = true;
     atomic_fetch_add(&waiting->op.object->client->hub.waiters, 1);
-    waiting->unsubscribed = !lk__broadcast_join(&waiting->latch->broadcast, &waiting->subscriber, &waiting->parker);
+    waiting->unsubscribed = !lk__broadcast_join(&waiting->latch->broadcast, &waiting->subscriber);
+    waiting->joined_us = lk__now_us();
 }
 
 /* End the wait, but for the public call around it. */
@@ -151,17 +154,33 @@ static void warn_of_wait(struct waiting *waiting)
     lk__log(LK_LOG_WARNING, "waiting for more than %d s; %s", PATIENCE_US / 1000000, lk_errortext());
 }
 
-static int look(struct waiting *waiting)
+/* Which look tells what is to be known now: how it is after the call, the subscription, or the limit; else any new one. */
+static uint64_t look_for(struct waiting *waiting)
 {
     struct lk__broadcast *broadcast = &waiting->latch->broadcast;
-    struct lk__latchstate state;
-    char word = lk__broadcast_take(broadcast, &waiting->subscriber);
+    int64_t since_us = waiting->joined_us != 0 ? waiting->joined_us : waiting->limit_us;
+    if (waiting->judged == 0)
+        since_us = waiting->began_us;
+    else if (waiting->joined_us == 0 && lk__now_us() < waiting->limit_us)
+        return waiting->judged + 1;
+    waiting->joined_us = 0;
+    return lk__looks_after(broadcast, since_us);
+}
+
+static void take_word(struct waiting *waiting)
+{
+    char word = lk__broadcast_take(&waiting->latch->broadcast, &waiting->subscriber);
     if (word != 0)
         waiting->word = word;
-    waiting->looked_us = lk__now_us();
-    int rc = lk__latch_use(&waiting->op);
-    if (rc == 0)
-        rc = lk__latch_look(waiting->latch, &state);
+}
+
+static int look(struct waiting *waiting)
+{
+    struct lk__sight sight;
+    take_word(waiting);
+    int rc = lk__looks_see(&waiting->op, &waiting->subscriber, look_for(waiting), &sight);
+    waiting->judged = sight.number;
+    waiting->came_us = sight.came_us;
     waiting->last_error = may_pass(rc) ? rc : 0;
     if (waiting->last_error != 0) {
         warn_of_wait(waiting);
@@ -169,12 +188,11 @@ static int look(struct waiting *waiting)
     }
     if (rc != 0)
         return rc;
-    if (state.count > 0)
-        waiting->word =
-            0; /* the message was about an earlier count; one that came since the look began is still there */
-    else if ((word = lk__broadcast_take(broadcast, &waiting->subscriber)) != 0)
-        waiting->word = word;
-    return waiting->looked ? judge_again(waiting, &state) : judge_first(waiting, &state);
+    if (sight.state.count > 0)
+        waiting->word = 0; /* it was about an earlier count; one that came since the look began is still there */
+    else
+        take_word(waiting);
+    return waiting->looked ? judge_again(waiting, &sight.state) : judge_first(waiting, &sight.state);
 }
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
@@ -184,11 +202,11 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* 80 to 120 per cent of the poll ceiling, so that waiters that began together do not ask together. */
+/* 80 to 120 per cent of the poll ceiling after the last look, so that clients that began together do not ask together. */
 static int64_t next_poll(const struct waiting *waiting)
 {
     int64_t poll_us = waiting->op.object->client->options->poll_ms * 1000;
-    return lk__now_us() + poll_us * 4 / 5 + (int64_t)lk__random_below((uint64_t)poll_us * 2 / 5 + 1);
+    return waiting->came_us + poll_us * 4 / 5 + (int64_t)lk__random_below((uint64_t)poll_us * 2 / 5 + 1);
 }
 
 /* The one place where this thread sleeps long, and may be cancelled. */
@@ -202,10 +220,14 @@ static void park(struct waiting *waiting, int64_t until_us)
 /* Sleep until a message or the next poll, and a pause longer, however many messages come. */
 static void await_word(struct waiting *waiting)
 {
-    park(waiting, earlier(next_poll(waiting), waiting->limit_us));
-    int64_t next_us = earlier(waiting->looked_us + HINT_PAUSE_US, waiting->limit_us);
-    while (lk__now_us() < next_us && !lk__client_isclosed(waiting->op.object->client))
-        park(waiting, next_us);
+    struct lk__broadcast *broadcast = &waiting->latch->broadcast;
+    const lk_client_t *client = waiting->op.object->client;
+    int64_t until_us = earlier(next_poll(waiting), waiting->limit_us);
+    while (lk__now_us() < until_us && !lk__looks_news(broadcast, waiting->judged) && !lk__client_isclosed(client))
+        park(waiting, until_us);
+    until_us = earlier(lk__looks_next(broadcast, waiting->judged), waiting->limit_us);
+    while (lk__now_us() < until_us && !lk__client_isclosed(client))
+        park(waiting, until_us);
 }
 
 /* Sleep until the message that says how the count ended; other messages may come before it. */
@@ -215,9 +237,7 @@ static void await_end(struct waiting *waiting)
     waiting->doubted = true;
     while (waiting->word != '0' && lk__now_us() < until_us && !lk__client_isclosed(waiting->op.object->client)) {
         park(waiting, until_us);
-        char word = lk__broadcast_take(&waiting->latch->broadcast, &waiting->subscriber);
-        if (word != 0)
-            waiting->word = word;
+        take_word(waiting);
     }
 }
 
@@ -237,7 +257,7 @@ static int wait_for_it(struct waiting *waiting)
     const struct lk__object *object = waiting->op.object;
     for (;;) {
         int rc = look(waiting);
-        bool late = lk__now_us() >= waiting->limit_us;
+        bool late = waiting->came_us >= waiting->limit_us;
         if (rc == ESTALE && !waiting->doubted && !waiting->unsubscribed && !late) {
             await_end(waiting);
         } else if (rc != EAGAIN) {
