@@ -264,11 +264,24 @@ local function offer(round, batch, signs, i, claim_ms)
     return 'turn'
 end
 
+local ROUND_MAX = 48 -- others wait while a script runs
+
+-- May this script give waiter `id` something, after all that it gave? Else the waiter is told to ask, and goes on.
+local function may_go_on(round, id)
+    if (round.given or 0) < ROUND_MAX then
+        return true
+    end
+    round.shut = tell(id, 'F ' .. id)
+    round.absent[client_of(id)] = not round.shut
+    return false
+end
+
 -- Hand a free object to the first waiter that listens, and return it; nil when there is none. The asker
 -- needs no message: its reply tells it. A client that does not listen is tried once, however many of its
 -- threads wait. A waiter that is passed over keeps its place.
 --
--- round     see offer()
+-- round     see offer(); and after a script that handed out all it may, `shut`: the next waiter was told to ask, and its
+--           ask goes on
 -- claim_ms  how long a claim lasts if the waiter does not say
 -- ended     see claim_for()
 -- several   go on until take() says nil or nothing is left; then the asker is taken as well and leaves the queue.
@@ -276,7 +289,7 @@ end
 local function hand_over(round, asker, claim_ms, ended, several)
     local queue, seen, now, noted, at, size, reached = round.queue, round.seen, round.now, {}, 0, 4, nil
     round.absent, round.turned = {}, false
-    while true do
+    while not round.shut do
         local batch, signs = next_batch(queue, seen, at, size, now)
         local left = #batch
         for i, id in ipairs(batch) do
@@ -286,15 +299,16 @@ local function hand_over(round, asker, claim_ms, ended, several)
             local has = false
             if id == asker then
                 has = round.take(id, claim_ms, nil, round)
-            elseif not round.absent[client_of(id)] then
+            elseif not round.absent[client_of(id)] and may_go_on(round, id) then
                 local claim = claim_for(batch, signs, i, now, claim_ms, ended)
                 if claim then
                     has = offer(round, batch, signs, i, claim)
                 end
             end
-            if has == nil then
+            if has == nil or round.shut then
                 return reached
             elseif has then
+                round.given = (round.given or 0) + 1
                 if has == true and not round.unnoted then
                     note_claim(seen, batch, signs, i, size, now, noted)
                 end

@@ -1,7 +1,6 @@
 -- admit.lua - the wait queue of a read-write lock, and how those in it come in
 --
 -- uses:     first queue holders token
-local ROUND_MAX = 1000
 local SHARED_TURN_MS = 1000 -- the readers have to leave first
 -- Of two groups, readers and writers, the preferred one stands in front of the other in the queue, with scores below 0,
 -- so that no script has to look for it after all the others. Its scores are arrivals less this number, which is larger
@@ -23,9 +22,9 @@ end
 
 -- A round is one hand-over, see queue.lua, with more fields: the lock; modes, those of the group whose turn it is;
 -- in_front, whether that group stands in front of the other; readers, their number; writing, a writer came in; shut,
--- nobody else may come in; told, how many came in; token, died, before: the digits of the token of the first writer tried,
--- whether a writer died before it, and the mark until then; asker, who needs no message; mine, mine_died: the asker's token once
--- it is in, and whether a writer died.
+-- nobody else may come in; token, died, before: the digits of the token of the first writer tried, whether a writer died
+-- before it, and the mark until then; asker, who needs no message; mine, mine_died: the asker's token once it is in, and
+-- whether a writer died.
 
 -- A writer that waits for readers to leave keeps out all after it; a writer that hears no message only in its turn.
 local function keeps_out(round, id, sign)
@@ -46,8 +45,6 @@ local function may_enter(round, id, sign)
         round.shut = keeps_out(round, id, sign)
     elseif not is_writer(id) and round.readers >= READERS_MAX then
         return nil
-    elseif round.told >= ROUND_MAX then
-        round.shut = tell(id, 'F ' .. id) -- enough for one script: the next one goes on
     else
         return true
     end
@@ -82,7 +79,6 @@ local function take(id, claim_ms, sign, round)
         return may
     end
     local token, died, token_text = admit(round, id, claim_ms)
-    round.told = round.told + 1
     if id == round.asker then
         round.mine, round.mine_died = token, died
     end
@@ -92,7 +88,6 @@ end
 local function undo(id, round)
     local lock = round.lock
     redis.call('ZREM', lock.holders, id)
-    round.told = round.told - 1
     if not is_writer(id) then
         round.readers = round.readers - 1
         return
@@ -128,7 +123,7 @@ local function let_in(lock, asker, now)
         return nil
     end
     local round = { queue = lock.queue, seen = lock.seen, now = now, turn_ms = SHARED_TURN_MS, take = take, undo = undo,
-        lock = lock, asker = asker, told = 0, readers = holder and redis.call('ZCARD', lock.holders) or 0,
+        lock = lock, asker = asker, readers = holder and redis.call('ZCARD', lock.holders) or 0,
         ended = holder and none_is_known_to_end }
     let_in_group(round, lock.prefer, true)
     if lock.prefer ~= 'rw' then

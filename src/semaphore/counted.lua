@@ -107,7 +107,7 @@ local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
         round.free = round.free + wanted(id)
     end
     local got = free > 0 and hand_over(round, asker, claim_ms, nil, true)
-    return round.free, got, round.blocked
+    return round.free, got, round.blocked or round.shut
 end
 
 -- How many of the `free` permits may be taken by us: all, but one while Java has its turn, of which there are `turn`

@@ -92,8 +92,8 @@ local function renew_parts(permits, permit, n, lease_ms, now)
     end
 end
 
--- Hand free permits to waiters. Returns how many are free then, whether the asker gets its permits, and whether a
--- waiter wants more. The asker only leaves the queue: the caller takes its permits.
+-- Hand free permits to waiters. Returns how many are free then, whether the asker gets its permits, and whether
+-- waiters are left that go first. The asker only leaves the queue: the caller takes its permits.
 local function lend_out(permits, queue, seen, asker, total, now, claim_ms, anonymous)
     local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free_permits(permits, total, now) }
     function round.take(id, its_claim_ms)
@@ -120,5 +120,5 @@ local function lend_out(permits, queue, seen, asker, total, now, claim_ms, anony
         return false
     end
     local got = round.free > 0 and hand_over(round, asker, claim_ms, ended, true)
-    return round.free, got, round.blocked
+    return round.free, got, round.blocked or round.shut
 end

@@ -16,6 +16,9 @@
  *   clean  all faults, two clients                      -DCLIENTS=2
  *   clean  everybody is served                          -DCLIENTS=2 -DLIVE -DSERVED
  *   clean  a dead reader is not kept alive by others     -DCLIENTS=2 -DLIVE -DSTAYS
+ *   clean  a script serves one, a client dies          -DCLIENTS=3 -DCUTS=0 -DLOSSES=0 -DEXPIRIES=0 -DROUND=1
+ *   clean  a script serves one, everybody is served      -DCLIENTS=3 -DCRASHES=0 -DEXPIRIES=0 -DCUTS=0 -DROUND=1 -DLIVE -DSERVED
+ *   found  a newcomer passes those whose round is next   -DCLIENTS=3 -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0 -DROUND=1 -DBUG_READERS_PASS
  *   found  a dead reader is kept alive by others         -DCLIENTS=2 -DLIVE -DSTAYS -DBUG_SHARED_LEASE
  *   found  a reader comes in beside a writer             -DCLIENTS=2 -DBUG_READER_BESIDE_WRITER
  *   found  a writer comes in beside the last readers     -DCLIENTS=2 -DBUG_WRITER_BESIDE_READER
@@ -45,6 +48,10 @@
 #define CRASHES 1 /* of client 0 */
 #endif
 
+#ifndef ROUND
+#define ROUND CLIENTS /* as many are let in by one script; the next one is told to ask, and goes on */
+#endif
+
 byte losses = LOSSES, expiries = EXPIRIES, cuts = CUTS, crashes = CRASHES;
 
 /* The server. */
@@ -63,8 +70,8 @@ byte answer[CLIENTS], message[CLIENTS];
 bool listens[CLIENTS] = true, believes[CLIENTS], dead[CLIENTS], finished[CLIENTS];
 byte ended = 0;
 
-byte i, at, next, readers; /* scratch, 0 between steps */
-bool writing, shut, alone;
+byte i, at, next, readers, given; /* scratch, 0 between steps */
+bool writing, shut, alone, rest;
 
 /* --- the server ------------------------------------------------------------------------------------- */
 
@@ -114,6 +121,16 @@ inline tell(id)
     if
     :: finished[id]
     :: !finished[id] -> message[id] = FRESH
+    :: !finished[id] && losses > 0 -> losses--
+    fi
+}
+
+/* The waiter is to ask. */
+inline tell_to_ask(id)
+{
+    if
+    :: finished[id]
+    :: !finished[id] -> asks[id] = true
     :: !finished[id] && losses > 0 -> losses--
     fi
 }
@@ -168,11 +185,14 @@ inline no_idle_room()
 #define ROOM(id) (!writer[id] || readers == 0)
 #endif
 
-/* let_in() of admit.lua: one writer, or all readers up to a writer that waits; the asker needs no message. */
+/* let_in() of admit.lua: one writer, or all readers up to a writer that waits, if they are not more than a script may
+   serve; the asker needs no message. */
 inline serve(asker)
 {
     look();
     shut = writing;
+    given = 0;
+    rest = false;
     at = 0;
     do
     :: shut -> break
@@ -185,8 +205,13 @@ inline serve(asker)
             shut = next == asker || !silent[next]; /* others pass it when it is dead */
             at = arrival[next]
 #endif
-        :: next != NOBODY && ROOM(next) && (next == asker || listens[next]) ->
+        :: next != NOBODY && ROOM(next) && next != asker && listens[next] && given >= ROUND ->
+            tell_to_ask(next);
+            rest = true;
+            shut = true
+        :: next != NOBODY && ROOM(next) && (next == asker || (listens[next] && given < ROUND)) ->
             at = arrival[next];
+            given++;
             in_order(next);
             holds[next] = true;
             queued[next] = false;
@@ -207,12 +232,17 @@ inline serve(asker)
             at = arrival[next]
         fi
     od;
-    no_idle_room();
+    if
+    :: rest
+    :: !rest -> no_idle_room()
+    fi;
     at = 0;
     next = 0;
     readers = 0;
+    given = 0;
     writing = false;
-    shut = false
+    shut = false;
+    rest = false
 }
 
 inline is_alone()
