@@ -35,11 +35,12 @@ struct lk__waiter {
     bool (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* of the ask; false: it is no answer */
     struct lk__request request;
     struct lk__replybuf answer;
-    const char *what;       /* "mutex orders", for the log */
-    int64_t total;          /* what an ask was told; 0: it was not asked for */
-    bool absent;            /* an ask was told that there is nothing to wait for any more */
-    struct lk__entry entry; /* under waiters->mu */
-    struct lk__link hint;   /* under the mu of whatever hints at it; private to the primitive */
+    int64_t liveness_2048ths; /* of its client's terms */
+    const char *what;         /* "mutex orders", for the log */
+    int64_t total;            /* what an ask was told; 0: it was not asked for */
+    bool absent;              /* an ask was told that there is nothing to wait for any more */
+    struct lk__entry entry;   /* under waiters->mu */
+    struct lk__link hint;     /* under the mu of whatever hints at it; private to the primitive */
     /*
      * Not NULL: parked, the wait is a cancellation point with the caller's `cancel_state`. On the cancelled
      * thread, which has left the queue by then, this takes down what the calls above it would have.
@@ -94,7 +95,7 @@ int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waite
 /* A client's terms, as arguments of the scripts. */
 struct lk__handover {
     int64_t claim_ms;         /* the claim that this client grants to a waiter that wants none in particular */
-    int64_t liveness_2048ths; /* how long an ask is a sign of life, in 2048ths of a ms; see terms_of() of queue.lua */
+    int64_t liveness_2048ths; /* how long an ask is a sign of life, in 2048ths of a ms, even; see terms_of() of queue.lua */
 };
 
 /* `leased`: a claim is a hold, and lasts no longer than this client's leases. */

@@ -5,8 +5,9 @@
  *
  * Both follow from its own options, and whoever hands over may have others. So they travel with each ask, in the
  * fraction of a number that queue.lua adds to the server's milliseconds: of 2048ths, 128 for each step of the
- * liveness, and 2 for each step of the claim. Two steps have a whole number as their ratio, or nearly so. What most
- * clients ask for, which have the default times, is no fraction: the server is much faster with whole numbers.
+ * liveness, and 2 for each step of the claim; 1 is added by an ask whose waiter no message would reach. Two steps have a
+ * whole number as their ratio, or nearly so. What most clients ask for, which have the default times, is no fraction: the
+ * server is much faster with whole numbers.
  */
 #include "acquire/acquire.h"
 

@@ -98,11 +98,6 @@ end
 local QUIET_CLAIM_MS, TURN_SHARE, RECENT_MS, CALL_MS = 100, 20, 500, 1500
 local TURN_MS = 100 -- a turn on an object that is free when the turn begins
 
--- Added to the liveness of a waiter that hears no message.
-local function unheard_by(unheard)
-    return unheard and 1 / 2048 or 0
-end
-
 -- When the next turn may begin; 0: there was none.
 local function turn_in(seen)
     return -(tonumber(redis.call('ZSCORE', seen, 'turn') or '') or 0)
@@ -112,24 +107,24 @@ local function put_turn(seen, next_ms)
     redis.call('ZADD', seen, -next_ms, 'turn')
 end
 
+-- Of a sign of life, or of liveness_ms as it comes with an ask.
 local function is_unheard(sign)
     return sign % 1 * 2048 % 2 == 1
 end
 
--- The place of `id` in the queue, which enqueue() may have told; -1: `id` is the first waiter that hears no message, and
--- is to ask as often as it can.
-local function place_of(queue, seen, id, now, unheard, place)
-    place = place or redis.call('ZRANK', queue, id) or 0
-    if place == 0 and unheard and turn_in(seen) > now / 1000 then
+-- The place of `id` in the queue; -1: `id` is the first waiter that hears no message, and is to ask as often as it can.
+local function place_of(queue, seen, id, now, liveness_ms)
+    local place = redis.call('ZRANK', queue, id) or 0
+    if place == 0 and is_unheard(liveness_ms) and turn_in(seen) > now / 1000 then
         return -1
     end
     return place
 end
 
 -- A waiter found the claim of its turn: the rest of the turn is left to the next waiter.
-local function end_turn(seen, now, turn_ms, unheard)
+local function end_turn(seen, now, turn_ms, liveness_ms)
     local now_ms = math.floor(now / 1000)
-    local next_ms = unheard and turn_in(seen) or 0
+    local next_ms = is_unheard(liveness_ms) and turn_in(seen) or 0
     if next_ms % 1 == 0 and next_ms - now_ms > (TURN_SHARE - 1) * turn_ms then
         local began_ms = next_ms - TURN_SHARE * turn_ms
         put_turn(seen, began_ms + TURN_SHARE * (now_ms - began_ms))
@@ -242,9 +237,9 @@ end
 --
 -- round  one hand-over: queue, seen, now; turn_ms, how long a turn may last; take(id, claim, sign, round) writes a
 --        waiter as owner and returns the words of its message, nil: neither this waiter nor any after it, false: pass
---        it over; undo(id, round) takes that back; absent, which clients do not listen; turned, whether somebody had a turn;
---        free, nil or how much is left, which take() and undo() count; unnoted, true if nobody notes who got a
---        claim
+--        it over; undo(id, round) takes that back; absent, nil or which clients do not listen; turned, whether
+--        somebody had a turn; free, nil or how much is left, which take() and undo() count; unnoted, true if nobody
+--        notes who got a claim
 local function offer(round, batch, signs, i, claim_ms)
     local id, sign = batch[i], tonumber(signs[i])
     local words = round.take(id, claim_ms, sign, round)
@@ -288,7 +283,7 @@ end
 --           Returns the asker if it was among them
 local function hand_over(round, asker, claim_ms, ended, several)
     local queue, seen, now, noted, at, size, reached = round.queue, round.seen, round.now, {}, 0, 4, nil
-    round.absent, round.turned = {}, false
+    round.absent, round.turned = round.absent or {}, false
     while not round.shut do
         local batch, signs = next_batch(queue, seen, at, size, now)
         local left = #batch

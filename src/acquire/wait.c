@@ -114,14 +114,13 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
     struct lk__until deadline =
         lk__node_until(attempt->waiters->node, LK__LANE_COMMANDS, now_us, lk__acquirefsm_settings(a)->command_us);
     unsigned flags = !attempt->told && now_us - attempt->began_us > LK__PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
-    if (!is_heard(attempt->waiters))
-        flags |= LK__SENT_UNHEARD;
     if (attempt->again)
         flags |= LK__SENT_AGAIN;
     struct lk__sent sent = {
         .id = waiter->release->id,
         .nth = waiter->release->nth,
         .deadline_us = deadline.date.us,
+        .liveness_2048ths = waiter->liveness_2048ths + !is_heard(attempt->waiters),
         .arrival = lk__acquirefsm_result(a)->arrival,
         .settings = mark_of(waiter),
         .flags = flags,

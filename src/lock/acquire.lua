@@ -6,9 +6,8 @@
 --           queue zset, seen zset       the wait queue and its liveness, see queue.lua
 --           mark string                 the robust mark, see grant.lua
 -- args:     lease_ms digits
---           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 -- flags:    try fair robust shared      shared: with Redisson
--- sent:     id deadline_us arrival tell_holder unheard again settings
+-- sent:     id deadline_us liveness_2048ths arrival tell_holder again settings
 -- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present lease; see place_of()
@@ -22,13 +21,18 @@ if left == -2 and short then -- most of all asks, so they meet nothing before th
     return answer(GRANTED, (grant(mutex, token, nil, id, lease_ms, now, now_text)))
 end
 
-if left >= 0 and arrival == 0 and not (again or try or tell_holder or unheard) then -- most of those that have to wait
+local open = left == -2 and not (fair and redis.call('EXISTS', queue) == 1)
+if open and arrival == 0 and not robust and not (shared and redis.call('ZSCORE', seen, 'java')) then -- most others
+    return answer(GRANTED, (grant(mutex, token, nil, id, lease_ms, now, now_text, nil, nil, shared)))
+end
+
+if left >= 0 and arrival == 0 and liveness_2048ths % 2 == 0 and not (again or try or tell_holder) then -- most who wait
     local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_2048ths / 2048)
     return answer(QUEUED, number, left, place or 0)
 end
 
+local liveness_ms = liveness_2048ths / 2048
 local died = left == -2 and robust and redis.call('GET', mark)
-local open = left == -2 and not (fair and redis.call('EXISTS', queue) == 1)
 
 if left == -2 and shared then
     local turn = javas_turn_left(seen, now)
@@ -54,7 +58,7 @@ elseif open and left == -2 then
 elseif left ~= -2 then
     if redis.call('HEXISTS', mutex, id) == 1 then -- the message or reply with the grant got lost
         redis.call('PEXPIRE', mutex, lease_ms)
-        end_turn(seen, now, TURN_MS, unheard)
+        end_turn(seen, now, TURN_MS, liveness_ms)
         local told = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1'
         return answer(told and GRANTED_OWNERDEAD or GRANTED, last_token(token))
     elseif left == -1 and not is_mutex(mutex) then
@@ -65,7 +69,7 @@ elseif left ~= -2 then
 end
 
 if not try then
-    arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_2048ths / 2048 + unheard_by(unheard))
+    arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_ms)
 end
 if left == -2 then -- fair and free, but others came before
     local first = serve(mutex, token, queue, seen, mark, id, now, now_text, robust, shared)
@@ -77,7 +81,7 @@ end
 if try then
     return answer(BUSY, left)
 end
-local place = place_of(queue, seen, id, now, unheard)
+local place = place_of(queue, seen, id, now, liveness_ms)
 if tell_holder then
     return answer(QUEUED, arrival, left, place, redis.call('HRANDFIELD', mutex) or '')
 end

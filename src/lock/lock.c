@@ -47,7 +47,6 @@ static int acquire(const struct lk__op *op, const struct lk__how *how)
     };
     lk__acquire_plan(&acquire);
     const struct lk__lock_acquire_args args = { .lease_ms = acquire.asked_ms,
-                                                .liveness_2048ths = lk__object_terms(op->object)->liveness_2048ths,
                                                 .flags = block->release.flags | (acquire.try_only ? LK__LOCK_TRY : 0) };
     acquire.ask = lk__object_command(op->object, &lk__lua_lock_acquire, &args);
     return lk__acquire_run(&acquire);

@@ -48,8 +48,11 @@ if unwanted then
     return answer(DONE)
 end
 
-if mine == 1 and not (kept or robust or shared) and first ~= id and
-    serve_first(mutex, token, queue, seen, first, id, now, now_text, fair) then
+local served, deaf
+if mine == 1 and not (kept or robust or shared) and first ~= id then
+    served, deaf = serve_first(mutex, token, queue, seen, first, id, now, now_text, fair)
+end
+if served then
     return answer(DONE)
 end
 
@@ -80,7 +83,7 @@ local function hand_on()
     elseif shared and javas_turn_left(seen, now) > 0 then
         return true -- somebody else's release left it to Java a moment ago
     end
-    return serve(mutex, token, queue, seen, mark, nil, now, now_text, robust, shared)
+    return serve(mutex, token, queue, seen, mark, nil, now, now_text, robust, shared, deaf)
 end
 
 local handed = redis.call('EXISTS', mutex) == 1

@@ -2,8 +2,8 @@
 --
 -- uses:     queue grant
 
--- Hand a free mutex to the first waiter that listens. Returns it, or nil.
-local function serve(name, token_key, queue, seen, mark, asker, now, now_text, robust, shared)
+-- Hand a free mutex to the first waiter that listens. Returns it, or nil. `deaf`: nil, or a client that does not listen.
+local function serve(name, token_key, queue, seen, mark, asker, now, now_text, robust, shared, deaf)
     local token, before
     local function take(id, its_claim_ms)
         if token then -- a second waiter is tried: only the owner changes
@@ -23,12 +23,14 @@ local function serve(name, token_key, queue, seen, mark, asker, now, now_text, r
         end
     end
     local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, take = take, undo = undo }
+    round.absent = deaf and { [deaf] = true }
     return hand_over(round, asker, CLAIM_MS)
 end
 
 -- What serve() does for most, when `id` gave back a mutex that is neither robust nor shared, and nothing speaks against
--- the first waiter: it was heard of lately, its client let no claim end, and it listens. False: nobody has it. A process
--- has one waiter at most, unless the mutex is fair; so nothing is noted of its claims.
+-- the first waiter: it was heard of lately, its client let no claim end, and it listens. A process has one waiter at most,
+-- unless the mutex is fair; so nothing is noted of its claims. Returns false if nobody has it, and the first waiter's client
+-- if that did not listen.
 local function serve_first(name, token_key, queue, seen, first, id, now, now_text, fair)
     local sign, theirs, ours
     if fair then
@@ -49,7 +51,7 @@ local function serve_first(name, token_key, queue, seen, first, id, now, now_tex
     local ends = redis.pcall('PEXPIRE', name, claim_ms, 'NX') -- 0: there is another field, so it is not free
     if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then
         redis.call('HDEL', name, first)
-        return type(ends) == 'table' and error(ends)
+        return type(ends) == 'table' and error(ends), ends == 1 and client_of(first)
     end
     redis.call('ZREM', queue, first, id) -- a late copy of the first ask may have taken a place for its holder
     if fair then

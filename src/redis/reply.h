@@ -78,7 +78,7 @@ static inline bool lk__reply_integers(const struct lk__reply *reply, unsigned co
     return true;
 }
 
-/* What every script answers first: its verdict, the server's time, the number of the request. */
+/* What every script answers first: its verdict, the server's time or 0, the number of the request. */
 enum { LK__ANSWER_LEAST = 3 };
 
 /* The code for an error reply; `retry` tells that nothing was done and it may work later. */

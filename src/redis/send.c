@@ -392,7 +392,7 @@ void lk__request_init(struct lk__request *request, struct lk__parker *parker, st
 }
 
 /*
- * Each answer tells the server's time. Its request was sent before the server read its clock, so what is derived from
+ * Nearly all answers tell the server's time. Its request was sent before the server read its clock, so what is derived from
  * the moment of sending is an upper bound of the time there.
  */
 struct lk__until lk__conn_until(struct lk__conn *conn, int64_t now_us, int64_t lasts_us)

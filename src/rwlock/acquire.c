@@ -23,7 +23,6 @@ int lk__rwlock_acquire(const struct lk__op *op, bool write, const struct lk__how
     lk__acquire_plan(&acquire);
     unsigned flags = acquire.try_only ? LK__RWLOCK_TRY : 0;
     const struct lk__rwlock_acquire_args args = { .lease_ms = acquire.asked_ms,
-                                                  .liveness_2048ths = lk__object_terms(op->object)->liveness_2048ths,
                                                   .flags = block->release.flags | flags };
     acquire.ask = lk__object_command(op->object, &lk__lua_rwlock_acquire, &args);
     return lk__acquire_run(&acquire);

@@ -6,10 +6,9 @@
 --           queue zset, seen zset       the wait queue and its liveness, see queue.lua
 --           mark string                 the robust mark, see holders.lua
 -- args:     lease_ms digits
---           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 -- flags:    try robust shared           shared: its token, with Redisson
 --           readers_first writers_first
--- sent:     id deadline_us arrival tell_holder unheard again settings      the id ends in the mode, :r or :w
+-- sent:     id deadline_us liveness_2048ths arrival tell_holder again settings      the id ends in the mode, :r or :w
 -- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases; see place_of()
@@ -27,8 +26,9 @@ end
 
 local first = redis.call('ZRANGE', holders, '0', '0', 'WITHSCORES')
 local left = first[1] and first[2] - math.floor(now / 1000) or 0
-local usual = left > 0 and arrival == 0 and not (again or try or tell_holder or unheard or robust or readers_first or
-    writers_first)
+local liveness_ms = liveness_2048ths / 2048
+local usual = left > 0 and arrival == 0 and liveness_2048ths % 2 == 0 and
+    not (again or try or tell_holder or robust or readers_first or writers_first)
 local writing, writes = usual and is_writer(first[1]), usual and is_writer(id)
 if usual and there == 1 and not (writing or writes) then -- readers have it, and nobody waits
     if redis.call('ZCARD', holders) >= READERS_MAX then
@@ -43,7 +43,7 @@ if writing or writes then -- most of those that have to wait: nobody behind them
     if there == 1 then
         known = false
     end
-    local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_2048ths / 2048, known)
+    local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms, known)
     return answer(QUEUED, number, writing and left or left_ms(holders, now), place or 0)
 end
 
@@ -75,7 +75,7 @@ elseif dead then
     leave(queue, seen, id)
     return answer(UNRECOVERABLE)
 elseif mine then -- the message or reply with the grant got lost, and its token with it: issue another
-    end_turn(seen, now, SHARED_TURN_MS, unheard)
+    end_turn(seen, now, SHARED_TURN_MS, liveness_ms)
     outlast(holders, lease_ms, now)
     put(holders, mine, lease_ms, now)
     if not is_writer(mine) then
@@ -88,7 +88,7 @@ elseif mine then -- the message or reply with the grant got lost, and its token 
 end
 
 if not try then
-    arrival = line_up(lock, id, arrival, now, liveness_2048ths / 2048 + unheard_by(unheard), alone)
+    arrival = line_up(lock, id, arrival, now, liveness_ms, alone)
 end
 if not alone then
     local fresh, died = let_in(lock, id, now)
@@ -100,7 +100,7 @@ left = left_ms(holders, now)
 if try then
     return answer(BUSY, left)
 end
-local place = place_of(queue, seen, id, now, unheard)
+local place = place_of(queue, seen, id, now, liveness_ms)
 if tell_holder then
     return answer(QUEUED, arrival, left, place, look(holders, now) or '')
 end

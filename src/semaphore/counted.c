@@ -56,7 +56,6 @@ static int run(struct counted *counted)
     struct lk__acquire *acquire = &counted->acquire;
     lk__acquire_plan(acquire);
     const struct lk__semaphore_take_args args = { .initial = counted->call->value,
-                                                  .liveness_2048ths = lk__sem_terms(sem)->liveness_2048ths,
                                                   .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                   .channel = lk__sem_block(sem)->channel,
                                                   .flags = lk__sem_flags(sem) | lk__sem_telltotal(counted->call) |

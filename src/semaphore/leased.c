@@ -26,7 +26,6 @@ static int run(struct leased *leased)
     lk__acquire_plan(acquire);
     const struct lk__semaphore_permit_take_args args = { .lease_ms = acquire->asked_ms,
                                                          .initial = leased->call->value,
-                                                         .liveness_2048ths = lk__sem_terms(sem)->liveness_2048ths,
                                                          .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                          .flags = lk__sem_flags(sem) | lk__sem_telltotal(leased->call) |
                                                                   (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };

@@ -6,10 +6,9 @@
 --           queue zset, seen zset       the wait queue and its liveness, see queue.lua
 -- args:     lease_ms ms
 --           initial number              total to begin with, 0: leave that to others
---           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 --           claim_ms ms                 lease of a claim
 -- flags:    try tell_total anonymous
--- sent:     id deadline_us arrival unheard tell_holder settings
+-- sent:     id deadline_us liveness_2048ths arrival tell_holder settings
 -- verdicts: GRANTED token number, total number?
 --           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?
 --           BUSY left_ms ms             until the next permit ends, as above
@@ -52,6 +51,8 @@ local function until_next_end()
     return first and tonumber(first) - math.floor(now / 1000) or -1
 end
 
+local liveness_ms = liveness_2048ths / 2048
+
 local function take()
     local token = lend(permits, permit, n, lease_ms, now, last_permit_token(permits), anonymous)
     return answer(GRANTED, token, told)
@@ -67,7 +68,7 @@ elseif live then -- the message or reply with the grant got lost, or this is a l
     renew_parts(permits, permit, n, lease_ms, now)
     local token = token_after(last, now) -- the one that got lost with the grant may be another's by now, or unknown
     redis.call('ZADD', permits, negative(token), 'token')
-    end_turn(seen, now, TURN_MS, unheard)
+    end_turn(seen, now, TURN_MS, liveness_ms)
     return answer(GRANTED, token, told)
 elseif n > all and all > 0 then
     leave(queue, seen, id)
@@ -80,12 +81,12 @@ elseif try then
     return answer(BUSY, until_next_end())
 end
 
-arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_2048ths / 2048 + unheard_by(unheard))
+arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_ms)
 local _, got = lend_out(permits, queue, seen, id, all, now, claim_ms, anonymous)
 if got then
     return take()
 end
-local place = place_of(queue, seen, id, now, unheard)
+local place = place_of(queue, seen, id, now, liveness_ms)
 if tell_holder then
     local first, wants, since_ms = first_of(queue, now)
     return answer(QUEUED, arrival, until_next_end(), place, told or 0, first, wants, since_ms)

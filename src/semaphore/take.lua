@@ -7,13 +7,12 @@
 --           once hash                   the idempotency record
 --           total string                how many permits there are in all, see whole.lua
 -- args:     initial number              permits to begin with, 0: leave that to others
---           liveness_2048ths number     how long an ask counts as a sign of life, ms / 2048: see terms_of() of queue.lua
 --           claim_ms ms                 lease of a claim
 --           channel text                Redisson's
 -- flags:    try shared                  shared: with Redisson
 --           tell_total
 --           anonymous                   none is made
--- sent:     id deadline_us arrival unheard tell_holder settings       "<owner>:<number>:<n>", the first two as in the idempotency record
+-- sent:     id deadline_us liveness_2048ths arrival tell_holder settings       "<owner>:<number>:<n>", the first two as in the idempotency record
 -- verdicts: GRANTED token number, total number?               1: there are no tokens
 --           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?      left of the next claim, or of Java's turn
 --           BUSY LATE
@@ -31,6 +30,7 @@ if arrival == 0 and not done and value and value >= n and not tell_total and red
     return answer(GRANTED, 1)
 end
 
+local liveness_ms = liveness_2048ths / 2048
 if done == '1' then
     return answer(GRANTED, 1)
 elseif done then
@@ -42,7 +42,7 @@ elseif value and redis.call('ZSCORE', claims, id) then -- granted meanwhile, and
     end, function()
         idempotent_record(once, owner, nth, 0, now) -- the claim ends, and the permits come back
     end)
-    end_turn(seen, now, TURN_MS, unheard)
+    end_turn(seen, now, TURN_MS, liveness_ms)
     return answer(GRANTED, 1)
 elseif anonymous and not value or arrival ~= 0 and was_deleted(total, arrival, now) then
     return answer(ABSENT)
@@ -80,7 +80,7 @@ elseif try then
     return answer(BUSY)
 end
 
-arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_2048ths / 2048 + unheard_by(unheard))
+arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_ms)
 local _, got = hand_out(name, claims, queue, seen, id, value, now, claim_ms)
 if got then
     take_recorded(name, n, once, owner, nth, 1, now)
@@ -93,7 +93,7 @@ end
 if turn > 0 and (left_ms < 0 or turn < left_ms) then
     left_ms = turn -- then what is left to Java is free for all
 end
-local place = place_of(queue, seen, id, now, unheard)
+local place = place_of(queue, seen, id, now, liveness_ms)
 if tell_holder then
     local first, wants, since_ms = first_of(queue, now)
     return answer(QUEUED, arrival, left_ms, place, all or 0, first, wants, since_ms)

@@ -306,7 +306,7 @@ cat >demo/take.lua <<'END'
 --           least number
 -- flags:    fair robust
 -- sent:     id deadline_us arrival        and so on
---           unheard
+--           again
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival_number number, left_ms ms,
 --               holder text?
@@ -316,7 +316,7 @@ cat >demo/take.lua <<'END'
 local t = { name = name, limit = limit + least, fair = fair }
 if fair and robust then
     return answer(BUSY)
-elseif unheard or third == other then
+elseif again or third == other then
     return answer(QUEUED, arrival, t.limit)
 elseif redis.call('GET', other) == id then
     -- nobody answer(DONE)s here
@@ -335,7 +335,7 @@ if now > ARGV[6] + 0 then
 return { -1, now, ARGV[8] + 0 }
 end
 local flags = ARGV[4] + 0
-local limit, fair = ARGV[1] + 0, flags % 32 >= 16
+local limit, fair = ARGV[1] + 0, flags % 16 >= 8
 local t = { name = KEYS[1], limit = limit + (ARGV[3] + 0), fair = fair }
 local function token()
 return 7
@@ -345,7 +345,7 @@ local function queue(key)
 return { key, token(), FIRST }
 end
 local other = KEYS[2]
-if fair and (flags >= 32) then
+if fair and (flags >= 16) then
 return { 3, now, ARGV[8] + 0 }
 elseif (flags % 4 >= 2) or KEYS[3] == other then
 return { 0, now, ARGV[8] + 0, (ARGV[7] + 0), t.limit }
@@ -434,7 +434,7 @@ local now = redis.call('TIME')
 now = now[1] * 1000000 + now[2]
 local short = #ARGV == 3
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])
-if not short and ((short and 0 or ARGV[4] + 0) >= 16) then
+if not short and ((short and 0 or ARGV[4] + 0) >= 8) then
 redis.call('ZADD', KEYS[2], (short and 7 or ARGV[3] + 0), 'x')
 end
 return { 4, now, ARGV[short and 3 or 5] + 0 }
@@ -511,7 +511,7 @@ END
 cat >expected <<'END'
 keys 3: 0 8 16
 1@0 0@8 1@16 2@24 3@0 4@8 4@24 6@0 
-flags 48 2
+flags 24 2
 1:n 2:n 0:nn?t 4:t* 3: -1: 
 END
 "$cc" "${flags[@]}" -c out/demo/scripts.c -o scripts.o

@@ -275,7 +275,7 @@ static const struct row {
     { &lk__lua_semaphore_take,
       "SET pool 5",
       { SEM_TOTAL },
-      { "0", "10240000", "3000", "c", "0", OWNER ":#:1", LATER_US, "0", "1" } },
+      { "0", "3000", "c", "0", OWNER ":#:1", LATER_US, "10240000", "0", "1" } },
     { &lk__lua_semaphore_permit_total,
       "SET latchkey:total:{pool} 5",
       { PERMITS, ONCE },

@@ -26,7 +26,7 @@ struct args {
     const char *other;
 };
 
-enum { MINE = 8 | 32, SENT = LK__SENT_UNHEARD };
+enum { MINE = 8 | 32, SENT = LK__SENT_AGAIN };
 
 static const unsigned short key_at[] = { offsetof(struct keys, second), offsetof(struct keys, first) };
 static const struct lk__argument arguments[] = {

@@ -63,6 +63,7 @@
 #define SHARED(id) "ZADD latchkey:rw:{x} " LATER_MS " " id ";PEXPIRE latchkey:rw:{x} 50000;"
 #define MARK(kind, id) "SET latchkey:robust:" kind ":{x} \"" id "\";"
 #define SETTINGS(kind) "SET latchkey:settings:" kind ":{x} others EX 3600;"
+#define JAVAS_TURN "ZADD latchkey:seen:mutex:{x} " LATER_MS " java;PEXPIRE latchkey:seen:mutex:{x} 50000;"
 #define RECORD(result)                                                                                                 \
     "HSET latchkey:once:{x} aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1 \"1 " result                                           \
     " 9999999999000000\";EXPIRE latchkey:once:{x} 60;"
@@ -82,43 +83,45 @@ struct row {
 
 /* Flags of scripts of the mutex: of who asks, and who gives back. The last argument is the request's number. */
 #define TELL "1"
-#define FAIR_ROBUST_TELL "97"
-#define ROBUST_TELL "65"
-#define SHARED_TELL "129"
+#define FAIR_TELL "17"
+#define FAIR_ROBUST_TELL "49"
+#define ROBUST_TELL "33"
+#define SHARED_TELL "65"
+#define SHARED_ROBUST_TELL "97"
 #define NO_FLAGS "0"
-#define ROBUST "64"
-#define ROBUST_UNREPAIRED "72"
-#define WITH_JAVA "128"
-#define SEM_SHARED "16" /* of the semaphore's */
-#define RESIZES "64"
-#define TRIES "128"
-#define TELLS_TOTAL "256"
-#define SETS "512"
-#define COMPARES "1024"
+#define ROBUST "32"
+#define ROBUST_UNREPAIRED "36"
+#define WITH_JAVA "64"
+#define SEM_SHARED "8" /* of the semaphore's */
+#define RESIZES "32"
+#define TRIES "64"
+#define TELLS_TOTAL "128"
+#define SETS "256"
+#define COMPARES "512"
 
-#define MUTEX_ASK(flags) "30000", "10240000", A, LATER_US, flags, "0", "1"
-#define MUTEX_ASK_SHORT "30000", "10240000", A, LATER_US, "1"
+#define MUTEX_ASK(flags) "30000", A, LATER_US, "10240000", flags, "0", "1"
+#define MUTEX_ASK_SHORT "30000", A, LATER_US, "10240000", "1"
 #define MUTEX_RELEASE(flags, keep) LOCK_CHANNEL, A, flags, keep, "1"
 #define MUTEX_RELEASE_SHORT LOCK_CHANNEL, A, "1"
 #define LATCH_COUNT(n) n, LATCH_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1"
 #define LATCH_SET(n, ttl, flags) n, ttl, LATCH_CHANNEL, flags, SLOT, LATER_US, "1"
 #define LATCH_DELETE(flags) LATCH_CHANNEL, flags, SLOT, LATER_US, "1"
-#define REPLACE "32" /* of the latch */
-#define ANONYMOUS "16"
+#define REPLACE "16" /* of the latch */
+#define ANONYMOUS "8"
 
 /* Likewise of the read-write lock. */
-#define RW_ROBUST "32"
-#define RW_ROBUST_UNREPAIRED "40"
-#define RW_ROBUST_TELL "33"
-#define RW_WRITERS_FIRST_TELL "257"
+#define RW_ROBUST "16"
+#define RW_ROBUST_UNREPAIRED "20"
+#define RW_ROBUST_TELL "17"
+#define RW_WRITERS_FIRST_TELL "129"
 
-#define RW_ASK(mode, flags) "30000", "10240000", A mode, LATER_US, flags, "0", "1"
-#define RW_ASK_SHORT(mode) "30000", "10240000", A mode, LATER_US, "1"
+#define RW_ASK(mode, flags) "30000", A mode, LATER_US, "10240000", flags, "0", "1"
+#define RW_ASK_SHORT(mode) "30000", A mode, LATER_US, "10240000", "1"
 #define RW_RELEASE(mode, flags) A mode, flags, "1"
 #define RW_RELEASE_SHORT(mode) A mode, "1"
 
-#define TAKE(n, initial, flags) initial, "10240000", CLAIM, SEM_CHANNEL, flags, TAKER(n), LATER_US, "0", "1"
-#define PERMIT(n, initial, flags) "30000", initial, "10240000", CLAIM, flags, A ":" n, LATER_US, "0", "1"
+#define TAKE(n, initial, flags) initial, CLAIM, SEM_CHANNEL, flags, TAKER(n), LATER_US, "10240000", "0", "1"
+#define PERMIT(n, initial, flags) "30000", initial, CLAIM, flags, A ":" n, LATER_US, "10240000", "0", "1"
 
 static const struct row rows[] = {
     /* the mutex */
@@ -141,7 +144,10 @@ static const struct row rows[] = {
     { &lk__lua_lock_release, GIVES, HELD(A) QUEUED("mutex", A, B), { MUTEX_SHORT }, { MUTEX_RELEASE_SHORT } },
     { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK(TELL) } },
     { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK(FAIR_ROBUST_TELL) } },
+    { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK(FAIR_TELL) } },
     { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK(SHARED_TELL) } },
+    { &lk__lua_lock_acquire, TAKES, "", { MUTEX }, { MUTEX_ASK(SHARED_ROBUST_TELL) } },
+    { &lk__lua_lock_acquire, TAKES, JAVAS_TURN, { MUTEX }, { MUTEX_ASK(SHARED_TELL) } },
     { &lk__lua_lock_acquire, TAKES, HELD(B), { MUTEX }, { MUTEX_ASK(TELL) } },
     { &lk__lua_lock_acquire, TAKES, HELD(B) QUEUED("mutex", C, B), { MUTEX }, { MUTEX_ASK(FAIR_ROBUST_TELL) } },
     { &lk__lua_lock_acquire,
