@@ -71,14 +71,12 @@ static void stay(struct lk__object *object, struct lk__presence *presence, struc
 
 static int begin_using(struct lk__object *object, struct lk__presence *presence, const struct lk__command *begin)
 {
-    struct lk__answer answer = { .verdict = LK__LATE };
+    struct lk__answer answer;
     int64_t sent_us = 0;
-    int rc = 0;
     struct lk__lease *lease = new_presence(object);
     if (lease == NULL)
         return ENOMEM;
-    for (int attempt = 0; attempt < 2 && rc == 0 && answer.verdict == LK__LATE; attempt++)
-        rc = send_begin(object, lease, begin, &answer, &sent_us);
+    int rc = send_begin(object, lease, begin, &answer, &sent_us);
     if (rc == 0 && answer.verdict == LK__LATE)
         rc = lk__late(object);
     if (rc == 0)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * dated.c - requests that have a deadline in the server's time, after which they do nothing
- *
- * A request that comes late is sent once more: the server's clock moved, and is known now.
- */
+/* dated.c - requests that have a deadline in the server's time, after which they do nothing */
 #include "object/acquire.h"
 
 int lk__late(const struct lk__object *object)
@@ -16,23 +12,15 @@ int lk__late(const struct lk__object *object)
  * The request names no hold, so a copy would end the next hold as well: it is sent once, and has a deadline, after
  * which it does nothing.
  */
-static int send_force(struct lk__object *object, const struct lk__command *command, struct lk__answer *answer)
+int lk__force(struct lk__object *object, const struct lk__command *command)
 {
+    struct lk__answer answer;
     struct lk__call call = {
         .node = lk__object_node(object), .what = object->what, .command = command, .only_once = true
     };
     int rc = lk__call_run(&call);
-    if (rc == 0 && !lk__answer_read(command->script, call.reply, answer))
+    if (rc == 0 && !lk__answer_read(command->script, call.reply, &answer))
         rc = lk__call_garbled(object->what);
-    return rc;
-}
-
-int lk__force(struct lk__object *object, const struct lk__command *command)
-{
-    struct lk__answer answer = { .verdict = LK__LATE };
-    int rc = 0;
-    for (int attempt = 0; attempt < 2 && rc == 0 && answer.verdict == LK__LATE; attempt++)
-        rc = send_force(object, command, &answer);
     return rc == 0 && answer.verdict == LK__LATE ? lk__late(object) : rc;
 }
 
@@ -59,9 +47,7 @@ int lk__update(struct lk__object *object, struct lk__hold *hold, const struct lk
                enum lk__verdict *verdict)
 {
     struct lk__answer answer = { .verdict = LK__LATE };
-    int rc = 0;
-    for (int attempt = 0; attempt < 2 && rc == 0 && answer.verdict == LK__LATE; attempt++)
-        rc = send_update(object, hold, command, &answer);
+    int rc = send_update(object, hold, command, &answer);
     if (rc == 0 && answer.verdict == LK__LATE)
         rc = lk__late(object);
     if (rc == 0 && answer.verdict == LK__GONE)

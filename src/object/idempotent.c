@@ -80,6 +80,8 @@ struct request {
     struct lk__idempotent *once;
     struct lk__slot slot;
     struct lk__outboxentry *entry; /* what undoes it, or goes on asking, if no answer comes */
+    int64_t end_us;                /* of all calls of it, under whichever number */
+    int64_t settled_us;            /* by then no copy takes effect any more */
     bool unsure;                   /* a copy may have taken effect */
 };
 
@@ -97,19 +99,21 @@ static int make_entry(struct request *request)
     return 0;
 }
 
-/* One attempt. 0: the server answered, in time or late. */
-static int call(struct request *request, int64_t lasts_us, struct lk__answer *answer)
+/* 0: the server answered, in time or late. */
+static int call(struct request *request, struct lk__answer *answer)
 {
     struct lk__outboxentry *entry = request->entry;
     struct lk__call call = { .node = lk__object_node(request->object),
                              .what = request->object->what,
                              .command = &request->once->command,
                              .sent = { .id = entry->id, .nth = entry->nth },
-                             .lasts_us = lasts_us };
+                             .lasts_us = request->once->lasting ? LASTING_US : 0,
+                             .end_us = request->end_us };
     int rc = lk__call_run(&call);
     entry->until = (struct lk__until){ { call.sent.deadline_us, call.sent.epoch }, call.sent.deadline_here_us };
     entry->dating = LK__DEADLINE;
     request->unsure |= call.repeated;
+    request->settled_us = call.settled_us;
     if (rc != 0)
         return rc;
     if (!lk__answer_read(request->once->command.script, call.reply, answer)) {
@@ -120,16 +124,17 @@ static int call(struct request *request, int64_t lasts_us, struct lk__answer *an
     return 0;
 }
 
-/* The request's outcome is unknown. Copies of it do nothing after `deadline_us`. */
-static void go_on(const struct request *request, int64_t deadline_us)
+/* The request's outcome is unknown. */
+static void go_on(const struct request *request)
 {
+    int64_t settled_us = request->settled_us;
     if (request->entry->command.script != NULL) {
         int64_t end_us = lk__now_us() + LASTING_US;
         lk__outbox_send(&request->object->client->dog, request->entry, end_us);
-        if (end_us > deadline_us)
-            deadline_us = end_us;
+        if (end_us > settled_us)
+            settled_us = end_us;
     }
-    lk__error_settles(deadline_us);
+    lk__error_settles(settled_us);
 }
 
 static int lost(const struct request *request, const char *why)
@@ -137,23 +142,17 @@ static int lost(const struct request *request, const char *why)
     return lk__fail(EIO, "%s: the answer got lost, and %s; the outcome is unknown", request->object->what, why);
 }
 
-static int call_until_in_time(struct request *request, enum lk__verdict *verdict)
+static int call_it(struct request *request, enum lk__verdict *verdict)
 {
     struct lk__object *object = request->object;
-    struct lk__answer answer = { .verdict = LK__LATE };
-    int64_t timeout_us = object->client->options->command_timeout_ms * 1000, deadline_us = 0;
-    int64_t lasts_us = request->once->lasting ? LASTING_US : timeout_us;
-    int rc = 0;
-    for (int attempt = 0; attempt < 2 && rc == 0 && answer.verdict == LK__LATE; attempt++) {
-        deadline_us = lk__node_until(lk__object_node(object), LK__LANE_COMMANDS, lk__now_us(), lasts_us).here_us;
-        rc = call(request, request->once->lasting ? LASTING_US : 0, &answer);
-    }
+    struct lk__answer answer;
+    int rc = call(request, &answer);
     if (rc == 0 && answer.verdict == LK__OVERTAKEN && request->unsure)
         rc = lost(request, "its record is gone");
     else if (rc == 0 && answer.verdict == LK__LATE && request->unsure)
         rc = lost(request, "the server's clock moves too fast to ask again");
     if (rc != 0 && request->unsure)
-        go_on(request, deadline_us);
+        go_on(request);
     if (rc == 0 && answer.verdict == LK__LATE)
         return lk__late(object);
     *verdict = answer.verdict;
@@ -161,17 +160,17 @@ static int call_until_in_time(struct request *request, enum lk__verdict *verdict
 }
 
 /* Under one number. */
-static int try_once(const struct lk__op *op, struct lk__slots *slots, struct lk__idempotent *once,
+static int try_once(const struct lk__op *op, struct lk__slots *slots, struct lk__idempotent *once, int64_t end_us,
                     enum lk__verdict *verdict)
 {
     struct lk__object *object = op->object;
-    struct request request = { .object = object, .once = once };
+    struct request request = { .object = object, .once = once, .end_us = end_us };
     int rc = lk__slot_take(object, slots, &request.slot);
     if (rc != 0)
         return rc;
     rc = make_entry(&request);
     if (rc == 0)
-        rc = call_until_in_time(&request, verdict);
+        rc = call_it(&request, verdict);
     lk__slot_put(object, slots, &request.slot, rc == 0 && *verdict != LK__OVERTAKEN);
     lk__outboxentry_unref(request.entry);
     return rc;
@@ -186,8 +185,9 @@ int lk__idempotent_overtaken(const struct lk__object *object)
 int lk__idempotent(const struct lk__op *op, struct lk__slots *slots, struct lk__idempotent *once,
                    enum lk__verdict *verdict)
 {
+    int64_t end_us = lk__now_us() + op->object->client->options->command_timeout_ms * 1000;
     for (int numbers = 0; numbers < LK__NUMBERS_MAX; numbers++) {
-        int rc = try_once(op, slots, once, verdict);
+        int rc = try_once(op, slots, once, end_us, verdict);
         if (rc != 0 || *verdict != LK__OVERTAKEN)
             return rc;
     }

@@ -12,9 +12,9 @@ struct call {
     struct lk__call *told;
     struct lk__request request;
     int64_t hard_us;
-    int64_t settled_us; /* by then the deadlines of all copies have passed at the server */
     int64_t pause_ms;
     bool unsure; /* a copy may have taken effect */
+    bool late;   /* one came past its deadline, and did nothing */
     int garbled; /* answers in a row that could not be read */
     bool eval;
 };
@@ -28,7 +28,7 @@ static int unreachable(const struct call *call, int code)
         return lk__fail(EPROTO, "%s: the server's answer could not be read, the outcome is unknown", call->told->what);
     if (call->unsure) {
         lk__fail(EIO, "%s: the answer got lost, the outcome is unknown", call->told->what);
-        lk__error_settles(call->settled_us);
+        lk__error_settles(call->told->settled_us);
         return EIO;
     }
     if (lk__node_lasterror(call->told->node, errmsg, sizeof errmsg) == 0 && errmsg[0] == '\0')
@@ -57,8 +57,8 @@ static void set_deadline(struct call *call, int64_t now_us)
     told->sent.deadline_us = until.date.us;
     told->sent.epoch = until.date.epoch;
     told->sent.deadline_here_us = told->lasts_us != 0 ? until.here_us : 0;
-    if (is_limited(told->command->script) && until.here_us > call->settled_us)
-        call->settled_us = until.here_us;
+    if (is_limited(told->command->script) && until.here_us > told->settled_us)
+        told->settled_us = until.here_us;
 }
 
 /*
@@ -95,22 +95,30 @@ static int send_it(struct call *call)
     }
 }
 
-/*
- * After a refusal that may pass: wait a little. False: no time is left for one more answer; a request without
- * one would make unknown what is known now.
- */
+/* Is there time for one more answer, after `until_us`? A request without one would make unknown what is known now. */
+static bool has_time(const struct call *call, int64_t until_us)
+{
+    int64_t answer_us = 2 * (lk__now_us() - call->request.sent_us);
+    return until_us + answer_us < call->hard_us;
+}
+
+/* After a refusal that may pass: wait a little, if there is time. */
 static bool pause_a_little(struct call *call)
 {
     const struct lk__options *options = &call->told->node->server.options;
-    int64_t now_us = lk__now_us(), answer_us = 2 * (now_us - call->request.sent_us);
     call->pause_ms = call->pause_ms == 0 ? options->retry_min_ms : 2 * call->pause_ms;
     if (call->pause_ms > options->retry_max_ms)
         call->pause_ms = options->retry_max_ms;
-    int64_t until_us = now_us + call->pause_ms * 1000;
-    if (until_us + answer_us >= call->hard_us)
+    int64_t until_us = lk__now_us() + call->pause_ms * 1000;
+    if (!has_time(call, until_us))
         return false;
     lk__parker_park(call->request.parker, until_us);
     return true;
+}
+
+static bool is_late(const struct lk__script *script, const struct lk__reply *reply)
+{
+    return is_limited(script) && lk__reply_integers(reply, LK__ANSWER_LEAST) && reply->values[0].number == LK__LATE;
 }
 
 /* Judge the answer: 0 it is the result, EAGAIN send once more, else the code to end with. */
@@ -118,8 +126,11 @@ static int judge(struct call *call)
 {
     const struct lk__reply *reply = call->request.reply;
     bool retry;
-    if (reply->type != LK__ERROR)
-        return 0;
+    if (reply->type != LK__ERROR) {
+        bool again = !call->late && is_late(call->told->command->script, reply) && has_time(call, lk__now_us());
+        call->late |= again;
+        return again ? EAGAIN : 0;
+    }
     if (lk__reply_is(reply, "NOSCRIPT") && !call->eval) {
         call->eval = true;
         return EAGAIN;
@@ -161,8 +172,9 @@ int lk__call_run(struct lk__call *told)
 {
     struct lk__parker parker;
     struct lk__node *node = told->node;
-    int64_t hard_us = lk__now_us() + node->server.options.command_timeout_ms * 1000;
-    struct call call = { .told = told, .hard_us = hard_us };
+    struct call call = { .told = told, .hard_us = told->end_us };
+    if (told->end_us == 0)
+        call.hard_us = lk__now_us() + node->server.options.command_timeout_ms * 1000;
     if (told->reply == NULL)
         told->reply = lk__replybuf_reply(&told->own);
     lk__parker_init(&parker);

@@ -14,18 +14,21 @@ struct lk__call {
     const char *what; /* words begin with it */
     const struct lk__command *command;
     struct lk__sent sent;    /* but for the deadline, which is filled in at each sending */
-    int64_t lasts_us;        /* how far ahead that is; 0: until the end of the call, one command timeout */
+    int64_t lasts_us;        /* how far ahead that is; 0: until the end of the call */
+    int64_t end_us;          /* of the call; 0: one command timeout from now */
     bool only_once;          /* a copy would do harm: after a lost connection it is not sent again */
     struct lk__reply *reply; /* NULL, or where to put an answer with longer texts */
     bool repeated;           /* told: an earlier copy may have taken effect */
     int64_t sent_us;         /* told: when the one was sent that is answered */
+    int64_t settled_us;      /* told: by then no copy takes effect any more, if its script takes a deadline; or 0 */
     struct lk__replybuf own; /* the answer, unless that is put elsewhere */
 };
 
 /*
- * Send a command and await its answer for one command timeout; the answer is in call->reply. Returns 0: an answer that is no error · ENOTCONN
- * nothing was sent, or the server would not · EIO the outcome is unknown · what the server's refusal means · ECANCELED
- * · ENOMEM. With an error text.
+ * Send a command and await its answer until the end; the answer is in call->reply. One that was late is sent once more:
+ * the server's clock moved, and is known now. Returns 0: an answer that is no error, maybe that it was late again ·
+ * ENOTCONN nothing was sent, or the server would not · EIO the outcome is unknown · what the server's refusal means ·
+ * ECANCELED · ENOMEM. With an error text.
  */
 int lk__call_run(struct lk__call *call);
 

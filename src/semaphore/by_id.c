@@ -105,14 +105,11 @@ static int let_last(const struct lk__semcall *call, const char *id, int64_t leas
 {
     const struct lk__semaphore_permit_extend_args args = { .least_ms = least_ms };
     const struct lk__command command = lk__object_command(call->op.object, &lk__lua_semaphore_permit_extend, &args);
-    struct lk__semaphore_permit_extend_reply told = { .verdict = LK__LATE };
-    int rc = 0;
-    for (int attempt = 0; attempt < 2 && rc == 0 && told.verdict == LK__LATE; attempt++) {
-        struct lk__replybuf buf;
-        rc = lk__object_ask(call->op.object, &command, id, lk__replybuf_reply(&buf));
-        if (rc == 0 && !lk__semaphore_permit_extend_read(&buf.reply, &told))
-            rc = lk__call_garbled(call->what);
-    }
+    struct lk__semaphore_permit_extend_reply told;
+    struct lk__replybuf buf;
+    int rc = lk__object_ask(call->op.object, &command, id, lk__replybuf_reply(&buf));
+    if (rc == 0 && !lk__semaphore_permit_extend_read(&buf.reply, &told))
+        rc = lk__call_garbled(call->what);
     if (rc == 0 && told.verdict == LK__LATE)
         rc = lk__late(call->op.object);
     if (rc == 0 && told.verdict == LK__GONE)

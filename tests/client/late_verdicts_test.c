@@ -121,6 +121,29 @@ static void a_count_is_late(struct world *w)
     assert_lk(0, lk_latch_countdown(l));
 }
 
+/* A call has one command timeout for all its copies. */
+static void a_slow_answer_is_late(struct world *w)
+{
+    f = fake_begin(w);
+    client = fake_client(f, "lease=30s&command_timeout=1500ms");
+    lk_mutex_t *m = world_mutex(w, client, "thing", NULL);
+    lk_sem_t *s = world_sem(w, client, "pool", 3, NULL);
+    fake_answer(f, "EVALSHA", GRANTED);
+    assert_lk(0, lk_mutex_lock(m));
+    fake_answer(f, "EVALSHA", LATE);
+    fake_pause(f, 1300);
+    int64_t began_ms = now_ms();
+    assert_lk(ENOTCONN, lk_sem_post(s));
+    assert_between(now_ms() - began_ms, 1300, 1500 + SLACK_MS);
+    began_ms = now_ms();
+    assert_lk(ENOTCONN, lk_mutex_lock(m));
+    assert_between(now_ms() - began_ms, 1300, 1500 + SLACK_MS);
+    assert_int_equal(0, lk_errorsettles());
+    fake_pause(f, 0);
+    fake_answer(f, "EVALSHA", DONE);
+    assert_lk(0, lk_mutex_unlock(m));
+}
+
 static int post(void *arg)
 {
     int rc = lk_sem_post(arg);
@@ -165,5 +188,5 @@ static void a_countdown_is_lost_then_late(struct world *w)
 int main(void)
 {
     return world_run(an_acquire_is_late, a_hold_is_late, a_downgrade_is_late, a_renewal_is_late, a_count_is_late,
-                     a_post_is_lost_then_late, a_countdown_is_lost_then_late);
+                     a_slow_answer_is_late, a_post_is_lost_then_late, a_countdown_is_lost_then_late);
 }

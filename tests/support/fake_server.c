@@ -31,6 +31,7 @@ struct answer {
 struct table { /* shared */
     int busy;  /* whoever made it 1 may read or write the rest */
     int count;
+    _Atomic int64_t pause_ms; /* before a script is answered */
     struct answer answers[ANSWERS_MAX];
 };
 
@@ -139,6 +140,11 @@ void fake_answer_bytes(struct fake *f, const char *command, const char *bytes, s
     assert_that(answer != NULL);
 }
 
+void fake_pause(struct fake *f, int64_t ms)
+{
+    f->table->pause_ms = ms;
+}
+
 int64_t fake_asked(struct fake *f, const char *command)
 {
     table_lock(f->table);
@@ -215,6 +221,8 @@ static bool say(struct client *client, struct table *table, const redisReply *re
         length = (size_t)snprintf(reply, sizeof reply, "$%zu\r\n%s\r\n", strlen(request->element[1]->str),
                                   request->element[1]->str);
     length = number_it(reply, length, request);
+    if (strcmp(command, "EVALSHA") == 0)
+        sleep_ms(table->pause_ms);
     return send(client->fd, reply, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 

@@ -32,6 +32,9 @@ lk_client_t *fake_client(struct fake *f, const char *options);
 void fake_answer(struct fake *f, const char *command, const char *reply);
 void fake_answer_bytes(struct fake *f, const char *command, const char *bytes, size_t length);
 
+/* From now on scripts (EVALSHA) are answered that much later. */
+void fake_pause(struct fake *f, int64_t ms);
+
 /* How often the command was asked so far. */
 int64_t fake_asked(struct fake *f, const char *command);
 
