@@ -96,6 +96,7 @@ static void in_order_of_arrival(struct world *w)
     eventually(inside() == 2, 1000); /* by messages: the poll ceiling is above that */
     assert_int_equal(0 + 1, came(0) + came(1));
     assert_lk(EBUSY, lk_rwlock_tryrdlock(near)); /* behind the writer that waits */
+    assert_lk(ETIMEDOUT, lk_rwlock_rdlockfor(near, 50));
     let_out(1);
     sleep_ms(20);
     assert_int_equal(2, inside());
