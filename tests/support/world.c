@@ -98,7 +98,7 @@ void world_allow(struct world *w, const char *pattern)
 
 const char *world_url(struct world *w, const char *options)
 {
-    char url[512];
+    char url[1024];
     int length = snprintf(url, sizeof url, "unix://%s%s%s", w->socket, options[0] != 0 ? "?" : "", options);
     assert_that(length < (int)sizeof url);
     return world_keep(url, (size_t)length);
