@@ -2,9 +2,9 @@
 --
 -- uses:     queue
 
--- `id` gave something back. The liveness of the first waiter, ms, and the digits of the claim that it wants; nothing, when
--- it was not heard of lately, hears no message, or its client let a claim end: that of `id` did not, to give back is a sign
--- of life.
+-- `id` gave something back. The liveness of the first waiter, ms, the digits of the claim that it wants, and the fraction
+-- of its sign of life; nothing, when it was not heard of lately, hears no message, or its client may have let a claim end:
+-- that of `id` did not, to give back is a sign of life.
 local function terms_of_first(seen, first, id, now)
     local theirs = client_of(first)
     local signs = redis.call('ZMSCORE', seen, first, theirs)
@@ -13,7 +13,7 @@ local function terms_of_first(seen, first, id, now)
     if is_unheard(sign) or signs[2] and theirs ~= client_of(id) or now / 1000 > sign - liveness_ms / 2 then
         return nil
     end
-    return liveness_ms, string.format('%d', claim_ms)
+    return liveness_ms, string.format('%d', claim_ms), sign % 1
 end
 
 -- The first waiter has it, and waits no more. Its claim is noted, if others of its client may wait: with the liveness.

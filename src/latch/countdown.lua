@@ -19,7 +19,7 @@ if not left then
     return answer(ABSENT)
 end
 
-redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
 if left > by then
     redis.call('DECRBY', count, by)
     do_or_undo(function()

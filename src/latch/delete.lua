@@ -16,7 +16,7 @@ if not left and not is_open(mark) then
     return answer(ABSENT)
 end
 
-redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
 if left then
     end_count(count, mark, 'deleted', now, anonymous)
 else

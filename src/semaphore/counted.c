@@ -31,8 +31,7 @@ static struct lk__outboxentry *make_leave(const struct counted *counted)
     const struct lk__slot *slot = &counted->slot;
     snprintf(id, sizeof id, "%s:%lld:%u", slot->owner, (long long)slot->nth, counted->n);
     struct lk__outboxentry *leave = lk__outboxentry_new(&object->client->dog, id, object->block);
-    const struct lk__semaphore_leave_args args = { .claim_ms = lk__sem_terms(sem)->claim_ms,
-                                                   .channel = lk__sem_block(sem)->channel,
+    const struct lk__semaphore_leave_args args = { .channel = lk__sem_block(sem)->channel,
                                                    .flags = lk__sem_flags(sem) };
     const struct lk__command command = lk__object_command(object, &lk__lua_semaphore_leave, &args);
     if (leave != NULL)
@@ -56,7 +55,6 @@ static int run(struct counted *counted)
     struct lk__acquire *acquire = &counted->acquire;
     lk__acquire_plan(acquire);
     const struct lk__semaphore_take_args args = { .initial = counted->call->value,
-                                                  .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                   .channel = lk__sem_block(sem)->channel,
                                                   .flags = lk__sem_flags(sem) | lk__sem_telltotal(counted->call) |
                                                            (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
@@ -108,7 +106,6 @@ int lk__counted_give(const struct lk__semcall *call, long n, unsigned flags)
     const struct lk__semaphore_give_args args = { .n = n,
                                                   .initial = call->value,
                                                   .most = lk__semattr_most(call->attr),
-                                                  .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                   .channel = lk__sem_block(sem)->channel,
                                                   .flags = lk__sem_flags(sem) | flags };
     struct lk__idempotent give = { .command = { .script = &lk__lua_semaphore_give, .args = &args },

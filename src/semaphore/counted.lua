@@ -1,11 +1,11 @@
 -- counted.lua - permits that are a plain number, in the layout of Redisson's RSemaphore
--- uses:     idempotent admission redisson whole
+-- uses:     admission first idempotent redisson whole
 --
 -- name    string, how many permits are free; may be negative. No key: none
 -- claims  sorted set, waiter's id -> server milliseconds by which it has to confirm what it was granted; the
 --         fraction is the one of its sign of life, see queue.lua
 
-local CLAIMS_MS = 2592000000 -- a permit of a waiter that died comes back with the next request, even after weeks
+local CLAIMS_MS = '2592000000' -- a permit of a waiter that died comes back with the next request, even after weeks
 
 -- Set a number where there was none. Claims are left of a semaphore that was deleted: put back, their permits would be
 -- too many. The number is written first, as a server out of memory refuses that.
@@ -30,10 +30,11 @@ local function resize_recorded(total, n, once, owner, nth, now)
     end)
 end
 
--- The parts of a waiter's id: its slot in the idempotency record, the request's number, and how many permits it wants.
+-- The parts of a waiter's id: its slot in the idempotency record, the digits of the request's number, and how many permits
+-- it wants.
 local function taker_of(id)
     local owner, nth, n = string.match(id, '^(%x+:%w+):(%d+):(%d+)$')
-    return owner, nth + 0, n + 0
+    return owner, nth, n + 0
 end
 
 -- Take permits, and record who has them.
@@ -82,7 +83,7 @@ end
 
 -- Hand `free` permits to waiters; returns what lend_out() of leased.lua returns. Claims that end are noted when they
 -- are put back.
-local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
+local function hand_out(name, claims, queue, seen, asker, free, now)
     local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free, unnoted = true }
     function round.take(id, its_claim_ms, sign)
         local n = wanted(id)
@@ -106,7 +107,7 @@ local function hand_out(name, claims, queue, seen, asker, free, now, claim_ms)
         unclaim(name, claims, id, wanted(id))
         round.free = round.free + wanted(id)
     end
-    local got = free > 0 and hand_over(round, asker, claim_ms, nil, true)
+    local got = free > 0 and hand_over(round, asker, CLAIM_MS, nil, true)
     return round.free, got, round.blocked or round.shut
 end
 
@@ -118,7 +119,7 @@ end
 
 -- Permits became free: our waiters get them, and Redisson's are told of the rest. On a semaphore shared with Redisson,
 -- one time in sixteen Redisson's waiters have a turn, if they listen, as a hand-over leaves nothing for them.
-local function pass_on(name, claims, queue, seen, free, now, claim_ms, channel, shared)
+local function pass_on(name, claims, queue, seen, free, now, channel, shared)
     if free <= 0 then
         return
     end
@@ -130,9 +131,39 @@ local function pass_on(name, claims, queue, seen, free, now, claim_ms, channel, 
     end
     if first then
         local ours = free_for_us(free, shared and javas_turn_left(seen, now) or 0)
-        free = free - ours + hand_out(name, claims, queue, seen, nil, ours, now, claim_ms)
+        free = free - ours + hand_out(name, claims, queue, seen, nil, ours, now)
     end
     if free > 0 then
         publish(channel, string.format('%.0f', free))
     end
+end
+
+-- What give and pass_on() do for most, where others wait: `n` permits are given where none was free, and the first waiter
+-- wants as many, so they are never free. True: it has them · nil: they are given and free, as it does not listen · false:
+-- nothing was done.
+local function give_first(name, claims, queue, seen, once, id, nth, n, now, now_text)
+    local first = redis.call('ZRANGE', queue, '0', '0')[1]
+    if not first or wanted(first) ~= n then
+        return false
+    end
+    local liveness_ms, claim_ms, terms = terms_of_first(seen, first, '', now)
+    if not liveness_ms then
+        return false
+    end
+    redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
+    if redis.call('ZADD', claims, 'NX', math.floor(now / 1000) + claim_ms + terms, first) == 0 then
+        return false -- it has a claim already
+    end
+    local failed = redis.pcall('PEXPIRE', claims, CLAIMS_MS)
+    failed = type(failed) == 'table' and failed or idempotent_write(once, id, nth, '1', now_text)
+    if failed then
+        redis.call('ZREM', claims, first)
+        error(failed)
+    elseif not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' 1 0') then
+        unclaim(name, claims, first, n)
+        return nil
+    end
+    redis.call('ZREM', queue, first)
+    redis.call('ZREM', seen, first)
+    return true
 end

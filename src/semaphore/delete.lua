@@ -13,7 +13,7 @@ if not number_in(name) then
     idempotent_record(once, id, nth, 0, now)
     return answer(ABSENT)
 end
-redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
 idempotent_record(once, id, nth, 1, now)
 do_or_undo(function()
     redis.call('DEL', name, claims) -- at once: a claim would be put back into the next semaphore of that name

@@ -5,17 +5,42 @@
 -- args:     n number                    negative for fewer
 --           initial number              permits to begin with, 0: leave that to others
 --           most number                 permits that may be free
---           claim_ms ms                 lease of a claim
 --           channel text                Redisson's
 -- flags:    shared anonymous            anonymous: none is made
 --           resize                      the total changes, and may be `most`
 -- sent:     id nth deadline_us
+-- short:    n 1, most 2147483647, flags 0
 -- verdicts: DONE IMPOSSIBLE OVERTAKEN LATE
 --           ABSENT                      an anonymous one, and it is over
 -- resend:   harmless: the idempotency record knows the answer
 local value = number_in(name)
-local done = idempotent_answer(once, id, nth)
-if done then
+local done, at = idempotent_answer(once, id, nth)
+local usual = value and not (done or resize) and n > 0 and value + n <= most and idempotent_lasts(at, now)
+if usual and redis.call('EXISTS', claims, queue) == 0 and not (shared and now % 16 == 0) then -- most: nobody waits
+    redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
+    local sum = redis.call('INCRBY', name, n)
+    local failed = idempotent_write(once, id, nth, '1', now_text)
+    if failed then
+        redis.call('DECRBY', name, n)
+        error(failed)
+    elseif sum > 0 then
+        publish(channel, sum)
+    end
+    return answer(DONE)
+end
+
+local given = false
+if usual and value == 0 and not (shared or anonymous) then -- most of those that somebody waits for
+    given = give_first(name, claims, queue, seen, once, id, nth, n, now, now_text)
+    if given then
+        return answer(DONE)
+    end
+end
+
+if given == nil then
+    pass_on(name, claims, queue, seen, n, now, channel, shared)
+    return answer(DONE)
+elseif done then
     return answer(done == '1' and DONE or done == '-3' and IMPOSSIBLE or OVERTAKEN)
 end
 if anonymous and not value then
@@ -27,7 +52,7 @@ if n > 0 and (sum > most or resize and all > most) or sum < -2147483648 then
     idempotent_record(once, id, nth, -3, now)
     return answer(IMPOSSIBLE)
 end
-redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
 if not value then
     redis.call('DEL', claims) -- left of a semaphore that was deleted
 end
@@ -56,6 +81,6 @@ end
 
 sum = sum + reclaim(name, claims, now, queue, seen)
 if n > 0 then
-    pass_on(name, claims, queue, seen, sum, now, claim_ms, channel, shared)
+    pass_on(name, claims, queue, seen, sum, now, channel, shared)
 end
 return answer(DONE)

@@ -26,7 +26,6 @@ static int run(struct leased *leased)
     lk__acquire_plan(acquire);
     const struct lk__semaphore_permit_take_args args = { .lease_ms = acquire->asked_ms,
                                                          .initial = leased->call->value,
-                                                         .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                          .flags = lk__sem_flags(sem) | lk__sem_telltotal(leased->call) |
                                                                   (acquire->try_only ? LK__SEMAPHORE_TRY : 0) };
     acquire->ask = lk__object_command(&sem->object, &lk__lua_semaphore_permit_take, &args);
@@ -76,8 +75,7 @@ int lk__leased_take(struct lk__semcall *call, unsigned n, const struct lk__how *
 static int send_shrink(const struct lk__semcall *call, struct lk__hold *hold, int kept, enum lk__verdict *verdict)
 {
     const struct lk__semblock *block = lk__sem_block(call->sem);
-    const struct lk__semaphore_permit_release_args args = { .claim_ms = block->release.claim_ms,
-                                                            .kept = kept,
+    const struct lk__semaphore_permit_release_args args = { .kept = kept,
                                                             .flags = block->release.flags };
     const struct lk__command command = { .script = &lk__lua_semaphore_permit_release,
                                          .keys = &block->keys,

@@ -1,5 +1,5 @@
 -- leased.lua - permits with a lease each
--- uses:     admission
+-- uses:     admission first
 --
 -- permits  sorted set, permit -> server milliseconds at which it ends. A permit is the id of its owner, or
 --          32 hex digits of its own; an owner of n has also "<permit>/2" to "<permit>/n". Permits that ended are
@@ -7,6 +7,7 @@
 --          `token`, the last fencing token, and of `deleted`, when the last semaphore of this name was deleted.
 
 local REMEMBERED_MS, LASTS_MS = 600000, 86400000 -- the second is for the tokens; those of an anonymous one go with it
+local MINUTE_US = 60000000
 
 -- The permit that a waiter's id, or an id of its own, stands for, and how many parts it has.
 local function permit_of(id)
@@ -48,6 +49,23 @@ local function last_permit_token(permits)
     return score and -tonumber(score)
 end
 
+-- The first grant of a minute lets the permits last for half a day at least, and forgets old ones. Was that the last one,
+-- or one after it, and is that enough for this lease?
+local function lasts_for(lease_ms, last, now)
+    return last and last - last % MINUTE_US == now - now % MINUTE_US and lease_ms + 2 * REMEMBERED_MS < LASTS_MS / 2
+end
+
+-- Write a permit of one part, where lasts_for() says so; returns its token, and the digits of it.
+local function lend_one(permits, permit, lease_ms, now, now_text, last)
+    local token, text = now, now_text
+    if last >= now then
+        token = last + 1
+        text = string.format('%.0f', token)
+    end
+    redis.call('ZADD', permits, math.floor(now / 1000) + lease_ms, permit, '-' .. text, 'token')
+    return token, text
+end
+
 -- Write all parts of a permit with that lease, and the token after `last`, which is returned.
 local function lend(permits, permit, n, lease_ms, now, last, anonymous)
     local ends_ms, token = math.floor(now / 1000) + lease_ms, token_after(last, now)
@@ -62,7 +80,9 @@ local function lend(permits, permit, n, lease_ms, now, last, anonymous)
         end
     end, function()
         unlend(permits, permit, 0, n)
-        if not last then
+        if last then
+            redis.call('ZADD', permits, negative(last), 'token') -- the first one of a minute is still to come
+        else
             redis.call('ZREM', permits, 'token')
         end
     end)
@@ -94,7 +114,7 @@ end
 
 -- Hand free permits to waiters. Returns how many are free then, whether the asker gets its permits, and whether
 -- waiters are left that go first. The asker only leaves the queue: the caller takes its permits.
-local function lend_out(permits, queue, seen, asker, total, now, claim_ms, anonymous)
+local function lend_out(permits, queue, seen, asker, total, now, anonymous)
     local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free_permits(permits, total, now) }
     function round.take(id, its_claim_ms)
         local permit, n = permit_of(id)
@@ -119,6 +139,25 @@ local function lend_out(permits, queue, seen, asker, total, now, claim_ms, anony
         end
         return false
     end
-    local got = round.free > 0 and hand_over(round, asker, claim_ms, ended, true)
+    local got = round.free > 0 and hand_over(round, asker, CLAIM_MS, ended, true)
     return round.free, got, round.blocked or round.shut
+end
+
+-- What lend_out() does for most: as many permits are free as the first in `line` wants, one, and nothing speaks against that
+-- waiter. False: lend_out() has to look.
+local function lend_first(permits, total, queue, seen, line, id, now, now_text, last)
+    local first = line[1]
+    local permit, n = permit_of(first)
+    local liveness_ms, claim_ms = terms_of_first(seen, first, id, now)
+    if n ~= 1 or first == id or not liveness_ms or not lasts_for(claim_ms, last, now) or
+        free_permits(permits, total, now) ~= 1 then
+        return false
+    end
+    local _, token = lend_one(permits, permit, claim_ms, now, now_text, last)
+    if not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then
+        redis.call('ZREM', permits, permit)
+        return false
+    end
+    leave_first(queue, seen, first, id, now, line[2] and liveness_ms)
+    return true
 end

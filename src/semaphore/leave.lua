@@ -2,8 +2,7 @@
 --
 -- uses:     counted number queue idempotent rollback
 -- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
--- args:     claim_ms ms                 lease of a claim
---           channel text                Redisson's
+-- args:     channel text                Redisson's
 -- flags:    shared
 -- sent:     id                          as take.lua had it; finished from now on
 -- verdicts: DONE GONE                   GONE: there was nothing
@@ -15,7 +14,7 @@ local done, taken = idempotent_answer(once, owner, nth)
 if done == '0' then
     return answer(GONE)
 end
-redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
 local claimed = value and redis.call('ZSCORE', claims, id)
 -- nothing goes back to a semaphore that was deleted, nor to the next one of its name
 local back = claimed or done == '1' and value and not was_deleted(total, taken, now)
@@ -34,6 +33,6 @@ end
 leave(queue, seen, id)
 if value then
     local free = value + reclaim(name, claims, now, queue, seen) + (back and n or 0)
-    pass_on(name, claims, queue, seen, free, now, claim_ms, channel, shared)
+    pass_on(name, claims, queue, seen, free, now, channel, shared)
 end
 return answer(back and DONE or GONE)

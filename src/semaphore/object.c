@@ -21,7 +21,6 @@ static bool init_sem(struct lk__object *object)
     sem->slots.tag = lk__sem_isleased(sem) ? 'p' : 's';
     if (!lk__sem_isleased(sem))
         return lk__redissonwake_make(&block->redisson, object->client, block->channel, block->beside);
-    block->release.claim_ms = lk__sem_terms(sem)->claim_ms;
     block->release.flags = lk__sem_flags(sem);
     return true;
 }

@@ -4,11 +4,11 @@
 -- keys:     permits zset                permit -> when it ends, see leased.lua
 --           total string                how many there are
 --           queue zset, seen zset       the wait queue and its liveness, see queue.lua
--- args:     lease_ms ms
+-- args:     lease_ms digits
 --           initial number              total to begin with, 0: leave that to others
---           claim_ms ms                 lease of a claim
 -- flags:    try tell_total anonymous
 -- sent:     id deadline_us liveness_2048ths arrival tell_holder settings
+-- short:    flags 0, arrival 0
 -- verdicts: GRANTED token number, total number?
 --           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?
 --           BUSY left_ms ms             until the next permit ends, as above
@@ -22,8 +22,13 @@
 local permit, n = permit_of(id)
 local all = number_in(total)
 local scores = redis.call('ZMSCORE', permits, permit, 'token', 'deleted')
+local last = scores[2] and -scores[2]
+if arrival == 0 and n == 1 and all and not (scores[1] or anonymous) and lasts_for(lease_ms, last, now) and
+    redis.call('EXISTS', queue) == 0 and free_permits(permits, all, now) >= 1 then -- most of all
+    return answer(GRANTED, (lend_one(permits, permit, lease_ms, now, now_text, last)), tell_total and all or nil)
+end
+
 local live = tonumber(scores[1] or '0') > math.floor(now / 1000)
-local last = scores[2] and -tonumber(scores[2])
 if arrival ~= 0 and not live and scores[3] then -- in the time of the deleted semaphore
     local deleted = -tonumber(scores[3])
     if arrival <= deleted and deleted <= now then
@@ -74,7 +79,7 @@ elseif n > all and all > 0 then
     leave(queue, seen, id)
     return answer(IMPOSSIBLE)
 elseif try then
-    local free, _, blocked = lend_out(permits, queue, seen, nil, all, now, claim_ms, anonymous)
+    local free, _, blocked = lend_out(permits, queue, seen, nil, all, now, anonymous)
     if not blocked and free >= n then
         return take()
     end
@@ -82,7 +87,7 @@ elseif try then
 end
 
 arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_ms)
-local _, got = lend_out(permits, queue, seen, id, all, now, claim_ms, anonymous)
+local _, got = lend_out(permits, queue, seen, id, all, now, anonymous)
 if got then
     return take()
 end

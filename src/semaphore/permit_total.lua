@@ -5,7 +5,6 @@
 --           once hash                   the idempotency record
 -- args:     n number                    negative for fewer
 --           initial number              total to begin with, 0: leave that to others
---           claim_ms ms                 lease of a claim
 --           largest number              total
 --           expected number             total, if that is compared
 -- flags:    set                         n is the total, if there is none
@@ -35,7 +34,7 @@ if new > largest or new < 0 then
     idempotent_record(once, id, nth, new < 0 and -4 or -3, now)
     return answer(new < 0 and NEGATIVE or IMPOSSIBLE)
 end
-redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
 redis.call('SET', total, string.format('%.0f', new), 'KEEPTTL')
 do_or_undo(function()
     idempotent_record(once, id, nth, 1, now)
@@ -46,5 +45,5 @@ end, function()
         redis.call('DEL', total)
     end
 end)
-lend_out(permits, queue, seen, nil, new, now, claim_ms, anonymous)
+lend_out(permits, queue, seen, nil, new, now, anonymous)
 return answer(DONE)

@@ -5,7 +5,6 @@
 -- args:     expected number             total, if it is to be set
 --           n number                    total from now on
 --           initial number              permits to begin with, 0: leave that to others
---           claim_ms ms                 lease of a claim
 --           channel text                Redisson's
 -- flags:    shared anonymous            anonymous: none is made
 -- sent:     id nth deadline_us
@@ -30,7 +29,7 @@ if all ~= expected then
     return answer(PRESENT, all)
 end
 
-redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
 if not value then
     redis.call('DEL', claims) -- left of a semaphore that was deleted
 end
@@ -46,6 +45,6 @@ end, function()
     end
 end)
 if n > all then
-    pass_on(name, claims, queue, seen, free + reclaim(name, claims, now, queue, seen), now, claim_ms, channel, shared)
+    pass_on(name, claims, queue, seen, free + reclaim(name, claims, now, queue, seen), now, channel, shared)
 end
 return answer(DONE)

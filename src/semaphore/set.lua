@@ -3,7 +3,6 @@
 -- uses:     counted number idempotent whole
 -- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
 -- args:     n number
---           claim_ms ms                 lease of a claim
 --           channel text                Redisson's
 -- flags:    shared anonymous            anonymous: none is made
 -- sent:     id nth deadline_us
@@ -29,5 +28,5 @@ if anonymous then
 end
 set_number(name, claims, total, n) -- recorded or not, there is a number from now on
 idempotent_record(once, id, nth, 1, now)
-pass_on(name, claims, queue, seen, n, now, claim_ms, channel, shared)
+pass_on(name, claims, queue, seen, n, now, channel, shared)
 return answer(DONE)

@@ -7,12 +7,12 @@
 --           once hash                   the idempotency record
 --           total string                how many permits there are in all, see whole.lua
 -- args:     initial number              permits to begin with, 0: leave that to others
---           claim_ms ms                 lease of a claim
 --           channel text                Redisson's
 -- flags:    try shared                  shared: with Redisson
 --           tell_total
 --           anonymous                   none is made
--- sent:     id deadline_us liveness_2048ths arrival tell_holder settings       "<owner>:<number>:<n>", the first two as in the idempotency record
+-- sent:     id deadline_us liveness_2048ths arrival tell_holder again settings       "<owner>:<number>:<n>", the first two as in the idempotency record
+-- short:    flags 0, arrival 0
 -- verdicts: GRANTED token number, total number?               1: there are no tokens
 --           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?      left of the next claim, or of Java's turn
 --           BUSY LATE
@@ -23,14 +23,43 @@
 -- resend:   harmless: the idempotency record knows what was taken, the queue who waits
 local owner, nth, n = taker_of(id)
 local value = number_in(name)
-local done = idempotent_answer(once, owner, nth)
-if arrival == 0 and not done and value and value >= n and not tell_total and redis.call('EXISTS', claims, queue) == 0 and
-    not (shared and redis.call('ZSCORE', seen, 'java')) then
-    take_recorded(name, n, once, owner, nth, 1, now)
+local done, at = idempotent_answer(once, owner, nth)
+local usual = value and not (done or tell_total) and idempotent_lasts(at, now)
+if usual and arrival == 0 and value >= n and redis.call('EXISTS', claims, queue) == 0 and
+    not (shared and redis.call('ZSCORE', seen, 'java')) then -- most of all
+    redis.call('DECRBY', name, n)
+    local failed = idempotent_write(once, owner, nth, '1', now_text)
+    if failed then
+        redis.call('INCRBY', name, n)
+        error(failed)
+    end
+    return answer(GRANTED, 1)
+end
+
+local heard = liveness_2048ths % 2 == 0
+if usual and arrival ~= 0 and heard and redis.call('ZSCORE', claims, id) then -- most of those that waited: confirmed by this
+    redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
+    local failed = idempotent_write(once, owner, nth, '1', now_text) -- a waiter that gives up then finds one of the two
+    if failed then
+        error(failed)
+    end
+    local ended = redis.pcall('ZREM', claims, id)
+    if type(ended) == 'table' then
+        idempotent_write(once, owner, nth, '0', now_text) -- the claim ends, and the permits come back
+        error(ended)
+    end
     return answer(GRANTED, 1)
 end
 
 local liveness_ms = liveness_2048ths / 2048
+local ends = value and not done and value <= 0 and arrival == 0 and heard and
+    not (again or try or tell_holder or tell_total or shared) and redis.call('ZRANGE', claims, '0', '0', 'WITHSCORES')
+if ends and (not ends[1] or ends[2] * 1000 > now) then -- most of those that have to wait: no claim has ended
+    local left_ms = ends[1] and math.max(ends[2] - math.floor(now / 1000), 0) or -1
+    local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms)
+    return answer(QUEUED, number, left_ms, place or 0)
+end
+
 if done == '1' then
     return answer(GRANTED, 1)
 elseif done then
@@ -68,11 +97,11 @@ if value >= n and redis.call('EXISTS', queue) == 0 then
         leave(queue, seen, id)
     end
     if back > 0 then
-        pass_on(name, claims, queue, seen, value - n, now, claim_ms, channel, shared)
+        pass_on(name, claims, queue, seen, value - n, now, channel, shared)
     end
     return answer(GRANTED, 1, all)
 elseif try then
-    local free, _, blocked = hand_out(name, claims, queue, seen, nil, value, now, claim_ms)
+    local free, _, blocked = hand_out(name, claims, queue, seen, nil, value, now)
     if not blocked and free >= n then
         take_recorded(name, n, once, owner, nth, 1, now)
         return answer(GRANTED, 1, all)
@@ -81,7 +110,7 @@ elseif try then
 end
 
 arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_ms)
-local _, got = hand_out(name, claims, queue, seen, id, value, now, claim_ms)
+local _, got = hand_out(name, claims, queue, seen, id, value, now)
 if got then
     take_recorded(name, n, once, owner, nth, 1, now)
     return answer(GRANTED, 1, all)

@@ -10,7 +10,6 @@ static int change_total(const struct lk__semcall *call, long n, unsigned flags, 
 {
     const struct lk__semaphore_permit_total_args args = { .n = n,
                                                           .initial = call->value,
-                                                          .claim_ms = lk__sem_terms(call->sem)->claim_ms,
                                                           .largest = lk__semattr_most(call->attr),
                                                           .expected = *found,
                                                           .flags = lk__sem_flags(call->sem) | flags };
@@ -36,7 +35,6 @@ static int set_number(const struct lk__semcall *call, unsigned n, int64_t *found
 {
     const struct lk__sem *sem = call->sem;
     const struct lk__semaphore_set_args args = { .n = n,
-                                                 .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                  .channel = lk__sem_block(sem)->channel,
                                                  .flags = lk__sem_flags(sem) };
     struct lk__idempotent set = { .command = { .script = &lk__lua_semaphore_set, .args = &args } };
@@ -63,7 +61,6 @@ static int resize(const struct lk__semcall *call, unsigned n, int64_t *expected)
     const struct lk__semaphore_resize_args args = { .expected = *expected,
                                                     .n = n,
                                                     .initial = call->value,
-                                                    .claim_ms = lk__sem_terms(sem)->claim_ms,
                                                     .channel = lk__sem_block(sem)->channel,
                                                     .flags = lk__sem_flags(sem) };
     struct lk__idempotent change = { .command = { .script = &lk__lua_semaphore_resize, .args = &args } };
@@ -130,8 +127,7 @@ static int drain(const struct lk__semcall *call, unsigned *taken)
     if (lk__sem_isleased(sem))
         return lk__fail(ENOTSUP, "%s: leased permits have to be held by somebody", call->what);
     const struct lk__semaphore_drain_args args = { .initial = call->value };
-    const struct lk__semaphore_undrain_args back = { .claim_ms = lk__sem_terms(sem)->claim_ms,
-                                                     .channel = lk__sem_block(sem)->channel,
+    const struct lk__semaphore_undrain_args back = { .channel = lk__sem_block(sem)->channel,
                                                      .flags = lk__sem_flags(sem) };
     struct lk__idempotent all = { .command = { .script = &lk__lua_semaphore_drain, .args = &args },
                                   .undone = { .script = &lk__lua_semaphore_undrain, .args = &back },

@@ -2,8 +2,7 @@
 --
 -- uses:     counted number idempotent rollback
 -- keys:     name string, claims zset, queue zset, seen zset, once hash, total string      see take.lua
--- args:     claim_ms ms                 lease of a claim
---           channel text                Redisson's
+-- args:     channel text                Redisson's
 -- flags:    shared
 -- sent:     id nth                      of the drain, finished from now on
 -- verdicts: DONE GONE                   GONE: there was nothing
@@ -13,7 +12,7 @@ local done, taken = idempotent_answer(once, id, nth)
 if done == '0' or done == IDEMPOTENT_OVERTAKEN then
     return answer(GONE)
 end
-redis.call('EXPIRE', once, IDEMPOTENT_SECONDS) -- first: then a server out of memory allows the rest
+redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest
 -- nothing goes back to a semaphore that was deleted, nor to the next one of its name
 local back = value and done and not was_deleted(total, taken, now) and tonumber(done) or 0
 if back > 0 then
@@ -28,6 +27,6 @@ else
 end
 if value then
     local free = value + reclaim(name, claims, now, queue, seen) + back
-    pass_on(name, claims, queue, seen, free, now, claim_ms, channel, shared)
+    pass_on(name, claims, queue, seen, free, now, channel, shared)
 end
 return answer(back > 0 and DONE or GONE)

@@ -87,7 +87,7 @@ static void compare(struct world *w, struct row *rows, int count)
         if (strcmp(row->ttl, "none") == 0)
             assert_int_equal(-1, world_pttl(w, key));
         else
-            assert_between(world_pttl(w, key), 1, strtol(row->ttl, NULL, 10) * 60000);
+            assert_between(world_pttl(w, key), 1, (int64_t)(strtod(row->ttl, NULL) * 60000));
     }
 }
 

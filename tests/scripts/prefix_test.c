@@ -35,7 +35,6 @@
 
 #define LATER_US "4000000000000000" /* a deadline that no test outlives */
 #define LATER_MS "4000000000000"
-#define CLAIM "3000"
 
 /* Keys of an object called x, as the C files make them: a test of theirs compares those with the docs. */
 #define MUTEX                                                                                                          \
@@ -67,6 +66,15 @@
 #define RECORD(result)                                                                                                 \
     "HSET latchkey:once:{x} aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1 \"1 " result                                           \
     " 9999999999000000\";EXPIRE latchkey:once:{x} 60;"
+
+/* A record that lasts, as its slot was used a moment ago, and permits one of which was lent a moment ago. */
+#define A_MOMENT_AGO "local t = redis.call('TIME') t = t[1] .. string.sub('00000' .. t[2], -6) "
+#define RECENT                                                                                                         \
+    "EVAL \"" A_MOMENT_AGO "redis.call('HSET', KEYS[1], 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1', '0 -5 ' .. t) "         \
+    "redis.call('EXPIRE', KEYS[1], 90)\" 1 latchkey:once:{x};"
+#define LENT                                                                                                           \
+    "EVAL \"" A_MOMENT_AGO "redis.call('ZADD', KEYS[1], '-' .. t, 'token') "                                           \
+    "redis.call('EXPIRE', KEYS[1], 86400)\" 1 latchkey:permits:{x};"
 
 #define SLOT "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1", "1" /* who asks, and the number of the request */
 #define TAKER(n) "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1:1:" n
@@ -120,8 +128,10 @@ struct row {
 #define RW_RELEASE(mode, flags) A mode, flags, "1"
 #define RW_RELEASE_SHORT(mode) A mode, "1"
 
-#define TAKE(n, initial, flags) initial, CLAIM, SEM_CHANNEL, flags, TAKER(n), LATER_US, "10240000", "0", "1"
-#define PERMIT(n, initial, flags) "30000", initial, CLAIM, flags, A ":" n, LATER_US, "10240000", "0", "1"
+#define TAKE(n, initial, flags) initial, SEM_CHANNEL, TAKER(n), LATER_US, "10240000", flags, "0", "1"
+#define TAKE_SHORT(n) "0", SEM_CHANNEL, TAKER(n), LATER_US, "10240000", "1"
+#define GIVE(n, initial, flags) initial, SEM_CHANNEL, SLOT, LATER_US, n, "2147483647", flags, "1"
+#define PERMIT(n, initial, flags) "30000", initial, A ":" n, LATER_US, "10240000", flags, "0", "1"
 
 static const struct row rows[] = {
     /* the mutex */
@@ -276,11 +286,7 @@ static const struct row rows[] = {
       SHARED(A ":w") MARK("rw", A ":w 7 0") QUEUED("rw", C ":r", B ":r"),
       { RW },
       { RW_ROBUST, A ":w", LATER_US, "30000", "1" } },
-    { &lk__lua_rwlock_force,
-      GIVES,
-      SHARED(A ":w") QUEUED("rw", C ":w", B ":w"),
-      { RW },
-      { RW_ROBUST, LATER_US, "1" } },
+    { &lk__lua_rwlock_force, GIVES, SHARED(A ":w") QUEUED("rw", C ":w", B ":w"), { RW }, { RW_ROBUST, LATER_US, "1" } },
     { &lk__lua_rwlock_renew, GIVES, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", LATER_US, "30000", "1" } },
     { &lk__lua_rwlock_check, LOOKS, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", "1" } },
     { &lk__lua_rwlock_queue_page,
@@ -318,37 +324,53 @@ static const struct row rows[] = {
       "SET x 5;" SETTINGS("sem"),
       { SEM, "latchkey:settings:sem:{x}" },
       { TAKE("2", "0", NO_FLAGS), "leased=no", "1" } },
-    { &lk__lua_semaphore_give,
-      GIVES,
-      "SET x 3",
-      { SEM_TOTAL },
-      { "2", "0", "2147483647", CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1" } },
-    { &lk__lua_semaphore_give,
-      GIVES,
-      "",
-      { SEM_TOTAL },
-      { "2", "3", "2147483647", CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1" } },
+    { &lk__lua_semaphore_give, GIVES, "SET x 3", { SEM_TOTAL }, { GIVE("2", "0", NO_FLAGS) } },
+    { &lk__lua_semaphore_give, GIVES, "", { SEM_TOTAL }, { GIVE("2", "3", NO_FLAGS) } },
     { &lk__lua_semaphore_give,
       GIVES,
       "SET x 1;ZADD latchkey:claims:{x} 5 " C ":2;EXPIRE latchkey:claims:{x} 600;" QUEUED("sem", C ":1", B ":2"),
       { SEM_TOTAL },
-      { "2", "0", "2147483647", CLAIM, SEM_CHANNEL, SEM_SHARED, SLOT, LATER_US, "1" } },
+      { GIVE("2", "0", SEM_SHARED) } },
+    { &lk__lua_semaphore_take, TAKES, "SET x 5;" RECENT, { SEM_TOTAL }, { TAKE_SHORT("2") } },
+    { &lk__lua_semaphore_take,
+      TAKES,
+      "SET x 0;ZADD latchkey:claims:{x} " LATER_MS " " C ":5;EXPIRE latchkey:claims:{x} 600;" RECENT,
+      { SEM_TOTAL },
+      { TAKE_SHORT("2") } },
+    { &lk__lua_semaphore_take,
+      GIVES,
+      "SET x 3;ZADD latchkey:claims:{x} " LATER_MS " " TAKER("2") ";EXPIRE latchkey:claims:{x} 600;" RECENT,
+      { SEM_TOTAL },
+      { "0", SEM_CHANNEL, TAKER("2"), LATER_US, "10240000", NO_FLAGS, "7", "1" } },
+    { &lk__lua_semaphore_give, GIVES, "SET x 3;" RECENT, { SEM_TOTAL }, { GIVE("2", "0", NO_FLAGS) } },
+    { &lk__lua_semaphore_give,
+      GIVES,
+      "SET x 0;ZADD latchkey:claims:{x} " LATER_MS " " C
+      ":3;EXPIRE latchkey:claims:{x} 600;" RECENT QUEUED("sem", B ":2", C ":2"),
+      { SEM_TOTAL },
+      { GIVE("2", "0", NO_FLAGS) } },
+    { &lk__lua_semaphore_give,
+      GIVES,
+      "SET x 0;ZADD latchkey:claims:{x} " LATER_MS " " C
+      ":3;EXPIRE latchkey:claims:{x} 600;" RECENT QUEUED("sem", C ":2", B ":2"),
+      { SEM_TOTAL },
+      { GIVE("2", "0", NO_FLAGS) } },
     { &lk__lua_semaphore_leave,
       GIVES,
       "SET x 3;ZADD latchkey:claims:{x} " LATER_MS
       " " TAKER("2") ";EXPIRE latchkey:claims:{x} 600;" QUEUED("sem", C ":1", B ":2"),
       { SEM_TOTAL },
-      { CLAIM, SEM_CHANNEL, NO_FLAGS, TAKER("2"), "1" } },
+      { SEM_CHANNEL, NO_FLAGS, TAKER("2"), "1" } },
     { &lk__lua_semaphore_leave,
       GIVES,
       "SET x 3;" RECORD("1") QUEUED("sem", C ":1", B ":2"),
       { SEM_TOTAL },
-      { CLAIM, SEM_CHANNEL, NO_FLAGS, TAKER("2"), "1" } },
+      { SEM_CHANNEL, NO_FLAGS, TAKER("2"), "1" } },
     { &lk__lua_semaphore_leave,
       GIVES,
       "SET x 0;" QUEUED("sem", TAKER("2"), B ":2"),
       { SEM_TOTAL },
-      { CLAIM, SEM_CHANNEL, NO_FLAGS, TAKER("2"), "1" } },
+      { SEM_CHANNEL, NO_FLAGS, TAKER("2"), "1" } },
     { &lk__lua_semaphore_drain,
       TAKES,
       "SET x 5",
@@ -358,18 +380,18 @@ static const struct row rows[] = {
       GIVES,
       "SET x 3;" RECORD("2") QUEUED("sem", C ":1", B ":2"),
       { SEM_TOTAL },
-      { CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, "1" } },
-    { &lk__lua_semaphore_undrain, GIVES, "SET x 5", { SEM_TOTAL }, { CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, "1" } },
+      { SEM_CHANNEL, NO_FLAGS, SLOT, "1" } },
+    { &lk__lua_semaphore_undrain, GIVES, "SET x 5", { SEM_TOTAL }, { SEM_CHANNEL, NO_FLAGS, SLOT, "1" } },
     { &lk__lua_semaphore_set,
       TAKES,
       QUEUED("sem", C ":1", B ":2"),
       { SEM_TOTAL },
-      { "5", CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1" } },
+      { "5", SEM_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_give,
       GIVES,
       "SET x 3;SET latchkey:total:sem:{x} 5",
       { SEM_TOTAL },
-      { "2", "0", "2147483647", CLAIM, SEM_CHANNEL, RESIZES, SLOT, LATER_US, "1" } },
+      { GIVE("2", "0", RESIZES) } },
     { &lk__lua_semaphore_take,
       TAKES,
       "SET x 5;SET latchkey:total:sem:{x} 5",
@@ -379,12 +401,12 @@ static const struct row rows[] = {
       GIVES,
       "SET x 3;SET latchkey:total:sem:{x} \"4 77\";" QUEUED("sem", C ":1", B ":2"),
       { SEM_TOTAL },
-      { "4", "6", "0", CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1" } },
+      { "4", "6", "0", SEM_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_resize,
       GIVES,
       "",
       { SEM_TOTAL },
-      { "4", "5", "4", CLAIM, SEM_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1" } },
+      { "4", "5", "4", SEM_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_delete,
       GIVES,
       "SET x 3;SET latchkey:total:sem:{x} 5;ZADD latchkey:claims:{x} " LATER_MS " " C
@@ -440,7 +462,29 @@ static const struct row rows[] = {
       "SET latchkey:total:{x} 2;ZADD latchkey:permits:{x} " LATER_MS " " A ":2 " LATER_MS " " A
       ":2/2;EXPIRE latchkey:permits:{x} 600;" QUEUED("permits", C ":2", B ":2"),
       { PERMITS },
-      { CLAIM, "0", NO_FLAGS, A ":2", "1" } },
+      { A ":2", "0", NO_FLAGS, "1" } },
+    { &lk__lua_semaphore_permit_take,
+      TAKES,
+      "SET latchkey:total:{x} 5;" LENT,
+      { PERMITS },
+      { PERMIT("1", "0", NO_FLAGS) } },
+    { &lk__lua_semaphore_permit_release,
+      GIVES,
+      "SET latchkey:total:{x} 1;" LENT "ZADD latchkey:permits:{x} " LATER_MS " " A ":1",
+      { PERMITS },
+      { A ":1", "1" } },
+    { &lk__lua_semaphore_permit_release,
+      GIVES,
+      "SET latchkey:total:{x} 1;" LENT "ZADD latchkey:permits:{x} " LATER_MS " " A
+      ":1;" QUEUED("permits", B ":1", C ":1"),
+      { PERMITS },
+      { A ":1", "1" } },
+    { &lk__lua_semaphore_permit_release,
+      GIVES,
+      "SET latchkey:total:{x} 1;" LENT "ZADD latchkey:permits:{x} " LATER_MS " " A
+      ":1;" QUEUED("permits", C ":1", B ":1"),
+      { PERMITS },
+      { A ":1", "1" } },
     { &lk__lua_semaphore_permit_renew,
       GIVES,
       "ZADD latchkey:permits:{x} " LATER_MS " " A ":2 " LATER_MS " " A ":2/2;EXPIRE latchkey:permits:{x} 600",
@@ -450,17 +494,17 @@ static const struct row rows[] = {
       GIVES,
       "SET latchkey:total:{x} 2;" QUEUED("permits", C ":2", B ":2"),
       { PERMITS, "latchkey:once:{x}" },
-      { "2", "0", CLAIM, "1000", "0", NO_FLAGS, SLOT, LATER_US, "1" } },
+      { "2", "0", "1000", "0", NO_FLAGS, SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_permit_total,
       GIVES,
       "",
       { PERMITS, "latchkey:once:{x}" },
-      { "2", "0", CLAIM, "1000", "0", SETS, SLOT, LATER_US, "1" } },
+      { "2", "0", "1000", "0", SETS, SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_permit_total,
       GIVES,
       "SET latchkey:total:{x} 2;" QUEUED("permits", C ":2", B ":2"),
       { PERMITS, "latchkey:once:{x}" },
-      { "4", "0", CLAIM, "1000", "2", COMPARES, SLOT, LATER_US, "1" } },
+      { "4", "0", "1000", "2", COMPARES, SLOT, LATER_US, "1" } },
     { &lk__lua_semaphore_permit_delete,
       GIVES,
       "SET latchkey:total:{x} 2;ZADD latchkey:permits:{x} " LATER_MS " " A

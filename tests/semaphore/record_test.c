@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { THREADS = 100, ROUNDS = SANITIZED ? 10 : 40, WAITING = 70 };
+enum { THREADS = 200, ROUNDS = SANITIZED ? 10 : 40, WAITING = 70 };
 
 static lk_client_t *client;
 static lk_sem_t *pool;
@@ -34,7 +34,7 @@ static int use(int index, void *arg)
     return rc;
 }
 
-/* Most of a hundred threads wait at any time: their requests, and those of the others, share few entries. */
+/* Most of two hundred threads wait at any time: their requests, and those of the others, share few entries. */
 static void the_record_has_an_entry_for_each_thread_at_most(struct world *w)
 {
     begin(w);
