@@ -8,7 +8,7 @@
 local TOKEN_LASTS_S = 86400
 local TOKEN_HOUR_US = 3600000000
 
--- Issue the next token of `key`: a number, and its digits. `shared` keeps the key without an end. Nearly always the token
+-- Issue the next token of `key`; returns its digits. `shared` keeps the key without an end. Nearly always the token
 -- is the time, `now_text`, so that is written while the last one is read; where the last one was not below it, the key
 -- has the lower one until the next command, which is a second writing or takes the first one back.
 local function next_token(key, now, now_text, shared)
@@ -37,7 +37,7 @@ local function next_token(key, now, now_text, shared)
             error(ends)
         end
     end
-    return now, now_text
+    return now_text
 end
 
 local function last_token(key)

@@ -18,17 +18,17 @@
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
 local left = redis.call('PTTL', mutex)
 if left == -2 and short then -- most of all asks, so they meet nothing before this
-    return answer(GRANTED, (grant(mutex, token, nil, id, lease_ms, now, now_text)))
+    return brief(GRANTED, grant(mutex, token, nil, id, lease_ms, now, now_text))
 end
 
 local open = left == -2 and not (fair and redis.call('EXISTS', queue) == 1)
 if open and arrival == 0 and not robust and not (shared and redis.call('ZSCORE', seen, 'java')) then -- most others
-    return answer(GRANTED, (grant(mutex, token, nil, id, lease_ms, now, now_text, nil, nil, shared)))
+    return brief(GRANTED, grant(mutex, token, nil, id, lease_ms, now, now_text, nil, nil, shared))
 end
 
 if left >= 0 and arrival == 0 and liveness_2048ths % 2 == 0 and not (again or try or tell_holder) then -- most who wait
     local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_2048ths / 2048)
-    return answer(QUEUED, number, left, place or 0)
+    return brief(QUEUED, number == now and now_text or string.format('%.0f', number), left, place or 0)
 end
 
 local liveness_ms = liveness_2048ths / 2048
@@ -47,7 +47,7 @@ local function take()
     if arrival ~= 0 then
         leave(queue, seen, id)
     end
-    return answer(died and GRANTED_OWNERDEAD or GRANTED, fresh)
+    return died and brief(GRANTED_OWNERDEAD, fresh) or brief(GRANTED, fresh)
 end
 
 if dead then

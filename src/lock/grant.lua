@@ -19,10 +19,10 @@ local function own(name, mark, id, lease_ms, token_text, died, robust)
     end
 end
 
--- Write `id` as holder, whose predecessor may have `died`; returns its token, and the digits of it. The token comes
--- first: a holder that finds itself there later asks for the last one.
+-- Write `id` as holder, whose predecessor may have `died`; returns the digits of its token. The token comes first: a holder
+-- that finds itself there later asks for the last one.
 local function grant(name, token_key, mark, id, lease_ms, now, now_text, died, robust, shared)
-    local token, token_text = next_token(token_key, now, now_text, shared)
-    own(name, mark, id, lease_ms, token_text, died, robust)
-    return token, token_text
+    local token = next_token(token_key, now, now_text, shared)
+    own(name, mark, id, lease_ms, token, died, robust)
+    return token
 end

@@ -13,11 +13,11 @@
 local mine, first
 if short and not again then -- most of all releases, if nobody waits: they need not even the time
     mine, first = redis.call('HDEL', mutex, id), redis.call('ZRANGE', queue, '0', '0')[1]
-    if not first then
-        if mine == 1 then
-            publish(channel, '0')
-        end
-        return undated(mine == 1 and DONE or GONE)
+    if not first and mine == 1 then
+        publish(channel, '0')
+        return undated(DONE)
+    elseif not first then
+        return undated(GONE)
     end
 end
 
@@ -40,12 +40,13 @@ local unwanted = not kept and not first
 if unwanted and not (shared and mine == 1 and now % 16 == 0) then
     if mine == 1 then
         publish(channel, '0')
+        return brief(DONE)
     end
-    return answer(mine == 1 and DONE or GONE)
+    return brief(GONE)
 end
 if unwanted then
     leave_to_redisson(seen, channel, '0', now)
-    return answer(DONE)
+    return brief(DONE)
 end
 
 local served, deaf
@@ -53,7 +54,7 @@ if mine == 1 and not (kept or robust or shared) and first ~= id then
     served, deaf = serve_first(mutex, token, queue, seen, first, id, now, now_text, fair)
 end
 if served then
-    return answer(DONE)
+    return brief(DONE)
 end
 
 if kept then

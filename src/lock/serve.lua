@@ -10,7 +10,7 @@ local function serve(name, token_key, queue, seen, mark, asker, now, now_text, r
             own(name, mark, id, its_claim_ms, token, before, robust)
         else
             before = robust and redis.call('GET', mark)
-            token = select(2, grant(name, token_key, mark, id, its_claim_ms, now, now_text, before, robust, shared))
+            token = grant(name, token_key, mark, id, its_claim_ms, now, now_text, before, robust, shared)
         end
         return string.format('G %s %s %d %s %d', id, now_text, its_claim_ms, token, before and 1 or 0)
     end
@@ -46,7 +46,7 @@ local function serve_first(name, token_key, queue, seen, first, id, now, now_tex
         return false
     end
     claim_ms = string.format('%d', claim_ms)
-    local _, token = next_token(token_key, now, now_text)
+    local token = next_token(token_key, now, now_text)
     redis.call('HSET', name, first, '1')
     local ends = redis.pcall('PEXPIRE', name, claim_ms, 'NX') -- 0: there is another field, so it is not free
     if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then

@@ -112,7 +112,7 @@ static bool is_answer(struct lk__conn *conn, const struct lk__pending *pending, 
 static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
 {
     assert(lk__mu_held(&conn->mu));
-    const struct lk__reply *reply = stream->filling;
+    struct lk__reply *reply = stream->filling;
     if (conn->stream != stream || conn->unanswered == conn->end)
         return EPROTO; /* an answer that nobody asked for */
     const struct lk__pending *pending = lk__conn_pendingat(conn, conn->unanswered);
@@ -120,6 +120,7 @@ static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
         return EPROTO; /* the server does not know the question yet */
     if (pending->echo)
         return take_proof(conn, reply);
+    lk__reply_spread(reply);
     if (reply->type != LK__ERROR && !is_answer(conn, pending, reply))
         return EPROTO; /* it cannot answer this */
     take_answer(conn, stream, reply);

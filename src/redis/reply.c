@@ -2,7 +2,7 @@
 /*
  * reply.c - one reply, flat: its memory, and what an error means
  *
- * Our scripts answer with a short array of integers and words. A connection reads each reply into the same memory and
+ * Our scripts answer with a short array of integers and words, or a text of integers. A connection reads each reply into the same memory and
  * copies it from there to the request's owner; a hostile server's giant array is refused by its header.
  */
 #include "redis/reply.h"
@@ -31,6 +31,36 @@ void lk__reply_free(struct lk__reply *reply)
         return;
     lk__free(reply->text);
     lk__free(reply);
+}
+
+/* The integer that `text` begins with, and where it ends; NULL: there is none, or none that fits. */
+static const char *read_integer(const char *text, int64_t *number)
+{
+    bool negative = *text == '-';
+    const char *digits = text + negative, *at = digits;
+    int64_t value = 0;
+    for (; *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *at - '0', &value))
+            return NULL;
+    *number = negative ? -value : value;
+    return at > digits ? at : NULL;
+}
+
+void lk__reply_spread(struct lk__reply *reply)
+{
+    if (reply->type != LK__TEXT)
+        return;
+    const char *at = lk__reply_text(reply, 0), *end = at + reply->values[0].length;
+    int64_t numbers[LK__REPLY_MAX];
+    unsigned count = 0;
+    while ((at = read_integer(at, &numbers[count++])) != end)
+        if (at == NULL || *at++ != ' ' || count == LK__REPLY_MAX)
+            return;
+    for (unsigned i = 0; i < count; i++)
+        reply->values[i] = (struct lk__value){ LK__INTEGER, 0, { .number = numbers[i] } };
+    reply->type = LK__ARRAY;
+    reply->count = count;
+    reply->text_used = 0;
 }
 
 bool lk__reply_is(const struct lk__reply *reply, const char *error_code)

@@ -81,6 +81,9 @@ static inline bool lk__reply_integers(const struct lk__reply *reply, unsigned co
 /* What every script answers first: its verdict, the server's time or 0, the number of the request. */
 enum { LK__ANSWER_LEAST = 3 };
 
+/* Scripts answer with an array, or with a text of integers and single blanks: make that the array. Other replies stay. */
+void lk__reply_spread(struct lk__reply *reply);
+
 /* The code for an error reply; `retry` tells that nothing was done and it may work later. */
 int lk__reply_error(const struct lk__reply *reply, bool *retry);
 bool lk__reply_is(const struct lk__reply *reply, const char *error_code); /* "NOSCRIPT" */

@@ -21,7 +21,7 @@ local there = redis.call('EXISTS', holders, queue)
 if there == 0 and arrival == 0 and not robust then -- most of all asks, so they meet nothing before this
     local fresh = is_writer(id) and next_token(token, now, now_text, shared) or READERS_TOKEN
     put(holders, id, lease_ms, now)
-    return answer(GRANTED, fresh)
+    return brief(GRANTED, fresh)
 end
 
 local first = redis.call('ZRANGE', holders, '0', '0', 'WITHSCORES')
@@ -35,7 +35,7 @@ if usual and there == 1 and not (writing or writes) then -- readers have it, and
         return answer(FULL)
     end
     put(holders, id, lease_ms, now, true)
-    return answer(GRANTED, READERS_TOKEN)
+    return brief(GRANTED, READERS_TOKEN)
 end
 
 if writing or writes then -- most of those that have to wait: nobody behind them could come in
@@ -44,7 +44,8 @@ if writing or writes then -- most of those that have to wait: nobody behind them
         known = false
     end
     local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms, known)
-    return answer(QUEUED, number, writing and left or left_ms(holders, now), place or 0)
+    return brief(QUEUED, number == now and now_text or string.format('%.0f', number),
+        writing and left or left_ms(holders, now), place or 0)
 end
 
 local alone = there == (first[1] and 1 or 0)
@@ -66,7 +67,7 @@ local function held(fresh, died)
     if arrival ~= 0 then
         leave(queue, seen, id)
     end
-    return answer(died == 1 and GRANTED_OWNERDEAD or GRANTED, fresh)
+    return died == 1 and brief(GRANTED_OWNERDEAD, fresh) or brief(GRANTED, fresh)
 end
 
 if open then
@@ -82,8 +83,8 @@ elseif mine then -- the message or reply with the grant got lost, and its token 
         return held(READERS_TOKEN, died_before(lock))
     end
     local died = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1' and 1 or 0
-    local fresh, fresh_text = next_token(token, now, now_text, shared)
-    write_mark(lock, mine, fresh_text, died)
+    local fresh = next_token(token, now, now_text, shared)
+    write_mark(lock, mine, fresh, died)
     return held(fresh, died)
 end
 

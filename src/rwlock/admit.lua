@@ -54,7 +54,7 @@ local function may_enter(round, id, sign)
     return false
 end
 
--- Write `id` as holder; returns its token, whether a writer died, and the token's digits.
+-- Write `id` as holder; returns the digits of its token, and whether a writer died.
 local function admit(round, id, claim_ms)
     local lock, now = round.lock, round.now
     if not is_writer(id) then
@@ -65,12 +65,11 @@ local function admit(round, id, claim_ms)
     if round.token then -- a second writer is tried: only the owner changes
         write_mark(lock, id, round.token, round.died)
         put(lock.holders, id, claim_ms, now)
-        return tonumber(round.token), round.died, round.token
+        return round.token, round.died
     end
     round.before = lock.robust and redis.call('GET', lock.mark)
-    local token
-    token, round.died, round.token = grant(lock, id, claim_ms, now)
-    return token, round.died, round.token
+    round.token, round.died = grant(lock, id, claim_ms, now)
+    return round.token, round.died
 end
 
 local function take(id, claim_ms, sign, round)
@@ -78,11 +77,11 @@ local function take(id, claim_ms, sign, round)
     if not may then
         return may
     end
-    local token, died, token_text = admit(round, id, claim_ms)
+    local token, died = admit(round, id, claim_ms)
     if id == round.asker then
         round.mine, round.mine_died = token, died
     end
-    return string.format('G %s %s %d %s %d', id, round.lock.now_text, claim_ms, token_text, died)
+    return string.format('G %s %s %d %s %d', id, round.lock.now_text, claim_ms, token, died)
 end
 
 local function undo(id, round)
@@ -148,7 +147,7 @@ local function let_writer_in(holders, token_key, queue, seen, line, id, now, now
             return other[2] * 1000 > now
         end
     end
-    local _, token = next_token(token_key, now, now_text, shared)
+    local token = next_token(token_key, now, now_text, shared)
     redis.call('ZADD', holders, math.floor(now / 1000) + claim_ms, first)
     local ends = redis.pcall('PEXPIRE', holders, claim_ms, 'NX') -- 0: it has an end, so there is somebody else
     if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then

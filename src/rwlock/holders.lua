@@ -85,16 +85,16 @@ local function write_mark(lock, id, token_text, died)
     end
 end
 
-local READERS_TOKEN = 1 -- readers have none of their own
+local READERS_TOKEN = '1' -- readers have none of their own
 
--- Write `id` as holder; returns its token, whether a writer died, and the token's digits. The mark is written first: no writer is
+-- Write `id` as holder; returns the digits of its token, and whether a writer died. The mark is written first: no writer is
 -- without one, and a mark whose writer was never written reports one death too many, which is safe.
 local function grant(lock, id, lease_ms, now)
-    local died, token, token_text = died_before(lock), READERS_TOKEN, '1'
+    local died, token = died_before(lock), READERS_TOKEN
     if is_writer(id) then
-        token, token_text = next_token(lock.token, now, lock.now_text, lock.shared)
-        write_mark(lock, id, token_text, died)
+        token = next_token(lock.token, now, lock.now_text, lock.shared)
+        write_mark(lock, id, token, died)
     end
     put(lock.holders, id, lease_ms, now)
-    return token, died, token_text
+    return token, died
 end

@@ -20,7 +20,7 @@ if not (robust or again) then -- most of all releases, if nobody waits: they nee
 end
 
 if mine and let_writer_in(holders, token, queue, seen, line, id, now, now_text, shared) then
-    return answer(DONE)
+    return brief(DONE)
 end
 
 if not mine then

@@ -460,7 +460,7 @@ END
 cat >expected <<'END'
 local name = KEYS[1]
 if redis.call('DEL', name) == 0 then
-return { 5, 0, ARGV[1] + 0 }
+return '5 0 ' .. ARGV[1]
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -472,6 +472,45 @@ differ expected <(text_of undated)
 grep -qF '.undated = true,' out/demo/scripts.c || { echo "not undated"; cat out/demo/scripts.c; exit 1; }
 refuses 'undated(): a script with a deadline or settings begins with the time' < <(typed \
     $'-- sent: deadline_us\n-- verdicts: DONE LATE' 'return now and undated(DONE) or answer(DONE)')
+
+# An answer of numbers may be one text, of which the time is a part.
+cat >demo/numbers.lua <<'END'
+-- numbers.lua
+-- keys: name string
+-- flags: fair
+-- sent: id
+-- short: flags 0
+-- verdicts: DONE left_ms ms, n number?, holder text?
+--           GONE
+-- resend: harmless
+local left = redis.call('PTTL', name)
+if left >= 0 then
+    return fair and brief(DONE, left, left > 5 and 1 or 0) or brief(DONE, left)
+elseif left == -1 then
+    return answer(DONE, left, 0, id)
+end
+return brief(GONE)
+END
+cat >expected <<'END'
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local short = #ARGV == 2
+local left = redis.call('PTTL', KEYS[1])
+local now_text = time[1] .. string.sub('00000' .. time[2], -6)
+if left >= 0 then
+return ((short and 0 or ARGV[2] + 0) >= 8) and '4 ' .. now_text .. ' ' .. ARGV[short and 2 or 3] .. ' ' .. ( left) .. ' ' .. ( left > 5 and 1 or 0) or '4 ' .. now_text .. ' ' .. ARGV[short and 2 or 3] .. ' ' .. ( left)
+elseif left == -1 then
+return { 4, now, ARGV[short and 2 or 3] + 0, left, 0, ARGV[1] }
+end
+return '5 ' .. now_text .. ' ' .. ARGV[short and 2 or 3]
+END
+embed numbers.lua
+differ expected <(text_of numbers)
+refuses 'brief() has one verdict, by its name' < <(typed '-- verdicts: DONE GONE' 'return brief(now > 5 and DONE or GONE)')
+refuses 'brief() begins with a verdict' < <(typed '-- verdicts: DONE' 'return brief() or answer(DONE)')
+refuses 'brief is called: brief(VERDICT, ...)' < <(typed '-- verdicts: DONE' 'local b = brief return answer(DONE)')
+refuses 'DONE is answered with 0 elements, but the header has 1' < <(typed '-- verdicts: DONE n number' 'return brief(DONE)')
+refuses 'brief() has numbers alone, and DONE is answered with words' < <(typed '-- verdicts: DONE x text' 'return brief(DONE, now)')
 brief() { # <what its short form is>
     sed "s/^-- short:.*/-- short: $1/" demo/brief.lua
 }

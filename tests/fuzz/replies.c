@@ -117,6 +117,8 @@ static void hear(struct on_message *on_message, const uint8_t *bytes, size_t siz
             require(on_message->count < REPLIES_MAX);
             on_message->replies[on_message->count++] = drawn(stream->filling);
             use(arg, stream->filling);
+            lk__reply_spread(stream->filling);
+            check_reply(stream->filling);
         }
         require(on_message->end == EAGAIN || on_message->end == EPROTO);
     }

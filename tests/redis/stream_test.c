@@ -203,6 +203,58 @@ static void nothing_is_left_of_an_earlier_reply(void **state)
     assert_false(lk__reply_integers(nil, 0));
 }
 
+/* A script may answer with a text of integers, which the server makes in half of the time. All other texts stay. */
+static void a_text_of_integers_is_spread(void **state)
+{
+    static const struct {
+        const char *text, *elements;
+    } texts[] = {
+        { "1 1754000000123456 17 9223372036854775807", "i:1 i:1754000000123456 i:17 i:9223372036854775807" },
+        { "-5 0 -1", "i:-5 i:0 i:-1" },
+        { "7", "i:7" },
+        { "007", "i:7" },
+        { "", "t:" },
+        { " 1", "t: 1" },
+        { "1 ", "t:1 " },
+        { "1  2", "t:1  2" },
+        { "-", "t:-" },
+        { "1 -", "t:1 -" },
+        { "+1", "t:+1" },
+        { "1.5", "t:1.5" },
+        { "1.7638343540001e+15", "t:1.7638343540001e+15" },
+        { "1 x", "t:1 x" },
+        { "9223372036854775808", "t:9223372036854775808" },
+        { "OK", "t:OK" },
+    };
+    struct pair *pair = *state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char bytes[128];
+        snprintf(bytes, sizeof bytes, "$%zu\r\n%s\r\n", strlen(texts[i].text), texts[i].text);
+        come_text(pair, bytes);
+        assert_int_equal(lk__stream_next(pair->stream), 0);
+        lk__reply_spread(pair->stream->filling);
+        assert_string_equal(drawn(pair->stream->filling), texts[i].elements);
+        bool spread = texts[i].elements[0] == 'i';
+        assert_int_equal(pair->stream->filling->type, spread ? LK__ARRAY : LK__TEXT);
+    }
+}
+
+/* As many as an array may have, and no more. */
+static void sixty_four_integers_are_spread(void **state)
+{
+    struct pair *pair = *state;
+    for (int count = LK__REPLY_MAX; count <= LK__REPLY_MAX + 1; count++) {
+        char text[512] = "", bytes[600];
+        for (int i = 0; i < count; i++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i > 0 ? " " : "", i);
+        snprintf(bytes, sizeof bytes, "$%zu\r\n%s\r\n", strlen(text), text);
+        come_text(pair, bytes);
+        assert_int_equal(lk__stream_next(pair->stream), 0);
+        lk__reply_spread(pair->stream->filling);
+        assert_int_equal(lk__reply_integers(pair->stream->filling, LK__REPLY_MAX), count == LK__REPLY_MAX);
+    }
+}
+
 /* --- what is refused ------------------------------------------------------------------------------------ */
 
 static void bytes_that_are_no_reply_are_refused(void **state)
@@ -514,6 +566,8 @@ int main(void)
         TEST(a_reply_may_be_taken_out_of_the_stream),
         TEST(nothing_is_left_of_an_earlier_reply),
         cmocka_unit_test(a_full_backlog_is_waited_for),
+        TEST(a_text_of_integers_is_spread),
+        TEST(sixty_four_integers_are_spread),
         cmocka_unit_test(bytes_that_are_no_reply_are_refused),
         TEST(sixty_four_elements_are_taken),
         cmocka_unit_test(more_elements_are_refused_by_their_number_alone),
