@@ -7,7 +7,7 @@
 -- args:     lease_ms digits
 --           initial number              total to begin with, 0: leave that to others
 -- flags:    try tell_total anonymous
--- sent:     id deadline_us liveness_2048ths arrival tell_holder settings
+-- sent:     id deadline_us liveness_2048ths arrival tell_holder again settings
 -- short:    flags 0, arrival 0
 -- verdicts: GRANTED token number, total number?
 --           QUEUED arrival number, left_ms ms, place number, total number?, first text?, wants number?, since_ms ms?
@@ -22,10 +22,27 @@
 local permit, n = permit_of(id)
 local all = number_in(total)
 local scores = redis.call('ZMSCORE', permits, permit, 'token', 'deleted')
-local last = scores[2] and -scores[2]
-if arrival == 0 and n == 1 and all and not (scores[1] or anonymous) and lasts_for(lease_ms, last, now) and
-    redis.call('EXISTS', queue) == 0 and free_permits(permits, all, now) >= 1 then -- most of all
+local last, alone = scores[2] and -scores[2], redis.call('EXISTS', queue) == 0
+local first_ask = arrival == 0 and all and n <= all and not scores[1]
+local free = first_ask and free_permits(permits, all, now)
+if first_ask and n == 1 and alone and free >= 1 and not anonymous and lasts_for(lease_ms, last, now) then -- most of all
     return answer(GRANTED, (lend_one(permits, permit, lease_ms, now, now_text, last)), tell_total and all or nil)
+end
+
+local function until_next_end()
+    local first = redis.call('ZRANGEBYSCORE', permits, '(' .. math.floor(now / 1000), '+inf', 'WITHSCORES', 'LIMIT', '0',
+        '1')[2]
+    return first and first - math.floor(now / 1000) or -1
+end
+
+local liveness_ms = liveness_2048ths / 2048
+if first_ask and free <= 0 and not (again or try or tell_holder or tell_total or is_unheard(liveness_ms)) then -- most who wait
+    local known
+    if alone then
+        known = false
+    end
+    local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms, known)
+    return answer(QUEUED, number, until_next_end(), place or 0)
 end
 
 local live = tonumber(scores[1] or '0') > math.floor(now / 1000)
@@ -43,20 +60,12 @@ elseif not live and not all then
         redis.call('SET', total, initial)
     end
 end
-local open = not live and n <= all and redis.call('EXISTS', queue) == 0 and free_permits(permits, all, now) >= n
+local open = not live and n <= all and alone and (free or free_permits(permits, all, now)) >= n
 local told = tell_total and all or nil
 if open and arrival == 0 then
     local token = lend(permits, permit, n, lease_ms, now, last, anonymous)
     return answer(GRANTED, token, told)
 end
-
-local function until_next_end()
-    local first = redis.call('ZRANGEBYSCORE', permits, '(' .. math.floor(now / 1000), '+inf', 'WITHSCORES', 'LIMIT', 0,
-        1)[2]
-    return first and tonumber(first) - math.floor(now / 1000) or -1
-end
-
-local liveness_ms = liveness_2048ths / 2048
 
 local function take()
     local token = lend(permits, permit, n, lease_ms, now, last_permit_token(permits), anonymous)
