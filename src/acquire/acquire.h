@@ -92,14 +92,11 @@ int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waite
 
 /* --- handover.c: what a client asks of those who hand something over to it ------------------------------------ */
 
-/* A client's terms, as arguments of the scripts. */
-struct lk__handover {
-    int64_t claim_ms;         /* the claim that this client grants to a waiter that wants none in particular */
-    int64_t liveness_2048ths; /* how long an ask is a sign of life, in 2048ths of a ms, even; see terms_of() of queue.lua */
-};
-
-/* `leased`: a claim is a hold, and lasts no longer than this client's leases. */
-void lk__handover_init(struct lk__handover *terms, const struct lk__options *options, bool leased);
+/*
+ * A client's terms, as they travel with its asks: for how long one is a sign of life, in 2048ths of a ms, even; see
+ * terms_of() of queue.lua. `leased`: a claim is a hold, and lasts no longer than this client's leases.
+ */
+int64_t lk__handover_terms(const struct lk__options *options, bool leased);
 
 /* A waiter that is not among the first two asks three times within that. */
 static inline int64_t lk__handover_liveness(const struct lk__options *options)

@@ -19,7 +19,7 @@ static int64_t claim_of_step(int step)
     return ((int64_t)(4 + step % 4) << (step / 4)) * 15625 / 1000;
 }
 
-/* `leased`: see lk__handover_init(). */
+/* `leased`: see lk__handover_terms(). */
 static int64_t claim_of(const struct lk__options *options, bool leased)
 {
     int64_t claim_ms = 2 * options->command_timeout_ms;
@@ -39,7 +39,7 @@ int64_t lk__handover_pingms(const struct lk__options *options)
     return finds ? LK__NEVER : options->poll_ms;
 }
 
-void lk__handover_init(struct lk__handover *terms, const struct lk__options *options, bool leased)
+int64_t lk__handover_terms(const struct lk__options *options, bool leased)
 {
     int64_t claim_ms = claim_of(options, leased), liveness_ms = LIVENESS_MIN_MS;
     int liveness_step = 0, claim_step = 1; /* 0: CLAIM_MIN_MS */
@@ -51,6 +51,5 @@ void lk__handover_init(struct lk__handover *terms, const struct lk__options *opt
         claim_step++;
     if (claim_ms == CLAIM_MIN_MS)
         claim_step = 0; /* as queue.lua has it */
-    terms->claim_ms = claim_ms;
-    terms->liveness_2048ths = liveness_ms * 2048 + 128 * liveness_step + 2 * claim_step;
+    return liveness_ms * 2048 + 128 * liveness_step + 2 * claim_step;
 }

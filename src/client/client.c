@@ -105,8 +105,8 @@ static int build(lk_client_t *client, struct lk__options *options)
     lk__mu_init(&client->mu, LK__MU_CLIENT);
     lk__cond_init(&client->idle);
     lk__list_init(&client->leftover);
-    lk__handover_init(&client->terms[0], client->options, true);
-    lk__handover_init(&client->terms[1], client->options, false);
+    client->terms[0] = lk__handover_terms(client->options, true);
+    client->terms[1] = lk__handover_terms(client->options, false);
     return 0;
 no_dog:
     lk__hub_destroy(&client->hub);

@@ -55,7 +55,7 @@ struct lk_client {
     atomic_ullong acquisitions;
     atomic_uint abandoned; /* slots whose last request got no answer */
     struct lk__kindstats stats[LK__KINDS];
-    struct lk__handover terms[2]; /* of claims that become leases, and of those that do not; never change */
+    int64_t terms[2]; /* of claims that become leases, and of those that do not; never change */
 };
 
 #define LK__CLOSING (1u << 31)

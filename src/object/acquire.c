@@ -55,7 +55,7 @@ static int prepare(struct lk__acquire *acquire)
     waiter->what = acquire->op->object->what;
     waiter->ask = acquire->ask;
     waiter->read = acquire->read;
-    waiter->liveness_2048ths = lk__object_terms(acquire->op->object)->liveness_2048ths;
+    waiter->liveness_2048ths = lk__object_terms(acquire->op->object);
     waiter->settings = acquire->settings;
     waiter->disagrees = disagrees;
     lk__waiter_set(&acquire->op->object->client->waiters, waiter,

@@ -119,10 +119,10 @@ static inline struct lk__node *lk__object_node(const struct lk__object *object)
     return &object->client->node;
 }
 
-/* What its asks say about claims to clients that hand over. */
-static inline const struct lk__handover *lk__object_terms(const struct lk__object *object)
+/* What its asks say to clients that hand over: see lk__handover_terms(). */
+static inline int64_t lk__object_terms(const struct lk__object *object)
 {
-    return &object->client->terms[object->kind->counted];
+    return object->client->terms[object->kind->counted];
 }
 
 /* A command of one of its scripts. */

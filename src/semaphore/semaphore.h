@@ -66,12 +66,6 @@ static inline struct lk__redissonwake *lk__sem_redisson(const struct lk__sem *se
     return lk__sem_isleased(sem) ? NULL : lk__sem_block(sem)->redisson;
 }
 
-/* What its scripts say of claims. */
-static inline const struct lk__handover *lk__sem_terms(const struct lk__sem *sem)
-{
-    return lk__object_terms(&sem->object);
-}
-
 /* For its scripts, as far as they are the same for all. */
 static inline unsigned lk__sem_flags(const struct lk__sem *sem)
 {
