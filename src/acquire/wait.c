@@ -299,7 +299,7 @@ static struct lk__step connect_first(struct attempt *attempt, int64_t until_us)
 static void park(struct attempt *attempt, int64_t until_us)
 {
     pthread_cleanup_push(cancelled, attempt);
-    lk__parker_parkopen(&attempt->waiter->parker, until_us, cancel_state(attempt));
+    lk__hub_park(attempt->waiters->hub, &attempt->waiter->parker, until_us, cancel_state(attempt));
     pthread_cleanup_pop(0);
 }
 

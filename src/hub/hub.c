@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hub.c - one subscription connection and the thread that reads it
+ * hub.c - one subscription connection and the thread that owns it
  *
  * Guards: hub->mu the subscriptions and the lists. Order: after an object's mu, before the connection's and a
  * parker's. on_message() is called under it, so that lk__hub_unsubscribe() can promise that none is called after.
+ *
+ * Who parks for a message may read the connection in the thread's place; so answers are counted under hub->mu, and what
+ * follows from them is done by the thread.
  *
  * Each command has one answer, in order; messages come in between. A confirmation names its channel, an error
  * does not, so commands are counted.
@@ -90,6 +93,7 @@ static bool is_muted(const struct lk__hub *hub)
 /* Send one command. One that cannot be sent now is sent when the connection is back. */
 static int post(struct lk__hub *hub, int argc, const char *const args[])
 {
+    assert(lk__mu_held(&hub->mu));
     const char *argv[2] = { args[0], argc > 1 ? args[1] : NULL };
     char *bytes = NULL;
     int length = redisFormatCommandArgv(&bytes, argc, argv, NULL);
@@ -212,11 +216,13 @@ static int64_t watch_silence(struct lk__hub *hub)
     if (now_us < ping_us)
         return ping_us;
     hub->pinged_us = now_us;
+    lk__mu_lock(&hub->mu);
     post(hub, 1, (const char *const[]){ "PING" });
+    lk__mu_unlock(&hub->mu);
     return now_us + command_us;
 }
 
-/* --- reading: on the hub's thread ----------------------------------------------------------------------------- */
+/* --- reading: on the hub's thread, or one in lk__hub_park() ----------------------------------------------------- */
 
 /* A subscription that was withdrawn and made anew may be confirmed twice, and looks twice. */
 static void confirmed(struct lk__hub *hub, const char *channel)
@@ -248,6 +254,7 @@ static void refused(struct lk__hub *hub, uint64_t question, const struct lk__rep
     set_state(hub, subscription, passes ? LK__SUBSCRIPTION_NEW : LK__SUBSCRIPTION_REFUSED);
     if (passes) {
         back_off(hub);
+        lk__eventfd_set(hub->wake_fd); /* the thread may not be the one that reads */
         return;
     }
     lk__options_quote(hub->options, lk__reply_text(reply, 0), says, sizeof says);
@@ -278,15 +285,20 @@ static void answered(struct lk__hub *hub, const struct lk__reply *reply)
         confirmed(hub, lk__reply_text(reply, 1));
 }
 
-static void on_reply(void *arg, const struct lk__reply *reply)
+/* What a connection brought that is gone is dropped: its answers have no question, and who waits asks again. */
+static void on_reply(void *arg, unsigned long long connects, const struct lk__reply *reply)
 {
     struct lk__hub *hub = arg;
-    hub->heard_us = lk__now_us();
+    bool is_message =
+        reply->type == LK__ARRAY && strcmp(lk__reply_text(reply, 0), lk__node_pubsub(hub->node)->message) == 0;
     lk__mu_lock(&hub->mu);
-    if (reply->type == LK__ARRAY && strcmp(lk__reply_text(reply, 0), lk__node_pubsub(hub->node)->message) == 0)
-        deliver(hub, reply);
-    else
-        answered(hub, reply);
+    if (connects == hub->connects) {
+        hub->heard_us = lk__now_us();
+        if (is_message)
+            deliver(hub, reply);
+        else
+            answered(hub, reply);
+    }
     lk__mu_unlock(&hub->mu);
 }
 
@@ -296,7 +308,7 @@ static void *run(void *arg)
     for (;;) {
         int64_t again_us = LK__NEVER;
         lk__mu_lock(&hub->mu);
-        bool stopping = hub->stopping;
+        bool stopping = hub->stopping, expects;
         if (lk__node_connects(hub->node, LK__LANE_MESSAGES) != hub->connects) {
             hub->connects = lk__node_connects(hub->node, LK__LANE_MESSAGES);
             reconnected(hub);
@@ -307,8 +319,11 @@ static void *run(void *arg)
         if (stopping)
             return NULL;
         int64_t until_us = watch_silence(hub);
+        lk__mu_lock(&hub->mu);
+        expects = hub->answers < hub->questions;
+        lk__mu_unlock(&hub->mu);
         struct pollfd extra = { hub->wake_fd, POLLIN, 0 };
-        lk__node_serve(hub->node, LK__LANE_MESSAGES, &extra, 1, until_us < again_us ? until_us : again_us);
+        lk__node_serve(hub->node, LK__LANE_MESSAGES, &extra, 1, until_us < again_us ? until_us : again_us, expects);
         if (extra.revents != 0)
             lk__eventfd_clear(hub->wake_fd);
     }

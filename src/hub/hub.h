@@ -22,7 +22,7 @@ struct lk__subscription {
     struct lk__link order;             /* under hub->mu: in hub->fresh while NEW, in hub->asked while ASKED */
     enum lk__subscription_state state; /* under hub->mu */
     uint64_t question;                 /* under hub->mu: while ASKED, the number of its SUBSCRIBE on the connection */
-    /* Runs on the hub's thread under hub->mu: must not block and not call the hub. */
+    /* Runs on the hub's thread, or one in lk__hub_park(), under hub->mu: must not block and not call the hub. */
     void (*on_message)(struct lk__subscription *subscription, const char *payload);
 };
 
@@ -40,13 +40,14 @@ struct lk__hub {
     atomic_int waiters;         /* threads that wait for messages */
     int64_t ping_ms;            /* while there are any, a connection that is silent for so long is pinged */
     _Atomic int64_t doubted_us; /* when somebody found out by asking what no message had told; 0: never */
-    /* thread only */
-    unsigned long long connects; /* the number of the connection that the next three belong to */
+    int64_t pinged_us;          /* thread only */
+    bool given_up;              /* thread only: it ended the connection, as it was silent */
+    _Atomic int64_t heard_us;   /* when something last came */
+    /* under mu */
+    unsigned long long connects; /* the number of the connection that the next two belong to */
     uint64_t questions, answers; /* commands sent, answers read */
-    int64_t heard_us, pinged_us;
-    bool given_up;              /* this thread ended the connection, as it was silent */
-    int64_t pause_us, again_us; /* back-off after a refusal that passes; no subscription is asked for before */
-    int cuts;                   /* connections in a row that ended when a SUBSCRIBE was sent */
+    int64_t pause_us, again_us;  /* back-off after a refusal that passes; no subscription is asked for before */
+    int cuts;                    /* connections in a row that ended when a SUBSCRIBE was sent */
     atomic_ullong messages;
 };
 
@@ -65,6 +66,15 @@ void lk__subscription_init(struct lk__subscription *subscription, const char *ch
  */
 int lk__hub_subscribe(struct lk__hub *hub, struct lk__subscription *subscription);
 void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscription);
+
+/*
+ * lk__parker_parkopen(), by a thread that a message may wake; so it may be the one that reads them. Whoever waits for a
+ * message parks here, as nobody may read while nobody does. No lock is held.
+ */
+static inline unsigned lk__hub_park(struct lk__hub *hub, struct lk__parker *parker, int64_t until_us, int cancel_state)
+{
+    return lk__node_listen(hub->node, parker, until_us, cancel_state);
+}
 
 /*
  * A waiter found out by asking what a message should have told: the connection is pinged now, unless something has been

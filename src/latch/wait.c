@@ -213,7 +213,7 @@ static int64_t next_poll(const struct waiting *waiting)
 static void park(struct waiting *waiting, int64_t until_us)
 {
     pthread_cleanup_push(abandon, waiting);
-    lk__parker_parkopen(&waiting->parker, until_us, waiting->op.api.cancel_state);
+    lk__hub_park(&waiting->op.object->client->hub, &waiting->parker, until_us, waiting->op.api.cancel_state);
     pthread_cleanup_pop(0);
 }
 

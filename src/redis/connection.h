@@ -81,6 +81,12 @@ struct lk__pending {
 
 enum { LK__DOUBT_BYTES = 256 };
 
+/* What a follower saw when it last looked at its leader, or an owner at its reader. */
+struct lk__leaderlook {
+    uint64_t moves;
+    int64_t since_us; /* so long there was something to do, and it was not done; 0: never looked */
+};
+
 struct lk__conn {
     struct lk__mu mu;
     struct lk__stream *stream; /* under mu; NULL: down */
@@ -106,18 +112,29 @@ struct lk__conn {
     struct lk__link expecting;        /* under mu: who waits for it to come up */
     int wake_fd;                      /* ends the leader's poll */
     int owner_wake_fd;                /* eventfd of the thread that owns this connection, -1: none */
-    bool wanted;                      /* under the connector's mu */
-    struct lk__link link;             /* under the connector's mu: in wanted */
-    int rank;                         /* lower ones are brought up first */
-    atomic_bool serves;               /* the present stream brought an answer: it is worth to be made anew at once */
-    int64_t up_us, due_us, pause_us;  /* the connector thread's: up since, to be made at, the pause before that */
+    /* under mu, of a connection with an owner; see lend.c */
+    unsigned listening;              /* threads that wait for a message and do not read */
+    const struct lk__parker *reader; /* of the thread that reads in the place of the owner; NULL: none */
+    int64_t lent_us, returned_us;    /* when the reader began, and when the last one left */
+    int64_t crowded_us;              /* when a reader last left others behind */
+    bool owner_polls, expects;       /* the owner is at the stream itself; it awaits an answer */
+    int64_t owner_until_us;          /* when the owner looks again by itself */
+    struct lk__leaderlook look;      /* the owner's, at its reader */
+    bool wanted;                     /* under the connector's mu */
+    struct lk__link link;            /* under the connector's mu: in wanted */
+    int rank;                        /* lower ones are brought up first */
+    atomic_bool serves;              /* the present stream brought an answer: it is worth to be made anew at once */
+    int64_t up_us, due_us, pause_us; /* the connector thread's: up since, to be made at, the pause before that */
     struct lk__connector *connector;
     struct lk__server *server;
     atomic_ullong numbers; /* drawn for requests */
     const char *what;      /* "command", for logs */
     bool inspect;          /* look at version and policy when it comes up */
-    /* A message that answers no request; owner's thread, no lock held. NULL: replies answer requests. */
-    void (*message)(void *arg, const struct lk__reply *reply);
+    /*
+     * A message that answers no request, of the `connects`-th connection; on the owner's thread, or one that listens;
+     * no lock held. NULL: replies answer requests.
+     */
+    void (*message)(void *arg, unsigned long long connects, const struct lk__reply *reply);
     void *arg;
     unsigned epoch; /* under mu: of the server that it is or was up to */
     /* under mu: where the server's clock was; an upper bound of its time is server + (now - before) */
@@ -178,9 +195,16 @@ int lk__conn_lasterror(struct lk__conn *conn, char *errmsg, size_t size);
 
 /*
  * For the one thread that owns a connection nobody else awaits: poll it together with `extra`, then read
- * and hand out what came; have it brought up while it is down. Fills extra[].revents.
+ * and hand out what came, unless a thread that listens does; have it brought up while it is down. Fills
+ * extra[].revents, and may return sooner. `expects`: an answer is to come, so it is not left unread while nobody listens.
  */
-void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us);
+void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us, bool expects);
+
+/*
+ * lk__parker_parkopen() of a thread that a message of such a connection may wake: it may read the connection meanwhile,
+ * and hand out what comes for all, so that no other thread has to be woken first. No lock is held.
+ */
+unsigned lk__conn_listen(struct lk__conn *conn, struct lk__parker *parker, int64_t until_us, int cancel_state);
 
 /*
  * For a thread that shares a connection and does not wait on it: read what came for `request` and others, unless

@@ -89,12 +89,6 @@ void lk__conn_tellofroom(struct lk__conn *conn); /* those who found none, if the
 
 /* --- stalled.c -------------------------------------------------------------------------------------------- */
 
-/* What a follower saw when it last looked at its leader. */
-struct lk__leaderlook {
-    uint64_t moves;
-    int64_t since_us; /* so long there was something to do, and it was not done; 0: never looked */
-};
-
 int64_t lk__conn_lookevery(const struct lk__conn *conn);
 /*
  * Does the leader stand still? With a stream that could be read for two looks; a parser is given twice that, as its
@@ -105,6 +99,23 @@ bool lk__conn_standsstill(const struct lk__conn *conn, struct lk__leaderlook *lo
 void lk__conn_replaceleader(struct lk__conn *conn);
 
 /* --- receive.c -------------------------------------------------------------------------------------------- */
+
+/* A poll of the stream and others, in which conn->mu is not held. */
+struct lk__polling {
+    struct pollfd *polled; /* the first one is for the stream */
+    int count;
+    struct lk__stream *stream; /* NULL: it was down */
+    uint64_t term;
+};
+
+/* Begin one. It ends by the connection's own deadlines, too: returns when. */
+int64_t lk__conn_beginpoll(struct lk__conn *conn, struct lk__polling *polling);
+/* Both, and the poll between them. True: a signal handler ran. */
+bool lk__conn_pollonce(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us);
+/* Without any lock: poll. True: a signal handler ran. */
+bool lk__poll(struct pollfd *polled, int count, int64_t until_us);
+/* The lock is left and taken again: read the stream if something came, end it if it is dead. */
+void lk__conn_endpoll(struct lk__conn *conn, struct lk__polling *polling);
 
 /* The lock is left and taken again: read once, as the leader that `request` is. The signals that came. */
 unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, int64_t until_us);

@@ -39,7 +39,7 @@ void lk__node_destroy(struct lk__node *node)
 }
 
 void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd,
-                  void (*message)(void *arg, const struct lk__reply *reply), void *arg)
+                  void (*message)(void *arg, unsigned long long connects, const struct lk__reply *reply), void *arg)
 {
     struct lk__conn *conn = &node->lanes[lane];
     conn->owner_wake_fd = wake_fd;

@@ -49,7 +49,7 @@ void lk__node_destroy(struct lk__node *node); /* its lanes are closed, and no th
  * hears what answers no request. Before the lane is wanted.
  */
 void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd,
-                  void (*message)(void *arg, const struct lk__reply *reply), void *arg);
+                  void (*message)(void *arg, unsigned long long connects, const struct lk__reply *reply), void *arg);
 
 /* Each of these is what lk__conn_...() of that lane says. */
 
@@ -100,9 +100,9 @@ static inline void lk__node_abandon(struct lk__node *node, enum lk__lane lane, s
 }
 
 static inline void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *extra, int extra_count,
-                                  int64_t until_us)
+                                  int64_t until_us, bool expects)
 {
-    lk__conn_serve(&node->lanes[lane], extra, extra_count, until_us);
+    lk__conn_serve(&node->lanes[lane], extra, extra_count, until_us, expects);
 }
 
 static inline struct lk__until lk__node_until(struct lk__node *node, enum lk__lane lane, int64_t now_us,
@@ -161,6 +161,12 @@ static inline int lk__node_post(struct lk__node *node, unsigned long long connec
 static inline void lk__node_serves(struct lk__node *node)
 {
     lk__conn_serves(&node->lanes[LK__LANE_MESSAGES]);
+}
+
+static inline unsigned lk__node_listen(struct lk__node *node, struct lk__parker *parker, int64_t until_us,
+                                       int cancel_state)
+{
+    return lk__conn_listen(&node->lanes[LK__LANE_MESSAGES], parker, until_us, cancel_state);
 }
 
 /* Of all that waited for an answer since the beginning. */

@@ -127,13 +127,16 @@ static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
     return 0;
 }
 
-/* The leader's: hand out what the parser has. EAGAIN: all of it; else the stream is over: EPROTO, ENOMEM. */
-static int dispatch(struct lk__conn *conn, struct lk__stream *stream)
+/*
+ * The leader's: hand out what the parser has of the `connects`-th connection. EAGAIN: all of it; else the stream is
+ * over: EPROTO, ENOMEM.
+ */
+static int dispatch(struct lk__conn *conn, struct lk__stream *stream, unsigned long long connects)
 {
     int rc;
     while ((rc = lk__stream_next(stream)) == 0) {
         if (conn->message != NULL) {
-            conn->message(conn->arg, stream->filling);
+            conn->message(conn->arg, connects, stream->filling);
             continue;
         }
         lk__mu_lock(&conn->mu);
@@ -149,12 +152,15 @@ static int dispatch(struct lk__conn *conn, struct lk__stream *stream)
 static void receive(struct lk__conn *conn, struct lk__stream *stream)
 {
     assert(lk__mu_held(&conn->mu));
+    if (conn->stream != stream)
+        return; /* it ended meanwhile, and nobody waits for what it brought */
     uint64_t term = conn->term;
+    unsigned long long connects = atomic_load(&conn->connects);
     conn->dispatching = true;
     lk__mu_unlock(&conn->mu);
     int rc = lk__stream_take(stream);
     if (rc == 0)
-        rc = dispatch(conn, stream);
+        rc = dispatch(conn, stream, connects);
     lk__mu_lock(&conn->mu);
     if (conn->term != term)
         return;
@@ -171,8 +177,7 @@ static void receive(struct lk__conn *conn, struct lk__stream *stream)
 
 /* --- the leader --------------------------------------------------------------------------------------------------- */
 
-/* True: a signal handler ran. */
-static bool wait_for(struct pollfd *polled, int count, int64_t until_us)
+bool lk__poll(struct pollfd *polled, int count, int64_t until_us)
 {
     int64_t now_us = lk__now_us(), left_us = until_us > now_us ? until_us - now_us : 0;
     struct timespec left = { (time_t)(left_us / 1000000), (long)(left_us % 1000000) * 1000 };
@@ -186,33 +191,33 @@ static bool wait_for(struct pollfd *polled, int count, int64_t until_us)
     return interrupted;
 }
 
-/*
- * Under conn->mu, left and taken again: poll the stream with others, read it if something came, end it
- * if it is dead. True: a signal handler ran.
- */
-static bool poll_once(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us)
+int64_t lk__conn_beginpoll(struct lk__conn *conn, struct lk__polling *polling)
 {
     assert(lk__mu_held(&conn->mu));
-    struct lk__stream *stream = conn->stream;
-    uint64_t term = conn->term;
-    int64_t dead_us = lk__conn_deadat(conn);
-    polled[0].fd = -1;
+    struct lk__stream *stream = polling->stream = conn->stream;
+    polling->term = conn->term;
+    polling->polled[0].fd = -1;
     if (stream != NULL) {
         atomic_fetch_add(&stream->refs, 1);
-        polled[0] = (struct pollfd){ stream->fd, POLLIN, 0 };
+        polling->polled[0] = (struct pollfd){ stream->fd, POLLIN, 0 };
         if (lk__stream_pending(stream))
-            polled[0].events |= POLLOUT;
+            polling->polled[0].events |= POLLOUT;
     }
-    lk__mu_unlock(&conn->mu);
-    bool interrupted = wait_for(polled, count, dead_us < until_us ? dead_us : until_us);
-    lk__mu_lock(&conn->mu);
-    if (conn->term != term) /* somebody else reads now, and hears what is for the leader */
-        for (int i = 0; i < count; i++)
+    return lk__conn_deadat(conn);
+}
+
+void lk__conn_endpoll(struct lk__conn *conn, struct lk__polling *polling)
+{
+    assert(lk__mu_held(&conn->mu));
+    struct lk__stream *stream = polling->stream;
+    struct pollfd *polled = polling->polled;
+    if (conn->term != polling->term) /* somebody else reads now, and hears what is for the leader */
+        for (int i = 0; i < polling->count; i++)
             polled[i].revents = 0;
     else
         conn->moves++;
     if (stream == NULL)
-        return interrupted;
+        return;
     if (polled[0].revents & (POLLIN | POLLERR | POLLHUP))
         receive(conn, stream);
     else if (polled[0].revents & POLLOUT)
@@ -221,6 +226,21 @@ static bool poll_once(struct lk__conn *conn, struct pollfd *polled, int count, i
     if (conn->stream == stream)
         lk__conn_endifdead(conn, lk__now_us());
     lk__stream_unref(stream);
+}
+
+/*
+ * Under conn->mu, left and taken again: poll the stream with others, read it if something came, end it
+ * if it is dead. True: a signal handler ran.
+ */
+bool lk__conn_pollonce(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us)
+{
+    assert(lk__mu_held(&conn->mu));
+    struct lk__polling polling = { .polled = polled, .count = count };
+    int64_t dead_us = lk__conn_beginpoll(conn, &polling);
+    lk__mu_unlock(&conn->mu);
+    bool interrupted = lk__poll(polled, count, dead_us < until_us ? dead_us : until_us);
+    lk__mu_lock(&conn->mu);
+    lk__conn_endpoll(conn, &polling);
     return interrupted;
 }
 
@@ -255,7 +275,7 @@ unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, i
     unsigned signals = lk__parker_pollwith(request->parker, conn->wake_fd);
     if (!(signals & LK__WOKEN)) {
         struct pollfd polled[2] = { { -1, 0, 0 }, { conn->wake_fd, POLLIN, 0 } };
-        if (poll_once(conn, polled, 2, until_us))
+        if (lk__conn_pollonce(conn, polled, 2, until_us))
             lk__parker_interrupted(request->parker);
         if (polled[1].revents != 0)
             lk__eventfd_clear(conn->wake_fd);
@@ -321,22 +341,9 @@ void lk__conn_look(struct lk__conn *conn, struct lk__request *request)
         uint64_t term = ++conn->term;
         conn->leader = request;
         conn->leading = true;
-        poll_once(conn, &polled, 1, 0);
+        lk__conn_pollonce(conn, &polled, 1, 0);
         if (conn->term == term) /* else somebody else leads now */
             lk__conn_promote(conn);
     }
     lk__mu_unlock(&conn->mu);
-}
-
-void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us)
-{
-    struct pollfd polled[4] = { { -1, 0, 0 } };
-    assert(extra_count <= 3);
-    memcpy(polled + 1, extra, (size_t)extra_count * sizeof *extra);
-    lk__mu_lock(&conn->mu);
-    if (conn->stream == NULL && !conn->closed)
-        lk__conn_wantlocked(conn);
-    poll_once(conn, polled, extra_count + 1, until_us);
-    lk__mu_unlock(&conn->mu);
-    memcpy(extra, polled + 1, (size_t)extra_count * sizeof *extra);
 }

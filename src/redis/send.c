@@ -342,6 +342,8 @@ void lk__conn_flush(struct lk__conn *conn)
         lk__conn_replacestream(conn, stream, LK__CUT, "the server closed the connection");
     else if (lk__stream_pending(stream) && conn->leader != NULL && conn->leader->parker != NULL)
         lk__parker_signal(conn->leader->parker, LK__NUDGED); /* let it wait for room, too */
+    else if (lk__stream_pending(stream) && conn->reader != NULL)
+        lk__eventfd_set(conn->wake_fd); /* so does this one, when it polls again */
 }
 
 /* With a stream: is there room for a command of `size` bytes? */

@@ -181,7 +181,7 @@ static void hear_message(void *arg, const struct lk__reply *reply)
     const struct lk__grant *grant = &subscriptions->waiter.granted;
     subscriptions->waiter.granted.server_us = 0;
     const struct lk__conn *lane = &subscriptions->node.lanes[LK__LANE_MESSAGES];
-    lane->message(lane->arg, reply);
+    lane->message(lane->arg, subscriptions->hub.connects, reply);
     if (grant->server_us == 0)
         return;
     require(is_grant(reply, grant));
