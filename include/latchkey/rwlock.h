@@ -12,10 +12,12 @@
  * Up      A reader that wants to write as well would wait for itself: EDEADLK at
  *         once. Down: lk_rwlock_downgrade() goes from writing to reading.
  * Order   Readers and writers that have to wait queue in order of arrival, over
- *         all threads of all processes, one entry each; see `prefer`. Clients that hear
- *         no message (pubsub=no) are passed by those who hear, and get their turn all
- *         the same: at most one twentieth of the time is kept for them. A writer of
- *         theirs needs readers that leave within a second.
+ *         all threads of all processes; see `prefer`. A writer has a place of its own;
+ *         readers of a client that come in a row, with nobody between them, share
+ *         one: one of them asks for all, so they cost the server as much as one.
+ *         Clients that hear no message (pubsub=no) are passed by those who hear, and
+ *         get their turn all the same: at most one twentieth of the time is kept for
+ *         them. A writer of theirs needs readers that leave within a second.
  *         Locks of two clients are two owners, also in one thread: who reads with
  *         one and writes with the other waits for itself, and nobody says EDEADLK.
  * Token   Each writer has a number larger than all before it of this name.
@@ -512,7 +514,7 @@ typedef struct lk_rwlockinfo {
     int mode;                 /* LK_RWLOCK_FREE, _READING, _WRITING */
     int recoverable;          /* 0: robust, given back unrepaired */
     unsigned readers;         /* threads that read; a writer is none, also if it reads */
-    unsigned waiters;         /* threads in the queue; counted up to 10,000 */
+    unsigned waiters;         /* places in the queue; counted up to 10,000 */
     unsigned waiting_writers; /* of these */
     int64_t remaining_ms;     /* until the last lease on the server ends; 0 when free */
     uint64_t token;           /* last one granted; 0: none in the last day */
@@ -536,7 +538,8 @@ LK_API LK_MUST_CHECK int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info);
 
 /*
  * Who waits for `rw`, in order of arrival, each thread or owner with LK_WANTS_READ or
- * LK_WANTS_WRITE: a waiter's place is its index, with LK_RWLOCK_PREFER_FAIR also its turn.
+ * LK_WANTS_WRITE; of readers of a client that come in a row the one that asks for all.
+ * A waiter's place is its index, with LK_RWLOCK_PREFER_FAIR also its turn.
  *
  *   waiters   room for `capacity` of them; NULL with a capacity of 0
  *   stride    sizeof(lk_waiter_t), so that the array of a program that was built with

@@ -50,6 +50,11 @@ struct lk__waiter {
     struct lk__settingsmark *settings; /* NULL, or to be looked at if the machine's settings say so */
     /* Tell that others use the name with the settings `found`; with an error text, if that is the end. */
     void (*disagrees)(struct lk__waiter *waiter, const char *found);
+    /* under waiters->mu: see following.c */
+    struct lk__waiter *leader; /* whose place in the queue is good for this one, too; NULL: it has its own */
+    struct lk__link following; /* in leader->followers */
+    struct lk__link followers;
+    int64_t heard_us; /* of a leader: when it had its last answer; 0: it was none yet */
     /* under waiters->mu: what came in since it looked last */
     bool hinted, cancelled;
     struct lk__grant granted; /* server_us 0: none */
@@ -63,6 +68,19 @@ void lk__waiters_destroy(struct lk__waiters *waiters);
 
 /* Tell a waiter, which is in lk__waiters_wait(), that asking now may help. Any thread. */
 void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter);
+
+/* --- following.c: waiters of a client behind one of them ---------------------------------------------------------- */
+
+/* Wait behind the waiter `id` of this client, or be hinted at once if that is not to be had any more. */
+void lk__waiter_follow(struct lk__waiters *waiters, struct lk__waiter *waiter, const char *id, int64_t now_us);
+/* Is there a leader? One that had no answer for `silence_us` is one no more: `waiter` leads its followers. */
+bool lk__waiter_isled(struct lk__waiters *waiters, struct lk__waiter *waiter, int64_t now_us, int64_t silence_us);
+
+/* Under waiters->mu: */
+void lk__waiter_stopfollowing(struct lk__waiter *waiter); /* harmless without a leader */
+void lk__waiter_bringin(struct lk__waiter *leader);       /* it was granted: all followers are to ask */
+void lk__waiter_handon(struct lk__waiter *leader,
+                       int64_t now_us); /* it gives up: one of its followers leads the others */
 
 /* --- wait.c: one acquire, driven by the thread that wants it --------------------------------------------------- */
 

@@ -183,6 +183,19 @@ static struct lk__step on_queued(struct lk__acquirefsm_state *a, int64_t now_us,
     return lk__fsm_proceed(a, now_us);
 }
 
+/* Another waiter of the client asks for this one, which looks now and then whether that is still so. */
+static struct lk__step on_behind(struct lk__acquirefsm_state *a, int64_t now_us, const struct lk__asked *asked)
+{
+    a->result.arrival = asked->arrival;
+    a->last_error = 0;
+    a->pause_ms = 0;
+    a->again |= a->grant.server_us != 0; /* of a copy of an ask: its place is one of its own */
+    a->grant.server_us = 0;
+    a->next_us = a->again ? now_us + HINT_PAUSE_US : now_us + jittered(a->set.liveness_ms * 1000 / 2);
+    a->again = false;
+    return lk__fsm_proceed(a, now_us);
+}
+
 /* The slot went on to a later request: this one cannot be granted any more. ESTALE: a new request may be. */
 static struct lk__step on_overtaken(struct lk__acquirefsm_state *a, int64_t now_us)
 {
@@ -243,6 +256,9 @@ static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us
     case LK__QUEUED:
         note_others(a, now_us, asked->left_ms);
         return on_queued(a, now_us, asked);
+    case LK__BEHIND:
+        note_others(a, now_us, asked->left_ms);
+        return on_behind(a, now_us, asked);
     case LK__BUSY:
         note_others(a, now_us, asked->left_ms);
         return lk__fsm_leave(a, now_us, EBUSY);
@@ -273,7 +289,8 @@ static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us
 static bool makes_sense(const struct lk__asked *asked)
 {
     bool granted = asked->verdict == LK__GRANTED || asked->verdict == LK__GRANTED_OWNERDEAD;
-    return (!granted || asked->token > 0) && (asked->verdict != LK__QUEUED || asked->arrival > 0);
+    bool placed = asked->verdict == LK__QUEUED || asked->verdict == LK__BEHIND;
+    return (!granted || asked->token > 0) && (!placed || asked->arrival > 0);
 }
 
 /* --- events ------------------------------------------------------------------------------------------------ */
@@ -316,6 +333,13 @@ struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *machine, int64_t now
     a->hard_us = lk__later(a->limit_us > now_us ? a->limit_us : now_us, a->set.command_us);
     a->limit_code = ETIMEDOUT;
     a->next_us = now_us;
+    return lk__fsm_proceed(a, now_us);
+}
+
+struct lk__step lk__acquirefsm_led(struct lk__acquirefsm *machine, int64_t now_us)
+{
+    struct lk__acquirefsm_state *a = lk__fsm_state(machine);
+    a->next_us = now_us + jittered(a->set.liveness_ms * 1000 / 2);
     return lk__fsm_proceed(a, now_us);
 }
 
@@ -370,7 +394,7 @@ struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *machine, int64_t no
 {
     struct lk__acquirefsm_state *a = lk__fsm_state(machine);
     a->again = true;
-    if (a->phase == LK__WAITING && !a->sent && a->listed && a->last_error == 0) {
+    if (a->phase == LK__WAITING && !a->sent && a->result.arrival != 0 && a->last_error == 0) {
         a->again = false;
         a->next_us = lk__fsm_earlier(a->next_us, a->anchor_us + HINT_PAUSE_US);
     }

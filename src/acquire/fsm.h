@@ -8,6 +8,7 @@
  *
  *              WAITING                                        LEAVING                            ENDED
  *   start      asks
+ *   led        parks                                          nothing                            nothing
  *   sent       awaits the answer                              awaits the answer
  *   answered   granted: ENDED; queued: parks;
  *              too late, or settings that disagree: asks
@@ -41,7 +42,7 @@ struct lk__asked {
     unsigned epoch; /* the epoch of the server that answered */
     int64_t server_us;
     int64_t token;      /* GRANTED: the fencing token */
-    int64_t arrival;    /* QUEUED: the arrival number ... */
+    int64_t arrival;    /* QUEUED, BEHIND: the arrival number ... */
     int64_t left_ms;    /* ... the rest of the present lease, -1: unknown ... */
     int64_t place;      /* ... how many waiters are ahead; -1: see place_of() of queue.lua ... */
     const char *holder; /* ... and the holder's id, if the ask wanted it */
@@ -49,6 +50,7 @@ struct lk__asked {
     const char *first;  /* or the id of the first in the queue ... */
     int64_t wants;      /* ... how many that one wants ... */
     int64_t since_ms;   /* ... and for how long it has been there */
+    const char *ours;   /* BEHIND: the id of the waiter whose place, with `arrival`, is good for both */
     const char *found;  /* DISAGREES: the settings that others use */
 };
 
@@ -127,6 +129,8 @@ enum lk__marking lk__acquirefsm_marking(const struct lk__acquirefsm *machine); /
 void lk__acquirefsm_hears(struct lk__acquirefsm *machine, enum lk__hearing hearing);
 
 struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *machine, int64_t now_us);
+/* An ask is due, but another waiter of this client asks for this one, too. */
+struct lk__step lk__acquirefsm_led(struct lk__acquirefsm *machine, int64_t now_us);
 /* The request was sent. An ask does nothing after `deadline`; NULL: the request is a release. */
 struct lk__step lk__acquirefsm_sent(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__until *deadline);
 /* The ask, sent at `sent_us`, was answered; NULL: with what its script never answers. */

@@ -43,14 +43,27 @@ static void come_in(struct lk__waiters *waiters, struct lk__waiter *waiter)
     waiter->entry.length = (unsigned)strlen(waiter->release->id);
     lk__mu_lock(&waiters->mu);
     lk__map_insert(&waiters->by_id, &waiter->entry);
+    lk__list_init(&waiter->followers);
     waiter->cancelled = waiters->closed;
     lk__mu_unlock(&waiters->mu);
+}
+
+/* Does what ended this wait end those of its followers, too, or let them in? Then each asks for itself. */
+static bool is_for_all(const struct lk__waiter *waiter)
+{
+    int code = lk__acquirefsm_result(&waiter->machine)->code;
+    return code == 0 || code == EOWNERDEAD || code == ENOTRECOVERABLE;
 }
 
 static void go_out(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
     lk__mu_lock(&waiters->mu);
     lk__map_remove(&waiters->by_id, &waiter->entry);
+    lk__waiter_stopfollowing(waiter);
+    if (is_for_all(waiter))
+        lk__waiter_bringin(waiter);
+    else
+        lk__waiter_handon(waiter, lk__now_us());
     lk__mu_unlock(&waiters->mu);
 }
 
@@ -92,8 +105,9 @@ struct attempt {
     int64_t began_us;
     bool told;      /* the log, who keeps us waiting */
     bool explained; /* the server said why it refused: the error text has it */
-    bool again;     /* an ask was sent */
+    int asks;       /* how many were sent that may have been carried out */
     bool heard;     /* a message came since the last answer */
+    bool led;       /* another waiter may be asking for this one, too */
 };
 
 /* The settings mark, as the next ask sends it; NULL: not at all. */
@@ -111,10 +125,14 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     int64_t now_us = lk__now_us();
+    if (attempt->led &&
+        lk__waiter_isled(attempt->waiters, waiter, now_us, lk__acquirefsm_settings(a)->liveness_ms * 1000))
+        return lk__acquirefsm_led(a, now_us);
+    attempt->led = false;
     struct lk__until deadline =
         lk__node_until(attempt->waiters->node, LK__LANE_COMMANDS, now_us, lk__acquirefsm_settings(a)->command_us);
     unsigned flags = !attempt->told && now_us - attempt->began_us > LK__PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
-    if (attempt->again)
+    if (attempt->asks > 0)
         flags |= LK__SENT_AGAIN;
     struct lk__sent sent = {
         .id = waiter->release->id,
@@ -131,8 +149,16 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
         return lk__acquirefsm_unsent(a, now_us);
     if (rc != 0)
         return lk__acquirefsm_cancel(a, now_us, rc);
-    attempt->again = true;
+    attempt->asks++;
     return lk__acquirefsm_sent(a, now_us, &deadline);
+}
+
+/* It gives its place up; one of those for whom that is good, too, takes it at once. */
+static void hand_on(struct attempt *attempt)
+{
+    lk__mu_lock(&attempt->waiters->mu);
+    lk__waiter_handon(attempt->waiter, lk__now_us());
+    lk__mu_unlock(&attempt->waiters->mu);
 }
 
 static struct lk__step leave(struct attempt *attempt, bool eval)
@@ -140,6 +166,7 @@ static struct lk__step leave(struct attempt *attempt, bool eval)
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
     struct lk__sent sent = lk__outboxentry_sent(waiter->release);
+    hand_on(attempt);
     if (lk__acquirefsm_result(a)->duplicates_until.date.us != 0)
         sent.flags |= LK__SENT_AGAIN;
     int rc = lk__node_send(attempt->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->release->command,
@@ -164,6 +191,18 @@ static void doubt_silence(struct attempt *attempt, const struct lk__asked *asked
     attempt->heard = false;
 }
 
+/* It stands in the queue, perhaps for others, too. */
+static void note_place(struct attempt *attempt, int64_t now_us)
+{
+    struct lk__waiter *waiter = attempt->waiter;
+    if (lk__acquirefsm_settings(&waiter->machine)->try_only)
+        return;
+    lk__acquirefsm_hears(&waiter->machine, listen_here(attempt->waiters));
+    lk__mu_lock(&attempt->waiters->mu);
+    waiter->heard_us = now_us;
+    lk__mu_unlock(&attempt->waiters->mu);
+}
+
 /* The ask has an answer. */
 static struct lk__step take_asked(struct attempt *attempt, int64_t now_us)
 {
@@ -186,8 +225,11 @@ static struct lk__step take_asked(struct attempt *attempt, int64_t now_us)
         waiter->disagrees(waiter, asked.found);
         attempt->explained = lk__acquirefsm_settings(a)->strict;
     }
-    if (!lk__acquirefsm_settings(a)->try_only && asked.verdict == LK__QUEUED)
-        lk__acquirefsm_hears(a, listen_here(attempt->waiters));
+    if (asked.verdict == LK__QUEUED)
+        note_place(attempt, now_us);
+    attempt->led = asked.verdict == LK__BEHIND;
+    if (attempt->led)
+        lk__waiter_follow(attempt->waiters, waiter, asked.ours, now_us);
     return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, &asked);
 }
 
@@ -205,7 +247,9 @@ static struct lk__step take_refusal(struct attempt *attempt, int64_t now_us)
 {
     struct lk__waiter *waiter = attempt->waiter;
     const struct lk__reply *error = waiter->request.reply;
-    if (!lk__reply_is(error, "NOSCRIPT")) {
+    if (lk__reply_is(error, "NOSCRIPT")) {
+        attempt->asks -= lk__acquirefsm_phase(&waiter->machine) == LK__WAITING;
+    } else {
         attempt->explained = true;
         lk__acl_refused(EPROTO, waiter->what, &waiter->ask, error);
     }

@@ -23,6 +23,8 @@ static void hint_entry(struct lk__entry *entry, void *arg)
 {
     struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
     (void)arg;
+    if (waiter->leader != NULL)
+        return; /* the leader asks */
     waiter->hinted = true;
     wake(waiter);
 }
@@ -65,10 +67,13 @@ static void on_payload(struct lk__waiters *waiters, const char *payload)
         return;
     struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
     struct lk__grant grant = { .epoch = lk__node_epoch(waiters->node, LK__LANE_MESSAGES) };
-    if (payload[0] == 'F')
+    lk__waiter_stopfollowing(waiter); /* a copy of its ask took a place of its own */
+    if (payload[0] == 'F') {
         waiter->hinted = true;
-    else if (read_grant(id + length, &grant))
+    } else if (read_grant(id + length, &grant)) {
         waiter->granted = grant;
+        lk__waiter_bringin(waiter);
+    }
     wake(waiter);
 }
 

@@ -206,6 +206,7 @@ bool lk__list_empty(const struct lk__link *list);
 void lk__list_append(struct lk__link *list, struct lk__link *link);
 void lk__list_remove(struct lk__link *link);                                              /* harmless when in no list */
 struct lk__link *lk__list_first(const struct lk__link *list);                             /* NULL when empty */
+struct lk__link *lk__list_last(const struct lk__link *list);                              /* likewise */
 struct lk__link *lk__list_next(const struct lk__link *list, const struct lk__link *link); /* NULL at the end */
 static inline bool lk__listed(const struct lk__link *link)
 {

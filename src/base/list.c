@@ -35,6 +35,11 @@ struct lk__link *lk__list_first(const struct lk__link *list)
     return lk__list_empty(list) ? NULL : list->next;
 }
 
+struct lk__link *lk__list_last(const struct lk__link *list)
+{
+    return list->prev == list ? NULL : list->prev;
+}
+
 struct lk__link *lk__list_next(const struct lk__link *list, const struct lk__link *link)
 {
     return link->next == list ? NULL : link->next;

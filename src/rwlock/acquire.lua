@@ -12,6 +12,7 @@
 -- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
 --           QUEUED arrival number, left_ms ms, place number, holder text?      left of the present leases; see place_of()
+--           BEHIND arrival number, left_ms ms, ours text      see place_of_ours()
 --           BUSY left_ms ms
 --           LATE UNRECOVERABLE FULL
 --           DISAGREES found text
@@ -27,8 +28,8 @@ end
 local first = redis.call('ZRANGE', holders, '0', '0', 'WITHSCORES')
 local left = first[1] and first[2] - math.floor(now / 1000) or 0
 local liveness_ms = liveness_2048ths / 2048
-local usual = left > 0 and arrival == 0 and liveness_2048ths % 2 == 0 and
-    not (again or try or tell_holder or robust or readers_first or writers_first)
+local fresh_waiter = left > 0 and arrival == 0 and not (again or try or tell_holder)
+local usual = fresh_waiter and liveness_2048ths % 2 == 0 and not (robust or readers_first or writers_first)
 local writing, writes = usual and is_writer(first[1]), usual and is_writer(id)
 if usual and there == 1 and not (writing or writes) then -- readers have it, and nobody waits
     if redis.call('ZCARD', holders) >= READERS_MAX then
@@ -36,6 +37,13 @@ if usual and there == 1 and not (writing or writes) then -- readers have it, and
     end
     put(holders, id, lease_ms, now, true)
     return brief(GRANTED, READERS_TOKEN)
+end
+
+if there == 2 and usual and not writes then
+    local before, ours = place_of_ours(queue, id)
+    if ours then
+        return answer(BEHIND, before, writing and left or left_ms(holders, now), ours)
+    end
 end
 
 if writing or writes then -- most of those that have to wait: nobody behind them could come in
@@ -88,7 +96,11 @@ elseif mine then -- the message or reply with the grant got lost, and its token 
     return held(fresh, died)
 end
 
-if not try then
+local number, ours
+if fresh_waiter and not (alone or is_writer(id)) then
+    number, ours = place_of_ours(queue, id, readers_first)
+end
+if not (try or ours) then
     arrival = line_up(lock, id, arrival, now, liveness_ms, alone)
 end
 if not alone then
@@ -100,6 +112,9 @@ end
 left = left_ms(holders, now)
 if try then
     return answer(BUSY, left)
+end
+if ours then
+    return answer(BEHIND, number, left, ours)
 end
 local place = place_of(queue, seen, id, now, liveness_ms)
 if tell_holder then

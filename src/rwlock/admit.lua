@@ -7,6 +7,19 @@ local SHARED_TURN_MS = 1000 -- the readers have to leave first
 -- than any arrival, and exact in a double.
 local FRONT = 2 ^ 52
 
+-- A reader that came behind another one of its client, with nobody between them, takes no place of its own: that client
+-- has all of them ask, with the other one's number, when that one is in. Returns this number and the id; or nil.
+-- `in_front`: readers stand in front of writers.
+local function place_of_ours(queue, id, in_front)
+    local last = in_front and
+        redis.call('ZRANGE', queue, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES') or
+        redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')
+    local ours = last[1]
+    if ours and not is_writer(ours) and client_of(ours) == client_of(id) then
+        return last[2] + (in_front and FRONT or 0), ours
+    end
+end
+
 -- Take or keep a place in the queue, as enqueue() does. `alone`: the queue is empty.
 local function line_up(lock, id, arrival, now, liveness_ms, alone)
     if string.sub(id, -1) ~= lock.prefer then

@@ -50,7 +50,8 @@ static int take_and_give(void *arg)
 static pid_t freeze_crowd(struct world *w, struct broadcast *broadcast, struct subject **keeper_out,
                           const char *options)
 {
-    int places = broadcast->kind == subject_kinds ? 1 : broadcast->count; /* of a plain mutex a process has one */
+    bool one = broadcast->kind == subject_kinds || broadcast->kind->wants == LK_WANTS_READ; /* for all its threads */
+    int places = one ? 1 : broadcast->count;
     pid_t frozen = world_fork(w, wait_in_crowd, broadcast);
     struct subject *keeper = world_subject(w, world_client(w, options), subject_keeper(broadcast->kind), "thing");
     assert_lk(0, subject_take(keeper, 0));

@@ -31,6 +31,8 @@ struct life {
     unsigned answered_by;  /* the epoch of the server that answered the last ask */
     bool others_differ;    /* the settings mark says something else than ours */
     bool queued;           /* we are in the queue */
+    int asks;              /* how many were sent */
+    bool behind;           /* the first of them was told that another waiter of our client stands there for us, too */
     bool busy;             /* somebody else holds it */
     int64_t ours_until_us; /* server's clock; 0: it is not ours */
     uint64_t token;
@@ -101,6 +103,8 @@ static struct lk__asked obey_ask(struct life *life, int64_t deadline_us)
     int64_t left_ms = (int64_t)drawn(3000);
     if (life->try_only)
         return asked_of(LK__BUSY, 0, left_ms, now_us, 0);
+    if (life->asks == 1 && !life->queued && once_in(4))
+        return asked_of(LK__BEHIND, 11, left_ms, now_us, 0);
     life->queued = true;
     return asked_of(LK__QUEUED, 11, left_ms, now_us, (int64_t)drawn(4));
 }
@@ -208,6 +212,7 @@ static struct lk__step ask_is_answered(struct life *life)
     if (garbled)
         return lk__acquirefsm_answered(&life->play.machine, life->now_us, life->play.sent_us, NULL);
     life->answered_by = life->play.epoch;
+    life->behind = asked.verdict == LK__BEHIND;
     life->clock_before_us = life->play.sent_us;
     life->clock_server_us = asked.server_us;
     return answer(&life->play, life->now_us, asked);
@@ -264,9 +269,12 @@ static struct lk__step carry_out(struct life *life, struct lk__step step)
     case LK__LEAVE:
         if (life->released && step.act == LK__ASK)
             fail_msg("sequence %d: it asks after its release", life->number);
+        if (step.act == LK__ASK && life->behind && once_in(2))
+            return lk__acquirefsm_led(a, life->now_us);
         if (!life->up)
             return lk__acquirefsm_unsent(a, life->now_us);
         life->asking = step.act == LK__ASK;
+        life->asks += life->asking;
         life->text = step.eval;
         life->released |= !life->asking;
         life->flying = true;

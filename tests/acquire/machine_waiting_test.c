@@ -255,6 +255,31 @@ static void naps_are_spread_by_a_fifth_to_either_side(void)
     assert_true(least_us < POLL * 850 && most_us > POLL * 1150);
 }
 
+/* Another waiter of its client asks for it: it asks when told to, and leaves nothing behind when it gives up. */
+static void one_behind_another_of_its_client_does_not_ask(void)
+{
+    enum { LOOK = 3 * FAR / 2 };
+    struct play play = begin_as(limited(3 * LOOK));
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(3 * LOOK + COMMAND) });
+    for (int turn = 0; turn < 2; turn++) {
+        play.step = turn == 0 ? answer(&play, local_us(4), asked_of(LK__BEHIND, 11, 900, server_us(2), 0))
+                              : lk__acquirefsm_led(&play.machine, local_us(4 + LOOK));
+        assert_int_equal(play.step.act, LK__PARK);
+        assert_int_equal(play.step.until_us, local_us(4 + (1 + turn) * LOOK));
+        play.step = lk__acquirefsm_tick(&play.machine, local_us(4 + (1 + turn) * LOOK));
+        assert_int_equal(play.step.act, LK__ASK);
+    }
+    struct play told = play;
+    told.step = lk__acquirefsm_led(&told.machine, local_us(4 + 2 * LOOK));
+    told.step = lk__acquirefsm_hinted(&told.machine, local_us(5 + 2 * LOOK));
+    assert_int_equal(told.step.act, LK__ASK);
+    play.step = lk__acquirefsm_led(&play.machine, local_us(4 + 2 * LOOK));
+    assert_int_equal(play.step.until_us, local_us(3 * LOOK));
+    play.step = lk__acquirefsm_tick(&play.machine, local_us(3 * LOOK));
+    assert_int_equal(play.step.act, LK__FINISHED);
+    assert_int_equal(result_of(&play)->code, ETIMEDOUT);
+}
+
 static void a_hint_brings_the_next_ask_forward(void)
 {
     struct play play = begin(), soon = begin();
@@ -316,7 +341,7 @@ int main(void)
                           a_grant_that_came_beats_a_limit_that_passed, a_grant_beats_the_limit_of_a_poll_under_way,
                           a_grant_to_be_confirmed_is_asked_for_after_the_limit,
                           a_grant_does_not_hold_one_that_was_cancelled, how_long_a_waiter_sleeps_depends_on_its_place,
-                          naps_are_spread_by_a_fifth_to_either_side, a_hint_brings_the_next_ask_forward,
-                          a_hint_during_an_ask_is_kept_for_after_it, a_flood_of_hints_causes_few_asks,
-                          a_flood_of_hints_spares_a_server_that_refuses);
+                          naps_are_spread_by_a_fifth_to_either_side, one_behind_another_of_its_client_does_not_ask,
+                          a_hint_brings_the_next_ask_forward, a_hint_during_an_ask_is_kept_for_after_it,
+                          a_flood_of_hints_causes_few_asks, a_flood_of_hints_spares_a_server_that_refuses);
 }

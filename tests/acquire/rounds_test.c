@@ -3,7 +3,8 @@
  * rounds_test.c - what many wait for and all may have is handed out in rounds: a script serves so many of them, and
  * tells the next one to ask, whose ask goes on
  *
- * Polls are so far apart that none helps.
+ * Polls are so far apart that none helps. They come one by one from two clients in turn, as readers of one client that
+ * come in a row have one place.
  *
  * labels: threads
  */
@@ -24,8 +25,8 @@ struct thing {
 struct crowd {
     const struct thing *thing;
     struct gate start, all;
-    int inside; /* atomic builtins */
-    void *object;
+    int turn, inside; /* atomic builtins */
+    void *objects[2];
 };
 
 /* --- a read-write lock that is given back by its writer -------------------------------------------------------------- */
@@ -136,20 +137,23 @@ static const struct thing things[] = {
 static int take_and_give(int index, void *arg)
 {
     struct crowd *crowd = arg;
-    (void)index;
-    int rc = crowd->thing->take(crowd->object);
+    void *object = crowd->objects[index % 2];
+    while (__atomic_load_n(&crowd->turn, __ATOMIC_SEQ_CST) < index)
+        sleep_ms(2);
+    int rc = crowd->thing->take(object);
     if (rc != 0)
         return rc;
     if (__atomic_add_fetch(&crowd->inside, 1, __ATOMIC_SEQ_CST) == MANY)
         gate_open(&crowd->all);
     gate_pass(&crowd->all);
-    return crowd->thing->give(crowd->object);
+    return crowd->thing->give(object);
 }
 
 static int wait_in_crowd(struct world *w, void *arg)
 {
     struct crowd *crowd = arg;
-    crowd->object = crowd->thing->make(w, world_client(w, "lease=60s&poll=10s"));
+    for (int i = 0; i < 2; i++)
+        crowd->objects[i] = crowd->thing->make(w, world_client(w, "lease=60s&poll=10s"));
     world_ready(w);
     gate_pass(&crowd->start);
     int failed = run_threads(MANY, take_and_give, crowd);
@@ -174,8 +178,11 @@ static void hand_out(struct world *w, const struct thing *thing)
         world_allow(w, left[i]);
     thing->withhold(object);
     gate_open(&crowd->start);
-    eventually(queued(w, thing) == MANY, 20000);
-    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 10000);
+    for (int i = 0; i < MANY; i++) {
+        __atomic_store_n(&crowd->turn, i, __ATOMIC_SEQ_CST);
+        eventually(queued(w, thing) == i + 1, 5000);
+    }
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 2, 10000);
     sleep_ms(300); /* what asks the subscription caused are answered */
     world_stop(waiting);
     thing->let_in(object);

@@ -136,36 +136,36 @@ static void permits_asked_for_are_told(struct world *w)
     }
 }
 
-static int read_briefly(int index, void *rw)
+static int write_briefly(int index, void *rw)
 {
     (void)index;
-    return read_it(rw);
+    return write_it(rw);
 }
 
-static int read_with_many(void *rw)
+static int write_with_many(void *rw)
 {
-    return run_threads(WAITERS, read_briefly, rw);
+    return run_threads(WAITERS, write_briefly, rw);
 }
 
 /* Asked for page by page, nobody is missing and nobody comes twice. */
 static void a_long_queue_is_listed_whole(struct world *w)
 {
-    struct worker readers;
+    struct worker writers;
     unsigned count;
     client = world_client(w, "lease=60s");
     lk_rwlock_t *rw = world_rwlock(w, client, "config", NULL);
     assert_lk(0, lk_rwlock_wrlock(rw));
-    worker_start(&readers, read_with_many, rw);
+    worker_start(&writers, write_with_many, rw);
     eventually(world_rwqueued(w, "config") == WAITERS, 20000);
     assert_lk(0, lk_rwlock_queue(rw, seen, sizeof *seen, WAITERS, &count));
     assert_int_equal(WAITERS, count);
     for (int i = 0; i < WAITERS; i++) {
-        assert_int_equal(LK_WANTS_READ, seen[i].wants);
+        assert_int_equal(LK_WANTS_WRITE, seen[i].wants);
         for (int k = 0; k < i; k++)
             assert_string_not_equal(seen[k].id, seen[i].id);
     }
     assert_lk(0, lk_rwlock_unlock(rw));
-    assert_int_equal(0, worker_join(&readers));
+    assert_int_equal(0, worker_join(&writers));
 }
 
 static void run_all_kinds(struct world *w)

@@ -57,8 +57,10 @@ static void waiters_do_not_notice(struct world *w)
     for (int i = 0; i < WORLD_BLOWS; i++) {
         assert_lk(0, lk_rwlock_wrlock(held));
         worker_start(&readers[0], read_once, wanted);
-        worker_start(&readers[1], read_once, wanted);
+        eventually(world_rwqueued(w, "config") == 1, 5000);
         worker_start(&writer, write_once, wanted);
+        eventually(world_rwqueued(w, "config") == 2, 5000);
+        worker_start(&readers[1], read_once, wanted);
         eventually(world_rwqueued(w, "config") == 3, 5000);
         world_blow(w, i);
         int64_t began_ms = now_ms();
@@ -138,9 +140,9 @@ static void a_server_without_memory_serves_its_holders(struct world *w)
     }
     assert_lk(0, lk_rwlock_wrlock(held));
     worker_start(&readers[0], read_once, wanted);
-    worker_start(&readers[1], read_once, wanted);
+    worker_start(&readers[1], read_once, held);
     eventually(world_rwqueued(w, "config") == 2, 5000);
-    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 5000); /* asking again would need memory */
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 2, 5000); /* asking again would need memory */
     set_memory(w, "1");
     assert_lk(0, lk_rwlock_downgrade(held));
     assert_int_equal(0, worker_join(&readers[0]));
@@ -201,9 +203,10 @@ static void polling_works_as_well(struct world *w)
     open_both(w, "pubsub=no&poll=100ms");
     assert_lk(0, lk_rwlock_wrlock(held));
     worker_start(&readers[0], read_once, wanted);
-    worker_start(&readers[1], read_once, wanted);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
+    worker_start(&readers[1], read_once, wanted); /* at the same place, or behind the writer */
     worker_start(&writer, write_once, wanted);
-    eventually(world_rwqueued(w, "config") == 3, 5000);
+    eventually(world_rwqueued(w, "config") >= 2, 5000);
     assert_lk(0, lk_rwlock_unlock(held));
     assert_int_equal(0, worker_join(&readers[0]));
     assert_int_equal(0, worker_join(&readers[1]));
