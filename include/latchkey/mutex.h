@@ -158,7 +158,7 @@ LK_API int lk_mutex_destroy(lk_mutex_t *m);
  * Threads     any; blocks only the caller; not for signal handlers; no cancellation
  *             point; signals do not end the wait
  * Round trips 1 if free or held by this thread; 1 and a message if it has to wait,
- *             and one more a poll ceiling (URL: poll)
+ *             and one more a poll ceiling (URL: poll); after some seconds one in 13
  */
 LK_API LK_MUST_CHECK int lk_mutex_lock(lk_mutex_t *m);
 

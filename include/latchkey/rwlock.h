@@ -161,7 +161,8 @@ LK_API int lk_rwlock_destroy(lk_rwlock_t *rw);
  * Threads     any; blocks only the caller; not for signal handlers; no cancellation
  *             point; signals do not end the wait
  * Round trips 1 if there is room; 1 and a message if it has to wait, and one more a
- *             poll ceiling (URL: poll); none if this thread holds it
+ *             poll ceiling (URL: poll), after some seconds one in 13; none if this
+ *             thread holds it
  */
 LK_API LK_MUST_CHECK int lk_rwlock_rdlock(lk_rwlock_t *rw);
 

@@ -219,7 +219,7 @@ LK_API int lk_sem_destroy(lk_sem_t *s);
  *             place in the queue. (Not while it waits for an answer, which takes one
  *             command timeout at most; so does leaving the queue.)
  * Round trips 1 if a permit is free (2 if it has to wait, and a message), and one
- *             more a poll ceiling (URL: poll)
+ *             more a poll ceiling (URL: poll), after some seconds one in 13
  */
 LK_API LK_MUST_CHECK int lk_sem_wait(lk_sem_t *s);
 

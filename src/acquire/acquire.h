@@ -54,7 +54,7 @@ struct lk__waiter {
     struct lk__waiter *leader; /* whose place in the queue is good for this one, too; NULL: it has its own */
     struct lk__link following; /* in leader->followers */
     struct lk__link followers;
-    int64_t heard_us; /* of a leader: when it had its last answer; 0: it was none yet */
+    int64_t heard_us; /* of a leader: when it had its last answer, or until when it may rest; 0: it was none yet */
     /* under waiters->mu: what came in since it looked last */
     bool hinted, cancelled;
     struct lk__grant granted; /* server_us 0: none */
@@ -115,12 +115,13 @@ int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waite
  * terms_of() of queue.lua. `leased`: a claim is a hold, and lasts no longer than this client's leases.
  */
 int64_t lk__handover_terms(const struct lk__options *options, bool leased);
+/* How much is added to them by an ask whose waiter rests. */
+int64_t lk__handover_restterms(const struct lk__options *options);
 
 /* A waiter that is not among the first two asks three times within that. */
-static inline int64_t lk__handover_liveness(const struct lk__options *options)
-{
-    return 3 * options->poll_ms > 5000 ? 3 * options->poll_ms : 5000;
-}
+int64_t lk__handover_liveness(const struct lk__options *options);
+/* The same of a waiter that rests, see RESTS_MS of queue.lua; 0: none does. */
+int64_t lk__handover_rest(const struct lk__options *options);
 
 /* How long the subscription may be silent while somebody waits, before it is pinged. */
 int64_t lk__handover_pingms(const struct lk__options *options);

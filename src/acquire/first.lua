@@ -2,28 +2,28 @@
 --
 -- uses:     queue
 
--- `id` gave something back. The liveness of the first waiter, ms, the digits of the claim that it wants, and the fraction
+-- `id` gave something back. The note of a claim for the first waiter, the digits of the claim that it wants, and the fraction
 -- of its sign of life; nothing, when it was not heard of lately, hears no message, or its client may have let a claim end:
--- that of `id` did not, to give back is a sign of life.
+-- that of `id` did not, to give back is a sign of life. Nothing either, while somebody rests.
 local function terms_of_first(seen, first, id, now)
     local theirs = client_of(first)
-    local signs = redis.call('ZMSCORE', seen, first, theirs)
+    local signs = redis.call('ZMSCORE', seen, first, 'resting', theirs)
     local sign = tonumber(signs[1] or '0')
     local liveness_ms, claim_ms = terms_of(sign)
-    if is_unheard(sign) or signs[2] and theirs ~= client_of(id) or now / 1000 > sign - liveness_ms / 2 then
+    if is_unheard(sign) or signs[2] or signs[3] and theirs ~= client_of(id) or now / 1000 > sign - liveness_ms / 2 then
         return nil
     end
-    return liveness_ms, string.format('%d', claim_ms), sign % 1
+    return note_of(sign, now), string.format('%d', claim_ms), sign % 1
 end
 
--- The first waiter has it, and waits no more. Its claim is noted, if others of its client may wait: with the liveness.
-local function leave_first(queue, seen, first, id, now, liveness_ms)
+-- The first waiter has it, and waits no more. Its claim is noted, if others of its client may wait: with that `note`.
+local function leave_first(queue, seen, first, id, note)
     local theirs, ours = client_of(first), client_of(id)
     redis.call('ZREM', queue, first, id) -- a late copy of the first ask may have taken a place for its holder
-    if liveness_ms then
-        redis.call('ZADD', seen, -math.floor(now / 1000) - liveness_ms, theirs)
+    if note then
+        redis.call('ZADD', seen, note, theirs)
     end
-    if liveness_ms and theirs == ours then
+    if note and theirs == ours then
         redis.call('ZREM', seen, first, id)
     else
         redis.call('ZREM', seen, first, id, ours) -- to give back is a sign of life

@@ -14,12 +14,7 @@
 #include "acquire/fsm_inside.h"
 #include "watchdog/watchdog.h"
 
-enum {
-    HINT_PAUSE_US = 5000, /* hints are cheap to forge: ask at most this often */
-    PASSED_OVER = -1,     /* the place of a head of the queue that hears no message and is passed over */
-    SHORT_CLAIM_MS = 100, /* claims of waiters that hear no message are this short, as they may not notice in time */
-    SLEEP_MIN_US = 5000   /* a lease that "has 0 ms left" has not ended yet */
-};
+enum { HINT_PAUSE_US = 5000 }; /* hints are cheap to forge: ask at most this often */
 
 static struct lk__step request(const struct lk__acquirefsm_state *a, enum lk__act act)
 {
@@ -91,33 +86,6 @@ void lk__fsm_pausenext(struct lk__acquirefsm_state *a, int64_t now_us)
     a->pause_ms = a->pause_ms == 0 ? a->set.retry_min_ms : lk__fsm_earlier(2 * a->pause_ms, a->set.retry_max_ms);
 }
 
-/* 80 to 120 per cent, so that those who sleep equally long do not come at one moment. */
-static int64_t jittered(int64_t us)
-{
-    return us * 4 / 5 + (int64_t)lk__random_below((uint64_t)us * 2 / 5 + 1);
-}
-
-/*
- * How long a queued waiter sleeps: the head aims at the end of the present lease, as does everybody at that of a short
- * claim; those far behind ask less often. The first one that was passed over, as it hears nothing, asks as often as it
- * may; one that hears nothing yet does not wait until it does.
- */
-static int64_t nap(struct lk__acquirefsm_state *a, int64_t left_ms, int64_t rank)
-{
-    if (rank == PASSED_OVER)
-        return jittered(a->set.retry_min_ms * 1000);
-    if (a->hearing == LK__JOINING && a->join_ms < a->set.poll_ms) {
-        a->join_ms = a->join_ms == 0 ? a->set.retry_min_ms : 2 * a->join_ms;
-        return jittered(a->join_ms * 1000);
-    }
-    if (rank >= 2 && a->hearing != LK__UNHEARD && (left_ms < 0 || left_ms > SHORT_CLAIM_MS))
-        return jittered(a->set.liveness_ms * 1000 / 3);
-    int64_t us = jittered(a->set.poll_ms * 1000);
-    if (left_ms >= 0 && left_ms < us / 1000)
-        us = (left_ms + 1) * 1000;
-    return us < SLEEP_MIN_US ? SLEEP_MIN_US : us;
-}
-
 /* The end: held, until `valid_until_us` if the lease is not renewed. */
 static struct lk__step hold(struct lk__acquirefsm_state *a, int64_t valid_until_us, const struct lk__grant *grant)
 {
@@ -178,7 +146,8 @@ static struct lk__step on_queued(struct lk__acquirefsm_state *a, int64_t now_us,
         return lk__fsm_usegrant(a, now_us);
     a->again |= a->grant.server_us != 0 && a->grant.epoch != asked->epoch; /* of another server: a hint */
     a->grant.server_us = 0; /* older than this answer, which knows nothing of it */
-    a->next_us = a->again ? now_us + HINT_PAUSE_US : now_us + nap(a, asked->left_ms, asked->place);
+    a->may_rest = !a->again && lk__fsm_mayrest(a, asked->left_ms, asked->place);
+    a->next_us = now_us + (a->again ? HINT_PAUSE_US : lk__fsm_nap(a, asked->left_ms, asked->place));
     a->again = false;
     return lk__fsm_proceed(a, now_us);
 }
@@ -191,7 +160,7 @@ static struct lk__step on_behind(struct lk__acquirefsm_state *a, int64_t now_us,
     a->pause_ms = 0;
     a->again |= a->grant.server_us != 0; /* of a copy of an ask: its place is one of its own */
     a->grant.server_us = 0;
-    a->next_us = a->again ? now_us + HINT_PAUSE_US : now_us + jittered(a->set.liveness_ms * 1000 / 2);
+    a->next_us = a->again ? now_us + HINT_PAUSE_US : now_us + lk__fsm_jittered(a->set.liveness_ms * 1000 / 2);
     a->again = false;
     return lk__fsm_proceed(a, now_us);
 }
@@ -322,6 +291,16 @@ enum lk__marking lk__acquirefsm_marking(const struct lk__acquirefsm *machine)
     return lk__fsm_known(machine)->marking;
 }
 
+bool lk__acquirefsm_rests(const struct lk__acquirefsm *machine)
+{
+    return lk__fsm_known(machine)->may_rest;
+}
+
+void lk__acquirefsm_restsfrom(struct lk__acquirefsm *machine, bool rests)
+{
+    lk__fsm_state(machine)->rests = rests;
+}
+
 void lk__acquirefsm_hears(struct lk__acquirefsm *machine, enum lk__hearing hearing)
 {
     lk__fsm_state(machine)->hearing = hearing;
@@ -339,7 +318,7 @@ struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *machine, int64_t now
 struct lk__step lk__acquirefsm_led(struct lk__acquirefsm *machine, int64_t now_us)
 {
     struct lk__acquirefsm_state *a = lk__fsm_state(machine);
-    a->next_us = now_us + jittered(a->set.liveness_ms * 1000 / 2);
+    a->next_us = now_us + lk__fsm_jittered(a->set.liveness_ms * 1000 / 2);
     return lk__fsm_proceed(a, now_us);
 }
 
@@ -394,6 +373,7 @@ struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *machine, int64_t no
 {
     struct lk__acquirefsm_state *a = lk__fsm_state(machine);
     a->again = true;
+    a->may_rest = false; /* something changed, and the next answer tells what */
     if (a->phase == LK__WAITING && !a->sent && a->result.arrival != 0 && a->last_error == 0) {
         a->again = false;
         a->next_us = lk__fsm_earlier(a->next_us, a->anchor_us + HINT_PAUSE_US);

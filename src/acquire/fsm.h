@@ -85,10 +85,11 @@ struct lk__acquirefsm_settings {
     int64_t limit_us; /* the end of waiting for other holders, or LK__NEVER */
     int64_t lease_ms;
     int64_t poll_ms, liveness_ms, command_us, retry_min_ms, retry_max_ms;
-    bool try_only; /* do not queue: what is taken is BUSY */
-    bool compare;  /* the first ask compares the settings mark */
-    bool strict;   /* other settings there are the end, and not only a warning */
-    bool recorded; /* there is an idempotency record: an ask confirms a grant, and an answered release is the end */
+    int64_t rest_ms; /* how long it may sleep while it rests; 0: it never does */
+    bool try_only;   /* do not queue: what is taken is BUSY */
+    bool compare;    /* the first ask compares the settings mark */
+    bool strict;     /* other settings there are the end, and not only a warning */
+    bool recorded;   /* there is an idempotency record: an ask confirms a grant, and an answered release is the end */
 };
 
 /* How an acquire ended. Until then `arrival` and `duplicates_until` are what is known so far. */
@@ -112,7 +113,7 @@ enum lk__hearing { LK__HEARD, LK__JOINING, LK__UNHEARD };
 
 enum lk__phase { LK__WAITING, LK__LEAVING, LK__ENDED };
 
-enum { LK__ACQUIREFSM_SIZE = 304 };
+enum { LK__ACQUIREFSM_SIZE = 312 };
 
 struct lk__acquirefsm {
     _Alignas(int64_t) unsigned char opaque[LK__ACQUIREFSM_SIZE]; /* fields: fsm_inside.h, for the machine's own files */
@@ -127,6 +128,14 @@ enum lk__marking lk__acquirefsm_marking(const struct lk__acquirefsm *machine); /
 
 /* Whether messages reach the waiter from now on; LK__HEARD until this is called. */
 void lk__acquirefsm_hears(struct lk__acquirefsm *machine, enum lk__hearing hearing);
+
+/*
+ * May the next ask say that this waiter rests from then on, and is called when something changes? So it may while messages
+ * reach it, and what is in its way lasts.
+ */
+bool lk__acquirefsm_rests(const struct lk__acquirefsm *machine);
+/* Whether the ask that is sent now says so. */
+void lk__acquirefsm_restsfrom(struct lk__acquirefsm *machine, bool rests);
 
 struct lk__step lk__acquirefsm_start(struct lk__acquirefsm *machine, int64_t now_us);
 /* An ask is due, but another waiter of this client asks for this one, too. */

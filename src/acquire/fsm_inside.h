@@ -17,6 +17,8 @@ struct __attribute__((may_alias)) lk__acquirefsm_state {
     bool sent;        /* a request is in flight */
     bool asked;       /* an ask was sent; cleared where another one is due even though the limit has passed */
     bool listed;      /* the server may have this acquire in the queue, or as owner: it ends with a release */
+    bool may_rest;    /* by the last answer, which no hint followed */
+    bool rests;       /* the last ask said that it rests */
     bool again;       /* a hint came while the ask was in flight: ask soon after its answer */
     bool spelled;     /* the next request carries the script's text: a NOSCRIPT in answer to that is an error */
     int garbled;      /* answers in a row that could not be read */
@@ -92,5 +94,14 @@ struct lk__step lk__fsm_giveup(struct lk__acquirefsm_state *a);
 struct lk__step lk__fsm_usegrant(struct lk__acquirefsm_state *a, int64_t now_us);
 /* Wait longer after each refusal or cut in a row; the first is answered at once. */
 void lk__fsm_pausenext(struct lk__acquirefsm_state *a, int64_t now_us);
+
+/* --- fsm_nap.c -------------------------------------------------------------------------------------------- */
+
+/* 80 to 120 per cent, so that those who sleep equally long do not come at one moment. */
+int64_t lk__fsm_jittered(int64_t us);
+/* May it rest, after an answer with that lease and place? */
+bool lk__fsm_mayrest(const struct lk__acquirefsm_state *a, int64_t left_ms, int64_t place);
+/* How long it sleeps after one, us. */
+int64_t lk__fsm_nap(struct lk__acquirefsm_state *a, int64_t left_ms, int64_t rank);
 
 #endif

@@ -11,7 +11,9 @@
  */
 #include "acquire/acquire.h"
 
-enum { LIVENESS_MIN_MS = 5000, LIVENESS_STEPS = 16, CLAIM_MIN_MS = 3000, CLAIM_STEPS = 64 };
+/* RESTS_MS: as queue.lua has it; a waiter that does not rest has a shorter liveness, and asks accordingly. */
+enum { LIVENESS_MIN_MS = 5000, LIVENESS_STEPS = 16, RESTS_MS = 40000, CLAIM_MIN_MS = 3000, CLAIM_STEPS = 64 };
+enum { REST_POLL_MIN_MS = 1000 }; /* a client that shall ask more often than by default does not rest */
 
 /* As terms_of() of queue.lua has it. */
 static int64_t claim_of_step(int step)
@@ -39,17 +41,45 @@ int64_t lk__handover_pingms(const struct lk__options *options)
     return finds ? LK__NEVER : options->poll_ms;
 }
 
+int64_t lk__handover_liveness(const struct lk__options *options)
+{
+    int64_t polls_ms = 3 * options->poll_ms;
+    if (polls_ms > RESTS_MS / 2 && !options->no_pubsub)
+        polls_ms = RESTS_MS / 2;
+    return polls_ms > LIVENESS_MIN_MS ? polls_ms : LIVENESS_MIN_MS;
+}
+
+int64_t lk__handover_rest(const struct lk__options *options)
+{
+    if (options->no_pubsub || options->poll_ms < REST_POLL_MIN_MS)
+        return 0;
+    return 3 * options->poll_ms > RESTS_MS ? 3 * options->poll_ms : RESTS_MS;
+}
+
+/* The 2048ths of a liveness of at least that, without a claim. */
+static int64_t liveness_2048ths(int64_t least_ms)
+{
+    int64_t liveness_ms = LIVENESS_MIN_MS;
+    int step = 0;
+    while (liveness_ms < least_ms && step < LIVENESS_STEPS - 1) {
+        liveness_ms *= 2;
+        step++;
+    }
+    return liveness_ms * 2048 + 128 * (int64_t)step;
+}
+
+int64_t lk__handover_restterms(const struct lk__options *options)
+{
+    return liveness_2048ths(lk__handover_rest(options)) - liveness_2048ths(lk__handover_liveness(options));
+}
+
 int64_t lk__handover_terms(const struct lk__options *options, bool leased)
 {
-    int64_t claim_ms = claim_of(options, leased), liveness_ms = LIVENESS_MIN_MS;
-    int liveness_step = 0, claim_step = 1; /* 0: CLAIM_MIN_MS */
-    while (liveness_ms < 3 * options->poll_ms && liveness_step < LIVENESS_STEPS - 1) {
-        liveness_ms *= 2;
-        liveness_step++;
-    }
+    int64_t claim_ms = claim_of(options, leased);
+    int claim_step = 1; /* 0: CLAIM_MIN_MS */
     while (claim_step < CLAIM_STEPS - 1 && claim_of_step(claim_step + 1) <= claim_ms)
         claim_step++;
     if (claim_ms == CLAIM_MIN_MS)
         claim_step = 0; /* as queue.lua has it */
-    return liveness_ms * 2048 + 128 * liveness_step + 2 * claim_step;
+    return liveness_2048ths(lk__handover_liveness(options)) + 2 * (int64_t)claim_step;
 }

@@ -6,7 +6,7 @@
 --        asks for is in the fraction, in 2048ths: 128 x its liveness, 2 x the claims it wants, see terms_of(), and
 --        1 if it hears no message.
 --        Notes have scores below 0, so that they count as no waiter's: client id -> likewise, for the moment at which
---        the client was granted its last claim; `turn`, see below
+--        the client was granted its last claim; `turn`, `resting`, see below
 --
 -- State first, message last and by pcall: every prefix of a script leaves a legal state.
 
@@ -15,10 +15,11 @@ local function client_of(id)
     return string.sub(id, 1, 32)
 end
 
--- Take `id` out of the queue, and with it the note of its client: leaving is a sign of life.
+-- Take `id` out of the queue, and with it the note of its client: leaving is a sign of life. With the last waiter goes the
+-- note that somebody rests.
 local function leave(queue, seen, id)
-    redis.call('ZREM', queue, id)
-    redis.call('ZREM', seen, id, client_of(id))
+    local last = redis.call('ZREM', queue, id) == 1 and redis.call('EXISTS', queue) == 0
+    redis.call('ZREM', seen, id, client_of(id), last and 'resting' or id)
 end
 
 -- Evict waiters that were silent for too long, 32 at a time.
@@ -43,6 +44,20 @@ local function sets_ends(now, liveness_ms)
     return now % PERIOD_US < PART_US or liveness_ms >= LEAST_LIVENESS_MS + 1
 end
 
+-- A waiter that knows of a lease which ends late does not ask before, it rests: its sign of life lasts at least so long.
+-- Note `resting` is there while somebody may rest, see call_resting().
+local RESTS_MS = 40000
+
+-- A sign of life; the note of somebody who rests is written with it.
+local function give_sign(seen, id, now, liveness_ms)
+    local now_ms = math.floor(now / 1000)
+    if liveness_ms >= RESTS_MS and liveness_ms * 2048 % 2 == 0 then
+        redis.call('ZADD', seen, now_ms + liveness_ms, id, -now_ms - math.floor(liveness_ms), 'resting')
+    else
+        redis.call('ZADD', seen, now_ms + liveness_ms, id)
+    end
+end
+
 -- The clock went back: a newcomer stands behind all others all the same. Returns its number.
 local function go_last(queue, id)
     local arrival = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] + 1
@@ -61,7 +76,7 @@ local function enqueue(queue, seen, id, arrival, now, now_text, liveness_ms, kno
         others = redis.call('ZCARD', queue)
     end
     local sets = others == 0 or not others or sets_ends(now, liveness_ms)
-    redis.call('ZADD', seen, math.floor(now / 1000) + liveness_ms, id) -- first: a member that is in no queue is evicted
+    give_sign(seen, id, now, liveness_ms) -- first: a member that is in no queue is evicted
     if sets then
         lengthen_or_drop(seen, lasts_ms, others == 0)
     end
@@ -144,6 +159,11 @@ local function terms_of(sign)
     return 5000 * 2 ^ math.floor(code / 128), claim > 0 and claim_ms or CLAIM_MS
 end
 
+-- When a sign of life was given, or the claim granted that a note is of, ms.
+local function moment_of(sign)
+    return math.floor(sign) - terms_of(sign)
+end
+
 -- May a waiter that hears no message, and has this sign of life, have a turn now?
 local function has_turn(seen, sign, now, turn_ms)
     local now_ms = math.floor(now / 1000)
@@ -151,7 +171,7 @@ local function has_turn(seen, sign, now, turn_ms)
     local called = next_ms % 1 > 0
     if not called and next_ms > now_ms then
         return next_ms - now_ms > (TURN_SHARE - 1) * turn_ms
-    elseif now_ms - (math.floor(sign) - terms_of(sign)) > RECENT_MS then
+    elseif now_ms - moment_of(sign) > RECENT_MS then
         put_turn(seen, now_ms + CALL_MS + 0.5)
         return false
     end
@@ -208,11 +228,16 @@ local function claim_for(batch, signs, i, now, claim_ms, ended)
     claim_ms = wanted_ms or claim_ms
     if now_ms > sign - liveness_ms / 2 then
         return nil
-    elseif math.floor(sign) <= last and now_ms >= last - liveness_ms + claim_ms and
-        (not ended or ended(client_of(batch[i]), last - liveness_ms)) then
+    elseif last > 0 and moment_of(sign) <= moment_of(last) and now_ms >= moment_of(last) + claim_ms and
+        (not ended or ended(client_of(batch[i]), moment_of(last))) then
         return nil
     end
     return claim_ms
+end
+
+-- What a note says of a claim that is granted now to a waiter with this sign of life: it has the same terms.
+local function note_of(sign, now)
+    return -math.floor(now / 1000) - terms_of(sign) - sign % 1
 end
 
 -- Waiter i of a batch got a claim. If others of its client may be waiting, note when.
@@ -223,7 +248,7 @@ local function note_claim(seen, batch, signs, i, size, now, noted)
     end
     if others and not noted[client] then
         noted[client] = true
-        redis.call('ZADD', seen, -math.floor(now / 1000) - terms_of(tonumber(signs[i])), client)
+        redis.call('ZADD', seen, note_of(tonumber(signs[i]), now), client)
     end
 end
 
@@ -271,6 +296,30 @@ local function may_go_on(round, id)
     return false
 end
 
+-- Those who rest know of an earlier lease: if what is granted now, or left free, comes to nobody after all, they would find
+-- out late. So each is told to ask, and from now on counts as alive for no longer than one that does not rest. Who is near
+-- enough to the front for that may rest. `told` was told already.
+local CALLED_MAX = 128
+
+local function call_resting(queue, seen, now, told)
+    if not redis.call('ZSCORE', seen, 'resting') then
+        return
+    end
+    local batch = redis.call('ZRANGE', queue, 0, CALLED_MAX - 1)
+    local signs, deaf = signs_of(seen, batch), {}
+    for i, id in ipairs(batch) do
+        local sign = tonumber(signs[i] or '') or 0
+        if terms_of(sign) >= RESTS_MS and not is_unheard(sign) then
+            local ends = math.floor(now / 1000) + LEAST_LIVENESS_MS + sign % 1 % (1 / 16) -- without its liveness
+            redis.pcall('ZADD', seen, 'XX', ends, id)
+            if id ~= told and not deaf[client_of(id)] then
+                deaf[client_of(id)] = not tell(id, 'F ' .. id)
+            end
+        end
+    end
+    redis.pcall('ZREM', seen, 'resting') -- last: a script that ends before has the next one do it all
+end
+
 -- Hand a free object to the first waiter that listens, and return it; nil when there is none. The asker
 -- needs no message: its reply tells it. A client that does not listen is tried once, however many of its
 -- threads wait. A waiter that is passed over keeps its place.
@@ -281,7 +330,7 @@ end
 -- ended     see claim_for()
 -- several   go on until take() says nil or nothing is left; then the asker is taken as well and leaves the queue.
 --           Returns the asker if it was among them
-local function hand_over(round, asker, claim_ms, ended, several)
+local function pass_to(round, asker, claim_ms, ended, several)
     local queue, seen, now, noted, at, size, reached = round.queue, round.seen, round.now, {}, 0, 4, nil
     round.absent, round.turned = round.absent or {}, false
     while not round.shut do
@@ -304,6 +353,7 @@ local function hand_over(round, asker, claim_ms, ended, several)
                 return reached
             elseif has then
                 round.given = (round.given or 0) + 1
+                round.claimed = round.claimed or id ~= asker
                 if has == true and not round.unnoted then
                     note_claim(seen, batch, signs, i, size, now, noted)
                 end
@@ -323,4 +373,15 @@ local function hand_over(round, asker, claim_ms, ended, several)
         end
         at, size = at + left, 32
     end
+end
+
+-- As pass_to(), and those who rest are told that something changed.
+local function hand_over(round, asker, claim_ms, ended, several)
+    local reached = pass_to(round, asker, claim_ms, ended, several)
+    if round.claimed or not asker then
+        call_resting(round.queue, round.seen, round.now)
+    elseif reached and redis.call('EXISTS', round.queue) == 0 then
+        redis.call('ZREM', round.seen, 'resting') -- the asker was the last one
+    end
+    return reached
 end

@@ -22,8 +22,9 @@ void lk__waiter_init(struct lk__waiter *waiter)
 void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings)
 {
     const struct lk__options *options = waiters->options;
-    settings.poll_ms = options->poll_ms;
     settings.liveness_ms = lk__handover_liveness(options);
+    settings.poll_ms = 3 * options->poll_ms > settings.liveness_ms ? settings.liveness_ms / 3 : options->poll_ms;
+    settings.rest_ms = lk__handover_rest(options) / 3;
     settings.command_us = options->command_timeout_ms * 1000;
     settings.retry_min_ms = options->retry_min_ms;
     settings.retry_max_ms = options->retry_max_ms;
@@ -108,6 +109,7 @@ struct attempt {
     int asks;       /* how many were sent that may have been carried out */
     bool heard;     /* a message came since the last answer */
     bool led;       /* another waiter may be asking for this one, too */
+    bool rests;     /* the last ask said so */
 };
 
 /* The settings mark, as the next ask sends it; NULL: not at all. */
@@ -118,6 +120,13 @@ static const struct lk__settingsmark *mark_of(const struct lk__waiter *waiter)
         return NULL;
     waiter->settings->replace = marking == LK__REPLACE;
     return waiter->settings;
+}
+
+/* How long the next ask is a sign of life, and whether a message would reach its waiter. */
+static int64_t liveness_of(const struct attempt *attempt, bool rests)
+{
+    int64_t more = rests ? lk__handover_restterms(attempt->waiters->options) : 0;
+    return attempt->waiter->liveness_2048ths + more + !is_heard(attempt->waiters);
 }
 
 static struct lk__step ask(struct attempt *attempt, bool eval)
@@ -131,14 +140,15 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
     attempt->led = false;
     struct lk__until deadline =
         lk__node_until(attempt->waiters->node, LK__LANE_COMMANDS, now_us, lk__acquirefsm_settings(a)->command_us);
-    unsigned flags = !attempt->told && now_us - attempt->began_us > LK__PATIENCE_US ? LK__SENT_TELL_HOLDER : 0;
+    bool long_ago = now_us - attempt->began_us > LK__PATIENCE_US, rests = long_ago && lk__acquirefsm_rests(a);
+    unsigned flags = !attempt->told && long_ago ? LK__SENT_TELL_HOLDER : 0;
     if (attempt->asks > 0)
         flags |= LK__SENT_AGAIN;
     struct lk__sent sent = {
         .id = waiter->release->id,
         .nth = waiter->release->nth,
         .deadline_us = deadline.date.us,
-        .liveness_2048ths = waiter->liveness_2048ths + !is_heard(attempt->waiters),
+        .liveness_2048ths = liveness_of(attempt, rests),
         .arrival = lk__acquirefsm_result(a)->arrival,
         .settings = mark_of(waiter),
         .flags = flags,
@@ -150,6 +160,8 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
     if (rc != 0)
         return lk__acquirefsm_cancel(a, now_us, rc);
     attempt->asks++;
+    attempt->rests = rests;
+    lk__acquirefsm_restsfrom(a, rests);
     return lk__acquirefsm_sent(a, now_us, &deadline);
 }
 
@@ -199,7 +211,7 @@ static void note_place(struct attempt *attempt, int64_t now_us)
         return;
     lk__acquirefsm_hears(&waiter->machine, listen_here(attempt->waiters));
     lk__mu_lock(&attempt->waiters->mu);
-    waiter->heard_us = now_us;
+    waiter->heard_us = now_us + (attempt->rests ? lk__acquirefsm_settings(&waiter->machine)->rest_ms * 1200 : 0);
     lk__mu_unlock(&attempt->waiters->mu);
 }
 

@@ -19,13 +19,22 @@ static void wake(struct lk__waiter *waiter)
     lk__parker_signal(&waiter->parker, LK__WOKEN);
 }
 
+/* It is to ask; a leader that rested does so no more. */
+static void hint(struct lk__waiter *waiter)
+{
+    int64_t now_us = lk__now_us();
+    waiter->hinted = true;
+    if (waiter->heard_us > now_us)
+        waiter->heard_us = now_us;
+}
+
 static void hint_entry(struct lk__entry *entry, void *arg)
 {
     struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
     (void)arg;
     if (waiter->leader != NULL)
         return; /* the leader asks */
-    waiter->hinted = true;
+    hint(waiter);
     wake(waiter);
 }
 
@@ -69,7 +78,7 @@ static void on_payload(struct lk__waiters *waiters, const char *payload)
     struct lk__grant grant = { .epoch = lk__node_epoch(waiters->node, LK__LANE_MESSAGES) };
     lk__waiter_stopfollowing(waiter); /* a copy of its ask took a place of its own */
     if (payload[0] == 'F') {
-        waiter->hinted = true;
+        hint(waiter);
     } else if (read_grant(id + length, &grant)) {
         waiter->granted = grant;
         lk__waiter_bringin(waiter);

@@ -28,17 +28,18 @@ local function serve(name, token_key, queue, seen, mark, asker, now, now_text, r
 end
 
 -- What serve() does for most, when `id` gave back a mutex that is neither robust nor shared, and nothing speaks against
--- the first waiter: it was heard of lately, its client let no claim end, and it listens. A process has one waiter at most,
+-- the first waiter: it was heard of lately, its client let no claim end, it listens, and nobody rests. A process has one waiter at most,
 -- unless the mutex is fair; so nothing is noted of its claims. Returns false if nobody has it, and the first waiter's client
 -- if that did not listen.
 local function serve_first(name, token_key, queue, seen, first, id, now, now_text, fair)
     local sign, theirs, ours
     if fair then
         theirs, ours = client_of(first), client_of(id)
-        sign = redis.call('ZMSCORE', seen, first, theirs)
-        sign = (theirs == ours or not sign[2]) and sign[1]
+        sign = redis.call('ZMSCORE', seen, first, 'resting', theirs)
+        sign = (theirs == ours or not sign[3]) and not sign[2] and sign[1]
     else
-        sign = redis.call('ZSCORE', seen, first)
+        sign = redis.call('ZMSCORE', seen, first, 'resting')
+        sign = not sign[2] and sign[1]
     end
     sign = tonumber(sign or '0')
     local liveness_ms, claim_ms = terms_of(sign)
@@ -55,7 +56,7 @@ local function serve_first(name, token_key, queue, seen, first, id, now, now_tex
     end
     redis.call('ZREM', queue, first, id) -- a late copy of the first ask may have taken a place for its holder
     if fair then
-        redis.call('ZADD', seen, -math.floor(now / 1000) - liveness_ms, theirs)
+        redis.call('ZADD', seen, note_of(sign, now), theirs)
     end
     if fair and theirs ~= ours then
         redis.call('ZREM', seen, first, id, ours) -- to give back is a sign of life

@@ -151,8 +151,8 @@ local function let_writer_in(holders, token_key, queue, seen, line, id, now, now
     if first == id or not is_writer(first) then
         return false
     end
-    local liveness_ms, claim_ms = terms_of_first(seen, first, id, now)
-    if not liveness_ms then
+    local note, claim_ms = terms_of_first(seen, first, id, now)
+    if not note then
         return false
     elseif not is_writer(id) then
         local other = redis.call('ZRANGE', holders, '0', '0', 'WITHSCORES')
@@ -167,6 +167,6 @@ local function let_writer_in(holders, token_key, queue, seen, line, id, now, now
         redis.call('ZREM', holders, first)
         return type(ends) == 'table' and error(ends)
     end
-    leave_first(queue, seen, first, id, now, line[2] and liveness_ms)
+    leave_first(queue, seen, first, id, line[2] and note)
     return true
 end

@@ -61,7 +61,7 @@ end
 local function note_unconfirmed(queue, seen, id, ends)
     local liveness_ms, claim_ms = terms_of(ends)
     if claim_ms and redis.call('EXISTS', queue) == 1 then
-        redis.call('ZADD', seen, claim_ms - liveness_ms - math.floor(ends), client_of(id))
+        redis.call('ZADD', seen, claim_ms - liveness_ms - ends, client_of(id)) -- see note_of()
         lengthen_or_drop(seen, liveness_ms)
     end
 end
@@ -127,6 +127,7 @@ local function pass_on(name, claims, queue, seen, free, now, channel, shared)
     if first and shared and now % 16 == 0 and tell_redisson(channel, string.format('%.0f', free)) then
         begin_javas_turn(seen, now)
         tell(first, 'F ' .. first)
+        call_resting(queue, seen, now, first)
         return
     end
     if first then
@@ -146,8 +147,8 @@ local function give_first(name, claims, queue, seen, once, id, nth, n, now, now_
     if not first or wanted(first) ~= n then
         return false
     end
-    local liveness_ms, claim_ms, terms = terms_of_first(seen, first, '', now)
-    if not liveness_ms then
+    local note, claim_ms, terms = terms_of_first(seen, first, '', now)
+    if not note then
         return false
     end
     redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- first: then a server out of memory allows the rest

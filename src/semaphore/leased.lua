@@ -148,8 +148,8 @@ end
 local function lend_first(permits, total, queue, seen, line, id, now, now_text, last)
     local first = line[1]
     local permit, n = permit_of(first)
-    local liveness_ms, claim_ms = terms_of_first(seen, first, id, now)
-    if n ~= 1 or first == id or not liveness_ms or not lasts_for(claim_ms, last, now) or
+    local note, claim_ms = terms_of_first(seen, first, id, now)
+    if n ~= 1 or first == id or not note or not lasts_for(claim_ms, last, now) or
         free_permits(permits, total, now) ~= 1 then
         return false
     end
@@ -158,6 +158,6 @@ local function lend_first(permits, total, queue, seen, line, id, now, now_text, 
         redis.call('ZREM', permits, permit)
         return false
     end
-    leave_first(queue, seen, first, id, now, line[2] and liveness_ms)
+    leave_first(queue, seen, first, id, line[2] and note)
     return true
 end
