@@ -30,11 +30,12 @@ local function idempotent_answer(key, owner, number)
     return last >= number and (last == number and result or IDEMPOTENT_OVERTAKEN) or nil, at + 0
 end
 
--- Let the record last, look at two entries, and delete old ones, so that the record of a busy object does not grow with
--- owners that are gone. Returns 0 when there is no record. The first command is one that a server out of memory allows.
+-- Let the record last, look at eight entries, and delete old ones. As each new owner does so, about an eighth of all
+-- entries are of owners that are gone. Returns 0 when there is no record. The first command is one that a server out of
+-- memory allows.
 local function idempotent_tidy(key, now)
     local lasts = redis.call('EXPIRE', key, IDEMPOTENT_LASTS)
-    local others = redis.call('HRANDFIELD', key, '2', 'WITHVALUES')
+    local others = redis.call('HRANDFIELD', key, '8', 'WITHVALUES')
     for i = 1, #others, 2 do
         local kept = tonumber(string.match(others[i + 1], '(%d+)$') or '')
         if not kept or kept + IDEMPOTENT_SECONDS * 1000000 < now then

@@ -43,6 +43,47 @@ static void the_record_has_an_entry_for_each_thread_at_most(struct world *w)
     assert_between(world_int(w, "HLEN latchkey:once:{pool}"), 1, THREADS);
 }
 
+static int gave_up; /* atomic builtins */
+
+static int use_or_give_up(int index, void *arg)
+{
+    int rc = 0;
+    (void)arg;
+    for (int i = 0; i < ROUNDS && rc == 0; i++) {
+        rc = lk_sem_acquire(pool, 1, 10 + (index + i) % 50);
+        if (rc == 0) {
+            rc = lk_sem_post(pool);
+        } else if (rc == ETIMEDOUT) {
+            rc = 0;
+            __atomic_add_fetch(&gave_up, 1, __ATOMIC_SEQ_CST);
+        }
+    }
+    return rc;
+}
+
+/* To give up leaves no entry behind that is not used again. */
+static void nor_do_those_that_give_up_need_more(struct world *w)
+{
+    begin(w);
+    assert_lk(0, lk_sem_wait(pool)); /* connects */
+    assert_lk(0, lk_sem_post(pool));
+    assert_int_equal(0, run_threads(THREADS, use_or_give_up, NULL));
+    assert_true(gave_up > 0);
+    eventually(world_int(w, "GET pool") == 2, 5000);
+    assert_between(world_int(w, "HLEN latchkey:once:{pool}"), 1, THREADS);
+}
+
+/* Entries of owners that are gone are deleted by those that come. */
+static void nor_do_those_that_are_gone(struct world *w)
+{
+    enum { GONE = 300 };
+    begin(w);
+    for (int i = 0; i < GONE; i++)
+        world_redis(w, "HSET latchkey:once:{pool} %s:s%d %s", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", i, "7 1 1000000");
+    assert_int_equal(0, run_threads(THREADS, use, NULL));
+    assert_between(world_int(w, "HLEN latchkey:once:{pool}"), 1, 249);
+}
+
 static int wait_once(void *arg)
 {
     return lk_sem_acquire(arg, 1, 60000);
@@ -106,6 +147,7 @@ static void a_slot_without_an_answer_is_not_used_again(struct world *w)
 
 int main(void)
 {
-    return world_run(the_record_has_an_entry_for_each_thread_at_most, waiters_leave_room_for_posts,
+    return world_run(the_record_has_an_entry_for_each_thread_at_most, nor_do_those_that_give_up_need_more,
+                     nor_do_those_that_are_gone, waiters_leave_room_for_posts,
                      a_slot_without_an_answer_is_not_used_again);
 }
