@@ -175,21 +175,21 @@ static void the_cancelled_take_nobody_with_them(struct world *w)
         assert_int_equal(0, worker_join(&crowd.workers[i]));
 }
 
-/* A signal handler that lasts keeps the thread that looks, and nobody else. */
+/*
+ * A signal handler that lasts keeps the thread that looks, and nobody else. It may interrupt a thread that has one of the
+ * library's locks for a moment: then it is tried again.
+ */
 static void linger(int number)
 {
     (void)number;
     sleep_ms(4000);
 }
 
-static void a_slow_handler_keeps_nobody(struct world *w)
+static bool keeps_nobody(struct world *w, struct proxy *p)
 {
     struct crowd crowd;
-    struct sigaction slow = { .sa_handler = linger }, before;
-    struct proxy *p = proxy_begin(w);
-    open_gate(w, proxy_client(p, "lease=20s&poll=300ms&command_timeout=500ms"), "gate");
+    assert_lk(0, lk_latch_trysetcount(gate, 1));
     gather(w, &crowd);
-    assert_int_equal(0, sigaction(SIGUSR1, &slow, &before));
     proxy_delay(p, 200); /* most of the time somebody looks */
     sleep_ms(600);
     for (int i = 0; i < THREADS / 2; i++)
@@ -198,9 +198,23 @@ static void a_slow_handler_keeps_nobody(struct world *w)
     assert_lk(0, lk_latch_countdown(gate));
     for (int i = THREADS / 2; i < THREADS; i++)
         assert_int_equal(0, worker_join(&crowd.workers[i]));
-    assert_between(now_ms() - began_ms, 0, 3000);
+    bool soon = now_ms() - began_ms < 3000;
     for (int i = 0; i < THREADS / 2; i++)
         assert_int_equal(0, worker_join(&crowd.workers[i]));
+    proxy_delay(p, 0);
+    return soon;
+}
+
+static void a_slow_handler_keeps_nobody(struct world *w)
+{
+    struct sigaction slow = { .sa_handler = linger }, before;
+    struct proxy *p = proxy_begin(w);
+    open_gate(w, proxy_client(p, "lease=20s&poll=300ms&command_timeout=500ms"), "gate");
+    assert_lk(0, lk_latch_countdown(gate));
+    assert_int_equal(0, sigaction(SIGUSR1, &slow, &before));
+    int tries = 1;
+    while (!keeps_nobody(w, p))
+        assert_true(++tries <= 3);
     assert_int_equal(0, sigaction(SIGUSR1, &before, NULL));
 }
 
