@@ -53,7 +53,8 @@ struct lk_client {
     bool released;            /* under mu: the close is through with all holds */
     atomic_uint calls;        /* public calls under way, and LK__CLOSING */
     atomic_ullong acquisitions;
-    atomic_uint abandoned; /* slots whose last request got no answer */
+    atomic_uint abandoned;      /* slots whose last request got no answer */
+    _Atomic int64_t hurried_us; /* when one that let the next holder go first was kept waiting for long; 0: never */
     struct lk__kindstats stats[LK__KINDS];
     int64_t terms[2]; /* of claims that become leases, and of those that do not; never change */
 };

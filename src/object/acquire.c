@@ -11,6 +11,11 @@
  */
 #include "object/acquire.h"
 
+#include <sched.h>
+
+/* How long others may have the processor before it is theirs for longer than a hand-over takes, and what follows. */
+enum { YIELD_US = 1000, HURRY_US = 10000000 };
+
 /* --- acquiring -------------------------------------------------------------------------------------------------------- */
 
 /* What gives it back. */
@@ -303,6 +308,20 @@ static int send_it(struct lk__object *object, struct lk__hold *hold, struct lk__
     return rc;
 }
 
+/*
+ * It was handed on: whoever has it now may wait for this processor, and this thread has nothing urgent to do. Where
+ * others then keep the processor for long it is not tried again for a while.
+ */
+static void let_next_go(lk_client_t *client)
+{
+    int64_t began_us = lk__now_us(), hurried_us = atomic_load(&client->hurried_us);
+    if (hurried_us != 0 && began_us - hurried_us < HURRY_US)
+        return;
+    sched_yield();
+    if (lk__now_us() - began_us > YIELD_US)
+        atomic_store(&client->hurried_us, began_us);
+}
+
 int lk__object_release(struct lk__object *object, struct lk__hold *hold)
 {
     struct lk__lease *lease = hold->lease;
@@ -320,6 +339,8 @@ int lk__object_release(struct lk__object *object, struct lk__hold *hold)
         return rc;
     }
     lk__lease_released(lease, (struct lk__date){ answer.server_us, epoch });
+    if (answer.server_us != 0) /* most releases that nobody waited for have no date */
+        let_next_go(object->client);
     if (answer.verdict == LK__DONE || repeated) /* a copy of this release may have done it */
         return 0;
     lk__lease_wasgone(lease);

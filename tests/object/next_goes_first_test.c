@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * next_goes_first_test.c - who hands something on lets the next holder have its processor, unless others take it then
+ *
+ * labels: threads
+ * seconds: 3
+ */
+#include "world.h"
+
+#include <sched.h>
+
+enum { ROUNDS = 200, SLOW_MS = 3 };
+
+static int yields, slow; /* atomic builtins */
+
+/* In front of the C library's. */
+int sched_yield(void)
+{
+    __atomic_add_fetch(&yields, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&slow, __ATOMIC_SEQ_CST))
+        sleep_ms(SLOW_MS);
+    return 0;
+}
+
+static int go_round(void *arg)
+{
+    int rc = 0;
+    for (int i = 0; i < ROUNDS && rc == 0; i++) {
+        rc = lk_mutex_lock(arg);
+        if (rc == 0)
+            rc = lk_mutex_unlock(arg);
+    }
+    return rc;
+}
+
+/* How often it yielded while two clients hand a mutex to and fro. */
+static int yields_of_two(struct world *w, int how)
+{
+    struct worker workers[2];
+    lk_mutex_t *orders[2];
+    for (int i = 0; i < 2; i++)
+        orders[i] = world_mutex(w, world_client(w, ""), "orders", NULL);
+    yields = 0;
+    slow = how;
+    for (int i = 0; i < 2; i++)
+        worker_start(&workers[i], go_round, orders[i]);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(0, worker_join(&workers[i]));
+    print_message("%d yields\n", yields);
+    return yields;
+}
+
+static void where_nobody_waits_nobody_yields(struct world *w)
+{
+    yields = 0;
+    assert_int_equal(0, go_round(world_mutex(w, world_client(w, ""), "orders", NULL)));
+    assert_int_equal(0, yields);
+}
+
+static void the_next_one_goes_first(struct world *w)
+{
+    assert_true(yields_of_two(w, 0) > ROUNDS / 10);
+}
+
+/* Each client finds out once in a while. */
+static void a_busy_processor_is_kept(struct world *w)
+{
+    assert_in_range(yields_of_two(w, 1), 1, 10);
+}
+
+int main(void)
+{
+    return world_run(where_nobody_waits_nobody_yields, the_next_one_goes_first, a_busy_processor_is_kept);
+}
