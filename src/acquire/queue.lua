@@ -65,6 +65,11 @@ local function go_last(queue, id)
     return arrival
 end
 
+-- The number of a newcomer nearly always is the time.
+local function digits_of(arrival, now, now_text)
+    return arrival == now and now_text or string.format('%.0f', arrival)
+end
+
 -- Take or keep a place; a waiter that brings its arrival number regains its place after it was evicted or lost. The
 -- fraction of liveness_ms says what its client asks for. `known`: nil, or for a new place that comes with its number,
 -- whether others have one. Returns the number, and of a newcomer how many are before it.

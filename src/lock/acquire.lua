@@ -18,17 +18,22 @@
 -- resend:   harmless: an owner finds its own hold, a waiter its own place
 local left = redis.call('PTTL', mutex)
 if left == -2 and short then -- most of all asks, so they meet nothing before this
-    return brief(GRANTED, grant(mutex, token, nil, id, lease_ms, now, now_text))
+    local fresh = next_token(token, now, now_text)
+    own(mutex, nil, id, lease_ms)
+    return brief(GRANTED, fresh)
 end
 
 local open = left == -2 and not (fair and redis.call('EXISTS', queue) == 1)
 if open and arrival == 0 and not robust and not (shared and redis.call('ZSCORE', seen, 'java')) then -- most others
-    return brief(GRANTED, grant(mutex, token, nil, id, lease_ms, now, now_text, nil, nil, shared))
+    local fresh = next_token(token, now, now_text, shared)
+    own(mutex, nil, id, lease_ms)
+    return brief(GRANTED, fresh)
 end
 
-if left >= 0 and arrival == 0 and liveness_2048ths % 2 == 0 and not (again or try or tell_holder) then -- most who wait
+local usual = left >= 0 and left < 10 ^ 14 and arrival == 0
+if usual and liveness_2048ths % 2 == 0 and not (again or try or tell_holder) then -- most of those that have to wait
     local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_2048ths / 2048)
-    return brief(QUEUED, number == now and now_text or string.format('%.0f', number), left, place or 0)
+    return brief(QUEUED, digits_of(number, now, now_text), left, place or 0)
 end
 
 local liveness_ms = liveness_2048ths / 2048

@@ -52,8 +52,7 @@ if writing or writes then -- most of those that have to wait: nobody behind them
         known = false
     end
     local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms, known)
-    return brief(QUEUED, number == now and now_text or string.format('%.0f', number),
-        writing and left or left_ms(holders, now), place or 0)
+    return brief(QUEUED, digits_of(number, now, now_text), writing and left or left_ms(holders, now), place or 0)
 end
 
 local alone = there == (first[1] and 1 or 0)

@@ -26,14 +26,14 @@ if usual and redis.call('EXISTS', claims, queue) == 0 and not (shared and now % 
     elseif sum > 0 then
         publish(channel, sum)
     end
-    return answer(DONE)
+    return brief(DONE)
 end
 
 local given = false
 if usual and value == 0 and not (shared or anonymous) then -- most of those that somebody waits for
     given = give_first(name, claims, queue, seen, once, id, nth, n, now, now_text)
     if given then
-        return answer(DONE)
+        return brief(DONE)
     end
 end
 

@@ -55,15 +55,11 @@ local function lasts_for(lease_ms, last, now)
     return last and last - last % MINUTE_US == now - now % MINUTE_US and lease_ms + 2 * REMEMBERED_MS < LASTS_MS / 2
 end
 
--- Write a permit of one part, where lasts_for() says so; returns its token, and the digits of it.
+-- Write a permit of one part, where lasts_for() says so; returns the digits of its token.
 local function lend_one(permits, permit, lease_ms, now, now_text, last)
-    local token, text = now, now_text
-    if last >= now then
-        token = last + 1
-        text = string.format('%.0f', token)
-    end
-    redis.call('ZADD', permits, math.floor(now / 1000) + lease_ms, permit, '-' .. text, 'token')
-    return token, text
+    local token = last < now and now_text or string.format('%.0f', last + 1)
+    redis.call('ZADD', permits, math.floor(now / 1000) + lease_ms, permit, '-' .. token, 'token')
+    return token
 end
 
 -- Write all parts of a permit with that lease, and the token after `last`, which is returned.
@@ -153,7 +149,7 @@ local function lend_first(permits, total, queue, seen, line, id, now, now_text, 
         free_permits(permits, total, now) ~= 1 then
         return false
     end
-    local _, token = lend_one(permits, permit, claim_ms, now, now_text, last)
+    local token = lend_one(permits, permit, claim_ms, now, now_text, last)
     if not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then
         redis.call('ZREM', permits, permit)
         return false

@@ -17,13 +17,13 @@ if n == 1 and kept == 0 then -- most of all
     redis.call('ZREM', permits, permit)
     line = redis.call('ZRANGE', queue, '0', '1')
     if live and not line[1] then
-        return answer(DONE)
+        return brief(DONE)
     end
 end
 
 local all = tonumber(redis.call('GET', total) or '') or 0
 if live and line and not anonymous and lend_first(permits, all, queue, seen, line, id, now, now_text, last) then
-    return answer(DONE)
+    return brief(DONE)
 end
 unlend(permits, permit, kept, n)
 if redis.call('EXISTS', queue) == 1 then

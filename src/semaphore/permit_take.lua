@@ -26,7 +26,8 @@ local last, alone = scores[2] and -scores[2], redis.call('EXISTS', queue) == 0
 local first_ask = arrival == 0 and all and n <= all and not scores[1]
 local free = first_ask and free_permits(permits, all, now)
 if first_ask and n == 1 and alone and free >= 1 and not anonymous and lasts_for(lease_ms, last, now) then -- most of all
-    return answer(GRANTED, (lend_one(permits, permit, lease_ms, now, now_text, last)), tell_total and all or nil)
+    local token = lend_one(permits, permit, lease_ms, now, now_text, last)
+    return tell_total and brief(GRANTED, token, all) or brief(GRANTED, token)
 end
 
 local function until_next_end()
@@ -42,7 +43,7 @@ if first_ask and free <= 0 and not (again or try or tell_holder or tell_total or
         known = false
     end
     local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms, known)
-    return answer(QUEUED, number, until_next_end(), place or 0)
+    return brief(QUEUED, digits_of(number, now, now_text), until_next_end(), place or 0)
 end
 
 local live = tonumber(scores[1] or '0') > math.floor(now / 1000)

@@ -33,7 +33,7 @@ if usual and arrival == 0 and value >= n and redis.call('EXISTS', claims, queue)
         redis.call('INCRBY', name, n)
         error(failed)
     end
-    return answer(GRANTED, 1)
+    return brief(GRANTED, '1')
 end
 
 local heard = liveness_2048ths % 2 == 0
@@ -48,16 +48,16 @@ if usual and arrival ~= 0 and heard and redis.call('ZSCORE', claims, id) then --
         idempotent_write(once, owner, nth, '0', now_text) -- the claim ends, and the permits come back
         error(ended)
     end
-    return answer(GRANTED, 1)
+    return brief(GRANTED, '1')
 end
 
 local liveness_ms = liveness_2048ths / 2048
 local ends = value and not done and value <= 0 and arrival == 0 and heard and
     not (again or try or tell_holder or tell_total or shared) and redis.call('ZRANGE', claims, '0', '0', 'WITHSCORES')
 if ends and (not ends[1] or ends[2] * 1000 > now) then -- most of those that have to wait: no claim has ended
-    local left_ms = ends[1] and math.max(ends[2] - math.floor(now / 1000), 0) or -1
+    local left_ms = ends[1] and math.max(math.floor(ends[2]) - math.floor(now / 1000), 0) or -1
     local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms)
-    return answer(QUEUED, number, left_ms, place or 0)
+    return brief(QUEUED, digits_of(number, now, now_text), left_ms, place or 0)
 end
 
 if done == '1' then

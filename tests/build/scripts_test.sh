@@ -405,7 +405,7 @@ if now > ARGV[2] + 0 then
 return { -1, now, ARGV[3] + 0 }
 end
 local ttl_ms = ARGV[1]
-redis.call('SET', KEYS[1], (time[1] .. string.sub('00000' .. time[2], -6)), 'PX', ttl_ms)
+redis.call('SET', KEYS[1], (#time[2] == 6 and time[1] .. time[2] or time[1] .. string.sub('00000' .. time[2], -6)), 'PX', ttl_ms)
 return { ttl_ms == '5' and 4, now, ARGV[3] + 0 }
 END
 embed digits.lua
@@ -464,7 +464,7 @@ return '5 0 ' .. ARGV[1]
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-redis.call('SET', name, (time[1] .. string.sub('00000' .. time[2], -6)))
+redis.call('SET', name, (#time[2] == 6 and time[1] .. time[2] or time[1] .. string.sub('00000' .. time[2], -6)))
 return { 4, now, ARGV[1] + 0 }
 END
 embed undated.lua
@@ -496,7 +496,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local short = #ARGV == 2
 local left = redis.call('PTTL', KEYS[1])
-local now_text = time[1] .. string.sub('00000' .. time[2], -6)
+local now_text = #time[2] == 6 and time[1] .. time[2] or time[1] .. string.sub('00000' .. time[2], -6)
 if left >= 0 then
 return ((short and 0 or ARGV[2] + 0) >= 8) and '4 ' .. now_text .. ' ' .. ARGV[short and 2 or 3] .. ' ' .. ( left) .. ' ' .. ( left > 5 and 1 or 0) or '4 ' .. now_text .. ' ' .. ARGV[short and 2 or 3] .. ' ' .. ( left)
 elseif left == -1 then

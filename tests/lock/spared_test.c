@@ -69,7 +69,21 @@ static void a_dead_waiter_is_tried_once(struct world *w)
     world_redis(w, "DEL latchkey:queue:mutex:{orders} latchkey:seen:mutex:{orders}");
 }
 
+/* A number above 10^14 has no digits in the short answer of most asks. */
+static void a_lease_for_ages_is_waited_for(struct world *w)
+{
+    orders = world_mutex(w, world_client(w, ""), "orders", NULL);
+    for (int i = 0; i < 2; i++) { /* not listening, then listening */
+        assert_int_equal(1, world_int(w, "HSET orders dddddddddddddddddddddddddddddddd:1:1 1"));
+        assert_int_equal(1, world_int(w, "PEXPIRE orders 4000000000000000"));
+        assert_lk(ETIMEDOUT, lk_mutex_lockfor(orders, 300));
+        assert_int_equal(1, world_int(w, "DEL orders"));
+    }
+    pair();
+}
+
 int main(void)
 {
-    return world_run(a_pair_of_who_does_not_listen_is_short, a_dead_waiter_is_tried_once);
+    return world_run(a_pair_of_who_does_not_listen_is_short, a_dead_waiter_is_tried_once,
+                     a_lease_for_ages_is_waited_for);
 }
