@@ -320,7 +320,7 @@ static void *wait_once(void *arg)
 
 static void idle(const struct place *place, int n)
 {
-    enum { SETTLE_MS = 2000, SPAN_MS = 8000 };
+    enum { SETTLE_MS = 6000, SPAN_MS = 20000 }; /* who waits for long rests */
     if (n > IDLE_MAX)
         fail("idle");
     struct wire *asking = wire_open(place->address);
