@@ -8,7 +8,7 @@
 #include "proxy.h"
 #include "rest.h"
 
-enum { SPAN_MS = 3500 };
+enum { SPAN_MS = 3500, SETTLE_MS = 400 };
 
 /* One of each kind is held by one client and wanted by another. */
 static void let_wait(struct world *w, struct line *line, lk_client_t *holding, lk_client_t *waiting)
@@ -17,6 +17,7 @@ static void let_wait(struct world *w, struct line *line, lk_client_t *holding, l
     want_all(w, line, waiting);
     for (int i = 0; i < line->n; i++)
         eventually(subject_queued(w, &line->held[i]) == 1, 5000);
+    sleep_ms(SETTLE_MS); /* who has just subscribed asks once more */
 }
 
 /* Its questions go by another connection than messages, but would find out that none come. */
