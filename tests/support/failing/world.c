@@ -6,7 +6,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
-enum { DESCRIPTORS = 256, LEFT_AFTER_MS = 1500 };
+enum { DESCRIPTORS = 256, LEFT_AFTER_MS = 1500, SETTLED_MS = 100 };
 
 struct run {
     struct world *w;
@@ -26,6 +26,21 @@ static int open_descriptors(void)
 static bool is_as_before(const struct run *run)
 {
     return failing_blocks() == run->blocks && open_descriptors() == run->descriptors;
+}
+
+/* What there is before the first failure. A thread that was left in a resolver may have something for a while yet. */
+static void note_process(struct run *run)
+{
+    int64_t since_ms = 0;
+    run->blocks = -1;
+    while (!is_as_before(run) || now_ms() - since_ms < SETTLED_MS) {
+        if (!is_as_before(run))
+            since_ms = now_ms();
+        run->blocks = failing_blocks();
+        run->descriptors = open_descriptors();
+        sleep_ms(1);
+    }
+    run->serial = failing_serial();
 }
 
 /* Nothing is left in this process. */
@@ -64,9 +79,7 @@ void each_failure(struct world *w, const char *name, enum failing kind, void (*s
     (void)world_left(w);               /* the world's connection is there */
     world_at_end(w, NULL, &run, NULL); /* and its list of what ends with it has room */
     world_forget(w, &run);
-    run.blocks = failing_blocks();
-    run.serial = failing_serial();
-    run.descriptors = open_descriptors();
+    note_process(&run);
     int64_t began_ms = now_ms();
     int before = failing_runs();
     each_failure_of(name, kind, run_and_check, &run);
