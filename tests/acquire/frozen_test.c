@@ -82,7 +82,7 @@ static int64_t wait_behind(struct world *w, const struct subject_kind *kind, con
     mine = world_subject(w, world_client(w, "lease=30s&poll=200ms"), kind, "thing");
     int64_t before = subject_queued(w, keeper);
     worker_start(&waiter, take_and_give, mine);
-    eventually(subject_queued(w, keeper) == before + 1, 5000);
+    eventually(subject_queued(w, keeper) > before, 5000); /* readers of the crowd that come late stand behind it */
     world_stop(frozen);
     int64_t began_ms = now_ms();
     assert_lk(0, subject_give(keeper));
