@@ -2,8 +2,9 @@
 /*
  * reply.c - one reply, flat: its memory, and what an error means
  *
- * Our scripts answer with a short array of integers and words, or a text of integers. A connection reads each reply into the same memory and
- * copies it from there to the request's owner; a hostile server's giant array is refused by its header.
+ * Our scripts answer with a short array of integers and words, or a text of integers. A connection reads each reply into
+ * the same memory and copies it from there to the request's owner; a hostile server's giant array is refused by its
+ * header.
  */
 #include "redis/reply.h"
 
