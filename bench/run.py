@@ -17,12 +17,16 @@ import time
 
 sys.dont_write_bytecode = True  # the tree stays as it is
 import charts  # noqa: E402
+import clusters  # noqa: E402
 import figures  # noqa: E402
 import peers  # noqa: E402
+import replicas  # noqa: E402
+import secure  # noqa: E402
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
 RIVALS = ("latchkey", "queue", "redisson", "blpop", "fair")
 PATIENCE_S = 300  # for one program
+ENDS_PERIOD_S = 12.5  # in one part in five of it, asks set the ends of a queue's keys: PERIOD_US of src/acquire/queue.lua
 
 
 def read_options():
@@ -50,7 +54,7 @@ class Bench:
         self.options, self.samples, self.reasons = options, {}, {}
         self.rounds = 1 if options.smoke else 5
         self.ms = 15 if options.smoke else 150 if options.quick else 600
-        self.began = time.monotonic()
+        self.began, self.round = time.monotonic(), 0
 
     def say(self, text):
         print(f"[{time.monotonic() - self.began:4.0f}s] {text}", flush=True)
@@ -60,8 +64,11 @@ class Bench:
 
     def run(self, program, *args, prefix="", address=None):
         """One program of C, one round."""
-        command = [f"{self.options.programs}/bench_{program}", address or self.options.socket, self.options.server,
-                   str(self.ms), *args]
+        self.take([f"{self.options.programs}/bench_{program}", address or self.options.socket, self.options.server,
+                   str(self.ms), *args], prefix)
+
+    def take(self, command, prefix=""):
+        """What a program tells."""
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=False)
         if done.returncode != 0:
             sys.exit(f"{' '.join(command)} failed")
@@ -72,15 +79,31 @@ class Bench:
         for name, values in means.items():
             self.keep(prefix + name, sum(values) / len(values))
 
+    def run_replicated(self, threads):
+        with replicas.pair() as address:
+            self.run("threads", f"+{threads}", address=address)
+
+    def run_clustered(self):
+        with clusters.beside_one() as servers:
+            self.run("clustered", *(str(word) for server in servers for word in server))
+
+    def run_fleet(self, clients, nodes):
+        for prefix, how in (("", ()), ("tls.", ("tls",))):
+            self.take([f"{self.options.programs}/bench_fleet", str(clients), str(nodes), *how], prefix)
+
     def steps(self):
         """What one round consists of: (words, what to do)."""
         yield "pipelined pairs", lambda: self.run("pipelined")
         yield "one thread", lambda: self.run("pairs")
+        yield "TLS", self.measure_tls
         for threads in (8,) if self.options.smoke else (1, *figures.CROWDS):
             yield f"threads: {threads}", lambda threads=threads: self.run("threads", str(threads))
+        threads = 8 if self.options.smoke else figures.REPLICATED
+        yield f"threads: {threads}, with a replica", lambda: self.run_replicated(threads)
+        yield "a cluster", self.run_clustered
         for count in (2, 8) if self.options.smoke else figures.COUNTS:
             args = [word for rival in RIVALS for word in (rival, str(count))]
-            yield f"one lock, {count} processes", lambda args=args: self.run("handoff", *args)
+            yield f"one lock, {count} processes", lambda count=count, args=args: self.contend(count, args)
         if self.options.growth or self.options.smoke:
             yield from self.growth_steps()
         else:
@@ -90,11 +113,31 @@ class Bench:
         else:
             self.reasons.update(dict.fromkeys(("jvm", "redispy", "node"), "peers only with --peers"))
 
+    def contend(self, count, args):
+        """Where commands are counted, each round has its own part of the period in which their number differs."""
+        if count == figures.COUNTED and not self.options.smoke:
+            part = (self.round - 0.8) / self.rounds * ENDS_PERIOD_S
+            time.sleep((part - time.time()) % ENDS_PERIOD_S)
+        self.run("handoff", *args)
+
+    def measure_tls(self):
+        with secure.Secured(self.options.socket, int(self.options.port)) as secured:
+            if secured.reason:
+                self.reasons["tls"] = secured.reason
+            else:
+                self.run("secured", *secured.arguments())
+
     def growth_steps(self):
         if self.options.smoke:
             yield "growth", lambda: self.run("crowded", "queued", "10", "readers", "10")
             yield "growth", lambda: self.run("growth", "objects", "10")
+            yield "orders", lambda: self.run("orders")
+            yield "buffer", lambda: self.run("buffer")
+            yield "a fleet", lambda: self.run_fleet(1000, 2)
             return
+        yield "a fleet", lambda: self.run_fleet(100000, 6)
+        yield "orders of a read-write lock", lambda: self.run("orders")
+        yield "a bounded buffer", lambda: self.run("buffer")
         for what, numbers in (("queued", figures.OTHERS), ("readers", figures.READERS)):
             args = [word for count in numbers for word in (what, str(count))]
             yield f"growth: {what}", lambda args=args: self.run("crowded", *args)
@@ -105,9 +148,9 @@ class Bench:
 
     def measure(self):
         steps = list(self.steps())
-        for number in range(1, self.rounds + 1):
+        for self.round in range(1, self.rounds + 1):
             for words, step in steps:
-                self.say(f"round {number} of {self.rounds}: {words}")
+                self.say(f"round {self.round} of {self.rounds}: {words}")
                 step()
         self.count_instructions()
 

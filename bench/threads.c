@@ -4,6 +4,8 @@
  *
  *   threads.<n>.latchkey    on one client
  *   threads.<n>.conns       with a blocking connection each, on which the same scripts are sent
+ *   threads.<n>.acknowledged   on a client with wait_replicas=1, of a server that has a replica ...
+ *   threads.<n>.replicated     ... and on one without
  */
 #include "measure.h"
 #include "record.h"
@@ -14,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { THREADS_MAX = 256, WARM = 20 };
 
@@ -100,11 +103,31 @@ static double pairs_per_second(struct job *job, int threads)
     return pairs / ((double)(now_ns() - began) / 1e9);
 }
 
+/* A server that has a replica, with a client that waits for that and one that does not. */
+static int measure_replicated(struct place *place, int threads)
+{
+    struct job job = { .place = place };
+    if (strstr(place->url, "command_timeout") == NULL)
+        strcat(place->url,
+               "&command_timeout=9s"); /* on a busy machine replicas answer late: that is slow, and no failure */
+    for (int acknowledged = 0; acknowledged < 2; acknowledged++) {
+        if (acknowledged)
+            strcat(place->url, "&wait_replicas=1");
+        if (lk_client_open(&job.client, place->url) != 0)
+            fail(place->url);
+        tell(pairs_per_second(&job, threads), "threads.%d.%s", threads, acknowledged ? "acknowledged" : "replicated");
+        lk_client_close(job.client);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct place place;
     struct job job = { .place = &place };
-    int at = place_read(&place, argc, argv, "[-]THREADS...    (-: the library alone)");
+    int at = place_read(&place, argc, argv, "[-]THREADS... | +THREADS    (-: the library alone, +: with a replica)");
+    if (at < argc && argv[at][0] == '+')
+        return measure_replicated(&place, abs((int)strtol(argv[at], NULL, 10)));
     if (lk_client_open(&job.client, place.url) != 0)
         fail(place.url);
     struct record *record = record_pair(&place, job.client, &subject_kinds[0]);

@@ -49,7 +49,7 @@ KEYWORDS = set(
 # What the server gives to a script, and publish(), which texts_of() replaces. KEYS and ARGV are not among them: a header
 # names their elements.
 GLOBALS = set(
-    "cjson error ipairs math next pairs pcall publish redis select string table tonumber tostring type unpack".split()
+    "cjson error ipairs math next pairs pcall publish redis select shard string table tonumber tostring type unpack".split()
 )
 
 
@@ -531,13 +531,24 @@ def joined(file, library):
 # By the words of enum lk__pubsub_kind.
 PUBLISH = {"plain": "PUBLISH", "sharded": "SPUBLISH"}
 
+# The two texts differ in the command alone, so which one it is tells whether a channel has to lie in the slot of the keys.
+SHARD = "(#'PUBLISH' > 7 and ':{' .. (string.match(KEYS[1], '{(.-)}') or KEYS[1]) .. '}' or '')"
+
 
 def texts_of(path, text):
     """The text with each of these commands. publish(channel, message) becomes redis.pcall('PUBLISH', channel, message):
-    it returns the number of receivers, or an error as a table."""
+    it returns the number of receivers, or an error as a table. shard() becomes what the name of a channel of our own ends
+    with, so that it lies in the slot of the first key: nothing, where messages are not sharded."""
     code = tokens_of(path, text, 1)
     found = {kind: [] for kind in PUBLISH}
-    for use in Reading(path, code).free.get("publish", ()):
+    free = Reading(path, code).free
+    for use in free.get("shard", ()):
+        at = code.index(use.token) + 1
+        if use.written or [token.text for token in code[at:at + 2]] != ["(", ")"]:
+            refuse(path, "shard is called: shard()")
+        for kind, command in PUBLISH.items():
+            found[kind].append((use.token.start, code[at + 1].end, SHARD.replace("PUBLISH", command)))
+    for use in free.get("publish", ()):
         at = code.index(use.token) + 1
         if use.written or at >= len(code) or code[at].text != "(":
             refuse(path, "publish is called: publish(channel, message)")
@@ -546,7 +557,7 @@ def texts_of(path, text):
             refuse(path, "publish() takes a channel and a message")
         for kind, command in PUBLISH.items():
             found[kind].append((use.token.start, code[at].end, f"redis.pcall('{command}', "))
-    return {kind: plain(text, spans) for kind, spans in found.items()}
+    return {kind: plain(text, sorted(spans)) for kind, spans in found.items()}
 
 
 def places_between(text, sharded):
@@ -1077,7 +1088,8 @@ def commands_in(script):
         if name in named:
             refuse(script.path, f"{name} is for the node to choose: publish(channel, message)")
     publishes = script.texts["plain"] != script.texts["sharded"]
-    return {name.lower() for name in named} | ({"publish"} if publishes else set())
+    asked = {"PUBSUB"}  # by pcall, and done without where it is denied: with the general ones of the rule
+    return {name.lower() for name in named if name not in asked} | ({"publish"} if publishes else set())
 
 
 # --- C ------------------------------------------------------------------------------------------------------------------------

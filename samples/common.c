@@ -34,12 +34,15 @@ static void usage(FILE *out, const char *program, const struct options *options,
     fprintf(out,
             "%s\n"
             "\n"
-            "usage: %s [--workers N] [--rounds N]%s [--unsafe]\n"
+            "usage: %s [--workers N] [--rounds N]%s%s [--unsafe]\n"
             "  --workers N  processes that run at the same time (%d)\n"
             "  --rounds N   rounds of each (%d)\n",
-            about, program, options->stripes > 0 ? " [--stripes N]" : "", options->workers, options->rounds);
+            about, program, options->stripes > 0 ? " [--stripes N]" : "",
+            options->order != NULL ? " [--order NAME]" : "", options->workers, options->rounds);
     if (options->stripes > 0)
         fprintf(out, "  --stripes N  how many locks share the load (%d)\n", options->stripes);
+    if (options->order != NULL)
+        fprintf(out, "  --order NAME how those who wait come in, see above (%s)\n", options->order);
     fprintf(out,
             "  --unsafe     %s\n"
             "\n"
@@ -65,6 +68,9 @@ void options_read(struct options *options, int argc, char *argv[], const char *a
             exit(0);
         } else if (strcmp(argv[i], "--unsafe") == 0) {
             options->unsafe = true;
+            continue;
+        } else if (defaults.order != NULL && strcmp(argv[i], "--order") == 0 && i + 1 < argc) {
+            options->order = argv[++i];
             continue;
         } else if (strcmp(argv[i], "--workers") == 0) {
             number = &options->workers;

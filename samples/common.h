@@ -16,14 +16,15 @@ struct options {
     int workers;              /* processes */
     int rounds;               /* of each worker, or of each of its threads */
     int stripes;              /* 0: this sample has none, and no such argument */
+    const char *order;        /* NULL: this sample knows one only, and no such argument */
     int worker;               /* in a worker: its number, from 0 */
     bool unsafe;              /* leave the lock out, to see what it is good for */
     const char *unsafe_means; /* for --help; NULL: "leave the lock out" */
 };
 
 /*
- * Read --workers N, --rounds N, --stripes N, --unsafe and --help. `options` holds the defaults on
- * entry; `about` is what --help says first. Ends the program for --help and for arguments it does not know.
+ * Read --workers N, --rounds N, --stripes N, --order NAME, --unsafe and --help. `options` holds the defaults
+ * on entry; `about` is what --help says first. Ends the program for --help and for arguments it does not know.
  */
 void options_read(struct options *options, int argc, char *argv[], const char *about);
 

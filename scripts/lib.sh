@@ -62,6 +62,7 @@ pkg-config       command -v pkg-config
 python3          command -v python3
 libhiredis-dev   pkg-config --exists hiredis
 libjansson-dev   pkg-config --exists jansson
+libssl-dev       pkg-config --exists openssl
 libcmocka-dev    pkg-config --exists cmocka
 redis-server     command -v redis-server && command -v redis-cli
 procps           command -v ps

@@ -27,29 +27,85 @@ extern "C" {
 
 typedef struct lk_client lk_client_t;
 
+/* Longest user and password that a function for them may give, in bytes. */
+#define LK_USER_MAX 255
+#define LK_PASSWORD_MAX 8191
+
+/* Who a client is to its server: what a lk_provider_t is asked for. */
+typedef struct lk_credentials {
+    size_t size;                        /* sizeof(lk_credentials_t) of the library's version; see api.h on sizes */
+    int sentinel;                       /* 1: at a Sentinel; 0: at a server */
+    int refused;                        /* 1: what it gave last was refused just now; 0: a connection is to be made */
+    char user[LK_USER_MAX + 1];         /* to be filled in: "", none, as for requirepass */
+    char password[LK_PASSWORD_MAX + 1]; /* likewise: "", none, nobody is named */
+} lk_credentials_t;
+
+/*
+ * Says who the client is: a function of the program's, for passwords that change, and
+ * tokens that end.
+ *
+ *   credentials  to be filled in; both texts are empty before. The library copies them
+ *                at once and overwrites them, and its copy when it is replaced
+ *   arg          as given to lk_client_openwith()
+ *
+ * Returns      0          filled in
+ *              errno code there are none now: the attempt to connect fails with EACCES,
+ *                         lk_errortext() has the words of the code, and it is made again
+ *                         later, as all that fail
+ * Runs on      a thread of the library that connects and does nothing else, with no lock
+ *              held, one call at a time; all signals are blocked. Called for each
+ *              connection that is made, and when the server refuses what it gave once
+ *              more, with `refused` set: other credentials are tried at once. It has to
+ *              return, soon: meanwhile nothing connects, its time is part of
+ *              connect_timeout, and lk_client_openwith() and lk_client_close() wait for
+ *              it. So what takes long it has ready from elsewhere. It calls nothing of
+ *              this library
+ */
+typedef int (*lk_provider_t)(lk_credentials_t *credentials, void *arg);
+
+/* What a client is opened with. */
+typedef struct lk_clientattr {
+    size_t size;            /* sizeof(lk_clientattr_t); see LK_CLIENTATTR_INIT */
+    const char *url;        /* as of lk_client_open(); with a file it is NULL */
+    const char *json_path;  /* as of lk_client_open_file(); NULL: there is none */
+    lk_provider_t provider; /* NULL: user and password are those of the URL or file */
+    void *arg;              /* handed to it */
+} lk_clientattr_t;
+
+/* clang-format off */
+#define LK_CLIENTATTR_INIT { sizeof(lk_clientattr_t), NULL, NULL, NULL, NULL }
+/* clang-format on */
+
 /*
  * Open a client and connect it once.
  *
  *   client    receives the client, on success only
  *   url       NULL: $LATCHKEY_URL, else $REDIS_URL, else redis://127.0.0.1:6379.
  *             redis://[user:password@]host[:port][/db][?key=value...],
- *             valkey:// likewise, unix:///path/to/socket[?db=n&...].
+ *             valkey:// likewise, unix:///path/to/socket[?db=n&...]. With TLS
+ *             rediss:// or valkeys://, and cacert=FILE for who is trusted. Several
+ *             servers that replace each other: redis://host,host,host, or their
+ *             Sentinels: redis-sentinel://host,host,host/master.
  *             Durations carry a unit: lease=1500ms. The keys are described in
  *             docs/configuration.md; one that is not known is an error, but in
  *             $REDIS_URL, which other libraries read, too: there what only they know is
  *             left out with a warning.
  *
  * Returns     0          connected
- *             EINVAL     the URL cannot be read, or its times cannot work together
- *             ENOTCONN   no server there would serve it, within the connect timeout
- *             EACCES     the server refuses the credentials, or access rules keep the user
+ *             EINVAL     the URL cannot be read, its times cannot work together, or a file
+ *                        that it names for TLS is of no use
+ *             ENOTCONN   no server there would serve it, within the connect timeout, or
+ *                        with TLS it did not show who it is
+ *             EACCES     the server refuses the credentials or, with TLS, the client's
+ *                        certificate; or access rules keep the user
  *                        from what every object needs: the words name what to add.
  *                        What only some objects need is a warning in the log; with
  *                        strict=yes, to be kept from INFO
  *             EPROTO     what answers is no Redis
- *             ENOTSUP    a scheme that this build or version cannot serve; a server
+ *             ENOTSUP    what is asked for a cluster's map is no cluster; a server
  *                        older than the floor; with strict=yes also one that may
- *                        evict live locks, or does not tell
+ *                        evict live locks, or has fewer replicas than
+ *                        wait_replicas, or does not tell
  *             ENOMEM     out of memory, descriptors or threads
  * Threads     any
  * Round trips 1 to connect, 1 pipeline of probes
@@ -68,6 +124,23 @@ LK_API LK_MUST_CHECK_INIT int lk_client_open(lk_client_t **client, const char *u
  * Round trips as lk_client_open()
  */
 LK_API LK_MUST_CHECK_INIT int lk_client_open_file(lk_client_t **client, const char *json_path);
+
+/*
+ * The same with attributes, among them a function that says who the client is.
+ *
+ *   attr      NULL: all defaults, as lk_client_open(client, NULL). Copied, as are its
+ *             texts. With a provider neither URL nor file has a password; that of
+ *             Sentinels they may have, and the provider is not asked for it then
+ *
+ * Returns     as lk_client_open() and lk_client_open_file(). EINVAL also for attributes
+ *             whose size no version has, for a URL and a file, and for a password beside
+ *             a provider. EACCES also if the provider gave nothing, or what it gave was
+ *             refused
+ * Threads     as lk_client_open(); not from a provider
+ * Round trips as lk_client_open(); one more if the server refuses at first
+ * Frees       lk_client_close(), after which the provider is not called any more
+ */
+LK_API LK_MUST_CHECK_INIT int lk_client_openwith(lk_client_t **client, const lk_clientattr_t *attr);
 
 /*
  * The client that static initialisers and a NULL client mean: the one that
@@ -131,15 +204,22 @@ LK_API LK_MUST_CHECK int lk_client_setdefaulturl(const char *url);
  * to it that no thread begins a new call with `client` itself; objects of it may
  * still be used and answer ECANCELED, and stay valid until each is destroyed.
  *
- *   client    gone after this call, whatever it returns (but EDEADLK); NULL is
+ *   client    gone after this call, whatever it returns (but EBUSY and EDEADLK); NULL is
  *             allowed and does nothing
  *
  * Returns     0          all holds are confirmed released; or others still have it from
  *                        lk_client_default(), and nothing ended
  *             EIO        something ends with its lease instead
+ *             EBUSY      a thread did not leave a call with it in time: it stands still
+ *                        there, in a signal handler or a debugger, and would use what
+ *                        is freed. The holds are released, and all calls answer
+ *                        ECANCELED; close it once more when that thread is through, and
+ *                        unload nothing before
  *             EDEADLK    called from a listener, and nobody else has it; nothing was done
- * Threads     any but a listener's; takes two command timeouts at most, and waits for a
- *             listener that is running to return
+ * Threads     any but a listener's, one at a time; takes two command timeouts at most, and
+ *             waits for a listener that is running to return. Threads in calls have
+ *             five seconds to leave, if that is longer; EBUSY then takes one more command
+ *             timeout
  * Round trips 1 for all holds together
  */
 LK_API int lk_client_close(lk_client_t *client);

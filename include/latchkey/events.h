@@ -38,7 +38,10 @@ enum {
     LK_KIND_RWLOCK = 2,
     LK_KIND_SEM = 3,     /* counting semaphore: no event of a hold is about one */
     LK_KIND_PERMITS = 4, /* leased semaphore */
-    LK_KIND_LATCH = 5    /* countdown latch: in statistics only, no event is about one */
+    LK_KIND_LATCH = 5,   /* countdown latch: in statistics only, no event is about one */
+    LK_KIND_ONCE = 6,    /* a run of what is done once */
+    LK_KIND_BARRIER = 7, /* barrier: in statistics only, no event is about one */
+    LK_KIND_COND = 8     /* condition variable: likewise */
 };
 
 typedef struct lk_event {

@@ -13,7 +13,8 @@
  *         whatever their process; without, whoever asks first when it is free.
  * Unheard Who hears no message, as its client was opened with pubsub=no or may not
  *         subscribe, is passed by those who hear. So that it gets its turn all the same,
- *         fair or not, the mutex is kept for it at most one twentieth of the time.
+ *         fair or not, the mutex is kept for it at most one twentieth of the time, or a
+ *         quarter while nobody who hears waits. URL: backoff says how often it asks.
  * Token   Each grant has a number larger than all before it: hand it to the
  *         resource and let that refuse smaller ones.
  * Java    A Redisson RLock of the same name and this mutex exclude each other.

@@ -17,7 +17,8 @@
  *         one: one of them asks for all, so they cost the server as much as one.
  *         Clients that hear no message (pubsub=no) are passed by those who hear, and
  *         get their turn all the same: at most one twentieth of the time is kept for
- *         them. A writer of theirs needs readers that leave within a second.
+ *         them, or a quarter while nobody who hears waits. A writer of theirs needs
+ *         readers that leave within a second.
  *         Locks of two clients are two owners, also in one thread: who reads with
  *         one and writes with the other waits for itself, and nobody says EDEADLK.
  * Token   Each writer has a number larger than all before it of this name.
@@ -35,10 +36,12 @@ extern "C" {
 #endif
 
 enum {
-    LK_RWLOCK_PREFER_FAIR = 0,   /* the default: in order of arrival. A release lets in the next
-                                    writer, or all readers up to the next writer; none starves */
-    LK_RWLOCK_PREFER_READER = 1, /* readers come in whenever nobody writes; writers may starve */
-    LK_RWLOCK_PREFER_WRITER = 2  /* a waiting writer goes before readers; they may starve */
+    LK_RWLOCK_PREFER_FAIR = 0,      /* the default: in order of arrival. A release lets in the next
+                                       writer, or all readers up to the next writer; none starves */
+    LK_RWLOCK_PREFER_READER = 1,    /* readers come in whenever nobody writes; writers may starve */
+    LK_RWLOCK_PREFER_WRITER = 2,    /* a waiting writer goes before readers; they may starve */
+    LK_RWLOCK_PREFER_PHASE_FAIR = 3 /* all readers that wait, and one writer, take turns: a reader waits for
+                                       one writer at most, writers come in order of arrival; none starves */
 };
 
 /*
@@ -538,9 +541,10 @@ typedef struct lk_rwlockinfo {
 LK_API LK_MUST_CHECK int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info);
 
 /*
- * Who waits for `rw`, in order of arrival, each thread or owner with LK_WANTS_READ or
+ * Who waits for `rw`, in the order of the queue, each thread or owner with LK_WANTS_READ or
  * LK_WANTS_WRITE; of readers of a client that come in a row the one that asks for all.
- * A waiter's place is its index, with LK_RWLOCK_PREFER_FAIR also its turn.
+ * A waiter's place is its index, with LK_RWLOCK_PREFER_FAIR also its turn, and with
+ * _PHASE_FAIR as long as no reader comes.
  *
  *   waiters   room for `capacity` of them; NULL with a capacity of 0
  *   stride    sizeof(lk_waiter_t), so that the array of a program that was built with

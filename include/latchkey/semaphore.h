@@ -11,7 +11,8 @@
  * Order     Waiters are served in order of arrival over all processes; nobody passes
  *           one who wants more permits. Redisson's clients do pass. Who hears no
  *           message (pubsub=no) is passed, too, and gets its turn all the same: permits
- *           are kept for it at most one twentieth of the time.
+ *           are kept for it at most one twentieth of the time, or a quarter while nobody
+ *           who hears waits.
  * Once      A request whose answer got lost is sent again and counts once.
  * Unlike    sem_t, an operation can fail: check it. More in docs/pthreads.md.
  */

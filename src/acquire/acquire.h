@@ -15,16 +15,28 @@
 
 /* --- waiters.c: where the acquires of a client wait ----------------------------------------------------------- */
 
+struct lk__waiters;
+
+/* A channel on which waiters of a client hear: one for all; where messages are sharded, one for each hash tag. */
+struct lk__ear {
+    struct lk__subscription subscription;
+    struct lk__waiters *waiters;
+    struct lk__entry entry; /* under waiters->mu: in waiters->ears, by the tag */
+    unsigned users;         /* under waiters->mu: waiters that hear by it */
+    int64_t unused_us;      /* under waiters->mu: since when it has none */
+    bool listening;         /* under waiters->mu: the subscription is with the hub */
+};
+
 struct lk__waiters {
-    struct lk__mu mu;     /* after hub->mu, before a connection's */
-    struct lk__map by_id; /* under mu, by owner id */
-    struct lk__node *node;
+    struct lk__mu mu;      /* after hub->mu, before a connection's */
+    struct lk__map by_id;  /* under mu, by owner id */
+    struct lk__node *node; /* the server, or the way to it */
     struct lk__hub *hub;
     const struct lk__options *options;
-    struct lk__subscription subscription; /* this client's channel */
+    struct lk__ear ear; /* this client's channel */
     char channel[16 + LK__ID_LENGTH + 1];
-    bool listening; /* under mu: the subscription is with the hub */
-    bool closed;    /* under mu: the client is closing, all waiters end */
+    struct lk__map ears; /* under mu: those of hash tags */
+    bool closed;         /* under mu: the client is closing, all waiters end */
 };
 
 struct lk__waiter {
@@ -34,12 +46,14 @@ struct lk__waiter {
     struct lk__command ask;
     bool (*read)(const struct lk__reply *reply, struct lk__asked *asked); /* of the ask; false: it is no answer */
     struct lk__request request;
+    struct lk__node *at; /* where that went last; NULL: nowhere yet */
     struct lk__replybuf answer;
     int64_t liveness_2048ths; /* of its client's terms */
     const char *what;         /* "mutex orders", for the log */
     int64_t total;            /* what an ask was told; 0: it was not asked for */
     bool absent;              /* an ask was told that there is nothing to wait for any more */
     struct lk__entry entry;   /* under waiters->mu */
+    struct lk__ear *ear;      /* under waiters->mu: by which it hears; NULL: by none yet */
     struct lk__link hint;     /* under the mu of whatever hints at it; private to the primitive */
     /*
      * Not NULL: parked, the wait is a cancellation point with the caller's `cancel_state`. On the cancelled
@@ -68,6 +82,15 @@ void lk__waiters_destroy(struct lk__waiters *waiters);
 
 /* Tell a waiter, which is in lk__waiters_wait(), that asking now may help. Any thread. */
 void lk__waiter_hint(struct lk__waiters *waiters, struct lk__waiter *waiter);
+
+/* --- ears.c: where messages are sharded ------------------------------------------------------------------------ */
+
+/* By which the waiter hears from now on; NULL: ENOMEM, it does not. */
+struct lk__ear *lk__ear_join(struct lk__waiters *waiters, struct lk__waiter *waiter);
+/* It hears no more. An ear that nobody used for long ends. */
+void lk__ear_leave(struct lk__waiters *waiters, struct lk__waiter *waiter);
+/* What hears by a subscription; for waiters.c's own, too. */
+void lk__ear_onmessage(struct lk__subscription *subscription, const char *payload);
 
 /* --- following.c: waiters of a client behind one of them ---------------------------------------------------------- */
 

@@ -102,12 +102,12 @@ struct lk__step lk__fsm_usegrant(struct lk__acquirefsm_state *a, int64_t now_us)
     a->grant.server_us = 0;
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
         return lk__fsm_proceed(a, now_us);
-    if (!a->set.recorded && a->anchor_us != 0 && grant.epoch == a->anchor.epoch && since_us >= 0) {
+    if (!a->set.recorded && !a->set.confirmed && a->anchor_us != 0 && grant.epoch == a->anchor.epoch && since_us >= 0) {
         int64_t lease_ms = grant.lease_ms;
         if (lk__fsm_hasduplicates(a) && a->set.lease_ms < lease_ms)
             lease_ms = a->set.lease_ms; /* a copy of an ask finds the claim, and sets its own lease */
         int64_t lasts_us = since_us + lease_ms * 1000;
-        int64_t valid_until_us = a->anchor_us + lasts_us - lasts_us / 100 - 2000;
+        int64_t valid_until_us = a->anchor_us + lasts_us - lasts_us / 100 - 2000 - a->set.skew_ms * INT64_C(1000);
         if (valid_until_us > now_us) {
             a->result.claimed = true;
             a->result.first_us = a->anchor_us + since_us + lease_ms * 1000 / 3;
@@ -124,7 +124,7 @@ static struct lk__step on_granted(struct lk__acquirefsm_state *a, int64_t now_us
 {
     struct lk__grant grant = { asked->server_us, a->set.lease_ms, (uint64_t)asked->token,
                                asked->verdict == LK__GRANTED_OWNERDEAD, asked->epoch };
-    int64_t valid_until_us = sent_us + a->set.lease_ms * 1000 - lk__guard_us(a->set.lease_ms);
+    int64_t valid_until_us = sent_us + a->set.lease_ms * 1000 - lk__guard_us(a->set.lease_ms, a->set.skew_ms);
     a->listed = true;
     if (a->limit_code != ETIMEDOUT) /* told to give up meanwhile */
         return lk__fsm_leave(a, now_us, a->limit_code);
@@ -243,6 +243,10 @@ static struct lk__step on_verdict(struct lk__acquirefsm_state *a, int64_t now_us
         return lk__fsm_end(a, EINVAL);
     case LK__OVERTAKEN:
         return on_overtaken(a, now_us);
+    case LK__PRESENT:
+        return lk__fsm_leave(a, now_us, EALREADY);
+    case LK__GONE: /* what it was to begin with */
+        return lk__fsm_leave(a, now_us, ESTALE);
     case LK__FULL:
         return lk__fsm_leave(a, now_us, EAGAIN);
     case LK__ABSENT: /* and its queue with it */

@@ -85,11 +85,14 @@ struct lk__acquirefsm_settings {
     int64_t limit_us; /* the end of waiting for other holders, or LK__NEVER */
     int64_t lease_ms;
     int64_t poll_ms, liveness_ms, command_us, retry_min_ms, retry_max_ms;
-    int64_t rest_ms; /* how long it may sleep while it rests; 0: it never does */
-    bool try_only;   /* do not queue: what is taken is BUSY */
-    bool compare;    /* the first ask compares the settings mark */
-    bool strict;     /* other settings there are the end, and not only a warning */
-    bool recorded;   /* there is an idempotency record: an ask confirms a grant, and an answered release is the end */
+    int64_t rest_ms;                        /* how long it may sleep while it rests; 0: it never does */
+    int64_t backoff_min_ms, backoff_max_ms; /* between two asks of one that hears no message; alike: fixed */
+    int skew_ms;                            /* clock_skew */
+    bool try_only;                          /* do not queue: what is taken is BUSY */
+    bool compare;                           /* the first ask compares the settings mark */
+    bool strict;                            /* other settings there are the end, and not only a warning */
+    bool confirmed;                         /* an ask confirms a grant: the server is to know that it arrived */
+    bool recorded; /* there is an idempotency record: an ask confirms a grant, and an answered release is the end */
 };
 
 /* How an acquire ended. Until then `arrival` and `duplicates_until` are what is known so far. */
@@ -113,7 +116,7 @@ enum lk__hearing { LK__HEARD, LK__JOINING, LK__UNHEARD };
 
 enum lk__phase { LK__WAITING, LK__LEAVING, LK__ENDED };
 
-enum { LK__ACQUIREFSM_SIZE = 312 };
+enum { LK__ACQUIREFSM_SIZE = 344 };
 
 struct lk__acquirefsm {
     _Alignas(int64_t) unsigned char opaque[LK__ACQUIREFSM_SIZE]; /* fields: fsm_inside.h, for the machine's own files */
@@ -150,6 +153,8 @@ struct lk__step lk__acquirefsm_left(struct lk__acquirefsm *machine, int64_t now_
                                     const struct lk__answer *left);
 /* The ask or the release was answered with an error. */
 struct lk__step lk__acquirefsm_refused(struct lk__acquirefsm *machine, int64_t now_us, const struct lk__reply *error);
+/* It was not carried out, and is to go to another server at once, `as_text`: with its script. */
+struct lk__step lk__acquirefsm_redirected(struct lk__acquirefsm *machine, int64_t now_us, bool as_text);
 /* The request got no answer: CUT or GARBLED, and it may have been executed, or UNSENT. */
 struct lk__step lk__acquirefsm_cut(struct lk__acquirefsm *machine, int64_t now_us, enum lk__request_state how);
 /* The request could not be sent: the connection is down. */

@@ -30,7 +30,8 @@ struct __attribute__((may_alias)) lk__acquirefsm_state {
     int64_t anchor_us;         /* when the last answered ask was sent, by our clock ... */
     struct lk__date anchor;    /* ... and the server's time in its answer */
     int64_t next_us;           /* no request is sent before */
-    int64_t join_ms;           /* the poll interval while a subscription is not confirmed yet; doubles */
+    int64_t backoff_ms;        /* the last pause between two asks while no message reaches it; doubles */
+    int64_t rank;              /* its place in the last answer since then */
     int64_t pause_ms;          /* the back-off after refusals and cuts in a row; doubles */
     struct lk__grant grant;    /* a grant that came by message and is not used yet; server_us 0: none */
 };

@@ -37,6 +37,20 @@ static int64_t rest(const struct lk__acquirefsm_state *a, int64_t left_ms, int64
 }
 
 /*
+ * How long one sleeps that hears nothing, but for the ends of leases: the back-off doubles from the least to the longest. It
+ * begins anew when the waiter has moved up, as what it wants changes hands just now. So who is in front asks about as often
+ * as that happens, and a turn is short enough for all to have as many.
+ */
+static int64_t back_off(struct lk__acquirefsm_state *a, int64_t rank)
+{
+    if (rank < a->rank)
+        a->backoff_ms = 0;
+    a->rank = rank;
+    a->backoff_ms = lk__backoff(a->backoff_ms, a->set.backoff_min_ms, a->set.backoff_max_ms);
+    return a->backoff_ms;
+}
+
+/*
  * How long a queued waiter sleeps: the head aims at the end of the present lease, as does everybody at that of a short
  * claim; those far behind ask less often. The first one that was passed over, as it hears nothing, asks as often as it
  * may; one that hears nothing yet does not wait until it does.
@@ -45,15 +59,16 @@ int64_t lk__fsm_nap(struct lk__acquirefsm_state *a, int64_t left_ms, int64_t ran
 {
     if (a->rests && a->may_rest)
         return rest(a, left_ms, rank);
+    int64_t longest_ms = a->hearing == LK__UNHEARD ? back_off(a, rank) : a->set.poll_ms;
     if (rank == PASSED_OVER)
-        return lk__fsm_jittered(a->set.retry_min_ms * 1000);
-    if (a->hearing == LK__JOINING && a->join_ms < a->set.poll_ms) {
-        a->join_ms = a->join_ms == 0 ? a->set.retry_min_ms : 2 * a->join_ms;
-        return lk__fsm_jittered(a->join_ms * 1000);
+        return lk__fsm_jittered(lk__fsm_earlier(a->set.retry_min_ms, a->set.backoff_min_ms) * 1000);
+    if (a->hearing == LK__JOINING && a->backoff_ms < a->set.poll_ms) {
+        a->backoff_ms = lk__backoff(a->backoff_ms, a->set.retry_min_ms, a->set.poll_ms);
+        return lk__fsm_jittered(a->backoff_ms * 1000);
     }
     if (rank >= 2 && a->hearing != LK__UNHEARD && (left_ms < 0 || left_ms > SHORT_CLAIM_MS))
         return lk__fsm_jittered(a->set.liveness_ms * 1000 / 3);
-    int64_t us = lk__fsm_jittered(a->set.poll_ms * 1000);
+    int64_t us = lk__fsm_jittered(longest_ms * 1000);
     if (left_ms >= 0 && left_ms < us / 1000)
         us = (left_ms + 1) * 1000;
     return us < SLEEP_MIN_US ? SLEEP_MIN_US : us;

@@ -15,6 +15,7 @@ static struct lk__step on_refusal(struct lk__acquirefsm_state *a, int64_t now_us
     bool retry;
     int code = lk__reply_error(reply, &retry);
     if (retry) {
+        a->listed |= lk__reply_ishalf(reply);
         a->last_error = code;
         if (a->pause_ms == 0)
             a->pause_ms = a->set.retry_min_ms;
@@ -54,6 +55,16 @@ struct lk__step lk__acquirefsm_refused(struct lk__acquirefsm *machine, int64_t n
         return lk__fsm_proceed(a, now_us);
     }
     return a->phase == LK__LEAVING ? on_kept(a, now_us, error) : on_refusal(a, now_us, error);
+}
+
+struct lk__step lk__acquirefsm_redirected(struct lk__acquirefsm *machine, int64_t now_us, bool as_text)
+{
+    struct lk__acquirefsm_state *a = lk__fsm_state(machine);
+    lk__fsm_noteanswer(a, false);
+    a->spelled = as_text;
+    a->next_us = now_us;
+    a->asked = false;
+    return lk__fsm_proceed(a, now_us);
 }
 
 struct lk__step lk__acquirefsm_cut(struct lk__acquirefsm *machine, int64_t now_us, enum lk__request_state how)

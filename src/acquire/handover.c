@@ -12,7 +12,7 @@
 #include "acquire/acquire.h"
 
 /* RESTS_MS: as queue.lua has it; a waiter that does not rest has a shorter liveness, and asks accordingly. */
-enum { LIVENESS_MIN_MS = 5000, LIVENESS_STEPS = 16, RESTS_MS = 40000, CLAIM_MIN_MS = 3000, CLAIM_STEPS = 64 };
+enum { LIVENESS_STEPS = 16, RESTS_MS = 40000, CLAIM_MIN_MS = 3000, CLAIM_STEPS = 64 };
 enum { REST_POLL_MIN_MS = 1000 }; /* a client that shall ask more often than by default does not rest */
 
 /* As terms_of() of queue.lua has it. */
@@ -27,6 +27,8 @@ static int64_t claim_of(const struct lk__options *options, bool leased)
     int64_t claim_ms = 2 * options->command_timeout_ms;
     if (claim_ms < CLAIM_MIN_MS)
         claim_ms = CLAIM_MIN_MS;
+    if (claim_ms < LK__SKEWS_MIN * options->clock_skew_ms) /* of which clock_skew is not trusted */
+        claim_ms = LK__SKEWS_MIN * options->clock_skew_ms;
     return leased && claim_ms > options->lease_ms ? options->lease_ms : claim_ms;
 }
 
@@ -46,7 +48,7 @@ int64_t lk__handover_liveness(const struct lk__options *options)
     int64_t polls_ms = 3 * options->poll_ms;
     if (polls_ms > RESTS_MS / 2 && !options->no_pubsub)
         polls_ms = RESTS_MS / 2;
-    return polls_ms > LIVENESS_MIN_MS ? polls_ms : LIVENESS_MIN_MS;
+    return polls_ms > LK__LIVENESS_MIN_MS ? polls_ms : LK__LIVENESS_MIN_MS;
 }
 
 int64_t lk__handover_rest(const struct lk__options *options)
@@ -59,7 +61,7 @@ int64_t lk__handover_rest(const struct lk__options *options)
 /* The 2048ths of a liveness of at least that, without a claim. */
 static int64_t liveness_2048ths(int64_t least_ms)
 {
-    int64_t liveness_ms = LIVENESS_MIN_MS;
+    int64_t liveness_ms = LK__LIVENESS_MIN_MS;
     int step = 0;
     while (liveness_ms < least_ms && step < LIVENESS_STEPS - 1) {
         liveness_ms *= 2;

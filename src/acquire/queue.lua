@@ -105,17 +105,20 @@ local function enqueue(queue, seen, id, arrival, now, now_text, liveness_ms, kno
 end
 
 local function tell(id, words)
-    local heard = publish('latchkey:client:' .. string.sub(id, 1, 32), words)
+    local heard = publish('latchkey:client:' .. string.sub(id, 1, 32) .. shard(), words)
     return type(heard) == 'number' and heard > 0
 end
 
 -- Some waiters hear no message: their client may not subscribe, or is new and not subscribed yet. Waiters that hear
 -- would pass them for ever. So the first waiter that hears no message has a turn now and then, if it asked a moment
--- ago: it is granted a claim, which it finds with its next ask. One twentieth of the time goes to such turns. Member
--- `turn` of `seen` is when the next turn may begin; a turn lasts a twentieth of the time until then. A score with half
--- a millisecond is a call without a turn: the first waiter that hears nothing asks as often as it can from its next
--- ask on.
-local QUIET_CLAIM_MS, TURN_SHARE, RECENT_MS, CALL_MS = 100, 20, 500, 1500
+-- ago: it is granted a claim, which it finds with its next ask. One twentieth of the time goes to such turns, or a
+-- quarter while nobody near the front hears, who would have to wait. Member `turn` of `seen` is when the next turn may
+-- begin; a turn lasts that share of the time until then. A score with a quarter of a millisecond is of the larger share,
+-- and one with half a millisecond a call without a turn: the first waiter that hears nothing asks as often as it can from
+-- its next ask on.
+local QUIET_CLAIM_MS, RECENT_MS, CALL_MS = 100, 500, 1500
+local FRONT_MAX = 64 -- so many are looked at for that
+local SHARES = { [0] = 20, [0.25] = 4 } -- a turn has one part in so many of the time
 local TURN_MS = 100 -- a turn on an object that is free when the turn begins
 
 -- When the next turn may begin; 0: there was none.
@@ -145,9 +148,11 @@ end
 local function end_turn(seen, now, turn_ms, liveness_ms)
     local now_ms = math.floor(now / 1000)
     local next_ms = is_unheard(liveness_ms) and turn_in(seen) or 0
-    if next_ms % 1 == 0 and next_ms - now_ms > (TURN_SHARE - 1) * turn_ms then
-        local began_ms = next_ms - TURN_SHARE * turn_ms
-        put_turn(seen, began_ms + TURN_SHARE * (now_ms - began_ms))
+    local kind = next_ms % 1
+    local share = SHARES[kind]
+    if share and next_ms - now_ms > (share - 1) * turn_ms then
+        local began_ms = next_ms - kind - share * turn_ms
+        put_turn(seen, began_ms + share * (now_ms - began_ms) + kind)
     end
 end
 
@@ -169,18 +174,32 @@ local function moment_of(sign)
     return math.floor(sign) - terms_of(sign)
 end
 
--- May a waiter that hears no message, and has this sign of life, have a turn now?
-local function has_turn(seen, sign, now, turn_ms)
+-- Does none of those near the front hear messages?
+local function nobody_hears(queue, seen)
+    local signs = redis.call('ZMSCORE', seen, unpack(redis.call('ZRANGE', queue, 0, FRONT_MAX - 1)))
+    for _, sign in ipairs(signs) do
+        if sign and not is_unheard(tonumber(sign)) then
+            return false
+        end
+    end
+    return true
+end
+
+-- May a waiter that hears no message, and has this sign of life, have a turn now? `queue`: nil, or who would have to wait for
+-- it, and if nobody does that hears, turns may have the larger share of the time.
+local function has_turn(seen, sign, now, turn_ms, queue)
     local now_ms = math.floor(now / 1000)
     local next_ms = turn_in(seen)
-    local called = next_ms % 1 > 0
-    if not called and next_ms > now_ms then
-        return next_ms - now_ms > (TURN_SHARE - 1) * turn_ms
-    elseif now_ms - moment_of(sign) > RECENT_MS then
+    local share = SHARES[next_ms % 1]
+    local called = not share
+    if share and next_ms > now_ms then
+        return next_ms - now_ms > (share - 1) * turn_ms
+    elseif now_ms - moment_of(sign) > (called and RECENT_MS or QUIET_CLAIM_MS) then
         put_turn(seen, now_ms + CALL_MS + 0.5)
         return false
     end
-    put_turn(seen, now_ms + TURN_SHARE * turn_ms)
+    local kind = queue and nobody_hears(queue, seen) and 0.25 or 0
+    put_turn(seen, now_ms + SHARES[kind] * turn_ms + kind)
     return true
 end
 
@@ -278,7 +297,8 @@ local function offer(round, batch, signs, i, claim_ms)
     end
     round.undo(id, round)
     round.absent[client_of(id)] = true
-    if round.turned or not is_unheard(sign) or not has_turn(round.seen, sign, round.now, round.turn_ms) then
+    if round.turned or not is_unheard(sign) or
+        not has_turn(round.seen, sign, round.now, round.turn_ms, round.queue) then
         return false
     end
     round.turned = true

@@ -11,8 +11,19 @@ local function heard_by(channel, message)
     return type(heard) == 'number' and heard or 0
 end
 
--- Publish `message` on Redisson's channel; did Redisson hear it?
+-- Who listens to Redisson's channel and is not of ours, by how the server counts; nil: the user may not ask.
+local function others_of(count, channel)
+    local heard = redis.pcall('PUBSUB', count, channel, 'latchkey:client:' .. channel)
+    return not heard.err and heard[2] - heard[4] or nil
+end
+
+-- Publish `message` on Redisson's channel; did Redisson hear it? Where nobody of Redisson's listens nothing is published:
+-- each message wakes all of ours. Who may not ask for that has the server count them by messages.
 local function tell_redisson(channel, message)
+    local others, sharded = others_of('NUMSUB', channel), others_of('SHARDNUMSUB', channel)
+    if others == 0 and sharded == 0 then
+        return false
+    end
     local heard = heard_by(channel, message)
     return heard > 0 and heard > heard_by('latchkey:client:' .. channel, message)
 end

@@ -19,23 +19,39 @@ void lk__waiter_init(struct lk__waiter *waiter)
     lk__request_init(&waiter->request, &waiter->parker, lk__replybuf_reply(&waiter->answer));
 }
 
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__acquirefsm_settings settings)
 {
     const struct lk__options *options = waiters->options;
     settings.liveness_ms = lk__handover_liveness(options);
-    settings.poll_ms = 3 * options->poll_ms > settings.liveness_ms ? settings.liveness_ms / 3 : options->poll_ms;
+    settings.poll_ms = lesser(options->poll_ms, settings.liveness_ms / 3);
     settings.rest_ms = lk__handover_rest(options) / 3;
+    settings.backoff_min_ms = lesser(options->backoff_min_ms, settings.liveness_ms / 3);
+    settings.backoff_max_ms = lesser(options->backoff_max_ms, settings.liveness_ms / 3);
     settings.command_us = options->command_timeout_ms * 1000;
     settings.retry_min_ms = options->retry_min_ms;
     settings.retry_max_ms = options->retry_max_ms;
+    settings.skew_ms = (int)options->clock_skew_ms;
     settings.strict = options->strict;
     lk__acquirefsm_init(&waiter->machine, &settings);
 }
 
 void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
-    lk__node_abandon(waiters->node, LK__LANE_COMMANDS, &waiter->request);
+    (void)waiters;
+    if (waiter->at != NULL)
+        lk__node_abandon(waiter->at, LK__LANE_COMMANDS, &waiter->request);
     lk__parker_destroy(&waiter->parker);
+}
+
+/* Is each channel heard where its slot is? */
+static bool is_sharded(const struct lk__waiters *waiters)
+{
+    return waiters->node->server.pubsub == LK__PUBSUB_SHARDED;
 }
 
 static void come_in(struct lk__waiters *waiters, struct lk__waiter *waiter)
@@ -45,6 +61,7 @@ static void come_in(struct lk__waiters *waiters, struct lk__waiter *waiter)
     lk__mu_lock(&waiters->mu);
     lk__map_insert(&waiters->by_id, &waiter->entry);
     lk__list_init(&waiter->followers);
+    waiter->ear = is_sharded(waiters) ? NULL : &waiters->ear;
     waiter->cancelled = waiters->closed;
     lk__mu_unlock(&waiters->mu);
 }
@@ -66,35 +83,41 @@ static void go_out(struct lk__waiters *waiters, struct lk__waiter *waiter)
     else
         lk__waiter_handon(waiter, lk__now_us());
     lk__mu_unlock(&waiters->mu);
+    if (is_sharded(waiters))
+        lk__ear_leave(waiters, waiter);
 }
 
 /* Do messages to our channel reach us at present? */
-static bool is_heard(struct lk__waiters *waiters)
+static bool is_heard(struct lk__waiters *waiters, const struct lk__waiter *waiter)
 {
     lk__mu_lock(&waiters->mu);
-    bool listening = waiters->listening;
+    struct lk__ear *ear = waiter->ear;
+    bool listening = ear != NULL && ear->listening;
     lk__mu_unlock(&waiters->mu);
-    return listening && lk__hub_isopen(waiters->hub, &waiters->subscription);
+    return listening && lk__hub_isopen(waiters->hub, &ear->subscription);
 }
 
 /* Have our channel heard, from the first wait on. LK__UNHEARD: nobody will wake us. */
-static enum lk__hearing listen_here(struct lk__waiters *waiters)
+static enum lk__hearing listen_here(struct lk__waiters *waiters, struct lk__waiter *waiter)
 {
     if (waiters->options->no_pubsub)
         return LK__UNHEARD;
+    struct lk__ear *ear = is_sharded(waiters) ? lk__ear_join(waiters, waiter) : &waiters->ear;
+    if (ear == NULL)
+        return LK__UNHEARD;
     lk__mu_lock(&waiters->mu);
-    bool first = !waiters->listening;
-    waiters->listening = true;
+    bool first = !ear->listening;
+    ear->listening = true;
     lk__mu_unlock(&waiters->mu);
-    if (first && lk__hub_subscribe(waiters->hub, &waiters->subscription) != 0) {
+    if (first && lk__hub_subscribe(waiters->hub, &ear->subscription) != 0) {
         lk__mu_lock(&waiters->mu);
-        waiters->listening = false;
+        ear->listening = false;
         lk__mu_unlock(&waiters->mu);
         return LK__UNHEARD;
     }
-    if (lk__hub_isrefused(waiters->hub, &waiters->subscription))
+    if (lk__hub_isrefused(waiters->hub, &ear->subscription))
         return LK__UNHEARD;
-    return is_heard(waiters) ? LK__HEARD : LK__JOINING;
+    return is_heard(waiters, waiter) ? LK__HEARD : LK__JOINING;
 }
 
 /* --- the acquire -------------------------------------------------------------------------------------------------- */
@@ -110,6 +133,7 @@ struct attempt {
     bool heard;     /* a message came since the last answer */
     bool led;       /* another waiter may be asking for this one, too */
     bool rests;     /* the last ask said so */
+    unsigned hops;  /* how often in a row a request was told to go elsewhere */
 };
 
 /* The settings mark, as the next ask sends it; NULL: not at all. */
@@ -126,7 +150,20 @@ static const struct lk__settingsmark *mark_of(const struct lk__waiter *waiter)
 static int64_t liveness_of(const struct attempt *attempt, bool rests)
 {
     int64_t more = rests ? lk__handover_restterms(attempt->waiters->options) : 0;
-    return attempt->waiter->liveness_2048ths + more + !is_heard(attempt->waiters);
+    return attempt->waiter->liveness_2048ths + more + !is_heard(attempt->waiters, attempt->waiter);
+}
+
+/* What goes next, and where to. A request that a move of its slot sent elsewhere goes there as text. */
+static const struct lk__command *command_of(const struct lk__waiter *waiter)
+{
+    return lk__acquirefsm_phase(&waiter->machine) == LK__LEAVING ? &waiter->release->command : &waiter->ask;
+}
+
+static struct lk__node *find_node(struct attempt *attempt)
+{
+    struct lk__waiter *waiter = attempt->waiter;
+    waiter->at = lk__node_for(attempt->waiters->node, command_of(waiter), waiter->request.asking);
+    return waiter->at;
 }
 
 static struct lk__step ask(struct attempt *attempt, bool eval)
@@ -138,8 +175,8 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
         lk__waiter_isled(attempt->waiters, waiter, now_us, lk__acquirefsm_settings(a)->liveness_ms * 1000))
         return lk__acquirefsm_led(a, now_us);
     attempt->led = false;
-    struct lk__until deadline =
-        lk__node_until(attempt->waiters->node, LK__LANE_COMMANDS, now_us, lk__acquirefsm_settings(a)->command_us);
+    struct lk__node *at = find_node(attempt);
+    struct lk__until deadline = lk__node_until(at, LK__LANE_COMMANDS, now_us, lk__acquirefsm_settings(a)->command_us);
     bool long_ago = now_us - attempt->began_us > LK__PATIENCE_US, rests = long_ago && lk__acquirefsm_rests(a);
     unsigned flags = !attempt->told && long_ago ? LK__SENT_TELL_HOLDER : 0;
     if (attempt->asks > 0)
@@ -154,7 +191,7 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
         .flags = flags,
         .epoch = deadline.date.epoch,
     };
-    int rc = lk__node_send(attempt->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->ask, &sent, eval);
+    int rc = lk__node_send(at, LK__LANE_COMMANDS, &waiter->request, &waiter->ask, &sent, eval);
     if (rc == ENOTCONN)
         return lk__acquirefsm_unsent(a, now_us);
     if (rc != 0)
@@ -181,8 +218,8 @@ static struct lk__step leave(struct attempt *attempt, bool eval)
     hand_on(attempt);
     if (lk__acquirefsm_result(a)->duplicates_until.date.us != 0)
         sent.flags |= LK__SENT_AGAIN;
-    int rc = lk__node_send(attempt->waiters->node, LK__LANE_COMMANDS, &waiter->request, &waiter->release->command,
-                           &sent, eval);
+    int rc =
+        lk__node_send(find_node(attempt), LK__LANE_COMMANDS, &waiter->request, &waiter->release->command, &sent, eval);
     return rc == 0 ? lk__acquirefsm_sent(a, lk__now_us(), NULL) : lk__acquirefsm_unsent(a, lk__now_us());
 }
 
@@ -198,7 +235,7 @@ static void doubt_silence(struct attempt *attempt, const struct lk__asked *asked
 {
     bool granted = asked->verdict == LK__GRANTED || asked->verdict == LK__GRANTED_OWNERDEAD;
     bool queued = lk__acquirefsm_result(&attempt->waiter->machine)->arrival != 0;
-    if (granted && queued && !attempt->heard && is_heard(attempt->waiters))
+    if (granted && queued && !attempt->heard && is_heard(attempt->waiters, attempt->waiter))
         lk__hub_doubt(attempt->waiters->hub);
     attempt->heard = false;
 }
@@ -209,7 +246,7 @@ static void note_place(struct attempt *attempt, int64_t now_us)
     struct lk__waiter *waiter = attempt->waiter;
     if (lk__acquirefsm_settings(&waiter->machine)->try_only)
         return;
-    lk__acquirefsm_hears(&waiter->machine, listen_here(attempt->waiters));
+    lk__acquirefsm_hears(&waiter->machine, listen_here(attempt->waiters, waiter));
     lk__mu_lock(&attempt->waiters->mu);
     waiter->heard_us = now_us + (attempt->rests ? lk__acquirefsm_settings(&waiter->machine)->rest_ms * 1200 : 0);
     lk__mu_unlock(&attempt->waiters->mu);
@@ -258,15 +295,20 @@ static struct lk__step take_left(struct attempt *attempt)
 static struct lk__step take_refusal(struct attempt *attempt, int64_t now_us)
 {
     struct lk__waiter *waiter = attempt->waiter;
-    const struct lk__reply *error = waiter->request.reply;
+    struct lk__reply *error = waiter->request.reply;
+    bool *asking = &waiter->request.asking;
+    if (lk__node_redirected(waiter->at, error, &attempt->hops, asking)) {
+        attempt->asks -= lk__acquirefsm_phase(&waiter->machine) == LK__WAITING;
+        return lk__acquirefsm_redirected(&waiter->machine, now_us, *asking);
+    }
     if (lk__reply_is(error, "NOSCRIPT")) {
         attempt->asks -= lk__acquirefsm_phase(&waiter->machine) == LK__WAITING;
     } else {
         attempt->explained = true;
         lk__acl_refused(EPROTO, waiter->what, &waiter->ask, error);
     }
-    if (lk__reply_is(error, "READONLY"))
-        lk__node_reset(attempt->waiters->node, LK__LANE_COMMANDS, "the server became a replica");
+    if (lk__node_isnomaster(waiter->at, error))
+        lk__node_reset(waiter->at, LK__LANE_COMMANDS, "the server became a replica");
     return lk__acquirefsm_refused(&waiter->machine, now_us, error);
 }
 
@@ -278,10 +320,14 @@ static struct lk__step take_answer(struct attempt *attempt)
     int state = atomic_load(&waiter->request.state);
     int64_t now_us = lk__now_us();
     if (state != LK__ANSWERED)
+        waiter->request.asking = false;
+    if (state != LK__ANSWERED)
         return lk__acquirefsm_cut(&waiter->machine, now_us, state);
     attempt->explained &= leaving; /* the way out explains nothing */
     if (waiter->request.reply->type == LK__ERROR)
         return take_refusal(attempt, now_us);
+    waiter->request.asking = false;
+    attempt->hops = 0;
     return leaving ? take_left(attempt) : take_asked(attempt, now_us);
 }
 
@@ -330,13 +376,14 @@ static int cancel_state(const struct attempt *attempt)
 
 static int await_connection(struct attempt *attempt, int64_t until_us)
 {
-    struct lk__node *node = attempt->waiters->node;
+    struct lk__node *node = find_node(attempt);
     unsigned failures = lk__node_failures(node, LK__LANE_COMMANDS);
     int rc;
     pthread_cleanup_push(cancelled, attempt);
     /* A wait that began long ago hears of each attempt; nobody is told of failures from before it came. */
     rc = lk__node_awaitopen(node, &attempt->waiter->parker, failures, until_us, cancel_state(attempt));
     pthread_cleanup_pop(0);
+    attempt->waiter->request.asking &= rc == 0;
     return rc;
 }
 
@@ -355,7 +402,7 @@ static struct lk__step connect_first(struct attempt *attempt, int64_t until_us)
 static void park(struct attempt *attempt, int64_t until_us)
 {
     pthread_cleanup_push(cancelled, attempt);
-    lk__hub_park(attempt->waiters->hub, &attempt->waiter->parker, until_us, cancel_state(attempt));
+    lk__hub_park(attempt->waiters->hub, find_node(attempt), &attempt->waiter->parker, until_us, cancel_state(attempt));
     pthread_cleanup_pop(0);
 }
 
@@ -384,7 +431,7 @@ static struct lk__step drive(struct attempt *attempt, struct lk__step step)
     case LK__LEAVE:
         return leave(attempt, step.eval);
     case LK__AWAIT:
-        lk__node_await(attempt->waiters->node, request, step.until_us);
+        lk__node_await(attempt->waiter->at, LK__LANE_COMMANDS, request, step.until_us);
         if (take_events(attempt, &step) && step.act == LK__FINISHED)
             return step;
         if (atomic_load(&request->state) != LK__INFLIGHT)

@@ -31,9 +31,10 @@ static void hint(struct lk__waiter *waiter)
 static void hint_entry(struct lk__entry *entry, void *arg)
 {
     struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
-    (void)arg;
     if (waiter->leader != NULL)
         return; /* the leader asks */
+    if (arg != NULL && waiter->ear != arg)
+        return; /* it hears by another one */
     hint(waiter);
     wake(waiter);
 }
@@ -75,7 +76,7 @@ static void on_payload(struct lk__waiters *waiters, const char *payload)
     if (entry == NULL)
         return;
     struct lk__waiter *waiter = LK__CONTAINER(entry, struct lk__waiter, entry);
-    struct lk__grant grant = { .epoch = lk__node_epoch(waiters->node, LK__LANE_MESSAGES) };
+    struct lk__grant grant = { .epoch = lk__hub_messageepoch(waiters->hub) };
     lk__waiter_stopfollowing(waiter); /* a copy of its ask took a place of its own */
     if (payload[0] == 'F') {
         hint(waiter);
@@ -87,13 +88,14 @@ static void on_payload(struct lk__waiters *waiters, const char *payload)
 }
 
 /* `payload` NULL, after a (re)subscription: a message may have been missed. */
-static void on_message(struct lk__subscription *subscription, const char *payload)
+void lk__ear_onmessage(struct lk__subscription *subscription, const char *payload)
 {
-    struct lk__waiters *waiters = LK__CONTAINER(subscription, struct lk__waiters, subscription);
+    struct lk__ear *ear = LK__CONTAINER(subscription, struct lk__ear, subscription);
+    struct lk__waiters *waiters = ear->waiters;
     assert(lk__mu_held(&waiters->hub->mu));
     lk__mu_lock(&waiters->mu);
     if (payload == NULL)
-        lk__map_each(&waiters->by_id, hint_entry, NULL);
+        lk__map_each(&waiters->by_id, hint_entry, ear);
     else
         on_payload(waiters, payload);
     lk__mu_unlock(&waiters->mu);
@@ -114,7 +116,8 @@ void lk__waiters_init(struct lk__waiters *waiters, const char *client_id, struct
     *waiters = (struct lk__waiters){ .node = node, .hub = hub, .options = options };
     lk__mu_init(&waiters->mu, LK__MU_WAITERS);
     snprintf(waiters->channel, sizeof waiters->channel, "latchkey:client:%s", client_id);
-    lk__subscription_init(&waiters->subscription, waiters->channel, on_message);
+    waiters->ear.waiters = waiters;
+    lk__subscription_init(&waiters->ear.subscription, waiters->channel, lk__ear_onmessage);
 }
 
 static void cancel_entry(struct lk__entry *entry, void *arg)
@@ -133,9 +136,21 @@ void lk__waiters_close(struct lk__waiters *waiters)
     lk__mu_unlock(&waiters->mu);
 }
 
+static void find_any(struct lk__entry *entry, void *arg)
+{
+    *(struct lk__entry **)arg = entry;
+}
+
 void lk__waiters_destroy(struct lk__waiters *waiters)
 {
     assert(waiters->by_id.count == 0);
     lk__map_free(&waiters->by_id);
+    while (waiters->ears.count > 0) {
+        struct lk__entry *entry = NULL;
+        lk__map_each(&waiters->ears, find_any, &entry);
+        lk__map_remove(&waiters->ears, entry);
+        lk__free(LK__CONTAINER(entry, struct lk__ear, entry));
+    }
+    lk__map_free(&waiters->ears);
     lk__mu_destroy(&waiters->mu);
 }

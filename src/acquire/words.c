@@ -20,15 +20,22 @@ static void warn_of_first(const struct lk__waiter *waiter, const struct lk__aske
                 (long long)asked->since_ms);
 }
 
+/* Where it asked last, or would. */
+static struct lk__node *node_of(const struct lk__waiters *waiters, const struct lk__waiter *waiter)
+{
+    return waiter->at != NULL ? waiter->at : lk__node_for(waiters->node, &waiter->ask, false);
+}
+
 bool lk__wait_warn(struct lk__waiters *waiters, const struct lk__waiter *waiter, const struct lk__asked *asked)
 {
     char errmsg[LK__ERRMSG_MAX];
     int seconds = LK__PATIENCE_US / 1000000;
     if (asked != NULL && asked->holder != NULL && asked->holder[0] != '\0')
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; held by %s", waiter->what, seconds, asked->holder);
-    else if (asked != NULL && asked->first != NULL)
+    else if (asked != NULL && asked->first != NULL && asked->first[0] != '\0')
         warn_of_first(waiter, asked);
-    else if (asked == NULL && lk__node_lasterror(waiters->node, errmsg, sizeof errmsg) != 0)
+    else if (asked == NULL &&
+             lk__node_lasterror(node_of(waiters, waiter), LK__LANE_COMMANDS, errmsg, sizeof errmsg) != 0)
         lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", waiter->what, seconds, errmsg);
     else
         return false;
@@ -63,7 +70,7 @@ int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waite
     case EACCES:
         if (explained)
             return code;
-        lk__node_lasterror(waiters->node, errmsg, sizeof errmsg);
+        lk__node_lasterror(node_of(waiters, waiter), LK__LANE_COMMANDS, errmsg, sizeof errmsg);
         return lk__fail(code, "%s: %s", what, errmsg[0] != '\0' ? errmsg : "no connection in time");
     case EPROTO:
         return explained ? EPROTO : lk__fail(EPROTO, "%s: the server's answer could not be read", what);
@@ -75,6 +82,8 @@ int lk__wait_explain(struct lk__waiters *waiters, const struct lk__waiter *waite
         return lk__fail(ENOTRECOVERABLE, "%s: its holder died, and the next one gave it back unrepaired", what);
     case EINVAL:
         return explained ? EINVAL : lk__fail(EINVAL, "%s: asks for more than there are in total", what);
+    case EALREADY:
+        return lk__fail(EALREADY, "%s: is done", what);
     case EINTR:
         return lk__fail(EINTR, "%s: a signal handler ran while this thread waited", what);
     case EAGAIN:

@@ -55,6 +55,13 @@ int lk__random_id(char id[LK__ID_LENGTH + 1]);
 /* For jitter, not for secrets: a number in 0..bound-1, 0 for a bound of 0. Any thread, no lock. */
 uint64_t lk__random_below(uint64_t bound);
 
+/* The pause after one of `ms`, 0 if there was none: it doubles from `least` to `longest`. */
+static inline int64_t lk__backoff(int64_t ms, int64_t least, int64_t longest)
+{
+    ms = ms < least ? least : 2 * ms;
+    return ms < longest ? ms : longest;
+}
+
 /* --- process.c: which process and which thread is this? --------------------------------------- */
 
 /*
@@ -91,6 +98,12 @@ struct lk__thread *lk__thread_known(void);
 
 /* Call `exited(owner)` on each thread that ends with holds > 0. Set once, by the client module. */
 void lk__thread_onexit(void (*exited)(uint64_t owner));
+
+/*
+ * Call `ended` on each thread that ends, those of the library as well: in each round of destructors, and after the last thing
+ * that the library does there. Set once, by what keeps something for a thread.
+ */
+void lk__thread_onend(void (*ended)(void));
 
 /* Call `last` when the last user ended while helpers run. Set once, by last_thread.c. */
 void lk__thread_onlast(void (*last)(void));
@@ -273,19 +286,27 @@ enum { LK__WOKEN = 1, LK__NUDGED = 2 };
 
 struct lk__parker {
     struct lk__mu mu;
-    pthread_cond_t cond; /* with mu; CLOCK_MONOTONIC */
-    unsigned signals;    /* under mu; LK__WOKEN, LK__NUDGED, not taken yet */
-    int wake_fd;         /* under mu; -1: not in a poll */
-    bool interruptible;  /* under mu: a signal posts `tick`, in place of the condition */
-    bool interrupted;    /* its own thread's: a signal handler ran while that slept */
-    sem_t tick;          /* once it was interruptible */
+    unsigned signals;   /* under mu; LK__WOKEN, LK__NUDGED, not taken yet */
+    unsigned promised;  /* under mu: how many wake-ups were noted ... */
+    unsigned came;      /* its own thread's: ... and how many of them came */
+    int wake_fd;        /* under mu; -1: not in a poll */
+    bool interruptible; /* its own thread's: a signal handler ends a sleep */
+    bool interrupted;   /* its own thread's: one ran while that slept */
+    sem_t tick;         /* a wake-up */
 };
 
 void lk__parker_init(struct lk__parker *parker);
-void lk__parker_destroy(struct lk__parker *parker); /* after a signal under way is through */
+/* Nobody signals any more; waits for wake-ups that were noted and did not come yet. */
+void lk__parker_destroy(struct lk__parker *parker);
 void lk__parker_signal(struct lk__parker *parker, unsigned signal);
-/* Set *word and signal in one step. A thread that sees the value may destroy the parker, which waits for the signal. */
-void lk__parker_publish(struct lk__parker *parker, unsigned signal, _Atomic int *word, int value);
+/*
+ * The same in two steps: to note it, perhaps under a lock, and to wake the sleeper when the lock was left. The second one
+ * must follow, without waiting for anybody, and whatever has become of the parker: it is not destroyed before. NULL:
+ * there is nobody to be woken, and nothing to follow. What the sleeper waits for is set under the lock of the note, and the
+ * sleeper takes that before it sleeps again: it may have found the note before, and the wake-up alone ends no park.
+ */
+sem_t *lk__parker_note(struct lk__parker *parker, unsigned signal);
+void lk__parker_wake(sem_t *tick); /* accepts NULL */
 
 /*
  * Its own thread: from now on notice signal handlers that run on this thread while it sleeps, whatever their flags, or
@@ -311,7 +332,7 @@ unsigned lk__parker_park(struct lk__parker *parker, int64_t until_us);
  */
 unsigned lk__parker_parkopen(struct lk__parker *parker, int64_t until_us, int cancel_state);
 
-/* From now on a signal sets the eventfd `fd` (-1: the condition again). Takes and returns earlier signals. */
+/* From now on a signal sets the eventfd `fd` (-1: none, the thread may park). Takes and returns earlier signals. */
 unsigned lk__parker_pollwith(struct lk__parker *parker, int fd);
 
 /* An eventfd, CLOEXEC and non-blocking; -1 when out of descriptors. */

@@ -133,6 +133,7 @@ const char *lk_strerror(int code)
         { ENOTSUP, "this server or this build cannot" },
         { ENOENT, "no such thing" },
         { EEXIST, "set already" },
+        { EALREADY, "done already" },
         { ECANCELED, "the client was closed or forked away, or the latch deleted" },
         { EINVAL, "a mistake in the call" },
         { ENOMEM, "out of memory, descriptors or threads" },

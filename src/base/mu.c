@@ -36,6 +36,11 @@ bool lk__mu_held(const struct lk__mu *mu)
     return held[mu->rank] == mu;
 }
 
+bool lk__mu_holdsnone(void)
+{
+    return is_next(0);
+}
+
 /* Does the calling thread hold `mu` and no other? */
 static bool is_alone(const struct lk__mu *mu)
 {

@@ -25,12 +25,13 @@ enum lk__mu_rank {
     LK__MU_OBJECT,      /* struct lk__object: its holds, slots and local queue */
     LK__MU_OWNER,       /* struct lk_owner: its calls */
     LK__MU_HUB,         /* struct lk__hub: subscriptions; their callbacks run under it */
-    LK__MU_BROADCAST,   /* struct lk__broadcast: who waits for a latch */
+    LK__MU_BROADCAST,   /* struct lk__broadcast: who waits for what a broadcast tells */
     LK__MU_REDISSON,    /* struct lk__redissonwake: who waits for a message of Redisson's */
     LK__MU_WAITERS,     /* struct lk__waiters: who waits for a grant */
     LK__MU_WATCHDOG,    /* struct lk__watchdog: leases */
     LK__MU_EVENTS,      /* struct lk__events: notices not fetched yet */
     LK__MU_CONNECTION,  /* struct lk__conn: the pipeline */
+    LK__MU_CLUSTER,     /* struct lk__cluster: its nodes */
     LK__MU_CONNECTOR,   /* struct lk__connector: which connections are wanted */
     LK__MU_PARKER,      /* struct lk__parker: signals not taken yet */
     LK__MU_LAST_THREAD, /* last_thread.c: the thread that looks */
@@ -87,6 +88,7 @@ void lk__mu_unlock(struct lk__mu *mu); /* held */
 
 /* Does the calling thread hold it? For assertions: there is no such function with NDEBUG. */
 bool lk__mu_held(const struct lk__mu *mu);
+bool lk__mu_holdsnone(void); /* of all of them */
 
 #endif
 

@@ -29,6 +29,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_uint key_place; /* 1 + the key of struct lk__thread; 0: not made yet */
 static atomic_uint_least64_t owners;
 static _Atomic(void (*)(uint64_t)) onexit_handler;
+static _Atomic(void (*)(void)) onend_handler;
 
 /* Threads of the program that know the library, and threads of the library. */
 static atomic_int users, helpers;
@@ -75,6 +76,13 @@ static void user_ends(void)
         last();
 }
 
+static void tell_end(void)
+{
+    void (*ended)(void) = atomic_load(&onend_handler);
+    if (ended != NULL)
+        ended();
+}
+
 static bool come_again(struct lk__thread *thread)
 {
     unsigned place = atomic_load(&key_place);
@@ -85,11 +93,14 @@ static void thread_ends(void *self)
 {
     struct lk__thread *thread = self;
     void (*exited)(uint64_t) = atomic_load(&onexit_handler);
-    if (come_again(thread))
+    if (come_again(thread)) {
+        tell_end();
         return;
+    }
     bool here = thread->process == lk__process();
     if (thread->holds > 0 && here && exited != NULL)
         exited(thread->owner);
+    tell_end();
     lk__free(thread);
     if (here && !ours)
         user_ends();
@@ -193,6 +204,11 @@ void lk__thread_onexit(void (*exited)(uint64_t owner))
     atomic_store(&onexit_handler, exited);
 }
 
+void lk__thread_onend(void (*ended)(void))
+{
+    atomic_store(&onend_handler, ended);
+}
+
 void lk__thread_onlast(void (*last)(void))
 {
     atomic_store(&onlast_handler, last);
@@ -217,6 +233,7 @@ struct birth {
 static void helper_ends(void *arg)
 {
     (void)arg;
+    tell_end();
     atomic_fetch_sub(&helpers, 1);
 }
 

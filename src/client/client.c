@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BEGINS_WITHIN_MS = 20, AWAITED_US = 100000, LEAVE_WITHIN_MS = 5000 };
+
 /* --- calls under way ------------------------------------------------------------------------------------- */
 
 bool lk__client_isclosed(const lk_client_t *client)
@@ -84,6 +86,23 @@ void lk__client_unref(lk_client_t *client)
     lk__free(client);
 }
 
+/* The node is the way into a cluster, if the options say so. */
+static int find_cluster(lk_client_t *client)
+{
+    struct lk__options *options = &client->node.server.options;
+    if (!options->cluster)
+        return 0;
+    client->node.server.pubsub = LK__PUBSUB_SHARDED;
+    return lk__cluster_new(&client->node.cluster, &client->node, client->connector);
+}
+
+static void destroy_nodes(lk_client_t *client)
+{
+    if (client->node.cluster != NULL)
+        lk__cluster_free(client->node.cluster);
+    lk__node_destroy(&client->node);
+}
+
 /* Make the parts that need descriptors; on failure none is left. */
 static int build(lk_client_t *client, struct lk__options *options)
 {
@@ -91,8 +110,13 @@ static int build(lk_client_t *client, struct lk__options *options)
     if (rc != 0)
         return rc;
     rc = lk__node_init(&client->node, client->connector, options);
-    if (rc != 0)
+    if (rc != 0) {
+        lk__connector_stop(client->connector);
         goto no_node;
+    }
+    rc = find_cluster(client);
+    if (rc != 0)
+        goto no_hub;
     client->options = &client->node.server.options;
     rc = lk__hub_init(&client->hub, &client->node, lk__handover_pingms(client->options));
     if (rc != 0)
@@ -111,25 +135,69 @@ static int build(lk_client_t *client, struct lk__options *options)
 no_dog:
     lk__hub_destroy(&client->hub);
 no_hub:
-    lk__node_destroy(&client->node);
+    lk__connector_stop(client->connector); /* it may be asking Sentinels already, for the node */
+    destroy_nodes(client);
 no_node:
-    lk__connector_stop(client->connector);
     lk__connector_unref(client->connector);
     return rc;
 }
 
-/* Wait for the first connection, one attempt. */
+/* Wait for any of a cluster's first `count` nodes, for a moment each. ETIMEDOUT: one of them may still come. */
+static int await_some(lk_client_t *client, struct lk__parker *parker, struct lk__node **at, unsigned count,
+                      int64_t until_us)
+{
+    struct lk__node *next;
+    int result = ENOTCONN;
+    for (unsigned n = 0; n < count && (next = lk__node_nth(&client->node, n)) != NULL; n++) {
+        int64_t now_us = lk__now_us(), moment_us = now_us + AWAITED_US < until_us ? now_us + AWAITED_US : until_us;
+        int rc = lk__node_awaitup(next, LK__LANE_COMMANDS, parker, 0, moment_us);
+        *at = next;
+        if (rc == 0 || rc == ECANCELED)
+            return rc;
+        result = rc == ETIMEDOUT ? rc : result;
+    }
+    return result;
+}
+
+/*
+ * Wait for a node, of a cluster for any: one that is down, or stands still, is no reason to fail, and not all of them are
+ * connected to where the first one answers. `*at` is the last that was tried; NULL: there was none, with an error text.
+ */
+static int await_any(lk_client_t *client, struct lk__parker *parker, struct lk__node **at, int64_t until_us)
+{
+    struct lk__cluster *cluster = client->node.cluster;
+    *at = cluster == NULL ? &client->node : NULL;
+    if (cluster == NULL)
+        return lk__node_awaitup(&client->node, LK__LANE_COMMANDS, parker, 0, until_us);
+    lk__cluster_begin(cluster);
+    int rc = lk__cluster_await(cluster, until_us);
+    bool more = rc == 0;
+    for (unsigned count = 1; more; count++) {
+        rc = await_some(client, parker, at, count, until_us);
+        more = rc == ETIMEDOUT || (rc == ENOTCONN && lk__node_nth(&client->node, count) != NULL);
+        more = more && lk__now_us() < until_us;
+    }
+    return rc;
+}
+
+/*
+ * Wait for the first connection, one attempt: a little longer than that may take, as it begins a little later, and knows
+ * why it failed.
+ */
 static int connect_once(lk_client_t *client)
 {
     char errmsg[LK__ERRMSG_MAX];
     struct lk__parker parker;
     lk__parker_init(&parker);
-    int64_t until_us = lk__now_us() + client->options->connect_timeout_ms * 1000;
-    int rc = lk__node_awaitup(&client->node, &parker, 0, until_us);
+    int64_t until_us = lk__now_us() + (client->options->connect_timeout_ms + BEGINS_WITHIN_MS) * 1000;
+    struct lk__node *at = &client->node;
+    int rc = await_any(client, &parker, &at, until_us);
     lk__parker_destroy(&parker);
     if (rc == 0)
         return 0;
-    int last_error = lk__node_lasterror(&client->node, errmsg, sizeof errmsg);
+    if (at == NULL)
+        return rc;
+    int last_error = lk__node_lasterror(at, LK__LANE_COMMANDS, errmsg, sizeof errmsg);
     if (last_error != 0)
         return lk__fail(rc == ETIMEDOUT ? ENOTCONN : last_error, "%s", errmsg);
     lk__options_print(client->options, errmsg, sizeof errmsg);
@@ -141,11 +209,14 @@ static int connect_once(lk_client_t *client)
 static void shut(lk_client_t *client)
 {
     lk__connector_stop(client->connector);
+    if (client->node.cluster != NULL)
+        lk__cluster_stop(client->node.cluster);
     lk__node_close(&client->node, LK__LANE_COMMANDS);
+    lk__node_close(&client->node, LK__LANE_GRANTS);
     lk__waiters_destroy(&client->waiters);
     lk__hub_destroy(&client->hub);
     lk__watchdog_destroy(&client->dog);
-    lk__node_destroy(&client->node);
+    destroy_nodes(client);
     lk__connector_unref(client->connector);
     lk__client_unref(client);
     lk__log_flush();
@@ -189,12 +260,17 @@ static int read_environment(struct lk__options *options)
     return lk__options_url(options, "redis://127.0.0.1:6379");
 }
 
+static int read_url(struct lk__options *options, const char *url)
+{
+    return url != NULL ? lk__options_url(options, url) : read_environment(options);
+}
+
 int lk__client_openurl(lk_client_t **client, const char *url)
 {
     struct lk__options options;
     if (client == NULL)
         return lk__fail(EINVAL, "lk_client_open: nowhere to put the client");
-    int rc = url != NULL ? lk__options_url(&options, url) : read_environment(&options);
+    int rc = read_url(&options, url);
     return rc != 0 ? rc : open_with(client, &options);
 }
 
@@ -227,6 +303,40 @@ int lk_client_open_file(lk_client_t **client, const char *json_path)
     return lk__api_leave(&api, counted(client, open_file(client, json_path)));
 }
 
+static int read_attr(struct lk__options *options, const lk_clientattr_t *attr)
+{
+    if (attr->url != NULL && attr->json_path != NULL)
+        return lk__fail(EINVAL, "lk_client_openwith: a URL or a file, not both");
+    int rc = attr->json_path != NULL ? lk__options_file(options, attr->json_path) : read_url(options, attr->url);
+    if (rc != 0)
+        return rc;
+    if (attr->provider != NULL && options->password != NULL) {
+        lk__options_clear(options);
+        return lk__fail(EINVAL, "lk_client_openwith: there is a password already, and a function for it");
+    }
+    options->provider = attr->provider;
+    options->provider_arg = attr->arg;
+    return 0;
+}
+
+static int open_attr(lk_client_t **client, const lk_clientattr_t *given)
+{
+    struct lk__options options;
+    lk_clientattr_t attr = LK_CLIENTATTR_INIT;
+    if (client == NULL)
+        return lk__fail(EINVAL, "lk_client_openwith: nowhere to put the client");
+    int rc = lk__sized_read(&attr, sizeof attr, given, LK__THROUGH(lk_clientattr_t, arg), "lk_clientattr_t");
+    if (rc == 0)
+        rc = read_attr(&options, &attr);
+    return rc != 0 ? rc : open_with(client, &options);
+}
+
+int lk_client_openwith(lk_client_t **client, const lk_clientattr_t *attr)
+{
+    struct lk__apistate api = lk__api_enter();
+    return lk__api_leave(&api, counted(client, open_attr(client, attr)));
+}
+
 /* --- closing ---------------------------------------------------------------------------------------------- */
 
 static struct lk__member *member_of(struct lk__entry *entry)
@@ -241,17 +351,22 @@ static void cancel_member(struct lk__entry *entry, void *arg)
     member->role->cancel(member);
 }
 
-/* Cancel all waiters; each leaves within one command timeout from now. */
-static void wait_for_calls(lk_client_t *client)
+/*
+ * Cancel all waiters; each leaves within one command timeout from now. False: a thread has not left by `until_us`, as it
+ * stands still in a handler or a debugger.
+ */
+static bool wait_for_calls(lk_client_t *client, int64_t until_us)
 {
     lk__waiters_close(&client->waiters);
     lk__mu_lock(&client->mu);
-    while (atomic_load(&client->calls) != LK__CLOSING) {
+    bool idle;
+    while (!(idle = atomic_load(&client->calls) == LK__CLOSING) && lk__now_us() < until_us) {
         /* repeated: a thread may have come into a local queue after the last look */
         lk__map_each(&client->members, cancel_member, NULL);
         lk__cond_wait(&client->idle, &client->mu, lk__now_us() + 20000);
     }
     lk__mu_unlock(&client->mu);
+    return idle;
 }
 
 static void make_quiet(struct lk__entry *entry, void *arg)
@@ -286,7 +401,10 @@ static void withdraw(struct lk__processstate *here, lk_client_t *client)
     atomic_fetch_or(&client->calls, LK__CLOSING);
 }
 
-/* One user less. 0: it was the last one, and the client is withdrawn; EAGAIN: others have it; EDEADLK. */
+/*
+ * One user less. 0: it was the last one, and the client is withdrawn, also if it was before, by a close that was EBUSY;
+ * EAGAIN: others have it; EDEADLK.
+ */
 static int leave_process(lk_client_t *client)
 {
     struct lk__processstate *here = lk__process_state();
@@ -304,18 +422,38 @@ static int leave_process(lk_client_t *client)
     return rc;
 }
 
+/*
+ * Until when calls may take to leave, and what was begun may take to be answered. Calls have longer: a machine that is busy
+ * is no thread that stands still.
+ */
+static void set_limits(const lk_client_t *client, int64_t *calls_us, int64_t *answers_us)
+{
+    int64_t now_us = lk__now_us(), timeout_us = client->options->command_timeout_ms * 1000;
+    *answers_us = now_us + 2 * timeout_us;
+    *calls_us = now_us + (2 * timeout_us > LEAVE_WITHIN_MS * 1000 ? 2 * timeout_us : LEAVE_WITHIN_MS * 1000);
+}
+
+/* A thread stands still in a call, so nothing may be freed. What the client holds need not wait for it. */
+static int leave_open(lk_client_t *client)
+{
+    (void)lk__client_giveback(client, lk__now_us() + client->options->command_timeout_ms * 1000);
+    return lk__fail(EBUSY, "a thread stands still in a call with this client; close it again when that has returned");
+}
+
 static int close_client(lk_client_t *client)
 {
+    int64_t calls_us, answers_us;
     if (client->process != lk__process())
         return 0; /* a fork's child has none of its descriptors; the memory may be in any state and is left */
     int rc = leave_process(client);
     if (rc != 0)
         return rc == EAGAIN ? 0 : lk__fail(rc, "a listener cannot close the client that calls it");
 
-    int64_t until_us = lk__now_us() + 2 * client->options->command_timeout_ms * 1000;
-    wait_for_calls(client);
-    bool clean = lk__client_giveback(client, until_us);
-    lk__outbox_settle(&client->dog, until_us);
+    set_limits(client, &calls_us, &answers_us);
+    if (!wait_for_calls(client, calls_us))
+        return leave_open(client);
+    bool clean = lk__client_giveback(client, answers_us);
+    lk__outbox_settle(&client->dog, answers_us);
     forget_all_holds(client);
     lk__hub_stop(&client->hub);
     clean &= lk__watchdog_stop(&client->dog);

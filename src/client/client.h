@@ -56,7 +56,9 @@ struct lk_client {
     atomic_uint abandoned;      /* slots whose last request got no answer */
     _Atomic int64_t hurried_us; /* when one that let the next holder go first was kept waiting for long; 0: never */
     struct lk__kindstats stats[LK__KINDS];
-    int64_t terms[2]; /* of claims that become leases, and of those that do not; never change */
+    atomic_ullong
+        confirms[LK__KINDS]; /* which connection for grants found the script known that confirms them; 0: none */
+    int64_t terms[2];        /* of claims that become leases, and of those that do not; never change */
 };
 
 #define LK__CLOSING (1u << 31)
@@ -91,7 +93,10 @@ int lk__client_openurl(lk_client_t **client, const char *url);
 bool lk__client_isclosed(const lk_client_t *client);
 void lk__client_unref(lk_client_t *client);
 
-/* give_back.c: release all that is held, by a client without calls. False: a release is not confirmed, or was of a lost hold. */
+/*
+ * give_back.c: release all that is held, by a client whose calls left, or stand still. False: a release is not confirmed, or
+ * was of a lost hold.
+ */
 bool lk__client_giveback(lk_client_t *client, int64_t until_us);
 
 #endif

@@ -6,13 +6,15 @@
  */
 #include "client/client.h"
 
-enum { BATCH = 32 };
+enum { BATCH = 32, AGAIN = 4 };
 
 /* One release of a pipeline. */
 struct leaving {
     struct lk__lease *lease;
     struct lk__request request;
-    bool said, unknown; /* an answer came; the server does not know the script */
+    struct lk__node *at;
+    bool said, unknown;     /* an answer came; the server does not know the script */
+    bool elsewhere, asking; /* it is not the one to ask; the other one is to be told so */
     struct lk__answer answer;
 };
 
@@ -22,35 +24,38 @@ static void take_answer(struct lk__request *request, const struct lk__reply *rep
     struct leaving *leaving = LK__CONTAINER(request, struct leaving, request);
     leaving->said = lk__answer_read(leaving->lease->release.command.script, reply, &leaving->answer);
     leaving->unknown = lk__reply_is(reply, "NOSCRIPT");
+    leaving->elsewhere = reply->type == LK__ERROR && leaving->at->cluster != NULL &&
+                         lk__cluster_redirect(leaving->at->cluster, leaving->at, reply, &leaving->asking);
 }
 
 /* False: nothing was sent. */
 static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, bool eval)
 {
     const struct lk__outboxentry *release = &leaving->lease->release;
-    leaving->request = (struct lk__request){ .parker = parker, .take = take_answer };
+    leaving->request = (struct lk__request){ .parker = parker, .take = take_answer, .asking = leaving->asking };
+    leaving->at = lk__node_for(&client->node, &release->command, leaving->asking);
     if (leaving->lease->holder != NULL)
         lk__hold_given(leaving->lease->holder);
     struct lk__sent sent = lk__outboxentry_sent(release);
-    return lk__node_send(&client->node, LK__LANE_COMMANDS, &leaving->request, &release->command, &sent, eval) == 0;
+    return lk__node_send(leaving->at, LK__LANE_COMMANDS, &leaving->request, &release->command, &sent, eval) == 0;
 }
 
 /* True: it was answered. */
-static bool await_answer(lk_client_t *client, struct leaving *leaving, int64_t until_us)
+static bool await_answer(struct leaving *leaving, int64_t until_us)
 {
     struct lk__request *request = &leaving->request;
     while (atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us)
-        lk__node_await(&client->node, request, until_us);
+        lk__node_await(leaving->at, LK__LANE_COMMANDS, request, until_us);
     bool answered = atomic_load(&request->state) == LK__ANSWERED;
-    lk__node_abandon(&client->node, LK__LANE_COMMANDS, request);
+    lk__node_abandon(leaving->at, LK__LANE_COMMANDS, request);
     return answered;
 }
 
 static bool await_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, int64_t until_us)
 {
-    bool answered = await_answer(client, leaving, until_us);
-    if (answered && leaving->unknown)
-        answered = send_release(client, leaving, parker, true) && await_answer(client, leaving, until_us);
+    bool answered = await_answer(leaving, until_us);
+    for (int i = 0; answered && (leaving->unknown || leaving->elsewhere) && i < AGAIN; i++)
+        answered = send_release(client, leaving, parker, true) && await_answer(leaving, until_us);
     if (!answered || !leaving->said)
         return false;
     lk__lease_released(leaving->lease, (struct lk__date){ leaving->answer.server_us, leaving->request.epoch });
@@ -70,6 +75,7 @@ static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
         struct leaving *leaving = &batch[count];
         bool good = lk__lease_end(lease);
         leaving->lease = lease;
+        leaving->asking = false;
         if (good && send_release(client, leaving, &parker, false)) {
             count++;
         } else {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* address.c - where the server is: a host and port, or the path of a unix socket */
+/* address.c - where servers are: hosts and ports, or the path of a unix socket */
 #include "config/builder.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 #include <sys/un.h>
 
-enum { PORT = 6379 };
+enum { PORT = 6379, SENTINEL_PORT = 26379 };
 
 /* Read a decimal number of `least` to `most`. */
 bool lk__read_number(const char *text, int64_t least, int64_t most, int *number)
@@ -68,51 +68,85 @@ static const char *split_server(const char *text, const char **host, size_t *len
     return NULL;
 }
 
-/* Make room for a server. A client has one: fail if it was given already. */
-static int begin_server(struct lk__builder *builder, const char *subject)
+/* Make room for servers. They are said once: fail if they were given already. */
+static int begin_servers(struct lk__builder *builder, const char *subject)
 {
-    struct lk__options *options = &builder->options;
     if (builder->server)
         return lk__builder_fail(builder, EINVAL, subject, "there is a server already: one of address, nodes and path");
     builder->server = true;
-    lk__free(options->host);
-    lk__free(options->path);
-    options->host = options->path = NULL;
-    options->port = 0;
+    lk__options_clearservers(&builder->options);
     return 0;
 }
 
-int lk__builder_server(struct lk__builder *builder, const char *subject, const char *text)
+/* Add the one that `text` names. */
+static int add_server(struct lk__builder *builder, const char *subject, const char *text)
 {
     struct lk__options *options = &builder->options;
+    struct lk__address *address = &options->servers[options->server_count];
     const char *host, *port;
     size_t length;
-    int rc = begin_server(builder, subject);
-    if (rc != 0)
-        return rc;
-    if (strchr(text, ',') != NULL)
-        return lk__builder_fail(builder, ENOTSUP, subject,
-                                "several hosts are for Sentinel and Cluster, not in this version");
-
     const char *flaw = split_server(text, &host, &length, &port);
     if (flaw != NULL)
         return lk__builder_fail(builder, EINVAL, subject, "%s", flaw);
-    options->port = PORT;
-    if (*port != '\0' && (*port != ':' || !lk__read_number(port + 1, 1, UINT16_MAX, &options->port)))
+    address->port = 0;
+    if (*port != '\0' && (*port != ':' || !lk__read_number(port + 1, 1, UINT16_MAX, &address->port)))
         return lk__builder_fail(builder, EINVAL, subject,
                                 "the port behind the host must be 1 to 65535 (an IPv6 address stands in [ ])");
 
-    options->host = length == 0 ? lk__strdup("127.0.0.1") : lk__alloc(length + 1);
-    if (options->host == NULL)
+    address->host = length == 0 ? lk__strdup("127.0.0.1") : lk__alloc(length + 1);
+    if (address->host == NULL)
         return lk__builder_nomem(builder);
-    memcpy(options->host, host, length);
+    memcpy(address->host, host, length);
+    options->server_count++;
     return 0;
+}
+
+/* Add those between the commas of `list`, which is written to. */
+static int add_servers(struct lk__builder *builder, const char *subject, char *list)
+{
+    unsigned count = 1;
+    for (const char *c = list; *c != '\0'; c++)
+        count += *c == ',';
+    if (count > LK__SERVERS_MAX)
+        return lk__builder_fail(builder, EINVAL, subject, "there may be %d addresses at most", LK__SERVERS_MAX);
+    builder->options.servers = lk__alloc(count * sizeof *builder->options.servers);
+    if (builder->options.servers == NULL)
+        return lk__builder_nomem(builder);
+    for (char *rest = list, *text; (text = strsep(&rest, ",")) != NULL;) {
+        if (*text == '\0' && count > 1)
+            return lk__builder_fail(builder, EINVAL, subject, "an address is missing beside a comma");
+        int rc = add_server(builder, subject, text);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+int lk__builder_servers(struct lk__builder *builder, const char *subject, const char *text)
+{
+    int rc = begin_servers(builder, subject);
+    if (rc != 0)
+        return rc;
+    char *list = lk__strdup(text);
+    if (list == NULL)
+        return lk__builder_nomem(builder);
+    rc = add_servers(builder, subject, list);
+    lk__wipe(list); /* a URL that is not clear may have its password there */
+    return rc;
+}
+
+void lk__builder_ports(struct lk__builder *builder)
+{
+    struct lk__options *options = &builder->options;
+    for (unsigned i = 0; i < options->server_count; i++)
+        if (options->servers[i].port == 0)
+            options->servers[i].port = options->service != NULL ? SENTINEL_PORT : PORT;
 }
 
 int lk__builder_socket(struct lk__builder *builder, const char *subject, const char *path)
 {
     const size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
-    int rc = begin_server(builder, subject);
+    int rc = begin_servers(builder, subject);
     if (rc != 0)
         return rc;
     if (*path == '\0')

@@ -14,7 +14,7 @@ void lk__builder_begin(struct lk__builder *builder, enum lk__source source)
 void lk__builder_layer(struct lk__builder *builder)
 {
     builder->given = 0;
-    builder->server = builder->password = false;
+    builder->server = builder->password = builder->sentinel_password = false;
 }
 
 void lk__builder_drop(struct lk__builder *builder)

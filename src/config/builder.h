@@ -21,6 +21,10 @@ struct lk__builder {
     enum lk__source source;     /* what settings are called in error texts */
     uint64_t given;             /* bit i: lk__settings[i] was given, in this layer */
     bool server, password;      /* likewise, by any setting */
+    bool sentinel_password;     /* likewise */
+    bool single;                /* mode: single was given */
+    bool sentinels;             /* likewise sentinel, or a URL says so */
+    bool cluster;               /* likewise cluster */
     bool secret;                /* a password stands in the text itself */
     bool shared;                /* other libraries read it, too, and know other parameters */
     bool silent;                /* likewise, and what was left out was told before */
@@ -66,8 +70,11 @@ int lk__builder_url(struct lk__builder *builder, const char *url);
 
 /* --- address.c ------------------------------------------------------------------------------------- */
 
-/* Add the server: "host", "host:port" or "[IPv6]:port"; no host means 127.0.0.1. */
-int lk__builder_server(struct lk__builder *builder, const char *subject, const char *text);
+/* Say where servers are: "host", "host:port" or "[IPv6]:port", or several with commas between; "" means 127.0.0.1. */
+int lk__builder_servers(struct lk__builder *builder, const char *subject, const char *text);
+
+/* Of those that were said without a port fill it in: it depends on what listens there. */
+void lk__builder_ports(struct lk__builder *builder);
 
 /* Add the server: the path of a unix socket. */
 int lk__builder_socket(struct lk__builder *builder, const char *subject, const char *path);
@@ -88,7 +95,7 @@ void lk__builder_leaveout(struct lk__builder *builder);
 
 /* --- secret.c: passwords ------------------------------------------------------------------------- */
 
-/* Set the password: `${NAME}` and `${NAME:-default}` are looked up in the environment. */
+/* Set a password: in a file `${NAME}` and `${NAME:-default}` are looked up in the environment. */
 int lk__put_password(struct lk__builder *builder, const struct lk__setting *setting, const char *text);
 
 /* Set the password to the content of a file, without the newline at its end. */

@@ -7,6 +7,8 @@
 
 #define LEASE_MS (30 * LK__SECOND_MS)
 #define LEASE_MIN_MS 100
+#define BACKOFF_MIN_MS 10
+#define CLOCK_SKEW_MS 500
 
 static int64_t lesser(int64_t a, int64_t b)
 {
@@ -24,25 +26,41 @@ static void complete(int64_t *ms, int64_t otherwise_ms)
         *ms = otherwise_ms;
 }
 
-/* Times follow the lease, so that a shorter lease alone is still a working set. */
-static void complete_times(struct lk__options *o)
+/* A waiter that hears no message keeps its place for so long without an ask, ms. */
+static int64_t liveness_of(const struct lk__options *o)
 {
-    complete(&o->lease_ms, LEASE_MS);
-    complete(&o->command_timeout_ms, lesser(1 * LK__SECOND_MS, o->lease_ms / 5));
-    complete(&o->connect_timeout_ms, lesser(2 * LK__SECOND_MS, o->lease_ms / 3));
-    complete(&o->poll_ms, lesser(1 * LK__SECOND_MS, o->lease_ms / 2));
-    complete(&o->retry_max_ms, greater(o->lease_ms / 10, o->retry_min_ms));
-    complete(&o->retry_min_ms, lesser(20, o->retry_max_ms));
-    complete(&o->keepalive_ms, 15 * LK__SECOND_MS);
+    return greater(LK__LIVENESS_MIN_MS, 3 * o->poll_ms);
+}
+
+static void complete_backoff(struct lk__options *o)
+{
+    complete(&o->backoff_max_ms, greater(o->poll_ms, o->backoff_min_ms));
+    complete(&o->backoff_min_ms, o->fixed_backoff ? o->backoff_max_ms : lesser(BACKOFF_MIN_MS, o->backoff_max_ms));
 }
 
 /*
  * The longest command timeout with which a renewal, sent after a third of the lease, may fail once and
  * succeed the second time before the lease ends, less what clocks may differ by.
  */
-static int64_t longest_command(int64_t lease_ms)
+static int64_t longest_command(int64_t lease_ms, int64_t clock_skew_ms)
 {
-    return (lease_ms - lease_ms / 3 - (lease_ms / 100 + 2) - 1) / 2;
+    return (lease_ms - lease_ms / 3 - (lease_ms / 100 + 2) - clock_skew_ms - 1) / 2;
+}
+
+/* Times follow the lease, so that a shorter lease alone is still a working set. */
+static void complete_times(struct lk__options *o)
+{
+    complete(&o->lease_ms, LEASE_MS);
+    if (lk__options_failover(o))
+        complete(&o->clock_skew_ms, CLOCK_SKEW_MS);
+    complete(&o->command_timeout_ms,
+             lesser(lesser(1 * LK__SECOND_MS, o->lease_ms / 5), longest_command(o->lease_ms, o->clock_skew_ms)));
+    complete(&o->connect_timeout_ms, lesser(2 * LK__SECOND_MS, o->lease_ms / 3));
+    complete(&o->poll_ms, lesser(1 * LK__SECOND_MS, o->lease_ms / 2));
+    complete_backoff(o);
+    complete(&o->retry_max_ms, greater(o->lease_ms / 10, o->retry_min_ms));
+    complete(&o->retry_min_ms, lesser(20, o->retry_max_ms));
+    complete(&o->keepalive_ms, 15 * LK__SECOND_MS);
 }
 
 struct written {
@@ -65,6 +83,12 @@ static const char *called(const struct lk__builder *builder, const char *name)
     return lk__setting_name(builder->source, lk__setting_find(LK__FROM_URL, name, strlen(name)));
 }
 
+/* That of the settings for Sentinels which was given. */
+static const char *called_sentinels(const struct lk__builder *builder)
+{
+    return called(builder, builder->options.sentinel_user != NULL ? "sentinel_user" : "sentinel_password");
+}
+
 static int too_long(struct lk__builder *builder, const char *name, int64_t ms, const char *measure, int64_t measure_ms)
 {
     return lk__builder_fail(builder, EINVAL, called(builder, name), "%s is longer than %s=%s", written(ms).text,
@@ -74,12 +98,30 @@ static int too_long(struct lk__builder *builder, const char *name, int64_t ms, c
 static int check_command(struct lk__builder *builder)
 {
     const struct lk__options *o = &builder->options;
-    int64_t most_ms = longest_command(o->lease_ms);
+    int64_t most_ms = longest_command(o->lease_ms, o->clock_skew_ms);
     if (o->command_timeout_ms <= most_ms)
         return 0;
     return lk__builder_fail(builder, EINVAL, called(builder, "command_timeout"),
                             "%s does not fit into lease=%s twice: at most %s, or a longer lease",
                             written(o->command_timeout_ms).text, written(o->lease_ms).text, written(most_ms).text);
+}
+
+static int check_backoff(struct lk__builder *builder)
+{
+    const struct lk__options *o = &builder->options;
+    int64_t most_ms = liveness_of(o) / 3;
+    if (o->fixed_backoff && o->backoff_min_ms != o->backoff_max_ms)
+        return lk__builder_fail(builder, EINVAL, called(builder, "backoff_min"), "is for %s=exponential",
+                                called(builder, "backoff"));
+    if (o->backoff_min_ms > o->backoff_max_ms)
+        return too_long(builder, "backoff_min", o->backoff_min_ms, "backoff_max", o->backoff_max_ms);
+    if (o->backoff_max_ms <= most_ms)
+        return 0;
+    return lk__builder_fail(
+        builder, EINVAL, called(builder, "backoff_max"),
+        "%s is longer than a third of the time for which a silent waiter keeps its place: at most %s, "
+        "or a longer poll",
+        written(o->backoff_max_ms).text, written(most_ms).text);
 }
 
 /* Only settings that were given can be wrong here: defaults are chosen to fit. */
@@ -88,13 +130,85 @@ static int check_times(struct lk__builder *builder)
     const struct lk__options *o = &builder->options;
     if (o->lease_ms < LEASE_MIN_MS)
         return lk__builder_fail(builder, EINVAL, "lease", "must be at least %dms", LEASE_MIN_MS);
+    if (o->lease_ms < LK__SKEWS_MIN * o->clock_skew_ms)
+        return lk__builder_fail(builder, EINVAL, "lease",
+                                "must be at least %d x %s=%s, by which the clocks of servers may "
+                                "differ that replace each other: %s",
+                                LK__SKEWS_MIN, called(builder, "clock_skew"), written(o->clock_skew_ms).text,
+                                written(LK__SKEWS_MIN * o->clock_skew_ms).text);
     if (o->connect_timeout_ms > o->lease_ms)
         return too_long(builder, "connect_timeout", o->connect_timeout_ms, "lease", o->lease_ms);
     if (o->poll_ms > o->lease_ms)
         return too_long(builder, "poll", o->poll_ms, "lease", o->lease_ms);
     if (o->retry_min_ms > o->retry_max_ms)
         return too_long(builder, "retry_min", o->retry_min_ms, "retry_max", o->retry_max_ms);
-    return check_command(builder);
+    int rc = check_backoff(builder);
+    return rc != 0 ? rc : check_command(builder);
+}
+
+/* One file of the client's without the other is of no use, and a unix socket has no TLS. */
+static int check_tls(struct lk__builder *builder)
+{
+    const struct lk__options *o = &builder->options;
+    if (o->tls.certificate != NULL && o->tls.key == NULL)
+        return lk__builder_fail(builder, EINVAL, called(builder, "cert"), "needs %s, the file of its private key",
+                                called(builder, "key"));
+    if (o->tls.key != NULL && o->tls.certificate == NULL)
+        return lk__builder_fail(builder, EINVAL, called(builder, "key"), "needs %s, the file of its certificate",
+                                called(builder, "cert"));
+    if (o->tls.on && o->path != NULL)
+        return lk__builder_fail(builder, EINVAL, "path", "a unix socket has no TLS: give an address, or leave tls out");
+    return 0;
+}
+
+/* Sentinels and the name of the master belong together. */
+static int check_sentinels(struct lk__builder *builder)
+{
+    const struct lk__options *o = &builder->options;
+    bool wanted = builder->sentinels || o->service != NULL;
+    if (!wanted && (o->sentinel_password != NULL || o->sentinel_user != NULL))
+        return lk__builder_fail(builder, EINVAL, called_sentinels(builder), "is for Sentinels, and there are none");
+    if (!wanted)
+        return 0;
+    if (builder->single)
+        return lk__builder_fail(builder, EINVAL, "mode", "must be sentinel where there is a master's name");
+    if (o->service == NULL)
+        return lk__builder_fail(builder, EINVAL, "mode",
+                                "sentinel needs master, the name that the Sentinels know it by");
+    if (o->path != NULL)
+        return lk__builder_fail(builder, EINVAL, "path", "Sentinels have addresses: give nodes");
+    if (o->sentinel_user != NULL && o->sentinel_password == NULL)
+        return lk__builder_fail(builder, EINVAL, called(builder, "sentinel_user"), "needs a sentinel_password");
+    return 0;
+}
+
+/* A cluster has nodes with addresses, and one database. */
+static int check_cluster(struct lk__builder *builder)
+{
+    struct lk__options *o = &builder->options;
+    o->cluster = builder->cluster;
+    if (!o->cluster)
+        return 0;
+    if (builder->sentinels || builder->single || o->service != NULL)
+        return lk__builder_fail(builder, EINVAL, "mode", "a cluster has no Sentinels, and no master's name");
+    if (o->path != NULL)
+        return lk__builder_fail(builder, EINVAL, "path", "the nodes of a cluster have addresses: give nodes");
+    if (o->db != 0)
+        return lk__builder_fail(builder, EINVAL, "db", "a cluster has database 0 alone");
+    return 0;
+}
+
+static int complete_servers(struct lk__builder *builder)
+{
+    const struct lk__options *o = &builder->options;
+    int rc = check_sentinels(builder);
+    if (rc == 0)
+        rc = check_cluster(builder);
+    if (rc == 0 && o->servers == NULL && o->path == NULL)
+        rc = lk__builder_servers(builder, NULL, "");
+    if (rc == 0)
+        lk__builder_ports(builder);
+    return rc;
 }
 
 int lk__builder_finish(struct lk__builder *builder, struct lk__options *options)
@@ -102,10 +216,13 @@ int lk__builder_finish(struct lk__builder *builder, struct lk__options *options)
     struct lk__options *o = &builder->options;
     if (o->user != NULL && o->password == NULL)
         return lk__builder_fail(builder, EINVAL, "username", "needs password or password_file");
+    int rc = complete_servers(builder);
+    if (rc != 0)
+        return rc;
     complete_times(o);
-    int rc = check_times(builder);
-    if (rc == 0 && o->host == NULL && o->path == NULL)
-        rc = lk__builder_server(builder, NULL, "");
+    rc = check_times(builder);
+    if (rc == 0)
+        rc = check_tls(builder);
     if (rc != 0)
         return rc;
     *options = *o;

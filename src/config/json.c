@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TLS "tls"   /* the group that says by being there that there is TLS */
 #define DEPTH_MAX 8 /* the parser's stack grows with the depth, and the caller's stack may be small */
 
 /* --- lines -------------------------------------------------------------------------------------------- */
@@ -85,14 +86,16 @@ static int too_deep(const struct lk__file *file)
 
 /* --- from keys to settings ------------------------------------------------------------------------------ */
 
+enum { GROUPS = 4 };
+
 struct reader {
     struct lk__builder builder;
     struct lk__jsontokens tokens;
     struct scanner scanner;
-    bool grouped[2]; /* the group was given: group_of() - 1 */
-    bool in_url;     /* what is being read is the value of url */
-    int line;        /* the line of the failure; 0: the file as a whole */
-    int lines[64];   /* the line of each setting in lk__settings */
+    bool grouped[GROUPS]; /* the group was given: group_of() - 1 */
+    bool in_url;          /* what is being read is the value of url */
+    int line;             /* the line of the failure; 0: the file as a whole */
+    int lines[64];        /* the line of each setting in lk__settings */
     char number[24];
 };
 
@@ -102,16 +105,35 @@ static const char *const must_be[] = {
     [LK__DURATION_OR_NO] = "a string with a unit, such as \"15s\", or false",
     [LK__NUMBER] = "a whole number",
     [LK__FLAG] = "true or false",
-    [LK__LIST] = "a list with one string, \"host:port\"",
+    [LK__LIST] = "a list of strings, \"host:port\"",
 };
+
+/* The strings of a list with commas between, in memory to be freed; NULL: it has none, or others. */
+static int join(struct reader *reader, const json_t *list, char **joined)
+{
+    size_t size = 1, used = 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *text = lk__jsontokens_string(&reader->tokens, json_string_value(json_array_get(list, i)));
+        if (text == NULL || *text == '\0' || strchr(text, ',') != NULL)
+            return 0;
+        size += strlen(text) + 1;
+    }
+    if (size == 1)
+        return 0;
+    *joined = lk__alloc(size);
+    if (*joined == NULL)
+        return lk__builder_nomem(&reader->builder);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        used += (size_t)snprintf(*joined + used, size - used, "%s%s", i > 0 ? "," : "",
+                                 lk__jsontokens_string(&reader->tokens, json_string_value(json_array_get(list, i))));
+    return 0;
+}
 
 /* The text that a URL would have for `value`, or NULL if the form is wrong; lives as long as both. */
 static const char *text_of(struct reader *reader, enum lk__form form, const json_t *value)
 {
     if (form == LK__ANYTHING)
         return "";
-    if (form == LK__LIST)
-        return lk__jsontokens_string(&reader->tokens, json_string_value(json_array_get(value, 0)));
     if (form == LK__NUMBER) {
         snprintf(reader->number, sizeof reader->number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         return json_is_integer(value) ? reader->number : NULL;
@@ -123,16 +145,24 @@ static const char *text_of(struct reader *reader, enum lk__form form, const json
     return lk__jsontokens_string(&reader->tokens, json_string_value(value));
 }
 
-static int put(struct reader *reader, const struct lk__setting *setting, const json_t *value)
+static int put_text(struct reader *reader, const struct lk__setting *setting, const char *text)
 {
-    const char *text = text_of(reader, setting->form, value);
-    reader->lines[setting - lk__settings] = reader->line;
-    if (setting->form == LK__LIST && json_array_size(value) > 1)
-        return lk__builder_fail(&reader->builder, ENOTSUP, setting->json,
-                                "several servers are for Sentinel and Cluster, not in this version");
     if (text == NULL)
         return lk__builder_fail(&reader->builder, EINVAL, setting->json, "must be %s", must_be[setting->form]);
     return lk__setting_put(&reader->builder, setting, text);
+}
+
+static int put(struct reader *reader, const struct lk__setting *setting, const json_t *value)
+{
+    char *joined = NULL;
+    reader->lines[setting - lk__settings] = reader->line;
+    if (setting->form != LK__LIST)
+        return put_text(reader, setting, text_of(reader, setting->form, value));
+    int rc = join(reader, value, &joined);
+    if (rc == 0)
+        rc = put_text(reader, setting, joined);
+    lk__free(joined);
+    return rc;
 }
 
 /* Write "group.key" into builder->name; a longer one is cut, and then no known setting. */
@@ -149,8 +179,8 @@ static const char *path_of(struct reader *reader, const char *group, const char 
 /* The group named `name`, from 1 on; 0: there is none. */
 static int group_of(const char *key)
 {
-    static const char *const groups[] = { "timeouts", "retry" };
-    for (int i = 0; i < 2; i++)
+    static const char *const groups[GROUPS] = { "timeouts", "retry", "backoff", TLS };
+    for (int i = 0; i < GROUPS; i++)
         if (strcmp(key, groups[i]) == 0)
             return i + 1;
     return 0;
@@ -167,6 +197,8 @@ static int read_group(struct reader *reader, const char *group, json_t *object)
     *given = true;
     if (!json_is_object(object))
         return lk__builder_fail(&reader->builder, EINVAL, path, "must be an object");
+    if (strcmp(group, TLS) == 0)
+        reader->builder.options.tls.on = true;
     return read_object(reader, group, object);
 }
 
@@ -223,7 +255,7 @@ static int put_ground(struct reader *reader, const char *url)
         return rc;
     reader->in_url = false;
     builder->source = LK__FROM_JSON;
-    builder->secret = builder->options.password != NULL;
+    builder->secret = builder->options.password != NULL || builder->options.sentinel_password != NULL;
     for (size_t i = 0; i < lk__settings_count; i++)
         if ((builder->given & UINT64_C(1) << i) != 0)
             reader->lines[i] = reader->line;

@@ -5,14 +5,34 @@
 #include <stdio.h>
 #include <string.h>
 
-void lk__options_clear(struct lk__options *options)
+void lk__options_clearservers(struct lk__options *options)
 {
     lk__free(options->path);
-    lk__free(options->host);
+    for (unsigned i = 0; i < options->server_count; i++)
+        lk__free(options->servers[i].host);
+    lk__free(options->servers);
+    options->path = NULL;
+    options->servers = NULL;
+    options->server_count = 0;
+}
+
+void lk__options_clear(struct lk__options *options)
+{
+    lk__options_clearservers(options);
+    lk__free(options->service);
+    lk__free(options->sentinel_user);
+    lk__wipe(options->sentinel_password);
+    lk__free(options->sentinel_password_file);
     lk__free(options->user);
     lk__wipe(options->password);
+    lk__free(options->password_file);
     lk__free(options->client_name);
     lk__free(options->prefix);
+    lk__free(options->tls.cacert);
+    lk__free(options->tls.capath);
+    lk__free(options->tls.certificate);
+    lk__free(options->tls.key);
+    lk__free(options->tls.sni);
     memset(options, 0, sizeof *options);
 }
 
@@ -62,15 +82,39 @@ static void print_credentials(struct printer *printer, const struct lk__options 
     print(printer, ":***@");
 }
 
-static void print_server(struct printer *printer, const struct lk__options *options)
+static void print_address(struct printer *printer, const struct lk__address *address)
 {
     char port[16];
-    bool ipv6 = strchr(options->host, ':') != NULL;
-    snprintf(port, sizeof port, ":%d", options->port);
+    bool ipv6 = strchr(address->host, ':') != NULL;
+    snprintf(port, sizeof port, ":%d", address->port);
     print(printer, ipv6 ? "[" : "");
-    print_encoded(printer, options->host, ":");
+    print_encoded(printer, address->host, ":");
     print(printer, ipv6 ? "]" : "");
     print(printer, port);
+}
+
+static void print_servers(struct printer *printer, const struct lk__options *options)
+{
+    for (unsigned i = 0; i < options->server_count; i++) {
+        print(printer, i > 0 ? "," : "");
+        print_address(printer, &options->servers[i]);
+    }
+    print(printer, "/");
+    if (options->service == NULL)
+        return;
+    print_encoded(printer, options->service, "");
+    print(printer, "/");
+}
+
+static const char *scheme_of(const struct lk__options *options)
+{
+    if (options->path != NULL)
+        return "unix://";
+    if (options->service != NULL)
+        return options->tls.on ? "rediss-sentinel://" : "redis-sentinel://";
+    if (options->cluster)
+        return options->tls.on ? "rediss-cluster://" : "redis-cluster://";
+    return options->tls.on ? "rediss://" : "redis://";
 }
 
 void lk__options_print(const struct lk__options *options, char *text, size_t size)
@@ -80,14 +124,13 @@ void lk__options_print(const struct lk__options *options, char *text, size_t siz
     struct printer printer = { text, size - 1 };
     char db[16];
     snprintf(db, sizeof db, "%d", options->db);
-    print(&printer, options->path != NULL ? "unix://" : "redis://");
+    print(&printer, scheme_of(options));
     print_credentials(&printer, options);
     if (options->path != NULL) {
         print_encoded(&printer, options->path, "/");
         print(&printer, "?db=");
     } else {
-        print_server(&printer, options);
-        print(&printer, "/");
+        print_servers(&printer, options);
     }
     print(&printer, db);
     *printer.text = '\0';
@@ -103,9 +146,9 @@ static size_t secret_at(const char *says, const char *password)
     return password[same] == '\0' || same >= TELLING ? same : 0;
 }
 
-void lk__options_quote(const struct lk__options *options, const char *says, char *text, size_t size)
+void lk__secret_hide(const char *password, const char *says, char *text, size_t size)
 {
-    const char *password = options->password != NULL ? options->password : "";
+    password = password != NULL ? password : "";
     struct printer printer = { text, size - 1 };
     while (*says != '\0') {
         size_t secret = secret_at(says, password);

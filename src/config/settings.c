@@ -16,8 +16,10 @@
 
 typedef int putter(struct lk__builder *builder, const struct lk__setting *setting, const char *text);
 
-static putter put_duration, put_duration_or_no, put_yes, put_no, put_text, put_prefix, put_client_name, put_db;
-static putter put_protocol, put_server, put_socket, put_mode, put_master, put_tls, put_url;
+static putter put_duration, put_duration_or_no, put_backoff, put_yes, put_no, put_text, put_prefix, put_client_name,
+    put_db;
+static putter put_replicas, put_protocol, put_address, put_nodes, put_socket, put_mode, put_tls_text, put_verify,
+    put_url;
 
 #define FIELD(name) offsetof(struct lk__options, name)
 
@@ -25,12 +27,16 @@ const struct lk__setting lk__settings[] = {
     /* URL parameter, JSON key, its form in JSON, reader, field */
     { NULL, "url", LK__STRING, put_url, 0 },
     { NULL, "mode", LK__STRING, put_mode, 0 },
-    { NULL, "address", LK__STRING, put_server, 0 },
-    { NULL, "nodes", LK__LIST, put_server, 0 },
+    { NULL, "address", LK__STRING, put_address, 0 },
+    { NULL, "nodes", LK__LIST, put_nodes, 0 },
+    { NULL, "master", LK__STRING, put_text, FIELD(service) },
+    { "sentinel_user", "sentinel_username", LK__STRING, put_text, FIELD(sentinel_user) },
+    { "sentinel_password", "sentinel_password", LK__STRING, lk__put_password, FIELD(sentinel_password) },
+    { NULL, "sentinel_password_file", LK__STRING, lk__put_password_file, FIELD(sentinel_password) },
     { NULL, "path", LK__STRING, put_socket, 0 },
     { NULL, "username", LK__STRING, put_text, FIELD(user) },
-    { NULL, "password", LK__STRING, lk__put_password, 0 },
-    { NULL, "password_file", LK__STRING, lk__put_password_file, 0 },
+    { NULL, "password", LK__STRING, lk__put_password, FIELD(password) },
+    { NULL, "password_file", LK__STRING, lk__put_password_file, FIELD(password) },
     { "db", "db", LK__NUMBER, put_db, 0 },
     { "client_name", "client_name", LK__STRING, put_client_name, FIELD(client_name) },
     { "prefix", "prefix", LK__STRING, put_prefix, FIELD(prefix) },
@@ -41,18 +47,21 @@ const struct lk__setting lk__settings[] = {
     { "retry_min", "retry.min", LK__DURATION, put_duration, FIELD(retry_min_ms) },
     { "retry_max", "retry.max", LK__DURATION, put_duration, FIELD(retry_max_ms) },
     { "keepalive", "keepalive", LK__DURATION_OR_NO, put_duration_or_no, FIELD(keepalive_ms) },
+    { "backoff", "backoff.policy", LK__STRING, put_backoff, FIELD(fixed_backoff) },
+    { "backoff_min", "backoff.min", LK__DURATION, put_duration, FIELD(backoff_min_ms) },
+    { "backoff_max", "backoff.max", LK__DURATION, put_duration, FIELD(backoff_max_ms) },
+    { "clock_skew", "clock_skew", LK__DURATION, put_duration, FIELD(clock_skew_ms) },
+    { "wait_replicas", "wait_replicas", LK__NUMBER, put_replicas, 0 },
     { "pubsub", "pubsub", LK__FLAG, put_no, FIELD(no_pubsub) },
     { "redisson", "redisson", LK__FLAG, put_yes, FIELD(redisson) },
     { "strict", "strict", LK__FLAG, put_yes, FIELD(strict) },
     { "protocol", "protocol", LK__NUMBER, put_protocol, 0 },
-    /* settings that this build does not support, and says so rather than "unknown" */
-    { NULL, "master", LK__ANYTHING, put_master, 0 },
-    { NULL, "tls", LK__ANYTHING, put_tls, 0 },
-    { "cacert", NULL, LK__ANYTHING, put_tls, 0 },
-    { "cert", NULL, LK__ANYTHING, put_tls, 0 },
-    { "key", NULL, LK__ANYTHING, put_tls, 0 },
-    { "sni", NULL, LK__ANYTHING, put_tls, 0 },
-    { "verify", NULL, LK__ANYTHING, put_tls, 0 },
+    { "cacert", "tls.cacert", LK__STRING, put_tls_text, FIELD(tls.cacert) },
+    { "capath", "tls.capath", LK__STRING, put_tls_text, FIELD(tls.capath) },
+    { "cert", "tls.cert", LK__STRING, put_tls_text, FIELD(tls.certificate) },
+    { "key", "tls.key", LK__STRING, put_tls_text, FIELD(tls.key) },
+    { "sni", "tls.sni", LK__STRING, put_tls_text, FIELD(tls.sni) },
+    { "verify", "tls.verify", LK__FLAG, put_verify, FIELD(tls.unverified) },
 };
 
 const size_t lk__settings_count = sizeof lk__settings / sizeof *lk__settings;
@@ -178,6 +187,15 @@ static int put_flag(struct lk__builder *builder, const struct lk__setting *setti
     return 0;
 }
 
+static int put_backoff(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
+{
+    bool *fixed = field_of(builder, setting);
+    if (strcmp(text, "fixed") != 0 && strcmp(text, "exponential") != 0)
+        return must(builder, setting, "be fixed or exponential");
+    *fixed = strcmp(text, "fixed") == 0;
+    return 0;
+}
+
 static int put_yes(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
 {
     return put_flag(builder, setting, text, "yes");
@@ -192,6 +210,13 @@ static int put_db(struct lk__builder *builder, const struct lk__setting *setting
 {
     if (!lk__read_number(text, 0, INT32_MAX, &builder->options.db))
         return must(builder, setting, "be the number of a database, 0 or more");
+    return 0;
+}
+
+static int put_replicas(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
+{
+    if (!lk__read_number(text, 0, LK__REPLICAS_MAX, &builder->options.wait_replicas))
+        return must(builder, setting, "be a number of replicas, from 0 to 100");
     return 0;
 }
 
@@ -234,33 +259,47 @@ static int put_client_name(struct lk__builder *builder, const struct lk__setting
 
 static int put_mode(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
 {
-    const char *name = lk__setting_name(builder->source, setting);
-    if (strcmp(text, "sentinel") == 0 || strcmp(text, "cluster") == 0)
-        return lk__builder_fail(builder, ENOTSUP, name,
-                                "this version serves single servers, no Sentinel and no Cluster");
-    if (strcmp(text, "single") != 0)
-        return must(builder, setting, "be single");
-    return 0;
+    builder->single = strcmp(text, "single") == 0;
+    builder->sentinels = strcmp(text, "sentinel") == 0;
+    builder->cluster = strcmp(text, "cluster") == 0;
+    return builder->single || builder->sentinels || builder->cluster
+               ? 0
+               : must(builder, setting, "be single, sentinel or cluster");
 }
 
-static int put_master(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
+/* What is said of TLS to a server without it would be heard by nobody. */
+static int with_tls(struct lk__builder *builder, const struct lk__setting *setting)
 {
-    (void)text;
-    return lk__builder_fail(builder, ENOTSUP, lk__setting_name(builder->source, setting),
-                            "Sentinel is not in this version");
+    if (builder->options.tls.on)
+        return 0;
+    return lk__builder_fail(builder, EINVAL, lk__setting_name(builder->source, setting),
+                            "is for TLS: the scheme must be rediss or valkeys");
 }
 
-static int put_tls(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
+static int put_tls_text(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
 {
-    (void)text;
-    return lk__builder_fail(builder, ENOTSUP, lk__setting_name(builder->source, setting), "TLS is not built in");
+    int rc = with_tls(builder, setting);
+    return rc != 0 ? rc : put_text(builder, setting, text);
 }
 
-static int put_server(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
+static int put_verify(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
+{
+    int rc = with_tls(builder, setting);
+    return rc != 0 ? rc : put_no(builder, setting, text);
+}
+
+static int put_address(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
 {
     if (*text == '\0')
         return must(builder, setting, "not be empty");
-    return lk__builder_server(builder, lk__setting_name(builder->source, setting), text);
+    if (strchr(text, ',') != NULL)
+        return must(builder, setting, "be one address: several stand in nodes");
+    return lk__builder_servers(builder, lk__setting_name(builder->source, setting), text);
+}
+
+static int put_nodes(struct lk__builder *builder, const struct lk__setting *setting, const char *text)
+{
+    return lk__builder_servers(builder, lk__setting_name(builder->source, setting), text);
 }
 
 static int put_socket(struct lk__builder *builder, const struct lk__setting *setting, const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * url.c - options from redis://user:password@host:port/db?parameter=value&...
+ * url.c - options from redis://user:password@host:port/db?parameter=value&..., or with several hosts
  *
  * A URL that is not clear is refused, never guessed. In one that other clients would read in several ways the
  * password may be anywhere, so no error text quotes more than the name of a parameter.
@@ -19,7 +19,9 @@ struct span {
 
 /* The parts of a URL, not decoded. */
 struct parts {
-    bool socket; /* unix: host and path are one path */
+    bool socket;    /* unix: host and path are one path */
+    bool sentinels; /* who stands in the place of the host */
+    bool cluster;   /* some of whose nodes do */
     bool has_userinfo, has_params;
     struct span userinfo, host, path, params;
 };
@@ -42,18 +44,30 @@ static bool span_ends(struct span span, const char *word)
     return span.length > length && strncasecmp(span.at + span.length - length, word, length) == 0;
 }
 
+/* Take `word`, with a - or + before it, off the end. */
+static bool cut_end(struct span *scheme, const char *word)
+{
+    size_t length = strlen(word);
+    if (!span_ends(*scheme, word) || scheme->length <= length + 1)
+        return false;
+    char joint = scheme->at[scheme->length - length - 1];
+    if (joint != '-' && joint != '+')
+        return false;
+    scheme->length -= length + 1;
+    return true;
+}
+
 static int read_scheme(struct lk__builder *builder, struct span scheme, struct parts *parts)
 {
-    parts->socket = span_is(scheme, "unix") || span_is(scheme, "redis+unix") || span_is(scheme, "redis-socket");
-    if (parts->socket || span_is(scheme, "redis") || span_is(scheme, "valkey"))
+    parts->sentinels = cut_end(&scheme, "sentinel");
+    parts->cluster = !parts->sentinels && cut_end(&scheme, "cluster");
+    parts->socket = !parts->sentinels && !parts->cluster &&
+                    (span_is(scheme, "unix") || span_is(scheme, "redis+unix") || span_is(scheme, "redis-socket"));
+    builder->options.tls.on = span_is(scheme, "rediss") || span_is(scheme, "valkeys");
+    if (parts->socket || builder->options.tls.on || span_is(scheme, "redis") || span_is(scheme, "valkey"))
         return 0;
-    if (span_is(scheme, "rediss") || span_is(scheme, "valkeys"))
-        return lk__builder_fail(builder, ENOTSUP, NULL, "TLS is not built in: only redis://, valkey:// and unix://");
-    if (span_ends(scheme, "-sentinel") || span_ends(scheme, "+sentinel"))
-        return lk__builder_fail(builder, ENOTSUP, NULL, "Sentinel is not in this version: name one server");
-    if (span_ends(scheme, "-cluster") || span_ends(scheme, "+cluster"))
-        return lk__builder_fail(builder, ENOTSUP, NULL, "Redis Cluster is not in this version: name one server");
-    return bad_url(builder, "unknown scheme: redis://, valkey:// or unix:// are known");
+    return bad_url(builder, "unknown scheme: redis://, rediss://, valkey://, valkeys:// and unix:// are known, and the "
+                            "first four with -sentinel or -cluster");
 }
 
 /* Refuse characters that would end a part where its writer did not mean it to end. */
@@ -200,18 +214,39 @@ static int put(struct lk__builder *builder, struct span name, struct span value)
     return rc;
 }
 
+/* "/service" at the head of `path`, which Sentinels need; what is behind it remains. */
+static int read_service(struct lk__builder *builder, struct span *path)
+{
+    struct span name = { path->at + 1, path->length > 0 ? path->length - 1 : 0 };
+    const char *slash = memchr(name.at, '/', name.length);
+    builder->sentinels = true;
+    builder->single = false;
+    if (slash != NULL)
+        name.length = (size_t)(slash - name.at);
+    if (name.length == 0)
+        return bad_url(builder, "must name the master behind the Sentinels: redis-sentinel://host,host/NAME");
+    *path = (struct span){ name.at + name.length, path->length - 1 - name.length };
+    lk__free(builder->options.service);
+    builder->options.service = NULL;
+    return decode(builder, "master", name, &builder->options.service);
+}
+
 static int read_server(struct lk__builder *builder, const struct parts *parts)
 {
     const struct span db = { "db", 2 };
-    char *server = NULL;
-    int rc = decode(builder, "host", parts->host, &server);
+    struct span path = parts->path;
+    char *servers = NULL;
+    int rc = decode(builder, "host", parts->host, &servers);
     if (rc != 0)
         return rc;
-    rc = lk__builder_server(builder, NULL, server);
-    lk__wipe(server);
-    if (rc != 0 || parts->path.length <= 1)
+    rc = lk__builder_servers(builder, NULL, servers);
+    lk__wipe(servers);
+    if (rc == 0 && parts->sentinels)
+        rc = read_service(builder, &path);
+    builder->cluster |= parts->cluster;
+    if (rc != 0 || path.length <= 1)
         return rc;
-    return put(builder, db, (struct span){ parts->path.at + 1, parts->path.length - 1 });
+    return put(builder, db, (struct span){ path.at + 1, path.length - 1 });
 }
 
 static int read_param(struct lk__builder *builder, struct span param)

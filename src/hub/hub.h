@@ -22,17 +22,35 @@ struct lk__subscription {
     struct lk__link order;             /* under hub->mu: in hub->fresh while NEW, in hub->asked while ASKED */
     enum lk__subscription_state state; /* under hub->mu */
     uint64_t question;                 /* under hub->mu: while ASKED, the number of its SUBSCRIBE on the connection */
+    struct lk__line *line;             /* under hub->mu: where it is asked for, or was; NULL: nowhere yet */
+    int64_t again_us;                  /* under hub->mu: of one that was sent elsewhere: when it is asked for anew */
     /* Runs on the hub's thread, or one in lk__hub_park(), under hub->mu: must not block and not call the hub. */
     void (*on_message)(struct lk__subscription *subscription, const char *payload);
 };
 
+/* A node's connection for messages. All under hub->mu, but for what is said to be the thread's. */
+struct lk__line {
+    struct lk__node *_Atomic node; /* never changes; NULL: nothing was asked there yet. Also without hub->mu */
+    bool given_up;                 /* thread only: it ended the connection, as it was silent */
+    int64_t pinged_us;             /* thread only */
+    _Atomic int64_t heard_us;      /* when something last came */
+    unsigned long long connects;   /* the number of the connection that the next two belong to */
+    uint64_t questions, answers;   /* commands sent, answers read */
+    int64_t pause_us, again_us;    /* back-off after a refusal that passes; no subscription is asked for before */
+    int cuts;                      /* connections in a row that ended when a SUBSCRIBE was sent */
+};
+
 struct lk__hub {
     struct lk__mu mu;
-    struct lk__node *node;
+    struct lk__node *node;  /* the server, or the way to it */
+    struct lk__line only;   /* of a server by itself */
+    struct lk__line *lines; /* by the numbers of nodes: that one, or those of a cluster */
+    unsigned line_count;
     struct lk__map subscriptions; /* under mu, by channel */
     struct lk__link fresh;        /* under mu: to be subscribed to */
     struct lk__link asked;        /* under mu: subscriptions sent, in order */
-    struct lk__link leaving;      /* under mu: channels to be unsubscribed */
+    struct lk__link leaving;      /* under mu: channels to be unsubscribed ... */
+    struct lk__link left;         /* under mu: ... and those where a cluster's node was told so */
     bool started, stopping;       /* under mu */
     int wake_fd;
     pthread_t thread;
@@ -40,14 +58,8 @@ struct lk__hub {
     atomic_int waiters;         /* threads that wait for messages */
     int64_t ping_ms;            /* while there are any, a connection that is silent for so long is pinged */
     _Atomic int64_t doubted_us; /* when somebody found out by asking what no message had told; 0: never */
-    int64_t pinged_us;          /* thread only */
-    bool given_up;              /* thread only: it ended the connection, as it was silent */
-    _Atomic int64_t heard_us;   /* when something last came */
-    /* under mu */
-    unsigned long long connects; /* the number of the connection that the next two belong to */
-    uint64_t questions, answers; /* commands sent, answers read */
-    int64_t pause_us, again_us;  /* back-off after a refusal that passes; no subscription is asked for before */
-    int cuts;                    /* connections in a row that ended when a SUBSCRIBE was sent */
+    unsigned version_seen;      /* thread only: of a cluster's map */
+    unsigned message_epoch;     /* under mu: of the server that sent what is handed out now */
     atomic_ullong messages;
 };
 
@@ -68,12 +80,21 @@ int lk__hub_subscribe(struct lk__hub *hub, struct lk__subscription *subscription
 void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscription);
 
 /*
- * lk__parker_parkopen(), by a thread that a message may wake; so it may be the one that reads them. Whoever waits for a
- * message parks here, as nobody may read while nobody does. No lock is held.
+ * lk__parker_parkopen(), by a thread that a message of node `at` may wake; so it may be the one that reads them. Whoever
+ * waits for a message parks here, as nobody may read while nobody does. No lock is held.
  */
-static inline unsigned lk__hub_park(struct lk__hub *hub, struct lk__parker *parker, int64_t until_us, int cancel_state)
+static inline unsigned lk__hub_park(struct lk__hub *hub, struct lk__node *at, struct lk__parker *parker,
+                                    int64_t until_us, int cancel_state)
 {
-    return lk__node_listen(hub->node, parker, until_us, cancel_state);
+    (void)hub;
+    return lk__node_listen(at, parker, until_us, cancel_state);
+}
+
+/* Within lk__subscription's on_message(): the epoch of the server that sent the message. */
+static inline unsigned lk__hub_messageepoch(const struct lk__hub *hub)
+{
+    assert(lk__mu_held(&hub->mu));
+    return hub->message_epoch;
 }
 
 /*

@@ -3,6 +3,7 @@
 #include "latch/latch.h"
 
 #include <limits.h>
+#include <string.h>
 
 enum { COUNT_MAX = 1000000 };
 
@@ -105,9 +106,9 @@ int lk_latch_delete(lk_latch_t *l)
 /* How look.lua says that a count ended. */
 enum { OPENED = 1, DELETED = 2 };
 
-int lk__latch_look(const struct lk__latch *latch, struct lk__latchstate *state)
+static int ask(const struct lk__op *op, struct lk__latchstate *state)
 {
-    const struct lk__object *object = &latch->object;
+    const struct lk__object *object = op->object;
     const struct lk__command command = lk__object_command(object, &lk__lua_latch_look, NULL);
     struct lk__replybuf buf;
     struct lk__latch_look_reply seen;
@@ -126,6 +127,28 @@ int lk__latch_look(const struct lk__latch *latch, struct lk__latchstate *state)
     return 0;
 }
 
+static int look(const struct lk__op *op, union lk__seen *seen)
+{
+    struct lk__latchstate state;
+    int rc = lk__latch_use(op);
+    if (rc == 0)
+        rc = ask(op, &state);
+    if (rc == 0)
+        memcpy(seen, &state, sizeof state);
+    return rc;
+}
+
+/* Has the count ended, or begun, between two looks? */
+static bool differs(const union lk__seen *seen, const union lk__seen *before)
+{
+    const struct lk__latchstate *one = lk__latch_state(seen), *other = lk__latch_state(before);
+    return (one->count > 0) != (other->count > 0) || one->serial != other->serial || one->deleted != other->deleted;
+}
+
+_Static_assert(sizeof(struct lk__latchstate) <= sizeof(union lk__seen), "what a look sees");
+
+const struct lk__scene lk__latch_scene = { .look = look, .differs = differs };
+
 /* One look, for a public function. */
 static int look_once(lk_latch_t *l, struct lk__latchstate *state)
 {
@@ -133,7 +156,7 @@ static int look_once(lk_latch_t *l, struct lk__latchstate *state)
     int rc = lk__latch_enter(&op, l, LK__NEVER);
     if (rc != 0)
         return rc;
-    rc = lk__latch_look(lk__latch_of(&op), state);
+    rc = ask(&op, state);
     return lk__op_leave(&op, rc);
 }
 

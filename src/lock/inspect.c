@@ -7,13 +7,14 @@
 int lk_mutex_forceunlock(lk_mutex_t *m)
 {
     struct lk__op op;
+    enum lk__verdict verdict;
     int rc = lk__op_enter(&op, LK__HANDLE(m), &lk__mutex_kind);
     if (rc != 0)
         return rc;
     struct lk__mutexblock *block = lk__mutex_block(lk__mutex_of(&op));
     const struct lk__lock_force_args args = { .channel = block->release.channel, .flags = block->release.flags };
     const struct lk__command command = lk__object_command(op.object, &lk__lua_lock_force, &args);
-    return lk__op_leave(&op, lk__force(op.object, &command));
+    return lk__op_leave(&op, lk__force(op.object, &command, &verdict));
 }
 
 static void tell_info(lk_mutexinfo_t *info, const struct lk__lock_info_reply *reply)

@@ -23,8 +23,7 @@ static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_
     return rc;
 }
 
-/* Become the holder for the first time. */
-static int acquire(const struct lk__op *op, const struct lk__how *how)
+int lk__mutex_acquire(const struct lk__op *op, const struct lk__how *how)
 {
     struct lk__mutex *mutex = lk__mutex_of(op);
     const struct lk__mutexblock *block = lk__mutex_block(mutex);
@@ -61,7 +60,7 @@ static int acquire_or_nest(struct lk__op *op, const struct lk__how *how, bool on
     if (hold != NULL && lk__mutex_attr(op)->type != LK_MUTEX_NORMAL)
         return lock_again(op, hold, only_try);
     lk__op_beginwait(op);
-    return acquire(op, how);
+    return lk__mutex_acquire(op, how);
 }
 
 static int lock_as(lk_mutex_t *m, const struct lk__how *how, bool only_try)

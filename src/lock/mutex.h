@@ -48,6 +48,9 @@ static inline const lk_mutexattr_t *lk__mutex_attr(const struct lk__op *op)
 
 extern const struct lk__kind lk__mutex_kind;
 
+/* Become the holder for the first time. 0 or EOWNERDEAD: held. Otherwise not, with an error text. */
+int lk__mutex_acquire(const struct lk__op *op, const struct lk__how *how);
+
 int lk__mutexattr_check(void *attr, const void *given);
 
 /* Tell the server that this hold now counts `holds`. 0, ESTALE, or why not. */

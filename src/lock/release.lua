@@ -50,8 +50,8 @@ if unwanted then
 end
 
 local served, deaf
-if mine == 1 and not (kept or robust or shared) and first ~= id then
-    served, deaf = serve_first(mutex, token, queue, seen, first, id, now, now_text, fair)
+if mine == 1 and not (kept or robust or shared and now % 16 == 0) and first ~= id then
+    served, deaf = serve_first(mutex, token, queue, seen, first, id, now, now_text, fair, shared)
 end
 if served then
     return brief(DONE)
@@ -70,7 +70,8 @@ leave(queue, seen, id)
 
 -- One release in sixteen leaves it to Java, if Java listens: a hand-over never frees the key.
 local function is_javas_turn()
-    return mine == 1 and shared and math.max(last_token(token) + 1, now) % 16 == 0 and tell_redisson(channel, '0')
+    local sixteenth = now % 16 == 0 or math.max(last_token(token) + 1, now) % 16 == 0
+    return mine == 1 and shared and sixteenth and tell_redisson(channel, '0')
 end
 
 -- Leave the mutex to Java or hand it to the first waiter; false: there is neither.

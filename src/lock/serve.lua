@@ -27,11 +27,11 @@ local function serve(name, token_key, queue, seen, mark, asker, now, now_text, r
     return hand_over(round, asker, CLAIM_MS)
 end
 
--- What serve() does for most, when `id` gave back a mutex that is neither robust nor shared, and nothing speaks against
--- the first waiter: it was heard of lately, its client let no claim end, it listens, and nobody rests. A process has one waiter at most,
--- unless the mutex is fair; so nothing is noted of its claims. Returns false if nobody has it, and the first waiter's client
--- if that did not listen.
-local function serve_first(name, token_key, queue, seen, first, id, now, now_text, fair)
+-- What serve() does for most, when `id` gave back a mutex that is not robust, and nothing speaks against the first waiter:
+-- it was heard of lately, its client let no claim end, it listens, and nobody rests. A process has one waiter at most, unless the
+-- mutex is fair; so nothing is noted of its claims. Returns false if nobody has it, and the first waiter's client if that did
+-- not listen. What is left to Java nobody of ours holds, and so gives back, before Java's turn is over.
+local function serve_first(name, token_key, queue, seen, first, id, now, now_text, fair, shared)
     local sign, theirs, ours
     if fair then
         theirs, ours = client_of(first), client_of(id)
@@ -47,7 +47,7 @@ local function serve_first(name, token_key, queue, seen, first, id, now, now_tex
         return false
     end
     claim_ms = string.format('%d', claim_ms)
-    local token = next_token(token_key, now, now_text)
+    local token = next_token(token_key, now, now_text, shared)
     redis.call('HSET', name, first, '1')
     local ends = redis.pcall('PEXPIRE', name, claim_ms, 'NX') -- 0: there is another field, so it is not free
     if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then

@@ -18,10 +18,10 @@ enum { YIELD_US = 1000, HURRY_US = 10000000 };
 
 /* --- acquiring -------------------------------------------------------------------------------------------------------- */
 
-/* What gives it back. */
-static struct lk__outboxentry *release_of(const struct lk__acquire *acquire)
+static void set_block(struct lk__lease *lease, struct lk__block *block)
 {
-    return acquire->release != NULL ? acquire->release : &acquire->hold->lease->release;
+    lk__block_unref(lease->release.block);
+    lease->release.block = lk__block_ref(block);
 }
 
 static int make_hold(struct lk__acquire *acquire)
@@ -34,6 +34,8 @@ static int make_hold(struct lk__acquire *acquire)
     lease->fixed = acquire->fixed;
     lease->lease_ms = lease->wanted_ms = acquire->lease_ms;
     lease->release.command = acquire->give_back;
+    if (acquire->block != NULL)
+        set_block(lease, acquire->block);
     lease->renewal = acquire->renewal;
     lease->renewal_args = acquire->renewal_args;
     lease->parts = (unsigned short)acquire->holds;
@@ -52,11 +54,13 @@ static int prepare(struct lk__acquire *acquire)
 {
     struct lk__waiter *waiter = &acquire->waiter;
     lk__waiter_init(waiter);
+    if (acquire->release == NULL && lk__object_leasecheck(acquire->op->object, acquire->asked_ms) != 0)
+        return EINVAL;
     if (acquire->release == NULL && make_hold(acquire) != 0)
         return ENOMEM;
     if (acquire->interruptible && !acquire->try_only)
         lk__parker_beinterruptible(&waiter->parker, true);
-    waiter->release = release_of(acquire);
+    waiter->release = lk__acquire_release(acquire);
     waiter->what = acquire->op->object->what;
     waiter->ask = acquire->ask;
     waiter->read = acquire->read;
@@ -68,8 +72,9 @@ static int prepare(struct lk__acquire *acquire)
                                                      .lease_ms = acquire->asked_ms,
                                                      .try_only = acquire->try_only,
                                                      .compare = acquire->settings != NULL,
-                                                     .recorded = acquire->release != NULL });
-    return 0;
+                                                     .recorded = acquire->release != NULL,
+                                                     .confirmed = acquire->queues });
+    return acquire->begin != NULL ? acquire->begin(acquire) : 0;
 }
 
 static void unwind(struct lk__waiter *waiter);
@@ -135,8 +140,11 @@ static int64_t first_renewal(const struct lk__acquire *acquire)
     const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
     int64_t now_us = lk__now_us(), lease_ms = acquire->hold->lease->lease_ms;
     bool capped = acquire->max_hold_ms != 0 && acquire->max_hold_ms <= lease_ms;
+    bool claimed = result->claimed && acquire->confirmed_us == 0;
     if (acquire->fixed || capped)
-        return result->claimed ? now_us : LK__NEVER;
+        return claimed ? now_us : LK__NEVER;
+    if (acquire->confirmed_us != 0)
+        return acquire->confirmed_us + lease_ms * 1000 / 3;
     return result->claimed && result->valid_until_us > now_us + lease_ms * 1000 ? now_us : result->first_us;
 }
 
@@ -144,7 +152,11 @@ static int64_t first_renewal(const struct lk__acquire *acquire)
 static int64_t good_until(const struct lk__acquire *acquire, int64_t now_us)
 {
     const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
-    int64_t own_us = lk__later(now_us, acquire->asked_ms * 1000 - lk__guard_us(acquire->asked_ms));
+    int64_t own_us =
+        lk__later(now_us, acquire->asked_ms * 1000 -
+                              lk__guard_us(acquire->asked_ms, acquire->op->object->client->options->clock_skew_ms));
+    if (acquire->confirmed_us != 0)
+        return own_us - (now_us - acquire->confirmed_us);
     return result->claimed && own_us < result->valid_until_us ? own_us : result->valid_until_us;
 }
 
@@ -182,6 +194,10 @@ static void become_holder(struct lk__acquire *acquire, int code)
     struct lk__lease *lease = hold->lease;
     int64_t now_us = lk__now_us();
 
+    if (acquire->block != NULL) {
+        lease->release.command = acquire->held_back;
+        set_block(lease, object->block);
+    }
     hold->token = acquire->reads > 0 ? 0 : result->token;
     lease->release.past = result->duplicates_until;
     if (result->duplicates_until.date.us != 0) { /* a copy of the ask would set its lease again */
@@ -207,20 +223,6 @@ static void become_holder(struct lk__acquire *acquire, int code)
     count_it(acquire, now_us);
 }
 
-/* Release what an ask without an answer may have got: now, and once more when no copy of it can come any more. */
-static void give_back(struct lk__acquire *acquire)
-{
-    const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
-    int64_t end_us =
-        lk__now_us() + 2000 * acquire->op->object->client->options->command_timeout_ms + acquire->asked_ms * 1000;
-    struct lk__outboxentry *release = release_of(acquire);
-    release->flags |= LK__SENT_AGAIN;
-    if (acquire->release == NULL) /* else a late copy is known by the record */
-        release->past = result->duplicates_until;
-    lk__outbox_send(&acquire->op->object->client->dog, release, end_us);
-    lk__error_settles(end_us);
-}
-
 /* End the acquire, held or not. */
 static void end(struct lk__acquire *acquire, bool keep)
 {
@@ -239,7 +241,7 @@ static void unwind(struct lk__waiter *waiter)
         lk__redissonwake_leave(acquire->redisson, waiter);
     atomic_fetch_sub(&acquire->op->object->waiting, 1);
     if (lk__acquirefsm_result(&waiter->machine)->unknown)
-        give_back(acquire);
+        lk__acquire_takeback(acquire);
     end(acquire, false);
     acquire->unwind(acquire);
 }
@@ -252,14 +254,17 @@ static int run(struct lk__acquire *acquire)
     if (rc == 0) {
         atomic_fetch_add(&object->waiting, 1);
         rc = wait_for_it(acquire);
+        bool unknown = lk__acquirefsm_result(&acquire->waiter.machine)->unknown;
+        if ((rc == 0 || rc == EOWNERDEAD) && object->client->options->wait_replicas > 0)
+            rc = lk__acquire_confirm(acquire, rc);
         atomic_fetch_sub(&object->waiting, 1);
         held = rc == 0 || rc == EOWNERDEAD;
         if (held && acquire->hold == NULL)
             count_it(acquire, lk__now_us());
         else if (held)
             become_holder(acquire, rc);
-        else if (lk__acquirefsm_result(&acquire->waiter.machine)->unknown)
-            give_back(acquire);
+        else if (unknown)
+            lk__acquire_takeback(acquire);
     }
     end(acquire, held);
     return rc;
@@ -278,7 +283,8 @@ static int run_looking(struct lk__acquire *acquire)
 
 int lk__acquire_run(struct lk__acquire *acquire)
 {
-    return lk__settings_isdue(acquire->op->object, acquire->began_us) ? run_looking(acquire) : run(acquire);
+    bool looks = !acquire->queues && lk__settings_isdue(acquire->op->object, acquire->began_us);
+    return looks ? run_looking(acquire) : run(acquire);
 }
 
 /* --- giving it back ------------------------------------------------------------------------------------------------- */
@@ -289,16 +295,15 @@ int lk__gone(const struct lk__object *object)
 }
 
 /* 0: the server answered whether there was something to release. */
-static int send_it(struct lk__object *object, struct lk__hold *hold, struct lk__answer *answer, unsigned *epoch,
-                   bool *repeated)
+static int send_it(struct lk__object *object, struct lk__hold *hold, const struct lk__outboxentry *release,
+                   struct lk__answer *answer, unsigned *epoch, bool *repeated)
 {
-    const struct lk__outboxentry *release = &hold->lease->release;
     lk__hold_given(hold);
     struct lk__call call = {
         .node = lk__object_node(object),
         .what = object->what,
         .command = &release->command,
-        .sent = lk__lease_sent(hold->lease),
+        .sent = release == &hold->lease->release ? lk__lease_sent(hold->lease) : lk__outboxentry_sent(release),
     };
     int rc = lk__call_run(&call);
     *repeated = call.repeated;
@@ -322,7 +327,7 @@ static void let_next_go(lk_client_t *client)
         atomic_store(&client->hurried_us, began_us);
 }
 
-int lk__object_release(struct lk__object *object, struct lk__hold *hold)
+int lk__object_releaseby(struct lk__object *object, struct lk__hold *hold, struct lk__outboxentry *release)
 {
     struct lk__lease *lease = hold->lease;
     struct lk__answer answer;
@@ -332,17 +337,23 @@ int lk__object_release(struct lk__object *object, struct lk__hold *hold)
     if (!lk__lease_end(lease))
         return lk__gone(object);
     lk__histogram_add(&object->client->stats[hold->kind].hold, lk__now_us() - hold->began_us);
-    int rc = send_it(object, hold, &answer, &epoch, &repeated);
+    int rc = send_it(object, hold, release, &answer, &epoch, &repeated);
     if (rc != 0) {
-        lk__outbox_send(&object->client->dog, &lease->release, end_us);
+        lk__outbox_send(&object->client->dog, release, end_us);
         lk__error_settles(end_us);
         return rc;
     }
     lk__lease_released(lease, (struct lk__date){ answer.server_us, epoch });
     if (answer.server_us != 0) /* most releases that nobody waited for have no date */
         let_next_go(object->client);
-    if (answer.verdict == LK__DONE || repeated) /* a copy of this release may have done it */
+    bool own = release == &lease->release;
+    if (answer.verdict == LK__DONE || (own && repeated)) /* a copy of this release may have done it */
         return 0;
     lk__lease_wasgone(lease);
     return lk__gone(object);
+}
+
+int lk__object_release(struct lk__object *object, struct lk__hold *hold)
+{
+    return lk__object_releaseby(object, hold, &hold->lease->release);
 }

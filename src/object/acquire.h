@@ -61,11 +61,20 @@ struct lk__acquire {
     const void *renewal_args;
     const char *suffix; /* NULL, or what its id ends with */
 
+    /* Of a wait for a condition, which ends with its mutex, see src/cond/wait.c. */
+    bool queues;                  /* an ask confirms a grant; the settings mark was looked at by an acquire before */
+    struct lk__block *block;      /* NULL: the object's; else where the keys of `ask` and `give_back` are */
+    struct lk__command held_back; /* with such a block: what gives it back once it is held */
+    /* NULL, or called when nothing can fail any more for want of memory, before the first ask. Not 0: it ends so. */
+    int (*begin)(struct lk__acquire *acquire);
+
     struct lk__hold *hold; /* told; NULL: not held, or what was taken has no lease */
 
     /* private */
     struct lk__waiter waiter;
     struct lk__settingsmark *settings; /* NULL: not to be looked at */
+    int64_t confirmed_us;              /* when what replicas acknowledged was sent; 0: they were not asked */
+    bool unconfirmed;                  /* granted, but too few replicas acknowledged it */
     bool contended;
 };
 
@@ -96,6 +105,22 @@ int lk__acquire_run(struct lk__acquire *acquire);
  * the background; with an error text. Then lk__object_drophold().
  */
 int lk__object_release(struct lk__object *object, struct lk__hold *hold);
+/* Likewise by that request instead of its release, which says GONE where it did not find the hold. */
+int lk__object_releaseby(struct lk__object *object, struct lk__hold *hold, struct lk__outboxentry *release);
+
+/* --- confirm.c ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * It was granted, with that code, and counts only if so many replicas acknowledge it. `code`; or why it is not held, with an
+ * error text: ENOTCONN given back, EIO still being given back.
+ */
+int lk__acquire_confirm(struct lk__acquire *acquire, int code);
+/* Release what an ask may have got, in the background: now, and once more when no copy of it can come any more. */
+void lk__acquire_takeback(struct lk__acquire *acquire);
+/* What gives it back. */
+struct lk__outboxentry *lk__acquire_release(const struct lk__acquire *acquire);
+
+/* --- acquire.c, too --------------------------------------------------------------------------------------------------- */
 
 /* Returns ESTALE, with an error text. */
 int lk__gone(const struct lk__object *object);
@@ -117,8 +142,8 @@ void lk__settings_note(struct lk__object *object, const struct lk__acquirefsm_re
 
 /* --- dated.c ------------------------------------------------------------------------------------------------------- */
 
-/* An operator takes it away from whoever holds it: a script that is sent its deadline and nothing else. */
-int lk__force(struct lk__object *object, const struct lk__command *command);
+/* What names no hold, such as taking it away from whoever holds it: a script that is sent its deadline and nothing else. */
+int lk__force(struct lk__object *object, const struct lk__command *command, enum lk__verdict *verdict);
 
 /*
  * Change a hold at the server, by a script that sets its lease, too. 0 and the verdict, DONE or GONE, when it is lost;

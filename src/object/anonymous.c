@@ -61,7 +61,8 @@ static void stay(struct lk__object *object, struct lk__presence *presence, struc
 {
     struct lk__lease *none = NULL;
     int64_t lasts_us = lease->lease_ms * 1000;
-    lk__lease_take(lease, sent_us + lasts_us - lk__guard_us(lease->lease_ms), sent_us + lasts_us / 3);
+    lk__lease_take(lease, sent_us + lasts_us - lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms),
+                   sent_us + lasts_us / 3);
     if (atomic_compare_exchange_strong(&presence->lease, &none, lease))
         return;
     if (lk__lease_end(lease))

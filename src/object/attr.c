@@ -12,3 +12,12 @@ int lk__attr_leases(int64_t lease_ms, int64_t max_hold_ms)
                         LK__LEASE_MIN_MS);
     return 0;
 }
+
+int lk__object_leasecheck(const struct lk__object *object, int64_t lease_ms)
+{
+    int64_t skew_ms = object->client->options->clock_skew_ms;
+    if (lease_ms >= LK__SKEWS_MIN * skew_ms)
+        return 0;
+    return lk__fail(EINVAL, "%s: a lease of %lld ms: at least %d x clock_skew, %lld ms", object->what,
+                    (long long)lease_ms, LK__SKEWS_MIN, (long long)(LK__SKEWS_MIN * skew_ms));
+}

@@ -12,15 +12,16 @@ int lk__late(const struct lk__object *object)
  * The request names no hold, so a copy would end the next hold as well: it is sent once, and has a deadline, after
  * which it does nothing.
  */
-int lk__force(struct lk__object *object, const struct lk__command *command)
+int lk__force(struct lk__object *object, const struct lk__command *command, enum lk__verdict *verdict)
 {
-    struct lk__answer answer;
+    struct lk__answer answer = { .verdict = LK__LATE };
     struct lk__call call = {
         .node = lk__object_node(object), .what = object->what, .command = command, .only_once = true
     };
     int rc = lk__call_run(&call);
     if (rc == 0 && !lk__answer_read(command->script, call.reply, &answer))
         rc = lk__call_garbled(object->what);
+    *verdict = answer.verdict;
     return rc == 0 && answer.verdict == LK__LATE ? lk__late(object) : rc;
 }
 

@@ -148,5 +148,7 @@ enum { LK__LEASE_MIN_MS = 100 };
 
 /* Leases that a hold can have, 0 for the default: 0 or EINVAL. */
 int lk__attr_leases(int64_t lease_ms, int64_t max_hold_ms);
+/* EINVAL, with words: too short a lease for servers that replace each other, of which clock_skew is not trusted. */
+int lk__object_leasecheck(const struct lk__object *object, int64_t lease_ms);
 
 #endif

@@ -113,6 +113,7 @@ static int call(struct request *request, struct lk__answer *answer)
     entry->until = (struct lk__until){ { call.sent.deadline_us, call.sent.epoch }, call.sent.deadline_here_us };
     entry->dating = LK__DEADLINE;
     request->unsure |= call.repeated;
+    request->once->until = entry->until;
     request->settled_us = call.settled_us;
     if (rc != 0)
         return rc;

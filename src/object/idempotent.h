@@ -42,7 +42,8 @@ struct lk__idempotent {
     bool lasting;               /* without a good answer the library goes on for half a minute */
     struct lk__command undone;  /* script NULL, or the command that undoes it without a good answer */
     size_t args_size; /* of the arguments that are kept for that: its own if it is lasting, or those of `undone` */
-    int64_t number;   /* result: the first element after the answer's head, 0 if that is no number */
+    struct lk__until until; /* result: by then no copy takes effect any more */
+    int64_t number;         /* result: the first element after the answer's head, 0 if that is no number */
 };
 
 /* Returns EPROTO, with an error text: no number that this client draws is new to the server. */

@@ -160,16 +160,21 @@ int lk__op_busy(const struct lk__op *op, const struct lk__hold *hold, const char
     return EBUSY;
 }
 
-int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold)
+int lk__op_givebackby(const struct lk__op *op, struct lk__hold *hold, struct lk__outboxentry *release)
 {
     bool owned = hold->owner != 0;
-    int rc = lk__object_release(op->object, hold); /* the server frees it, or hands it to the first waiter */
+    int rc = lk__object_releaseby(op->object, hold, release); /* the server frees it, or hands it to the first waiter */
     lk__object_drophold(op->object, hold);
     if (owned && op->by == NULL)
         op->self->holds--;
     else if (owned)
         atomic_fetch_sub(&op->by->holds, 1);
     return rc;
+}
+
+int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold)
+{
+    return lk__op_givebackby(op, hold, &hold->lease->release);
 }
 
 int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)

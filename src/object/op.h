@@ -75,6 +75,8 @@ int lk__op_abandon(struct lk__handle handle, int code);
 int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner);
 /* Give all of `hold` back, and forget it. As lk__object_release(). */
 int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold);
+/* As lk__object_releaseby(). */
+int lk__op_givebackby(const struct lk__op *op, struct lk__hold *hold, struct lk__outboxentry *release);
 
 /* The hold of the call's owner: 0 it is good · EPERM there is none · ESTALE it was lost; with an error text. */
 int lk__op_hold(const struct lk__op *op, struct lk__hold **hold);

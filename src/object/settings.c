@@ -28,7 +28,8 @@ static uint16_t moment(int64_t at_us)
 
 bool lk__settings_isdue(const struct lk__object *object, int64_t now_us)
 {
-    return !object->traits.anonymous && (uint16_t)(moment(now_us) - atomic_load(&object->settings_seen)) >= LATELY;
+    return object->kind->settings != NULL && !object->traits.anonymous &&
+           (uint16_t)(moment(now_us) - atomic_load(&object->settings_seen)) >= LATELY;
 }
 
 void lk__settings_makedue(struct lk__object *object)

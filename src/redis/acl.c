@@ -23,7 +23,7 @@ static bool is_among(const char *words, const char *word, size_t length)
 
 int lk__acl_check(struct lk__node *node, const char *what, const char *commands)
 {
-    struct lk__conn *conn = &node->lanes[LK__LANE_COMMANDS];
+    struct lk__conn *conn = &lk__node_nth(node, 0)->lanes[LK__LANE_COMMANDS];
     char missing[LK__ACL_MAX];
     lk__mu_lock(&conn->mu);
     memcpy(missing, conn->missing, sizeof missing);

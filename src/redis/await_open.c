@@ -47,7 +47,7 @@ static unsigned make_room(struct lk__expecting *me, int64_t until_us)
     conn->leading = true;
     unsigned signals = lk__conn_leadonce(conn, &leader, until_us);
     if (conn->term == term)
-        lk__conn_promote(conn);
+        lk__parker_wake(lk__conn_promote(conn)); /* under conn->mu: this is rare */
     return signals;
 }
 

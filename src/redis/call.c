@@ -11,6 +11,9 @@
 struct call {
     struct lk__call *told;
     struct lk__request request;
+    enum lk__lane lane;
+    struct lk__node *at; /* where it goes, or went */
+    unsigned hops;       /* how often it was told to go elsewhere, in a row */
     int64_t hard_us;
     int64_t pause_ms;
     bool unsure; /* a copy may have taken effect */
@@ -31,7 +34,7 @@ static int unreachable(const struct call *call, int code)
         lk__error_settles(call->told->settled_us);
         return EIO;
     }
-    if (lk__node_lasterror(call->told->node, errmsg, sizeof errmsg) == 0 && errmsg[0] == '\0')
+    if (lk__node_lasterror(call->at, call->lane, errmsg, sizeof errmsg) == 0 && errmsg[0] == '\0')
         strcpy(errmsg, call->eval ? "the server did not know the script, and the time was over when that was seen"
                                   : "no connection within the command timeout");
     return lk__fail(code == ETIMEDOUT ? ENOTCONN : code, "%s: %s; nothing was done", call->told->what, errmsg);
@@ -50,7 +53,7 @@ static void set_deadline(struct call *call, int64_t now_us)
 {
     struct lk__call *told = call->told;
     int64_t lasts_us = told->lasts_us != 0 ? told->lasts_us : call->hard_us - now_us;
-    struct lk__until until = lk__node_until(told->node, LK__LANE_COMMANDS, now_us, lasts_us);
+    struct lk__until until = lk__node_until(call->at, call->lane, now_us, lasts_us);
     told->sent.deadline_us = 0;
     if (told->sent.epoch != until.date.epoch && told->sent.epoch != 0)
         lk__sent_redate(&told->sent, (struct lk__date){ until.date.us - lasts_us, until.date.epoch }, now_us);
@@ -63,13 +66,16 @@ static void set_deadline(struct call *call, int64_t now_us)
 
 /*
  * After an attempt to connect that failed: a connection that ended a moment ago, under this call or another one, may
- * soon be up again. One that has been down for a command timeout is not waited for.
+ * soon be up again. One that has been down for a command timeout is not waited for, unless another node is due by now.
  */
 static bool may_come_back(const struct call *call)
 {
-    struct lk__node *node = call->told->node;
+    struct lk__node *node = call->at;
     int64_t now_us = lk__now_us(), timeout_us = node->server.options.command_timeout_ms * 1000;
-    return now_us < call->hard_us && now_us < lk__node_ended(node) + timeout_us;
+    if (now_us >= call->hard_us)
+        return false;
+    return now_us < lk__node_ended(node, call->lane) + timeout_us ||
+           node != lk__node_for(node, call->told->command, false);
 }
 
 /*
@@ -82,12 +88,13 @@ static int send_it(struct call *call)
         int64_t now_us = lk__now_us();
         if (now_us >= call->hard_us)
             return unreachable(call, ENOTCONN);
+        call->at = lk__node_for(call->told->node, call->told->command, call->request.asking);
         set_deadline(call, now_us);
-        int rc = lk__node_send(call->told->node, LK__LANE_COMMANDS, &call->request, call->told->command,
-                               &call->told->sent, call->eval);
+        int rc =
+            lk__node_send(call->at, call->lane, &call->request, call->told->command, &call->told->sent, call->eval);
         if (rc == ENOTCONN)
-            rc = lk__node_awaitup(call->told->node, call->request.parker,
-                                  lk__node_failures(call->told->node, LK__LANE_COMMANDS), call->hard_us);
+            rc = lk__node_awaitup(call->at, call->lane, call->request.parker, lk__node_failures(call->at, call->lane),
+                                  call->hard_us);
         else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
         if (rc != 0 && rc != EINTR && !(rc == ENOTCONN && may_come_back(call)))
@@ -124,21 +131,26 @@ static bool is_late(const struct lk__script *script, const struct lk__reply *rep
 /* Judge the answer: 0 it is the result, EAGAIN send once more, else the code to end with. */
 static int judge(struct call *call)
 {
-    const struct lk__reply *reply = call->request.reply;
+    struct lk__reply *reply = call->request.reply;
     bool retry;
     if (reply->type != LK__ERROR) {
         bool again = !call->late && is_late(call->told->command->script, reply) && has_time(call, lk__now_us());
         call->late |= again;
         return again ? EAGAIN : 0;
     }
+    if (lk__node_redirected(call->at, reply, &call->hops, &call->request.asking)) {
+        call->eval |= call->request.asking; /* it is good for one request */
+        return has_time(call, lk__now_us()) ? EAGAIN : unreachable(call, ENOTCONN);
+    }
     if (lk__reply_is(reply, "NOSCRIPT") && !call->eval) {
         call->eval = true;
         return EAGAIN;
     }
-    if (lk__reply_is(reply, "READONLY"))
-        lk__node_reset(call->told->node, LK__LANE_COMMANDS, "the server became a replica");
+    if (lk__node_isnomaster(call->at, reply))
+        lk__node_reset(call->at, call->lane, "the server became a replica");
     int code = lk__reply_error(reply, &retry);
-    if (retry && pause_a_little(call))
+    call->unsure |= lk__reply_ishalf(reply);
+    if (retry && !(call->unsure && call->told->only_once) && pause_a_little(call))
         return EAGAIN;
     if (call->unsure) /* this copy was refused; another one may have been carried out */
         return unreachable(call, code);
@@ -152,7 +164,7 @@ static int run(struct call *call)
         if (rc != 0)
             return rc;
         while (atomic_load(&call->request.state) == LK__INFLIGHT && lk__now_us() < call->hard_us)
-            lk__node_await(call->told->node, &call->request, call->hard_us);
+            lk__node_await(call->at, call->lane, &call->request, call->hard_us);
         int state = atomic_load(&call->request.state);
         if (state == LK__ANSWERED) {
             rc = judge(call);
@@ -172,7 +184,9 @@ int lk__call_run(struct lk__call *told)
 {
     struct lk__parker parker;
     struct lk__node *node = told->node;
-    struct call call = { .told = told, .hard_us = told->end_us };
+    struct call call = {
+        .told = told, .at = node, .lane = told->confirms ? LK__LANE_GRANTS : LK__LANE_COMMANDS, .hard_us = told->end_us
+    };
     if (told->end_us == 0)
         call.hard_us = lk__now_us() + node->server.options.command_timeout_ms * 1000;
     if (told->reply == NULL)
@@ -180,9 +194,10 @@ int lk__call_run(struct lk__call *told)
     lk__parker_init(&parker);
     lk__request_init(&call.request, &parker, told->reply);
     int rc = run(&call);
-    lk__node_abandon(node, LK__LANE_COMMANDS, &call.request);
+    lk__node_abandon(call.at, call.lane, &call.request);
     lk__parker_destroy(&parker);
     told->repeated = call.unsure;
+    told->acknowledged = call.request.acknowledged;
     told->sent_us = call.request.sent_us;
     return rc;
 }

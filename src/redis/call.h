@@ -10,14 +10,16 @@
 /* --- call.c ---------------------------------------------------------------------------------------------- */
 
 struct lk__call {
-    struct lk__node *node;
-    const char *what; /* words begin with it */
+    struct lk__node *node; /* the server, or the way to it */
+    const char *what;      /* words begin with it */
     const struct lk__command *command;
     struct lk__sent sent;    /* but for the deadline, which is filled in at each sending */
     int64_t lasts_us;        /* how far ahead that is; 0: until the end of the call */
     int64_t end_us;          /* of the call; 0: one command timeout from now */
+    bool confirms;           /* it goes where replicas acknowledge what it writes; only with wait_replicas */
     bool only_once;          /* a copy would do harm: after a lost connection it is not sent again */
     struct lk__reply *reply; /* NULL, or where to put an answer with longer texts */
+    bool acknowledged;       /* told: enough of them did */
     bool repeated;           /* told: an earlier copy may have taken effect */
     int64_t sent_us;         /* told: when the one was sent that is answered */
     int64_t settled_us;      /* told: by then no copy takes effect any more, if its script takes a deadline; or 0 */

@@ -5,8 +5,8 @@
  * Guards: conn->mu everything marked so in connection.h, and all functions of connection_inside.h need it. Order:
  * conn->mu before the connector's mu (never both for long) and before a parker's.
  *
- * Beside this file: stalled.c tells whether the thread that reads stands still, send.c appends commands, receive.c
- * reads their answers and gives them out, await_open.c waits for a connection that can be written to, lend.c has one
+ * Beside this file: stalled.c tells whether the thread that reads stands still, acknowledge.c has replicas acknowledge
+ * what is written, send.c appends commands, receive.c reads their answers and gives them out, await_open.c waits for a connection that can be written to, lend.c has one
  * that a thread owns read by others. Each uses only those named before it, and this one.
  *
  * The hard case: a stream that ends while the leader polls it. lk__conn_reset() takes it out of the
@@ -54,6 +54,15 @@ int lk__conn_reserve(struct lk__conn *conn, unsigned capacity)
     return rc;
 }
 
+void lk__conn_own(struct lk__conn *conn, int wake_fd, lk__message_t *message, void *arg)
+{
+    lk__mu_lock(&conn->mu);
+    conn->owner_wake_fd = wake_fd;
+    conn->message = message;
+    conn->arg = arg;
+    lk__mu_unlock(&conn->mu);
+}
+
 void lk__conn_destroy(struct lk__conn *conn)
 {
     assert(conn->stream == NULL && conn->oldest == conn->end);
@@ -76,8 +85,10 @@ void lk__conn_tellexpecting(struct lk__conn *conn)
 static void cut_all(struct lk__conn *conn, enum lk__request_state cut)
 {
     assert(lk__mu_held(&conn->mu));
-    while (conn->oldest < conn->end)
-        lk__conn_complete(conn, lk__conn_pendingat(conn, conn->oldest)->end <= conn->stream->sent ? cut : LK__UNSENT);
+    while (conn->oldest < conn->end) {
+        bool sent = lk__conn_pendingat(conn, conn->oldest)->end <= conn->stream->sent;
+        lk__parker_wake(lk__conn_complete(conn, sent ? cut : LK__UNSENT)); /* under conn->mu: this is rare */
+    }
 }
 
 /* `cut` is what becomes of requests that were sent. */
@@ -88,10 +99,12 @@ static void end_stream(struct lk__conn *conn, enum lk__request_state cut)
     if (stream == NULL)
         return;
     cut_all(conn, cut);
+    conn->gathered = conn->settled = conn->end;
+    conn->gathers = false;
     conn->stream = NULL;
     conn->full = false;
     conn->ended_us = lk__now_us();
-    shutdown(stream->fd, SHUT_RDWR);
+    shutdown(stream->socket.fd, SHUT_RDWR);
     lk__stream_unref(stream);
     lk__conn_tellexpecting(conn);
 }
@@ -104,7 +117,7 @@ void lk__conn_wantlocked(struct lk__conn *conn)
     if (!conn->wanted && !connector->stopping) {
         conn->wanted = true;
         lk__list_append(&connector->wanted, &conn->link);
-        pthread_cond_signal(&connector->work);
+        lk__connector_wake(connector);
     }
     lk__mu_unlock(&connector->mu);
 }
@@ -144,6 +157,8 @@ void lk__conn_replacestream(struct lk__conn *conn, struct lk__stream *stream, en
         return;
     snprintf(conn->errmsg, sizeof conn->errmsg, "%s", why);
     end_stream(conn, cut);
+    if (conn->server->doubt != NULL)
+        conn->server->doubt(conn->server);
     if (!conn->closed)
         lk__conn_wantlocked(conn);
 }
@@ -153,6 +168,24 @@ void lk__conn_reset(struct lk__conn *conn, const char *why)
     lk__mu_lock(&conn->mu);
     lk__conn_replacestream(conn, conn->stream, LK__CUT, why);
     lk__mu_unlock(&conn->mu);
+}
+
+void lk__conn_leave(struct lk__conn *conn, unsigned epoch, const char *why)
+{
+    lk__mu_lock(&conn->mu);
+    if (conn->epoch != epoch)
+        lk__conn_replacestream(conn, conn->stream, LK__CUT, why);
+    lk__mu_unlock(&conn->mu);
+}
+
+void lk__conn_retire(struct lk__conn *conn, const char *why)
+{
+    lk__mu_lock(&conn->mu);
+    if (conn->oldest == conn->end)
+        end_stream(conn, LK__CUT);
+    lk__mu_unlock(&conn->mu);
+    if (!lk__conn_isup(conn))
+        lk__conn_failed(conn, ENOTCONN, why);
 }
 
 void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__serverinfo *info)
@@ -167,7 +200,7 @@ void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct 
         conn->stream = stream;
         conn->failures = 0;
         conn->last_error = 0;
-        conn->epoch = info->epoch;
+        conn->epoch = stream->epoch = info->epoch;
         atomic_store(&conn->serves, false);
         memcpy(conn->missing, info->missing, sizeof conn->missing);
         atomic_fetch_add(&conn->connects, 1);

@@ -19,6 +19,12 @@
 
 /* --- connector.c ----------------------------------------------------------------------------------------- */
 
+/* What the thread of a connector does beside, at times: the map of a cluster. Its owner may be gone when look() comes back. */
+struct lk__lookout {
+    int64_t (*due_us)(const struct lk__lookout *lookout); /* when look() is to be called; LK__NEVER */
+    void (*look)(const struct lk__lookout *lookout);
+};
+
 struct lk__connector {
     atomic_int refs; /* the client's and the thread's */
     struct lk__mu mu;
@@ -28,15 +34,30 @@ struct lk__connector {
     bool stopping;          /* under mu: the thread touches no connection any more */
     bool ended;             /* under mu */
     bool resolving;         /* under mu: in the resolver, which cannot be interrupted */
-    int cancel_fd;          /* readable once stopping */
-    char host[NI_MAXHOST];  /* thread only: what is resolved, also when its node is gone */
+    /* under mu, set once: who knows where the master is; NULL: the options do */
+    struct lk__sentinels *sentinels;
+    int wake_fd;                       /* under mu: wakes the thread beside `work` where there are Sentinels; -1 */
+    const struct lk__lookout *lookout; /* under mu: something else that its thread looks after; NULL: nothing */
+    int cancel_fd;                     /* readable once stopping */
+    char host[NI_MAXHOST];             /* thread only: what is resolved, also when its node is gone */
     pthread_t thread;
 };
 
 int lk__connector_start(struct lk__connector **connector); /* 0 or ENOMEM */
+/* Before a connection to it is wanted: ask the Sentinels of its options, if there are any, where it is. 0 or ENOMEM. */
+int lk__connector_watch(struct lk__connector *connector, struct lk__server *server);
 /* Its thread ends, now or when the resolver lets it; connections are not touched afterwards. */
 void lk__connector_stop(struct lk__connector *connector);
 void lk__connector_unref(struct lk__connector *connector);
+
+/* There is something for its thread to do. */
+static inline void lk__connector_wake(struct lk__connector *connector)
+{
+    assert(lk__mu_held(&connector->mu));
+    pthread_cond_signal(&connector->work);
+    if (connector->wake_fd >= 0)
+        lk__eventfd_set(connector->wake_fd);
+}
 
 /* --- connection.c ---------------------------------------------------------------------------------------- */
 
@@ -57,6 +78,8 @@ struct lk__request {
     _Atomic int state;         /* enum lk__request_state; leaves INFLIGHT under the connection's mu */
     bool waiting;              /* under mu: a thread is parked on it and could lead */
     bool urgent;               /* it may take what is kept for renewals */
+    bool acknowledged;         /* under mu: enough replicas have what it wrote */
+    bool asking;               /* an ASK sent it here: it goes with ASKING before it */
     uint64_t place;            /* under mu: which one it has among the pending */
     struct lk__parker *parker; /* whose owner wants to know; NULL: nobody parks on it */
     /* NULL, or under mu, and maybe some time before it leaves INFLIGHT: this is the answer. Keeps what its owner needs. */
@@ -72,8 +95,8 @@ void lk__request_init(struct lk__request *request, struct lk__parker *parker, st
 
 /* A request that was sent and has no answer yet, or one that is not believed. */
 struct lk__pending {
-    struct lk__request *request; /* NULL: abandoned, or an ECHO of our own */
-    bool echo;
+    struct lk__request *request; /* NULL: abandoned, or an ECHO, a WAIT or ASKING of our own */
+    bool echo, wait, asking;
     int64_t number;  /* what its answer says third */
     int64_t sent_us; /* as the request's */
     uint64_t end;    /* position of its last byte in the stream */
@@ -87,6 +110,12 @@ struct lk__leaderlook {
     int64_t since_us; /* so long there was something to do, and it was not done; 0: never looked */
 };
 
+/*
+ * A message that answers no request came by the `connects`-th connection, which is to a server of `epoch`: the present one
+ * may be to another by now. On the owner's thread, or one that listens; no lock held.
+ */
+typedef void lk__message_t(void *arg, unsigned long long connects, unsigned epoch, const struct lk__reply *reply);
+
 struct lk__conn {
     struct lk__mu mu;
     struct lk__stream *stream; /* under mu; NULL: down */
@@ -97,6 +126,10 @@ struct lk__conn {
     bool echoing;                     /* under mu: an ECHO is among them ... */
     uint64_t echo_number;             /* under mu: ... which says this; a new number each time */
     char doubted[LK__DOUBT_BYTES];    /* under mu: the last answer that is not believed, if it is an error; or "" */
+    int replicas;                     /* 0, or how many are to acknowledge each answer; see acknowledge.c, as of: */
+    bool gathers;                     /* under mu: a WAIT is under way, ... */
+    uint64_t wait_end;                /* under mu: ... whose last byte has this position in the stream */
+    uint64_t gathered, settled;       /* under mu: the first one without a WAIT, and whose WAIT has no answer */
     struct lk__request *leader;       /* under mu: who reads, or is about to; NULL: nobody */
     bool leading;                     /* under mu: the leader is at it */
     bool dispatching;                 /* under mu: the leader gives out replies and will flush */
@@ -127,14 +160,10 @@ struct lk__conn {
     int64_t up_us, due_us, pause_us; /* the connector thread's: up since, to be made at, the pause before that */
     struct lk__connector *connector;
     struct lk__server *server;
-    atomic_ullong numbers; /* drawn for requests */
-    const char *what;      /* "command", for logs */
-    bool inspect;          /* look at version and policy when it comes up */
-    /*
-     * A message that answers no request, of the `connects`-th connection; on the owner's thread, or one that listens;
-     * no lock held. NULL: replies answer requests.
-     */
-    void (*message)(void *arg, unsigned long long connects, const struct lk__reply *reply);
+    atomic_ullong numbers;  /* drawn for requests */
+    const char *what;       /* "command", for logs */
+    bool inspect;           /* look at version and policy when it comes up */
+    lk__message_t *message; /* NULL: replies answer requests */
     void *arg;
     unsigned epoch; /* under mu: of the server that it is or was up to */
     /* under mu: where the server's clock was; an upper bound of its time is server + (now - before) */
@@ -148,6 +177,8 @@ int lk__conn_init(struct lk__conn *conn, struct lk__connector *connector, struct
                   unsigned capacity);
 /* Likewise from now on, if that is more than before. */
 int lk__conn_reserve(struct lk__conn *conn, unsigned capacity);
+/* A thread of its own serves it: see lk__node_own(). */
+void lk__conn_own(struct lk__conn *conn, int wake_fd, lk__message_t *message, void *arg);
 void lk__conn_want(struct lk__conn *conn);    /* have it brought up if it is down; returns at once */
 void lk__conn_close(struct lk__conn *conn);   /* for good; cuts what is in flight */
 void lk__conn_destroy(struct lk__conn *conn); /* closed, and no thread uses it */
@@ -200,6 +231,10 @@ int lk__conn_lasterror(struct lk__conn *conn, char *errmsg, size_t size);
  */
 void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us, bool expects);
 
+/* The same for several, which are brought up by who sends something. */
+void lk__conn_serveall(struct lk__conn *const conns[], int count, struct pollfd *extra, int extra_count,
+                       int64_t until_us, bool expects);
+
 /*
  * lk__parker_parkopen() of a thread that a message of such a connection may wake: it may read the connection meanwhile,
  * and hand out what comes for all, so that no other thread has to be woken first. No lock is held.
@@ -212,6 +247,10 @@ unsigned lk__conn_listen(struct lk__conn *conn, struct lk__parker *parker, int64
  */
 void lk__conn_look(struct lk__conn *conn, struct lk__request *request);
 
+/* Likewise if it goes to a server of another epoch than that. */
+void lk__conn_leave(struct lk__conn *conn, unsigned epoch, const char *why);
+/* It is of no use at present: an idle stream ends, and who waits for one is told so. */
+void lk__conn_retire(struct lk__conn *conn, const char *why);
 /* End the present stream because it is dead or of no use; it is brought up again when wanted. */
 void lk__conn_reset(struct lk__conn *conn, const char *why);
 bool lk__conn_isup(struct lk__conn *conn);

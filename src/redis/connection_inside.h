@@ -33,8 +33,11 @@ static inline struct lk__pending *lk__conn_addpending(struct lk__conn *conn)
     return lk__conn_pendingat(conn, conn->end++);
 }
 
-/* The oldest of the pending is so no longer, nor the request that has its place. */
-static inline void lk__conn_complete(struct lk__conn *conn, enum lk__request_state state)
+/*
+ * The oldest of the pending is so no longer, nor the request that has its place. What its thread has to be woken by when
+ * conn->mu was left, or NULL; only its parker is still there then, as lk__parker_destroy() waits for that.
+ */
+static inline sem_t *lk__conn_complete(struct lk__conn *conn, enum lk__request_state state)
 {
     assert(lk__mu_held(&conn->mu));
     struct lk__pending *pending = lk__conn_pendingat(conn, conn->oldest++);
@@ -45,14 +48,15 @@ static inline void lk__conn_complete(struct lk__conn *conn, enum lk__request_sta
     if (state == LK__ANSWERED)
         lk__conn_serves(conn);
     if (request == NULL)
-        return;
+        return NULL;
     request->waiting = false;
     if (conn->leader == request && !conn->leading)
         conn->leader = NULL; /* was about to; its thread now leaves without a look at us */
-    if (request->parker == NULL || (conn->leader == request && conn->dispatching))
-        atomic_store(&request->state, state); /* nobody sleeps: the leader is at it itself */
-    else                                      /* from then on its thread may free it */
-        lk__parker_publish(request->parker, LK__NUDGED, &request->state, state);
+    sem_t *tick = NULL;
+    if (request->parker != NULL && !(conn->leader == request && conn->dispatching)) /* else nobody sleeps */
+        tick = lk__parker_note(request->parker, LK__NUDGED);
+    atomic_store(&request->state, state); /* from then on its thread may free it */
+    return tick;
 }
 
 /* The server's clock showed `server_us` between these two local moments. */
@@ -74,6 +78,22 @@ void lk__conn_wantlocked(struct lk__conn *conn); /* have the connector bring it 
 /* `stream` is of no use any more; have another one made. `cut` is what becomes of requests that were sent. */
 void lk__conn_replacestream(struct lk__conn *conn, struct lk__stream *stream, enum lk__request_state cut,
                             const char *why);
+
+/* --- acknowledge.c ---------------------------------------------------------------------------------------- */
+
+enum { LK__WAIT_LENGTH = 64 /* at most */ };
+/* With a stream: all of a WAIT is out, and what was appended since then is not to be sent yet. */
+static inline bool lk__conn_holdsback(const struct lk__conn *conn)
+{
+    assert(lk__mu_held(&conn->mu));
+    return conn->gathers && conn->stream->sent >= conn->wait_end;
+}
+/* Have a WAIT follow what was appended, if it is time for that. True: what was appended is not to be sent yet. */
+bool lk__conn_gather(struct lk__conn *conn);
+/* A WAIT was answered with that. 0 or EPROTO. */
+int lk__conn_acknowledge(struct lk__conn *conn, const struct lk__reply *reply);
+/* Answers that are believed, and acknowledged where that is asked for, are their requests' now. */
+void lk__conn_believe(struct lk__conn *conn);
 
 /* --- send.c ----------------------------------------------------------------------------------------------- */
 
@@ -108,7 +128,7 @@ struct lk__polling {
     uint64_t term;
 };
 
-/* Begin one. It ends by the connection's own deadlines, too: returns when. */
+/* Begin one. It ends by the connection's own deadlines, too: returns when, at once if there is what no poll would tell of. */
 int64_t lk__conn_beginpoll(struct lk__conn *conn, struct lk__polling *polling);
 /* Both, and the poll between them. True: a signal handler ran. */
 bool lk__conn_pollonce(struct lk__conn *conn, struct pollfd *polled, int count, int64_t until_us);
@@ -119,7 +139,10 @@ void lk__conn_endpoll(struct lk__conn *conn, struct lk__polling *polling);
 
 /* The lock is left and taken again: read once, as the leader that `request` is. The signals that came. */
 unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
-/* Give the role to the oldest request whose thread waits, or to one that waits for room. */
-void lk__conn_promote(struct lk__conn *conn);
+/*
+ * Give the role to the oldest request whose thread waits, or to one that waits for room. What that has to be woken by
+ * when conn->mu was left, or NULL.
+ */
+sem_t *lk__conn_promote(struct lk__conn *conn);
 
 #endif

@@ -9,148 +9,120 @@
  * Guards: connector->mu the list of wanted connections; the innermost lock but for a parker's. It is not
  * held while connecting.
  */
-#include "redis/connection.h"
+#include "redis/clocks.h"
+#include "redis/login.h"
+#include "redis/reach.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-enum { SPREAD_US = 50000, CUT_US = 500 };
+enum { SPREAD_US = 50000, CUT_US = 500, FAILOVER_US = 200000 };
 
-/* Where to connect: what the resolver found, or the one address of a unix socket. */
-struct target {
-    struct addrinfo *found; /* to be freed; NULL for a unix socket */
-    struct addrinfo local;
-    struct sockaddr_un address;
-};
-
-/* Words that tell a user what to do about a connect() that failed. */
-static int explain(const struct lk__options *options, int error, char *errmsg, size_t size)
+static struct lk__identity identity_of(const struct lk__stream *stream, const char *run_id)
 {
-    char where[128];
+    struct lk__identity found = { .address_size = sizeof found.address };
+    if (getpeername(stream->socket.fd, (struct sockaddr *)&found.address, &found.address_size) != 0)
+        found.address_size = 0;
+    snprintf(found.run_id, sizeof found.run_id, "%s", run_id);
+    return found;
+}
+
+/* Who is there says that it is a replica. */
+static void demoted(struct lk__server *server, const struct lk__stream *stream)
+{
+    struct lk__identity found = identity_of(stream, "");
+    lk__server_demoted(server, &found);
+}
+
+/* Add to the words where that was. Of several places what fails for good tells most, then the last one. */
+static int tell(const struct lk__search *search, int told, int code, const char *why, char *errmsg, size_t size)
+{
+    char where[128], place[160] = "";
+    if (told != 0 && told != ENOTCONN)
+        return told;
+    const struct lk__options *options = &search->server->options;
     lk__options_print(options, where, sizeof where);
-    switch (error) {
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-        snprintf(errmsg, size, "%s: no memory or descriptor left for a connection", where);
-        return ENOMEM;
-    case ENAMETOOLONG:
-        snprintf(errmsg, size, "%s: the path of a unix socket has at most 107 bytes", where);
-        return EINVAL;
-    case EHOSTUNREACH:
-        snprintf(errmsg, size, "%s: no such host, or no way to it", where);
-        return ENOTCONN;
-    case ETIMEDOUT:
-        snprintf(errmsg, size, "%s: no answer within %lld ms (connect_timeout)", where,
-                 (long long)options->connect_timeout_ms);
-        return ENOTCONN;
-    default:
-        snprintf(errmsg, size, "%s: %s; is a server running there?", where, strerrordesc_np(error));
-        return ENOTCONN;
-    }
+    if (lk__options_failover(options) && search->place != NULL)
+        snprintf(place, sizeof place, "%.128s:%d: ", search->place->host, search->place->port);
+    snprintf(errmsg, size, "%s: %s%s", where, place, why);
+    /* What was right once may be so again. */
+    return code == EINVAL && search->server->epoch != 0 ? ENOTCONN : code;
 }
 
-static int resolve_path(const char *path, struct target *target)
+/* When a client is opened all clocks are compared; later on that of the next master with the last one's. */
+static int compare_clocks(const struct lk__search *search, const struct lk__conn *conn, struct lk__stream *stream,
+                          const struct lk__serverinfo *info, char *why, size_t size)
 {
-    if (strlen(path) >= sizeof target->address.sun_path)
-        return ENAMETOOLONG;
-    target->address.sun_family = AF_UNIX;
-    strcpy(target->address.sun_path, path);
-    target->local = (struct addrinfo){ .ai_family = AF_UNIX,
-                                       .ai_addr = (struct sockaddr *)&target->address,
-                                       .ai_addrlen = sizeof target->address };
-    return 0;
-}
-
-/* Has the resolver failed to answer, rather than said that there is no such name? */
-static bool is_silent(int failed)
-{
-    return failed == EAI_AGAIN || failed == EAI_FAIL || failed == EAI_SYSTEM;
-}
-
-/* Where the server was last, which is better than nowhere. */
-static bool recall(struct lk__server *server, struct target *target)
-{
-    target->local = (struct addrinfo){ .ai_family = server->last.ss_family,
-                                       .ai_addr = (struct sockaddr *)&server->last,
-                                       .ai_addrlen = server->last_size };
-    return server->last_size > 0;
-}
-
-static void remember(struct lk__server *server, const struct lk__stream *stream)
-{
-    socklen_t size = sizeof server->last;
-    if (server->options.path == NULL && getpeername(stream->fd, (struct sockaddr *)&server->last, &size) == 0)
-        server->last_size = size;
-}
-
-/* ECANCELED: stopped meanwhile, and neither connection nor node may be touched. */
-static int resolve_host(struct lk__connector *connector, struct lk__server *server, struct target *target)
-{
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
-    char port[8];
-    snprintf(port, sizeof port, "%d", server->options.port);
-    snprintf(connector->host, sizeof connector->host, "%s", server->options.host);
-
-    lk__mu_lock(&connector->mu);
-    connector->resolving = true;
-    pthread_cond_signal(&connector->settled);
-    lk__mu_unlock(&connector->mu);
-    int failed = getaddrinfo(connector->host, port, &hints, &target->found);
-    lk__mu_lock(&connector->mu);
-    connector->resolving = false;
-    bool stopping = connector->stopping;
-    lk__mu_unlock(&connector->mu);
-
-    if (failed != 0)
-        target->found = NULL;
-    if (stopping)
-        return ECANCELED;
-    if (failed == 0 || (is_silent(failed) && recall(server, target)))
+    struct lk__server *server = search->server;
+    const struct lk__ahead ahead = lk__clocks_ahead(info->before_us, lk__now_us(), info->server_us);
+    if (!conn->inspect || !lk__options_failover(&server->options))
         return 0;
-    return failed == EAI_MEMORY ? ENOMEM : EHOSTUNREACH;
+    int64_t differ_us = lk__clocks_differ(&server->ahead, &ahead);
+    bool known = server->ahead.most_us != 0; /* a lane that is not inspected may have come up first */
+    if (server->epoch != 0 && known && llabs(differ_us) > server->options.clock_skew_ms * 1000)
+        lk__log(LK_LOG_WARNING, "the master's clock is %lld ms %s that of the last one, more than clock_skew=%lldms",
+                llabs(differ_us) / 1000, differ_us > 0 ? "ahead of" : "behind",
+                (long long)server->options.clock_skew_ms);
+    server->ahead = ahead;
+    return server->epoch == 0 ? lk__clocks_compare(search, stream, &ahead, why, size) : 0;
 }
 
-static int connect_in_time(struct lk__connector *connector, struct lk__server *server, struct lk__stream **stream,
-                           int64_t until_us)
+/* At the place that the search is at, with the password that is known. */
+static int greet(const struct lk__search *search, const struct lk__conn *conn, struct lk__stream **stream,
+                 struct lk__serverinfo *info, char *why, size_t size)
 {
-    const struct lk__options *options = &server->options;
-    struct target target = { 0 };
-    int rc = options->path != NULL ? resolve_path(options->path, &target) : resolve_host(connector, server, &target);
+    struct lk__server *server = search->server;
+    *info = (struct lk__serverinfo){ 0 };
+    int rc = lk__reach(search->connector, server, search->place, search->place_until_us, search->cancel_fd, stream, why,
+                       size);
+    if (rc != 0)
+        return rc;
+    rc = lk__handshake(*stream, server, conn->inspect, search->place_until_us, search->cancel_fd, info, why, size);
+    if (rc == 0) {
+        lk__reach_remember(server, *stream);
+        rc = compare_clocks(search, conn, *stream, info, why, size);
+    }
     if (rc == 0)
-        rc = lk__stream_connect(stream, options, target.found != NULL ? target.found : &target.local, until_us,
-                                connector->cancel_fd);
-    if (target.found != NULL)
-        freeaddrinfo(target.found);
+        return 0;
+    if (info->replica)
+        demoted(server, *stream);
+    lk__stream_unref(*stream);
+    *stream = NULL;
     return rc;
 }
 
-static int attempt(struct lk__connector *connector, struct lk__conn *conn, struct lk__stream **stream,
+/* The same; a password that is refused may have been replaced meanwhile. */
+static int attempt_there(const struct lk__search *search, const struct lk__conn *conn, struct lk__stream **stream,
+                         struct lk__serverinfo *info, char *why, size_t size)
+{
+    int rc = lk__login_ask(search->server, LK__PEER_SERVER, why, size);
+    if (rc != 0)
+        return rc;
+    rc = greet(search, conn, stream, info, why, size);
+    if (rc == 0 || !info->refused || !lk__login_renew(search->server, LK__PEER_SERVER))
+        return rc;
+    return greet(search, conn, stream, info, why, size);
+}
+
+/* ECANCELED: the client is being closed, and the node may be gone; or the master may be elsewhere, as Sentinels say. */
+static int attempt(struct lk__search *search, const struct lk__conn *conn, struct lk__stream **stream,
                    struct lk__serverinfo *info, char *errmsg, size_t size)
 {
-    const struct lk__options *options = &conn->server->options;
-    int64_t until_us = lk__now_us() + options->connect_timeout_ms * 1000;
-    int rc = connect_in_time(connector, conn->server, stream, until_us);
-    if (rc == ECANCELED) { /* the node may be gone */
-        snprintf(errmsg, size, "the client was closed");
+    char why[LK__ERRMSG_MAX];
+    int rc, told = 0;
+    while ((rc = lk__search_next(search, why, sizeof why)) == 0) {
+        rc = attempt_there(search, conn, stream, info, why, sizeof why);
+        if (rc == 0 || rc == ECANCELED)
+            return rc;
+        told = tell(search, told, rc, why, errmsg, size);
+        if (rc == ENOMEM)
+            return told;
+    }
+    if (rc == ECANCELED)
         return rc;
-    }
-    if (rc != 0)
-        return explain(options, rc, errmsg, size);
-    char where[128], why[LK__ERRMSG_MAX];
-    rc = lk__handshake(*stream, conn->server, conn->inspect, until_us, connector->cancel_fd, info, why, sizeof why);
-    if (rc == 0) {
-        remember(conn->server, *stream);
-        return 0;
-    }
-    lk__options_print(options, where, sizeof where);
-    snprintf(errmsg, size, "%s: %s", where, why);
-    lk__stream_unref(*stream);
-    return rc;
+    return rc == ENOENT ? told : tell(search, told, rc, why, errmsg, size);
 }
 
 static int64_t lesser(int64_t a, int64_t b)
@@ -211,8 +183,12 @@ static bool stopping(struct lk__connector *connector)
     return stop;
 }
 
-static void warn(const struct lk__serverinfo *info)
+static void warn(const struct lk__conn *conn, const struct lk__serverinfo *info)
 {
+    char where[128];
+    lk__options_print(&conn->server->options, where, sizeof where);
+    if (conn->inspect && conn->server->options.tls.unverified)
+        lk__log(LK_LOG_WARNING, "%s: verify=no: anybody could answer as this server, and read what it is told", where);
     if (info->warning[0] != '\0')
         lk__log(LK_LOG_WARNING, "%s", info->warning);
     if (info->missing[0] != '\0')
@@ -222,41 +198,103 @@ static void warn(const struct lk__serverinfo *info)
                 info->missing);
 }
 
-/* A connection came up: whose epoch is it? */
-static unsigned epoch_of(struct lk__server *server, const struct lk__stream *stream, const struct lk__serverinfo *info)
+/* Pauses of a server that may be replaced are short, so that the next master is found soon. */
+static int64_t longest_pause(const struct lk__options *options)
 {
-    struct lk__identity found = { .address_size = sizeof found.address };
-    if (getpeername(stream->fd, (struct sockaddr *)&found.address, &found.address_size) != 0)
-        found.address_size = 0;
-    memcpy(found.run_id, info->run_id, sizeof found.run_id);
-    return lk__server_meet(server, &found);
+    int64_t longest_us = options->retry_max_ms * 1000;
+    return lk__options_failover(options) ? lesser(longest_us, FAILOVER_US) : longest_us;
+}
+
+static void came_up(struct lk__search *search, struct lk__conn *conn, struct lk__stream *stream,
+                    struct lk__serverinfo *info)
+{
+    struct lk__server *server = search->server;
+    struct lk__identity found = identity_of(stream, info->run_id);
+    if (atomic_load(&conn->connects) == 0) /* once, not at each reconnect */
+        warn(conn, info);
+    if (server->pause_us > 0)
+        lk__log(LK_LOG_INFO, "%s connection is up again", conn->what);
+    server->pause_us = server->not_before_us = 0;
+    conn->up_us = lk__now_us();
+    unsigned before = server->epoch;
+    info->epoch = lk__server_meet(server, &found);
+    lk__search_found(search);
+    lk__conn_up(conn, stream, info);
+    if (before != 0 && info->epoch != before && lk__options_failover(&server->options))
+        server->move(server, info->epoch);
+}
+
+static void failed(struct lk__conn *conn, int code, const char *errmsg)
+{
+    struct lk__server *server = conn->server;
+    if (server->pause_us == 0)
+        lk__log(LK_LOG_INFO, "%s connection: %s", conn->what, errmsg);
+    server->not_before_us =
+        back_off(&server->pause_us, server->options.retry_min_ms * 1000, longest_pause(&server->options));
+    lk__conn_failed(conn, code, errmsg);
+    if (server->doubt != NULL)
+        server->doubt(server);
+}
+
+/* It is still wanted, and at once: the master may be elsewhere. */
+static void again(struct lk__connector *connector, struct lk__conn *conn)
+{
+    lk__mu_lock(&connector->mu);
+    if (!connector->stopping && conn->wanted) {
+        conn->due_us = lk__now_us();
+        lk__list_append(&connector->wanted, &conn->link);
+    }
+    lk__mu_unlock(&connector->mu);
 }
 
 static void serve(struct lk__connector *connector, struct lk__conn *conn)
 {
+    struct lk__search search;
     struct lk__stream *stream = NULL;
     struct lk__serverinfo info = { 0 };
     char errmsg[LK__ERRMSG_MAX];
-    int rc = attempt(connector, conn, &stream, &info, errmsg, sizeof errmsg);
+    lk__search_begin(&search, connector, conn->server);
+    int rc = attempt(&search, conn, &stream, &info, errmsg, sizeof errmsg);
     if (rc == ECANCELED && stopping(connector))
         return; /* the connection may be gone */
-    conn->server->demoted |= info.replica;
-    if (rc == 0) {
-        if (atomic_load(&conn->connects) == 0) /* once, not at each reconnect */
-            warn(&info);
-        if (conn->server->pause_us > 0)
-            lk__log(LK_LOG_INFO, "%s connection is up again", conn->what);
-        conn->server->pause_us = conn->server->not_before_us = 0;
-        conn->up_us = lk__now_us();
-        info.epoch = epoch_of(conn->server, stream, &info);
-        lk__conn_up(conn, stream, &info);
+    if (rc == 0)
+        came_up(&search, conn, stream, &info);
+    else if (rc == ECANCELED)
+        again(connector, conn);
+    else
+        failed(conn, rc, errmsg);
+}
+
+/* The same of one that looks after something else when that is due. */
+static void rest_or_look(struct lk__connector *connector, int64_t until_us)
+{
+    assert(lk__mu_held(&connector->mu));
+    const struct lk__lookout *lookout = connector->lookout;
+    int64_t due_us = lookout->due_us(lookout);
+    if (due_us > lk__now_us()) {
+        lk__cond_wait(&connector->work, &connector->mu, lesser(due_us, until_us));
         return;
     }
-    if (conn->server->pause_us == 0)
-        lk__log(LK_LOG_INFO, "%s connection: %s", conn->what, errmsg);
-    conn->server->not_before_us = back_off(&conn->server->pause_us, conn->server->options.retry_min_ms * 1000,
-                                           conn->server->options.retry_max_ms * 1000);
-    lk__conn_failed(conn, rc, errmsg);
+    lk__mu_unlock(&connector->mu);
+    lookout->look(lookout);
+    lk__mu_lock(&connector->mu);
+}
+
+/* Until a connection may be wanted, or `until_us`. Where there are Sentinels, they are heard meanwhile. */
+static void rest(struct lk__connector *connector, int64_t until_us)
+{
+    assert(lk__mu_held(&connector->mu));
+    if (connector->lookout != NULL) {
+        rest_or_look(connector, until_us);
+        return;
+    }
+    if (connector->sentinels == NULL) {
+        lk__cond_wait(&connector->work, &connector->mu, until_us);
+        return;
+    }
+    lk__mu_unlock(&connector->mu);
+    lk__sentinels_watch(connector->sentinels, until_us);
+    lk__mu_lock(&connector->mu);
 }
 
 static void *run(void *arg)
@@ -267,7 +305,7 @@ static void *run(void *arg)
         int64_t look_us;
         struct lk__conn *conn = next_wanted(connector, &look_us);
         if (conn == NULL) {
-            lk__cond_wait(&connector->work, &connector->mu, look_us);
+            rest(connector, look_us);
             continue;
         }
         lk__list_remove(&conn->link);
@@ -285,6 +323,8 @@ static void *run(void *arg)
 
 static void destroy(struct lk__connector *connector)
 {
+    if (connector->sentinels != NULL)
+        lk__sentinels_free(connector->sentinels);
     pthread_cond_destroy(&connector->work);
     pthread_cond_destroy(&connector->settled);
     lk__mu_destroy(&connector->mu);
@@ -309,6 +349,7 @@ int lk__connector_start(struct lk__connector **connector)
         return lk__fail(ENOMEM, "no descriptor left for a client");
     }
     fresh->refs = 2;
+    fresh->wake_fd = -1;
     lk__list_init(&fresh->wanted);
     lk__mu_init(&fresh->mu, LK__MU_CONNECTOR);
     lk__cond_init(&fresh->work);
@@ -322,12 +363,28 @@ int lk__connector_start(struct lk__connector **connector)
     return 0;
 }
 
+int lk__connector_watch(struct lk__connector *connector, struct lk__server *server)
+{
+    struct lk__sentinels *sentinels;
+    if (server->options.service == NULL)
+        return 0;
+    int rc = lk__sentinels_new(&sentinels, connector, server);
+    if (rc != 0)
+        return rc;
+    lk__mu_lock(&connector->mu);
+    connector->sentinels = sentinels;
+    connector->wake_fd = lk__sentinels_wakefd(sentinels);
+    pthread_cond_signal(&connector->work); /* its thread may sleep there already */
+    lk__mu_unlock(&connector->mu);
+    return 0;
+}
+
 void lk__connector_stop(struct lk__connector *connector)
 {
     lk__eventfd_set(connector->cancel_fd);
     lk__mu_lock(&connector->mu);
     connector->stopping = true;
-    pthread_cond_signal(&connector->work);
+    lk__connector_wake(connector);
     while (!connector->ended && !connector->resolving)
         lk__cond_wait(&connector->settled, &connector->mu, LK__NEVER);
     bool ended = connector->ended;

@@ -5,34 +5,26 @@
  * All commands go out in one write; each answer is judged by itself. A refusal of a command that is not needed is
  * ignored.
  */
-#include "redis/stream.h"
 #include "redis/scripts.h"
 #include "redis/server_clock.h"
+#include "redis/talk.h"
 
-#include <hiredis/hiredis.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct talk {
-    struct lk__stream *stream;
+    struct lk__talk on;
     const struct lk__options *options;
     struct lk__serverinfo *info;
     bool inspect;
-    uint64_t number; /* of the ECHO at the end */
-    char *errmsg;
-    size_t size;
+    uint64_t number;             /* of the ECHO at the end */
     enum lk__pubsub_kind pubsub; /* what the server's node needs rights for */
 };
 
-/* `detail` may be what the server said: servers and proxies quote commands that they do not know. */
 static int complain(const struct talk *talk, int code, const char *what, const char *detail)
 {
-    char shown[LK__ERRMSG_MAX];
-    lk__options_quote(talk->options, detail, shown, sizeof shown);
-    snprintf(talk->errmsg, talk->size, "%s%s%s", what, shown[0] != '\0' ? ": " : "", shown);
-    return code;
+    return lk__talk_fail(&talk->on, code, what, detail);
 }
 
 /* 0, or the code of an error where there must be none. */
@@ -48,22 +40,18 @@ static int judge(const struct talk *talk, const struct lk__reply *reply, const c
 /* Fail because rights are missing that all objects need. */
 static int lacks(const struct talk *talk, const char *rights)
 {
-    const char *user = talk->options->user;
-    snprintf(talk->errmsg, talk->size, "the access rules (ACL) of the user %s lack %s", user != NULL ? user : "default",
-             rights);
+    const char *user = talk->on.login.user;
+    snprintf(talk->on.errmsg, talk->on.size, "the access rules (ACL) of the user %s lack %s",
+             user != NULL ? user : "default", rights);
     return EACCES;
 }
 
-/* A server that does not know AUTH quotes its arguments, in whatever form: only the code of the error is told. */
 static int on_auth(const struct talk *talk, const struct lk__reply *reply)
 {
-    bool retry;
     if (reply->type != LK__ERROR)
         return 0;
-    const char *says = lk__reply_text(reply, 0);
-    char word[24];
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(says, " "), says);
-    int code = complain(talk, lk__reply_error(reply, &retry), "the server refuses the user or the password", word);
+    talk->info->refused = true;
+    int code = lk__talk_refused(&talk->on, "the server refuses the user or the password");
     return code == EPROTO ? EACCES : code; /* "ERR AUTH called without any password configured" */
 }
 
@@ -100,11 +88,8 @@ static int on_time(const struct talk *talk, const struct lk__reply *reply)
     int rc = judge(talk, reply, "the server does not tell the time");
     if (rc != 0)
         return rc;
-    long long s = strtoll(lk__reply_text(reply, 0), NULL, 10), us = strtoll(lk__reply_text(reply, 1), NULL, 10);
-    bool plausible = s > 0 && s <= INT64_MAX / 2000000 && us >= 0 && us <= 999999;
-    if (reply->type != LK__ARRAY || reply->count != 2 || !plausible || !lk__is_servertime(s * 1000000 + us))
+    if (!lk__talk_time(reply, &talk->info->server_us))
         return complain(talk, EPROTO, "what answers is no Redis server", "");
-    talk->info->server_us = (int64_t)s * 1000000 + us;
     return 0;
 }
 
@@ -170,6 +155,27 @@ static int on_policy(const struct talk *talk, const struct lk__reply *reply)
     return 0;
 }
 
+/* Of replicas, those that are up to date or will be. A server whose replicas are too few grants nothing that counts. */
+static int on_replicas(const struct talk *talk, const struct lk__reply *reply)
+{
+    const char *count = info_field(lk__reply_text(reply, 0), "connected_slaves");
+    int wanted = talk->options->wait_replicas;
+    if (count == NULL || atoi(count) >= wanted)
+        return count == NULL ? unknown(talk, reply) : 0;
+    char words[80];
+    snprintf(words, sizeof words, "the server has %d replicas, fewer than wait_replicas=%d", atoi(count), wanted);
+    if (talk->options->strict)
+        return complain(talk, ENOTSUP, words, "");
+    snprintf(talk->info->warning, sizeof talk->info->warning, "%s: until it has more it grants nothing", words);
+    return 0;
+}
+
+/* May this user have replicas acknowledge anything? Of none that is done at once. */
+static int on_wait(const struct talk *talk, const struct lk__reply *reply)
+{
+    return lk__reply_is(reply, "NOPERM") ? lacks(talk, "+wait") : judge(talk, reply, "the server does not know WAIT");
+}
+
 static int on_probe(const struct talk *talk, const struct lk__reply *reply)
 {
     if (lk__reply_is(reply, "NOPERM"))
@@ -186,8 +192,8 @@ static int on_probe(const struct talk *talk, const struct lk__reply *reply)
 /* The last answer: were all answers in their places? A server without ECHO is believed, with a warning. */
 static int on_echo(const struct talk *talk, const struct lk__reply *reply)
 {
-    talk->stream->no_echo = reply->type == LK__ERROR;
-    if (!talk->stream->no_echo)
+    talk->on.stream->no_echo = reply->type == LK__ERROR;
+    if (!talk->on.stream->no_echo)
         return lk__echo_proves(reply, talk->number, NULL)
                    ? 0
                    : complain(talk, EPROTO, "answers of the server are out of their places", "");
@@ -208,6 +214,8 @@ enum question {
     ASK_NAME,
     ASK_SERVER,
     ASK_POLICY,
+    ASK_REPLICAS,
+    ASK_WAIT,
     ASK_PROBE,
     ASK_ECHO,
     QUESTIONS
@@ -238,15 +246,16 @@ static int probe(const struct talk *talk, const char *argv[WORDS_MAX], const cha
 static int command_of(const struct talk *talk, enum question question, const char *argv[WORDS_MAX], char scratch[40])
 {
     const struct lk__options *o = talk->options;
+    const struct lk__login *login = &talk->on.login;
     int argc = 0;
     switch (question) {
     case ASK_AUTH:
-        if (o->password == NULL)
+        if (login->password == NULL)
             return 0;
         argv[argc++] = "AUTH";
-        if (o->user != NULL)
-            argv[argc++] = o->user;
-        argv[argc++] = o->password;
+        if (login->user != NULL)
+            argv[argc++] = login->user;
+        argv[argc++] = login->password;
         return argc;
     case ASK_SELECT:
         if (o->db == 0)
@@ -268,10 +277,18 @@ static int command_of(const struct talk *talk, enum question question, const cha
         return argc;
     case ASK_SERVER:
     case ASK_POLICY:
-        if (!talk->inspect && question == ASK_POLICY)
+    case ASK_REPLICAS:
+        if ((!talk->inspect && question != ASK_SERVER) || (o->wait_replicas == 0 && question == ASK_REPLICAS))
             return 0;
         argv[argc++] = "INFO";
-        argv[argc++] = question == ASK_SERVER ? "server" : "memory";
+        argv[argc++] = question == ASK_SERVER ? "server" : question == ASK_POLICY ? "memory" : "replication";
+        return argc;
+    case ASK_WAIT:
+        if (!talk->inspect || o->wait_replicas == 0)
+            return 0;
+        argv[argc++] = "WAIT";
+        argv[argc++] = "0";
+        argv[argc++] = "1";
         return argc;
     case ASK_PROBE:
         if (!talk->inspect || lk__random_id(scratch) != 0)
@@ -287,54 +304,19 @@ static int command_of(const struct talk *talk, enum question question, const cha
     }
 }
 
-static int append(struct lk__stream *stream, int argc, const char *argv[])
-{
-    char *bytes = NULL;
-    int length = redisFormatCommandArgv(&bytes, argc, argv, NULL);
-    if (length < 0)
-        return ENOMEM;
-    int rc = lk__stream_append(stream, bytes, (size_t)length);
-    explicit_bzero(bytes, (size_t)length); /* a password may be in it */
-    redisFreeCommand(bytes);
-    return rc;
-}
-
-static int next_reply(const struct talk *talk, int64_t until_us, int cancel_fd)
-{
-    for (;;) {
-        int rc = lk__stream_next(talk->stream);
-        if (rc == EPROTO)
-            return complain(talk, EPROTO, "what answers does not speak Redis' protocol", "");
-        if (rc != EAGAIN)
-            return rc;
-        if (lk__stream_give(talk->stream) != 0)
-            return complain(talk, ENOTCONN, "the server closed the connection", "");
-        struct pollfd polled[2] = {
-            { talk->stream->fd, (short)(POLLIN | (lk__stream_pending(talk->stream) ? POLLOUT : 0)), 0 },
-            { cancel_fd, POLLIN, 0 },
-        };
-        int ready = poll(polled, 2, lk__ms_until(until_us, lk__now_us()));
-        if (ready > 0 && polled[1].revents != 0)
-            return complain(talk, ECANCELED, "the client was closed", "");
-        if (ready < 0 && errno != EINTR)
-            return ENOMEM; /* the only other error of poll() */
-        if (ready <= 0 && lk__now_us() >= until_us)
-            return complain(talk, ENOTCONN, "the server accepts connections but does not answer in time", "");
-        rc = ready > 0 ? lk__stream_take(talk->stream) : 0;
-        if (rc == ENOMEM)
-            return rc;
-        if (rc == EIO)
-            return complain(talk, ENOTCONN, "the server closed the connection", "");
-    }
-}
-
 int lk__handshake(struct lk__stream *stream, const struct lk__server *server, bool inspect, int64_t until_us,
                   int cancel_fd, struct lk__serverinfo *info, char *errmsg, size_t size)
 {
-    static const judge_t judges[QUESTIONS] = { on_auth,   on_select, on_role,  on_time, on_name,
-                                               on_server, on_policy, on_probe, on_echo };
-    struct talk talk = { stream, &server->options, info, inspect, lk__random_below(INT64_MAX), errmsg,
-                         size,   server->pubsub };
+    static const judge_t judges[QUESTIONS] = { on_auth,   on_select,   on_role, on_time,  on_name, on_server,
+                                               on_policy, on_replicas, on_wait, on_probe, on_echo };
+    struct talk talk = {
+        .on = { stream, &server->options, lk__login_of(server, LK__PEER_SERVER), until_us, cancel_fd, errmsg, size },
+        .options = &server->options,
+        .info = info,
+        .inspect = inspect,
+        .number = lk__random_below(INT64_MAX),
+        .pubsub = server->pubsub,
+    };
     bool asked[QUESTIONS];
     int rc = 0;
 
@@ -345,12 +327,12 @@ int lk__handshake(struct lk__stream *stream, const struct lk__server *server, bo
         int argc = command_of(&talk, q, argv, scratch);
         asked[q] = argc > 0;
         if (asked[q])
-            rc = append(stream, argc, argv);
+            rc = lk__talk_say(&talk.on, argc, argv);
     }
     for (int q = 0; q < QUESTIONS && rc == 0; q++) {
         if (!asked[q])
             continue;
-        rc = next_reply(&talk, until_us, cancel_fd);
+        rc = lk__talk_hear(&talk.on);
         if (rc == 0)
             rc = judges[q](&talk, stream->filling);
     }

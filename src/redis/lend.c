@@ -161,27 +161,66 @@ static int64_t rests_until(const struct lk__conn *conn, int64_t now_us)
     return conn->returned_us == 0 ? 0 : conn->returned_us + REST_US;
 }
 
-void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us, bool expects)
+/* One of those that the owner serves. */
+struct served {
+    struct lk__polling polling;
+    bool rests; /* somebody else reads it, or soon will */
+};
+
+/* Returns until when to poll. */
+static int64_t begin_one(struct lk__conn *conn, struct served *served, struct pollfd *polled, int64_t until_us,
+                         bool expects)
 {
-    struct pollfd polled[4] = { { -1, 0, 0 } };
-    assert(extra_count <= 3);
-    memcpy(polled + 1, extra, (size_t)extra_count * sizeof *extra);
+    *polled = (struct pollfd){ -1, 0, 0 };
+    served->polling = (struct lk__polling){ .polled = polled, .count = 1 };
     lk__mu_lock(&conn->mu);
-    if (conn->stream == NULL && !conn->closed)
-        lk__conn_wantlocked(conn);
     conn->expects = expects;
     look_after_reader(conn);
     int64_t now_us = lk__now_us(), rest_us = rests_until(conn, now_us);
-    if (rest_us > now_us) {
+    served->rests = rest_us > now_us;
+    if (served->rests) {
         conn->owner_until_us = earlier(rest_us, until_us);
-        lk__mu_unlock(&conn->mu);
-        lk__poll(polled + 1, extra_count, earlier(rest_us, until_us));
-        lk__mu_lock(&conn->mu);
+        until_us = conn->owner_until_us;
     } else {
         conn->owner_polls = true;
-        lk__conn_pollonce(conn, polled, extra_count + 1, until_us);
-        conn->owner_polls = false;
+        until_us = earlier(until_us, lk__conn_beginpoll(conn, &served->polling));
     }
     lk__mu_unlock(&conn->mu);
-    memcpy(extra, polled + 1, (size_t)extra_count * sizeof *extra);
+    return until_us;
+}
+
+static void end_one(struct lk__conn *conn, struct served *served)
+{
+    if (served->rests)
+        return;
+    lk__mu_lock(&conn->mu);
+    lk__conn_endpoll(conn, &served->polling);
+    conn->owner_polls = false;
+    lk__mu_unlock(&conn->mu);
+}
+
+enum { SERVED_MAX = 256, EXTRA_MAX = 3 };
+
+void lk__conn_serveall(struct lk__conn *const conns[], int count, struct pollfd *extra, int extra_count,
+                       int64_t until_us, bool expects)
+{
+    struct pollfd polled[EXTRA_MAX + SERVED_MAX];
+    struct served served[SERVED_MAX];
+    assert(extra_count <= EXTRA_MAX && count <= SERVED_MAX);
+    memcpy(polled, extra, (size_t)extra_count * sizeof *extra);
+    for (int i = 0; i < count; i++)
+        until_us = begin_one(conns[i], &served[i], &polled[extra_count + i], until_us, expects);
+    lk__poll(polled, extra_count + count, until_us);
+    for (int i = 0; i < count; i++)
+        end_one(conns[i], &served[i]);
+    memcpy(extra, polled, (size_t)extra_count * sizeof *extra);
+}
+
+void lk__conn_serve(struct lk__conn *conn, struct pollfd *extra, int extra_count, int64_t until_us, bool expects)
+{
+    lk__mu_lock(&conn->mu);
+    if (conn->stream == NULL && !conn->closed)
+        lk__conn_wantlocked(conn);
+    lk__mu_unlock(&conn->mu);
+    lk__conn_serveall(&conn, 1, extra, extra_count, until_us, expects);
 }

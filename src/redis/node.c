@@ -11,12 +11,25 @@ static const struct {
     [LK__LANE_RENEWALS] = { "watchdog", LK__RENEWALS_LEAST },
     [LK__LANE_COMMANDS] = { "command", LK__COMMANDS_MAX },
     [LK__LANE_MESSAGES] = { "subscription", 0 },
+    [LK__LANE_GRANTS] = { "grants", LK__COMMANDS_MAX },
 };
+
+static void move(struct lk__server *server, unsigned epoch)
+{
+    struct lk__node *node = LK__CONTAINER(server, struct lk__node, server);
+    for (int lane = 0; lane < node->lane_count; lane++)
+        lk__conn_leave(&node->lanes[lane], epoch, "another server is the master now");
+}
 
 int lk__node_init(struct lk__node *node, struct lk__connector *connector, struct lk__options *options)
 {
-    node->server = (struct lk__server){ .options = *options, .pubsub = LK__PUBSUB_PLAIN };
-    for (int lane = 0; lane < LK__LANES; lane++) {
+    node->server = (struct lk__server){ .options = *options, .pubsub = LK__PUBSUB_PLAIN, .move = move };
+    node->cluster = NULL;
+    node->underway = (struct lk__underway){ 0 };
+    lk__list_init(&node->underway.own);
+    lk__list_init(&node->underway.beside);
+    node->lane_count = options->wait_replicas > 0 ? LK__LANES : LK__LANE_GRANTS;
+    for (int lane = 0; lane < node->lane_count; lane++) {
         struct lk__conn *conn = &node->lanes[lane];
         int rc = lk__conn_init(conn, connector, &node->server, traffic[lane].what, traffic[lane].capacity);
         if (rc != 0) {
@@ -25,34 +38,24 @@ int lk__node_init(struct lk__node *node, struct lk__connector *connector, struct
             return rc;
         }
         conn->rank = lane;
+        if (lane == LK__LANE_RENEWALS || lane == LK__LANE_GRANTS)
+            conn->replicas = options->wait_replicas;
     }
     node->lanes[LK__LANE_COMMANDS].inspect = true;
     *options = (struct lk__options){ 0 };
-    return 0;
+    int rc = lk__connector_watch(connector, &node->server);
+    if (rc != 0)
+        lk__node_destroy(node);
+    return rc;
 }
 
 void lk__node_destroy(struct lk__node *node)
 {
-    for (int lane = 0; lane < LK__LANES; lane++)
+    for (int lane = 0; lane < node->lane_count; lane++)
         lk__conn_destroy(&node->lanes[lane]);
-    lk__options_clear(&node->server.options);
-}
-
-void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd,
-                  void (*message)(void *arg, unsigned long long connects, const struct lk__reply *reply), void *arg)
-{
-    struct lk__conn *conn = &node->lanes[lane];
-    conn->owner_wake_fd = wake_fd;
-    conn->message = message;
-    conn->arg = arg;
-}
-
-struct lk__nodestats lk__node_stats(const struct lk__node *node)
-{
-    struct lk__nodestats stats = { .connects = atomic_load(&node->lanes[LK__LANE_COMMANDS].connects) };
-    for (int lane = 0; lane < LK__LANES; lane++) {
-        stats.round_trips += atomic_load(&node->lanes[lane].round_trips);
-        stats.reloads += atomic_load(&node->lanes[lane].reloads);
+    for (int peer = 0; peer < LK__PEERS; peer++) {
+        lk__free(node->server.found[peer].user);
+        lk__wipe(node->server.found[peer].password);
     }
-    return stats;
+    lk__options_clear(&node->server.options);
 }

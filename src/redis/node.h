@@ -3,23 +3,90 @@
  * node.h - a server node: all that a client has to do with one server
  *
  * The rooms above name nodes and never a connection. A node has three lanes, each a connection of its own: a slow
- * command does not hold up a renewal, and a connection that subscribed answers no commands.
+ * command does not hold up a renewal, and a connection that subscribed answers no commands. With wait_replicas there is a
+ * fourth one, as what stands behind a WAIT is not even read: see acknowledge.c.
+ *
+ * They have one node, which is the server, or the way into a cluster. Who sends a command asks that one each time which
+ * node it goes to, and keeps the answer until the request is over.
  */
 #ifndef LK__NODE_H
 #define LK__NODE_H
 
-#include "redis/connection.h"
+#include "redis/cluster.h"
 
-/* In the order in which they are brought up: leases end, callers wait, waiters poll. */
-enum lk__lane { LK__LANE_RENEWALS, LK__LANE_COMMANDS, LK__LANE_MESSAGES, LK__LANES };
+/*
+ * In the order in which they are brought up: leases end, callers wait, waiters poll. The last one is for grants that
+ * replicas are to acknowledge, and is there only if they are; so are renewals then, on theirs.
+ */
+enum lk__lane { LK__LANE_RENEWALS, LK__LANE_COMMANDS, LK__LANE_MESSAGES, LK__LANE_GRANTS, LK__LANES };
 
 /* Requests of a lane that may be under way at once, powers of two; one is kept for an ECHO. */
 enum { LK__RENEWALS_LEAST = 64, LK__RENEWALS_MAX = 4096, LK__COMMANDS_MAX = 1024 };
 
+/* What the watchdog has under way with a node: its own, under its mutex. */
+struct lk__underway {
+    struct lk__link own;    /* requests on the lane for renewals, the oldest first ... */
+    struct lk__link beside; /* ... and on the lane of the callers */
+    size_t own_bytes, beside_bytes;
+    unsigned own_count, beside_count;
+    bool unsent;                      /* some renewal found neither lane up */
+    unsigned long long connects_seen; /* the watchdog's thread only */
+};
+
 struct lk__node {
     struct lk__server server;
     struct lk__conn lanes[LK__LANES];
+    int lane_count;              /* of those that are there */
+    struct lk__cluster *cluster; /* NULL: it is a server by itself; else one of its nodes, or the way to them */
+    struct lk__underway underway;
 };
+
+/* Is it the way into a cluster, and not one of its nodes? */
+static inline bool lk__node_isway(const struct lk__node *node)
+{
+    return node->cluster != NULL && node->server.doubt == NULL;
+}
+
+/* The node that a command goes to; `asking`: as the last ASK said. */
+static inline struct lk__node *lk__node_for(struct lk__node *way, const struct lk__command *command, bool asking)
+{
+    return way->cluster == NULL ? way : lk__cluster_node(way->cluster, command, asking);
+}
+
+static inline struct lk__node *lk__node_forkey(struct lk__node *way, const char *key, size_t length)
+{
+    return way->cluster == NULL ? way : lk__cluster_nodeforkey(way->cluster, key, length);
+}
+
+/* Which one of a cluster it is, from 1 on, and 0 for a server by itself; and whose epoch that is. */
+enum { LK__EPOCHS_BITS = 20 };
+
+static inline unsigned lk__node_numberof(unsigned epoch)
+{
+    return epoch >> LK__EPOCHS_BITS;
+}
+
+static inline unsigned lk__node_number(const struct lk__node *node)
+{
+    return lk__node_numberof(node->server.first_epoch);
+}
+
+/* The n-th of all nodes behind `way`, NULL: there are no more. */
+static inline struct lk__node *lk__node_nth(struct lk__node *way, unsigned n)
+{
+    if (way->cluster != NULL)
+        return lk__cluster_nth(way->cluster, n);
+    return n == 0 ? way : NULL;
+}
+
+/* How often what is sent may be told to go elsewhere, before that counts as a refusal that may pass. */
+enum { LK__HOPS_MAX = 5 };
+
+/*
+ * `at` refused something with this error: is it to be sent again at once, to where lk__node_for() says now? Not more often
+ * than that in a row: then, or if nobody knows where, the error is made one that may pass. `asking` is set or cleared.
+ */
+bool lk__node_redirected(struct lk__node *at, struct lk__reply *error, unsigned *hops, bool *asking);
 
 /*
  * A node decides how messages are published and heard, of Redisson's channels as of our own: a server by itself has plain
@@ -32,12 +99,11 @@ static inline const struct lk__pubsub *lk__node_pubsub(const struct lk__node *no
 
 /*
  * A node also decides how many keys a script may have that are of several objects: a server by itself takes any. In a
- * cluster they would have to be of one slot, and so it would be one.
+ * cluster they would have to be of one slot, and so it is one.
  */
 static inline unsigned lk__node_batch(const struct lk__node *node)
 {
-    (void)node;
-    return LK__BATCH_MAX;
+    return node->cluster == NULL ? LK__BATCH_MAX : 1;
 }
 
 /* Takes what `options` holds, on success only. Nothing is brought up before it is wanted. 0 or ENOMEM. */
@@ -48,24 +114,20 @@ void lk__node_destroy(struct lk__node *node); /* its lanes are closed, and no th
  * A thread of its own serves this lane, and looks at it when `wake_fd`, an eventfd, says so. `message`: NULL, or
  * hears what answers no request. Before the lane is wanted.
  */
-void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd,
-                  void (*message)(void *arg, unsigned long long connects, const struct lk__reply *reply), void *arg);
+void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd, lk__message_t *message, void *arg);
+/* Of the way into a cluster: of all its nodes. */
+int lk__node_reserve(struct lk__node *node, enum lk__lane lane, unsigned capacity);
+void lk__node_close(struct lk__node *node, enum lk__lane lane);
+/* Likewise; a lane of a cluster's node is brought up when something is sent on it. `extra` are three at most. */
+void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *extra, int extra_count, int64_t until_us,
+                    bool expects);
 
 /* Each of these is what lk__conn_...() of that lane says. */
 
 static inline void lk__node_want(struct lk__node *node, enum lk__lane lane)
 {
-    lk__conn_want(&node->lanes[lane]);
-}
-
-static inline int lk__node_reserve(struct lk__node *node, enum lk__lane lane, unsigned capacity)
-{
-    return lk__conn_reserve(&node->lanes[lane], capacity);
-}
-
-static inline void lk__node_close(struct lk__node *node, enum lk__lane lane)
-{
-    lk__conn_close(&node->lanes[lane]);
+    if (!lk__node_isway(node))
+        lk__conn_want(&node->lanes[lane]);
 }
 
 static inline void lk__node_reset(struct lk__node *node, enum lk__lane lane, const char *why)
@@ -99,56 +161,57 @@ static inline void lk__node_abandon(struct lk__node *node, enum lk__lane lane, s
     lk__conn_abandon(&node->lanes[lane], request);
 }
 
-static inline void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *extra, int extra_count,
-                                  int64_t until_us, bool expects)
-{
-    lk__conn_serve(&node->lanes[lane], extra, extra_count, until_us, expects);
-}
-
 static inline struct lk__until lk__node_until(struct lk__node *node, enum lk__lane lane, int64_t now_us,
                                               int64_t lasts_us)
 {
     return lk__conn_until(&node->lanes[lane], now_us, lasts_us);
 }
 
-/* Of the server that this lane last went to. */
-static inline unsigned lk__node_epoch(struct lk__node *node, enum lk__lane lane)
+/*
+ * Does an error say that the server is no master any more? Then its lane is made anew, which finds the master. Where there
+ * is one server alone, MASTERDOWN may pass before that would.
+ */
+static inline bool lk__node_isnomaster(const struct lk__node *node, const struct lk__reply *error)
 {
-    return lk__conn_until(&node->lanes[lane], 0, 0).date.epoch;
+    return lk__reply_is(error, "READONLY") ||
+           (lk__options_failover(&node->server.options) && lk__reply_is(error, "MASTERDOWN"));
 }
 
-/* The same of the lane for commands, which has no thread of its own. */
+/* Likewise of a lane that has no thread of its own: for commands, or grants. */
 
-static inline bool lk__node_await(struct lk__node *node, struct lk__request *request, int64_t until_us)
+static inline bool lk__node_await(struct lk__node *node, enum lk__lane lane, struct lk__request *request,
+                                  int64_t until_us)
 {
-    return lk__conn_await(&node->lanes[LK__LANE_COMMANDS], request, until_us);
+    return lk__conn_await(&node->lanes[lane], request, until_us);
 }
 
-static inline void lk__node_look(struct lk__node *node, struct lk__request *request)
+static inline void lk__node_look(struct lk__node *node, enum lk__lane lane, struct lk__request *request)
 {
-    lk__conn_look(&node->lanes[LK__LANE_COMMANDS], request);
+    lk__conn_look(&node->lanes[lane], request);
 }
 
-static inline int lk__node_awaitup(struct lk__node *node, struct lk__parker *parker, unsigned failures,
-                                   int64_t until_us)
+static inline int lk__node_awaitup(struct lk__node *node, enum lk__lane lane, struct lk__parker *parker,
+                                   unsigned failures, int64_t until_us)
 {
-    return lk__conn_awaitup(&node->lanes[LK__LANE_COMMANDS], parker, failures, until_us);
+    return lk__conn_awaitup(&node->lanes[lane], parker, failures, until_us);
 }
+
+static inline int64_t lk__node_ended(struct lk__node *node, enum lk__lane lane)
+{
+    return lk__conn_ended(&node->lanes[lane]);
+}
+
+static inline int lk__node_lasterror(struct lk__node *node, enum lk__lane lane, char *errmsg, size_t size)
+{
+    return lk__conn_lasterror(&node->lanes[lane], errmsg, size);
+}
+
+/* The same of the lane for commands. */
 
 static inline int lk__node_awaitopen(struct lk__node *node, struct lk__parker *parker, unsigned failures,
                                      int64_t until_us, int cancel_state)
 {
     return lk__conn_awaitopen(&node->lanes[LK__LANE_COMMANDS], parker, failures, until_us, cancel_state);
-}
-
-static inline int64_t lk__node_ended(struct lk__node *node)
-{
-    return lk__conn_ended(&node->lanes[LK__LANE_COMMANDS]);
-}
-
-static inline int lk__node_lasterror(struct lk__node *node, char *errmsg, size_t size)
-{
-    return lk__conn_lasterror(&node->lanes[LK__LANE_COMMANDS], errmsg, size);
 }
 
 /* The same of the lane for messages. */
@@ -174,6 +237,6 @@ struct lk__nodestats {
     unsigned long long connects; /* of the lane for commands */
     unsigned long long round_trips, reloads;
 };
-struct lk__nodestats lk__node_stats(const struct lk__node *node);
+struct lk__nodestats lk__node_stats(struct lk__node *node); /* of the way into a cluster: of all its nodes */
 
 #endif

@@ -59,7 +59,7 @@ local calls = {
         { 'ZRANGE', '0', '0' }, { 'ZRANGEBYSCORE', '0', '0' }, { 'ZRANK', 'm' }, { 'ZREM', 'm' }, { 'ZSCORE', 'm' },
     },
     [OTHER] = {
-        { 'DECRBY', '1' }, { 'INCRBY', '1' }, { 'ZREMRANGEBYSCORE', '0', '0' },
+        { 'DECRBY', '1' }, { 'HMGET', 'f' }, { 'INCRBY', '1' }, { 'RENAME', ours }, { 'ZREMRANGEBYSCORE', '0', '0' },
     },
 }
 local families = {
@@ -67,6 +67,8 @@ local families = {
     [OTHER] = {
         'rw', 'queue:rw', 'seen:rw', 'robust:rw', 'claims', 'queue:sem', 'seen:sem', 'total:sem', 'users:sem', 'permits', 'total',
         'queue:permits', 'seen:permits', 'users:permits', 'settings:rw', 'settings:sem', 'opened', 'users:latch', 'once',
+        'run', 'done', 'barrier', 'parties', 'past',
+        'cond', 'queue:cond', 'seen:cond', 'moved:cond',
     },
 }
 for group = NEEDED, OTHER do
@@ -88,6 +90,8 @@ need(NEEDED, nil, 'EVALSHA', id, '0')
 need(OTHER, nil, 'ECHO', id)
 need(NEEDED, '&latchkey:client:*', publishing, client, '')
 need(NEEDED, '&redisson_lock__channel:*', publishing, tagged('redisson_lock__channel'), '')
+need(OTHER, '&latchkey:ran:*', publishing, tagged('latchkey:ran'), '')
+need(OTHER, '&latchkey:met:*', publishing, tagged('latchkey:met'), '')
 need(OTHER, '&redisson_sc:*', publishing, tagged('redisson_sc'), '')
 need(OTHER, '&redisson_countdownlatch__channel__*', publishing, 'redisson_countdownlatch__channel__{' .. id .. '}', '')
 if listens then

@@ -11,6 +11,17 @@
  *
  * The parser is touched without conn->mu, by the leader alone; each reply is handed out under that lock. The parsed
  * bytes stay in the stream, so the next leader goes on in the middle of a reply.
+ *
+ * A thread that gets an answer, or the role, is woken after conn->mu was left: on a processor that both share it runs at
+ * once, comes back with its next command, and would sleep again where the leader still has the lock. All else is done
+ * before, under the lock: a request that has its answer is in no place of the connection any more, and its state says
+ * so. Whoever looks, because its time is up or somebody closes the connection, finds it answered, takes the answer and may
+ * free the request; the leader has only its parker left, see parker.c. A leader that stands still just then delays that
+ * one thread: it finds its answer when it next looks at its leader, and waits for the leader where it ends its parker. In
+ * the role's case the new leader finds the role likewise.
+ *
+ * The leader hands out one answer after the other, and sends what those threads ask meanwhile in one write, when it has
+ * handed out all.
  */
 #include "redis/connection_inside.h"
 
@@ -67,16 +78,23 @@ static void ask_for_proof(struct lk__conn *conn, struct lk__stream *stream)
 static int take_proof(struct lk__conn *conn, const struct lk__reply *reply)
 {
     assert(lk__mu_held(&conn->mu));
-    uint64_t echo = conn->unanswered;
     if (!lk__echo_proves(reply, conn->echo_number, conn->doubted))
         return EPROTO;
-    while (conn->oldest <= echo)
-        lk__conn_complete(conn, LK__ANSWERED);
+    lk__conn_pendingat(conn, conn->unanswered++)->echo = false;
+    conn->echoing = false;
+    lk__conn_believe(conn);
     return 0;
 }
 
-/* Whole and in order, `reply` answers the first one that is unanswered. */
-static void take_answer(struct lk__conn *conn, struct lk__stream *stream, const struct lk__reply *reply)
+/* The last answer so far that is not believed at once. */
+static void doubt(struct lk__conn *conn, const struct lk__reply *reply)
+{
+    assert(lk__mu_held(&conn->mu));
+    snprintf(conn->doubted, sizeof conn->doubted, "%s", reply->type == LK__ERROR ? lk__reply_text(reply, 0) : "");
+}
+
+/* Whole and in order, `reply` answers the first one that is unanswered. Who has to be woken, or NULL. */
+static sem_t *take_answer(struct lk__conn *conn, struct lk__stream *stream, const struct lk__reply *reply)
 {
     assert(lk__mu_held(&conn->mu));
     struct lk__request *request = lk__conn_pendingat(conn, conn->unanswered)->request;
@@ -87,12 +105,24 @@ static void take_answer(struct lk__conn *conn, struct lk__stream *stream, const 
         copy_reply(request->reply, reply);
     if (reply->type == LK__ERROR && !stream->no_echo)
         ask_for_proof(conn, stream);
-    if (!conn->echoing) {
-        lk__conn_complete(conn, LK__ANSWERED);
-        return;
-    }
+    if (!conn->echoing && conn->replicas == 0)
+        return lk__conn_complete(conn, LK__ANSWERED);
     conn->unanswered++;
-    snprintf(conn->doubted, sizeof conn->doubted, "%s", reply->type == LK__ERROR ? lk__reply_text(reply, 0) : "");
+    doubt(conn, reply);
+    return NULL;
+}
+
+/* Whole and in order, `reply` answers a WAIT. 0 or EPROTO. */
+static int take_wait(struct lk__conn *conn, struct lk__stream *stream, const struct lk__reply *reply)
+{
+    assert(lk__mu_held(&conn->mu));
+    if (lk__conn_acknowledge(conn, reply) != 0)
+        return EPROTO;
+    if (reply->type == LK__ERROR && !stream->no_echo)
+        ask_for_proof(conn, stream);
+    doubt(conn, reply);
+    lk__conn_believe(conn);
+    return 0;
 }
 
 /*
@@ -108,8 +138,8 @@ static bool is_answer(struct lk__conn *conn, const struct lk__pending *pending, 
     return true;
 }
 
-/* A reply came. 0, or EPROTO: it is in no place where it could belong. */
-static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
+/* A reply came, and maybe somebody has to be woken. 0, or EPROTO: it is in no place where it could belong. */
+static int take_reply(struct lk__conn *conn, struct lk__stream *stream, sem_t **tick)
 {
     assert(lk__mu_held(&conn->mu));
     struct lk__reply *reply = stream->filling;
@@ -120,10 +150,16 @@ static int take_reply(struct lk__conn *conn, struct lk__stream *stream)
         return EPROTO; /* the server does not know the question yet */
     if (pending->echo)
         return take_proof(conn, reply);
+    if (pending->wait)
+        return take_wait(conn, stream, reply);
+    if (pending->asking) {
+        take_answer(conn, stream, reply);
+        return 0;
+    }
     lk__reply_spread(reply);
     if (reply->type != LK__ERROR && !is_answer(conn, pending, reply))
         return EPROTO; /* it cannot answer this */
-    take_answer(conn, stream, reply);
+    *tick = take_answer(conn, stream, reply);
     return 0;
 }
 
@@ -136,12 +172,14 @@ static int dispatch(struct lk__conn *conn, struct lk__stream *stream, unsigned l
     int rc;
     while ((rc = lk__stream_next(stream)) == 0) {
         if (conn->message != NULL) {
-            conn->message(conn->arg, connects, stream->filling);
+            conn->message(conn->arg, connects, stream->epoch, stream->filling);
             continue;
         }
+        sem_t *tick = NULL;
         lk__mu_lock(&conn->mu);
-        rc = take_reply(conn, stream);
+        rc = take_reply(conn, stream, &tick);
         lk__mu_unlock(&conn->mu);
+        lk__parker_wake(tick);
         if (rc != 0)
             break;
     }
@@ -166,7 +204,7 @@ static void receive(struct lk__conn *conn, struct lk__stream *stream)
         return;
     conn->dispatching = false;
     if (rc == EIO)
-        lk__conn_replacestream(conn, stream, LK__CUT, "the server closed the connection");
+        lk__conn_replacestream(conn, stream, LK__CUT, lk__stream_why(stream, NULL));
     else if (rc == ENOMEM)
         lk__conn_replacestream(conn, stream, LK__CUT, "out of memory for the server's answer");
     else if (rc == EPROTO)
@@ -191,6 +229,19 @@ bool lk__poll(struct pollfd *polled, int count, int64_t until_us)
     return interrupted;
 }
 
+/* Has the leader, who polled, something to read? */
+static bool is_readable(const struct lk__stream *stream, short revents)
+{
+    return lk__stream_more(stream) || revents & (stream->socket.read_on | POLLERR | POLLHUP);
+}
+
+/* What to poll its stream for. What gathers is not given to the socket before that has brought an answer. */
+static short wants(const struct lk__conn *conn)
+{
+    assert(lk__mu_held(&conn->mu));
+    return lk__conn_holdsback(conn) ? conn->stream->socket.read_on : lk__stream_wants(conn->stream);
+}
+
 int64_t lk__conn_beginpoll(struct lk__conn *conn, struct lk__polling *polling)
 {
     assert(lk__mu_held(&conn->mu));
@@ -199,9 +250,9 @@ int64_t lk__conn_beginpoll(struct lk__conn *conn, struct lk__polling *polling)
     polling->polled[0].fd = -1;
     if (stream != NULL) {
         atomic_fetch_add(&stream->refs, 1);
-        polling->polled[0] = (struct pollfd){ stream->fd, POLLIN, 0 };
-        if (lk__stream_pending(stream))
-            polling->polled[0].events |= POLLOUT;
+        polling->polled[0] = (struct pollfd){ stream->socket.fd, wants(conn), 0 };
+        if (lk__stream_more(stream))
+            return 0;
     }
     return lk__conn_deadat(conn);
 }
@@ -211,16 +262,17 @@ void lk__conn_endpoll(struct lk__conn *conn, struct lk__polling *polling)
     assert(lk__mu_held(&conn->mu));
     struct lk__stream *stream = polling->stream;
     struct pollfd *polled = polling->polled;
-    if (conn->term != polling->term) /* somebody else reads now, and hears what is for the leader */
+    bool leads = conn->term == polling->term;
+    if (!leads) /* somebody else reads now, and hears what is for the leader */
         for (int i = 0; i < polling->count; i++)
             polled[i].revents = 0;
     else
         conn->moves++;
     if (stream == NULL)
         return;
-    if (polled[0].revents & (POLLIN | POLLERR | POLLHUP))
+    if (leads && is_readable(stream, polled[0].revents))
         receive(conn, stream);
-    else if (polled[0].revents & POLLOUT)
+    else if (leads && polled[0].revents & stream->socket.write_on)
         lk__conn_flush(conn);
     lk__conn_tellofroom(conn);
     if (conn->stream == stream)
@@ -256,16 +308,20 @@ static struct lk__request *first_waiting(const struct lk__conn *conn)
     return NULL;
 }
 
-/* Give the role to the oldest request whose thread waits, or to one that waits for room. */
-void lk__conn_promote(struct lk__conn *conn)
+/*
+ * Give the role to the oldest request whose thread waits, or to one that waits for room. What that has to be woken by
+ * when conn->mu was left, or NULL.
+ */
+sem_t *lk__conn_promote(struct lk__conn *conn)
 {
     assert(lk__mu_held(&conn->mu));
     conn->leader = first_waiting(conn);
     conn->leading = false;
     if (conn->leader != NULL)
-        lk__parker_signal(conn->leader->parker, LK__NUDGED);
-    else if (conn->full)
+        return lk__parker_note(conn->leader->parker, LK__NUDGED);
+    if (conn->full)
         lk__conn_tellexpecting(conn);
+    return NULL;
 }
 
 /* Under conn->mu, left and taken again: read once, as the leader that `request` is. The signals that came. */
@@ -283,7 +339,7 @@ unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, i
     return signals | lk__parker_pollwith(request->parker, -1);
 }
 
-/* Read for all until the own reply, a wake-up or the limit. True: woken. */
+/* Read for all until the own reply, a wake-up or the limit, and keep the role if it is not taken. True: woken. */
 static bool lead(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
     assert(lk__mu_held(&conn->mu));
@@ -294,8 +350,6 @@ static bool lead(struct lk__conn *conn, struct lk__request *request, int64_t unt
     while (conn->term == term && atomic_load(&request->state) == LK__INFLIGHT && !(signals & LK__WOKEN) &&
            lk__now_us() < until_us)
         signals |= lk__conn_leadonce(conn, request, until_us);
-    if (conn->term == term)
-        lk__conn_promote(conn);
     return (signals & LK__WOKEN) != 0;
 }
 
@@ -309,14 +363,13 @@ static bool follow(struct lk__conn *conn, struct lk__request *request, int64_t u
     bool woken = (lk__parker_park(request->parker, look_us < until_us ? look_us : until_us) & LK__WOKEN) != 0;
     lk__mu_lock(&conn->mu);
     request->waiting = false;
-    if (conn->leader == request && (woken || lk__now_us() >= until_us))
-        lk__conn_promote(conn);
     return woken;
 }
 
 bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
     struct lk__leaderlook look = { 0 };
+    sem_t *next = NULL;
     bool woken = false;
     lk__mu_lock(&conn->mu);
     while (!woken && atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us) {
@@ -328,14 +381,16 @@ bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t 
             woken = follow(conn, request, until_us);
     }
     if (conn->leader == request)
-        lk__conn_promote(conn);
+        next = lk__conn_promote(conn);
     lk__mu_unlock(&conn->mu);
+    lk__parker_wake(next);
     return woken;
 }
 
 void lk__conn_look(struct lk__conn *conn, struct lk__request *request)
 {
     struct pollfd polled;
+    sem_t *next = NULL;
     lk__mu_lock(&conn->mu);
     if (conn->leader == NULL && conn->stream != NULL && atomic_load(&request->state) == LK__INFLIGHT) {
         uint64_t term = ++conn->term;
@@ -343,7 +398,8 @@ void lk__conn_look(struct lk__conn *conn, struct lk__request *request)
         conn->leading = true;
         lk__conn_pollonce(conn, &polled, 1, 0);
         if (conn->term == term) /* else somebody else leads now */
-            lk__conn_promote(conn);
+            next = lk__conn_promote(conn);
     }
     lk__mu_unlock(&conn->mu);
+    lk__parker_wake(next);
 }

@@ -72,9 +72,15 @@ bool lk__reply_is(const struct lk__reply *reply, const char *error_code)
            (text[length] == ' ' || text[length] == '\0');
 }
 
+bool lk__reply_ishalf(const struct lk__reply *reply)
+{
+    return lk__reply_is(reply, "ERR") && strstr(lk__reply_text(reply, 0), "non local key") != NULL;
+}
+
 /*
  * Errors are told apart by their codes, never by their texts, which differ between servers. The one exception is ERR,
- * which both an access rule that stops a command inside a script and a server at its limit of clients say.
+ * which an access rule that stops a command inside a script, a node whose slot moves meanwhile, and a server at its limit
+ * of clients say.
  */
 int lk__reply_error(const struct lk__reply *reply, bool *retry)
 {
@@ -98,7 +104,7 @@ int lk__reply_error(const struct lk__reply *reply, bool *retry)
         }
     if (strstr(lk__reply_text(reply, 0), "user executing the script") != NULL)
         return EACCES;
-    if (strstr(lk__reply_text(reply, 0), "max number of clients") != NULL) {
+    if (strstr(lk__reply_text(reply, 0), "max number of clients") != NULL || lk__reply_ishalf(reply)) {
         *retry = true;
         return ENOTCONN;
     }

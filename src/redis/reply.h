@@ -86,6 +86,8 @@ void lk__reply_spread(struct lk__reply *reply);
 
 /* The code for an error reply; `retry` tells that nothing was done and it may work later. */
 int lk__reply_error(const struct lk__reply *reply, bool *retry);
+/* A script was stopped in its middle, as a key of its slot went to another node: it may work there, and passes. */
+bool lk__reply_ishalf(const struct lk__reply *reply);
 bool lk__reply_is(const struct lk__reply *reply, const char *error_code); /* "NOSCRIPT" */
 
 #endif

@@ -336,21 +336,28 @@ void lk__conn_flush(struct lk__conn *conn)
 {
     assert(lk__mu_held(&conn->mu));
     struct lk__stream *stream = conn->stream;
-    if (stream == NULL || conn->dispatching)
+    if (stream == NULL || conn->dispatching || (conn->replicas > 0 && lk__conn_gather(conn)))
         return;
     if (lk__stream_give(stream) != 0)
-        lk__conn_replacestream(conn, stream, LK__CUT, "the server closed the connection");
+        lk__conn_replacestream(conn, stream, LK__CUT, lk__stream_why(stream, NULL));
     else if (lk__stream_pending(stream) && conn->leader != NULL && conn->leader->parker != NULL)
         lk__parker_signal(conn->leader->parker, LK__NUDGED); /* let it wait for room, too */
     else if (lk__stream_pending(stream) && conn->reader != NULL)
         lk__eventfd_set(conn->wake_fd); /* so does this one, when it polls again */
 }
 
+enum { WAITS_MOST = 4 }; /* that are pending, with the ECHOs between them */
+static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
+
 /* With a stream: is there room for a command of `size` bytes? */
 static bool has_room(const struct lk__conn *conn, size_t size, bool urgent)
 {
     assert(lk__mu_held(&conn->mu));
     size_t bytes = LK__OUT_BYTES - LK__ECHO_LENGTH, limit = conn->capacity - 1; /* an ECHO always goes */
+    if (conn->replicas > 0) {                                                   /* and so does a WAIT */
+        bytes -= LK__WAIT_LENGTH;
+        limit -= WAITS_MOST;
+    }
     if (!urgent) {
         bytes -= LK__OUT_BYTES / 4;
         limit -= conn->capacity / 4;
@@ -366,6 +373,16 @@ void lk__conn_tellofroom(struct lk__conn *conn)
         return;
     conn->full = false;
     lk__conn_tellexpecting(conn);
+}
+
+/* What comes next is taken by a server that the slot does not belong to yet. Should it find no room, this is in vain. */
+static void append_asking(struct lk__conn *conn, int64_t now_us)
+{
+    assert(lk__mu_held(&conn->mu));
+    struct lk__stream *stream = conn->stream;
+    memcpy(lk__stream_reserve(stream, sizeof asking - 1), asking, sizeof asking - 1);
+    lk__stream_commit(stream, sizeof asking - 1);
+    *lk__conn_addpending(conn) = (struct lk__pending){ .asking = true, .sent_us = now_us, .end = stream->queued };
 }
 
 /* `request` goes; there is room. */
@@ -408,46 +425,54 @@ struct lk__until lk__conn_until(struct lk__conn *conn, int64_t now_us, int64_t l
     return until;
 }
 
-/* `epoch`: of the dates in it; 0: it has none. */
-static int send_request(struct lk__conn *conn, struct lk__request *request, const struct lk__wire *wire, int64_t number,
-                        unsigned epoch)
+/*
+ * Append a call, if that can be. conn->mu is held afterwards, for what is appended to go out. The words that it was
+ * written from are off the stack by then: a transport may need a lot of that.
+ */
+static int __attribute__((noinline))
+append_call(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
+            const struct lk__sent *sent, bool eval)
 {
-    assert(wire->size <= LK__COMMAND_MAX);
-    request->size = (unsigned)wire->size;
+    struct lk__wire wire;
+    int64_t number = (int64_t)atomic_fetch_add(&conn->numbers, 1) + 1;
+    lk__wire_make(&wire, command, conn->server->pubsub, sent, number, eval);
+    assert(wire.size <= LK__COMMAND_MAX);
+    request->size = (unsigned)wire.size;
     lk__mu_lock(&conn->mu);
-    int rc = 0;
     request->sent_us = lk__now_us();
     lk__conn_endifdead(conn, request->sent_us); /* what is asked now must not get a late answer of somebody else's */
-    if (conn->closed) {
-        rc = ECANCELED;
-    } else if (conn->stream == NULL) {
+    if (conn->closed)
+        return ECANCELED;
+    if (conn->stream == NULL) {
         lk__conn_wantlocked(conn);
-        rc = ENOTCONN;
-    } else if (epoch != 0 && epoch != conn->epoch) {
-        rc = ESTALE;
-    } else if (!has_room(conn, wire->size, request->urgent)) {
-        conn->full = true;
-        rc = ENOTCONN;
-    } else {
-        append_request(conn, request, wire, number);
-        lk__conn_flush(conn);
+        return ENOTCONN;
     }
-    lk__mu_unlock(&conn->mu);
-    return rc;
+    if (sent->epoch != 0 && sent->epoch != conn->epoch)
+        return ESTALE;
+    if (request->asking && has_room(conn, wire.size + sizeof asking, request->urgent))
+        append_asking(conn, request->sent_us);
+    if (!has_room(conn, wire.size, request->urgent)) {
+        conn->full = true;
+        return ENOTCONN;
+    }
+    append_request(conn, request, &wire, number);
+    return 0;
 }
 
 /* ESTALE: what is sent has dates of another epoch. */
 static int send_once(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,
                      const struct lk__sent *sent, bool eval)
 {
-    struct lk__wire wire;
     assert(atomic_load(&request->state) != LK__INFLIGHT);
     atomic_store(&request->state, LK__IDLE);
+    request->acknowledged = false;
     if (eval)
         atomic_fetch_add(&conn->reloads, 1);
-    int64_t number = (int64_t)atomic_fetch_add(&conn->numbers, 1) + 1;
-    lk__wire_make(&wire, command, conn->server->pubsub, sent, number, eval);
-    return send_request(conn, request, &wire, number, sent->epoch);
+    int rc = append_call(conn, request, command, sent, eval);
+    if (rc == 0)
+        lk__conn_flush(conn);
+    lk__mu_unlock(&conn->mu);
+    return rc;
 }
 
 int lk__conn_send(struct lk__conn *conn, struct lk__request *request, const struct lk__command *command,

@@ -14,10 +14,15 @@ const struct lk__pubsub lk__pubsub[LK__PUBSUB_KINDS] = {
     [LK__PUBSUB_SHARDED] = { "SPUBLISH", "SSUBSCRIBE", "SUNSUBSCRIBE", "ssubscribe", "smessage" },
 };
 
+static bool is_there(const struct lk__identity *a, const struct lk__identity *b)
+{
+    return a->address_size == 0 || b->address_size == 0 ||
+           (a->address_size == b->address_size && memcmp(&a->address, &b->address, a->address_size) == 0);
+}
+
 static bool is_same(const struct lk__identity *a, const struct lk__identity *b)
 {
-    if (a->address_size != 0 && b->address_size != 0 &&
-        (a->address_size != b->address_size || memcmp(&a->address, &b->address, a->address_size) != 0))
+    if (!is_there(a, b))
         return false;
     return a->run_id[0] == '\0' || b->run_id[0] == '\0' || strcmp(a->run_id, b->run_id) == 0;
 }
@@ -26,11 +31,16 @@ unsigned lk__server_meet(struct lk__server *server, const struct lk__identity *f
 {
     bool same = server->epoch != 0 && !server->demoted && is_same(&server->met, found);
     if (!same) {
-        server->epoch++;
+        server->epoch = server->epoch != 0 ? server->epoch + 1 : server->first_epoch + 1;
         server->met = *found;
     }
     if (found->run_id[0] != '\0')
         memcpy(server->met.run_id, found->run_id, sizeof server->met.run_id);
     server->demoted = false;
     return server->epoch;
+}
+
+void lk__server_demoted(struct lk__server *server, const struct lk__identity *found)
+{
+    server->demoted |= is_there(&server->met, found);
 }

@@ -11,6 +11,7 @@
 
 #include "config/options.h"
 #include "redis/script.h"
+#include "redis/server_clock.h"
 
 #include <sys/socket.h>
 
@@ -30,19 +31,34 @@ struct lk__pubsub {
 };
 extern const struct lk__pubsub lk__pubsub[LK__PUBSUB_KINDS];
 
-/* But for the first two all this is the connector thread's. */
+/* Whom we tell who we are, and what was found for that since the options were read: see login.h. */
+enum lk__peer { LK__PEER_SERVER, LK__PEER_SENTINEL, LK__PEERS };
+struct lk__found {
+    char *user, *password;
+};
+
+/* But for the first two, the first epoch and the functions, all this is the connector thread's. */
 struct lk__server {
     struct lk__options options;
-    enum lk__pubsub_kind pubsub;     /* its node's choice, made before anything is sent */
-    int64_t pause_us, not_before_us; /* back-off after a failure, of all connections to it */
-    struct sockaddr_storage last;    /* where it answered, should the resolver fail */
-    socklen_t last_size;             /* 0: nowhere yet */
-    struct lk__identity met;         /* last */
-    bool demoted;                    /* since then it said that it is a replica */
-    unsigned epoch;                  /* 0: none was met yet */
+    enum lk__pubsub_kind pubsub;       /* its node's choice, made before anything is sent */
+    int64_t pause_us, not_before_us;   /* back-off after a failure, of all connections to it */
+    struct sockaddr_storage last;      /* where it answered, should the resolver fail */
+    socklen_t last_size;               /* 0: nowhere yet */
+    struct lk__identity met;           /* last */
+    bool demoted;                      /* since then it said that it is a replica */
+    unsigned epoch, first_epoch;       /* 0: none was met yet; the number of the first one is above the second */
+    struct lk__ahead ahead;            /* the clock of the one that was met last */
+    unsigned at;                       /* of several addresses the one that was the master's last */
+    struct lk__found found[LK__PEERS]; /* beside the options */
+    /* The node's: have those of its connections that belong to another epoch made anew; 0: all. */
+    void (*move)(struct lk__server *server, unsigned epoch);
+    void (*doubt)(
+        struct lk__server *server); /* NULL, or the node's: it may be replaced, as a connection ended or failed */
 };
 
 /* A connection came up, and this is what it found: the epoch that it belongs to. What is not known is no difference. */
 unsigned lk__server_meet(struct lk__server *server, const struct lk__identity *found);
+/* Who was found says that it is a replica: what the one that was met last had is lost if that is the same. */
+void lk__server_demoted(struct lk__server *server, const struct lk__identity *found);
 
 #endif

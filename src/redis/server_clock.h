@@ -16,6 +16,11 @@ struct lk__date {
     unsigned epoch;
 };
 
+/* How far a server's clock is ahead of ours, in microseconds, between these two. */
+struct lk__ahead {
+    int64_t least_us, most_us;
+};
+
 /* Two moments of one clock? */
 static inline bool lk__date_comparable(struct lk__date a, struct lk__date b)
 {

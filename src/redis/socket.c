@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* socket.c - a socket is connected to the first address that takes it */
-#include "redis/stream.h"
+/* socket.c - a socket is connected to the first address that takes it; bytes pass it as they are */
+#include "redis/transport.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 enum { BACKLOG_PAUSE_MS = 10 };
 
@@ -27,24 +28,27 @@ static void tune(int fd, int family, const struct lk__options *options)
     }
 }
 
-/* 0, ETIMEDOUT, ECANCELED, or the socket's own error. */
-static int finish_connect(int fd, int64_t until_us, int cancel_fd)
+int lk__socket_await(int fd, short events, int64_t until_us, int cancel_fd)
 {
-    struct pollfd polled[2] = { { fd, POLLOUT, 0 }, { cancel_fd, POLLIN, 0 } };
+    struct pollfd polled[2] = { { fd, events, 0 }, { cancel_fd, POLLIN, 0 } };
     for (;;) {
-        int64_t now_us = lk__now_us();
-        int ready = poll(polled, 2, lk__ms_until(until_us, now_us));
-        if (ready > 0 && polled[1].revents != 0)
-            return ECANCELED;
+        int ready = poll(polled, 2, lk__ms_until(until_us, lk__now_us()));
         if (ready > 0)
-            break;
+            return polled[1].revents != 0 ? ECANCELED : 0;
         if (ready < 0 && errno != EINTR)
-            return errno;
+            return ENOMEM; /* the only other error of poll() */
         if (lk__now_us() >= until_us)
             return ETIMEDOUT;
     }
-    int error = 0;
+}
+
+/* 0, ETIMEDOUT, ECANCELED, ENOMEM, or the socket's own error. */
+static int finish_connect(int fd, int64_t until_us, int cancel_fd)
+{
+    int rc = lk__socket_await(fd, POLLOUT, until_us, cancel_fd), error = 0;
     socklen_t size = sizeof error;
+    if (rc != 0)
+        return rc;
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
     return error;
 }
@@ -78,15 +82,72 @@ static int connect_to(int *fd, const struct sockaddr *address, socklen_t size, c
 }
 
 /* Each address gets its share of the time left, so that a dead first address leaves time for the next. */
-int lk__socket_connect(int *fd, const struct lk__options *options, const struct addrinfo *addresses, int64_t until_us,
-                       int cancel_fd)
+int lk__socket_connect(struct lk__socket *socket, const struct lk__options *options, const struct addrinfo *addresses,
+                       int64_t until_us, int cancel_fd)
 {
     int left = 0, rc = EHOSTUNREACH;
+    socket->read_on = POLLIN;
+    socket->write_on = POLLOUT;
     for (const struct addrinfo *a = addresses; a != NULL; a = a->ai_next)
         left++;
     for (const struct addrinfo *a = addresses; a != NULL && rc != 0 && rc != ECANCELED; a = a->ai_next, left--) {
         int64_t now_us = lk__now_us(), share_us = until_us > now_us ? (until_us - now_us) / left : 0;
-        rc = connect_to(fd, a->ai_addr, a->ai_addrlen, options, now_us + share_us, cancel_fd);
+        rc = connect_to(&socket->fd, a->ai_addr, a->ai_addrlen, options, now_us + share_us, cancel_fd);
     }
     return rc;
 }
+
+void lk__socket_close(struct lk__socket *socket)
+{
+    socket->transport->close(socket);
+    if (socket->fd >= 0)
+        lk__fd_close(socket->fd);
+}
+
+/* --- bytes as they are ------------------------------------------------------------------------------------ */
+
+static int plain_connect(struct lk__socket *socket, const struct lk__options *options, int64_t until_us, int cancel_fd,
+                         char *errmsg, size_t size)
+{
+    (void)socket, (void)options, (void)until_us, (void)cancel_fd, (void)errmsg, (void)size;
+    return 0;
+}
+
+/* Of recv() and send(), which failed. */
+static ssize_t failed(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : -EIO;
+}
+
+static ssize_t plain_read(struct lk__socket *socket, char *bytes, size_t count)
+{
+    ssize_t got;
+    do
+        got = recv(socket->fd, bytes, count, MSG_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+    if (got > 0)
+        return got;
+    return got == 0 ? -EIO : failed();
+}
+
+static ssize_t plain_write(struct lk__socket *socket, const char *bytes, size_t count)
+{
+    ssize_t taken;
+    do
+        taken = send(socket->fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (taken < 0 && errno == EINTR);
+    return taken >= 0 ? taken : failed();
+}
+
+static const char *plain_why(const struct lk__socket *socket, int *code)
+{
+    (void)socket, (void)code;
+    return NULL;
+}
+
+static void plain_close(struct lk__socket *socket)
+{
+    (void)socket;
+}
+
+const struct lk__transport lk__plain = { plain_connect, plain_read, plain_write, plain_why, plain_close };

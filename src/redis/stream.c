@@ -4,7 +4,7 @@
  *
  * The socket is the library's: non-blocking, closed on exec, and a write to a closed peer raises no signal. hiredis
  * parses and calls back for each element; an element that is too large is refused before memory is asked for.
- * The two functions that take and give bytes are what TLS would replace.
+ * Bytes come and go by the socket's transport.
  */
 #include "redis/stream.h"
 
@@ -13,7 +13,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum { IN_SIZE = 16 * 1024, LEFT_SIZE = 2 * 1024 /* what hiredis keeps of earlier bytes */ };
 
@@ -152,8 +151,8 @@ int lk__stream_next(struct lk__stream *stream)
 
 bool lk__stream_readable(const struct lk__stream *stream)
 {
-    struct pollfd polled = { stream->fd, POLLIN, 0 };
-    return poll(&polled, 1, 0) > 0;
+    struct pollfd polled = { stream->socket.fd, POLLIN, 0 };
+    return lk__stream_more(stream) || poll(&polled, 1, 0) > 0;
 }
 
 size_t lk__stream_waiting(const struct lk__stream *stream)
@@ -216,40 +215,36 @@ bool lk__stream_pending(const struct lk__stream *stream)
 
 int lk__stream_give(struct lk__stream *stream)
 {
+    struct lk__socket *socket = &stream->socket;
     while (lk__stream_pending(stream)) {
-        ssize_t sent = send(stream->fd, stream->out + stream->out_begin, stream->out_end - stream->out_begin,
-                            MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent >= 0) {
-            stream->out_begin += (size_t)sent;
-            stream->sent += (size_t)sent;
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            break;
-        } else if (errno != EINTR) {
-            return EIO;
-        }
+        ssize_t taken = socket->transport->write(socket, stream->out + stream->out_begin, lk__stream_waiting(stream));
+        if (taken < 0)
+            return taken == -EAGAIN ? 0 : EIO;
+        stream->out_begin += (size_t)taken;
+        stream->sent += (size_t)taken;
     }
     return 0;
 }
 
 int lk__stream_take(struct lk__stream *stream)
 {
-    ssize_t got;
-    do
-        got = recv(stream->fd, stream->in, IN_SIZE, MSG_DONTWAIT);
-    while (got < 0 && errno == EINTR);
-    if (got == 0)
-        return EIO;
+    ssize_t got = stream->socket.transport->read(&stream->socket, stream->in, IN_SIZE);
     if (got < 0)
-        return errno == EAGAIN || errno == EWOULDBLOCK ? EAGAIN : EIO;
+        return (int)-got;
     return redisReaderFeed(stream->reader, stream->in, (size_t)got) == REDIS_OK ? 0 : ENOMEM;
+}
+
+const char *lk__stream_why(const struct lk__stream *stream, int *code)
+{
+    const char *why = stream->socket.transport->why(&stream->socket, code);
+    return why != NULL ? why : "the server closed the connection";
 }
 
 /* --- life ------------------------------------------------------------------------------------------------ */
 
 static void destroy(struct lk__stream *stream)
 {
-    if (stream->fd >= 0)
-        lk__fd_close(stream->fd);
+    lk__socket_close(&stream->socket);
     if (stream->reader != NULL)
         redisReaderFree(stream->reader);
     lk__reply_free(stream->filling);
@@ -282,12 +277,13 @@ static redisReader *create_reader(void)
     return reader;
 }
 
-static struct lk__stream *create(void)
+static struct lk__stream *create(const struct lk__transport *transport)
 {
     struct lk__stream *stream = lk__alloc(sizeof *stream);
     if (stream == NULL)
         return NULL;
-    stream->fd = -1;
+    stream->socket.transport = transport;
+    stream->socket.fd = -1;
     stream->refs = 1;
     stream->reader = create_reader();
     stream->filling = lk__reply_new();
@@ -303,14 +299,20 @@ static struct lk__stream *create(void)
 int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *addresses,
                        int64_t until_us, int cancel_fd)
 {
-    struct lk__stream *fresh = create();
+    struct lk__stream *fresh = create(options->tls.on ? &lk__secured : &lk__plain);
     if (fresh == NULL)
         return ENOMEM;
-    int rc = lk__socket_connect(&fresh->fd, options, addresses, until_us, cancel_fd);
+    int rc = lk__socket_connect(&fresh->socket, options, addresses, until_us, cancel_fd);
     if (rc != 0) {
         destroy(fresh);
         return rc;
     }
     *stream = fresh;
     return 0;
+}
+
+int lk__stream_secure(struct lk__stream *stream, const struct lk__options *options, int64_t until_us, int cancel_fd,
+                      char *errmsg, size_t size)
+{
+    return stream->socket.transport->connect(&stream->socket, options, until_us, cancel_fd, errmsg, size);
 }

@@ -8,16 +8,16 @@
 #include "config/options.h"
 #include "redis/reply.h"
 #include "redis/server.h"
-
-#include <netdb.h>
+#include "redis/transport.h"
 
 /* --- stream.c -------------------------------------------------------------------------------------------- */
 
 struct lk__stream {
     atomic_int refs;
-    int fd;
+    struct lk__socket socket;
     void *reader;              /* hiredis' redisReader */
     struct lk__reply *filling; /* what the parser fills next */
+    unsigned epoch;            /* of the server at its end; set when it comes up */
     char *out;                 /* bytes not yet taken by the socket: out[out_begin..out_end) */
     size_t out_begin, out_end;
     uint64_t queued, sent; /* bytes ever appended, bytes ever given to the socket */
@@ -28,6 +28,9 @@ struct lk__stream {
 /* To the first of `addresses` that takes it: 0, ETIMEDOUT, ECANCELED, ENOMEM, or what connect() says. */
 int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *addresses,
                        int64_t until_us, int cancel_fd);
+/* Bytes may pass from then on: what the transport's connect() answers. */
+int lk__stream_secure(struct lk__stream *stream, const struct lk__options *options, int64_t until_us, int cancel_fd,
+                      char *errmsg, size_t size);
 void lk__stream_unref(struct lk__stream *stream); /* the last one closes the socket; accepts NULL */
 /*
  * What is not given to the socket yet waits in a buffer that never grows, so that sending needs no memory: for all
@@ -43,23 +46,30 @@ char *lk__stream_reserve(struct lk__stream *stream, size_t length);
 void lk__stream_commit(struct lk__stream *stream, size_t length);
 /* 0, or ENOBUFS: nothing appended. */
 int lk__stream_append(struct lk__stream *stream, const char *bytes, size_t length);
-bool lk__stream_readable(const struct lk__stream *stream);  /* does anything lie there to be read? */
+bool lk__stream_readable(const struct lk__stream *stream); /* does anything lie there to be read? */
+/* Something may lie there that poll() does not see. Who waits for the stream takes that first. */
+static inline bool lk__stream_more(const struct lk__stream *stream)
+{
+    return atomic_load_explicit(&stream->socket.more, memory_order_relaxed);
+}
+/* What to poll the socket for: to read, and to give it what waits. */
+static inline short lk__stream_wants(const struct lk__stream *stream)
+{
+    bool pending = stream->out_begin < stream->out_end;
+    return (short)(stream->socket.read_on | (pending ? stream->socket.write_on : 0));
+}
 size_t lk__stream_waiting(const struct lk__stream *stream); /* bytes that the socket has not taken */
 /* Give the socket what it takes. 0, or EIO: the connection is gone. */
 int lk__stream_give(struct lk__stream *stream);
 bool lk__stream_pending(const struct lk__stream *stream);
 /* Append one ECHO of `number`, in room that is kept for it. The one before must have been given to the socket. */
 void lk__stream_echo(struct lk__stream *stream, uint64_t number);
+/* Why it is gone, in words, and if it is no accident the code of that, unless `code` is NULL. */
+const char *lk__stream_why(const struct lk__stream *stream, int *code);
 /* Take what the socket has, once. 0 something came, EAGAIN nothing there, EIO gone, ENOMEM. */
 int lk__stream_take(struct lk__stream *stream);
 /* Next whole reply in stream->filling: 0, EAGAIN not yet, EPROTO unreadable, ENOMEM. */
 int lk__stream_next(struct lk__stream *stream);
-
-/* --- socket.c -------------------------------------------------------------------------------------------- */
-
-/* As lk__stream_connect(), of the socket; `*fd` is -1 before, and may be open after a failure. */
-int lk__socket_connect(int *fd, const struct lk__options *options, const struct addrinfo *addresses, int64_t until_us,
-                       int cancel_fd);
 
 /* --- echo.c ---------------------------------------------------------------------------------------------- */
 
@@ -82,6 +92,7 @@ struct lk__serverinfo {
     int64_t before_us, server_us;   /* the server's TIME, asked not before this local moment */
     char run_id[LK__RUNID_MAX + 1]; /* "": it does not tell */
     bool replica;                   /* it says that it is one */
+    bool refused;                   /* it knows no such user, or another password */
     unsigned epoch;                 /* filled in by the connector */
     char warning[112];              /* what its users should know of this server; "" for nothing */
     char missing[LK__ACL_MAX];      /* rights that some objects need and the user has not: "+zcard ~latchkey:*" */

@@ -21,9 +21,8 @@ int lk__rwlock_acquire(const struct lk__op *op, bool write, const struct lk__how
         .suffix = write ? ":w" : ":r",
     };
     lk__acquire_plan(&acquire);
-    unsigned flags = acquire.try_only ? LK__RWLOCK_TRY : 0;
-    const struct lk__rwlock_acquire_args args = { .lease_ms = acquire.asked_ms,
-                                                  .flags = block->release.flags | flags };
+    unsigned flags = block->ask_flags | (acquire.try_only ? LK__RWLOCK_TRY : 0);
+    const struct lk__rwlock_acquire_args args = { .lease_ms = acquire.asked_ms, .flags = block->release.flags | flags };
     acquire.ask = lk__object_command(op->object, &lk__lua_rwlock_acquire, &args);
     return lk__acquire_run(&acquire);
 }

@@ -7,7 +7,7 @@
 --           mark string                 the robust mark, see holders.lua
 -- args:     lease_ms digits
 -- flags:    try robust shared           shared: its token, with Redisson
---           readers_first writers_first
+--           readers_first writers_first phase_fair
 -- sent:     id deadline_us liveness_2048ths arrival tell_holder again settings      the id ends in the mode, :r or :w
 -- short:    flags 0, arrival 0, mark
 -- verdicts: GRANTED GRANTED_OWNERDEAD token number
@@ -40,18 +40,28 @@ if usual and there == 1 and not (writing or writes) then -- readers have it, and
 end
 
 if there == 2 and usual and not writes then
-    local before, ours = place_of_ours(queue, id)
+    local before, ours
+    if phase_fair and not writing then
+        before, ours = place_behind_writer(queue, id)
+    else
+        before, ours = place_of_ours(queue, id, phase_fair)
+    end
     if ours then
         return answer(BEHIND, before, writing and left or left_ms(holders, now), ours)
     end
 end
 
 if writing or writes then -- most of those that have to wait: nobody behind them could come in
-    local known
+    local known, number, place
     if there == 1 then
         known = false
     end
-    local number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms, known)
+    if phase_fair and not writes then
+        number = stand_in_front(queue, seen, id, now, now_text, liveness_ms, there == 1)
+        place = there == 2 and redis.call('ZRANK', queue, id)
+    else
+        number, place = enqueue(queue, seen, id, 0, now, now_text, liveness_ms, known)
+    end
     return brief(QUEUED, digits_of(number, now, now_text), writing and left or left_ms(holders, now), place or 0)
 end
 
@@ -68,7 +78,8 @@ if open and holder and redis.call('ZCARD', holders) >= READERS_MAX then
 end
 local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, lease_ms = lease_ms,
     now_text = now_text, robust = robust, shared = shared, tries = try,
-    prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
+    prefer = readers_first and 'r' or writers_first and 'w' or 'rw',
+    front = (readers_first or phase_fair) and 'r' or writers_first and 'w' }
 
 local function held(fresh, died)
     if arrival ~= 0 then
@@ -95,9 +106,14 @@ elseif mine then -- the message or reply with the grant got lost, and its token 
     return held(fresh, died)
 end
 
+local no_writer = not (first[1] and is_writer(first[1]))
+if phase_fair and no_writer and arrival == 0 and not (alone or try or is_writer(id)) and
+    not put_writer_in_front(queue, seen, now) then
+    lock.front = nil
+end
 local number, ours
 if fresh_waiter and not (alone or is_writer(id)) then
-    number, ours = place_of_ours(queue, id, readers_first)
+    number, ours = place_of_ours(queue, id, lock.front == 'r')
 end
 if not (try or ours) then
     arrival = line_up(lock, id, arrival, now, liveness_ms, alone)

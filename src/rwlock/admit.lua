@@ -5,6 +5,9 @@ local SHARED_TURN_MS = 1000 -- the readers have to leave first
 -- Of two groups, readers and writers, the preferred one stands in front of the other in the queue, with scores below 0,
 -- so that no script has to look for it after all the others. Its scores are arrivals less this number, which is larger
 -- than any arrival, and exact in a double.
+-- In phase-fair order readers stand in front of writers, as a writer is followed by all readers that came meanwhile. While
+-- readers have the lock, the next writer stands in front as well, and new readers behind it: the first of them that comes
+-- puts it there. So the queue is in the order of turns, whoever serves it, and nobody has to know whose phase it is.
 local FRONT = 2 ^ 52
 
 -- A reader that came behind another one of its client, with nobody between them, takes no place of its own: that client
@@ -20,24 +23,94 @@ local function place_of_ours(queue, id, in_front)
     end
 end
 
+-- The same for a reader in phase-fair order while readers have the lock: a writer has to be the first of those in front.
+-- Where many stand there, it does not look.
+local function place_behind_writer(queue, id)
+    local front = redis.call('ZRANGE', queue, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', '8', 'WITHSCORES')
+    local ours = front[#front - 1]
+    if ours and #front < 16 and is_writer(front[1]) and not is_writer(ours) and client_of(ours) == client_of(id) then
+        return front[#front] + FRONT, ours
+    end
+end
+
+-- The score of a newcomer behind all those in front.
+local function last_in_front(queue, now)
+    local last = redis.call('ZRANGE', queue, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES')[2]
+    return math.max(now - FRONT, last and last + 1 or -FRONT)
+end
+
+-- A newcomer stands behind all those in front. `alone`: the queue is empty. Returns its number.
+local function stand_in_front(queue, seen, id, now, now_text, liveness_ms, alone)
+    local place = alone and now - FRONT or last_in_front(queue, now)
+    return enqueue(queue, seen, id, place, now, now_text, liveness_ms, not alone) + FRONT
+end
+
 -- Take or keep a place in the queue, as enqueue() does. `alone`: the queue is empty.
 local function line_up(lock, id, arrival, now, liveness_ms, alone)
-    if string.sub(id, -1) ~= lock.prefer then
-        return enqueue(lock.queue, lock.seen, id, arrival, now, lock.now_text, liveness_ms)
+    local in_front = string.sub(id, -1) == lock.front
+    if in_front and arrival == 0 then
+        return stand_in_front(lock.queue, lock.seen, id, now, lock.now_text, liveness_ms, alone)
     end
-    local place, known = arrival - FRONT, nil
-    if arrival == 0 then
-        local last = redis.call('ZRANGE', lock.queue, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-        place, known = math.max(now - FRONT, last and tonumber(last) + 1 or -FRONT), not alone
+    local place = in_front and arrival - FRONT or arrival
+    local number = enqueue(lock.queue, lock.seen, id, place, now, lock.now_text, liveness_ms)
+    return number < 0 and number + FRONT or number
+end
+
+-- So many of those in front are looked at, from each end, and so many writers behind them.
+local LOOK_MAX, WRITERS_MAX = 16, 8
+
+-- Append the writers among these waiters.
+local function append_writers(writers, ids)
+    for _, id in ipairs(ids) do
+        if is_writer(id) then
+            writers[#writers + 1] = id
+        end
     end
-    return enqueue(lock.queue, lock.seen, id, place, now, lock.now_text, liveness_ms, known) + FRONT
+end
+
+-- The writers in front, and the first ones of the others; how many of them are in front, and whether there may be more.
+local function writers_in_line(queue)
+    local writers = {}
+    local front = redis.call('ZRANGE', queue, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', LOOK_MAX)
+    append_writers(writers, front)
+    if #front == LOOK_MAX and #writers == 0 then
+        append_writers(writers, redis.call('ZRANGE', queue, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', LOOK_MAX))
+    end
+    local in_front = #writers
+    local back = redis.call('ZRANGE', queue, '0', '+inf', 'BYSCORE', 'LIMIT', '0', WRITERS_MAX)
+    append_writers(writers, back)
+    return writers, in_front, #back == WRITERS_MAX
+end
+
+-- Will a waiter with this sign of life be let in when its turn comes, as far as one can tell? A client may hear messages
+-- since its last ask; one that hears none has a turn now and then.
+local function is_expected(id, sign, seen, now)
+    sign = tonumber(sign or '')
+    return sign and now / 1000 <= sign - terms_of(sign) / 2 and
+        (not is_unheard(sign) or tell(id, 'P') or has_turn(seen, sign, now, SHARED_TURN_MS))
+end
+
+-- Phase-fair order, and a reader comes while no writer has the lock: the next writer is to stand in front, and the reader
+-- behind it. Writers that do not answer do not count, or readers would pass for ever those behind them. Returns false
+-- when there are so many of them that the reader has to stand behind all writers.
+local function put_writer_in_front(queue, seen, now)
+    local writers, in_front, more = writers_in_line(queue)
+    for i, sign in ipairs(writers[1] and redis.call('ZMSCORE', seen, unpack(writers)) or {}) do
+        if is_expected(writers[i], sign, seen, now) then
+            if i > in_front then
+                redis.call('ZADD', queue, 'XX', string.format('%.0f', last_in_front(queue, now)), writers[i])
+            end
+            return true
+        end
+    end
+    return not more
 end
 
 -- A round is one hand-over, see queue.lua, with more fields: the lock; modes, those of the group whose turn it is;
 -- in_front, whether that group stands in front of the other; readers, their number; writing, a writer came in; shut,
 -- nobody else may come in; token, died, before: the digits of the token of the first writer tried, whether a writer died
--- before it, and the mark until then; asker, who needs no message; mine, mine_died: the asker's token once it is in, and
--- whether a writer died.
+-- before it, and the mark until then; missed, writers that did not listen; asker, who needs no message; mine, mine_died:
+-- the asker's token once it is in, and whether a writer died.
 
 -- A writer that waits for readers to leave keeps out all after it; a writer that hears no message only in its turn.
 local function keeps_out(round, id, sign)
@@ -105,10 +178,23 @@ local function undo(id, round)
         return
     end
     round.writing = false
+    round.missed = { id, next = round.missed }
     if round.before then
         redis.call('SET', lock.mark, round.before)
     elseif lock.robust then
         redis.call('DEL', lock.mark)
+    end
+end
+
+-- A writer that did not listen when it was its turn does not stand in front any more, if phase-fair order put it there:
+-- behind it readers would come in again and again, and the other writers wait.
+local function put_back(queue, missed)
+    while missed do
+        local score = redis.call('ZSCORE', queue, missed[1])
+        if score and tonumber(score) < 0 then
+            redis.pcall('ZADD', queue, 'XX', string.format('%.0f', score + FRONT), missed[1])
+        end
+        missed = missed.next
     end
 end
 
@@ -128,24 +214,29 @@ local function let_in_group(round, modes, in_front)
 end
 
 -- Let waiters in, as far as the lock is free for them: one writer, or all readers up to a writer that goes before them.
--- Returns the token of the asker if it is in, else nil, and whether a writer died.
-local function let_in(lock, asker, now)
+-- `deaf`: nil, or a writer that does not listen. Returns the token of the asker if it is in, else nil, and whether a writer
+-- died.
+local function let_in(lock, asker, now, deaf)
     local holder = look(lock.holders, now)
     if holder and is_writer(holder) then
         return nil
     end
     local round = { queue = lock.queue, seen = lock.seen, now = now, turn_ms = SHARED_TURN_MS, take = take, undo = undo,
         lock = lock, asker = asker, readers = holder and redis.call('ZCARD', lock.holders) or 0,
-        ended = holder and none_is_known_to_end }
+        ended = holder and none_is_known_to_end, absent = deaf and { [client_of(deaf)] = true },
+        missed = deaf and { deaf } }
     let_in_group(round, lock.prefer, true)
     if lock.prefer ~= 'rw' then
         let_in_group(round, lock.prefer == 'r' and 'w' or 'r', false)
+    else
+        put_back(lock.queue, round.missed)
     end
     return round.mine, round.mine_died
 end
 
 -- What let_in() does for most, when `id` gave back a lock that is not robust: a writer is the first in `line`, and either
--- has the lock now or waits for the last of the readers. False: let_in() has to look.
+-- has the lock now or waits for the last of the readers. False: let_in() has to look; then also the writer, if it was tried
+-- and does not listen.
 local function let_writer_in(holders, token_key, queue, seen, line, id, now, now_text, shared)
     local first = line[1]
     if first == id or not is_writer(first) then
@@ -165,7 +256,7 @@ local function let_writer_in(holders, token_key, queue, seen, line, id, now, now
     local ends = redis.pcall('PEXPIRE', holders, claim_ms, 'NX') -- 0: it has an end, so there is somebody else
     if ends ~= 1 or not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' ' .. token .. ' 0') then
         redis.call('ZREM', holders, first)
-        return type(ends) == 'table' and error(ends)
+        return type(ends) == 'table' and error(ends), ends == 1 and first or nil
     end
     leave_first(queue, seen, first, id, line[2] and note)
     return true

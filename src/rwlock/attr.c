@@ -9,8 +9,9 @@ int lk__rwlockattr_check(void *checked, const void *given)
     int rc = lk__sized_read(attr, sizeof *attr, given, least, "lk_rwlockattr_t");
     if (rc != 0)
         return rc;
-    if (attr->prefer < LK_RWLOCK_PREFER_FAIR || attr->prefer > LK_RWLOCK_PREFER_WRITER)
-        return lk__fail(EINVAL, "prefer is %d: LK_RWLOCK_PREFER_FAIR, _READER and _WRITER are 0 to 2", attr->prefer);
+    if (attr->prefer < LK_RWLOCK_PREFER_FAIR || attr->prefer > LK_RWLOCK_PREFER_PHASE_FAIR)
+        return lk__fail(EINVAL, "prefer is %d: LK_RWLOCK_PREFER_FAIR, _READER, _WRITER and _PHASE_FAIR are 0 to 3",
+                        attr->prefer);
     if ((attr->robust | 1) != 1 || (attr->fixed | 1) != 1 || (attr->nonreentrant | 1) != 1)
         return lk__fail(EINVAL, "read-write lock attributes: robust, fixed and nonreentrant are 0 or 1");
     if (attr->lk_room != 0)

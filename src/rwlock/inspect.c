@@ -46,13 +46,14 @@ int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info)
 int lk_rwlock_forceunlock(lk_rwlock_t *rw)
 {
     struct lk__op op;
+    enum lk__verdict verdict;
     int rc = lk__op_enter(&op, LK__HANDLE(rw), &lk__rwlock_kind);
     if (rc != 0)
         return rc;
     struct lk__rwlockblock *block = lk__rwlock_block(op.object);
     const struct lk__rwlock_force_args args = { .flags = block->release.flags };
     const struct lk__command command = lk__object_command(op.object, &lk__lua_rwlock_force, &args);
-    return lk__op_leave(&op, lk__force(op.object, &command));
+    return lk__op_leave(&op, lk__force(op.object, &command, &verdict));
 }
 
 int lk_rwlock_queue(lk_rwlock_t *rw, lk_waiter_t *waiters, size_t stride, unsigned capacity, unsigned *count)

@@ -10,7 +10,8 @@ static unsigned flags_of(const struct lk__options *options, int prefer, bool rob
 {
     static const unsigned first[] = { [LK_RWLOCK_PREFER_FAIR] = 0,
                                       [LK_RWLOCK_PREFER_READER] = LK__RWLOCK_READERS_FIRST,
-                                      [LK_RWLOCK_PREFER_WRITER] = LK__RWLOCK_WRITERS_FIRST };
+                                      [LK_RWLOCK_PREFER_WRITER] = LK__RWLOCK_WRITERS_FIRST,
+                                      [LK_RWLOCK_PREFER_PHASE_FAIR] = 0 };
     return first[prefer] | (robust ? LK__RWLOCK_ROBUST : 0) | (options->redisson ? LK__RWLOCK_SHARED : 0);
 }
 
@@ -18,6 +19,8 @@ static bool rwlock_init(struct lk__object *object)
 {
     struct lk__rwlockblock *block = lk__rwlock_block(object);
     block->release.flags = flags_of(object->client->options, object->traits.order, object->traits.robust);
+    if (object->traits.order == LK_RWLOCK_PREFER_PHASE_FAIR) /* which is an order of places: it is all in the queue */
+        block->ask_flags = LK__RWLOCK_PHASE_FAIR;
     return true;
 }
 
@@ -57,7 +60,8 @@ static const struct lk__keyspec keys[] = {
 
 static const char *const settings[] = { ORDER(LK_RWLOCK_PREFER_FAIR, "prefer=fair"),
                                         ORDER(LK_RWLOCK_PREFER_READER, "prefer=reader"),
-                                        ORDER(LK_RWLOCK_PREFER_WRITER, "prefer=writer") };
+                                        ORDER(LK_RWLOCK_PREFER_WRITER, "prefer=writer"),
+                                        ORDER(LK_RWLOCK_PREFER_PHASE_FAIR, "prefer=phase-fair") };
 
 /* Nothing of its own listens: grants come on the client's channel. */
 const struct lk__kind lk__rwlock_kind = {

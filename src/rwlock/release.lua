@@ -19,7 +19,11 @@ if not (robust or again) then -- most of all releases, if nobody waits: they nee
     end
 end
 
-if mine and let_writer_in(holders, token, queue, seen, line, id, now, now_text, shared) then
+local served, deaf
+if mine then
+    served, deaf = let_writer_in(holders, token, queue, seen, line, id, now, now_text, shared)
+end
+if served then
     return brief(DONE)
 end
 
@@ -48,6 +52,6 @@ if unrecoverable then
         tell(waiter, 'F ' .. waiter) -- each waiter asks, and is told that the lock is not recoverable
     end
 elseif not (robust and redis.call('GET', mark) == 'unrecoverable') then
-    let_in(lock, nil, now)
+    let_in(lock, nil, now, deaf)
 end
 return answer(mine and DONE or GONE)

@@ -82,9 +82,10 @@ local function reclaim(name, claims, now, queue, seen)
 end
 
 -- Hand `free` permits to waiters; returns what lend_out() of leased.lua returns. Claims that end are noted when they
--- are put back.
-local function hand_out(name, claims, queue, seen, asker, free, now)
-    local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free, unnoted = true }
+-- are put back. `deaf`: nil, or a client that does not listen.
+local function hand_out(name, claims, queue, seen, asker, free, now, deaf)
+    local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free, unnoted = true,
+        absent = deaf and { [deaf] = true } }
     function round.take(id, its_claim_ms, sign)
         local n = wanted(id)
         local enough = set_aside(round, id, n, asker)
@@ -118,8 +119,9 @@ local function free_for_us(free, turn)
 end
 
 -- Permits became free: our waiters get them, and Redisson's are told of the rest. On a semaphore shared with Redisson,
--- one time in sixteen Redisson's waiters have a turn, if they listen, as a hand-over leaves nothing for them.
-local function pass_on(name, claims, queue, seen, free, now, channel, shared)
+-- one time in sixteen Redisson's waiters have a turn, if they listen, as a hand-over leaves nothing for them. `deaf`: see
+-- hand_out().
+local function pass_on(name, claims, queue, seen, free, now, channel, shared, deaf)
     if free <= 0 then
         return
     end
@@ -132,7 +134,7 @@ local function pass_on(name, claims, queue, seen, free, now, channel, shared)
     end
     if first then
         local ours = free_for_us(free, shared and javas_turn_left(seen, now) or 0)
-        free = free - ours + hand_out(name, claims, queue, seen, nil, ours, now)
+        free = free - ours + hand_out(name, claims, queue, seen, nil, ours, now, deaf)
     end
     if free > 0 then
         publish(channel, string.format('%.0f', free))
@@ -140,8 +142,8 @@ local function pass_on(name, claims, queue, seen, free, now, channel, shared)
 end
 
 -- What give and pass_on() do for most, where others wait: `n` permits are given where none was free, and the first waiter
--- wants as many, so they are never free. True: it has them · nil: they are given and free, as it does not listen · false:
--- nothing was done.
+-- wants as many, so they are never free. True: it has them · nil and its client: they are given and free, as it does not
+-- listen · false: nothing was done.
 local function give_first(name, claims, queue, seen, once, id, nth, n, now, now_text)
     local first = redis.call('ZRANGE', queue, '0', '0')[1]
     if not first or wanted(first) ~= n then
@@ -162,7 +164,7 @@ local function give_first(name, claims, queue, seen, once, id, nth, n, now, now_
         error(failed)
     elseif not tell(first, 'G ' .. first .. ' ' .. now_text .. ' ' .. claim_ms .. ' 1 0') then
         unclaim(name, claims, first, n)
-        return nil
+        return nil, client_of(first)
     end
     redis.call('ZREM', queue, first)
     redis.call('ZREM', seen, first)

@@ -29,16 +29,16 @@ if usual and redis.call('EXISTS', claims, queue) == 0 and not (shared and now % 
     return brief(DONE)
 end
 
-local given = false
+local given, deaf = false, nil
 if usual and value == 0 and not (shared or anonymous) then -- most of those that somebody waits for
-    given = give_first(name, claims, queue, seen, once, id, nth, n, now, now_text)
+    given, deaf = give_first(name, claims, queue, seen, once, id, nth, n, now, now_text)
     if given then
         return brief(DONE)
     end
 end
 
 if given == nil then
-    pass_on(name, claims, queue, seen, n, now, channel, shared)
+    pass_on(name, claims, queue, seen, n, now, channel, shared, deaf)
     return answer(DONE)
 elseif done then
     return answer(done == '1' and DONE or done == '-3' and IMPOSSIBLE or OVERTAKEN)

@@ -61,6 +61,7 @@ if ends and (not ends[1] or ends[2] * 1000 > now) then -- most of those that hav
 end
 
 if done == '1' then
+    redis.call('EXPIRE', once, IDEMPOTENT_LASTS) -- written, for replicas to acknowledge that they have it
     return answer(GRANTED, 1)
 elseif done then
     return answer(OVERTAKEN)

@@ -18,9 +18,9 @@
 
 #include <string.h>
 
-int64_t lk__guard_us(int64_t lease_ms)
+int64_t lk__guard_us(int64_t lease_ms, int64_t skew_ms)
 {
-    return lease_ms * 10 + 2000; /* 1 % and 2 ms */
+    return lease_ms * 10 + 2000 + skew_ms * 1000; /* 1 % and 2 ms */
 }
 
 /* --- states; all under dog->mu ------------------------------------------------------------------------------ */
@@ -84,6 +84,14 @@ static void orphan_lost(struct lk__lease *lease)
         lk__list_append(lease->orphans, &lease->orphan);
 }
 
+/* The longest lease that a request may have asked for that is under way, or will be. */
+static int64_t longest_ms(const struct lk__lease *lease)
+{
+    assert(lk__mu_held(&lease->dog->mu));
+    int64_t longest_ms = lease->lease_ms > lease->wanted_ms ? lease->lease_ms : lease->wanted_ms;
+    return lease->duplicates_lease_ms > longest_ms ? lease->duplicates_lease_ms : longest_ms;
+}
+
 void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int reason)
 {
     assert(lk__mu_held(&dog->mu));
@@ -98,6 +106,8 @@ void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int rea
     lk__list_remove(&lease->all);
     lk__list_append(&dog->lost, &lease->all);
     orphan_lost(lease);
+    if (lease->lingers)
+        lk__outbox_add(dog, &lease->release, lk__now_us() + longest_ms(lease) * 1000);
     if (reason != LK_REASON_RELEASED) /* a permit given back elsewhere is no loss to report */
         lk__losses_add(dog, lease);
     lk__lease_answer(dog, lease, lease->asked, ESTALE);
@@ -133,14 +143,6 @@ void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease)
         lease->reason = LK_REASON_THREAD_EXIT;
     orphan_lost(lease);
     lk__lease_schedule(dog, lease);
-}
-
-/* The longest lease that a request may have asked for that is under way, or will be. */
-static int64_t longest_ms(const struct lk__lease *lease)
-{
-    assert(lk__mu_held(&lease->dog->mu));
-    int64_t longest_ms = lease->lease_ms > lease->wanted_ms ? lease->lease_ms : lease->wanted_ms;
-    return lease->duplicates_lease_ms > longest_ms ? lease->duplicates_lease_ms : longest_ms;
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
@@ -361,6 +363,6 @@ int64_t lk__lease_endsby(struct lk__lease *lease)
     int64_t lease_ms = longest_ms(lease);
     lk__mu_unlock(&dog->mu);
     int64_t known_us = atomic_load(&lease->valid_until_us), renewed_us = lk__now_us() + lease_ms * 1000;
-    int64_t late_us = dog->options->command_timeout_ms * 1000 + lk__guard_us(lease_ms);
+    int64_t late_us = dog->options->command_timeout_ms * 1000 + lk__guard_us(lease_ms, dog->options->clock_skew_ms);
     return (renewed_us > known_us ? renewed_us : known_us) + late_us;
 }

@@ -62,14 +62,16 @@ struct lk__lease {
     unsigned short ahead, id_size; /* never change: sizes of the holder's memory in front of the lease, and of the id */
 
     unsigned char state; /* enum lk__lease_state */
-    bool fixed;          /* never changes: not renewed */
-    bool by_id;          /* never changes: another client may end it, by its id */
+    bool fixed : 1;      /* never changes: not renewed */
+    bool by_id : 1;      /* never changes: another client may end it, by its id */
     bool put_off;        /* a renewal waits for the end of a request of the owner */
     bool ownerless;      /* its owner ended */
     bool unsent;         /* a renewal waits for the connection */
     bool inflight;       /* a renewal is under way */
     bool alone;          /* its renewal failed among others: the next one goes by itself */
+    bool lingers;        /* the server has it for longer than it is valid: replicas did not acknowledge that */
     bool eval;           /* the server does not know the script: the next renewal has its text */
+    bool asking;         /* it goes as the last ASK said, likewise */
 
     _Atomic int64_t valid_until_us; /* written under dog->mu; 0: nothing is held */
 
@@ -159,8 +161,11 @@ int lk__lease_settle(struct lk__lease *lease, int64_t until_us);
 /* The latest end of the lease at the server, without renewals from now on; one may be on its way. */
 int64_t lk__lease_endsby(struct lk__lease *lease);
 
-/* How much of a lease is not trusted: clock rates may differ, and a timer may fire late. */
-int64_t lk__guard_us(int64_t lease_ms);
+/*
+ * How much of a lease is not trusted: clock rates may differ, a timer may fire late, and clocks of servers that replace
+ * each other differ by up to `skew_ms`.
+ */
+int64_t lk__guard_us(int64_t lease_ms, int64_t skew_ms);
 
 /* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
 

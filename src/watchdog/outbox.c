@@ -10,6 +10,8 @@
  */
 #include "watchdog/watchdog.h"
 
+enum { HOP_US = 1000 /* servers that send each other a request are not to be asked as fast as they answer */ };
+
 void lk__outbox_init(struct lk__outbox *outbox)
 {
     lk__cond_init(&outbox->answered);
@@ -80,6 +82,11 @@ static void end(struct lk__watchdog *dog, struct lk__outboxentry *entry)
     lk__watchdog_locklast(dog);
 }
 
+static struct lk__node *node_of(const struct lk__watchdog *dog, const struct lk__outboxentry *entry)
+{
+    return lk__node_for(dog->node, &entry->command, entry->asking);
+}
+
 /* An entry that is not sent now is tried again a little later. */
 static void send_it(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t now_us)
 {
@@ -87,8 +94,10 @@ static void send_it(struct lk__watchdog *dog, struct lk__outboxentry *entry, int
     struct lk__inflight *inflight = lk__window_slot(dog);
     struct lk__sent sent = lk__outboxentry_sent(entry);
     inflight->entry = entry;
-    inflight->as_text = entry->eval;
-    entry->eval = false;
+    inflight->at = node_of(dog, entry);
+    inflight->as_text = entry->eval || entry->asking;
+    inflight->asking = entry->asking;
+    entry->eval = entry->asking = false;
     entry->inflight = lk__window_send(dog, inflight, &entry->command, &sent) == 0;
     if (entry->inflight)
         lk__heap_remove(&dog->outbox.heap, &entry->timer);
@@ -96,14 +105,37 @@ static void send_it(struct lk__watchdog *dog, struct lk__outboxentry *entry, int
         lk__heap_set(&dog->outbox.heap, &entry->timer, lk__window_retryat(dog, now_us));
 }
 
+bool lk__outbox_isheldup(struct lk__watchdog *dog)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__timer *timer = lk__heap_first(&dog->outbox.heap);
+    if (timer == NULL || lk__window_isempty(&dog->window))
+        return true;
+    return lk__window_isfull(dog, node_of(dog, LK__CONTAINER(timer, struct lk__outboxentry, timer)));
+}
+
+/* Its node of several has too much to answer; others are not to wait for that. */
+static bool is_put_off(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    bool off = dog->node->cluster != NULL && lk__window_isfull(dog, node_of(dog, entry));
+    if (off)
+        lk__heap_set(&dog->outbox.heap, &entry->timer, lk__window_retryat(dog, now_us));
+    return off;
+}
+
 void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     struct lk__timer *timer;
-    while ((timer = lk__heap_first(&dog->outbox.heap)) != NULL && timer->due_us <= now_us && !lk__window_isfull(dog)) {
+    while ((timer = lk__heap_first(&dog->outbox.heap)) != NULL && timer->due_us <= now_us) {
         struct lk__outboxentry *entry = LK__CONTAINER(timer, struct lk__outboxentry, timer);
         if (now_us >= entry->end_us)
             end(dog, entry);
+        else if (is_put_off(dog, entry, now_us))
+            continue;
+        else if (lk__outbox_isheldup(dog))
+            break;
         else
             send_it(dog, entry, now_us);
     }
@@ -121,6 +153,10 @@ static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inf
     if (inflight->unknown && !inflight->as_text) {
         entry->eval = true;
         return now_us;
+    }
+    if (inflight->elsewhere) {
+        entry->asking = inflight->ask;
+        return now_us + HOP_US;
     }
     if (!inflight->good)
         return lk__window_retryat(dog, now_us);

@@ -39,7 +39,8 @@ struct lk__outboxentry {
     int64_t end_us;         /* by then the command's subject has ended anyway: the entry is given up */
     struct lk__timer timer; /* when it is sent next */
     bool pending, inflight;
-    bool eval; /* the server does not know the script: the next request has its text */
+    bool eval;   /* the server does not know the script: the next request has its text */
+    bool asking; /* it goes as the last ASK said, likewise */
 };
 
 struct lk__outbox {
@@ -84,6 +85,8 @@ void lk__outbox_destroy(struct lk__outbox *outbox);
 
 /* lk__outbox_send() under dog->mu; nothing once the watchdog is stopping. */
 void lk__outbox_add(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us);
+/* Is the first entry one that waits for others to be answered? */
+bool lk__outbox_isheldup(struct lk__watchdog *dog);
 /* Send entries that are due, as many as may be under way. Leaves dog->mu and takes it again. */
 void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us);
 /* The request of an entry is over. Leaves dog->mu and takes it again. */

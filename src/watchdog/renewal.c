@@ -32,7 +32,8 @@ enum {
     PASS = 200,      /* leases that are served before others get the lock: less than a millisecond */
     SINGLE = 8,      /* a renewal by itself counts as so many of a batch */
     BATCH_LEAST = 4, /* fewer are not renewed early */
-    SEARCH = 2 * LK__BATCH_MAX
+    SEARCH = 2 * LK__BATCH_MAX,
+    HOP_US = 1000 /* servers that send each other a request are not to be asked as fast as they answer */
 };
 
 /* Renewals that go with one request. */
@@ -40,7 +41,8 @@ struct batch {
     struct lk__lease *first, **last; /* lead to each other */
     int64_t believed_us[LK__BATCH_MAX];
     int parts;
-    bool single, as_text;
+    struct lk__node *at;
+    bool single, as_text, asking;
     struct lk__items items;
 };
 
@@ -105,8 +107,9 @@ static bool add_renewal(struct lk__watchdog *dog, struct batch *batch, struct lk
     }
     lk__lease_unready(dog, lease);
     batch->believed_us[batch->items.count - 1] = atomic_load(&lease->valid_until_us);
-    batch->as_text |= lease->eval;
-    lease->eval = false;
+    batch->as_text |= lease->eval || lease->asking;
+    batch->asking = lease->asking;
+    lease->eval = lease->asking = false;
     lease->flight_ms = (int)lease_ms;
     lk__lease_believeless(lease, now_us, lease_ms);
     *batch->last = lease;
@@ -122,7 +125,7 @@ static int send_batch(struct lk__watchdog *dog, const struct batch *batch, int64
     const struct lk__item *first = &batch->items.each[0];
     const struct lk__command command = { batch->first->renewal, first->keys, first->args };
     int64_t lasts_us = dog->options->command_timeout_ms * 1000;
-    struct lk__date deadline = lk__node_until(dog->node, lk__window_lane(dog), now_us, lasts_us).date;
+    struct lk__date deadline = lk__node_until(batch->at, lk__window_lane(dog, batch->at), now_us, lasts_us).date;
     struct lk__sent sent = { .id = first->id,
                              .lease_ms = first->lease_ms,
                              .deadline_us = deadline.us,
@@ -132,6 +135,8 @@ static int send_batch(struct lk__watchdog *dog, const struct batch *batch, int64
     inflight->lease = batch->first;
     inflight->count = batch->items.count;
     inflight->as_text = batch->as_text;
+    inflight->asking = batch->asking;
+    inflight->at = batch->at;
     return lk__window_send(dog, inflight, &command, &sent);
 }
 
@@ -163,6 +168,7 @@ static void send_renewals(struct lk__watchdog *dog, struct batch *batch, int64_t
     int rc = send_batch(dog, batch, now_us), i = 0;
     for (struct lk__lease *lease = batch->first; lease != NULL; lease = lease->together, i++) {
         lease->unsent = false;
+        batch->at->underway.unsent |= rc == ENOTCONN;
         if (rc == 0)
             sent(lease);
         else
@@ -184,17 +190,39 @@ static bool is_nearly_due(const struct lk__lease *lease, int64_t now_us)
     return lease->renew_us <= now_us || (lease->renew_us != LK__NEVER && lease->renew_us - early_us <= now_us);
 }
 
-/* The first of those that are ready, and others that may go with it. Returns how much work that is. */
-static int gather(struct lk__watchdog *dog, struct batch *batch, int64_t now_us)
+static struct lk__node *node_of(const struct lk__watchdog *dog, const struct lk__lease *lease)
+{
+    return lk__node_for(dog->node, &lease->release.command, lease->asking);
+}
+
+/*
+ * The first lease that is ready and may be sent; NULL: too many are under way. One whose node of several does not keep up
+ * is passed over, with so many behind it.
+ */
+static struct lk__link *first_ready(struct lk__watchdog *dog)
 {
     assert(lk__mu_held(&dog->mu));
-    struct lk__link *link = lk__list_first(&dog->ready), *next;
+    struct lk__link *link = lk__window_isempty(&dog->window) ? NULL : lk__list_first(&dog->ready);
+    for (int i = 0; link != NULL && i < PASS; link = lk__list_next(&dog->ready, link), i++)
+        if (!lk__window_isfull(dog, node_of(dog, LK__CONTAINER(link, struct lk__lease, queue))))
+            return link;
+        else if (dog->node->cluster == NULL)
+            break;
+    return NULL;
+}
+
+/* The lease at `link`, and others behind it that may go with it. Returns how much work that is. */
+static int gather(struct lk__watchdog *dog, struct batch *batch, struct lk__link *link, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__link *next;
     const struct lk__lease *first = LK__CONTAINER(link, struct lk__lease, queue);
     batch->first = NULL;
     batch->last = &batch->first;
     batch->parts = 0;
     batch->items.count = 0;
-    batch->as_text = false;
+    batch->as_text = batch->asking = false;
+    batch->at = node_of(dog, first);
     batch->single = first->alone || first->renewal->batch == NULL || lk__node_batch(dog->node) == 1;
     for (int i = 0; link != NULL && i < (batch->single ? 1 : SEARCH); link = next, i++) {
         struct lk__lease *lease = LK__CONTAINER(link, struct lk__lease, queue);
@@ -211,6 +239,28 @@ static int gather(struct lk__watchdog *dog, struct batch *batch, int64_t now_us)
     return batch->single ? SINGLE : 1 + (int)batch->items.count;
 }
 
+/* May another line of what is wrong with renewals be written? */
+static bool may_warn(struct lk__watchdog *dog, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    enum { PAUSE_US = 10000000 };
+    if (dog->warned_us != 0 && now_us < dog->warned_us + PAUSE_US)
+        return false;
+    dog->warned_us = now_us;
+    return true;
+}
+
+static void warn_if_alone(struct lk__watchdog *dog, const struct lk__lease *lease, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    if (may_warn(dog, now_us))
+        lk__log(
+            LK_LOG_WARNING,
+            "%s: fewer than %d replicas (wait_replicas) acknowledged its renewal, so it does not count; if that goes "
+            "on, the lease will be lost",
+            lease->name, dog->options->wait_replicas);
+}
+
 /*
  * The holder of a lease whose renewal cannot be answered in time, however fast, is told now. Behind others that wait for
  * those under way it takes as many round trips more.
@@ -218,21 +268,18 @@ static int gather(struct lk__watchdog *dog, struct batch *batch, int64_t now_us)
 static void warn_if_too_late(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
-    enum { PAUSE_US = 10000000 }; /* between two lines in the log */
     int64_t trip_us = lk__window_fastest(dog), takes_us = trip_us;
     if (trip_us == 0 || lease->state == LK__AT_RISK)
         return;
-    if (dog->window.leases > 0 && lk__window_isfull(dog))
+    if (dog->window.leases > 0 && lk__window_isfull(dog, node_of(dog, lease)))
         takes_us += trip_us * (int64_t)(dog->ready_count / dog->window.leases);
     if (now_us + takes_us < atomic_load(&lease->valid_until_us))
         return;
-    if (dog->warned_us == 0 || now_us >= dog->warned_us + PAUSE_US) {
-        dog->warned_us = now_us;
+    if (may_warn(dog, now_us))
         lk__log(LK_LOG_WARNING,
                 "%s: its renewal takes longer than what is left of the lease: the server answers after %lld ms, and %u "
                 "leases are to be renewed before; take longer leases (lease_ms), or fewer at once",
                 lease->name, (long long)(trip_us / 1000), (unsigned)dog->ready_count);
-    }
     lk__lease_setstate(dog, lease, LK__AT_RISK);
 }
 
@@ -284,8 +331,9 @@ bool lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us)
     serve_due(dog, now_us);
     serve_nearly_due(dog, now_us);
     int left = PASS;
-    while (left > 0 && !lk__list_empty(&dog->ready) && !lk__window_isfull(dog)) {
-        left -= gather(dog, &batch, now_us);
+    struct lk__link *first;
+    while (left > 0 && (first = first_ready(dog)) != NULL) {
+        left -= gather(dog, &batch, first, now_us);
         send_renewals(dog, &batch, now_us);
     }
     return left <= 0;
@@ -319,7 +367,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
 {
     const struct lk__request *request = &inflight->request;
     int64_t lease_ms = lease->flight_ms;
-    int64_t until_us = request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
+    int64_t until_us = request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms, dog->options->clock_skew_ms);
 
     if (verdict == LK__LATE) { /* the server's clock moved; it is known again now */
         renewal_failed(dog, lease, EIO, now_us);
@@ -334,7 +382,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
         lk__lease_loseit(dog, lease, lease->by_id ? LK_REASON_RELEASED : LK_REASON_GONE);
         return;
     }
-    lease->alone = false;
+    lease->alone = lease->lingers = false;
     atomic_fetch_add(&lease->renewals, 1);
     atomic_store(&lease->valid_until_us, until_us);
     if (lk__lease_capped(lease, lease->lease_ms, now_us) < lease->lease_ms && !lease->ownerless)
@@ -344,6 +392,21 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
         lease->renew_us = now_us; /* a caller asked for another lease meanwhile */
     lk__lease_setstate(dog, lease, LK__HELD);
     lk__lease_answer(dog, lease, lease->requested, 0);
+}
+
+/*
+ * The server renewed a lease, and too few replicas have that: its validity stays as it was. If it is lost now, the hold
+ * that is left at the server is released.
+ */
+static void not_acknowledged(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us)
+{
+    if (lk__lease_goodat(dog, lease, now_us)) {
+        lease->lingers = true;
+        renewal_failed(dog, lease, ENOTCONN, lk__window_retryat(dog, now_us));
+        warn_if_alone(dog, lease, now_us);
+    } else if (lease->state == LK__LOST) {
+        lk__outbox_add(dog, &lease->release, now_us + (int64_t)lease->flight_ms * 1000);
+    }
 }
 
 /* A renewal was refused, or never answered. */
@@ -364,6 +427,9 @@ static void not_renewed(struct lk__watchdog *dog, const struct lk__inflight *inf
     } else if (inflight->unknown && !inflight->as_text) {
         lease->eval = true;
         lease->renew_us = now_us;
+    } else if (inflight->elsewhere) {
+        lease->asking = inflight->ask;
+        lease->renew_us = now_us + HOP_US;
     } else if (inflight->error && inflight->count > 1 && !inflight->passes) {
         lease->alone = true; /* one of them may have failed for all */
         lease->renew_us = now_us;
@@ -380,8 +446,11 @@ static void over(struct lk__watchdog *dog, const struct lk__inflight *inflight, 
                  enum lk__verdict verdict, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
+    bool answered = atomic_load(&inflight->request.state) == LK__ANSWERED && is_renewal(inflight, verdict);
     lease->inflight = false;
-    if (atomic_load(&inflight->request.state) == LK__ANSWERED && is_renewal(inflight, verdict))
+    if (answered && verdict == LK__DONE && lk__inflight_isalone(dog, inflight))
+        not_acknowledged(dog, lease, now_us);
+    else if (answered)
         renewed(dog, inflight, lease, verdict, now_us);
     else if (lk__lease_goodat(dog, lease, now_us))
         not_renewed(dog, inflight, lease, now_us);

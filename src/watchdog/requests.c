@@ -27,7 +27,7 @@ void lk__lease_duplicatesuntil(struct lk__lease *lease, int64_t now_us, int64_t 
 void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t lease_ms)
 {
     assert(lk__mu_held(&lease->dog->mu));
-    int64_t shorter_us = now_us + lease_ms * 1000 - lk__guard_us(lease_ms);
+    int64_t shorter_us = now_us + lease_ms * 1000 - lk__guard_us(lease_ms, lease->dog->options->clock_skew_ms);
     if (shorter_us < atomic_load(&lease->valid_until_us))
         atomic_store(&lease->valid_until_us, shorter_us);
 }
@@ -61,12 +61,12 @@ void lk__lease_endcall(struct lk__lease *lease, bool unsure, int64_t sent_us)
     struct lk__watchdog *dog = lease->dog;
     lk__watchdog_lock(dog);
     int64_t now_us = lk__now_us(), lease_ms = lease->call_lease_ms;
-    int64_t until_us = sent_us + lease_ms * 1000 - lk__guard_us(lease_ms);
+    int64_t until_us = sent_us + lease_ms * 1000 - lk__guard_us(lease_ms, lease->dog->options->clock_skew_ms);
     bool held = lk__lease_goodat(dog, lease, now_us);
     lease->call_lease_ms = 0;
     if (unsure)
         lk__lease_duplicatesuntil(lease, now_us, now_us + 2 * dog->options->command_timeout_ms * 1000, lease_ms);
-    if (held && sent_us != 0 && until_us > atomic_load(&lease->valid_until_us))
+    if (held && sent_us != 0 && dog->options->wait_replicas == 0 && until_us > atomic_load(&lease->valid_until_us))
         atomic_store(&lease->valid_until_us, until_us);
     if (held && lease->put_off) {
         lease->renew_us = now_us;

@@ -38,13 +38,59 @@ static void serve_over(struct lk__watchdog *dog, int64_t now_us)
     }
 }
 
-/* Serve what happened to the connection since the last look. */
-static void serve_connection(struct lk__watchdog *dog, int64_t now_us)
+/* Did a lane come up since the last look? */
+static bool came_up(const struct lk__watchdog *dog, struct lk__node *at)
 {
-    unsigned long long connects = lk__node_connects(dog->node, LK__LANE_RENEWALS);
-    if (connects != dog->connects_seen || (dog->unsent && lk__node_isup(dog->node, LK__LANE_COMMANDS)))
+    struct lk__underway *underway = &at->underway;
+    unsigned long long connects = lk__node_connects(at, LK__LANE_RENEWALS);
+    bool up =
+        connects != underway->connects_seen || (underway->unsent && lk__node_isup(at, lk__window_besidelane(dog)));
+    underway->connects_seen = connects;
+    underway->unsent &= !up;
+    return up;
+}
+
+/* Has a cluster another map? Then what could not be sent may go elsewhere. */
+static bool has_moved(struct lk__watchdog *dog)
+{
+    unsigned version = dog->node->cluster != NULL ? lk__cluster_version(dog->node->cluster) : 0;
+    bool moved = version != dog->version_seen;
+    dog->version_seen = version;
+    return moved;
+}
+
+/* Serve what happened to the connections since the last look. */
+static void serve_connections(struct lk__watchdog *dog, int64_t now_us)
+{
+    bool any = has_moved(dog);
+    struct lk__node *at;
+    for (unsigned n = 0; (at = lk__node_nth(dog->node, n)) != NULL; n++)
+        any |= came_up(dog, at);
+    if (any)
         lk__renewal_serveunsent(dog, now_us);
-    dog->connects_seen = connects;
+}
+
+/* Is there a request on a lane of the callers? */
+static bool is_beside(struct lk__watchdog *dog)
+{
+    bool any = false;
+    struct lk__node *at;
+    for (unsigned n = 0; !any && (at = lk__node_nth(dog->node, n)) != NULL; n++)
+        any = lk__window_beside(dog, at) != NULL;
+    return any;
+}
+
+/* Look there for answers, without dog->mu. */
+static void look_beside(struct lk__watchdog *dog)
+{
+    struct lk__node *at;
+    for (unsigned n = 0; (at = lk__node_nth(dog->node, n)) != NULL; n++) {
+        lk__watchdog_locklast(dog);
+        struct lk__request *awaited = lk__window_beside(dog, at);
+        lk__mu_unlock(&dog->mu);
+        if (awaited != NULL)
+            lk__node_look(at, lk__window_besidelane(dog), awaited);
+    }
 }
 
 /* Sleep until the earliest timer; the timerfd makes that moment count suspended time too. */
@@ -74,9 +120,9 @@ static int64_t next_look(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     int64_t due_us = sooner(dog, dog->losses.more > 0 ? dog->losses.second_us : LK__NEVER, &dog->heap);
-    if (!lk__window_isfull(dog)) /* otherwise an answer comes first */
+    if (!lk__outbox_isheldup(dog)) /* otherwise an answer comes first */
         due_us = sooner(dog, due_us, &dog->outbox.heap);
-    if (lk__window_beside(dog) != NULL && now_us + LOOK_US < due_us)
+    if (is_beside(dog) && now_us + LOOK_US < due_us)
         due_us = now_us + LOOK_US;
     if (dog->unsent && now_us + LOOK_AGAIN_US < due_us)
         due_us = now_us + LOOK_AGAIN_US;
@@ -92,16 +138,16 @@ static void *run(void *arg)
     while (!dog->stopping) {
         int64_t now_us = lk__now_us();
         serve_over(dog, now_us);
-        serve_connection(dog, now_us);
+        serve_connections(dog, now_us);
         bool more = lk__renewal_serve(dog, now_us);
         lk__outbox_serve(dog, now_us);
         lk__losses_log(dog, now_us, false);
-        struct lk__request *awaited = lk__window_beside(dog);
+        bool beside = is_beside(dog);
         int64_t due_us = dog->asleep_us = more ? now_us : next_look(dog, now_us);
         lk__mu_unlock(&dog->mu);
         sleep_until_due(dog, timer_fd, due_us);
-        if (awaited != NULL)
-            lk__node_look(dog->node, awaited);
+        if (beside)
+            look_beside(dog);
         lk__watchdog_locklast(dog);
     }
     lk__mu_unlock(&dog->mu);

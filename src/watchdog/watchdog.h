@@ -44,8 +44,9 @@ struct lk__watchdog {
     struct lk__mu mu;
     atomic_int callers; /* threads of the program that want mu: the watchdog's lets them in after each piece of work */
     pthread_cond_t renewed; /* with mu: a renewal that a caller waits for is over */
-    struct lk__node *node;  /* its lane of the callers carries requests, too, while the one for renewals is not up */
-    struct lk__heap heap;   /* under mu: leases that are held */
+    struct lk__node *node; /* the server, or the way to it; its lane of the callers carries requests, too, while the one
+                              for renewals is not up */
+    struct lk__heap heap;  /* under mu: leases that are held */
     struct lk__link leases; /* under mu: held, not ended by their owners */
     struct lk__link lost;   /* under mu: lost, not ended by their owners; nothing is left to do for them */
     struct lk__link ready;  /* under mu: leases whose renewal is due, oldest first ... */
@@ -55,11 +56,11 @@ struct lk__watchdog {
     struct lk__losses losses;
     struct lk__spares spares[LK__SPARE_SIZES]; /* under mu */
     size_t reserved;                           /* under mu: leases that exist; as many timers have room */
-    bool unsent;                               /* under mu: some renewal found no connection up */
+    bool unsent;                               /* under mu: some renewal found no connection up; the node knows */
     int64_t warned_us;                         /* under mu: when the log was last told of renewals that come too late */
     bool started, stopping;                    /* under mu */
-    int64_t asleep_us;                /* under mu: the thread looks again by then; not woken for what is due later */
-    unsigned long long connects_seen; /* thread only */
+    int64_t asleep_us;     /* under mu: the thread looks again by then; not woken for what is due later */
+    unsigned version_seen; /* thread only: of a cluster's map */
     int wake_fd;
     void *(*run)(void *dog); /* never changes: what the thread does */
     pthread_t thread;

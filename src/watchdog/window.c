@@ -32,8 +32,6 @@ struct lk__slots {
 void lk__window_init(struct lk__window *window)
 {
     lk__list_init(&window->idle);
-    lk__list_init(&window->own);
-    lk__list_init(&window->beside);
 }
 
 static unsigned slots_for(size_t leases)
@@ -89,26 +87,41 @@ struct lk__inflight *lk__window_slot(struct lk__watchdog *dog)
     return inflight;
 }
 
+enum lk__lane lk__window_besidelane(const struct lk__watchdog *dog)
+{
+    return dog->options->wait_replicas > 0 ? LK__LANE_GRANTS : LK__LANE_COMMANDS;
+}
+
+bool lk__inflight_isalone(const struct lk__watchdog *dog, const struct lk__inflight *inflight)
+{
+    return dog->options->wait_replicas > 0 && !inflight->request.acknowledged;
+}
+
 /*
  * The lane for renewals, or while that is not up the one of the callers. A server at its limit of clients would
  * otherwise grant leases that cannot be renewed.
  */
-enum lk__lane lk__window_lane(struct lk__watchdog *dog)
+enum lk__lane lk__window_lane(struct lk__watchdog *dog, struct lk__node *at)
 {
     assert(lk__mu_held(&dog->mu));
-    bool own = lk__node_isup(dog->node, LK__LANE_RENEWALS) || !lk__node_isup(dog->node, LK__LANE_COMMANDS);
-    return own ? LK__LANE_RENEWALS : LK__LANE_COMMANDS;
+    enum lk__lane beside = lk__window_besidelane(dog);
+    bool own = lk__node_isup(at, LK__LANE_RENEWALS) || !lk__node_isup(at, beside);
+    return own ? LK__LANE_RENEWALS : beside;
 }
 
-bool lk__window_isfull(struct lk__watchdog *dog)
+/* One of several nodes has no more than half of the slots, so that others are served while it does not answer. */
+bool lk__window_isfull(struct lk__watchdog *dog, struct lk__node *at)
 {
     assert(lk__mu_held(&dog->mu));
     const struct lk__window *window = &dog->window;
-    if (lk__list_empty(&window->idle))
+    const struct lk__underway *underway = &at->underway;
+    if (lk__window_isempty(window))
         return true;
-    if (lk__window_lane(dog) == LK__LANE_RENEWALS)
-        return window->own_bytes >= LK__RENEWALS_BYTES;
-    return window->beside_count >= BESIDE_MOST || window->beside_bytes >= BESIDE_BYTES;
+    if (at->cluster != NULL && underway->own_count + underway->beside_count >= window->count / 2)
+        return true;
+    if (lk__window_lane(dog, at) == LK__LANE_RENEWALS)
+        return underway->own_bytes >= LK__RENEWALS_BYTES;
+    return underway->beside_count >= BESIDE_MOST || underway->beside_bytes >= BESIDE_BYTES;
 }
 
 int64_t lk__window_fastest(const struct lk__watchdog *dog)
@@ -155,26 +168,31 @@ static void take_answer(struct lk__request *request, const struct lk__reply *rep
                      (inflight->count <= 1 || take_verdicts(inflight, reply));
     inflight->unknown = lk__reply_is(reply, "NOSCRIPT");
     inflight->wrong_type = lk__reply_is(reply, "WRONGTYPE");
+    inflight->no_master = lk__reply_is(reply, "READONLY") || lk__reply_is(reply, "MASTERDOWN");
     inflight->code = inflight->error ? lk__reply_error(reply, &inflight->passes) : 0;
+    inflight->elsewhere = inflight->error && inflight->at->cluster != NULL &&
+                          lk__cluster_redirect(inflight->at->cluster, inflight->at, reply, &inflight->ask);
 }
 
 int lk__window_send(struct lk__watchdog *dog, struct lk__inflight *inflight, const struct lk__command *command,
                     const struct lk__sent *sent)
 {
     assert(lk__mu_held(&dog->mu));
-    inflight->request = (struct lk__request){ .take = take_answer, .urgent = true };
+    inflight->request = (struct lk__request){ .take = take_answer, .urgent = true, .asking = inflight->asking };
     inflight->script = sent->items != NULL ? command->script->batch : command->script;
-    inflight->via = lk__window_lane(dog);
-    int rc = lk__node_send(dog->node, inflight->via, &inflight->request, command, sent, inflight->as_text);
+    inflight->via = lk__window_lane(dog, inflight->at);
+    int rc = lk__node_send(inflight->at, inflight->via, &inflight->request, command, sent, inflight->as_text);
     if (rc != 0)
         return rc;
-    struct lk__window *window = &dog->window;
+    struct lk__underway *underway = &inflight->at->underway;
     bool own = inflight->via == LK__LANE_RENEWALS;
+    if (!own)
+        lk__node_want(inflight->at, LK__LANE_RENEWALS);
     lk__list_remove(&inflight->link);
-    lk__list_append(own ? &window->own : &window->beside, &inflight->link);
-    *(own ? &window->own_bytes : &window->beside_bytes) += inflight->request.size;
-    window->beside_count += !own;
-    window->leases += inflight->count;
+    lk__list_append(own ? &underway->own : &underway->beside, &inflight->link);
+    *(own ? &underway->own_bytes : &underway->beside_bytes) += inflight->request.size;
+    *(own ? &underway->own_count : &underway->beside_count) += 1;
+    dog->window.leases += inflight->count;
     return 0;
 }
 
@@ -186,9 +204,10 @@ static struct lk__inflight *oldest_of(const struct lk__link *list)
 
 static struct lk__inflight *free_slot(struct lk__window *window, struct lk__inflight *inflight)
 {
+    struct lk__underway *underway = &inflight->at->underway;
     bool own = inflight->via == LK__LANE_RENEWALS;
-    *(own ? &window->own_bytes : &window->beside_bytes) -= inflight->request.size;
-    window->beside_count -= !own;
+    *(own ? &underway->own_bytes : &underway->beside_bytes) -= inflight->request.size;
+    *(own ? &underway->own_count : &underway->beside_count) -= 1;
     window->leases -= inflight->count;
     if (atomic_load(&inflight->request.state) == LK__ANSWERED)
         window->took_us[window->timed++ % LK__WINDOW_TIMED] = lk__now_us() - inflight->request.sent_us;
@@ -203,30 +222,52 @@ static bool is_over(const struct lk__inflight *oldest)
     return oldest != NULL && atomic_load(&oldest->request.state) != LK__INFLIGHT;
 }
 
+/* A server that became a replica does not end its connections: with another master to find, we do. */
+static void leave_replica(struct lk__watchdog *dog, const struct lk__inflight *inflight)
+{
+    assert(lk__mu_held(&dog->mu));
+    if (atomic_load(&inflight->request.state) == LK__ANSWERED && inflight->no_master &&
+        lk__options_failover(dog->options))
+        lk__node_reset(inflight->at, inflight->via, "the server became a replica");
+}
+
+/* Of one node. */
+static struct lk__inflight *next_over(const struct lk__underway *underway)
+{
+    struct lk__inflight *own = oldest_of(&underway->own), *beside = oldest_of(&underway->beside);
+    return is_over(own) ? own : is_over(beside) ? beside : NULL;
+}
+
 struct lk__inflight *lk__window_next_over(struct lk__watchdog *dog)
 {
     assert(lk__mu_held(&dog->mu));
-    struct lk__window *window = &dog->window;
-    struct lk__inflight *own = oldest_of(&window->own), *beside = oldest_of(&window->beside);
-    if (is_over(own))
-        return free_slot(window, own);
-    return is_over(beside) ? free_slot(window, beside) : NULL;
+    struct lk__inflight *over = NULL;
+    struct lk__node *at;
+    for (unsigned n = 0; over == NULL && (at = lk__node_nth(dog->node, n)) != NULL; n++)
+        over = next_over(&at->underway);
+    if (over == NULL)
+        return NULL;
+    leave_replica(dog, over);
+    return free_slot(&dog->window, over);
 }
 
 struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog)
 {
     assert(lk__mu_held(&dog->mu));
-    struct lk__window *window = &dog->window;
-    struct lk__inflight *inflight = oldest_of(lk__list_empty(&window->own) ? &window->beside : &window->own);
+    struct lk__inflight *inflight = NULL;
+    struct lk__node *at;
+    for (unsigned n = 0; inflight == NULL && (at = lk__node_nth(dog->node, n)) != NULL; n++)
+        inflight = oldest_of(lk__list_empty(&at->underway.own) ? &at->underway.beside : &at->underway.own);
     if (inflight == NULL)
         return NULL;
-    lk__node_abandon(dog->node, inflight->via, &inflight->request);
-    return free_slot(window, inflight);
+    lk__node_abandon(inflight->at, inflight->via, &inflight->request);
+    return free_slot(&dog->window, inflight);
 }
 
-struct lk__request *lk__window_beside(const struct lk__watchdog *dog)
+struct lk__request *lk__window_beside(const struct lk__watchdog *dog, const struct lk__node *at)
 {
     assert(lk__mu_held(&dog->mu));
-    struct lk__inflight *inflight = oldest_of(&dog->window.beside);
+    (void)dog;
+    struct lk__inflight *inflight = oldest_of(&at->underway.beside);
     return inflight != NULL ? &inflight->request : NULL;
 }

@@ -16,14 +16,15 @@ struct lk__watchdog;
 
 /* A slot for one request: renewals of one lease or several, or the command of an outbox entry. */
 struct lk__inflight {
-    struct lk__link link; /* under dog->mu: in idle, own or beside of the window */
+    struct lk__link link; /* under dog->mu: in idle of the window, own or beside of a node */
     struct lk__request request;
+    struct lk__node *at;
     enum lk__lane via;
     unsigned count; /* leases of a renewal */
     const struct lk__script *script;
     struct lk__lease *lease; /* the first of a renewal, which leads to the others; with a reference each; or NULL */
     struct lk__outboxentry *entry; /* the entry of any other request; the outbox has a reference */
-    bool as_text;
+    bool as_text, asking;
 
     /* under the connection's mu until it is over: the answer */
     bool good; /* an answer that its script gives: `said` */
@@ -31,8 +32,13 @@ struct lk__inflight {
     uint64_t done;                   /* of several leases: a bit for each that was renewed; the others are gone */
     bool error, unknown, wrong_type; /* an error; of a script that is not known; of a key of another type ... */
     bool passes;                     /* ... and one that says nothing of the key, and may pass */
+    bool no_master;                  /* ... and one that says that the server is a replica */
+    bool elsewhere, ask;             /* ... and one that says who is to be asked, and whether with ASKING */
     int code;                        /* code of an error */
 };
+
+/* Was it answered, but not acknowledged by as many replicas as it takes to count? */
+bool lk__inflight_isalone(const struct lk__watchdog *dog, const struct lk__inflight *inflight);
 
 /* What the answer says of the n-th lease; it is good. */
 static inline enum lk__verdict lk__inflight_verdict(const struct lk__inflight *inflight, unsigned n)
@@ -46,13 +52,10 @@ struct lk__slots;
 enum { LK__WINDOW_TIMED = 8 };
 
 struct lk__window {
-    struct lk__slots *slots; /* NULL: none was made yet */
-    unsigned count;          /* of slots */
-    struct lk__link idle;    /* slots that are free */
-    struct lk__link own;     /* requests on the lane for renewals, the oldest first ... */
-    struct lk__link beside;  /* ... and on the lane of the callers */
-    size_t own_bytes, beside_bytes;
-    unsigned beside_count, leases;     /* requests there, and leases whose renewals are under way on both */
+    struct lk__slots *slots;           /* NULL: none was made yet */
+    unsigned count;                    /* of slots */
+    struct lk__link idle;              /* slots that are free */
+    unsigned leases;                   /* whose renewals are under way; what is so with each node is in the node */
     int64_t took_us[LK__WINDOW_TIMED]; /* of the last requests that were answered; 0: there were fewer */
     unsigned timed;                    /* how many of all */
 };
@@ -67,25 +70,32 @@ int64_t lk__window_retryat(const struct lk__watchdog *dog, int64_t now_us);
 
 /* Make slots for as many leases as there is room for: 0 or ENOMEM. */
 int lk__window_reserve(struct lk__watchdog *dog);
-/* May no more be under way? */
-bool lk__window_isfull(struct lk__watchdog *dog);
+/* May no more be under way, with that node? */
+bool lk__window_isfull(struct lk__watchdog *dog, struct lk__node *at);
+/* With any? */
+static inline bool lk__window_isempty(const struct lk__window *window)
+{
+    return lk__list_empty(&window->idle);
+}
 
 /* What the fastest of the last requests took, the least that the next one will; 0: not known. */
 int64_t lk__window_fastest(const struct lk__watchdog *dog);
 
 /* A free slot, all zeroes; there is one. */
 struct lk__inflight *lk__window_slot(struct lk__watchdog *dog);
-/* Send with that slot. 0: under way; else the slot is still free, and the code is lk__node_send()'s. */
+/* Send to inflight->at with that slot. 0: under way; else the slot is still free, and the code is lk__node_send()'s. */
 int lk__window_send(struct lk__watchdog *dog, struct lk__inflight *inflight, const struct lk__command *command,
                     const struct lk__sent *sent);
 /* The oldest request that is over, or NULL. Its slot is free: read it before the next request is sent. */
 struct lk__inflight *lk__window_next_over(struct lk__watchdog *dog);
 /* Abandon any request; likewise, or NULL. */
 struct lk__inflight *lk__window_abandon(struct lk__watchdog *dog);
-/* The oldest request on the lane of the callers, which may read its answer; or NULL. */
-struct lk__request *lk__window_beside(const struct lk__watchdog *dog);
+/* The oldest request on a node's lane of the callers, which may read its answer; or NULL. */
+struct lk__request *lk__window_beside(const struct lk__watchdog *dog, const struct lk__node *at);
 
+/* That lane: replicas acknowledge renewals on either one, or on none. */
+enum lk__lane lk__window_besidelane(const struct lk__watchdog *dog);
 /* The lane for the next request. */
-enum lk__lane lk__window_lane(struct lk__watchdog *dog);
+enum lk__lane lk__window_lane(struct lk__watchdog *dog, struct lk__node *at);
 
 #endif

@@ -168,6 +168,8 @@ static inline struct lk__acquirefsm_settings limited(int64_t limit_ms)
                                              .poll_ms = POLL,
                                              .liveness_ms = LIVENESS,
                                              .command_us = COMMAND * 1000,
+                                             .backoff_min_ms = POLL,
+                                             .backoff_max_ms = POLL,
                                              .retry_min_ms = PAUSE,
                                              .retry_max_ms = PAUSE_MAX };
 }

@@ -332,7 +332,7 @@ static void an_answer_that_makes_no_sense_is_taken_back(void)
         asked_of(LK__QUEUED, 0, 0, server_us(2), 0), /* no place */
         asked_of(LK__QUEUED, -1, 0, server_us(2), 0),
         asked_of(LK__DONE, 7, 0, server_us(2), 0), /* no verdict on an ask */
-        asked_of(LK__GONE, 7, 0, server_us(2), 0),
+        asked_of(LK__FREE, 7, 0, server_us(2), 0),
     };
     enum { ANSWERS = sizeof table / sizeof *table };
     for (size_t i = 0; i < ANSWERS + 1; i++) { /* the last is no answer at all */

@@ -280,6 +280,56 @@ static void one_behind_another_of_its_client_does_not_ask(void)
     assert_int_equal(result_of(&play)->code, ETIMEDOUT);
 }
 
+/* --- unheard ------------------------------------------------------------------------------------------------------- */
+
+static struct play begin_unheard(int64_t min_ms, int64_t max_ms)
+{
+    struct lk__acquirefsm_settings settings = limited(600000);
+    settings.backoff_min_ms = min_ms;
+    settings.backoff_max_ms = max_ms;
+    struct play play = begin_as(settings);
+    lk__acquirefsm_hears(&play.machine, LK__UNHEARD);
+    play.step = lk__acquirefsm_start(&play.machine, local_us(0));
+    return play;
+}
+
+/* It asks and is told its place: for how long does it sleep then? */
+static int64_t next_nap_ms(struct play *play, int64_t place)
+{
+    int64_t now_ms = play->step.act == LK__PARK ? play->step.until_us / 1000 - local_us(0) / 1000 : 0;
+    play->step = lk__acquirefsm_tick(&play->machine, local_us(now_ms));
+    play->step = send_it(play, local_us(now_ms), server_us(now_ms));
+    play->step = answer(play, local_us(now_ms), asked_of(LK__QUEUED, 11, 30000, server_us(now_ms), place));
+    assert_int_equal(play->step.act, LK__PARK);
+    return (play->step.until_us - local_us(now_ms)) / 1000;
+}
+
+/* The less often, the longer nothing happens; when it moves up, something does. */
+static void one_that_hears_nothing_backs_off_until_it_moves_up(void)
+{
+    static const struct {
+        int64_t place, nap_ms;
+    } table[] = {
+        { 5, 10 },  { 5, 20 }, { 5, 40 }, { 3, 10 },  { 3, 20 },  { 4, 40 }, { 4, 80 }, { 4, 100 },
+        { 4, 100 }, { 0, 10 }, { 0, 20 }, { -1, 10 }, { -1, 10 }, { 0, 40 }, { 2, 80 }, { 1, 10 },
+    };
+    struct play play = begin_unheard(10, 100);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        assert_int_equal(table[i].nap_ms, next_nap_ms(&play, table[i].place));
+}
+
+/* As often as ever, but for a turn that may come at once. */
+static void a_fixed_back_off_stays(void)
+{
+    struct play play = begin_unheard(700, 700);
+    for (int place = 5; place >= 0; place--) {
+        assert_int_equal(700, next_nap_ms(&play, place));
+        assert_int_equal(700, next_nap_ms(&play, place));
+    }
+    assert_int_equal(PAUSE, next_nap_ms(&play, -1));
+    assert_int_equal(700, next_nap_ms(&play, 0));
+}
+
 /* --- at rest --------------------------------------------------------------------------------------------------------- */
 
 enum { REST = 12000, LONG = 30000, AGES = 600000 };
@@ -428,8 +478,9 @@ int main(void)
         a_claim_is_no_longer_than_what_a_copy_asks_for, a_grant_that_came_beats_a_limit_that_passed,
         a_grant_beats_the_limit_of_a_poll_under_way, a_grant_to_be_confirmed_is_asked_for_after_the_limit,
         a_grant_does_not_hold_one_that_was_cancelled, how_long_a_waiter_sleeps_depends_on_its_place,
-        naps_are_spread_by_a_fifth_to_either_side, who_rests_sleeps_until_the_lease_ends,
-        who_did_not_say_so_does_not_rest, a_hint_ends_the_rest, one_behind_another_of_its_client_does_not_ask,
-        a_hint_brings_the_next_ask_forward, a_hint_during_an_ask_is_kept_for_after_it, a_flood_of_hints_causes_few_asks,
+        naps_are_spread_by_a_fifth_to_either_side, one_that_hears_nothing_backs_off_until_it_moves_up,
+        a_fixed_back_off_stays, who_rests_sleeps_until_the_lease_ends, who_did_not_say_so_does_not_rest,
+        a_hint_ends_the_rest, one_behind_another_of_its_client_does_not_ask, a_hint_brings_the_next_ask_forward,
+        a_hint_during_an_ask_is_kept_for_after_it, a_flood_of_hints_causes_few_asks,
         a_flood_of_hints_spares_a_server_that_refuses);
 }

@@ -43,6 +43,13 @@ static void *make_readers_first(struct world *w, lk_client_t *client)
     return world_rwlock(w, client, "thing", &attr);
 }
 
+static void *make_phase_fair(struct world *w, lk_client_t *client)
+{
+    lk_rwlockattr_t attr = LK_RWLOCKATTR_INIT;
+    attr.prefer = LK_RWLOCK_PREFER_PHASE_FAIR;
+    return world_rwlock(w, client, "thing", &attr);
+}
+
 static void write_lock(void *object)
 {
     assert_lk(0, lk_rwlock_wrlock(object));
@@ -126,6 +133,8 @@ static const struct thing things[] = {
     { "readers", "rw", make_lock, write_lock, end_writing, read_lock, end_reading, try_to_read, EBUSY, readers },
     { "preferred readers", "rw", make_readers_first, write_lock, end_writing, read_lock, end_reading, try_to_read,
       EBUSY, readers },
+    { "phase-fair readers", "rw", make_phase_fair, write_lock, end_writing, read_lock, end_reading, try_to_read, EBUSY,
+      readers },
     { "permits", "sem", make_permits, take_all, give_all, take_one, give_one, try_one, EAGAIN, permits },
     { "leased permits", "permits", make_leased, take_all, give_all, take_one, give_one, try_one, EAGAIN,
       leased_permits },

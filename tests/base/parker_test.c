@@ -152,6 +152,60 @@ static void an_eventfd_is_set_or_clear(void **state)
     close(fd);
 }
 
+/* --- a signal in two steps ------------------------------------------------------------------------------ */
+
+static int wake_later(void *arg)
+{
+    sleep_ms(100);
+    lk__parker_wake(arg);
+    return 0;
+}
+
+/* Who looks finds what was noted; who sleeps sleeps on until it is woken. */
+static void a_noted_signal_wakes_nobody_and_is_found(void **state)
+{
+    struct lk__parker *parker = *state;
+    sem_t *tick = lk__parker_note(parker, LK__NUDGED);
+    assert_non_null(tick);
+    assert_int_equal(lk__parker_park(parker, soon(1000)), LK__NUDGED);
+    assert_int_equal(lk__parker_park(parker, soon(20)), 0);
+    lk__parker_wake(tick);
+    assert_int_equal(lk__parker_park(parker, soon(20)), 0); /* a wake-up without a signal is none */
+    lk__parker_signal(parker, LK__WOKEN);
+    assert_int_equal(lk__parker_park(parker, LK__NEVER), LK__WOKEN);
+    lk__parker_wake(NULL);
+}
+
+/* A thread that found the signal by itself is done with its parker, and who noted it is not. */
+static void a_parker_ends_when_all_noted_wake_ups_came(void **state)
+{
+    struct lk__parker parker;
+    struct worker worker;
+    (void)state;
+    lk__parker_init(&parker);
+    sem_t *first = lk__parker_note(&parker, LK__NUDGED), *second = lk__parker_note(&parker, LK__WOKEN);
+    assert_int_equal(lk__parker_park(&parker, 0), BOTH);
+    lk__parker_wake(first);
+    int64_t began_us = lk__now_us();
+    worker_start(&worker, wake_later, second);
+    lk__parker_destroy(&parker);
+    assert_between(lk__now_us() - began_us, 50000, (100 + SLACK_MS) * 1000);
+    assert_int_equal(worker_join(&worker), 0);
+}
+
+/* A poll is ended at once, and there is nothing that would have to follow. */
+static void a_thread_in_a_poll_needs_no_second_step(void **state)
+{
+    struct lk__parker *parker = *state;
+    int fd = lk__eventfd_open();
+    assert_true(fd >= 0);
+    lk__parker_pollwith(parker, fd);
+    assert_null(lk__parker_note(parker, LK__NUDGED));
+    assert_true(is_readable(fd));
+    assert_int_equal(lk__parker_pollwith(parker, -1), LK__NUDGED);
+    close(fd);
+}
+
 /* --- a word is published, its reader destroys the parker at once ---------------------------------------- */
 
 enum { PAIRS = 4, ROUNDS = SANITIZED ? 300 : 1000 };
@@ -164,6 +218,7 @@ struct letter {
 /* Where a reader leaves its parker for the writer. */
 struct post {
     _Atomic(struct letter *) box;
+    pthread_mutex_t mu; /* of note and word */
     pthread_barrier_t start;
 };
 
@@ -175,7 +230,11 @@ static int publish_words(struct post *post)
         struct letter *letter;
         while ((letter = atomic_exchange(&post->box, NULL)) == NULL)
             sched_yield();
-        lk__parker_publish(&letter->parker, LK__NUDGED, &letter->word, round);
+        pthread_mutex_lock(&post->mu);
+        sem_t *tick = lk__parker_note(&letter->parker, LK__NUDGED);
+        atomic_store(&letter->word, round); /* from then on only the parker is there */
+        pthread_mutex_unlock(&post->mu);
+        lk__parker_wake(tick);
     }
     return 0;
 }
@@ -191,9 +250,11 @@ static int read_words(struct post *post)
         lk__parker_init(&letter->parker);
         atomic_store(&post->box, letter);
         while (atomic_load(&letter->word) == 0)
-            if (round % 2 == 0)
+            if (round % 2 == 0) {
                 lk__parker_park(&letter->parker, LK__NEVER);
-            else
+                pthread_mutex_lock(&post->mu); /* a note that was found comes before its word */
+                pthread_mutex_unlock(&post->mu);
+            } else
                 sched_yield();
         wrong += atomic_load(&letter->word) != round;
         lk__parker_destroy(&letter->parker);
@@ -213,8 +274,10 @@ static int read_or_publish(int index, void *arg)
 static void who_sees_a_published_word_may_destroy_the_parker(void **state)
 {
     (void)state;
-    for (int i = 0; i < PAIRS; i++)
+    for (int i = 0; i < PAIRS; i++) {
         pthread_barrier_init(&posts[i].start, NULL, 2);
+        pthread_mutex_init(&posts[i].mu, NULL);
+    }
     assert_int_equal(run_threads(2 * PAIRS, read_or_publish, NULL), 0);
     for (int i = 0; i < PAIRS; i++)
         pthread_barrier_destroy(&posts[i].start);
@@ -267,6 +330,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_thread_in_a_poll_is_kicked_through_its_descriptor, make_parker,
                                         unmake_parker),
         cmocka_unit_test(an_eventfd_is_set_or_clear),
+        cmocka_unit_test_setup_teardown(a_noted_signal_wakes_nobody_and_is_found, make_parker, unmake_parker),
+        cmocka_unit_test(a_parker_ends_when_all_noted_wake_ups_came),
+        cmocka_unit_test_setup_teardown(a_thread_in_a_poll_needs_no_second_step, make_parker, unmake_parker),
         cmocka_unit_test(who_sees_a_published_word_may_destroy_the_parker),
         cmocka_unit_test_setup_teardown(no_signal_of_many_threads_is_lost, make_parker, unmake_parker),
     };

@@ -88,7 +88,7 @@ shows src/lock/nest.lua 's/  absolute$/  not relative/' docs/keys.md '`holds` (n
 shows src/redis/vocabulary 's/^verdict BUSY  *3 .*/verdict BUSY 33 too late/' docs/keys.md '| `BUSY` | 33 | too late |'
 shows src/redis/vocabulary 's/own number in the queue/ticket/' docs/keys.md 'ticket'
 shows src/lock/check.lua "s/'HEXISTS'/'HSTRLEN'/" docs/security.md '+hrandfield +hset +hstrlen'
-shows src/latch/look.lua "s/^return /redis.call('STRLEN', count)\nreturn /" docs/security.md '+incrby +strlen +zremrangebyscore` | not for mutexes:'
+shows src/latch/look.lua "s/^return /redis.call('STRLEN', count)\nreturn /" docs/security.md '+incrby +rename +strlen +zremrangebyscore` | not for mutexes:'
 shows docs/keys.md 's/^| `lock\/check`.*/| by hand |/' docs/keys.md 'does a hold stand?'
 shows docs/security.md 's/+zadd //' docs/security.md '+zadd +zcard'
 

@@ -48,18 +48,29 @@ extern lk_mutex_t m[2];
 extern lk_rwlock_t rw[2];
 extern lk_sem_t s[2];
 extern lk_latch_t l;
+extern lk_once_t o;
+extern lk_barrier_t b;
 int use(unsigned value);
 static lk_mutexattr_t mutexattr = LK_MUTEXATTR_INIT;
 static lk_rwlockattr_t rwlockattr = LK_RWLOCKATTR_INIT;
 static lk_semattr_t semattr = LK_SEMATTR_INIT;
+extern lk_clientattr_t clientattr;
+lk_clientattr_t clientattr = LK_CLIENTATTR_INIT;
 lk_mutex_t m[2] = { LK_MUTEX_INITIALIZER("a"), LK_MUTEX_INITIALIZER_ATTR("a", &mutexattr) };
 lk_rwlock_t rw[2] = { LK_RWLOCK_INITIALIZER("a"), LK_RWLOCK_INITIALIZER_ATTR("a", &rwlockattr) };
 lk_sem_t s[2] = { LK_SEM_INITIALIZER("a", 3), LK_SEM_INITIALIZER_ATTR("a", 3, &semattr) };
 lk_latch_t l = LK_LATCH_INITIALIZER("a");
+lk_once_t o = LK_ONCE_INITIALIZER("a");
+lk_barrier_t b = LK_BARRIER_INITIALIZER("a", 3);
 int use(unsigned value)
 {
     lk_sem_t some[2] = { LK_SEM_INITIALIZER("a", value), LK_SEM_INITIALIZER_ATTR("a", value, &semattr) };
     lk_latchattr_t latchattr = LK_LATCHATTR_INIT;
+    lk_barrier_t barrier = LK_BARRIER_INITIALIZER("a", value);
+    lk_onceattr_t onceattr = LK_ONCEATTR_INIT;
+    lk_barrierattr_t barrierattr = LK_BARRIERATTR_INIT;
+    lk_onceinfo_t onceinfo = LK_ONCEINFO_INIT;
+    lk_barrierinfo_t barrierinfo = LK_BARRIERINFO_INIT;
     lk_mutexinfo_t mutexinfo = LK_MUTEXINFO_INIT;
     lk_rwlockinfo_t rwlockinfo = LK_RWLOCKINFO_INIT;
     lk_seminfo_t seminfo = LK_SEMINFO_INIT;
@@ -67,6 +78,7 @@ int use(unsigned value)
     lk_event_t event = LK_EVENT_INIT;
     lk_how_t how = LK_HOW_INIT;
     (void)latchattr, (void)mutexinfo, (void)rwlockinfo, (void)seminfo, (void)latchinfo, (void)event, (void)how;
+    (void)barrier, (void)onceattr, (void)barrierattr, (void)onceinfo, (void)barrierinfo;
     (void)lk_mutex_trylock(&m[0]);
     (void)lk_mutex_unlock(&m[0]);
     (void)lk_latch_countdown(&l);

@@ -202,7 +202,7 @@ static void static_objects_use_the_url_that_was_set(struct world *w)
     close_default();
     assert_lk(EINVAL, lk_client_setdefaulturl("cache.example"));
     assert_lk(EINVAL, lk_client_setdefaulturl(world_url(w, "connect_timeout=10s&leese=1s")));
-    assert_lk(ENOTSUP, lk_client_setdefaulturl("rediss://cache.example"));
+    assert_lk(EINVAL, lk_client_setdefaulturl("redis-cluster://cache.example/1"));
     expect_place(w, "url:orders"); /* mistakes changed nothing */
     close_default();
     assert_lk(0, lk_client_setdefaulturl(NULL));

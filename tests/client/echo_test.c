@@ -6,7 +6,6 @@
  */
 #include "fake_server.h"
 #include "log.h"
-#include "warnings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +17,7 @@ static lk_mutex_t orders;
 
 static void open_orders(struct fake *f)
 {
-    assert_lk(0, lk_client_open(&client, fake_url(f, "lease=1s")));
+    assert_lk(0, open_patiently(&client, fake_url(f, "lease=1s")));
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
 }
 
@@ -110,10 +109,10 @@ static void an_error_that_comes_twice_proves_nothing(struct world *w)
 static void a_server_without_echo_is_believed(struct world *w)
 {
     struct fake *f = fake_begin(w);
-    warnings_keep();
+    assert_lk(0, log_keep(LK_LOG_WARNING));
     fake_answer(f, "ECHO", "-ERR unknown command 'ECHO'\r\n");
     open_orders(f);
-    eventually(strstr(warnings(), "ECHO") != NULL, 5000);
+    eventually(strstr(log_kept(), "ECHO") != NULL, 5000);
     fake_answer(f, "EVALSHA", refusal);
     assert_lk(EACCES, lk_mutex_trylock(&orders));
     eventually(fake_asked(f, "ROLE") == 2 && fake_asked(f, "ECHO") == 2, 5000); /* once for each connection */

@@ -84,12 +84,13 @@ static void a_file_says_all_that_options_hold(void)
         "\",\n"
         "  \"timeouts\": { \"connect\": \"3s\", \"command\": \"1500ms\" }, \"retry\": { \"min\": \"5ms\", \"max\": "
         "\"1s\" },\n"
+        "  \"backoff\": { \"policy\": \"exponential\", \"min\": \"7ms\", \"max\": \"900ms\" },\n"
         "  \"keepalive\": \"30s\", \"lease\": \"20s\", \"poll\": \"0.5s\", \"prefix\": \"lk:\", \"client_name\": "
         "\"me\",\n"
         "  \"pubsub\": false, \"redisson\": true, \"strict\": \"yes\", \"protocol\": 2 }\n");
     assert_null(o.path);
-    assert_string_equal(o.host, "cache");
-    assert_int_equal(o.port, 6380);
+    assert_string_equal(o.servers[0].host, "cache");
+    assert_int_equal(o.servers[0].port, 6380);
     assert_int_equal(o.db, 3);
     assert_string_equal(o.user, "app");
     assert_string_equal(o.password, SECRET);
@@ -99,6 +100,9 @@ static void a_file_says_all_that_options_hold(void)
     assert_int_equal(o.command_timeout_ms, 1500);
     assert_int_equal(o.retry_min_ms, 5);
     assert_int_equal(o.retry_max_ms, 1000);
+    assert_false(o.fixed_backoff);
+    assert_int_equal(o.backoff_min_ms, 7);
+    assert_int_equal(o.backoff_max_ms, 900);
     assert_int_equal(o.keepalive_ms, 30000);
     assert_int_equal(o.lease_ms, 20000);
     assert_int_equal(o.poll_ms, 500);
@@ -106,14 +110,47 @@ static void a_file_says_all_that_options_hold(void)
     lk__options_clear(&o);
 }
 
+static void what_is_said_of_tls(void)
+{
+    struct lk__options o;
+    read_as(
+        0, &o,
+        "{ \"address\": \"cache\", \"tls\": { \"cacert\": \"/ca.pem\", \"capath\": \"/certs\", \"cert\": \"/c.pem\",\n"
+        "\"key\": \"/k.pem\", \"sni\": \"cache.example\", \"verify\": false } }");
+    assert_true(o.tls.on && o.tls.unverified);
+    assert_string_equal(o.tls.cacert, "/ca.pem");
+    assert_string_equal(o.tls.capath, "/certs");
+    assert_string_equal(o.tls.certificate, "/c.pem");
+    assert_string_equal(o.tls.key, "/k.pem");
+    assert_string_equal(o.tls.sni, "cache.example");
+    lk__options_clear(&o);
+    read_as(0, &o, "{ \"tls\": {} }");
+    assert_true(o.tls.on && !o.tls.unverified);
+    lk__options_clear(&o);
+}
+
+/* A server that a file lays over the one of a URL, or the other way round, is not a server without TLS. */
+static void tls_stays(void)
+{
+    static const char *const texts[] = { "{ \"url\": \"rediss://cache\" }",
+                                         "{ \"url\": \"rediss://cache\", \"address\": \"other\" }",
+                                         "{ \"url\": \"redis://cache\", \"tls\": { \"verify\": true } }" };
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        struct lk__options o;
+        read_as(0, &o, texts[i]);
+        assert_true(o.tls.on && !o.tls.unverified);
+        lk__options_clear(&o);
+    }
+}
+
 static void an_empty_object_is_all_defaults(void)
 {
     struct lk__options file, url;
     read_as(0, &file, "{}");
     assert_lk(0, lk__options_url(&url, "redis://"));
-    assert_string_equal(file.host, url.host);
+    assert_string_equal(file.servers[0].host, url.servers[0].host);
     lk__options_clear(&url);
-    assert_int_equal(file.port, 6379);
+    assert_int_equal(file.servers[0].port, 6379);
     assert_int_equal(file.lease_ms, 30000);
     assert_int_equal(file.command_timeout_ms, 1000);
     assert_int_equal(file.keepalive_ms, 15000);
@@ -130,6 +167,12 @@ static const struct {
     { "{ \"address\": \"[::1]:7\" }", "redis://[::1]:7/0" },
     { "{ \"address\": \"[fe80::1%eth0]\" }", "redis://[fe80::1%25eth0]:6379/0" },
     { "{ \"nodes\": [\"cache:7\"], \"db\": 1 }", "redis://cache:7/1" },
+    { "{ \"nodes\": [\"a:7\", \"[::1]\", \"c\"] }", "redis://a:7,[::1]:6379,c:6379/0" },
+    { "{ \"mode\": \"sentinel\", \"master\": \"orders\", \"nodes\": [\"a\", \"b:7\"] }",
+      "redis-sentinel://a:26379,b:7/orders/0" },
+    { "{ \"nodes\": [\"a\"], \"master\": \"o/s\", \"db\": 2, \"sentinel_username\": \"u\", "
+      "\"sentinel_password\": \"" SECRET "\", \"clock_skew\": \"1s\", \"wait_replicas\": 1 }",
+      "redis-sentinel://a:26379/o%2Fs/2" },
     { "{ \"path\": \"/run/redis.sock\", \"db\": 2147483647 }", "unix:///run/redis.sock?db=2147483647" },
     { "{ \"path\": \"run/a%20b\" }", "unix://run/a%2520b?db=0" },
     { "{ \"password\": \"" SECRET "\" }", "redis://:***@127.0.0.1:6379/0" },
@@ -160,6 +203,8 @@ static void other_keys_are_laid_over_the_url(void)
         { "{ \"db\": 0, \"url\": \"redis://cache:7/2\" }", "redis://cache:7/0" },
         { "{ \"url\": \"redis://cache:7\", \"address\": \"other\" }", "redis://other:6379/0" },
         { "{ \"nodes\": [\"other\"], \"url\": \"unix:///run/redis.sock?db=3\" }", "redis://other:6379/3" },
+        { "{ \"url\": \"redis-sentinel://a,b/orders\", \"nodes\": [\"c\"] }", "redis-sentinel://c:26379/orders/0" },
+        { "{ \"url\": \"redis-sentinel://a/orders\", \"master\": \"bills\" }", "redis-sentinel://a:26379/bills/0" },
         { "{ \"path\": \"/a\", \"url\": \"redis://app:" SECRET "@cache:7/2\" }", "unix://app:***@/a?db=2" },
         { "{ \"url\": \"redis://app:" SECRET "@cache\", \"username\": \"me\" }", "redis://me:***@cache:6379/0" },
         { "{ \"username\": \"me\", \"url\": \"redis://:" SECRET "@cache\" }", "redis://me:***@cache:6379/0" },
@@ -398,27 +443,44 @@ static const struct {
     { "{ \"url\": \"redis://cache\", \"address\": \"a\",\n\"path\": \"/a\" }", EINVAL,
       "a.json:2: path: there is a server already" },
     { "{ \"url\": \"redis://cache\",\n\"leese\": 1 }", EINVAL, "a.json:2: leese: no such key" },
-    { "{ \"url\": \"rediss://cache\" }", ENOTSUP, "url: TLS is not built in" },
+    { "{ \"url\": \"rediss://cache\",\n\"path\": \"/a\" }", EINVAL, "a.json:2: path: a unix socket has no TLS" },
+    { "{ \"url\": \"unix:///a\", \"tls\": {} }", EINVAL, "path: a unix socket has no TLS" },
     { "{ \"url\": \"redis://cache\",\n\"u\\u0072l\": \"redis://cache\" }", EINVAL, "is given twice" },
     { "{ \"url\": \"redis://cache\", \"\\u0075\\u0072\\u006c\": 1 }", EINVAL, "url: " },
     /* servers */
     { "{ \"address\": \"\" }", EINVAL, "address: must not be empty" },
     { "{ \"address\": \"cache:0\" }", EINVAL, "address: the port" },
     { "{ \"address\": \"redis://cache\" }", EINVAL, "address: the port" },
-    { "{ \"address\": \"a,b\" }", ENOTSUP, "address: several hosts" },
-    { "{ \"nodes\": \"cache\" }", EINVAL, "nodes: must be a list with one string" },
-    { "{ \"nodes\": [] }", EINVAL, "nodes: must be a list with one string" },
-    { "{ \"nodes\": [1] }", EINVAL, "nodes: must be a list with one string" },
-    { "{ \"nodes\": [\"a:1\", \"b:1\"] }", ENOTSUP, "nodes: several servers" },
+    { "{ \"address\": \"a,b\" }", EINVAL, "address: must be one address" },
+    { "{ \"nodes\": \"cache\" }", EINVAL, "nodes: must be a list of strings" },
+    { "{ \"nodes\": [] }", EINVAL, "nodes: must be a list of strings" },
+    { "{ \"nodes\": [1] }", EINVAL, "nodes: must be a list of strings" },
+    { "{ \"nodes\": [\"a\", \"\"] }", EINVAL, "nodes: must be a list of strings" },
+    { "{ \"nodes\": [\"a\", \"b,c\"] }", EINVAL, "nodes: must be a list of strings" },
+    { "{ \"nodes\": [\"a:1\", \"b:0\"] }", EINVAL, "nodes: the port" },
     { "{ \"path\": \"\" }", EINVAL, "path: the path of the socket is missing" },
     { "{ \"path\": \"/a\",\n\"address\": \"cache\" }", EINVAL, "a.json:2: address: there is a server already" },
     { "{ \"nodes\": [\"a\"],\n\"path\": \"/a\" }", EINVAL, "a.json:2: path: there is a server already" },
-    { "{ \"mode\": \"sentinel\" }", ENOTSUP, "mode: " },
-    { "{ \"mode\": \"cluster\" }", ENOTSUP, "Cluster" },
-    { "{ \"mode\": \"replicated\" }", EINVAL, "mode: must be single" },
-    { "{ \"master\": \"mymaster\" }", ENOTSUP, "master: Sentinel" },
-    { "{\n\"tls\": { \"cacert\": \"/etc/ca.pem\" } }", ENOTSUP, "a.json:2: tls: TLS is not built in" },
-    { "{ \"tls\": true }", ENOTSUP, "tls: TLS is not built in" },
+    { "{\n\"mode\": \"sentinel\" }", EINVAL, "a.json:2: mode: sentinel needs master" },
+    { "{ \"mode\": \"single\",\n\"master\": \"orders\" }", EINVAL, "mode: must be sentinel" },
+    { "{ \"path\": \"/a\",\n\"master\": \"orders\" }", EINVAL, "path: Sentinels have addresses" },
+    { "{ \"master\": \"orders\",\n\"sentinel_username\": \"u\" }", EINVAL,
+      "a.json:2: sentinel_username: needs a sentinel_password" },
+    { "{ \"sentinel_password\": \"" SECRET "\" }", EINVAL, "sentinel_password: is for Sentinels" },
+    { "{ \"sentinel_password\": \"" SECRET "\",\n\"sentinel_password_file\": \"password\" }", EINVAL,
+      "a.json:2: sentinel_password_file: there is" },
+    { "{ \"nodes\": [\"a\", \"b\"],\n\"lease\": \"1s\" }", EINVAL, "a.json:2: lease: must be at least 4 x" },
+    { "{ \"mode\": \"cluster\",\n\"master\": \"orders\" }", EINVAL, "mode: a cluster has no Sentinels" },
+    { "{ \"mode\": \"cluster\",\n\"path\": \"/a\" }", EINVAL, "path: the nodes of a cluster have addresses" },
+    { "{ \"mode\": \"cluster\",\n\"db\": 1 }", EINVAL, "db: a cluster has database 0 alone" },
+    { "{ \"mode\": \"replicated\" }", EINVAL, "mode: must be single, sentinel or cluster" },
+    { "{\n\"tls\": true }", EINVAL, "a.json:2: tls: must be an object" },
+    { "{ \"tls\": { \"verify\": \"none\" } }", EINVAL, "tls.verify: must be yes or no" },
+    { "{ \"tls\": {\n\"cert\": \"/etc/c.pem\" } }", EINVAL, "a.json:2: tls.cert: needs tls.key" },
+    { "{ \"tls\": {\n\"key\": \"/etc/k.pem\" } }", EINVAL, "a.json:2: tls.key: needs tls.cert" },
+    { "{ \"tls\": { \"ca\": 1 } }", EINVAL, "tls.ca: no such key" },
+    { "{ \"cacert\": \"/etc/ca.pem\" }", EINVAL, "cacert: no such key" },
+    { "{ \"tls\": {}, \"t\\u006cs\": {} }", EINVAL, "is given twice" },
     { "{ \"password\": \"" SECRET "\",\n\"password_file\": \"password\" }", EINVAL,
       "a.json:2: password_file: there is" },
     { "{\n\"username\": \"app\"\n}", EINVAL, "a.json:2: username: needs password or password_file" },
@@ -550,11 +612,11 @@ int main(void)
 {
     if (enter_folder() != 0)
         return 1;
-    int failed = plain_run(a_file_says_all_that_options_hold, an_empty_object_is_all_defaults, a_file_names_this_server,
-                           other_keys_are_laid_over_the_url, a_password_may_come_from_the_environment,
-                           other_values_have_no_variables, a_password_may_come_from_a_file,
-                           a_file_with_a_password_should_be_private, a_file_is_refused_with_file_line_and_key,
-                           a_file_that_cannot_be_read_is_named, a_file_may_have_one_mebibyte, no_file_is_too_odd,
-                           a_small_stack_is_enough);
+    int failed = plain_run(a_file_says_all_that_options_hold, an_empty_object_is_all_defaults, what_is_said_of_tls,
+                           tls_stays, a_file_names_this_server, other_keys_are_laid_over_the_url,
+                           a_password_may_come_from_the_environment, other_values_have_no_variables,
+                           a_password_may_come_from_a_file, a_file_with_a_password_should_be_private,
+                           a_file_is_refused_with_file_line_and_key, a_file_that_cannot_be_read_is_named,
+                           a_file_may_have_one_mebibyte, no_file_is_too_odd, a_small_stack_is_enough);
     return failed + leave_folder();
 }

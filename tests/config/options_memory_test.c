@@ -85,8 +85,12 @@ static void each_allocation_fails(int code, const char *url)
 static void urls_survive(void)
 {
     each_allocation_fails(0, "redis://app:" SECRET "@cache:1/1?lease=1s&prefix=p&client_name=c&keepalive=no");
+    each_allocation_fails(0,
+                          "redis-sentinel://app:" SECRET "@a,b:2,c/orders/1?sentinel_user=w&sentinel_password=" SECRET);
+    each_allocation_fails(EINVAL, "redis://:" SECRET "@a,b,c:0");
     each_allocation_fails(0, "unix://:" SECRET "@/run/redis.sock?db=1");
     each_allocation_fails(0, "redis://");
+    each_allocation_fails(0, "rediss://:" SECRET "@cache?cacert=a&capath=b&cert=c&key=d&sni=e");
     each_allocation_fails(EINVAL, "redis://app:" SECRET "%zz@cache");
     each_allocation_fails(EINVAL, "redis://app:" SECRET "@cache:0");
     each_allocation_fails(EINVAL, "redis://app:" SECRET "@cache?leese=1s");
@@ -102,6 +106,8 @@ static void files_survive(void)
         { 0, "{}" },
         { 0, "{ \"address\": \"cache:1\", \"username\": \"app\", \"password\": \"" SECRET "\", \"prefix\": \"p\","
              "  \"timeouts\": { \"command\": \"1s\" }, \"client_name\": \"c\", \"db\": 1 }" },
+        { 0, "{ \"master\": \"orders\", \"nodes\": [\"a\", \"b:1\"], \"sentinel_password\": \"" SECRET "\" }" },
+        { EINVAL, "{ \"nodes\": [\"a\", \"b:0\"] }" },
         { 0, "{ \"password\": \"${LK_TEST_PASSWORD}\", \"path\": \"/run/redis.sock\" }" },
         { 0, "{ \"password\": \"${LK_TEST_ABSENT:-" SECRET "}\" }" },
         { 0, "{ \"path\": \"/run/redis.sock\", \"url\": \"redis://app:" SECRET "@cache/1?prefix=p&client_name=c\","
@@ -111,7 +117,10 @@ static void files_survive(void)
         { EINVAL, "{ \"leese\": 1, \"password\": \"" SECRET "\" }" },
         { EINVAL, "{ \"password\": \"${:-" SECRET "}\" }" },
         { EINVAL, "{ \"password\": \"" SECRET "\", \"timeouts\": { \"command\": \"20s\" } }" },
-        { ENOTSUP, "{ \"password\": \"" SECRET "\", \"tls\": {} }" },
+        { EINVAL, "{ \"password\": \"" SECRET "\", \"master\": 1 }" },
+        { 0, "{ \"password\": \"" SECRET "\", \"mode\": \"cluster\" }" },
+        { 0, "{ \"password\": \"" SECRET "\", \"tls\": { \"cacert\": \"a\", \"cert\": \"b\", \"key\": \"c\" } }" },
+        { EINVAL, "{ \"password\": \"" SECRET "\", \"tls\": { \"cert\": \"b\" } }" },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         write_file(path, table[i].text);

@@ -29,25 +29,50 @@ static void read_as(int code, struct lk__options *options, const char *url)
 /* One field as text, "-" for an absent string. */
 static const char *field(const struct lk__options *o, const char *name, char *text, size_t size)
 {
+    const struct lk__address nowhere = { 0 };
+    const struct lk__address *first = o->servers != NULL ? &o->servers[0] : &nowhere;
+    const struct lk__address *last = o->servers != NULL ? &o->servers[o->server_count - 1] : &nowhere;
     const struct {
         const char *name, *text;
-    } texts[] = { { "path", o->path },         { "host", o->host },     { "user", o->user },
-                  { "password", o->password }, { "prefix", o->prefix }, { "client_name", o->client_name } };
+    } texts[] = { { "path", o->path },
+                  { "host", first->host },
+                  { "last_host", last->host },
+                  { "service", o->service },
+                  { "sentinel_user", o->sentinel_user },
+                  { "sentinel_password", o->sentinel_password },
+                  { "user", o->user },
+                  { "password", o->password },
+                  { "prefix", o->prefix },
+                  { "client_name", o->client_name },
+                  { "cacert", o->tls.cacert },
+                  { "capath", o->tls.capath },
+                  { "cert", o->tls.certificate },
+                  { "key", o->tls.key },
+                  { "sni", o->tls.sni } };
     const struct {
         const char *name;
         long long number;
-    } numbers[] = { { "port", o->port },
+    } numbers[] = { { "port", first->port },
+                    { "last_port", last->port },
+                    { "servers", o->server_count },
+                    { "clock_skew", o->clock_skew_ms },
                     { "db", o->db },
+                    { "wait_replicas", o->wait_replicas },
                     { "lease", o->lease_ms },
                     { "command", o->command_timeout_ms },
                     { "connect", o->connect_timeout_ms },
                     { "poll", o->poll_ms },
+                    { "backoff_min", o->backoff_min_ms },
+                    { "backoff_max", o->backoff_max_ms },
+                    { "fixed_backoff", o->fixed_backoff },
                     { "retry_min", o->retry_min_ms },
                     { "retry_max", o->retry_max_ms },
                     { "keepalive", o->keepalive_ms },
                     { "no_pubsub", o->no_pubsub },
                     { "redisson", o->redisson },
-                    { "strict", o->strict } };
+                    { "strict", o->strict },
+                    { "tls", o->tls.on },
+                    { "unverified", o->tls.unverified } };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(name, texts[i].name) == 0)
             return texts[i].text != NULL ? texts[i].text : "-";
@@ -71,6 +96,22 @@ static const struct {
     { "valkey://cache", "host", "cache" },
     { "ValKey://cache", "host", "cache" },
     { "redis://", "host", "127.0.0.1" },
+    { "redis://cache", "tls", "0" },
+    { "unix:///run/redis.sock", "tls", "0" },
+    { "rediss://cache", "tls", "1" },
+    { "RedisS://app:p@cache:6380/2?lease=2s", "tls", "1" },
+    { "valkeys://cache", "tls", "1" },
+    { "valkeys://cache", "host", "cache" },
+    { "rediss://cache", "port", "6379" },
+    { "rediss://cache", "unverified", "0" },
+    { "rediss://cache?verify=yes", "unverified", "0" },
+    { "rediss://cache?verify=no", "unverified", "1" },
+    { "rediss://cache?cacert=/etc/ca%20one.pem", "cacert", "/etc/ca one.pem" },
+    { "rediss://cache", "cacert", "-" },
+    { "rediss://cache?capath=/etc/trusted", "capath", "/etc/trusted" },
+    { "rediss://cache?cert=/etc/c.pem&key=/etc/k.pem", "cert", "/etc/c.pem" },
+    { "rediss://cache?cert=/etc/c.pem&key=/etc/k.pem", "key", "/etc/k.pem" },
+    { "rediss://10.0.0.7?sni=cache.example", "sni", "cache.example" },
     { "redis:///3", "host", "127.0.0.1" },
     { "redis://:6380", "host", "127.0.0.1" },
     { "redis://:6380", "port", "6380" },
@@ -80,6 +121,47 @@ static const struct {
     { "redis://[2001:db8::7]/2", "db", "2" },
     { "redis://[fe80::1%25eth0]:7", "host", "fe80::1%eth0" },
     { "redis://c%61che", "host", "cache" },
+    { "redis://cache", "servers", "1" },
+    { "redis://cache", "service", "-" },
+    /* several, of which the master has one */
+    { "redis://a:1,b:2", "servers", "2" },
+    { "redis://a:1,b:2", "host", "a" },
+    { "redis://a:1,b:2", "last_host", "b" },
+    { "redis://a:1,b:2/3?lease=10s", "last_port", "2" },
+    { "redis://a:1,b:2/3", "db", "3" },
+    { "redis://app:" SECRET "@a,[::1]:7,c", "last_port", "6379" },
+    { "redis://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", "servers", "16" },
+    { "unix:///run/a,b", "servers", "0" },
+    /* Sentinels */
+    { "redis-sentinel://a,b:1,c/orders", "service", "orders" },
+    { "redis+sentinel://a,b:1,c/orders", "servers", "3" },
+    { "Valkey-Sentinel://a,b:1/orders", "port", "26379" },
+    { "valkey+SENTINEL://a,b:1/orders", "last_port", "1" },
+    { "rediss-sentinel://a,b/orders?sni=c", "service", "orders" },
+    { "valkeys+sentinel://a,b/orders?verify=no", "servers", "2" },
+    { "redis-sentinel:///orders", "host", "127.0.0.1" },
+    { "redis-sentinel://a/0", "service", "0" },
+    { "redis-sentinel://a/orders/", "db", "0" },
+    { "redis-sentinel://a/orders/2", "db", "2" },
+    { "redis-sentinel://a/orders?db=2", "db", "2" },
+    { "redis-sentinel://a/o%2Fr%64er%20s", "service", "o/rder s" },
+    { "redis-sentinel://app:" SECRET "@a/orders", "password", SECRET },
+    { "redis-sentinel://app:" SECRET "@a/orders", "sentinel_password", "-" },
+    { "redis-sentinel://a/orders?sentinel_password=" SECRET, "sentinel_password", SECRET },
+    { "redis-sentinel://a/orders?sentinel_password=$%7BHOME%7D", "sentinel_password", "${HOME}" },
+    { "redis-sentinel://a/orders?sentinel_user=watch&sentinel_password=" SECRET, "sentinel_user", "watch" },
+    { "redis-sentinel://a/orders?sentinel_user=watch&sentinel_password=" SECRET, "password", "-" },
+    /* replicas that acknowledge */
+    { "redis://cache", "wait_replicas", "0" },
+    { "redis://cache?wait_replicas=0", "wait_replicas", "0" },
+    { "redis-sentinel://a/orders?wait_replicas=100", "wait_replicas", "100" },
+    /* clocks of servers that replace each other */
+    { "redis://cache", "clock_skew", "0" },
+    { "redis://cache?clock_skew=1s", "clock_skew", "1000" },
+    { "redis://a,b", "clock_skew", "500" },
+    { "redis-sentinel://a/orders", "clock_skew", "500" },
+    { "redis-sentinel://a/orders?clock_skew=25ms&lease=100ms", "clock_skew", "25" },
+    { "redis://a,b?lease=2s", "command", "400" },
     /* unix sockets */
     { "unix:///run/redis.sock", "path", "/run/redis.sock" },
     { "unix:///run/redis.sock", "host", "-" },
@@ -158,7 +240,24 @@ static const struct {
     { "redis://cache?retry_min=10s", "retry_max", "10000" },
     { "redis://cache?retry_max=5ms", "retry_min", "5" },
     { "redis://cache?retry_min=7ms&retry_max=7ms", "retry_max", "7" },
+    /* the back-off follows the poll ceiling, or what is said of it */
+    { "redis://cache", "backoff_min", "10" },
+    { "redis://cache", "backoff_max", "1000" },
+    { "redis://cache", "fixed_backoff", "0" },
+    { "redis://cache?backoff=exponential", "fixed_backoff", "0" },
+    { "redis://cache?backoff=fixed", "fixed_backoff", "1" },
+    { "redis://cache?backoff=fixed", "backoff_min", "1000" },
+    { "redis://cache?backoff=fixed&poll=300ms", "backoff_max", "300" },
+    { "redis://cache?backoff=fixed&backoff_max=70ms", "backoff_min", "70" },
+    { "redis://cache?poll=5ms", "backoff_min", "5" },
+    { "redis://cache?poll=20s", "backoff_max", "20000" },
+    { "redis://cache?backoff_min=1200ms", "backoff_max", "1200" },
+    { "redis://cache?backoff_min=7ms&backoff_max=7ms", "backoff_max", "7" },
     /* the largest that fit */
+    { "redis://cache?backoff_max=1666ms", "backoff_max", "1666" },
+    { "redis://cache?lease=100ms&backoff_max=1666ms", "backoff_max", "1666" },
+    { "redis://cache?poll=3s&backoff_max=3s", "backoff_max", "3000" },
+    { "redis://cache?poll=3s&backoff_min=3s", "backoff_min", "3000" },
     { "redis://cache?command_timeout=9848ms", "command", "9848" },
     { "redis://cache?lease=100ms&command_timeout=31ms", "command", "31" },
     { "redis://cache?poll=30s", "poll", "30000" },
@@ -194,21 +293,27 @@ static const struct {
     { "http://cache", EINVAL, "unknown scheme" },
     { " redis://cache", EINVAL, "unknown scheme" },
     { SECRET "://cache", EINVAL, "unknown scheme" },
-    /* not in this build */
-    { "rediss://app:" SECRET "@cache", ENOTSUP, "TLS is not built in" },
-    { "VALKEYS://cache", ENOTSUP, "TLS is not built in" },
-    { "redis-sentinel://a,b/mymaster", ENOTSUP, "Sentinel" },
-    { "redis+sentinel://a,b/mymaster", ENOTSUP, "Sentinel" },
-    { "rediss+Sentinel://a/mymaster", ENOTSUP, "Sentinel" },
-    { "valkey-cluster://a,b", ENOTSUP, "Cluster" },
-    { "redis+cluster://a,b", ENOTSUP, "Cluster" },
-    { "redis://a,b", ENOTSUP, "several hosts" },
-    { "redis://:" SECRET "@a:1,b:2/0", ENOTSUP, "several hosts" },
-    { "redis://cache?cacert=/etc/ca.pem", ENOTSUP, "cacert: TLS is not built in" },
-    { "redis://cache?cert=/etc/c.pem", ENOTSUP, "cert: TLS" },
-    { "redis://cache?key=/etc/k.pem", ENOTSUP, "key: TLS" },
-    { "redis://cache?sni=cache", ENOTSUP, "sni: TLS" },
-    { "redis://cache?verify=full", ENOTSUP, "verify: TLS" },
+    /* a cluster */
+    { "valkey-cluster://a,b/1", EINVAL, "db: a cluster has database 0 alone" },
+    { "redis+cluster://a,b?db=2", EINVAL, "db: a cluster has database 0 alone" },
+    { "-cluster://a", EINVAL, "unknown scheme" },
+    { "unix-cluster://a", EINVAL, "unknown scheme" },
+    { "redis-cluster-sentinel://a/m", EINVAL, "unknown scheme" },
+    /* TLS */
+    { "redis://cache?cacert=/etc/ca.pem", EINVAL, "cacert: is for TLS: the scheme must be rediss or valkeys" },
+    { "redis://cache?capath=/etc/certs", EINVAL, "capath: is for TLS" },
+    { "redis://cache?cert=/etc/c.pem", EINVAL, "cert: is for TLS" },
+    { "redis://cache?key=/etc/k.pem", EINVAL, "key: is for TLS" },
+    { "redis://cache?sni=cache", EINVAL, "sni: is for TLS" },
+    { "redis://cache?verify=no", EINVAL, "verify: is for TLS" },
+    { "unix:///run/redis.sock?verify=yes", EINVAL, "verify: is for TLS" },
+    { "rediss://cache?verify=full", EINVAL, "verify: must be yes or no" },
+    { "rediss://cache?verify=none", EINVAL, "verify: must be yes or no" },
+    { "rediss://cache?cacert=", EINVAL, "cacert: must not be empty" },
+    { "rediss://cache?sni=a&sni=b", EINVAL, "sni: is given twice" },
+    { "rediss://cache?cert=/etc/c.pem", EINVAL, "cert: needs key" },
+    { "rediss://cache?key=/etc/k.pem", EINVAL, "key: needs cert" },
+    { "unixs:///run/redis.sock", EINVAL, "unknown scheme" },
     /* credentials */
     { "redis://" SECRET "@cache", EINVAL, "user:password@" },
     { "redis://@cache", EINVAL, "user:password@" },
@@ -245,6 +350,26 @@ static const struct {
     { "redis://ca$che", EINVAL, "letters" },
     { "redis://ca%00che", EINVAL, "%00" },
     { "redis://cache%2F1", EINVAL, "letters" },
+    /* several */
+    { "redis://a,,b", EINVAL, "missing beside a comma" },
+    { "redis://,a", EINVAL, "missing beside a comma" },
+    { "redis://a,", EINVAL, "missing beside a comma" },
+    { "redis://a,b:0", EINVAL, "1 to 65535" },
+    { "redis://a:" SECRET ",b", EINVAL, "port" },
+    { "redis://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", EINVAL, "16 addresses at most" },
+    /* Sentinels */
+    { "redis-sentinel://a,b", EINVAL, "must name the master" },
+    { "redis-sentinel://a,b/", EINVAL, "must name the master" },
+    { "redis-sentinel://a,b//0", EINVAL, "must name the master" },
+    { "redis-sentinel://a/or%00ders", EINVAL, "master: has a %00" },
+    { "redis-sentinel://a/orders/first", EINVAL, "db: must" },
+    { "redis-sentinel://a/orders/1?db=1", EINVAL, "db: is given twice" },
+    { "unix-sentinel:///a/orders", EINVAL, "unknown scheme" },
+    { "-sentinel://a/orders", EINVAL, "unknown scheme" },
+    { "redis-sentinel-sentinel://a/orders", EINVAL, "unknown scheme" },
+    { "redis-sentinel://a/orders?sentinel_user=watch", EINVAL, "sentinel_user: needs a sentinel_password" },
+    { "redis://a,b?sentinel_password=" SECRET, EINVAL, "sentinel_password: is for Sentinels" },
+    { "redis://a,b?master=orders", EINVAL, "master: no such parameter" },
     /* path */
     { "redis://cache/first", EINVAL, "db: must" },
     { "redis://cache/-1", EINVAL, "db: must" },
@@ -313,8 +438,15 @@ static const struct {
     { "redis://cache?lease=1.0000000000s", EINVAL, "unit" },
     { "redis://cache?keepalive=off", EINVAL, "keepalive: must be a time" },
     { "redis://cache?keepalive=0s", EINVAL, "or no" },
+    { "redis://cache?wait_replicas=101", EINVAL, "wait_replicas: must be a number of replicas, from 0 to 100" },
+    { "redis://cache?wait_replicas=-1", EINVAL, "from 0 to 100" },
+    { "redis://cache?wait_replicas=all", EINVAL, "from 0 to 100" },
+    { "redis://cache?wait_replicas=", EINVAL, "from 0 to 100" },
     /* times that cannot work together */
     { "redis://cache?lease=99ms", EINVAL, "lease: must be at least 100ms" },
+    { "redis://a,b?lease=1999ms", EINVAL, "lease: must be at least 4 x clock_skew=500ms" },
+    { "redis://cache?lease=4s&clock_skew=1001ms", EINVAL, "4004ms" },
+    { "redis://a,b?lease=2s&command_timeout=406ms", EINVAL, "at most 405ms" },
     { "redis://cache?command_timeout=20s", EINVAL,
       "command_timeout: 20s does not fit into lease=30s twice: at most 9848ms, or a longer lease" },
     { "redis://cache?command_timeout=9849ms", EINVAL, "at most 9848ms" },
@@ -322,6 +454,17 @@ static const struct {
     { "redis://cache?lease=1s&poll=1001ms", EINVAL, "poll: 1001ms is longer than lease=1s" },
     { "redis://cache?connect_timeout=31s", EINVAL, "connect_timeout: 31s is longer than lease=30s" },
     { "redis://cache?retry_min=2s&retry_max=1s", EINVAL, "retry_min: 2s is longer than retry_max=1s" },
+    { "redis://cache?backoff=linear", EINVAL, "backoff: must be fixed or exponential" },
+    { "redis://cache?backoff=", EINVAL, "backoff: must be fixed or exponential" },
+    { "redis://cache?backoff_max=0s", EINVAL, "backoff_max: must be whole milliseconds" },
+    { "redis://cache?backoff_min=20ms&backoff_max=10ms", EINVAL, "backoff_min: 20ms is longer than backoff_max=10ms" },
+    { "redis://cache?backoff=fixed&backoff_min=10ms", EINVAL, "backoff_min: is for backoff=exponential" },
+    { "redis://cache?backoff_max=1667ms", EINVAL,
+      "backoff_max: 1667ms is longer than a third of the time for which a silent waiter keeps its place: at most "
+      "1666ms" },
+    { "redis://cache?backoff_min=1667ms", EINVAL, "backoff_max: 1667ms is longer than a third" },
+    { "redis://cache?backoff=fixed&backoff_max=2s", EINVAL, "at most 1666ms, or a longer poll" },
+    { "redis://cache?poll=3s&backoff_max=3001ms", EINVAL, "at most 3s" },
 };
 
 /* A guess that is far-fetched is worse than none. */
@@ -345,7 +488,8 @@ static void an_unknown_parameter_has_the_nearest_name(void)
         { "timeout", NULL },
         { "lee", NULL },
         { "username", NULL },
-        { "cacerts", NULL }, /* TLS is not built in */
+        { "cacerts", "cacert" },
+        { "ssl_ca_certs", NULL },
         { "a_parameter_that_is_much_longer_than_any_of_them_is", NULL },
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -381,6 +525,7 @@ static void a_url_is_refused_in_words(void)
 static const struct {
     const char *url, *printed;
 } prints[] = {
+    { "valkeys://app:" SECRET "@cache?cacert=a", "rediss://app:***@cache:6379/0" },
     { "redis://", "redis://127.0.0.1:6379/0" },
     { "valkey://cache/2?lease=1s", "redis://cache:6379/2" },
     { "redis://app:" SECRET "@cache:6380", "redis://app:***@cache:6380/0" },
@@ -389,6 +534,9 @@ static const struct {
     { "redis://a%3ab%2f%c3%a9~-:" SECRET "@cache", "redis://a%3Ab%2F%C3%A9~-:***@cache:6379/0" },
     { "redis://[::1]:7/3", "redis://[::1]:7/3" },
     { "redis://[fe80::1%25eth0]", "redis://[fe80::1%25eth0]:6379/0" },
+    { "redis://:" SECRET "@a:1,[::1]/3", "redis://:***@a:1,[::1]:6379/3" },
+    { "valkey+sentinel://app:" SECRET "@a,b:1/o%2Fs?sentinel_password=" SECRET,
+      "redis-sentinel://app:***@a:26379,b:1/o%2Fs/0" },
     { "unix:///run/redis.sock?db=3", "unix:///run/redis.sock?db=3" },
     { "unix://run/a%20b%3f%40:c", "unix://run/a%20b%3F%40%3Ac?db=0" },
     { "unix://app:" SECRET "@/run/redis.sock", "unix://app:***@/run/redis.sock?db=0" },
@@ -435,10 +583,22 @@ static void a_print_hides_the_password_and_fits(void)
 /* Pieces that a parser could trip over, put together at random: an answer, never a crash, print stable. */
 static void no_url_is_too_odd(void)
 {
-    static const char *const pieces[] = { "redis://", "unix://", "valkey://", "@",    ":",   "/",         "?",   "#",
-                                          "%",        "%4",      "%41",       "%00",  "&",   "=",         "[",   "]",
-                                          "::1",      "db",      "lease=1s",  "db=1", ",",   "keepalive", "no",  "6379",
-                                          "h",        "1.5s",    "\xff",      " ",    "{t}", "prefix=",   "a:b@" };
+    static const char *const pieces[] = { "redis://",  "redis-sentinel://",
+                                          "valkey://", "@",
+                                          ":",         "/",
+                                          "?",         "#",
+                                          "%",         "%4",
+                                          "%41",       "%00",
+                                          "&",         "=",
+                                          "[",         "]",
+                                          "::1",       "db",
+                                          "lease=1s",  "db=1",
+                                          ",",         "keepalive",
+                                          "no",        "6379",
+                                          "h",         "1.5s",
+                                          "\xff",      " ",
+                                          "{t}",       "prefix=",
+                                          "a:b@" };
     unsigned seed = 20; /* a fixed one, so that a failure comes back */
     for (int i = 0; i < 20000; i++) {
         struct lk__options options, again;
@@ -520,7 +680,9 @@ static const struct {
     { "redis://cache?timeout=5", "host", "cache" }, /* redis-py, ioredis and others */
     { "redis://cache?ssl_cert_reqs=none&ssl_ca_certs=/etc/ca.pem&lease=2s", "lease", "2000" },
     { "redis://cache/3?decode_responses=True&max_connections=10&protocol=3&health_check_interval=30", "db", "3" },
-    { "redis://cache?cacert=/etc/ca.pem&verify=no&sni=cache", "port", "6379" },
+    { "redis://cache?cacert=/etc/ca.pem&verify=no&sni=cache", "unverified", "0" },
+    { "rediss://cache?ssl_cert_reqs=none", "unverified", "0" }, /* what others call so does not make us less careful */
+    { "rediss://cache?verify=none&sni=a", "unverified", "0" },
     { "redis://user@cache", "user", "-" },
     { "redis://user@cache:7", "port", "7" },
     { "redis://app:" SECRET "@cache?family=4&tls", "password", SECRET },
@@ -539,9 +701,9 @@ static const struct {
 static const char *const never[] = {
     "cache",
     "http://cache",
-    "rediss://cache",
+    "rediss://cache?cert=/etc/c.pem",
     "redis+sentinel://cache",
-    "redis://a,b",
+    "redis://a,,b",
     "redis://cache:port",
     "redis://cache/zero",
     "redis://cache?db=zero",

@@ -51,17 +51,6 @@ static void open_url(struct world *w)
     end(w, client);
 }
 
-static int free_port(void)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_that(fd >= 0 && bind(fd, (struct sockaddr *)&address, size) == 0);
-    assert_that(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
-
 static int port; /* of the server of this process */
 
 static void open_host(struct world *w)
@@ -88,6 +77,23 @@ static void open_file(struct world *w)
     assert_that(fclose(file) == 0);
     failing_begin();
     tried(0, lk_client_open_file(&client, path), ENOMEM, ENOTCONN, EINVAL);
+    end(w, client);
+}
+
+static int provide(lk_credentials_t *credentials, void *arg)
+{
+    (void)arg;
+    strcpy(credentials->user, "default"); /* who needs no password, and takes any */
+    strcpy(credentials->password, "any");
+    return 0;
+}
+
+static void open_provided(struct world *w)
+{
+    lk_client_t *client = NULL;
+    lk_clientattr_t attr = { .size = sizeof attr, .url = world_url(w, options()), .provider = provide };
+    failing_begin();
+    tried(0, lk_client_openwith(&client, &attr), ENOMEM, ENOTCONN);
     end(w, client);
 }
 
@@ -193,6 +199,7 @@ static void all_of(struct world *w, enum failing kind)
     world_redis(w, "CONFIG SET port %d", port);
     each_failure(w, "open host", kind, open_host);
     each_failure(w, "open file", kind, open_file);
+    each_failure(w, "open provided", kind, open_provided);
     each_failure(w, "ask", kind, ask);
     munmap(left_behind, sizeof *left_behind);
 }

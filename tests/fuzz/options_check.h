@@ -20,11 +20,29 @@ static inline void check_outcome(int rc, const struct lk__options *options, cons
     require(rc == 0 || (lk_errortext()[0] != '\0' && is_one_line(lk_errortext())));
 }
 
+/* Are both at the same places? */
+static inline bool same_servers(const struct lk__options *a, const struct lk__options *b)
+{
+    if (a->server_count != b->server_count)
+        return false;
+    for (unsigned i = 0; i < a->server_count; i++)
+        if (strcmp(a->servers[i].host, b->servers[i].host) != 0 || a->servers[i].port != b->servers[i].port)
+            return false;
+    return true;
+}
+
 /* What was read can be worked with. */
 static inline void check_options(const struct lk__options *o)
 {
-    require((o->path != NULL) != (o->host != NULL));
-    require(o->host == NULL || (o->host[0] != '\0' && o->port >= 1 && o->port <= 65535));
+    require((o->path != NULL) != (o->servers != NULL) && o->server_count <= LK__SERVERS_MAX);
+    require((o->servers == NULL) == (o->server_count == 0));
+    for (unsigned i = 0; i < o->server_count; i++)
+        require(o->servers[i].host[0] != '\0' && o->servers[i].port >= 1 && o->servers[i].port <= 65535);
+    require(o->service == NULL || (o->service[0] != '\0' && o->path == NULL));
+    require(o->sentinel_user == NULL || o->sentinel_password != NULL);
+    require(o->sentinel_password == NULL || o->service != NULL);
+    require(o->lease_ms >= LK__SKEWS_MIN * o->clock_skew_ms);
+    require(!lk__options_failover(o) || o->clock_skew_ms > 0);
     require(o->path == NULL || (o->path[0] != '\0' && strlen(o->path) <= 107));
     require(o->user == NULL || o->password != NULL);
     require(o->db >= 0);
@@ -33,7 +51,13 @@ static inline void check_options(const struct lk__options *o)
     require(o->lease_ms >= 100 && o->lease_ms <= 24 * 60 * 60 * 1000);
     require(o->command_timeout_ms >= 1 && o->command_timeout_ms < o->lease_ms);
     require(o->connect_timeout_ms >= 1 && o->poll_ms >= 1);
+    require(o->backoff_min_ms >= 1 && o->backoff_min_ms <= o->backoff_max_ms);
+    require(o->backoff_max_ms <= 1666 || o->backoff_max_ms <= o->poll_ms);
     require(o->retry_min_ms >= 1 && o->retry_min_ms <= o->retry_max_ms);
+    require(!o->tls.on || o->servers != NULL);
+    require((o->tls.certificate != NULL) == (o->tls.key != NULL));
+    require(o->tls.on || (!o->tls.unverified && o->tls.cacert == NULL && o->tls.capath == NULL &&
+                          o->tls.certificate == NULL && o->tls.sni == NULL));
     require(o->keepalive_ms >= 1 || o->keepalive_ms == -1);
 }
 

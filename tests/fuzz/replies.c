@@ -147,9 +147,9 @@ static struct subscriptions *begin_ears(void)
                      &subscriptions.node.server.options);
     lk__parker_init(&subscriptions.waiter.parker);
     lk__map_insert(&subscriptions.room.by_id, &subscriptions.waiter.entry);
-    lk__map_insert(&subscriptions.hub.subscriptions, &subscriptions.room.subscription.entry);
-    subscriptions.room.subscription.state = LK__SUBSCRIPTION_ASKED;
-    lk__list_append(&subscriptions.hub.asked, &subscriptions.room.subscription.order);
+    lk__map_insert(&subscriptions.hub.subscriptions, &subscriptions.room.ear.subscription.entry);
+    subscriptions.room.ear.subscription.state = LK__SUBSCRIPTION_ASKED;
+    lk__list_append(&subscriptions.hub.asked, &subscriptions.room.ear.subscription.order);
     return &subscriptions;
 }
 
@@ -181,7 +181,7 @@ static void hear_message(void *arg, const struct lk__reply *reply)
     const struct lk__grant *grant = &subscriptions->waiter.granted;
     subscriptions->waiter.granted.server_us = 0;
     const struct lk__conn *lane = &subscriptions->node.lanes[LK__LANE_MESSAGES];
-    lane->message(lane->arg, subscriptions->hub.connects, reply);
+    lane->message(lane->arg, subscriptions->hub.only.connects, 0, reply);
     if (grant->server_us == 0)
         return;
     require(is_grant(reply, grant));

@@ -11,7 +11,7 @@
 #define BEGAN_US INT64_C(5000000000)
 #define LEASE_END_MAX INT64_C(86400000)
 
-enum { GRANTS = 64, STEPS_AFTER = 64 };
+enum { GRANTS = 64, STEPS_AFTER = 64, EPOCHS = 8 };
 enum { SENDS_IN_A_ROW = 8 }; /* an ask and a release, each by digest and as text, each once more after a cut */
 
 struct world {
@@ -20,13 +20,17 @@ struct world {
     struct lk__acquirefsm machine;
     struct lk__step step;
     int64_t now_us, sent_us, hard_us;
-    int64_t deadline_us;         /* of the last ask */
-    bool flying, leaving;        /* a request is under way; the last one is a release */
-    int sends;                   /* since time last moved or news came */
-    bool may_have_us;            /* by what was answered */
-    int64_t duplicates_until_us; /* deadline of an ask that may still take effect; 0: none */
-    int64_t verdicts;            /* bit v - LK__OVERTAKEN, the least of them: verdict v was answered */
-    int cancel_code;             /* 0: not cancelled */
+    unsigned epoch;           /* of the server that is asked next */
+    int64_t clock_us[EPOCHS]; /* what the clocks of the servers show more than ours */
+    unsigned sent_epoch;      /* of the server that the request under way went to, */
+    unsigned answered_epoch;  /* and of the one that answered the last ask */
+    int64_t deadline_us;      /* of the last ask, on our clock */
+    bool flying, leaving;     /* a request is under way; the last one is a release */
+    int sends;                /* since time last moved or news came */
+    bool may_have_us;         /* by what was answered */
+    int64_t copies[EPOCHS];   /* on our clock: deadline of an ask of that epoch that may still take effect; 0: none */
+    int64_t verdicts;         /* bit v - LK__OVERTAKEN, the least of them: verdict v was answered */
+    int cancel_code;          /* 0: not cancelled */
     struct known {
         uint64_t token;
         int64_t until_us; /* latest validity; LK__NEVER: of a message */
@@ -121,10 +125,10 @@ static void any_element(struct world *w, struct lk__reply *reply, unsigned i)
         reply->values[i] = (struct lk__value){ .type = LK__INTEGER, .number = any_number(&w->input) };
 }
 
-/* A time the server may show: near ours. */
-static int64_t server_time(struct world *w)
+/* A time that the server may show. */
+static int64_t server_time(struct world *w, unsigned epoch)
 {
-    return w->now_us + (int64_t)take_number(&w->input, 2) * 16;
+    return w->now_us + w->clock_us[epoch] + (int64_t)take_number(&w->input, 2) * 16;
 }
 
 /* To an ask: verdict, token or arrival, ms left, server us, place; to a release: verdict, server us. */
@@ -145,7 +149,7 @@ static void any_reply(struct world *w, struct lk__reply *reply)
     if (how & 0x40) { /* likely: the server's time stands where it should */
         unsigned place = w->leaving ? 1 : 3;
         if (place < reply->count)
-            reply->values[place] = (struct lk__value){ .type = LK__INTEGER, .number = server_time(w) };
+            reply->values[place] = (struct lk__value){ .type = LK__INTEGER, .number = server_time(w, w->sent_epoch) };
     }
 }
 
@@ -162,6 +166,36 @@ static bool is_whole(const struct lk__reply *reply, unsigned count)
     for (unsigned i = 0; whole && i < count; i++)
         whole = reply->values[i].type == LK__INTEGER;
     return whole;
+}
+
+static bool has_copies(const struct world *w)
+{
+    bool any = false;
+    for (int i = 0; i < EPOCHS; i++)
+        any |= w->copies[i] != 0;
+    return any;
+}
+
+/*
+ * The server said what its clock shows: copies with a deadline before that came, or never come. Those that went to
+ * another server are over by our clock, too.
+ */
+static void forget_copies(struct world *w, int64_t server_us)
+{
+    for (unsigned i = 0; i < EPOCHS; i++)
+        if (server_us > w->copies[i] + w->clock_us[w->sent_epoch] || (i != w->sent_epoch && w->now_us > w->copies[i]))
+            w->copies[i] = 0;
+}
+
+static void forget_all_copies(struct world *w)
+{
+    __builtin_memset(w->copies, 0, sizeof w->copies);
+}
+
+static void keep_copy(struct world *w)
+{
+    if (w->deadline_us > w->copies[w->sent_epoch])
+        w->copies[w->sent_epoch] = w->deadline_us;
 }
 
 static void learn_from_refusal(struct world *w, const struct lk__reply *reply)
@@ -184,13 +218,12 @@ static void learn_from_ask(struct world *w, const struct lk__reply *reply)
         w->may_have_us = true;
         return;
     }
-    if (v[3].number > w->duplicates_until_us)
-        w->duplicates_until_us = 0;
+    forget_copies(w, v[3].number);
     if (v[0].number >= LK__OVERTAKEN && v[0].number <= LK__BUSY)
         w->verdicts |= 1 << (v[0].number - LK__OVERTAKEN);
     if (v[0].number == LK__UNRECOVERABLE || v[0].number == LK__IMPOSSIBLE) {
         w->may_have_us = false;
-        w->duplicates_until_us = 0; /* copies find the same */
+        forget_all_copies(w); /* they find the same */
     } else if (v[0].number == LK__GRANTED || v[0].number == LK__GRANTED_OWNERDEAD) {
         w->may_have_us = true;
         if (v[1].number > 0)
@@ -208,8 +241,10 @@ static void learn_from_release(struct world *w, const struct lk__reply *reply)
     if (!is_whole(reply, 2))
         return;
     w->may_have_us = false;
-    if (w->set.recorded || reply->values[1].number > w->duplicates_until_us)
-        w->duplicates_until_us = 0;
+    if (w->set.recorded)
+        forget_all_copies(w);
+    else
+        forget_copies(w, reply->values[1].number);
 }
 
 /* --- what happens ------------------------------------------------------------------------------------------------ */
@@ -221,18 +256,21 @@ static void answer_ask(struct world *w, const struct lk__reply *reply)
     bool good =
         is_whole(reply, 5) && lk__is_servertime(v[3].number) && v[0].number >= LK__OVERTAKEN && v[0].number <= LK__BUSY;
     struct lk__asked asked = { .verdict = good ? (enum lk__verdict)v[0].number : LK__BUSY,
+                               .epoch = w->sent_epoch,
                                .server_us = v[3].number,
                                .token = v[1].number,
                                .arrival = v[1].number,
                                .left_ms = v[2].number,
                                .place = v[4].number };
+    if (good)
+        w->answered_epoch = w->sent_epoch;
     w->step = lk__acquirefsm_answered(&w->machine, w->now_us, w->sent_us, good ? &asked : NULL);
 }
 
 static void leave(struct world *w, const struct lk__reply *reply)
 {
     struct lk__answer left = { LK__DONE, reply->values[1].number };
-    w->step = lk__acquirefsm_left(&w->machine, w->now_us, 0, is_whole(reply, 2) ? &left : NULL);
+    w->step = lk__acquirefsm_left(&w->machine, w->now_us, w->sent_epoch, is_whole(reply, 2) ? &left : NULL);
 }
 
 static void answer(struct world *w)
@@ -256,8 +294,8 @@ static void cut(struct world *w)
 {
     static const enum lk__request_state ways[] = { LK__CUT, LK__GARBLED, LK__UNSENT, LK__CUT };
     enum lk__request_state how = ways[take_byte(&w->input) % 4];
-    if (how != LK__UNSENT && !w->leaving && w->deadline_us > w->duplicates_until_us)
-        w->duplicates_until_us = w->deadline_us;
+    if (how != LK__UNSENT && !w->leaving)
+        keep_copy(w);
     w->flying = false;
     w->step = lk__acquirefsm_cut(&w->machine, w->now_us, how);
 }
@@ -278,9 +316,11 @@ static void send_it(struct world *w, bool leaving)
     }
     w->leaving = leaving;
     w->sent_us = w->now_us;
+    w->sent_epoch = w->epoch;
     w->flying = true;
     require(++w->sends <= SENDS_IN_A_ROW);
-    w->step = lk__acquirefsm_sent(&w->machine, w->now_us, &(struct lk__until){ { w->deadline_us, 0 }, w->deadline_us });
+    struct lk__date there = { w->deadline_us + w->clock_us[w->epoch], w->epoch };
+    w->step = lk__acquirefsm_sent(&w->machine, w->now_us, &(struct lk__until){ there, w->deadline_us });
 }
 
 static void come_up(struct world *w)
@@ -289,10 +329,18 @@ static void come_up(struct world *w)
     w->step = lk__acquirefsm_connected(&w->machine, w->now_us, codes[take_byte(&w->input) % 6]);
 }
 
-/* As the room reads it from a message: within these bounds, whatever the message says. */
+/* Another server takes over, with a clock of its own. */
+static void change_server(struct world *w)
+{
+    if (w->epoch + 1 < EPOCHS)
+        w->clock_us[++w->epoch] = (any_number(&w->input) % 1000) * 1000000;
+}
+
+/* As the room reads it from a message: within these bounds, whatever the message says. One of the server before may be late. */
 static void announce(struct world *w)
 {
-    struct lk__grant grant = { .server_us = server_time(w) };
+    unsigned epoch = w->epoch > 0 && w->now_us % 3 == 0 ? w->epoch - 1 : w->epoch;
+    struct lk__grant grant = { .server_us = server_time(w, epoch), .epoch = epoch };
     grant.lease_ms = between(&w->input, 1, LEASE_END_MAX);
     if (take_byte(&w->input) > 0xf0)
         grant.server_us = between(&w->input, 1, 1000);
@@ -320,8 +368,10 @@ static bool news(struct world *w, uint8_t what)
     w->sends = 0;
     if (what < 0xf6)
         announce(w);
-    else if (what < 0xfe)
+    else if (what < 0xfc)
         w->step = lk__acquirefsm_hinted(&w->machine, w->now_us);
+    else if (what < 0xfe)
+        change_server(w);
     else
         cancel(w);
     return true;
@@ -380,6 +430,7 @@ static void check_held(const struct world *w)
                  w->grants[i].until_us >= end->valid_until_us;
     require(known);
     require(end->valid_until_us > w->now_us);
+    require(!end->claimed || end->granted.epoch == w->answered_epoch); /* others' dates say nothing of our clock */
     require(end->claimed || end->first_us <= end->valid_until_us);
     require(!end->unknown);
     require(w->cancel_code == 0);
@@ -388,7 +439,7 @@ static void check_held(const struct world *w)
 static void check_not_held(const struct world *w)
 {
     const struct lk__acquirefsm_result *end = lk__acquirefsm_result(&w->machine);
-    require(end->unknown || (!w->may_have_us && w->duplicates_until_us == 0));
+    require(end->unknown || (!w->may_have_us && !has_copies(w)));
     switch (end->code) {
     case EBUSY:
         require(was(w, LK__BUSY));
@@ -448,6 +499,8 @@ static void begin(struct world *w)
     set->command_us = between(&w->input, 1, 2000) * 1000;
     set->retry_min_ms = between(&w->input, 1, 100);
     set->retry_max_ms = set->retry_min_ms + between(&w->input, 0, 1000);
+    set->backoff_min_ms = set->retry_min_ms;
+    set->backoff_max_ms = set->poll_ms;
     set->try_only = (flags & 1) != 0;
     set->recorded = (flags & 2) != 0;
     set->limit_us = (flags & 8) != 0 ? LK__NEVER : w->now_us + any_time_us(&w->input) - (flags & 16);
@@ -480,7 +533,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         }
     }
     if (w->flying && !w->leaving && lk__acquirefsm_result(&w->machine)->code != 0) /* an ask that nobody answered */
-        w->duplicates_until_us = w->deadline_us;
+        keep_copy(w);
     check_end(w);
     return 0;
 }

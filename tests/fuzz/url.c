@@ -36,8 +36,8 @@ static void check_printed(const struct lk__options *options)
     lk__options_print(options, text, sizeof text);
     require(is_one_line(text) && strstr(text, SECRET) == NULL);
     require(lk__options_url(&read, text) == 0);
-    require(same_text(read.path, options->path) && same_text(read.host, options->host));
-    require(read.port == options->port && read.db == options->db);
+    require(same_text(read.path, options->path) && same_servers(&read, options));
+    require(same_text(read.service, options->service) && read.db == options->db);
     require(same_text(read.user, options->user));
     require(same_text(read.password, options->password != NULL ? "***" : NULL));
     lk__options_print(&read, again, sizeof again);
@@ -56,7 +56,7 @@ static void check_shared(const char *url, const struct lk__options *strict)
     if (rc != 0)
         return;
     check_options(&options);
-    require(strict == NULL || (same_text(options.path, strict->path) && same_text(options.host, strict->host)));
+    require(strict == NULL || (same_text(options.path, strict->path) && same_servers(&options, strict)));
     require(strict == NULL || (same_text(options.user, strict->user) && same_text(options.prefix, strict->prefix)));
     require(strict == NULL || (options.db == strict->db && options.lease_ms == strict->lease_ms));
     lk__options_clear(&options);

@@ -44,21 +44,9 @@ static long sleeps_of_hubs(void)
     return sleeps;
 }
 
-static int go_round(void *arg)
-{
-    int rc = 0;
-    for (int i = 0; i < ROUNDS && rc == 0; i++) {
-        rc = lk_mutex_lock(arg);
-        if (rc == 0)
-            rc = lk_mutex_unlock(arg);
-    }
-    return rc;
-}
-
 /* Two clients hand a mutex to and fro, by hundreds of messages; their hubs sleep. */
 static void messages_wake_no_other_thread(struct world *w)
 {
-    struct worker workers[2];
     lk_mutex_t *orders[2];
     for (int i = 0; i < 2; i++) {
         orders[i] = world_mutex(w, world_client(w, "poll=5s"), "orders", NULL);
@@ -66,10 +54,7 @@ static void messages_wake_no_other_thread(struct world *w)
         assert_lk(0, lk_mutex_unlock(orders[i]));
     }
     int64_t began_ms = now_ms();
-    for (int i = 0; i < 2; i++)
-        worker_start(&workers[i], go_round, orders[i]);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(0, worker_join(&workers[i]));
+    hand_to_and_fro(orders, ROUNDS);
     long sleeps = sleeps_of_hubs();
     print_message("%ld sleeps in %d ms\n", sleeps, (int)(now_ms() - began_ms));
     assert_true(sleeps < ROUNDS / 4 + (now_ms() - began_ms) / 20); /* and a look now and then */

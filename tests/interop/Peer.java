@@ -4,7 +4,7 @@
  *
  * Input    one line each: WHO VERB ARGUMENTS. WHO is a thread of its own, with its own holds; what it is told while
  *          it waits for a lock comes after that. "- open URL WATCHDOG_MS" is for none of them: connect anew, and have
- *          new threads.
+ *          new threads. "- join URL,URL WATCHDOG_MS USER PASSWORD": likewise, to a cluster.
  * Output   WHO and a word or number, one line for each of the input. An exception is "error", and what it says.
  * End      with its input, at once: what it holds stays held.
  */
@@ -33,7 +33,7 @@ public class Peer {
         for (String line; (line = input.readLine()) != null;) {
             String[] words = line.split(" ");
             if (words[0].equals("-"))
-                say(words[0], open(words[2], Long.parseLong(words[3])));
+                say(words[0], begin(words[1].equals("join") ? cluster(words) : single(words)));
             else
                 threads.computeIfAbsent(words[0], who -> Executors.newSingleThreadExecutor())
                     .execute(() -> say(words[0], tryTo(words)));
@@ -42,15 +42,31 @@ public class Peer {
     }
 
     /* The old connections stay until their server ends: whoever still waits there is of no interest any more. */
-    private static String open(String url, long watchdogMs) {
-        Config config = new Config().setLockWatchdogTimeout(watchdogMs).setThreads(4).setNettyThreads(4);
-        config.useSingleServer().setAddress(url).setTimeout(30000).setConnectionPoolSize(8).setConnectionMinimumIdleSize(1)
-            .setSubscriptionConnectionPoolSize(4).setSubscriptionConnectionMinimumIdleSize(1);
+    private static String begin(Config config) {
         if (redisson != null)
             new Thread(redisson::shutdown).start();
         redisson = Redisson.create(config);
         threads = new HashMap<>();
         return "ok";
+    }
+
+    private static Config small(String[] words) {
+        return new Config().setLockWatchdogTimeout(Long.parseLong(words[3])).setThreads(4).setNettyThreads(4);
+    }
+
+    private static Config cluster(String[] words) {
+        Config config = small(words);
+        config.useClusterServers().addNodeAddress(words[2].split(",")).setUsername(words[4]).setPassword(words[5])
+            .setTimeout(30000).setScanInterval(1000).setMasterConnectionPoolSize(8).setMasterConnectionMinimumIdleSize(1)
+            .setSubscriptionConnectionPoolSize(4).setSubscriptionConnectionMinimumIdleSize(1);
+        return config;
+    }
+
+    private static Config single(String[] words) {
+        Config config = small(words);
+        config.useSingleServer().setAddress(words[2]).setTimeout(30000).setConnectionPoolSize(8).setConnectionMinimumIdleSize(1)
+            .setSubscriptionConnectionPoolSize(4).setSubscriptionConnectionMinimumIdleSize(1);
+        return config;
     }
 
     private static synchronized void say(String who, Object words) {

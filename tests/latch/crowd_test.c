@@ -7,6 +7,7 @@
 #include "proxy.h"
 
 #include <signal.h>
+#include <string.h>
 
 enum { THREADS = SANITIZED ? 40 : 200, LONG_MS = 20000 };
 
@@ -141,6 +142,29 @@ static void a_silent_server_keeps_nobody(struct world *w)
     assert_lk(0, lk_latch_waitfor(wanted, LONG_MS));
 }
 
+/* Why nobody serves them is told to each, whoever looked. */
+static int is_told_why(void *latch)
+{
+    int rc = lk_latch_waitfor(latch, 1500);
+    return rc == ENOTCONN && strstr(lk_errortext(), "refused") != NULL ? 0 : 1;
+}
+
+static void all_are_told_why(struct world *w)
+{
+    struct worker workers[THREADS];
+    struct proxy *p = proxy_begin(w);
+    open_gate(w, proxy_client(p, "lease=20s&poll=100ms&command_timeout=1500ms"), "gate");
+    for (int i = 0; i < THREADS; i++)
+        worker_start(&workers[i], is_told_why, wanted);
+    sleep_ms(500);
+    proxy_refuse(p, true);
+    proxy_cut(p);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(0, worker_join(&workers[i]));
+    proxy_refuse(p, false);
+    assert_lk(0, lk_latch_delete(gate));
+}
+
 /* The connections end, again and again, and the message with them. */
 static void cuts_lose_nobody(struct world *w)
 {
@@ -221,6 +245,6 @@ static void a_slow_handler_keeps_nobody(struct world *w)
 int main(void)
 {
     return world_run(they_look_as_one, a_lost_message_costs_one_poll, a_new_count_hides_no_opening,
-                     all_hear_of_a_deletion, each_ends_with_its_time, a_silent_server_keeps_nobody, cuts_lose_nobody,
-                     the_cancelled_take_nobody_with_them, a_slow_handler_keeps_nobody);
+                     all_hear_of_a_deletion, each_ends_with_its_time, a_silent_server_keeps_nobody, all_are_told_why,
+                     cuts_lose_nobody, the_cancelled_take_nobody_with_them, a_slow_handler_keeps_nobody);
 }

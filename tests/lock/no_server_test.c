@@ -110,7 +110,8 @@ static void a_url_that_cannot_be_read(struct world *w)
     expect(EINVAL, world_url(w, "lease=5"), 0, "lease");
     expect(EINVAL, world_url(w, "lease=99ms"), 0, "lease");
     expect(EINVAL, world_url(w, "lease=1s&poll=2s"), 0, "poll");
-    expect(ENOTSUP, "rediss://127.0.0.1", 0, "TLS");
+    expect(EINVAL, "redis-cluster://127.0.0.1/1", 0, "a cluster has database 0 alone");
+    expect(ENOTCONN, "redis-cluster://127.0.0.1:1,127.0.0.1:2", 2000, "Connection refused");
 }
 
 int main(void)

@@ -8,7 +8,10 @@
  * a queued writer keeps readers from passing it: who is dead is silent at some time, and leaves the queue
  * at another.
  *
- * Left out: re-entrance, downgrades, preferences, the largest number of readers, robust locks, and
+ * With PHASES the order is phase-fair, and where nobody dies or is cut off two more claims hold: a reader waits for
+ * one writer at most, and none comes in that came while others read and a writer waited.
+ *
+ * Left out: re-entrance, downgrades, other preferences, the largest number of readers, robust locks, and
  * requests that come twice, which are as in queue.pml.
  *
  *   clean  a client dies                                -DCLIENTS=3 -DCUTS=0 -DLOSSES=0 -DEXPIRIES=0
@@ -18,6 +21,12 @@
  *   clean  a dead reader is not kept alive by others     -DCLIENTS=2 -DLIVE -DSTAYS
  *   clean  a script serves one, a client dies          -DCLIENTS=3 -DCUTS=0 -DLOSSES=0 -DEXPIRIES=0 -DROUND=1
  *   clean  a script serves one, everybody is served      -DCLIENTS=3 -DCRASHES=0 -DEXPIRIES=0 -DCUTS=0 -DROUND=1 -DLIVE -DSERVED
+ *   clean  phase-fair: turns, three clients              -DCLIENTS=3 -DPHASES -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0
+ *   clean  phase-fair: a client dies                     -DCLIENTS=3 -DPHASES -DCUTS=0 -DLOSSES=0 -DEXPIRIES=0
+ *   clean  phase-fair: a script serves one               -DCLIENTS=3 -DPHASES -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0 -DROUND=1
+ *   clean  phase-fair: everybody is served               -DCLIENTS=2 -DPHASES -DLIVE -DSERVED
+ *   found  phase-fair: readers pass the next writer      -DCLIENTS=3 -DPHASES -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0 -DBUG_NO_WRITER_IN_FRONT
+ *   found  phase-fair: a reader stands behind all        -DCLIENTS=4 -DPHASES -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0 -DBUG_STANDS_LAST
  *   found  a newcomer passes those whose round is next   -DCLIENTS=3 -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0 -DROUND=1 -DBUG_READERS_PASS
  *   found  a dead reader is kept alive by others         -DCLIENTS=2 -DLIVE -DSTAYS -DBUG_SHARED_LEASE
  *   found  a reader comes in beside a writer             -DCLIENTS=2 -DBUG_READER_BESIDE_WRITER
@@ -33,6 +42,8 @@
  *   long clean  a client dies, a lease ends              -DCLIENTS=3 -DCUTS=0 -DLOSSES=0
  *   long clean  a client is cut off, a message is lost   -DCLIENTS=3 -DCRASHES=0 -DEXPIRIES=0
  *   long clean  all faults                               -DCLIENTS=3
+ *   long clean  phase-fair: all faults                   -DCLIENTS=3 -DPHASES
+ *   long clean  phase-fair: turns, four clients          -DCLIENTS=4 -DPHASES -DCRASHES=0 -DEXPIRIES=0 -DLOSSES=0 -DCUTS=0
  *   long clean  everybody is served, a client dies       -DCLIENTS=3 -DLOSSES=0 -DEXPIRIES=0 -DCUTS=0 -DLIVE -DSERVED
  */
 #ifndef LOSSES
@@ -59,6 +70,16 @@ byte arrivals = 0;
 bool writer[CLIENTS]; /* what it wants */
 bool holds[CLIENTS], queued[CLIENTS], silent[CLIENTS];
 byte arrival[CLIENTS];
+bool front[CLIENTS]; /* phase-fair: it stands in front of those for whom this is not so */
+
+#define BACK 100
+#define PLACE(id) (arrival[id] + (front[id] -> 0 : BACK))
+
+#if defined(PHASES) && CRASHES == 0 && EXPIRIES == 0 && LOSSES == 0 && CUTS == 0
+#define TURNS /* what is claimed of readers that wait */
+byte passed[CLIENTS]; /* by so many writers */
+bool due[CLIENTS];    /* a writer had the lock, or gave up its turn, since this one came */
+#endif
 
 /* On the way. An answer or a message is FRESH until the lease it tells of ends. */
 #define FRESH 1
@@ -95,6 +116,44 @@ inline look()
 #define NOBODY CLIENTS
 #define WAITS(id) (queued[id] && listens[id] && !silent[id] && !finished[id])
 
+#ifdef PHASES
+inline all_are_due()
+{
+#ifdef TURNS
+    i = 0;
+    do
+    :: i < CLIENTS -> due[i] = due[i] || (queued[i] && !writer[i]); i++
+    :: else -> i = 0; break
+    od
+#else
+    skip
+#endif
+}
+
+/* A reader waits for one writer at most; while others read, none passes a writer that can be told. */
+inline in_order(id)
+{
+#ifdef TURNS
+    if
+    :: writer[id] -> all_are_due()
+    :: else
+    fi;
+    i = 0;
+    do
+    :: i < CLIENTS ->
+        assert(writer[id] || due[id] || !(WAITS(i) && writer[i]));
+        if
+        :: writer[id] && WAITS(i) && !writer[i] -> passed[i]++; assert(passed[i] <= 1)
+        :: else
+        fi;
+        i++
+    :: else -> i = 0; break
+    od
+#else
+    skip
+#endif
+}
+#else
 /* Readers pass no writer that came before and can be told. */
 inline in_order(id)
 {
@@ -106,6 +165,7 @@ inline in_order(id)
     :: else -> i = 0; break
     od
 }
+#endif
 
 inline reply(id)
 {
@@ -135,8 +195,60 @@ inline tell_to_ask(id)
     fi
 }
 
+#ifdef PHASES
+#define EXPECTED(id) (queued[id] && writer[id] && !silent[id])
+
+/* put_writer_in_front() of admit.lua. */
+inline put_writer_in_front()
+{
+    next = NOBODY;
+    shut = false;
+    i = 0;
+    do
+    :: i < CLIENTS ->
+        shut = shut || (EXPECTED(i) && front[i]);
+        if
+        :: EXPECTED(i) && !front[i] && (next == NOBODY || arrival[i] < arrival[next]) -> next = i
+        :: else
+        fi;
+        i++
+    :: else -> i = 0; break
+    od;
+    if
+    :: !shut && next != NOBODY -> arrivals++; arrival[next] = arrivals; front[next] = true
+    :: else
+    fi;
+    shut = false;
+    next = 0
+}
+#endif
+
+/* After look(). */
 inline enqueue(id)
 {
+#ifdef PHASES
+    if
+    :: !writer[id] && arrival[id] == 0 && !writing ->
+#ifndef BUG_NO_WRITER_IN_FRONT
+        put_writer_in_front()
+#else
+        skip
+#endif
+    :: else
+    fi;
+    if
+    :: !queued[id] ->
+#ifdef BUG_STANDS_LAST
+        front[id] = false
+#else
+        front[id] = !writer[id]
+#endif
+    :: else
+    fi;
+#ifdef TURNS
+    due[id] = due[id] || writing;
+#endif
+#endif
     if
     :: arrival[id] == 0 -> arrivals++; arrival[id] = arrivals
     :: else
@@ -153,7 +265,7 @@ inline look_behind()
     do
     :: i < CLIENTS ->
         if
-        :: queued[i] && arrival[i] > at && (next == NOBODY || arrival[i] < arrival[next]) -> next = i
+        :: queued[i] && PLACE(i) > at && (next == NOBODY || PLACE(i) < PLACE(next)) -> next = i
         :: else
         fi;
         i++
@@ -174,7 +286,7 @@ inline no_idle_room()
         :: else ->
             assert(shut || !WAITS(next) || (writer[next] && readers > 0));
             shut = shut || (writer[next] && !silent[next]);
-            at = arrival[next]
+            at = PLACE(next)
         fi
     od
 }
@@ -203,14 +315,14 @@ inline serve(asker)
 #ifndef BUG_WRITER_BESIDE_READER
         :: next != NOBODY && writer[next] && readers > 0 ->
             shut = next == asker || !silent[next]; /* others pass it when it is dead */
-            at = arrival[next]
+            at = PLACE(next)
 #endif
         :: next != NOBODY && ROOM(next) && next != asker && listens[next] && given >= ROUND ->
             tell_to_ask(next);
             rest = true;
             shut = true
         :: next != NOBODY && ROOM(next) && (next == asker || (listens[next] && given < ROUND)) ->
-            at = arrival[next];
+            at = PLACE(next);
             given++;
             in_order(next);
             holds[next] = true;
@@ -229,7 +341,8 @@ inline serve(asker)
 #ifdef BUG_HEAD_ONLY
             shut = true;
 #endif
-            at = arrival[next]
+            at = PLACE(next);
+            front[next] = front[next] && !writer[next] /* put_back() */
         fi
     od;
     if
@@ -281,6 +394,12 @@ inline carry_out_ask(id)
 
 inline carry_out_release(id)
 {
+#ifdef TURNS
+    if
+    :: queued[id] && writer[id] -> all_are_due()
+    :: else
+    fi;
+#endif
     queued[id] = false;
     holds[id] = false;
 #ifdef BUG_KEEPS_QUIET

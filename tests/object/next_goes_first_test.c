@@ -23,30 +23,15 @@ int sched_yield(void)
     return 0;
 }
 
-static int go_round(void *arg)
-{
-    int rc = 0;
-    for (int i = 0; i < ROUNDS && rc == 0; i++) {
-        rc = lk_mutex_lock(arg);
-        if (rc == 0)
-            rc = lk_mutex_unlock(arg);
-    }
-    return rc;
-}
-
 /* How often it yielded while two clients hand a mutex to and fro. */
 static int yields_of_two(struct world *w, int how)
 {
-    struct worker workers[2];
     lk_mutex_t *orders[2];
     for (int i = 0; i < 2; i++)
         orders[i] = world_mutex(w, world_client(w, ""), "orders", NULL);
     yields = 0;
     slow = how;
-    for (int i = 0; i < 2; i++)
-        worker_start(&workers[i], go_round, orders[i]);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(0, worker_join(&workers[i]));
+    hand_to_and_fro(orders, ROUNDS);
     print_message("%d yields\n", yields);
     return yields;
 }
@@ -54,7 +39,7 @@ static int yields_of_two(struct world *w, int how)
 static void where_nobody_waits_nobody_yields(struct world *w)
 {
     yields = 0;
-    assert_int_equal(0, go_round(world_mutex(w, world_client(w, ""), "orders", NULL)));
+    assert_int_equal(0, lock_rounds(world_mutex(w, world_client(w, ""), "orders", NULL), ROUNDS));
     assert_true(NOISY || yields == 0);
 }
 

@@ -495,7 +495,7 @@ static void what_the_socket_does_not_take_is_given_later(void **state)
 static void the_socket_is_closed_by_its_last_user_and_by_exec(void **state)
 {
     struct pair *pair = *state;
-    int fd = pair->stream->fd;
+    int fd = pair->stream->socket.fd;
     assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
     assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
     atomic_fetch_add(&pair->stream->refs, 1);

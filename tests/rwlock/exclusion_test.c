@@ -134,7 +134,13 @@ static void nor_when_writers_are_preferred(struct world *w)
     run_with(w, LK_RWLOCK_PREFER_WRITER);
 }
 
+static void nor_in_phase_fair_order(struct world *w)
+{
+    run_with(w, LK_RWLOCK_PREFER_PHASE_FAIR);
+}
+
 int main(void)
 {
-    return world_run(nobody_meets_a_writer, nor_when_readers_are_preferred, nor_when_writers_are_preferred);
+    return world_run(nobody_meets_a_writer, nor_when_readers_are_preferred, nor_when_writers_are_preferred,
+                     nor_in_phase_fair_order);
 }

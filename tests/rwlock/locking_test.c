@@ -174,7 +174,7 @@ static void the_rules_for_times_and_attributes(struct world *w)
     assert_lk(EINVAL, lk_rwlock_rdlock(NULL));
     assert_lk(EINVAL, lk_rwlock_init(&rw, client, "latchkey:config", NULL));
 
-    attr.prefer = 3;
+    attr.prefer = 4;
     assert_lk(EINVAL, lk_rwlock_init(&rw, client, "new", &attr));
     attr.prefer = LK_RWLOCK_PREFER_WRITER;
     assert_lk(EINVAL, lk_rwlock_init(&rw, client, "config", &attr)); /* belongs to the name */

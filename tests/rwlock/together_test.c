@@ -76,9 +76,9 @@ static void all_leave(void)
 /* They cost the server what one waiter does, and all are in soon after one of them is. */
 static void they_wait_as_one(struct world *w)
 {
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 5; kind++) {
         static const int prefer[] = { LK_RWLOCK_PREFER_FAIR, LK_RWLOCK_PREFER_READER, LK_RWLOCK_PREFER_WRITER,
-                                      LK_RWLOCK_PREFER_FAIR };
+                                      LK_RWLOCK_PREFER_FAIR, LK_RWLOCK_PREFER_PHASE_FAIR };
         open_by(w, "lease=20s&poll=500ms", prefer[kind], kind == 3);
         assert_lk(0, lk_rwlock_wrlock(far));
         gather(w, LONG_MS);

@@ -15,8 +15,11 @@
  */
 #include "rights.h"
 
+#include "barrier/scripts.h"
+#include "cond/scripts.h"
 #include "latch/scripts.h"
 #include "lock/scripts.h"
+#include "once/scripts.h"
 #include "redis/redis.h"
 #include "rwlock/scripts.h"
 #include "semaphore/scripts.h"
@@ -31,6 +34,7 @@
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:1:1"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb:1:1"
 #define C "cccccccccccccccccccccccccccccccc:1:1"
+#define D "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:1:2" /* A again, who waits for a condition */
 #define EARS "latchkey:client:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
 #define LATER_US "4000000000000000" /* a deadline that no test outlives */
@@ -48,7 +52,21 @@
 #define SEM_TOTAL SEM, "latchkey:total:sem:{x}"
 #define PERMITS "latchkey:permits:{x}", "latchkey:total:{x}", "latchkey:queue:permits:{x}", "latchkey:seen:permits:{x}"
 #define LATCH "x", "latchkey:opened:{x}", "latchkey:once:{x}"
+#define COND_RECORD "latchkey:cond:{x}"
+#define COND_NOTES COND_RECORD, "latchkey:queue:cond:{x}", "latchkey:seen:cond:{x}", "latchkey:moved:cond:{x}"
+#define COND MUTEX, COND_NOTES
 #define LATCH_USED "x", "latchkey:opened:{x}", "latchkey:users:latch:{x}"
+#define ONCE "latchkey:run:{x}", "latchkey:done:{x}"
+#define RUNS(id) "SET latchkey:run:{x} \"" id " 7\" PX 50000;"
+#define RAN(id) "HSET latchkey:done:{x} result good id " id " token 7;"
+#define ONCE_CHANNEL "latchkey:ran:{x}"
+#define MEETING "latchkey:barrier:{x}", "latchkey:parties:{x}"
+#define BARRIER MEETING, "latchkey:past:{x}", "latchkey:once:{x}"
+#define ROUND(broken)                                                                                                  \
+    "HSET latchkey:barrier:{x} parties 2 generation 7 first 5 ended 3 before 1 broken \"" broken                       \
+    "\";PEXPIRE latchkey:barrier:{x} 50000;"
+#define WAITS(party, until) "ZADD latchkey:parties:{x} " until " " party ";PEXPIRE latchkey:parties:{x} 50000;"
+#define BARRIER_CHANNEL "latchkey:met:{x}"
 #define LOCK_CHANNEL "redisson_lock__channel:{x}"
 #define LATCH_CHANNEL "redisson_countdownlatch__channel__{x}"
 #define SEM_CHANNEL "redisson_sc:{x}"
@@ -85,7 +103,7 @@ struct row {
     const struct lk__script *script;
     enum manner manner;
     const char *before;
-    const char *keys[7];
+    const char *keys[9];
     const char *args[14];
 };
 
@@ -115,6 +133,7 @@ struct row {
 #define LATCH_SET(n, ttl, flags) n, ttl, LATCH_CHANNEL, flags, SLOT, LATER_US, "1"
 #define LATCH_DELETE(flags) LATCH_CHANNEL, flags, SLOT, LATER_US, "1"
 #define REPLACE "16" /* of the latch */
+#define ARRIVE(wanted, flags) wanted, "30000", A, BARRIER_CHANNEL, flags, SLOT, LATER_US, "1"
 #define ANONYMOUS "8"
 
 /* Likewise of the read-write lock. */
@@ -122,6 +141,8 @@ struct row {
 #define RW_ROBUST_UNREPAIRED "20"
 #define RW_ROBUST_TELL "17"
 #define RW_WRITERS_FIRST_TELL "129"
+#define RW_PHASE_FAIR "256"
+#define RW_PHASE_FAIR_TELL "257"
 
 #define RW_ASK(mode, flags) "30000", A mode, LATER_US, "10240000", flags, "0", "1"
 #define RW_ASK_SHORT(mode) "30000", A mode, LATER_US, "10240000", "1"
@@ -132,6 +153,15 @@ struct row {
 #define TAKE_SHORT(n) "0", SEM_CHANNEL, TAKER(n), LATER_US, "10240000", "1"
 #define GIVE(n, initial, flags) initial, SEM_CHANNEL, SLOT, LATER_US, n, "2147483647", flags, "1"
 #define PERMIT(n, initial, flags) "30000", initial, A ":" n, LATER_US, "10240000", flags, "0", "1"
+
+/* Of a condition with mutex x. */
+#define COND_ROBUST "8"
+#define COND_ALL "32"
+#define MINE "-- x"
+#define MINE_ROBUST "r- x"
+#define WAIT(mine, flags, arrival) mine, A, "30000", "2", LOCK_CHANNEL, flags, D, LATER_US, "10240000", arrival, "1"
+#define WAITING(mine, first, second) QUEUED("cond", first, second) "SET " COND_RECORD " \"" mine "\" PX 50000;"
+#define MOVED(id, until) "ZADD latchkey:moved:cond:{x} " until " " id ";PEXPIRE latchkey:moved:cond:{x} 50000;"
 
 static const struct row rows[] = {
     /* the mutex */
@@ -260,6 +290,17 @@ static const struct row rows[] = {
     { &lk__lua_rwlock_acquire, TAKES, QUEUED("rw", C ":w", B ":w"), { RW }, { RW_ASK(":w", RW_ROBUST_TELL) } },
     { &lk__lua_rwlock_acquire, TAKES, QUEUED("rw", C ":r", B ":r"), { RW }, { RW_ASK(":r", RW_WRITERS_FIRST_TELL) } },
     { &lk__lua_rwlock_acquire, TAKES, SHARED(B ":r"), { RW }, { RW_ASK(":w", RW_WRITERS_FIRST_TELL) } },
+    { &lk__lua_rwlock_acquire,
+      TAKES,
+      SHARED(B ":w") QUEUED("rw", C ":w", B ":w"),
+      { RW },
+      { RW_ASK(":r", RW_PHASE_FAIR) } },
+    { &lk__lua_rwlock_acquire,
+      TAKES,
+      SHARED(B ":r") QUEUED("rw", C ":w", B ":w"),
+      { RW },
+      { RW_ASK(":r", RW_PHASE_FAIR) } },
+    { &lk__lua_rwlock_acquire, TAKES, QUEUED("rw", C ":w", B ":w"), { RW }, { RW_ASK(":r", RW_PHASE_FAIR_TELL) } },
     { &lk__lua_rwlock_acquire, GIVES, SHARED(A ":w"), { RW }, { RW_ASK(":w", RW_ROBUST_TELL) } },
     { &lk__lua_rwlock_acquire,
       TAKES,
@@ -281,6 +322,11 @@ static const struct row rows[] = {
       SHARED(A ":r") QUEUED("rw", C ":r", B ":r"),
       { RW },
       { RW_RELEASE(":r", NO_FLAGS) } },
+    { &lk__lua_rwlock_release,
+      GIVES,
+      SHARED(A ":r") QUEUED("rw", C ":w", B ":r") "ZADD latchkey:queue:rw:{x} -5 " C ":w;",
+      { RW_SHORT },
+      { RW_RELEASE_SHORT(":r") } },
     { &lk__lua_rwlock_downgrade,
       GIVES,
       SHARED(A ":w") MARK("rw", A ":w 7 0") QUEUED("rw", C ":r", B ":r"),
@@ -621,7 +667,106 @@ static const struct row rows[] = {
       "SET x 3 PX 50000;SET latchkey:opened:{x} \"opened 7 set\" PX 50000;" USER("latch", A),
       { LATCH, "latchkey:users:latch:{x}" },
       { A, "1" } },
+    /* the condition variable */
+    { &lk__lua_cond_wait, TAKES, HELD(A), { COND }, { WAIT(MINE, NO_FLAGS, "0") } },
+    { &lk__lua_cond_wait, TAKES, HELD(A) QUEUED("mutex", C, B), { COND }, { WAIT(MINE, NO_FLAGS, "0") } },
+    { &lk__lua_cond_wait,
+      TAKES,
+      HELD(A) MARK("mutex", A " 7 0") QUEUED("mutex", C, B),
+      { COND },
+      { WAIT(MINE_ROBUST, COND_ROBUST, "0") } },
+    { &lk__lua_cond_wait, LOOKS, HELD(A) WAITING("-- y", B, C), { COND }, { WAIT(MINE, NO_FLAGS, "0") } },
+    { &lk__lua_cond_wait, TAKES, HELD(A) WAITING(MINE, B, C), { COND }, { WAIT(MINE, NO_FLAGS, "0") } },
+    { &lk__lua_cond_wait, TAKES, WAITING(MINE, D, B), { COND }, { WAIT(MINE, NO_FLAGS, "1") } },
+    { &lk__lua_cond_wait, TAKES, WAITING(MINE, B, D) MOVED(C, "5"), { COND }, { WAIT(MINE, NO_FLAGS, "2") } },
+    { &lk__lua_cond_wait, TAKES, WAITING(MINE, D, B) MOVED(C, "5"), { COND }, { WAIT(MINE, NO_FLAGS, "1") } },
+    { &lk__lua_cond_wait,
+      TAKES,
+      QUEUED("mutex", D, B) WAITING(MINE, C, C) MOVED(D, LATER_MS),
+      { COND },
+      { WAIT(MINE, NO_FLAGS, "1") } },
+    { &lk__lua_cond_wait,
+      TAKES,
+      HELD(C) QUEUED("mutex", B, D) MOVED(D, LATER_MS),
+      { COND },
+      { WAIT(MINE, NO_FLAGS, "1") } },
+    { &lk__lua_cond_wait, TAKES, "", { COND }, { WAIT(MINE_ROBUST, COND_ROBUST, "1") } },
+    { &lk__lua_cond_wait, GIVES, HELD(D) MOVED(D, LATER_MS), { COND }, { WAIT(MINE, NO_FLAGS, "1") } },
+    { &lk__lua_cond_signal, LOOKS, "", { COND }, { MINE, NO_FLAGS, "1" } },
+    { &lk__lua_cond_signal, LOOKS, WAITING("-- y", B, C), { COND }, { MINE, NO_FLAGS, "1" } },
+    { &lk__lua_cond_signal, GIVES, HELD(A) WAITING(MINE, B, C), { COND }, { MINE, NO_FLAGS, "1" } },
+    { &lk__lua_cond_signal, GIVES, HELD(A) WAITING(MINE, B, C), { COND }, { MINE, COND_ALL, "1" } },
+    { &lk__lua_cond_signal, GIVES, WAITING(MINE, C, B), { COND }, { MINE, COND_ALL, "1" } },
+    { &lk__lua_cond_signal,
+      GIVES,
+      WAITING(MINE_ROBUST, B, C) QUEUED("mutex", C, A),
+      { COND },
+      { MINE_ROBUST, COND_ROBUST, "1" } },
+    { &lk__lua_cond_leave, GIVES, WAITING(MINE, D, B), { COND }, { MINE, LOCK_CHANNEL, NO_FLAGS, D, "1" } },
+    { &lk__lua_cond_leave,
+      GIVES,
+      HELD(D) MARK("mutex", D " 7 0") WAITING(MINE_ROBUST, B, C) MOVED(D, LATER_MS),
+      { COND },
+      { MINE_ROBUST, LOCK_CHANNEL, COND_ROBUST, D, "1" } },
+    { &lk__lua_cond_leave,
+      GIVES,
+      HELD(A) QUEUED("mutex", D, B) WAITING(MINE, C, C) MOVED(D, LATER_MS),
+      { COND },
+      { MINE, LOCK_CHANNEL, NO_FLAGS, D, "1" } },
+    { &lk__lua_cond_info,
+      LOOKS,
+      WAITING(MINE, B, C),
+      { COND_RECORD, "latchkey:seen:cond:{x}", "latchkey:moved:cond:{x}" },
+      { "1" } },
+
     { &lk__lua_latch_look, LOOKS, "SET x 3", { "x", "latchkey:opened:{x}" }, { "1" } },
+
+    /* what is done once */
+    { &lk__lua_once_begin, TAKES, "", { ONCE, "redisson_lock_token:{x}" }, { "30000", A, LATER_US, "1" } },
+    { &lk__lua_once_begin, GIVES, RUNS(A), { ONCE, "redisson_lock_token:{x}" }, { "30000", A, LATER_US, "1" } },
+    { &lk__lua_once_begin, LOOKS, RUNS(B), { ONCE, "redisson_lock_token:{x}" }, { "30000", A, LATER_US, "1" } },
+    { &lk__lua_once_begin, LOOKS, RAN(B), { ONCE, "redisson_lock_token:{x}" }, { "30000", A, LATER_US, "1" } },
+    { &lk__lua_once_end, GIVES, RUNS(A), { ONCE }, { "good", ONCE_CHANNEL, A, "1" } },
+    { &lk__lua_once_end, GIVES, RUNS(A) RAN(A), { ONCE }, { "good", ONCE_CHANNEL, A, "1" } },
+    { &lk__lua_once_end, LOOKS, RUNS(B), { ONCE }, { "good", ONCE_CHANNEL, A, "1" } },
+    { &lk__lua_once_fail, GIVES, RUNS(A), { "latchkey:run:{x}" }, { ONCE_CHANNEL, A, "1" } },
+    { &lk__lua_once_renew, GIVES, RUNS(A), { "latchkey:run:{x}" }, { A, LATER_US, "30000", "1" } },
+    { &lk__lua_once_renew_batch,
+      GIVES,
+      RUNS(A),
+      { "latchkey:run:{x}", "latchkey:run:{y}" },
+      { LATER_US, "1", A, "30000", B, "20000" } },
+    { &lk__lua_once_check, LOOKS, RUNS(A), { "latchkey:run:{x}" }, { A, "1" } },
+    { &lk__lua_once_look, LOOKS, RUNS(A), { ONCE }, { "1" } },
+    { &lk__lua_once_info, LOOKS, RUNS(A), { ONCE }, { "1" } },
+    { &lk__lua_once_info, LOOKS, RAN(A), { ONCE }, { "1" } },
+    { &lk__lua_once_result, LOOKS, RAN(A), { "latchkey:done:{x}" }, { "1" } },
+    { &lk__lua_once_reset, GIVES, RAN(A), { "latchkey:done:{x}" }, { LATER_US, "1" } },
+
+    /* the barrier */
+    { &lk__lua_barrier_arrive, GIVES, "", { BARRIER }, { ARRIVE("2", NO_FLAGS) } },
+    { &lk__lua_barrier_arrive, GIVES, ROUND(""), { BARRIER }, { ARRIVE("2", NO_FLAGS) } },
+    { &lk__lua_barrier_arrive, GIVES, ROUND(""), { BARRIER }, { ARRIVE("3", NO_FLAGS) } },
+    { &lk__lua_barrier_arrive, GIVES, ROUND(""), { BARRIER }, { ARRIVE("2", "8") } },
+    { &lk__lua_barrier_arrive, GIVES, ROUND("") WAITS(B, LATER_MS), { BARRIER }, { ARRIVE("2", NO_FLAGS) } },
+    { &lk__lua_barrier_arrive, GIVES, ROUND("") WAITS(B, "1"), { BARRIER }, { ARRIVE("2", NO_FLAGS) } },
+    { &lk__lua_barrier_arrive, LOOKS, ROUND("left b"), { BARRIER }, { ARRIVE("2", NO_FLAGS) } },
+    { &lk__lua_barrier_leave, GIVES, ROUND("") WAITS(A, LATER_MS), { MEETING }, { BARRIER_CHANNEL, A, "1" } },
+    { &lk__lua_barrier_renew, GIVES, WAITS(A, LATER_MS), { "latchkey:parties:{x}" }, { A, LATER_US, "30000", "1" } },
+    { &lk__lua_barrier_renew_batch,
+      GIVES,
+      WAITS(A, LATER_MS),
+      { "latchkey:parties:{x}", "latchkey:parties:{y}" },
+      { LATER_US, "1", A, "30000", B, "20000" } },
+    { &lk__lua_barrier_look, GIVES, ROUND("") WAITS(A, LATER_MS), { MEETING }, { BARRIER_CHANNEL, "1" } },
+    { &lk__lua_barrier_look, GIVES, ROUND("") WAITS(A, "1"), { MEETING }, { BARRIER_CHANNEL, "1" } },
+    { &lk__lua_barrier_reset,
+      GIVES,
+      ROUND("") WAITS(B, LATER_MS),
+      { BARRIER },
+      { BARRIER_CHANNEL, SLOT, LATER_US, "1" } },
+    { &lk__lua_barrier_reset, GIVES, "", { BARRIER }, { BARRIER_CHANNEL, SLOT, LATER_US, "1" } },
+    { &lk__lua_barrier_info, LOOKS, ROUND("") WAITS(B, LATER_MS), { MEETING, "latchkey:past:{x}" }, { "1" } },
 };
 
 enum { ROWS = sizeof rows / sizeof *rows, FAULTS_MAX = 60 };
@@ -676,7 +821,7 @@ static bool run_script(struct world *w, const struct row *row, int k, const char
     argv[argc++] = "EVAL";
     argv[argc++] = text;
     argv[argc++] = count;
-    while (keys < 7 && row->keys[keys] != NULL)
+    while (keys < 9 && row->keys[keys] != NULL)
         argv[argc++] = row->keys[keys++];
     bool brief = row->script->defaults != NULL && keys == row->script->short_keys;
     assert_true(brief || row->script->keys == 0 || keys == row->script->keys ||
@@ -727,11 +872,16 @@ static long flags_of(const struct row *row)
     return 0;
 }
 
+static bool is_cond(const struct row *row)
+{
+    return strncmp(row->script->name, "cond/", 5) == 0;
+}
+
 /* Of a mutex or a read-write lock. */
 static bool is_robust(const struct row *row)
 {
     bool rwlock = strncmp(row->script->name, "rwlock/", 7) == 0;
-    return (flags_of(row) & (rwlock ? LK__RWLOCK_ROBUST : LK__LOCK_ROBUST)) != 0;
+    return (flags_of(row) & (rwlock ? LK__RWLOCK_ROBUST : is_cond(row) ? LK__COND_ROBUST : LK__LOCK_ROBUST)) != 0;
 }
 
 /* Keys that live on are those that docs/keys.md gives no time to live. */
@@ -740,8 +890,8 @@ static bool may_last(const struct row *row, const char *key)
     bool number = strncmp(row->script->name, "semaphore/", 10) == 0 || strncmp(row->script->name, "latch/", 6) == 0;
     bool shared = strncmp(row->script->name, "lock/", 5) == 0 && (flags_of(row) & LK__LOCK_SHARED) != 0;
     return (number && strcmp(key, "x") == 0) || strcmp(key, "latchkey:total:{x}") == 0 ||
-           strcmp(key, "latchkey:total:sem:{x}") == 0 || strncmp(key, "latchkey:robust:", 16) == 0 ||
-           (shared && strncmp(key, "redisson_lock_token", 19) == 0);
+           strcmp(key, "latchkey:total:sem:{x}") == 0 || strcmp(key, "latchkey:done:{x}") == 0 ||
+           strncmp(key, "latchkey:robust:", 16) == 0 || (shared && strncmp(key, "redisson_lock_token", 19) == 0);
 }
 
 static void each_key_has_an_end(struct world *w, const struct row *row)
@@ -756,8 +906,8 @@ static void each_key_has_an_end(struct world *w, const struct row *row)
 /* Who is in a queue is among those that the next script sweeps when they are silent. */
 static void each_waiter_is_swept(struct world *w)
 {
-    static const char *const kinds[] = { "mutex", "rw", "sem", "permits" };
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const kinds[] = { "mutex", "rw", "sem", "permits", "cond" };
+    for (size_t i = 0; i < 5; i++) {
         int64_t lost = world_int(w, "EVAL %s 2 latchkey:queue:%s:{x} latchkey:seen:%s:{x}",
                                  "local lost = 0 for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do "
                                  "if not redis.call('ZSCORE', KEYS[2], id) then lost = lost + 1 end end return lost",
@@ -771,7 +921,7 @@ static void each_waiter_is_swept(struct world *w)
 static void a_mutex_has_one_owner(struct world *w, const struct row *row)
 {
     char owner[96], held[96];
-    if (strncmp(row->script->name, "lock/", 5) != 0)
+    if (strncmp(row->script->name, "lock/", 5) != 0 && !is_cond(row))
         return;
     if (world_int(w, "HLEN x") > 1)
         complain("%s: two owners: %s", where, world_owner(w, "x"));
@@ -878,8 +1028,54 @@ static void a_latch_is_open_or_not(struct world *w, const struct row *row)
         complain("%s: recorded, and it is open yet", where);
 }
 
+/* A run that completes is never gone and not done. */
+static void a_run_stands_until_it_is_done(struct world *w, const struct row *row)
+{
+    if (row->script == &lk__lua_once_end && !world_exists(w, "latchkey:run:{x}") &&
+        !world_exists(w, "latchkey:done:{x}"))
+        complain("%s: nobody runs it, and it is not done", where);
+}
+
+/*
+ * The next round begins with nobody, and who waits is counted: a party that is remembered as waiting does, or its round is
+ * broken; one that is remembered as the last one has ended its round.
+ */
+static void a_round_is_full_or_waits(struct world *w, const struct row *row)
+{
+    if (strncmp(row->script->name, "barrier/", 8) != 0 || row->manner == LOOKS)
+        return;
+    int64_t generation = world_int(w, "HGET latchkey:barrier:{x} generation");
+    int64_t waiting = world_int(w, "ZCARD latchkey:parties:{x}");
+    bool broken = world_str(w, "HGET latchkey:barrier:{x} broken")[0] != '\0';
+    const char *record = world_str(w, "HGET latchkey:once:{x} aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:s1");
+    if (generation > 7 && generation < 100 && waiting > 0)
+        complain("%s: the next round begins with %d", where, (int)waiting);
+    if (strncmp(record, "1 7 ", 4) == 0 && waiting == 0 && !broken)
+        complain("%s: it waits and is not counted", where);
+    if (strncmp(record, "1 -7 ", 5) == 0 && generation != 8)
+        complain("%s: it was the last one, and the round is not over", where);
+    if (row->script == &lk__lua_barrier_arrive && record[0] == '\0' && waiting > 0 && !broken &&
+        world_str(w, "ZSCORE latchkey:parties:{x} " A)[0] != '\0')
+        complain("%s: it is counted, and would be once more", where);
+}
+
+/* Nobody waits for a condition and its mutex at the same time, and those who wait have a record. */
+static void a_waiter_is_in_one_queue(struct world *w, const struct row *row)
+{
+    static const char *const waiters[] = { A, B, C, D };
+    if (!is_cond(row))
+        return;
+    for (size_t i = 0; i < 4; i++)
+        if (world_int(w, "ZSCORE latchkey:queue:cond:{x} %s", waiters[i]) > 0 && strstr(row->before, "mutex") == NULL &&
+            (world_int(w, "ZSCORE latchkey:queue:mutex:{x} %s", waiters[i]) > 0 ||
+             world_int(w, "HEXISTS x %s", waiters[i]) == 1))
+            complain("%s: %s is in two places", where, waiters[i]);
+}
+
 static void audit(struct world *w, const struct row *row)
 {
+    a_run_stands_until_it_is_done(w, row);
+    a_round_is_full_or_waits(w, row);
     each_key_has_an_end(w, row);
     each_waiter_is_swept(w);
     a_mutex_has_one_owner(w, row);
@@ -887,6 +1083,7 @@ static void audit(struct world *w, const struct row *row)
     no_permit_is_lost_or_made_up(w, row);
     no_more_is_lent_than_there_is(w);
     a_latch_is_open_or_not(w, row);
+    a_waiter_is_in_one_queue(w, row);
 }
 
 /* --- tests ----------------------------------------------------------------------------------------------------- */
@@ -933,11 +1130,12 @@ static void a_script_may_fail_at_any_command(struct world *w)
 /* Every command of a name fails: what an access rule without it does. */
 static void a_script_may_lack_any_command(struct world *w)
 {
-    char commands[512];
+    char commands[1024];
     begin(w);
     for (int i = 0; i < ROWS; i++) {
-        snprintf(commands, sizeof commands, "%s %s %s %s", lk__lua_lock_commands, lk__lua_rwlock_commands,
-                 lk__lua_semaphore_commands, lk__lua_latch_commands);
+        snprintf(commands, sizeof commands, "%s %s %s %s %s %s %s", lk__lua_cond_commands, lk__lua_lock_commands,
+                 lk__lua_rwlock_commands, lk__lua_semaphore_commands, lk__lua_latch_commands, lk__lua_once_commands,
+                 lk__lua_barrier_commands);
         char *save;
         for (char *name = strtok_r(commands, " ", &save); name != NULL; name = strtok_r(NULL, " ", &save)) {
             for (char *c = name; *c != '\0'; c++)

@@ -10,7 +10,6 @@
  */
 #include "log.h"
 #include "rights.h"
-#include "warnings.h"
 
 #include "object/keys.h"
 
@@ -279,6 +278,71 @@ static void use_sem(struct world *w, const lk_semattr_t *attr)
     assert_lk(0, lk_sem_destroy(&same_pool));
 }
 
+static int do_nothing(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+static void use_once(struct world *w)
+{
+    lk_once_t once, same;
+    lk_onceinfo_t info = LK_ONCEINFO_INIT;
+    char *text;
+    (void)w;
+    assert_lk(0, lk_once_init(&once, client, "migrated", NULL));
+    assert_lk(0, lk_once_init(&same, other, "migrated", NULL));
+    assert_lk(0, lk_once_begin(&once, 0));
+    assert_lk(ETIMEDOUT, lk_once_begin(&same, 50));
+    uint64_t token;
+    int64_t ms;
+    struct timespec past = { 1, 0 };
+    assert_lk(ETIMEDOUT, lk_once_timedbegin(&same, &past));
+    assert_lk(ETIMEDOUT, lk_once_clockbegin(&same, CLOCK_MONOTONIC, &past));
+    assert_lk(0, lk_once_token(&once, &token));
+    assert_lk(0, lk_once_remaining(&once, &ms));
+    assert_lk(0, lk_once_check(&once));
+    assert_lk(0, lk_once_fail(&once));
+    assert_lk(0, lk_once_begin(&same, 0));
+    assert_lk(0, lk_once_info(&once, &info));
+    assert_lk(0, lk_once_end(&same, "good"));
+    assert_lk(0, lk_once_result(&once, &text));
+    lk_free(text);
+    assert_lk(0, lk_once_info(&once, &info));
+    assert_lk(0, lk_once_reset(&once));
+    assert_lk(0, lk_once_call(&once, do_nothing, NULL));
+    assert_lk(0, lk_once_reset(&once));
+    assert_lk(0, lk_once_destroy(&once));
+    assert_lk(0, lk_once_destroy(&same));
+}
+
+static lk_barrier_t stage, same_stage;
+
+static int wait_at_stage(void *barrier)
+{
+    return lk_barrier_waitfor(barrier, 20000);
+}
+
+static void use_barrier(struct world *w)
+{
+    struct worker waiter;
+    lk_barrierinfo_t info = LK_BARRIERINFO_INIT;
+    assert_lk(0, lk_barrier_init(&stage, client, "stage", 2, NULL));
+    assert_lk(0, lk_barrier_init(&same_stage, other, "stage", 2, NULL));
+    worker_start(&waiter, wait_at_stage, &same_stage);
+    eventually(world_int(w, "ZCARD latchkey:parties:{shop:stage}") == 1, 5000);
+    assert_lk(0, lk_barrier_info(&stage, &info));
+    assert_int_equal(LK_BARRIER_SERIAL, lk_barrier_wait(&stage));
+    assert_int_equal(0, worker_join(&waiter));
+    struct timespec past = { 1, 0 };
+    assert_lk(ETIMEDOUT, lk_barrier_timedwait(&stage, &past));
+    assert_lk(ETIMEDOUT, lk_barrier_clockwait(&stage, CLOCK_MONOTONIC, &past));
+    assert_lk(ETIMEDOUT, lk_barrier_waitfor(&stage, 100));
+    assert_lk(0, lk_barrier_reset(&stage));
+    assert_lk(0, lk_barrier_destroy(&stage));
+    assert_lk(0, lk_barrier_destroy(&same_stage));
+}
+
 static lk_latch_t gate, same_gate;
 
 static int wait_for_gate(void *arg)
@@ -401,6 +465,45 @@ static void use_stripes(void)
     assert_lk(0, lk_owner_free(owner));
 }
 
+static int wait_for_signal(void *arg)
+{
+    lk_cond_t *cond = ((void **)arg)[0];
+    lk_mutex_t *mutex = ((void **)arg)[1];
+    int rc = lk_mutex_lock(mutex);
+    if (rc == 0)
+        rc = lk_cond_wait(cond, mutex);
+    return rc != 0 ? rc : lk_mutex_unlock(mutex);
+}
+
+static void use_cond(struct world *w)
+{
+    struct worker waiters[3];
+    lk_mutex_t mutex;
+    lk_cond_t cond;
+    lk_condinfo_t info = LK_CONDINFO_INIT;
+    struct timespec past = { 1, 0 };
+    void *both[] = { &cond, &mutex };
+    assert_lk(0, lk_mutex_init(&mutex, client, "jobs", NULL));
+    assert_lk(0, lk_cond_init(&cond, client, "jobs", NULL));
+    for (int i = 0; i < 3; i++)
+        worker_start(&waiters[i], wait_for_signal, both);
+    eventually(world_condqueued(w, "shop:jobs") == 3, 5000);
+    assert_lk(0, lk_cond_info(&cond, &info));
+    assert_int_equal(3, info.waiters);
+    assert_lk(0, lk_mutex_lock(&mutex));
+    assert_lk(ETIMEDOUT, lk_cond_waitfor(&cond, &mutex, 10));
+    assert_lk(ETIMEDOUT, lk_cond_timedwait(&cond, &mutex, &past));
+    assert_lk(ETIMEDOUT, lk_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &past));
+    assert_lk(0, lk_cond_signal(&cond));
+    assert_lk(0, lk_mutex_unlock(&mutex));
+    assert_lk(0, lk_cond_broadcast(&cond));
+    for (int i = 0; i < 3; i++)
+        assert_lk(0, worker_join(&waiters[i]));
+    assert_lk(0, lk_cond_destroy(&cond));
+    assert_lk(0, lk_mutex_destroy(&mutex));
+    eventually(world_condqueued(w, "shop:jobs") == 0, 5000);
+}
+
 static void use_everything(struct world *w, bool listens)
 {
     use_client();
@@ -417,6 +520,9 @@ static void use_everything(struct world *w, bool listens)
     use_owner();
     use_stripes();
     use_latch(w, listens);
+    use_once(w);
+    use_barrier(w);
+    use_cond(w);
     world_redis(w, "DEL shop:sem latchkey:total:{shop:permits} latchkey:permits:{shop:permits} "
                    "latchkey:claims:{shop:sem} latchkey:robust:rw:{shop:config}");
 }
@@ -487,6 +593,10 @@ static void other_ways_to_a_client(struct world *w)
     assert_lk(0, lk_client_setdefault(NULL));
     assert_lk(0, lk_client_close(opened));
     assert_lk(0, lk_client_setdefaulturl(NULL));
+    lk_clientattr_t attr = LK_CLIENTATTR_INIT;
+    attr.json_path = path;
+    assert_lk(0, lk_client_openwith(&opened, &attr));
+    assert_lk(0, lk_client_close(opened));
     setenv("LATCHKEY_URL", rights_url(w, "prefix=shop:"), 1);
     assert_lk(0, lk_client_default(&opened));
     assert_lk(0, lk_client_close(opened));
@@ -537,7 +647,7 @@ static void expect_only(const char *text, const struct words *rights, const char
 
 static bool can_be_done_without(const char *right)
 {
-    static const char *const words[] = { "+role", "+info", "+client|setname" };
+    static const char *const words[] = { "+role", "+info", "+client|setname", "+pubsub|numsub", "+pubsub|shardnumsub" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], right) == 0)
             return true;
@@ -547,7 +657,7 @@ static bool can_be_done_without(const char *right)
 /* Needed by some objects only, or for safety: a client is there without, and says what it lacks. */
 static bool is_for_some(const char *right)
 {
-    static const char *const words[] = { "+decrby", "+echo", "+incrby", "+zremrangebyscore" };
+    static const char *const words[] = { "+decrby", "+echo", "+hmget", "+incrby", "+rename", "+zremrangebyscore" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], right) == 0)
             return true;
@@ -558,7 +668,7 @@ static void try_without(struct world *w, const struct words *rights, const char 
 {
     lk_client_t *opened = NULL;
     rights_user(w, rights, "~shop:*", right);
-    warnings_keep();
+    assert_lk(0, log_keep(LK_LOG_WARNING));
     int rc = lk_client_open(&opened, rights_url(w, "prefix=shop:"));
     int expected = can_be_done_without(right) || is_for_some(right) ? 0 : EACCES;
     if (rc != expected)
@@ -569,9 +679,9 @@ static void try_without(struct world *w, const struct words *rights, const char 
         return;
     }
     if (can_be_done_without(right))
-        assert_string_equal("", warnings());
+        assert_string_equal("", log_kept());
     else
-        expect_only(warnings(), rights, right, right);
+        expect_only(log_kept(), rights, right, right);
     assert_lk(0, lk_client_close(opened));
 }
 

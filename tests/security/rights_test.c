@@ -7,7 +7,10 @@
  */
 #include "rights.h"
 
+#include "barrier/scripts.h"
+#include "cond/scripts.h"
 #include "latch/scripts.h"
+#include "once/scripts.h"
 #include "lock/scripts.h"
 #include "redis/redis.h"
 #include "redis/scripts.h"
@@ -55,17 +58,27 @@ static void add_messages(struct words *rights)
 static size_t capitals(const char *quote)
 {
     size_t length = strspn(quote + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    return quote[length + 1] == '"' && strncmp(quote - 7, "reply, ", 7) != 0 ? length : 0;
+    bool is_code = strncmp(quote - 7, "reply, ", 7) == 0 || strncmp(quote - 7, "error, ", 7) == 0;
+    return quote[length + 1] == '"' && !is_code ? length : 0;
 }
 
-/*
- * Commands that C sends itself: those files format or write them. AUTH needs no right, SELECT only a URL with a number of
- * a database, and the page says so beside the rule.
- */
+/* Beside the rule, the page says who needs these: AUTH nobody. What Sentinels are asked it has there as well. */
+static bool is_beside_the_rule(const char *command)
+{
+    static const char *const beside[] = { "AUTH\"", "SELECT\"", "WAIT\"", "CLUSTER\"", "NODES\"" };
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if (strncmp(command, beside[i], strlen(beside[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Commands that C sends itself: those files format or write them. */
 static void add_plain_commands(struct words *rights, const char *path)
 {
     char *text = source_text(path);
-    if (strstr(text, "redisFormatCommand") == NULL && strstr(text, "lk__wire_make(") == NULL) {
+    bool sends = strstr(text, "redisFormatCommand") != NULL || strstr(text, "lk__wire_make(") != NULL ||
+                 strstr(text, "lk__talk_say(") != NULL;
+    if (!sends || strstr(path, "/sentinel.c") != NULL) {
         free(text);
         return;
     }
@@ -73,8 +86,7 @@ static void add_plain_commands(struct words *rights, const char *path)
         size_t length = capitals(at);
         if (length == 6 && strncmp(at + 1, "CLIENT", 6) == 0 && strstr(at, "\"SETNAME\"") != NULL)
             words_add(rights, "+client|setname", 15);
-        else if (length > 0 && strncmp(at + 1, "SETNAME", 7) != 0 && strncmp(at + 1, "AUTH", 4) != 0 &&
-                 strncmp(at + 1, "SELECT", 6) != 0)
+        else if (length > 0 && strncmp(at + 1, "SETNAME", 7) != 0 && !is_beside_the_rule(at + 1))
             add_right(rights, "+", at + 1, length);
     }
     free(text);
@@ -117,7 +129,8 @@ static void each_source(const char *pattern, struct words *into, void (*add)(str
 static bool is_channel(const char *family)
 {
     return strncmp(family, "latchkey:client", 15) == 0 || strstr(family, "channel") != NULL ||
-           strcmp(family, "redisson_sc") == 0;
+           strcmp(family, "redisson_sc") == 0 || strcmp(family, "latchkey:ran") == 0 ||
+           strcmp(family, "latchkey:met") == 0;
 }
 
 /* What may be a name's own key is up to the user: PREFIX*. Ours begin with latchkey:. */
@@ -154,7 +167,12 @@ static void rights_used(struct words *rights)
     add_commands(rights, lk__lua_rwlock_commands);
     add_commands(rights, lk__lua_semaphore_commands);
     add_commands(rights, lk__lua_latch_commands);
+    add_commands(rights, lk__lua_once_commands);
+    add_commands(rights, lk__lua_barrier_commands);
+    add_commands(rights, lk__lua_cond_commands);
     add_messages(rights);
+    words_add(rights, "+pubsub|numsub", 14); /* of redisson.lua, which can do without */
+    words_add(rights, "+pubsub|shardnumsub", 19);
     each_source("*/*.c", rights, add_plain_commands);
     families_of(&families);
     patterns_of(&families, rights);
@@ -174,7 +192,7 @@ static void no_module_is_forgotten(void)
         free(text);
     }
     globfree(&found);
-    assert_int_equal(5, with_scripts); /* the primitives', and the probe */
+    assert_int_equal(8, with_scripts); /* the primitives', and the probe */
 }
 
 static void the_page_has_the_rule_that_the_sources_need(void)
@@ -194,8 +212,8 @@ static void probe_says(struct world *w, struct words *needed, struct words *othe
         "local told = assert(loadstring(ARGV[7]))() return told[1] .. ' | ' .. told[2]"; /* as one text */
     world_redis(w, "ACL SETUSER nobody on >secret ~none &none -@all +eval");
     world_redis(w, "AUTH nobody secret");
-    const char *told = world_str(w, "EVAL %s 0 id PREFIX 1 PUBLISH SUBSCRIBE UNSUBSCRIBE %s", script,
-                                 lk__lua_redis_probe.source);
+    const char *told =
+        world_str(w, "EVAL %s 0 id PREFIX 1 PUBLISH SUBSCRIBE UNSUBSCRIBE %s", script, lk__lua_redis_probe.source);
     char text[2048];
     snprintf(text, sizeof text, "%s", told);
     world_redis(w, "AUTH default any");
@@ -211,7 +229,8 @@ static void probe_says(struct world *w, struct words *needed, struct words *othe
 /* What has no word in an answer of the probe, because it is looked at otherwise or can be done without. */
 static bool is_asked_otherwise(const char *right)
 {
-    static const char *const words[] = { "+eval", "+role", "+info", "+client|setname" };
+    static const char *const words[] = { "+eval",           "+role",          "+info",
+                                         "+client|setname", "+pubsub|numsub", "+pubsub|shardnumsub" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], right) == 0)
             return true;

@@ -7,7 +7,6 @@
 #include "fake_server.h"
 #include "log.h"
 #include "rights.h"
-#include "warnings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,14 +15,14 @@
 static void opening(int code, const char *url, const char *words)
 {
     lk_client_t *client;
-    warnings_keep();
+    assert_lk(0, log_keep(LK_LOG_WARNING));
     assert_lk(code, lk_client_open(&client, url));
     if (code == 0)
         assert_lk(0, lk_client_close(client));
     assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
-    const char *text = code == 0 ? warnings() : lk_errortext();
-    if (words == NULL && warnings()[0] != '\0')
-        fail_msg("%s: a warning: %s", url, warnings());
+    const char *text = code == 0 ? log_kept() : lk_errortext();
+    if (words == NULL && log_kept()[0] != '\0')
+        fail_msg("%s: a warning: %s", url, log_kept());
     if (words != NULL && strstr(text, words) == NULL)
         fail_msg("%s: no \"%s\" in: %s", url, words, text);
 }

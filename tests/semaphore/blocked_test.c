@@ -5,7 +5,7 @@
  * labels: threads
  * seconds: 14
  */
-#include "warnings.h"
+#include "log.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void the_wide_ask_is_named(struct world *w)
         while (world_elements(w, "PUBSUB CHANNELS latchkey:client:*") < 2);
         assert_lk(0, lk_sem_trysetpermits(pool, 4));
         assert_lk(0, lk_sem_acquire(pool, 3, 0));
-        warnings_keep();
+        assert_lk(0, log_keep(LK_LOG_WARNING));
         worker_start(&wide, wait_for_many, same);
         eventually(world_semqueued(w, "pool") == 1, 3000);
         snprintf(id, sizeof id, "%s",
@@ -47,8 +47,8 @@ static void the_wide_ask_is_named(struct world *w)
         assert_int_equal(0, worker_join(&narrow));
         assert_int_equal(0, worker_join(&wide));
         snprintf(words, sizeof words, "waiting for more than 3 s; the first is %s, which wants 4, for ", id);
-        eventually(strstr(warnings(), words) != NULL, 2000);
-        eventually(strstr(warnings(), "waiting for more than 3 s, as the first; wants 4, and too few are free") != NULL,
+        eventually(strstr(log_kept(), words) != NULL, 2000);
+        eventually(strstr(log_kept(), "waiting for more than 3 s, as the first; wants 4, and too few are free") != NULL,
                    2000);
         assert_lk(0, lk_sem_release(pool, 3));
         world_redis(w, "FLUSHALL");

@@ -4,7 +4,7 @@
  *
  * labels: threads memory
  */
-#include "warnings.h"
+#include "log.h"
 #include "world.h"
 
 #include <string.h>
@@ -175,7 +175,7 @@ static void another_value_is_told_once(struct world *w)
 {
     for (int i = 0; i < 2; i++) {
         lk_sem_t *first = open_pool(w, i, 5);
-        warnings_keep();
+        assert_lk(0, log_keep(LK_LOG_WARNING));
         assert_lk(0, lk_sem_wait(first));
         assert_lk(0, lk_sem_wait(first));
         lk_client_t *other = world_client(w, "");
@@ -184,11 +184,11 @@ static void another_value_is_told_once(struct world *w)
             assert_lk(0, lk_sem_trywait(later));
             assert_lk(0, lk_sem_post(later));
         }
-        eventually(count_of(warnings(), "5 permits in all, not the 50") == 1, 3000);
+        eventually(count_of(log_kept(), "5 permits in all, not the 50") == 1, 3000);
         lk_sem_t *waits = world_sem(w, world_client(w, ""), "pool", 70, &kinds[i]);
         assert_lk(ETIMEDOUT, lk_sem_acquire(waits, 5, 20)); /* one that gets none is told as well */
-        eventually(count_of(warnings(), "5 permits in all, not the 70") == 1, 3000);
-        assert_int_equal(2, count_of(warnings(), "permits in all"));
+        eventually(count_of(log_kept(), "5 permits in all, not the 70") == 1, 3000);
+        assert_int_equal(2, count_of(log_kept(), "permits in all"));
         assert_lk(0, lk_sem_release(first, 2));
         world_redis(w, "FLUSHALL");
         world_close(w, NULL);

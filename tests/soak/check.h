@@ -39,7 +39,8 @@ struct report {
     int violations[INVARIANTS];
     int total;
     int64_t grants, tokens, pairs, accounts, latches, heirs; /* looked at: a check that saw nothing proves nothing */
-    int64_t acquires[KINDS], failed;                         /* that had time and were not disturbed */
+    int64_t writes, overlaps, longest_ns; /* accepted by tokens; of exclusive holds after a failover, and the longest */
+    int64_t acquires[KINDS], failed;      /* that had time and were not disturbed */
 };
 
 /* Look for everything. Returns report->total. */
@@ -70,7 +71,7 @@ bool is_answer(const struct record *record);
 /* How long a hold may last that this record is of: for ever, more or less, but for those that are not renewed. */
 int64_t longest_hold_ms(const struct history *history, const struct record *record);
 
-/* Of an object of the kind RESIZED: who changed how many permits there are. */
+/* Of an object of the kind GROWN or RESIZED: who changed how many permits there are. */
 struct resizes {
     const struct record **records;
     size_t count;
@@ -81,6 +82,9 @@ void resizes_free(struct resizes *resizes);
 /* The most permits that there may have been at a moment of that time. */
 int64_t most_permits(const struct history *history, const struct resizes *resizes, uint32_t object, int64_t from_ns,
                      int64_t until_ns);
+
+/* Of an object of the kind GROWN: the most that there may have been when that was granted. */
+int64_t most_grown(const struct resizes *adds, const struct hold *hold);
 
 const char *invariant_name(enum invariant invariant);
 

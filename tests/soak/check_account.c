@@ -51,12 +51,40 @@ static void count_hold(struct account *account, const struct history *history, c
         account->unsure += permits;
 }
 
+/* Permits that were added: none of them is gone. Whether one was that compared is not settled later. */
+static void count_add(struct account *account, const struct history *history, const struct record *add)
+{
+    bool settles = add->permits == 0 && settled(history, add);
+    if (add->return_ns != 0 && (add->code == 0 || (add->code == EIO && settles))) {
+        account->gone -= add->limit_ms;
+    } else if (add->return_ns == 0 || add->code == EIO) {
+        account->unsure += llabs(add->limit_ms);
+        account->gone -= add->limit_ms > 0 ? add->limit_ms : 0;
+    }
+}
+
+/* How many there are in all: neither more nor fewer than were added to what there was at first, whoever has them. */
+static void check_sum(struct report *report, const struct record *value)
+{
+    const struct history *history = report->history;
+    struct account account = { 0, 0 };
+    for (size_t i = 0; i < history->count; i++)
+        if (history->records[i].op == OP_ADD && same_instance(&history->records[i], value))
+            count_add(&account, history, &history->records[i]);
+    int64_t most = (int64_t)permits_of(value->object) - account.gone, least = most - account.unsure;
+    if (value->limit_ms < least || value->limit_ms > most)
+        violation(report, I7, value, NULL, "there are %d permits in all at the end, not %lld to %lld", value->limit_ms,
+                  (long long)least, (long long)most);
+}
+
 static struct account account_of(const struct history *history, const struct record *value)
 {
     struct account account = { 0, 0 };
     for (size_t i = 0; i < history->count; i++)
         if (history->records[i].op == OP_TAKE && same_instance(&history->records[i], value))
             count_take(&account, history, &history->records[i]);
+        else if (history->records[i].op == OP_ADD && same_instance(&history->records[i], value))
+            count_add(&account, history, &history->records[i]);
     for (size_t i = 0; i < history->hold_count; i++)
         if (same_instance(history->holds[i].take, value))
             count_hold(&account, history, &history->holds[i]);
@@ -92,7 +120,9 @@ void check_account(struct report *report)
         struct account account = { 0, 0 };
         if (value->op != OP_VALUE || data_was_lost(history, value))
             continue;
-        if (kind_of(value->object) == COUNTING) /* leased permits come back by themselves: all are there */
+        if (kind_of(value->object) == GROWN)
+            check_sum(report, value);
+        if (is_counting(value->object)) /* leased permits come back by themselves: all are there */
             account = account_of(history, value);
         int64_t most = (int64_t)permits_of(value->object) - account.gone, least = most - account.unsure;
         report->accounts++;

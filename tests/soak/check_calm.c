@@ -12,7 +12,7 @@
 bool is_answer(const struct record *record)
 {
     return (kind_of(record->object) == REMOVED && record->code == ECANCELED) ||
-           (kind_of(record->object) == ANONYMOUS && record->code == ESTALE);
+           (is_anonymous(record->object) && record->code == ESTALE);
 }
 
 static bool is_failure(const struct record *record)
@@ -27,6 +27,7 @@ static bool is_failure(const struct record *record)
         return record->code != 0 &&
                !(is_nonreentrant(record->object) && (record->code == EDEADLK || record->code == EBUSY));
     case OP_RESIZE:
+    case OP_ADD:
     case OP_MAKE:
         return record->code != 0 && record->code != EEXIST;
     case OP_FORCE: /* ENOENT: somebody else has deleted it */
@@ -44,8 +45,9 @@ static bool is_failure(const struct record *record)
         return record->code != 0 && record->code != EPERM;
     case OP_COUNTDOWN: /* ENOENT: open already */
         return record->code != 0 && record->code != ENOENT;
-    case OP_WAIT: /* nobody may be there to count down */
-        return record->code != 0 && record->code != ETIMEDOUT;
+    case OP_WAIT: /* nobody may be there to count down; how a count ends check_latches.c looks at */
+        return record->code != 0 && record->code != ETIMEDOUT &&
+               !(has_ttl(record->object, record->instance) && (record->code == ENOENT || record->code == ESTALE));
     default:
         return false;
     }
@@ -62,7 +64,7 @@ static bool may_be_lost(const struct history *history, const struct record *reco
 {
     if (record->code != ESTALE || take == NULL || !same_tape(take, record) || take->hold != record->hold)
         return false;
-    int64_t lasts_ms = longest_hold_ms(history, record) * 98 / 100 - 2;
+    int64_t lasts_ms = longest_hold_ms(history, record) * 98 / 100 - 2 - history->skew_ms;
     int64_t passed_ms = (record->return_ns - take->invoke_ns) / NS_PER_MS;
     return lost_within(history, record->object, take->invoke_ns, record->return_ns) || passed_ms >= lasts_ms ||
            (is_over(record, take) && passed_ms >= lasts_ms * 2 / 3);

@@ -35,6 +35,8 @@ static enum invariant invariant_of(uint32_t object)
     case RWLOCK:
         return I6;
     case COUNTING:
+    case GROWN:
+    case PASSING:
     case LEASED:
     case BYID:
     case RESIZED:
@@ -58,7 +60,7 @@ static int by_time(const void *left, const void *right)
 /* A permit of a counting semaphore has no lease: it is held until somebody gives it back. */
 static int64_t end_of(const struct hold *hold)
 {
-    if (kind_of(hold->take->object) != COUNTING)
+    if (!is_counting(hold->take->object))
         return hold->until_ns;
     return hold->give != NULL ? hold->give->invoke_ns : INT64_MAX;
 }
@@ -94,6 +96,21 @@ static int64_t load_after(const struct history *history, const struct edge *edge
 }
 
 /*
+ * What is anonymous ends when the clients of all who use it are cut off for a lease, or gone; the next one makes it anew, and
+ * who still has permits of the old one finds out when it gives them back.
+ */
+static bool may_have_passed(const struct history *history, const struct edge *edges, size_t last)
+{
+    int64_t since_ns = edges[last].at_ns;
+    for (size_t i = 0; i < last; i++)
+        if (edges[i].weight > 0 && end_of(edges[i].hold) > edges[last].at_ns &&
+            edges[i].hold->take->invoke_ns < since_ns)
+            since_ns = edges[i].hold->take->invoke_ns;
+    since_ns -= (history->lease_ms + history->slack_ms) * NS_PER_MS;
+    return anybody_disturbed(history, since_ns, edges[last].at_ns + 1);
+}
+
+/*
  * The promise ends where "the server loses no acknowledged write" does. A hold from before such a loss is not
  * known to the server any more, though it is good for a lease at most, as no renewal finds it. So holds from
  * before and from after it may overlap for that long; each side by itself may not. An operator's
@@ -102,7 +119,9 @@ static int64_t load_after(const struct history *history, const struct edge *edge
 static bool excused(const struct history *history, const struct edge *edges, size_t last, int64_t capacity)
 {
     int64_t at_ns = edges[last].at_ns, since_ns = at_ns - history->lease_ms * NS_PER_MS;
-    if (kind_of(edges[last].hold->take->object) == COUNTING) /* a number knows nobody: it stays wrong for ever */
+    if (kind_of(edges[last].hold->take->object) == PASSING)
+        return may_have_passed(history, edges, last);
+    if (is_counting(edges[last].hold->take->object)) /* a number knows nobody: it stays wrong for ever */
         return lost_within(history, edges[0].hold->take->object, edges[0].hold->take->invoke_ns, at_ns + 1);
     if (!lost_within(history, edges[last].hold->take->object, since_ns, at_ns + 1))
         return false;
@@ -110,6 +129,68 @@ static bool excused(const struct history *history, const struct edge *edges, siz
         if (load_after(history, edges, last, losses, since_ns) > capacity)
             return false;
     return true;
+}
+
+/* When the last failover was over that may have brought what is held at that edge; 0: there was none. */
+static int64_t failover_end(const struct history *history, uint32_t object, int64_t at_ns)
+{
+    int64_t end_ns = 0, since_ns = at_ns - history->lease_ms * NS_PER_MS;
+    for (size_t i = 0; i < history->loss_count; i++) {
+        const struct loss *loss = &history->losses[i];
+        if (loss->failover && loses(loss, object) && loss->begin_ns <= at_ns && loss->end_ns > since_ns &&
+            loss->end_ns > end_ns)
+            end_ns = loss->end_ns;
+    }
+    return end_ns;
+}
+
+/* When its client knew that it was over: it was told that it was lost, if not by its validity or because it gave it back. */
+static int64_t known_end(const struct history *history, const struct hold *hold)
+{
+    int64_t end_ns = hold->until_ns;
+    for (size_t i = 0; i < history->count; i++) {
+        const struct record *record = &history->records[i];
+        if (record->op == OP_LOST && record->object == hold->take->object && record->token == hold->take->token &&
+            record->return_ns < end_ns)
+            end_ns = record->return_ns;
+    }
+    return end_ns;
+}
+
+/*
+ * B_see: a holder finds out by the next renewal, a third of the lease and a command timeout after the servers agree again,
+ * unless its process stood still. Who does not renew finds out when its lease ends.
+ */
+static void check_length(struct report *report, const struct hold *hold, const struct hold *other, int64_t at_ns,
+                         int64_t over_ns)
+{
+    const struct history *history = report->history;
+    int64_t end_ns = known_end(history, hold), other_ns = known_end(history, other);
+    int64_t see_ns = (history->lease_ms / 3 + history->command_ms + history->slack_ms) * NS_PER_MS;
+    if (other_ns < end_ns)
+        end_ns = other_ns;
+    if (end_ns <= at_ns)
+        return;
+    report->overlaps++;
+    if (end_ns - at_ns > report->longest_ns)
+        report->longest_ns = end_ns - at_ns;
+    see_ns += asleep_ns(history, hold->take->process, at_ns, end_ns) +
+              asleep_ns(history, other->take->process, at_ns, end_ns);
+    if (!is_fixed(hold->take) && !is_fixed(other->take) && end_ns > over_ns + see_ns)
+        violation(report, I1, hold->take, other->take, "both hold it until %lld ms after the failover",
+                  (long long)((end_ns - over_ns) / NS_PER_MS));
+}
+
+/* What a failover excuses lasts for so long only; of holds that exclude each other and have tokens. */
+static void check_lengths(struct report *report, const struct edge *edges, size_t last)
+{
+    const struct hold *hold = edges[last].hold;
+    int64_t over_ns = failover_end(report->history, hold->take->object, edges[last].at_ns);
+    if (over_ns == 0 || is_semaphore(hold->take->object) || hold->take->token == 0)
+        return;
+    for (size_t i = 0; i < last; i++)
+        if (edges[i].weight == WHOLE && edges[i].hold->take->token != 0 && end_of(edges[i].hold) > edges[last].at_ns)
+            check_length(report, hold, edges[i].hold, edges[last].at_ns, over_ns);
 }
 
 /* Another hold that is in force when this one begins. */
@@ -125,6 +206,8 @@ static const struct record *partner(const struct edge *edges, size_t last)
 static int64_t capacity_at(const struct report *report, const struct edge *edge, const struct resizes *resizes)
 {
     const struct hold *hold = edge->hold;
+    if (kind_of(hold->take->object) == GROWN)
+        return most_grown(resizes, hold);
     if (kind_of(hold->take->object) != RESIZED)
         return capacity_of(hold->take->object);
     return most_permits(report->history, resizes, hold->take->object, hold->take->invoke_ns, hold->from_ns);
@@ -136,8 +219,12 @@ static void sweep(struct report *report, const struct edge *edges, size_t count,
     for (size_t i = 0; i < count; i++) {
         int64_t capacity = edges[i].weight < 0 ? 0 : capacity_at(report, &edges[i], resizes);
         load += edges[i].weight;
-        if (edges[i].weight < 0 || load <= capacity || excused(report->history, edges, i, capacity))
+        if (edges[i].weight < 0 || load <= capacity)
             continue;
+        if (excused(report->history, edges, i, capacity)) {
+            check_lengths(report, edges, i);
+            continue;
+        }
         const struct record *take = edges[i].hold->take;
         violation(report, invariant_of(take->object), take, partner(edges, i),
                   "granted while others hold it: %lld of %lld", (long long)load, (long long)capacity);

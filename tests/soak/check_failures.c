@@ -31,7 +31,7 @@ static void check_left(struct report *report, const struct record *record)
     int64_t left_ms = (int64_t)record->token - 1;
     if (left_ms > report->history->lease_ms)
         violation(report, I12, record, NULL, "a lease in its way that lasts for %lld ms", (long long)left_ms);
-    else if (left_ms >= 0 && (!told || kind_of(record->object) == COUNTING))
+    else if (left_ms >= 0 && (!told || is_counting(record->object)))
         violation(report, I12, record, NULL, "a lease in its way where none is");
 }
 

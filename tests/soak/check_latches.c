@@ -13,6 +13,8 @@ struct latch {
     size_t count;
     int64_t size;      /* what it was set to */
     int64_t opened_ns; /* by then it was certainly open; INT64_MAX: never seen open */
+    int64_t ends_ns;   /* its count ends then at the earliest if it does not open, ... */
+    int64_t ended_ns;  /* ... and then at the latest; INT64_MAX: it does not end */
 };
 
 static int by_instance(const void *left, const void *right)
@@ -41,10 +43,13 @@ static int64_t counts_before(const struct latch *latch, const struct record *rec
     return counts;
 }
 
-static bool says_open(const struct record *record)
+/* When the count has ended, who counts is told ENOENT as well, and with redisson=yes who waits 0. */
+static bool says_open(const struct latch *latch, const struct record *record)
 {
+    bool may_have_ended = record->return_ns >= latch->ends_ns;
     return record->return_ns != 0 &&
-           ((record->op == OP_WAIT && record->code == 0) || (record->op == OP_COUNTDOWN && record->code == ENOENT));
+           ((record->op == OP_WAIT && record->code == 0 && !(may_have_ended && is_as_redisson(record->process))) ||
+            (record->op == OP_COUNTDOWN && record->code == ENOENT && !may_have_ended));
 }
 
 static int64_t certain_counts(const struct latch *latch, int64_t by_ns)
@@ -64,7 +69,7 @@ static void find_opening(struct latch *latch)
         const struct record *record = latch->records[i];
         bool last = record->op == OP_COUNTDOWN && record->return_ns != 0 && record->code == 0 &&
                     certain_counts(latch, record->return_ns) >= latch->size;
-        if ((last || says_open(record)) && record->return_ns < latch->opened_ns)
+        if ((last || says_open(latch, record)) && record->return_ns < latch->opened_ns)
             latch->opened_ns = record->return_ns;
     }
 }
@@ -80,11 +85,14 @@ static bool may_be_over(const struct report *report, const struct record *record
 
 static void check_record(struct report *report, const struct latch *latch, const struct record *record)
 {
-    if (says_open(record) && counts_before(latch, record) < latch->size)
+    if (says_open(latch, record) && counts_before(latch, record) < latch->size)
         violation(report, I8, record, NULL, "open after %lld of %lld counts", (long long)counts_before(latch, record),
                   (long long)latch->size);
-    if (record->op == OP_WAIT && (record->code == ENOENT || record->code == ESTALE) && !may_be_over(report, record))
+    if (record->op == OP_WAIT && (record->code == ENOENT || record->code == ESTALE) &&
+        record->return_ns < latch->ends_ns && !may_be_over(report, record))
         violation(report, I8, record, NULL, "a latch that was set is not known");
+    if (record->op == OP_COUNTDOWN && record->code == 0 && record->invoke_ns > latch->ended_ns)
+        violation(report, I8, record, NULL, "counted after its end");
     if (record->invoke_ns <= latch->opened_ns || record->return_ns == 0)
         return;
     if (record->op == OP_COUNTDOWN && record->code == 0)
@@ -94,11 +102,19 @@ static void check_record(struct report *report, const struct latch *latch, const
 }
 
 /* No count was set, as far as is known: then no promise was made. */
-static bool was_set(struct latch *latch)
+static bool was_set(struct latch *latch, int64_t slack_ms)
 {
-    for (size_t i = 0; i < latch->count; i++)
-        if (latch->records[i]->op == OP_SET && latch->records[i]->return_ns != 0 && latch->records[i]->code == 0)
-            latch->size = latch->records[i]->permits;
+    latch->ends_ns = latch->ended_ns = INT64_MAX;
+    for (size_t i = 0; i < latch->count; i++) {
+        const struct record *record = latch->records[i];
+        if (record->op != OP_SET || record->return_ns == 0 || record->code != 0)
+            continue;
+        latch->size = record->permits;
+        if (has_ttl(record->object, record->instance)) {
+            latch->ends_ns = record->invoke_ns + LATCH_TTL_MS * NS_PER_MS;
+            latch->ended_ns = record->return_ns + (LATCH_TTL_MS + slack_ms) * NS_PER_MS;
+        }
+    }
     return latch->size != 0;
 }
 
@@ -130,7 +146,7 @@ static void check_latch(struct report *report, struct latch *latch)
 {
     if (is_appearing(latch->records[0]->object))
         check_appearing(report, latch);
-    if (!was_set(latch) || data_was_lost(report->history, latch))
+    if (!was_set(latch, report->history->slack_ms) || data_was_lost(report->history, latch))
         return;
     find_opening(latch);
     report->latches++;

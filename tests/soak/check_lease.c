@@ -46,7 +46,7 @@ static void check_extended(struct report *report)
         const struct record *record = &history->records[i];
         if (record->op != OP_EXTEND || record->return_ns == 0 || record->code != 0 || record->valid_ns == 0)
             continue;
-        int64_t least_ms = kind_of(record->object) == CAPPED ? 0 : record->limit_ms * 99 / 100 - 105;
+        int64_t least_ms = kind_of(record->object) == CAPPED ? 0 : record->limit_ms * 99 / 100 - 105 - history->skew_ms;
         if (record->valid_ns < record->invoke_ns + least_ms * NS_PER_MS ||
             record->valid_ns > record->return_ns + record->limit_ms * NS_PER_MS)
             violation(report, I16, record, NULL, "good for %lld ms after it got a lease of %d",

@@ -82,7 +82,7 @@ static size_t collect(const struct history *history, struct losses *all)
             all[count++] = (struct losses){ .first = &history->records[i], .told = 1 };
     for (size_t i = 0; i < history->hold_count; i++) {
         const struct hold *hold = &history->holds[i];
-        if (kind_of(hold->take->object) == COUNTING)
+        if (is_counting(hold->take->object))
             continue;
         bool over =
             kind_of(hold->take->object) == ANONYMOUS; /* ESTALE may be said of the semaphore, and not of the hold */

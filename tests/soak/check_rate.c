@@ -45,7 +45,7 @@ static bool counts(const struct history *history, const struct record *record, i
     if (!is_patient(history, record) || record->code == ENOTRECOVERABLE ||
         is_answer(record)) /* an answer, not a failure */
         return false;
-    if (kind_of(record->object) == COUNTING && record->invoke_ns < history->calm_ns)
+    if (is_counting(record->object) && record->invoke_ns < history->calm_ns)
         return false; /* its permits may have died with somebody */
     return is_undisturbed(history, record, stop_ns);
 }

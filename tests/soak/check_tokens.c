@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 static bool has_token(const struct hold *hold)
 {
@@ -57,6 +58,62 @@ static void check_writes(struct report *report)
     }
 }
 
+static int by_object(const struct record *a, const struct record *b)
+{
+    return (a->object > b->object) - (a->object < b->object);
+}
+
+static int by_invocation(const void *left, const void *right)
+{
+    const struct record *a = *(const struct record *const *)left, *b = *(const struct record *const *)right;
+    return by_object(a, b) != 0 ? by_object(a, b) : (a->invoke_ns > b->invoke_ns) - (a->invoke_ns < b->invoke_ns);
+}
+
+static int by_return(const void *left, const void *right)
+{
+    const struct record *a = *(const struct record *const *)left, *b = *(const struct record *const *)right;
+    return by_object(a, b) != 0 ? by_object(a, b) : (a->return_ns > b->return_ns) - (a->return_ns < b->return_ns);
+}
+
+/* Both have the same writes: no write may be accepted after one with a larger token was. */
+static void check_order(struct report *report, const struct record **invoked, const struct record **returned,
+                        size_t count)
+{
+    const struct record *largest = NULL;
+    for (size_t i = 0, over = 0; i < count; i++) {
+        const struct record *write = invoked[i];
+        if (largest != NULL && largest->object != write->object)
+            largest = NULL;
+        for (; over < count && by_object(returned[over], write) <= 0 &&
+               (returned[over]->object != write->object || returned[over]->return_ns <= write->invoke_ns);
+             over++)
+            if (returned[over]->object == write->object && (largest == NULL || returned[over]->token > largest->token))
+                largest = returned[over];
+        if (largest != NULL && write->token < largest->token)
+            violation(report, I3, write, largest, "a stale write was accepted");
+    }
+    report->writes += (int64_t)count;
+}
+
+/* No exception: not even where servers lost what they knew, or two of them granted. */
+static void check_accepted(struct report *report)
+{
+    const struct history *history = report->history;
+    const struct record **writes = calloc(2 * history->count + 1, sizeof(*writes));
+    size_t count = 0;
+    if (writes == NULL)
+        abort();
+    for (size_t i = 0; i < history->count; i++)
+        if (history->records[i].op == OP_WRITE && history->records[i].return_ns != 0 && history->records[i].code == 0)
+            writes[count++] = &history->records[i];
+    for (size_t i = 0; i < count; i++)
+        writes[count + i] = writes[i];
+    qsort(writes, count, sizeof(*writes), by_invocation);
+    qsort(writes + count, count, sizeof(*writes), by_return);
+    check_order(report, writes, writes + count, count);
+    free(writes);
+}
+
 void check_tokens(struct report *report)
 {
     const struct history *history = report->history;
@@ -65,4 +122,5 @@ void check_tokens(struct report *report)
         check_group(report, first, end);
     }
     check_writes(report);
+    check_accepted(report);
 }

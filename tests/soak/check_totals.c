@@ -11,13 +11,14 @@
 struct resizes resizes_of(const struct history *history, uint32_t object)
 {
     struct resizes resizes = { NULL, 0 };
-    if (kind_of(object) != RESIZED)
+    if (kind_of(object) != RESIZED && kind_of(object) != GROWN)
         return resizes;
     resizes.records = calloc(history->count + 1, sizeof *resizes.records);
     if (resizes.records == NULL)
         abort();
     for (size_t i = 0; i < history->count; i++)
-        if (history->records[i].op == OP_RESIZE && history->records[i].object == object)
+        if ((history->records[i].op == OP_RESIZE || history->records[i].op == OP_ADD) &&
+            history->records[i].object == object)
             resizes.records[resizes.count++] = &history->records[i];
     return resizes;
 }
@@ -66,6 +67,19 @@ static bool may_be_first(const struct history *history, const struct resizes *re
     return false;
 }
 
+/* A new master may know of an earlier number, until somebody sets another one there. */
+static bool may_be_earlier(const struct history *history, const struct resizes *resizes, uint32_t object,
+                           int64_t from_ns, int64_t until_ns)
+{
+    for (size_t i = 0; i < history->loss_count; i++) {
+        const struct loss *loss = &history->losses[i];
+        if (loss->failover && loses(loss, object) && loss->begin_ns < until_ns &&
+            !is_superseded(resizes, loss->end_ns, from_ns))
+            return true;
+    }
+    return false;
+}
+
 /* May there be so many at a moment of that time, without what `but` did? */
 static bool may_be(const struct history *history, const struct resizes *resizes, const struct record *but,
                    int64_t total, int64_t from_ns, int64_t until_ns)
@@ -74,7 +88,8 @@ static bool may_be(const struct history *history, const struct resizes *resizes,
         const struct record *resize = resizes->records[i];
         int64_t by_ns = done_ns(history, resize);
         if (resize != but && resize->permits == total && by_ns >= 0 && resize->invoke_ns < until_ns &&
-            !is_superseded(resizes, by_ns, from_ns))
+            (!is_superseded(resizes, by_ns, from_ns) ||
+             may_be_earlier(history, resizes, resize->object, from_ns, until_ns)))
             return true;
     }
     return false;
@@ -88,6 +103,22 @@ int64_t most_permits(const struct history *history, const struct resizes *resize
         return most;
     while (most > 0 && !may_be(history, resizes, NULL, most, from_ns, until_ns))
         most--;
+    return most;
+}
+
+int64_t most_grown(const struct resizes *adds, const struct hold *hold)
+{
+    int64_t most = permits_of(hold->take->object);
+    for (size_t i = 0; i < adds->count; i++) {
+        const struct record *add = adds->records[i];
+        bool possible = add->return_ns == 0 || add->code == 0 || add->code == EIO;
+        if (!same_instance(add, hold->take))
+            continue;
+        if (add->limit_ms > 0 && possible && add->invoke_ns < hold->from_ns)
+            most += add->limit_ms;
+        else if (add->limit_ms < 0 && is_certain(add) && add->return_ns < hold->take->invoke_ns)
+            most += add->limit_ms;
+    }
     return most;
 }
 

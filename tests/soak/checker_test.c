@@ -17,6 +17,8 @@
 #define RWLOCK_0 object_of(RWLOCK, 0)
 #define NONREENTRANT object_of(RWLOCK, 1)
 #define COUNTING_0 object_of(COUNTING, 0)
+#define GROWN_0 object_of(GROWN, 0)
+#define PASSING_0 object_of(PASSING, 0)
 #define LEASED_0 object_of(LEASED, 0)
 #define RESIZED_0 object_of(RESIZED, 0)
 #define REMOVED_0 object_of(REMOVED, 0)
@@ -196,6 +198,41 @@ static void a_loss_of_data_excuses_nothing_a_lease_later(void)
     add(OP_CHECK, 0, MUTEX_0, 1000, 1001, 0)->valid_ns = at(1900);
     held(1, MUTEX_0, 1300, 1310, 1320, 2);
     finds(I1);
+}
+
+/* Two servers may grant while one replaces the other, and who was robbed finds out within B_see. */
+static void a_failover_excuses_an_overlap_for_a_while(void)
+{
+    happened(CUT_MASTER, EVERYBODY, 100, 2000);
+    held(0, MUTEX_0, 200, 210, 900, 2);
+    held(1, MUTEX_0, 300, 310, 800, 3);
+    finds_nothing();
+    happened(CUT_MASTER, EVERYBODY, 100, 2000);
+    take(0, MUTEX_0, 1900, 1910, 2900, 4);
+    held(1, MUTEX_0, 1950, 1960, 2500, 5);
+    finds_nothing();
+    happened(CUT_MASTER, EVERYBODY, 100, 2000);
+    take(0, MUTEX_0, 1900, 1910, 9000, 2);
+    take(1, MUTEX_0, 1950, 1960, 9000, 3);
+    finds(I1);
+    happened(KILL_SENTINEL, EVERYBODY, 100, 2000);
+    held(0, MUTEX_0, 200, 210, 900, 2);
+    held(1, MUTEX_0, 300, 310, 800, 3);
+    finds(I1);
+}
+
+/* Whatever servers do, the resource takes no write of before after one of later. */
+static void a_stale_write_that_is_accepted_is_found(void)
+{
+    happened(CUT_MASTER, EVERYBODY, 100, 2000);
+    add(OP_WRITE, 0, MUTEX_0, 300, 301, 0)->token = 5;
+    add(OP_WRITE, 1, MUTEX_0, 300, 302, 0)->token = 4;
+    add(OP_WRITE, 1, MUTEX_0, 303, 304, 0)->token = 6;
+    finds_nothing();
+    happened(CUT_MASTER, EVERYBODY, 100, 2000);
+    add(OP_WRITE, 0, MUTEX_0, 300, 301, 0)->token = 5;
+    add(OP_WRITE, 1, MUTEX_0, 302, 303, 0)->token = 4;
+    finds(I3);
 }
 
 static void readers_share_and_a_writer_does_not(void)
@@ -750,6 +787,98 @@ static void no_more_permits_than_there_are_at_that_time(void)
     finds_nothing();
 }
 
+static struct record *added(int invoke, int n, int code)
+{
+    struct record *record = add(OP_ADD, 3, GROWN_0, invoke, invoke + 10, code);
+    record->limit_ms = n;
+    record->permits = 0;
+    return record;
+}
+
+/* Three permits, from 1000 on five, from 1200 on three again; they are all held from 900, two from 1100 to 1400. */
+static void two_more(int code)
+{
+    added(1000, 2, 0);
+    added(1200, -2, code);
+    for (int i = 0; i < 3; i++)
+        held(i, GROWN_0, 900, 910, 1150, 0);
+    for (int i = 3; i < 5; i++)
+        held(i, GROWN_0, 1100, 1110, 1400, 0);
+}
+
+static void no_more_permits_than_were_added(void)
+{
+    two_more(0);
+    finds_nothing();
+    two_more(0);
+    held(5, GROWN_0, 1120, 1130, 1140, 0);
+    finds(I7);
+    two_more(0);
+    held(5, GROWN_0, 1300, 1310, 1320, 0);
+    finds_nothing();
+    two_more(0);
+    held(5, GROWN_0, 1300, 1310, 1320, 0)->permits = 2;
+    finds(I7);
+    two_more(EIO); /* it may not have been done */
+    held(5, GROWN_0, 1300, 1310, 1320, 0)->permits = 2;
+    finds_nothing();
+}
+
+static void at_the_end(int available, int in_all)
+{
+    struct record *record = add(OP_VALUE, 8, GROWN_0, 9500, 9501, 0);
+    record->token = (uint64_t)available;
+    record->limit_ms = in_all;
+}
+
+/* All that were added are there, and none besides. */
+static void added_permits_are_counted_at_the_end(void)
+{
+    added(1000, 2, 0);
+    at_the_end(5, 5);
+    finds_nothing();
+    added(1000, 2, ENOTCONN);
+    at_the_end(3, 3);
+    finds_nothing();
+    added(1000, 2, 0);
+    added(1200, -2, 0);
+    at_the_end(3, 4);
+    finds(I7);
+    added(1000, 2, 0);
+    at_the_end(4, 5);
+    finds(I7);
+    added(1000, -1, EIO);
+    at_the_end(3, 3);
+    finds_nothing();
+    added(1000, -1, EIO);
+    at_the_end(2, 2);
+    finds_nothing();
+    added(1000, 1, EIO);
+    open_and_close(3, 1, 9000); /* settled by then */
+    at_the_end(3, 3);
+    found(2, I7, __LINE__);
+    added(1000, 1, EIO)->permits = 1; /* nobody asks again whether the total was changed */
+    open_and_close(3, 1, 9000);
+    at_the_end(3, 3);
+    finds_nothing();
+    held(0, GROWN_0, 10, 20, 60, 0);
+    take(0, GROWN_0, 100, 110, 0, 0); /* killed: its permit is gone, though there are three in all */
+    at_the_end(2, 3);
+    finds_nothing();
+}
+
+/* Of an anonymous one who was cut off may have permits of a semaphore that is over. */
+static void a_semaphore_that_is_over_has_permits_of_its_own(void)
+{
+    held(0, PASSING_0, 10, 20, 9000, 0)->permits = 3;
+    held(1, PASSING_0, 5000, 5010, 5020, 0);
+    finds(I7);
+    happened(CUT, 0, 1000, 4000);
+    held(0, PASSING_0, 10, 20, 9000, 0)->permits = 3;
+    held(1, PASSING_0, 5000, 5010, 5020, 0);
+    finds_nothing();
+}
+
 static void who_compares_finds_what_was_set(void)
 {
     resize(1000, 3, 2, 0, 3);
@@ -860,7 +989,8 @@ int main(void)
         scene_setup, one_after_the_other_is_fine, two_holders_at_once_are_found,
         a_dead_holder_keeps_others_out_until_its_validity_ends, what_a_renewal_added_counts,
         a_loss_of_data_excuses_old_against_new_for_a_lease, two_losses_of_data_excuse_three_holds,
-        who_is_told_of_a_loss_holds_no_more, a_loss_of_data_excuses_no_overlap_of_new_holds,
+        who_is_told_of_a_loss_holds_no_more, a_failover_excuses_an_overlap_for_a_while,
+        a_stale_write_that_is_accepted_is_found, a_loss_of_data_excuses_no_overlap_of_new_holds,
         a_loss_of_data_excuses_nothing_a_lease_later, readers_share_and_a_writer_does_not,
         a_downgrade_lets_readers_in_and_no_writer, a_thread_that_waits_for_itself_is_found,
         a_writer_that_locks_again_what_is_not_reentrant_is_found, more_permits_than_there_are_are_found,
@@ -874,10 +1004,11 @@ int main(void)
         a_loss_that_was_none_is_found, a_queue_that_missed_a_loss_is_found,
         an_operator_excuses_old_against_new_for_a_lease, an_heir_is_told_and_nobody_else,
         what_was_not_repaired_is_granted_to_nobody, a_capped_hold_ends_and_is_kept, who_extends_gets_that_lease,
-        no_more_permits_than_there_are_at_that_time, who_compares_finds_what_was_set, who_makes_one_finds_none,
-        what_is_anonymous_may_end_when_its_client_is_cut_off, a_shorter_lease_ends_earlier,
-        a_lease_that_a_call_fixes_ends, a_lease_in_the_way_is_one_that_can_be, who_waits_for_a_latch_to_appear_waits,
-        who_has_time_gets_it_999_times_of_1000, what_is_left_is_found,
+        no_more_permits_than_there_are_at_that_time, no_more_permits_than_were_added,
+        added_permits_are_counted_at_the_end, a_semaphore_that_is_over_has_permits_of_its_own,
+        who_compares_finds_what_was_set, who_makes_one_finds_none, what_is_anonymous_may_end_when_its_client_is_cut_off,
+        a_shorter_lease_ends_earlier, a_lease_that_a_call_fixes_ends, a_lease_in_the_way_is_one_that_can_be,
+        who_waits_for_a_latch_to_appear_waits, who_has_time_gets_it_999_times_of_1000, what_is_left_is_found,
         processes_that_end_and_children_that_hold_are_found);
     history_free(&scene.history);
     return failed;

@@ -23,11 +23,14 @@ static bool is_documented(struct world *world, const char *key)
 {
     static const char *const timed[] = { "latchkey:once:", "latchkey:opened:", "latchkey:permits:", "latchkey:claims:",
                                          "latchkey:settings:" };
-    static const char *const lasting[] = { "soak:counting:", "soak:latch:", "latchkey:total:",
-                                           "latchkey:robust:mutex:{soak:robust:", "redisson_lock_token:" };
+    static const char *const lasting[] = {
+        "soak:counting:",      "soak:grown:", "soak:latch:", "latchkey:total:", "latchkey:robust:mutex:{soak:robust:",
+        "redisson_lock_token:"
+    };
     if (strncmp(key, "latchkey:permits:{soak:anonymous:", 33) == 0)
         return world_pttl(world, key) != -1 && world_pttl(world, key) <= PERMITS_MS;
-    if (strstr(key, "anonymous:") != NULL && strncmp(key, "latchkey:once:", 14) != 0)
+    bool anonymous = strstr(key, "anonymous:") != NULL || strstr(key, "soak:passing:") != NULL;
+    if (anonymous && strncmp(key, "latchkey:once:", 14) != 0)
         return false;
     for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
         if (strncmp(key, timed[i], strlen(timed[i])) == 0)
@@ -73,13 +76,14 @@ static void write_value(struct tape *tape, lk_client_t *client, uint32_t object,
     lk_sem_t sem;
     lk_semattr_t attr = LK_SEMATTR_INIT;
     lk_seminfo_t info = LK_SEMINFO_INIT;
-    attr.leased = kind_of(object) != COUNTING;
+    attr.leased = !is_counting(object);
     object_name(name, sizeof name, object, instance);
     assert_lk(0, lk_sem_init(&sem, client, name, permits_of(object), &attr));
     assert_lk(0, lk_sem_info(&sem, &info));
     assert_lk(0, lk_sem_destroy(&sem));
     struct record *record = tape_begin(tape, OP_VALUE, object, instance);
     record->token = (uint64_t)info.available;
+    record->limit_ms = (int32_t)info.total;
     tape_end(record, 0);
 }
 
@@ -89,9 +93,11 @@ static void look_at_semaphores(struct world *world, const struct table *table, s
     lk_client_t *client = world_open(world, "");
     for (unsigned index = 0; index < HOT + (unsigned)(PROCESSES_MAX / 2 * table->threads); index++) {
         for (unsigned epoch = 0; epoch <= table->epoch && epoch < EPOCHS_MAX; epoch++) {
-            object_name(name, sizeof name, object_of(COUNTING, index), epoch);
-            if (world_exists(world, name))
-                write_value(tape, client, object_of(COUNTING, index), epoch);
+            for (enum kind kind = COUNTING; kind <= GROWN; kind++) {
+                object_name(name, sizeof name, object_of(kind, index), epoch);
+                if (world_exists(world, name))
+                    write_value(tape, client, object_of(kind, index), epoch);
+            }
         }
         for (enum kind kind = LEASED; kind <= REMOVED; kind++) {
             object_name(name, sizeof name, object_of(kind, index), 0);

@@ -41,9 +41,22 @@ enum fault_kind {
     READ_ONLY,     /* it becomes the replica of a server that is not there */
     SMALL_BUFFERS, /* listeners are cut off as soon as there is something to hear */
     FEW_CLIENTS,   /* maxclients; those that are there are sent away */
+    /* of servers that replace each other, over when a master has its replicas again and all agree that it is one */
+    KILL_MASTER,     /* kill -9; it comes back empty, when another one is the master */
+    STOP_MASTER,     /* SIGSTOP, SIGCONT */
+    CUT_MASTER,      /* replicas and Sentinels reach it no more, clients do */
+    DEMAND_FAILOVER, /* SENTINEL FAILOVER */
+    KILL_SENTINEL,   /* kill -9; it comes back as it was */
+    /* of a cluster, over when each of its masters has a replica again and none sees anything amiss */
+    KILL_NODE,   /* kill -9 of a master; it comes back empty, when its replica has its place */
+    STOP_NODE,   /* SIGSTOP, SIGCONT */
+    DEMAND_NODE, /* CLUSTER FAILOVER */
+    MOVE_SLOT,   /* of an object that everybody wants; it migrates as long as that lasts */
+    CUT_NODES,   /* all connections to all nodes */
     /* found, not made */
-    SLOW_MACHINE, /* the soak itself was not given the processor for so long */
-    BUSY_MACHINE, /* who works waited so long for a turn and for an answer of the server */
+    LOST_PATIENCE, /* nodes that were not given the processor for long counted as dead, and were replaced */
+    SLOW_MACHINE,  /* the soak itself was not given the processor for so long */
+    BUSY_MACHINE,  /* who works waited so long for a turn and for an answer of the server */
     FAULT_KINDS
 };
 
@@ -62,7 +75,14 @@ const char *fault_name(int kind);
 
 static inline bool fault_loses_data(const struct fault *fault)
 {
-    return fault->kind == LOSE_DATA || fault->kind == FLUSH_DATA;
+    return fault->kind == LOSE_DATA || fault->kind == FLUSH_DATA ||
+           (fault->kind >= KILL_MASTER && fault->kind <= DEMAND_FAILOVER) ||
+           (fault->kind >= KILL_NODE && fault->kind <= DEMAND_NODE) || fault->kind == LOST_PATIENCE;
+}
+
+static inline bool fault_is_failover(const struct fault *fault)
+{
+    return fault->kind >= KILL_MASTER && fault->kind <= LOST_PATIENCE;
 }
 
 /* "stop-server 120 ms", "cut-after 77 bytes of process 2" */

@@ -169,10 +169,11 @@ static void add_lateness(struct history *history)
     }
 }
 
-static void add_loss(struct history *history, size_t *room, int64_t begin_ns, int64_t end_ns, uint32_t object)
+static struct loss *add_loss(struct history *history, size_t *room, int64_t begin_ns, int64_t end_ns, uint32_t object)
 {
     history->losses = grown(history->losses, room, history->loss_count, sizeof *history->losses);
-    history->losses[history->loss_count++] = (struct loss){ begin_ns, end_ns, object };
+    history->losses[history->loss_count] = (struct loss){ .begin_ns = begin_ns, .end_ns = end_ns, .object = object };
+    return &history->losses[history->loss_count++];
 }
 
 /* A request without an answer may be carried out until its deadline has passed. */
@@ -182,7 +183,8 @@ static void add_losses(struct history *history)
     for (size_t i = 0; i < history->fault_count; i++) {
         const struct fault *fault = &history->faults[i];
         if (fault_loses_data(fault) && fault->begin_ns != 0)
-            add_loss(history, &room, fault->begin_ns, fault->end_ns != 0 ? fault->end_ns : INT64_MAX, EVERYTHING);
+            add_loss(history, &room, fault->begin_ns, fault->end_ns != 0 ? fault->end_ns : INT64_MAX, EVERYTHING)
+                ->failover = fault_is_failover(fault);
     }
     for (size_t i = 0; i < history->count; i++) {
         const struct record *record = &history->records[i];

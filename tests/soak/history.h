@@ -27,6 +27,7 @@ struct hold {
 struct loss {
     int64_t begin_ns, end_ns; /* in between it happened, or it did not */
     uint32_t object;          /* or EVERYTHING */
+    bool failover;            /* by servers that replace each other: two may have served meanwhile */
 };
 #define EVERYTHING UINT32_MAX
 
@@ -41,6 +42,7 @@ struct history {
     size_t loss_count;
 
     int64_t lease_ms, command_ms;
+    int64_t skew_ms;  /* clock_skew, by which each validity is shorter */
     int64_t slack_ms; /* how late things may be on a busy machine */
     int64_t calm_ns;  /* from then on nothing is done to anybody. 0: never */
 };

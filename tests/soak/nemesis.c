@@ -283,12 +283,19 @@ void nemesis_begin(struct nemesis *nemesis, struct fault *fault)
         begin_process(nemesis, fault);
     else if (fault->kind < STOP_SERVER)
         on_network(nemesis, fault, begin_network);
+    else if (fault_is_failover(fault) && nemesis->cluster != NULL)
+        nemesis_begincluster(nemesis, fault);
+    else if (fault_is_failover(fault))
+        nemesis_beginfailover(nemesis, fault);
     else
         begin_server(nemesis, fault);
 }
 
-void nemesis_end(struct nemesis *nemesis, struct fault *fault)
+bool nemesis_end(struct nemesis *nemesis, struct fault *fault)
 {
+    if (fault_is_failover(fault) &&
+        !(nemesis->cluster != NULL ? nemesis_endcluster : nemesis_endfailover)(nemesis, fault))
+        return false;
     if (fault->kind == KILL_PROCESS || fault->kind == EXIT_THREAD)
         nemesis_next_epoch(nemesis);
     if (fault->kind == STOP_PROCESS && nemesis->actors[fault->process] != 0)
@@ -298,4 +305,5 @@ void nemesis_end(struct nemesis *nemesis, struct fault *fault)
     else if (fault->kind >= STOP_SERVER)
         end_server(nemesis, fault);
     fault->end_ns = now_ns();
+    return true;
 }

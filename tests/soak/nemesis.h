@@ -5,6 +5,8 @@
 #ifndef TESTS_SOAK_NEMESIS_H
 #define TESTS_SOAK_NEMESIS_H
 
+#include "cluster.h"
+#include "failover.h"
 #include "fault.h"
 #include "proxy.h"
 #include "table.h"
@@ -14,6 +16,16 @@
 
 struct nemesis {
     struct world *world;
+    struct failover *failover; /* NULL, as is the next one: one server, behind proxies */
+    struct cluster *cluster;
+    int node;                     /* of the fault under way: the master of before, or a Sentinel */
+    int slot, to;                 /* of that: which slot goes where */
+    int leaders[CLUSTER_MASTERS]; /* masters when nothing was amiss last, and when that was */
+    int64_t known_ns;
+    const char *dir;   /* for faults that are found */
+    bool lifted;       /* what was done to it is undone; others may not have got over it yet */
+    int settled;       /* looks in a row that found nothing amiss */
+    int64_t looked_ns; /* when it was asked about last */
     struct table *table;
     struct proxy *proxies[PROCESSES_MAX];
     pid_t *actors;              /* the driver's; 0: none just now */
@@ -24,7 +36,27 @@ struct nemesis {
 int plan_make(struct fault *plan, int room, const struct table *table, int storm_ms);
 
 void nemesis_begin(struct nemesis *nemesis, struct fault *fault);
-void nemesis_end(struct nemesis *nemesis, struct fault *fault);
+/* False: it is not over yet, and to be tried again. */
+bool nemesis_end(struct nemesis *nemesis, struct fault *fault);
+
+/* --- nemesis_failover.c: the same of servers that replace each other ----------------------------------------------- */
+
+void nemesis_beginfailover(struct nemesis *nemesis, const struct fault *fault);
+bool nemesis_endfailover(struct nemesis *nemesis, const struct fault *fault);
+/* Is it time to look whether a fault is over? One that lasts too long ends the soak. */
+bool nemesis_mustlook(struct nemesis *nemesis, const struct fault *fault);
+/* Was nothing amiss often enough in a row? */
+bool nemesis_issettled(struct nemesis *nemesis, bool settled);
+
+/* --- nemesis_cluster.c: the same of a cluster ---------------------------------------------------------------------- */
+
+void nemesis_begincluster(struct nemesis *nemesis, const struct fault *fault);
+bool nemesis_endcluster(struct nemesis *nemesis, const struct fault *fault);
+/*
+ * Note which nodes are masters. If one is that should not, as nothing was done to the one before but that this machine was
+ * too busy for it, that is a fault, too, since the last time. `fault`: what was done, or NULL.
+ */
+void nemesis_notemasters(struct nemesis *nemesis, const struct fault *fault);
 
 /*
  * Use other counting semaphores from now on: the data of the old ones is about to vanish, or may just have; or

@@ -12,12 +12,15 @@
 enum kind {
     MUTEX,
     FAIR,
-    ROBUST, /* mutexes, too, as the next three */
-    FIXED,  /* its lease is not renewed */
-    CAPPED, /* kept for MIN_HOLD_MS at least, and not renewed after capped_ms() */
-    FORCED, /* now and then an operator takes it away */
+    ROBUST,  /* mutexes, too, as the next four */
+    FIXED,   /* its lease is not renewed */
+    CAPPED,  /* kept for MIN_HOLD_MS at least, and not renewed after capped_ms() */
+    FORCED,  /* now and then an operator takes it away */
+    STRIPED, /* one of STRIPES of a name, of which a thread takes this one or any */
     RWLOCK,
     COUNTING,
+    GROWN,   /* likewise; now and then there are more for a while */
+    PASSING, /* likewise, anonymous: as ANONYMOUS, but what a dead process had is gone with it */
     LEASED,
     BYID,      /* leased permits that belong to who knows their number */
     RESIZED,   /* leased; how many there are in all changes */
@@ -30,6 +33,7 @@ enum kind {
 
 #define MIN_HOLD_MS 5
 
+#define STRIPES 4
 #define HOT 2         /* objects of each kind that everybody wants; the others belong to one thread of two processes */
 #define INDEX_MAX 256 /* objects of one kind */
 #define EPOCHS_MAX 64 /* instances of a counting semaphore */
@@ -38,6 +42,7 @@ enum kind {
 #define HOT_PERMITS 3 /* of a semaphore */
 #define COLD_PERMITS 2
 #define LATCH_COUNT 3
+#define LATCH_TTL_MS 300 /* of those that have an end */
 
 static inline uint32_t object_of(enum kind kind, unsigned index)
 {
@@ -64,6 +69,18 @@ static inline bool is_semaphore(uint32_t object)
     return kind_of(object) >= COUNTING && kind_of(object) <= ANONYMOUS;
 }
 
+/* A plain number: no lease, no owner. */
+static inline bool is_counting(uint32_t object)
+{
+    return kind_of(object) >= COUNTING && kind_of(object) <= PASSING;
+}
+
+/* There as long as somebody uses it; every thread has a shell of its own. */
+static inline bool is_anonymous(uint32_t object)
+{
+    return kind_of(object) == PASSING || kind_of(object) == ANONYMOUS;
+}
+
 /* Who writes may not lock it again. */
 static inline bool is_nonreentrant(uint32_t object)
 {
@@ -79,6 +96,24 @@ static inline bool is_latch(uint32_t object)
 static inline bool is_appearing(uint32_t object)
 {
     return kind_of(object) == LATCH && index_of(object) % 2 != 0;
+}
+
+/* Its count ends after LATCH_TTL_MS, if it did not open. */
+static inline bool has_ttl(uint32_t object, uint32_t instance)
+{
+    return kind_of(object) == LATCH && instance % 4 >= 2;
+}
+
+/* Clients of every second process are opened with redisson=yes. */
+static inline bool is_as_redisson(int process)
+{
+    return process % 2 != 0;
+}
+
+/* Readers and writers take turns; the others come in in order of arrival. */
+static inline bool is_phase_fair(uint32_t object)
+{
+    return kind_of(object) == RWLOCK && index_of(object) % 4 >= 1;
 }
 
 static inline int64_t capped_ms(int64_t lease_ms)

@@ -10,6 +10,7 @@
 
 #define FIRST_MS 700
 #define LULL_EVERY_MS 18000
+#define OVER_MS 2500  /* until servers have got over what befell one of them */
 #define LULL_LEASES 7 /* two to recover, three to wait for something, two to look at */
 
 /* How long they last, in hundredths of a lease, at most; and how often they are drawn. */
@@ -47,6 +48,17 @@ static const struct menu {
     [READ_ONLY] = { "read-only", 3, 100 },
     [SMALL_BUFFERS] = { "small-buffers", 3, 60 },
     [FEW_CLIENTS] = { "few-clients", 3, 100 },
+    [KILL_MASTER] = { "kill-master", 6, 100 },
+    [STOP_MASTER] = { "stop-master", 6, 250 },
+    [CUT_MASTER] = { "cut-master", 6, 250 },
+    [DEMAND_FAILOVER] = { "demand-failover", 4, 0 },
+    [KILL_SENTINEL] = { "kill-sentinel", 4, 100 },
+    [KILL_NODE] = { "kill-node", 5, 100 },
+    [STOP_NODE] = { "stop-node", 5, 250 },
+    [DEMAND_NODE] = { "demand-node", 3, 0 },
+    [MOVE_SLOT] = { "move-slot", 12, 60 },
+    [CUT_NODES] = { "cut-nodes", 5, 0 },
+    [LOST_PATIENCE] = { "lost-patience", 0, 0 },
     [SLOW_MACHINE] = { "slow-machine", 0, 0 },
     [BUSY_MACHINE] = { "busy-machine", 0, 0 },
 };
@@ -71,21 +83,31 @@ static int length_of(uint64_t *luck, int kind, int64_t lease_ms)
     return longest_ms == 0 ? 0 : (int)(10 + longest_ms * part * part / 1000000);
 }
 
-static int weight_of(int kind)
+/* Proxies stand before one server; those that replace each other have faults of their own. */
+static bool is_at_hand(const struct table *table, int kind)
 {
+    static const int first[] = { [SINGLE_SERVER] = CUT, [SENTINELS] = KILL_MASTER, [CLUSTER] = KILL_NODE };
+    static const int behind[] = { [SINGLE_SERVER] = KILL_MASTER, [SENTINELS] = KILL_NODE, [CLUSTER] = LOST_PATIENCE };
+    return kind < CUT || (kind >= first[table->deployment] && kind < behind[table->deployment]);
+}
+
+static int weight_of(const struct table *table, int kind)
+{
+    if (!is_at_hand(table, kind))
+        return 0;
     if (kind == CANCEL_THREAD && SANITIZED && !THREAD_SANITIZED)
         return 0; /* AddressSanitizer takes the frames that a cancelled thread left for live ones */
     return menu[kind].weight;
 }
 
-static int draw_kind(uint64_t *luck, int first, int last)
+static int draw_kind(uint64_t *luck, const struct table *table, int first, int last)
 {
     int total = 0, kind;
     for (kind = first; kind <= last; kind++)
-        total += weight_of(kind);
+        total += weight_of(table, kind);
     int left = (int)draw_below(luck, (unsigned)total);
-    for (kind = first; left >= weight_of(kind); kind++)
-        left -= weight_of(kind);
+    for (kind = first; left >= weight_of(table, kind); kind++)
+        left -= weight_of(table, kind);
     return kind;
 }
 
@@ -106,6 +128,8 @@ static struct fault draw_fault(uint64_t *luck, const struct table *table, int ki
         fault.number = (int)(number & ~1u) | (int)(number % 3 != 0); /* bytes; odd: downwards */
     if (kind == DELAY)
         fault.number = (int)(number % (unsigned)(table->lease_ms / 4)) + 1;
+    if (kind >= KILL_NODE)
+        fault.number = (int)number; /* of which node or slot */
     if (kind >= CUT_REQUEST && kind <= PARK_REQUEST)
         fault.number = (int)(number % 20) + 1; /* which request */
     return fault;
@@ -116,12 +140,13 @@ int plan_make(struct fault *plan, int room, const struct table *table, int storm
     uint64_t luck = table->seed ^ 0x6e656d65736973;
     int count = 0, at_ms = FIRST_MS, lull_ms = LULL_EVERY_MS;
     while (count + 2 <= room) {
-        int made = 1, kind = draw_kind(&luck, 0, SLOW_MACHINE - 1), longest_ms;
+        int made = 1, kind = draw_kind(&luck, table, 0, SLOW_MACHINE - 1), longest_ms;
         plan[count] = draw_fault(&luck, table, kind);
         longest_ms = plan[count].length_ms;
         if (draw_below(&luck, 4) == 0) { /* two at once: never two of the server, which may not be able to answer */
             bool server = kind >= STOP_SERVER;
-            int other = server ? draw_kind(&luck, 0, STOP_SERVER - 1) : draw_kind(&luck, STOP_SERVER, SLOW_MACHINE - 1);
+            int other = server ? draw_kind(&luck, table, 0, STOP_SERVER - 1)
+                               : draw_kind(&luck, table, STOP_SERVER, SLOW_MACHINE - 1);
             plan[count + 1] = draw_fault(&luck, table, other);
             if (plan[count + 1].length_ms > longest_ms)
                 longest_ms = plan[count + 1].length_ms;
@@ -135,7 +160,8 @@ int plan_make(struct fault *plan, int room, const struct table *table, int storm
             break;
         for (int i = 0; i < made; i++)
             plan[count++].at_ms = at_ms;
-        at_ms += longest_ms + 100 + (int)draw_below(&luck, 700);
+        bool failover = fault_is_failover(&plan[count - 1]) || fault_is_failover(&plan[count - made]);
+        at_ms += longest_ms + (failover ? OVER_MS : 100) + (int)draw_below(&luck, 700);
     }
     return count;
 }

@@ -9,11 +9,22 @@
 #define ROOM 512
 #define STORM_MS 53000 /* of a round of a minute */
 
-static int plan_of(uint64_t seed, struct fault *plan)
+static int plan_with(uint64_t seed, struct fault *plan, enum deployment deployment)
 {
-    struct table table = { .seed = seed, .processes = 4, .threads = 6, .lease_ms = 1000 };
+    struct table table = {
+        .seed = seed,
+        .processes = 4,
+        .threads = 6,
+        .lease_ms = deployment != SINGLE_SERVER ? 2000 : 1000,
+        .deployment = deployment,
+    };
     memset(plan, 0, ROOM * sizeof *plan);
     return plan_make(plan, ROOM, &table, STORM_MS);
+}
+
+static int plan_of(uint64_t seed, struct fault *plan)
+{
+    return plan_with(seed, plan, SINGLE_SERVER);
 }
 
 static void a_seed_makes_the_same_plan_again(void)
@@ -35,9 +46,28 @@ static void each_minute_has_faults_enough_and_all_are_drawn(void)
         for (int i = 0; i < count; i++)
             drawn[plan[i].kind]++;
     }
-    for (int kind = 0; kind < SLOW_MACHINE; kind++)
+    for (int kind = 0; kind < KILL_MASTER; kind++)
         if (drawn[kind] == 0 && !(kind == CANCEL_THREAD && SANITIZED))
             fail_msg("never drawn: %s", fault_name(kind));
+}
+
+/* Where servers replace each other there are no proxies, nor orders that a single server would take. */
+static void servers_that_replace_each_other_have_their_own_faults(void)
+{
+    static const struct {
+        enum deployment deployment;
+        int first, behind;
+    } own[] = { { SENTINELS, KILL_MASTER, KILL_NODE }, { CLUSTER, KILL_NODE, LOST_PATIENCE } };
+    static struct fault plan[ROOM];
+    for (size_t which = 0; which < sizeof own / sizeof own[0]; which++) {
+        int drawn[FAULT_KINDS] = { 0 };
+        for (uint64_t seed = 0; seed < 200; seed++)
+            for (int i = 0, count = plan_with(seed, plan, own[which].deployment); i < count; i++)
+                drawn[plan[i].kind]++;
+        for (int kind = 0; kind < LOST_PATIENCE; kind++)
+            if (kind != CANCEL_THREAD)
+                assert_int_equal(drawn[kind] > 0, kind < CUT || (kind >= own[which].first && kind < own[which].behind));
+    }
 }
 
 /* The server must be able to take the order that ends a fault, and the storm has an end. */
@@ -59,5 +89,6 @@ static void a_server_has_one_fault_at_a_time_and_calm_at_last(void)
 int main(void)
 {
     return plain_run(a_seed_makes_the_same_plan_again, each_minute_has_faults_enough_and_all_are_drawn,
+                     servers_that_replace_each_other_have_their_own_faults,
                      a_server_has_one_fault_at_a_time_and_calm_at_last);
 }

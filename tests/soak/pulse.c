@@ -34,14 +34,11 @@ static void hang_up(struct pulse *pulse)
     pulse->redis = NULL;
 }
 
-/* By the socket of the proxy, as the client. */
+/* By the socket of the proxy, as the client; where there are several servers, of one that is there for this alone. */
 static void call(struct pulse *pulse)
 {
     struct timeval patience = { PATIENCE_S, 0 };
-    char path[256];
-    const char *url = pulse->table->urls[pulse->process] + strlen("unix://");
-    snprintf(path, sizeof path, "%.*s", (int)strcspn(url, "?"), url);
-    pulse->redis = redisConnectUnixWithTimeout(path, patience);
+    pulse->redis = redisConnectUnixWithTimeout(pulse->table->pulse[pulse->process], patience);
     if (pulse->redis != NULL && pulse->redis->err == 0)
         redisSetTimeout(pulse->redis, patience);
     else

@@ -31,6 +31,7 @@ enum op {
     OP_REPAIR,    /* of what a dead holder left: lk_mutex_consistent() */
     OP_FORCE,     /* an operator takes it away from whoever has it */
     OP_RESIZE,    /* to `permits` in all, if they are `token`; limit_ms: how many were found instead */
+    OP_ADD,       /* limit_ms permits to all there are, or so many less; permits 1: by comparing the total, one more */
     OP_MAKE,      /* a semaphore that is not there yet */
     OP_SET,       /* latch: set the count, `permits` */
     OP_COUNTDOWN, /* latch */
@@ -42,7 +43,7 @@ enum op {
     OP_LATE,      /* pulse.c slept that long instead of a few milliseconds */
     OP_BUSY,      /* without faults it waited so long for a turn and for an answer of the server */
     OP_LEFT,      /* by the driver: a key or a channel that was left at the end; code: EEXIST */
-    OP_VALUE,     /* by the driver: permits of a semaphore at the end, in `token` */
+    OP_VALUE, /* by the driver: permits of a semaphore at the end, in `token`; limit_ms: how many there are in all */
     OPS
 };
 

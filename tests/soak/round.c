@@ -111,8 +111,8 @@ static void end_faults(struct round *round)
     for (int i = 0; i < round->begun; i++) {
         struct fault *fault = &round->plan[i];
         if (fault->end_ns == 0 && fault->begin_ns + fault->length_ms * NS_PER_MS <= now_ns()) {
-            nemesis_end(&round->nemesis, fault);
-            assert_that(fault_write(round->dir, fault));
+            if (nemesis_end(&round->nemesis, fault))
+                assert_that(fault_write(round->dir, fault));
         }
     }
 }
@@ -207,6 +207,45 @@ static void choose_folder(struct round *round, const struct settings *settings)
     assert_that(mkdir(round->dir, 0700) == 0 || errno == EEXIST);
 }
 
+/* One server, and a network for each process. */
+static void begin_proxies(struct round *round)
+{
+    struct table *table = round->table;
+    for (int i = 0; i < table->processes; i++) {
+        char lease[32];
+        round->nemesis.proxies[i] = proxy_begin(round->world);
+        snprintf(lease, sizeof lease, "lease=%dms%s", (int)table->lease_ms, is_as_redisson(i) ? "&redisson=yes" : "");
+        snprintf(table->urls[i], sizeof table->urls[i], "%s", proxy_url(round->nemesis.proxies[i], lease));
+        snprintf(table->pulse[i], sizeof table->pulse[i], "%.*s", (int)strcspn(table->urls[i] + strlen("unix://"), "?"),
+                 table->urls[i] + strlen("unix://"));
+    }
+}
+
+/* The world's own server is there for the pulse alone. All clocks are this machine's. */
+static void begin_deployment(struct round *round)
+{
+    struct table *table = round->table;
+    char replicas[32] = "";
+    struct nemesis *nemesis = &round->nemesis;
+    if (table->deployment == CLUSTER) {
+        nemesis->cluster = cluster_begin(round->world, true);
+        nemesis_notemasters(nemesis, NULL);
+    } else {
+        nemesis->failover = failover_begin(round->world, NULL);
+    }
+    if (round->settings->replicas != 0)
+        snprintf(replicas, sizeof replicas, "&wait_replicas=%d", round->settings->replicas);
+    for (int i = 0; i < table->processes; i++) {
+        char options[128];
+        snprintf(options, sizeof options, "lease=%dms&command_timeout=%dms&clock_skew=%dms%s%s", (int)table->lease_ms,
+                 (int)table->command_ms, (int)table->skew_ms, is_as_redisson(i) ? "&redisson=yes" : "", replicas);
+        snprintf(table->urls[i], sizeof table->urls[i], "%s",
+                 nemesis->cluster != NULL ? cluster_url(nemesis->cluster, options)
+                                          : failover_url(nemesis->failover, options));
+        snprintf(table->pulse[i], sizeof table->pulse[i], "%s", round->world->socket);
+    }
+}
+
 static void begin_round(struct round *round, const struct settings *settings)
 {
     round->settings = settings;
@@ -221,13 +260,14 @@ static void begin_round(struct round *round, const struct settings *settings)
     table->threads = settings->threads;
     table->lease_ms = settings->lease_ms;
     table->command_ms = settings->lease_ms / 5;
-    round->nemesis = (struct nemesis){ .world = round->world, .table = table, .actors = round->actors };
-    for (int i = 0; i < table->processes; i++) {
-        char lease[32];
-        round->nemesis.proxies[i] = proxy_begin(round->world);
-        snprintf(lease, sizeof lease, "lease=%dms%s", (int)table->lease_ms, i % 2 != 0 ? "&redisson=yes" : "");
-        snprintf(table->urls[i], sizeof table->urls[i], "%s", proxy_url(round->nemesis.proxies[i], lease));
-    }
+    table->deployment = settings->deployment;
+    table->skew_ms = settings->deployment != SINGLE_SERVER ? settings->lease_ms / 20 : 0;
+    round->nemesis =
+        (struct nemesis){ .world = round->world, .table = table, .actors = round->actors, .dir = round->dir };
+    if (table->deployment != SINGLE_SERVER)
+        begin_deployment(round);
+    else
+        begin_proxies(round);
     assert_that(tape_open(&round->tape, round->dir, PROCESSES_MAX, 0, 0));
 }
 
@@ -235,6 +275,7 @@ static bool check_round(struct round *round, int64_t calm_ns, struct totals *tot
 {
     struct history history = { .lease_ms = round->table->lease_ms,
                                .command_ms = round->table->command_ms,
+                               .skew_ms = round->table->skew_ms,
                                .slack_ms = SANITIZED ? 2000 : 1000,
                                .calm_ns = calm_ns };
     struct report report = { .out = stdout };
@@ -248,8 +289,12 @@ static bool check_round(struct round *round, int64_t calm_ns, struct totals *tot
 
 static void end_round(struct round *round)
 {
-    for (int i = 0; i < round->table->processes; i++)
+    for (int i = 0; i < round->table->processes && round->nemesis.proxies[i] != NULL; i++)
         proxy_end(round->nemesis.proxies[i]);
+    if (round->nemesis.failover != NULL)
+        failover_end(round->nemesis.failover);
+    if (round->nemesis.cluster != NULL)
+        cluster_end(round->nemesis.cluster);
     nemesis_rest(&round->nemesis);
     tape_close(&round->tape);
     table_close(round->table);
@@ -272,11 +317,15 @@ bool round_run(const struct settings *settings, struct totals *totals)
     enter(&round, CALM);
     int64_t calm_ns = now_ns();
     if (settings->keep != NULL)
-        printf("look again: soak_look %s %" PRId64 " %" PRId64 "\n", round.dir, lease_ms, calm_ns);
+        printf("look again: soak_look %s %" PRId64 " %" PRId64 " %" PRId64 "\n", round.dir, lease_ms, calm_ns,
+               round.table->skew_ms);
     run_for(&round, calm_ms);
     enter(&round, STOP);
     end_actors(&round);
-    look_at_what_is_left(round.world, round.table, &round.tape);
+    if (settings->deployment == CLUSTER)
+        nemesis_notemasters(&round.nemesis, NULL);
+    if (settings->deployment == SINGLE_SERVER)
+        look_at_what_is_left(round.world, round.table, &round.tape);
     bool good = check_round(&round, calm_ns, totals);
     end_round(&round);
     return good;

@@ -16,6 +16,8 @@ struct settings {
     int processes, threads;
     int64_t lease_ms;
     const char *keep; /* folder for tapes; NULL: removed afterwards */
+    enum deployment deployment;
+    int replicas; /* wait_replicas; 0: none */
     int64_t least_faults, least_operations, least_acquires;
 };
 
@@ -23,6 +25,7 @@ struct settings {
 struct totals {
     int64_t operations, fault_count;
     int64_t grants, tokens, pairs, accounts, latches, heirs; /* that the checks looked at */
+    int64_t writes, overlaps, longest_ns;
     int64_t acquires[KINDS], failed;
     int64_t faults[FAULT_KINDS];
     int64_t codes[KINDS][OPS][CODES_MAX]; /* the last one: never returned */

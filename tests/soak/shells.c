@@ -18,17 +18,23 @@ union shell {
 
 struct slot {
     union shell *shell; /* NULL: not made yet. Atomic builtins; made under `making` */
+    uint32_t instance;  /* of an anonymous one */
 };
+
+enum { COUNTED, GROWING, LASTING }; /* numbers that last */
 
 struct shells {
     lk_client_t *client;
     int64_t lease_ms;
     pthread_mutex_t making;
     struct slot fixed[KINDS][INDEX_MAX]; /* mutexes, rwlocks, leased semaphores */
-    struct slot counting[INDEX_MAX][EPOCHS_MAX];
+    struct slot counting[LASTING][INDEX_MAX][EPOCHS_MAX];
     struct slot latches[HOT][GENERATIONS_MAX];
-    struct slot anonymous[THREADS_MAX][INDEX_MAX]; /* each of one thread */
+    struct slot passing[THREADS_MAX][INDEX_MAX];   /* each of one thread */
+    struct slot anonymous[THREADS_MAX][INDEX_MAX]; /* likewise */
     struct slot made[THREADS_MAX][INDEX_MAX];      /* likewise, by shell_make() */
+    lk_stripes_t stripes;
+    lk_mutex_t *striped[STRIPES];
 };
 
 static _Thread_local unsigned own_thread;
@@ -37,7 +43,10 @@ static struct slot *slot_of(struct shells *shells, uint32_t object, uint32_t ins
 {
     switch (kind_of(object)) {
     case COUNTING:
-        return &shells->counting[index_of(object)][instance % EPOCHS_MAX];
+    case GROWN:
+        return &shells->counting[kind_of(object) == GROWN ? GROWING : COUNTED][index_of(object)][instance % EPOCHS_MAX];
+    case PASSING:
+        return &shells->passing[own_thread][index_of(object)];
     case LATCH:
         return &shells->latches[index_of(object) % HOT][instance % GENERATIONS_MAX];
     case ANONYMOUS:
@@ -70,6 +79,7 @@ static int shell_init(struct shells *shells, union shell *shell, uint32_t object
     switch (kind_of(object)) {
     case RWLOCK:
         rwlock.nonreentrant = is_nonreentrant(object);
+        rwlock.prefer = is_phase_fair(object) ? LK_RWLOCK_PREFER_PHASE_FAIR : LK_RWLOCK_PREFER_FAIR;
         return lk_rwlock_init(&shell->rwlock, shells->client, name, &rwlock);
     case LEASED:
     case BYID:
@@ -80,9 +90,14 @@ static int shell_init(struct shells *shells, union shell *shell, uint32_t object
         leased.anonymous = kind_of(object) == ANONYMOUS;
         return lk_sem_init(&shell->sem, shells->client, name, permits_of(object), &leased);
     case COUNTING:
+    case GROWN:
         return lk_sem_init(&shell->sem, shells->client, name, permits_of(object), NULL);
+    case PASSING:
+        leased.anonymous = 1;
+        return lk_sem_init(&shell->sem, shells->client, name, permits_of(object), &leased);
     case LATCH:
         latch.appear = is_appearing(object);
+        latch.ttl_ms = has_ttl(object, instance) ? LATCH_TTL_MS : 0;
         return lk_latch_init(&shell->latch, shells->client, name, &latch);
     default:
         return mutex_init(shells, shell, name, kind_of(object));
@@ -95,6 +110,7 @@ static union shell *make(struct shells *shells, struct slot *slot, uint32_t obje
     union shell *shell = slot->shell;
     if (shell == NULL) {
         shell = calloc(1, sizeof *shell);
+        slot->instance = instance;
         if (shell == NULL || shell_init(shells, shell, object, instance) != 0)
             abort();
         __atomic_store_n(&slot->shell, shell, __ATOMIC_RELEASE);
@@ -108,6 +124,19 @@ static union shell *shell_of(struct shells *shells, uint32_t object, uint32_t in
     struct slot *slot = slot_of(shells, object, instance);
     union shell *shell = __atomic_load_n(&slot->shell, __ATOMIC_ACQUIRE);
     return shell != NULL ? shell : make(shells, slot, object, instance);
+}
+
+static lk_mutex_t *mutex_of(struct shells *shells, uint32_t object)
+{
+    if (kind_of(object) == STRIPED)
+        return shells->striped[index_of(object)];
+    return &shell_of(shells, object, 0)->mutex;
+}
+
+uint32_t shells_instance(struct shells *shells, uint32_t object, uint32_t instance)
+{
+    const struct slot *slot = slot_of(shells, object, instance);
+    return is_anonymous(object) && slot->shell != NULL ? slot->instance : instance;
 }
 
 static _Thread_local lk_owner_t *acts_for;
@@ -137,6 +166,10 @@ struct shells *shells_begin(lk_client_t *client, int64_t lease_ms)
     shells->client = client;
     shells->lease_ms = lease_ms;
     pthread_mutex_init(&shells->making, NULL);
+    if (lk_stripes_init(&shells->stripes, client, "soak:striped", STRIPES) != 0)
+        abort();
+    for (unsigned i = 0; i < STRIPES; i++)
+        shells->striped[i] = lk_stripes_at(&shells->stripes, i);
     return shells;
 }
 
@@ -150,6 +183,8 @@ static int end_slot(struct slot *slot, enum kind kind)
         rc = lk_rwlock_destroy(&slot->shell->rwlock);
         break;
     case COUNTING:
+    case GROWN:
+    case PASSING:
     case LEASED:
     case BYID:
     case RESIZED:
@@ -175,17 +210,21 @@ int shells_end(struct shells *shells)
             if ((last = end_slot(&shells->fixed[kind][index], (enum kind)kind)) != 0)
                 rc = last;
     for (unsigned i = 0; i < THREADS_MAX * INDEX_MAX; i++) {
+        if ((last = end_slot(&shells->passing[i / INDEX_MAX][i % INDEX_MAX], PASSING)) != 0)
+            rc = last;
         if ((last = end_slot(&shells->anonymous[i / INDEX_MAX][i % INDEX_MAX], ANONYMOUS)) != 0)
             rc = last;
         if ((last = end_slot(&shells->made[i / INDEX_MAX][i % INDEX_MAX], REMOVED)) != 0)
             rc = last;
     }
-    for (unsigned i = 0; i < INDEX_MAX * EPOCHS_MAX; i++)
-        if ((last = end_slot(&shells->counting[i / EPOCHS_MAX][i % EPOCHS_MAX], COUNTING)) != 0)
+    for (unsigned i = 0; i < LASTING * INDEX_MAX * EPOCHS_MAX; i++)
+        if ((last = end_slot((struct slot *)shells->counting + i, COUNTING)) != 0)
             rc = last;
     for (unsigned i = 0; i < HOT * GENERATIONS_MAX; i++)
         if ((last = end_slot(&shells->latches[i / GENERATIONS_MAX][i % GENERATIONS_MAX], LATCH)) != 0)
             rc = last;
+    if ((last = lk_stripes_destroy(&shells->stripes)) != 0)
+        rc = last;
     pthread_mutex_destroy(&shells->making);
     free(shells);
     return rc;
@@ -210,8 +249,21 @@ static bool leave(struct slot *slot)
 
 void shells_leave(struct shells *shells)
 {
-    for (unsigned index = 0; index < INDEX_MAX; index++)
+    for (unsigned index = 0; index < INDEX_MAX; index++) {
         leave(&shells->anonymous[own_thread][index]);
+        leave(&shells->passing[own_thread][index]);
+    }
+}
+
+static int lock(struct shells *shells, uint32_t object, int limit_ms)
+{
+    lk_mutex_t *mutex = mutex_of(shells, object);
+    const lk_how_t how = {
+        .size = sizeof how, .timeout_ms = limit_ms, .lease_ms = own_lease_ms, .fixed = own_fixed, .owner = acts_for
+    };
+    if (acts_for != NULL || own_lease_ms != 0 || own_fixed != 0)
+        return lk_mutex_lockwith(mutex, &how);
+    return limit_ms == 0 ? lk_mutex_trylock(mutex) : lk_mutex_lockfor(mutex, limit_ms);
 }
 
 static int take_with(union shell *shell, enum kind kind, bool share, unsigned permits, int limit_ms)
@@ -222,18 +274,15 @@ static int take_with(union shell *shell, enum kind kind, bool share, unsigned pe
     switch (kind) {
     case RWLOCK:
         return share ? lk_rwlock_rdlockwith(&shell->rwlock, &how) : lk_rwlock_wrlockwith(&shell->rwlock, &how);
-    case LEASED:
-    case RESIZED:
-    case REMOVED:
-    case ANONYMOUS:
-        return lk_sem_acquirewith(&shell->sem, permits, &how);
     default:
-        return lk_mutex_lockwith(&shell->mutex, &how);
+        return lk_sem_acquirewith(&shell->sem, permits, &how);
     }
 }
 
 int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool share, unsigned permits, int limit_ms)
 {
+    if (is_mutex(object))
+        return lock(shells, object, limit_ms);
     union shell *shell = shell_of(shells, object, instance);
     if (acts_for != NULL || own_lease_ms != 0 || own_fixed != 0)
         return take_with(shell, kind_of(object), share, permits, limit_ms);
@@ -242,34 +291,28 @@ int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool s
         if (share)
             return limit_ms == 0 ? lk_rwlock_tryrdlock(&shell->rwlock) : lk_rwlock_rdlockfor(&shell->rwlock, limit_ms);
         return limit_ms == 0 ? lk_rwlock_trywrlock(&shell->rwlock) : lk_rwlock_wrlockfor(&shell->rwlock, limit_ms);
-    case COUNTING:
-    case LEASED:
-    case RESIZED:
-    case REMOVED:
-    case ANONYMOUS:
+    default:
         if (limit_ms == 0 && permits == 1)
             return lk_sem_trywait(&shell->sem);
         return lk_sem_acquire(&shell->sem, permits, limit_ms);
-    default:
-        return limit_ms == 0 ? lk_mutex_trylock(&shell->mutex) : lk_mutex_lockfor(&shell->mutex, limit_ms);
     }
+}
+
+int shell_takeany(struct shells *shells, uint32_t *object)
+{
+    unsigned index = index_of(*object);
+    int rc = lk_stripes_trylockanyby(&shells->stripes, acts_for, index, &index);
+    *object = object_of(STRIPED, index);
+    return rc;
 }
 
 int shell_give(struct shells *shells, uint32_t object, uint32_t instance, unsigned permits)
 {
+    if (is_mutex(object))
+        return lk_mutex_unlockby(mutex_of(shells, object), acts_for);
     union shell *shell = shell_of(shells, object, instance);
-    switch (kind_of(object)) {
-    case RWLOCK:
-        return lk_rwlock_unlockby(&shell->rwlock, acts_for);
-    case COUNTING:
-    case LEASED:
-    case RESIZED:
-    case REMOVED:
-    case ANONYMOUS:
-        return lk_sem_releaseby(&shell->sem, acts_for, permits);
-    default:
-        return lk_mutex_unlockby(&shell->mutex, acts_for);
-    }
+    return kind_of(object) == RWLOCK ? lk_rwlock_unlockby(&shell->rwlock, acts_for)
+                                     : lk_sem_releaseby(&shell->sem, acts_for, permits);
 }
 
 int shell_takeid(struct shells *shells, uint32_t object, int limit_ms, char *id)
@@ -304,12 +347,17 @@ int shell_extendid(struct shells *shells, uint32_t object, const char *id, int64
 
 int shell_repair(struct shells *shells, uint32_t object)
 {
-    return lk_mutex_consistentby(&shell_of(shells, object, 0)->mutex, acts_for);
+    return lk_mutex_consistentby(mutex_of(shells, object), acts_for);
 }
 
-int shell_resize(struct shells *shells, uint32_t object, unsigned *expected, unsigned total)
+int shell_resize(struct shells *shells, uint32_t object, uint32_t instance, unsigned *expected, unsigned total)
 {
-    return lk_sem_setpermits(&shell_of(shells, object, 0)->sem, expected, total);
+    return lk_sem_setpermits(&shell_of(shells, object, instance)->sem, expected, total);
+}
+
+int shell_add(struct shells *shells, uint32_t object, uint32_t instance, long n)
+{
+    return lk_sem_addpermits(&shell_of(shells, object, instance)->sem, n);
 }
 
 bool shells_unmake(struct shells *shells, uint32_t object)
@@ -346,7 +394,7 @@ int shell_force(struct shells *shells, uint32_t object)
 {
     if (kind_of(object) == REMOVED)
         return lk_sem_delete(&shell_of(shells, object, 0)->sem);
-    return lk_mutex_forceunlock(&shell_of(shells, object, 0)->mutex);
+    return lk_mutex_forceunlock(mutex_of(shells, object));
 }
 
 int shell_downgrade(struct shells *shells, uint32_t object)
@@ -356,9 +404,9 @@ int shell_downgrade(struct shells *shells, uint32_t object)
 
 int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms)
 {
-    union shell *shell = shell_of(shells, object, 0);
     if (is_mutex(object))
-        return lk_mutex_remainingby(&shell->mutex, acts_for, ms);
+        return lk_mutex_remainingby(mutex_of(shells, object), acts_for, ms);
+    union shell *shell = shell_of(shells, object, 0);
     switch (kind_of(object)) {
     case RWLOCK:
         return lk_rwlock_remainingby(&shell->rwlock, acts_for, ms);
@@ -374,9 +422,9 @@ int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms)
 
 int shell_token(struct shells *shells, uint32_t object, uint64_t *token)
 {
-    union shell *shell = shell_of(shells, object, 0);
     if (is_mutex(object))
-        return lk_mutex_tokenby(&shell->mutex, acts_for, token);
+        return lk_mutex_tokenby(mutex_of(shells, object), acts_for, token);
+    union shell *shell = shell_of(shells, object, 0);
     switch (kind_of(object)) {
     case RWLOCK:
         return lk_rwlock_tokenby(&shell->rwlock, acts_for, token);
@@ -392,18 +440,18 @@ int shell_token(struct shells *shells, uint32_t object, uint64_t *token)
 
 int shell_ask(struct shells *shells, uint32_t object)
 {
-    union shell *shell = shell_of(shells, object, 0);
     if (is_mutex(object))
-        return lk_mutex_checkby(&shell->mutex, acts_for);
+        return lk_mutex_checkby(mutex_of(shells, object), acts_for);
+    union shell *shell = shell_of(shells, object, 0);
     return kind_of(object) == RWLOCK ? lk_rwlock_checkby(&shell->rwlock, acts_for)
                                      : lk_sem_checkby(&shell->sem, acts_for);
 }
 
 int shell_extend(struct shells *shells, uint32_t object, int64_t lease_ms)
 {
-    union shell *shell = shell_of(shells, object, 0);
     if (is_mutex(object))
-        return lk_mutex_extendby(&shell->mutex, acts_for, lease_ms);
+        return lk_mutex_extendby(mutex_of(shells, object), acts_for, lease_ms);
+    union shell *shell = shell_of(shells, object, 0);
     return kind_of(object) == RWLOCK ? lk_rwlock_extendby(&shell->rwlock, acts_for, lease_ms)
                                      : lk_sem_extendby(&shell->sem, acts_for, lease_ms);
 }

@@ -29,6 +29,9 @@ void shells_actfor(lk_owner_t *owner, int64_t lease_ms, int fixed);
 int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool share, unsigned permits, int limit_ms);
 int shell_give(struct shells *shells, uint32_t object, uint32_t instance, unsigned permits);
 
+/* Of the kind STRIPED: any, from this one on. Which it was is told. */
+int shell_takeany(struct shells *shells, uint32_t *object);
+
 /* Of the kind BYID. `id` has room for LK_PERMIT_ID. */
 int shell_takeid(struct shells *shells, uint32_t object, int limit_ms, char *id);
 int shell_giveid(struct shells *shells, uint32_t object, const char *id);
@@ -38,13 +41,16 @@ int shell_tokenid(struct shells *shells, uint32_t object, const char *id, uint64
 int shell_askid(struct shells *shells, uint32_t object, const char *id);
 int shell_extendid(struct shells *shells, uint32_t object, const char *id, int64_t lease_ms);
 
-/* Of the kind ANONYMOUS: end what this thread has of it, if no other thread holds permits. */
+/* Of what is anonymous: end what this thread has of it, if no other thread holds permits. */
 void shells_leave(struct shells *shells);
+/* The instance that this thread would use, if it is to be this one: of what it could not leave, another. */
+uint32_t shells_instance(struct shells *shells, uint32_t object, uint32_t instance);
 /* The number of this thread, of THREADS_MAX. */
 void shells_iam(unsigned thread);
 
-/* Of the kind RESIZED and REMOVED. */
-int shell_resize(struct shells *shells, uint32_t object, unsigned *expected, unsigned total);
+/* Of the kinds GROWN, RESIZED and REMOVED. */
+int shell_add(struct shells *shells, uint32_t object, uint32_t instance, long n);
+int shell_resize(struct shells *shells, uint32_t object, uint32_t instance, unsigned *expected, unsigned total);
 int shell_make(struct shells *shells, uint32_t object);
 bool shells_unmake(struct shells *shells,
                    uint32_t object); /* first: false, if a thread of this process holds permits */

@@ -19,13 +19,18 @@
 
 enum phase { STORM, CALM, STOP };
 
+/* What the servers are; each has faults of its own. */
+enum deployment { SINGLE_SERVER, SENTINELS, CLUSTER };
+
 enum wish { WISH_NONE, WISH_EXIT, WISH_FORK, WISH_CANCEL };
 
 struct table {
     uint64_t seed;
     int processes, threads;
-    int64_t lease_ms, command_ms;
-    char urls[PROCESSES_MAX][256];
+    int64_t lease_ms, command_ms, skew_ms;
+    enum deployment deployment;
+    char urls[PROCESSES_MAX][384];
+    char pulse[PROCESSES_MAX][128]; /* the socket of a server, to see whether the machine is busy */
 
     enum phase phase;
     bool quiet;     /* no fault is under way, and none is near: lulls and calm */

@@ -36,6 +36,10 @@ void totals_add(struct totals *totals, const struct report *report)
     for (int i = 0; i < KINDS; i++)
         totals->acquires[i] += report->acquires[i];
     totals->failed += report->failed;
+    totals->writes += report->writes;
+    totals->overlaps += report->overlaps;
+    if (report->longest_ns > totals->longest_ns)
+        totals->longest_ns = report->longest_ns;
 }
 
 static void print_codes(const char *kind, enum op op, const int64_t *codes)
@@ -87,6 +91,8 @@ void totals_print(const struct totals *totals)
     printf("\nchecked\n  %" PRId64 " grants, %" PRId64 " tokens, %" PRId64 " pairs in fair queues, %" PRId64
            " semaphores at the end, %" PRId64 " latches, %" PRId64 " heirs of robust mutexes\n",
            totals->grants, totals->tokens, totals->pairs, totals->accounts, totals->latches, totals->heirs);
+    printf("  %" PRId64 " writes with a token, %" PRId64 " overlaps by failovers, the longest of %.1f ms\n",
+           totals->writes, totals->overlaps, (double)totals->longest_ns / NS_PER_MS);
     print_acquires(totals);
     printf("%" PRId64 " operations, %" PRId64 " faults\n", totals->operations, totals->fault_count);
     printf("violations");

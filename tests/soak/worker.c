@@ -25,6 +25,7 @@ struct cycle {
     bool owned;           /* for an owner that is no thread */
     bool repairs, forces; /* if there is a reason */
     bool makes;
+    bool any; /* which stripe it is the call says */
 };
 
 static enum phase phase_of(struct table *table)
@@ -97,7 +98,7 @@ static struct record *begin(struct worker_thread *worker, enum op op, const stru
 
 static bool has_lease(const struct cycle *cycle)
 {
-    return kind_of(cycle->object) != COUNTING;
+    return !is_counting(cycle->object);
 }
 
 /* Is it somebody's, and not of whoever knows its number? */
@@ -134,17 +135,20 @@ static void note_grant(struct worker_thread *worker, const struct cycle *cycle, 
 }
 
 /* 0 or EOWNERDEAD: held, and a record of it has been ended. */
-static int take(struct worker_thread *worker, const struct cycle *cycle)
+static int take(struct worker_thread *worker, struct cycle *cycle)
 {
     struct record *record = begin(worker, cycle->share ? OP_SHARE : OP_TAKE, cycle);
     int code = 0;
     if (record == NULL)
         return ENOMEM;
     record->limit_ms = cycle->limit_ms;
-    if (is_semaphore(cycle->object))
+    if (cycle->any)
+        code = shell_takeany(worker->shells, &cycle->object);
+    else if (is_semaphore(cycle->object))
         CANCELABLE(record, code = call_take(worker, cycle));
     else
         code = call_take(worker, cycle);
+    record->object = cycle->object;
     if (code == 0 || code == EOWNERDEAD)
         note_grant(worker, cycle, record);
     else
@@ -173,7 +177,7 @@ static void give(struct worker_thread *worker, const struct cycle *cycle)
         tape_end(record, code);
         if (code == ENOTCONN)
             rest_ms(5);
-    } while (code == ENOTCONN && kind_of(cycle->object) == COUNTING && phase_of(worker->table) != STOP);
+    } while (code == ENOTCONN && is_counting(cycle->object) && phase_of(worker->table) != STOP);
 }
 
 /*
@@ -298,10 +302,54 @@ static void resize(struct worker_thread *worker, const struct cycle *cycle)
             return;
         record->permits = (uint16_t)total;
         record->token = expected;
-        code = shell_resize(worker->shells, cycle->object, &expected, total);
+        code = shell_resize(worker->shells, cycle->object, 0, &expected, total);
         record->limit_ms = (int32_t)expected;
         tape_end(record, code);
     }
+}
+
+/* One more than `expected`, if there are so many; *expected tells how many there were. */
+static int add_to(struct worker_thread *worker, const struct cycle *cycle, unsigned *expected)
+{
+    struct record *record = begin(worker, OP_ADD, cycle);
+    if (record == NULL)
+        return ENOMEM;
+    record->permits = 1;
+    record->limit_ms = 1;
+    int code = shell_resize(worker->shells, cycle->object, cycle->instance, expected, *expected + 1);
+    tape_end(record, code);
+    return code;
+}
+
+static int add(struct worker_thread *worker, const struct cycle *cycle, int n)
+{
+    struct record *record = begin(worker, OP_ADD, cycle);
+    if (record == NULL)
+        return ENOMEM;
+    record->permits = 0;
+    record->limit_ms = n;
+    int code = shell_add(worker->shells, cycle->object, cycle->instance, n);
+    tape_end(record, code);
+    return code;
+}
+
+/* More permits for a while. Returns how many; 0: none, or nobody knows. */
+static int grow(struct worker_thread *worker, const struct cycle *cycle)
+{
+    unsigned expected = HOT_PERMITS, more = 1 + draw_below(&worker->luck, 2);
+    if (draw_below(&worker->luck, 3) != 0)
+        return add(worker, cycle, (int)more) == 0 ? (int)more : 0;
+    int code = EEXIST;
+    for (int tries = 0; tries < 3 && code == EEXIST; tries++)
+        code = add_to(worker, cycle, &expected);
+    return code == 0 ? 1 : 0;
+}
+
+/* All that were lent are taken away again: so there are never fewer than at first. */
+static void shrink(struct worker_thread *worker, const struct cycle *cycle, int more)
+{
+    while (add(worker, cycle, -more) == ENOTCONN && phase_of(worker->table) != STOP)
+        rest_ms(5);
 }
 
 static void make(struct worker_thread *worker, const struct cycle *cycle)
@@ -331,14 +379,14 @@ static void hold(struct worker_thread *worker, const struct cycle *cycle)
         if (record != NULL)
             tape_end(record, look(worker, cycle, record));
     }
-    if (kind != BYID && kind != ANONYMOUS && !cycle->owned &&
+    if (kind != BYID && !is_anonymous(cycle->object) && !cycle->owned &&
         wished(worker, WISH_EXIT)) /* the others outlive their thread */
         end_with_hold(worker, cycle);
     if (wished(worker, WISH_FORK))
         fork_child(worker, cycle);
 }
 
-static void run_cycle(struct worker_thread *worker, const struct cycle *cycle)
+static void run_cycle(struct worker_thread *worker, struct cycle *cycle)
 {
     worker->holds++;
     int code = take(worker, cycle);
@@ -355,13 +403,13 @@ static void run_cycle(struct worker_thread *worker, const struct cycle *cycle)
         force(worker, cycle);
     if (cycle->makes && kind == REMOVED)
         make(worker, cycle);
-    if (kind == ANONYMOUS)
+    if (is_anonymous(cycle->object))
         shells_leave(worker->shells);
 }
 
 static uint32_t epoch_of(struct worker_thread *worker, enum kind kind)
 {
-    return kind == COUNTING ? __atomic_load_n(&worker->table->epoch, __ATOMIC_ACQUIRE) : 0;
+    return is_counting(object_of(kind, 0)) ? __atomic_load_n(&worker->table->epoch, __ATOMIC_ACQUIRE) : 0;
 }
 
 /* Something that only one thread of another process may want as well. */
@@ -369,10 +417,14 @@ static void cold_episode(struct worker_thread *worker)
 {
     enum kind kind = (enum kind)draw_below(&worker->luck, LATCH);
     unsigned index = HOT + (unsigned)(worker->process / 2 * worker->table->threads + worker->thread);
+    if (kind == STRIPED)
+        index = HOT + index % (STRIPES - HOT);
     struct cycle cycle = { .object = object_of(kind, index), .permits = 1, .repairs = true };
     cycle.limit_ms = draw_below(&worker->luck, 2) == 0 ? 1000 : patient_ms(worker);
     for (int i = 0; i < BURST && phase_of(worker->table) != STOP; i++) {
         cycle.instance = epoch_of(worker, kind);
+        if (shells_instance(worker->shells, cycle.object, cycle.instance) != cycle.instance)
+            return;
         cycle.share = kind == RWLOCK && draw_below(&worker->luck, 2) == 0;
         cycle.forces = kind == ROBUST || draw_below(&worker->luck, 8) == 0;
         cycle.makes = draw_below(&worker->luck, 4) == 0;
@@ -430,9 +482,15 @@ static void hot_episode(struct worker_thread *worker, enum kind kind)
         worker->owner = shells_owner(worker->shells);
     cycle.fixed = draw_fixed(worker, &cycle);
     draw_questions(worker, &cycle);
+    cycle.any = kind == STRIPED && lease_ms == 0 && cycle.fixed == 0 && draw_below(&worker->luck, 2) == 0;
+    if (shells_instance(worker->shells, cycle.object, cycle.instance) != cycle.instance)
+        return;
+    int more = kind == GROWN && draw_below(&worker->luck, 4) == 0 ? grow(worker, &cycle) : 0;
     shells_actfor(cycle.owned ? worker->owner : NULL, lease_ms, cycle.fixed);
     run_cycle(worker, &cycle);
     shells_actfor(NULL, 0, 0);
+    if (more != 0)
+        shrink(worker, &cycle, more);
     if (kind == RESIZED && draw_below(&worker->luck, 4) == 0)
         resize(worker, &cycle);
 }

@@ -183,6 +183,11 @@ int64_t world_semqueued(struct world *w, const char *name)
            world_int(w, "ZCARD latchkey:queue:permits:{%s}", name);
 }
 
+int64_t world_condqueued(struct world *w, const char *name)
+{
+    return world_int(w, "ZCARD latchkey:queue:cond:{%s}", name);
+}
+
 int64_t world_rwholds(struct world *w, const char *name)
 {
     return world_int(w, "ZCARD latchkey:rw:{%s}", name);

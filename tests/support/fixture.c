@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { OPEN_TRIES = 10 };
+
 struct world_ending {
     const void *parent;
     void *object;
@@ -56,10 +58,21 @@ static void end_client(void *client)
     assert_lk(0, lk_client_close(client));
 }
 
+int open_patiently(lk_client_t **client, const char *url)
+{
+    int code, tries = 0;
+    bool late;
+    do {
+        code = lk_client_open(client, url);
+        late = strstr(lk_errortext(), "(connect_timeout)") != NULL || strstr(lk_errortext(), "in time") != NULL;
+    } while (code == ENOTCONN && late && ++tries < OPEN_TRIES);
+    return code;
+}
+
 lk_client_t *world_client_at(struct world *w, const void *parent, const char *url)
 {
     lk_client_t *client = NULL;
-    assert_lk(0, lk_client_open(&client, url));
+    assert_lk(0, open_patiently(&client, url));
     world_at_end(w, parent, client, end_client);
     return client;
 }
@@ -158,6 +171,49 @@ lk_latch_t *world_latch(struct world *w, lk_client_t *client, const char *name)
     return world_latchwith(w, client, name, NULL);
 }
 
+static void end_once(void *once)
+{
+    assert_lk(0, lk_once_destroy(once));
+    free(once);
+}
+
+lk_once_t *world_once(struct world *w, lk_client_t *client, const char *name, const lk_onceattr_t *attr)
+{
+    lk_once_t *once = calloc(1, sizeof *once);
+    assert_lk(0, lk_once_init(once, client, name, attr));
+    world_at_end(w, client, once, end_once);
+    return once;
+}
+
+static void end_barrier(void *barrier)
+{
+    assert_lk(0, lk_barrier_destroy(barrier));
+    free(barrier);
+}
+
+lk_barrier_t *world_barrier(struct world *w, lk_client_t *client, const char *name, unsigned parties,
+                            const lk_barrierattr_t *attr)
+{
+    lk_barrier_t *barrier = calloc(1, sizeof *barrier);
+    assert_lk(0, lk_barrier_init(barrier, client, name, parties, attr));
+    world_at_end(w, client, barrier, end_barrier);
+    return barrier;
+}
+
+static void end_cond(void *cond)
+{
+    assert_lk(0, lk_cond_destroy(cond));
+    free(cond);
+}
+
+lk_cond_t *world_cond(struct world *w, lk_client_t *client, const char *name, const lk_condattr_t *attr)
+{
+    lk_cond_t *cond = calloc(1, sizeof *cond);
+    assert_lk(0, lk_cond_init(cond, client, name, attr));
+    world_at_end(w, client, cond, end_cond);
+    return cond;
+}
+
 static void end_events(void *events)
 {
     assert_lk(0, lk_events_close(events));
@@ -182,6 +238,30 @@ int lock_and_unlock(void *mutex)
 {
     int rc = lk_mutex_lock(mutex);
     return rc != 0 ? rc : lk_mutex_unlock(mutex);
+}
+
+int lock_rounds(lk_mutex_t *mutex, int rounds)
+{
+    int rc = 0;
+    for (int i = 0; i < rounds && rc == 0; i++)
+        rc = lock_and_unlock(mutex);
+    return rc;
+}
+
+struct two {
+    lk_mutex_t *const *mutexes;
+    int rounds;
+};
+
+static int lock_one_of_two(int index, void *arg)
+{
+    const struct two *two = arg;
+    return lock_rounds(two->mutexes[index], two->rounds);
+}
+
+void hand_to_and_fro(lk_mutex_t *const mutexes[2], int rounds)
+{
+    assert_int_equal(0, run_threads(2, lock_one_of_two, &(struct two){ mutexes, rounds }));
 }
 
 int read_once(void *rwlock)

@@ -117,18 +117,6 @@ void java_begin(void)
 
 /* --- its server ----------------------------------------------------------------------------------------- */
 
-/* A port that nobody has, a moment ago at least. */
-static int free_port(void)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t length = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_that(fd >= 0 && bind(fd, (struct sockaddr *)&address, length) == 0);
-    assert_that(getsockname(fd, (struct sockaddr *)&address, &length) == 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
-
 static int port_of(struct world *w)
 {
     int64_t port = world_counter(w, "tcp_port");
@@ -140,12 +128,23 @@ static int port_of(struct world *w)
     return (int)port;
 }
 
-static struct java *opened(struct java *java, struct world *w, int watchdog_ms)
+static struct java *checked(struct java *java, const char *answer)
 {
-    const char *answer = java_does(java, '-', "open redis://127.0.0.1:%d %d", port_of(w), watchdog_ms);
     if (strcmp(answer, "ok") != 0)
         assert_failed(__FILE__, __LINE__, "Redisson does not start: \"%s\"", answer);
     return java;
+}
+
+static struct java *opened(struct java *java, struct world *w, int watchdog_ms)
+{
+    return checked(java, java_does(java, '-', "open redis://127.0.0.1:%d %d", port_of(w), watchdog_ms));
+}
+
+struct java *java_join(struct cluster *c, int watchdog_ms)
+{
+    return checked(&shared,
+                   java_does(&shared, '-', "join redis://127.0.0.1:%d,redis://127.0.0.1:%d %d %s %s",
+                             cluster_port(c, 0), cluster_port(c, 1), watchdog_ms, CLUSTER_USER, CLUSTER_PASSWORD));
 }
 
 struct java *java_open(struct world *w, int watchdog_ms)

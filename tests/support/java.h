@@ -12,6 +12,7 @@
 #ifndef TESTS_JAVA_H
 #define TESTS_JAVA_H
 
+#include "cluster.h"
 #include "world.h"
 
 /* In main(), before the first world: start the process that all tests of the program share. Exits 77 without Redisson. */
@@ -21,6 +22,9 @@ struct java;
 
 /* That process, connected to the world's server; its earlier threads and what they held are forgotten. */
 struct java *java_open(struct world *w, int watchdog_ms);
+
+/* That process, connected to a cluster. */
+struct java *java_join(struct cluster *c, int watchdog_ms);
 
 /* One of the test's own, to be killed; it ends with the test at the latest. */
 struct java *java_start(struct world *w, int watchdog_ms);

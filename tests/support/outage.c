@@ -16,7 +16,8 @@ enum {
     SHORT_COMMAND_MS = 500,
     LONG_LEASE_MS = 1500,
     LONG_COMMAND_MS = 400,
-    BACK_MS = 1000, /* until everybody has a connection again and has asked: back-off, handshake, poll */
+    GIVEN_LEASE_MS = 20000, /* of what is given back: it is not to go by itself, nor before it is given back */
+    BACK_MS = 1000,         /* until everybody has a connection again and has asked: back-off, handshake, poll */
     IMPATIENT_MS = 300,
     HURRIED_MS = 1200,
 };
@@ -74,12 +75,48 @@ static void keep_words(struct refusal *refusal, int code, int64_t began_ms)
     snprintf(refusal->words, sizeof refusal->words, "%s", lk_errortext());
 }
 
+/* --- after the outage ------------------------------------------------------------------------------------------ */
+
+/* Until the client of the subject is served again: before that, each attempt to connect that fails is an answer. */
+static void await_service(struct subject *subject)
+{
+    unsigned waiters;
+    for (int64_t until_ms = now_ms() + BACK_MS + LATE_MS; now_ms() < until_ms; sleep_ms(2))
+        if (subject_queue(subject, NULL, 0, &waiters) == 0)
+            return;
+}
+
+/*
+ * Give back what is held, when the client is served; `refusal` is what that said. On a busy machine the answer may be
+ * too late: then the library goes on with it, and only a counting semaphore's "nothing was done" leaves it to its caller.
+ */
+static int give_back(struct subject *subject, struct refusal *refusal)
+{
+    bool starved;
+    await_service(subject);
+    do {
+        int64_t began_ms = now_ms();
+        keep_words(refusal, subject_give(subject), began_ms);
+        starved = refusal->took_ms >= LONG_COMMAND_MS;
+    } while (refusal->code == ENOTCONN && starved && !subject->kind->leased);
+    return starved && (refusal->code == EIO || refusal->code == ENOTCONN) ? 0 : refusal->code;
+}
+
+static void assert_gives_back(struct subject *subject)
+{
+    struct refusal refusal;
+    int rc = give_back(subject, &refusal);
+    if (rc != 0)
+        assert_failed(__FILE__, __LINE__, "%s is given back with %s in %d ms: %s", subject->name, code_name(rc),
+                      (int)refusal.took_ms, refusal.words);
+}
+
 /* --- threads that wait ------------------------------------------------------------------------------------ */
 
 struct waiter {
     struct subject *subject;
     int64_t timeout_ms;
-    struct refusal refusal;
+    struct refusal refusal, given; /* what taking it said, and then giving it back */
     struct worker worker;
 };
 
@@ -89,13 +126,24 @@ static int wait_and_give(void *arg)
     int64_t began_ms = now_ms();
     int rc = subject_take(waiter->subject, waiter->timeout_ms);
     keep_words(&waiter->refusal, rc, began_ms);
-    return rc != 0 ? rc : subject_give(waiter->subject);
+    return rc != 0 ? rc : give_back(waiter->subject, &waiter->given);
 }
 
 static void begin_waiting(struct waiter *waiter, struct subject *subject, int64_t timeout_ms)
 {
     *waiter = (struct waiter){ .subject = subject, .timeout_ms = timeout_ms };
     worker_start(&waiter->worker, wait_and_give, waiter);
+}
+
+/* It ended with `code`; 0: it got what it waited for, and gave it back. */
+static void assert_ended(struct waiter *waiter, int code)
+{
+    int rc = worker_join(&waiter->worker);
+    const struct refusal *taken = &waiter->refusal, *given = &waiter->given;
+    if (rc != code)
+        assert_failed(__FILE__, __LINE__, "%s, not %s: taken with %s in %d ms (%s), given back with %s in %d ms (%s)",
+                      code_name(rc), code_name(code), code_name(taken->code), (int)taken->took_ms, taken->words,
+                      code_name(given->code), (int)given->took_ms, given->words);
 }
 
 /* --- the stage -------------------------------------------------------------------------------------------- */
@@ -109,8 +157,7 @@ struct stage {
     struct news news;                 /* of `held` */
 };
 
-static void enter(struct stage *s, struct world *w, const struct subject_kind *kind, const char *times,
-                  int64_t given_lease_ms)
+static void enter(struct stage *s, struct world *w, const struct subject_kind *kind, const char *times)
 {
     const struct subject_kind *keeper = subject_keeper(kind);
     s->w = w;
@@ -119,7 +166,7 @@ static void enter(struct stage *s, struct world *w, const struct subject_kind *k
     s->one = client_of(w, times);
     s->other = client_of(w, times);
     subject_init(w, &s->held, kind, s->one, "held", 0);
-    subject_init(w, &s->given, kind, s->one, "given", given_lease_ms);
+    subject_init(w, &s->given, kind, s->one, "given", GIVEN_LEASE_MS);
     subject_init(w, &s->kept, keeper, s->one, "kept", 0);
     subject_init(w, &s->hurried, kind, s->one, "kept", 0);
     subject_init(w, &s->patient, kind, s->other, "kept", 0);
@@ -138,7 +185,7 @@ static void leave(struct stage *s)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         assert_lk(0, subject_take(all[i], PATIENT_MS));
         assert_same(1, subject_held(s->w, all[i]));
-        assert_lk(0, subject_give(all[i]));
+        assert_gives_back(all[i]);
         /* It may have gone to a waiter that gave up in the outage: the library gives that back, too. */
         eventually(subject_held(s->w, all[i]) == 0, BACK_MS + LATE_MS);
         eventually(subject_queued(s->w, all[i]) == 0, BACK_MS + LATE_MS);
@@ -182,7 +229,7 @@ static void settle_given(struct stage *s, int code)
 {
     if (!s->given.kind->leased && code != EIO) {
         assert_same(1, subject_held(s->w, &s->given));
-        assert_lk(0, subject_give(&s->given));
+        assert_gives_back(&s->given);
     }
     eventually(subject_held(s->w, &s->given) == 0, BACK_MS + LATE_MS);
 }
@@ -194,7 +241,7 @@ static void survive(struct world *w, const struct subject_kind *kind)
     static struct stage s; /* a test that failed leaves threads behind, which go on with it */
     static struct waiter patient, called;
     int64_t left_ms;
-    enter(&s, w, kind, short_times, 20000);
+    enter(&s, w, kind, short_times);
     uint64_t token = token_of(&s.held);
     begin_waiting(&patient, &s.patient, PATIENT_MS);
     eventually(subject_queued(w, &s.patient) == 1, PATIENT_MS);
@@ -213,24 +260,24 @@ static void survive(struct world *w, const struct subject_kind *kind)
         assert_refused(&called.refusal, 0, BACK_MS);
     }
     if (present->ends_waits)
-        assert_same(present->code, worker_join(&patient.worker));
+        assert_ended(&patient, present->code);
     present->end(w);
 
     if (kind->leased)
         eventually(news(&s.news, LK_EVENT_RECOVERED) == 1, BACK_MS + LATE_MS);
     settle_given(&s, given);
     if (!present->ends_tries)
-        assert_same(0, worker_join(&called.worker));
+        assert_ended(&called, 0);
     int64_t began_ms = now_ms();
-    assert_lk(0, subject_give(&s.kept));
+    assert_gives_back(&s.kept);
     if (!present->ends_waits)
-        assert_same(0, worker_join(&patient.worker));
+        assert_ended(&patient, 0);
     assert_between(now_ms() - began_ms, 0, BACK_MS + LATE_MS);
     eventually(subject_held(w, &s.tried) == 0, BACK_MS + LATE_MS);
 
     assert_lk(0, subject_remaining(&s.held, &left_ms));
     assert_that(token_of(&s.held) == token);
-    assert_lk(0, subject_give(&s.held));
+    assert_gives_back(&s.held);
     assert_same(kind->leased, news(&s.news, LK_EVENT_AT_RISK));
     assert_same(kind->leased, news(&s.news, LK_EVENT_RECOVERED));
     assert_same(0, news(&s.news, LK_EVENT_LOST));
@@ -267,13 +314,15 @@ static void outlive(struct world *w, const struct subject_kind *kind)
     static struct stage s;
     static struct waiter hurried, patient;
     int64_t left_ms;
-    enter(&s, w, kind, long_times, 0);
+    enter(&s, w, kind, long_times);
     uint64_t token = token_of(&s.held);
     begin_waiting(&patient, &s.patient, PATIENT_MS);
     eventually(subject_queued(w, &s.patient) == 1, PATIENT_MS);
     int64_t waits_ms = now_ms();
     begin_waiting(&hurried, &s.hurried, HURRIED_MS);
     eventually(subject_queued(w, &s.hurried) == 2, HURRIED_MS);
+    eventually(news(&s.news, LK_EVENT_RECOVERED) == news(&s.news, LK_EVENT_AT_RISK), LATE_MS); /* on a busy machine */
+    int risks = news(&s.news, LK_EVENT_AT_RISK);
     assert_lk(0, subject_remaining(&s.held, &left_ms));
     int64_t began_ms = now_ms();
 
@@ -291,21 +340,22 @@ static void outlive(struct world *w, const struct subject_kind *kind)
 
     settle_given(&s, given);
     if (!kind->leased) {
-        assert_lk(0, subject_give(&s.held));
-        assert_lk(0, subject_give(&s.kept));
+        assert_gives_back(&s.held);
+        assert_gives_back(&s.kept);
     } else {
         assert_lk(ESTALE, subject_give(&s.kept));
     }
-    assert_same(present->ends_waits ? present->code : 0, worker_join(&patient.worker));
+    assert_ended(&patient, present->ends_waits ? present->code : 0);
     eventually(subject_held(w, &s.held) == 0, BACK_MS + LATE_MS);
     eventually(subject_held(w, &s.tried) == 0, BACK_MS + LATE_MS);
-    assert_between(news(&s.news, LK_EVENT_AT_RISK), 0, 1); /* a listener without time hears of the loss only */
-    assert_same(0, news(&s.news, LK_EVENT_RECOVERED));
+    /* A listener without time hears of the loss only. */
+    assert_between(news(&s.news, LK_EVENT_AT_RISK), risks, risks + 1);
+    assert_same(risks, news(&s.news, LK_EVENT_RECOVERED));
     assert_same(kind->leased, news(&s.news, LK_EVENT_LOST));
     assert_lk(0, subject_take(&s.held, PATIENT_MS));
     if (kind->fenced)
         assert_that(token_of(&s.held) > token);
-    assert_lk(0, subject_give(&s.held));
+    assert_gives_back(&s.held);
     leave(&s);
 }
 

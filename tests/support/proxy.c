@@ -120,6 +120,15 @@ static void end_proxy(void *arg)
     free(p);
 }
 
+/* Where a proxy finds a server: the path of a socket, or ":PORT". */
+static void address_of(const struct world *w, char *address, size_t size)
+{
+    if (w->tls_port != 0)
+        snprintf(address, size, ":%d", w->tls_port);
+    else
+        snprintf(address, size, "%s", w->socket);
+}
+
 static struct proxy *begin(struct world *w, int port, int port_holder)
 {
     struct proxy *p = calloc(1, sizeof *p);
@@ -129,17 +138,12 @@ static struct proxy *begin(struct world *w, int port, int port_holder)
     p->port_holder = port_holder;
     p->counters = world_shared(w, sizeof *p->counters);
     snprintf(p->socket, sizeof p->socket, "%s/proxy%d.sock", w->dir, w->child_count);
-    snprintf(p->server, sizeof p->server, "%s", w->socket);
+    address_of(w, p->server, sizeof p->server);
     assert_that(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->control) == 0);
     p->pid = world_fork(w, proxy_run, p);
     close(p->control[1]);
     world_at_end(w, NULL, p, end_proxy);
     return p;
-}
-
-struct proxy *proxy_begin(struct world *w)
-{
-    return begin(w, 0, -1);
 }
 
 struct proxy *proxy_begin_tcp(struct world *w)
@@ -149,6 +153,11 @@ struct proxy *proxy_begin_tcp(struct world *w)
     int holder = tcp_socket(0);
     assert_that(getsockname(holder, (struct sockaddr *)&address, &length) == 0);
     return begin(w, ntohs(address.sin_port), holder);
+}
+
+struct proxy *proxy_begin(struct world *w)
+{
+    return w->tls_port != 0 ? proxy_begin_tcp(w) : begin(w, 0, -1);
 }
 
 void proxy_end(struct proxy *p)
@@ -164,7 +173,9 @@ lk_client_t *proxy_client(struct proxy *p, const char *options)
 const char *proxy_url(struct proxy *p, const char *options)
 {
     static char url[512];
-    if (p->port != 0)
+    if (p->world->tls_port != 0)
+        snprintf(url, sizeof url, "%s", world_tlsurl(p->world, p->port, options));
+    else if (p->port != 0)
         snprintf(url, sizeof url, "redis://127.0.0.1:%d%s%s", p->port, options[0] != 0 ? "?" : "", options);
     else
         snprintf(url, sizeof url, "unix://%s%s%s", p->socket, options[0] != 0 ? "?" : "", options);
@@ -263,7 +274,7 @@ void proxy_refuse_silently(struct proxy *p, bool refuse)
 void proxy_serve(struct proxy *p, const struct world *other)
 {
     struct order order = { .verb = SERVE };
-    snprintf(order.text, sizeof order.text, "%s", other->socket);
+    address_of(other, order.text, sizeof order.text);
     give_order(p, &order);
 }
 
@@ -373,15 +384,30 @@ static void link_reset(struct link *link)
     link_close(link);
 }
 
+/* A connection with a server, or -1. */
+static int connect_to(const char *where)
+{
+    struct sockaddr_un local;
+    struct sockaddr_in address = loopback(where[0] == ':' ? atoi(where + 1) : 0);
+    bool tcp = where[0] == ':';
+    int fd = tcp ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : unix_socket(where, &local);
+    int rc = tcp ? connect(fd, (struct sockaddr *)&address, sizeof address)
+                 : connect(fd, (struct sockaddr *)&local, sizeof local);
+    if (rc == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 /* A link of this client (-1: of nobody) with the server; NULL when there can be none. */
 static struct link *link_to_server(struct relay *relay, int client)
 {
-    struct sockaddr_un address;
-    int server = unix_socket(relay->proxy->server, &address), i;
+    int server = connect_to(relay->proxy->server), i;
     for (i = 0; i < LINKS_MAX - 1 && relay->links[i].open; i++)
         continue;
-    if (relay->links[i].open || connect(server, (struct sockaddr *)&address, sizeof address) != 0) {
-        close(server);
+    if (relay->links[i].open || server < 0) {
+        if (server >= 0)
+            close(server);
         return NULL;
     }
     fcntl(server, F_SETFL, O_NONBLOCK);

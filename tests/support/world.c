@@ -2,6 +2,7 @@
 /*
  * world.c - see world.h
  */
+#include "certificates.h"
 #include "world_parts.h"
 
 #include <dirent.h>
@@ -26,6 +27,16 @@ static void check_server(struct world *w);
 static void check_process(struct world *w);
 static void remove_dir(struct world *w);
 static int count_entries(const char *dir);
+
+/* The files of TLS are made before the server reads them. */
+static void begin_tls(struct world *w)
+{
+    const char *wanted = getenv("LATCHKEY_TEST_TLS");
+    if (wanted == NULL || strcmp(wanted, "yes") != 0)
+        return;
+    w->tls_port = free_port();
+    certificates_make(w->dir);
+}
 
 static int tell_tid(void *arg)
 {
@@ -60,6 +71,7 @@ struct world *world_begin(const char *server_args)
     snprintf(w->server_args, sizeof w->server_args, "%s", server_args != NULL ? server_args : "");
     w->arena = mmap(NULL, sizeof *w->arena, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_that(w->arena != MAP_FAILED);
+    begin_tls(w);
     world_restart_server(w);
     return w;
 }
@@ -96,10 +108,23 @@ void world_allow(struct world *w, const char *pattern)
     snprintf(w->allowed[w->allowed_count++], sizeof w->allowed[0], "%s", pattern);
 }
 
+const char *world_tlsurl(struct world *w, int port, const char *options)
+{
+    char url[512];
+    int length = snprintf(url, sizeof url, "rediss://127.0.0.1:%d?cacert=%s/ca.pem%s%s", port, w->dir,
+                          options[0] != 0 ? "&" : "", options);
+    assert_that(length < (int)sizeof url);
+    return world_keep(url, (size_t)length);
+}
+
 const char *world_url(struct world *w, const char *options)
 {
     char url[1024];
-    int length = snprintf(url, sizeof url, "unix://%s%s%s", w->socket, options[0] != 0 ? "?" : "", options);
+    int length;
+    if (w->tls_port != 0)
+        length = snprintf(url, sizeof url, "%s", world_tlsurl(w, w->tls_port, options));
+    else
+        length = snprintf(url, sizeof url, "unix://%s%s%s", w->socket, options[0] != 0 ? "?" : "", options);
     assert_that(length < (int)sizeof url);
     return world_keep(url, (size_t)length);
 }
@@ -256,6 +281,11 @@ static void write_config(struct world *w)
     assert_that(config != NULL);
     fprintf(config, "port 0\nunixsocket %s\ndir %s\nsave \"\"\nappendonly no\nlogfile server.log\n", w->socket, w->dir);
     fprintf(config, "enable-debug-command yes\n");
+    if (w->tls_port != 0)
+        fprintf(config,
+                "bind 127.0.0.1\ntls-port %d\ntls-cert-file %s/server.pem\ntls-key-file %s/server.key\n"
+                "tls-ca-cert-file %s/ca.pem\ntls-auth-clients optional\n",
+                w->tls_port, w->dir, w->dir, w->dir);
     assert_that(fclose(config) == 0);
 }
 

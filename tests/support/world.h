@@ -4,6 +4,8 @@
  *
  * Server   $LATCHKEY_TEST_SERVER, else redis-server from the PATH, in a directory of its own, on a
  *          unix socket and no port, without persistence. None there: the test program exits 77.
+ * TLS      with LATCHKEY_TEST_TLS=yes in the environment, clients of world_url() and of proxies go to a port of the
+ *          server that has TLS; certificates for it, and others, lie in its directory: certificates.h
  * Children die with the test, as the server does. They share what world_shared() gives out. Fork before
  *          the test opens a client or starts a thread where that is possible: ThreadSanitizer does not
  *          follow a fork out of a process with threads, and a child should see a process at rest:
@@ -40,6 +42,7 @@ struct world {
     bool passed;
     char dir[64];
     char socket[80];
+    int tls_port;               /* of 127.0.0.1; 0: no TLS */
     pid_t server;               /* 0: not running */
     char server_args[256];      /* beyond the usual ones; used again by a restart */
     struct redisContext *redis; /* of process `redis_of` */
@@ -72,8 +75,13 @@ void world_end(struct world *w);
 /* Keys of this glob pattern may be left at the end, with a TTL or without. */
 void world_allow(struct world *w, const char *pattern);
 
-/* "unix://SOCKET?OPTIONS"; good until the eighth next call. */
+/* "unix://SOCKET?OPTIONS", or rediss://127.0.0.1:PORT with who is trusted, and OPTIONS; good until the eighth next call. */
 const char *world_url(struct world *w, const char *options);
+
+/* With the certificate of this world's server, at a port. */
+const char *world_tlsurl(struct world *w, int port, const char *options);
+
+int free_port(void); /* one of 127.0.0.1 that nobody has, a moment ago at least */
 
 /* --- what ends with the test, or with world_close(); failures fail the test -------------------------- */
 
@@ -86,7 +94,17 @@ lk_rwlock_t *world_rwlock(struct world *w, lk_client_t *client, const char *name
 lk_sem_t *world_sem(struct world *w, lk_client_t *client, const char *name, unsigned value, const lk_semattr_t *attr);
 lk_latch_t *world_latch(struct world *w, lk_client_t *client, const char *name);
 lk_latch_t *world_latchwith(struct world *w, lk_client_t *client, const char *name, const lk_latchattr_t *attr);
+lk_once_t *world_once(struct world *w, lk_client_t *client, const char *name, const lk_onceattr_t *attr);
+lk_barrier_t *world_barrier(struct world *w, lk_client_t *client, const char *name, unsigned parties,
+                            const lk_barrierattr_t *attr);
+lk_cond_t *world_cond(struct world *w, lk_client_t *client, const char *name, const lk_condattr_t *attr);
 lk_events_t *world_events(struct world *w, lk_client_t *client);
+
+/*
+ * lk_client_open(), again if it had too little time: where leases are short, so is the time to connect, and a busy machine
+ * may need longer.
+ */
+int open_patiently(lk_client_t **client, const char *url);
 
 /* A client of another server than the world's: `parent` is ended after it, and may be NULL. */
 lk_client_t *world_client_at(struct world *w, const void *parent, const char *url);
@@ -121,6 +139,7 @@ int64_t world_leaseleft(struct world *w, const char *name);
 int64_t world_queued(struct world *w, const char *name);      /* waiters in the queue of a mutex */
 int64_t world_rwqueued(struct world *w, const char *name);    /* likewise of a read-write lock */
 int64_t world_semqueued(struct world *w, const char *name);   /* and of a semaphore, leased or not */
+int64_t world_condqueued(struct world *w, const char *name);  /* who waits for a condition, and was not moved */
 int64_t world_rwholds(struct world *w, const char *name);     /* readers and writers that have it */
 bool world_listening(struct world *w, const char *object);    /* do all waiters of "rw:{name}" hear messages by now? */
 const char *world_owner(struct world *w, const char *name);   /* first field of a mutex; "" when free */
@@ -157,9 +176,13 @@ int world_hail(struct world *w, int (*work)(int index, void *arg), struct gate *
 
 int lock_mutex(void *mutex);
 int lock_and_unlock(void *mutex);
+int lock_rounds(lk_mutex_t *mutex, int rounds); /* lock_and_unlock() so often, or until it fails */
 int read_once(void *rwlock);
 int write_once(void *rwlock);
 int await_latch(void *latch);
+
+/* Two threads lock_rounds() at once, each with one of these, so that a mutex goes to and fro. */
+void hand_to_and_fro(lk_mutex_t *const mutexes[2], int rounds);
 
 /* Close the client that static objects and a NULL client use. */
 void close_default(void);

@@ -314,7 +314,9 @@ static void a_renewal_that_comes_too_late_is_told_of_early(struct world *w)
     log_to(count_lines, LK_LOG_WARNING, NULL);
     for (int i = 0; i < LK__WINDOW_TIMED; i++) {
         timed[i] = lease_of_nothing("timed", NULL, 30000, 10 * i);
+        lk__mu_lock(&client->dog.mu);
         timed[i]->alone = true;
+        lk__mu_unlock(&client->dog.mu);
     }
     eventually(answers() >= before + LK__WINDOW_TIMED, 3 * TRIP_MS + 10 * SLACK_MS);
     struct lk__lease *late = lease_of_nothing("late", &late_hold, LATE_MS, DUE_MS);

@@ -48,6 +48,9 @@ int failing_teardown(void **state);
  */
 void each_failure(struct world *w, const char *name, enum failing kind, void (*scenario)(struct world *w));
 
+/* From now on one of `every` so many is tried, other ones for each way to fail; with LATCHKEY_TEST_FULL set all are. */
+void failing_sparsely(int every);
+
 /*
  * Run `scenarios`, which calls each_failure(), for each way to fail in a process and a world of its own, all at
  * once: most of the time they wait. Only asserts for children may be used there.

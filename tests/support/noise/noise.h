@@ -15,6 +15,7 @@
 #define TESTS_NOISE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 /* Mostly nothing, sometimes sched_yield(), seldom a sleep. Leaves errno alone, is no cancellation point. */
@@ -42,6 +43,9 @@ void lk__noise(void);
 #define pthread_cond_timedwait(cond, mu, until) LK__NOISY(pthread_cond_timedwait(cond, mu, until))
 #define pthread_cond_signal(cond) LK__NOISY(pthread_cond_signal(cond))
 #define pthread_cond_broadcast(cond) LK__NOISY(pthread_cond_broadcast(cond))
+#define sem_post(sem) LK__NOISY(sem_post(sem))
+#define sem_wait(sem) LK__NOISY(sem_wait(sem))
+#define sem_clockwait(sem, clock, until) LK__NOISY(sem_clockwait(sem, clock, until))
 
 /* What <stdatomic.h> and the library call: gcc's builtins, and clang's. */
 #define __atomic_load(at, to, order) LK__NOISY_VOID(__atomic_load(at, to, order))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * broadcast.c - all threads of a client that wait for one latch, behind one subscription
+ * broadcast.c - all threads of a client that wait for one object, behind one subscription
  *
  * Guards: broadcast->mu the waiting threads, and their messages. Order: after hub->mu and client->mu, before a
  * parker's. The hub is never called under it, as it calls us under its own.
  */
-#include "latch/latch.h"
+#include "object/broadcast.h"
 
 #include <string.h>
 

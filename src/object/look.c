@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * look.c - one look at the server for all threads of a client that wait for one latch
+ * look.c - one look at the server for all threads of a client that wait for one object
  *
  * Guards: broadcast->mu the looks. It is not held while one is under way.
  *
@@ -10,11 +10,12 @@
  * is due, costs one look however many threads wait. A look that takes longer than any may, as its thread is in a signal
  * handler, say, is not waited for.
  */
-#include "latch/latch.h"
+#include "object/broadcast.h"
 
 enum {
-    HINT_PAUSE_US = 5000, /* messages are cheap to forge: look at most this often because of them */
-    SLACK_US = 100000     /* between an answer and the thread that waits for it */
+    HINT_PAUSE_US =
+        5000, /* messages are cheap to forge: look at most this often because of them if that tells nothing new */
+    SLACK_US = 100000 /* between an answer and the thread that waits for it */
 };
 
 uint64_t lk__looks_after(struct lk__broadcast *broadcast, int64_t since_us)
@@ -22,6 +23,14 @@ uint64_t lk__looks_after(struct lk__broadcast *broadcast, int64_t since_us)
     const struct lk__looks *looks = &broadcast->looks;
     lk__mu_lock(&broadcast->mu);
     uint64_t number = looks->began_us > since_us ? looks->begun : looks->begun + 1;
+    lk__mu_unlock(&broadcast->mu);
+    return number;
+}
+
+uint64_t lk__looks_begun(struct lk__broadcast *broadcast)
+{
+    lk__mu_lock(&broadcast->mu);
+    uint64_t number = broadcast->looks.begun;
     lk__mu_unlock(&broadcast->mu);
     return number;
 }
@@ -44,31 +53,29 @@ int64_t lk__looks_next(struct lk__broadcast *broadcast, uint64_t number)
     const struct lk__looks *looks = &broadcast->looks;
     lk__mu_lock(&broadcast->mu);
     bool sent = looks->begun >= later(number + 1, looks->wanted);
-    int64_t next_us = sent ? 0 : looks->began_us + HINT_PAUSE_US;
+    bool worth = looks->last.number == looks->begun && looks->changed;
+    int64_t next_us = sent || worth ? 0 : looks->began_us + HINT_PAUSE_US;
     lk__mu_unlock(&broadcast->mu);
     return next_us;
 }
 
 /* --- looking for all ---------------------------------------------------------------------------------------------- */
 
-/* Has the count ended, or begun, between two looks? */
-static bool differs(const struct lk__latchstate *one, const struct lk__latchstate *other)
-{
-    return (one->count > 0) != (other->count > 0) || one->serial != other->serial || one->deleted != other->deleted;
-}
-
 /* Let the others know what was seen. What changed wakes all: their messages may have been lost, too. */
-static void tell(struct lk__broadcast *broadcast, const struct lk__sight *sight)
+static void tell(struct lk__broadcast *broadcast, const struct lk__scene *scene, const struct lk__sight *sight)
 {
     struct lk__looks *looks = &broadcast->looks;
     lk__mu_lock(&broadcast->mu);
     if (sight->number > looks->last.number) {
-        bool changed = sight->rc == 0 && differs(&sight->state, &looks->last.state);
-        const struct lk__latchstate known = looks->last.state;
+        bool changed = sight->rc == 0 && scene->differs(&sight->seen, &looks->last.seen);
+        const union lk__seen known = looks->last.seen;
         looks->last = *sight;
+        looks->changed = changed;
         if (sight->rc != 0)
-            looks->last.state = known;
+            looks->last.seen = known;
         lk__broadcast_wakefollowers(broadcast);
+        if (changed && scene->saw != NULL)
+            scene->saw(broadcast, &sight->seen);
         if (changed) {
             looks->wanted = later(looks->wanted, sight->number);
             lk__broadcast_wakeall(broadcast);
@@ -78,14 +85,12 @@ static void tell(struct lk__broadcast *broadcast, const struct lk__sight *sight)
 }
 
 /* Look; `sight` has the number of the look, which has begun. */
-static void lead(const struct lk__op *op, struct lk__sight *sight)
+static void lead(const struct lk__op *op, struct lk__broadcast *broadcast, const struct lk__scene *scene,
+                 struct lk__sight *sight)
 {
-    struct lk__latch *latch = lk__latch_of(op);
-    sight->rc = lk__latch_use(op);
-    if (sight->rc == 0)
-        sight->rc = lk__latch_look(latch, &sight->state);
+    sight->rc = scene->look(op, &sight->seen);
     sight->came_us = lk__now_us();
-    tell(&latch->broadcast, sight);
+    tell(broadcast, scene, sight);
 }
 
 static uint64_t begin(struct lk__looks *looks)
@@ -130,11 +135,21 @@ static bool see_with_others(struct lk__broadcast *broadcast, struct lk__subscrib
     return enough;
 }
 
-int lk__looks_see(const struct lk__op *op, struct lk__subscriber *subscriber, uint64_t from, struct lk__sight *sight)
+/* The words of another thread's look are that thread's: of a server that is not reached, the connection knows why. */
+static void explain(const struct lk__op *op, int code)
 {
-    if (!see_with_others(&lk__latch_of(op)->broadcast, subscriber, from, sight))
-        lead(op, sight);
+    char errmsg[LK__ERRMSG_MAX] = "";
+    if (code == ENOTCONN)
+        lk__node_lasterror(lk__object_node(op->object), LK__LANE_COMMANDS, errmsg, sizeof errmsg);
+    lk__fail(code, "%s: %s", op->object->what, errmsg[0] != '\0' ? errmsg : lk_strerror(code));
+}
+
+int lk__looks_see(const struct lk__op *op, struct lk__broadcast *broadcast, const struct lk__scene *scene,
+                  struct lk__subscriber *subscriber, uint64_t from, struct lk__sight *sight)
+{
+    if (!see_with_others(broadcast, subscriber, from, sight))
+        lead(op, broadcast, scene, sight);
     else if (sight->rc != 0)
-        lk__fail(sight->rc, "%s: %s", op->object->what, lk_strerror(sight->rc));
+        explain(op, sight->rc);
     return sight->rc;
 }

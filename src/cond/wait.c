@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wait.c - wait, timedwait, clockwait, waitfor: they differ in the moment at which waiting ends
+ *
+ * The first ask gives the mutex back and queues in one script. So the old hold ends here before that is sent, and when
+ * nothing can fail any more for want of memory. The new hold has an id of its own: it is granted by whoever gives the mutex
+ * back after a signal, and confirmed by an ask, which tells the server that the signal arrived.
+ *
+ * At the limit, and when the thread is cancelled, the waiter leaves, which has a signal that was meant for it go on to the
+ * next. Then it takes the mutex as anybody does.
+ */
+#include "cond/cond.h"
+
+struct condwait {
+    struct lk__acquire acquire;
+    struct lk__op lock; /* on the mutex; begun first, so its cancelability is the caller's */
+    struct lk__op op;   /* on the condition */
+    struct lk__condpair *pair;
+    struct lk__hold *old; /* what is given back; a reference once it is */
+    int levels;
+    bool gave;       /* the old hold ended here */
+    int64_t ends_us; /* when it has ended at the server, whatever comes */
+};
+
+/* --- the old hold ---------------------------------------------------------------------------------------------------- */
+
+/* When nothing can fail any more for want of memory: from now on this thread does not hold the mutex. */
+static int let_go(struct lk__acquire *acquire)
+{
+    struct condwait *wait = LK__CONTAINER(acquire, struct condwait, acquire);
+    struct lk__object *object = wait->lock.object;
+    struct lk__lease *lease = wait->old->lease;
+    lk__hold_ref(wait->old);
+    wait->ends_us = lk__lease_endsby(lease);
+    bool good = lk__lease_end(lease);
+    lk__histogram_add(&object->client->stats[object->kind->number].hold, lk__now_us() - wait->old->began_us);
+    lk__hold_given(wait->old);
+    lk__object_drophold(object, wait->old);
+    wait->lock.self->holds--;
+    wait->gave = true;
+    return good ? 0 : lk__gone(object);
+}
+
+/* Was the first ask carried out, as far as is known? Then the old hold is given back. Else its release does that. */
+static void settle_old(struct condwait *wait, int rc)
+{
+    struct lk__outboxentry *release = &wait->old->lease->release;
+    bool done = rc == 0 || rc == EOWNERDEAD || lk__acquirefsm_result(&wait->acquire.waiter.machine)->arrival != 0;
+    if (!wait->gave)
+        return;
+    if (!done || release->past.date.us != 0)
+        lk__outbox_send(&wait->lock.object->client->dog, release, wait->ends_us);
+    lk__hold_unref(wait->old);
+}
+
+/* --- the way back ---------------------------------------------------------------------------------------------------- */
+
+/* Take the mutex, however long others hold it; but a server that does not serve ends that after a lease. */
+static int take(struct condwait *wait)
+{
+    int64_t lease_us = wait->lock.object->client->options->lease_ms * 1000;
+    int rc;
+    do {
+        const struct lk__how how = { .limit_us = lk__later(lk__now_us(), lease_us) };
+        rc = lk__mutex_acquire(&wait->lock, &how);
+    } while (rc == ETIMEDOUT || rc == EBUSY);
+    return rc;
+}
+
+/* Take it as often as it was held. 0, EOWNERDEAD, or not held, with an error text. */
+static int take_again(struct condwait *wait)
+{
+    int rc = take(wait);
+    if ((rc != 0 && rc != EOWNERDEAD) || wait->levels == 1)
+        return rc;
+    struct lk__hold *hold = lk__object_hold(wait->lock.object, lk__op_owner(&wait->lock));
+    hold->holds = wait->levels;
+    if (!lk__mutex_attr(&wait->lock)->nested_local)
+        lk__mutex_nest(&wait->lock, hold, wait->levels); /* one that fails shows a lower number at the server */
+    return rc;
+}
+
+/* Not woken: what the caller is told, and with it the mutex, unless no server would give that. */
+static int come_back(struct condwait *wait, int code)
+{
+    const char *what = wait->op.object->what;
+    if (code == ESTALE)
+        return lk__gone(wait->lock.object);
+    if (code != ETIMEDOUT && code != EINVAL && code != EBUSY)
+        return code;
+    int rc = take_again(wait);
+    if (rc != 0)
+        return rc;
+    if (code == EINVAL)
+        return lk__fail(EINVAL, "%s: others wait for it with another mutex", what);
+    return lk__fail(ETIMEDOUT, "%s: no signal within the time", what);
+}
+
+/* The thread was cancelled while it was parked, and has left. Its cleanup handlers run with the mutex held. */
+static void unwind(struct lk__acquire *acquire)
+{
+    struct condwait *wait = LK__CONTAINER(acquire, struct condwait, acquire);
+    settle_old(wait, ECANCELED);
+    (void)take_again(wait);
+    lk__condpair_unref(wait->pair);
+    lk__op_leave(&wait->op, ECANCELED);
+    lk__op_leave(&wait->lock, ECANCELED);
+}
+
+/* --- waiting ----------------------------------------------------------------------------------------------------------- */
+
+static int run(struct condwait *wait, const struct lk__how *how)
+{
+    const struct lk__condpair *pair = wait->pair;
+    const lk_mutexattr_t *attr = lk__mutex_attr(&wait->lock);
+    struct lk__mutex *mutex = lk__mutex_of(&wait->lock);
+    struct lk__mutexblock *block = lk__mutex_block(mutex);
+    wait->acquire = (struct lk__acquire){
+        .op = &wait->lock,
+        .how = how,
+        .holds = 1,
+        .lease_ms = attr->lease_ms,
+        .max_hold_ms = attr->max_hold_ms,
+        .redisson = mutex->redisson,
+        .unwind = unwind,
+        .read = lk__cond_wait_read,
+        .renewal = &lk__lua_lock_renew,
+        .renewal_args = &block->renew,
+        .begin = let_go,
+        .block = &wait->pair->block,
+        .give_back = lk__cond_command(pair, &lk__lua_cond_leave, &pair->leave),
+        .held_back = lk__object_command(wait->lock.object, &lk__lua_lock_release, &block->release),
+        .queues = true,
+    };
+    lk__acquire_plan(&wait->acquire);
+    const struct lk__cond_wait_args args = { .mine = pair->mine,
+                                             .old = wait->old->lease->id,
+                                             .lease_ms = wait->acquire.asked_ms,
+                                             .levels = attr->nested_local ? 1 : wait->levels,
+                                             .channel = pair->leave.channel,
+                                             .flags = pair->leave.flags };
+    wait->acquire.ask = lk__cond_command(pair, &lk__lua_cond_wait, &args);
+    int rc = lk__acquire_run(&wait->acquire);
+    settle_old(wait, rc);
+    if (rc == 0 || rc == EOWNERDEAD)
+        wait->acquire.hold->holds = wait->levels;
+    return rc;
+}
+
+/* May a hold like this one be given back and taken again by a wait? */
+static int check(const struct condwait *wait)
+{
+    const char *what = wait->lock.object->what;
+    if (wait->old->lease->fixed)
+        return lk__fail(EINVAL, "%s: a fixed lease is not given back by a wait, as it may not be renewed", what);
+    if (wait->old->lease->release.until.date.us != 0 || lk__mutex_attr(&wait->lock)->min_hold_ms != 0)
+        return lk__fail(EINVAL, "%s: with min_hold_ms it is held longer than until a wait begins", what);
+    if (wait->old->owner_died)
+        return lk__fail(EINVAL, "%s: its previous holder died: lk_mutex_consistent() comes before a wait", what);
+    return 0;
+}
+
+static int wait_with_it(struct condwait *wait, int64_t limit_us)
+{
+    const struct lk__how how = { .limit_us = limit_us };
+    int rc = lk__op_hold(&wait->lock, &wait->old);
+    if (rc == ESTALE)
+        return lk__op_giveback(&wait->lock, wait->old);
+    if (rc == 0)
+        rc = check(wait);
+    if (rc == 0)
+        rc = lk__condpair_with(lk__cond_of(&wait->op), lk__mutex_of(&wait->lock), &wait->pair);
+    if (rc != 0)
+        return rc;
+    wait->levels = wait->old->holds;
+    rc = run(wait, &how);
+    if (rc != 0 && rc != EOWNERDEAD && wait->gave)
+        rc = come_back(wait, rc);
+    lk__condpair_unref(wait->pair);
+    return rc;
+}
+
+enum { OF_ATTRIBUTES = -1 }; /* no clock has that number */
+
+/* When to stop waiting: a number of ms, or a moment on a clock. */
+struct limit {
+    int64_t timeout_ms;
+    const struct timespec *abstime; /* NULL: in timeout_ms */
+    clockid_t clock;                /* or OF_ATTRIBUTES */
+};
+
+static int read_limit(const struct lk__op *op, const struct limit *limit, int64_t *limit_us)
+{
+    if (limit->abstime == NULL)
+        return lk__deadline_in(limit->timeout_ms, limit_us);
+    return lk__deadline_at(limit->clock != OF_ATTRIBUTES ? limit->clock : lk__cond_attr(op)->clock, limit->abstime,
+                           limit_us);
+}
+
+static int wait_until(lk_cond_t *c, lk_mutex_t *m, const struct limit *limit)
+{
+    struct condwait wait = { .levels = 0 };
+    pthread_testcancel();
+    int rc = lk__op_enter(&wait.lock, LK__HANDLE(m), &lk__mutex_kind);
+    if (rc != 0)
+        return rc;
+    rc = lk__op_enter(&wait.op, LK__HANDLE(c), &lk__cond_kind);
+    if (rc == 0) {
+        int64_t limit_us;
+        rc = read_limit(&wait.op, limit, &limit_us);
+        if (rc == 0)
+            rc = wait_with_it(&wait, limit_us);
+        rc = lk__op_leave(&wait.op, rc);
+    }
+    return lk__op_leave(&wait.lock, rc);
+}
+
+static int wait_at(lk_cond_t *c, lk_mutex_t *m, clockid_t clock, const struct timespec *abstime)
+{
+    if (abstime == NULL)
+        return lk__fail(EINVAL, "a wait for a condition: no time was given");
+    return wait_until(c, m, &(struct limit){ .abstime = abstime, .clock = clock });
+}
+
+int lk_cond_wait(lk_cond_t *c, lk_mutex_t *m)
+{
+    return wait_until(c, m, &(struct limit){ .timeout_ms = LK_FOREVER });
+}
+
+int lk_cond_timedwait(lk_cond_t *c, lk_mutex_t *m, const struct timespec *abstime)
+{
+    return wait_at(c, m, OF_ATTRIBUTES, abstime);
+}
+
+int lk_cond_clockwait(lk_cond_t *c, lk_mutex_t *m, clockid_t clock, const struct timespec *abstime)
+{
+    if (clock == OF_ATTRIBUTES)
+        return lk__fail(EINVAL, "lk_cond_clockwait: clock %d: CLOCK_REALTIME, _MONOTONIC or _BOOTTIME", (int)clock);
+    return wait_at(c, m, clock, abstime);
+}
+
+int lk_cond_waitfor(lk_cond_t *c, lk_mutex_t *m, int64_t timeout_ms)
+{
+    return wait_until(c, m, &(struct limit){ .timeout_ms = timeout_ms });
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * confirm.c - with wait_replicas a grant counts when so many replicas acknowledged it
+ *
+ * What was granted, by an answer or by a message, is written once more by who it was granted to, on the lane for grants,
+ * where a WAIT stands behind it: a hold is renewed, and permits without a lease are asked for again, which finds them in the
+ * record. A replica that has this has the grant as well, as it takes what the master wrote in its order.
+ *
+ * So an ask itself waits for no replica, and who finds something taken is told so at once. What too few acknowledged is
+ * given back. But if its last holder died, a release would say that it was repaired: it is left to end with its lease.
+ */
+#include "object/acquire.h"
+
+/* --- taking it back ------------------------------------------------------------------------------------------------- */
+
+struct lk__outboxentry *lk__acquire_release(const struct lk__acquire *acquire)
+{
+    return acquire->release != NULL ? acquire->release : &acquire->hold->lease->release;
+}
+
+void lk__acquire_takeback(struct lk__acquire *acquire)
+{
+    const struct lk__acquirefsm_result *result = lk__acquirefsm_result(&acquire->waiter.machine);
+    int64_t end_us =
+        lk__now_us() + 2000 * acquire->op->object->client->options->command_timeout_ms + acquire->asked_ms * 1000;
+    struct lk__outboxentry *release = lk__acquire_release(acquire);
+    release->flags |= LK__SENT_AGAIN;
+    if (acquire->release == NULL) /* else a late copy is known by the record */
+        release->past = result->duplicates_until;
+    lk__outbox_send(&acquire->op->object->client->dog, release, end_us);
+    lk__error_settles(end_us);
+}
+
+/* --- replicas acknowledge it ------------------------------------------------------------------------------------------ */
+
+/* One confirmation. */
+struct confirm {
+    struct lk__acquire *acquire;
+    struct lk__object *object;
+    int64_t end_us; /* of all its requests; some time before it replicas are waited for no longer */
+};
+
+static int too_few(const struct confirm *confirm, int code, const char *then)
+{
+    return lk__fail(code, "%s: granted, but fewer than %d replicas (wait_replicas) acknowledged it in time; %s",
+                    confirm->object->what, confirm->object->client->options->wait_replicas, then);
+}
+
+static int64_t timeout_us(const struct lk__acquire *acquire)
+{
+    return acquire->op->object->client->options->command_timeout_ms * 1000;
+}
+
+/* What is sent again of a hold: its renewal. The keys of a wait for a condition are none of a renewal's. */
+static struct lk__command renewal_of(const struct lk__acquire *acquire)
+{
+    const struct lk__command *release =
+        acquire->block != NULL ? &acquire->held_back : &acquire->hold->lease->release.command;
+    return (struct lk__command){ acquire->renewal, release->keys, acquire->renewal_args };
+}
+
+/* The grant, sent again, is answered with a verdict: 0, or why it is not. */
+static int send_it(const struct confirm *confirm, struct lk__call *call, enum lk__verdict *verdict)
+{
+    const struct lk__acquire *acquire = confirm->acquire;
+    struct lk__answer answer;
+    struct lk__asked asked;
+    int rc = lk__call_run(call);
+    if (rc != 0)
+        return rc;
+    if (acquire->hold == NULL && acquire->read(call->reply, &asked))
+        *verdict = asked.verdict == LK__GRANTED ? LK__DONE : asked.verdict;
+    else if (acquire->hold != NULL && lk__answer_read(acquire->renewal, call->reply, &answer))
+        *verdict = answer.verdict;
+    else
+        return lk__call_garbled(confirm->object->what);
+    return 0;
+}
+
+static struct lk__sent sent_of(const struct lk__acquire *acquire)
+{
+    const struct lk__outboxentry *release = lk__acquire_release(acquire);
+    if (acquire->hold != NULL)
+        return (
+            struct lk__sent){ .id = release->id, .lease_ms = acquire->asked_ms, .parts = acquire->hold->lease->parts };
+    return (struct lk__sent){ .id = release->id,
+                              .nth = release->nth,
+                              .liveness_2048ths = acquire->waiter.liveness_2048ths,
+                              .arrival = lk__acquirefsm_result(&acquire->waiter.machine)->arrival,
+                              .flags = LK__SENT_AGAIN };
+}
+
+/*
+ * A script that the server does not know is sent again with its text, and on the lane for grants that would be behind a
+ * WAIT. So the first time it is sent where no replica is waited for, whatever becomes of that.
+ */
+static void make_known(const struct confirm *confirm, struct lk__call call)
+{
+    lk_client_t *client = confirm->object->client;
+    atomic_ullong *known = &client->confirms[confirm->object->kind->number];
+    struct lk__node *at = lk__node_for(call.node, call.command, false);
+    unsigned long long number =
+        (unsigned long long)lk__node_number(at) << 48 | (lk__node_connects(at, LK__LANE_GRANTS) + 1);
+    enum lk__verdict verdict;
+    if (confirm->acquire->hold == NULL || atomic_load(known) == number)
+        return;
+    call.confirms = false;
+    if (send_it(confirm, &call, &verdict) == 0)
+        atomic_store(known, number);
+    if (call.repeated)
+        lk__lease_expectduplicates(confirm->acquire->hold->lease, confirm->acquire->asked_ms);
+}
+
+/* 0: it counts · ESTALE: the server does not know of it any more · else too few replicas have it, or that is unknown. */
+static int ask_replicas(const struct confirm *confirm)
+{
+    struct lk__acquire *acquire = confirm->acquire;
+    const struct lk__command command = acquire->hold != NULL ? renewal_of(acquire) : acquire->ask;
+    struct lk__call call = { .node = lk__object_node(confirm->object),
+                             .what = confirm->object->what,
+                             .command = &command,
+                             .sent = sent_of(acquire),
+                             .end_us = confirm->end_us - timeout_us(acquire) / 8,
+                             .confirms = true };
+    enum lk__verdict verdict = LK__GONE;
+    make_known(confirm, call);
+    int rc = send_it(confirm, &call, &verdict);
+    int64_t lasts_us =
+        acquire->asked_ms * 1000 - lk__guard_us(acquire->asked_ms, confirm->object->client->options->clock_skew_ms);
+    if (rc == 0 && verdict == LK__GONE)
+        return ESTALE;
+    if (rc == 0 && (verdict != LK__DONE || !call.acknowledged || lk__now_us() >= call.sent_us + lasts_us))
+        return EAGAIN;
+    if (rc == 0 && call.repeated && acquire->hold != NULL)
+        lk__lease_expectduplicates(acquire->hold->lease, acquire->asked_ms);
+    acquire->confirmed_us = call.sent_us;
+    return rc;
+}
+
+/* 0: the server has nothing of it any more. */
+static int give_back(const struct confirm *confirm)
+{
+    const struct lk__outboxentry *release = lk__acquire_release(confirm->acquire);
+    struct lk__answer answer;
+    struct lk__call call = { .node = lk__object_node(confirm->object),
+                             .what = confirm->object->what,
+                             .command = &release->command,
+                             .sent = lk__outboxentry_sent(release),
+                             .end_us = confirm->end_us };
+    int rc = lk__call_run(&call);
+    return rc == 0 && !lk__answer_read(release->command.script, call.reply, &answer) ? EPROTO : rc;
+}
+
+/* How long the call may still take: up to its limit and one command timeout, and no longer than that from now on. */
+static int64_t ends_by(const struct lk__acquire *acquire)
+{
+    int64_t now_us = lk__now_us(), limit_us = acquire->how->limit_us;
+    int64_t from_us = limit_us > acquire->began_us ? limit_us : acquire->began_us;
+    return (from_us < now_us ? from_us : now_us) + timeout_us(acquire);
+}
+
+/* Not held: `code` is why. Of what comes before the last call the words are lost, and told here. */
+static int undo(const struct confirm *confirm, int code)
+{
+    struct lk__acquire *acquire = confirm->acquire;
+    bool again = lk__acquirefsm_result(&acquire->waiter.machine)->duplicates_until.date.us != 0;
+    int rc = code == ESTALE ? 0 : give_back(confirm);
+    if (rc == 0 && !again && code == ESTALE)
+        return lk__fail(ENOTCONN, "%s: granted, and lost again before replicas acknowledged it", confirm->object->what);
+    if (rc == 0 && !again)
+        return too_few(confirm, ENOTCONN, "it was given back");
+    too_few(confirm, EIO, "it is being given back");
+    lk__acquire_takeback(acquire);
+    return EIO;
+}
+
+int lk__acquire_confirm(struct lk__acquire *acquire, int code)
+{
+    const struct confirm confirm = { acquire, acquire->op->object, ends_by(acquire) };
+    int rc = ask_replicas(&confirm);
+    if (rc == 0)
+        return code;
+    acquire->confirmed_us = 0;
+    acquire->unconfirmed = true;
+    if (code == EOWNERDEAD && rc != ESTALE) {
+        too_few(&confirm, EIO, "it ends with its lease");
+        lk__error_settles(lk__now_us() + acquire->asked_ms * 1000);
+        return EIO;
+    }
+    return undo(&confirm, rc);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * begin.c - beginning a run, or waiting until it is done or may be begun
+ *
+ *   begin ── granted, done ──► the end
+ *    ▲  └── somebody runs it ──► wait for a message, see await.c ── it is done ──► the end
+ *    └──────────────────────── given up, or its lease is over ──┘
+ *
+ * Nobody queues: when a run completes all go on at once, and when one is given up it does not matter who is next. Of the
+ * threads of a client one asks whether it may begin.
+ */
+#include "once/once.h"
+
+#include <string.h>
+
+/* What a look sees. */
+struct state {
+    enum lk__verdict verdict; /* DONE, TAKEN or FREE */
+    int64_t left_ms;          /* TAKEN: of its lease; negative: it has no end */
+};
+
+_Static_assert(sizeof(struct state) <= sizeof(union lk__seen), "what a look sees");
+
+static const struct state *state_of(const union lk__seen *seen)
+{
+    return (const struct state *)(const void *)seen;
+}
+
+static int look(const struct lk__op *op, union lk__seen *seen)
+{
+    const struct lk__command command = lk__object_command(op->object, &lk__lua_once_look, NULL);
+    struct lk__replybuf buf;
+    struct lk__once_look_reply reply;
+    int rc = lk__object_ask(op->object, &command, NULL, lk__replybuf_reply(&buf));
+    if (rc == 0 && !lk__once_look_read(&buf.reply, &reply))
+        rc = lk__call_garbled(op->object->what);
+    if (rc == 0) {
+        const struct state state = { reply.verdict, reply.left_ms };
+        memcpy(seen, &state, sizeof state);
+    }
+    return rc;
+}
+
+static bool differs(const union lk__seen *one, const union lk__seen *other)
+{
+    return state_of(one)->verdict != state_of(other)->verdict;
+}
+
+static const struct lk__scene scene = { .look = look, .differs = differs };
+
+/*
+ * Ask whether this thread may run it now. 0 · EALREADY · EBUSY somebody else does · why that is not known. `final`: the
+ * wait ends with that, as too few replicas acknowledged it.
+ */
+static int ask_to_begin(const struct lk__op *op, bool *final)
+{
+    const struct lk__onceblock *block = lk__once_block(op->object);
+    const lk_onceattr_t *attr = op->attr;
+    const struct lk__how how = { .limit_us = 0 };
+    struct lk__acquire acquire = {
+        .op = op,
+        .how = &how,
+        .holds = 1,
+        .lease_ms = attr->lease_ms,
+        .read = lk__once_begin_read,
+        .give_back = lk__object_command(op->object, &lk__lua_once_fail, &block->fail),
+        .renewal = &lk__lua_once_renew,
+    };
+    lk__acquire_plan(&acquire);
+    const struct lk__once_begin_args args = { .lease_ms = acquire.asked_ms };
+    acquire.ask = lk__object_command(op->object, &lk__lua_once_begin, &args);
+    int rc = lk__acquire_run(&acquire);
+    *final = !lk__await_maypass(rc) || acquire.unconfirmed;
+    return rc;
+}
+
+/* --- waiting ------------------------------------------------------------------------------------------------------ */
+
+/* Nobody runs it, as it seems. Another thread that asks already is woken with all others if that changes something. */
+static int begin_now(struct lk__await *await)
+{
+    struct lk__once *once = lk__once_of(&await->op);
+    if (atomic_exchange(&once->beginning, true))
+        return EAGAIN;
+    bool final;
+    int rc = ask_to_begin(&await->op, &final);
+    atomic_store(&once->beginning, false);
+    if (!final)
+        lk__await_failed(await, rc);
+    return rc == EBUSY || !final ? EAGAIN : rc;
+}
+
+static int judge(struct lk__await *await, const union lk__seen *seen)
+{
+    const struct state *state = state_of(seen);
+    await->soon_us = 0;
+    lk__await_takeword(await);
+    if (state->verdict == LK__DONE)
+        return lk__fail(EALREADY, "%s: is done", await->op.object->what);
+    if (state->verdict == LK__FREE)
+        return begin_now(await);
+    if (state->left_ms >= 0 && state->left_ms < LK__LEASE_MAX_MS)
+        await->soon_us = await->came_us + (state->left_ms + 1) * 1000;
+    return EAGAIN;
+}
+
+/* Ask, and wait while somebody else runs it, or as long as nobody answers. */
+static int ask_and_wait(struct lk__await *await)
+{
+    bool final;
+    int rc = ask_to_begin(&await->op, &final);
+    if (rc != EBUSY && final)
+        return rc;
+    await->last_error = rc == EBUSY ? 0 : rc;
+    if (lk__now_us() >= await->limit_us)
+        return rc == EBUSY ? lk__await_outoftime(await) : rc;
+    lk__await_join(await);
+    return lk__await_run(await);
+}
+
+/* A run that this thread has begun is to be ended first. */
+static int check_own(const struct lk__op *op)
+{
+    struct lk__hold *hold = lk__object_hold(op->object, lk__op_owner(op));
+    int rc = hold != NULL ? lk__op_goodhold(op, hold) : 0;
+    return hold == NULL || rc != 0 ? rc : lk__fail(EDEADLK, "%s: this thread runs it already", op->object->what);
+}
+
+static int begin_until(lk_once_t *o, int64_t limit_us)
+{
+    struct lk__await await = {
+        .limit_us = limit_us, .scene = &scene, .judge = judge, .wish = "is run by somebody else, not done"
+    };
+    int rc = lk__op_enterby(&await.op, LK__HANDLE(o), &lk__once_kind, limit_us);
+    if (rc != 0)
+        return rc;
+    rc = check_own(&await.op);
+    if (rc == 0) {
+        await.broadcast = &lk__once_of(&await.op)->broadcast;
+        lk__await_begin(&await);
+        rc = ask_and_wait(&await);
+        lk__await_end(&await);
+    }
+    return lk__op_leave(&await.op, rc);
+}
+
+int lk_once_begin(lk_once_t *o, int64_t timeout_ms)
+{
+    int64_t limit_us;
+    int rc = lk__deadline_in(timeout_ms, &limit_us);
+    return rc != 0 ? rc : begin_until(o, limit_us);
+}
+
+int lk_once_timedbegin(lk_once_t *o, const struct timespec *abstime)
+{
+    return lk_once_clockbegin(o, CLOCK_REALTIME, abstime);
+}
+
+int lk_once_clockbegin(lk_once_t *o, clockid_t clock, const struct timespec *abstime)
+{
+    int64_t limit_us;
+    int rc = lk__deadline_at(clock, abstime, &limit_us);
+    return rc != 0 ? rc : begin_until(o, limit_us);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * way.c - what is asked of the one node that rooms above have, which is the server, or the way into a cluster
+ *
+ * What is wanted of a lane is wanted of that lane of all nodes, those to come, too.
+ */
+#include "redis/node.h"
+
+#include <string.h>
+
+void lk__node_own(struct lk__node *node, enum lk__lane lane, int wake_fd, lk__message_t *message, void *arg)
+{
+    lk__conn_own(&node->lanes[lane], wake_fd, message, arg);
+    if (lk__node_isway(node))
+        lk__cluster_own(node->cluster, lane, wake_fd, message, arg);
+}
+
+int lk__node_reserve(struct lk__node *node, enum lk__lane lane, unsigned capacity)
+{
+    struct lk__node *at;
+    int rc = 0;
+    if (!lk__node_isway(node))
+        return lk__conn_reserve(&node->lanes[lane], capacity);
+    lk__cluster_reserve(node->cluster, lane, capacity);
+    for (unsigned n = 0; rc == 0 && (at = lk__node_nth(node, n)) != NULL; n++)
+        rc = lk__conn_reserve(&at->lanes[lane], capacity);
+    return rc;
+}
+
+void lk__node_close(struct lk__node *node, enum lk__lane lane)
+{
+    struct lk__node *at;
+    if ((int)lane >= node->lane_count)
+        return;
+    for (unsigned n = 0; lk__node_isway(node) && (at = lk__node_nth(node, n)) != NULL; n++)
+        lk__conn_close(&at->lanes[lane]);
+    lk__conn_close(&node->lanes[lane]);
+}
+
+void lk__node_serve(struct lk__node *node, enum lk__lane lane, struct pollfd *extra, int extra_count, int64_t until_us,
+                    bool expects)
+{
+    struct lk__conn *conns[LK__NODES_MAX];
+    struct lk__node *at;
+    int count = 0;
+    if (!lk__node_isway(node)) {
+        lk__conn_serve(&node->lanes[lane], extra, extra_count, until_us, expects);
+        return;
+    }
+    for (unsigned n = 0; (at = lk__node_nth(node, n)) != NULL; n++)
+        conns[count++] = &at->lanes[lane];
+    lk__conn_serveall(conns, count, extra, extra_count, until_us, expects);
+}
+
+/* As if the node had said to come back later. */
+static void make_passing(struct lk__reply *error)
+{
+    static const char says[] = "TRYAGAIN the node of the slot is not known yet";
+    if (error->text_capacity < sizeof says)
+        return;
+    memcpy(error->text, says, sizeof says);
+    error->text_used = sizeof says;
+    error->count = 1;
+    error->values[0] = (struct lk__value){ LK__ERROR, sizeof says - 1, { .at = 0 } };
+}
+
+bool lk__node_redirected(struct lk__node *at, struct lk__reply *error, unsigned *hops, bool *asking)
+{
+    *asking = false;
+    if (at->cluster == NULL)
+        return false;
+    if (lk__cluster_redirect(at->cluster, at, error, asking) && ++*hops <= LK__HOPS_MAX)
+        return true;
+    *hops = 0;
+    *asking = false;
+    if (lk__reply_is(error, "MOVED") || lk__reply_is(error, "ASK"))
+        make_passing(error);
+    return false;
+}
+
+static void add_stats(struct lk__nodestats *stats, const struct lk__node *node)
+{
+    stats->connects += atomic_load(&node->lanes[LK__LANE_COMMANDS].connects);
+    for (int lane = 0; lane < node->lane_count; lane++) {
+        stats->round_trips += atomic_load(&node->lanes[lane].round_trips);
+        stats->reloads += atomic_load(&node->lanes[lane].reloads);
+    }
+}
+
+struct lk__nodestats lk__node_stats(struct lk__node *node)
+{
+    struct lk__nodestats stats = { 0 };
+    struct lk__node *at;
+    for (unsigned n = 0; (at = lk__node_nth(node, n)) != NULL; n++)
+        add_stats(&stats, at);
+    return stats;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * discovery_test.c - the master is found wherever it is named, and with words where it is not
+ *
+ * labels: memory
+ * seconds: 10
+ */
+#include "failover.h"
+#include "subject.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define OPTIONS "lease=10s&command_timeout=500ms&poll=500ms"
+
+/* A port on which connections are made, and nobody says a word. */
+static int silent_port(int *listener)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof address;
+    *listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(bind(*listener, (struct sockaddr *)&address, size) == 0 && listen(*listener, 16) == 0);
+    assert_int_equal(0, getsockname(*listener, (struct sockaddr *)&address, &size));
+    return ntohs(address.sin_port);
+}
+
+static void works(struct world *w, struct failover *f, const char *url)
+{
+    lk_client_t *client = world_client_at(w, f, url);
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    int64_t began_ms = now_ms();
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_between(now_ms() - began_ms, 0, 500 + SLACK_MS);
+    world_close(w, client);
+}
+
+static const char *replaced(const char *url, const char *from, const char *to)
+{
+    static char changed[512];
+    const char *at = strstr(url, from);
+    assert_non_null(at);
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - url), url, to, at + strlen(from));
+    return changed;
+}
+
+/* Who does not answer, or answers nothing of use, has a share of the time; the next one is asked. */
+static void found_by_whoever_knows(struct world *w)
+{
+    int listener, silent;
+    struct failover *f = failover_begin(w, NULL);
+    silent = silent_port(&listener);
+    works(w, f, failover_url(f, OPTIONS));
+    works(w, f, failover_listurl(f, OPTIONS));
+    works(w, f, failover_urlwith(failover_url(f, OPTIONS), 1));
+    works(w, f, failover_urlwith(failover_listurl(f, OPTIONS), 1));
+    works(w, f, failover_urlwith(failover_url(f, OPTIONS), silent));
+    works(w, f, failover_urlwith(failover_listurl(f, OPTIONS), silent));
+    failover_refused(ENOTCONN, replaced(failover_url(f, OPTIONS), FAILOVER_SERVICE, "bills-db"),
+                     "knows no such master: bills-db");
+    failover_refused(EACCES, replaced(failover_url(f, OPTIONS), "sentinel_password=", "sentinel_password=x"),
+                     "refuses the user");
+    failover_refused(EACCES, replaced(failover_url(f, OPTIONS), "app:", "app:x"),
+                     "the server refuses the user or the password");
+    failover_refused(ENOTCONN, "redis-sentinel://127.0.0.1:1,127.0.0.1:2/" FAILOVER_SERVICE, "Connection refused");
+    failover_refused(ENOTCONN, "redis://127.0.0.1:1,127.0.0.1:2", "127.0.0.1:2: Connection refused");
+    close(listener);
+
+    failover_stopsentinel(f, 0);
+    works(w, f, failover_url(f, OPTIONS));
+    failover_contsentinel(f, 0);
+    failover_demand(f);
+    assert_int_not_equal(0, failover_await(f, 0, NULL));
+    works(w, f, failover_url(f, OPTIONS));
+    works(w, f, failover_listurl(f, OPTIONS)); /* the first one is a replica now */
+}
+
+/* A plain list follows a failover that ends the old master's connections, or at which it says READONLY. */
+static void a_list_follows(struct world *w)
+{
+    struct failover *f = failover_begin(w, NULL);
+    lk_client_t *client = world_client_at(w, f, failover_listurl(f, OPTIONS));
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders));
+    failover_sync(f, 0);
+    failover_demand(f);
+    int master = failover_await(f, 0, NULL);
+    eventually(strstr(failover_str(f, 0, "INFO replication"), "role:slave") != NULL, FAILOVER_WITHIN_MS);
+    assert_lk(0, lk_mutex_check(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+    eventually(failover_connections(f, 0) == 0, PATIENT_MS);
+    assert_int_equal(0, failover_int(f, master, "EXISTS orders"));
+}
+
+int main(void)
+{
+    return world_run(found_by_whoever_knows, a_list_follows);
+}

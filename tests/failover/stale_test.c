@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stale_test.c - a Sentinel that is cut off from the others names a master that was, and leads nobody back
+ *
+ * seconds: 6
+ */
+#include "failover.h"
+#include "subject.h"
+
+#define OPTIONS "lease=10s&command_timeout=500ms&poll=500ms"
+
+enum { MOVES_MS = 1000 };
+
+static void works(lk_mutex_t *orders)
+{
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+}
+
+/* It is the first to be asked, and what it names answers as a master: still the latest failover counts. */
+static void the_latest_failover_counts(struct world *w)
+{
+    struct failover *f = failover_begin(w, NULL);
+    int isolated = failover_isolated(f, "server");
+    lk_client_t *client = world_client_at(w, f, failover_urlwith(failover_url(f, OPTIONS), isolated));
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    works(orders);
+    failover_cutoff(f, 0);
+    int master = failover_await(f, 0, NULL);
+    eventually(failover_connections(f, 0) == 0 && failover_connections(f, master) == 2, MOVES_MS + 2 * SLACK_MS);
+
+    for (int i = 0; i < 5; i++) { /* each time it looks for the master anew */
+        failover_int(f, master, "CLIENT KILL USER app SKIPME yes");
+        works(orders);
+        assert_int_equal(0, failover_connections(f, 0));
+    }
+
+    lk_client_t *late = world_client_at(w, f, failover_urlwith(failover_url(f, OPTIONS), isolated));
+    eventually(failover_connections(f, 0) == 0 && failover_connections(f, master) >= 3, MOVES_MS + 2 * SLACK_MS);
+    works(world_mutex(w, late, "bills", NULL));
+    assert_int_equal(0, failover_connections(f, 0));
+}
+
+int main(void)
+{
+    return world_run(the_latest_failover_counts);
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * phase_test.c - phase-fair order: all readers that wait, and one writer, take turns
+ *
+ * labels: threads memory noise
+ * timeout: 240
+ */
+#include "proxy.h"
+
+enum { VISITORS = 10, CLIENTS = 4 };
+
+/* Each visitor has a client of its own, so no reader shares a place. The main thread's is `main_lock`. */
+static struct {
+    int next;           /* atomic builtins */
+    int came[VISITORS]; /* likewise: the order in which they came in */
+    struct gate leave[VISITORS];
+    struct worker workers[VISITORS];
+    lk_rwlock_t *locks[VISITORS];
+    bool write[VISITORS];
+} visitors;
+
+static lk_client_t *client;
+static lk_rwlock_t *main_lock;
+
+static void open_with(struct world *w, int robust, int count)
+{
+    const lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = LK_RWLOCK_PREFER_PHASE_FAIR, .robust = robust };
+    __builtin_memset(&visitors, 0, sizeof visitors);
+    client = world_client(w, "lease=20s&poll=2s");
+    main_lock = world_rwlock(w, client, "config", &attr);
+    for (int i = 0; i < count; i++)
+        visitors.locks[i] = world_rwlock(w, world_client(w, "lease=20s&poll=2s"), "config", &attr);
+    if (robust != 0)
+        world_allow(w, "latchkey:robust:*");
+}
+
+static int visit(void *arg)
+{
+    int me = (int)((struct worker *)arg - visitors.workers);
+    lk_rwlock_t *rw = visitors.locks[me];
+    int rc = visitors.write[me] ? lk_rwlock_wrlock(rw) : lk_rwlock_rdlock(rw);
+    if (rc != 0)
+        return rc;
+    int place = __atomic_fetch_add(&visitors.next, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&visitors.came[place], me + 1, __ATOMIC_SEQ_CST);
+    gate_pass(&visitors.leave[me]);
+    return lk_rwlock_unlock(rw);
+}
+
+static bool is_in(int me)
+{
+    for (int i = 0; i < VISITORS; i++)
+        if (__atomic_load_n(&visitors.came[i], __ATOMIC_SEQ_CST) == me + 1)
+            return true;
+    return false;
+}
+
+static int entered(void)
+{
+    return __atomic_load_n(&visitors.next, __ATOMIC_SEQ_CST);
+}
+
+static int64_t listening(struct world *w)
+{
+    return world_elements(w, "PUBSUB CHANNELS latchkey:client:*");
+}
+
+/* Visitor `me` comes, and waits as the `waiting`th; then its client listens as well. */
+static void comes(struct world *w, int me, bool write, int waiting)
+{
+    int64_t before = listening(w);
+    visitors.write[me] = write;
+    worker_start(&visitors.workers[me], visit, &visitors.workers[me]);
+    eventually(world_rwqueued(w, "config") == waiting, 5000);
+    eventually(listening(w) > before, 5000);
+}
+
+static void reads(struct world *w, int me, int waiting)
+{
+    comes(w, me, false, waiting);
+}
+
+static void writes(struct world *w, int me, int waiting)
+{
+    comes(w, me, true, waiting);
+}
+
+static void goes(int me)
+{
+    gate_open(&visitors.leave[me]);
+    assert_int_equal(0, worker_join(&visitors.workers[me]));
+}
+
+/* All that wait to read come in behind the writer, and nobody that comes while they are in; then one writer. */
+static void readers_and_writers_take_turns(struct world *w)
+{
+    open_with(w, 0, 9);
+    assert_lk(0, lk_rwlock_wrlock(main_lock));
+    reads(w, 0, 1);
+    writes(w, 1, 2);
+    reads(w, 2, 3);
+    writes(w, 3, 4);
+    reads(w, 4, 5);
+    assert_lk(0, lk_rwlock_unlock(main_lock));
+    eventually(entered() == 3, 1000); /* by messages: the poll ceiling is above that */
+    assert_true(is_in(0) && is_in(2) && is_in(4));
+    reads(w, 5, 3);
+    reads(w, 6, 4);
+    writes(w, 7, 5);
+    assert_lk(EBUSY, lk_rwlock_tryrdlock(main_lock));
+    goes(0);
+    goes(2);
+    assert_int_equal(3, entered());
+    goes(4);
+    eventually(entered() == 4, 1000);
+    assert_true(is_in(1));
+    reads(w, 8, 5);
+    goes(1);
+    eventually(entered() == 7, 1000);
+    assert_true(is_in(5) && is_in(6) && is_in(8));
+    goes(5);
+    goes(6);
+    goes(8);
+    eventually(entered() == 8, 1000);
+    assert_true(is_in(3)); /* in order of arrival among writers */
+    goes(3);
+    eventually(entered() == 9, 1000);
+    goes(7);
+    assert_int_equal(0, world_rwqueued(w, "config"));
+}
+
+/* However many writers wait, a reader waits for one of them. */
+static void a_reader_waits_for_one_writer(struct world *w)
+{
+    enum { WRITERS = 8 };
+    open_with(w, 0, WRITERS + 1);
+    assert_lk(0, lk_rwlock_rdlock(main_lock));
+    for (int i = 0; i < WRITERS; i++)
+        writes(w, i, i + 1);
+    reads(w, WRITERS, WRITERS + 1);
+    assert_lk(0, lk_rwlock_unlock(main_lock));
+    eventually(entered() == 1, 1000);
+    assert_true(is_in(0));
+    goes(0);
+    eventually(entered() == 2, 1000);
+    assert_true(is_in(WRITERS));
+    goes(WRITERS);
+    for (int i = 1; i < WRITERS; i++) {
+        eventually(is_in(i), 1000);
+        goes(i);
+    }
+}
+
+static int write_for_a_while(void *rw)
+{
+    return lk_rwlock_wrlockfor(rw, 1500);
+}
+
+/* A writer that gives up stands in nobody's way any more. */
+static void who_gives_up_lets_the_others_pass(struct world *w)
+{
+    struct worker writer;
+    open_with(w, 0, 2);
+    assert_lk(0, lk_rwlock_rdlock(main_lock));
+    worker_start(&writer, write_for_a_while, visitors.locks[1]);
+    eventually(world_rwqueued(w, "config") == 1, 1000);
+    eventually(listening(w) == 1, 1000);
+    reads(w, 0, 2);
+    assert_lk(ETIMEDOUT, worker_join(&writer));
+    eventually(is_in(0), 1000);
+    goes(0);
+    assert_lk(0, lk_rwlock_unlock(main_lock));
+}
+
+/* A downgrade begins a turn of the readers: who waits comes in, who comes now waits for the writer. */
+static void a_downgrade_begins_a_turn(struct world *w)
+{
+    for (int robust = 0; robust < 2; robust++) {
+        open_with(w, robust, 4);
+        assert_lk(0, lk_rwlock_wrlock(main_lock));
+        writes(w, 0, 1);
+        reads(w, 1, 2);
+        assert_lk(0, lk_rwlock_downgrade(main_lock));
+        eventually(is_in(1), 1000);
+        reads(w, 2, 2);
+        assert_lk(0, lk_rwlock_unlock(main_lock));
+        assert_int_equal(1, entered());
+        goes(1);
+        eventually(is_in(0), 1000);
+        assert_int_equal(2, entered());
+        goes(0);
+        eventually(is_in(2), 1000);
+        goes(2);
+        world_close(w, NULL);
+        world_redis(w, "FLUSHALL");
+    }
+}
+
+/* Modes of those who wait, in the order of the queue. */
+static void assert_queue(struct world *w, const char *modes)
+{
+    assert_int_equal(1, world_int(w, "EVAL %s 1 latchkey:queue:rw:{config} %s",
+                                  "local all = '' for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do "
+                                  "all = all .. string.sub(id, -1) end return all == ARGV[1] and 1 or 0",
+                                  modes));
+}
+
+/* Who waits though nobody does: `count` of them that ask for `mode`, `fraction` 2048ths in their signs of life. */
+static void made_by_hand(struct world *w, char client_digit, int count, const char *mode, int fraction, bool in_front)
+{
+    const char digit[] = { client_digit, '\0' };
+    world_redis(
+        w, "EVAL %s 2 latchkey:queue:rw:{config} latchkey:seen:rw:{config} %s %d %s %d %d",
+        "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] "
+        "for i = 1, ARGV[2] do local id = string.rep(ARGV[1], 32) .. ':1:' .. i .. ':' .. ARGV[3] "
+        "redis.call('ZADD', KEYS[1], string.format('%.0f', us + i - ARGV[5] * 2 ^ 52), id) "
+        "redis.call('ZADD', KEYS[2], string.format('%.11f', math.floor(us / 1000) + 60000 + ARGV[4] / 2048), id) end",
+        digit, count, mode, fraction, (int)in_front);
+}
+
+/* A turn of more readers than one script serves: who comes before all are in belongs to the next one. */
+static void a_crowd_comes_in_before_the_writer(struct world *w)
+{
+    enum { CROWD = 90, PORTION = 48 };
+    open_with(w, 0, 3);
+    assert_lk(0, lk_rwlock_wrlock(main_lock));
+    made_by_hand(w, 'f', CROWD, "r", 0, true);
+    writes(w, 0, CROWD + 1);
+    writes(w, 1, CROWD + 2);
+    world_subscribe(w, "latchkey:client:ffffffffffffffffffffffffffffffff");
+    sleep_ms(300); /* what asks the subscriptions of the writers caused are answered */
+    assert_lk(0, lk_rwlock_unlock(main_lock));
+    assert_int_equal(PORTION, world_rwholds(w, "config"));
+    reads(w, 2, 3); /* its ask brings the others in */
+    assert_int_equal(CROWD, world_rwholds(w, "config"));
+    assert_queue(w, "wrw");
+    assert_int_equal(0, entered());
+    assert_lk(0, lk_rwlock_forceunlock(main_lock));
+    for (int i = 0; i < 3; i++) {
+        static const int order[] = { 0, 2, 1 };
+        eventually(is_in(order[i]), 1000);
+        assert_int_equal(i + 1, entered());
+        goes(order[i]);
+    }
+}
+
+/* Readers of one client share a place, in either turn. */
+static int read_briefly(int index, void *arg)
+{
+    (void)index;
+    int rc = lk_rwlock_rdlock(arg);
+    return rc != 0 ? rc : lk_rwlock_unlock(arg);
+}
+
+static int many_read(void *arg)
+{
+    return run_threads(12, read_briefly, arg);
+}
+
+static void readers_of_a_client_share_a_place(struct world *w)
+{
+    struct worker readers;
+    for (int write = 0; write < 2; write++) {
+        open_with(w, 0, 2);
+        assert_lk(0, write ? lk_rwlock_wrlock(main_lock) : lk_rwlock_rdlock(main_lock));
+        writes(w, 0, 1);
+        int64_t asks = world_commands(w, "evalsha");
+        worker_start(&readers, many_read, visitors.locks[1]);
+        eventually(world_commands(w, "evalsha") >= asks + 12, 5000);
+        eventually(world_rwqueued(w, "config") == 2, 1000);
+        assert_queue(w, write ? "rw" : "wr");
+        assert_lk(0, lk_rwlock_unlock(main_lock));
+        eventually(is_in(0), 5000);
+        goes(0);
+        assert_int_equal(0, worker_join(&readers));
+        world_close(w, NULL);
+        world_redis(w, "FLUSHALL");
+    }
+}
+
+enum traffic {
+    USUAL,
+    UNEVEN, /* each holds for longer, and for a time of its own: those who hold together never leave together */
+    CUT     /* an unlock may not be told what became of it */
+};
+
+static struct {
+    struct gate stop;
+    int rounds[2]; /* atomic builtins: reads, writes */
+    lk_rwlock_t *locks[CLIENTS];
+    int lonely; /* 1: one of eight writes, 0: one of eight reads */
+    enum traffic kind;
+} traffic;
+
+static int come_and_go(int index, void *arg)
+{
+    bool write = (index == 0) == (traffic.lonely == 1);
+    lk_rwlock_t *rw = traffic.locks[index % CLIENTS];
+    (void)arg;
+    while (!gate_is_open(&traffic.stop)) {
+        int rc = write ? lk_rwlock_wrlock(rw) : lk_rwlock_rdlock(rw);
+        if (rc == 0) {
+            sleep_ms(traffic.kind == UNEVEN ? 20 + 3 * index : 2);
+            rc = lk_rwlock_unlock(rw);
+        }
+        if (rc != 0 && !(traffic.kind == CUT && (rc == EIO || rc == ENOTCONN || rc == ESTALE)))
+            return rc;
+        __atomic_add_fetch(&traffic.rounds[write], 1, __ATOMIC_SEQ_CST);
+    }
+    return 0;
+}
+
+static int eight(void *arg)
+{
+    return run_threads(8, come_and_go, arg);
+}
+
+static int rounds(int write)
+{
+    return __atomic_load_n(&traffic.rounds[write], __ATOMIC_SEQ_CST);
+}
+
+static void begin_traffic(struct worker *all, int lonely, enum traffic kind)
+{
+    __builtin_memset(&traffic, 0, sizeof traffic);
+    traffic.lonely = lonely;
+    traffic.kind = kind;
+    for (int i = 0; i < CLIENTS; i++)
+        traffic.locks[i] = visitors.locks[i];
+    worker_start(all, eight, NULL);
+}
+
+static void end_traffic(struct worker *all)
+{
+    gate_open(&traffic.stop);
+    assert_int_equal(0, worker_join(all));
+}
+
+/* Seven that come again and again, and always overlap, against one: it gets in all the time. */
+static void neither_side_starves(struct world *w)
+{
+    struct worker all;
+    open_with(w, 0, CLIENTS);
+    for (int lonely = 0; lonely < 2; lonely++) {
+        begin_traffic(&all, lonely, USUAL);
+        for (int i = 0; i < 10; i++) {
+            int before = rounds(lonely);
+            eventually(rounds(lonely) > before, 1000);
+        }
+        eventually(rounds(!lonely) > 10, 10000);
+        end_traffic(&all);
+    }
+}
+
+/* Writers that died, or hear nothing, stand before one that lives: readers do not pass that one for their sake. */
+static void writers_that_do_not_answer_starve_no_other(struct world *w)
+{
+    static const struct {
+        int count, fraction;
+    } silent[] = { { 1, 0 }, { 3, 0 }, { 3, 1 }, { 12, 1 } };
+    struct worker all;
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
+        open_with(w, 0, CLIENTS);
+        made_by_hand(w, 'd', silent[i].count, "w", silent[i].fraction, false);
+        begin_traffic(&all, 1, USUAL);
+        for (int k = 0; k < 10; k++) {
+            int before = rounds(1);
+            eventually(rounds(1) > before, 4000);
+        }
+        end_traffic(&all);
+        world_close(w, NULL);
+        world_redis(w, "FLUSHALL");
+    }
+}
+
+/* Who hears no message has its turns, whether it reads or writes; others come again and again, and always overlap. */
+static void who_hears_no_message_gets_in(struct world *w)
+{
+    const lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = LK_RWLOCK_PREFER_PHASE_FAIR };
+    struct worker all;
+    for (int lonely = 0; lonely < 2; lonely++) {
+        open_with(w, 0, CLIENTS);
+        visitors.locks[0] = world_rwlock(w, world_client(w, "lease=20s&poll=300ms&pubsub=no"), "config", &attr);
+        begin_traffic(&all, lonely, lonely ? UNEVEN : USUAL);
+        for (int i = 0; i < (lonely ? 3 : 1); i++) { /* a turn may be missed, then the next one is 20 s away */
+            int before = rounds(lonely);
+            eventually(rounds(lonely) > before, 45000);
+        }
+        end_traffic(&all);
+        world_close(w, NULL);
+        world_redis(w, "FLUSHALL");
+    }
+}
+
+/* The server forgets the queue: whoever waited comes back, and is served. */
+static void a_lost_queue_is_found_again(struct world *w)
+{
+    open_with(w, 0, 5);
+    assert_lk(0, lk_rwlock_rdlock(main_lock));
+    for (int i = 0; i < 5; i++)
+        comes(w, i, i % 2 == 0, i + 1);
+    world_redis(w, "DEL latchkey:queue:rw:{config} latchkey:seen:rw:{config}");
+    assert_lk(0, lk_rwlock_unlock(main_lock));
+    for (int i = 0; i < 5; i++)
+        gate_open(&visitors.leave[i]);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(0, worker_join(&visitors.workers[i]));
+    assert_int_equal(0, world_rwholds(w, "config"));
+}
+
+/* Requests and answers are cut off at any moment; nobody is lost, and nobody stays. */
+static void cuts_lose_nobody(struct world *w)
+{
+    const lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = LK_RWLOCK_PREFER_PHASE_FAIR };
+    struct proxy *p = proxy_begin(w);
+    struct worker all;
+    open_with(w, 0, CLIENTS);
+    for (int i = 0; i < 2; i++)
+        visitors.locks[i] = world_rwlock(w, proxy_client(p, "lease=5s&poll=300ms"), "config", &attr);
+    begin_traffic(&all, 0, CUT);
+    for (int i = 0; i < 20; i++) {
+        proxy_cut(p);
+        sleep_ms(30);
+    }
+    int before[] = { rounds(0), rounds(1) };
+    eventually(rounds(0) > before[0] && rounds(1) > before[1], 10000);
+    end_traffic(&all);
+    eventually(world_rwholds(w, "config") == 0 && world_rwqueued(w, "config") == 0, 10000);
+}
+
+int main(void)
+{
+    return world_run(readers_and_writers_take_turns, a_reader_waits_for_one_writer, who_gives_up_lets_the_others_pass,
+                     a_downgrade_begins_a_turn, a_crowd_comes_in_before_the_writer, readers_of_a_client_share_a_place,
+                     neither_side_starves, writers_that_do_not_answer_starve_no_other, who_hears_no_message_gets_in,
+                     a_lost_queue_is_found_again, cuts_lose_nobody);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nemesis_failover.c - faults of a master with replicas and Sentinels
+ *
+ * What the servers know may be lost from the beginning of such a fault to its end, which is when a master has its replicas
+ * again and all agree that it is one: until then an old one may go on granting. What was lost is noted by these times, and
+ * not found out from what happened.
+ */
+#include "nemesis.h"
+
+#include "record.h"
+
+#include <stdio.h>
+
+#define LOOK_EVERY_NS (100 * NS_PER_MS)
+#define LOOKS 5
+#define OVER_WITHIN_NS (60000 * NS_PER_MS)
+
+void nemesis_beginfailover(struct nemesis *nemesis, const struct fault *fault)
+{
+    struct failover *f = nemesis->failover;
+    nemesis->lifted = false;
+    nemesis->settled = 0;
+    nemesis->node = fault->kind == KILL_SENTINEL ? fault->number % FAILOVER_SENTINELS : failover_master(f);
+    assert_that(nemesis->node >= 0); /* they agreed when the last such fault was over */
+    if (fault_loses_data(fault))
+        nemesis_next_epoch(nemesis);
+    switch (fault->kind) {
+    case KILL_MASTER:
+        failover_kill(f, nemesis->node);
+        break;
+    case STOP_MASTER:
+        failover_stop(f, nemesis->node);
+        break;
+    case CUT_MASTER:
+        failover_cutoff(f, nemesis->node);
+        break;
+    case DEMAND_FAILOVER:
+        failover_demand(f);
+        break;
+    case KILL_SENTINEL:
+        failover_killsentinel(f, nemesis->node);
+        break;
+    }
+}
+
+static bool has_new_master(const struct nemesis *nemesis)
+{
+    int master = failover_master(nemesis->failover);
+    return master >= 0 && master != nemesis->node;
+}
+
+/* An empty server must not be a master before another one is. */
+static bool lift(struct nemesis *nemesis, const struct fault *fault)
+{
+    struct failover *f = nemesis->failover;
+    switch (fault->kind) {
+    case KILL_MASTER:
+        if (!has_new_master(nemesis))
+            return false;
+        failover_start(f, nemesis->node);
+        return true;
+    case STOP_MASTER:
+        failover_cont(f, nemesis->node);
+        return true;
+    case CUT_MASTER:
+        failover_heal(f, nemesis->node);
+        return true;
+    case DEMAND_FAILOVER:
+        return has_new_master(nemesis);
+    default:
+        failover_startsentinel(f, nemesis->node);
+        return true;
+    }
+}
+
+bool nemesis_mustlook(struct nemesis *nemesis, const struct fault *fault)
+{
+    if (now_ns() < nemesis->looked_ns + LOOK_EVERY_NS)
+        return false;
+    nemesis->looked_ns = now_ns();
+    if (now_ns() > fault->begin_ns + fault->length_ms * NS_PER_MS + OVER_WITHIN_NS) {
+        fprintf(stderr, "%s: the servers do not get over it\n", fault_name(fault->kind));
+        assert_that(false);
+    }
+    return true;
+}
+
+bool nemesis_issettled(struct nemesis *nemesis, bool settled)
+{
+    nemesis->settled = settled ? nemesis->settled + 1 : 0;
+    return nemesis->settled >= LOOKS;
+}
+
+bool nemesis_endfailover(struct nemesis *nemesis, const struct fault *fault)
+{
+    if (!nemesis_mustlook(nemesis, fault))
+        return false;
+    if (!nemesis->lifted)
+        nemesis->lifted = lift(nemesis, fault);
+    if (!nemesis_issettled(nemesis, nemesis->lifted && failover_settled(nemesis->failover)))
+        return false;
+    if (fault_loses_data(fault))
+        nemesis_next_epoch(nemesis);
+    return true;
+}
