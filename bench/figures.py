@@ -126,6 +126,9 @@ def contended():
     for count in COUNTS:
         yield Figure(f"handoffs_vs_blpop_{count}", f"hand-offs/s, {count} processes / BLPOP of a token",
                      ratio(f"handoffs.latchkey.{count}", f"handoffs.blpop.{count}"))
+    for count in COUNTS:
+        yield Figure(f"handoffs_mixed_{count}", f"hand-offs/s, {count} processes with redisson=yes and no Java / without",
+                     ratio(f"handoffs.mixed.{count}", f"handoffs.latchkey.{count}"), "", ">= 0.9")
     for count, must, stretch in ((2, "<= 50", "<= 44"), (8, "<= 53", "<= 47"), (100, "<= 70", "<= 52")):
         yield Figure(f"handoff_gap_us_{count}", f"hand-off gap p50, {count} processes",
                      of(f"gap.latchkey.{count}"), "us", must, stretch)

@@ -18,11 +18,13 @@ struct ours {
     struct subject subject;
 };
 
-static void *ours_join(const struct place *place, const char *kind, const char *name)
+static void *ours_join(const struct place *place, const char *more, const char *kind, const char *name)
 {
     struct ours *ours = calloc(1, sizeof *ours);
-    if (lk_client_open(&ours->client, place->url) != 0)
-        fail(place->url);
+    char url[sizeof place->url + 32];
+    snprintf(url, sizeof url, "%s%s", place->url, more);
+    if (lk_client_open(&ours->client, url) != 0)
+        fail(url);
     subject_init(&ours->subject, subject_kind(kind), ours->client, name);
     return ours;
 }
@@ -30,13 +32,19 @@ static void *ours_join(const struct place *place, const char *kind, const char *
 static void *mutex_join(const struct place *place, int number)
 {
     (void)number;
-    return ours_join(place, "pair", NAME "-mutex");
+    return ours_join(place, "", "pair", NAME "-mutex");
 }
 
 static void *fair_join(const struct place *place, int number)
 {
     (void)number;
-    return ours_join(place, "fair", NAME "-fair");
+    return ours_join(place, "", "fair", NAME "-fair");
+}
+
+static void *mixed_join(const struct place *place, int number)
+{
+    (void)number;
+    return ours_join(place, "&redisson=yes", "pair", NAME "-mixed");
 }
 
 static void ours_lock(void *state)
@@ -205,6 +213,7 @@ static void token_leave(void *state)
 const struct rival rivals[] = {
     { "latchkey", false, NULL, mutex_join, ours_lock, ours_unlock, ours_leave },
     { "fair", false, NULL, fair_join, ours_lock, ours_unlock, ours_leave },
+    { "mixed", false, NULL, mixed_join, ours_lock, ours_unlock, ours_leave },
     { "queue", true, NULL, queue_join, queue_lock, queue_unlock, queue_leave },
     { "redisson", true, NULL, java_join, java_lock, java_unlock, java_leave },
     { "blpop", true, token_prepare, token_join, token_lock, token_unlock, token_leave },

@@ -19,6 +19,7 @@ struct rival {
 /* All of them, ended by one without a name:
  *
  *   latchkey  a mutex with default attributes     fair  one that is fair
+ *   mixed     one that Redisson may use as well (redisson=yes), though none does
  *   queue     a bare queue that hands over and does nothing else: no renewals, tokens, deadlines, dead processes
  *   redisson  Redisson's protocol: each release tells all processes, and all try again
  *   blpop     a token in a list: no owner, no lease

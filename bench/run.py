@@ -24,7 +24,7 @@ import replicas  # noqa: E402
 import secure  # noqa: E402
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
-RIVALS = ("latchkey", "queue", "redisson", "blpop", "fair")
+RIVALS = ("mixed", "latchkey", "queue", "redisson", "blpop", "fair")
 PATIENCE_S = 300  # for one program
 ENDS_PERIOD_S = 12.5  # in one part in five of it, asks set the ends of a queue's keys: PERIOD_US of src/acquire/queue.lua
 
