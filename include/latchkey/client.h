@@ -212,7 +212,8 @@ LK_API LK_MUST_CHECK int lk_client_setdefaulturl(const char *url);
  *             EIO        something ends with its lease instead
  *             EBUSY      a thread did not leave a call with it in time: it stands still
  *                        there, in a signal handler or a debugger, and would use what
- *                        is freed. The holds are released, and all calls answer
+ *                        is freed. The holds are released, in the background where
+ *                        the server did not confirm that in time, and all calls answer
  *                        ECANCELED; close it once more when that thread is through, and
  *                        unload nothing before
  *             EDEADLK    called from a listener, and nobody else has it; nothing was done

@@ -433,7 +433,10 @@ static void set_limits(const lk_client_t *client, int64_t *calls_us, int64_t *an
     *calls_us = now_us + (2 * timeout_us > LEAVE_WITHIN_MS * 1000 ? 2 * timeout_us : LEAVE_WITHIN_MS * 1000);
 }
 
-/* A thread stands still in a call, so nothing may be freed. What the client holds need not wait for it. */
+/*
+ * A thread stands still in a call, so nothing may be freed. What the client holds need not wait for it; the watchdog goes on
+ * with what is not confirmed in time.
+ */
 static int leave_open(lk_client_t *client)
 {
     (void)lk__client_giveback(client, lk__now_us() + client->options->command_timeout_ms * 1000);
@@ -453,7 +456,6 @@ static int close_client(lk_client_t *client)
     if (!wait_for_calls(client, calls_us))
         return leave_open(client);
     bool clean = lk__client_giveback(client, answers_us);
-    lk__outbox_settle(&client->dog, answers_us);
     forget_all_holds(client);
     lk__hub_stop(&client->hub);
     clean &= lk__watchdog_stop(&client->dog);

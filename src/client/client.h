@@ -94,8 +94,8 @@ bool lk__client_isclosed(const lk_client_t *client);
 void lk__client_unref(lk_client_t *client);
 
 /*
- * give_back.c: release all that is held, by a client whose calls left, or stand still. False: a release is not confirmed, or
- * was of a lost hold.
+ * give_back.c: release all that is held, by a client whose calls left, or stand still. What the server has not confirmed by
+ * `until_us` is in the outbox. False: it refused something.
  */
 bool lk__client_giveback(lk_client_t *client, int64_t until_us);
 

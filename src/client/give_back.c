@@ -2,7 +2,9 @@
 /*
  * give_back.c - what a client still holds when it closes: released in pipelines, each answer awaited
  *
- * This needs no memory: the requests of a pipeline are on the stack.
+ * This needs no memory: the requests of a pipeline are on the stack. What they bring no answer for goes on through the
+ * outbox, by the watchdog's own connection: a thread that stands still in the middle of the answers takes the one of the
+ * callers with it.
  */
 #include "client/client.h"
 
@@ -15,8 +17,16 @@ struct leaving {
     struct lk__node *at;
     bool said, unknown;     /* an answer came; the server does not know the script */
     bool elsewhere, asking; /* it is not the one to ask; the other one is to be told so */
+    bool refused;           /* any other error that will not pass */
     struct lk__answer answer;
 };
+
+/* An error that will not pass. */
+static bool is_refusal(const struct lk__reply *reply)
+{
+    bool passes = false;
+    return reply->type == LK__ERROR && lk__reply_error(reply, &passes) != 0 && !passes;
+}
 
 /* Under a connection's mu: keep of the answer what counts for a release. */
 static void take_answer(struct lk__request *request, const struct lk__reply *reply)
@@ -26,6 +36,7 @@ static void take_answer(struct lk__request *request, const struct lk__reply *rep
     leaving->unknown = lk__reply_is(reply, "NOSCRIPT");
     leaving->elsewhere = reply->type == LK__ERROR && leaving->at->cluster != NULL &&
                          lk__cluster_redirect(leaving->at->cluster, leaving->at, reply, &leaving->asking);
+    leaving->refused = is_refusal(reply) && !leaving->unknown && !leaving->elsewhere;
 }
 
 /* False: nothing was sent. */
@@ -51,6 +62,7 @@ static bool await_answer(struct leaving *leaving, int64_t until_us)
     return answered;
 }
 
+/* True: the server said that there is nothing to release any more. */
 static bool await_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, int64_t until_us)
 {
     bool answered = await_answer(leaving, until_us);
@@ -59,6 +71,15 @@ static bool await_release(lk_client_t *client, struct leaving *leaving, struct l
     if (!answered || !leaving->said)
         return false;
     lk__lease_released(leaving->lease, (struct lk__date){ leaving->answer.server_us, leaving->request.epoch });
+    return true;
+}
+
+/* The release was not confirmed: unless the server refuses it, the watchdog sends it until it is, or until that stops. */
+static bool leave_to_outbox(lk_client_t *client, const struct leaving *leaving)
+{
+    if (leaving->refused)
+        return false;
+    lk__outbox_send(&client->dog, &leaving->lease->release, LK__NEVER);
     return true;
 }
 
@@ -73,19 +94,18 @@ static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
     lk__parker_init(&parker);
     while (count < BATCH && (lease = lk__watchdog_anylease(&client->dog)) != NULL) {
         struct leaving *leaving = &batch[count];
+        *leaving = (struct leaving){ .lease = lease };
         bool good = lk__lease_end(lease);
-        leaving->lease = lease;
-        leaving->asking = false;
         if (good && send_release(client, leaving, &parker, false)) {
             count++;
         } else {
-            clean = clean && !good;
+            clean &= !good || leave_to_outbox(client, leaving);
             lk__lease_unref(lease);
         }
     }
     *more = lease != NULL;
     for (int i = 0; i < count; i++) {
-        clean &= await_release(client, &batch[i], &parker, until_us);
+        clean &= await_release(client, &batch[i], &parker, until_us) || leave_to_outbox(client, &batch[i]);
         lk__lease_unref(batch[i].lease);
     }
     lk__parker_destroy(&parker);
@@ -98,5 +118,6 @@ bool lk__client_giveback(lk_client_t *client, int64_t until_us)
     do
         clean &= release_some(client, until_us, &more);
     while (more);
+    lk__outbox_settle(&client->dog, until_us);
     return clean;
 }
