@@ -296,10 +296,12 @@ static void a_party_that_dies_breaks_the_round(struct world *w)
     assert_lk(ETIMEDOUT, lk_barrier_waitfor(third, 0));
 }
 
+enum { LEASE_MS = 3000, POLL_MS = 200 };
+
 static int wait_long(struct world *w, void *arg)
 {
     (void)arg;
-    static const lk_barrierattr_t brief = { .size = sizeof brief, .lease_ms = 600 };
+    static const lk_barrierattr_t brief = { .size = sizeof brief, .lease_ms = LEASE_MS };
     struct worker worker;
     mine = world_barrier(w, world_client(w, "poll=200ms"), "stage", 3, &brief);
     worker_start(&worker, wait_at, mine);
@@ -308,17 +310,26 @@ static int wait_long(struct world *w, void *arg)
     return worker_join(&worker) == ECANCELED ? 0 : 1;
 }
 
+/* When the lease of a party ends: 0 the first one of them, -1 the last one. */
+static int64_t ends_ms(struct world *w, int nth)
+{
+    return world_int(w, "EVAL %s 1 latchkey:parties:{stage} %d",
+                     "return tonumber(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1], 'WITHSCORES')[2])", nth);
+}
+
 /* Those that wait find out by the next poll after the lease; they themselves are renewed. */
 static void who_waits_hears_of_a_death(struct world *w)
 {
     world_allow(w, "latchkey:*:{stage}");
     pid_t dies = world_fork(w, wait_long, NULL), lives = world_fork(w, wait_long, NULL);
-    sleep_ms(1500); /* both are renewed */
+    eventually(arrived(w) == 2, 5000);
+    int64_t last_ms = ends_ms(w, -1);
+    eventually(ends_ms(w, 0) > last_ms, LEASE_MS);
     assert_int_equal(2, arrived(w));
     world_kill(w, dies);
     int64_t began_ms = now_ms();
     assert_int_equal(0, world_wait(w, lives));
-    assert_between(now_ms() - began_ms, 0, 600 + 400 + 2 * SLACK_MS);
+    assert_between(now_ms() - began_ms, 0, LEASE_MS + 2 * POLL_MS + 2 * SLACK_MS);
 }
 
 static void *wait_for_ever(void *barrier)
@@ -395,7 +406,7 @@ static void an_arrival_without_an_answer_breaks_the_round(struct world *w)
     struct worker other;
     struct proxy *p = proxy_begin(w);
     open_both(w, "lease=20s", 3);
-    mine = world_barrier(w, proxy_client(p, "lease=5s&command_timeout=300ms&poll=200ms"), "stage", 3, NULL);
+    mine = world_barrier(w, proxy_client(p, "lease=5s&command_timeout=1s&poll=200ms"), "stage", 3, NULL);
     assert_lk(ETIMEDOUT, lk_barrier_waitfor(mine, 0)); /* the server knows the script */
     begin_round(w, &other);
     proxy_once(p, PROXY_DROP_REPLY, 1, "stage");
