@@ -244,12 +244,14 @@ static void a_hand_over_is_confirmed(struct world *w)
 {
     struct failover *f = failover_begin(w, NULL);
     struct worker waiter;
-    lk_client_t *client = client_with(w, f, OPTIONS "&wait_replicas=1"), *plain = client_with(w, f, OPTIONS);
+    lk_client_t *plain = client_with(w, f, OPTIONS);
+    lk_client_t *client = client_with(w, f, "lease=16s&command_timeout=2s&poll=15s&wait_replicas=1"); /* asks for nothing */
     lk_mutex_t *wanted = world_mutex(w, client, "orders", NULL), *theirs = world_mutex(w, plain, "orders", NULL);
     for (int round = 0; round < 2; round++) {
         assert_lk(0, lk_mutex_lock(theirs));
         worker_start(&waiter, lock_patiently, wanted);
         eventually(failover_int(f, 0, "ZCARD latchkey:queue:mutex:{orders}") == 1, PATIENT_MS);
+        eventually(failover_int(f, 0, "EVAL %s 1 latchkey:seen:mutex:{orders}", WORLD_DEAF) == 0, PATIENT_MS);
         if (round == 0)
             stop_replicas(f);
         int64_t began_ms = now_ms();

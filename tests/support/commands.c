@@ -161,10 +161,7 @@ bool world_exists(struct world *w, const char *key)
 
 bool world_listening(struct world *w, const char *object)
 {
-    return world_int(w, "EVAL %s 1 latchkey:seen:%s",
-                     "local signs, deaf = redis.call('ZRANGE', KEYS[1], 0, '+inf', 'BYSCORE', 'WITHSCORES'), 0 "
-                     "for i = 2, #signs, 2 do deaf = deaf + tonumber(signs[i]) % 1 * 2048 % 2 end return deaf",
-                     object) == 0;
+    return world_int(w, "EVAL %s 1 latchkey:seen:%s", WORLD_DEAF, object) == 0;
 }
 
 int64_t world_queued(struct world *w, const char *name)
