@@ -15,6 +15,7 @@ REPLICATED = 32  # threads of one, whose server has a replica
 OTHERS = (10, 100, 1000, 10000)  # owners that queue
 READERS = (1, 100, 1000, 5000)  # that hold
 OBJECTS = (10, 1000, 100000)  # of one client
+WAITING = (1, 10, 100)  # for a condition, or that meet at a barrier
 ORDERS = (("fair", "in order of arrival"), ("phase_fair", "phase-fair"), ("reader", "readers preferred"),
           ("writer", "writers preferred"))  # of a read-write lock
 JVMS = ("1x8", "2x8", "4x8")  # JVMs x threads that contend
@@ -153,12 +154,21 @@ def growth():
                  "<= 2000")
     yield Figure("growth_lost_of_20000", "holds lost of 20,000 of 6 s, at a round trip of 100 ms", of("far.lost.20000"),
                  "", "<= 0")
-    for what, text in (("reading", "wait to read"), ("permits", "wait for a permit")):
+    for what, text in (("reading", "wait to read"), ("permits", "wait for a permit"),
+                       ("broadcast", "wait for a condition")):
         yield Figure(f"growth_{what}_cpu_percent", f"server CPU while 1,000 threads of a process {text}",
                      of(f"{what}.cpu.1000"), "%")
         yield Figure(f"growth_{what}_script_us", "longest script while they are let in", of(f"{what}.script.1000"), "us",
                      "<= 2000")
         yield Figure(f"growth_{what}_stall_us", "longest PING of a bystander meanwhile", of(f"{what}.stall.1000"), "us")
+    yield Figure("growth_broadcast_commands", "commands of the broadcast that lets them in", of("broadcast.asked.1000"), "",
+                 "<= 12")
+    for what, text in (("signal", "commands of a signal, its unlock and the thread that it wakes, {} waiting"),
+                       ("barrier", "commands of each party in a round of a barrier, {} parties")):
+        for count in WAITING:
+            yield Figure(f"growth_{what}_commands_{count}", text.format(count), of(f"{what}.asked.{count}"))
+        yield Figure(f"growth_{what}_commands", "the last of these / the first",
+                     ratio(f"{what}.asked.{WAITING[-1]}", f"{what}.asked.{WAITING[0]}"), "", "<= 1.5")
     yield Figure("growth_idle_asks_per_s", "commands per second of a client that waits", of("idle.asks"), "", "<= 0.2")
     yield Figure("growth_idle_connections", "connections of a client while nobody waits", of("idle.connections"), "",
                  "<= 2")

@@ -10,6 +10,10 @@
  *   reading.stall.<n>      the longest PING while they are let in, us
  *   reading.script.<n>     the longest script, us
  *   permits.cpu.<n>, permits.stall.<n>, permits.script.<n>    likewise n threads that wait for a permit each
+ *   broadcast.cpu.<n>, broadcast.stall.<n>, broadcast.script.<n>    likewise for a condition
+ *   broadcast.asked.<n>    commands of the broadcast that wakes them
+ *   signal.asked.<n>       commands of a signal, its unlock and the thread that it wakes, of n that wait
+ *   barrier.asked.<n>      commands of each of n threads that meet at a barrier
  *   idle.asks              commands per second of a client that waits for a mutex
  *   idle.connections       connections of a client while nobody waits
  */
@@ -300,6 +304,139 @@ static void permits(const struct place *place, int n)
     lk_client_close(client);
 }
 
+/* --- conditions and barriers ------------------------------------------------------------------------------------------ */
+
+/* A mutex that is taken by waiting for a condition. */
+struct crowd {
+    struct subject entry; /* its mutex */
+    lk_cond_t some;
+    double asked; /* by the broadcast */
+    struct wire *asking;
+    pid_t server;
+};
+
+static int take_when_told(struct subject *entry)
+{
+    struct crowd *crowd = (struct crowd *)entry;
+    int rc = lk_mutex_lock(&entry->mutex);
+    return rc != 0 ? rc : lk_cond_wait(&crowd->some, &entry->mutex);
+}
+
+static int give_entry(struct subject *entry)
+{
+    return lk_mutex_unlock(&entry->mutex);
+}
+
+static const struct subject_kind told = { .name = "told", .take = take_when_told, .give = give_entry };
+
+static void crowd_begin(struct crowd *crowd, const struct place *place, lk_client_t *client)
+{
+    char name[40];
+    snprintf(name, sizeof name, "crowd-%lld", (long long)now_ns());
+    *crowd = (struct crowd){ .entry.kind = &told, .asking = wire_open(place->address), .server = place->server };
+    if (lk_mutex_init(&crowd->entry.mutex, client, name, NULL) != 0 ||
+        lk_cond_init(&crowd->some, client, name, NULL) != 0)
+        fail("crowd");
+}
+
+static void crowd_end(struct crowd *crowd)
+{
+    lk_cond_destroy(&crowd->some);
+    lk_mutex_destroy(&crowd->entry.mutex);
+    wire_close(crowd->asking);
+}
+
+static void wake_all(void *arg)
+{
+    struct crowd *crowd = arg;
+    if (lk_mutex_lock(&crowd->entry.mutex) != 0)
+        fail("lock");
+    struct server_cost before = server_cost(crowd->asking, crowd->server);
+    if (lk_cond_broadcast(&crowd->some) != 0)
+        fail("broadcast");
+    crowd->asked = (double)server_spent(crowd->asking, crowd->server, before).scripts;
+    if (lk_mutex_unlock(&crowd->entry.mutex) != 0)
+        fail("unlock");
+}
+
+static void broadcast(const struct place *place, int n)
+{
+    lk_client_t *client = open_client(place->url);
+    struct crowd crowd;
+    crowd_begin(&crowd, place, client);
+    waiters(place, "broadcast", &crowd.entry, n, wake_all, &crowd);
+    tell(crowd.asked, "broadcast.asked.%d", n);
+    crowd_end(&crowd);
+    lk_client_close(client);
+}
+
+/* One after the other, so that each finds one less. Who still waits then is woken at once. */
+static void signals(const struct place *place, int n)
+{
+    enum { SETTLE_MS = 1000, PAUSE_MS = 100, SIGNALS_MAX = 20 };
+    lk_client_t *client = open_client(place->url);
+    struct crowd crowd;
+    struct gate gate = { .wanted = &crowd.entry };
+    int count = n < SIGNALS_MAX ? n : SIGNALS_MAX;
+    double asked = 0;
+    crowd_begin(&crowd, place, client);
+    pthread_t *ids = start_waiters(&gate, n);
+    sleep_ms(SETTLE_MS);
+    for (int i = 0; i < count; i++) {
+        if (lk_mutex_lock(&crowd.entry.mutex) != 0)
+            fail("lock");
+        struct server_cost before = server_cost(crowd.asking, crowd.server);
+        if (lk_cond_signal(&crowd.some) != 0 || lk_mutex_unlock(&crowd.entry.mutex) != 0)
+            fail("signal");
+        while (atomic_load(&gate.through) <= i)
+            sleep_ms(1);
+        asked += (double)server_spent(crowd.asking, crowd.server, before).scripts;
+        sleep_ms(PAUSE_MS);
+    }
+    tell(asked / count, "signal.asked.%d", n);
+    wake_all(&crowd);
+    for (int i = 0; i < n; i++)
+        pthread_join(ids[i], NULL);
+    free(ids);
+    crowd_end(&crowd);
+    lk_client_close(client);
+}
+
+enum { MEETINGS = 20 };
+
+static void *meet_often(void *barrier)
+{
+    for (int i = 0; i < MEETINGS; i++) {
+        int rc = lk_barrier_wait(barrier);
+        if (rc != 0 && rc != LK_BARRIER_SERIAL)
+            fail("barrier");
+    }
+    return NULL;
+}
+
+static void barrier(const struct place *place, int n)
+{
+    char name[40];
+    lk_barrier_t all;
+    lk_client_t *client = open_client(place->url);
+    struct wire *asking = wire_open(place->address);
+    pthread_t *ids = calloc((size_t)n, sizeof *ids);
+    snprintf(name, sizeof name, "barrier-%lld", (long long)now_ns());
+    if (lk_barrier_init(&all, client, name, (unsigned)n, NULL) != 0)
+        fail("barrier");
+    struct server_cost before = server_cost(asking, place->server);
+    for (int i = 0; i < n; i++)
+        if (pthread_create(&ids[i], NULL, meet_often, &all) != 0)
+            fail("thread");
+    for (int i = 0; i < n; i++)
+        pthread_join(ids[i], NULL);
+    tell((double)server_spent(asking, place->server, before).scripts / MEETINGS / n, "barrier.asked.%d", n);
+    free(ids);
+    wire_close(asking);
+    lk_barrier_destroy(&all);
+    lk_client_close(client);
+}
+
 /* --- clients that do nothing ------------------------------------------------------------------------------------------ */
 
 static double connections(struct wire *asking)
@@ -362,12 +499,13 @@ static const struct question {
 } questions[] = {
     { "objects", objects }, { "renewals", renewals }, { "far", far_holds },
     { "readers", readers }, { "permits", permits },   { "idle", idle },
+    { "broadcast", broadcast }, { "signals", signals }, { "barrier", barrier },
 };
 
 int main(int argc, char **argv)
 {
     struct place place;
-    int at = place_read(&place, argc, argv, "objects|renewals|far|readers|permits|idle N ...");
+    int at = place_read(&place, argc, argv, "objects|renewals|far|readers|permits|idle|broadcast|signals|barrier N ...");
     for (; at + 1 < argc; at += 2)
         for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
             if (strcmp(argv[at], questions[i].name) == 0)

@@ -142,7 +142,8 @@ class Bench:
             args = [word for count in numbers for word in (what, str(count))]
             yield f"growth: {what}", lambda args=args: self.run("crowded", *args)
         for what, numbers in (("objects", figures.OBJECTS), ("renewals", (10000,)), ("far", (20000,)), ("readers", (1000,)),
-                              ("permits", (1000,)), ("idle", (10,))):
+                              ("permits", (1000,)), ("idle", (10,)), ("broadcast", (1000,)),
+                              ("signals", figures.WAITING), ("barrier", figures.WAITING)):
             args = [word for count in numbers for word in (what, str(count))]
             yield f"growth: {what}", lambda args=args: self.run("growth", *args)
 

@@ -207,7 +207,7 @@ LK_API LK_MUST_CHECK int lk_cond_signal(lk_cond_t *c);
  *
  * Returns     as lk_cond_signal()
  * Threads     as lk_cond_signal(); takes one command timeout at most for each round trip
- * Round trips 1 for each 200 who wait; one more by a client that did not know their mutex
+ * Round trips 1 for each 100 who wait; one more by a client that did not know their mutex
  */
 LK_API LK_MUST_CHECK int lk_cond_broadcast(lk_cond_t *c);
 

@@ -12,11 +12,17 @@
 -- short for it, and waiters of two clients are told to ask.
 local WAITS_MS, NO_LEASE = 4999, -1
 local WATCHERS, LOOKED_AT = 2, 16
-local BATCH, MOVES_MAX = 100, 200 -- others wait while a script runs
+local MOVES_MAX = 100 -- others wait while a script runs
+
+-- Do two records name one mutex? Whether Redisson shares it each client says for itself, as it does for mutexes.
+local function is_same(found, mine)
+    return found == mine or
+        (string.sub(found, 1, 1) == string.sub(mine, 1, 1) and string.sub(found, 3) == string.sub(mine, 3))
+end
 
 -- Do those who wait do so with this mutex?
 local function is_ours(both)
-    return redis.call('GET', both.record) == both.mine
+    return is_same(redis.call('GET', both.record) or '', both.mine)
 end
 
 -- With the last who waits go the notes.
@@ -129,19 +135,14 @@ end
 
 -- Move all, or as many as one script may. Returns how many.
 local function wake_all(both, now)
-    local woken = 0
-    while woken < MOVES_MAX do
-        local batch, signs = next_batch(both.waiting, both.alive, 0, BATCH, now)
-        if #batch > 0 then
-            move(both, batch, signs, now)
-            woken = woken + #batch
-        end
-        if #batch < BATCH then
-            end_condition(both)
-            break
-        end
+    local batch, signs = next_batch(both.waiting, both.alive, 0, MOVES_MAX, now)
+    if #batch > 0 then
+        move(both, batch, signs, now)
     end
-    return woken
+    if #batch < MOVES_MAX then
+        end_condition(both)
+    end
+    return #batch
 end
 
 -- Signals whose waiters are not heard of go to the next ones. Returns whether somebody was moved.

@@ -11,7 +11,7 @@
 local found = redis.call('GET', record)
 if not found then
     return answer(DONE, 0, 0)
-elseif found ~= mine then
+elseif not is_same(found, mine) then
     return answer(PRESENT, found)
 end
 local both = { mutex = mutex, token = token, queue = queue, seen = seen, mark = mark, record = record,

@@ -26,7 +26,7 @@ local both = { mutex = mutex, token = token, queue = queue, seen = seen, mark = 
 -- Wait for the condition: in its queue first, then the mutex is given back.
 local function begin()
     local others = redis.call('EXISTS', waiting) == 1 and redis.call('GET', record)
-    if others and others ~= mine then
+    if others and not is_same(others, mine) then
         return answer(IMPOSSIBLE)
     end
     local number, place = enqueue(waiting, alive, id, 0, now, now_text, liveness_ms)
