@@ -13,7 +13,7 @@
 #ifndef LATCHKEY_ONCE_H
 #define LATCHKEY_ONCE_H
 
-#include <latchkey/client.h>
+#include <latchkey/owner.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -155,6 +155,23 @@ LK_API LK_MUST_CHECK int lk_once_timedbegin(lk_once_t *o, const struct timespec 
 LK_API LK_MUST_CHECK int lk_once_clockbegin(lk_once_t *o, clockid_t clock, const struct timespec *abstime);
 
 /*
+ * The same as `how` says: for how long to wait, with which lease, and for which owner. The
+ * run of an owner ends with no thread: it is renewed until lk_once_endby() or
+ * lk_once_failby(), or until the client is closed.
+ *
+ *   how       see lk_how_t; NULL: as lk_once_begin() that waits on. A fixed lease is not
+ *             renewed: at its end the next one is let in
+ *
+ * Returns     as lk_once_begin(): ETIMEDOUT also where another call of the owner was
+ *             beginning it all the time. "This thread" is the owner
+ *             EINVAL     how, or an owner of another client
+ *             ECANCELED  also: the owner belongs to the parent of a fork
+ * Threads     as lk_once_begin()
+ * Round trips as lk_once_begin()
+ */
+LK_API LK_MUST_CHECK int lk_once_beginwith(lk_once_t *o, const lk_how_t *how);
+
+/*
  * Say that the run of this thread is complete. It is done from now on, for all, and who
  * waits is told.
  *
@@ -177,6 +194,20 @@ LK_API LK_MUST_CHECK int lk_once_clockbegin(lk_once_t *o, clockid_t clock, const
 LK_API LK_MUST_CHECK int lk_once_end(lk_once_t *o, const char *result);
 
 /*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_once_end(), and
+ *             EINVAL     also: an owner of another client; unchanged
+ *             EPERM      also: the owner belongs to the parent of a fork
+ * Threads     any; takes one command timeout at most, and as long for each other call of
+ *             that owner on `o` that came before; no cancellation point
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_once_endby(lk_once_t *o, lk_owner_t *owner, const char *result);
+
+/*
  * Give the run of this thread up, as if it had not begun. The next one begins: who waits
  * is told.
  *
@@ -192,11 +223,25 @@ LK_API LK_MUST_CHECK int lk_once_end(lk_once_t *o, const char *result);
 LK_API int lk_once_fail(lk_once_t *o);
 
 /*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_once_fail(), and
+ *             EINVAL     also: an owner of another client; unchanged
+ *             EPERM      also: the owner belongs to the parent of a fork
+ * Threads     as lk_once_endby()
+ * Round trips 1
+ */
+LK_API int lk_once_failby(lk_once_t *o, lk_owner_t *owner);
+
+/*
  * Have it done: run `fn`, unless it is done; while another one runs it, wait. If `fn`
  * returns 0 it is done, else it is given up and the next one begins; likewise if the thread
  * is cancelled in `fn`, or leaves by pthread_exit().
  *
- *   fn        called at most once. It must neither throw nor jump out
+ *   fn        called at most once, by this thread, whose run it is: for work that goes on
+ *             on other threads there is lk_once_beginwith(). It must neither throw nor jump out
  *   arg       passed on to it
  *
  * Returns     0          it is done, by this call or before
@@ -247,6 +292,17 @@ LK_API LK_MUST_CHECK int lk_once_reset(lk_once_t *o);
 LK_API LK_MUST_CHECK int lk_once_token(lk_once_t *o, uint64_t *token);
 
 /*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_once_token(), and EINVAL: an owner of another client
+ * Threads     as lk_once_endby()
+ * Round trips 0
+ */
+LK_API LK_MUST_CHECK int lk_once_tokenby(lk_once_t *o, lk_owner_t *owner, uint64_t *token);
+
+/*
  * How long this thread's lease is good without another renewal.
  *
  *   ms        written on success only
@@ -256,6 +312,17 @@ LK_API LK_MUST_CHECK int lk_once_token(lk_once_t *o, uint64_t *token);
  * Round trips 0
  */
 LK_API LK_MUST_CHECK int lk_once_remaining(lk_once_t *o, int64_t *ms);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_once_remaining(), and EINVAL: an owner of another client
+ * Threads     as lk_once_endby()
+ * Round trips 0
+ */
+LK_API LK_MUST_CHECK int lk_once_remainingby(lk_once_t *o, lk_owner_t *owner, int64_t *ms);
 
 /*
  * Ask the server whether this thread runs it.
@@ -268,6 +335,17 @@ LK_API LK_MUST_CHECK int lk_once_remaining(lk_once_t *o, int64_t *ms);
  * Round trips 1
  */
 LK_API LK_MUST_CHECK int lk_once_check(lk_once_t *o);
+
+/*
+ * The same for an owner, from any thread.
+ *
+ *   owner     NULL: the calling thread
+ *
+ * Returns     as lk_once_check(), and EINVAL: an owner of another client
+ * Threads     as lk_once_endby()
+ * Round trips 1
+ */
+LK_API LK_MUST_CHECK int lk_once_checkby(lk_once_t *o, lk_owner_t *owner);
 
 typedef struct lk_onceinfo {
     size_t size;          /* sizeof(lk_onceinfo_t); see LK_ONCEINFO_INIT */

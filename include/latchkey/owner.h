@@ -76,9 +76,9 @@ LK_API uint64_t lk_owner_number(const lk_owner_t *owner);
 
 /*
  * What one call says: lk_mutex_lockwith(), lk_rwlock_rdlockwith(), _wrlockwith(),
- * lk_sem_acquirewith(). LK_HOW_INIT waits as long as it takes, as the attributes say,
- * for the calling thread. The lease and whether it is fixed are those of the hold: a
- * level more of what the owner holds already leaves them as they are.
+ * lk_sem_acquirewith(), lk_once_beginwith(). LK_HOW_INIT waits as long as it takes, as
+ * the attributes say, for the calling thread. The lease and whether it is fixed are those
+ * of the hold: a level more of what the owner holds already leaves them as they are.
  */
 typedef struct lk_how {
     size_t size;        /* sizeof(lk_how_t); see LK_HOW_INIT */

@@ -21,6 +21,12 @@ struct state {
 
 _Static_assert(sizeof(struct state) <= sizeof(union lk__seen), "what a look sees");
 
+/* One call, on the stack of the thread that waits. */
+struct beginning {
+    struct lk__await await;
+    struct lk__how at_once; /* what the caller says of the run; each attempt to begin it waits for nobody */
+};
+
 static const struct state *state_of(const union lk__seen *seen)
 {
     return (const struct state *)(const void *)seen;
@@ -52,14 +58,14 @@ static const struct lk__scene scene = { .look = look, .differs = differs };
  * Ask whether this thread may run it now. 0 · EALREADY · EBUSY somebody else does · why that is not known. `final`: the
  * wait ends with that, as too few replicas acknowledged it.
  */
-static int ask_to_begin(const struct lk__op *op, bool *final)
+static int ask_to_begin(const struct beginning *beginning, bool *final)
 {
+    const struct lk__op *op = &beginning->await.op;
     const struct lk__onceblock *block = lk__once_block(op->object);
     const lk_onceattr_t *attr = op->attr;
-    const struct lk__how how = { .limit_us = 0 };
     struct lk__acquire acquire = {
         .op = op,
-        .how = &how,
+        .how = &beginning->at_once,
         .holds = 1,
         .lease_ms = attr->lease_ms,
         .read = lk__once_begin_read,
@@ -83,7 +89,7 @@ static int begin_now(struct lk__await *await)
     if (atomic_exchange(&once->beginning, true))
         return EAGAIN;
     bool final;
-    int rc = ask_to_begin(&await->op, &final);
+    int rc = ask_to_begin(LK__CONTAINER(await, struct beginning, await), &final);
     atomic_store(&once->beginning, false);
     if (!final)
         lk__await_failed(await, rc);
@@ -105,10 +111,11 @@ static int judge(struct lk__await *await, const union lk__seen *seen)
 }
 
 /* Ask, and wait while somebody else runs it, or as long as nobody answers. */
-static int ask_and_wait(struct lk__await *await)
+static int ask_and_wait(struct beginning *beginning)
 {
+    struct lk__await *await = &beginning->await;
     bool final;
-    int rc = ask_to_begin(&await->op, &final);
+    int rc = ask_to_begin(beginning, &final);
     if (rc != EBUSY && final)
         return rc;
     await->last_error = rc == EBUSY ? 0 : rc;
@@ -118,30 +125,52 @@ static int ask_and_wait(struct lk__await *await)
     return lk__await_run(await);
 }
 
-/* A run that this thread has begun is to be ended first. */
+/* A run that this owner has begun is to be ended first. */
 static int check_own(const struct lk__op *op)
 {
     struct lk__hold *hold = lk__object_hold(op->object, lk__op_owner(op));
     int rc = hold != NULL ? lk__op_goodhold(op, hold) : 0;
-    return hold == NULL || rc != 0 ? rc : lk__fail(EDEADLK, "%s: this thread runs it already", op->object->what);
+    if (hold == NULL || rc != 0)
+        return rc;
+    return lk__fail(EDEADLK, "%s: %s runs it already", op->object->what, lk__op_holder(op));
+}
+
+static int begin(struct beginning *beginning)
+{
+    struct lk__await *await = &beginning->await;
+    await->broadcast = &lk__once_of(&await->op)->broadcast;
+    lk__op_beginwait(&await->op);
+    lk__await_begin(await);
+    int rc = ask_and_wait(beginning);
+    lk__await_end(await);
+    return rc;
+}
+
+static int begin_as(lk_once_t *o, const struct lk__how *how)
+{
+    struct beginning beginning = {
+        .await = { .limit_us = how->limit_us, .scene = &scene, .judge = judge, .wish = "is run by somebody else, not done" },
+        .at_once = *how,
+    };
+    struct lk__op *op = &beginning.await.op;
+    beginning.at_once.limit_us = 0;
+    int rc = lk__op_enterby(op, LK__HANDLE(o), &lk__once_kind, how->limit_us);
+    if (rc != 0)
+        return rc;
+    rc = lk__op_setowner(op, how->by);
+    if (rc == 0)
+        rc = lk__op_beginlock(op, how->limit_us);
+    if (rc == 0)
+        rc = check_own(op);
+    if (rc == 0)
+        rc = begin(&beginning);
+    return lk__op_leave(op, rc);
 }
 
 static int begin_until(lk_once_t *o, int64_t limit_us)
 {
-    struct lk__await await = {
-        .limit_us = limit_us, .scene = &scene, .judge = judge, .wish = "is run by somebody else, not done"
-    };
-    int rc = lk__op_enterby(&await.op, LK__HANDLE(o), &lk__once_kind, limit_us);
-    if (rc != 0)
-        return rc;
-    rc = check_own(&await.op);
-    if (rc == 0) {
-        await.broadcast = &lk__once_of(&await.op)->broadcast;
-        lk__await_begin(&await);
-        rc = ask_and_wait(&await);
-        lk__await_end(&await);
-    }
-    return lk__op_leave(&await.op, rc);
+    const struct lk__how how = { .limit_us = limit_us };
+    return begin_as(o, &how);
 }
 
 int lk_once_begin(lk_once_t *o, int64_t timeout_ms)
@@ -161,4 +190,11 @@ int lk_once_clockbegin(lk_once_t *o, clockid_t clock, const struct timespec *abs
     int64_t limit_us;
     int rc = lk__deadline_at(clock, abstime, &limit_us);
     return rc != 0 ? rc : begin_until(o, limit_us);
+}
+
+int lk_once_beginwith(lk_once_t *o, const lk_how_t *how)
+{
+    struct lk__how taken;
+    int rc = lk__how_take(&taken, how);
+    return rc != 0 ? rc : begin_as(o, &taken);
 }

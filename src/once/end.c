@@ -53,10 +53,10 @@ static struct lk__outboxentry *new_request(struct lk__object *object, const stru
     return entry;
 }
 
-/* Begin a call that ends this thread's run. 0 and the hold, or why not, with an error text. */
-static int enter(struct lk__op *op, lk_once_t *o, struct lk__hold **hold)
+/* Begin a call that ends the run of `owner`, NULL: of the thread. 0 and the hold, or why not, with an error text. */
+static int enter(struct lk__op *op, lk_once_t *o, lk_owner_t *owner, struct lk__hold **hold)
 {
-    int rc = lk__op_enterholder(op, LK__HANDLE(o), &lk__once_kind, NULL);
+    int rc = lk__op_enterholder(op, LK__HANDLE(o), &lk__once_kind, owner);
     if (rc == ECANCELED && lk__handle_isinherited(LK__HANDLE(o)))
         return lk__fail(EPERM, "%s: run by another process, not by this one", o->lk_name);
     if (rc != 0)
@@ -64,10 +64,10 @@ static int enter(struct lk__op *op, lk_once_t *o, struct lk__hold **hold)
     *hold = lk__object_hold(op->object, lk__op_owner(op));
     if (*hold != NULL)
         return 0;
-    return lk__op_leave(op, lk__fail(EPERM, "%s: not run by this thread", op->object->what));
+    return lk__op_leave(op, lk__fail(EPERM, "%s: not run by %s", op->object->what, lk__op_holder(op)));
 }
 
-int lk_once_end(lk_once_t *o, const char *result)
+int lk_once_endby(lk_once_t *o, lk_owner_t *owner, const char *result)
 {
     struct lk__op op;
     struct lk__hold *hold;
@@ -75,7 +75,7 @@ int lk_once_end(lk_once_t *o, const char *result)
         result = "";
     if (strnlen(result, LK_ONCE_RESULT_MAX + 1) > LK_ONCE_RESULT_MAX)
         return lk__fail(EINVAL, "lk_once_end: the result is longer than %d bytes", LK_ONCE_RESULT_MAX);
-    int rc = enter(&op, o, &hold);
+    int rc = enter(&op, o, owner, &hold);
     if (rc != 0)
         return rc;
     struct lk__outboxentry *entry = new_request(op.object, hold, result);
@@ -84,14 +84,24 @@ int lk_once_end(lk_once_t *o, const char *result)
     return lk__op_leave(&op, rc);
 }
 
+int lk_once_end(lk_once_t *o, const char *result)
+{
+    return lk_once_endby(o, NULL, result);
+}
+
 /* --- given up ----------------------------------------------------------------------------------------------------- */
 
-int lk_once_fail(lk_once_t *o)
+int lk_once_failby(lk_once_t *o, lk_owner_t *owner)
 {
     struct lk__op op;
     struct lk__hold *hold;
-    int rc = enter(&op, o, &hold);
+    int rc = enter(&op, o, owner, &hold);
     return rc != 0 ? rc : lk__op_leave(&op, lk__op_giveback(&op, hold));
+}
+
+int lk_once_fail(lk_once_t *o)
+{
+    return lk_once_failby(o, NULL);
 }
 
 /* --- called ------------------------------------------------------------------------------------------------------- */
