@@ -127,13 +127,14 @@ LK_API int lk_barrier_destroy(lk_barrier_t *b);
  *                        wait from then on until that call. Or the client was closed, or
  *                        belongs to another process
  *             EINVAL     others wait for another number of parties; this one did not come
- *             ESTALE     the server lost its data while this one waited: whether all came is
- *                        not known
+ *             ESTALE     the server lost its data while this one waited, or that it waited:
+ *                        whether all came is not known
  *             EIO        sent, answer lost: whether this one came, or all, is not known; if all
  *                        did not, the round will break
  *             ENOTCONN   the default client could not be opened; otherwise it goes on trying,
  *                        and logs what is wrong
- *             EPROTO EACCES ENOSPC ENOMEM  this one did not come
+ *             EPROTO EACCES ENOSPC ENOMEM  this one did not come; or it came, and was refused
+ *                        while it waited: the round breaks
  * Threads     any; blocks only the caller; not for signal handlers; signals do not end the
  *             wait. A cancellation point while it sleeps, unlike pthread_barrier_wait(): a
  *             thread that is cancelled breaks the round

@@ -30,6 +30,7 @@ struct meeting {
     unsigned parties;
     int64_t generation;      /* under broadcast->mu: of the round that it came to; 0: not known yet */
     struct lk__lease *lease; /* NULL: it has none any more */
+    uint64_t doubted;        /* the last look that had begun when the lease was found lost; 0: it was not */
     struct lk__until until;  /* by then no copy of its coming takes effect */
 };
 
@@ -89,24 +90,47 @@ static const struct lk__scene scene = { .look = look, .differs = differs, .saw =
 
 /* --- what became of a round: 0, EAGAIN it is not over, or a code with an error text --------------------------------- */
 
+/* Somebody deleted it at the server, or the server lost its data. */
+static int lost(const struct meeting *meeting)
+{
+    return lk__fail(ESTALE, "%s: the server lost it; whether all came is not known", meeting->await.op.object->what);
+}
+
 static int broken(const struct meeting *meeting)
 {
     return lk__fail(ECANCELED, "%s: the round is broken", meeting->await.op.object->what);
 }
 
+/*
+ * The round goes on. Who has lost the lease, and does not find by a later look that it is broken, is not among those who
+ * wait: somebody deleted that.
+ */
+static int wait_on(struct meeting *meeting)
+{
+    struct lk__await *await = &meeting->await;
+    if (meeting->lease == NULL || lk__lease_isgood(meeting->lease, NULL))
+        return EAGAIN;
+    if (meeting->doubted == 0)
+        meeting->doubted = lk__looks_begun(await->broadcast);
+    await->at_once = true;
+    return await->judged > meeting->doubted ? lost(meeting) : EAGAIN;
+}
+
 static int judge(struct lk__await *await, const union lk__seen *seen)
 {
-    const struct meeting *meeting = LK__CONTAINER(await, struct meeting, await);
+    struct meeting *meeting = LK__CONTAINER(await, struct meeting, await);
     const struct state *state = state_of(seen);
     int64_t mine = meeting->generation;
     lk__await_takeword(await);
+    if (state->generation == mine && state->broken)
+        return broken(meeting);
     if (state->generation == mine)
-        return state->broken ? broken(meeting) : EAGAIN;
+        return wait_on(meeting);
     if (state->generation > mine && (mine >= state->first || (mine >= state->before && mine < state->ended)))
         return 0;
     if (mine == state->ended)
         return broken(meeting);
-    return lk__fail(ESTALE, "%s: the server lost it; whether all came is not known", await->op.object->what);
+    return lost(meeting);
 }
 
 /* --- the lease of a party ----------------------------------------------------------------------------------------- */
@@ -257,7 +281,14 @@ static void unwind(struct lk__await *await)
     slip_away(LK__CONTAINER(await, struct meeting, await));
 }
 
-/* Wait for the others. Not ETIMEDOUT alone ends it early: a client that is closed does, too. */
+/* May the server still count the party, after a wait that ended so? */
+static bool may_count(const struct meeting *meeting, int code)
+{
+    bool is_broken = code == ECANCELED && !lk__client_isclosed(meeting->await.op.object->client);
+    return code != 0 && !is_broken;
+}
+
+/* Wait for the others. Who goes before they came must not count as one of them: the round breaks. */
 static int wait_for_others(struct meeting *meeting, int64_t came_us)
 {
     struct lk__lease *lease = meeting->lease;
@@ -267,7 +298,7 @@ static int wait_for_others(struct meeting *meeting, int64_t came_us)
     int rc = lk__await_run(&meeting->await);
     if (rc == ETIMEDOUT || rc == ENOTCONN)
         return give_up(meeting, rc);
-    if (lk__client_isclosed(meeting->await.op.object->client))
+    if (may_count(meeting, rc))
         slip_away(meeting);
     return rc;
 }
@@ -282,7 +313,7 @@ static int meet(struct meeting *meeting, bool only_last, bool *serial)
     if (meeting->parties > 1 && !only_last)
         lk__await_join(await);
     rc = come(meeting, only_last, &generation);
-    if (rc == EIO)
+    if (rc == EIO || rc == EPROTO) /* it may have come */
         slip_away(meeting);
     if (rc != 0)
         return rc;

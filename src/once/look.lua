@@ -10,5 +10,7 @@ end
 local left = redis.call('PTTL', run)
 if left == -2 then
     return answer(FREE)
+elseif left == -1 then
+    redis.call('GET', run) -- no run is without an end: of another type it is none, and the script ends here
 end
 return answer(TAKEN, left)

@@ -108,6 +108,95 @@ static void a_count_is_exact(struct world *w)
     rig_works(rig);
 }
 
+/* How many bytes each call sends or receives: to begin a run, to give it up, to end the next one. */
+static void measure_run(lk_once_t *work, int direction, int64_t *begin, int64_t *fail, int64_t *end)
+{
+    int64_t before = proxy_bytes(p, direction), begun, failed;
+    assert_lk(0, lk_once_begin(work, 0));
+    begun = proxy_bytes(p, direction);
+    assert_lk(0, lk_once_fail(work));
+    failed = proxy_bytes(p, direction);
+    assert_lk(0, lk_once_begin(work, 0));
+    *begin = begun - before;
+    *fail = failed - begun;
+    before = proxy_bytes(p, direction);
+    assert_lk(0, lk_once_end(work, "measured"));
+    *end = proxy_bytes(p, direction) - before;
+    assert_lk(0, lk_once_reset(work));
+}
+
+/* What is done once: one run begins, one completes, and what was given up is given up. */
+static void a_run_is_exact(struct world *w)
+{
+    static const int directions[] = { PROXY_UP, PROXY_DOWN };
+    int64_t begin, fail, end;
+    world_allow(w, "latchkey:done:*");
+    p = proxy_begin(w);
+    lk_once_t *mine = world_once(w, proxy_client(p, CALM), "work", NULL);
+    lk_once_t *theirs = world_once(w, world_client(w, CALM), "work", NULL);
+    measure_run(mine, PROXY_UP, &begin, &fail, &end); /* the server knows the scripts from now on */
+    for (int i = 0; i < 2; i++) {
+        int direction = directions[i];
+        measure_run(mine, direction, &begin, &fail, &end);
+        for (int k = 0; k < STEPS + 4; k++) {
+            proxy_cut_after(p, direction, cut_at(begin, k));
+            assert_lk(0, lk_once_begin(mine, 0));
+            assert_lk(ETIMEDOUT, lk_once_begin(theirs, 0));
+            proxy_cut_after(p, direction, cut_at(fail, k));
+            assert_lk(0, lk_once_fail(mine));
+            assert_lk(0, lk_once_begin(theirs, 0));
+            assert_lk(0, lk_once_fail(theirs));
+            proxy_cut_after(p, direction, -1);
+            assert_lk(0, lk_once_begin(mine, 0));
+            proxy_cut_after(p, direction, cut_at(end, k));
+            assert_lk(0, lk_once_end(mine, "completed"));
+            assert_lk(EALREADY, lk_once_begin(theirs, 0));
+            assert_lk(0, lk_once_reset(theirs));
+            proxy_cut_after(p, direction, -1);
+        }
+    }
+}
+
+static int meet(void *barrier)
+{
+    return lk_barrier_waitfor(barrier, 10000);
+}
+
+/* Two meet, `first` before `second`. Bytes that passed in that direction meanwhile. */
+static int64_t meet_in_order(struct world *w, lk_barrier_t *first, lk_barrier_t *second, int direction)
+{
+    struct worker party;
+    worker_start(&party, meet, first);
+    eventually(world_int(w, "ZCARD latchkey:parties:{stage}") == 1, 5000);
+    int64_t before = proxy_bytes(p, direction);
+    assert_int_equal(LK_BARRIER_SERIAL, meet(second));
+    assert_int_equal(0, worker_join(&party));
+    assert_int_equal(0, world_int(w, "ZCARD latchkey:parties:{stage}"));
+    return proxy_bytes(p, direction) - before;
+}
+
+/* A barrier: each comes once, as the first or as the last, and one is told that it is the serial party. */
+static void a_party_comes_once(struct world *w)
+{
+    static const int directions[] = { PROXY_UP, PROXY_DOWN };
+    world_allow(w, "latchkey:*:{stage}");
+    p = proxy_begin(w);
+    lk_barrier_t *mine = world_barrier(w, proxy_client(p, CALM), "stage", 2, NULL);
+    lk_barrier_t *theirs = world_barrier(w, world_client(w, CALM), "stage", 2, NULL);
+    meet_in_order(w, mine, theirs, PROXY_UP);
+    for (int i = 0; i < 2; i++) {
+        int direction = directions[i];
+        int64_t comes = meet_in_order(w, theirs, mine, direction);
+        for (int k = 0; k < STEPS + 4; k++) {
+            proxy_cut_after(p, direction, cut_at(comes, k));
+            meet_in_order(w, theirs, mine, direction);
+            proxy_cut_after(p, direction, cut_at(comes, k));
+            meet_in_order(w, mine, theirs, direction);
+            proxy_cut_after(p, direction, -1);
+        }
+    }
+}
+
 /* --- W --------------------------------------------------------------------------------------------------------- */
 
 /* Through the answer "queued", the subscription, the message with the grant, and what is sent after it. */
@@ -233,6 +322,6 @@ static void an_unknown_count_is_settled(struct world *w)
 
 int main(void)
 {
-    return world_run(a_request_is_carried_out_once, a_count_is_exact, a_wait_goes_on, a_renewal_is_sent_again,
+    return world_run(a_request_is_carried_out_once, a_count_is_exact, a_run_is_exact, a_party_comes_once, a_wait_goes_on, a_renewal_is_sent_again,
                      what_is_unknown_ends, an_unknown_count_is_settled);
 }

@@ -154,6 +154,33 @@ static void a_latch_only_counts(struct world *w)
     }
 }
 
+/* --- back, with runs and barriers: what is renewed lasts as long as it should -------------------------------------- */
+
+static int meet(void *barrier)
+{
+    return lk_barrier_waitfor(barrier, PATIENT_MS);
+}
+
+static void a_run_and_a_round_go_on(struct world *w)
+{
+    struct worker party;
+    world_allow(w, "latchkey:*:{stage}");
+    world_allow(w, "latchkey:done:*");
+    lk_client_t *one = world_client(w, times), *other = world_client(w, times);
+    lk_once_t *work = world_once(w, one, "work", NULL), *wanted = world_once(w, other, "work", NULL);
+    lk_barrier_t *mine = world_barrier(w, one, "stage", 2, NULL), *theirs = world_barrier(w, other, "stage", 2, NULL);
+    assert_lk(0, lk_once_begin(work, 0));
+    worker_start(&party, meet, mine);
+    eventually(world_int(w, "ZCARD latchkey:parties:{stage}") == 1, PATIENT_MS);
+    jump(w, -HOUR_MS);
+    eventually(world_pttl(w, "latchkey:run:{work}") <= LEASE_MS, LEASE_MS / 3 + COMMAND_MS + 4 * SLACK_MS);
+    assert_lk(0, lk_once_check(work));
+    assert_int_equal(LK_BARRIER_SERIAL, meet(theirs));
+    assert_int_equal(0, worker_join(&party));
+    assert_lk(0, lk_once_end(work, NULL));
+    assert_lk(EALREADY, lk_once_begin(wanted, 0));
+}
+
 int main(void)
 {
     static const struct robbery forward[] = {
@@ -163,7 +190,7 @@ int main(void)
     make_a_clock();
     int failed = robbery_tests(forward);
     failed += subject_run(a_jump_back_is_repaired_by_renewal);
-    failed += world_run(a_lease_that_is_not_renewed_stays, a_latch_only_counts);
+    failed += world_run(a_lease_that_is_not_renewed_stays, a_latch_only_counts, a_run_and_a_round_go_on);
     unlink(clock_path);
     return failed;
 }

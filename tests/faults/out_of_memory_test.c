@@ -88,8 +88,71 @@ static void a_full_server_still_counts_down(struct world *w)
     set_memory(w, 0);
 }
 
+static int begin_run(void *once)
+{
+    return lk_once_begin(once, PATIENT_MS);
+}
+
+static void a_full_server_still_ends_runs(struct world *w)
+{
+    struct worker waiter;
+    lk_onceinfo_t info = LK_ONCEINFO_INIT;
+    world_allow(w, "latchkey:done:*");
+    lk_client_t *client = world_client(w, times);
+    lk_once_t *work = world_once(w, client, "work", NULL), *failing = world_once(w, client, "failing", NULL);
+    lk_once_t *fresh = world_once(w, client, "fresh", NULL);
+    lk_once_t *theirs = world_once(w, world_client(w, times), "work", NULL);
+    assert_lk(0, lk_once_begin(work, 0));
+    assert_lk(0, lk_once_begin(failing, 0));
+    worker_start(&waiter, begin_run, theirs);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:ran:*") == 1, PATIENT_MS);
+    set_memory(w, 1);
+    int64_t began_ms = now_ms();
+    assert_lk(ENOSPC, lk_once_begin(fresh, IMPATIENT_MS));
+    assert_between(now_ms() - began_ms, 0, IMPATIENT_MS + COMMAND_MS + 4 * SLACK_MS);
+    sleep_ms(LEASE_MS + 2 * POLL_MS); /* both are renewed meanwhile */
+    assert_lk(0, lk_once_check(work));
+    assert_lk(0, lk_once_fail(failing));
+    assert_lk(0, lk_once_end(work, "all the same"));
+    assert_int_equal(EALREADY, worker_join(&waiter));
+    assert_lk(0, lk_once_info(fresh, &info));
+    assert_true(!info.done && !info.running);
+    set_memory(w, 0);
+    assert_lk(0, lk_once_begin(fresh, 0));
+    assert_lk(0, lk_once_fail(fresh));
+}
+
+static int meet(void *barrier)
+{
+    return lk_barrier_waitfor(barrier, PATIENT_MS);
+}
+
+/* A round that began goes on, so that those who wait are not left alone. */
+static void parties_still_meet_at_a_full_server(struct world *w)
+{
+    struct worker party;
+    lk_barrierinfo_t info = LK_BARRIERINFO_INIT;
+    world_allow(w, "latchkey:*:{stage}");
+    lk_barrier_t *mine = world_barrier(w, world_client(w, times), "stage", 2, NULL);
+    lk_barrier_t *theirs = world_barrier(w, world_client(w, times), "stage", 2, NULL);
+    worker_start(&party, meet, mine);
+    eventually(world_int(w, "ZCARD latchkey:parties:{stage}") == 1, PATIENT_MS);
+    set_memory(w, 1);
+    sleep_ms(LEASE_MS + 2 * POLL_MS); /* renewed meanwhile */
+    assert_lk(0, lk_barrier_info(theirs, &info));
+    assert_true(info.arrived == 1 && !info.broken);
+    assert_int_equal(LK_BARRIER_SERIAL, meet(theirs));
+    assert_int_equal(0, worker_join(&party));
+    worker_start(&party, meet, mine);
+    eventually(world_int(w, "ZCARD latchkey:parties:{stage}") == 1, PATIENT_MS);
+    assert_lk(0, lk_barrier_reset(theirs));
+    assert_int_equal(ECANCELED, worker_join(&party));
+    set_memory(w, 0);
+}
+
 int main(void)
 {
     int failed = subject_run(a_full_server_still_takes_back);
-    return failed + world_run(a_full_server_still_counts_down);
+    return failed + world_run(a_full_server_still_counts_down, a_full_server_still_ends_runs,
+                              parties_still_meet_at_a_full_server);
 }

@@ -72,8 +72,53 @@ static void nor_does_a_latch(struct world *w)
     assert_int_equal(0, worker_join(&waiter));
 }
 
+static int begin_run(void *once)
+{
+    return lk_once_begin(once, PATIENT_MS);
+}
+
+static void nor_does_a_run(struct world *w)
+{
+    struct worker waiter;
+    world_allow(w, "latchkey:done:*");
+    lk_once_t *mine = world_once(w, world_client(w, times), "work", NULL);
+    lk_once_t *theirs = world_once(w, world_client(w, times), "work", NULL);
+    forget(w);
+    assert_lk(0, lk_once_begin(mine, 0));
+    forget(w);
+    assert_lk(ETIMEDOUT, lk_once_begin(theirs, 0));
+    worker_start(&waiter, begin_run, theirs);
+    forget_all_the_time(w);
+    assert_lk(0, lk_once_check(mine));
+    forget(w);
+    assert_lk(0, lk_once_end(mine, NULL));
+    forget(w);
+    assert_int_equal(EALREADY, worker_join(&waiter));
+}
+
+static int meet(void *barrier)
+{
+    return lk_barrier_waitfor(barrier, PATIENT_MS);
+}
+
+static void nor_does_a_party(struct world *w)
+{
+    struct worker party;
+    world_allow(w, "latchkey:*:{stage}");
+    lk_barrier_t *mine = world_barrier(w, world_client(w, times), "stage", 2, NULL);
+    lk_barrier_t *theirs = world_barrier(w, world_client(w, times), "stage", 2, NULL);
+    forget(w);
+    worker_start(&party, meet, mine);
+    forget_all_the_time(w);
+    assert_int_equal(LK_BARRIER_SERIAL, meet(theirs));
+    forget(w);
+    assert_int_equal(0, worker_join(&party));
+    forget(w);
+    assert_lk(0, lk_barrier_reset(mine));
+}
+
 int main(void)
 {
     int failed = subject_run(nobody_notices);
-    return failed + world_run(nor_does_a_latch);
+    return failed + world_run(nor_does_a_latch, nor_does_a_run, nor_does_a_party);
 }

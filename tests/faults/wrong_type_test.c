@@ -127,8 +127,67 @@ static void nor_is_it_a_latch(struct world *w)
     world_redis(w, "DEL gate");
 }
 
+static int begin_run(void *once)
+{
+    return lk_once_begin(once, PATIENT_MS);
+}
+
+static void nor_is_it_a_run(struct world *w)
+{
+    static const char run[] = "latchkey:run:{work}";
+    struct worker waiter;
+    lk_once_t mine, theirs;
+    int64_t ms;
+    lk_client_t *one = world_open(w, times), *other = world_open(w, times);
+    assert_lk(0, lk_once_init(&mine, one, "work", NULL));
+    assert_lk(0, lk_once_init(&theirs, other, "work", NULL));
+    assert_lk(0, lk_once_begin(&mine, 0));
+    worker_start(&waiter, begin_run, &theirs);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:ran:*") == 1, PATIENT_MS);
+    replace(w, run);
+    eventually(lk_once_remaining(&mine, &ms) == ESTALE, LEASE_MS / 3 + COMMAND_MS + 4 * SLACK_MS);
+    assert_lk(ESTALE, lk_once_end(&mine, "not ours"));
+    assert_int_equal(EPROTO, worker_join(&waiter));
+    assert_lk(EPROTO, lk_once_begin(&theirs, PATIENT_MS));
+    assert_untouched(w, run);
+    assert_lk(0, lk_once_destroy(&mine));
+    assert_lk(0, lk_once_destroy(&theirs));
+    close_client(one);
+    close_client(other);
+    assert_untouched(w, run);
+    world_redis(w, "DEL %s", run);
+}
+
+static int meet(void *barrier)
+{
+    return lk_barrier_waitfor(barrier, PATIENT_MS);
+}
+
+static void nor_is_it_a_barrier(struct world *w)
+{
+    static const char state[] = "latchkey:barrier:{stage}";
+    struct worker party;
+    lk_barrier_t mine;
+    lk_barrierinfo_t info = LK_BARRIERINFO_INIT;
+    world_allow(w, "latchkey:*:{stage}");
+    lk_client_t *client = world_open(w, times);
+    assert_lk(0, lk_barrier_init(&mine, client, "stage", 2, NULL));
+    worker_start(&party, meet, &mine);
+    eventually(world_int(w, "ZCARD latchkey:parties:{stage}") == 1, PATIENT_MS);
+    replace(w, state);
+    assert_int_equal(EPROTO, worker_join(&party));
+    assert_lk(EPROTO, meet(&mine));
+    assert_lk(EPROTO, lk_barrier_reset(&mine));
+    assert_lk(EPROTO, lk_barrier_info(&mine, &info));
+    assert_string_equal("list", world_str(w, "TYPE %s", state));
+    assert_int_equal(2, world_int(w, "LLEN %s", state));
+    assert_lk(0, lk_barrier_destroy(&mine));
+    close_client(client);
+    world_redis(w, "DEL %s", state);
+}
+
 int main(void)
 {
     int failed = subject_run(what_is_not_ours_is_left_alone);
-    return failed + world_run(nor_is_it_a_latch);
+    return failed + world_run(nor_is_it_a_latch, nor_is_it_a_run, nor_is_it_a_barrier);
 }

@@ -422,6 +422,164 @@ static void a_latch_counts_exactly(void)
     world_end(w);
 }
 
+/* --- runs: held as a lock is, and completed once, or not at all when told so ------------------------------------- */
+
+static const lk_onceattr_t given_run = { .size = sizeof given_run, .lease_ms = GIVEN_LEASE_MS };
+
+static void begin_outage(struct world **w, lk_client_t **one, lk_client_t **other)
+{
+    *w = world_begin(present->server_args);
+    world_allow(*w, "latchkey:*");
+    if (present->prepare != NULL)
+        present->prepare(*w);
+    *one = client_of(*w, long_times);
+    *other = client_of(*w, long_times);
+}
+
+/* Run it as the next one, and complete it: on a busy machine the library goes on with that. */
+static int run_next(void *once)
+{
+    int rc = lk_once_begin(once, PATIENT_MS);
+    if (rc != 0)
+        return rc == EALREADY ? 0 : rc;
+    rc = lk_once_end(once, "by the next");
+    return rc == EIO || rc == ENOTCONN ? 0 : rc;
+}
+
+static bool is_done(lk_once_t *once)
+{
+    lk_onceinfo_t info = LK_ONCEINFO_INIT;
+    return lk_once_info(once, &info) == 0 && info.done;
+}
+
+static void assert_result(lk_once_t *once, const char *expected)
+{
+    char *text = NULL;
+    eventually(is_done(once), BACK_MS + LATE_MS);
+    eventually(lk_once_result(once, &text) == 0, BACK_MS + LATE_MS);
+    assert_string_equal(expected, text);
+    lk_free(text);
+}
+
+static void a_run_completes_once_or_is_lost(void)
+{
+    struct refusal begun, ended;
+    struct worker waiter;
+    struct world *w;
+    lk_client_t *one, *other;
+    int64_t left_ms;
+    begin_outage(&w, &one, &other);
+    lk_once_t *given = world_once(w, one, "given", &given_run), *held = world_once(w, one, "held", NULL);
+    lk_once_t *wanted = world_once(w, other, "held", NULL), *tried = world_once(w, other, "tried", NULL);
+    assert_lk(0, lk_once_begin(given, PATIENT_MS));
+    assert_lk(0, lk_once_begin(held, PATIENT_MS));
+    worker_start(&waiter, run_next, wanted);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:ran:*") == 1, PATIENT_MS);
+
+    present->begin(w);
+    int64_t began_ms = now_ms();
+    keep_words(&begun, lk_once_begin(tried, IMPATIENT_MS), began_ms);
+    assert_refused(&begun, present->ends_tries || present->unsure ? 0 : IMPATIENT_MS, IMPATIENT_MS + LONG_COMMAND_MS);
+    began_ms = now_ms();
+    keep_words(&ended, lk_once_end(given, "in the end"), began_ms);
+    assert_refused(&ended, 0, LONG_COMMAND_MS);
+    assert_lk(EPERM, lk_once_end(given, "again"));
+    eventually(lk_once_remaining(held, &left_ms) == ESTALE, LONG_LEASE_MS + LATE_MS);
+    assert_lk(ESTALE, lk_once_end(held, "too late"));
+    if (present->ends_tries)
+        assert_int_equal(present->code, worker_join(&waiter));
+    present->end(w);
+
+    assert_result(given, "in the end"); /* by the library, long before its lease ends */
+    if (present->ends_tries)
+        eventually(run_next(wanted) == 0, BACK_MS + LATE_MS);
+    else
+        assert_int_equal(0, worker_join(&waiter));
+    assert_result(wanted, "by the next");
+    eventually(lk_once_begin(tried, PATIENT_MS) == 0, BACK_MS + LATE_MS); /* what began unseen was given up */
+    sleep_ms(2 * LONG_COMMAND_MS);                                        /* no copy comes late */
+    eventually(lk_once_check(tried) == 0, BACK_MS + LATE_MS);
+    assert_result(given, "in the end");
+    assert_result(wanted, "by the next");
+    assert_lk(0, lk_once_fail(tried));
+    world_end(w);
+}
+
+/* --- barriers: a party that waits outlives it with its lease, and without it breaks the round --------------------- */
+
+static const lk_barrierattr_t patient_party = { .size = sizeof patient_party, .lease_ms = GIVEN_LEASE_MS };
+
+static int meet(void *barrier)
+{
+    return lk_barrier_waitfor(barrier, PATIENT_MS);
+}
+
+static int64_t parties(struct world *w, const char *name)
+{
+    return world_int(w, "ZCARD latchkey:parties:{%s}", name);
+}
+
+static bool is_broken(lk_barrier_t *barrier)
+{
+    lk_barrierinfo_t info = LK_BARRIERINFO_INIT;
+    return lk_barrier_info(barrier, &info) == 0 && info.broken;
+}
+
+/* A round of two: one in a thread, which waits, and then this one. */
+static void meets_again(struct world *w, lk_barrier_t *first, lk_barrier_t *second, const char *name)
+{
+    struct worker party;
+    eventually(lk_barrier_reset(first) == 0, BACK_MS + LATE_MS);
+    worker_start(&party, meet, first);
+    eventually(parties(w, name) == 1, BACK_MS + LATE_MS);
+    assert_int_equal(LK_BARRIER_SERIAL, meet(second));
+    assert_int_equal(0, worker_join(&party));
+}
+
+static void a_round_is_met_or_broken(void)
+{
+    struct refusal came;
+    struct worker patient, hasty;
+    struct world *w;
+    lk_client_t *one, *other;
+    begin_outage(&w, &one, &other);
+    lk_barrier_t *long_one = world_barrier(w, one, "long", 2, &patient_party);
+    lk_barrier_t *long_other = world_barrier(w, other, "long", 2, &patient_party);
+    lk_barrier_t *brief_one = world_barrier(w, one, "brief", 2, NULL);
+    lk_barrier_t *brief_other = world_barrier(w, other, "brief", 2, NULL);
+    lk_barrier_t *tried_one = world_barrier(w, one, "tried", 2, NULL);
+    lk_barrier_t *tried_other = world_barrier(w, other, "tried", 2, NULL);
+    worker_start(&patient, meet, long_one);
+    worker_start(&hasty, meet, brief_one);
+    eventually(parties(w, "long") == 1 && parties(w, "brief") == 1, PATIENT_MS);
+
+    present->begin(w);
+    int64_t began_ms = now_ms();
+    keep_words(&came, lk_barrier_waitfor(tried_one, IMPATIENT_MS), began_ms);
+    assert_refused(&came, present->ends_tries || present->unsure ? 0 : IMPATIENT_MS, IMPATIENT_MS + LONG_COMMAND_MS);
+    sleep_ms(LONG_LEASE_MS + 100); /* no renewal came through */
+    if (present->ends_tries) {
+        assert_int_equal(present->code, worker_join(&patient));
+        assert_int_equal(present->code, worker_join(&hasty));
+    }
+    present->end(w);
+
+    if (present->ends_tries) /* it left as soon as it could: nobody waits for a party that has gone */
+        eventually(is_broken(long_other), BACK_MS + LATE_MS);
+    else
+        assert_int_equal(LK_BARRIER_SERIAL, meet(long_other));
+    if (!present->ends_tries) {
+        assert_int_equal(0, worker_join(&patient));
+        assert_int_equal(ECANCELED, worker_join(&hasty));
+    }
+    assert_int_equal(ECANCELED, meet(brief_other));
+    sleep_ms(2 * LONG_COMMAND_MS); /* what came unseen is gone */
+    meets_again(w, long_one, long_other, "long");
+    meets_again(w, brief_one, brief_other, "brief");
+    meets_again(w, tried_one, tried_other, "tried");
+    world_end(w);
+}
+
 /* --- all of them --------------------------------------------------------------------------------------------------- */
 
 static void for_all(subject_test_fn *body)
@@ -446,7 +604,8 @@ int outage_tests(const struct outage *outage)
 {
     present = outage;
     print_message("%s\n", outage->name);
-    return plain_run(shorter_than_the_lease, longer_than_the_lease, a_latch_counts_exactly);
+    return plain_run(shorter_than_the_lease, longer_than_the_lease, a_latch_counts_exactly,
+                     a_run_completes_once_or_is_lost, a_round_is_met_or_broken);
 }
 
 /* --- for those who make one --------------------------------------------------------------------------------------- */

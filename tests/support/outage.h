@@ -28,7 +28,7 @@ struct outage {
     void (*end)(struct world *w);
 };
 
-/* All scenarios for all kinds and the latch, as a group of tests; what a main() returns. */
+/* All scenarios for all kinds, the latch, runs and barriers, as a group of tests; what a main() returns. */
 int outage_tests(const struct outage *outage);
 
 /* For `begin`: returns when the server answers PING with this error code, as "BUSY". */

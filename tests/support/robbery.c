@@ -230,9 +230,122 @@ static void an_absent_latch_is_not_open(struct world *w)
             rob_a_latch(w);
 }
 
+/* --- runs ---------------------------------------------------------------------------------------------------------- */
+
+static int run_next(void *once)
+{
+    int rc = lk_once_begin(once, PATIENT_MS);
+    return rc != 0 ? rc : lk_once_end(once, "by the next");
+}
+
+static void prepare(struct world *w)
+{
+    if (present->prepare != NULL)
+        present->prepare(w);
+}
+
+/* It is not made anew: the next one runs it, and its end counts; who was robbed completes nothing. */
+static void rob_a_runner(struct world *w, lk_once_t *mine, lk_once_t *theirs)
+{
+    struct worker waiter;
+    int64_t ms;
+    char *text;
+    prepare(w);
+    assert_lk(0, lk_once_begin(mine, PATIENT_MS));
+    worker_start(&waiter, run_next, theirs);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:ran:*") == 1, PATIENT_MS);
+    present->commit(w, "latchkey:run:{work}");
+    int64_t lost_ms = now_ms();
+    assert_int_equal(0, worker_join(&waiter));
+    assert_between(now_ms() - lost_ms, 0, WAKES_MS + LATE_MS);
+    eventually(lk_once_remaining(mine, &ms) == ESTALE, lease_ms() / 3 + COMMAND_MS + LATE_MS);
+    assert_lk(ESTALE, lk_once_end(mine, "by the robbed"));
+    assert_lk(EPERM, lk_once_end(mine, "by the robbed"));
+    assert_lk(0, lk_once_result(mine, &text));
+    assert_string_equal("by the next", text);
+    lk_free(text);
+    make_good(w);
+}
+
+/* What is forgotten is run again, with a larger token: who writes to the same place with the old one is refused. */
+static void forget_a_run(struct world *w, lk_once_t *mine)
+{
+    uint64_t before, after;
+    prepare(w);
+    assert_lk(0, lk_once_begin(mine, PATIENT_MS));
+    assert_lk(0, lk_once_token(mine, &before));
+    assert_lk(0, lk_once_end(mine, NULL));
+    present->commit(w, "latchkey:done:{work}");
+    assert_lk(0, lk_once_begin(mine, PATIENT_MS));
+    assert_lk(0, lk_once_token(mine, &after));
+    assert_true(after > before);
+    assert_lk(0, lk_once_end(mine, NULL));
+    assert_lk(0, lk_once_reset(mine));
+    make_good(w);
+}
+
+static void a_run_is_begun_anew(struct world *w)
+{
+    for (present = list; present->name != NULL; present++) {
+        lk_client_t *one = open_client(w), *other = open_client(w);
+        lk_once_t *mine = world_once(w, one, "work", NULL);
+        rob_a_runner(w, mine, world_once(w, other, "work", NULL));
+        assert_lk(0, lk_once_reset(mine));
+        if (!present->leases_only)
+            forget_a_run(w, mine);
+        world_close(w, one);
+        world_close(w, other);
+    }
+}
+
+/* --- barriers ------------------------------------------------------------------------------------------------------- */
+
+static int meet(void *barrier)
+{
+    return lk_barrier_waitfor(barrier, PATIENT_MS);
+}
+
+static void begin_round(struct world *w, struct worker *party, lk_barrier_t *barrier)
+{
+    worker_start(party, meet, barrier);
+    eventually(world_int(w, "ZCARD latchkey:parties:{stage}") == 1, PATIENT_MS);
+}
+
+/* Nobody waits on for a round that the server does not know, or for a party that it does not know. */
+static void rob_a_party(struct world *w, lk_barrier_t *mine, lk_barrier_t *theirs, const char *key)
+{
+    struct worker party;
+    prepare(w);
+    begin_round(w, &party, mine);
+    present->commit(w, key);
+    int64_t lost_ms = now_ms();
+    int rc = worker_join(&party);
+    assert_true(rc == ESTALE || rc == ECANCELED); /* the second where a lease is over by the server's clock */
+    assert_between(now_ms() - lost_ms, 0, lease_ms() / 3 + COMMAND_MS + WAKES_MS + LATE_MS);
+    if (rc == ECANCELED)
+        assert_lk(0, lk_barrier_reset(theirs));
+    begin_round(w, &party, mine);
+    assert_int_equal(LK_BARRIER_SERIAL, meet(theirs));
+    assert_int_equal(0, worker_join(&party));
+    make_good(w);
+}
+
+static void a_round_begins_anew(struct world *w)
+{
+    world_allow(w, "latchkey:*:{stage}");
+    for (present = list; present->name != NULL; present++) {
+        lk_client_t *one = open_client(w), *other = open_client(w);
+        lk_barrier_t *mine = world_barrier(w, one, "stage", 2, NULL), *theirs = world_barrier(w, other, "stage", 2, NULL);
+        rob_a_party(w, mine, theirs, "latchkey:barrier:{stage}");
+        rob_a_party(w, mine, theirs, "latchkey:parties:{stage}");
+        world_close(w, one);
+        world_close(w, other);
+    }
+}
+
 int robbery_tests(const struct robbery *robberies)
 {
     list = robberies;
     int failed = subject_run(the_robbed_holder_learns_of_it);
-    return failed + world_run(an_absent_latch_is_not_open);
+    return failed + world_run(an_absent_latch_is_not_open, a_run_is_begun_anew, a_round_begins_anew);
 }

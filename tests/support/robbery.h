@@ -21,7 +21,8 @@ struct robbery {
 /*
  * Each robbery for each kind. Nobody waits: the hold is not made anew, whether the holder learns of it by its
  * renewal or its unlock. Somebody waits: it gets the object, with a larger token, and keeps it. And a latch,
- * which is never taken for open. What a main() returns; `robberies` ends with one without a name.
+ * which is never taken for open; what is done once, which is run by the next one, or again; a barrier, of which
+ * no party waits on. What a main() returns; `robberies` ends with one without a name.
  */
 int robbery_tests(const struct robbery *robberies);
 
