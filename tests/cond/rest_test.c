@@ -3,11 +3,11 @@
  * rest_test.c - who waits for a condition for long rests: it sends next to nothing, and comes when it is signalled
  *
  * labels: threads
- * seconds: 20
+ * seconds: 35
  */
 #include "rest.h"
 
-enum { CROWD = 6, SPAN_MS = 4000 };
+enum { CROWD = 6, SPAN_MS = 4000, SILENT_MS = 6000, REST_MS = 10000 };
 
 static lk_mutex_t *jobs[2];
 static lk_cond_t *some[2];
@@ -28,6 +28,20 @@ static int wait_once(void *arg)
 static void await_woken(int count)
 {
     eventually(__atomic_load_n(&woken, __ATOMIC_RELAXED) == count, SLACK_MS);
+}
+
+/* Moved, it waits for the mutex, for longer than one that is not heard of keeps its place there. */
+static void one_that_is_moved_asks(struct world *w)
+{
+    static const char alive[] =
+        "local now, first = redis.call('TIME')[1] * 1000, redis.call('ZRANGE', KEYS[1], 0, 0)[1] "
+        "return first and tonumber(redis.call('ZSCORE', KEYS[2], first)) > now and 1 or 0";
+    assert_lk(0, lk_mutex_lock(jobs[0]));
+    assert_lk(0, lk_cond_signal(some[0]));
+    sleep_ms(SILENT_MS);
+    assert_int_equal(1, world_int(w, "EVAL %s 2 latchkey:queue:mutex:{jobs} latchkey:seen:mutex:{jobs}", alive));
+    assert_int_equal(1, world_queued(w, "jobs"));
+    assert_lk(0, lk_mutex_unlock(jobs[0]));
 }
 
 /* Of two clients, so that each signal finds another one to look whether it arrives. */
@@ -56,6 +70,9 @@ static void who_rests_is_woken_by_a_signal(struct world *w)
     assert_lk(0, lk_cond_signal(some[1]));
     await_woken(2);
     assert_int_equal(CROWD - 2, world_condqueued(w, "jobs"));
+    one_that_is_moved_asks(w);
+    await_woken(3);
+    assert_int_equal(CROWD - 3, world_condqueued(w, "jobs"));
     assert_lk(0, lk_cond_broadcast(some[0]));
     await_woken(CROWD);
     for (int i = 0; i < CROWD; i++)
@@ -64,7 +81,44 @@ static void who_rests_is_woken_by_a_signal(struct world *w)
                      world_int(w, "EXISTS latchkey:seen:cond:{jobs} latchkey:cond:{jobs} latchkey:moved:cond:{jobs}"));
 }
 
+static int wait_and_rest(struct world *w, void *arg)
+{
+    static int first = 0;
+    lk_client_t *client = world_client(w, "lease=60s");
+    (void)arg;
+    jobs[0] = world_mutex(w, client, "jobs", NULL);
+    some[0] = world_cond(w, client, "jobs", NULL);
+    world_ready(w);
+    return wait_once(&first);
+}
+
+/* It is signalled, and two of those that rest are asked to see whether that arrives: none waits for the end of a rest. */
+static void a_signal_goes_on_from_one_that_died_resting(struct world *w)
+{
+    static int clients[2] = { 0, 1 };
+    struct worker others[2];
+    pid_t dead = world_fork(w, wait_and_rest, NULL);
+    eventually(world_condqueued(w, "jobs") == 1, 5000);
+    woken = 0;
+    for (int k = 0; k < 2; k++) {
+        lk_client_t *client = world_client(w, "lease=60s");
+        jobs[k] = world_mutex(w, client, "jobs", NULL);
+        some[k] = world_cond(w, client, "jobs", NULL);
+        worker_start(&others[k], wait_once, &clients[k]);
+        eventually(world_condqueued(w, "jobs") == 2 + k, 5000);
+    }
+    eventually(resting(w) == 3, RESTS_BY_MS);
+    world_kill(w, dead);
+    int64_t began_ms = now_ms();
+    assert_lk(0, lk_cond_signal(some[0]));
+    eventually(__atomic_load_n(&woken, __ATOMIC_RELAXED) == 1, REST_MS);
+    assert_between(now_ms() - began_ms, 0, REST_MS);
+    assert_lk(0, lk_cond_broadcast(some[0]));
+    for (int k = 0; k < 2; k++)
+        assert_lk(0, worker_join(&others[k]));
+}
+
 int main(void)
 {
-    return world_run(who_rests_is_woken_by_a_signal);
+    return world_run(who_rests_is_woken_by_a_signal, a_signal_goes_on_from_one_that_died_resting);
 }
