@@ -34,21 +34,34 @@ static void nothing_behind_them_is_read(void)
     lk_rwlockattr_t *rwlock = at_the_edge(sizeof *rwlock);
     lk_semattr_t *sem = at_the_edge(sizeof *sem);
     lk_latchattr_t *latch = at_the_edge(sizeof *latch);
+    lk_condattr_t *cond = at_the_edge(sizeof *cond);
+    lk_barrierattr_t *barrier = at_the_edge(sizeof *barrier);
+    lk_onceattr_t *once = at_the_edge(sizeof *once);
     lk_mutex_t m;
     lk_rwlock_t r;
     lk_sem_t s;
     lk_latch_t l;
+    lk_cond_t c;
+    lk_barrier_t b;
+    lk_once_t o;
     for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++) {
         mutex->size = rwlock->size = sem->size = latch->size = garbage[i];
+        cond->size = barrier->size = once->size = garbage[i];
         assert_lk(EINVAL, lk_mutex_init(&m, NULL, "orders", mutex));
         assert_lk(EINVAL, lk_rwlock_init(&r, NULL, "orders", rwlock));
         assert_lk(EINVAL, lk_sem_init(&s, NULL, "orders", 1, sem));
         assert_lk(EINVAL, lk_latch_init(&l, NULL, "orders", latch));
+        assert_lk(EINVAL, lk_cond_init(&c, NULL, "orders", cond));
+        assert_lk(EINVAL, lk_barrier_init(&b, NULL, "orders", 2, barrier));
+        assert_lk(EINVAL, lk_once_init(&o, NULL, "orders", once));
     }
     away(mutex, sizeof *mutex);
     away(rwlock, sizeof *rwlock);
     away(sem, sizeof *sem);
     away(latch, sizeof *latch);
+    away(cond, sizeof *cond);
+    away(barrier, sizeof *barrier);
+    away(once, sizeof *once);
 }
 
 int main(void)

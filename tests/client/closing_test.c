@@ -56,6 +56,32 @@ static int use_a_latch(struct factory *factory, int index)
     return destroyed != 0 ? destroyed : rc;
 }
 
+/* Likewise: somebody else runs it, and nobody else comes to meet. */
+static int use_a_run_and_a_barrier(struct factory *factory, int index)
+{
+    lk_once_t o;
+    lk_barrier_t b;
+    char name[32];
+    snprintf(name, sizeof name, "run-%d", index);
+    int rc = lk_once_init(&o, factory->client, name, NULL);
+    if (rc != 0)
+        return rc;
+    rc = lk_once_begin(&o, 2);
+    int destroyed = lk_once_destroy(&o);
+    if (rc == ECANCELED || !is_expected(rc) || destroyed != 0)
+        return destroyed != 0 ? destroyed : rc;
+    rc = lk_barrier_init(&b, factory->client, name, 2, NULL);
+    if (rc != 0)
+        return rc;
+    rc = lk_barrier_waitfor(&b, 2);
+    if (rc == ETIMEDOUT)
+        rc = lk_barrier_reset(&b);
+    if (rc == EIO)
+        rc = ECANCELED; /* it left when the client was being closed */
+    destroyed = lk_barrier_destroy(&b);
+    return destroyed != 0 ? destroyed : rc;
+}
+
 static int make_names(int index, void *arg)
 {
     struct factory *factory = arg;
@@ -65,6 +91,8 @@ static int make_names(int index, void *arg)
         rc = use_a_mutex(factory, index, number);
         if (is_expected(rc) && rc != ECANCELED && number % 3 == 0)
             rc = use_a_latch(factory, index);
+        if (is_expected(rc) && rc != ECANCELED && number % 5 == 0)
+            rc = use_a_run_and_a_barrier(factory, index);
         if (__atomic_load_n(&factory->stopped, __ATOMIC_RELAXED))
             break;
     }
@@ -87,6 +115,7 @@ static void names_come_and_go(struct world *w, const char *options)
     for (int i = 0; i < THREADS; i++) {
         world_redis(w, "HSET held-%d somebody:1 1", i);
         world_redis(w, "SET gate-%d 1", i);
+        world_redis(w, "SET latchkey:run:{run-%d} %s", i, "somebody:1:1 7");
     }
     for (unsigned round = 0; factory.made < NAMES / 2 && now_ms() < until_ms; round++) {
         struct worker workers;
@@ -101,7 +130,7 @@ static void names_come_and_go(struct world *w, const char *options)
         assert_lk(0, lk_mutex_destroy(&anchor));
     }
     for (int i = 0; i < THREADS; i++)
-        world_redis(w, "DEL held-%d gate-%d", i, i);
+        world_redis(w, "DEL held-%d gate-%d latchkey:run:{run-%d}", i, i, i);
     world_allow(w, "latchkey:*");
     world_allow(w, "redisson_lock_token:*");
 }
@@ -190,6 +219,11 @@ static int take_and_end(void *arg)
     return lk_sem_wait(arg);
 }
 
+static int begin_and_end(void *arg)
+{
+    return lk_once_begin(arg, 0);
+}
+
 /* Nobody can unlock it any more: the object need not be kept for that. The lease ends by itself. */
 static void a_hold_whose_thread_ended_keeps_no_object(struct world *w)
 {
@@ -198,19 +232,24 @@ static void a_hold_whose_thread_ended_keeps_no_object(struct world *w)
     lk_mutex_t m;
     lk_rwlock_t read, written;
     lk_sem_t s;
+    lk_once_t o;
     leased.leased = 1;
     assert_lk(0, lk_mutex_init(&m, client, "orders", NULL));
     assert_lk(0, lk_rwlock_init(&read, client, "read", NULL));
     assert_lk(0, lk_rwlock_init(&written, client, "written", NULL));
     assert_lk(0, lk_sem_init(&s, client, "permits", 1, &leased));
+    assert_lk(0, lk_once_init(&o, client, "work", NULL));
     assert_lk(0, in_thread(lock_and_end, &m));
     assert_lk(0, in_thread(read_and_end, &read));
     assert_lk(0, in_thread(write_and_end, &written));
     assert_lk(0, in_thread(take_and_end, &s));
+    assert_lk(0, in_thread(begin_and_end, &o));
     assert_lk(0, lk_mutex_destroy(&m));
     assert_lk(0, lk_rwlock_destroy(&read));
     assert_lk(0, lk_rwlock_destroy(&written));
     assert_lk(0, lk_sem_destroy(&s));
+    assert_lk(0, lk_once_destroy(&o));
+    assert_true(world_exists(w, "latchkey:run:{work}"));
     assert_true(world_exists(w, "orders")); /* not given back: what it guarded may be half done */
 
     lk_mutex_t again; /* renewed no more, and a new object knows nothing of it */

@@ -47,6 +47,33 @@ static void a_hold_without_a_limit_is_renewed(struct world *w)
     }
 }
 
+/* Of a run and of a party. */
+static void refuse_leases(lk_client_t *client, int64_t lease_ms)
+{
+    const lk_onceattr_t run = { .size = sizeof run, .lease_ms = lease_ms };
+    const lk_barrierattr_t party = { .size = sizeof party, .lease_ms = lease_ms };
+    lk_once_t o;
+    lk_barrier_t b;
+    assert_lk(EINVAL, lk_once_init(&o, client, "o", &run));
+    assert_lk(EINVAL, lk_barrier_init(&b, client, "b", 2, &party));
+}
+
+/* As long as a clock can say is as long as it takes. */
+static void a_wait_without_a_limit_waits_on(struct world *w)
+{
+    world_allow(w, "latchkey:*");
+    lk_client_t *client = world_client(w, "lease=500ms");
+    lk_once_t *work = world_once(w, client, "work", NULL);
+    lk_barrier_t *stage = world_barrier(w, client, "stage", 1, NULL);
+    for (int i = 0; i < ENDLESS; i++) {
+        assert_lk(0, lk_once_begin(work, endless[i]));
+        assert_lk(0, lk_once_fail(work));
+        assert_int_equal(LK_BARRIER_SERIAL, lk_barrier_waitfor(stage, endless[i]));
+    }
+    assert_lk(EINVAL, lk_once_begin(work, INT64_MIN));
+    assert_lk(EINVAL, lk_barrier_waitfor(stage, INT64_MIN));
+}
+
 static void what_makes_no_sense_is_refused(struct world *w)
 {
     lk_client_t *client = world_client(w, "");
@@ -65,6 +92,7 @@ static void what_makes_no_sense_is_refused(struct world *w)
             assert_lk(EINVAL, lk_mutex_init(&m, client, "m", &least));
         assert_lk(EINVAL, lk_rwlock_init(&rw, client, "rw", &rwlock));
         assert_lk(EINVAL, lk_sem_init(&s, client, "s", 1, &sem));
+        refuse_leases(client, senseless[i]);
     }
     for (int i = 0; i < ENDLESS; i++) {
         const lk_mutexattr_t lease = { .size = sizeof lease, .lease_ms = endless[i] };
@@ -75,6 +103,7 @@ static void what_makes_no_sense_is_refused(struct world *w)
         assert_lk(EINVAL, lk_mutex_init(&m, client, "m", &least));
         assert_lk(EINVAL, lk_rwlock_init(&rw, client, "rw", &rwlock));
         assert_lk(EINVAL, lk_sem_init(&s, client, "s", 1, &sem));
+        refuse_leases(client, endless[i]);
     }
     lk_mutex_t *held = world_mutex(w, client, "m", NULL);
     assert_lk(0, lk_mutex_lock(held));
@@ -87,5 +116,5 @@ static void what_makes_no_sense_is_refused(struct world *w)
 
 int main(void)
 {
-    return world_run(a_hold_without_a_limit_is_renewed, what_makes_no_sense_is_refused);
+    return world_run(a_hold_without_a_limit_is_renewed, a_wait_without_a_limit_waits_on, what_makes_no_sense_is_refused);
 }

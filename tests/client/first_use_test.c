@@ -78,6 +78,44 @@ static void five_hundred_threads_open_one_client(struct world *w)
     setrlimit(RLIMIT_NOFILE, &before);
 }
 
+static lk_once_t work = LK_ONCE_INITIALIZER("work");
+static lk_barrier_t stage = LK_BARRIER_INITIALIZER("stage", FEW);
+static int runs; /* atomic */
+
+static int run_it(void *arg)
+{
+    (void)arg;
+    __atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+/* Whether it is a run or a round that they want. */
+static int run_and_meet(int index, void *arg)
+{
+    int *serial = arg;
+    (void)index;
+    int rc = lk_once_call(&work, run_it, NULL);
+    if (rc != 0)
+        return rc;
+    rc = lk_barrier_waitfor(&stage, 30000);
+    if (rc == LK_BARRIER_SERIAL)
+        __atomic_add_fetch(serial, 1, __ATOMIC_RELAXED);
+    return rc == LK_BARRIER_SERIAL ? 0 : rc;
+}
+
+static void runs_and_rounds_begin_with_it(struct world *w)
+{
+    int serial = 0;
+    world_allow(w, "latchkey:*");
+    use_server(w, "connect_timeout=10s");
+    assert_int_equal(0, run_threads(FEW, run_and_meet, &serial));
+    assert_int_equal(1, runs);
+    assert_int_equal(1, serial);
+    assert_lk(0, lk_once_destroy(&work));
+    assert_lk(0, lk_barrier_destroy(&stage));
+    close_default();
+}
+
 /* A server that is not there: everybody is told so, with words, and the next call tries again. */
 static void a_failure_is_everybodys(struct world *w)
 {
@@ -125,6 +163,6 @@ static void it_fails_those_whose_time_is_up(struct world *w)
 
 int main(void)
 {
-    return world_run(five_hundred_threads_open_one_client, a_failure_is_everybodys, a_slow_attempt_fails_only_one,
+    return world_run(five_hundred_threads_open_one_client, runs_and_rounds_begin_with_it, a_failure_is_everybodys, a_slow_attempt_fails_only_one,
                      it_fails_those_whose_time_is_up);
 }

@@ -19,6 +19,7 @@ static struct marks {
 static lk_client_t *client;
 static lk_mutex_t *orders;
 static lk_sem_t *permits;
+static lk_once_t *work;
 static char permit[LK_PERMIT_ID];
 
 static void mark_exit(void)
@@ -56,6 +57,8 @@ static int hold(struct world *w, void *arg)
     assert_lk(0, lk_client_addlistener(client, ignore, NULL, NULL));
     orders = world_mutex(w, client, "orders", NULL);
     assert_lk(0, lk_mutex_lock(orders));
+    work = world_once(w, client, "work", NULL);
+    assert_lk(0, lk_once_begin(work, 0));
     permits = world_sem(w, client, "permits", 1, &attr);
     assert_lk(0, lk_sem_acquireid(permits, 0, permit));
     pthread_exit(NULL);
@@ -130,6 +133,7 @@ static void what_it_holds_is_given_back(struct world *w)
 {
     assert_between(run(w, hold, NULL, 0), 0, SOON_MS);
     assert_false(world_exists(w, "orders"));
+    assert_false(world_exists(w, "latchkey:run:{work}"));
     assert_int_equal(0, world_int(w, "ZCOUNT latchkey:permits:{permits} 0 inf"));
     world_allow(w, "*permits*");
 }

@@ -72,9 +72,9 @@ static void each(void (*what)(int i))
         what(i);
 }
 
-static void at_most(const char *what, long limit, long found)
+static void at_most(const char *name, const char *what, long limit, long found)
 {
-    print_message("%s: %s: %ld, at most %ld\n", kind->name, what, found, limit);
+    print_message("%s: %s: %ld, at most %ld\n", name, what, found, limit);
     assert_true(found <= limit);
 }
 
@@ -105,8 +105,9 @@ static void objects_and_holds_are_small(struct world *w)
         each(take);
         long held = failing_bytes();
         each(give);
-        at_most("bytes of a live object", limits_of(kind->name)->object_bytes, (live - before) / MANY);
-        at_most("bytes of what is held beyond that", limits_of(kind->name)->hold_bytes, (held - live) / MANY);
+        at_most(kind->name, "bytes of a live object", limits_of(kind->name)->object_bytes, (live - before) / MANY);
+        at_most(kind->name, "bytes of what is held beyond that", limits_of(kind->name)->hold_bytes,
+                (held - live) / MANY);
         each(drop);
     }
 }
@@ -127,13 +128,109 @@ static void a_free_lock_hardly_asks_for_memory(struct world *w)
             take(0);
             give(0);
         }
-        at_most("allocations of a hundred pairs", limits_of(kind->name)->allocations * PAIRS,
+        at_most(kind->name, "allocations of a hundred pairs", limits_of(kind->name)->allocations * PAIRS,
                 failing_serial() - before);
         drop(0);
     }
 }
 
+/* --- what nobody holds as those are held -------------------------------------------------------------------------- */
+
+static lk_once_t works[MANY];
+static lk_barrier_t stages[MANY];
+static lk_cond_t conds[MANY];
+
+static void make_run(int i)
+{
+    char name[16];
+    snprintf(name, sizeof name, "work%d", i);
+    assert_lk(0, lk_once_init(&works[i], client, name, NULL));
+}
+
+static void begin_run(int i)
+{
+    assert_lk(0, lk_once_begin(&works[i], 0));
+}
+
+static void fail_run(int i)
+{
+    assert_lk(0, lk_once_fail(&works[i]));
+}
+
+static void drop_run(int i)
+{
+    assert_lk(0, lk_once_destroy(&works[i]));
+}
+
+static void make_barrier(int i)
+{
+    char name[16];
+    snprintf(name, sizeof name, "stage%d", i);
+    assert_lk(0, lk_barrier_init(&stages[i], client, name, 1, NULL));
+}
+
+static void meet_alone(int i)
+{
+    assert_int_equal(LK_BARRIER_SERIAL, lk_barrier_wait(&stages[i]));
+}
+
+static void drop_barrier(int i)
+{
+    assert_lk(0, lk_barrier_destroy(&stages[i]));
+}
+
+static void make_cond(int i)
+{
+    char name[16];
+    snprintf(name, sizeof name, "some%d", i);
+    assert_lk(0, lk_cond_init(&conds[i], client, name, NULL));
+}
+
+static void signal_it(int i)
+{
+    assert_lk(0, lk_cond_signal(&conds[i]));
+}
+
+static void drop_cond(int i)
+{
+    assert_lk(0, lk_cond_destroy(&conds[i]));
+}
+
+/* `end`: NULL, or gives back what is held since `use`. */
+static const struct other {
+    const char *name;
+    void (*make)(int i), (*use)(int i), (*end)(int i), (*drop)(int i);
+    long object_bytes, hold_bytes;
+} others[] = {
+    { "once", make_run, begin_run, fail_run, drop_run, 850, 600 },
+    { "barrier", make_barrier, meet_alone, NULL, drop_barrier, 900, 0 },
+    { "condition", make_cond, signal_it, NULL, drop_cond, 950, 0 },
+};
+
+static void the_others_are_small_too(struct world *w)
+{
+    client = world_client(w, "");
+    world_allow(w, "latchkey:*");
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        const struct other *other = &others[k];
+        for (int round = 0; round < 2; round++) { /* what is made once has been made in the second */
+            long before = failing_bytes();
+            each(other->make);
+            each(other->use);
+            long used = failing_bytes();
+            if (other->end != NULL)
+                each(other->end);
+            long live = failing_bytes();
+            if (round == 1) {
+                at_most(other->name, "bytes of a live object", other->object_bytes, (live - before) / MANY);
+                at_most(other->name, "bytes of what is held beyond that", other->hold_bytes, (used - live) / MANY);
+            }
+            each(other->drop);
+        }
+    }
+}
+
 int main(void)
 {
-    return world_run(objects_and_holds_are_small, a_free_lock_hardly_asks_for_memory);
+    return world_run(the_others_are_small_too, objects_and_holds_are_small, a_free_lock_hardly_asks_for_memory);
 }

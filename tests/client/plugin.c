@@ -2,24 +2,61 @@
 /* plugin.c - what client/plugin loads and unloads: a module with liblatchkey.a in it */
 #include <latchkey/latchkey.h>
 
+#include <errno.h>
+
 int plugin_use(const char *url);
 int plugin_open(const char *url);
 int plugin_close(void);
 
 static lk_client_t *kept;
 
+/* A mutex, and a wait for its condition, which listens to messages. */
+static int wait_in_vain(lk_client_t *client)
+{
+    lk_mutex_t m;
+    lk_cond_t c = { 0 };
+    int rc = lk_mutex_init(&m, client, "orders", NULL);
+    if (rc != 0)
+        return rc;
+    rc = lk_cond_init(&c, client, "orders", NULL);
+    if (rc == 0 && (rc = lk_mutex_lock(&m)) == 0) {
+        rc = lk_cond_waitfor(&c, &m, 1);
+        if (rc == ETIMEDOUT || rc == 0)
+            rc = lk_mutex_unlock(&m);
+    }
+    lk_cond_destroy(&c);
+    lk_mutex_destroy(&m);
+    return rc;
+}
+
+/* A run, and a round of one party, either of which has a lease. */
+static int run_and_meet(lk_client_t *client)
+{
+    lk_once_t o;
+    lk_barrier_t b = { 0 };
+    int rc = lk_once_init(&o, client, "orders", NULL);
+    if (rc != 0)
+        return rc;
+    rc = lk_barrier_init(&b, client, "orders", 1, NULL);
+    if (rc == 0 && (rc = lk_once_begin(&o, 10000)) == 0)
+        rc = lk_once_fail(&o);
+    if (rc == 0 && lk_barrier_wait(&b) != LK_BARRIER_SERIAL)
+        rc = -1;
+    lk_barrier_destroy(&b);
+    lk_once_destroy(&o);
+    return rc;
+}
+
 /* Uses the library, and closes all of it again. */
 int plugin_use(const char *url)
 {
     lk_client_t *client;
-    lk_mutex_t m;
     int rc = lk_client_open(&client, url);
     if (rc != 0)
         return rc;
-    rc = lk_mutex_init(&m, client, "orders", NULL);
-    if (rc == 0 && (rc = lk_mutex_lock(&m)) == 0)
-        rc = lk_mutex_unlock(&m);
-    lk_mutex_destroy(&m);
+    rc = wait_in_vain(client);
+    if (rc == 0)
+        rc = run_and_meet(client);
     int closed = lk_client_close(client);
     return rc != 0 ? rc : closed;
 }

@@ -20,6 +20,9 @@ struct page {
     lk_sem_t sem;
     lk_sem_t permits;
     lk_latch_t latch;
+    lk_cond_t cond;
+    lk_barrier_t barrier;
+    lk_once_t once;
     lk_mutex_t later; /* initialised after the children were made */
     lk_mutex_t sooner;
     struct gate start, initialised, looked;
@@ -35,6 +38,9 @@ static void lay_out(struct page *page)
     page->sem = (lk_sem_t)LK_SEM_INITIALIZER("slots", 2);
     page->permits = (lk_sem_t)LK_SEM_INITIALIZER_ATTR("permits", 2, &leased);
     page->latch = (lk_latch_t)LK_LATCH_INITIALIZER("gate");
+    page->cond = (lk_cond_t)LK_COND_INITIALIZER("orders");
+    page->barrier = (lk_barrier_t)LK_BARRIER_INITIALIZER("stage", 1);
+    page->once = (lk_once_t)LK_ONCE_INITIALIZER("work");
 }
 
 static void use_all(struct page *page)
@@ -56,6 +62,10 @@ static void use_all(struct page *page)
     assert_lk(0, lk_sem_wait(&page->permits));
     assert_lk(0, lk_sem_post(&page->permits));
     assert_lk(0, lk_latch_getcount(&page->latch, &count));
+    assert_lk(0, lk_cond_signal(&page->cond));
+    assert_lk(LK_BARRIER_SERIAL, lk_barrier_wait(&page->barrier));
+    assert_lk(0, lk_once_begin(&page->once, 20000));
+    assert_lk(0, lk_once_fail(&page->once));
 }
 
 static void destroy_all(struct page *page)
@@ -66,6 +76,9 @@ static void destroy_all(struct page *page)
     assert_lk(0, lk_sem_destroy(&page->sem));
     assert_lk(0, lk_sem_destroy(&page->permits));
     assert_lk(0, lk_latch_destroy(&page->latch));
+    assert_lk(0, lk_cond_destroy(&page->cond));
+    assert_lk(0, lk_barrier_destroy(&page->barrier));
+    assert_lk(0, lk_once_destroy(&page->once));
     assert_lk(0, lk_client_default(&client));
     assert_lk(0, lk_client_close(client));
 }

@@ -50,6 +50,28 @@ struct first_latchinfo {
     unsigned count;
 };
 
+struct first_condinfo {
+    size_t size;
+    unsigned waiters, woken;
+    char mutex[160];
+};
+
+struct first_barrierinfo {
+    size_t size;
+    unsigned parties, arrived;
+    int broken;
+    uint64_t generation;
+    char missing[160];
+};
+
+struct first_onceinfo {
+    size_t size;
+    int done, running;
+    int64_t remaining_ms;
+    uint64_t token;
+    char runner[160];
+};
+
 struct first_waiter {
     char id[160];
     int wants;
@@ -96,6 +118,22 @@ SAME(lk_latchinfo_t, struct first_latchinfo, set);
 SAME(lk_latchinfo_t, struct first_latchinfo, opened);
 SAME(lk_latchinfo_t, struct first_latchinfo, deleted);
 SAME(lk_latchinfo_t, struct first_latchinfo, count);
+SAME(lk_condinfo_t, struct first_condinfo, size);
+SAME(lk_condinfo_t, struct first_condinfo, waiters);
+SAME(lk_condinfo_t, struct first_condinfo, woken);
+SAME(lk_condinfo_t, struct first_condinfo, mutex);
+SAME(lk_barrierinfo_t, struct first_barrierinfo, size);
+SAME(lk_barrierinfo_t, struct first_barrierinfo, parties);
+SAME(lk_barrierinfo_t, struct first_barrierinfo, arrived);
+SAME(lk_barrierinfo_t, struct first_barrierinfo, broken);
+SAME(lk_barrierinfo_t, struct first_barrierinfo, generation);
+SAME(lk_barrierinfo_t, struct first_barrierinfo, missing);
+SAME(lk_onceinfo_t, struct first_onceinfo, size);
+SAME(lk_onceinfo_t, struct first_onceinfo, done);
+SAME(lk_onceinfo_t, struct first_onceinfo, running);
+SAME(lk_onceinfo_t, struct first_onceinfo, remaining_ms);
+SAME(lk_onceinfo_t, struct first_onceinfo, token);
+SAME(lk_onceinfo_t, struct first_onceinfo, runner);
 SAME(lk_waiter_t, struct first_waiter, id);
 SAME(lk_waiter_t, struct first_waiter, wants);
 SAME(lk_waiter_t, struct first_waiter, n);
@@ -110,6 +148,9 @@ union given {
     struct first_rwlockinfo rwlock;
     struct first_seminfo sem;
     struct first_latchinfo latch;
+    struct first_condinfo cond;
+    struct first_barrierinfo barrier;
+    struct first_onceinfo once;
     unsigned char bytes[sizeof(lk_event_t) + sizeof(lk_mutexinfo_t) + 2 * LATER];
 };
 
@@ -187,6 +228,38 @@ static void infos_of_any_version_are_filled(struct world *w)
                 sizeof(lk_latchinfo_t) + LATER);
     assert_lk(0, lk_mutex_unlock(user.mutex));
     assert_lk(0, lk_rwlock_unlock(user.rwlock));
+}
+
+/* Nobody waits, nobody came, nothing ran: then most of it is zero. */
+static void look_at_the_rest(lk_cond_t *c, lk_barrier_t *b, lk_once_t *o, size_t cond, size_t barrier, size_t once)
+{
+    assert_lk(0, lk_cond_info(c, room(cond)));
+    expect_size(cond, sizeof(lk_condinfo_t));
+    assert_true(given.cond.waiters == 0 && given.cond.woken == 0);
+    assert_lk(0, lk_barrier_info(b, room(barrier)));
+    expect_size(barrier, sizeof(lk_barrierinfo_t));
+    assert_true(given.barrier.parties == 0 && given.barrier.arrived == 0 && given.barrier.missing[0] == 0);
+    assert_lk(0, lk_once_info(o, room(once)));
+    expect_size(once, sizeof(lk_onceinfo_t));
+    assert_true(given.once.running == 1 && given.once.token > 0 && given.once.runner[0] != 0);
+}
+
+static void so_are_those_that_came_later(struct world *w)
+{
+    lk_client_t *client = world_client(w, "connect_timeout=10s");
+    lk_cond_t *cond = world_cond(w, client, "orders", NULL);
+    lk_barrier_t *barrier = world_barrier(w, client, "orders", 2, NULL);
+    lk_once_t *once = world_once(w, client, "orders", NULL);
+    assert_lk(0, lk_once_begin(once, 0));
+    look_at_the_rest(cond, barrier, once, sizeof(struct first_condinfo), sizeof(struct first_barrierinfo),
+                     sizeof(struct first_onceinfo));
+    look_at_the_rest(cond, barrier, once, sizeof(lk_condinfo_t) + LATER, sizeof(lk_barrierinfo_t) + LATER,
+                     sizeof(lk_onceinfo_t) + LATER);
+    assert_lk(EINVAL, lk_cond_info(cond, room(FIRST_OF(first_condinfo, mutex) - 1)));
+    assert_lk(EINVAL, lk_barrier_info(barrier, room(FIRST_OF(first_barrierinfo, missing) - 1)));
+    assert_lk(EINVAL, lk_once_info(once, room(FIRST_OF(first_onceinfo, runner) - 1)));
+    assert_true(bytes_are(sizeof(size_t), sizeof given, FRESH));
+    assert_lk(0, lk_once_fail(once));
 }
 
 static void expect_refused(const struct user *user, size_t mutex, size_t rwlock, size_t sem, size_t latch, size_t event)
@@ -281,6 +354,6 @@ static void queues_of_any_version_are_filled(struct world *w)
 
 int main(void)
 {
-    return world_run(infos_of_any_version_are_filled, no_size_or_one_below_the_first_is_refused,
+    return world_run(infos_of_any_version_are_filled, so_are_those_that_came_later, no_size_or_one_below_the_first_is_refused,
                      events_of_any_version_are_filled, queues_of_any_version_are_filled);
 }

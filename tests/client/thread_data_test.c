@@ -13,6 +13,7 @@ struct cleaning {
     lk_mutex_t *mutex;
     lk_rwlock_t *rwlock;
     lk_sem_t *permits;
+    lk_once_t *work;
     pthread_key_t early, late; /* made before the library's own key, and after it */
     int early_code, late_code;
     int again; /* how often a destructor puts itself off */
@@ -29,6 +30,7 @@ static int unlock_all(void)
 {
     int rc = lk_mutex_unlock(cleaning.mutex);
     rc = first_of(rc, lk_rwlock_unlock(cleaning.rwlock));
+    rc = first_of(rc, lk_once_fail(cleaning.work));
     return first_of(rc, lk_sem_post(cleaning.permits));
 }
 
@@ -36,6 +38,7 @@ static int lock_all(void)
 {
     int rc = lk_mutex_lock(cleaning.mutex);
     rc = first_of(rc, lk_rwlock_wrlock(cleaning.rwlock));
+    rc = first_of(rc, lk_once_begin(cleaning.work, 0));
     return first_of(rc, lk_sem_wait(cleaning.permits));
 }
 
@@ -73,6 +76,7 @@ static void a_destructor_may_unlock(struct world *w)
     cleaning.mutex = world_mutex(w, client, "orders", NULL);
     cleaning.rwlock = world_rwlock(w, client, "letters", NULL);
     cleaning.permits = world_sem(w, client, "permits", 1, &leased);
+    cleaning.work = world_once(w, client, "work", NULL);
     assert_int_equal(0, pthread_key_create(&cleaning.late, clean_late));
     for (int again = 0; again < 2; again++) {
         cleaning.early_code = cleaning.late_code = -1;

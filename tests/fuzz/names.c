@@ -13,7 +13,9 @@ static const char *const prefixes[] = {
     "latchkey:total:sem",   "latchkey:users:sem",    "latchkey:users:permits", "latchkey:robust:mutex",
     "latchkey:robust:rw",   "latchkey:rw",           "latchkey:permits",       "latchkey:total",
     "latchkey:claims",      "latchkey:once",         "latchkey:opened",        "latchkey:settings:mutex",
-    "latchkey:settings:rw", "latchkey:settings:sem",
+    "latchkey:settings:rw", "latchkey:settings:sem", "latchkey:queue:cond",    "latchkey:seen:cond",
+    "latchkey:moved:cond",  "latchkey:cond",         "latchkey:barrier",       "latchkey:parties",
+    "latchkey:past",        "latchkey:run",          "latchkey:done",
 };
 static const char *const javas[] = { "redisson_lock_token", "redisson_lock__channel", "redisson_sc" };
 

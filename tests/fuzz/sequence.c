@@ -346,7 +346,7 @@ static void announce(struct world *w)
         grant.server_us = between(&w->input, 1, 1000);
     grant.token = 1 + take_number(&w->input, 2);
     grant.owner_died = take_byte(&w->input) % 8 == 1;
-    if (!w->set.recorded)
+    if (!w->set.recorded && !w->set.confirmed) /* then a message is a reason to ask, never a grant */
         keep_grant(w, grant.token, LK__NEVER, grant.owner_died);
     w->step = lk__acquirefsm_granted(&w->machine, w->now_us, &grant);
 }
@@ -503,6 +503,7 @@ static void begin(struct world *w)
     set->backoff_max_ms = set->poll_ms;
     set->try_only = (flags & 1) != 0;
     set->recorded = (flags & 2) != 0;
+    set->confirmed = (flags & 32) != 0;
     set->limit_us = (flags & 8) != 0 ? LK__NEVER : w->now_us + any_time_us(&w->input) - (flags & 16);
     w->hard_us = lk__later(set->limit_us > w->now_us ? set->limit_us : w->now_us, set->command_us);
     lk__acquirefsm_init(&w->machine, set);
