@@ -308,7 +308,7 @@ static struct lk__step take_refusal(struct attempt *attempt, int64_t now_us)
         lk__acl_refused(EPROTO, waiter->what, &waiter->ask, error);
     }
     if (lk__node_isnomaster(waiter->at, error))
-        lk__node_reset(waiter->at, LK__LANE_COMMANDS, "the server became a replica");
+        lk__node_reset(waiter->at, LK__LANE_COMMANDS, waiter->request.connects, "the server became a replica");
     return lk__acquirefsm_refused(&waiter->machine, now_us, error);
 }
 

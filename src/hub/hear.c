@@ -138,7 +138,8 @@ static bool take_unasked(struct lk__hub *hub, struct lk__line *line, const struc
     if (!lk__reply_is(reply, "MOVED") || !lk__told_redirect(lk__reply_text(reply, 0), &slot, host, &port))
         return false;
     if (channel == NULL)
-        lk__node_reset(line->node, LK__LANE_MESSAGES, "a channel was left as its slot went elsewhere");
+        lk__node_reset(line->node, LK__LANE_MESSAGES, line->connects,
+                       "a channel was left as its slot went elsewhere");
     return channel == NULL || lk__slot_of(channel, strlen(channel)) != slot;
 }
 

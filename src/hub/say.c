@@ -206,7 +206,8 @@ int64_t lk__hub_watch(struct lk__hub *hub, struct lk__line *line)
         if (now_us < line->pinged_us + command_us)
             return line->pinged_us + command_us;
         line->given_up = true;
-        lk__node_reset(line->node, LK__LANE_MESSAGES, "the subscription connection did not answer a ping");
+        lk__node_reset(line->node, LK__LANE_MESSAGES, line->connects,
+                       "the subscription connection did not answer a ping");
         return LK__NEVER;
     }
     if (now_us < ping_us)

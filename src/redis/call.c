@@ -147,7 +147,7 @@ static int judge(struct call *call)
         return EAGAIN;
     }
     if (lk__node_isnomaster(call->at, reply))
-        lk__node_reset(call->at, call->lane, "the server became a replica");
+        lk__node_reset(call->at, call->lane, call->request.connects, "the server became a replica");
     int code = lk__reply_error(reply, &retry);
     call->unsure |= lk__reply_ishalf(reply);
     if (retry && !(call->unsure && call->told->only_once) && pause_a_little(call))

@@ -163,10 +163,11 @@ void lk__conn_replacestream(struct lk__conn *conn, struct lk__stream *stream, en
         lk__conn_wantlocked(conn);
 }
 
-void lk__conn_reset(struct lk__conn *conn, const char *why)
+void lk__conn_reset(struct lk__conn *conn, unsigned long long connects, const char *why)
 {
     lk__mu_lock(&conn->mu);
-    lk__conn_replacestream(conn, conn->stream, LK__CUT, why);
+    if (atomic_load(&conn->connects) == connects)
+        lk__conn_replacestream(conn, conn->stream, LK__CUT, why);
     lk__mu_unlock(&conn->mu);
 }
 

@@ -84,10 +84,11 @@ struct lk__request {
     struct lk__parker *parker; /* whose owner wants to know; NULL: nobody parks on it */
     /* NULL, or under mu, and maybe some time before it leaves INFLIGHT: this is the answer. Keeps what its owner needs. */
     void (*take)(struct lk__request *request, const struct lk__reply *reply);
-    struct lk__reply *reply; /* where the answer is copied to when there is no take() */
-    int64_t sent_us;         /* before its first byte was written */
-    unsigned epoch;          /* of the server that it was sent to */
-    unsigned size;           /* bytes that it has as it is sent */
+    struct lk__reply *reply;     /* where the answer is copied to when there is no take() */
+    int64_t sent_us;             /* before its first byte was written */
+    unsigned long long connects; /* the number of the connection that it was sent on ... */
+    unsigned epoch;              /* ... and the epoch of the server there */
+    unsigned size;               /* bytes that it has as it is sent */
 };
 
 /* Its answer is copied into `reply`. */
@@ -251,8 +252,11 @@ void lk__conn_look(struct lk__conn *conn, struct lk__request *request);
 void lk__conn_leave(struct lk__conn *conn, unsigned epoch, const char *why);
 /* It is of no use at present: an idle stream ends, and who waits for one is told so. */
 void lk__conn_retire(struct lk__conn *conn, const char *why);
-/* End the present stream because it is dead or of no use; it is brought up again when wanted. */
-void lk__conn_reset(struct lk__conn *conn, const char *why);
+/*
+ * End the `connects`-th stream because it is dead or of no use, and have another one made. Who found out late, when there
+ * is another one by then, leaves that alone.
+ */
+void lk__conn_reset(struct lk__conn *conn, unsigned long long connects, const char *why);
 bool lk__conn_isup(struct lk__conn *conn);
 
 /* Called by the connector. */

@@ -130,9 +130,10 @@ static inline void lk__node_want(struct lk__node *node, enum lk__lane lane)
         lk__conn_want(&node->lanes[lane]);
 }
 
-static inline void lk__node_reset(struct lk__node *node, enum lk__lane lane, const char *why)
+static inline void lk__node_reset(struct lk__node *node, enum lk__lane lane, unsigned long long connects,
+                                  const char *why)
 {
-    lk__conn_reset(&node->lanes[lane], why);
+    lk__conn_reset(&node->lanes[lane], connects, why);
 }
 
 static inline bool lk__node_isup(struct lk__node *node, enum lk__lane lane)

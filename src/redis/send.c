@@ -393,6 +393,7 @@ static void append_request(struct lk__conn *conn, struct lk__request *request, c
     struct lk__stream *stream = conn->stream;
     lk__wire_write(wire, lk__stream_reserve(stream, wire->size));
     lk__stream_commit(stream, wire->size);
+    request->connects = atomic_load(&conn->connects);
     request->epoch = conn->epoch;
     request->place = conn->end;
     *lk__conn_addpending(conn) = (struct lk__pending){

@@ -228,7 +228,7 @@ static void leave_replica(struct lk__watchdog *dog, const struct lk__inflight *i
     assert(lk__mu_held(&dog->mu));
     if (atomic_load(&inflight->request.state) == LK__ANSWERED && inflight->no_master &&
         lk__options_failover(dog->options))
-        lk__node_reset(inflight->at, inflight->via, "the server became a replica");
+        lk__node_reset(inflight->at, inflight->via, inflight->request.connects, "the server became a replica");
 }
 
 /* Of one node. */
