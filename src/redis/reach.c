@@ -110,38 +110,83 @@ static int resolve_host(struct lk__connector *connector, struct lk__server *serv
     return failed == EAI_MEMORY ? ENOMEM : EHOSTUNREACH;
 }
 
-/* The address is named for the certificate's sake. */
-static int secure(struct lk__stream *stream, const struct lk__options *options, const struct lk__address *address,
-                  int64_t until_us, int cancel_fd, char *errmsg, size_t size)
+/* How much the words tell of why an address is of no use. */
+enum telling { UNREACHED = 1, UNSECURED, DISTRUSTED, FOR_GOOD };
+
+/* Of several reasons the one that tells most, then the last one. */
+struct reason {
+    enum telling telling;
+    int code;
+    char words[LK__ERRMSG_MAX];
+};
+
+/* A session of TLS, if there is to be one. The host is named for the certificate's sake. */
+static int secure(struct lk__stream *stream, const struct lk__options *options, const char *host, int64_t until_us,
+                  int cancel_fd, struct reason *reason)
 {
-    stream->socket.host = address != NULL ? address->host : NULL;
-    int rc = lk__stream_secure(stream, options, until_us, cancel_fd, errmsg, size);
+    stream->socket.host = host;
+    int rc = lk__stream_secure(stream, options, until_us, cancel_fd, reason->words, sizeof reason->words);
     stream->socket.host = NULL;
+    reason->code = rc;
+    reason->telling = rc != ENOTCONN ? FOR_GOOD : stream->socket.distrusted ? DISTRUSTED : UNSECURED;
     return rc;
+}
+
+/* 0, or `reason` says why not. ECANCELED: the node may be gone. */
+static int reach_one(struct lk__stream **stream, const struct lk__options *options, const char *host,
+                     const struct addrinfo *at, int64_t until_us, int cancel_fd, struct reason *reason)
+{
+    int64_t began_us = lk__now_us();
+    int rc = lk__stream_connect(stream, options, at, until_us, cancel_fd);
+    if (rc == ECANCELED)
+        return rc;
+    if (rc != 0) {
+        reason->telling = UNREACHED;
+        return reason->code = explain(options, rc, lk__now_us() - began_us, reason->words, sizeof reason->words);
+    }
+    rc = secure(*stream, options, host, until_us, cancel_fd, reason);
+    if (rc != 0)
+        lk__stream_unref(*stream);
+    return rc;
+}
+
+/* Each address has its share of the time left, so that one that is dead leaves time for the next. */
+static int reach_any(struct lk__stream **stream, const struct lk__options *options, const char *host,
+                     const struct addrinfo *addresses, int64_t until_us, int cancel_fd, struct reason *told)
+{
+    int left = 0, rc = ENOTCONN;
+    struct reason reason;
+    told->telling = UNREACHED;
+    told->code = explain(options, EHOSTUNREACH, 0, told->words, sizeof told->words);
+    for (const struct addrinfo *a = addresses; a != NULL; a = a->ai_next)
+        left++;
+    for (const struct addrinfo *a = addresses; a != NULL && rc != 0 && rc != ECANCELED; a = a->ai_next, left--) {
+        int64_t now_us = lk__now_us(), share_us = until_us > now_us ? (until_us - now_us) / left : 0;
+        rc = reach_one(stream, options, host, a, now_us + share_us, cancel_fd, &reason);
+        if (rc != 0 && reason.telling >= told->telling)
+            *told = reason;
+    }
+    return rc == 0 || rc == ECANCELED ? rc : told->code;
 }
 
 int lk__reach(struct lk__connector *connector, struct lk__server *server, const struct lk__address *address,
               int64_t until_us, int cancel_fd, struct lk__stream **stream, char *errmsg, size_t size)
 {
     const struct lk__options *options = &server->options;
+    const char *host = address != NULL ? address->host : NULL;
     struct target target = { 0 };
-    int64_t began_us = lk__now_us();
+    struct reason reason;
     int rc = address == NULL ? resolve_path(options->path, &target) : resolve_host(connector, server, address, &target);
     if (rc == 0)
-        rc = lk__stream_connect(stream, options, target.found != NULL ? target.found : &target.local, until_us,
-                                cancel_fd);
+        rc = reach_any(stream, options, host, target.found != NULL ? target.found : &target.local, until_us, cancel_fd,
+                       &reason);
+    else if (rc != ECANCELED)
+        rc = explain(options, rc, 0, reason.words, sizeof reason.words);
     if (target.found != NULL)
         freeaddrinfo(target.found);
-    if (rc == ECANCELED) { /* the node may be gone */
-        snprintf(errmsg, size, "the client was closed");
-        return rc;
+    if (rc != 0) {
+        snprintf(errmsg, size, "%s", rc == ECANCELED ? "the client was closed" : reason.words);
+        *stream = NULL;
     }
-    if (rc != 0)
-        return explain(options, rc, lk__now_us() - began_us, errmsg, size);
-    rc = secure(*stream, options, address, until_us, cancel_fd, errmsg, size);
-    if (rc == 0)
-        return 0;
-    lk__stream_unref(*stream);
-    *stream = NULL;
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* socket.c - a socket is connected to the first address that takes it; bytes pass it as they are */
+/* socket.c - a socket is connected to an address; bytes pass it as they are */
 #include "redis/transport.h"
 
 #include <netinet/in.h>
@@ -68,33 +68,17 @@ static int begin_connect(int fd, const struct sockaddr *address, socklen_t size,
     }
 }
 
-static int connect_to(int *fd, const struct sockaddr *address, socklen_t size, const struct lk__options *options,
-                      int64_t until_us, int cancel_fd)
-{
-    if (*fd >= 0)
-        lk__fd_close(*fd);
-    *fd = lk__fd_ours(socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (*fd < 0)
-        return errno;
-    tune(*fd, address->sa_family, options);
-    int rc = begin_connect(*fd, address, size, until_us, cancel_fd);
-    return rc == EINPROGRESS || rc == EINTR ? finish_connect(*fd, until_us, cancel_fd) : rc;
-}
-
-/* Each address gets its share of the time left, so that a dead first address leaves time for the next. */
-int lk__socket_connect(struct lk__socket *socket, const struct lk__options *options, const struct addrinfo *addresses,
+int lk__socket_connect(struct lk__socket *fresh, const struct lk__options *options, const struct addrinfo *address,
                        int64_t until_us, int cancel_fd)
 {
-    int left = 0, rc = EHOSTUNREACH;
-    socket->read_on = POLLIN;
-    socket->write_on = POLLOUT;
-    for (const struct addrinfo *a = addresses; a != NULL; a = a->ai_next)
-        left++;
-    for (const struct addrinfo *a = addresses; a != NULL && rc != 0 && rc != ECANCELED; a = a->ai_next, left--) {
-        int64_t now_us = lk__now_us(), share_us = until_us > now_us ? (until_us - now_us) / left : 0;
-        rc = connect_to(&socket->fd, a->ai_addr, a->ai_addrlen, options, now_us + share_us, cancel_fd);
-    }
-    return rc;
+    fresh->read_on = POLLIN;
+    fresh->write_on = POLLOUT;
+    fresh->fd = lk__fd_ours(socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (fresh->fd < 0)
+        return errno;
+    tune(fresh->fd, address->ai_family, options);
+    int rc = begin_connect(fresh->fd, address->ai_addr, address->ai_addrlen, until_us, cancel_fd);
+    return rc == EINPROGRESS || rc == EINTR ? finish_connect(fresh->fd, until_us, cancel_fd) : rc;
 }
 
 void lk__socket_close(struct lk__socket *socket)

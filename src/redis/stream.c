@@ -296,13 +296,13 @@ static struct lk__stream *create(const struct lk__transport *transport)
     return stream;
 }
 
-int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *addresses,
+int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *address,
                        int64_t until_us, int cancel_fd)
 {
     struct lk__stream *fresh = create(options->tls.on ? &lk__secured : &lk__plain);
     if (fresh == NULL)
         return ENOMEM;
-    int rc = lk__socket_connect(&fresh->socket, options, addresses, until_us, cancel_fd);
+    int rc = lk__socket_connect(&fresh->socket, options, address, until_us, cancel_fd);
     if (rc != 0) {
         destroy(fresh);
         return rc;

@@ -25,8 +25,8 @@ struct lk__stream {
     bool no_echo; /* this server refuses ECHO: its errors are believed as they come */
 };
 
-/* To the first of `addresses` that takes it: 0, ETIMEDOUT, ECANCELED, ENOMEM, or what connect() says. */
-int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *addresses,
+/* To an address: 0, ETIMEDOUT, ECANCELED, ENOMEM, or what connect() says. */
+int lk__stream_connect(struct lk__stream **stream, const struct lk__options *options, const struct addrinfo *address,
                        int64_t until_us, int cancel_fd);
 /* Bytes may pass from then on: what the transport's connect() answers. */
 int lk__stream_secure(struct lk__stream *stream, const struct lk__options *options, int64_t until_us, int cancel_fd,

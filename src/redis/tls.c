@@ -319,6 +319,7 @@ static int tls_connect(struct lk__socket *socket, const struct lk__options *opti
     else if (rc == ETIMEDOUT)
         snprintf(errmsg, size, "what is there does not begin TLS in time: the port of TLS may be another one");
     if (socket->tls != NULL) {
+        socket->distrusted = rc != 0 && socket->tls->flaw.error != 0;
         socket->tls->options = NULL;
         socket->tls->host = NULL;
     }

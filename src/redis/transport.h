@@ -18,6 +18,7 @@ struct lk__socket {
     const char *host;        /* that it was asked for; only while it connects; NULL: a unix socket */
     short read_on, write_on; /* what poll() sees before it makes sense to read, or to write, again */
     atomic_bool more;        /* bytes may be here that no poll() tells of: who would poll reads first */
+    bool distrusted;         /* told by `connect` that failed: who is there has not shown to be the server */
     struct lk__tls *tls;     /* NULL: there is none */
 };
 
@@ -45,10 +46,10 @@ extern const struct lk__transport lk__plain, lk__secured;
 /* --- socket.c -------------------------------------------------------------------------------------------- */
 
 /*
- * To the first of `addresses` that takes it: 0, ETIMEDOUT, ECANCELED, ENOMEM, or what connect() says. `socket` has its
- * transport, and -1 for its descriptor; it is closed by lk__socket_close(), also after a failure.
+ * To an address: 0, ETIMEDOUT, ECANCELED, ENOMEM, or what connect() says. `socket` has its transport, and -1 for its
+ * descriptor; it is closed by lk__socket_close(), also after a failure.
  */
-int lk__socket_connect(struct lk__socket *socket, const struct lk__options *options, const struct addrinfo *addresses,
+int lk__socket_connect(struct lk__socket *socket, const struct lk__options *options, const struct addrinfo *address,
                        int64_t until_us, int cancel_fd);
 void lk__socket_close(struct lk__socket *socket);
 /* Until poll() sees one of `events`: 0, ETIMEDOUT, ECANCELED, ENOMEM. */
