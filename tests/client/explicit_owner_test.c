@@ -125,9 +125,9 @@ static void each_has_a_number_of_its_own(struct world *w)
 /* The thread that locked is gone for longer than the lease: the hold is renewed all the same. */
 static void the_end_of_a_thread_ends_no_hold_of_it(struct world *w)
 {
-    open_orders(w, "lease=1s");
+    open_orders(w, "lease=3s");
     assert_lk(0, in_thread(lock_by_owner, orders));
-    sleep_ms(1500);
+    sleep_ms(4000);
     assert_lk(0, lk_mutex_checkby(orders, owner));
     assert_lk(EBUSY, lk_mutex_destroy(orders));
     assert_lk(0, lk_mutex_unlockby(orders, owner));
@@ -156,7 +156,7 @@ static void it_is_not_freed_while_it_holds_or_waits(struct world *w)
 static void what_it_lost_keeps_nothing(struct world *w)
 {
     int64_t left_ms;
-    open_orders(w, "lease=400ms");
+    open_orders(w, "lease=1200ms");
     lk_mutex_t *stock = world_mutex(w, client, "stock", NULL);
     assert_lk(0, lock_for(orders, owner, 0));
     assert_lk(0, lock_for(stock, owner, 0));
@@ -294,8 +294,8 @@ static void in_a_child_it_holds_nothing(struct world *w)
     lk_owner_t *of_default;
     if (THREAD_SANITIZED) /* it cannot follow a fork out of a process with threads */
         skip();
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=1s"), 1));
-    open_orders(w, "lease=1s");
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=4s"), 1));
+    open_orders(w, "lease=4s");
     assert_lk(0, lk_owner_new(NULL, &of_default));
     assert_lk(0, lock_for(&inherited, of_default, 0));
     assert_lk(0, lock_for(orders, owner, 0));

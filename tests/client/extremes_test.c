@@ -6,7 +6,7 @@
  */
 #include "world.h"
 
-enum { LEASE_MS = 500 };
+enum { LEASE_MS = 4000 };
 
 static const int64_t endless[] = { INT64_MAX, INT64_MAX - 1, INT64_MAX / 1000, INT64_MAX / 1000 + 1, INT64_MAX / 2 };
 static const int64_t senseless[] = { INT64_MIN, INT64_MIN / 1000, -1, 1, 99 };
@@ -17,7 +17,7 @@ enum { ENDLESS = sizeof endless / sizeof *endless, SENSELESS = sizeof senseless 
 static void a_hold_without_a_limit_is_renewed(struct world *w)
 {
     static const char *const names[ENDLESS] = { "a", "b", "c", "d", "e" };
-    lk_client_t *client = world_client(w, "lease=500ms");
+    lk_client_t *client = world_client(w, "lease=4s");
     lk_mutex_t *m[ENDLESS];
     lk_rwlock_t *rw[ENDLESS];
     lk_sem_t *s[ENDLESS];
@@ -36,7 +36,7 @@ static void a_hold_without_a_limit_is_renewed(struct world *w)
         assert_lk(0, lk_sem_waitfor(s[i], endless[i]));
     }
     world_allow(w, "latchkey:total:*"); /* permits have a total for good */
-    sleep_ms(3 * LEASE_MS);
+    sleep_ms(LEASE_MS * 5 / 4);
     for (int i = 0; i < ENDLESS; i++) {
         assert_lk(0, lk_mutex_remaining(m[i], &left_ms));
         assert_lk(0, lk_rwlock_remaining(rw[i], &left_ms));

@@ -228,7 +228,7 @@ static void those_who_wait_are_counted_while_and_after(struct world *w)
 
 static void renewals_and_losses_outlive_their_holds(struct world *w)
 {
-    open_orders(w, "lease=300ms");
+    open_orders(w, "lease=1500ms");
     assert_lk(0, lk_mutex_lock(orders));
     assert_int_equal(number_of(client, "orders", "renewals"), 0);
     eventually(number_of(client, "orders", "renewals") >= 2, 5000);

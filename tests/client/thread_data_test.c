@@ -106,7 +106,7 @@ static void a_hold_of_a_destructor_ends_with_its_thread(struct world *w)
 {
     if (THREAD_SANITIZED)
         skip(); /* it forgets a thread before the system calls the last destructors */
-    lk_client_t *client = world_client(w, "lease=600ms");
+    lk_client_t *client = world_client(w, "lease=1500ms");
     lk_mutex_t *m = world_mutex(w, client, "orders", NULL);
     lk_mutex_t *other = world_mutex(w, client, "letters", NULL);
     pthread_key_delete(cleaning.early);
@@ -121,7 +121,7 @@ static void a_hold_of_a_destructor_ends_with_its_thread(struct world *w)
     cleaning.late_code = -1;
     assert_lk(0, in_thread(only_end, other));
     assert_lk(0, cleaning.late_code);
-    eventually(!world_exists(w, "orders") && !world_exists(w, "letters"), 600 + SLACK_MS);
+    eventually(!world_exists(w, "orders") && !world_exists(w, "letters"), 1500 + SLACK_MS);
     pthread_key_delete(cleaning.early);
     pthread_key_delete(early);
 }

@@ -41,7 +41,7 @@ static int unload_while_holding(struct world *w, void *arg)
     (void)arg;
     for (int i = 0; i < 3; i++) {
         load(&library);
-        assert_lk(0, library.open(&client, world_url(w, "lease=600ms")));
+        assert_lk(0, library.open(&client, world_url(w, "lease=2s")));
         orders = (lk_mutex_t){ 0 };
         assert_lk(0, library.init(&orders, client, i == 0 ? "orders" : i == 1 ? "bills" : "letters", NULL));
         assert_lk(0, library.lock(&orders));
@@ -49,7 +49,7 @@ static int unload_while_holding(struct world *w, void *arg)
         sleep_ms(50);
     }
     world_ready(w);
-    sleep_ms(1200); /* its threads run on, and renew */
+    sleep_ms(2500); /* its threads run on, and renew */
     assert_that(world_exists(w, "orders") && world_exists(w, "letters"));
     return 0;
 }
@@ -58,7 +58,7 @@ static void an_unloaded_library_does_no_harm(struct world *w)
 {
     pid_t child = world_fork(w, unload_while_holding, NULL);
     assert_int_equal(0, world_wait(w, child));
-    eventually(!world_exists(w, "orders") && !world_exists(w, "letters"), 2000);
+    eventually(!world_exists(w, "orders") && !world_exists(w, "letters"), 5000);
 }
 
 int main(void)

@@ -3,15 +3,15 @@
  * holder_killed_test.c - F50: a process is killed while it holds or waits
  *
  * labels: memory
- * seconds: 14
+ * seconds: 22
  */
 #include "subject.h"
 
 #include <string.h>
 
-enum { LEASE_MS = 600, POLL_MS = 200, LIVENESS_MS = 5000, DEAD = 5 };
+enum { LEASE_MS = 1500, POLL_MS = 200, LIVENESS_MS = 5000, DEAD = 5 };
 
-#define OPTIONS "lease=600ms&command_timeout=150ms&poll=200ms"
+#define OPTIONS "lease=1500ms&command_timeout=450ms&poll=200ms"
 
 struct order {
     const struct subject_kind *kind;
@@ -75,7 +75,7 @@ static void waiters_are_killed(struct world *w, const struct subject_kind *kind)
     pid_t holder = world_fork(w, hold_until_killed, order);
     for (int i = 0; i < DEAD; i++)
         waiters[i] = world_fork(w, wait_until_killed, (void *)kind);
-    lk_client_t *client = world_client(w, "lease=5s&command_timeout=150ms&poll=200ms");
+    lk_client_t *client = world_client(w, "lease=5s&command_timeout=450ms&poll=200ms");
     struct subject *mine = world_subject(w, client, kind, "thing");
     struct subject *keeper = world_subject(w, client, subject_keeper(kind), "thing");
     eventually(subject_queued(w, mine) == DEAD, 5000);

@@ -3,14 +3,14 @@
  * anonymous_test.c - an anonymous latch leaves nothing at the server, however its users end
  *
  * labels: threads memory
- * seconds: 12
+ * seconds: 20
  */
 #include "proxy.h"
 
 #include <string.h>
 
-enum { LEASE_MS = 600, THREADS = 8 };
-#define OPTIONS "lease=600ms&command_timeout=190ms&poll=200ms"
+enum { LEASE_MS = 2000, THREADS = 8 };
+#define OPTIONS "lease=2s&command_timeout=600ms&poll=200ms"
 
 static const lk_latchattr_t anonymous = { .size = sizeof anonymous, .anonymous = 1 };
 static const lk_latchattr_t awaited = { .size = sizeof awaited, .appear = 1, .anonymous = 1 };
@@ -60,7 +60,7 @@ static void nothing_is_left(struct world *w)
     assert_lk(ENOENT, lk_latch_waitfor(l, 20));
     assert_lk(ENOENT, lk_latch_countdown(l));
     use(w, l);
-    sleep_ms(3 * LEASE_MS);
+    sleep_ms(LEASE_MS * 3 / 2);
     assert_lk(0, lk_latch_getcount(l, &count));
     assert_int_equal(2, count); /* a count does not end while it is used */
     use(w, same);
@@ -68,13 +68,13 @@ static void nothing_is_left(struct world *w)
     sleep_ms(100);
     use(w, same);
     assert_lk(0, lk_latch_countdownby(same, 2));
-    sleep_ms(2 * LEASE_MS);
+    sleep_ms(LEASE_MS * 5 / 4);
     assert_lk(0, lk_latch_wait(same)); /* nor is it forgotten that it opened */
     world_close(w, same);
-    eventually(keys(w) == 0, 2000);
+    eventually(keys(w) == 0, 5000);
     use(w, open_gate(w, NULL));
     world_close(w, client);
-    eventually(keys(w) == 0, 2000);
+    eventually(keys(w) == 0, 5000);
 }
 
 /* Several clients use it; the last one takes it along, whoever set the count. */
@@ -86,12 +86,12 @@ static void it_goes_with_its_last_user(struct world *w)
     assert_lk(ENOENT, lk_latch_countdown(other));
     use(w, l);
     world_close(w, l);
-    sleep_ms(2 * LEASE_MS);
+    sleep_ms(LEASE_MS * 5 / 4);
     assert_lk(0, lk_latch_getcount(other, &count));
     assert_int_equal(2, count);
     use(w, other);
     world_close(w, other);
-    eventually(keys(w) == 0, 2000);
+    eventually(keys(w) == 0, 5000);
 }
 
 /* A count of a client with a short lease lasts as long as a user with a long one. */
@@ -103,11 +103,11 @@ static void the_longest_lease_counts(struct world *w)
     assert_lk(0, lk_latch_trysetcount(l, 3));
     assert_between(world_pttl(w, "gate"), 15000, 20000);
     world_close(w, l);
-    sleep_ms(2 * LEASE_MS);
+    sleep_ms(LEASE_MS * 5 / 4);
     assert_lk(0, lk_latch_countdownby(other, 3));
     assert_between(world_pttl(w, "latchkey:opened:{gate}"), 10000, 20000);
     world_close(w, other);
-    eventually(keys(w) == 0, 2000);
+    eventually(keys(w) == 0, 5000);
 }
 
 static int use_and_stay(struct world *w, void *arg)
@@ -193,7 +193,7 @@ static void many_begin_at_once(struct world *w)
     eventually(world_int(w, "ZCARD latchkey:users:latch:{gate}") == 1, 2000);
     assert_lk(0, lk_latch_countdown(l));
     world_close(w, l);
-    eventually(keys(w) == 0, 2000);
+    eventually(keys(w) == 0, 5000);
 }
 
 /* Requests and answers get lost, late or doubled: the count is exact, and in the end nothing is left. */
@@ -203,7 +203,7 @@ static void lost_answers_leave_nothing(struct world *w)
     for (size_t i = 0; i < 3; i++) {
         unsigned count;
         struct proxy *p = proxy_begin(w);
-        client = proxy_client(p, "lease=5s&command_timeout=300ms&poll=200ms");
+        client = proxy_client(p, "lease=5s&command_timeout=1s&poll=200ms");
         lk_latch_t *l = world_latchwith(w, client, "gate", &anonymous);
         proxy_once(p, cuts[i], 1, "users");
         assert_lk(0, lk_latch_trysetcount(l, 3));

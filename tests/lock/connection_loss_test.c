@@ -19,7 +19,7 @@ static void open_both(struct world *w, const char *options)
 static void a_holder_does_not_notice(struct world *w)
 {
     uint64_t token, later;
-    open_both(w, "lease=1s");
+    open_both(w, "lease=3s");
     for (int i = 0; i < WORLD_BLOWS; i++) {
         world_blow(w, i);
         assert_lk(0, lk_mutex_lock(held));
@@ -29,7 +29,7 @@ static void a_holder_does_not_notice(struct world *w)
         assert_int_equal(2, world_holds(w, "orders"));
         world_blow(w, i);
         assert_lk(EBUSY, lk_mutex_trylock(wanted));
-        sleep_ms(400); /* a renewal */
+        sleep_ms(1100); /* a renewal */
         world_blow(w, i);
         assert_lk(0, lk_mutex_check(held));
         assert_lk(0, lk_mutex_token(held, &later));

@@ -3,7 +3,7 @@
  * events_test.c - whoever listens hears what happens to holds, once, and delays nobody
  *
  * labels: threads memory
- * seconds: 22
+ * seconds: 30
  */
 #include "proxy.h"
 
@@ -54,16 +54,16 @@ static void open_orders(struct world *w, const char *options)
 static void a_hold_the_server_forgot_is_told_once(struct world *w)
 {
     uint64_t token;
-    open_orders(w, "lease=600ms");
+    open_orders(w, "lease=3s");
     assert_lk(0, lk_client_addlistener(client, hear, &heard, NULL));
     assert_lk(0, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_token(orders, &token));
     world_redis(w, "DEL orders");
-    eventually(heard_of("orders", LK_EVENT_LOST) == 1, 600 + SLACK_MS);
+    eventually(heard_of("orders", LK_EVENT_LOST) == 1, 1000 + SLACK_MS);
     assert_int_equal(LK_REASON_GONE, heard.events[heard.count - 1].reason);
     assert_true(heard.events[heard.count - 1].token == token);
     assert_true(heard.events[heard.count - 1].remaining_ms == 0);
-    sleep_ms(700);
+    sleep_ms(1100); /* a renewal later */
     assert_int_equal(1, heard_of("orders", LK_EVENT_LOST));
     assert_false(world_exists(w, "orders"));
     assert_lk(ESTALE, lk_mutex_unlock(orders));
@@ -74,22 +74,22 @@ static void a_short_pause_is_a_risk_and_a_recovery(struct world *w)
 {
     lk_event_t event = LK_EVENT_INIT;
     int64_t left_ms;
-    open_orders(w, "lease=3s&command_timeout=200ms");
+    open_orders(w, "lease=6s&command_timeout=200ms");
     lk_events_t *queue = world_events(w, client);
     assert_lk(0, lk_mutex_lock(orders));
     world_stop_server(w);
     struct pollfd events = { .events = POLLIN };
     assert_lk(0, lk_events_fd(queue, &events.fd));
-    assert_int_equal(1, poll(&events, 1, 3000));
+    assert_int_equal(1, poll(&events, 1, 6000));
     assert_lk(0, lk_events_next(queue, &event));
     assert_int_equal(LK_EVENT_AT_RISK, event.type);
-    assert_between(event.remaining_ms, 1, 1000);
+    assert_between(event.remaining_ms, 1, 2000);
     assert_lk(0, lk_mutex_remaining(orders, &left_ms));
     world_cont_server(w);
-    assert_int_equal(1, poll(&events, 1, 3000));
+    assert_int_equal(1, poll(&events, 1, 6000));
     assert_lk(0, lk_events_next(queue, &event));
     assert_int_equal(LK_EVENT_RECOVERED, event.type);
-    assert_between(event.remaining_ms, 1000, 3000);
+    assert_between(event.remaining_ms, 2000, 6000);
     assert_lk(EAGAIN, lk_events_next(queue, &event));
     assert_int_equal(0, poll(&events, 1, 0));
     assert_lk(0, lk_mutex_check(orders));
@@ -103,6 +103,7 @@ static void a_server_that_is_gone_is_a_risk(struct world *w)
     for (int killed = 0; killed < 2; killed++) {
         open_orders(w, "lease=3s&command_timeout=200ms");
         lk_events_t *queue = world_events(w, client);
+        int64_t locked_ms = now_ms();
         assert_lk(0, lk_mutex_lock(orders));
         world_redis(w, "CLIENT KILL TYPE normal");
         if (killed)
@@ -113,14 +114,16 @@ static void a_server_that_is_gone_is_a_risk(struct world *w)
         assert_lk(0, lk_events_fd(queue, &events.fd));
         int64_t began_ms = now_ms();
         assert_int_equal(1, poll(&events, 1, 4000));
-        assert_between(now_ms() - began_ms, 1200, 2000 + SLACK_MS);
+        assert_that(now_ms() - locked_ms >= 1900);
+        assert_between(now_ms() - began_ms, 0, 2000 + SLACK_MS);
         assert_lk(0, lk_events_next(queue, &event));
         assert_int_equal(LK_EVENT_AT_RISK, event.type);
         assert_int_equal(1, poll(&events, 1, 4000));
         assert_lk(0, lk_events_next(queue, &event));
         assert_int_equal(LK_EVENT_LOST, event.type);
         assert_int_equal(LK_REASON_EXPIRED, event.reason);
-        assert_between(now_ms() - began_ms, 2500, 3000 + SLACK_MS);
+        assert_that(now_ms() - locked_ms >= 2900);
+        assert_between(now_ms() - began_ms, 0, 3000 + SLACK_MS);
         assert_lk(ESTALE, lk_mutex_unlock(orders));
         if (killed)
             world_restart_server(w);
@@ -137,14 +140,14 @@ static void a_failed_renewal_is_no_risk_yet(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     lk_event_t event = LK_EVENT_INIT;
-    client = proxy_client(p, "lease=3s&command_timeout=400ms");
+    client = proxy_client(p, "lease=6s&command_timeout=800ms");
     orders = world_mutex(w, client, "orders", NULL);
     lk_events_t *queue = world_events(w, client);
     assert_lk(0, lk_mutex_lock(orders));
     proxy_once(p, PROXY_DROP_REPLY, 1, "orders");
-    eventually(proxy_faults(p) == 1, 1000 + SLACK_MS);
-    eventually(world_pttl(w, "orders") > 2500, 1000 + SLACK_MS);
-    sleep_ms(1100);
+    eventually(proxy_faults(p) == 1, 2000 + SLACK_MS);
+    eventually(world_pttl(w, "orders") > 5000, 1000 + SLACK_MS);
+    sleep_ms(2000);
     assert_int_equal(1, proxy_faults(p));
     assert_lk(EAGAIN, lk_events_next(queue, &event));
     assert_lk(0, lk_mutex_unlock(orders));
@@ -169,7 +172,7 @@ static void a_hand_over_is_no_risk(struct world *w)
     lk_events_t *their_queue = world_events(w, other);
     assert_lk(0, lk_mutex_lock(orders));
     worker_start(&visitor, visit_for_long, theirs);
-    eventually(world_queued(w, "orders") == 1, SLACK_MS);
+    eventually(world_queued(w, "orders") == 1, 5000);
     assert_lk(0, lk_mutex_unlock(orders));
     assert_lk(0, visit_for_long(orders));
     assert_lk(0, worker_join(&visitor));
@@ -201,12 +204,12 @@ static void a_long_pause_is_a_loss_while_it_lasts(struct world *w)
 /* A program's slow callback is its own affair: other holds are renewed meanwhile. */
 static void a_listener_that_sleeps_costs_no_other_hold_its_lease(struct world *w)
 {
-    enum { OTHERS = 20, LEASE_MS = 600 };
+    enum { OTHERS = 20, LEASE_MS = 3000 };
     static lk_mutex_t *others[OTHERS];
     char name[16];
     int64_t left_ms;
-    open_orders(w, "lease=600ms");
-    heard.sleeps_ms = 2 * LEASE_MS;
+    open_orders(w, "lease=3s");
+    heard.sleeps_ms = LEASE_MS * 3 / 2;
     assert_lk(0, lk_client_addlistener(client, hear, &heard, NULL));
     for (int i = 0; i < OTHERS; i++) {
         snprintf(name, sizeof name, "other-%d", i);
@@ -215,8 +218,8 @@ static void a_listener_that_sleeps_costs_no_other_hold_its_lease(struct world *w
     }
     assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "DEL orders");
-    eventually(heard_of("orders", LK_EVENT_LOST) == 1, 2000);
-    for (int64_t until_ms = now_ms() + 2 * LEASE_MS; now_ms() < until_ms; sleep_ms(50))
+    eventually(heard_of("orders", LK_EVENT_LOST) == 1, LEASE_MS);
+    for (int64_t until_ms = now_ms() + LEASE_MS * 3 / 2; now_ms() < until_ms; sleep_ms(50))
         for (int i = 0; i < OTHERS; i++)
             assert_lk(0, lk_mutex_remaining(others[i], &left_ms));
     for (int i = 0; i < OTHERS; i++) {
@@ -243,11 +246,11 @@ static void lock_and_close(const lk_event_t *event, void *arg)
 static void a_listener_may_lock_but_not_close(struct world *w)
 {
     int codes[5] = { -1, -1, -1, -1, -1 };
-    open_orders(w, "lease=600ms");
+    open_orders(w, "lease=3s");
     assert_lk(0, lk_client_addlistener(client, lock_and_close, codes, NULL));
     assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "DEL orders");
-    eventually(__atomic_load_n(&codes[4], __ATOMIC_ACQUIRE) != -1, 2000);
+    eventually(__atomic_load_n(&codes[4], __ATOMIC_ACQUIRE) != -1, 5000);
     assert_lk(ESTALE, lk_mutex_unlock(orders));
     for (int i = 0; i < 4; i++)
         assert_int_equal(0, codes[i]);
@@ -259,7 +262,7 @@ static void a_close_drops_no_loss(struct world *w)
 {
     lk_mutex_t *others[3];
     char name[16];
-    open_orders(w, "lease=600ms");
+    open_orders(w, "lease=3s");
     heard.sleeps_ms = 200;
     assert_lk(0, lk_client_addlistener(client, hear, &heard, NULL));
     for (int i = 0; i < 3; i++) {
@@ -283,12 +286,12 @@ static void a_close_drops_no_loss(struct world *w)
 static void a_listener_that_was_removed_is_silent(struct world *w)
 {
     uint64_t handle;
-    open_orders(w, "lease=600ms");
+    open_orders(w, "lease=3s");
     assert_lk(0, lk_client_addlistener(client, hear, &heard, &handle));
     assert_lk(0, lk_client_removelistener(client, handle));
     assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "DEL orders");
-    sleep_ms(400);
+    sleep_ms(1200); /* a renewal later */
     assert_lk(ESTALE, lk_mutex_unlock(orders));
     assert_int_equal(0, heard.count);
 }

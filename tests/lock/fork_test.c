@@ -25,7 +25,7 @@ static void use_server(struct world *w)
 {
     if (THREAD_SANITIZED)
         skip();
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=1s"), 1));
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=3s"), 1));
 }
 
 static int child_of_a_holder(struct world *w, void *arg)
@@ -53,7 +53,7 @@ static void a_static_mutex_works_in_parent_and_child(struct world *w)
     use_server(w);
     assert_lk(0, lk_mutex_lock(&inherited));
     pid_t child = world_fork(w, child_of_a_holder, NULL);
-    sleep_ms(1200); /* longer than the lease: the parent's renewals go on */
+    sleep_ms(3400); /* longer than the lease: the parent's renewals go on */
     assert_lk(0, lk_mutex_check(&inherited));
     assert_int_equal(1, world_holds(w, "orders"));
     assert_lk(0, lk_mutex_unlock(&inherited));
@@ -110,14 +110,14 @@ static void an_open_client_answers_ecanceled_in_the_child(struct world *w)
 {
     struct inheritance from;
     use_server(w);
-    from.client = world_client(w, "lease=1s");
+    from.client = world_client(w, "lease=3s");
     from.events = world_events(w, from.client);
     assert_lk(0, lk_client_addlistener(from.client, ignore, NULL, &from.listener));
     assert_lk(0, lk_mutex_init(&from.mutex, from.client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&from.mutex));
     pid_t child = world_fork(w, child_of_an_open_client, &from);
     assert_int_equal(0, world_wait(w, child));
-    sleep_ms(1200);
+    sleep_ms(3400);
     assert_lk(0, lk_mutex_check(&from.mutex));
     assert_lk(0, lk_mutex_unlock(&from.mutex));
     assert_lk(0, lk_mutex_destroy(&from.mutex));

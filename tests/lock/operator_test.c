@@ -78,7 +78,7 @@ static void forceunlock_robs_the_holder(struct world *w)
 {
     uint64_t token, later;
     int64_t left_ms;
-    open_both(w, "lease=1s");
+    open_both(w, "lease=3s");
     assert_lk(0, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_token(orders, &token));
     assert_lk(0, lk_mutex_forceunlock(same_name));
@@ -86,7 +86,7 @@ static void forceunlock_robs_the_holder(struct world *w)
     assert_lk(0, lk_mutex_lock(same_name));
     assert_lk(0, lk_mutex_token(same_name, &later));
     assert_true(later > token);
-    eventually(lk_mutex_remaining(orders, &left_ms) == ESTALE, 1000); /* at its next renewal */
+    eventually(lk_mutex_remaining(orders, &left_ms) == ESTALE, 3000); /* at its next renewal */
     assert_lk(ESTALE, lk_mutex_check(orders));
     assert_lk(ESTALE, lk_mutex_lock(orders));
     assert_lk(ESTALE, lk_mutex_unlock(orders));

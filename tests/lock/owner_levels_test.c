@@ -107,15 +107,15 @@ static void a_call_says_its_lease(struct world *w)
     assert_lk(0, lk_mutex_remaining(orders, &left_ms));
     assert_between(left_ms, 15000, 20000);
     assert_between(world_pttl(w, "orders"), 15000, 20000);
-    how.lease_ms = 1000; /* one level more leaves it as it is */
+    how.lease_ms = 3000; /* one level more leaves it as it is */
     assert_lk(0, lk_mutex_lockwith(orders, &how));
     assert_between(world_pttl(w, "orders"), 15000, 20000);
     assert_lk(0, lk_mutex_unlock(orders));
     assert_lk(0, lk_mutex_unlock(orders));
     assert_lk(0, lk_mutex_lockwith(orders, &how));
-    assert_between(world_pttl(w, "orders"), 1, 1000);
-    sleep_ms(1500);
-    assert_lk(0, lk_mutex_unlock(orders)); /* it was renewed, with a second each time */
+    assert_between(world_pttl(w, "orders"), 1, 3000);
+    sleep_ms(4000);
+    assert_lk(0, lk_mutex_unlock(orders)); /* it was renewed, with three seconds each time */
     assert_lk(0, lk_mutex_lock(orders));
     assert_between(world_pttl(w, "orders"), 5000, 10000); /* the client's again */
     assert_lk(0, lk_mutex_unlock(orders));
@@ -136,9 +136,9 @@ static void a_call_says_whether_it_is_fixed(struct world *w)
     assert_lk(ESTALE, unlock_it(NULL));
     lk_mutex_t *stock = world_mutex(w, client, "stock", &attr);
     how.fixed = -1;
-    how.lease_ms = 1000;
+    how.lease_ms = 3000;
     assert_lk(0, lk_mutex_lockwith(stock, &how));
-    sleep_ms(1500);
+    sleep_ms(4000);
     assert_lk(0, lk_mutex_unlockby(stock, owner));
     end();
 }

@@ -9,17 +9,23 @@
 static lk_client_t *client;
 static lk_mutex_t *orders;
 
-static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1, .lease_ms = 400 };
+static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1 };
+static const lk_mutexattr_t brief = { .size = sizeof brief, .robust = 1, .lease_ms = 400 }; /* of who dies */
+
+static void open_with(struct world *w, const lk_mutexattr_t *attr)
+{
+    client = world_client(w, "");
+    orders = world_mutex(w, client, "orders", attr);
+}
 
 static void open_orders(struct world *w)
 {
-    client = world_client(w, "");
-    orders = world_mutex(w, client, "orders", &robust);
+    open_with(w, &robust);
 }
 
 static int hold_until_killed(struct world *w, void *arg)
 {
-    open_orders(w);
+    open_with(w, &brief);
     assert_lk(0, lk_mutex_lock(orders));
     world_ready(w);
     gate_pass(arg);
@@ -107,7 +113,7 @@ static void unrecoverable_has_no_end(struct world *w)
 /* A second death before the repair is told again. */
 static int take_over_and_die(struct world *w, void *arg)
 {
-    open_orders(w);
+    open_with(w, &brief);
     assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
     world_ready(w);
     gate_pass(arg);
@@ -128,8 +134,9 @@ static void a_repairer_that_dies_is_told_too(struct world *w)
 /* A hold that was lost is a dead holder to the next one, though its process lives. */
 static void a_lost_hold_counts_as_dead(struct world *w)
 {
-    open_orders(w);
+    open_with(w, &brief);
     assert_lk(0, in_thread(lock_mutex, orders)); /* the thread ends holding it */
+    orders = world_mutex(w, client, "orders", &robust);
     assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_consistent(orders));
     assert_lk(0, lk_mutex_unlock(orders));

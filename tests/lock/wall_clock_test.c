@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DAY_S = 24 * 60 * 60, LEASE_MS = 1500 };
+enum { DAY_S = 24 * 60 * 60, LEASE_MS = 2400 };
 
 static int64_t ahead_s; /* reached with atomic builtins */
 
@@ -36,7 +36,7 @@ enum { JUMPS = sizeof jumps_s / sizeof jumps_s[0] };
 static void a_hold_does_not_notice(struct world *w)
 {
     int64_t left_ms;
-    lk_mutex_t *orders = world_mutex(w, world_client(w, "lease=1500ms"), "orders", NULL);
+    lk_mutex_t *orders = world_mutex(w, world_client(w, "lease=2400ms"), "orders", NULL);
     assert_lk(0, lk_mutex_lock(orders));
     for (int i = 0; i < JUMPS; i++) {
         set_ahead(jumps_s[i]);

@@ -3,13 +3,13 @@
  * death_test.c - holders and waiters that die, hang or forget: each lease ends for itself, no place blocks
  *
  * labels: threads memory
- * seconds: 14
+ * seconds: 24
  */
 #include "world.h"
 
 #include <stdio.h>
 
-enum { LEASE_MS = 1000 };
+enum { LEASE_MS = 2000 };
 
 static lk_client_t *client;
 static lk_rwlock_t *config;
@@ -34,7 +34,7 @@ struct role {
 static int hold(struct world *w, void *arg)
 {
     struct role *role = arg;
-    open_config(w, "lease=1s");
+    open_config(w, "lease=2s");
     assert_lk(0, role->write ? lk_rwlock_wrlock(config) : lk_rwlock_rdlock(config));
     world_ready(w);
     gate_pass(&role->leave);
@@ -166,7 +166,7 @@ static int hold_and_look(struct world *w, void *arg)
 {
     struct findings *found = arg;
     int64_t ms;
-    open_config(w, "lease=1s");
+    open_config(w, "lease=2s");
     assert_lk(0, found->write ? lk_rwlock_wrlock(config) : lk_rwlock_rdlock(config));
     world_ready(w);
     gate_pass(&found->resumed);
@@ -230,7 +230,7 @@ static void hear(const lk_event_t *event, void *arg)
 /* A reading thread that ends cannot unlock: its hold ends with its lease, and somebody is told whose it was. */
 static void a_thread_that_ended_is_not_renewed(struct world *w)
 {
-    open_config(w, "lease=1s");
+    open_config(w, "lease=2s");
     __builtin_memset(&heard, 0, sizeof heard);
     assert_lk(0, lk_client_addlistener(client, hear, NULL, NULL));
     assert_lk(0, in_thread(read_and_end, config));
@@ -253,13 +253,13 @@ static void leases_are_renewed_as_the_attributes_say(struct world *w)
 {
     lk_rwlockattr_t fixed = { .size = sizeof fixed, .fixed = 1, .lease_ms = 400 };
     lk_rwlockattr_t capped = { .size = sizeof capped, .max_hold_ms = 400 };
-    open_config(w, "lease=1s");
+    open_config(w, "lease=2s");
     lk_rwlock_t *one = world_rwlock(w, client, "one", &fixed);
     lk_rwlock_t *two = world_rwlock(w, client, "two", &capped);
     assert_lk(0, lk_rwlock_rdlock(config));
     assert_lk(0, lk_rwlock_rdlock(one));
     assert_lk(0, lk_rwlock_wrlock(two));
-    sleep_ms(1600);
+    sleep_ms(LEASE_MS * 3 / 2);
     assert_lk(0, lk_rwlock_check(config));
     assert_between(left_ms(w), 1, LEASE_MS);
     assert_lk(ESTALE, lk_rwlock_unlock(one));

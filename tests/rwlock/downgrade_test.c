@@ -70,10 +70,10 @@ static void nested_levels_become_reading(struct world *w)
 /* What was a writer is renewed as a reader, under the name the server knows it by. */
 static void it_is_renewed_afterwards(struct world *w)
 {
-    open_both(w, "lease=1s");
+    open_both(w, "lease=2s");
     assert_lk(0, lk_rwlock_wrlock(config));
     assert_lk(0, lk_rwlock_downgrade(config));
-    sleep_ms(1600);
+    sleep_ms(2600);
     assert_lk(0, lk_rwlock_check(config));
     assert_lk(EBUSY, lk_rwlock_trywrlock(same_name));
     world_redis(w, "SCRIPT FLUSH");

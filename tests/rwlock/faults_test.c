@@ -22,21 +22,21 @@ static void open_both(struct world *w, const char *options)
 static void a_holder_does_not_notice(struct world *w)
 {
     uint64_t token, later;
-    open_both(w, "lease=1s");
+    open_both(w, "lease=3s");
     for (int i = 0; i < WORLD_BLOWS; i++) {
         world_blow(w, i);
         assert_lk(0, lk_rwlock_wrlock(held));
         assert_lk(0, lk_rwlock_token(held, &token));
         world_blow(w, i);
         assert_lk(EBUSY, lk_rwlock_tryrdlock(wanted));
-        sleep_ms(400); /* a renewal */
+        sleep_ms(1100); /* a renewal */
         world_blow(w, i);
         assert_lk(0, lk_rwlock_check(held));
         world_blow(w, i);
         assert_lk(0, lk_rwlock_downgrade(held));
         world_blow(w, i);
         assert_lk(0, lk_rwlock_rdlock(wanted));
-        sleep_ms(400);
+        sleep_ms(1100);
         world_blow(w, i);
         assert_lk(0, lk_rwlock_unlock(held));
         world_blow(w, i);
@@ -155,7 +155,7 @@ static void a_server_without_memory_serves_its_holders(struct world *w)
 static void a_key_of_another_type_is_left_alone(struct world *w)
 {
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
-    open_both(w, "lease=1s");
+    open_both(w, "lease=3s");
     world_redis(w, "SET latchkey:rw:{config} text");
     assert_lk(EPROTO, lk_rwlock_rdlock(held));
     assert_lk(EPROTO, lk_rwlock_trywrlock(held));
@@ -169,7 +169,7 @@ static void a_key_of_another_type_is_left_alone(struct world *w)
     assert_lk(0, lk_rwlock_wrlock(held)); /* and when it is replaced under a holder */
     world_redis(w, "SET latchkey:rw:{config} text");
     int64_t ms;
-    eventually(lk_rwlock_remaining(held, &ms) == ESTALE, 2000);
+    eventually(lk_rwlock_remaining(held, &ms) == ESTALE, 4000);
     assert_lk(ESTALE, lk_rwlock_unlock(held));
     assert_string_equal("text", world_str(w, "GET latchkey:rw:{config}"));
     world_redis(w, "DEL latchkey:rw:{config}");

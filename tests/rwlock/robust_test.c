@@ -6,15 +6,17 @@
  */
 #include "world.h"
 
-static const lk_rwlockattr_t robust = { .size = sizeof robust, .robust = 1, .lease_ms = 400 };
+static const lk_rwlockattr_t robust = { .size = sizeof robust, .robust = 1 };
+static const lk_rwlockattr_t brief = { .size = sizeof brief, .robust = 1, .lease_ms = 400 }; /* of who dies */
 
 static lk_client_t *client;
-static lk_rwlock_t *config, *same_name;
+static lk_rwlock_t *config, *briefly, *same_name;
 
 static void open_both(struct world *w)
 {
     client = world_client(w, "");
     config = world_rwlock(w, client, "config", &robust);
+    briefly = world_rwlock(w, client, "config", &brief);
     same_name = world_rwlock(w, world_client(w, ""), "config", &robust);
 }
 
@@ -38,7 +40,7 @@ static int read_and_tell(void *rw)
 /* Somebody wrote, and its thread ended in the middle of it. */
 static void leave_it_half_written(void)
 {
-    assert_lk(0, in_thread(write_lock, config));
+    assert_lk(0, in_thread(write_lock, briefly));
 }
 
 /* Readers cannot repair anything: each is told, and none makes it worse or better by leaving. */
@@ -72,7 +74,7 @@ static void readers_are_told_until_a_writer_repaired_it(struct world *w)
 static void a_reader_that_died_is_not_worth_a_word(struct world *w)
 {
     open_both(w);
-    assert_lk(0, in_thread(read_lock, config));
+    assert_lk(0, in_thread(read_lock, briefly));
     assert_lk(0, lk_rwlock_wrlock(config));
     assert_lk(0, lk_rwlock_unlock(config));
 }

@@ -16,7 +16,7 @@ static lk_rwlock_t zeroed; /* all zero but the name */
 
 static void use_server(struct world *w)
 {
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=1s"), 1));
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=3s"), 1));
 }
 
 /* No line of setup: the first call binds it. Destroyed, it begins anew. */
@@ -151,8 +151,8 @@ static void forceunlock_robs_all_who_hold_it(struct world *w)
 {
     struct worker writer;
     int64_t ms;
-    lk_rwlock_t *one = world_rwlock(w, world_client(w, "lease=1s&poll=1s"), "config", NULL);
-    lk_rwlock_t *two = world_rwlock(w, world_client(w, "lease=1s&poll=1s"), "config", NULL);
+    lk_rwlock_t *one = world_rwlock(w, world_client(w, "lease=3s&poll=1s"), "config", NULL);
+    lk_rwlock_t *two = world_rwlock(w, world_client(w, "lease=3s&poll=1s"), "config", NULL);
     assert_lk(0, lk_rwlock_forceunlock(one));
     assert_lk(0, lk_rwlock_rdlock(one));
     assert_lk(0, lk_rwlock_rdlock(two));
@@ -160,7 +160,7 @@ static void forceunlock_robs_all_who_hold_it(struct world *w)
     eventually(world_int(w, "ZCARD latchkey:queue:rw:{config}") == 1, 5000);
     assert_lk(0, lk_rwlock_forceunlock(two));
     assert_int_equal(0, worker_join(&writer));
-    eventually(lk_rwlock_remaining(one, &ms) == ESTALE, 1000); /* at its next renewal */
+    eventually(lk_rwlock_remaining(one, &ms) == ESTALE, 3000); /* at its next renewal */
     assert_lk(ESTALE, lk_rwlock_unlock(one));
     assert_lk(ESTALE, lk_rwlock_check(two));
     assert_lk(ESTALE, lk_rwlock_unlock(two));

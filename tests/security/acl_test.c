@@ -559,12 +559,12 @@ static void all_works_without_messages(struct world *w)
 /* A hold is renewed beyond its lease, on a connection of its own, also when that was made anew. */
 static void renewals_are_permitted(struct world *w)
 {
-    open_both(w, "lease=500ms&prefix=shop:");
+    open_both(w, "lease=2s&prefix=shop:");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&orders));
-    sleep_ms(700);
+    sleep_ms(2300);
     world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
-    sleep_ms(300);
+    sleep_ms(1000);
     assert_lk(0, lk_mutex_check(&orders));
     assert_lk(0, lk_mutex_unlock(&orders));
     assert_lk(0, lk_mutex_destroy(&orders));

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { BATCH = 50, ROUNDS = 4, LEASE_MS = 600 };
+enum { BATCH = 50, ROUNDS = 4, LEASE_MS = 2400 };
 
 static int warnings; /* atomic builtins */
 
@@ -33,7 +33,7 @@ static size_t holds_of(lk_client_t *client)
 static void nothing_of_them_stays(struct world *w)
 {
     const lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
-    lk_client_t *taker = world_client(w, "lease=600ms"), *giver = world_client(w, "");
+    lk_client_t *taker = world_client(w, "lease=2400ms"), *giver = world_client(w, "");
     static char ids[BATCH][LK_PERMIT_ID];
     struct news permit_news;
     warnings = 0;
@@ -48,7 +48,7 @@ static void nothing_of_them_stays(struct world *w)
         assert_in_range(holds_of(taker), 1, 2 * BATCH);
         for (int i = 0; i < BATCH; i++)
             assert_lk(0, lk_sem_releaseid(given, ids[i]));
-        eventually(news(&permit_news, LK_EVENT_LOST) == round * BATCH, 20 * LEASE_MS);
+        eventually(news(&permit_news, LK_EVENT_LOST) == round * BATCH, 8 * LEASE_MS);
         assert_int_equal(LK_REASON_RELEASED, news_reason(&permit_news));
     }
     assert_lk(0, lk_sem_acquireid(taken, 5000, ids[0]));

@@ -3,12 +3,13 @@
  * leased_test.c - permits with leases: whose they are, how they come back, how many there are
  *
  * labels: threads memory noise
+ * seconds: 17
  */
 #include "world.h"
 
 #include <string.h>
 
-enum { LEASE_MS = 600, TOTAL = 4 };
+enum { LEASE_MS = 2000, TOTAL = 4 };
 
 static lk_client_t *client;
 static lk_sem_t *pool;
@@ -68,7 +69,7 @@ static void a_thread_gives_back_what_it_took(struct world *w)
     expect(4, TOTAL);
     assert_lk(EAGAIN, lk_sem_trywait(pool));
     assert_lk(ETIMEDOUT, lk_sem_waitfor(pool, 20));
-    sleep_ms(2 * LEASE_MS); /* all of them are renewed, also what is left of the three */
+    sleep_ms(LEASE_MS * 3 / 2); /* all of them are renewed, also what is left of the three */
     expect(4, TOTAL);
     assert_lk(0, lk_sem_release(pool, 3));
     expect(1, TOTAL);
@@ -105,7 +106,7 @@ static void a_killed_holders_permits_come_back(struct world *w)
     struct shared *shared = world_shared(w, sizeof *shared);
     pid_t holder = world_fork(w, hold_three, shared);
     open_pool(w);
-    sleep_ms(2 * LEASE_MS);
+    sleep_ms(LEASE_MS * 3 / 2);
     expect(3, TOTAL);
     int64_t began_ms = now_ms(), left_ms = world_killholder(w, holder, "pool");
     assert_between(left_ms, 1, LEASE_MS);
@@ -263,12 +264,12 @@ static void a_hung_holder_is_not_renewed(struct world *w)
     lk_semattr_t capped = leased;
     char id[LK_PERMIT_ID];
     open_pool(w);
-    capped.max_hold_ms = 300;
+    capped.max_hold_ms = 1500;
     lk_sem_t *same = world_sem(w, client, "pool", TOTAL, &capped);
     assert_lk(0, lk_sem_acquireid(same, 0, id));
     assert_lk(0, lk_sem_wait(same));
     expect(2, TOTAL);
-    sleep_ms(320);
+    sleep_ms(1520);
     expect(0, TOTAL);
     assert_lk(ESTALE, lk_sem_post(same));
     assert_lk(ESTALE, lk_sem_releaseid(same, id));

@@ -78,14 +78,14 @@ static void without_a_hint_it_begins_anywhere(struct world *w)
 /* When all are held nothing is, and the shortest lease tells when it is worth another try. */
 static void when_all_are_held_the_shortest_lease_is_told(struct world *w)
 {
-    const lk_how_t shortly = { .size = sizeof shortly, .timeout_ms = 0, .lease_ms = 1500 };
+    const lk_how_t shortly = { .size = sizeof shortly, .timeout_ms = 0, .lease_ms = 3000 };
     unsigned index = 77;
     open_stock(w, NULL);
     hold_theirs(0, 2);
     assert_lk(0, lk_mutex_lockwith(lk_stripes_at(theirs, 2), &shortly));
     hold_theirs(3, 5);
     assert_lk(EBUSY, lk_stripes_trylockany(stock, 4, &index));
-    assert_between(lk_errorleft(), 1, 1500 + 10);
+    assert_between(lk_errorleft(), 1, 3000 + 10);
     assert_int_equal(0, lk_errorsettles());
     assert_non_null(strstr(lk_errortext(), "none of 5 stripes"));
     assert_int_equal(77, index);
@@ -196,7 +196,7 @@ static void an_owner_takes_any_as_well(struct world *w)
 static int hold_the_second(struct world *w, void *arg)
 {
     const lk_mutexattr_t *robust = arg;
-    lk_stripes_t *s = world_stripes(w, world_client(w, "lease=400ms"), "stock", N, robust);
+    lk_stripes_t *s = world_stripes(w, world_client(w, "lease=1200ms"), "stock", N, robust);
     assert_lk(0, lk_mutex_lock(lk_stripes_at(s, 1)));
     world_ready(w);
     sleep_ms(60000);

@@ -93,7 +93,7 @@ static void renewals_go_on(struct world *w)
     int64_t left_ms;
     lines = losses = 0;
     log_to(count_losses, LK_LOG_WARNING, NULL);
-    open_orders(w, "lease=1500ms");
+    open_orders(w, "lease=3s");
     for (int i = 0; i < MANY; i++)
         leases[i] = take("batch", NULL, true, 60000, LK__NEVER);
     int64_t end_us = lk__now_us() + 300000;
@@ -105,7 +105,7 @@ static void renewals_go_on(struct world *w)
     client->dog.asleep_us = 0;
     lk__eventfd_set(client->dog.wake_fd);
     lk__mu_unlock(&client->dog.mu);
-    sleep_ms(3000);
+    sleep_ms(4000);
     assert_lk(0, lk_mutex_remaining(orders, &left_ms));
     assert_int_equal(0, news(&orders_news, LK_EVENT_LOST));
     eventually(__atomic_load_n(&losses, __ATOMIC_SEQ_CST) == MANY, 10000);

@@ -7,7 +7,7 @@
 #include "client/client.h"
 #include "news.h"
 
-enum { LEASE_MS = 900 };
+enum { LEASE_MS = 2400 };
 
 static lk_client_t *client;
 static lk_mutex_t *orders;
@@ -16,7 +16,7 @@ static struct news orders_news;
 static void open_full(struct world *w)
 {
     world_int(w, "DBSIZE"); /* the test's own connection is there */
-    client = world_client(w, "lease=900ms");
+    client = world_client(w, "lease=2400ms");
     world_redis(w, "CONFIG SET maxclients %d", (int)world_counter(w, "connected_clients"));
     news_listen(&orders_news, client, "orders");
     orders = world_mutex(w, client, "orders", NULL);
@@ -36,7 +36,7 @@ static void a_hold_is_renewed(struct world *w)
     int64_t left_ms;
     open_full(w);
     assert_lk(0, lk_mutex_lock(orders));
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 3; i++) {
         sleep_ms(LEASE_MS / 2);
         assert_lk(0, lk_mutex_remaining(orders, &left_ms));
     }
@@ -67,7 +67,7 @@ static int lock_in_a_loop(void *arg)
 {
     lk_mutex_t *m = arg;
     int rc = 0;
-    for (int64_t until_ms = now_ms() + 3 * LEASE_MS; rc == 0 && now_ms() < until_ms;) {
+    for (int64_t until_ms = now_ms() + LEASE_MS * 3 / 2; rc == 0 && now_ms() < until_ms;) {
         rc = lk_mutex_lock(m);
         if (rc == 0)
             rc = lk_mutex_unlock(m);
