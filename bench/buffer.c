@@ -3,7 +3,8 @@
  * buffer.c - a bounded buffer of ten over 8 processes of 4 threads: with condition variables, and with polling
  *
  * Half of the threads put items in, half take them out, of an array in shared memory that one mutex guards. Who polls gives
- * the mutex back, sleeps for a millisecond and takes it again. <x> is cond or polling:
+ * the mutex back, sleeps for a millisecond and takes it again. <x> is cond, late, where each signal comes after the unlock, or
+ * polling:
  *
  *   items.<x>    items per second
  *   asked.<x>    commands per item
@@ -36,10 +37,12 @@ struct buffer {
     int count; /* under the mutex */
 };
 
+enum how { SIGNALS, SIGNALS_LATE, POLLS };
+
 /* Of one process. */
 struct party {
     struct buffer *buffer;
-    bool polls;
+    enum how how;
     lk_client_t *client;
     lk_mutex_t mutex;
     lk_cond_t not_full, not_empty;
@@ -58,7 +61,7 @@ static void must(int rc, const char *what)
 
 static void wait_for(struct party *party, lk_cond_t *cond)
 {
-    if (!party->polls) {
+    if (party->how != POLLS) {
         must(lk_cond_wait(cond, &party->mutex), "wait");
         return;
     }
@@ -67,9 +70,12 @@ static void wait_for(struct party *party, lk_cond_t *cond)
     must(lk_mutex_lock(&party->mutex), "lock");
 }
 
-static void tell_others(struct party *party, lk_cond_t *cond)
+static void unlock_and_tell(struct party *party, lk_cond_t *cond)
 {
-    if (!party->polls)
+    if (party->how == SIGNALS)
+        must(lk_cond_signal(cond), "signal");
+    must(lk_mutex_unlock(&party->mutex), "unlock");
+    if (party->how == SIGNALS_LATE)
         must(lk_cond_signal(cond), "signal");
 }
 
@@ -80,8 +86,7 @@ static void put_one(struct party *party)
     while (buffer->count == ROOM)
         wait_for(party, &party->not_full);
     buffer->count++;
-    tell_others(party, &party->not_empty);
-    must(lk_mutex_unlock(&party->mutex), "unlock");
+    unlock_and_tell(party, &party->not_empty);
 }
 
 static void take_one(struct party *party)
@@ -92,8 +97,7 @@ static void take_one(struct party *party)
         wait_for(party, &party->not_empty);
     buffer->count--;
     atomic_fetch_add(&buffer->taken, 1);
-    tell_others(party, &party->not_full);
-    must(lk_mutex_unlock(&party->mutex), "unlock");
+    unlock_and_tell(party, &party->not_full);
 }
 
 static void begin_with_others(struct buffer *buffer)
@@ -175,12 +179,13 @@ static void await_items(struct buffer *buffer, long count)
     }
 }
 
-static void measure(const struct place *place, bool polls)
+static void measure(const struct place *place, enum how how)
 {
-    const char *x = polls ? "polling" : "cond";
+    static const char *const names[] = { "cond", "late", "polling" };
+    const char *x = names[how];
     struct wire *asking = wire_open(place->address);
     struct buffer *buffer = mmap(NULL, sizeof *buffer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    struct party party = { .buffer = buffer, .polls = polls };
+    struct party party = { .buffer = buffer, .how = how };
     pid_t pids[PROCESSES];
     start_processes(place, &party, pids);
     atomic_store(&buffer->go, 1);
@@ -205,7 +210,7 @@ int main(int argc, char **argv)
 {
     struct place place;
     (void)place_read(&place, argc, argv, "");
-    measure(&place, false);
-    measure(&place, true);
+    for (enum how how = SIGNALS; how <= POLLS; how++)
+        measure(&place, how);
     return 0;
 }

@@ -181,8 +181,10 @@ def growth():
             yield Figure(f"growth_order_{key}_{order}", text + what, of(f"{sample}.{order}"), unit)
     yield Figure("growth_items_vs_polling", "items/s through a buffer of ten, 8 processes of 4 threads / with polling",
                  ratio("items.cond", "items.polling"))
-    yield Figure("growth_items_commands", "the same: commands per item", of("asked.cond"), "", "<= 8")
-    yield Figure("growth_items_cpu_vs_polling", "the same: server CPU per item / with polling",
+    yield Figure("growth_items_late_vs_polling", "the same, signalled after the unlock / with polling",
+                 ratio("items.late", "items.polling"))
+    yield Figure("growth_items_commands", "signalled before the unlock: commands per item", of("asked.cond"), "", "<= 8")
+    yield Figure("growth_items_cpu_vs_polling", "signalled before the unlock: server CPU per item / with polling",
                  ratio("itemcpu.cond", "itemcpu.polling"))
 
 

@@ -18,7 +18,8 @@ struct condwait {
     struct lk__condpair *pair;
     struct lk__hold *old; /* what is given back; a reference once it is */
     int levels;
-    bool gave;       /* the old hold ended here */
+    bool gave;       /* the old hold ended here ... */
+    bool good;       /* ... and was good until then, as far as was known here */
     int64_t ends_us; /* when it has ended at the server, whatever comes */
 };
 
@@ -32,13 +33,13 @@ static int let_go(struct lk__acquire *acquire)
     struct lk__lease *lease = wait->old->lease;
     lk__hold_ref(wait->old);
     wait->ends_us = lk__lease_endsby(lease);
-    bool good = lk__lease_end(lease);
+    wait->good = lk__lease_end(lease);
     lk__histogram_add(&object->client->stats[object->kind->number].hold, lk__now_us() - wait->old->began_us);
     lk__hold_given(wait->old);
     lk__object_drophold(object, wait->old);
     wait->lock.self->holds--;
     wait->gave = true;
-    return good ? 0 : lk__gone(object);
+    return wait->good ? 0 : lk__gone(object);
 }
 
 /* Was the first ask carried out, as far as is known? Then the old hold is given back. Else its release does that. */
@@ -48,6 +49,8 @@ static void settle_old(struct condwait *wait, int rc)
     bool done = rc == 0 || rc == EOWNERDEAD || lk__acquirefsm_result(&wait->acquire.waiter.machine)->arrival != 0;
     if (!wait->gave)
         return;
+    if (rc == ESTALE && wait->good) /* so says the server: its listeners are told */
+        lk__lease_wasgone(wait->old->lease);
     if (!done || release->past.date.us != 0)
         lk__outbox_send(&wait->lock.object->client->dog, release, wait->ends_us);
     lk__hold_unref(wait->old);

@@ -29,7 +29,10 @@ enum invariant {
     I14, /* nothing is left on the server */
     I15, /* nothing is left in the process */
     I16, /* leases end, last when extended, and names are kept, as calls and attributes say */
+    I17, /* no signal is lost, nor an item of a buffer, and none comes twice */
     I18, /* processes end only when they are told to; children own nothing */
+    I19, /* nobody passes a barrier before all came; one of them is serial; a broken round is broken for all */
+    I20, /* what is to be done once is: at most one run completes, and all are told of that one */
     INVARIANTS
 };
 
@@ -38,6 +41,7 @@ struct report {
     FILE *out; /* NULL: silent */
     int violations[INVARIANTS];
     int total;
+    int64_t items, sleeps, meetings, runs; /* looked at, as the next ones */
     int64_t grants, tokens, pairs, accounts, latches, heirs; /* looked at: a check that saw nothing proves nothing */
     int64_t writes, overlaps, longest_ns; /* accepted by tokens; of exclusive holds after a failover, and the longest */
     int64_t acquires[KINDS], failed;      /* that had time and were not disturbed */
@@ -60,6 +64,9 @@ void check_time(struct report *report);
 void check_failures(struct report *report);
 void check_lost(struct report *report);
 void check_end(struct report *report);
+void check_buffer(struct report *report);
+void check_barrier(struct report *report);
+void check_once(struct report *report);
 
 /* Say what is wrong, with the records that show it: up to two, and what happened around them. */
 void violation(struct report *report, enum invariant invariant, const struct record *first, const struct record *second,

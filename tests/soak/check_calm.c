@@ -8,10 +8,11 @@
 
 #define LONG_ENOUGH_MS 5000 /* there is more than enough time for everybody's turn */
 
-/* Whoever waits for what is deleted is told, and whoever uses what ended while its client was cut off. */
+/* Whoever waits for what is deleted is told, or for what is done, and whoever uses what ended while its client was cut off. */
 bool is_answer(const struct record *record)
 {
     return (kind_of(record->object) == REMOVED && record->code == ECANCELED) ||
+           (kind_of(record->object) == ONCE && record->code == EALREADY) ||
            (is_anonymous(record->object) && record->code == ESTALE);
 }
 
@@ -40,7 +41,15 @@ static bool is_failure(const struct record *record)
         return record->code != 0;
     case OP_ASK:
     case OP_EXTEND:
+    case OP_SIGNAL:
         return record->code != 0;
+    case OP_SLEEP:
+        return !is_slept(record);
+    case OP_MEET: /* not all may come, which breaks the round; what that does to others check_barrier.c looks at */
+        return record->code != 0 && record->code != ETIMEDOUT && record->code != ECANCELED;
+    case OP_RESULT:
+    case OP_RESET: /* ENOENT: it is not done */
+        return record->code != 0 && record->code != ENOENT;
     case OP_CHECK: /* EPERM: asked after a take that failed */
         return record->code != 0 && record->code != EPERM;
     case OP_COUNTDOWN: /* ENOENT: open already */

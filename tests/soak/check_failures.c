@@ -50,6 +50,8 @@ void check_failures(struct report *report)
             failed = record->return_ns != 0 && !is_granted(record) ? record : NULL;
             continue;
         }
+        if (record->op == OP_SLEEP)
+            failed = record->return_ns != 0 && !is_slept(record) ? record : NULL;
         if (failed == NULL || record->op != OP_CHECK || !same_tape(failed, record) || failed->hold != record->hold)
             continue;
         if (record->return_ns != 0 && record->code != EPERM && !is_answer(record))

@@ -10,7 +10,8 @@
 static bool asks(const struct record *record)
 {
     return record->op == OP_CHECK || record->op == OP_GIVE || record->op == OP_UNNEST || record->op == OP_NEST ||
-           record->op == OP_DOWNGRADE || record->op == OP_ASK || record->op == OP_EXTEND;
+           record->op == OP_DOWNGRADE || record->op == OP_ASK || record->op == OP_EXTEND ||
+           (record->op == OP_SLEEP && record->code != ECANCELED);
 }
 
 /* Of a permit with a number that is lost the server is asked, which may have forgotten it, or be away. */
@@ -34,6 +35,8 @@ static void check_finality(struct report *report)
                       record->code == 0 ? "success" : "no ESTALE");
         else if (lost == NULL && asks(record) && record->return_ns != 0 && record->code == ESTALE)
             lost = record;
+        if (record->op == OP_SLEEP) /* what comes after it is of another hold, or of none */
+            lost = NULL;
     }
 }
 
@@ -74,6 +77,12 @@ static void check_client(struct report *report, const struct losses *losses)
                   (long long)losses->seen, (long long)losses->told, (long long)losses->unseen);
 }
 
+/* Was it given back, as far as is known? */
+static bool was_given(const struct hold *hold)
+{
+    return hold->give != NULL && hold->give->return_ns != 0 && (hold->give->code == 0 || is_slept(hold->give));
+}
+
 static size_t collect(const struct history *history, struct losses *all)
 {
     size_t count = 0;
@@ -87,8 +96,7 @@ static size_t collect(const struct history *history, struct losses *all)
         bool over =
             kind_of(hold->take->object) == ANONYMOUS; /* ESTALE may be said of the semaphore, and not of the hold */
         bool lost = (hold->lost && !over) || hold->exit != NULL;
-        bool unsure =
-            !lost && (hold->lost || hold->give == NULL || hold->give->return_ns == 0 || hold->give->code != 0);
+        bool unsure = !lost && (hold->lost || !was_given(hold));
         if (lost || unsure)
             all[count++] = (struct losses){ .first = hold->take, .seen = lost, .unseen = unsure };
     }

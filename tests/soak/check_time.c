@@ -4,7 +4,9 @@
  */
 #include "check.h"
 
-/* -1: may take as long as it likes. */
+#define ANY_MS (INT64_MAX / NS_PER_MS / 4) /* may take as long as it likes, but returns */
+
+/* -1: need not return. */
 static int64_t longest_ms(const struct history *history, const struct record *record)
 {
     switch (record->op) {
@@ -12,6 +14,7 @@ static int64_t longest_ms(const struct history *history, const struct record *re
     case OP_SHARE:
     case OP_NEST:
     case OP_WAIT:
+    case OP_MEET:
         return record->limit_ms + history->command_ms;
     case OP_ASK:
     case OP_EXTEND:
@@ -23,7 +26,12 @@ static int64_t longest_ms(const struct history *history, const struct record *re
     case OP_MAKE:
     case OP_SET:
     case OP_COUNTDOWN:
+    case OP_SIGNAL:
+    case OP_RESULT:
+    case OP_RESET:
         return history->command_ms;
+    case OP_SLEEP: /* cond.h: after its time it waits for the mutex, as long as others hold it */
+        return ANY_MS;
     case OP_CLOSE: /* client.h: two command timeouts at most */
         return 2 * history->command_ms;
     case OP_CHECK: /* semaphore.h: of a permit that this client has no more the server is asked */

@@ -9,7 +9,7 @@
 
 static bool has_token(const struct hold *hold)
 {
-    return hold->take->op == OP_TAKE && hold->take->token != 0;
+    return (hold->take->op == OP_TAKE || hold->take->op == OP_SLEEP) && hold->take->token != 0;
 }
 
 /* Holds that were both valid when they were returned, and exclude each other, were granted in that order. */

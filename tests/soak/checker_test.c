@@ -23,6 +23,10 @@
 #define RESIZED_0 object_of(RESIZED, 0)
 #define REMOVED_0 object_of(REMOVED, 0)
 #define LATCH_0 object_of(LATCH, 0)
+#define BUFFER_0 object_of(BUFFER, 0)
+#define BARRIER_0 object_of(BARRIER, 0) /* of two */
+#define BARRIER_1 object_of(BARRIER, 1) /* of three */
+#define ONCE_0 object_of(ONCE, 0)
 
 struct scene {
     struct history history;
@@ -983,6 +987,303 @@ static void processes_that_end_and_children_that_hold_are_found(void)
     finds(I18);
 }
 
+/* --- I17: conditions -------------------------------------------------------------------------------- */
+
+static void move(int process, bool takes, int number, int invoke, int code)
+{
+    struct record *record = add(OP_MOVE, process, BUFFER_0, invoke, invoke + 1, code);
+    record->permits = takes;
+    record->token = (uint64_t)number;
+}
+
+static void items_come_once_and_in_turn(void)
+{
+    move(0, false, 0, 10, 0);
+    move(1, true, 0, 20, 0);
+    move(0, false, 1, 30, 0);
+    finds_nothing();
+    move(0, false, 0, 10, 0);
+    move(1, false, 0, 20, 0);
+    finds(I17);
+    move(0, false, 0, 10, 0);
+    move(1, true, 0, 20, 0);
+    move(2, true, 0, 21, 0);
+    finds(I17);
+    move(1, true, 0, 20, 0);
+    finds(I17);
+    move(1, true, 0, 20, 0);
+    move(0, false, 0, 30, 0);
+    finds(I17);
+    for (int i = 0; i <= BUFFER_ROOM; i++)
+        move(0, false, i, 10 + i, 0);
+    finds(I17);
+}
+
+static void who_was_killed_may_have_moved_an_item(void)
+{
+    move(0, false, 0, 10, 0);
+    scene.history.records[scene.history.count - 1].return_ns = 0;
+    move(1, true, 0, 20, 0);
+    finds_nothing();
+}
+
+static void a_buffer_that_others_change_is_found(void)
+{
+    move(0, false, 0, 10, EBUSY);
+    finds(I17);
+    move(0, false, 0, 10, ESTALE);
+    finds_nothing();
+    happened(LOSE_DATA, EVERYBODY, 5, 6);
+    move(0, false, 0, 10, EBUSY);
+    finds_nothing();
+}
+
+static struct record *slept(int process, int invoke, int returned, int code)
+{
+    struct record *record = add(OP_SLEEP, process, BUFFER_0, invoke, returned, code);
+    record->limit_ms = 3000;
+    record->valid_ns = at(returned + 900);
+    return record;
+}
+
+static void signalled(int invoke, bool all)
+{
+    add(OP_SIGNAL, 0, BUFFER_0, invoke, invoke + 1, 0)->token = all;
+}
+
+/* One who was woken, and one who was not. */
+static void two_sleep(void)
+{
+    slept(1, 1000, 1300, 0);
+    slept(2, 1000, 4000, ETIMEDOUT);
+    signalled(1290, false);
+}
+
+static void a_signal_that_is_lost_is_found(void)
+{
+    two_sleep();
+    finds_nothing();
+    two_sleep();
+    signalled(2000, false);
+    finds(I17);
+    two_sleep();
+    signalled(3600, false); /* too late for it to come back with the mutex */
+    finds_nothing();
+    two_sleep();
+    signalled(2000, true);
+    finds(I17);
+    two_sleep();
+    signalled(2000, false);
+    add(OP_SLEEP, 3, BUFFER_0, 900, 0, 0); /* killed: the signal may have been for it */
+    finds_nothing();
+    two_sleep();
+    signalled(2000, false);
+    happened(STALL, 1, 500, 600);
+    finds_nothing();
+}
+
+static void who_sleeps_has_no_hold_and_who_wakes_has_one(void)
+{
+    for (int64_t returned = 520; returned < 720; returned += 100) {
+        take(0, BUFFER_0, 10, 20, 900, 1);
+        slept(0, 30, 600, 0)->token = 3;
+        give(0, BUFFER_0, 700, 0);
+        held(1, BUFFER_0, 25, returned, returned + 50, returned < 600 ? 2 : 4);
+        found(returned > 600, I1, __LINE__);
+    }
+    take(0, BUFFER_0, 10, 20, 900, 3);
+    slept(0, 30, 600, 0)->token = 2;
+    finds(I2);
+    take(0, BUFFER_0, 10, 20, 900, 1);
+    slept(0, 30, 600, 0)->token = 2;
+    give(0, BUFFER_0, 700, EPERM); /* a level less than before */
+    finds(I17);
+    take(0, BUFFER_0, 10, 20, 900, 1);
+    slept(0, 30, 600, EINVAL)->token = 2;
+    finds(I17);
+}
+
+/* Cancelled before the mutex was given back, or when it had been taken again. */
+static void who_is_cancelled_asleep_or_awake_has_it(void)
+{
+    for (int awake = 0; awake < 2; awake++) {
+        take(0, BUFFER_0, 10, 20, 900, 1);
+        slept(0, 30, 40, ECANCELED)->token = awake ? 1 : 2;
+        give(0, BUFFER_0, 50, 0);
+        held(1, BUFFER_0, 15, 45, 60, 3);
+        finds(I1);
+    }
+}
+
+static void a_wait_that_fails_holds_nothing(void)
+{
+    for (int code = 0; code <= EPERM; code += EPERM) {
+        take(0, BUFFER_0, 10, 20, 900, 1);
+        slept(0, 30, 600, EIO)->valid_ns = 0;
+        add(OP_CHECK, 0, BUFFER_0, 601, 602, code);
+        found(code == 0, I12, __LINE__);
+    }
+}
+
+static void a_wait_tells_of_a_loss(void)
+{
+    for (int told = 0; told < 2; told++) {
+        open_and_close(0, 1, 2000);
+        take(0, BUFFER_0, 10, 20, 900, 1);
+        slept(0, 30, 40, ESTALE)->valid_ns = 0;
+        add(OP_CHECK, 0, BUFFER_0, 41, 42, EPERM);
+        if (told)
+            add(OP_LOST, 0, BUFFER_0, 39, 40, 1)->thread = 6;
+        found(!told, I13, __LINE__);
+    }
+}
+
+/* --- I19: barriers ---------------------------------------------------------------------------------- */
+
+static struct record *met(int process, uint32_t object, int invoke, int returned, int code, int word)
+{
+    struct record *record = add(OP_MEET, process, object, invoke, returned, code);
+    record->limit_ms = returned != 0 ? returned - invoke : 500;
+    record->token = (uint64_t)word;
+    return record;
+}
+
+static void all_of_a_round_pass_and_one_is_serial(void)
+{
+    met(0, BARRIER_0, 10, 31, 0, MET);
+    met(1, BARRIER_0, 30, 32, 0, MET_SERIAL);
+    met(0, BARRIER_0, 33, 51, 0, MET_SERIAL);
+    met(1, BARRIER_0, 34, 52, 0, MET);
+    finds_nothing();
+    met(0, BARRIER_0, 10, 31, 0, MET_SERIAL);
+    met(1, BARRIER_0, 30, 32, 0, MET_SERIAL);
+    found(2, I19, __LINE__);
+    met(0, BARRIER_0, 10, 31, 0, MET);
+    met(1, BARRIER_0, 30, 32, 0, MET);
+    found(2, I19, __LINE__);
+    met(0, BARRIER_1, 10, 31, 0, MET);
+    met(1, BARRIER_1, 30, 32, 0, MET_SERIAL);
+    finds(I19);
+}
+
+static void who_passes_before_the_others_came_is_found(void)
+{
+    met(0, BARRIER_0, 10, 20, 0, MET);
+    met(1, BARRIER_0, 30, 32, 0, MET_SERIAL);
+    found(2, I19, __LINE__);
+    met(0, BARRIER_0, 10, 20, 0, MET);
+    met(1, BARRIER_0, 30, 32, 0, MET_SERIAL);
+    happened(LOSE_DATA, EVERYBODY, 15, 25);
+    finds_nothing();
+}
+
+static void of_the_dead_a_coming_counts(void)
+{
+    met(0, BARRIER_0, 10, 0, 0, MET); /* killed */
+    met(1, BARRIER_0, 30, 32, 0, MET_SERIAL);
+    finds_nothing();
+    met(0, BARRIER_0, 10, 20, EIO, MET);
+    met(1, BARRIER_0, 1000, 1002, 0, MET_SERIAL);
+    finds_nothing();
+    met(0, BARRIER_0, 10, 20, EIO, MET);
+    met(1, BARRIER_0, 1700, 1702, 0, MET_SERIAL); /* its lease was over */
+    finds(I19);
+}
+
+static void a_round_that_broke_is_broken_for_all(void)
+{
+    met(0, BARRIER_1, 1000, 1500, ETIMEDOUT, MET);
+    met(1, BARRIER_1, 1100, 1510, ECANCELED, MET);
+    finds_nothing();
+    met(0, BARRIER_1, 1000, 1500, ETIMEDOUT, MET);
+    met(1, BARRIER_1, 1100, 3000, ECANCELED, MET);
+    finds(I19);
+    met(0, BARRIER_1, 1000, 1500, ETIMEDOUT, MET);
+    met(1, BARRIER_1, 1100, 3000, ETIMEDOUT, MET);
+    finds(I19);
+    for (int again = 0; again < 2; again++) {
+        met(0, BARRIER_0, 1000, 1500, ETIMEDOUT, MET);
+        if (again)
+            add(OP_RESET, 3, BARRIER_0, 1600, 1601, 0);
+        met(1, BARRIER_0, 2000, 2031, 0, MET);
+        met(2, BARRIER_0, 2030, 2032, 0, MET_SERIAL);
+        found(again ? 0 : 2, I19, __LINE__);
+    }
+}
+
+static void a_round_that_nobody_broke_is_found(void)
+{
+    met(0, BARRIER_0, 1000, 1100, ECANCELED, MET);
+    finds(I19);
+    met(0, BARRIER_0, 1000, 1100, ECANCELED, MET_CANCELLED);
+    finds_nothing();
+    met(0, BARRIER_0, 1000, 1100, ECANCELED, MET);
+    add(OP_RESET, 3, BARRIER_0, 1050, 1051, 0);
+    finds_nothing();
+    met(0, BARRIER_0, 1000, 1100, ECANCELED, MET);
+    happened(KILL_PROCESS, 2, 900, 901);
+    finds_nothing();
+}
+
+/* --- I20: once -------------------------------------------------------------------------------------- */
+
+/* A run that completes at `given` with that result. */
+static void ran(int process, int invoke, int given, int result)
+{
+    take(process, ONCE_0, invoke, invoke + 1, invoke + 900, invoke);
+    add(OP_GIVE, process, ONCE_0, given, given + 1, 0)->token = (uint64_t)result;
+}
+
+static void told(int invoke, int code, int result)
+{
+    add(OP_RESULT, 5, ONCE_0, invoke, invoke + 1, code)->token = (uint64_t)result;
+}
+
+static void one_run_completes(void)
+{
+    ran(0, 10, 20, 0); /* given up */
+    ran(1, 30, 40, 7);
+    finds_nothing();
+    ran(0, 10, 20, 7);
+    ran(1, 30, 40, 8);
+    found(2, I20, __LINE__); /* it began, and it completed */
+    ran(0, 10, 20, 7);
+    ran(1, 30, 40, 0);
+    finds(I20);
+    ran(0, 10, 20, 7);
+    add(OP_RESET, 3, ONCE_0, 25, 26, 0);
+    ran(1, 30, 40, 8);
+    finds_nothing();
+    ran(0, 10, 20, 7);
+    happened(FLUSH_DATA, EVERYBODY, 25, 26);
+    ran(1, 30, 40, 8);
+    finds_nothing();
+}
+
+static void all_are_told_of_the_run_that_completed(void)
+{
+    ran(0, 10, 20, 7);
+    told(30, 0, 7);
+    add(OP_TAKE, 2, ONCE_0, 40, 41, EALREADY);
+    finds_nothing();
+    ran(0, 10, 20, 7);
+    told(30, 0, 8);
+    found(2, I20, __LINE__); /* nobody had it, and another one completed */
+    ran(0, 10, 20, 7);
+    told(30, ENOENT, 0);
+    finds(I20);
+    ran(0, 10, 20, 0);
+    add(OP_TAKE, 2, ONCE_0, 40, 41, EALREADY);
+    finds(I20);
+}
+
+static void two_that_run_at_once_are_found(void)
+{
+    take(0, ONCE_0, 10, 20, 900, 1);
+    take(1, ONCE_0, 30, 40, 900, 2);
+    finds(I1);
+}
+
 int main(void)
 {
     int failed = plain_run_with(
@@ -1009,7 +1310,12 @@ int main(void)
         who_compares_finds_what_was_set, who_makes_one_finds_none, what_is_anonymous_may_end_when_its_client_is_cut_off,
         a_shorter_lease_ends_earlier, a_lease_that_a_call_fixes_ends, a_lease_in_the_way_is_one_that_can_be,
         who_waits_for_a_latch_to_appear_waits, who_has_time_gets_it_999_times_of_1000, what_is_left_is_found,
-        processes_that_end_and_children_that_hold_are_found);
+        processes_that_end_and_children_that_hold_are_found, items_come_once_and_in_turn,
+        who_was_killed_may_have_moved_an_item, a_buffer_that_others_change_is_found, a_signal_that_is_lost_is_found,
+        who_sleeps_has_no_hold_and_who_wakes_has_one, who_is_cancelled_asleep_or_awake_has_it, a_wait_that_fails_holds_nothing, a_wait_tells_of_a_loss,
+        all_of_a_round_pass_and_one_is_serial, who_passes_before_the_others_came_is_found,
+        of_the_dead_a_coming_counts, a_round_that_broke_is_broken_for_all, a_round_that_nobody_broke_is_found,
+        one_run_completes, all_are_told_of_the_run_that_completed, two_that_run_at_once_are_found);
     history_free(&scene.history);
     return failed;
 }

@@ -16,16 +16,16 @@
 /*
  * docs/keys.md: these stay for a time after use, claims of the dead until somebody uses that semaphore again. The
  * numbers of semaphores stay for good, and so does the count of a latch that was not counted down; those are
- * looked at by value. So do the mark of a robust mutex that nobody repaired, and tokens where some clients say
+ * looked at by value. So does that a run completed, and the mark of a robust mutex that nobody repaired, and tokens where some clients say
  * redisson=yes. Of what is anonymous only what was asked is known for a minute, and permits of the dead for ten minutes.
  */
 static bool is_documented(struct world *world, const char *key)
 {
     static const char *const timed[] = { "latchkey:once:", "latchkey:opened:", "latchkey:permits:", "latchkey:claims:",
-                                         "latchkey:settings:" };
+                                         "latchkey:settings:", "latchkey:barrier:", "latchkey:parties:", "latchkey:past:" };
     static const char *const lasting[] = {
         "soak:counting:",      "soak:grown:", "soak:latch:", "latchkey:total:", "latchkey:robust:mutex:{soak:robust:",
-        "redisson_lock_token:"
+        "redisson_lock_token:", "latchkey:done:{soak:once:"
     };
     if (strncmp(key, "latchkey:permits:{soak:anonymous:", 33) == 0)
         return world_pttl(world, key) != -1 && world_pttl(world, key) <= PERMITS_MS;

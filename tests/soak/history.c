@@ -139,7 +139,7 @@ static void follow(struct hold *hold, const struct record *record)
         hold->repaired = true;
     if (record->op == OP_EXIT)
         hold->exit = record;
-    if (record->op == OP_GIVE || is_downgraded(record)) {
+    if (record->op == OP_GIVE || record->op == OP_SLEEP || is_downgraded(record)) {
         hold->give = record;
         if (record->invoke_ns < hold->until_ns)
             hold->until_ns = record->invoke_ns;
@@ -198,6 +198,12 @@ static void add_losses(struct history *history)
     }
 }
 
+/* A thread that was cancelled as it began to sleep never gave the mutex back: what it had it has. */
+static bool is_awake(const struct hold *hold, const struct record *record)
+{
+    return record->op == OP_SLEEP && record->code == ECANCELED && record->token == hold->take->token;
+}
+
 void history_join(struct history *history)
 {
     add_lateness(history);
@@ -212,10 +218,12 @@ void history_join(struct history *history)
                 continue;
             hold = add_hold(history, &room, record);
         } else if (hold != NULL && same_tape(hold->take, record) && record->hold == hold->take->hold &&
-                   same_instance(hold->take, record)) {
+                   same_instance(hold->take, record) && !is_awake(hold, record)) {
             follow(hold, record);
-            if (is_downgraded(record))
+            if (is_downgraded(record) || is_slept(record))
                 hold = add_hold(history, &room, record);
+            else if (record->op == OP_SLEEP)
+                hold = NULL;
         }
     }
     if (history->hold_count != 0)

@@ -16,7 +16,7 @@
 
 /* From a take to a give. The promise covers from_ns up to until_ns; there may be nothing between them. */
 struct hold {
-    const struct record *take, *give, *exit; /* give, exit: NULL if there was none. A downgrade is a give and a take */
+    const struct record *take, *give, *exit; /* give, exit: NULL if there was none. A downgrade is a give and a take, as a sleep is */
     int64_t from_ns;                         /* the take had returned */
     int64_t until_ns;                        /* validity was over, as far as it was known, or the give was invoked */
     bool lost;                               /* some call said ESTALE */
@@ -104,6 +104,14 @@ static inline bool is_granted(const struct record *record)
 static inline bool is_downgraded(const struct record *record)
 {
     return record->op == OP_DOWNGRADE && (record->return_ns == 0 || record->code == 0 || record->code == EIO);
+}
+
+/* A wait for a condition that has the mutex again. Of a thread that was cancelled in it the next record tells. */
+static inline bool is_slept(const struct record *record)
+{
+    return record->op == OP_SLEEP && record->return_ns != 0 &&
+           (record->code == 0 || record->code == ETIMEDOUT || record->code == EOWNERDEAD || record->code == ECANCELED ||
+            record->code == EINVAL);
 }
 
 static inline bool same_tape(const struct record *a, const struct record *b)

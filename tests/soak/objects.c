@@ -8,8 +8,9 @@
 #include <string.h>
 
 static const char *const kinds[KINDS] = {
-    "mutex", "fair",    "robust", "fixed", "capped",  "forced",  "striped",   "rwlock", "counting",
-    "grown", "passing", "leased", "byid",  "resized", "removed", "anonymous", "latch",  "alone",
+    "mutex",    "fair",  "robust",  "fixed",  "capped", "forced",  "striped", "buffer",    "rwlock",
+    "counting", "grown", "passing", "leased", "byid",   "resized", "removed", "anonymous", "latch",
+    "alone",    "barrier", "once",
 };
 
 const char *kind_name(enum kind kind)

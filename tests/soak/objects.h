@@ -12,11 +12,12 @@
 enum kind {
     MUTEX,
     FAIR,
-    ROBUST,  /* mutexes, too, as the next four */
+    ROBUST,  /* mutexes, too, as the next five */
     FIXED,   /* its lease is not renewed */
     CAPPED,  /* kept for MIN_HOLD_MS at least, and not renewed after capped_ms() */
     FORCED,  /* now and then an operator takes it away */
     STRIPED, /* one of STRIPES of a name, of which a thread takes this one or any */
+    BUFFER,  /* guards a bounded buffer, with two conditions */
     RWLOCK,
     COUNTING,
     GROWN,   /* likewise; now and then there are more for a while */
@@ -28,6 +29,8 @@ enum kind {
     ANONYMOUS, /* leased; there as long as somebody uses it, and every thread has a shell of its own, for a while */
     LATCH,
     ALONE, /* an anonymous latch that one thread uses once */
+    BARRIER,
+    ONCE, /* a run is held as a mutex is, until it is complete or given up */
     KINDS
 };
 
@@ -37,11 +40,12 @@ enum kind {
 #define HOT 2         /* objects of each kind that everybody wants; the others belong to one thread of two processes */
 #define INDEX_MAX 256 /* objects of one kind */
 #define EPOCHS_MAX 64 /* instances of a counting semaphore */
-#define GENERATIONS_MAX 1024 /* instances of a latch */
+#define GENERATIONS_MAX 1024 /* instances of a latch, or of what is done once */
 
 #define HOT_PERMITS 3 /* of a semaphore */
 #define COLD_PERMITS 2
 #define LATCH_COUNT 3
+#define BUFFER_ROOM 3 /* items */
 #define LATCH_TTL_MS 300 /* of those that have an end */
 
 static inline uint32_t object_of(enum kind kind, unsigned index)
@@ -67,6 +71,18 @@ static inline bool is_mutex(uint32_t object)
 static inline bool is_semaphore(uint32_t object)
 {
     return kind_of(object) >= COUNTING && kind_of(object) <= ANONYMOUS;
+}
+
+/* Taken and given back, by all who want it. */
+static inline bool is_lock(uint32_t object)
+{
+    return kind_of(object) < LATCH;
+}
+
+/* How many meet at a barrier. */
+static inline unsigned parties_of(uint32_t object)
+{
+    return 2 + index_of(object) % 2;
 }
 
 /* A plain number: no lease, no owner. */

@@ -65,9 +65,10 @@ void tape_end(struct record *record, int code)
 
 const char *op_name(enum op op)
 {
-    static const char *const names[OPS] = { "?",     "take", "share", "check", "give",   "nest",   "unnest", "down",
-                                            "write", "exit", "fork",  "ask",   "extend", "repair", "force",  "resize",
-                                            "add",   "make", "set",   "count", "wait",   "lost",   "open",   "close",
-                                            "heard", "late", "busy",  "left",  "value" };
+    static const char *const names[OPS] = { "?",     "take", "share",  "check", "give",   "nest",   "unnest", "down",
+                                            "write", "exit", "fork",   "ask",   "extend", "repair", "force",  "resize",
+                                            "add",   "make", "set",    "count", "wait",   "sleep",  "signal", "move",
+                                            "meet",  "result", "reset", "lost",  "open",   "close",  "heard",  "late",
+                                            "busy",  "left", "value" };
     return names[op < OPS ? op : 0];
 }

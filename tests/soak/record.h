@@ -36,6 +36,12 @@ enum op {
     OP_SET,       /* latch: set the count, `permits` */
     OP_COUNTDOWN, /* latch */
     OP_WAIT,      /* latch */
+    OP_SLEEP,     /* buffer: a give, and after a signal, or not, a take; for items if `permits`, else for room */
+    OP_SIGNAL,    /* buffer: to one who sleeps; token 1: to all */
+    OP_MOVE,      /* buffer: takes item `token` if `permits`, else puts it; EBUSY: refused although the hold was valid */
+    OP_MEET,      /* barrier; token: MET_... */
+    OP_RESULT,    /* once: what the run is told by that completed, in `token`. The give of one that completes has it, too */
+    OP_RESET,     /* barrier, once */
     OP_LOST,      /* the listener was told; code: reason; hold: number of the owner */
     OP_OPEN,      /* the client was opened; limit_ms: threads, permits: descriptors before */
     OP_CLOSE,     /* the client was closed; limit_ms and permits likewise, afterwards */
@@ -46,6 +52,9 @@ enum op {
     OP_VALUE, /* by the driver: permits of a semaphore at the end, in `token`; limit_ms: how many there are in all */
     OPS
 };
+
+/* What OP_MEET has in `token`. */
+enum { MET, MET_SERIAL, MET_CANCELLED };
 
 struct record {
     int64_t invoke_ns;

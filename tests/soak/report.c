@@ -13,7 +13,7 @@
 #define RECORDS_MAX 40
 
 static const char *const names[INVARIANTS] = { "I1",  "I2",  "I3",  "I4",  "I5",  "I6",  "I7",  "I8", "I9",
-                                               "I10", "I11", "I12", "I13", "I14", "I15", "I16", "I18" };
+                                               "I10", "I11", "I12", "I13", "I14", "I15", "I16", "I17", "I18", "I19", "I20" };
 
 const char *invariant_name(enum invariant invariant)
 {
@@ -118,5 +118,8 @@ int check_all(struct report *report, const struct history *history)
     check_failures(report);
     check_lost(report);
     check_end(report);
+    check_buffer(report);
+    check_barrier(report);
+    check_once(report);
     return report->total;
 }

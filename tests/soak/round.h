@@ -24,6 +24,7 @@ struct settings {
 /* What all rounds did together. */
 struct totals {
     int64_t operations, fault_count;
+    int64_t items, sleeps, meetings, runs; /* that the checks looked at, as the next ones */
     int64_t grants, tokens, pairs, accounts, latches, heirs; /* that the checks looked at */
     int64_t writes, overlaps, longest_ns;
     int64_t acquires[KINDS], failed;

@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 union shell {
@@ -14,6 +16,8 @@ union shell {
     lk_rwlock_t rwlock;
     lk_sem_t sem;
     lk_latch_t latch;
+    lk_barrier_t barrier;
+    lk_once_t once;
 };
 
 struct slot {
@@ -30,6 +34,8 @@ struct shells {
     struct slot fixed[KINDS][INDEX_MAX]; /* mutexes, rwlocks, leased semaphores */
     struct slot counting[LASTING][INDEX_MAX][EPOCHS_MAX];
     struct slot latches[HOT][GENERATIONS_MAX];
+    struct slot runs[HOT][GENERATIONS_MAX];
+    lk_cond_t conds[HOT][2]; /* of buffers: for room, for items */
     struct slot passing[THREADS_MAX][INDEX_MAX];   /* each of one thread */
     struct slot anonymous[THREADS_MAX][INDEX_MAX]; /* likewise */
     struct slot made[THREADS_MAX][INDEX_MAX];      /* likewise, by shell_make() */
@@ -49,6 +55,8 @@ static struct slot *slot_of(struct shells *shells, uint32_t object, uint32_t ins
         return &shells->passing[own_thread][index_of(object)];
     case LATCH:
         return &shells->latches[index_of(object) % HOT][instance % GENERATIONS_MAX];
+    case ONCE:
+        return &shells->runs[index_of(object) % HOT][instance % GENERATIONS_MAX];
     case ANONYMOUS:
         return &shells->anonymous[own_thread][index_of(object)];
     default:
@@ -99,6 +107,10 @@ static int shell_init(struct shells *shells, union shell *shell, uint32_t object
         latch.appear = is_appearing(object);
         latch.ttl_ms = has_ttl(object, instance) ? LATCH_TTL_MS : 0;
         return lk_latch_init(&shell->latch, shells->client, name, &latch);
+    case BARRIER:
+        return lk_barrier_init(&shell->barrier, shells->client, name, parties_of(object), NULL);
+    case ONCE:
+        return lk_once_init(&shell->once, shells->client, name, NULL);
     default:
         return mutex_init(shells, shell, name, kind_of(object));
     }
@@ -158,6 +170,17 @@ void shells_actfor(lk_owner_t *owner, int64_t lease_ms, int fixed)
     own_fixed = fixed;
 }
 
+static void conds_begin(struct shells *shells)
+{
+    char mutex[64], name[80];
+    for (unsigned i = 0; i < HOT * 2; i++) {
+        object_name(mutex, sizeof mutex, object_of(BUFFER, i / 2), 0);
+        snprintf(name, sizeof name, "{%s}%s", mutex, i % 2 != 0 ? "items" : "room");
+        if (lk_cond_init(&shells->conds[i / 2][i % 2], shells->client, name, NULL) != 0)
+            abort();
+    }
+}
+
 struct shells *shells_begin(lk_client_t *client, int64_t lease_ms)
 {
     struct shells *shells = calloc(1, sizeof *shells);
@@ -170,6 +193,7 @@ struct shells *shells_begin(lk_client_t *client, int64_t lease_ms)
         abort();
     for (unsigned i = 0; i < STRIPES; i++)
         shells->striped[i] = lk_stripes_at(&shells->stripes, i);
+    conds_begin(shells);
     return shells;
 }
 
@@ -194,6 +218,12 @@ static int end_slot(struct slot *slot, enum kind kind)
         break;
     case LATCH:
         rc = lk_latch_destroy(&slot->shell->latch);
+        break;
+    case BARRIER:
+        rc = lk_barrier_destroy(&slot->shell->barrier);
+        break;
+    case ONCE:
+        rc = lk_once_destroy(&slot->shell->once);
         break;
     default:
         rc = lk_mutex_destroy(&slot->shell->mutex);
@@ -221,7 +251,11 @@ int shells_end(struct shells *shells)
         if ((last = end_slot((struct slot *)shells->counting + i, COUNTING)) != 0)
             rc = last;
     for (unsigned i = 0; i < HOT * GENERATIONS_MAX; i++)
-        if ((last = end_slot(&shells->latches[i / GENERATIONS_MAX][i % GENERATIONS_MAX], LATCH)) != 0)
+        if ((last = end_slot(&shells->latches[i / GENERATIONS_MAX][i % GENERATIONS_MAX], LATCH)) != 0 ||
+            (last = end_slot(&shells->runs[i / GENERATIONS_MAX][i % GENERATIONS_MAX], ONCE)) != 0)
+            rc = last;
+    for (unsigned i = 0; i < HOT * 2; i++)
+        if ((last = lk_cond_destroy(&shells->conds[i / 2][i % 2])) != 0)
             rc = last;
     if ((last = lk_stripes_destroy(&shells->stripes)) != 0)
         rc = last;
@@ -287,6 +321,8 @@ int shell_take(struct shells *shells, uint32_t object, uint32_t instance, bool s
     if (acts_for != NULL || own_lease_ms != 0 || own_fixed != 0)
         return take_with(shell, kind_of(object), share, permits, limit_ms);
     switch (kind_of(object)) {
+    case ONCE:
+        return lk_once_begin(&shell->once, limit_ms);
     case RWLOCK:
         if (share)
             return limit_ms == 0 ? lk_rwlock_tryrdlock(&shell->rwlock) : lk_rwlock_rdlockfor(&shell->rwlock, limit_ms);
@@ -311,6 +347,8 @@ int shell_give(struct shells *shells, uint32_t object, uint32_t instance, unsign
     if (is_mutex(object))
         return lk_mutex_unlockby(mutex_of(shells, object), acts_for);
     union shell *shell = shell_of(shells, object, instance);
+    if (kind_of(object) == ONCE)
+        return lk_once_fail(&shell->once);
     return kind_of(object) == RWLOCK ? lk_rwlock_unlockby(&shell->rwlock, acts_for)
                                      : lk_sem_releaseby(&shell->sem, acts_for, permits);
 }
@@ -402,12 +440,14 @@ int shell_downgrade(struct shells *shells, uint32_t object)
     return lk_rwlock_downgradeby(&shell_of(shells, object, 0)->rwlock, acts_for);
 }
 
-int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms)
+int shell_remaining(struct shells *shells, uint32_t object, uint32_t instance, int64_t *ms)
 {
     if (is_mutex(object))
         return lk_mutex_remainingby(mutex_of(shells, object), acts_for, ms);
-    union shell *shell = shell_of(shells, object, 0);
+    union shell *shell = shell_of(shells, object, instance);
     switch (kind_of(object)) {
+    case ONCE:
+        return lk_once_remaining(&shell->once, ms);
     case RWLOCK:
         return lk_rwlock_remainingby(&shell->rwlock, acts_for, ms);
     case LEASED:
@@ -420,12 +460,14 @@ int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms)
     }
 }
 
-int shell_token(struct shells *shells, uint32_t object, uint64_t *token)
+int shell_token(struct shells *shells, uint32_t object, uint32_t instance, uint64_t *token)
 {
     if (is_mutex(object))
         return lk_mutex_tokenby(mutex_of(shells, object), acts_for, token);
-    union shell *shell = shell_of(shells, object, 0);
+    union shell *shell = shell_of(shells, object, instance);
     switch (kind_of(object)) {
+    case ONCE:
+        return lk_once_token(&shell->once, token);
     case RWLOCK:
         return lk_rwlock_tokenby(&shell->rwlock, acts_for, token);
     case LEASED:
@@ -438,11 +480,13 @@ int shell_token(struct shells *shells, uint32_t object, uint64_t *token)
     }
 }
 
-int shell_ask(struct shells *shells, uint32_t object)
+int shell_ask(struct shells *shells, uint32_t object, uint32_t instance)
 {
     if (is_mutex(object))
         return lk_mutex_checkby(mutex_of(shells, object), acts_for);
-    union shell *shell = shell_of(shells, object, 0);
+    union shell *shell = shell_of(shells, object, instance);
+    if (kind_of(object) == ONCE)
+        return lk_once_check(&shell->once);
     return kind_of(object) == RWLOCK ? lk_rwlock_checkby(&shell->rwlock, acts_for)
                                      : lk_sem_checkby(&shell->sem, acts_for);
 }
@@ -459,4 +503,44 @@ int shell_extend(struct shells *shells, uint32_t object, int64_t lease_ms)
 lk_latch_t *shell_latch(struct shells *shells, uint32_t object, uint32_t instance)
 {
     return &shell_of(shells, object, instance)->latch;
+}
+
+int shell_sleep(struct shells *shells, uint32_t object, bool items, int limit_ms)
+{
+    return lk_cond_waitfor(&shells->conds[index_of(object)][items], mutex_of(shells, object), limit_ms);
+}
+
+int shell_signal(struct shells *shells, uint32_t object, bool items, bool all)
+{
+    lk_cond_t *cond = &shells->conds[index_of(object)][items];
+    return all ? lk_cond_broadcast(cond) : lk_cond_signal(cond);
+}
+
+int shell_meet(struct shells *shells, uint32_t object, int limit_ms)
+{
+    return lk_barrier_waitfor(&shell_of(shells, object, 0)->barrier, limit_ms);
+}
+
+int shell_complete(struct shells *shells, uint32_t object, uint32_t instance, uint64_t number)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    return lk_once_end(&shell_of(shells, object, instance)->once, text);
+}
+
+int shell_result(struct shells *shells, uint32_t object, uint32_t instance, uint64_t *number)
+{
+    char *text;
+    int rc = lk_once_result(&shell_of(shells, object, instance)->once, &text);
+    if (rc != 0)
+        return rc;
+    *number = strtoull(text, NULL, 10);
+    lk_free(text);
+    return 0;
+}
+
+int shell_reset(struct shells *shells, uint32_t object, uint32_t instance)
+{
+    union shell *shell = shell_of(shells, object, instance);
+    return kind_of(object) == ONCE ? lk_once_reset(&shell->once) : lk_barrier_reset(&shell->barrier);
 }

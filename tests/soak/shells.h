@@ -62,15 +62,29 @@ int shell_force(struct shells *shells, uint32_t object);
 int shell_downgrade(struct shells *shells, uint32_t object);
 
 /* Of the hold of this thread, or of the owner that it acts for; ENOTSUP for what has no lease or no token. */
-int shell_remaining(struct shells *shells, uint32_t object, int64_t *ms);
-int shell_token(struct shells *shells, uint32_t object, uint64_t *token);
+int shell_remaining(struct shells *shells, uint32_t object, uint32_t instance, int64_t *ms);
+int shell_token(struct shells *shells, uint32_t object, uint32_t instance, uint64_t *token);
 
 /* Of what has a lease: ask the server whether it stands, or give it another one. */
-int shell_ask(struct shells *shells, uint32_t object);
+int shell_ask(struct shells *shells, uint32_t object, uint32_t instance);
 int shell_extend(struct shells *shells, uint32_t object, int64_t lease_ms);
 
 /* An anonymous latch, which has no other shell. */
 int shells_latch(struct shells *shells, lk_latch_t *latch);
+
+/* Of the kind BUFFER, whose mutex this thread holds: wait for items, or for room; and wake one who does, or all. */
+int shell_sleep(struct shells *shells, uint32_t object, bool items, int limit_ms);
+int shell_signal(struct shells *shells, uint32_t object, bool items, bool all);
+
+/* Of the kind BARRIER: 0, LK_BARRIER_SERIAL or a code. */
+int shell_meet(struct shells *shells, uint32_t object, int limit_ms);
+
+/* Of the kind ONCE: a run is complete, and has that number. The number of the one that completed. */
+int shell_complete(struct shells *shells, uint32_t object, uint32_t instance, uint64_t number);
+int shell_result(struct shells *shells, uint32_t object, uint32_t instance, uint64_t *number);
+
+/* Of the kinds BARRIER and ONCE. */
+int shell_reset(struct shells *shells, uint32_t object, uint32_t instance);
 
 lk_latch_t *shell_latch(struct shells *shells, uint32_t object, uint32_t instance);
 

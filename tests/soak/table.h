@@ -39,6 +39,8 @@ struct table {
     int64_t operations;
 
     uint64_t written[KINDS * INDEX_MAX]; /* the largest token that each resource has seen */
+    uint64_t buffers[HOT];               /* token << 32 | items put << 16 | items taken: see buffer.c */
+    uint32_t runs[HOT];                  /* which instance of what is done once */
     uint64_t latches[HOT];               /* generation << 2 | how far it is: see latch.c */
     int64_t latch_since_ns[HOT];
 };

@@ -33,6 +33,10 @@ void totals_add(struct totals *totals, const struct report *report)
     totals->accounts += report->accounts;
     totals->latches += report->latches;
     totals->heirs += report->heirs;
+    totals->items += report->items;
+    totals->sleeps += report->sleeps;
+    totals->meetings += report->meetings;
+    totals->runs += report->runs;
     for (int i = 0; i < KINDS; i++)
         totals->acquires[i] += report->acquires[i];
     totals->failed += report->failed;
@@ -64,7 +68,7 @@ int64_t totals_acquires(const struct totals *totals)
 {
     int64_t least = INT64_MAX;
     for (int kind = 0; kind < KINDS; kind++)
-        if (!is_latch(object_of((enum kind)kind, 0)) && totals->acquires[kind] < least)
+        if (is_lock(object_of((enum kind)kind, 0)) && totals->acquires[kind] < least)
             least = totals->acquires[kind];
     return least;
 }
@@ -73,7 +77,7 @@ static void print_acquires(const struct totals *totals)
 {
     printf("acquires with time and no faults\n ");
     for (int kind = 0; kind < KINDS; kind++)
-        if (!is_latch(object_of((enum kind)kind, 0)))
+        if (is_lock(object_of((enum kind)kind, 0)))
             printf(" %s %" PRId64, kind_name((enum kind)kind), totals->acquires[kind]);
     printf("; %" PRId64 " failed\n", totals->failed);
 }
@@ -91,6 +95,9 @@ void totals_print(const struct totals *totals)
     printf("\nchecked\n  %" PRId64 " grants, %" PRId64 " tokens, %" PRId64 " pairs in fair queues, %" PRId64
            " semaphores at the end, %" PRId64 " latches, %" PRId64 " heirs of robust mutexes\n",
            totals->grants, totals->tokens, totals->pairs, totals->accounts, totals->latches, totals->heirs);
+    printf("  %" PRId64 " items of buffers, %" PRId64 " sleeps beside signals, %" PRId64 " meetings, %" PRId64
+           " runs that completed\n",
+           totals->items, totals->sleeps, totals->meetings, totals->runs);
     printf("  %" PRId64 " writes with a token, %" PRId64 " overlaps by failovers, the longest of %.1f ms\n",
            totals->writes, totals->overlaps, (double)totals->longest_ns / NS_PER_MS);
     print_acquires(totals);

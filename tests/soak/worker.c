@@ -12,22 +12,6 @@
 #define CALM_PATIENCE_MS 10000
 #define BURST 24 /* cycles on an object that hardly anybody else wants */
 
-struct cycle {
-    uint32_t object, instance;
-    bool share;
-    unsigned permits;
-    int limit_ms;
-    int hold_ms;
-    int fixed;     /* what it says of its lease: lk_how_t */
-    int extend_ms; /* 0: not */
-    bool ask;
-    bool nest, downgrade;
-    bool owned;           /* for an owner that is no thread */
-    bool repairs, forces; /* if there is a reason */
-    bool makes;
-    bool any; /* which stripe it is the call says */
-};
-
 static enum phase phase_of(struct table *table)
 {
     return __atomic_load_n(&table->phase, __ATOMIC_ACQUIRE);
@@ -53,8 +37,7 @@ void cancelled(void *record)
     tape_end(record, ECANCELED);
 }
 
-/* Longer than anybody waits where nothing is wrong: check_rate.c. */
-static int patient_ms(const struct worker_thread *worker)
+int patient_ms(const struct worker_thread *worker)
 {
     return 3 * (int)worker->table->lease_ms;
 }
@@ -72,11 +55,11 @@ int patience_ms(struct worker_thread *worker)
 }
 
 /* Until when is it good? One millisecond less than said, which may have been rounded up. */
-static int look(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
+int cycle_look(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
 {
     int64_t ms = 0, asked_ns = now_ns();
     int code = kind_of(cycle->object) == BYID ? shell_remainingid(worker->shells, cycle->object, worker->id, &ms)
-                                              : shell_remaining(worker->shells, cycle->object, &ms);
+                                              : shell_remaining(worker->shells, cycle->object, cycle->instance, &ms);
     if (code == ENOTSUP)
         record->valid_ns = INT64_MAX;
     else
@@ -84,7 +67,7 @@ static int look(struct worker_thread *worker, const struct cycle *cycle, struct 
     return code;
 }
 
-static struct record *begin(struct worker_thread *worker, enum op op, const struct cycle *cycle)
+struct record *cycle_begin(struct worker_thread *worker, enum op op, const struct cycle *cycle)
 {
     struct record *record = tape_begin(&worker->tape, op, cycle->object, cycle->instance);
     if (record != NULL) {
@@ -118,39 +101,48 @@ static int call_give(struct worker_thread *worker, const struct cycle *cycle)
 {
     if (kind_of(cycle->object) == BYID)
         return shell_giveid(worker->shells, cycle->object, worker->id);
+    if (cycle->number != 0)
+        return shell_complete(worker->shells, cycle->object, cycle->instance, cycle->number);
     return shell_give(worker->shells, cycle->object, cycle->instance, cycle->permits);
 }
 
 static int token_of(struct worker_thread *worker, const struct cycle *cycle, uint64_t *token)
 {
     return kind_of(cycle->object) == BYID ? shell_tokenid(worker->shells, cycle->object, worker->id, token)
-                                          : shell_token(worker->shells, cycle->object, token);
+                                          : shell_token(worker->shells, cycle->object, cycle->instance, token);
 }
 
-static void note_grant(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
+int cycle_granted(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
 {
-    look(worker, cycle, record);
+    int code = cycle_look(worker, cycle, record);
     if (!cycle->share)
         (void)!token_of(worker, cycle, &record->token);
+    return code;
 }
 
-/* 0 or EOWNERDEAD: held, and a record of it has been ended. */
-static int take(struct worker_thread *worker, struct cycle *cycle)
+static int take_cancelably(struct worker_thread *worker, const struct cycle *cycle, struct record *record)
 {
-    struct record *record = begin(worker, cycle->share ? OP_SHARE : OP_TAKE, cycle);
+    int code = 0;
+    CANCELABLE(record, code = call_take(worker, cycle));
+    return code;
+}
+
+int cycle_take(struct worker_thread *worker, struct cycle *cycle)
+{
+    struct record *record = cycle_begin(worker, cycle->share ? OP_SHARE : OP_TAKE, cycle);
     int code = 0;
     if (record == NULL)
         return ENOMEM;
     record->limit_ms = cycle->limit_ms;
     if (cycle->any)
         code = shell_takeany(worker->shells, &cycle->object);
-    else if (is_semaphore(cycle->object))
-        CANCELABLE(record, code = call_take(worker, cycle));
+    else if (is_semaphore(cycle->object) || kind_of(cycle->object) == ONCE)
+        code = take_cancelably(worker, cycle, record);
     else
         code = call_take(worker, cycle);
     record->object = cycle->object;
     if (code == 0 || code == EOWNERDEAD)
-        note_grant(worker, cycle, record);
+        cycle_granted(worker, cycle, record);
     else
         record->token = (uint64_t)(lk_errorleft() + 1);
     tape_end(record, code);
@@ -158,21 +150,22 @@ static int take(struct worker_thread *worker, struct cycle *cycle)
 }
 
 /* After a failure this thread must have nothing. */
-static void look_after_failure(struct worker_thread *worker, const struct cycle *cycle)
+void cycle_failed(struct worker_thread *worker, const struct cycle *cycle)
 {
-    struct record *record = begin(worker, OP_CHECK, cycle);
+    struct record *record = cycle_begin(worker, OP_CHECK, cycle);
     if (record != NULL)
-        tape_end(record, look(worker, cycle, record));
+        tape_end(record, cycle_look(worker, cycle, record));
 }
 
 /* Permits that could not be given back are still taken, says semaphore.h; so it is tried until it can be known. */
-static void give(struct worker_thread *worker, const struct cycle *cycle)
+void cycle_give(struct worker_thread *worker, const struct cycle *cycle)
 {
     int code;
     do {
-        struct record *record = begin(worker, OP_GIVE, cycle);
+        struct record *record = cycle_begin(worker, OP_GIVE, cycle);
         if (record == NULL)
             return;
+        record->token = cycle->number;
         code = call_give(worker, cycle);
         tape_end(record, code);
         if (code == ENOTCONN)
@@ -187,18 +180,18 @@ static void give(struct worker_thread *worker, const struct cycle *cycle)
 static void write_resource(struct worker_thread *worker, const struct cycle *cycle)
 {
     uint64_t *written = &worker->table->written[cycle->object], token = 0;
-    struct record *record = begin(worker, OP_WRITE, cycle);
+    struct record *record = cycle_begin(worker, OP_WRITE, cycle);
     int code = 0;
     if (record == NULL)
         return;
-    if (shell_token(worker->shells, cycle->object, &token) != 0)
+    if (shell_token(worker->shells, cycle->object, cycle->instance, &token) != 0)
         code = ESTALE;
     uint64_t largest = __atomic_load_n(written, __ATOMIC_SEQ_CST);
     while (code == 0 && token > largest &&
            !__atomic_compare_exchange_n(written, &largest, token, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         continue;
     if (code == 0 && token < largest)
-        code = look(worker, cycle, record) == 0 ? EBUSY : ESTALE;
+        code = cycle_look(worker, cycle, record) == 0 ? EBUSY : ESTALE;
     record->token = token;
     tape_end(record, code);
 }
@@ -206,7 +199,7 @@ static void write_resource(struct worker_thread *worker, const struct cycle *cyc
 /* A child must be told that it holds nothing. It says so by its exit status. */
 static void fork_child(struct worker_thread *worker, const struct cycle *cycle)
 {
-    struct record *record = begin(worker, OP_FORK, cycle);
+    struct record *record = cycle_begin(worker, OP_FORK, cycle);
     int status = 0;
     if (record == NULL)
         return;
@@ -219,43 +212,48 @@ static void fork_child(struct worker_thread *worker, const struct cycle *cycle)
 
 static void end_with_hold(struct worker_thread *worker, const struct cycle *cycle)
 {
-    struct record *record = begin(worker, OP_EXIT, cycle);
+    struct record *record = cycle_begin(worker, OP_EXIT, cycle);
     if (record != NULL)
         tape_end(record, 0);
     pthread_exit(NULL);
 }
 
 /* Once more, and back: whatever happens meanwhile, this thread never waits for itself. */
-static void nest(struct worker_thread *worker, const struct cycle *cycle)
+bool cycle_nest(struct worker_thread *worker, const struct cycle *cycle)
 {
-    struct record *record = begin(worker, OP_NEST, cycle);
+    struct record *record = cycle_begin(worker, OP_NEST, cycle);
     int code;
     if (record == NULL)
-        return;
+        return false;
     record->limit_ms = cycle->limit_ms;
     code = shell_take(worker->shells, cycle->object, cycle->instance, cycle->share, cycle->permits, cycle->limit_ms);
     tape_end(record, code);
-    record = code == 0 ? begin(worker, OP_UNNEST, cycle) : NULL;
+    return code == 0;
+}
+
+void cycle_unnest(struct worker_thread *worker, const struct cycle *cycle)
+{
+    struct record *record = cycle_begin(worker, OP_UNNEST, cycle);
     if (record != NULL)
         tape_end(record, shell_give(worker->shells, cycle->object, cycle->instance, cycle->permits));
 }
 
 static void downgrade(struct worker_thread *worker, const struct cycle *cycle)
 {
-    struct record *record = begin(worker, OP_DOWNGRADE, cycle);
+    struct record *record = cycle_begin(worker, OP_DOWNGRADE, cycle);
     int code;
     if (record == NULL)
         return;
     code = shell_downgrade(worker->shells, cycle->object);
     if (code == 0 || code == EIO)
-        look(worker, cycle, record);
+        cycle_look(worker, cycle, record);
     tape_end(record, code);
 }
 
 /* Mostly: else nobody gets it any more, until somebody forces it. */
 static void repair(struct worker_thread *worker, const struct cycle *cycle)
 {
-    struct record *record = cycle->repairs ? begin(worker, OP_REPAIR, cycle) : NULL;
+    struct record *record = cycle->repairs ? cycle_begin(worker, OP_REPAIR, cycle) : NULL;
     if (record != NULL)
         tape_end(record, shell_repair(worker->shells, cycle->object));
 }
@@ -263,7 +261,7 @@ static void repair(struct worker_thread *worker, const struct cycle *cycle)
 /* What an operator does, whoever has it. */
 static void force(struct worker_thread *worker, const struct cycle *cycle)
 {
-    struct record *record = begin(worker, OP_FORCE, cycle);
+    struct record *record = cycle_begin(worker, OP_FORCE, cycle);
     if (record != NULL)
         tape_end(record, shell_force(worker->shells, cycle->object));
 }
@@ -271,24 +269,24 @@ static void force(struct worker_thread *worker, const struct cycle *cycle)
 /* Another lease, from now on. */
 static void extend(struct worker_thread *worker, const struct cycle *cycle)
 {
-    struct record *record = begin(worker, OP_EXTEND, cycle);
+    struct record *record = cycle_begin(worker, OP_EXTEND, cycle);
     if (record == NULL)
         return;
     record->limit_ms = cycle->extend_ms;
     int code = kind_of(cycle->object) == BYID
                    ? shell_extendid(worker->shells, cycle->object, worker->id, cycle->extend_ms)
                    : shell_extend(worker->shells, cycle->object, cycle->extend_ms);
-    look(worker, cycle, record);
+    cycle_look(worker, cycle, record);
     tape_end(record, code);
 }
 
 /* Not how long it is good for, as far as is known here, but whether the server has it. */
 static void ask(struct worker_thread *worker, const struct cycle *cycle)
 {
-    struct record *record = begin(worker, OP_ASK, cycle);
+    struct record *record = cycle_begin(worker, OP_ASK, cycle);
     if (record != NULL)
         tape_end(record, kind_of(cycle->object) == BYID ? shell_askid(worker->shells, cycle->object, worker->id)
-                                                        : shell_ask(worker->shells, cycle->object));
+                                                        : shell_ask(worker->shells, cycle->object, cycle->instance));
 }
 
 /* Another number of permits in all. Whoever guessed wrong is told the number, and tries once more. */
@@ -297,7 +295,7 @@ static void resize(struct worker_thread *worker, const struct cycle *cycle)
     unsigned expected = 1 + draw_below(&worker->luck, HOT_PERMITS), total = 1 + draw_below(&worker->luck, HOT_PERMITS);
     int code = EEXIST;
     for (int tries = 0; tries < 2 && code == EEXIST; tries++) {
-        struct record *record = begin(worker, OP_RESIZE, cycle);
+        struct record *record = cycle_begin(worker, OP_RESIZE, cycle);
         if (record == NULL)
             return;
         record->permits = (uint16_t)total;
@@ -311,7 +309,7 @@ static void resize(struct worker_thread *worker, const struct cycle *cycle)
 /* One more than `expected`, if there are so many; *expected tells how many there were. */
 static int add_to(struct worker_thread *worker, const struct cycle *cycle, unsigned *expected)
 {
-    struct record *record = begin(worker, OP_ADD, cycle);
+    struct record *record = cycle_begin(worker, OP_ADD, cycle);
     if (record == NULL)
         return ENOMEM;
     record->permits = 1;
@@ -323,7 +321,7 @@ static int add_to(struct worker_thread *worker, const struct cycle *cycle, unsig
 
 static int add(struct worker_thread *worker, const struct cycle *cycle, int n)
 {
-    struct record *record = begin(worker, OP_ADD, cycle);
+    struct record *record = cycle_begin(worker, OP_ADD, cycle);
     if (record == NULL)
         return ENOMEM;
     record->permits = 0;
@@ -354,7 +352,7 @@ static void shrink(struct worker_thread *worker, const struct cycle *cycle, int 
 
 static void make(struct worker_thread *worker, const struct cycle *cycle)
 {
-    struct record *record = shells_unmake(worker->shells, cycle->object) ? begin(worker, OP_MAKE, cycle) : NULL;
+    struct record *record = shells_unmake(worker->shells, cycle->object) ? cycle_begin(worker, OP_MAKE, cycle) : NULL;
     if (record != NULL)
         tape_end(record, shell_make(worker->shells, cycle->object));
 }
@@ -365,8 +363,8 @@ static void hold(struct worker_thread *worker, const struct cycle *cycle)
     enum kind kind = kind_of(cycle->object);
     if (!cycle->share && kind <= RWLOCK)
         write_resource(worker, cycle);
-    if (cycle->nest)
-        nest(worker, cycle);
+    if (cycle->nest && cycle_nest(worker, cycle))
+        cycle_unnest(worker, cycle);
     if (cycle->downgrade)
         downgrade(worker, cycle);
     if (cycle->extend_ms != 0)
@@ -375,9 +373,9 @@ static void hold(struct worker_thread *worker, const struct cycle *cycle)
         ask(worker, cycle);
     for (int64_t left_ms = cycle->hold_ms; left_ms > 0; left_ms = (until_ns - now_ns()) / NS_PER_MS) {
         rest_ms(left_ms < step_ms ? left_ms : step_ms);
-        struct record *record = has_lease(cycle) ? begin(worker, OP_CHECK, cycle) : NULL;
+        struct record *record = has_lease(cycle) ? cycle_begin(worker, OP_CHECK, cycle) : NULL;
         if (record != NULL)
-            tape_end(record, look(worker, cycle, record));
+            tape_end(record, cycle_look(worker, cycle, record));
     }
     if (kind != BYID && !is_anonymous(cycle->object) && !cycle->owned &&
         wished(worker, WISH_EXIT)) /* the others outlive their thread */
@@ -386,17 +384,17 @@ static void hold(struct worker_thread *worker, const struct cycle *cycle)
         fork_child(worker, cycle);
 }
 
-static void run_cycle(struct worker_thread *worker, struct cycle *cycle)
+int cycle_run(struct worker_thread *worker, struct cycle *cycle)
 {
     worker->holds++;
-    int code = take(worker, cycle);
+    int code = cycle_take(worker, cycle);
     if (code == EOWNERDEAD)
         repair(worker, cycle);
     if (code == 0 || code == EOWNERDEAD) {
         hold(worker, cycle);
-        give(worker, cycle);
+        cycle_give(worker, cycle);
     } else if (has_owner(cycle)) {
-        look_after_failure(worker, cycle);
+        cycle_failed(worker, cycle);
     }
     enum kind kind = kind_of(cycle->object);
     if (cycle->forces && (code == ENOTRECOVERABLE || kind == FORCED || kind == REMOVED))
@@ -405,6 +403,7 @@ static void run_cycle(struct worker_thread *worker, struct cycle *cycle)
         make(worker, cycle);
     if (is_anonymous(cycle->object))
         shells_leave(worker->shells);
+    return code;
 }
 
 static uint32_t epoch_of(struct worker_thread *worker, enum kind kind)
@@ -428,7 +427,7 @@ static void cold_episode(struct worker_thread *worker)
         cycle.share = kind == RWLOCK && draw_below(&worker->luck, 2) == 0;
         cycle.forces = kind == ROBUST || draw_below(&worker->luck, 8) == 0;
         cycle.makes = draw_below(&worker->luck, 4) == 0;
-        run_cycle(worker, &cycle);
+        cycle_run(worker, &cycle);
     }
 }
 
@@ -487,7 +486,7 @@ static void hot_episode(struct worker_thread *worker, enum kind kind)
         return;
     int more = kind == GROWN && draw_below(&worker->luck, 4) == 0 ? grow(worker, &cycle) : 0;
     shells_actfor(cycle.owned ? worker->owner : NULL, lease_ms, cycle.fixed);
-    run_cycle(worker, &cycle);
+    cycle_run(worker, &cycle);
     shells_actfor(NULL, 0, 0);
     if (more != 0)
         shrink(worker, &cycle, more);
@@ -508,6 +507,12 @@ static void episode(struct worker_thread *worker)
         latch_alone(worker);
     else if (kind == LATCH)
         latch_episode(worker);
+    else if (kind == BUFFER)
+        buffer_episode(worker);
+    else if (kind == BARRIER)
+        barrier_episode(worker);
+    else if (kind == ONCE)
+        once_episode(worker);
     else
         hot_episode(worker, (enum kind)kind);
 }

@@ -30,6 +30,46 @@ struct worker_thread {
 
 void *worker_thread_run(void *worker);
 
+/* What an episode does with an object that is taken and given back. */
+struct cycle {
+    uint32_t object, instance;
+    bool share;
+    unsigned permits;
+    int limit_ms;
+    int hold_ms;
+    int fixed;     /* what it says of its lease: lk_how_t */
+    int extend_ms; /* 0: not */
+    bool ask;
+    bool nest, downgrade;
+    bool owned;           /* for an owner that is no thread */
+    bool repairs, forces; /* if there is a reason */
+    bool makes;
+    bool any;        /* which stripe it is the call says */
+    uint64_t number; /* of a run: of its result; 0: it is given up */
+};
+
+/* A record of the present hold. */
+struct record *cycle_begin(struct worker_thread *worker, enum op op, const struct cycle *cycle);
+/* 0 or EOWNERDEAD: held, and a record of it has been ended. Otherwise nothing may be: cycle_failed() looks. */
+int cycle_take(struct worker_thread *worker, struct cycle *cycle);
+void cycle_failed(struct worker_thread *worker, const struct cycle *cycle);
+void cycle_give(struct worker_thread *worker, const struct cycle *cycle);
+/* A level more, if that is true; and less. */
+bool cycle_nest(struct worker_thread *worker, const struct cycle *cycle);
+void cycle_unnest(struct worker_thread *worker, const struct cycle *cycle);
+/* Take, hold as the cycle says, give. What the take said. */
+int cycle_run(struct worker_thread *worker, struct cycle *cycle);
+/* How long is it good for, as `record` is to say; and of a new hold its token, too. The code of the question. */
+int cycle_look(struct worker_thread *worker, const struct cycle *cycle, struct record *record);
+int cycle_granted(struct worker_thread *worker, const struct cycle *cycle, struct record *record);
+
+/* buffer.c: put an item, or take one, when there is room, or one. */
+void buffer_episode(struct worker_thread *worker);
+
+/* meeting.c: meet others; have something done once. */
+void barrier_episode(struct worker_thread *worker);
+void once_episode(struct worker_thread *worker);
+
 /* latch.c: set, count down, wait or look. */
 void latch_episode(struct worker_thread *worker);
 
@@ -49,5 +89,7 @@ void cancelled(void *record);
 
 /* Now, or while there is calm long enough for everybody: how long to wait at most. */
 int patience_ms(struct worker_thread *worker);
+/* Longer than anybody waits where nothing is wrong: check_rate.c. */
+int patient_ms(const struct worker_thread *worker);
 
 #endif
