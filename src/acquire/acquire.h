@@ -113,6 +113,25 @@ void lk__waiter_handon(struct lk__waiter *leader,
  */
 int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter);
 
+/* What one wait has beyond its machine; private to it. */
+struct lk__attempt {
+    struct lk__waiters *waiters;
+    struct lk__waiter *waiter;
+    struct lk__step step; /* what is to be done next */
+    int64_t began_us;
+    bool told;      /* the log, who keeps us waiting */
+    bool explained; /* the server said why it refused: the error text has it */
+    int asks;       /* how many were sent that may have been carried out */
+    bool heard;     /* a message came since the last answer */
+    bool led;       /* another waiter may be asking for this one, too */
+    bool rests;     /* the last ask said so */
+    unsigned hops;  /* how often in a row a request was told to go elsewhere */
+};
+
+/* lk__waiters_wait() in two parts, of one thread: up to its first ask, for which nothing waits, and the rest. */
+void lk__waiters_begin(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__attempt *attempt);
+int lk__waiters_end(struct lk__attempt *attempt);
+
 /* Before and after lk__waiters_wait(): the parker and the request of a waiter. */
 void lk__waiter_init(struct lk__waiter *waiter);
 void lk__waiter_destroy(struct lk__waiters *waiters, struct lk__waiter *waiter);

@@ -122,20 +122,6 @@ static enum lk__hearing listen_here(struct lk__waiters *waiters, struct lk__wait
 
 /* --- the acquire -------------------------------------------------------------------------------------------------- */
 
-/* What one wait has beyond its machine. */
-struct attempt {
-    struct lk__waiters *waiters;
-    struct lk__waiter *waiter;
-    int64_t began_us;
-    bool told;      /* the log, who keeps us waiting */
-    bool explained; /* the server said why it refused: the error text has it */
-    int asks;       /* how many were sent that may have been carried out */
-    bool heard;     /* a message came since the last answer */
-    bool led;       /* another waiter may be asking for this one, too */
-    bool rests;     /* the last ask said so */
-    unsigned hops;  /* how often in a row a request was told to go elsewhere */
-};
-
 /* The settings mark, as the next ask sends it; NULL: not at all. */
 static const struct lk__settingsmark *mark_of(const struct lk__waiter *waiter)
 {
@@ -147,7 +133,7 @@ static const struct lk__settingsmark *mark_of(const struct lk__waiter *waiter)
 }
 
 /* How long the next ask is a sign of life, and whether a message would reach its waiter. */
-static int64_t liveness_of(const struct attempt *attempt, bool rests)
+static int64_t liveness_of(const struct lk__attempt *attempt, bool rests)
 {
     int64_t more = rests ? lk__handover_restterms(attempt->waiters->options) : 0;
     return attempt->waiter->liveness_2048ths + more + !is_heard(attempt->waiters, attempt->waiter);
@@ -159,14 +145,14 @@ static const struct lk__command *command_of(const struct lk__waiter *waiter)
     return lk__acquirefsm_phase(&waiter->machine) == LK__LEAVING ? &waiter->release->command : &waiter->ask;
 }
 
-static struct lk__node *find_node(struct attempt *attempt)
+static struct lk__node *find_node(struct lk__attempt *attempt)
 {
     struct lk__waiter *waiter = attempt->waiter;
     waiter->at = lk__node_for(attempt->waiters->node, command_of(waiter), waiter->request.asking);
     return waiter->at;
 }
 
-static struct lk__step ask(struct attempt *attempt, bool eval)
+static struct lk__step ask(struct lk__attempt *attempt, bool eval)
 {
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
@@ -203,14 +189,14 @@ static struct lk__step ask(struct attempt *attempt, bool eval)
 }
 
 /* It gives its place up; one of those for whom that is good, too, takes it at once. */
-static void hand_on(struct attempt *attempt)
+static void hand_on(struct lk__attempt *attempt)
 {
     lk__mu_lock(&attempt->waiters->mu);
     lk__waiter_handon(attempt->waiter, lk__now_us());
     lk__mu_unlock(&attempt->waiters->mu);
 }
 
-static struct lk__step leave(struct attempt *attempt, bool eval)
+static struct lk__step leave(struct lk__attempt *attempt, bool eval)
 {
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
@@ -224,14 +210,14 @@ static struct lk__step leave(struct attempt *attempt, bool eval)
 }
 
 /* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
-static void warn_of_wait(struct attempt *attempt, int64_t now_us, const struct lk__asked *asked)
+static void warn_of_wait(struct lk__attempt *attempt, int64_t now_us, const struct lk__asked *asked)
 {
     if (!attempt->told && now_us - attempt->began_us > LK__PATIENCE_US)
         attempt->told = lk__wait_warn(attempt->waiters, attempt->waiter, asked);
 }
 
 /* It was queued, and finds by asking what a message should have told: the subscription may be dead. */
-static void doubt_silence(struct attempt *attempt, const struct lk__asked *asked)
+static void doubt_silence(struct lk__attempt *attempt, const struct lk__asked *asked)
 {
     bool granted = asked->verdict == LK__GRANTED || asked->verdict == LK__GRANTED_OWNERDEAD;
     bool queued = lk__acquirefsm_result(&attempt->waiter->machine)->arrival != 0;
@@ -241,7 +227,7 @@ static void doubt_silence(struct attempt *attempt, const struct lk__asked *asked
 }
 
 /* It stands in the queue, perhaps for others, too. */
-static void note_place(struct attempt *attempt, int64_t now_us)
+static void note_place(struct lk__attempt *attempt, int64_t now_us)
 {
     struct lk__waiter *waiter = attempt->waiter;
     if (lk__acquirefsm_settings(&waiter->machine)->try_only)
@@ -253,7 +239,7 @@ static void note_place(struct attempt *attempt, int64_t now_us)
 }
 
 /* The ask has an answer. */
-static struct lk__step take_asked(struct attempt *attempt, int64_t now_us)
+static struct lk__step take_asked(struct lk__attempt *attempt, int64_t now_us)
 {
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
@@ -283,7 +269,7 @@ static struct lk__step take_asked(struct attempt *attempt, int64_t now_us)
 }
 
 /* The release has one. */
-static struct lk__step take_left(struct attempt *attempt)
+static struct lk__step take_left(struct lk__attempt *attempt)
 {
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__answer left;
@@ -292,7 +278,7 @@ static struct lk__step take_left(struct attempt *attempt)
 }
 
 /* The server would not do what was sent. */
-static struct lk__step take_refusal(struct attempt *attempt, int64_t now_us)
+static struct lk__step take_refusal(struct lk__attempt *attempt, int64_t now_us)
 {
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__reply *error = waiter->request.reply;
@@ -313,7 +299,7 @@ static struct lk__step take_refusal(struct attempt *attempt, int64_t now_us)
 }
 
 /* The request is through: give the machine its answer. */
-static struct lk__step take_answer(struct attempt *attempt)
+static struct lk__step take_answer(struct lk__attempt *attempt)
 {
     struct lk__waiter *waiter = attempt->waiter;
     bool leaving = lk__acquirefsm_phase(&waiter->machine) == LK__LEAVING;
@@ -332,7 +318,7 @@ static struct lk__step take_answer(struct attempt *attempt)
 }
 
 /* What came in since last time; false: nothing. */
-static bool take_events(struct attempt *attempt, struct lk__step *step)
+static bool take_events(struct lk__attempt *attempt, struct lk__step *step)
 {
     struct lk__waiter *waiter = attempt->waiter;
     struct lk__acquirefsm *a = &waiter->machine;
@@ -352,29 +338,30 @@ static bool take_events(struct attempt *attempt, struct lk__step *step)
     return cancelled || hinted || granted.server_us != 0;
 }
 
-static void run(struct attempt *attempt, struct lk__step step);
-static void finish(struct attempt *attempt);
+static void run(struct lk__attempt *attempt);
+static void finish(struct lk__attempt *attempt);
 
 /* The thread is cancelled while it is parked: it gives up as if told to, and never returns. */
 static void cancelled(void *arg)
 {
-    struct attempt *attempt = arg;
+    struct lk__attempt *attempt = arg;
     struct lk__waiter *waiter = attempt->waiter;
     void (*unwind)(struct lk__waiter *) = waiter->unwind;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     waiter->unwind = NULL;
-    run(attempt, lk__acquirefsm_cancel(&waiter->machine, lk__now_us(), ECANCELED));
+    attempt->step = lk__acquirefsm_cancel(&waiter->machine, lk__now_us(), ECANCELED);
+    run(attempt);
     finish(attempt);
     unwind(waiter);
 }
 
 /* Is this wait a cancellation point? Not any more once it is cancelled. */
-static int cancel_state(const struct attempt *attempt)
+static int cancel_state(const struct lk__attempt *attempt)
 {
     return attempt->waiter->unwind != NULL ? attempt->waiter->cancel_state : PTHREAD_CANCEL_DISABLE;
 }
 
-static int await_connection(struct attempt *attempt, int64_t until_us)
+static int await_connection(struct lk__attempt *attempt, int64_t until_us)
 {
     struct lk__node *node = find_node(attempt);
     unsigned failures = lk__node_failures(node, LK__LANE_COMMANDS);
@@ -387,7 +374,7 @@ static int await_connection(struct attempt *attempt, int64_t until_us)
     return rc;
 }
 
-static struct lk__step connect_first(struct attempt *attempt, int64_t until_us)
+static struct lk__step connect_first(struct lk__attempt *attempt, int64_t until_us)
 {
     int rc = await_connection(attempt, until_us);
     int64_t now_us = lk__now_us();
@@ -399,7 +386,7 @@ static struct lk__step connect_first(struct attempt *attempt, int64_t until_us)
     return lk__acquirefsm_connected(&attempt->waiter->machine, now_us, rc);
 }
 
-static void park(struct attempt *attempt, int64_t until_us)
+static void park(struct lk__attempt *attempt, int64_t until_us)
 {
     pthread_cleanup_push(cancelled, attempt);
     lk__hub_park(attempt->waiters->hub, find_node(attempt), &attempt->waiter->parker, until_us, cancel_state(attempt));
@@ -407,21 +394,21 @@ static void park(struct attempt *attempt, int64_t until_us)
 }
 
 /* Where the thread would sleep: did a signal handler run that ends the wait? A grant that came before is kept. */
-static bool was_interrupted(const struct attempt *attempt)
+static bool was_interrupted(const struct lk__attempt *attempt)
 {
     return lk__parker_wasinterrupted(&attempt->waiter->parker) &&
            lk__acquirefsm_phase(&attempt->waiter->machine) == LK__WAITING;
 }
 
 /* The way out is not interrupted. */
-static struct lk__step give_in(struct attempt *attempt)
+static struct lk__step give_in(struct lk__attempt *attempt)
 {
     lk__parker_beinterruptible(&attempt->waiter->parker, false);
     return lk__acquirefsm_cancel(&attempt->waiter->machine, lk__now_us(), EINTR);
 }
 
 /* What came in while it slept comes first: it may be a grant, where the time alone would have it leave. */
-static struct lk__step drive(struct attempt *attempt, struct lk__step step)
+static struct lk__step drive(struct lk__attempt *attempt, struct lk__step step)
 {
     struct lk__acquirefsm *a = &attempt->waiter->machine;
     struct lk__request *request = &attempt->waiter->request;
@@ -449,25 +436,43 @@ static struct lk__step drive(struct attempt *attempt, struct lk__step step)
     }
 }
 
-static void run(struct attempt *attempt, struct lk__step step)
+static void go_on(struct lk__attempt *attempt)
 {
-    while (step.act != LK__FINISHED)
-        if (!take_events(attempt, &step) || step.act != LK__FINISHED)
-            step = drive(attempt, step);
+    if (!take_events(attempt, &attempt->step) || attempt->step.act != LK__FINISHED)
+        attempt->step = drive(attempt, attempt->step);
 }
 
-static void finish(struct attempt *attempt)
+static void run(struct lk__attempt *attempt)
+{
+    while (attempt->step.act != LK__FINISHED)
+        go_on(attempt);
+}
+
+static void finish(struct lk__attempt *attempt)
 {
     atomic_fetch_sub(&attempt->waiters->hub->waiters, 1);
     go_out(attempt->waiters, attempt->waiter);
 }
 
-int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter)
+void lk__waiters_begin(struct lk__waiters *waiters, struct lk__waiter *waiter, struct lk__attempt *attempt)
 {
-    struct attempt attempt = { .waiters = waiters, .waiter = waiter, .began_us = lk__now_us() };
+    *attempt = (struct lk__attempt){ .waiters = waiters, .waiter = waiter, .began_us = lk__now_us() };
     come_in(waiters, waiter);
     atomic_fetch_add(&waiters->hub->waiters, 1);
-    run(&attempt, lk__acquirefsm_start(&waiter->machine, attempt.began_us));
-    finish(&attempt);
-    return lk__wait_explain(waiters, waiter, attempt.explained);
+    attempt->step = lk__acquirefsm_start(&waiter->machine, attempt->began_us);
+    go_on(attempt);
+}
+
+int lk__waiters_end(struct lk__attempt *attempt)
+{
+    run(attempt);
+    finish(attempt);
+    return lk__wait_explain(attempt->waiters, attempt->waiter, attempt->explained);
+}
+
+int lk__waiters_wait(struct lk__waiters *waiters, struct lk__waiter *waiter)
+{
+    struct lk__attempt attempt;
+    lk__waiters_begin(waiters, waiter, &attempt);
+    return lk__waiters_end(&attempt);
 }

@@ -23,13 +23,14 @@ static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_
     return rc;
 }
 
-int lk__mutex_acquire(const struct lk__op *op, const struct lk__how *how)
+void lk__mutex_plan(struct lk__acquire *acquire, struct lk__lock_acquire_args *args, const struct lk__op *op,
+                    const struct lk__how *how)
 {
     struct lk__mutex *mutex = lk__mutex_of(op);
     const struct lk__mutexblock *block = lk__mutex_block(mutex);
     const lk_mutexattr_t *attr = lk__mutex_attr(op);
     bool fair = op->object->traits.order != 0;
-    struct lk__acquire acquire = {
+    *acquire = (struct lk__acquire){
         .op = op,
         .how = how,
         .holds = 1,
@@ -44,10 +45,18 @@ int lk__mutex_acquire(const struct lk__op *op, const struct lk__how *how)
         .renewal = &lk__lua_lock_renew,
         .renewal_args = &block->renew,
     };
-    lk__acquire_plan(&acquire);
-    const struct lk__lock_acquire_args args = { .lease_ms = acquire.asked_ms,
-                                                .flags = block->release.flags | (acquire.try_only ? LK__LOCK_TRY : 0) };
-    acquire.ask = lk__object_command(op->object, &lk__lua_lock_acquire, &args);
+    lk__acquire_plan(acquire);
+    *args = (struct lk__lock_acquire_args){ .lease_ms = acquire->asked_ms,
+                                            .flags =
+                                                block->release.flags | (acquire->try_only ? LK__LOCK_TRY : 0) };
+    acquire->ask = lk__object_command(op->object, &lk__lua_lock_acquire, args);
+}
+
+int lk__mutex_acquire(const struct lk__op *op, const struct lk__how *how)
+{
+    struct lk__acquire acquire;
+    struct lk__lock_acquire_args args;
+    lk__mutex_plan(&acquire, &args, op, how);
     return lk__acquire_run(&acquire);
 }
 
@@ -63,10 +72,10 @@ static int acquire_or_nest(struct lk__op *op, const struct lk__how *how, bool on
     return lk__mutex_acquire(op, how);
 }
 
-static int lock_as(lk_mutex_t *m, const struct lk__how *how, bool only_try)
+int lk__mutex_lockas(struct lk__handle handle, const struct lk__how *how, bool only_try)
 {
     struct lk__op op;
-    int rc = lk__op_enterby(&op, LK__HANDLE(m), &lk__mutex_kind, how->limit_us);
+    int rc = lk__op_enterby(&op, handle, &lk__mutex_kind, how->limit_us);
     if (rc != 0)
         return rc;
     rc = lk__op_setowner(&op, how->by);
@@ -80,7 +89,7 @@ static int lock_as(lk_mutex_t *m, const struct lk__how *how, bool only_try)
 static int lock_until(lk_mutex_t *m, int64_t limit_us, bool only_try)
 {
     const struct lk__how how = { .limit_us = limit_us };
-    return lock_as(m, &how, only_try);
+    return lk__mutex_lockas(LK__HANDLE(m), &how, only_try);
 }
 
 /* For a call with a limit, EBUSY of a try is ETIMEDOUT. */
@@ -124,7 +133,7 @@ int lk_mutex_lockwith(lk_mutex_t *m, const lk_how_t *how)
     struct lk__how taken;
     int rc = lk__how_take(&taken, how);
     if (rc == 0)
-        rc = lock_as(m, &taken, false);
+        rc = lk__mutex_lockas(LK__HANDLE(m), &taken, false);
     return rc == EBUSY ? ETIMEDOUT : rc;
 }
 

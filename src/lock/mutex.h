@@ -51,6 +51,12 @@ extern const struct lk__kind lk__mutex_kind;
 /* Become the holder for the first time. 0 or EOWNERDEAD: held. Otherwise not, with an error text. */
 int lk__mutex_acquire(const struct lk__op *op, const struct lk__how *how);
 
+/* What that does, for a caller who runs it; `args` stay as long. */
+void lk__mutex_plan(struct lk__acquire *acquire, struct lk__lock_acquire_args *args, const struct lk__op *op,
+                    const struct lk__how *how);
+/* A public call, whole: lock it as `how` says. `only_try`: EBUSY, and not EDEADLK, where the caller has it. */
+int lk__mutex_lockas(struct lk__handle handle, const struct lk__how *how, bool only_try);
+
 int lk__mutexattr_check(void *attr, const void *given);
 
 /* Tell the server that this hold now counts `holds`. 0, ESTALE, or why not. */

@@ -246,28 +246,34 @@ static void unwind(struct lk__waiter *waiter)
     acquire->unwind(acquire);
 }
 
-static int run(struct lk__acquire *acquire)
+/* Its wait is over, with that code. */
+static int conclude(struct lk__acquire *acquire, int rc)
 {
     struct lk__object *object = acquire->op->object;
-    int rc = prepare(acquire);
-    bool held = false;
-    if (rc == 0) {
-        atomic_fetch_add(&object->waiting, 1);
-        rc = wait_for_it(acquire);
-        bool unknown = lk__acquirefsm_result(&acquire->waiter.machine)->unknown;
-        if ((rc == 0 || rc == EOWNERDEAD) && object->client->options->wait_replicas > 0)
-            rc = lk__acquire_confirm(acquire, rc);
-        atomic_fetch_sub(&object->waiting, 1);
-        held = rc == 0 || rc == EOWNERDEAD;
-        if (held && acquire->hold == NULL)
-            count_it(acquire, lk__now_us());
-        else if (held)
-            become_holder(acquire, rc);
-        else if (unknown)
-            lk__acquire_takeback(acquire);
-    }
+    bool unknown = lk__acquirefsm_result(&acquire->waiter.machine)->unknown;
+    if ((rc == 0 || rc == EOWNERDEAD) && object->client->options->wait_replicas > 0)
+        rc = lk__acquire_confirm(acquire, rc);
+    atomic_fetch_sub(&object->waiting, 1);
+    bool held = rc == 0 || rc == EOWNERDEAD;
+    if (held && acquire->hold == NULL)
+        count_it(acquire, lk__now_us());
+    else if (held)
+        become_holder(acquire, rc);
+    else if (unknown)
+        lk__acquire_takeback(acquire);
     end(acquire, held);
     return rc;
+}
+
+static int run(struct lk__acquire *acquire)
+{
+    int rc = prepare(acquire);
+    if (rc != 0) {
+        end(acquire, false);
+        return rc;
+    }
+    atomic_fetch_add(&acquire->op->object->waiting, 1);
+    return conclude(acquire, wait_for_it(acquire));
 }
 
 /* The first acquire of the object, or the first in half an hour. */
@@ -285,6 +291,36 @@ int lk__acquire_run(struct lk__acquire *acquire)
 {
     bool looks = !acquire->queues && lk__settings_isdue(acquire->op->object, acquire->began_us);
     return looks ? run_looking(acquire) : run(acquire);
+}
+
+void lk__acquire_begin(struct lk__begun *begun, struct lk__acquire *acquire)
+{
+    struct lk__object *object = acquire->op->object;
+    assert(acquire->try_only);
+    begun->acquire = acquire;
+    if (lk__settings_isdue(object, acquire->began_us)) {
+        begun->settings = lk__settings_mark(object, &begun->text);
+        acquire->settings = &begun->settings;
+    }
+    begun->code = prepare(acquire);
+    if (begun->code != 0)
+        return;
+    atomic_fetch_add(&object->waiting, 1);
+    lk__waiters_begin(&object->client->waiters, &acquire->waiter, &begun->attempt);
+}
+
+int lk__acquire_end(struct lk__begun *begun)
+{
+    struct lk__acquire *acquire = begun->acquire;
+    struct lk__object *object = acquire->op->object;
+    int rc = begun->code;
+    if (rc != 0)
+        end(acquire, false);
+    else
+        rc = conclude(acquire, lk__waiters_end(&begun->attempt));
+    if (acquire->settings != NULL)
+        lk__settings_note(object, lk__acquirefsm_result(&acquire->waiter.machine));
+    return rc;
 }
 
 /* --- giving it back ------------------------------------------------------------------------------------------------- */

@@ -100,6 +100,28 @@ static inline void lk__acquire_plan(struct lk__acquire *acquire)
  */
 int lk__acquire_run(struct lk__acquire *acquire);
 
+/* What a settings mark points into. */
+struct lk__settingstext {
+    char key[LK__KEY_MAX];
+    char words[64]; /* of one of several stripes; others are constant */
+};
+
+/* An acquire that was begun; private to it. */
+struct lk__begun {
+    struct lk__acquire *acquire;
+    struct lk__attempt attempt;
+    struct lk__settingstext text;
+    struct lk__settingsmark settings;
+    int code; /* not 0: it could not begin */
+};
+
+/*
+ * lk__acquire_run() of one that only tries, in two parts, of one thread: up to its first ask, for which nothing waits, and
+ * the rest. So several tries are under way at once.
+ */
+void lk__acquire_begin(struct lk__begun *begun, struct lk__acquire *acquire);
+int lk__acquire_end(struct lk__begun *begun);
+
 /*
  * Give all of `hold` back. 0 · ESTALE it had been lost · else the outcome is open, and the release goes on in
  * the background; with an error text. Then lk__object_drophold().
@@ -129,11 +151,6 @@ int lk__gone(const struct lk__object *object);
 
 /* Is an acquire to look at the settings mark? The first one, and then now and then. */
 bool lk__settings_isdue(const struct lk__object *object, int64_t now_us);
-/* What a settings mark points into. */
-struct lk__settingstext {
-    char key[LK__KEY_MAX];
-    char words[64]; /* of one of several stripes; others are constant */
-};
 struct lk__settingsmark lk__settings_mark(const struct lk__object *object, struct lk__settingstext *text);
 /* Tell that others have other settings: the log and the listeners once, a strict caller each time, by an error text. */
 void lk__settings_differ(struct lk__object *object, const char *mine, const char *found);

@@ -3,11 +3,12 @@
 #include "rwlock/rwlock.h"
 
 /* The mode is part of the id, so that it tells a queued waiter's as well. */
-int lk__rwlock_acquire(const struct lk__op *op, bool write, const struct lk__how *how)
+void lk__rwlock_plan(struct lk__acquire *acquire, struct lk__rwlock_acquire_args *args, const struct lk__op *op,
+                     bool write, const struct lk__how *how)
 {
     const struct lk__rwlockblock *block = lk__rwlock_block(op->object);
     const lk_rwlockattr_t *attr = lk__rwlock_attr(op);
-    struct lk__acquire acquire = {
+    *acquire = (struct lk__acquire){
         .op = op,
         .how = how,
         .holds = write,
@@ -20,10 +21,17 @@ int lk__rwlock_acquire(const struct lk__op *op, bool write, const struct lk__how
         .renewal = &lk__lua_rwlock_renew,
         .suffix = write ? ":w" : ":r",
     };
-    lk__acquire_plan(&acquire);
-    unsigned flags = block->ask_flags | (acquire.try_only ? LK__RWLOCK_TRY : 0);
-    const struct lk__rwlock_acquire_args args = { .lease_ms = acquire.asked_ms, .flags = block->release.flags | flags };
-    acquire.ask = lk__object_command(op->object, &lk__lua_rwlock_acquire, &args);
+    lk__acquire_plan(acquire);
+    unsigned flags = block->ask_flags | (acquire->try_only ? LK__RWLOCK_TRY : 0);
+    *args = (struct lk__rwlock_acquire_args){ .lease_ms = acquire->asked_ms, .flags = block->release.flags | flags };
+    acquire->ask = lk__object_command(op->object, &lk__lua_rwlock_acquire, args);
+}
+
+int lk__rwlock_acquire(const struct lk__op *op, bool write, const struct lk__how *how)
+{
+    struct lk__acquire acquire;
+    struct lk__rwlock_acquire_args args;
+    lk__rwlock_plan(&acquire, &args, op, write, how);
     return lk__acquire_run(&acquire);
 }
 

@@ -48,10 +48,10 @@ static int acquire_or_nest(struct lk__op *op, bool write, const struct lk__how *
     return rc == 0 ? lock_again(op, hold, write, only_try) : rc;
 }
 
-static int lock_as(lk_rwlock_t *rw, bool write, const struct lk__how *how, bool only_try)
+int lk__rwlock_lockas(struct lk__handle handle, bool write, const struct lk__how *how, bool only_try)
 {
     struct lk__op op;
-    int rc = lk__op_enterby(&op, LK__HANDLE(rw), &lk__rwlock_kind, how->limit_us);
+    int rc = lk__op_enterby(&op, handle, &lk__rwlock_kind, how->limit_us);
     if (rc != 0)
         return rc;
     rc = lk__op_setowner(&op, how->by);
@@ -65,7 +65,7 @@ static int lock_as(lk_rwlock_t *rw, bool write, const struct lk__how *how, bool 
 static int lock_until(lk_rwlock_t *rw, bool write, int64_t limit_us, bool only_try)
 {
     const struct lk__how how = { .limit_us = limit_us };
-    return lock_as(rw, write, &how, only_try);
+    return lk__rwlock_lockas(LK__HANDLE(rw), write, &how, only_try);
 }
 
 /* For a call with a limit, EBUSY of a try is ETIMEDOUT. */
@@ -94,7 +94,7 @@ static int lock_with(lk_rwlock_t *rw, bool write, const lk_how_t *how)
     struct lk__how taken;
     int rc = lk__how_take(&taken, how);
     if (rc == 0)
-        rc = lock_as(rw, write, &taken, false);
+        rc = lk__rwlock_lockas(LK__HANDLE(rw), write, &taken, false);
     return rc == EBUSY ? ETIMEDOUT : rc;
 }
 
