@@ -63,5 +63,6 @@
 #include <latchkey/semaphore.h>
 #include <latchkey/stripes.h>
 #include <latchkey/cond.h>
+#include <latchkey/multi.h>
 
 #endif

@@ -124,6 +124,20 @@ lk_stripes_t *world_stripes(struct world *w, lk_client_t *client, const char *na
     return stripes;
 }
 
+static void end_multi(void *multi)
+{
+    assert_lk(0, lk_multi_destroy(multi));
+    free(multi);
+}
+
+lk_multi_t *world_multi(struct world *w, lk_client_t *client)
+{
+    lk_multi_t *multi = calloc(1, sizeof *multi);
+    assert_lk(0, lk_multi_init(multi));
+    world_at_end(w, client, multi, end_multi);
+    return multi;
+}
+
 static void end_rwlock(void *rwlock)
 {
     assert_lk(0, lk_rwlock_destroy(rwlock));

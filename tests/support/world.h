@@ -90,6 +90,7 @@ lk_client_t *world_open(struct world *w, const char *options);   /* which the te
 lk_mutex_t *world_mutex(struct world *w, lk_client_t *client, const char *name, const lk_mutexattr_t *attr);
 lk_stripes_t *world_stripes(struct world *w, lk_client_t *client, const char *name, unsigned n,
                             const lk_mutexattr_t *attr);
+lk_multi_t *world_multi(struct world *w, lk_client_t *client); /* without members; ended before that client's objects are */
 lk_rwlock_t *world_rwlock(struct world *w, lk_client_t *client, const char *name, const lk_rwlockattr_t *attr);
 lk_sem_t *world_sem(struct world *w, lk_client_t *client, const char *name, unsigned value, const lk_semattr_t *attr);
 lk_latch_t *world_latch(struct world *w, lk_client_t *client, const char *name);

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lock.c - taking several locks, all or none, and giving them back
+ *
+ * All that are not held are tried at once. If one is not free, what comes behind it in the order of the set is given back,
+ * and it is waited for; then the rest is tried again. So who waits holds only what stands before that in an order that all
+ * have in common, and nobody waits in a circle. Locks of one name on several servers stand side by side in it: while one of
+ * them is waited for none of the others is held, and a pause of random length parts those who meet there.
+ */
+#include "multi/multi.h"
+
+#include <stdio.h>
+
+enum { PAUSE_US = 2000, PAUSE_DOUBLINGS = 5 };
+
+/* "mutex orders", for words. */
+struct name {
+    char text[LK_NAME_MAX + 32];
+};
+
+static struct name name_of(const struct lk__part *part)
+{
+    struct name name;
+    snprintf(name.text, sizeof name.text, "%s %s", part->kind->name, lk__handle_name(part->handle));
+    return name;
+}
+
+/* --- given back on the way ---------------------------------------------------------------------------------------------- */
+
+/*
+ * Its last holder died, and the caller was not told: the next one is to be. A release would say that it was repaired, or
+ * that it cannot be. So it ends with its lease, as if this holder had died, too, and soon.
+ */
+static int leave_dead(const struct lk__part *part, lk_owner_t *owner)
+{
+    struct lk__op op;
+    struct lk__hold *hold;
+    int rc = lk__op_enterholder(&op, part->handle, part->kind, owner);
+    if (rc != 0)
+        return rc;
+    rc = lk__op_hold(&op, &hold);
+    if (hold == NULL)
+        return lk__op_leave(&op, rc);
+    if (rc == 0)
+        rc = lk__op_extend(&op, hold, LK__LEASE_MIN_MS);
+    if (rc != 0)
+        lk__error_settles(lk__lease_endsby(hold->lease));
+    lk__object_drophold(op.object, hold);
+    if (op.by == NULL)
+        op.self->holds--;
+    else
+        atomic_fetch_sub(&op.by->holds, 1);
+    return lk__op_leave(&op, rc);
+}
+
+static void give_back(struct lk__taking *taking, unsigned i)
+{
+    const struct lk__part *part = taking->multi->parts[i];
+    lk_owner_t *owner = taking->how->by;
+    int rc = taking->died[i] ? leave_dead(part, owner) : lk__op_unlock(part->handle, part->kind, owner);
+    taking->held[i] = taking->died[i] = false;
+    if (rc == 0 || rc == ESTALE || rc == ECANCELED || rc == EPERM)
+        return; /* or it was lost, or given back by the close of its client, or by another thread for the owner */
+    int64_t settled_us = lk__thread_self()->settled_us;
+    taking->unsettled = true;
+    if (settled_us > taking->settled_us)
+        taking->settled_us = settled_us;
+}
+
+/* All from that one on. The words of the failure before stay. */
+static void give_back_from(struct lk__taking *taking, unsigned first)
+{
+    struct lk__failure words = { .unlogged = false };
+    lk__failure_keep(&words);
+    for (unsigned i = taking->multi->count; i-- > first;)
+        if (taking->held[i])
+            give_back(taking, i);
+    lk__failure_restore(&words);
+}
+
+/* Nothing of it is held any more, or something may still be. */
+static int give_up(struct lk__taking *taking, int code)
+{
+    give_back_from(taking, 0);
+    if (!taking->unsettled)
+        return code;
+    struct lk__failure words = { .unlogged = false };
+    lk__failure_keep(&words);
+    if (words.settled_us > taking->settled_us)
+        taking->settled_us = words.settled_us;
+    lk__fail(EIO, "%.300s; what was taken before is still being given back", words.errortext);
+    lk__error_settles(taking->settled_us);
+    return EIO;
+}
+
+/* --- taken ------------------------------------------------------------------------------------------------------------- */
+
+/* A lease may end while others are waited for: what is behind that one is taken anew, too. True: something was lost. */
+static bool drop_lost(struct lk__taking *taking)
+{
+    const struct lk__multi *multi = taking->multi;
+    int64_t ms;
+    for (unsigned i = 0; i < multi->count; i++) {
+        const struct lk__part *part = multi->parts[i];
+        if (taking->held[i] && lk__holder_remaining(__func__, part->handle, part->kind, taking->how->by, &ms) != 0) {
+            give_back_from(taking, lk__multi_firstlike(multi, i));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of two of one name: does the server of one know what is held of the other? Then they are one lock. */
+static bool is_known_to(const struct lk__part *other, const struct lk__part *held, lk_owner_t *owner)
+{
+    struct lk__op op;
+    struct lk__hold *hold;
+    struct lk__replybuf buf;
+    struct lk__answer answer;
+    char id[LK__OWNER_ID];
+    if (lk__op_enterholder(&op, held->handle, held->kind, owner) != 0)
+        return false;
+    int rc = lk__op_hold(&op, &hold);
+    if (rc == 0)
+        snprintf(id, sizeof id, "%s", hold->lease->id);
+    lk__op_leave(&op, rc);
+    if (rc != 0 || lk__op_enter(&op, other->handle, other->kind) != 0)
+        return false;
+    const struct lk__command command = lk__object_command(op.object, op.object->kind->check_script, NULL);
+    rc = lk__object_ask(op.object, &command, id, lk__replybuf_reply(&buf));
+    bool known = rc == 0 && lk__answer_read(command.script, &buf.reply, &answer) && answer.verdict == LK__TAKEN;
+    lk__op_leave(&op, rc);
+    return known;
+}
+
+/* Let others of that name go on: in a pause of random length, longer each time. */
+static void pause_a_little(const struct lk__taking *taking, unsigned *meetings)
+{
+    struct lk__parker parker;
+    unsigned doublings = *meetings < PAUSE_DOUBLINGS ? *meetings : PAUSE_DOUBLINGS;
+    int64_t until_us = lk__now_us() + 1 + (int64_t)lk__random_below((uint64_t)PAUSE_US << doublings);
+    ++*meetings;
+    lk__parker_init(&parker);
+    lk__parker_park(&parker, until_us < taking->how->limit_us ? until_us : taking->how->limit_us);
+    lk__parker_destroy(&parker);
+}
+
+/* That one is to be waited for: hold only what stands before it. 0, or EINVAL: two members are one lock. */
+static int step_back(struct lk__taking *taking, unsigned index, unsigned *meetings)
+{
+    const struct lk__multi *multi = taking->multi;
+    unsigned from = lk__multi_firstlike(multi, index);
+    const struct lk__part *met = NULL;
+    for (unsigned i = from; i < multi->count && lk__multi_firstlike(multi, i) == from; i++)
+        if (taking->held[i])
+            met = multi->parts[i];
+    if (met != NULL && is_known_to(multi->parts[index], met, taking->how->by))
+        return lk__fail(EINVAL, "%s: twice in the set, by clients that spell its server differently",
+                        name_of(met).text);
+    give_back_from(taking, from);
+    if (met != NULL)
+        pause_a_little(taking, meetings);
+    return 0;
+}
+
+static int wait_for(struct lk__taking *taking, unsigned i)
+{
+    int rc = lk__part_lock(taking->multi->parts[i], taking->how, false);
+    taking->held[i] = rc == 0 || rc == EOWNERDEAD;
+    taking->died[i] = rc == EOWNERDEAD;
+    if (taking->held[i])
+        return 0;
+    return rc == EBUSY ? ETIMEDOUT : rc;
+}
+
+/* 0: all are held. Otherwise some may be. */
+static int take_all(struct lk__taking *taking, bool only_try)
+{
+    unsigned meetings = 0;
+    for (;;) {
+        int code = 0;
+        unsigned first = lk__try_all(taking, &code);
+        bool lost = drop_lost(taking);
+        if (first == taking->multi->count && !lost)
+            return 0;
+        if (lost && lk__now_us() >= taking->how->limit_us)
+            return lk__fail(only_try ? EBUSY : ETIMEDOUT, "several locks: the lease of one ended before all were held");
+        if (lost)
+            continue;
+        if (lk__now_us() >= taking->how->limit_us)
+            return code == EBUSY && !only_try ? ETIMEDOUT : code;
+        code = step_back(taking, first, &meetings);
+        if (code == 0)
+            code = wait_for(taking, first);
+        if (code != 0)
+            return code;
+    }
+}
+
+/* EOWNERDEAD if it was so for one of them, which the words name. */
+static int tell_dead(const struct lk__taking *taking)
+{
+    for (unsigned i = 0; i < taking->multi->count; i++)
+        if (taking->died[i])
+            return lk__fail(EOWNERDEAD, "%s: held with all others, but its previous holder died holding it",
+                            name_of(taking->multi->parts[i]).text);
+    return 0;
+}
+
+static int take(struct lk__multi *multi, const struct lk__how *how, bool only_try)
+{
+    struct lk__failure before = { .unlogged = false };
+    struct lk__taking taking = { .multi = multi, .how = how };
+    if (multi->count == 0)
+        return lk__fail(EINVAL, "a set of locks without members");
+    lk__failure_keep(&before);
+    int rc = lk__try_prepare(&taking);
+    if (rc != 0)
+        return rc;
+    rc = take_all(&taking, only_try);
+    if (rc != 0) {
+        rc = give_up(&taking, rc);
+    } else {
+        lk__failure_restore(&before);
+        rc = tell_dead(&taking);
+    }
+    lk__try_end(&taking);
+    return rc;
+}
+
+static int lock_as(lk_multi_t *s, const struct lk__how *how, bool only_try)
+{
+    struct lk__apistate api = lk__api_enter();
+    struct lk__multi *multi;
+    int rc = lk__multi_get("lk_multi_lock", s, &multi);
+    if (rc == 0) {
+        atomic_store(&multi->used, true);
+        atomic_fetch_add(&multi->locking, 1);
+        rc = take(multi, how, only_try);
+        atomic_fetch_sub(&multi->locking, 1);
+        lk__multi_unref(multi);
+    }
+    return lk__api_leave(&api, rc);
+}
+
+static int lock_until(lk_multi_t *s, int64_t limit_us)
+{
+    const struct lk__how how = { .limit_us = limit_us };
+    return lock_as(s, &how, false);
+}
+
+int lk_multi_lock(lk_multi_t *s)
+{
+    return lock_until(s, LK__NEVER);
+}
+
+int lk_multi_trylock(lk_multi_t *s)
+{
+    const struct lk__how how = { .limit_us = 0 };
+    return lock_as(s, &how, true);
+}
+
+int lk_multi_timedlock(lk_multi_t *s, const struct timespec *abstime)
+{
+    return lk_multi_clocklock(s, CLOCK_REALTIME, abstime);
+}
+
+int lk_multi_clocklock(lk_multi_t *s, clockid_t clock, const struct timespec *abstime)
+{
+    int64_t limit_us;
+    int rc = lk__deadline_at(clock, abstime, &limit_us);
+    return rc != 0 ? rc : lock_until(s, limit_us);
+}
+
+int lk_multi_lockfor(lk_multi_t *s, int64_t timeout_ms)
+{
+    int64_t limit_us;
+    int rc = lk__deadline_in(timeout_ms, &limit_us);
+    return rc != 0 ? rc : lock_until(s, limit_us);
+}
+
+int lk_multi_lockwith(lk_multi_t *s, const lk_how_t *how)
+{
+    struct lk__how taken;
+    int rc = lk__how_take(&taken, how);
+    return rc != 0 ? rc : lock_as(s, &taken, false);
+}
+
+/* --- given back -------------------------------------------------------------------------------------------------------- */
+
+/* Does the owner hold it, well or lost? 0, EPERM, EINVAL; of a closed client ECANCELED: the close gave it back. */
+static int check_holder(const struct lk__part *part, lk_owner_t *owner)
+{
+    struct lk__op op;
+    int rc = lk__op_enterholder(&op, part->handle, part->kind, owner);
+    if (rc == ECANCELED && lk__handle_isinherited(part->handle))
+        return lk__fail(EPERM, "%s: held by another process, not by this one", name_of(part).text);
+    if (rc != 0)
+        return rc;
+    if (lk__object_hold(op.object, lk__op_owner(&op)) == NULL)
+        rc = lk__fail(EPERM, "%s: not held by %s", op.object->what, lk__op_holder(&op));
+    return lk__op_leave(&op, rc);
+}
+
+static int check_holders(const struct lk__multi *multi, lk_owner_t *owner)
+{
+    if (multi->count == 0)
+        return lk__fail(EINVAL, "a set of locks without members");
+    for (unsigned i = 0; i < multi->count; i++) {
+        int rc = check_holder(multi->parts[i], owner);
+        if (rc != 0 && rc != ECANCELED)
+            return rc;
+    }
+    return 0;
+}
+
+/* Its code is told that says most of what was done: that a lease was lost, else the first. */
+static int unlock(const struct lk__multi *multi, lk_owner_t *owner)
+{
+    struct lk__failure words = { .unlogged = false };
+    int64_t settled_us = 0;
+    int code = 0;
+    for (unsigned i = multi->count; i-- > 0;) {
+        int rc = lk__op_unlock(multi->parts[i]->handle, multi->parts[i]->kind, owner);
+        if (rc == 0)
+            continue;
+        int64_t its_us = lk__thread_self()->settled_us;
+        settled_us = its_us > settled_us ? its_us : settled_us;
+        if (code != 0 && (rc != ESTALE || code == ESTALE))
+            continue;
+        code = rc;
+        lk__failure_keep(&words);
+    }
+    if (code == 0)
+        return 0;
+    lk__failure_restore(&words);
+    if (settled_us != 0)
+        lk__error_settles(settled_us);
+    return code;
+}
+
+int lk_multi_unlock(lk_multi_t *s)
+{
+    return lk_multi_unlockby(s, NULL);
+}
+
+int lk_multi_unlockby(lk_multi_t *s, lk_owner_t *owner)
+{
+    struct lk__apistate api = lk__api_enter();
+    struct lk__multi *multi;
+    int rc = lk__multi_get("lk_multi_unlock", s, &multi);
+    if (rc == 0) {
+        rc = check_holders(multi, owner);
+        if (rc == 0)
+            rc = unlock(multi, owner);
+        lk__multi_unref(multi);
+    }
+    return lk__api_leave(&api, rc);
+}

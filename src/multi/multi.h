@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * multi.h - several locks at once
+ *
+ * set.c   making and ending a set, its members     try.c   all that are not held yet, at once
+ * lock.c  taking all of them, giving them back     ask.c   remaining, check, info
+ */
+#ifndef LK__MULTI_H
+#define LK__MULTI_H
+
+#include "lock/mutex.h"
+#include "rwlock/rwlock.h"
+
+#include <latchkey/multi.h>
+
+/* One lock of a set. */
+struct lk__part {
+    void *lock; /* the user's mutex or read-write lock */
+    struct lk__handle handle;
+    const struct lk__kind *kind;
+    bool write;          /* of a read-write lock: to write */
+    lk_client_t *client; /* a reference: its options say which server that is */
+    char key[];          /* the first of it in Redis, by which it is ordered */
+};
+
+struct lk__multi {
+    atomic_uint refs;    /* the set's, and one for each call */
+    atomic_uint locking; /* calls that take it */
+    atomic_bool used;    /* it is complete */
+    unsigned count;
+    struct lk__part *parts[LK_MULTI_MAX]; /* in the order in which they are waited for */
+};
+
+/* --- set.c ---------------------------------------------------------------------------------------------------------- */
+
+/* What is behind `s`, with a reference: 0, EINVAL or ECANCELED, with an error text. `function`: the public call. */
+int lk__multi_get(const char *function, const lk_multi_t *s, struct lk__multi **multi);
+void lk__multi_unref(struct lk__multi *multi);
+
+/* The first part with the key of this one: several of one name are on servers of their own. */
+unsigned lk__multi_firstlike(const struct lk__multi *multi, unsigned index);
+
+/* --- try.c ---------------------------------------------------------------------------------------------------------- */
+
+struct lk__tried;
+
+/* Taking all of them, on the caller's stack. */
+struct lk__taking {
+    struct lk__multi *multi;
+    const struct lk__how *how;
+    struct lk__tried *tried; /* one for each part */
+    bool held[LK_MULTI_MAX], died[LK_MULTI_MAX];
+    bool unsettled;     /* what was given back may still be there, and ... */
+    int64_t settled_us; /* ... no longer than that */
+};
+
+/* One public call on a part: take it, by that thread or owner. */
+int lk__part_lock(const struct lk__part *part, const struct lk__how *how, bool only_try);
+
+/* 0 or ENOMEM, with an error text. */
+int lk__try_prepare(struct lk__taking *taking);
+void lk__try_end(struct lk__taking *taking);
+/*
+ * Try all parts that are not held. The first that was not granted, with its code and an error text; their number if there is
+ * none.
+ */
+unsigned lk__try_all(struct lk__taking *taking, int *code);
+
+#endif
