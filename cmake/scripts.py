@@ -278,7 +278,7 @@ class Field:
         self.line, self.texts = line, []
 
 
-FIELDS = ("uses", "keys", "args", "flags", "sent", "short", "verdicts", "reply", "resend", "batch", "raw")
+FIELDS = ("uses", "keys", "args", "flags", "sent", "short", "instead", "verdicts", "reply", "resend", "batch", "raw")
 
 
 class File:
@@ -625,6 +625,7 @@ class TypedScript:
         self.file, self.name, self.path, self.vocabulary = file, file.name, file.path, vocabulary
         self.library = library
         self.names, self.defaults = {}, {}
+        self.stands_for, self.instead = None, [None, None]
         self.read_keys()
         self.read_arguments()
         self.read_short()
@@ -1106,6 +1107,7 @@ class Module:
         self.number_flags(files)
         self.scripts = [self.form(file)(file, self.library, vocabulary) for file in files]
         self.collect_keys()
+        self.pair_up()
 
     @staticmethod
     def form(file):
@@ -1128,6 +1130,31 @@ class Module:
             for name, kind in script.keys.items():
                 if self.keys.setdefault(name, kind) != kind:
                     refuse(script.path, f"{name} is a {kind}, but a {self.keys[name]} in another script of the module")
+
+    def pair_up(self):
+        """A script of one key stands for another one of several, as its first or second step: it takes that one's arguments,
+        and the second one answers as that one does."""
+        known = {script.name: script for script in self.typed()}
+        for script in self.typed():
+            for line, text in script.file.words("instead"):
+                words = text.split()
+                other = known.get(words[0]) if words else None
+                if other is None or len(words) != 2 or words[1] not in ("1", "2"):
+                    refuse(script.path, f"'{text}' should be a script of this module, and 1 or 2", line)
+                self.check_pair(script, other, words[1], line)
+                script.stands_for, other.instead[int(words[1]) - 1] = other, script
+
+    @staticmethod
+    def check_pair(script, other, step, line):
+        if len(script.keys) != 1 or script.flags or script.defaults or script.takes_settings:
+            refuse(script.path, "what stands for another script has one key, no flags of its own, no short form", line)
+        for name, kind in script.args.items():
+            if other.args.get(name) != kind:
+                refuse(script.path, f"{name} is no such argument of {other.name}, which this one stands for", line)
+        answers = [{name: [(e.name, e.kind) for e in elements] for name, elements in each.verdicts.items()}
+                   for each in (script, other)]
+        if step == "2" and answers[0] != answers[1]:
+            refuse(script.path, f"it does not answer as {other.name} does, which it stands for", line)
 
     def typed(self):
         return [script for script in self.scripts if script.typed]
@@ -1169,7 +1196,7 @@ class Module:
 
     def declarations(self, script):
         rows = []
-        if script.args or script.flags:
+        if (script.args or script.flags) and not script.stands_for:
             rows += [f"struct {self.prefix(script)}_args {{"]
             rows += [f"    {c_type(kind)}{name};" for name, kind in script.args.items()]
             if script.flags:
@@ -1238,6 +1265,8 @@ class Module:
                 f"    .shape_count = {len(script.verdicts)},",
             ]
             rows += [f"    .batch = &lk__lua_{self.name}_{script.batch.name},"] if script.batch else []
+            steps = ", ".join(f"&lk__lua_{self.name}_{each.name}" if each else "NULL" for each in script.instead)
+            rows += [f"    .instead = {{ {steps} }},"] if any(script.instead) else []
         rows += ["};"]
         if script.typed:
             rows += self.reader(script)
@@ -1297,7 +1326,8 @@ class Module:
     def argument(self, script, argument):
         kind = "TEXT" if argument.kind == "text" else "NUMBER"
         if argument.origin == "args":
-            return f"{{ LK__ARG_{kind}, offsetof(struct {self.prefix(script)}_args, {argument.name}) }}"
+            owner = script.stands_for or script
+            return f"{{ LK__ARG_{kind}, offsetof(struct {self.prefix(owner)}_args, {argument.name}) }}"
         if argument.origin == "sent":
             return f"{{ LK__ARG_SENT_{kind}, offsetof(struct lk__sent, {argument.name}) }}"
         if argument.origin == "flags" and script.flags:

@@ -381,6 +381,8 @@ struct lk__step lk__acquirefsm_hinted(struct lk__acquirefsm *machine, int64_t no
     if (a->phase == LK__WAITING && !a->sent && a->result.arrival != 0 && a->last_error == 0) {
         a->again = false;
         a->next_us = lk__fsm_earlier(a->next_us, a->anchor_us + HINT_PAUSE_US);
+    } else if (a->phase == LK__WAITING && !a->sent && a->last_error != 0) { /* what made it pause may be over */
+        a->next_us = lk__fsm_earlier(a->next_us, now_us + a->set.retry_min_ms * 1000);
     }
     return lk__fsm_proceed(a, now_us);
 }

@@ -15,9 +15,11 @@ struct leaving {
     struct lk__lease *lease;
     struct lk__request request;
     struct lk__node *at;
-    bool said, unknown;     /* an answer came; the server does not know the script */
-    bool elsewhere, asking; /* it is not the one to ask; the other one is to be told so */
-    bool refused;           /* any other error that will not pass */
+    int64_t marked_until_us; /* as that of a call */
+    bool said, unknown;      /* an answer came; the server does not know the script */
+    bool elsewhere, asking;  /* it is not the one to ask; the other one is to be told so */
+    bool scattered;          /* some of its keys are elsewhere */
+    bool refused;            /* any other error that will not pass */
     struct lk__answer answer;
 };
 
@@ -34,6 +36,7 @@ static void take_answer(struct lk__request *request, const struct lk__reply *rep
     struct leaving *leaving = LK__CONTAINER(request, struct leaving, request);
     leaving->said = lk__answer_read(leaving->lease->release.command.script, reply, &leaving->answer);
     leaving->unknown = lk__reply_is(reply, "NOSCRIPT");
+    leaving->scattered = lk__reply_is(reply, "TRYAGAIN");
     leaving->elsewhere = reply->type == LK__ERROR && leaving->at->cluster != NULL &&
                          lk__cluster_redirect(leaving->at->cluster, leaving->at, reply, &leaving->asking);
     leaving->refused = is_refusal(reply) && !leaving->unknown && !leaving->elsewhere;
@@ -62,12 +65,31 @@ static bool await_answer(struct leaving *leaving, int64_t until_us)
     return answered;
 }
 
+/* Once more, by itself and by steps. */
+static bool release_by_steps(lk_client_t *client, struct leaving *leaving, int64_t until_us)
+{
+    const struct lk__outboxentry *release = &leaving->lease->release;
+    struct lk__call call = { .node = &client->node,
+                             .what = "close",
+                             .command = &release->command,
+                             .sent = lk__outboxentry_sent(release),
+                             .end_us = until_us,
+                             .by_steps = true,
+                             .marked_until_us = leaving->marked_until_us };
+    leaving->said =
+        lk__call_run(&call) == 0 && lk__answer_read(release->command.script, call.reply, &leaving->answer);
+    leaving->request.epoch = call.sent.epoch;
+    return leaving->said;
+}
+
 /* True: the server said that there is nothing to release any more. */
 static bool await_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, int64_t until_us)
 {
     bool answered = await_answer(leaving, until_us);
     for (int i = 0; answered && (leaving->unknown || leaving->elsewhere) && i < AGAIN; i++)
         answered = send_release(client, leaving, parker, true) && await_answer(leaving, until_us);
+    if (answered && leaving->scattered)
+        answered = release_by_steps(client, leaving, until_us);
     if (!answered || !leaving->said)
         return false;
     lk__lease_released(leaving->lease, (struct lk__date){ leaving->answer.server_us, leaving->request.epoch });
@@ -95,6 +117,7 @@ static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
     while (count < BATCH && (lease = lk__watchdog_anylease(&client->dog)) != NULL) {
         struct leaving *leaving = &batch[count];
         *leaving = (struct leaving){ .lease = lease };
+        leaving->marked_until_us = lease->holder != NULL ? lk__hold_marked(lease->holder) : 0;
         bool good = lk__lease_end(lease);
         if (good && send_release(client, leaving, &parker, false)) {
             count++;

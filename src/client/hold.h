@@ -59,6 +59,16 @@ static inline void lk__hold_unref(struct lk__hold *hold)
     lk__lease_unref(&hold->own);
 }
 
+/*
+ * Until when a mark of a robust object may be settled for this hold, which has it: then the server still has the hold, by
+ * any clock. 0: it has none, as a reader. Before the lease ends.
+ */
+static inline int64_t lk__hold_marked(const struct lk__hold *hold)
+{
+    int64_t until_us = atomic_load(&hold->lease->valid_until_us);
+    return hold->holds > 0 ? until_us - hold->lease->dog->options->command_timeout_ms * 1000 : 0;
+}
+
 /* Its owner gives it back: from now on its release says what is known by then. */
 static inline void lk__hold_given(const struct lk__hold *hold)
 {

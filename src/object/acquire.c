@@ -7,7 +7,7 @@
  *
  * Given back, the hold ends here before its release is sent: a late answer then finds nobody who still believes in
  * it. Whatever comes back, it is no longer held by the caller. A release without a good answer goes on in the
- * background, as long as there may be something to release.
+ * background, as long as there may be something to release; so does one that went by steps, to serve who waits.
  */
 #include "object/acquire.h"
 
@@ -330,21 +330,21 @@ int lk__gone(const struct lk__object *object)
     return lk__fail(ESTALE, "%s: the lease was lost before this; somebody else may hold it", object->what);
 }
 
-/* 0: the server answered whether there was something to release. */
+/* 0: the server answered whether there was something to release. `marked_until_us`: as that of the call. */
 static int send_it(struct lk__object *object, struct lk__hold *hold, const struct lk__outboxentry *release,
-                   struct lk__answer *answer, unsigned *epoch, bool *repeated)
+                   int64_t marked_until_us, struct lk__call *call, struct lk__answer *answer)
 {
     lk__hold_given(hold);
-    struct lk__call call = {
+    *call = (struct lk__call){
         .node = lk__object_node(object),
         .what = object->what,
         .command = &release->command,
         .sent = release == &hold->lease->release ? lk__lease_sent(hold->lease) : lk__outboxentry_sent(release),
+        .by_steps = true,
+        .marked_until_us = object->traits.robust ? marked_until_us : 0,
     };
-    int rc = lk__call_run(&call);
-    *repeated = call.repeated;
-    *epoch = call.sent.epoch;
-    if (rc == 0 && !lk__answer_read(release->command.script, call.reply, answer))
+    int rc = lk__call_run(call);
+    if (rc == 0 && !lk__answer_read(release->command.script, call->reply, answer))
         rc = lk__call_garbled(object->what);
     return rc;
 }
@@ -367,23 +367,24 @@ int lk__object_releaseby(struct lk__object *object, struct lk__hold *hold, struc
 {
     struct lk__lease *lease = hold->lease;
     struct lk__answer answer;
-    bool repeated;
-    unsigned epoch;
-    int64_t end_us = lk__lease_endsby(lease);
+    struct lk__call call;
+    int64_t end_us = lk__lease_endsby(lease), marked_until_us = lk__hold_marked(hold);
     if (!lk__lease_end(lease))
         return lk__gone(object);
     lk__histogram_add(&object->client->stats[hold->kind].hold, lk__now_us() - hold->began_us);
-    int rc = send_it(object, hold, release, &answer, &epoch, &repeated);
+    int rc = send_it(object, hold, release, marked_until_us, &call, &answer);
     if (rc != 0) {
         lk__outbox_send(&object->client->dog, release, end_us);
         lk__error_settles(end_us);
         return rc;
     }
-    lk__lease_released(lease, (struct lk__date){ answer.server_us, epoch });
+    lk__lease_released(lease, (struct lk__date){ answer.server_us, call.sent.epoch });
+    if (call.stepped)
+        lk__outbox_handon(&object->client->dog, release, end_us);
     if (answer.server_us != 0) /* most releases that nobody waited for have no date */
         let_next_go(object->client);
     bool own = release == &lease->release;
-    if (answer.verdict == LK__DONE || (own && repeated)) /* a copy of this release may have done it */
+    if (answer.verdict == LK__DONE || (own && call.repeated)) /* a copy of this release may have done it */
         return 0;
     lk__lease_wasgone(lease);
     return lk__gone(object);

@@ -10,6 +10,8 @@
 /* One call under way. */
 struct call {
     struct lk__call *told;
+    struct lk__command command; /* told->command, or the step that stands for it ... */
+    int step;                   /* ... 1 or 2; 0: none */
     struct lk__request request;
     enum lk__lane lane;
     struct lk__node *at; /* where it goes, or went */
@@ -53,6 +55,8 @@ static void set_deadline(struct call *call, int64_t now_us)
 {
     struct lk__call *told = call->told;
     int64_t lasts_us = told->lasts_us != 0 ? told->lasts_us : call->hard_us - now_us;
+    if (call->step == 1 && told->marked_until_us - now_us < lasts_us)
+        lasts_us = told->marked_until_us - now_us;
     struct lk__until until = lk__node_until(call->at, call->lane, now_us, lasts_us);
     told->sent.deadline_us = 0;
     if (told->sent.epoch != until.date.epoch && told->sent.epoch != 0)
@@ -60,7 +64,7 @@ static void set_deadline(struct call *call, int64_t now_us)
     told->sent.deadline_us = until.date.us;
     told->sent.epoch = until.date.epoch;
     told->sent.deadline_here_us = told->lasts_us != 0 ? until.here_us : 0;
-    if (is_limited(told->command->script) && until.here_us > told->settled_us)
+    if (is_limited(call->command.script) && until.here_us > told->settled_us)
         told->settled_us = until.here_us;
 }
 
@@ -75,7 +79,7 @@ static bool may_come_back(const struct call *call)
     if (now_us >= call->hard_us)
         return false;
     return now_us < lk__node_ended(node, call->lane) + timeout_us ||
-           node != lk__node_for(node, call->told->command, false);
+           node != lk__node_for(node, &call->command, false);
 }
 
 /*
@@ -88,10 +92,9 @@ static int send_it(struct call *call)
         int64_t now_us = lk__now_us();
         if (now_us >= call->hard_us)
             return unreachable(call, ENOTCONN);
-        call->at = lk__node_for(call->told->node, call->told->command, call->request.asking);
+        call->at = lk__node_for(call->told->node, &call->command, call->request.asking);
         set_deadline(call, now_us);
-        int rc =
-            lk__node_send(call->at, call->lane, &call->request, call->told->command, &call->told->sent, call->eval);
+        int rc = lk__node_send(call->at, call->lane, &call->request, &call->command, &call->told->sent, call->eval);
         if (rc == ENOTCONN)
             rc = lk__node_awaitup(call->at, call->lane, call->request.parker, lk__node_failures(call->at, call->lane),
                                   call->hard_us);
@@ -128,15 +131,45 @@ static bool is_late(const struct lk__script *script, const struct lk__reply *rep
     return is_limited(script) && lk__reply_integers(reply, LK__ANSWER_LEAST) && reply->values[0].number == LK__LATE;
 }
 
+static int begin_step(struct call *call, int step)
+{
+    call->step = step;
+    call->command.script = call->told->command->script->instead[step - 1];
+    call->eval = call->late = false;
+    return EAGAIN;
+}
+
+/* While a cluster moves a slot it refuses a script some of whose keys are elsewhere, or are not there at all. */
+static bool goes_by_steps(struct call *call, const struct lk__reply *error)
+{
+    const struct lk__script *const *instead = call->told->command->script->instead;
+    if (!call->told->by_steps || call->step != 0 || instead[1] == NULL || !lk__reply_is(error, "TRYAGAIN"))
+        return false;
+    call->told->stepped = true;
+    begin_step(call, instead[0] != NULL && call->told->marked_until_us != 0 ? 1 : 2);
+    return true;
+}
+
+/* An answer that is no error: 0 it is the result, EAGAIN there is another step, else the code to end with. */
+static int judge_step(struct call *call, const struct lk__reply *reply)
+{
+    struct lk__answer answer;
+    if (call->step != 1)
+        return 0;
+    if (!lk__answer_read(call->command.script, reply, &answer) || answer.verdict == LK__LATE)
+        return unreachable(call, ENOTCONN); /* the mark stays as it is, and so does all else */
+    return begin_step(call, 2);
+}
+
 /* Judge the answer: 0 it is the result, EAGAIN send once more, else the code to end with. */
 static int judge(struct call *call)
 {
     struct lk__reply *reply = call->request.reply;
     bool retry;
     if (reply->type != LK__ERROR) {
-        bool again = !call->late && is_late(call->told->command->script, reply) && has_time(call, lk__now_us());
+        bool again = !call->late && is_late(call->command.script, reply) && has_time(call, lk__now_us());
         call->late |= again;
-        return again ? EAGAIN : 0;
+        return again ? EAGAIN : judge_step(call, reply);
     }
     if (lk__node_redirected(call->at, reply, &call->hops, &call->request.asking)) {
         call->eval |= call->request.asking; /* it is good for one request */
@@ -146,6 +179,8 @@ static int judge(struct call *call)
         call->eval = true;
         return EAGAIN;
     }
+    if (goes_by_steps(call, reply))
+        return EAGAIN;
     if (lk__node_isnomaster(call->at, reply))
         lk__node_reset(call->at, call->lane, call->request.connects, "the server became a replica");
     int code = lk__reply_error(reply, &retry);
@@ -154,7 +189,7 @@ static int judge(struct call *call)
         return EAGAIN;
     if (call->unsure) /* this copy was refused; another one may have been carried out */
         return unreachable(call, code);
-    return lk__acl_refused(code, call->told->what, call->told->command, reply);
+    return lk__acl_refused(code, call->told->what, &call->command, reply);
 }
 
 static int run(struct call *call)
@@ -184,9 +219,11 @@ int lk__call_run(struct lk__call *told)
 {
     struct lk__parker parker;
     struct lk__node *node = told->node;
-    struct call call = {
-        .told = told, .at = node, .lane = told->confirms ? LK__LANE_GRANTS : LK__LANE_COMMANDS, .hard_us = told->end_us
-    };
+    struct call call = { .told = told,
+                         .command = *told->command,
+                         .at = node,
+                         .lane = told->confirms ? LK__LANE_GRANTS : LK__LANE_COMMANDS,
+                         .hard_us = told->end_us };
     if (told->end_us == 0)
         call.hard_us = lk__now_us() + node->server.options.command_timeout_ms * 1000;
     if (told->reply == NULL)

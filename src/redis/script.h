@@ -62,6 +62,12 @@ struct lk__script {
     const struct lk__shape *shapes;
     int shape_count;
     const struct lk__script *batch; /* does for several keys what this one does for its key; or NULL */
+    /*
+     * What stands for it, step by step, where a cluster refuses it as some of its keys are elsewhere: scripts of one key
+     * each, with this one's keys and arguments. The first one is for a mark, or NULL; the second gives back, and answers as
+     * this one does. Both NULL: nothing does.
+     */
+    const struct lk__script *instead[2];
 };
 
 #endif

@@ -94,7 +94,11 @@ static int release_by_id(const struct lk__semcall *call, const char *id)
                                          .args = &block->release };
     struct lk__semaphore_permit_release_reply told;
     struct lk__call release = {
-        .node = lk__object_node(&call->sem->object), .what = call->what, .command = &command, .sent = { .id = id }
+        .node = lk__object_node(&call->sem->object),
+        .what = call->what,
+        .command = &command,
+        .sent = { .id = id },
+        .by_steps = true
     };
     int rc = lk__call_run(&release);
     if (rc == 0 && !lk__semaphore_permit_release_read(release.reply, &told))

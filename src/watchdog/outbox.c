@@ -45,7 +45,7 @@ void lk__outbox_add(struct lk__watchdog *dog, struct lk__outboxentry *entry, int
         return;
     if (!entry->pending) {
         lk__outboxentry_ref(entry);
-        dog->outbox.pending++;
+        dog->outbox.pending += !entry->unawaited;
     }
     entry->pending = true;
     entry->end_us = end_us;
@@ -58,6 +58,16 @@ void lk__outbox_send(struct lk__watchdog *dog, struct lk__outboxentry *entry, in
 {
     lk__watchdog_lock(dog);
     lk__outbox_add(dog, entry, end_us);
+    lk__mu_unlock(&dog->mu);
+}
+
+void lk__outbox_handon(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us)
+{
+    lk__watchdog_lock(dog);
+    if (!entry->pending) {
+        entry->unawaited = true;
+        lk__outbox_add(dog, entry, end_us);
+    }
     lk__mu_unlock(&dog->mu);
 }
 
@@ -75,7 +85,7 @@ static void end(struct lk__watchdog *dog, struct lk__outboxentry *entry)
     assert(lk__mu_held(&dog->mu));
     entry->pending = false;
     lk__heap_remove(&dog->outbox.heap, &entry->timer);
-    dog->outbox.pending--;
+    dog->outbox.pending -= !entry->unawaited;
     pthread_cond_broadcast(&dog->outbox.answered);
     lk__mu_unlock(&dog->mu);
     lk__outboxentry_unref(entry);
@@ -181,7 +191,7 @@ bool lk__outbox_stop(struct lk__watchdog *dog)
 {
     assert(lk__mu_held(&dog->mu));
     struct lk__timer *timer = lk__heap_first(&dog->outbox.heap);
-    bool clean = timer == NULL;
+    bool clean = dog->outbox.pending == 0;
     while (timer != NULL) {
         end(dog, LK__CONTAINER(timer, struct lk__outboxentry, timer));
         timer = lk__heap_first(&dog->outbox.heap);

@@ -39,6 +39,7 @@ struct lk__outboxentry {
     int64_t end_us;         /* by then the command's subject has ended anyway: the entry is given up */
     struct lk__timer timer; /* when it is sent next */
     bool pending, inflight;
+    bool unawaited; /* what it gives back was given back: it only hands on what is free, and no close waits for that */
     bool eval;   /* the server does not know the script: the next request has its text */
     bool asking; /* it goes as the last ASK said, likewise */
 };
@@ -46,7 +47,7 @@ struct lk__outboxentry {
 struct lk__outbox {
     struct lk__heap heap;    /* under dog->mu: entries that are pending and not in flight */
     size_t reserved;         /* under dog->mu: entries that exist; as many timers have room */
-    size_t pending;          /* under dog->mu: how many entries are pending */
+    size_t pending;          /* under dog->mu: how many entries are pending that somebody may wait for */
     pthread_cond_t answered; /* with dog->mu: an entry is not pending any more */
 };
 
@@ -75,7 +76,9 @@ struct lk__sent lk__outboxentry_sent(const struct lk__outboxentry *entry);
 
 /* Send the entry from now on until it is answered, or `end_us`. */
 void lk__outbox_send(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us);
-/* Wait until no entry is pending, or `until_us`. */
+/* Likewise of what was given back already, so that who waits for it is served; unless the entry is sent anyway. */
+void lk__outbox_handon(struct lk__watchdog *dog, struct lk__outboxentry *entry, int64_t end_us);
+/* Wait until no entry is pending but for those that only hand on, or `until_us`. */
 void lk__outbox_settle(struct lk__watchdog *dog, int64_t until_us);
 
 void lk__outbox_init(struct lk__outbox *outbox);
@@ -91,7 +94,7 @@ bool lk__outbox_isheldup(struct lk__watchdog *dog);
 void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us);
 /* The request of an entry is over. Leaves dog->mu and takes it again. */
 void lk__outbox_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
-/* Give up all pending entries; none is in flight. True: there were none. Leaves dog->mu and takes it again. */
+/* Give up all pending entries; none is in flight. True: there were none that anybody waits for. Leaves dog->mu and takes it again. */
 bool lk__outbox_stop(struct lk__watchdog *dog);
 
 #endif

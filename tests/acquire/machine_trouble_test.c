@@ -180,6 +180,17 @@ static void a_server_that_is_not_ready_is_asked_less_and_less_often(void)
         { 1248, SENDS, TO_AWAIT(HARD) }, { 1249, SAYS("LOADING"), TO_PARK(1269) });
 }
 
+/* A message may tell that it is over; but it is cheap to forge, so there is a least pause. */
+static void a_message_shortens_the_pause(void)
+{
+    struct play play = begin();
+    RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) }, { 1, SAYS("TRYAGAIN"), TO_PARK(21) },
+        { 21, TIME_PASSES, TO_ASK }, { 21, SENDS, TO_AWAIT(HARD) }, { 22, SAYS("TRYAGAIN"), TO_PARK(62) },
+        { 62, TIME_PASSES, TO_ASK }, { 62, SENDS, TO_AWAIT(HARD) }, { 63, SAYS("TRYAGAIN"), TO_PARK(143) },
+        { 70, HINT_COMES, TO_PARK(90) }, { 80, HINT_COMES, TO_PARK(90) }, { 90, TIME_PASSES, TO_ASK },
+        { 90, SENDS, TO_AWAIT(HARD) }, { 91, SAYS("TRYAGAIN"), TO_PARK(191) }, { 185, HINT_COMES, TO_PARK(191) });
+}
+
 static void at_the_limit_the_reason_is_told(void)
 {
     static const struct {
@@ -411,7 +422,7 @@ int main(void)
         a_release_counts_when_no_copy_can_come_after_it, an_answer_after_the_deadline_ends_the_doubt,
         an_unknown_script_is_sent_as_text, news_does_not_hide_that_a_script_is_unknown,
         a_server_that_knows_no_script_is_not_asked_for_ever, a_late_ask_is_asked_again,
-        a_server_that_is_not_ready_is_asked_less_and_less_often, at_the_limit_the_reason_is_told,
+        a_server_that_is_not_ready_is_asked_less_and_less_often, a_message_shortens_the_pause, at_the_limit_the_reason_is_told,
         trouble_that_is_over_is_no_reason, missing_rights_end_a_wait_at_once, what_stopped_in_its_middle_is_taken_back,
         what_will_not_pass_ends_a_wait_at_once, an_unrecoverable_mutex_ends_a_wait_at_once,
         a_full_lock_ends_a_wait_at_once, an_overtaken_number_is_given_up, an_answer_that_makes_no_sense_is_taken_back,

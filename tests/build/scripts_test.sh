@@ -285,6 +285,52 @@ refuses 'what goes in a batch has one key' < <(sed 's/thing string/&, other stri
 refuses 'what goes in a batch has one key' < <(sed 's/^-- resend/-- flags: fair\n&/; s/~= id/& or fair/' demo/keep.lua)
 refuses 'in a batch a verdict is one digit' < <(sed 's/GONE LATE/GONE left number?\n--       LATE/' demo/keep.lua)
 refuses 'in a batch a verdict is one digit' < <(sed 's/GONE/UNRECOVERABLE/' demo/keep.lua)
+
+# --- a script that stands for another one ----------------------------------------------------------------------------
+
+cat >demo/whole.lua <<'END'
+-- keys: thing string, other string
+-- args: word text, number ms
+-- sent: id
+-- verdicts: DONE left ms
+--           GONE
+-- resend: harmless
+if redis.call('GET', thing) ~= id then
+    return answer(GONE)
+end
+redis.call('SET', other, word)
+return answer(DONE, number)
+END
+cat >demo/step.lua <<'END'
+-- keys: thing string
+-- args: number ms
+-- sent: id
+-- instead: whole 2  a note
+-- verdicts: DONE left ms
+--           GONE
+-- resend: harmless
+if redis.call('GET', thing) ~= id then
+    return answer(GONE)
+end
+return answer(DONE, number)
+END
+embed whole.lua step.lua
+grep -qF '.instead = { NULL, &lk__lua_demo_step },' out/demo/scripts.c || { cat out/demo/scripts.c; exit 1; }
+grep -qF 'offsetof(struct lk__demo_whole_args, number)' <(sed -n '/step_args/,/};/p' out/demo/scripts.c)
+! grep -qF 'struct lk__demo_step_args' out/demo/scripts.h || { cat out/demo/scripts.h; exit 1; }
+stands_badly() { # <part of the message> <change of step.lua>
+    sed "$2" demo/step.lua >demo/bad.lua
+    ! embed whole.lua bad.lua >message 2>&1 || { cat demo/bad.lua; exit 1; }
+    grep -qF -- "$1" message || { echo "does not say '$1':"; cat message; exit 1; }
+}
+stands_badly "should be a script of this module, and 1 or 2" 's/whole 2/whole/'
+stands_badly "should be a script of this module, and 1 or 2" 's/whole 2/others 2/'
+stands_badly "has one key" 's/thing string/&, other string/; s/~= id/& or other/'
+stands_badly "number is no such argument of whole" 's/number ms/number text/; s/left ms/left ms/'
+stands_badly "does not answer as whole does" 's/left ms/left number/'
+sed 's/whole 2/whole 1/; s/DONE left ms/DONE/; s/DONE, number/number and DONE/' demo/step.lua >demo/first.lua
+embed whole.lua first.lua
+grep -qF '.instead = { &lk__lua_demo_first, NULL },' out/demo/scripts.c || { cat out/demo/scripts.c; exit 1; }
 refuses 'does not read deadline_us' < <(sed "s/'0')/deadline_us)/" demo/keep.lua)
 
 # --- a typed script --------------------------------------------------------------------------------------------

@@ -116,6 +116,7 @@ struct row {
 #define SHARED_ROBUST_TELL "97"
 #define NO_FLAGS "0"
 #define ROBUST "32"
+#define UNREPAIRED "4"
 #define ROBUST_UNREPAIRED "36"
 #define WITH_JAVA "64"
 #define SEM_SHARED "8" /* of the semaphore's */
@@ -226,6 +227,24 @@ static const struct row rows[] = {
       { MUTEX_RELEASE(ROBUST_UNREPAIRED, "0") } },
     { &lk__lua_lock_release, GIVES, HELD(A) QUEUED("mutex", C, B), { MUTEX }, { MUTEX_RELEASE(WITH_JAVA, "0") } },
     { &lk__lua_lock_release, GIVES, HELD(B) QUEUED("mutex", A, B), { MUTEX }, { MUTEX_RELEASE(NO_FLAGS, "0") } },
+    { &lk__lua_lock_release_mark,
+      GIVES,
+      HELD(A) MARK("mutex", A " 7 0"),
+      { "latchkey:robust:mutex:{x}" },
+      { NO_FLAGS, A, LATER_US, "1" } },
+    { &lk__lua_lock_release_mark,
+      GIVES,
+      HELD(A) MARK("mutex", A " 7 1"),
+      { "latchkey:robust:mutex:{x}" },
+      { UNREPAIRED, A, LATER_US, "1" } },
+    { &lk__lua_lock_release_mark,
+      LOOKS,
+      HELD(B) MARK("mutex", B " 7 1"),
+      { "latchkey:robust:mutex:{x}" },
+      { UNREPAIRED, A, LATER_US, "1" } },
+    { &lk__lua_lock_release_hold, GIVES, HELD(A) QUEUED("mutex", C, B), { "x" }, { LOCK_CHANNEL, A, "0", "1" } },
+    { &lk__lua_lock_release_hold, GIVES, HELD(A), { "x" }, { LOCK_CHANNEL, A, LATER_US, "1" } },
+    { &lk__lua_lock_release_hold, LOOKS, HELD(B), { "x" }, { LOCK_CHANNEL, A, "0", "1" } },
     { &lk__lua_lock_force,
       GIVES,
       HELD(A) MARK("mutex", "unrecoverable") QUEUED("mutex", C, B),
@@ -332,6 +351,17 @@ static const struct row rows[] = {
       SHARED(A ":w") MARK("rw", A ":w 7 0") QUEUED("rw", C ":r", B ":r"),
       { RW },
       { RW_ROBUST, A ":w", LATER_US, "30000", "1" } },
+    { &lk__lua_rwlock_release_mark,
+      GIVES,
+      SHARED(A ":w") MARK("rw", A ":w 7 1"),
+      { "latchkey:robust:rw:{x}" },
+      { UNREPAIRED, A ":w", LATER_US, "1" } },
+    { &lk__lua_rwlock_release_hold,
+      GIVES,
+      SHARED(A ":r") SHARED(C ":r") QUEUED("rw", B ":w", C ":w"),
+      { "latchkey:rw:{x}" },
+      { A ":w", "1" } },
+    { &lk__lua_rwlock_release_hold, LOOKS, SHARED(B ":r"), { "latchkey:rw:{x}" }, { A ":w", "1" } },
     { &lk__lua_rwlock_force, GIVES, SHARED(A ":w") QUEUED("rw", C ":w", B ":w"), { RW }, { RW_ROBUST, LATER_US, "1" } },
     { &lk__lua_rwlock_renew, GIVES, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", LATER_US, "30000", "1" } },
     { &lk__lua_rwlock_check, LOOKS, SHARED(A ":w"), { "latchkey:rw:{x}" }, { A ":w", "1" } },
@@ -542,6 +572,12 @@ static const struct row rows[] = {
       ":1;" QUEUED("permits", C ":1", B ":1"),
       { PERMITS },
       { A ":1", "1" } },
+    { &lk__lua_semaphore_permit_release_hold,
+      GIVES,
+      "SET latchkey:total:{x} 2;ZADD latchkey:permits:{x} " LATER_MS " " A ":2 " LATER_MS " " A
+      ":2/2;EXPIRE latchkey:permits:{x} 600;" QUEUED("permits", C ":2", B ":2"),
+      { "latchkey:permits:{x}" },
+      { "0", A ":2", "1" } },
     { &lk__lua_semaphore_permit_renew,
       GIVES,
       "ZADD latchkey:permits:{x} " LATER_MS " " A ":2 " LATER_MS " " A ":2/2;EXPIRE latchkey:permits:{x} 600",

@@ -1,0 +1,14 @@
+-- release_mark.lua - what a holder leaves of the mark of a robust read-write lock, before release_hold.lua gives that back
+--
+-- uses:     mark
+-- keys:     mark string                 this key alone, so that it works while a cluster moves it
+-- sent:     id
+--           deadline_us                 before that nobody else holds it: the lease lasts longer
+--           unrepaired
+-- instead:  release 1
+-- verdicts: DONE GONE LATE              GONE: the mark is none of this holder's
+-- resend:   harmless: a mark that is settled is nobody's
+if settle_mark(mark, id, unrepaired) then
+    return answer(DONE)
+end
+return answer(GONE)
