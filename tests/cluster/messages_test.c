@@ -91,7 +91,35 @@ static void a_waiter_follows(struct world *w)
     assert_between(errand.took_ms - gave_ms, 0, SOON_MS);
 }
 
+/*
+ * Given back while the waiter's subscription is on its way to the next node, where it comes too early for it: once it is
+ * heard there it asks.
+ */
+static void nothing_is_missed_on_the_way(struct world *w)
+{
+    static const int after_ms[] = { 0, 10, 50, 100, 120, 150 };
+    struct cluster *c = cluster_begin(w, false);
+    lk_client_t *one = cluster_client(c, OPTIONS), *other = cluster_client(c, OPTIONS);
+    const char *name = cluster_name(c, 0, "orders");
+    struct subject *mine = world_subject(w, one, &subject_kinds[1], name),
+                   *theirs = world_subject(w, other, &subject_kinds[1], name);
+    for (int i = 0; i < 6; i++) {
+        struct errand errand;
+        assert_lk(0, subject_take(mine, SOON_MS));
+        errand_start(&errand, theirs, 6 * SOON_MS);
+        eventually(heard_at(c, i % 2) == 1, SOON_MS);
+        cluster_move(c, cluster_slot(c, name), i % 2, 1 - i % 2);
+        sleep_ms(after_ms[i]);
+        int64_t gave_ms = now_ms();
+        assert_lk(0, subject_give(mine));
+        errand_join(&errand);
+        assert_lk(0, errand.took);
+        assert_lk(0, errand.gave);
+        assert_between(errand.took_ms - gave_ms, -SLACK_MS, SOON_MS);
+    }
+}
+
 int main(void)
 {
-    return world_run(waiters_hear, a_waiter_follows);
+    return world_run(waiters_hear, a_waiter_follows, nothing_is_missed_on_the_way);
 }

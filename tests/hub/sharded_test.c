@@ -10,6 +10,7 @@
  */
 #include "client/client.h"
 #include "hub/hub.h"
+#include "proxy.h"
 #include "subject.h"
 
 #include <stdio.h>
@@ -110,6 +111,58 @@ static void a_plain_node_is_not_heard(struct world *w)
     assert_int_equal(0, worker_join(&waiter)); /* it polled */
 }
 
+/* --- before it is subscribed ----------------------------------------------------------------------------------- */
+
+/* Turns of those who are not heard are that far apart, and one has to ask shortly before its turn. */
+enum { ROUNDS = 4, TURNS_PAUSE_MS = 2100 };
+
+/* By how much the second in the queue, who is heard, had it before the first, whose subscription is still on its way. */
+static int64_t passed_by_ms(struct world *w, struct proxy *proxy, struct subject *mine, struct subject *second)
+{
+    lk_client_t *client = proxy_client(proxy, OPTIONS);
+    client->node.server.pubsub = LK__PUBSUB_SHARDED;
+    struct subject *first = world_subject(w, client, mine->kind, mine->name);
+    struct errand errands[2];
+    assert_lk(0, subject_take(mine, 0));
+    proxy_once(proxy, PROXY_HOLD_REQUEST, 1, "SSUBSCRIBE");
+    errand_start(&errands[0], first, 6 * SOON_MS);
+    eventually(subject_queued(w, mine) == 1, SOON_MS);
+    errand_start(&errands[1], second, 6 * SOON_MS);
+    eventually(subject_queued(w, mine) == 2, SOON_MS);
+    assert_lk(0, subject_give(mine));
+    for (int i = 0; i < 2; i++) {
+        errand_join(&errands[i]);
+        assert_lk(0, errands[i].took);
+        assert_lk(0, errands[i].gave);
+        assert_true(errands[i].took_ms - errands[i].began_ms < 2 * SOON_MS);
+    }
+    assert_int_equal(1, listeners(w, "latchkey:client:*")); /* of the second one: the first never heard anything */
+    proxy_release(proxy);
+    world_close(w, client);
+    return errands[0].took_ms - errands[1].took_ms;
+}
+
+/*
+ * Its entry says so: what it is offered is kept for it until it asks again, and nobody passes it. Nor does it sleep until
+ * the next poll.
+ */
+static void who_is_not_heard_yet_is_not_passed(struct world *w)
+{
+    const struct subject_kind *fair = &subject_kinds[1];
+    struct proxy *proxy = proxy_begin(w);
+    struct subject *mine = world_subject(w, sharded_client(w, OPTIONS), fair, "orders");
+    struct subject *second = world_subject(w, sharded_client(w, OPTIONS), fair, "orders");
+    int64_t passed_ms = 1;
+    assert_lk(0, subject_take(mine, 0));
+    hand_over(w, mine, second); /* from now on it is heard */
+    world_allow(w, "latchkey:seen:*");
+    for (int i = 0; i < ROUNDS && passed_ms > 0; i++) { /* on a busy machine it may take too long to come to that */
+        sleep_ms(i > 0 ? TURNS_PAUSE_MS : 0);
+        passed_ms = passed_by_ms(w, proxy, mine, second);
+    }
+    assert_true(passed_ms <= 0);
+}
+
 /* --- rights ---------------------------------------------------------------------------------------------------- */
 
 /* A node that logs in as that user; "" if it comes up, or why it does not. */
@@ -149,6 +202,7 @@ static void it_needs_the_rights_to_its_own_messages(struct world *w)
 int main(void)
 {
     int failed =
-        world_run(a_latch_opens_for_those_who_wait, a_plain_node_is_not_heard, it_needs_the_rights_to_its_own_messages);
+        world_run(a_latch_opens_for_those_who_wait, a_plain_node_is_not_heard, who_is_not_heard_yet_is_not_passed,
+                           it_needs_the_rights_to_its_own_messages);
     return failed + subject_run(a_waiter_hears_that_it_was_granted, none_is_left_to_a_redisson_that_is_not_there);
 }
