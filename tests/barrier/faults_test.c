@@ -137,10 +137,10 @@ static void the_child_of_a_party_is_none(struct world *w)
     struct worker party;
     if (THREAD_SANITIZED)
         skip(); /* it does not follow a fork out of a process with threads */
-    open_both(w, "lease=600ms&command_timeout=150ms&poll=200ms", 2);
+    open_both(w, "lease=2s&command_timeout=600ms&poll=200ms", 2);
     begin_round(w, &party);
     assert_int_equal(0, world_wait(w, world_fork(w, child_of_a_party, NULL)));
-    sleep_ms(LEASE_MS + 100);
+    sleep_ms(2100); /* longer than the lease */
     assert_int_equal(1, arrived(w));
     end_round(&party);
 }

@@ -18,7 +18,7 @@ static lk_mutex_t *mutexes[THREADS];
 /* With few places, one of them for an ECHO and two for renewals. */
 static void open_all(struct world *w)
 {
-    client = world_client(w, "lease=15s");
+    client = world_client(w, "lease=15s&command_timeout=4s");
     for (int i = 0; i < THREADS; i++) {
         char name[16];
         snprintf(name, sizeof name, "m%d", i);

@@ -3,7 +3,7 @@
  * settles_test.c - a call without an answer says by when nothing of it is left, and keeps to that
  *
  * labels: threads memory
- * seconds: 14
+ * seconds: 36
  */
 #include "fake_server.h"
 #include "proxy.h"
@@ -11,9 +11,9 @@
 
 #include <string.h>
 
-enum { LEASE_MS = 1200, COMMAND_MS = 150 };
+enum { LEASE_MS = 3000, COMMAND_MS = 900 };
 
-#define OPTIONS "lease=1200ms&command_timeout=150ms&poll=200ms"
+#define OPTIONS "lease=3s&command_timeout=900ms&poll=200ms"
 
 static struct proxy *p;
 static lk_client_t *ours, *theirs;
@@ -144,10 +144,10 @@ static void an_unreadable_release_goes_on(struct world *w)
     int64_t asked = fake_asked(f, "EVALSHA");
     assert_lk(EPROTO, lk_mutex_unlock(m));
     assert_between(lk_errorsettles(), LEASE_MS, 2 * LEASE_MS);
-    sleep_ms(500);
+    sleep_ms(1500);
     assert_between(fake_asked(f, "EVALSHA") - asked, 2, 20); /* neither given up nor a flood */
     fake_answer(f, "EVALSHA", "*3\r\n:4\r\n:4000000000000000\r\n:#\r\n");
-    eventually(lk_client_close(ours) == 0, 2000);
+    eventually(lk_client_close(ours) == 0, 5000);
 }
 
 /* A server that knows no script, not even as text, is not asked without pause: by a call, a renewal or a release. */
@@ -161,13 +161,13 @@ static void no_script_is_no_flood(struct world *w)
     fake_answer(f, "EVALSHA", "-NOSCRIPT none\r\n");
     fake_answer(f, "EVAL", "-NOSCRIPT none\r\n");
     int64_t asked = fake_asked(f, "EVAL");
-    sleep_ms(600); /* renewals */
+    sleep_ms(1500); /* renewals */
     assert_lk(EPROTO, lk_mutex_check(m));
     assert_lk(EPROTO, lk_mutex_unlock(m));
-    sleep_ms(400); /* the release */
+    sleep_ms(1000); /* the release */
     assert_between(fake_asked(f, "EVAL") - asked, 3, 40);
     fake_answer(f, "EVALSHA", "*3\r\n:4\r\n:4000000000000000\r\n:#\r\n");
-    eventually(lk_client_close(ours) == 0, 2000);
+    eventually(lk_client_close(ours) == 0, 5000);
 }
 
 int main(void)

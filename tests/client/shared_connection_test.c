@@ -5,13 +5,13 @@
  * processors: 2
  *
  * labels: threads memory noise
- * seconds: 9
+ * seconds: 16
  */
 #include "proxy.h"
 
 #include <stdio.h>
 
-enum { COMMAND_MS = 400, PATIENT = 100, HASTY = 20 };
+enum { COMMAND_MS = 1000, PATIENT = 100, HASTY = 20 };
 
 static struct proxy *p;
 static lk_client_t *client;
@@ -19,7 +19,7 @@ static lk_client_t *client;
 static void open_client(struct world *w)
 {
     p = proxy_begin(w);
-    client = proxy_client(p, "lease=20s&command_timeout=400ms");
+    client = proxy_client(p, "lease=20s&command_timeout=1s");
 }
 
 /* Until no copy of a request can come any more, and the library knows it. */
@@ -49,7 +49,7 @@ static int lock_own_for(int index, int64_t limit_ms)
 static int patient(int index, void *arg)
 {
     (void)arg;
-    return lock_own_for(index, 10000);
+    return lock_own_for(index, 20000);
 }
 
 static int all_patient(void *arg)
@@ -77,7 +77,7 @@ static void the_reader_leaves_while_a_hundred_wait(struct world *w)
         sleep_ms(50);
         proxy_resume(p);
         assert_int_equal(0, worker_join(&others));
-        eventually(world_elements(w, "KEYS own-*") == 0, 2000);
+        eventually(world_elements(w, "KEYS own-*") == 0, 5000);
     }
     let_copies_pass();
 }
@@ -116,7 +116,7 @@ static void short_limits_do_not_spoil_long_ones(struct world *w)
     }
     gate_open(&stop);
     assert_int_equal(0, worker_join(&impatient));
-    eventually(world_elements(w, "KEYS own-*") == 0, 3000);
+    eventually(world_elements(w, "KEYS own-*") == 0, 5000);
     let_copies_pass();
 }
 

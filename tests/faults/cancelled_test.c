@@ -11,7 +11,7 @@
 
 enum { THREADS = 4, ROUNDS = 12 };
 
-#define OPTIONS "lease=1s&command_timeout=200ms&poll=200ms"
+#define OPTIONS "lease=3s&command_timeout=900ms&poll=200ms"
 
 static bool is_cancellation_point(const struct subject_kind *kind)
 {

@@ -16,7 +16,7 @@ static struct proxy *p;
 static void a_slow_link_is_only_slow(struct world *w)
 {
     struct errand errands[RIG_PLACES];
-    rig = rig_begin_behind(w, &p, "lease=5s&command_timeout=1s&poll=5s");
+    rig = rig_begin_behind(w, &p, "lease=9s&command_timeout=2800ms&poll=9s");
     proxy_dribble(p, PROXY_DOWN, 1); /* some 50 bytes an answer */
     for_each_place(place, rig) {
         place_take(place);
@@ -33,14 +33,14 @@ static void a_slow_link_is_only_slow(struct world *w)
         errand_join(errand);
         assert_lk(0, errand->took);
         assert_lk(0, errand->gave);
-        assert_between(errand->took_ms - given_ms, 0, 1500 + RIG_SLACK_MS); /* by the message: a poll is 5 s away */
+        assert_between(errand->took_ms - given_ms, 0, 1500 + RIG_SLACK_MS); /* by the message: a poll is 9 s away */
     }
     for_each_place(place, rig)
         place_take(place);
     assert_lk(0, lk_latch_trysetcount(&rig->gate, 1));
     assert_lk(0, lk_latch_countdown(&rig->gate));
     assert_lk(0, lk_latch_waitfor(&rig->gate, 0));
-    sleep_ms(5000 / 3 + RIG_SLACK_MS);
+    sleep_ms(9000 / 3 + RIG_SLACK_MS);
     for_each_place(place, rig)
         assert_lk(0, subject_give(&place->mine));
     assert_int_equal(0, rig_count(&rig->lost));

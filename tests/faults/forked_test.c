@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OPTIONS "lease=600ms&command_timeout=150ms&poll=200ms"
+#define OPTIONS "lease=1500ms&command_timeout=450ms&poll=200ms"
 
 struct inheritance {
     struct subject *subject;
@@ -62,7 +62,7 @@ static void the_child_owns_nothing(struct world *w, const struct subject_kind *k
         assert_int_equal(0, world_wait(w, child));
         assert_int_equal(received, world_counter(w, "total_connections_received"));
     }
-    sleep_ms(700); /* longer than the lease: the parent's renewals went on */
+    sleep_ms(1700); /* longer than the lease: the parent's renewals went on */
     assert_lk(0, subject_remaining(mine, &left_ms));
     assert_int_equal(1, subject_held(w, mine));
     assert_lk(0, subject_give(mine));

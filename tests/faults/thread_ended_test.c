@@ -7,9 +7,9 @@
 #include "news.h"
 #include "subject.h"
 
-enum { LEASE_MS = 600, LATER = 200 };
+enum { LEASE_MS = 1500, LATER = 200 };
 
-#define OPTIONS "lease=600ms&command_timeout=150ms&poll=200ms"
+#define OPTIONS "lease=1500ms&command_timeout=450ms&poll=200ms"
 
 static int take(void *arg)
 {

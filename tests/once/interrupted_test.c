@@ -118,10 +118,10 @@ static void the_child_runs_nothing(struct world *w)
 {
     if (THREAD_SANITIZED)
         skip(); /* it does not follow a fork out of a process with threads */
-    open_both(w, "lease=600ms&command_timeout=150ms&poll=200ms");
+    open_both(w, "lease=2s&command_timeout=600ms&poll=200ms");
     assert_lk(0, lk_once_begin(mine, 0));
     assert_int_equal(0, world_wait(w, world_fork(w, child_of_a_runner, NULL)));
-    sleep_ms(700); /* longer than the lease: the parent's renewals went on */
+    sleep_ms(2200); /* longer than the lease: the parent's renewals went on */
     assert_lk(0, lk_once_check(mine));
     assert_lk(ETIMEDOUT, lk_once_begin(theirs, 0));
     assert_lk(0, lk_once_end(mine, "by the parent"));

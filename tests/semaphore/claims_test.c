@@ -16,7 +16,7 @@ static void open_pool(struct world *w)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_client(w, "command_timeout=500ms");
+    client = world_client(w, "command_timeout=1500ms");
     pool = world_sem(w, client, "pool", 0, NULL);
 }
 

@@ -3,7 +3,7 @@
  * once_test.c - requests and answers get lost, late or doubled on the way, and the number stays exact
  *
  * labels: threads memory
- * seconds: 14
+ * seconds: 25
  */
 #include "proxy.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMMAND_MS = 300 };
+enum { COMMAND_MS = 900 };
 
 static struct proxy *p;
 static lk_client_t *client;
@@ -22,7 +22,7 @@ static void open_pool(struct world *w)
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
     p = proxy_begin(w);
-    client = proxy_client(p, "command_timeout=300ms");
+    client = proxy_client(p, "command_timeout=900ms");
     pool = world_sem(w, client, "pool", 10, NULL);
     unsigned taken;
     assert_lk(0, lk_sem_wait(pool)); /* from now on the server knows the scripts: one chunk a call */
