@@ -70,6 +70,7 @@ static void who_rests_is_woken_by_a_signal(struct world *w)
     assert_lk(0, lk_cond_signal(some[1]));
     await_woken(2);
     assert_int_equal(CROWD - 2, world_condqueued(w, "jobs"));
+    eventually(resting(w) == CROWD - 2, RESTS_BY_MS); /* those that were asked to look, again */
     one_that_is_moved_asks(w);
     await_woken(3);
     assert_int_equal(CROWD - 3, world_condqueued(w, "jobs"));
