@@ -161,8 +161,8 @@ def growth():
         yield Figure(f"growth_{what}_script_us", "longest script while they are let in", of(f"{what}.script.1000"), "us",
                      "<= 2000")
         yield Figure(f"growth_{what}_stall_us", "longest PING of a bystander meanwhile", of(f"{what}.stall.1000"), "us")
-    yield Figure("growth_broadcast_commands", "commands of the broadcast that lets them in", of("broadcast.asked.1000"), "",
-                 "<= 12")
+    yield Figure("growth_broadcast_commands", "commands of each of these, with those of the broadcast",
+                 of("broadcast.asked.1000"), "", "<= 4")
     for what, text in (("signal", "commands of a signal, its unlock and the thread that it wakes, {} waiting"),
                        ("barrier", "commands of each party in a round of a barrier, {} parties")):
         for count in WAITING:
