@@ -9,7 +9,8 @@
  *         before, by a new token.
  * Signal  moves the first who waits, a broadcast all, to the queue of the mutex: they get it
  *         one after the other as it is given back, and nobody is woken in vain. Signalling
- *         needs no mutex; while holding it, order is as one expects.
+ *         needs no mutex; while holding it, order is as one expects. After the unlock it costs
+ *         those who wait for the mutex no round trip: docs/performance.md has the difference.
  * Wakes   without a signal are legal, as with pthreads: look again whether to go on. There is
  *         one where a waiter was not heard of for some seconds and its signal went on to
  *         another one, or where the server lost its data. A signal is not lost: one whose
