@@ -181,15 +181,18 @@ static redisContext *control_of(struct failover *f, int i)
     return p->control;
 }
 
-/* Twice: a server that became a master or a replica has ended its connections. */
+/* Again: a server that became a master or a replica has ended its connections, maybe more than once. */
 static redisReply *ask_with(struct failover *f, int i, const char *format, va_list args)
 {
+    enum { TRIES = 2, TRIES_ENDED = 5 };
     redisReply *reply = NULL;
-    for (int n = 0; n < 2 && reply == NULL; n++) {
+    bool ended = false;
+    for (int n = 0; n < (ended ? TRIES_ENDED : TRIES) && reply == NULL; n++) {
         redisContext *control = control_of(f, i);
         va_list again;
         va_copy(again, args);
         reply = control->err == 0 ? redisvCommand(control, format, again) : NULL;
+        ended = control->err == REDIS_ERR_EOF;
         va_end(again);
     }
     return reply;
