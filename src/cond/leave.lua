@@ -13,7 +13,7 @@ local both = { mutex = mutex, token = token, queue = queue, seen = seen, mark = 
 local waited = redis.call('ZREM', waiting, id) == 1 -- first what a server out of memory allows
 redis.call('ZREM', alive, id)
 local mine_now = redis.call('HDEL', mutex, id) == 1
-if mine_now and robust then
+if mine_now and robust and string.sub(redis.call('GET', mark) or '', -2) ~= ' 1' then -- of a death the next one is told
     redis.call('DEL', mark)
 end
 leave(queue, seen, id)

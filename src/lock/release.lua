@@ -4,7 +4,7 @@
 -- keys:     mutex hash, token string, queue zset, seen zset, mark string      see acquire.lua
 -- args:     channel text                Redisson's
 -- flags:    fair robust shared
--- sent:     id keep_until_us unrepaired again      the id is finished from now on; of an id that was asked for again the answer is dated
+-- sent:     id keep_until_us unrepaired untold again      the id is finished from now on; of an id that was asked for again the answer is dated
 -- short:    flags 0, keep_until_us 0, mark
 -- verdicts: DONE GONE                   GONE: it was not the holder
 -- resend:   harmless: a finished id is nowhere
@@ -31,7 +31,7 @@ end
 if mine == 1 and robust then
     if unrepaired then
         redis.call('SET', mark, 'unrecoverable')
-    else
+    elseif not (untold and string.sub(redis.call('GET', mark) or '', -2) == ' 1') then
         redis.call('DEL', mark)
     end
 end

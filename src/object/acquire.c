@@ -34,6 +34,8 @@ static int make_hold(struct lk__acquire *acquire)
     lease->fixed = acquire->fixed;
     lease->lease_ms = lease->wanted_ms = acquire->lease_ms;
     lease->release.command = acquire->give_back;
+    if (acquire->op->object->traits.robust) /* until the acquire says that it is held */
+        lease->release.flags = LK__SENT_UNTOLD;
     if (acquire->block != NULL)
         set_block(lease, acquire->block);
     lease->renewal = acquire->renewal;
@@ -199,6 +201,7 @@ static void become_holder(struct lk__acquire *acquire, int code)
         set_block(lease, object->block);
     }
     hold->token = acquire->reads > 0 ? 0 : result->token;
+    lease->release.flags = 0;
     lease->release.past = result->duplicates_until;
     if (result->duplicates_until.date.us != 0) { /* a copy of the ask would set its lease again */
         lk__lease_expectduplicates(lease, acquire->asked_ms);

@@ -7,7 +7,7 @@
  * record. A replica that has this has the grant as well, as it takes what the master wrote in its order.
  *
  * So an ask itself waits for no replica, and who finds something taken is told so at once. What too few acknowledged is
- * given back. But if its last holder died, a release would say that it was repaired: it is left to end with its lease.
+ * given back.
  */
 #include "object/acquire.h"
 
@@ -182,10 +182,5 @@ int lk__acquire_confirm(struct lk__acquire *acquire, int code)
         return code;
     acquire->confirmed_us = 0;
     acquire->unconfirmed = true;
-    if (code == EOWNERDEAD && rc != ESTALE) {
-        too_few(&confirm, EIO, "it ends with its lease");
-        lk__error_settles(lk__now_us() + acquire->asked_ms * 1000);
-        return EIO;
-    }
     return undo(&confirm, rc);
 }

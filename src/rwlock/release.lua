@@ -5,7 +5,7 @@
 -- flags:    robust shared readers_first writers_first
 -- sent:     id                          with its mode, finished from now on
 --           again                       of an id that was asked for again the answer is dated
---           unrepaired                  counts for a writer
+--           unrepaired untold           count for a writer
 -- short:    flags 0, mark
 -- verdicts: DONE GONE                   GONE: it was not a holder
 -- resend:   harmless: a finished id is nowhere
@@ -37,7 +37,8 @@ end
 local unrecoverable = robust and unrepaired and mine and is_writer(mine)
 if unrecoverable then
     redis.call('SET', mark, 'unrecoverable')
-elseif robust and mine and is_writer(mine) then
+elseif robust and mine and is_writer(mine) and
+    not (untold and string.sub(redis.call('GET', mark) or '', -2) == ' 1') then
     redis.call('DEL', mark)
 end
 if redis.call('EXISTS', queue) == 0 then

@@ -212,7 +212,7 @@ static void more_than_there_are(struct world *w)
     assert_lk(ENOTCONN, lk_mutex_lock(orders)); /* though it has time */
 }
 
-/* Not given back as repaired: who comes next is told that the owner died. */
+/* It is given back, and not as repaired: who comes next is told that the owner died. */
 static void a_dead_owner_is_told_again(struct world *w)
 {
     const lk_mutexattr_t robust = { .size = sizeof robust, .robust = true, .lease_ms = 2000 };
@@ -224,7 +224,8 @@ static void a_dead_owner_is_told_again(struct world *w)
     assert_lk(0, lk_mutex_lock(theirs));
     failover_int(f, 0, "DEL orders"); /* as if its lease were over */
     stop_replicas(f);
-    assert_lk(EIO, lk_mutex_trylock(orders));
+    assert_lk(ENOTCONN, lk_mutex_trylock(orders));
+    assert_int_equal(0, failover_int(f, 0, "EXISTS orders"));
     assert_lk(ESTALE, lk_mutex_unlock(theirs));
     continue_replicas(f);
     assert_lk(EOWNERDEAD, lk_mutex_lock(orders));

@@ -4,7 +4,7 @@
  *
  * labels: threads memory
  */
-#include "world.h"
+#include "proxy.h"
 
 static lk_client_t *client;
 static lk_mutex_t *orders;
@@ -142,6 +142,27 @@ static void a_lost_hold_counts_as_dead(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
 }
 
+/* Whose answer was lost was not told of the death: what it gives back unseen tells the next one. */
+static void who_was_not_told_leaves_it_to_the_next(struct world *w)
+{
+    struct proxy *p = proxy_begin(w);
+    client = proxy_client(p, "command_timeout=500ms");
+    orders = world_mutex(w, client, "orders", &robust);
+    assert_lk(0, lk_mutex_lock(orders)); /* from now on the server knows the scripts */
+    assert_lk(0, lk_mutex_unlock(orders));
+    leave_it_dead(w);
+    eventually(!world_exists(w, "orders"), 5000);
+    proxy_stall(p, PROXY_DOWN);
+    assert_lk(EIO, lk_mutex_trylock(orders));
+    proxy_resume(p);
+    eventually(!world_exists(w, "orders"), 5000);
+    assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_consistent(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+}
+
 /* Repairing what is not broken is a mistake, as POSIX says. */
 static void there_is_nothing_to_repair(struct world *w)
 {
@@ -160,5 +181,6 @@ int main(void)
 {
     return world_run(after_a_dead_holder_it_says_so_until_repaired, trying_and_waiting_tell_as_well,
                      given_back_unrepaired_it_is_refused_to_all, unrecoverable_has_no_end,
-                     a_repairer_that_dies_is_told_too, a_lost_hold_counts_as_dead, there_is_nothing_to_repair);
+                     a_repairer_that_dies_is_told_too, a_lost_hold_counts_as_dead,
+                     who_was_not_told_leaves_it_to_the_next, there_is_nothing_to_repair);
 }

@@ -4,7 +4,7 @@
  *
  * labels: threads memory
  */
-#include "world.h"
+#include "proxy.h"
 
 static const lk_rwlockattr_t robust = { .size = sizeof robust, .robust = 1 };
 static const lk_rwlockattr_t brief = { .size = sizeof brief, .robust = 1, .lease_ms = 400 }; /* of who dies */
@@ -169,9 +169,31 @@ static void who_was_robbed_counts_as_dead(struct world *w)
     assert_lk(0, lk_rwlock_unlock(same_name));
 }
 
+/* A writer whose answer was lost was not told of the death: what it gives back unseen tells the next one. */
+static void who_was_not_told_leaves_it_to_the_next(struct world *w)
+{
+    struct proxy *p = proxy_begin(w);
+    lk_rwlock_t *unheard = world_rwlock(w, proxy_client(p, "command_timeout=500ms"), "config", &robust);
+    open_both(w);
+    assert_lk(0, lk_rwlock_wrlock(unheard)); /* from now on the server knows the scripts */
+    assert_lk(0, lk_rwlock_unlock(unheard));
+    leave_it_half_written();
+    eventually(!world_exists(w, "config"), 5000);
+    proxy_stall(p, PROXY_DOWN);
+    assert_lk(EIO, lk_rwlock_trywrlock(unheard));
+    proxy_resume(p);
+    eventually(!world_exists(w, "config"), 5000);
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_consistent(config));
+    assert_lk(0, lk_rwlock_unlock(config));
+    assert_lk(0, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_unlock(config));
+}
+
 int main(void)
 {
     return world_run(readers_are_told_until_a_writer_repaired_it, a_reader_that_died_is_not_worth_a_word,
                      waiters_are_told, given_back_unrepaired_it_is_refused_to_all, a_downgrade_keeps_what_is_known,
-                     an_unknown_downgrade_is_no_repair, who_was_robbed_counts_as_dead);
+                     an_unknown_downgrade_is_no_repair, who_was_robbed_counts_as_dead,
+                     who_was_not_told_leaves_it_to_the_next);
 }

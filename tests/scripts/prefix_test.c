@@ -109,22 +109,23 @@ struct row {
 
 /* Flags of scripts of the mutex: of who asks, and who gives back. The last argument is the request's number. */
 #define TELL "1"
-#define FAIR_TELL "17"
-#define FAIR_ROBUST_TELL "49"
-#define ROBUST_TELL "33"
-#define SHARED_TELL "65"
-#define SHARED_ROBUST_TELL "97"
+#define FAIR_TELL "33"
+#define FAIR_ROBUST_TELL "97"
+#define ROBUST_TELL "65"
+#define SHARED_TELL "129"
+#define SHARED_ROBUST_TELL "193"
 #define NO_FLAGS "0"
-#define ROBUST "32"
+#define ROBUST "64"
 #define UNREPAIRED "4"
-#define ROBUST_UNREPAIRED "36"
-#define WITH_JAVA "64"
-#define SEM_SHARED "8" /* of the semaphore's */
-#define RESIZES "32"
-#define TRIES "64"
-#define TELLS_TOTAL "128"
-#define SETS "256"
-#define COMPARES "512"
+#define ROBUST_UNREPAIRED "68"
+#define ROBUST_UNTOLD "72"
+#define WITH_JAVA "128"
+#define SEM_SHARED "16" /* of the semaphore's */
+#define RESIZES "64"
+#define TRIES "128"
+#define TELLS_TOTAL "256"
+#define SETS "512"
+#define COMPARES "1024"
 
 #define MUTEX_ASK(flags) "30000", A, LATER_US, "10240000", flags, "0", "1"
 #define MUTEX_ASK_SHORT "30000", A, LATER_US, "10240000", "1"
@@ -133,17 +134,18 @@ struct row {
 #define LATCH_COUNT(n) n, LATCH_CHANNEL, NO_FLAGS, SLOT, LATER_US, "1"
 #define LATCH_SET(n, ttl, flags) n, ttl, LATCH_CHANNEL, flags, SLOT, LATER_US, "1"
 #define LATCH_DELETE(flags) LATCH_CHANNEL, flags, SLOT, LATER_US, "1"
-#define REPLACE "16" /* of the latch */
+#define REPLACE "32" /* of the latch */
 #define ARRIVE(wanted, flags) wanted, "30000", A, BARRIER_CHANNEL, flags, SLOT, LATER_US, "1"
-#define ANONYMOUS "8"
+#define ANONYMOUS "16"
 
 /* Likewise of the read-write lock. */
-#define RW_ROBUST "16"
-#define RW_ROBUST_UNREPAIRED "20"
-#define RW_ROBUST_TELL "17"
-#define RW_WRITERS_FIRST_TELL "129"
-#define RW_PHASE_FAIR "256"
-#define RW_PHASE_FAIR_TELL "257"
+#define RW_ROBUST "32"
+#define RW_ROBUST_UNREPAIRED "36"
+#define RW_ROBUST_UNTOLD "40"
+#define RW_ROBUST_TELL "33"
+#define RW_WRITERS_FIRST_TELL "257"
+#define RW_PHASE_FAIR "512"
+#define RW_PHASE_FAIR_TELL "513"
 
 #define RW_ASK(mode, flags) "30000", A mode, LATER_US, "10240000", flags, "0", "1"
 #define RW_ASK_SHORT(mode) "30000", A mode, LATER_US, "10240000", "1"
@@ -156,8 +158,8 @@ struct row {
 #define PERMIT(n, initial, flags) "30000", initial, A ":" n, LATER_US, "10240000", flags, "0", "1"
 
 /* Of a condition with mutex x. */
-#define COND_ROBUST "8"
-#define COND_ALL "32"
+#define COND_ROBUST "16"
+#define COND_ALL "64"
 #define MINE "-- x"
 #define MINE_ROBUST "r- x"
 #define WAIT(mine, flags, arrival) mine, A, "30000", "2", LOCK_CHANNEL, flags, D, LATER_US, "10240000", arrival, "1"
@@ -225,6 +227,11 @@ static const struct row rows[] = {
       HELD(A) MARK("mutex", A " 7 1") QUEUED("mutex", C, B),
       { MUTEX },
       { MUTEX_RELEASE(ROBUST_UNREPAIRED, "0") } },
+    { &lk__lua_lock_release,
+      GIVES,
+      HELD(A) MARK("mutex", A " 7 1") QUEUED("mutex", C, B),
+      { MUTEX },
+      { MUTEX_RELEASE(ROBUST_UNTOLD, "0") } },
     { &lk__lua_lock_release, GIVES, HELD(A) QUEUED("mutex", C, B), { MUTEX }, { MUTEX_RELEASE(WITH_JAVA, "0") } },
     { &lk__lua_lock_release, GIVES, HELD(B) QUEUED("mutex", A, B), { MUTEX }, { MUTEX_RELEASE(NO_FLAGS, "0") } },
     { &lk__lua_lock_release_mark,
@@ -336,6 +343,11 @@ static const struct row rows[] = {
       SHARED(A ":w") MARK("rw", A ":w 7 1") QUEUED("rw", C ":w", B ":w"),
       { RW },
       { RW_RELEASE(":w", RW_ROBUST_UNREPAIRED) } },
+    { &lk__lua_rwlock_release,
+      GIVES,
+      SHARED(A ":w") MARK("rw", A ":w 7 1") QUEUED("rw", C ":w", B ":w"),
+      { RW },
+      { RW_RELEASE(":w", RW_ROBUST_UNTOLD) } },
     { &lk__lua_rwlock_release,
       GIVES,
       SHARED(A ":r") QUEUED("rw", C ":r", B ":r"),
@@ -783,7 +795,7 @@ static const struct row rows[] = {
     { &lk__lua_barrier_arrive, GIVES, "", { BARRIER }, { ARRIVE("2", NO_FLAGS) } },
     { &lk__lua_barrier_arrive, GIVES, ROUND(""), { BARRIER }, { ARRIVE("2", NO_FLAGS) } },
     { &lk__lua_barrier_arrive, GIVES, ROUND(""), { BARRIER }, { ARRIVE("3", NO_FLAGS) } },
-    { &lk__lua_barrier_arrive, GIVES, ROUND(""), { BARRIER }, { ARRIVE("2", "8") } },
+    { &lk__lua_barrier_arrive, GIVES, ROUND(""), { BARRIER }, { ARRIVE("2", "16") } },
     { &lk__lua_barrier_arrive, GIVES, ROUND("") WAITS(B, LATER_MS), { BARRIER }, { ARRIVE("2", NO_FLAGS) } },
     { &lk__lua_barrier_arrive, GIVES, ROUND("") WAITS(B, "1"), { BARRIER }, { ARRIVE("2", NO_FLAGS) } },
     { &lk__lua_barrier_arrive, LOOKS, ROUND("left b"), { BARRIER }, { ARRIVE("2", NO_FLAGS) } },
