@@ -205,16 +205,16 @@ static int give_up(struct meeting *meeting, int code)
     enum lk__verdict verdict;
     union lk__seen seen;
     int rc = leave(meeting, &verdict);
-    if (rc != 0) {
+    if (rc != 0)
         slip_away(meeting);
+    else
+        drop_lease(meeting);
+    if (rc == 0 && verdict == LK__GONE)
+        rc = look(&await->op, &seen);
+    if (rc != 0)
         return lk__fail(EIO, "%s: the time is over, and whether all came is not known", await->op.object->what);
-    }
-    drop_lease(meeting);
-    if (verdict == LK__GONE && look(&await->op, &seen) == 0) {
-        rc = judge(await, &seen);
-        if (rc != EAGAIN)
-            return rc;
-    }
+    if (verdict == LK__GONE && (rc = judge(await, &seen)) != EAGAIN)
+        return rc;
     return code == ETIMEDOUT ? lk__await_outoftime(await) : code;
 }
 
