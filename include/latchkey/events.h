@@ -41,7 +41,8 @@ enum {
     LK_KIND_LATCH = 5,   /* countdown latch: in statistics only, no event is about one */
     LK_KIND_ONCE = 6,    /* a run of what is done once */
     LK_KIND_BARRIER = 7, /* barrier: in statistics only, no event is about one */
-    LK_KIND_COND = 8     /* condition variable: likewise */
+    LK_KIND_COND = 8,    /* condition variable: likewise */
+    LK_KIND_REDLOCK = 9  /* a mutex that a majority of several servers grants */
 };
 
 typedef struct lk_event {

@@ -64,5 +64,6 @@
 #include <latchkey/stripes.h>
 #include <latchkey/cond.h>
 #include <latchkey/multi.h>
+#include <latchkey/redlock.h>
 
 #endif

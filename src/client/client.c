@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEGINS_WITHIN_MS = 20, AWAITED_US = 100000, LEAVE_WITHIN_MS = 5000 };
+enum { BEGINS_WITHIN_MS = 20, AWAITED_US = 100000, PEEK_US = 5000, LEAVE_WITHIN_MS = 5000 };
 
 /* --- calls under way ------------------------------------------------------------------------------------- */
 
@@ -90,9 +90,9 @@ void lk__client_unref(lk_client_t *client)
 static int find_cluster(lk_client_t *client)
 {
     struct lk__options *options = &client->node.server.options;
-    if (!options->cluster)
+    if (!options->cluster && !options->quorum)
         return 0;
-    client->node.server.pubsub = LK__PUBSUB_SHARDED;
+    client->node.server.pubsub = options->quorum ? LK__PUBSUB_PLAIN : LK__PUBSUB_SHARDED;
     return lk__cluster_new(&client->node.cluster, &client->node, client->connector);
 }
 
@@ -159,6 +159,55 @@ static int await_some(lk_client_t *client, struct lk__parker *parker, struct lk_
     return result;
 }
 
+/* 0, or EINVAL, with an error text: two nodes of a quorum are one server under two names, and would have two votes. */
+static int check_votes(lk_client_t *client)
+{
+    struct lk__peerinfo peers[LK__QUORUM_MAX];
+    struct lk__node *node;
+    for (unsigned n = 0; (node = lk__node_nth(&client->node, n)) != NULL; n++) {
+        lk__node_peer(node, &peers[n]);
+        for (unsigned before = 0; before < n; before++)
+            if (peers[n].run_id[0] != '\0' && strcmp(peers[n].run_id, peers[before].run_id) == 0)
+                return lk__fail(EINVAL, "the servers %u and %u of the quorum are the same one: each has one vote",
+                                before + 1, n + 1);
+    }
+    return 0;
+}
+
+/* Nodes of a quorum that are up; `*open`: those of which that is not known yet; `*down`: the last of the others. */
+static unsigned count_up(lk_client_t *client, struct lk__parker *parker, unsigned *open, struct lk__node **down)
+{
+    struct lk__node *node;
+    unsigned up = 0;
+    *open = 0;
+    for (unsigned n = 0; (node = lk__node_nth(&client->node, n)) != NULL; n++) {
+        int rc = lk__node_awaitup(node, LK__LANE_COMMANDS, parker, 0, lk__now_us() + PEEK_US);
+        up += rc == 0;
+        *open += rc == ETIMEDOUT;
+        if (rc != 0)
+            *down = node;
+    }
+    return up;
+}
+
+/* Wait for a majority of a quorum, and for a moment for the others: who is there is looked at. */
+static int await_majority(lk_client_t *client, struct lk__parker *parker, struct lk__node **at, int64_t until_us)
+{
+    unsigned count = client->options->server_count, up, open;
+    int64_t all_until_us = lk__now_us() + AWAITED_US;
+    struct lk__node *node;
+    for (unsigned n = 0; (node = lk__node_nth(&client->node, n)) != NULL; n++)
+        lk__node_want(node, LK__LANE_COMMANDS);
+    do
+        up = count_up(client, parker, &open, at);
+    while (open > 0 && lk__now_us() < (up >= lk__majority_of(count) ? all_until_us : until_us));
+    if (up >= lk__majority_of(count)) {
+        *at = NULL;
+        return check_votes(client);
+    }
+    return ENOTCONN;
+}
+
 /*
  * Wait for a node, of a cluster for any: one that is down, or stands still, is no reason to fail, and not all of them are
  * connected to where the first one answers. `*at` is the last that was tried; NULL: there was none, with an error text.
@@ -171,6 +220,8 @@ static int await_any(lk_client_t *client, struct lk__parker *parker, struct lk__
         return lk__node_awaitup(&client->node, LK__LANE_COMMANDS, parker, 0, until_us);
     lk__cluster_begin(cluster);
     int rc = lk__cluster_await(cluster, until_us);
+    if (rc == 0 && client->options->quorum)
+        return await_majority(client, parker, at, until_us);
     bool more = rc == 0;
     for (unsigned count = 1; more; count++) {
         rc = await_some(client, parker, at, count, until_us);

@@ -46,6 +46,8 @@ static void take_answer(struct lk__request *request, const struct lk__reply *rep
 static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk__parker *parker, bool eval)
 {
     const struct lk__outboxentry *release = &leaving->lease->release;
+    if (release->command.script == NULL)
+        return false;
     leaving->request = (struct lk__request){ .parker = parker, .take = take_answer, .asking = leaving->asking };
     leaving->at = lk__node_for(&client->node, &release->command, leaving->asking);
     if (leaving->lease->holder != NULL)
@@ -122,7 +124,8 @@ static bool release_some(lk_client_t *client, int64_t until_us, bool *more)
         if (good && send_release(client, leaving, &parker, false)) {
             count++;
         } else {
-            clean &= !good || leave_to_outbox(client, leaving);
+            bool whole = lk__lease_iswhole(lease); /* its parts are given back */
+            clean &= !good || whole || leave_to_outbox(client, leaving);
             lk__lease_unref(lease);
         }
     }

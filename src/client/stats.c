@@ -16,7 +16,7 @@ const char *lk__kind_name(int kind)
     static const char *const names[LK__KINDS] = {
         [LK_KIND_MUTEX] = "mutex",     [LK_KIND_RWLOCK] = "rwlock",  [LK_KIND_SEM] = "semaphore",
         [LK_KIND_PERMITS] = "permits", [LK_KIND_LATCH] = "latch",    [LK_KIND_ONCE] = "once",
-        [LK_KIND_BARRIER] = "barrier", [LK_KIND_COND] = "condition",
+        [LK_KIND_BARRIER] = "barrier", [LK_KIND_COND] = "condition", [LK_KIND_REDLOCK] = "redlock",
     };
     return names[kind];
 }

@@ -9,7 +9,7 @@
 
 #include <latchkey/events.h>
 
-enum { LK__KINDS = LK_KIND_COND + 1 };
+enum { LK__KINDS = LK_KIND_REDLOCK + 1 };
 
 const char *lk__kind_name(int kind); /* "mutex"; NULL for a number that no kind has */
 

@@ -25,6 +25,7 @@ struct lk__builder {
     bool single;                /* mode: single was given */
     bool sentinels;             /* likewise sentinel, or a URL says so */
     bool cluster;               /* likewise cluster */
+    bool quorum;                /* likewise quorum */
     bool secret;                /* a password stands in the text itself */
     bool shared;                /* other libraries read it, too, and know other parameters */
     bool silent;                /* likewise, and what was left out was told before */

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define LEASE_MS (30 * LK__SECOND_MS)
 #define LEASE_MIN_MS 100
@@ -198,6 +199,40 @@ static int check_cluster(struct lk__builder *builder)
     return 0;
 }
 
+/* The first of the servers that stands there twice; NULL: none does. */
+static const struct lk__address *named_twice(const struct lk__options *o)
+{
+    for (unsigned i = 0; i < o->server_count; i++)
+        for (unsigned j = i + 1; j < o->server_count; j++)
+            if (o->servers[i].port == o->servers[j].port && strcasecmp(o->servers[i].host, o->servers[j].host) == 0)
+                return &o->servers[i];
+    return NULL;
+}
+
+/* A quorum has an odd number of servers, each by itself: what has replicas would have two votes, or none. */
+static int check_quorum(struct lk__builder *builder)
+{
+    struct lk__options *o = &builder->options;
+    const struct lk__address *twice = named_twice(o);
+    o->quorum = builder->quorum;
+    if (!o->quorum)
+        return 0;
+    if (builder->sentinels || builder->single || builder->cluster || o->service != NULL)
+        return lk__builder_fail(builder, EINVAL, "mode", "a quorum has no Sentinels, no cluster and no master's name");
+    if (o->path != NULL)
+        return lk__builder_fail(builder, EINVAL, "path", "the servers of a quorum have addresses: give nodes");
+    if (o->server_count < LK__QUORUM_LEAST || o->server_count > LK__QUORUM_MAX || o->server_count % 2 == 0)
+        return lk__builder_fail(builder, EINVAL, "nodes", "a quorum has an odd number of servers, %d to %d, not %u",
+                                LK__QUORUM_LEAST, LK__QUORUM_MAX, o->server_count);
+    if (twice != NULL)
+        return lk__builder_fail(builder, EINVAL, "nodes", "%.128s:%d stands there twice: each server has one vote",
+                                twice->host, twice->port);
+    if (o->wait_replicas > 0)
+        return lk__builder_fail(builder, EINVAL, called(builder, "wait_replicas"),
+                                "is for a server with replicas: those of a quorum stand for each other");
+    return 0;
+}
+
 static int complete_servers(struct lk__builder *builder)
 {
     const struct lk__options *o = &builder->options;
@@ -208,7 +243,7 @@ static int complete_servers(struct lk__builder *builder)
         rc = lk__builder_servers(builder, NULL, "");
     if (rc == 0)
         lk__builder_ports(builder);
-    return rc;
+    return rc == 0 ? check_quorum(builder) : rc;
 }
 
 int lk__builder_finish(struct lk__builder *builder, struct lk__options *options)

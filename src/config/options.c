@@ -114,6 +114,8 @@ static const char *scheme_of(const struct lk__options *options)
         return options->tls.on ? "rediss-sentinel://" : "redis-sentinel://";
     if (options->cluster)
         return options->tls.on ? "rediss-cluster://" : "redis-cluster://";
+    if (options->quorum && options->server_count > 1) /* else one of its nodes is meant */
+        return options->tls.on ? "rediss-quorum://" : "redis-quorum://";
     return options->tls.on ? "rediss://" : "redis://";
 }
 

@@ -21,6 +21,7 @@ struct lk__tlsoptions {
 };
 
 enum { LK__REPLICAS_MAX = 100 };
+enum { LK__QUORUM_LEAST = 3, LK__QUORUM_MAX = 9 /* nodes of a quorum, an odd number */ };
 enum { LK__SERVERS_MAX = 16, LK__SKEWS_MIN = 4 /* a lease is so many times as long as clock_skew, or longer */ };
 
 /* Where somebody listens. */
@@ -32,12 +33,13 @@ struct lk__address {
 struct lk__options {
     /*
      * the server: a unix socket, one address, several of which the master has one, or Sentinels who know where it is; or a
-     * cluster, some of whose nodes are named
+     * cluster, some of whose nodes are named; or a quorum, all of whose nodes are
      */
     char *path;                  /* NULL: TCP */
     struct lk__address *servers; /* NULL: a unix socket */
     unsigned server_count;
     bool cluster;
+    bool quorum;                  /* the servers know nothing of each other, and a majority of them decides */
     char *service;                /* what the Sentinels at `servers` call the master; NULL: no Sentinels */
     char *sentinel_user;          /* as `user`, for the Sentinels */
     char *sentinel_password;      /* as `password` */
@@ -90,7 +92,7 @@ void lk__options_clear(struct lk__options *options);
 /* May the master be at one place now and at another one later? In a cluster, that of a slot. */
 static inline bool lk__options_failover(const struct lk__options *options)
 {
-    return options->server_count > 1 || options->service != NULL || options->cluster;
+    return !options->quorum && (options->server_count > 1 || options->service != NULL || options->cluster);
 }
 
 /* Forget where servers are. */

@@ -262,9 +262,10 @@ static int put_mode(struct lk__builder *builder, const struct lk__setting *setti
     builder->single = strcmp(text, "single") == 0;
     builder->sentinels = strcmp(text, "sentinel") == 0;
     builder->cluster = strcmp(text, "cluster") == 0;
-    return builder->single || builder->sentinels || builder->cluster
+    builder->quorum = strcmp(text, "quorum") == 0;
+    return builder->single || builder->sentinels || builder->cluster || builder->quorum
                ? 0
-               : must(builder, setting, "be single, sentinel or cluster");
+               : must(builder, setting, "be single, sentinel, cluster or quorum");
 }
 
 /* What is said of TLS to a server without it would be heard by nobody. */

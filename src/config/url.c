@@ -22,6 +22,7 @@ struct parts {
     bool socket;    /* unix: host and path are one path */
     bool sentinels; /* who stands in the place of the host */
     bool cluster;   /* some of whose nodes do */
+    bool quorum;    /* all of whose nodes do */
     bool has_userinfo, has_params;
     struct span userinfo, host, path, params;
 };
@@ -61,13 +62,14 @@ static int read_scheme(struct lk__builder *builder, struct span scheme, struct p
 {
     parts->sentinels = cut_end(&scheme, "sentinel");
     parts->cluster = !parts->sentinels && cut_end(&scheme, "cluster");
-    parts->socket = !parts->sentinels && !parts->cluster &&
+    parts->quorum = !parts->sentinels && !parts->cluster && cut_end(&scheme, "quorum");
+    parts->socket = !parts->sentinels && !parts->cluster && !parts->quorum &&
                     (span_is(scheme, "unix") || span_is(scheme, "redis+unix") || span_is(scheme, "redis-socket"));
     builder->options.tls.on = span_is(scheme, "rediss") || span_is(scheme, "valkeys");
     if (parts->socket || builder->options.tls.on || span_is(scheme, "redis") || span_is(scheme, "valkey"))
         return 0;
     return bad_url(builder, "unknown scheme: redis://, rediss://, valkey://, valkeys:// and unix:// are known, and the "
-                            "first four with -sentinel or -cluster");
+                            "first four with -sentinel, -cluster or -quorum");
 }
 
 /* Refuse characters that would end a part where its writer did not mean it to end. */
@@ -244,6 +246,7 @@ static int read_server(struct lk__builder *builder, const struct parts *parts)
     if (rc == 0 && parts->sentinels)
         rc = read_service(builder, &path);
     builder->cluster |= parts->cluster;
+    builder->quorum |= parts->quorum;
     if (rc != 0 || path.length <= 1)
         return rc;
     return put(builder, db, (struct span){ path.at + 1, path.length - 1 });

@@ -177,8 +177,7 @@ static struct lk__until keep_for(struct lk__date granted, int64_t now_us, int64_
     return (struct lk__until){ { granted.us + lasts_us, granted.epoch }, now_us + lasts_us };
 }
 
-/* Drop lost holds whose owners are gone: who becomes a holder does it. */
-static void drop_orphans(struct lk__object *object)
+void lk__object_droporphans(struct lk__object *object)
 {
     struct lk__lease *lease;
     while ((lease = lk__watchdog_nextorphan(&object->client->dog, &object->orphans)) != NULL) {
@@ -222,7 +221,7 @@ static void become_holder(struct lk__acquire *acquire, int code)
     if (!acquire->ownerless)
         lk__op_counthold(acquire->op);
     if (lk__object_addhold(object, hold, good_until(acquire, now_us), first_renewal(acquire)))
-        drop_orphans(object);
+        lk__object_droporphans(object);
     count_it(acquire, now_us);
 }
 
@@ -395,5 +394,7 @@ int lk__object_releaseby(struct lk__object *object, struct lk__hold *hold, struc
 
 int lk__object_release(struct lk__object *object, struct lk__hold *hold)
 {
+    if (object->kind->release != NULL)
+        return object->kind->release(object, hold);
     return lk__object_releaseby(object, hold, &hold->lease->release);
 }

@@ -144,6 +144,9 @@ struct lk__outboxentry *lk__acquire_release(const struct lk__acquire *acquire);
 
 /* --- acquire.c, too --------------------------------------------------------------------------------------------------- */
 
+/* Drop lost holds whose owners are gone: who becomes a holder does it, when it is told that there are some. */
+void lk__object_droporphans(struct lk__object *object);
+
 /* Returns ESTALE, with an error text. */
 int lk__gone(const struct lk__object *object);
 

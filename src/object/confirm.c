@@ -56,7 +56,7 @@ static struct lk__command renewal_of(const struct lk__acquire *acquire)
 {
     const struct lk__command *release =
         acquire->block != NULL ? &acquire->held_back : &acquire->hold->lease->release.command;
-    return (struct lk__command){ acquire->renewal, release->keys, acquire->renewal_args };
+    return (struct lk__command){ .script = acquire->renewal, .keys = release->keys, .args = acquire->renewal_args };
 }
 
 /* The grant, sent again, is answered with a verdict: 0, or why it is not. */

@@ -52,6 +52,8 @@ static int tell_token(const struct lk__op *op, struct lk__hold *hold, void *toke
 {
     if (hold->holds == 0)
         return lk__fail(EPERM, "%s: held for reading; only writers have a token", op->object->what);
+    if (hold->lease->quorum != NULL && hold->token == 0)
+        return lk__fail(ENOTSUP, "%s: not fenced, so its grants have no tokens", op->object->what);
     *(uint64_t *)token = hold->token;
     return 0;
 }
@@ -94,6 +96,8 @@ static int ask_server(const struct lk__op *op, struct lk__hold *hold, void *arg)
     struct lk__replybuf buf;
     struct lk__answer answer;
     (void)arg;
+    if (object->kind->ask_held != NULL)
+        return object->kind->ask_held(op, hold);
     int rc = lk__object_ask(object, &command, hold->lease->id, lk__replybuf_reply(&buf));
     if (rc != 0)
         return rc;

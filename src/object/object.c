@@ -167,12 +167,26 @@ static int find_or_create(lk_client_t *client, const struct lk__kind *kind, cons
     return 0;
 }
 
+/* One server's word counts for nothing where a majority decides, and the other way round. */
+static int check_quorum(const lk_client_t *client, const struct lk__kind *kind, const char *name)
+{
+    if (kind->quorum && !client->options->quorum)
+        return lk__fail(EINVAL, "%s %s: needs a client of several servers, redis-quorum://host,host,host", kind->name,
+                        name);
+    if (!kind->quorum && client->options->quorum)
+        return lk__fail(ENOTSUP, "%s %s: a client of a quorum has redlocks and nothing else; open one of a single server",
+                        kind->name, name);
+    return 0;
+}
+
 int lk__object_get(lk_client_t *client, const struct lk__kind *kind, const char *name, struct lk__traits traits,
                    struct lk__object **object)
 {
     char full[LK_NAME_MAX + 2]; /* cut, it is too long all the same */
     snprintf(full, sizeof full, "%s%s", prefix_of(client), name);
     int rc = lk__name_check(full, strlen(full));
+    if (rc == 0)
+        rc = check_quorum(client, kind, name);
     if (rc == 0) {
         lk__mu_lock(&client->mu);
         rc = find_or_create(client, kind, name, full, traits, object);

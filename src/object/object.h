@@ -34,6 +34,7 @@ struct lk__kind {
     const char *noun;     /* in error texts: "read-write lock" */
     const char *commands; /* commands of the server that its scripts use */
     bool counted;         /* what is acquired has no lease */
+    bool quorum;          /* a majority of servers grants it: it is for clients of a quorum, and they have nothing else */
     bool long_ids;        /* those of its holds end with a number, and may with an id of their own */
 
     size_t size;       /* size of its object, which begins with a struct lk__object */
@@ -49,6 +50,9 @@ struct lk__kind {
     const struct lk__script *check_script; /* does the server know this hold? */
     /* Give back one level that is not the last. The caller holds one less, whatever comes of it. */
     int (*unlock_inner)(const struct lk__op *op, struct lk__hold *hold);
+    /* NULL, or of a kind of a quorum: give all of a hold back, as lk__object_release(), and does it stand? */
+    int (*release)(struct lk__object *object, struct lk__hold *hold);
+    int (*ask_held)(const struct lk__op *op, struct lk__hold *hold);
 
     /* Of a kind that is waited for in Redis: ask for these places of the queue, and tell from an id what its waiter wants. */
     int (*ask_queue)(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,

@@ -163,7 +163,8 @@ int lk__op_busy(const struct lk__op *op, const struct lk__hold *hold, const char
 int lk__op_givebackby(const struct lk__op *op, struct lk__hold *hold, struct lk__outboxentry *release)
 {
     bool owned = hold->owner != 0;
-    int rc = lk__object_releaseby(op->object, hold, release); /* the server frees it, or hands it to the first waiter */
+    int rc = release == &hold->lease->release ? lk__object_release(op->object, hold)
+                                              : lk__object_releaseby(op->object, hold, release); /* the server frees it, or hands it to the first waiter */
     lk__object_drophold(op->object, hold);
     if (owned && op->by == NULL)
         op->self->holds--;

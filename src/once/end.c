@@ -48,7 +48,8 @@ static struct lk__outboxentry *new_request(struct lk__object *object, const stru
     }
     entry = lk__outboxentry_new(&object->client->dog, hold->lease->id, &completion->block);
     if (entry != NULL)
-        entry->command = (struct lk__command){ &lk__lua_once_end, &completion->keys, &completion->args };
+        entry->command = (struct lk__command){
+            .script = &lk__lua_once_end, .keys = &completion->keys, .args = &completion->args };
     lk__block_unref(&completion->block);
     return entry;
 }

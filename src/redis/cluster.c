@@ -8,6 +8,8 @@
  *
  * The map may be wrong at any time, and nothing relies on it: a node refuses what is not its own before anything is done.
  *
+ * A quorum has no map: its nodes are made when it begins, and are all that it ever has.
+ *
  * Connections to several nodes are brought up by several threads, so that one that does not answer delays no other.
  */
 #include "redis/cluster.h"
@@ -70,6 +72,8 @@ struct lk__cluster {
 struct lk__node *lk__cluster_node(const struct lk__cluster *cluster, const struct lk__command *command, bool asking)
 {
     size_t length;
+    if (command->place > 0)
+        return &cluster->places[command->place]->node;
     const char *key = lk__command_key(command, &length);
     unsigned slot = lk__slot_of(key, length), number = asking ? atomic_load(&cluster->ask[slot]) : 0;
     if (number == 0)
@@ -91,6 +95,11 @@ struct lk__node *lk__cluster_nth(const struct lk__cluster *cluster, unsigned n)
 unsigned lk__cluster_version(const struct lk__cluster *cluster)
 {
     return atomic_load(&cluster->version);
+}
+
+static bool is_quorum(const struct lk__cluster *cluster)
+{
+    return cluster->way->server.options.quorum;
 }
 
 /* The number of the node that is there, by its address or its name; 0: it was not met. */
@@ -122,6 +131,8 @@ static void ask_at(struct lk__cluster *cluster, int64_t due_us)
 void lk__cluster_doubt(struct lk__cluster *cluster, bool lasting)
 {
     int64_t now_us = lk__now_us(), due_us = atomic_load(&cluster->asked_us) + (lasting ? SOON_US : LATER_US);
+    if (is_quorum(cluster))
+        return;
     if (lasting)
         atomic_store(&cluster->restless_until_us, now_us + RESTLESS_US);
     ask_at(cluster, due_us > now_us ? due_us : now_us);
@@ -134,6 +145,8 @@ bool lk__cluster_redirect(struct lk__cluster *cluster, const struct lk__node *fr
     char host[256];
     int port;
     bool moved = lk__reply_is(error, "MOVED"), ask = lk__reply_is(error, "ASK");
+    if (is_quorum(cluster))
+        return false;
     if (lk__reply_is(error, "CLUSTERDOWN"))
         lk__cluster_doubt(cluster, true);
     if ((!moved && !ask) || !lk__told_redirect(lk__reply_text(error, 0), &slot, host, &port))
@@ -209,7 +222,7 @@ static int make_node(struct lk__cluster *cluster, struct place *place, unsigned 
     place->node.cluster = cluster;
     place->node.server.first_epoch = number << LK__EPOCHS_BITS; /* so that no two nodes have one in common */
     place->node.server.doubt = doubt_node;
-    place->node.server.pubsub = LK__PUBSUB_SHARDED;
+    place->node.server.pubsub = is_quorum(cluster) ? LK__PUBSUB_PLAIN : LK__PUBSUB_SHARDED;
     return 0;
 }
 
@@ -498,8 +511,37 @@ int lk__cluster_new(struct lk__cluster **cluster, struct lk__node *way, struct l
     return 0;
 }
 
+/* Of a quorum: all nodes that there will be. 0 or ENOMEM. */
+static int add_all(struct lk__cluster *cluster)
+{
+    const struct lk__options *options = &cluster->way->server.options;
+    struct lk__told told = { .port = 0 };
+    unsigned number;
+    int rc = 0;
+    for (unsigned i = 0; i < options->server_count && rc == 0; i++) {
+        snprintf(told.host, sizeof told.host, "%s", options->servers[i].host);
+        told.port = options->servers[i].port;
+        rc = add_place(cluster, &told, &number);
+    }
+    return rc;
+}
+
+static void begin_quorum(struct lk__cluster *cluster)
+{
+    int rc = add_all(cluster);
+    lk__mu_lock(&cluster->mu);
+    cluster->code = rc;
+    cluster->known = rc == 0;
+    snprintf(cluster->errmsg, sizeof cluster->errmsg, "out of memory for the nodes of a quorum");
+    lk__mu_unlock(&cluster->mu);
+}
+
 void lk__cluster_begin(struct lk__cluster *cluster)
 {
+    if (is_quorum(cluster)) {
+        begin_quorum(cluster);
+        return;
+    }
     lk__mu_lock(&cluster->connector->mu);
     cluster->connector->lookout = &cluster->lookout;
     atomic_store(&cluster->due_us, lk__now_us());

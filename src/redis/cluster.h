@@ -17,6 +17,11 @@ struct lk__node;
 
 enum { LK__NODES_MAX = 256 /* masters that a client meets in its life */ };
 
+/*
+ * A quorum is the same, but that its nodes are those of the options: there is no map, and a command says itself which node
+ * it is for.
+ */
+
 /* That `way` leads into, found by the addresses in its options. `connector` looks for it from lk__cluster_begin() on. 0 or ENOMEM. */
 int lk__cluster_new(struct lk__cluster **cluster, struct lk__node *way, struct lk__connector *connector);
 void lk__cluster_begin(struct lk__cluster *cluster);

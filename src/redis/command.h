@@ -15,6 +15,7 @@ struct lk__command {
     const struct lk__script *script;
     const void *keys; /* the module's struct of keys */
     const void *args; /* the script's struct of arguments; NULL if it takes none */
+    unsigned place;   /* of a quorum: which of its nodes it is for, from 1 on; 0: the one that its first key says */
 };
 
 /*

@@ -202,6 +202,8 @@ void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct 
         conn->failures = 0;
         conn->last_error = 0;
         conn->epoch = stream->epoch = info->epoch;
+        conn->born_us = info->born_us;
+        memcpy(conn->run_id, info->run_id, sizeof conn->run_id);
         atomic_store(&conn->serves, false);
         memcpy(conn->missing, info->missing, sizeof conn->missing);
         atomic_fetch_add(&conn->connects, 1);
@@ -218,6 +220,15 @@ void lk__conn_failed(struct lk__conn *conn, int code, const char *errmsg)
     conn->last_error = code;
     snprintf(conn->errmsg, sizeof conn->errmsg, "%s", errmsg);
     lk__conn_tellexpecting(conn);
+    lk__mu_unlock(&conn->mu);
+}
+
+void lk__conn_peer(struct lk__conn *conn, struct lk__peerinfo *peer)
+{
+    lk__mu_lock(&conn->mu);
+    peer->epoch = conn->epoch;
+    peer->born_us = conn->born_us;
+    memcpy(peer->run_id, conn->run_id, sizeof peer->run_id);
     lk__mu_unlock(&conn->mu);
 }
 

@@ -166,7 +166,9 @@ struct lk__conn {
     bool inspect;           /* look at version and policy when it comes up */
     lk__message_t *message; /* NULL: replies answer requests */
     void *arg;
-    unsigned epoch; /* under mu: of the server that it is or was up to */
+    unsigned epoch; /* under mu: of the server that it is or was up to; the same are: */
+    int64_t born_us;                /* by then, on our clock, it ran already */
+    char run_id[LK__RUNID_MAX + 1]; /* "": it does not tell */
     /* under mu: where the server's clock was; an upper bound of its time is server + (now - before) */
     int64_t clock_before_us, clock_server_us;
     int64_t clock_slack_us; /* under mu: by so much that bound may be too high, as long as the answer took */
@@ -258,6 +260,14 @@ void lk__conn_retire(struct lk__conn *conn, const char *why);
  */
 void lk__conn_reset(struct lk__conn *conn, unsigned long long connects, const char *why);
 bool lk__conn_isup(struct lk__conn *conn);
+
+/* Who is, or was, at the other end. */
+struct lk__peerinfo {
+    unsigned epoch;                 /* 0: nobody yet */
+    int64_t born_us;                /* by then, on our clock, it ran already */
+    char run_id[LK__RUNID_MAX + 1]; /* "": it does not tell */
+};
+void lk__conn_peer(struct lk__conn *conn, struct lk__peerinfo *peer);
 
 /* Called by the connector. */
 void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct lk__serverinfo *info);

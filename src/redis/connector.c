@@ -218,6 +218,7 @@ static void came_up(struct lk__search *search, struct lk__conn *conn, struct lk_
     conn->up_us = lk__now_us();
     unsigned before = server->epoch;
     info->epoch = lk__server_meet(server, &found);
+    info->born_us = lk__server_born(server, before, info->born_us);
     lk__search_found(search);
     lk__conn_up(conn, stream, info);
     if (before != 0 && info->epoch != before && lk__options_failover(&server->options))

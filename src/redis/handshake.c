@@ -121,12 +121,24 @@ static int unknown(const struct talk *talk, const struct lk__reply *reply)
     return complain(talk, ENOTSUP, "strict=yes has to know version and maxmemory-policy: the server does not tell", "");
 }
 
+/* By when it ran already: it says how many seconds that is, of two moments without their fractions. */
+static int64_t born_by(const struct lk__reply *reply)
+{
+    const char *uptime = info_field(lk__reply_text(reply, 0), "uptime_in_seconds");
+    if (uptime == NULL)
+        return 0;
+    long long seconds = atoll(uptime);
+    int64_t now_us = lk__now_us();
+    return seconds > 1 && seconds < 1000000000 ? now_us - (seconds - 1) * 1000000 : now_us;
+}
+
 /* What it says of itself. The run id is good to know, the version is to be known. */
 static int on_server(const struct talk *talk, const struct lk__reply *reply)
 {
     const char *run_id = info_field(lk__reply_text(reply, 0), "run_id");
     if (run_id != NULL)
         snprintf(talk->info->run_id, sizeof talk->info->run_id, "%.*s", (int)strcspn(run_id, "\r\n"), run_id);
+    talk->info->born_us = born_by(reply);
     const char *version = info_field(lk__reply_text(reply, 0), "redis_version");
     if (!talk->inspect)
         return 0;

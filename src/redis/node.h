@@ -215,6 +215,12 @@ static inline int lk__node_awaitopen(struct lk__node *node, struct lk__parker *p
     return lk__conn_awaitopen(&node->lanes[LK__LANE_COMMANDS], parker, failures, until_us, cancel_state);
 }
 
+/* Who answers there, or did. */
+static inline void lk__node_peer(struct lk__node *node, struct lk__peerinfo *peer)
+{
+    lk__conn_peer(&node->lanes[LK__LANE_COMMANDS], peer);
+}
+
 /* The same of the lane for messages. */
 
 static inline int lk__node_post(struct lk__node *node, unsigned long long connects, const char *bytes, size_t length)

@@ -161,7 +161,7 @@ static bool is_shared(const struct lk__argument *argument)
 /* The words of one call of a batch: its key, and its arguments. They are the wire's until the next one. */
 static void make_item(struct lk__wire *wire, const struct lk__script *script, const struct lk__item *item)
 {
-    const struct lk__command command = { script, item->keys, item->args };
+    const struct lk__command command = { .script = script, .keys = item->keys, .args = item->args };
     const struct lk__sent sent = { .id = item->id, .lease_ms = item->lease_ms, .parts = item->parts };
     wire->count = 0;
     wire->size = 0;

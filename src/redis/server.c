@@ -40,6 +40,15 @@ unsigned lk__server_meet(struct lk__server *server, const struct lk__identity *f
     return server->epoch;
 }
 
+int64_t lk__server_born(struct lk__server *server, unsigned before, int64_t told_us)
+{
+    if (told_us == 0 || (before != 0 && before != server->epoch))
+        server->born_us = lk__now_us();
+    else if (before == 0)
+        server->born_us = told_us;
+    return server->born_us;
+}
+
 void lk__server_demoted(struct lk__server *server, const struct lk__identity *found)
 {
     server->demoted |= is_there(&server->met, found);

@@ -46,6 +46,7 @@ struct lk__server {
     socklen_t last_size;               /* 0: nowhere yet */
     struct lk__identity met;           /* last */
     bool demoted;                      /* since then it said that it is a replica */
+    int64_t born_us;                   /* by then, on our clock, it ran already */
     unsigned epoch, first_epoch;       /* 0: none was met yet; the number of the first one is above the second */
     struct lk__ahead ahead;            /* the clock of the one that was met last */
     unsigned at;                       /* of several addresses the one that was the master's last */
@@ -58,6 +59,11 @@ struct lk__server {
 
 /* A connection came up, and this is what it found: the epoch that it belongs to. What is not known is no difference. */
 unsigned lk__server_meet(struct lk__server *server, const struct lk__identity *found);
+/*
+ * After that, of a server that was `before` that epoch: by when it ran already. It says `told_us`, 0: nothing, by its own
+ * clock; but one that took the place of another one, or of itself before a restart, may have begun just now.
+ */
+int64_t lk__server_born(struct lk__server *server, unsigned before, int64_t told_us);
 /* Who was found says that it is a replica: what the one that was met last had is lost if that is the same. */
 void lk__server_demoted(struct lk__server *server, const struct lk__identity *found);
 

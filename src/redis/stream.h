@@ -91,6 +91,7 @@ enum { LK__ACL_MAX = 288, LK__ERRMSG_MAX = 384 };
 struct lk__serverinfo {
     int64_t before_us, server_us;   /* the server's TIME, asked not before this local moment */
     char run_id[LK__RUNID_MAX + 1]; /* "": it does not tell */
+    int64_t born_us;                /* by then, on our clock, it ran already; 0: it does not tell */
     bool replica;                   /* it says that it is one */
     bool refused;                   /* it knows no such user, or another password */
     unsigned epoch;                 /* filled in by the connector */

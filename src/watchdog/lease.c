@@ -108,10 +108,13 @@ void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int rea
     orphan_lost(lease);
     if (lease->lingers)
         lk__outbox_add(dog, &lease->release, lk__now_us() + longest_ms(lease) * 1000);
-    if (reason != LK_REASON_RELEASED) /* a permit given back elsewhere is no loss to report */
+    bool part = lease->quorum != NULL && !lk__lease_iswhole(lease);
+    if (reason != LK_REASON_RELEASED && !part) /* a permit given back elsewhere is no loss to report */
         lk__losses_add(dog, lease);
     lk__lease_answer(dog, lease, lease->asked, ESTALE);
     dog->notify(dog->arg, lease, LK_EVENT_LOST);
+    lk__quorum_lost(dog, lease);
+    lk__quorum_follow(dog, lease);
 }
 
 bool lk__lease_goodat(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us)
@@ -166,6 +169,7 @@ static void free_lease(struct lk__outboxentry *entry)
     struct lk__watchdog *dog = lease->dog;
     size_t size = size_of(lease->ahead, lease->id_size);
     void *memory = (char *)lease - lease->ahead;
+    lk__quorum_free(lease);
     lk__block_unref(entry->block);
     lk__watchdog_lock(dog);
     assert(!entry->pending && !entry->inflight && entry->timer.place == 0);

@@ -52,6 +52,7 @@ struct lk__lease {
     struct lk__link queue;
     struct lk__lease *together;    /* the next lease whose renewal is under way with the same request */
     int flight_ms;                 /* what the renewal under way asks for */
+    struct lk__quorum *quorum;     /* NULL, or of which it is the whole, or a part; never changes */
     short reason;                  /* reason of the loss, known or to come: LK_REASON_... */
     short result;                  /* result of the last renewal */
     unsigned asked;                /* renewals that a caller waits for ... */
@@ -71,6 +72,7 @@ struct lk__lease {
     bool alone;          /* its renewal failed among others: the next one goes by itself */
     bool lingers;        /* the server has it for longer than it is valid: replicas did not acknowledge that */
     bool eval;           /* the server does not know the script: the next renewal has its text */
+    bool doubted;        /* of a part of a quorum: nobody said that it is there, so it does not count yet */
     bool asking;         /* it goes as the last ASK said, likewise */
 
     _Atomic int64_t valid_until_us; /* written under dog->mu; 0: nothing is held */
@@ -167,6 +169,31 @@ int64_t lk__lease_endsby(struct lk__lease *lease);
  */
 int64_t lk__guard_us(int64_t lease_ms, int64_t skew_ms);
 
+/* --- quorum.c: a lease that several servers have ------------------------------------------------------------------ */
+
+/*
+ * The whole is a lease that no server knows: it is good as long as a majority of its parts are, until the moment at which
+ * the next of them could end. Each part is the lease of one server, with renewals and a release of its own; its holder
+ * is nobody, and it is the whole of which everybody is told. A part that is lost stays lost.
+ */
+struct lk__quorum {
+    const struct lk__quorumrole *role;
+    atomic_int refs; /* of its leases */
+    unsigned count;
+    struct lk__lease *whole; /* under dog->mu; NULL: freed */
+    struct lk__lease *parts[LK__QUORUM_MAX];
+};
+
+static inline unsigned lk__majority_of(unsigned count)
+{
+    return count / 2 + 1;
+}
+
+/* Make `whole`, which is not taken yet, one of `count` parts. 0; or ENOMEM, ECANCELED, with an error text: it has some of them. */
+int lk__quorum_make(struct lk__lease *whole, unsigned count);
+/* Leases were taken: those parts that are, and then the whole. From now on it is as good as they are. */
+void lk__quorum_taken(struct lk__lease *whole);
+
 /* --- for the watchdog's own files; all under dog->mu ------------------------------------------------------------- */
 
 static inline bool lk__lease_isheld(const struct lk__lease *lease)
@@ -194,6 +221,37 @@ int64_t lk__lease_capped(const struct lk__lease *lease, int64_t lease_ms, int64_
 void lk__lease_duplicatesuntil(struct lk__lease *lease, int64_t now_us, int64_t until_us, int64_t lease_ms);
 /* A request with this lease is about to be sent: no more is trusted, as the server may execute it at once. */
 void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t lease_ms);
+/* What a lease of a quorum does beside all others. */
+struct lk__quorumrole {
+    void (*follow)(struct lk__watchdog *dog, struct lk__lease *lease);
+    void (*lost)(struct lk__watchdog *dog, struct lk__lease *lease);
+    void (*free)(struct lk__lease *lease);
+};
+/* The validity of a lease changed, or it was lost: if it is a part, that may be so of its whole. Nothing for others. */
+static inline void lk__quorum_follow(struct lk__watchdog *dog, struct lk__lease *lease)
+{
+    if (lease->quorum != NULL)
+        lease->quorum->role->follow(dog, lease);
+}
+/* It is lost. If it is a whole, what is left of its parts ends and is given back. */
+static inline void lk__quorum_lost(struct lk__watchdog *dog, struct lk__lease *lease)
+{
+    if (lease->quorum != NULL)
+        lease->quorum->role->lost(dog, lease);
+}
+/* Not under dog->mu: a lease is about to be freed; of a whole, its parts are its own. */
+static inline void lk__quorum_free(struct lk__lease *lease)
+{
+    if (lease->quorum != NULL)
+        lease->quorum->role->free(lease);
+}
+/* lk__lease_renew() of a whole: so many parts as make it good. */
+int lk__quorum_renew(struct lk__lease *whole, int64_t lease_ms, int64_t until_us);
+/* Is it a whole? */
+static inline bool lk__lease_iswhole(const struct lk__lease *lease)
+{
+    return lease->quorum != NULL && lease->holder != NULL;
+}
 /* The owner ended. */
 void lk__lease_orphan(struct lk__watchdog *dog, struct lk__lease *lease);
 

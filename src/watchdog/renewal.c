@@ -123,7 +123,7 @@ static int send_batch(struct lk__watchdog *dog, const struct batch *batch, int64
     assert(lk__mu_held(&dog->mu));
     struct lk__inflight *inflight = lk__window_slot(dog);
     const struct lk__item *first = &batch->items.each[0];
-    const struct lk__command command = { batch->first->renewal, first->keys, first->args };
+    const struct lk__command command = { .script = batch->first->renewal, .keys = first->keys, .args = first->args };
     int64_t lasts_us = dog->options->command_timeout_ms * 1000;
     struct lk__date deadline = lk__node_until(batch->at, lk__window_lane(dog, batch->at), now_us, lasts_us).date;
     struct lk__sent sent = { .id = first->id,
@@ -154,6 +154,7 @@ static void not_sent(struct lk__watchdog *dog, struct lk__lease *lease, int code
 {
     assert(lk__mu_held(&dog->mu));
     atomic_store(&lease->valid_until_us, believed_us);
+    lk__quorum_follow(dog, lease);
     lease->unsent = code == ENOTCONN;
     dog->unsent |= lease->unsent;
     renewal_failed(dog, lease, code, lease->unsent ? LK__NEVER : lk__window_retryat(dog, now_us));
@@ -382,7 +383,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
         lk__lease_loseit(dog, lease, lease->by_id ? LK_REASON_RELEASED : LK_REASON_GONE);
         return;
     }
-    lease->alone = lease->lingers = false;
+    lease->alone = lease->lingers = lease->doubted = false;
     atomic_fetch_add(&lease->renewals, 1);
     atomic_store(&lease->valid_until_us, until_us);
     if (lk__lease_capped(lease, lease->lease_ms, now_us) < lease->lease_ms && !lease->ownerless)
@@ -391,6 +392,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
     if (lease->asked != lease->requested)
         lease->renew_us = now_us; /* a caller asked for another lease meanwhile */
     lk__lease_setstate(dog, lease, LK__HELD);
+    lk__quorum_follow(dog, lease);
     lk__lease_answer(dog, lease, lease->requested, 0);
 }
 

@@ -30,6 +30,7 @@ void lk__lease_believeless(struct lk__lease *lease, int64_t now_us, int64_t leas
     int64_t shorter_us = now_us + lease_ms * 1000 - lk__guard_us(lease_ms, lease->dog->options->clock_skew_ms);
     if (shorter_us < atomic_load(&lease->valid_until_us))
         atomic_store(&lease->valid_until_us, shorter_us);
+    lk__quorum_follow(lease->dog, lease);
 }
 
 /* --- what its owner does -------------------------------------------------------------------------------------- */
@@ -96,6 +97,8 @@ void lk__lease_shrink(struct lk__lease *lease, int parts)
 int lk__lease_renew(struct lk__lease *lease, int64_t lease_ms, int64_t until_us)
 {
     struct lk__watchdog *dog = lease->dog;
+    if (lk__lease_iswhole(lease))
+        return lk__quorum_renew(lease, lease_ms, until_us);
     lk__watchdog_lock(dog);
     int rc = ESTALE;
     if (lk__lease_goodat(dog, lease, lk__now_us())) {

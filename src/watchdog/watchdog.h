@@ -9,7 +9,7 @@
  * requests.c  what is said of requests that set it       window.c    requests under way
  * renewal.c   renewals: sent, answered, failed           losses.c    the log's lines of losses
  * watchdog.c  the thread, and its life                   reserve.c   what may fail: room, the thread
- * spare.c     memory for the next leases and entries
+ * spare.c     memory for the next leases and entries    quorum.c   a lease that several servers have
  */
 #ifndef LK__WATCHDOG_H
 #define LK__WATCHDOG_H

@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-OBJECTS = "mutex rwlock sem latch cond once barrier stripes multi client events owner".split()
+OBJECTS = "mutex rwlock sem latch cond once barrier stripes multi redlock client events owner".split()
 
 
 def functions(headers):

@@ -50,6 +50,7 @@ extern lk_sem_t s[2];
 extern lk_latch_t l;
 extern lk_once_t o;
 extern lk_barrier_t b;
+extern lk_redlock_t r;
 int use(unsigned value);
 static lk_mutexattr_t mutexattr = LK_MUTEXATTR_INIT;
 static lk_rwlockattr_t rwlockattr = LK_RWLOCKATTR_INIT;
@@ -62,6 +63,7 @@ lk_sem_t s[2] = { LK_SEM_INITIALIZER("a", 3), LK_SEM_INITIALIZER_ATTR("a", 3, &s
 lk_latch_t l = LK_LATCH_INITIALIZER("a");
 lk_once_t o = LK_ONCE_INITIALIZER("a");
 lk_barrier_t b = LK_BARRIER_INITIALIZER("a", 3);
+lk_redlock_t r;
 int use(unsigned value)
 {
     lk_sem_t some[2] = { LK_SEM_INITIALIZER("a", value), LK_SEM_INITIALIZER_ATTR("a", value, &semattr) };
@@ -71,6 +73,8 @@ int use(unsigned value)
     lk_barrierattr_t barrierattr = LK_BARRIERATTR_INIT;
     lk_onceinfo_t onceinfo = LK_ONCEINFO_INIT;
     lk_barrierinfo_t barrierinfo = LK_BARRIERINFO_INIT;
+    lk_redlockattr_t redlockattr = LK_REDLOCKATTR_INIT;
+    lk_redlockinfo_t redlockinfo = LK_REDLOCKINFO_INIT;
     lk_mutexinfo_t mutexinfo = LK_MUTEXINFO_INIT;
     lk_rwlockinfo_t rwlockinfo = LK_RWLOCKINFO_INIT;
     lk_seminfo_t seminfo = LK_SEMINFO_INIT;
@@ -78,6 +82,7 @@ int use(unsigned value)
     lk_event_t event = LK_EVENT_INIT;
     lk_how_t how = LK_HOW_INIT;
     (void)latchattr, (void)mutexinfo, (void)rwlockinfo, (void)seminfo, (void)latchinfo, (void)event, (void)how;
+    (void)lk_redlock_unlock(&r), (void)redlockattr, (void)redlockinfo;
     (void)barrier, (void)onceattr, (void)barrierattr, (void)onceinfo, (void)barrierinfo;
     (void)lk_mutex_trylock(&m[0]);
     (void)lk_mutex_unlock(&m[0]);

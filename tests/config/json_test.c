@@ -473,7 +473,7 @@ static const struct {
     { "{ \"mode\": \"cluster\",\n\"master\": \"orders\" }", EINVAL, "mode: a cluster has no Sentinels" },
     { "{ \"mode\": \"cluster\",\n\"path\": \"/a\" }", EINVAL, "path: the nodes of a cluster have addresses" },
     { "{ \"mode\": \"cluster\",\n\"db\": 1 }", EINVAL, "db: a cluster has database 0 alone" },
-    { "{ \"mode\": \"replicated\" }", EINVAL, "mode: must be single, sentinel or cluster" },
+    { "{ \"mode\": \"replicated\" }", EINVAL, "mode: must be single, sentinel, cluster or quorum" },
     { "{\n\"tls\": true }", EINVAL, "a.json:2: tls: must be an object" },
     { "{ \"tls\": { \"verify\": \"none\" } }", EINVAL, "tls.verify: must be yes or no" },
     { "{ \"tls\": {\n\"cert\": \"/etc/c.pem\" } }", EINVAL, "a.json:2: tls.cert: needs tls.key" },

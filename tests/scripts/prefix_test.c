@@ -20,6 +20,7 @@
 #include "latch/scripts.h"
 #include "lock/scripts.h"
 #include "once/scripts.h"
+#include "redlock/scripts.h"
 #include "redis/redis.h"
 #include "rwlock/scripts.h"
 #include "semaphore/scripts.h"
@@ -257,6 +258,11 @@ static const struct row rows[] = {
       HELD(A) MARK("mutex", "unrecoverable") QUEUED("mutex", C, B),
       { MUTEX },
       { LOCK_CHANNEL, ROBUST, LATER_US, "1" } },
+    { &lk__lua_redlock_fence,
+      TAKES,
+      HELD(A) "SET redisson_lock_token:{x} 7 PX 50000;",
+      { "x", "redisson_lock_token:{x}" },
+      { "4000000000000000", A, LATER_US, "1" } },
     { &lk__lua_lock_nest, GIVES, HELD(A), { "x" }, { "2", A, LATER_US, "30000", "1" } },
     { &lk__lua_lock_renew, GIVES, HELD(A), { "x" }, { LOCK_CHANNEL, A, LATER_US, "30000", "1" } },
     { &lk__lua_lock_renew_batch,
@@ -1181,9 +1187,9 @@ static void a_script_may_lack_any_command(struct world *w)
     char commands[1024];
     begin(w);
     for (int i = 0; i < ROWS; i++) {
-        snprintf(commands, sizeof commands, "%s %s %s %s %s %s %s", lk__lua_cond_commands, lk__lua_lock_commands,
+        snprintf(commands, sizeof commands, "%s %s %s %s %s %s %s %s", lk__lua_cond_commands, lk__lua_lock_commands,
                  lk__lua_rwlock_commands, lk__lua_semaphore_commands, lk__lua_latch_commands, lk__lua_once_commands,
-                 lk__lua_barrier_commands);
+                 lk__lua_barrier_commands, lk__lua_redlock_commands);
         char *save;
         for (char *name = strtok_r(commands, " ", &save); name != NULL; name = strtok_r(NULL, " ", &save)) {
             for (char *c = name; *c != '\0'; c++)

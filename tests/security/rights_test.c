@@ -11,6 +11,7 @@
 #include "cond/scripts.h"
 #include "latch/scripts.h"
 #include "once/scripts.h"
+#include "redlock/scripts.h"
 #include "lock/scripts.h"
 #include "redis/redis.h"
 #include "redis/scripts.h"
@@ -170,6 +171,7 @@ static void rights_used(struct words *rights)
     add_commands(rights, lk__lua_once_commands);
     add_commands(rights, lk__lua_barrier_commands);
     add_commands(rights, lk__lua_cond_commands);
+    add_commands(rights, lk__lua_redlock_commands);
     add_messages(rights);
     words_add(rights, "+pubsub|numsub", 14); /* of redisson.lua, which can do without */
     words_add(rights, "+pubsub|shardnumsub", 19);
@@ -192,7 +194,7 @@ static void no_module_is_forgotten(void)
         free(text);
     }
     globfree(&found);
-    assert_int_equal(8, with_scripts); /* the primitives', and the probe */
+    assert_int_equal(9, with_scripts); /* the primitives', the redlock's, and the probe */
 }
 
 static void the_page_has_the_rule_that_the_sources_need(void)

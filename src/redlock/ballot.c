@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ballot.c - one question to all servers of a quorum at once
+ *
+ * A thread can wait at one connection at a time, so it goes from one to the next in short steps, and looks at all of them
+ * in between: an answer that came meanwhile lies in its socket. So a server that does not answer costs a step.
+ */
+#include "redlock/ballot.h"
+
+enum { STEP_US = 1000 };
+
+/* Under a connection's mu. */
+static void take(struct lk__request *request, const struct lk__reply *reply)
+{
+    struct lk__vote *vote = LK__CONTAINER(request, struct lk__vote, request);
+    bool retry;
+    if (reply->type == LK__ERROR)
+        vote->code = lk__reply_error(reply, &retry);
+    else
+        vote->code = vote->ballot->read(vote, reply) ? 0 : EPROTO;
+    vote->unknown_script = lk__reply_is(reply, "NOSCRIPT");
+}
+
+void lk__ballot_begin(struct lk__ballot *ballot, lk_client_t *client, int64_t timeout_ms)
+{
+    struct lk__node *node;
+    *ballot = (struct lk__ballot){ .until_us = lk__now_us() + timeout_ms * 1000 };
+    for (; (node = lk__node_nth(&client->node, ballot->count)) != NULL; ballot->count++)
+        ballot->votes[ballot->count] = (struct lk__vote){ .ballot = ballot, .node = node };
+    ballot->majority = lk__majority_of(ballot->count);
+    lk__parker_init(&ballot->parker);
+}
+
+void lk__ballot_leaveout(struct lk__ballot *ballot, unsigned i, int code)
+{
+    ballot->votes[i].command.script = NULL;
+    ballot->votes[i].code = code;
+}
+
+static void set_deadline(struct lk__vote *vote)
+{
+    int64_t now_us = lk__now_us();
+    vote->until = lk__node_until(vote->node, LK__LANE_COMMANDS, now_us, vote->ballot->until_us - now_us);
+    vote->sent.deadline_us = vote->until.date.us;
+    vote->sent.epoch = vote->until.date.epoch;
+}
+
+static void ask(struct lk__vote *vote)
+{
+    vote->request = (struct lk__request){ .parker = &vote->ballot->parker, .take = take };
+    if (vote->ballot->dated)
+        set_deadline(vote);
+    int rc =
+        lk__node_send(vote->node, LK__LANE_COMMANDS, &vote->request, &vote->command, &vote->sent, vote->eval);
+    vote->state = rc == 0 ? LK__VOTE_OPEN : LK__VOTE_NONE;
+    vote->code = rc;
+}
+
+void lk__ballot_ask(struct lk__ballot *ballot)
+{
+    for (unsigned i = 0; i < ballot->count; i++)
+        if (ballot->votes[i].command.script != NULL)
+            ask(&ballot->votes[i]);
+}
+
+/* What became of an open vote? */
+static void look_at(struct lk__vote *vote)
+{
+    int state = atomic_load(&vote->request.state);
+    if (vote->state != LK__VOTE_OPEN || state == LK__INFLIGHT)
+        return;
+    if (state == LK__ANSWERED && vote->unknown_script && !vote->eval) {
+        vote->eval = true;
+        ask(vote);
+    } else if (state == LK__ANSWERED) {
+        vote->state = LK__VOTE_CAST;
+    } else {
+        vote->state = state == LK__UNSENT ? LK__VOTE_NONE : LK__VOTE_UNKNOWN;
+        vote->code = state == LK__UNSENT ? ENOTCONN : EIO;
+    }
+}
+
+/* At all, without waiting. */
+static void look(struct lk__ballot *ballot)
+{
+    for (unsigned i = 0; i < ballot->count; i++) {
+        struct lk__vote *vote = &ballot->votes[i];
+        if (vote->state == LK__VOTE_OPEN)
+            lk__node_look(vote->node, LK__LANE_COMMANDS, &vote->request);
+        look_at(vote);
+    }
+}
+
+/* The next open one from that on; there is one. */
+static struct lk__vote *next_open(struct lk__ballot *ballot, unsigned *turn)
+{
+    struct lk__vote *vote;
+    do
+        vote = &ballot->votes[(*turn)++ % ballot->count];
+    while (vote->state != LK__VOTE_OPEN);
+    return vote;
+}
+
+void lk__ballot_await(struct lk__ballot *ballot, bool (*enough)(const struct lk__ballot *ballot))
+{
+    unsigned turn = 0;
+    int64_t now_us;
+    for (look(ballot); !enough(ballot) && lk__ballot_open(ballot) > 0; look(ballot)) {
+        now_us = lk__now_us();
+        if (now_us >= ballot->until_us)
+            return;
+        int64_t step_us = now_us + STEP_US < ballot->until_us ? now_us + STEP_US : ballot->until_us;
+        struct lk__vote *vote = next_open(ballot, &turn);
+        lk__node_await(vote->node, LK__LANE_COMMANDS, &vote->request, step_us);
+    }
+}
+
+void lk__ballot_close(struct lk__ballot *ballot)
+{
+    for (unsigned i = 0; i < ballot->count; i++) {
+        struct lk__vote *vote = &ballot->votes[i];
+        if (vote->state != LK__VOTE_OPEN)
+            continue;
+        look_at(vote);
+        lk__node_abandon(vote->node, LK__LANE_COMMANDS, &vote->request);
+        if (vote->state == LK__VOTE_OPEN) {
+            vote->state = LK__VOTE_UNKNOWN;
+            vote->code = EIO;
+        }
+    }
+}
+
+void lk__ballot_end(struct lk__ballot *ballot)
+{
+    lk__ballot_close(ballot);
+    lk__parker_destroy(&ballot->parker);
+}
+
+unsigned lk__ballot_count(const struct lk__ballot *ballot, enum lk__verdict verdict)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < ballot->count; i++)
+        count += lk__vote_says(&ballot->votes[i], verdict);
+    return count;
+}
+
+unsigned lk__ballot_open(const struct lk__ballot *ballot)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < ballot->count; i++)
+        count += ballot->votes[i].state == LK__VOTE_OPEN;
+    return count;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ballot.h - one question to all servers of a quorum at once, and what each of them says
+ *
+ * The questions are under way together; one thread awaits the answers, and no longer than it takes until enough are there.
+ */
+#ifndef LK__BALLOT_H
+#define LK__BALLOT_H
+
+#include "object/object.h"
+
+enum lk__votestate {
+    LK__VOTE_NONE,   /* it was not asked, or the question did not leave */
+    LK__VOTE_OPEN,   /* under way */
+    LK__VOTE_UNKNOWN /* asked, and there is no answer: it may have done it */,
+    LK__VOTE_CAST    /* answered: `code`, and if that is 0 what it says */
+};
+
+/* Of one server. */
+struct lk__vote {
+    enum lk__votestate state;
+    struct lk__command command; /* script NULL: it is not asked */
+    struct lk__sent sent;
+    struct lk__until until; /* when a dated question is over */
+    int code;               /* of no vote: why; of a cast one: of an error */
+
+    /* what it says; written by the ballot's read() */
+    enum lk__verdict verdict;
+    int64_t server_us, token, left_ms;
+    char holder[160];
+
+    /* private */
+    struct lk__ballot *ballot;
+    struct lk__node *node;
+    struct lk__request request;
+    bool eval, unknown_script;
+};
+
+struct lk__ballot {
+    unsigned count, majority;
+    bool dated;                                                           /* past `until_us` a server does nothing */
+    bool (*read)(struct lk__vote *vote, const struct lk__reply *reply); /* false: this is no answer */
+    int64_t until_us;                                                     /* answers are awaited so long */
+    struct lk__parker parker;
+    struct lk__vote votes[LK__QUORUM_MAX];
+};
+
+/* Of this client's servers; then the caller fills in the commands, and what is sent with them. To be ended. */
+void lk__ballot_begin(struct lk__ballot *ballot, lk_client_t *client, int64_t timeout_ms);
+/* One server is not to be asked, for that reason. */
+void lk__ballot_leaveout(struct lk__ballot *ballot, unsigned i, int code);
+void lk__ballot_ask(struct lk__ballot *ballot);
+/* Until `enough` says so, no vote is open, or the time is over. */
+void lk__ballot_await(struct lk__ballot *ballot, bool (*enough)(const struct lk__ballot *ballot));
+/* No vote is open any more. */
+void lk__ballot_close(struct lk__ballot *ballot);
+void lk__ballot_end(struct lk__ballot *ballot);
+
+/* How many said that. */
+unsigned lk__ballot_count(const struct lk__ballot *ballot, enum lk__verdict verdict);
+/* How many may yet say anything. */
+unsigned lk__ballot_open(const struct lk__ballot *ballot);
+
+static inline bool lk__vote_says(const struct lk__vote *vote, enum lk__verdict verdict)
+{
+    return vote->state == LK__VOTE_CAST && vote->code == 0 && vote->verdict == verdict;
+}
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lock.c - lock, trylock, timedlock, clocklock, lockfor, lockwith, unlock
+ *
+ * Rounds until one succeeds. Two that try at once may each get a part of the servers, so the pause between two rounds is
+ * random, and longer each time: who is alone for the time of a round gets all.
+ */
+#include "redlock/redlock.h"
+
+#include <limits.h>
+
+enum {
+    PAUSE_FIRST_US = 10000,
+    PAUSE_MOST_US = 100000, /* up to twice that */
+    NAP_US = 20000,         /* so soon a close is seen */
+    SILENT_US = 3000000,    /* so long one waits before the log is told why */
+    NODE_TIMEOUT_MIN_MS = 20,
+    LEASE_PARTS = 20,
+    NODE_TIMEOUTS = 5
+};
+
+/* --- what is asked for -------------------------------------------------------------------------------------------------- */
+
+static int64_t node_timeout(const struct lk__op *op, int64_t lease_ms)
+{
+    int64_t given_ms = lk__redlock_attr(op)->node_timeout_ms, ms = lease_ms / LEASE_PARTS;
+    if (given_ms > 0)
+        return given_ms;
+    if (ms > op->object->client->options->command_timeout_ms)
+        ms = op->object->client->options->command_timeout_ms;
+    return ms > NODE_TIMEOUT_MIN_MS ? ms : NODE_TIMEOUT_MIN_MS;
+}
+
+static int make_plan(const struct lk__op *op, const struct lk__how *how, struct lk__plan *plan)
+{
+    const lk_redlockattr_t *attr = lk__redlock_attr(op);
+    int64_t lease_ms = how->lease_ms != 0 ? how->lease_ms : attr->lease_ms;
+    if (lease_ms == 0)
+        lease_ms = op->object->client->options->lease_ms;
+    *plan = (struct lk__plan){
+        .began_us = lk__now_us(),
+        .lease_ms = lease_ms,
+        .asked_ms = attr->max_hold_ms != 0 && attr->max_hold_ms < lease_ms ? attr->max_hold_ms : lease_ms,
+        .max_hold_ms = attr->max_hold_ms,
+        .longest_ms = attr->longest_lease_ms == 0 ? lease_ms : attr->longest_lease_ms,
+        .node_timeout_ms = node_timeout(op, lease_ms),
+        .fixed = how->fixed != 0 ? how->fixed > 0 : attr->fixed != 0,
+        .fenced = attr->fenced != 0,
+    };
+    if (plan->longest_ms > 0 && lease_ms > plan->longest_ms)
+        return lk__fail(EINVAL, "%s: a lease of %lld ms is above longest_lease_ms", op->object->what,
+                        (long long)lease_ms);
+    if (plan->node_timeout_ms * NODE_TIMEOUTS > plan->asked_ms)
+        return lk__fail(EINVAL, "%s: node_timeout_ms is %lld: at most a fifth of the lease", op->object->what,
+                        (long long)plan->node_timeout_ms);
+    return lk__object_leasecheck(op->object, plan->asked_ms);
+}
+
+/* --- rounds -------------------------------------------------------------------------------------------------------------- */
+
+/* Before the next round; up to the limit, so that the last round is at it. ECANCELED: the client was closed. */
+static int pause_a_little(const struct lk__op *op, int64_t *pause_us, int64_t limit_us)
+{
+    struct lk__parker parker;
+    int64_t now_us = lk__now_us(), until_us = now_us + *pause_us + (int64_t)lk__random_below((uint64_t)*pause_us + 1);
+    if (until_us > limit_us)
+        until_us = limit_us;
+    *pause_us = 2 * *pause_us < PAUSE_MOST_US ? 2 * *pause_us : PAUSE_MOST_US;
+    lk__parker_init(&parker);
+    bool closed = lk__client_isclosed(op->object->client);
+    for (; !closed && now_us < until_us; now_us = lk__now_us()) {
+        lk__parker_park(&parker, now_us + NAP_US < until_us ? now_us + NAP_US : until_us);
+        closed = lk__client_isclosed(op->object->client);
+    }
+    lk__parker_destroy(&parker);
+    return closed ? lk__fail(ECANCELED, "%s: the client was closed", op->object->what) : 0;
+}
+
+/* May another round end otherwise? */
+static bool may_pass(int code)
+{
+    return code == EBUSY || code == ENOTCONN;
+}
+
+static void tell_once(const struct lk__plan *plan, bool *told)
+{
+    if (*told || lk__now_us() - plan->began_us < SILENT_US)
+        return;
+    lk__log(LK_LOG_WARNING, "waiting: %s", lk_errortext());
+    *told = true;
+}
+
+static int acquire(const struct lk__op *op, const struct lk__how *how)
+{
+    struct lk__plan plan;
+    int64_t pause_us = PAUSE_FIRST_US;
+    bool told = false;
+    int rc = make_plan(op, how, &plan), round;
+    if (rc != 0)
+        return rc;
+    while (may_pass(round = lk__redlock_round(op, &plan)) && lk__now_us() < how->limit_us) {
+        plan.contended = true;
+        tell_once(&plan, &told);
+        rc = pause_a_little(op, &pause_us, how->limit_us);
+        if (rc != 0)
+            return rc;
+    }
+    return round;
+}
+
+/* --- calls --------------------------------------------------------------------------------------------------------------- */
+
+/* The owner holds it already: the type decides. */
+static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_try)
+{
+    const char *what = op->object->what;
+    if (lk__redlock_attr(op)->type == LK_REDLOCK_ERRORCHECK)
+        return only_try ? lk__op_busy(op, hold, "")
+                        : lk__fail(EDEADLK, "%s: held by %s, which would wait for itself", what, lk__op_holder(op));
+    if (hold->holds == INT_MAX)
+        return lk__fail(EAGAIN, "%s: held %d times", what, hold->holds);
+    hold->holds++;
+    return 0;
+}
+
+static int acquire_or_nest(struct lk__op *op, const struct lk__how *how, bool only_try)
+{
+    struct lk__hold *hold = lk__object_hold(op->object, lk__op_owner(op));
+    int rc = hold != NULL ? lk__op_hold(op, &hold) : 0;
+    if (rc != 0)
+        return rc;
+    if (hold != NULL && lk__redlock_attr(op)->type != LK_REDLOCK_NORMAL)
+        return lock_again(op, hold, only_try);
+    lk__op_beginwait(op);
+    atomic_fetch_add(&op->object->waiting, 1);
+    rc = acquire(op, how);
+    atomic_fetch_sub(&op->object->waiting, 1);
+    return rc;
+}
+
+static int lock_as(lk_redlock_t *r, const struct lk__how *how, bool only_try)
+{
+    struct lk__op op;
+    int rc = lk__op_enterby(&op, LK__HANDLE(r), &lk__redlock_kind, how->limit_us);
+    if (rc != 0)
+        return rc;
+    rc = lk__op_setowner(&op, how->by);
+    if (rc == 0)
+        rc = lk__op_beginlock(&op, how->limit_us);
+    if (rc == 0)
+        rc = acquire_or_nest(&op, how, only_try);
+    return lk__op_leave(&op, rc);
+}
+
+static int lock_until(lk_redlock_t *r, int64_t limit_us, bool only_try)
+{
+    const struct lk__how how = { .limit_us = limit_us };
+    return lock_as(r, &how, only_try);
+}
+
+/* For a call with a limit, EBUSY of a try is ETIMEDOUT. */
+static int lock_within(lk_redlock_t *r, int64_t limit_us)
+{
+    int rc = lock_until(r, limit_us, false);
+    return rc == EBUSY ? ETIMEDOUT : rc;
+}
+
+int lk_redlock_lock(lk_redlock_t *r)
+{
+    return lock_until(r, LK__NEVER, false);
+}
+
+int lk_redlock_trylock(lk_redlock_t *r)
+{
+    return lock_until(r, 0, true);
+}
+
+int lk_redlock_timedlock(lk_redlock_t *r, const struct timespec *abstime)
+{
+    return lk_redlock_clocklock(r, CLOCK_REALTIME, abstime);
+}
+
+int lk_redlock_clocklock(lk_redlock_t *r, clockid_t clock, const struct timespec *abstime)
+{
+    int64_t limit_us;
+    int rc = lk__deadline_at(clock, abstime, &limit_us);
+    return rc != 0 ? rc : lock_within(r, limit_us);
+}
+
+int lk_redlock_lockfor(lk_redlock_t *r, int64_t timeout_ms)
+{
+    int64_t limit_us;
+    int rc = lk__deadline_in(timeout_ms, &limit_us);
+    return rc != 0 ? rc : lock_within(r, limit_us);
+}
+
+int lk_redlock_lockwith(lk_redlock_t *r, const lk_how_t *how)
+{
+    struct lk__how taken;
+    int rc = lk__how_take(&taken, how);
+    if (rc == 0)
+        rc = lock_as(r, &taken, false);
+    return rc == EBUSY ? ETIMEDOUT : rc;
+}
+
+int lk_redlock_unlock(lk_redlock_t *r)
+{
+    return lk__op_unlock(LK__HANDLE(r), &lk__redlock_kind, NULL);
+}
+
+int lk_redlock_unlockby(lk_redlock_t *r, lk_owner_t *owner)
+{
+    return lk__op_unlock(LK__HANDLE(r), &lk__redlock_kind, owner);
+}

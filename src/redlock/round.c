@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * round.c - one try: ask all servers at once, count, then keep what they granted or give it back
+ *
+ * Each round has a hold of its own, and each server an id of its own: a server that two nodes of the quorum lead to says
+ * yes to one of them. What a round asked for is given back by that id, also by a request that comes before the answer.
+ *
+ * A server that did not answer when there was a majority may have granted it. That part is doubted: it is renewed, and
+ * counts from the first renewal on.
+ */
+#include "redlock/redlock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct round {
+    const struct lk__op *op;
+    const struct lk__plan *plan;
+    struct lk__object *object;
+    struct lk__hold *hold;
+    struct lk__quorum *quorum;
+    struct lk__lock_acquire_args args;
+    struct lk__ballot ballot;
+};
+
+/* --- before the first byte: all that may fail for want of memory ------------------------------------------------------ */
+
+static void set_part(const struct round *round, struct lk__lease *part, unsigned place)
+{
+    const struct lk__redlockblock *block = lk__redlock_block(round->object);
+    const struct lk__plan *plan = round->plan;
+    snprintf(part->id, LK__OWNER_ID, "%s:%u", round->hold->lease->id, place);
+    part->release.command = lk__redlock_command(round->object, &lk__lua_lock_release, &block->release);
+    part->release.command.place = place;
+    part->renewal = &lk__lua_lock_renew;
+    part->renewal_args = &block->renew;
+    part->lease_ms = part->wanted_ms = plan->lease_ms;
+    part->fixed = plan->fixed;
+}
+
+static int make_hold(struct round *round, unsigned count)
+{
+    round->hold = lk__object_newhold(round->object, lk__op_owner(round->op), NULL);
+    if (round->hold == NULL)
+        return ENOMEM;
+    struct lk__lease *whole = round->hold->lease;
+    int rc = lk__quorum_make(whole, count);
+    whole->lease_ms = whole->wanted_ms = round->plan->lease_ms;
+    whole->fixed = round->plan->fixed;
+    round->hold->holds = 1;
+    round->quorum = whole->quorum;
+    for (unsigned i = 0; rc == 0 && i < count; i++)
+        set_part(round, round->quorum->parts[i], i + 1);
+    return rc;
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------------------ */
+
+static bool read_grant(struct lk__vote *vote, const struct lk__reply *reply)
+{
+    struct lk__asked asked;
+    if (!lk__lock_acquire_read(reply, &asked))
+        return false;
+    vote->verdict = asked.verdict;
+    vote->token = asked.token;
+    vote->left_ms = asked.left_ms;
+    return true;
+}
+
+/*
+ * Has the server run for longer than any lease lasts? What it granted before it began has ended then, also if it forgot
+ * that. What is asked of it goes to this very run: another one has another epoch.
+ */
+static bool may_vote(const struct round *round, const struct lk__vote *vote)
+{
+    struct lk__peerinfo peer;
+    int64_t longest_ms = round->plan->longest_ms;
+    if (longest_ms <= 0)
+        return true;
+    lk__node_peer(vote->node, &peer);
+    return lk__now_us() - peer.born_us > longest_ms * 1000 + lk__guard_us(longest_ms, 0);
+}
+
+/* Held, or not: then also whether a majority is there at all. */
+static bool decided(const struct lk__ballot *ballot)
+{
+    unsigned granted = lk__ballot_count(ballot, LK__GRANTED), open = lk__ballot_open(ballot);
+    unsigned there = granted + lk__ballot_count(ballot, LK__BUSY);
+    if (granted + open >= ballot->majority)
+        return granted >= ballot->majority;
+    return there >= ballot->majority || there + open < ballot->majority;
+}
+
+static void ask(struct round *round)
+{
+    struct lk__ballot *ballot = &round->ballot;
+    ballot->dated = true;
+    ballot->read = read_grant;
+    for (unsigned i = 0; i < ballot->count; i++) {
+        struct lk__vote *vote = &ballot->votes[i];
+        vote->command = lk__redlock_command(round->object, &lk__lua_lock_acquire, &round->args);
+        vote->sent.id = round->quorum->parts[i]->id;
+        if (!may_vote(round, vote))
+            lk__ballot_leaveout(ballot, i, ESTALE);
+    }
+    lk__ballot_ask(ballot);
+    lk__ballot_await(ballot, decided);
+}
+
+/* --- fencing ----------------------------------------------------------------------------------------------------------- */
+
+static bool read_fence(struct lk__vote *vote, const struct lk__reply *reply)
+{
+    struct lk__answer answer;
+    if (!lk__redlock_fence_read(reply, &answer))
+        return false;
+    vote->verdict = answer.verdict;
+    return true;
+}
+
+static bool fence_decided(const struct lk__ballot *ballot)
+{
+    unsigned done = lk__ballot_count(ballot, LK__DONE);
+    return done >= ballot->majority || done + lk__ballot_open(ballot) < ballot->majority;
+}
+
+static uint64_t largest_token(const struct lk__ballot *ballot)
+{
+    int64_t largest = 0;
+    for (unsigned i = 0; i < ballot->count; i++)
+        if (lk__vote_says(&ballot->votes[i], LK__GRANTED) && ballot->votes[i].token > largest)
+            largest = ballot->votes[i].token;
+    return (uint64_t)largest;
+}
+
+/*
+ * Have a majority know the largest token of all: any later majority has one of these servers, whose token is then above it.
+ * False: no majority does.
+ */
+static bool fence(struct round *round)
+{
+    struct lk__ballot second;
+    const struct lk__redlock_fence_args args = { .largest = (int64_t)largest_token(&round->ballot) };
+    lk__ballot_begin(&second, round->object->client, round->plan->node_timeout_ms);
+    second.dated = true;
+    second.read = read_fence;
+    for (unsigned i = 0; i < second.count; i++) {
+        if (!lk__vote_says(&round->ballot.votes[i], LK__GRANTED))
+            continue;
+        second.votes[i].command = (struct lk__command){ .script = &lk__lua_redlock_fence,
+                                                        .keys = &lk__redlock_block(round->object)->fence,
+                                                        .args = &args };
+        second.votes[i].sent.id = round->quorum->parts[i]->id;
+    }
+    lk__ballot_ask(&second);
+    lk__ballot_await(&second, fence_decided);
+    bool known = lk__ballot_count(&second, LK__DONE) >= second.majority;
+    lk__ballot_end(&second);
+    round->hold->token = (uint64_t)args.largest;
+    return known;
+}
+
+/* --- keeping it -------------------------------------------------------------------------------------------------------- */
+
+/* Until when a server is certain to have what it was asked for. */
+static int64_t good_until(const struct round *round, const struct lk__vote *vote)
+{
+    int64_t asked_ms = round->plan->asked_ms, skew_ms = round->object->client->options->clock_skew_ms;
+    return vote->request.sent_us + asked_ms * 1000 - lk__guard_us(asked_ms, skew_ms);
+}
+
+static void limit_hold(const struct lk__plan *plan, struct lk__lease *lease, int64_t now_us)
+{
+    if (plan->fixed)
+        lease->reason = LK_REASON_FIXED;
+    if (plan->max_hold_ms == 0)
+        return;
+    lease->cap_us = lk__later(now_us, plan->max_hold_ms > LK__NEVER / 1000 ? LK__NEVER : plan->max_hold_ms * 1000);
+    if (plan->max_hold_ms <= plan->lease_ms)
+        lease->reason = LK_REASON_MAX_HOLD;
+}
+
+/* A copy of what was asked may still come. */
+static void expect_late(struct lk__lease *part, const struct lk__vote *vote)
+{
+    part->release.past = vote->until;
+    part->release.flags |= LK__SENT_AGAIN;
+}
+
+/* When to renew a part first, or to ask whether it is there. */
+static int64_t first_renewal(const struct round *round, const struct lk__lease *part, const struct lk__vote *vote)
+{
+    int64_t third_us = round->plan->lease_ms * 1000 / 3;
+    if (part->doubted)
+        return vote->until.here_us + 1000;
+    if (round->plan->fixed || part->reason == LK_REASON_MAX_HOLD)
+        return LK__NEVER;
+    return vote->request.sent_us + third_us - (int64_t)lk__random_below((uint64_t)third_us / 10 + 1);
+}
+
+static void take_parts(struct round *round, int64_t now_us)
+{
+    for (unsigned i = 0; i < round->quorum->count; i++) {
+        struct lk__lease *part = round->quorum->parts[i];
+        const struct lk__vote *vote = &round->ballot.votes[i];
+        part->doubted = vote->state == LK__VOTE_UNKNOWN;
+        if (!part->doubted && !lk__vote_says(vote, LK__GRANTED))
+            continue;
+        limit_hold(round->plan, part, now_us);
+        if (part->doubted)
+            expect_late(part, vote);
+        lk__lease_take(part, good_until(round, vote), first_renewal(round, part, vote));
+    }
+}
+
+static void become_holder(struct round *round)
+{
+    struct lk__object *object = round->object;
+    struct lk__hold *hold = round->hold;
+    int64_t now_us = lk__now_us();
+    hold->began_us = now_us;
+    limit_hold(round->plan, hold->lease, now_us);
+    lk__op_counthold(round->op);
+    take_parts(round, now_us);
+    if (lk__object_addhold(object, hold, now_us + round->plan->asked_ms * 1000, LK__NEVER))
+        lk__object_droporphans(object);
+    lk__quorum_taken(hold->lease); /* as good as its parts */
+    lk__histogram_add(&object->client->stats[hold->kind].wait, now_us - round->plan->began_us);
+    atomic_fetch_add(&object->acquisitions, 1);
+    if (round->plan->contended)
+        atomic_fetch_add(&object->contended, 1);
+}
+
+/* Is it still good at a majority? The answers may have come late, or this thread may have stood still. */
+static bool is_good(const struct round *round)
+{
+    unsigned good = 0;
+    int64_t now_us = lk__now_us();
+    for (unsigned i = 0; i < round->ballot.count; i++) {
+        const struct lk__vote *vote = &round->ballot.votes[i];
+        good += lk__vote_says(vote, LK__GRANTED) && good_until(round, vote) > now_us;
+    }
+    return good >= round->ballot.majority;
+}
+
+/* --- giving it back ---------------------------------------------------------------------------------------------------- */
+
+/* In the background, at each server that granted it or may have: those that did not answer as well. */
+static void take_back(struct round *round)
+{
+    const struct lk__plan *plan = round->plan;
+    lk_client_t *client = round->object->client;
+    int64_t end_us = lk__now_us() + (2 * client->options->command_timeout_ms + plan->asked_ms) * 1000;
+    for (unsigned i = 0; i < round->quorum->count; i++) {
+        struct lk__lease *part = round->quorum->parts[i];
+        const struct lk__vote *vote = &round->ballot.votes[i];
+        if (vote->state == LK__VOTE_UNKNOWN)
+            expect_late(part, vote);
+        if (vote->state == LK__VOTE_UNKNOWN || lk__vote_says(vote, LK__GRANTED) ||
+            (vote->state == LK__VOTE_CAST && vote->code != 0))
+            lk__outbox_send(&client->dog, &part->release, end_us);
+    }
+}
+
+/* --- why not ----------------------------------------------------------------------------------------------------------- */
+
+/* The code that servers give that have no vote, if it is one; ENOTCONN if they do not answer, or differ. */
+static int common_code(const struct lk__ballot *ballot)
+{
+    int common = 0;
+    for (unsigned i = 0; i < ballot->count; i++) {
+        const struct lk__vote *vote = &ballot->votes[i];
+        if (lk__vote_says(vote, LK__GRANTED) || lk__vote_says(vote, LK__BUSY))
+            continue;
+        bool refused = (vote->state == LK__VOTE_CAST && vote->code != 0) || vote->code == ECANCELED;
+        int code = refused ? vote->code : ENOTCONN;
+        if (common != 0 && common != code)
+            return ENOTCONN;
+        common = code;
+    }
+    return common;
+}
+
+/* When so many leases have run out that a majority may be free, as far as they are known; 0: they are not. */
+static int64_t busy_until(const struct lk__ballot *ballot)
+{
+    int64_t longest_ms = 0;
+    for (unsigned i = 0; i < ballot->count; i++)
+        if (lk__vote_says(&ballot->votes[i], LK__BUSY) && ballot->votes[i].left_ms > longest_ms)
+            longest_ms = ballot->votes[i].left_ms;
+    return longest_ms > 0 ? lk__now_us() + longest_ms * 1000 : 0;
+}
+
+static int why_not(const struct round *round)
+{
+    const struct lk__ballot *ballot = &round->ballot;
+    unsigned granted = lk__ballot_count(ballot, LK__GRANTED), busy = lk__ballot_count(ballot, LK__BUSY), young = 0;
+    for (unsigned i = 0; i < ballot->count; i++)
+        young += ballot->votes[i].state == LK__VOTE_NONE && ballot->votes[i].code == ESTALE;
+    int code = granted + busy >= ballot->majority ? EBUSY : common_code(ballot);
+    lk__fail(code,
+             "%s: not held: of %u servers %u granted it, %u have it for somebody else, %u started a moment ago, %u "
+             "do not answer or refuse",
+             round->object->what, ballot->count, granted, busy, young, ballot->count - granted - busy - young);
+    if (code == EBUSY)
+        lk__error_leaves(busy_until(ballot));
+    return code;
+}
+
+static int too_late(const struct round *round, const char *what)
+{
+    return lk__fail(ENOTCONN, "%s: not held: %s", round->object->what, what);
+}
+
+/* --- a round ------------------------------------------------------------------------------------------------------------ */
+
+static int decide(struct round *round)
+{
+    if (lk__ballot_count(&round->ballot, LK__GRANTED) < round->ballot.majority)
+        return why_not(round);
+    if (round->plan->fenced && !fence(round))
+        return too_late(round, "granted, but no majority of the servers knows its token");
+    if (!is_good(round))
+        return too_late(round, "granted, but the answers took longer than the lease");
+    return 0;
+}
+
+int lk__redlock_round(const struct lk__op *op, const struct lk__plan *plan)
+{
+    struct round round = { .op = op, .plan = plan, .object = op->object };
+    round.args = (struct lk__lock_acquire_args){
+        .lease_ms = plan->asked_ms, .flags = lk__redlock_block(op->object)->release.flags | LK__LOCK_TRY
+    };
+    lk__ballot_begin(&round.ballot, op->object->client, plan->node_timeout_ms);
+    int rc = make_hold(&round, round.ballot.count);
+    if (rc == 0) {
+        ask(&round);
+        rc = decide(&round);
+        lk__ballot_close(&round.ballot);
+        if (rc == 0)
+            become_holder(&round);
+        else
+            take_back(&round);
+    }
+    lk__ballot_end(&round.ballot);
+    if (rc != 0)
+        lk__hold_unref(round.hold);
+    return rc;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * clocks_test.c - the clock of a minority of the servers jumps: they forget too soon, or too late, and nobody notices
+ *
+ * seconds: 10
+ */
+#include "news.h"
+#include "quorum.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifdef SERVER_CLOCK
+
+enum { HOUR_MS = 3600000 };
+
+static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1 };
+
+static char clock_path[] = "/tmp/lk-clock-XXXXXX";
+static int64_t *offset_us;
+
+/* Servers that are started from now on have our clock, until it is taken away again. */
+static void make_a_clock(void)
+{
+    int fd = mkstemp(clock_path);
+    assert_that(fd >= 0 && ftruncate(fd, sizeof *offset_us) == 0);
+    offset_us = mmap(NULL, sizeof *offset_us, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_that(offset_us != MAP_FAILED);
+    close(fd);
+    setenv("SERVER_CLOCK", clock_path, 1);
+    setenv("LD_PRELOAD", SERVER_CLOCK, 1);
+}
+
+static void take_the_clock_away(void)
+{
+    unsetenv("LD_PRELOAD");
+    unlink(clock_path);
+}
+
+/* Two of five have it. */
+static struct quorum *begin(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, 5);
+    make_a_clock();
+    for (int i = 0; i < 2; i++) {
+        quorum_kill(q, i);
+        quorum_start(q, i);
+    }
+    take_the_clock_away();
+    return q;
+}
+
+static void jump(struct quorum *q, int64_t ms)
+{
+    int64_t before_s = quorum_int(q, 0, "EVAL %s 0", "return redis.call('TIME')[1]");
+    __atomic_add_fetch(offset_us, ms * 1000, __ATOMIC_SEQ_CST);
+    int64_t after_s = quorum_int(q, 0, "EVAL %s 0", "return redis.call('TIME')[1]");
+    assert_between((after_s - before_s) * 1000, ms - 1000, ms + 5000);
+}
+
+/* EIO: of what got no answer it cannot tell when that is past, by a clock that went back. */
+static void close_either_way(struct world *w, lk_client_t *client)
+{
+    int rc = close_by_hand(w, client);
+    assert_true(rc == 0 || rc == EIO);
+}
+
+static void a_minority_may_jump(struct world *w)
+{
+    struct quorum *q = begin(w);
+    lk_client_t *client = quorum_client(q, "lease=3s"), *rival = quorum_client(q, "lease=3s");
+    lk_redlock_t *r = quorum_redlock(w, client, "jobs", &no_wait), *other = quorum_redlock(w, rival, "jobs", &no_wait);
+    struct news *n = news_of(w, client, "jobs");
+    for (int turn = 0; turn < 2; turn++) {
+        quorum_lockall(q, r, "jobs");
+        jump(q, turn == 0 ? HOUR_MS : -HOUR_MS);
+        for (int i = 0; i < 20; i++, sleep_ms(200)) { /* longer than the lease */
+            int rc = lk_redlock_trylock(other);
+            assert_true(rc == EBUSY || rc == ENOTCONN);
+            assert_lk(0, lk_redlock_check(r));
+        }
+        assert_lk(0, lk_redlock_unlock(r));
+        assert_lk(0, lk_redlock_lockfor(other, 10000));
+        assert_lk(0, lk_redlock_unlock(other));
+    }
+    assert_same(0, news(n, LK_EVENT_LOST));
+    eventually(quorum_having(q, "jobs") == 0, 10000);
+    close_either_way(w, rival);
+    close_either_way(w, client);
+}
+
+int main(void)
+{
+    return world_run(a_minority_may_jump);
+}
+
+#else /* built with a sanitizer, which a preloaded library would have to be, too */
+
+int main(void)
+{
+    return 77;
+}
+
+#endif

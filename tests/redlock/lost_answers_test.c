@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lost_answers_test.c - a server grants, and its answer gets lost: what it has is renewed if the others make a majority,
+ * and given back in any case
+ *
+ * One of the three servers is the world's own, behind a proxy.
+ *
+ * labels: threads
+ */
+#include "proxy.h"
+#include "quorum.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TIMES "lease=20s&command_timeout=600ms"
+
+static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1 };
+
+struct rig {
+    struct quorum *q;
+    struct proxy *proxy;
+    lk_redlock_t *r;
+};
+
+/* The first of three servers is behind the proxy, and knows the scripts. */
+static void begin(struct world *w, struct rig *rig, int others)
+{
+    char url[160];
+    rig->proxy = proxy_begin_tcp(w);
+    rig->q = quorum_begin(w, 3);
+    snprintf(url, sizeof url, "redis-quorum://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d?" TIMES, proxy_port(rig->proxy),
+             quorum_port(rig->q, 1), quorum_port(rig->q, 2));
+    rig->r = quorum_redlock(w, world_client_at(w, rig->q, url), "jobs", &no_wait);
+    for (int i = 0; i < 3; i++) {
+        assert_lk(0, lk_redlock_lockfor(rig->r, 10000));
+        eventually(world_exists(w, "jobs"), 5000);
+        assert_lk(0, lk_redlock_unlock(rig->r));
+        eventually(!world_exists(w, "jobs"), 5000);
+    }
+    for (int i = 0; i < 2 - others; i++) { /* a rival has it there */
+        quorum_int(rig->q, 1 + i, "HSET jobs 285475da-9152-4c83-822a-67ee2f116a7%d:1 1", i);
+        quorum_int(rig->q, 1 + i, "PEXPIRE jobs 30000");
+    }
+}
+
+/* At all three. */
+static void lock_all(struct world *w, struct rig *rig)
+{
+    bool all = false;
+    for (int i = 0; i < 10 && !all; i++) {
+        if (i > 0)
+            assert_lk(0, lk_redlock_unlock(rig->r));
+        assert_lk(0, lk_redlock_lockfor(rig->r, 10000));
+        for (int64_t until_ms = now_ms() + 1000; now_ms() < until_ms && !all; sleep_ms(2))
+            all = world_exists(w, "jobs") && quorum_int(rig->q, 1, "EXISTS jobs") == 1 &&
+                  quorum_int(rig->q, 2, "EXISTS jobs") == 1;
+    }
+    assert_true(all);
+}
+
+/* No majority: what may have been granted is given back, long before its lease ends. */
+static void a_failed_try_gives_back_what_it_was_not_told_of(struct world *w)
+{
+    struct rig rig;
+    begin(w, &rig, 0);
+    proxy_once(rig.proxy, PROXY_DROP_REPLY, 1, "EVALSHA");
+    assert_lk(EBUSY, lk_redlock_trylock(rig.r));
+    assert_same(1, proxy_faults(rig.proxy));
+    eventually(!world_exists(w, "jobs"), 5000);
+    for (int i = 1; i < 3; i++)
+        quorum_int(rig.q, i, "DEL jobs");
+}
+
+/* With a majority it is kept, and confirmed by its first renewal; then it counts like the others. */
+static void what_a_server_did_not_tell_counts_from_its_first_renewal_on(struct world *w)
+{
+    struct rig rig;
+    begin(w, &rig, 2);
+    proxy_once(rig.proxy, PROXY_DROP_REPLY, 1, "EVALSHA");
+    assert_lk(0, lk_redlock_trylock(rig.r));
+    eventually(proxy_faults(rig.proxy) == 1 && world_exists(w, "jobs"), 5000);
+    int64_t renewals = world_commands(w, "pexpire");
+    eventually(world_commands(w, "pexpire") > renewals, 5000);
+    quorum_int(rig.q, 1, "FLUSHALL"); /* that and one other one are two of three */
+    eventually(lk_redlock_check(rig.r) == 0, 5000); /* the connection without that answer is made anew */
+    assert_lk(0, lk_redlock_extend(rig.r, 20000));
+    assert_lk(0, lk_redlock_unlock(rig.r));
+    eventually(!world_exists(w, "jobs"), 5000);
+}
+
+/* The server got the question, and the answer comes when the lock was given back long ago. */
+static void a_grant_that_nobody_heard_of_is_given_back_with_the_others(struct world *w)
+{
+    struct rig rig;
+    begin(w, &rig, 2);
+    proxy_stall(rig.proxy, PROXY_DOWN);
+    assert_lk(0, lk_redlock_lockfor(rig.r, 5000));
+    eventually(world_exists(w, "jobs"), 5000);
+    assert_lk(0, lk_redlock_unlock(rig.r));
+    eventually(!world_exists(w, "jobs"), 5000);
+    proxy_resume(rig.proxy);
+    assert_lk(0, lk_redlock_lockfor(rig.r, 10000));
+    assert_lk(0, lk_redlock_unlock(rig.r));
+}
+
+/* A question that was held up comes when nobody waits for it any more: it does nothing, or is taken back. */
+static void a_late_question_leaves_nothing_behind(struct world *w)
+{
+    struct rig rig;
+    begin(w, &rig, 2);
+    proxy_once(rig.proxy, PROXY_HOLD_REQUEST, 1, "EVALSHA");
+    assert_lk(0, lk_redlock_lockfor(rig.r, 5000));
+    assert_lk(0, lk_redlock_unlock(rig.r));
+    sleep_ms(1500);
+    proxy_release(rig.proxy);
+    eventually(!world_exists(w, "jobs"), 5000);
+    sleep_ms(100);
+    assert_false(world_exists(w, "jobs"));
+}
+
+/* The release of one that is cut off comes in the background. */
+static void a_release_is_repeated_where_it_was_not_heard(struct world *w)
+{
+    struct rig rig;
+    begin(w, &rig, 2);
+    lock_all(w, &rig);
+    proxy_once(rig.proxy, PROXY_CUT_REQUEST, 1, "EVALSHA");
+    assert_lk(0, lk_redlock_unlock(rig.r));
+    eventually(!world_exists(w, "jobs"), 5000);
+}
+
+int main(void)
+{
+    return world_run(a_failed_try_gives_back_what_it_was_not_told_of,
+                     what_a_server_did_not_tell_counts_from_its_first_renewal_on,
+                     a_grant_that_nobody_heard_of_is_given_back_with_the_others, a_late_question_leaves_nothing_behind,
+                     a_release_is_repeated_where_it_was_not_heard);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* quorum.c - see quorum.h */
+#include "quorum.h"
+#include "world_parts.h"
+
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct member {
+    pid_t pid; /* 0: not running */
+    int port;
+    bool stopped;
+    redisContext *control;
+};
+
+struct quorum {
+    struct world *world;
+    int count;
+    int nowhere[QUORUM_NODES]; /* ports on which nobody listens */
+    struct member members[QUORUM_NODES];
+};
+
+/* --- processes ------------------------------------------------------------------------------------------------------ */
+
+static void exec_server(struct quorum *q, const struct member *m)
+{
+    char port[16];
+    const char *binary = getenv("LATCHKEY_TEST_SERVER");
+    snprintf(port, sizeof port, "%d", m->port);
+    binary = binary != NULL && binary[0] != 0 ? binary : "redis-server";
+    execlp(binary, binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir",
+           q->world->dir, (char *)NULL);
+    _exit(126);
+}
+
+static void launch(struct quorum *q, struct member *m)
+{
+    pid_t parent = getpid();
+    m->pid = fork();
+    assert_that(m->pid >= 0);
+    if (m->pid != 0)
+        return;
+    int nothing = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(nothing, fd);
+    die_with_parent(parent);
+    exec_server(q, m);
+}
+
+static void hang_up(struct member *m)
+{
+    if (m->control != NULL)
+        redisFree(m->control);
+    m->control = NULL;
+}
+
+static redisContext *control_of(struct member *m)
+{
+    const struct timeval patience = { 5, 0 };
+    if (m->control != NULL && m->control->err == 0)
+        return m->control;
+    hang_up(m);
+    m->control = redisConnectWithTimeout("127.0.0.1", m->port, patience);
+    assert_that(m->control != NULL);
+    redisSetTimeout(m->control, patience);
+    return m->control;
+}
+
+static bool answers(struct member *m)
+{
+    redisReply *reply = redisCommand(control_of(m), "PING");
+    bool up = reply != NULL && reply->type == REDIS_REPLY_STATUS;
+    freeReplyObject(reply);
+    return up;
+}
+
+static void end(void *arg)
+{
+    struct quorum *q = arg;
+    for (int i = 0; i < q->count; i++) {
+        hang_up(&q->members[i]);
+        if (q->members[i].pid != 0)
+            world_reap(q->world, q->members[i].pid);
+    }
+    free(q);
+}
+
+struct quorum *quorum_begin(struct world *w, int count)
+{
+    struct quorum *q = calloc(1, sizeof *q);
+    assert_that(q != NULL && count <= QUORUM_NODES);
+    q->world = w;
+    q->count = count;
+    world_at_end(w, NULL, q, end);
+    for (int i = 0; i < count; i++)
+        q->members[i].port = free_port(), q->nowhere[i] = free_port();
+    for (int i = 0; i < count; i++)
+        launch(q, &q->members[i]);
+    for (int i = 0; i < count; i++)
+        eventually(answers(&q->members[i]), QUORUM_WITHIN_MS);
+    return q;
+}
+
+void quorum_kill(struct quorum *q, int node)
+{
+    struct member *m = &q->members[node];
+    world_reap(q->world, m->pid);
+    m->pid = 0;
+    m->stopped = false;
+    hang_up(m);
+}
+
+void quorum_start(struct quorum *q, int node)
+{
+    launch(q, &q->members[node]);
+    eventually(answers(&q->members[node]), QUORUM_WITHIN_MS);
+}
+
+void quorum_stop(struct quorum *q, int node)
+{
+    world_stop(q->members[node].pid);
+    q->members[node].stopped = true;
+}
+
+void quorum_cont(struct quorum *q, int node)
+{
+    world_cont(q->members[node].pid);
+    q->members[node].stopped = false;
+}
+
+/* --- clients -------------------------------------------------------------------------------------------------------- */
+
+int quorum_port(struct quorum *q, int node)
+{
+    return q->members[node].port;
+}
+
+const char *quorum_url_without(struct quorum *q, const char *unseen, const char *options)
+{
+    char url[512] = "redis-quorum://";
+    for (int i = 0; i < q->count; i++) {
+        size_t length = strlen(url);
+        bool seen = strchr(unseen, '0' + i) == NULL;
+        snprintf(url + length, sizeof url - length, "%s127.0.0.1:%d", i > 0 ? "," : "",
+                 seen ? q->members[i].port : q->nowhere[i]);
+    }
+    size_t length = strlen(url);
+    snprintf(url + length, sizeof url - length, "?%s", options);
+    return world_keep(url, strlen(url));
+}
+
+const char *quorum_url(struct quorum *q, const char *options)
+{
+    return quorum_url_without(q, "", options);
+}
+
+lk_client_t *quorum_client(struct quorum *q, const char *options)
+{
+    return world_client_at(q->world, q, quorum_url(q, options));
+}
+
+static void destroy(void *redlock)
+{
+    assert_lk(0, lk_redlock_destroy(redlock));
+    free(redlock);
+}
+
+lk_redlock_t *quorum_redlock(struct world *w, lk_client_t *client, const char *name, const lk_redlockattr_t *attr)
+{
+    lk_redlock_t *r = malloc(sizeof *r);
+    assert_that(r != NULL);
+    assert_lk(0, lk_redlock_init(r, client, name, attr));
+    world_at_end(w, client, r, destroy);
+    return r;
+}
+
+/* --- commands ------------------------------------------------------------------------------------------------------- */
+
+static redisReply *say(struct quorum *q, int node, const char *format, va_list args)
+{
+    redisReply *reply = redisvCommand(control_of(&q->members[node]), format, args);
+    assert_that(reply != NULL && reply->type != REDIS_REPLY_ERROR);
+    return reply;
+}
+
+int64_t quorum_int(struct quorum *q, int node, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    redisReply *reply = say(q, node, format, args);
+    va_end(args);
+    int64_t number = reply->type == REDIS_REPLY_INTEGER ? reply->integer
+                     : reply->type == REDIS_REPLY_NIL   ? -1
+                                                        : strtoll(reply->str, NULL, 10);
+    freeReplyObject(reply);
+    return number;
+}
+
+const char *quorum_str(struct quorum *q, int node, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    redisReply *reply = say(q, node, format, args);
+    va_end(args);
+    const char *text = reply->str != NULL ? world_keep(reply->str, reply->len) : "";
+    freeReplyObject(reply);
+    return text;
+}
+
+int quorum_having(struct quorum *q, const char *key)
+{
+    int having = 0;
+    for (int i = 0; i < q->count; i++)
+        if (q->members[i].pid != 0 && !q->members[i].stopped)
+            having += quorum_int(q, i, "EXISTS %s", key) == 1;
+    return having;
+}
+
+void quorum_lockall(struct quorum *q, lk_redlock_t *r, const char *name)
+{
+    enum { PATIENCE_MS = 500 };
+    for (int64_t until_ms = now_ms() + QUORUM_WITHIN_MS; now_ms() < until_ms;) {
+        assert_lk(0, lk_redlock_lockfor(r, QUORUM_WITHIN_MS));
+        for (int64_t seen_ms = now_ms() + PATIENCE_MS; now_ms() < seen_ms; sleep_ms(2))
+            if (quorum_having(q, name) == q->count)
+                return;
+        assert_lk(0, lk_redlock_unlock(r));
+    }
+    assert_failed(__FILE__, __LINE__, "never at all servers: %s", name);
+}
