@@ -8,6 +8,7 @@
 #include "cluster.h"
 #include "subject.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,6 +72,57 @@ static void every_primitive(struct world *w)
     assert_lk(0, lk_latch_waitfor(same, PATIENT_MS));
 }
 
+struct meeting {
+    lk_mutex_t *mutex;
+    lk_cond_t *told;
+    lk_barrier_t *barrier;
+    atomic_bool ready;
+};
+
+/* Is told, and then comes to the barrier. */
+static int meet(void *arg)
+{
+    struct meeting *meeting = arg;
+    int rc = lk_mutex_lockfor(meeting->mutex, PATIENT_MS);
+    while (rc == 0 && !atomic_load(&meeting->ready))
+        rc = lk_cond_waitfor(meeting->told, meeting->mutex, PATIENT_MS);
+    if (rc == 0)
+        rc = lk_mutex_unlock(meeting->mutex);
+    return rc == 0 ? lk_barrier_waitfor(meeting->barrier, PATIENT_MS) : rc;
+}
+
+/* What several wait for at once: one client of them here and one there, and each object at another node. */
+static void what_all_wait_for(struct world *w)
+{
+    struct cluster *c = cluster_begin(w, false);
+    lk_client_t *clients[2] = { cluster_client(c, OPTIONS), cluster_client(c, OPTIONS) };
+    const char *mutex = cluster_name(c, 0, "orders"), *barrier = cluster_name(c, 1, "start"),
+               *once = cluster_name(c, 2, "fill");
+    struct meeting meetings[2] = { 0 };
+    lk_once_t *fills[2];
+    struct worker worker;
+    for (int i = 0; i < 2; i++) {
+        meetings[i].mutex = world_mutex(w, clients[i], mutex, NULL);
+        meetings[i].told = world_cond(w, clients[i], mutex, NULL);
+        meetings[i].barrier = world_barrier(w, clients[i], barrier, 2, NULL);
+        fills[i] = world_once(w, clients[i], once, NULL);
+    }
+    worker_start(&worker, meet, &meetings[1]);
+    eventually(cluster_int(c, 0, "ZCARD latchkey:queue:cond:{%s}", mutex) == 1, PATIENT_MS);
+    assert_lk(0, lk_mutex_lockfor(meetings[0].mutex, PATIENT_MS));
+    atomic_store(&meetings[1].ready, true);
+    assert_lk(0, lk_cond_signal(meetings[0].told));
+    assert_lk(0, lk_mutex_unlock(meetings[0].mutex));
+    int mine = lk_barrier_waitfor(meetings[0].barrier, PATIENT_MS), theirs = worker_join(&worker);
+    assert_true((mine == 0 && theirs == LK_BARRIER_SERIAL) || (mine == LK_BARRIER_SERIAL && theirs == 0));
+
+    assert_lk(0, lk_once_begin(fills[0], PATIENT_MS));
+    assert_lk(ETIMEDOUT, lk_once_begin(fills[1], 100));
+    assert_lk(0, lk_once_end(fills[0], "full"));
+    assert_lk(EALREADY, lk_once_begin(fills[1], PATIENT_MS));
+    assert_int_equal(1, cluster_int(c, 2, "EXISTS latchkey:done:{%s}", once));
+}
+
 /* What is held goes on being held, and is given back where it is by then. */
 static void a_slot_moves(struct world *w)
 {
@@ -126,5 +178,5 @@ static void a_slot_that_migrates(struct world *w)
 
 int main(void)
 {
-    return world_run(objects_of_all_nodes, every_primitive, a_slot_moves, a_slot_that_migrates);
+    return world_run(objects_of_all_nodes, every_primitive, what_all_wait_for, a_slot_moves, a_slot_that_migrates);
 }
