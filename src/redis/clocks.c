@@ -7,6 +7,7 @@
  * client is told when they differ by more. One that does not answer is no reason to fail: it may never be promoted.
  */
 #include "redis/clocks.h"
+#include "redis/cluster.h"
 #include "redis/reach.h"
 #include "redis/talk.h"
 
@@ -67,18 +68,20 @@ static int measure(const struct lk__search *search, const struct lk__address *ad
     return rc;
 }
 
-static int judge(const struct lk__search *search, const struct lk__address *address, int64_t differ_us, char *errmsg,
-                 size_t size)
+/* The clock at `address` differs so much from another one, which is "the master's". */
+static int judge(const struct lk__search *search, const struct lk__address *address, int64_t differ_us,
+                 const char *other, char *errmsg, size_t size)
 {
     const struct lk__options *options = &search->server->options;
     if (llabs(differ_us) <= options->clock_skew_ms * 1000)
         return 0;
-    snprintf(errmsg, size, "the clock of %.128s:%d is %lld ms %s the master's, more than clock_skew=%lldms",
-             address->host, address->port, llabs(differ_us) / 1000, differ_us > 0 ? "ahead of" : "behind",
+    snprintf(errmsg, size, "the clock of %.128s:%d is %lld ms %s %s, more than clock_skew=%lldms", address->host,
+             address->port, llabs(differ_us) / 1000, differ_us > 0 ? "ahead of" : "behind", other,
              (long long)options->clock_skew_ms);
     if (options->strict)
         return ENOTSUP;
-    lk__log(LK_LOG_WARNING, "%s: after a failover to it leases may end early, or late", errmsg);
+    lk__log(LK_LOG_WARNING, "%s: after a %s to it leases may end early, or late", errmsg,
+            options->cluster ? "failover or a move" : "failover");
     return 0;
 }
 
@@ -89,8 +92,16 @@ static int compare(const struct lk__search *search, const struct lk__address *ad
     struct lk__ahead ahead;
     int rc = measure(search, address, until_us, &ahead);
     if (rc == 0)
-        return judge(search, address, lk__clocks_differ(master, &ahead), errmsg, size);
+        return judge(search, address, lk__clocks_differ(master, &ahead), "the master's", errmsg, size);
     return rc == ECANCELED || rc == ENOMEM ? rc : 0;
+}
+
+/* Whoever opens the client waits no longer for it. */
+static int64_t compared_until(const struct lk__search *search)
+{
+    int64_t now_us = lk__now_us(), part_us = search->server->options.connect_timeout_ms * 1000 / PART_OF_TIMEOUT;
+    int64_t left_us = (search->until_us - now_us) / 2;
+    return now_us + (part_us < left_us ? part_us : left_us);
 }
 
 static int compare_listed(const struct lk__search *search, int64_t until_us, const struct lk__ahead *master,
@@ -147,11 +158,78 @@ static int compare_replicas(const struct lk__search *search, struct lk__stream *
 int lk__clocks_compare(const struct lk__search *search, struct lk__stream *stream, const struct lk__ahead *master,
                        char *errmsg, size_t size)
 {
-    const struct lk__options *options = &search->server->options;
-    int64_t now_us = lk__now_us(), until_us = now_us + options->connect_timeout_ms * 1000 / PART_OF_TIMEOUT;
-    if (until_us > now_us + (search->until_us - now_us) / 2) /* whoever opens the client waits no longer than that */
-        until_us = now_us + (search->until_us - now_us) / 2;
-    if (options->service != NULL)
+    int64_t until_us = compared_until(search);
+    if (search->server->options.service != NULL)
         return compare_replicas(search, stream, until_us, master, errmsg, size);
     return compare_listed(search, until_us, master, errmsg, size);
+}
+
+/* --- a cluster's ---------------------------------------------------------------------------------------------------- */
+
+/* A node whose clock was read. */
+struct reading {
+    struct lk__ahead ahead; /* no node yet: all 0 */
+    char whose[160];
+};
+
+/* Of those that were read. */
+struct furthest {
+    struct reading ahead, behind;
+};
+
+/* With both ends of what was seen; 0: it agrees with them, as far as they are known. */
+static int compare_node(const struct lk__search *search, const struct lk__address *address,
+                        const struct lk__ahead *ahead, struct furthest *seen, char *errmsg, size_t size)
+{
+    struct reading this = { .ahead = *ahead };
+    snprintf(this.whose, sizeof this.whose, "that of %.128s:%d", address->host, address->port);
+    if (seen->ahead.whose[0] == '\0')
+        seen->ahead = seen->behind = this;
+    int64_t above_us = lk__clocks_differ(&seen->behind.ahead, ahead);
+    int64_t below_us = lk__clocks_differ(&seen->ahead.ahead, ahead);
+    bool leads = llabs(above_us) >= llabs(below_us);
+    int rc = judge(search, address, leads ? above_us : below_us, leads ? seen->behind.whose : seen->ahead.whose,
+                   errmsg, size);
+    if (ahead->least_us > seen->ahead.ahead.least_us)
+        seen->ahead = this;
+    if (ahead->most_us < seen->behind.ahead.most_us)
+        seen->behind = this;
+    return rc;
+}
+
+/* The next one that may answer. */
+static bool next_node(const char **nodes, const char *host, struct lk__told *told)
+{
+    while (lk__told_next(nodes, told)) {
+        if (told->host[0] == '\0')
+            snprintf(told->host, sizeof told->host, "%s", host);
+        if (!told->failed)
+            return true;
+    }
+    return false;
+}
+
+int lk__clocks_comparenodes(const struct lk__search *search, const char *nodes, const char *host, char *errmsg,
+                            size_t size)
+{
+    const struct lk__options *options = &search->server->options;
+    int64_t until_us = compared_until(search);
+    struct furthest seen = { 0 };
+    struct lk__told told;
+    int rc = 0, left = 0;
+    for (const char *text = nodes; next_node(&text, host, &told);)
+        left++;
+    for (; rc == 0 && next_node(&nodes, host, &told); left--) {
+        char at[sizeof told.host];
+        struct lk__address address = { at, told.port };
+        struct lk__ahead ahead;
+        int64_t now_us = lk__now_us();
+        snprintf(at, sizeof at, "%s", lk__told_host(&told, options));
+        rc = now_us < until_us ? measure(search, &address, now_us + (until_us - now_us) / left, &ahead) : ENOTCONN;
+        if (rc == 0)
+            rc = compare_node(search, &address, &ahead, &seen, errmsg, size);
+        else if (rc != ECANCELED && rc != ENOMEM)
+            rc = 0;
+    }
+    return rc;
 }

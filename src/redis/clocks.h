@@ -22,4 +22,11 @@ static inline struct lk__ahead lk__clocks_ahead(int64_t before_us, int64_t after
 int lk__clocks_compare(const struct lk__search *search, struct lk__stream *stream, const struct lk__ahead *master,
                        char *errmsg, size_t size);
 
+/*
+ * The same of all nodes of a cluster, masters and replicas, as one at `host` tells of them in `nodes`, the answer to CLUSTER
+ * NODES: each with those that are furthest ahead and behind.
+ */
+int lk__clocks_comparenodes(const struct lk__search *search, const char *nodes, const char *host, char *errmsg,
+                            size_t size);
+
 #endif

@@ -13,6 +13,7 @@
  * Connections to several nodes are brought up by several threads, so that one that does not answer delays no other.
  */
 #include "redis/cluster.h"
+#include "redis/clocks.h"
 #include "redis/node.h"
 #include "redis/reach.h"
 #include "redis/talk.h"
@@ -57,7 +58,7 @@ struct lk__cluster {
     atomic_uint version;
     struct owner owners[LK__LANES]; /* before the first node is met */
     unsigned capacity[LK__LANES];   /* under mu */
-    bool known;                     /* under mu: there is a map */
+    bool known;                     /* under mu, set by its thread: there is a map */
     int code;                       /* under mu: why the last attempt failed; 0: there was none, or it did not */
     char errmsg[LK__ERRMSG_MAX];    /* under mu: words of it */
     _Atomic int64_t due_us;         /* when the map is asked for */
@@ -226,16 +227,16 @@ static int make_node(struct lk__cluster *cluster, struct place *place, unsigned 
     return 0;
 }
 
-/* ENOMEM. A certificate is of a name, so that is taken where there is TLS. */
+/* ENOMEM. */
 static int add_place(struct lk__cluster *cluster, const struct lk__told *told, unsigned *number)
 {
     unsigned count = atomic_load(&cluster->count);
     struct place *place = count < LK__NODES_MAX ? lk__alloc(sizeof *place) : NULL;
-    bool by_name = told->name[0] != '\0' && cluster->way->server.options.tls.on;
+    const char *host = lk__told_host(told, &cluster->way->server.options);
     if (place == NULL)
         return ENOMEM;
-    place->address = (struct lk__address){ lk__strdup(by_name ? told->name : told->host), told->port };
-    snprintf(place->host, sizeof place->host, "%s", by_name ? told->host : told->name);
+    place->address = (struct lk__address){ lk__strdup(host), told->port };
+    snprintf(place->host, sizeof place->host, "%s", host == told->name ? told->host : told->name);
     int rc = place->address.host != NULL ? make_node(cluster, place, count + 1) : ENOMEM;
     if (rc != 0) {
         free_place(place);
@@ -334,7 +335,15 @@ static int read_map(struct lk__cluster *cluster, const char *text, const char *h
     return 0;
 }
 
-/* `refused`: it knows no such user, or another password. */
+/* A node that is asked for the map. */
+struct asked {
+    const struct lk__address *address;
+    char host[256]; /* of that */
+    int64_t until_us;
+    bool refused;              /* it knows no such user, or another password */
+    struct lk__stream *stream; /* NULL, or it told, and its answer is there */
+};
+
 static int hear_nodes(const struct lk__talk *talk, bool *refused)
 {
     const char *nodes[2] = { "CLUSTER", "NODES" };
@@ -357,39 +366,41 @@ static int hear_nodes(const struct lk__talk *talk, bool *refused)
 }
 
 /* ECANCELED: nothing may be touched any more. */
-static int ask_there(struct lk__cluster *cluster, const struct lk__address *address, int64_t until_us, bool *refused,
-                     char *why, size_t size)
+static int ask_there(struct lk__cluster *cluster, struct asked *asked, char *why, size_t size)
 {
     struct lk__connector *connector = cluster->connector;
     struct lk__server *server = &cluster->way->server;
-    struct lk__stream *stream = NULL;
     int rc = lk__login_ask(server, LK__PEER_SERVER, why, size);
     if (rc == 0)
-        rc = lk__reach(connector, server, address, until_us, connector->cancel_fd, &stream, why, size);
+        rc = lk__reach(connector, server, asked->address, asked->until_us, connector->cancel_fd, &asked->stream, why,
+                       size);
     if (rc != 0)
         return rc;
-    const struct lk__talk talk = { .stream = stream,
+    const struct lk__talk talk = { .stream = asked->stream,
                                    .options = &server->options,
                                    .login = lk__login_of(server, LK__PEER_SERVER),
-                                   .until_us = until_us,
+                                   .until_us = asked->until_us,
                                    .cancel_fd = connector->cancel_fd,
                                    .errmsg = why,
                                    .size = size };
-    rc = hear_nodes(&talk, refused);
+    snprintf(asked->host, sizeof asked->host, "%s", asked->address->host);
+    rc = hear_nodes(&talk, &asked->refused);
     if (rc == 0)
-        rc = read_map(cluster, lk__reply_text(stream->filling, 0), address->host, why, size);
-    lk__stream_unref(stream);
+        rc = read_map(cluster, lk__reply_text(asked->stream->filling, 0), asked->host, why, size);
+    if (rc != 0) {
+        lk__stream_unref(asked->stream);
+        asked->stream = NULL;
+    }
     return rc;
 }
 
 /* The same; a password that is refused may have been replaced meanwhile. */
-static int ask(struct lk__cluster *cluster, const struct lk__address *address, int64_t until_us, char *why, size_t size)
+static int ask(struct lk__cluster *cluster, struct asked *asked, char *why, size_t size)
 {
-    bool refused = false;
-    int rc = ask_there(cluster, address, until_us, &refused, why, size);
-    if (!refused || !lk__login_renew(&cluster->way->server, LK__PEER_SERVER))
+    int rc = ask_there(cluster, asked, why, size);
+    if (!asked->refused || !lk__login_renew(&cluster->way->server, LK__PEER_SERVER))
         return rc;
-    return ask_there(cluster, address, until_us, &refused, why, size);
+    return ask_there(cluster, asked, why, size);
 }
 
 /* The n-th to be asked: those that are connected, the others, those of the options; by turns. NULL: that were all. */
@@ -414,7 +425,7 @@ static int64_t share_of(const struct lk__cluster *cluster)
 }
 
 /* Ask one after another, until somebody tells. ECANCELED: as ask_there(). */
-static int ask_all(struct lk__cluster *cluster, char *errmsg, size_t size)
+static int ask_all(struct lk__cluster *cluster, struct asked *asked, char *errmsg, size_t size)
 {
     const struct lk__options *options = &cluster->way->server.options;
     const struct lk__address *address;
@@ -423,7 +434,8 @@ static int ask_all(struct lk__cluster *cluster, char *errmsg, size_t size)
     int told = ENOTCONN;
     lk__options_print(options, where, sizeof where);
     for (unsigned n = 0; (address = whom_to_ask(cluster, n)) != NULL && (n == 0 || lk__now_us() < until_us); n++) {
-        int rc = ask(cluster, address, lk__now_us() + share_us, why, sizeof why);
+        *asked = (struct asked){ .address = address, .until_us = lk__now_us() + share_us };
+        int rc = ask(cluster, asked, why, sizeof why);
         if (rc == 0 || rc == ECANCELED)
             return rc;
         if (n > 0 && told != ENOTCONN)
@@ -454,13 +466,34 @@ static int64_t map_due(const struct lk__lookout *lookout)
     return atomic_load(&LK__CONTAINER(lookout, struct lk__cluster, lookout)->due_us);
 }
 
+/* When the client is opened the clocks of all nodes are compared, as far as they answer soon. ECANCELED: likewise. */
+static int compare_clocks(struct lk__cluster *cluster, const struct asked *told, char *errmsg, size_t size)
+{
+    struct lk__server *server = &cluster->way->server;
+    char where[128], why[LK__ERRMSG_MAX];
+    const struct lk__search search = { .connector = cluster->connector,
+                                       .server = server,
+                                       .until_us = lk__now_us() + server->options.connect_timeout_ms * 1000,
+                                       .cancel_fd = cluster->connector->cancel_fd };
+    int rc = lk__clocks_comparenodes(&search, lk__reply_text(told->stream->filling, 0), told->host, why, sizeof why);
+    if (rc == 0 || rc == ECANCELED)
+        return rc;
+    lk__options_print(&server->options, where, sizeof where);
+    snprintf(errmsg, size, "%s: %s", where, why);
+    return rc;
+}
+
 /* The cluster may be gone afterwards if the connector was stopped meanwhile. */
 static void look(const struct lk__lookout *lookout)
 {
     struct lk__cluster *cluster = LK__CONTAINER(lookout, struct lk__cluster, lookout);
     char errmsg[LK__ERRMSG_MAX] = "";
     atomic_store(&cluster->due_us, LK__NEVER);
-    int rc = ask_all(cluster, errmsg, sizeof errmsg);
+    struct asked told = { 0 };
+    int rc = ask_all(cluster, &told, errmsg, sizeof errmsg);
+    if (rc == 0 && !cluster->known)
+        rc = compare_clocks(cluster, &told, errmsg, sizeof errmsg);
+    lk__stream_unref(told.stream);
     if (rc == ECANCELED)
         return;
     atomic_store(&cluster->asked_us, lk__now_us());

@@ -59,15 +59,18 @@ void lk__cluster_reserve(struct lk__cluster *cluster, int lane, unsigned capacit
 
 /* --- map.c: what a node says of all ------------------------------------------------------------------------------- */
 
-/* A line of CLUSTER NODES: a master with slots. */
+/* A line of CLUSTER NODES: a master with its slots, or a replica. */
 struct lk__told {
     char host[256], name[256]; /* its address, "" for that which was asked; and its host name, or "" */
     int port;
-    bool myself;
+    bool myself, replica;
+    bool failed;       /* the others agree that it does not answer */
     const char *slots; /* the rest of the line */
 };
-/* The next line that tells of a master; moves `*text` behind it. False: there is none. */
+/* The next line that tells of a node; moves `*text` behind it. False: there is none. */
 bool lk__told_next(const char **text, struct lk__told *told);
+/* Where to reach it: a certificate is of a name, so that is taken where there is TLS. */
+const char *lk__told_host(const struct lk__told *told, const struct lk__options *options);
 /* The next of its slots, from one to another; moves `told->slots` behind them. */
 bool lk__told_slots(struct lk__told *told, unsigned *first, unsigned *last);
 /* "MOVED 3999 10.0.0.7:6381": the slot, and where. False: it says no such thing. `host` is "" for that which was asked. */

@@ -81,13 +81,21 @@ static bool read_line(const char *line, struct lk__told *told)
     const char *address = next_word(&line, &length);
     size_t address_length = length;
     const char *flags = next_word(&line, &length);
-    if (!has_flag(flags, length, "master") || has_flag(flags, length, "noaddr") || has_flag(flags, length, "handshake"))
+    told->replica = has_flag(flags, length, "slave");
+    if (!(told->replica || has_flag(flags, length, "master")) || has_flag(flags, length, "noaddr") ||
+        has_flag(flags, length, "handshake"))
         return false;
+    told->failed = has_flag(flags, length, "fail");
     told->myself = has_flag(flags, length, "myself");
     for (int i = 0; i < BETWEEN; i++)
         next_word(&line, &length);
     told->slots = line;
     return read_address(address, address_length, told) && (told->host[0] != '\0' || told->myself);
+}
+
+const char *lk__told_host(const struct lk__told *told, const struct lk__options *options)
+{
+    return told->name[0] != '\0' && options->tls.on ? told->name : told->host;
 }
 
 bool lk__told_next(const char **text, struct lk__told *told)

@@ -46,6 +46,11 @@ static void a_map_is_read(void **state)
     unsigned first, last;
     (void)state;
     assert_true(lk__told_next(&text, &told));
+    assert_true(told.replica && !told.failed && told.port == 30004);
+    assert_string_equal("hostname4", told.name);
+    assert_false(lk__told_slots(&told, &first, &last));
+    assert_true(lk__told_next(&text, &told));
+    assert_false(told.replica);
     assert_string_equal("10.0.0.2", told.host);
     assert_string_equal("", told.name);
     assert_int_equal(30002, told.port);
@@ -55,6 +60,7 @@ static void a_map_is_read(void **state)
     assert_true(lk__told_next(&text, &told));
     assert_string_equal("::1", told.host);
     assert_string_equal("db.example", told.name);
+    assert_true(told.failed);
     assert_true(lk__told_slots(&told, &first, &last) && first == 10923 && last == 10924);
     assert_true(lk__told_next(&text, &told));
     assert_true(told.myself && told.host[0] == '\0' && told.port == 30005);

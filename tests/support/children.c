@@ -6,9 +6,12 @@
 #include "world_parts.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -179,4 +182,37 @@ bool gate_is_open(const struct gate *gate)
 void gate_pass(struct gate *gate)
 {
     eventually(gate_is_open(gate), 30000);
+}
+
+/* --- clocks ----------------------------------------------------------------------------------------------------------- */
+
+static void print_clock(char path[128], const char *dir)
+{
+    snprintf(path, 128, "%s/clock", dir);
+}
+
+int64_t *make_clock(const char *dir)
+{
+    char path[128];
+    print_clock(path, dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_that(fd >= 0 && ftruncate(fd, sizeof(int64_t)) == 0);
+    int64_t *offset_us = mmap(NULL, sizeof *offset_us, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_that(offset_us != MAP_FAILED);
+    close(fd);
+    return offset_us;
+}
+
+void free_clock(int64_t *offset_us)
+{
+    if (offset_us != NULL)
+        munmap(offset_us, sizeof *offset_us);
+}
+
+void preload_clock(const char *library, const char *dir)
+{
+    char path[128];
+    print_clock(path, dir);
+    setenv("SERVER_CLOCK", path, 1);
+    setenv("LD_PRELOAD", library, 1);
 }

@@ -30,11 +30,13 @@ struct member {
     int bus;
     char dir[96], id[41];
     redisContext *control;
+    int64_t *offset_us; /* of its clock, shared */
 };
 
 struct cluster {
     struct world *world;
     const char *host; /* where they listen */
+    const char *clock;
     int count;
     struct member members[CLUSTER_NODES];
     char names[NAMES_MAX][64];
@@ -77,10 +79,12 @@ static void write_config(struct cluster *c, int i)
     assert_that(fclose(config) == 0);
 }
 
-static void exec_server(struct member *m)
+static void exec_server(const struct cluster *c, struct member *m)
 {
     char path[128];
     const char *binary = getenv("LATCHKEY_TEST_SERVER");
+    if (c->clock != NULL)
+        preload_clock(c->clock, m->dir);
     snprintf(path, sizeof path, "%s/redis.conf", m->dir);
     binary = binary != NULL && binary[0] != 0 ? binary : "redis-server";
     execlp(binary, binary, path, (char *)NULL);
@@ -100,7 +104,7 @@ static void start(struct cluster *c, int i)
     for (int fd = 0; fd < 3; fd++)
         dup2(nothing, fd);
     die_with_parent(parent);
-    exec_server(m);
+    exec_server(c, m);
 }
 
 static void hang_up(struct member *m)
@@ -117,6 +121,7 @@ static void end(void *arg)
         hang_up(&c->members[i]);
         if (c->members[i].pid != 0)
             world_reap(c->world, c->members[i].pid);
+        free_clock(c->members[i].offset_us);
     }
     free(c);
 }
@@ -290,12 +295,13 @@ static void introduce(struct cluster *c)
     eventually(have_met(c), CLUSTER_WITHIN_MS);
 }
 
-struct cluster *cluster_begin_at(struct world *w, const char *host, bool replicas)
+static struct cluster *begin(struct world *w, const char *host, const char *clock, bool replicas)
 {
     struct cluster *c = calloc(1, sizeof *c);
     assert_that(c != NULL);
     c->world = w;
     c->host = host;
+    c->clock = clock;
     c->count = replicas ? CLUSTER_NODES : CLUSTER_MASTERS;
     world_at_end(w, NULL, c, end);
     for (int i = 0; i < c->count; i++) {
@@ -303,6 +309,7 @@ struct cluster *cluster_begin_at(struct world *w, const char *host, bool replica
         take_ports(c, m);
         snprintf(m->dir, sizeof m->dir, "%s/node%d", w->dir, i);
         assert_that(mkdir(m->dir, 0700) == 0);
+        m->offset_us = clock != NULL ? make_clock(m->dir) : NULL;
         start(c, i);
     }
     introduce(c);
@@ -320,7 +327,23 @@ void cluster_end(struct cluster *c)
 
 struct cluster *cluster_begin(struct world *w, bool replicas)
 {
-    return cluster_begin_at(w, "127.0.0.1", replicas);
+    return begin(w, "127.0.0.1", NULL, replicas);
+}
+
+struct cluster *cluster_begin_at(struct world *w, const char *host, bool replicas)
+{
+    return begin(w, host, NULL, replicas);
+}
+
+struct cluster *cluster_begin_clocks(struct world *w, const char *clock, bool replicas)
+{
+    return begin(w, "127.0.0.1", clock, replicas);
+}
+
+void cluster_setclock(struct cluster *c, int node, int64_t ms)
+{
+    assert_that(c->members[node].offset_us != NULL);
+    __atomic_store_n(c->members[node].offset_us, ms * 1000, __ATOMIC_SEQ_CST);
 }
 
 const char *cluster_url_of(struct cluster *c, const char *user, const char *hosts, const char *options)

@@ -21,6 +21,9 @@ struct cluster;
 /* `replicas`: with them. It ends with the test. `host`: an address of this machine, where they all listen. */
 struct cluster *cluster_begin(struct world *w, bool replicas);
 struct cluster *cluster_begin_at(struct world *w, const char *host, bool replicas);
+/* Their clocks can be set by the library `clock`. */
+struct cluster *cluster_begin_clocks(struct world *w, const char *clock, bool replicas);
+void cluster_setclock(struct cluster *c, int node, int64_t ms); /* ahead of ours, or behind */
 void cluster_end(struct cluster *c); /* before the test does */
 
 const char *cluster_url(struct cluster *c, const char *options); /* good until the next call */

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -130,11 +129,8 @@ static void exec_process(struct failover *f, int i)
     char path[128];
     struct process *p = &f->processes[i];
     const char *binary = getenv("LATCHKEY_TEST_SERVER");
-    if (f->clock != NULL && !is_sentinel(i)) {
-        snprintf(path, sizeof path, "%s/clock", p->dir);
-        setenv("SERVER_CLOCK", path, 1);
-        setenv("LD_PRELOAD", f->clock, 1);
-    }
+    if (f->clock != NULL && !is_sentinel(i))
+        preload_clock(f->clock, p->dir);
     snprintf(path, sizeof path, "%s/redis.conf", p->dir);
     binary = binary != NULL && binary[0] != 0 ? binary : "redis-server";
     execlp(binary, binary, path, is_sentinel(i) ? "--sentinel" : (char *)NULL, (char *)NULL);
@@ -275,21 +271,9 @@ static void end(void *arg)
             redisFree(p->control);
         if (p->pid != 0)
             world_reap(f->world, p->pid);
-        if (p->offset_us != NULL)
-            munmap(p->offset_us, sizeof *p->offset_us);
+        free_clock(p->offset_us);
     }
     free(f);
-}
-
-static void make_clock(struct process *p)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/clock", p->dir);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    assert_that(fd >= 0 && ftruncate(fd, sizeof *p->offset_us) == 0);
-    p->offset_us = mmap(NULL, sizeof *p->offset_us, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_that(p->offset_us != MAP_FAILED);
-    close(fd);
 }
 
 static void make_dirs(struct failover *f)
@@ -299,7 +283,7 @@ static void make_dirs(struct failover *f)
         snprintf(p->dir, sizeof p->dir, "%s/%s%d", f->world->dir, is_sentinel(i) ? "sentinel" : "node", i);
         assert_that(mkdir(p->dir, 0700) == 0);
         if (f->clock != NULL && !is_sentinel(i))
-            make_clock(p);
+            p->offset_us = make_clock(p->dir);
     }
 }
 

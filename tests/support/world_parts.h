@@ -28,6 +28,14 @@ void die_with_parent(pid_t parent);
 /* Likewise in one that goes on with the test's code: it keeps no handlers that jump back into the runner. */
 void become_child(pid_t parent);
 
+/*
+ * A wall clock of its own for a server: by how much it is ahead, in microseconds, which its process maps that has the
+ * library preloaded, built of tests/faults/server_clock.c.
+ */
+int64_t *make_clock(const char *dir);
+void free_clock(int64_t *offset_us); /* accepts NULL */
+void preload_clock(const char *library, const char *dir);
+
 void world_reap(struct world *w, pid_t pid); /* SIGKILL, and it is gone */
 
 #endif
