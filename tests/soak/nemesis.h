@@ -22,10 +22,11 @@ struct nemesis {
     int slot, to;                 /* of that: which slot goes where */
     int leaders[CLUSTER_MASTERS]; /* masters when nothing was amiss last, and when that was */
     int64_t known_ns;
-    const char *dir;   /* for faults that are found */
-    bool lifted;       /* what was done to it is undone; others may not have got over it yet */
-    int settled;       /* looks in a row that found nothing amiss */
-    int64_t looked_ns; /* when it was asked about last */
+    const char *dir;     /* for faults that are found */
+    bool lifted;         /* what was done to it is undone; others may not have got over it yet */
+    int settled;         /* looks in a row that found nothing amiss */
+    int64_t looked_ns;   /* when it was asked about last */
+    int64_t demanded_ns; /* when a failover was, last */
     struct table *table;
     struct proxy *proxies[PROCESSES_MAX];
     pid_t *actors;              /* the driver's; 0: none just now */

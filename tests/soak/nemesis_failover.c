@@ -15,6 +15,13 @@
 #define LOOK_EVERY_NS (100 * NS_PER_MS)
 #define LOOKS 5
 #define OVER_WITHIN_NS (60000 * NS_PER_MS)
+#define DEMAND_EVERY_NS (6000 * NS_PER_MS) /* three times what the Sentinels take before they give one up */
+
+static void demand(struct nemesis *nemesis)
+{
+    failover_demand(nemesis->failover);
+    nemesis->demanded_ns = now_ns();
+}
 
 void nemesis_beginfailover(struct nemesis *nemesis, const struct fault *fault)
 {
@@ -36,7 +43,7 @@ void nemesis_beginfailover(struct nemesis *nemesis, const struct fault *fault)
         failover_cutoff(f, nemesis->node);
         break;
     case DEMAND_FAILOVER:
-        failover_demand(f);
+        demand(nemesis);
         break;
     case KILL_SENTINEL:
         failover_killsentinel(f, nemesis->node);
@@ -66,7 +73,9 @@ static bool lift(struct nemesis *nemesis, const struct fault *fault)
     case CUT_MASTER:
         failover_heal(f, nemesis->node);
         return true;
-    case DEMAND_FAILOVER:
+    case DEMAND_FAILOVER: /* which they give up if the next master does not tell in time that it is one */
+        if (!has_new_master(nemesis) && now_ns() > nemesis->demanded_ns + DEMAND_EVERY_NS)
+            demand(nemesis);
         return has_new_master(nemesis);
     default:
         failover_startsentinel(f, nemesis->node);

@@ -447,13 +447,31 @@ static bool is_calm(struct failover *f, int i)
     return calm;
 }
 
+/*
+ * Has it seen that the replicas are some? A Sentinel that still takes one for a master that was will have it follow the
+ * present one, and that undoes a failover to it that begins meanwhile.
+ */
+static bool knows_replicas(struct failover *f, int i)
+{
+    int known = 0;
+    redisReply *reply = ask(f, i, "SENTINEL REPLICAS " FAILOVER_SERVICE);
+    for (size_t n = 0; reply != NULL && n < reply->elements; n++) {
+        const redisReply *replica = reply->element[n];
+        for (size_t at = 0; at + 1 < replica->elements; at += 2)
+            if (strcmp(replica->element[at]->str, "role-reported") == 0)
+                known += strcmp(replica->element[at + 1]->str, "slave") == 0;
+    }
+    freeReplyObject(reply);
+    return known == FAILOVER_NODES - 1;
+}
+
 bool failover_settled(struct failover *f)
 {
     int master = failover_master(f);
     if (master < 0 || !has_replicas(f, master))
         return false;
     for (int i = FAILOVER_NODES; i < WATCHERS_END; i++)
-        if (named_by(f, i) != master || !is_healthy(f, i) || !is_calm(f, i))
+        if (named_by(f, i) != master || !is_healthy(f, i) || !is_calm(f, i) || !knows_replicas(f, i))
             return false;
     return true;
 }

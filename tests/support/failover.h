@@ -50,7 +50,7 @@ void failover_refused(int code, const char *url, const char *words);
 int failover_master(struct failover *f); /* its number, as most Sentinels say; -1: they do not agree */
 /* Wait until the Sentinels name another master than `old`. Its number; `at_ms`: when the first one did so, or NULL. */
 int failover_await(struct failover *f, int old, int64_t *at_ms);
-/* Do all Sentinels agree on a master, see each other and nothing amiss, and has it all its replicas? */
+/* Do all Sentinels agree on a master, see each other, its replicas and nothing amiss, and has it all of these? */
 bool failover_settled(struct failover *f);
 void failover_sync(struct failover *f, int node); /* the replicas have what this master has */
 void failover_demand(struct failover *f);         /* SENTINEL FAILOVER */
