@@ -312,6 +312,17 @@ static void use_once(struct world *w)
     assert_lk(0, lk_once_reset(&once));
     assert_lk(0, lk_once_call(&once, do_nothing, NULL));
     assert_lk(0, lk_once_reset(&once));
+    lk_how_t how = LK_HOW_INIT;
+    assert_lk(0, lk_owner_new(client, &how.owner));
+    for (int ends = 0; ends < 2; ends++) {
+        assert_lk(0, lk_once_beginwith(&once, &how));
+        assert_lk(0, lk_once_tokenby(&once, how.owner, &token));
+        assert_lk(0, lk_once_remainingby(&once, how.owner, &ms));
+        assert_lk(0, lk_once_checkby(&once, how.owner));
+        assert_lk(0, ends ? lk_once_endby(&once, how.owner, "good") : lk_once_failby(&once, how.owner));
+    }
+    assert_lk(0, lk_once_reset(&once));
+    assert_lk(0, lk_owner_free(how.owner));
     assert_lk(0, lk_once_destroy(&once));
     assert_lk(0, lk_once_destroy(&same));
 }
@@ -465,6 +476,45 @@ static void use_stripes(void)
     assert_lk(0, lk_owner_free(owner));
 }
 
+static void use_multi(void)
+{
+    lk_multi_t both;
+    lk_multiinfo_t info = LK_MULTIINFO_INIT;
+    lk_mutex_t first;
+    lk_rwlock_t read, written;
+    lk_how_t how = LK_HOW_INIT;
+    const struct timespec past = { .tv_sec = 1 };
+    int64_t ms;
+    assert_lk(0, lk_owner_new(client, &how.owner));
+    assert_lk(0, lk_mutex_init(&first, client, "first", NULL));
+    assert_lk(0, lk_rwlock_init(&read, client, "read", NULL));
+    assert_lk(0, lk_rwlock_init(&written, client, "written", NULL));
+    assert_lk(0, lk_multi_init(&both));
+    assert_lk(0, lk_multi_addmutex(&both, &first));
+    assert_lk(0, lk_multi_addread(&both, &read));
+    assert_lk(0, lk_multi_addwrite(&both, &written));
+    for (int i = 0; i < 5; i++) {
+        assert_lk(0, i == 0   ? lk_multi_lock(&both)
+                     : i == 1 ? lk_multi_trylock(&both)
+                     : i == 2 ? lk_multi_timedlock(&both, &past)
+                     : i == 3 ? lk_multi_clocklock(&both, CLOCK_MONOTONIC, &past)
+                              : lk_multi_lockfor(&both, 1000));
+        assert_lk(0, lk_multi_check(&both));
+        assert_lk(0, lk_multi_remaining(&both, &ms));
+        assert_lk(0, lk_multi_info(&both, &info));
+        assert_lk(0, lk_multi_unlock(&both));
+    }
+    assert_lk(0, lk_multi_lockwith(&both, &how));
+    assert_lk(0, lk_multi_checkby(&both, how.owner));
+    assert_lk(0, lk_multi_remainingby(&both, how.owner, &ms));
+    assert_lk(0, lk_multi_unlockby(&both, how.owner));
+    assert_lk(0, lk_multi_destroy(&both));
+    assert_lk(0, lk_mutex_destroy(&first));
+    assert_lk(0, lk_rwlock_destroy(&read));
+    assert_lk(0, lk_rwlock_destroy(&written));
+    assert_lk(0, lk_owner_free(how.owner));
+}
+
 static int wait_for_signal(void *arg)
 {
     lk_cond_t *cond = ((void **)arg)[0];
@@ -519,6 +569,7 @@ static void use_everything(struct world *w, bool listens)
     use_sem(w, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = 1 });
     use_owner();
     use_stripes();
+    use_multi();
     use_latch(w, listens);
     use_once(w);
     use_barrier(w);
