@@ -73,11 +73,14 @@ void lk__hub_move(struct lk__hub *hub, struct lk__subscription *subscription)
     subscription->on_message(subscription, NULL);
 }
 
+/* A connection that ended as its node had no slots is not made anew before something is said there. */
 static void move_if_elsewhere(struct lk__entry *entry, void *arg)
 {
     struct lk__hub *hub = arg;
     struct lk__subscription *subscription = LK__CONTAINER(entry, struct lk__subscription, entry);
-    if (subscription->line != NULL && subscription->line != lk__hub_linefor(hub, subscription))
+    const struct lk__line *line = subscription->line;
+    if (line != NULL && (line != lk__hub_linefor(hub, subscription) ||
+                         (subscription->state == LK__SUBSCRIPTION_OPEN && !lk__node_isup(line->node, LK__LANE_MESSAGES))))
         lk__hub_move(hub, subscription);
 }
 

@@ -2,7 +2,8 @@
 /*
  * cluster.c - the nodes of a cluster, and which of them has which slot
  *
- * Guards: cluster->mu where nodes are, and what their lanes are to have; taken after a connection's, before a connector's.
+ * Guards: cluster->mu where nodes are, and what their lanes are to have; of a place that changes its node also the mutex of
+ * the connector that brings its lanes up. It is taken after a connection's, before a connector's.
  * The map is read without a lock: each slot has a number, and a node has its number before any slot does. Only the thread
  * that asks for the map adds nodes; what MOVED and ASK say changes the map at once, and what is asked for later replaces it.
  *
@@ -103,9 +104,10 @@ static bool is_quorum(const struct lk__cluster *cluster)
     return cluster->way->server.options.quorum;
 }
 
-/* The number of the node that is there, by its address or its name; 0: it was not met. */
+/* The number of the node that is there, by its address or its name; 0: none is known. */
 static unsigned find_place(struct lk__cluster *cluster, const char *host, int port)
 {
+    assert(lk__mu_held(&cluster->mu));
     for (unsigned i = 1; i <= atomic_load(&cluster->count); i++) {
         const struct place *place = cluster->places[i];
         if (place->address.port == port &&
@@ -152,19 +154,20 @@ bool lk__cluster_redirect(struct lk__cluster *cluster, const struct lk__node *fr
         lk__cluster_doubt(cluster, true);
     if ((!moved && !ask) || !lk__told_redirect(lk__reply_text(error, 0), &slot, host, &port))
         return false;
+    bool changed = false;
+    lk__mu_lock(&cluster->mu);
     unsigned number = find_place(cluster, host[0] != '\0' ? host : from->server.options.servers[0].host, port);
-    if (number == 0) {
-        lk__cluster_doubt(cluster, true);
-        return false;
-    }
-    *asking = ask;
-    if (moved && atomic_exchange(&cluster->at[slot], (uint16_t)number) != number) {
-        atomic_fetch_add(&cluster->version, 1);
-        lk__cluster_doubt(cluster, false);
-    } else if (ask) {
+    if (number != 0 && moved)
+        changed = atomic_exchange(&cluster->at[slot], (uint16_t)number) != number;
+    else if (number != 0)
         atomic_store(&cluster->ask[slot], (uint16_t)number);
-    }
-    return true;
+    lk__mu_unlock(&cluster->mu);
+    if (changed)
+        atomic_fetch_add(&cluster->version, 1);
+    if (changed || number == 0)
+        lk__cluster_doubt(cluster, number == 0);
+    *asking = ask && number != 0;
+    return number != 0;
 }
 
 /* --- nodes are made, by the thread that asks ------------------------------------------------------------------------- */
@@ -227,17 +230,100 @@ static int make_node(struct lk__cluster *cluster, struct place *place, unsigned 
     return 0;
 }
 
+/* How often a lane of the node came up. */
+static unsigned long long connects_of(struct lk__node *node)
+{
+    unsigned long long connects = 0;
+    for (int lane = 0; lane < node->lane_count; lane++)
+        connects += lk__node_connects(node, lane);
+    return connects;
+}
+
+/* Are all lanes down? Those on which nothing is under way are, from now on. */
+static bool is_down(struct lk__node *node)
+{
+    bool down = true;
+    for (int lane = 0; lane < node->lane_count; lane++) {
+        lk__conn_rest(&node->lanes[lane]);
+        down &= !lk__node_isup(node, lane);
+    }
+    return down;
+}
+
+/* Does a slot belong to that node, as far as is known, or is being read? */
+static bool has_any(const struct lk__cluster *cluster, unsigned number)
+{
+    assert(lk__mu_held(&cluster->mu));
+    for (unsigned slot = 0; slot < LK__SLOTS; slot++)
+        if (atomic_load(&cluster->at[slot]) == number || cluster->told[slot] == number)
+            return true;
+    return false;
+}
+
+/* The place is that of another node from then on; `address` has the one of before. */
+static void put(struct place *place, const struct lk__told *told, struct lk__address *address)
+{
+    struct lk__address before = place->address;
+    bool by_name = strcmp(address->host, told->host) != 0;
+    place->address = *address;
+    snprintf(place->host, sizeof place->host, "%s", by_name ? told->host : told->name);
+    *address = before;
+}
+
+/*
+ * A place that a node has left is another one's, if nothing of the first one is under way: its lanes are down, and no thread
+ * makes them anew. Who still has the place finds another server there, as after a failover: that has an epoch of its own.
+ */
+static bool take_over(struct lk__cluster *cluster, unsigned number, const struct lk__told *told,
+                      struct lk__address *address)
+{
+    struct place *place = cluster->places[number];
+    struct lk__server *server = &place->node.server;
+    struct lk__connector *connector = place->node.lanes[0].connector;
+    unsigned long long connects = connects_of(&place->node);
+    if (!is_down(&place->node))
+        return false;
+    lk__mu_lock(&cluster->mu);
+    lk__mu_lock(&connector->mu);
+    bool is_free = connects_of(&place->node) == connects && !lk__connector_serves(connector, server) &&
+                   !has_any(cluster, number) &&
+                   (server->epoch == 0 || lk__node_numberof(server->epoch + 1) == number);
+    if (is_free) {
+        put(place, told, address);
+        lk__server_leave(server);
+    }
+    lk__mu_unlock(&connector->mu);
+    lk__mu_unlock(&cluster->mu);
+    return is_free;
+}
+
+static bool is_left(struct lk__cluster *cluster, unsigned number)
+{
+    lk__mu_lock(&cluster->mu);
+    bool left = !cluster->places[number]->has_slots && !has_any(cluster, number);
+    lk__mu_unlock(&cluster->mu);
+    return left;
+}
+
+/* One that was left, if there is any: its number, or 0. */
+static unsigned take_left(struct lk__cluster *cluster, const struct lk__told *told, struct lk__address *address)
+{
+    for (unsigned number = 1; number <= atomic_load(&cluster->count); number++)
+        if (is_left(cluster, number) && take_over(cluster, number, told, address))
+            return number;
+    return 0;
+}
+
 /* ENOMEM. */
-static int add_place(struct lk__cluster *cluster, const struct lk__told *told, unsigned *number)
+static int make_place(struct lk__cluster *cluster, const struct lk__told *told, struct lk__address *address,
+                      unsigned *number)
 {
     unsigned count = atomic_load(&cluster->count);
     struct place *place = count < LK__NODES_MAX ? lk__alloc(sizeof *place) : NULL;
-    const char *host = lk__told_host(told, &cluster->way->server.options);
     if (place == NULL)
         return ENOMEM;
-    place->address = (struct lk__address){ lk__strdup(host), told->port };
-    snprintf(place->host, sizeof place->host, "%s", host == told->name ? told->host : told->name);
-    int rc = place->address.host != NULL ? make_node(cluster, place, count + 1) : ENOMEM;
+    put(place, told, address);
+    int rc = make_node(cluster, place, count + 1);
     if (rc != 0) {
         free_place(place);
         return rc;
@@ -252,6 +338,18 @@ static int add_place(struct lk__cluster *cluster, const struct lk__told *told, u
     lk__mu_unlock(&cluster->mu);
     *number = count + 1;
     return equip(cluster, &place->node);
+}
+
+/* ENOMEM. */
+static int add_place(struct lk__cluster *cluster, const struct lk__told *told, unsigned *number)
+{
+    struct lk__address address = { lk__strdup(lk__told_host(told, &cluster->way->server.options)), told->port };
+    if (address.host == NULL)
+        return ENOMEM;
+    *number = take_left(cluster, told, &address);
+    int rc = *number == 0 ? make_place(cluster, told, &address, number) : 0;
+    lk__free(address.host);
+    return rc;
 }
 
 void lk__cluster_own(struct lk__cluster *cluster, int lane, int wake_fd, lk__message_t *message, void *arg)
@@ -272,13 +370,21 @@ void lk__cluster_reserve(struct lk__cluster *cluster, int lane, unsigned capacit
 
 /* --- the map ------------------------------------------------------------------------------------------------------------ */
 
+static unsigned met(struct lk__cluster *cluster, const struct lk__told *told)
+{
+    lk__mu_lock(&cluster->mu);
+    unsigned number = find_place(cluster, told->host, told->port);
+    lk__mu_unlock(&cluster->mu);
+    return number;
+}
+
 /* One line of it. */
 static int take_master(struct lk__cluster *cluster, struct lk__told *told, bool *any)
 {
     unsigned first, last, number = 0;
     while (lk__told_slots(told, &first, &last)) {
         int rc = 0;
-        if (number == 0 && (number = find_place(cluster, told->host, told->port)) == 0)
+        if (number == 0 && (number = met(cluster, told)) == 0)
             rc = add_place(cluster, told, &number);
         if (rc != 0)
             return rc;
@@ -323,7 +429,7 @@ static int read_map(struct lk__cluster *cluster, const char *text, const char *h
         if (told.host[0] == '\0')
             snprintf(told.host, sizeof told.host, "%s", host);
         if (take_master(cluster, &told, &any) != 0) {
-            snprintf(why, size, "out of memory for the nodes of a cluster, or more than %d were met", LK__NODES_MAX);
+            snprintf(why, size, "out of memory for the nodes of a cluster, or there are more than %d", LK__NODES_MAX);
             return ENOMEM;
         }
     }
@@ -383,7 +489,6 @@ static int ask_there(struct lk__cluster *cluster, struct asked *asked, char *why
                                    .cancel_fd = connector->cancel_fd,
                                    .errmsg = why,
                                    .size = size };
-    snprintf(asked->host, sizeof asked->host, "%s", asked->address->host);
     rc = hear_nodes(&talk, &asked->refused);
     if (rc == 0)
         rc = read_map(cluster, lk__reply_text(asked->stream->filling, 0), asked->host, why, size);
@@ -434,14 +539,16 @@ static int ask_all(struct lk__cluster *cluster, struct asked *asked, char *errms
     int told = ENOTCONN;
     lk__options_print(options, where, sizeof where);
     for (unsigned n = 0; (address = whom_to_ask(cluster, n)) != NULL && (n == 0 || lk__now_us() < until_us); n++) {
+        int port = address->port;
         *asked = (struct asked){ .address = address, .until_us = lk__now_us() + share_us };
+        snprintf(asked->host, sizeof asked->host, "%s", address->host);
         int rc = ask(cluster, asked, why, sizeof why);
         if (rc == 0 || rc == ECANCELED)
             return rc;
         if (n > 0 && told != ENOTCONN)
             continue; /* what fails for good tells most */
         told = rc;
-        snprintf(errmsg, size, "%s: %.128s:%d: %.160s", where, address->host, address->port, why);
+        snprintf(errmsg, size, "%s: %.128s:%d: %.160s", where, asked->host, port, why);
     }
     return told;
 }

@@ -4,7 +4,8 @@
  *
  * A client has one node, which is its server, or the way into a cluster: that one has no connections then, and knows the
  * cluster. Which node a command goes to is asked anew each time it is sent, and costs no lock. Nodes are made when they
- * are told of, and stay as long as the client; their connections are made when something is sent to them.
+ * are told of, and their connections when something is sent to them. They stay as long as the client: one that has no slots
+ * any more, and nothing under way, becomes that of the next address that is told of, which is to others as a failover.
  */
 #ifndef LK__CLUSTER_H
 #define LK__CLUSTER_H
@@ -15,7 +16,7 @@
 struct lk__cluster;
 struct lk__node;
 
-enum { LK__NODES_MAX = 256 /* masters that a client meets in its life */ };
+enum { LK__NODES_MAX = 256 /* masters at a time, and those that were left and are still in use */ };
 
 /*
  * A quorum is the same, but that its nodes are those of the options: there is no map, and a command says itself which node

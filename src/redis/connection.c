@@ -179,12 +179,17 @@ void lk__conn_leave(struct lk__conn *conn, unsigned epoch, const char *why)
     lk__mu_unlock(&conn->mu);
 }
 
-void lk__conn_retire(struct lk__conn *conn, const char *why)
+void lk__conn_rest(struct lk__conn *conn)
 {
     lk__mu_lock(&conn->mu);
     if (conn->oldest == conn->end)
         end_stream(conn, LK__CUT);
     lk__mu_unlock(&conn->mu);
+}
+
+void lk__conn_retire(struct lk__conn *conn, const char *why)
+{
+    lk__conn_rest(conn);
     if (!lk__conn_isup(conn))
         lk__conn_failed(conn, ENOTCONN, why);
 }

@@ -31,6 +31,7 @@ struct lk__connector {
     pthread_cond_t work;    /* with mu: something is wanted, or stop */
     pthread_cond_t settled; /* with mu: the thread ended, or is in the resolver */
     struct lk__link wanted; /* under mu: connections to bring up */
+    const struct lk__server *serving; /* under mu: where its thread brings one up; NULL: it does not */
     bool stopping;          /* under mu: the thread touches no connection any more */
     bool ended;             /* under mu */
     bool resolving;         /* under mu: in the resolver, which cannot be interrupted */
@@ -49,6 +50,8 @@ int lk__connector_watch(struct lk__connector *connector, struct lk__server *serv
 /* Its thread ends, now or when the resolver lets it; connections are not touched afterwards. */
 void lk__connector_stop(struct lk__connector *connector);
 void lk__connector_unref(struct lk__connector *connector);
+/* Under its mutex: has its thread to do with that server, or will have? Else it begins only when that was left. */
+bool lk__connector_serves(struct lk__connector *connector, const struct lk__server *server);
 
 /* There is something for its thread to do. */
 static inline void lk__connector_wake(struct lk__connector *connector)
@@ -252,7 +255,8 @@ void lk__conn_look(struct lk__conn *conn, struct lk__request *request);
 
 /* Likewise if it goes to a server of another epoch than that. */
 void lk__conn_leave(struct lk__conn *conn, unsigned epoch, const char *why);
-/* It is of no use at present: an idle stream ends, and who waits for one is told so. */
+void lk__conn_rest(struct lk__conn *conn); /* an idle stream ends */
+/* It is of no use at present: the same, and who waits for one is told so. */
 void lk__conn_retire(struct lk__conn *conn, const char *why);
 /*
  * End the `connects`-th stream because it is dead or of no use, and have another one made. Who found out late, when there

@@ -311,9 +311,11 @@ static void *run(void *arg)
         }
         lk__list_remove(&conn->link);
         conn->due_us = conn->up_us = 0;
+        connector->serving = conn->server;
         lk__mu_unlock(&connector->mu);
         serve(connector, conn);
         lk__mu_lock(&connector->mu);
+        connector->serving = NULL;
     }
     connector->ended = true;
     pthread_cond_signal(&connector->settled);
@@ -378,6 +380,15 @@ int lk__connector_watch(struct lk__connector *connector, struct lk__server *serv
     pthread_cond_signal(&connector->work); /* its thread may sleep there already */
     lk__mu_unlock(&connector->mu);
     return 0;
+}
+
+bool lk__connector_serves(struct lk__connector *connector, const struct lk__server *server)
+{
+    assert(lk__mu_held(&connector->mu));
+    bool serves = connector->serving == server;
+    for (struct lk__link *l = lk__list_first(&connector->wanted); l != NULL; l = lk__list_next(&connector->wanted, l))
+        serves |= LK__CONTAINER(l, struct lk__conn, link)->server == server;
+    return serves;
 }
 
 void lk__connector_stop(struct lk__connector *connector)

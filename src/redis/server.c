@@ -49,6 +49,14 @@ int64_t lk__server_born(struct lk__server *server, unsigned before, int64_t told
     return server->born_us;
 }
 
+void lk__server_leave(struct lk__server *server)
+{
+    server->pause_us = server->not_before_us = 0;
+    server->last_size = 0;
+    server->ahead = (struct lk__ahead){ 0 };
+    server->demoted = true;
+}
+
 void lk__server_demoted(struct lk__server *server, const struct lk__identity *found)
 {
     server->demoted |= is_there(&server->met, found);

@@ -64,6 +64,8 @@ unsigned lk__server_meet(struct lk__server *server, const struct lk__identity *f
  * clock; but one that took the place of another one, or of itself before a restart, may have begun just now.
  */
 int64_t lk__server_born(struct lk__server *server, unsigned before, int64_t told_us);
+/* It is elsewhere from now on, as the options say: who is met next is another one. Its connector is not at it. */
+void lk__server_leave(struct lk__server *server);
 /* Who was found says that it is a replica: what the one that was met last had is lost if that is the same. */
 void lk__server_demoted(struct lk__server *server, const struct lk__identity *found);
 
