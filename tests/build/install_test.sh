@@ -12,10 +12,11 @@ mv "$prefix.first" "$prefix"
 
 cd "$prefix"
 failed=0
-for path in include/latchkey/{latchkey,version}.h "$lib"/liblatchkey.{so,so.0,a} "$lib"/pkgconfig/latchkey.pc \
+for path in bin/latchkey share/man/man1/latchkey.1 include/latchkey/{latchkey,version}.h "$lib"/liblatchkey.{so,so.0,a} "$lib"/pkgconfig/latchkey.pc \
     "$lib"/cmake/latchkey/latchkey-config{,-version}.cmake; do
     [[ -e $path ]] || { echo "not installed: $path"; failed=1; }
 done
+bin/latchkey version || { echo "the installed command does not run"; failed=1; }
 if grep -rIlF "$prefix.first" .; then
     echo "these files name the place they were first installed at"
     failed=1

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client.h - the client of a command: where its server is, and what its log says
+ */
+#ifndef CLI_CLIENT_H
+#define CLI_CLIENT_H
+
+#include "command.h"
+
+#include <latchkey/latchkey.h>
+
+/* 0, or an exit code: complained. lk_client_close() ends it. */
+int open_client(const struct settings *settings, lk_client_t **client);
+
+/* Close it; what remains open ends with its lease. */
+void close_client(lk_client_t *client);
+
+/* "<client id>:<owner>", with which the owner's ids in Redis begin; no round trip. */
+void name_owner(lk_client_t *client, const lk_owner_t *owner, char *text, unsigned size);
+
+#endif

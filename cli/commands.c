@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BIT(option) (UINT64_C(1) << OPT_##option)
+
+enum { ANY = -1 };
+
+/* clang-format off */
+#define TALK    (BIT(JSON) | BIT(QUIET) | BIT(VERBOSE) | BIT(HELP))
+#define CONNECT (BIT(URL) | BIT(CONFIG) | TALK)
+#define WAIT    (BIT(NONBLOCK) | BIT(TIMEOUT) | BIT(CONFLICT_EXIT_CODE))
+#define TAKE    (BIT(EXCLUSIVE) | BIT(SHARED) | BIT(FAIR) | BIT(PERMITS) | WAIT | BIT(LEASE) | BIT(HOLD_AT_LEAST))
+#define ENDING  (BIT(MAX_TIME) | BIT(ON_LOST) | BIT(KILL_AFTER) | BIT(SIGNAL))
+#define CHILD   (BIT(COMMAND) | ENDING | BIT(KEEP_ENV) | BIT(NO_STDIN))
+/* clang-format on */
+
+const struct command commands[] = {
+    { "run", "NAME [--] CMD [ARG...]", "run a command while a name is held",
+      "Takes the mutex NAME, runs CMD, and gives it back when CMD, and what CMD left running in its process group,\n"
+      "ended. Nobody else who uses NAME on the same server runs meanwhile. If the lease cannot be kept, CMD is ended\n"
+      "before the lease runs out. CMD has LATCHKEY_NAME, LATCHKEY_TOKEN, LATCHKEY_OWNER, LATCHKEY_MODE and\n"
+      "LATCHKEY_LEASE_MS in its environment, and no password. -x and -s take the read-write lock NAME, --permits a\n"
+      "permit of the semaphore NAME: these are other objects than the mutex NAME, and do not exclude it.\n",
+      TAKE | CHILD | CONNECT, 1, ANY, true, run_run },
+    { "hold", "NAME", "hold a name until the end of standard input",
+      "Takes the mutex NAME, prints its fencing token, and gives it back at the end of standard input, or at SIGINT,\n"
+      "SIGTERM or SIGHUP.\n",
+      TAKE | BIT(NO_STDIN) | CONNECT, 1, 1, false, run_hold },
+    { "status", "NAME...", "who holds a name, and who waits",
+      "A line for each object of a name: a mutex, a read-write lock, semaphores and a latch may share one. A name\n"
+      "that nobody uses is free.\n",
+      BIT(CHECK) | CONNECT, 1, ANY, false, run_status },
+    { "sem status", "NAME", "how many permits a semaphore has",
+      "Of the leased semaphore NAME, as `latchkey run --permits` takes permits of it.\n", CONNECT, 1, 1, false,
+      run_sem_status },
+    { "sem resize", "NAME PERMITS", "set how many permits a semaphore has",
+      "Sets how many permits the leased semaphore NAME has in all. Those that are held stay held.\n", CONNECT, 2, 2,
+      false, run_sem_resize },
+    { "latch create", "NAME COUNT", "close a latch with a count",
+      "Exits 1 if it has a count, which stays as it is.\n", CONNECT, 2, 2, false, run_latch_create },
+    { "latch count-down", "NAME [N]", "count a latch down, by 1 unless said",
+      "At zero it opens. Exits 1 if it has no count: it is open, or was never created.\n", CONNECT, 1, 2, false,
+      run_latch_countdown },
+    { "latch wait", "NAME", "wait until a latch opens",
+      "Exits 0 when it is open, 75 when the time is over, 1 if it has no count and did not open in the last ten\n"
+      "minutes.\n",
+      WAIT | CONNECT, 1, 1, false, run_latch_wait },
+    { "latch status", "NAME", "the count of a latch", "Exits 1 if nothing is known of it.\n", CONNECT, 1, 1, false,
+      run_latch_status },
+    { "server", "", "a private server, for trying things on one machine",
+      "Starts redis-server, or valkey-server, on a socket in a folder that only this user can reach, keeps nothing on\n"
+      "disk, and prints its URL. Runs until SIGINT or SIGTERM; then all of it is gone.\n",
+      BIT(PORT) | TALK, 0, 0, false, run_server },
+    { "version", "", "the version of the command and of the library", "", BIT(JSON) | BIT(HELP), 0, 0, false,
+      run_version },
+    { "completion", "bash|zsh|fish", "print what makes a shell complete this command",
+      "bash:  . <(latchkey completion bash)\n"
+      "zsh:   . <(latchkey completion zsh), after compinit\n"
+      "fish:  latchkey completion fish | source\n",
+      BIT(HELP), 1, 1, false, run_completion },
+    { 0 },
+};
+
+const struct command *command_of(const char *first, const char *second)
+{
+    char both[64];
+    snprintf(both, sizeof both, "%s %s", first, second != NULL ? second : "");
+    for (const struct command *command = commands; command->name != NULL; command++)
+        if (strcmp(command->name, first) == 0 || strcmp(command->name, both) == 0)
+            return command;
+    return NULL;
+}

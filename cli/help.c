@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * help.c - --help, made from the tables
+ */
+#include "command.h"
+#include "words.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int flush_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EXIT_OK;
+    complain("standard output: %s", strerror(errno));
+    return EXIT_OUTPUT;
+}
+
+int print_help(void)
+{
+    puts("Usage: latchkey COMMAND [OPTION...] [OPERAND...]\n\n"
+         "Locks that processes on different machines share, kept in Redis or Valkey. While the remaining time of a hold\n"
+         "is above zero nobody else is granted the same name. A holder that is suspended can outlive its lease: its\n"
+         "fencing token lets the resource refuse it.\n\n"
+         "Commands:");
+    for (const struct command *command = commands; command->name != NULL; command++)
+        printf("  %-17s %s\n", command->name, command->summary);
+    puts("\n'latchkey COMMAND --help' tells the options of a command; latchkey(1) tells all.");
+    return flush_output();
+}
+
+static void print_option(const struct option_words *option)
+{
+    char names[64], letter[8] = "    ";
+    if (option->letter != 0)
+        snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    snprintf(names, sizeof names, "%s--%s%s%s", letter, option->name, option->argument != NULL ? "=" : "",
+             option->argument != NULL ? option->argument : "");
+    printf("  %-30s %s\n", names, option->help);
+    if (option->synonym != NULL)
+        printf("      --%-24s the same\n", option->synonym);
+}
+
+int print_command_help(const struct command *command)
+{
+    printf("Usage: latchkey %s [OPTION...]%s%s\n\n%s%s", command->name, command->arguments[0] != 0 ? " " : "",
+           command->arguments, command->about, command->about[0] != 0 ? "\n" : "");
+    puts("Options:");
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (command->options >> i & 1)
+            print_option(&options[i]);
+    return flush_output();
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run_test.c - `latchkey run`: options, exit codes, and what the command finds
+ *
+ * seconds: 8
+ */
+#include "command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What the command says last is what latchkey says: its own codes are others. */
+static void the_exit_code_is_that_of_the_command(struct world *w)
+{
+    assert_exits(0, w, "latchkey run a true");
+    assert_exits(7, w, "latchkey run a -- sh -c 'exit 7'");
+    assert_exits(143, w, "latchkey run a -- sh -c 'kill -TERM $$'");
+    assert_exits(5, w, "latchkey run -c 'exit 5' a");
+    assert_exits(127, w, "latchkey run a -- no-such-command");
+    assert_exits(126, w, "latchkey run a -- /etc/passwd");
+    assert_false(world_exists(w, "a"));
+}
+
+static void a_name_is_taken_for_as_long_as_the_command_runs(struct world *w)
+{
+    assert_exits(0, w, "latchkey run a -- sh -c '! latchkey run -n a -- touch entered'");
+    assert_false(command_left(w, "entered"));
+    assert_exits(75, w, "latchkey run a -- latchkey run -n a true");
+    assert_exits(75, w, "latchkey run a -- latchkey run -w 50ms a true");
+    assert_exits(75, w, "latchkey run a -- latchkey run --wait 0.05 a true");
+    assert_exits(75, w, "latchkey run a -- latchkey run --timeout=0 a true");
+    assert_exits(3, w, "latchkey run a -- latchkey run -n -E 3 a true");
+    assert_exits(0, w, "latchkey run a -- latchkey run -q -n a true");
+    assert_exits(4, w, "latchkey run a -- latchkey run -q -n -E 4 a true");
+    assert_string_equal("", command(w, "latchkey run a -- latchkey run -q -n a true")->err);
+    assert_that(strstr(command(w, "latchkey run a -- latchkey run -n a true")->err, "held by someone else") != NULL);
+    assert_exits(0, w, "latchkey run b -- latchkey run --fair -w 20 a true");
+}
+
+static void one_that_waits_runs_when_the_name_is_free(struct world *w)
+{
+    pid_t first = command_begin(w, "latchkey run a -- sh -c 'echo 1 >began; until [ -e go ]; do sleep 0.01; done; "
+                                   "echo 1 >>order'");
+    eventually(command_number(w, "began") == 1, 20000);
+    pid_t second = command_begin(w, "latchkey run -w 30 a -- sh -c 'echo 2 >>order'");
+    eventually(world_queued(w, "a") == 1, 20000);
+    assert_exits(0, w, "touch go");
+    assert_int_equal(0, command_end(w, second)->code);
+    assert_int_equal(0, command_end(w, first)->code);
+    assert_exits(0, w, "printf '1\\n2\\n' | cmp - order");
+}
+
+/* Readers share, writers do not; a semaphore lets in as many as it has permits. */
+static void each_kind_lets_in_as_many_as_it_says(struct world *w)
+{
+    world_allow(w, "latchkey:total:{[pq]}"); /* how many permits there are in all, for as long as there are some */
+    assert_exits(0, w, "latchkey run -s r -- latchkey run -n -s r true");
+    assert_exits(75, w, "latchkey run -s r -- latchkey run -n -x r true");
+    assert_exits(75, w, "latchkey run -x r -- latchkey run -n --shared r true");
+    assert_exits(75, w, "latchkey run --exclusive r -- latchkey run -n -x r true");
+    assert_exits(0, w, "latchkey run --permits 2 p -- latchkey run -n --permits 2 p true");
+    assert_exits(75, w, "latchkey run --permits 1 q -- latchkey run -n --permits 1 q true");
+}
+
+static void the_command_finds_what_it_needs_in_its_environment(struct world *w)
+{
+    const struct ran *ran = command(w, "latchkey run --lease 7s a -- sh -c 'echo "
+                                       "$LATCHKEY_NAME/$LATCHKEY_MODE/$LATCHKEY_OWNER; "
+                                       "echo $LATCHKEY_TOKEN $LATCHKEY_LEASE_MS >numbers'; latchkey run -s r -- "
+                                       "sh -c 'echo ${LATCHKEY_TOKEN-none}'");
+    assert_true(strncmp(ran->out, "a/mutex/", 8) == 0 && strlen(ran->out) > 8 + 32 && strstr(ran->out, "\nnone\n") != NULL);
+    assert_exits(0, w, "read token lease <numbers && [ $token = $(redis-cli -s %s get 'redisson_lock_token:{a}') ] && "
+                       "[ $lease -le 7000 ] && [ $lease -gt 5000 ]", w->socket);
+}
+
+/* A password is not handed on to what needs none; all else is. */
+static void the_password_stays_behind(struct world *w)
+{
+    assert_exits(0, w, "export REDIS_URL='redis://app:SECRET@cache.example:6379/2?x=1' REDISCLI_AUTH=SECRET "
+                       "LATCHKEY_PASSWORD=SECRET; "
+                       "latchkey run a -- sh -c 'env >env; latchkey run b true'; ! grep SECRET env && "
+                       "grep -qx 'REDIS_URL=redis://cache.example:6379/2?x=1' env && grep -q ^LATCHKEY_URL= env && "
+                       "latchkey run --keep-env a env | grep -q REDISCLI_AUTH=SECRET");
+    world_redis(w, "CONFIG SET requirepass SECRET");
+    assert_exits(77, w, "latchkey run a true");
+    assert_exits(0, w, "export WORD=SECRET && printf '{\"path\":\"%%s\",\"password\":\"${WORD}\"}' '%s' >config && "
+                       "latchkey run --config config a env >env && ! grep SECRET env && grep -q ^LATCHKEY_NAME=a "
+                       "env && unset WORD && "
+                       "LATCHKEY_URL=unix://:SECRET@%s latchkey run a env >env && ! grep SECRET env",
+                 w->socket, w->socket);
+    world_redis(w, "CONFIG SET requirepass \"\"");
+}
+
+static void streams_are_passed_on_and_descriptors_are_not_leaked(struct world *w)
+{
+    assert_exits(0, w, "[ \"$(echo hello | latchkey run a cat)\" = hello ]");
+    assert_exits(0, w, "[ -z \"$(echo hello | latchkey run --no-stdin a cat)\" ]");
+    /* What it was given, 7, it passes on, and nothing of its own. */
+    assert_exits(0, w, "exec 7</dev/null; ls -1 /proc/self/fd >without; latchkey run a -- ls -1 /proc/self/fd >with && "
+                       "grep -q 7 with && cmp with without");
+    assert_exits(0, w, "latchkey run a -- true >&- 2>&- <&-");
+    assert_exits(0, w, "latchkey run a -- sh -c '! echo x' >&- 2>/dev/null");
+    assert_exits(74, w, "latchkey status a >/dev/full");
+    assert_exits(0, w, "latchkey run -c 'ps -o pgid= -p $$ >pgid; echo $$ >pid' a; [ $(cat pgid) = $(cat pid) ]");
+}
+
+/* For what cannot be: an error that tells what, and nothing was done. */
+static void what_is_wrong_is_told_and_nothing_done(struct world *w)
+{
+    static const struct {
+        int code;
+        const char *line, *words;
+    } wrong[] = {
+        { 64, "run a", "a command is missing" },
+        { 64, "run", "usage: latchkey run" },
+        { 64, "run a -n touch ran", "options go before NAME" },
+        { 64, "run -w soon a touch ran", "'soon' is not a duration" },
+        { 64, "run -w -1 a touch ran", "not a duration" },
+        { 64, "run --lease 10ms a touch ran", "not long enough" },
+        { 64, "run --lease 3h30 a touch ran", "not a duration" },
+        { 64, "run -E 256 a touch ran", "a number from 0 to 255" },
+        { 64, "run --permits 0 a touch ran", "a number from 1" },
+        { 64, "run --signal FOO a touch ran", "not a signal" },
+        { 64, "run --on-lost=pray a touch ran", "kill, warn or exec:LINE" },
+        { 64, "run -s -x a touch ran", "does not go with" },
+        { 64, "run -n -w 1 a touch ran", "does not go with" },
+        { 64, "run -s --hold-at-least 1s a touch ran", "does not go with" },
+        { 64, "run -c 'touch ran' a touch ran", "a command and --command" },
+        { 64, "run --bogus a touch ran", "unrecognized option '--bogus'" },
+        { 64, "run 'a{' touch ran", "braces" },
+        { 64, "run '' touch ran", "name" },
+        { 64, "bogus", "no command" },
+        { 64, "", "a command is missing" },
+        { 64, "latch", "latch create" },
+        { 64, "completion csh", "none of bash" },
+        { 64, "latch create a 0", "not a number" },
+        { 64, "sem resize a x", "not a number" },
+        { 69, "run -u redis://127.0.0.1:1 a touch ran", "refused" },
+        { 69, "status -u unix:///nowhere/redis.sock a", "No such file" },
+        { 78, "run -u 'redis://127.0.0.1?leese=3s' a touch ran", "did you mean lease" },
+        { 78, "run --config /nowhere a touch ran", "/nowhere" },
+    };
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_exits(wrong[i].code, w, "latchkey %s", wrong[i].line);
+        const struct ran *ran = command(w, "latchkey %s", wrong[i].line);
+        if (strstr(ran->err, wrong[i].words) == NULL)
+            fail_msg("latchkey %s: no '%s' in: %s", wrong[i].line, wrong[i].words, ran->err);
+        assert_string_equal("", ran->out);
+    }
+    assert_false(command_left(w, "ran"));
+    assert_string_equal("", world_keys(w));
+}
+
+/* The clocks of hosts differ, and the job is short: each tick it runs on one of them. */
+static void a_cron_job_of_three_hosts_runs_once_a_night(struct world *w)
+{
+    assert_exits(0, w, "for host in 1 2 3; do { sleep 0.$host; latchkey run -q -n --hold-at-least 3s nightly -- "
+                       "sh -c 'echo ran >>runs'; } & hosts=\"$hosts $!\"; done; "
+                       "for host in $hosts; do wait $host || exit 1; done; [ $(wc -l <runs) = 1 ]");
+    eventually(!world_exists(w, "nightly"), 20000);
+    assert_exits(0, w, "latchkey run -q -n nightly -- sh -c 'echo ran >>runs' && [ $(wc -l <runs) = 2 ]");
+}
+
+static void what_happens_is_told_as_json(struct world *w)
+{
+    const struct ran *ran = command(w, "latchkey run --json a -- sh -c 'exit 3'");
+    assert_int_equal(3, ran->code);
+    assert_true(strncmp(ran->err, "{\"event\":\"held\",\"name\":\"a\",\"owner\":", 35) == 0);
+    assert_that(strstr(ran->err, "\n{\"event\":\"released\",\"name\":\"a\",\"exit\":3}\n") != NULL);
+    assert_that(strstr(command(w, "latchkey run -v a true")->err, "latchkey: a: released\n") != NULL);
+}
+
+int main(void)
+{
+    return world_run(the_exit_code_is_that_of_the_command, a_name_is_taken_for_as_long_as_the_command_runs,
+                     one_that_waits_runs_when_the_name_is_free, each_kind_lets_in_as_many_as_it_says,
+                     the_command_finds_what_it_needs_in_its_environment, the_password_stays_behind,
+                     streams_are_passed_on_and_descriptors_are_not_leaked, what_is_wrong_is_told_and_nothing_done,
+                     a_cron_job_of_three_hosts_runs_once_a_night, what_happens_is_told_as_json);
+}
