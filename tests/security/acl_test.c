@@ -9,6 +9,7 @@
  * timeout: 240
  */
 #include "log.h"
+#include "quorum.h"
 #include "rights.h"
 
 #include "object/keys.h"
@@ -622,6 +623,60 @@ static void renewals_are_permitted(struct world *w)
     nothing_was_denied(w);
 }
 
+/* Each server of a quorum has such a user. */
+static lk_client_t *open_quorum(struct world *w)
+{
+    enum { NODES = 3 };
+    struct words rights;
+    char url[256];
+    struct quorum *q = quorum_begin(w, NODES);
+    rights_documented(&rights);
+    for (int node = 0; node < NODES; node++) {
+        quorum_str(q, node, "ACL SETUSER app reset on >secret resetkeys resetchannels -@all");
+        for (int i = 0; i < rights.count; i++)
+            quorum_str(q, node, "ACL SETUSER app %s", strcmp(rights.at[i], "~PREFIX*") == 0 ? "~shop:*" : rights.at[i]);
+    }
+    snprintf(url, sizeof url, "redis-quorum://app:secret@127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d?prefix=shop:",
+             quorum_port(q, 0), quorum_port(q, 1), quorum_port(q, 2));
+    return world_client_at(w, q, url);
+}
+
+/* The same rule, at each of its servers. */
+static void a_quorum_needs_no_more(struct world *w)
+{
+    const lk_redlockattr_t attr = { .size = sizeof attr, .fenced = 1, .longest_lease_ms = -1 };
+    lk_redlock_t jobs;
+    lk_redlockinfo_t info = LK_REDLOCKINFO_INIT;
+    lk_how_t how = LK_HOW_INIT;
+    const struct timespec real_at = in_5s(CLOCK_REALTIME), monotonic_at = in_5s(CLOCK_MONOTONIC);
+    uint64_t token;
+    int64_t ms;
+    lk_client_t *quorum = open_quorum(w);
+    assert_lk(0, lk_owner_new(quorum, &how.owner));
+    assert_lk(0, lk_redlock_init(&jobs, quorum, "jobs", &attr));
+    for (int i = 0; i < 5; i++) {
+        assert_lk(0, i == 0   ? lk_redlock_lock(&jobs)
+                     : i == 1 ? lk_redlock_trylock(&jobs)
+                     : i == 2 ? lk_redlock_timedlock(&jobs, &real_at)
+                     : i == 3 ? lk_redlock_clocklock(&jobs, CLOCK_MONOTONIC, &monotonic_at)
+                              : lk_redlock_lockfor(&jobs, 5000));
+        assert_lk(0, lk_redlock_token(&jobs, &token));
+        assert_lk(0, lk_redlock_remaining(&jobs, &ms));
+        assert_lk(0, lk_redlock_check(&jobs));
+        assert_lk(0, lk_redlock_extend(&jobs, 20000));
+        assert_lk(0, lk_redlock_info(&jobs, &info));
+        assert_lk(0, lk_redlock_unlock(&jobs));
+    }
+    assert_lk(0, lk_redlock_lockwith(&jobs, &how));
+    assert_lk(0, lk_redlock_tokenby(&jobs, how.owner, &token));
+    assert_lk(0, lk_redlock_remainingby(&jobs, how.owner, &ms));
+    assert_lk(0, lk_redlock_checkby(&jobs, how.owner));
+    assert_lk(0, lk_redlock_extendby(&jobs, how.owner, 20000));
+    assert_lk(0, lk_redlock_unlockby(&jobs, how.owner));
+    assert_lk(0, lk_redlock_destroy(&jobs));
+    assert_lk(0, lk_owner_free(how.owner));
+}
+
 /* The way of a static object, and of a file. */
 static void other_ways_to_a_client(struct world *w)
 {
@@ -872,8 +927,8 @@ int main(void)
         return 77; /* built without its sources at hand */
     int failed = plain_run(each_public_function_is_used_here);
     return failed + world_run(all_works_for_that_user, all_works_beside_redisson, all_works_without_messages,
-                              renewals_are_permitted, other_ways_to_a_client, a_missing_right_is_named,
-                              all_missing_rights_are_named_at_once, what_a_user_may_not_use_is_refused_at_once,
-                              a_name_that_is_not_covered_is_named, without_channels_waiters_poll,
-                              an_observer_may_look_and_not_touch);
+                              renewals_are_permitted, other_ways_to_a_client, a_quorum_needs_no_more,
+                              a_missing_right_is_named, all_missing_rights_are_named_at_once,
+                              what_a_user_may_not_use_is_refused_at_once, a_name_that_is_not_covered_is_named,
+                              without_channels_waiters_poll, an_observer_may_look_and_not_touch);
 }
