@@ -340,13 +340,13 @@ static int make_place(struct lk__cluster *cluster, const struct lk__told *told, 
     return equip(cluster, &place->node);
 }
 
-/* ENOMEM. */
+/* ENOMEM. The nodes of a quorum have no slots, and none of them is ever left. */
 static int add_place(struct lk__cluster *cluster, const struct lk__told *told, unsigned *number)
 {
     struct lk__address address = { lk__strdup(lk__told_host(told, &cluster->way->server.options)), told->port };
     if (address.host == NULL)
         return ENOMEM;
-    *number = take_left(cluster, told, &address);
+    *number = is_quorum(cluster) ? 0 : take_left(cluster, told, &address);
     int rc = *number == 0 ? make_place(cluster, told, &address, number) : 0;
     lk__free(address.host);
     return rc;
