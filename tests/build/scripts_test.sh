@@ -381,7 +381,7 @@ if now > ARGV[6] + 0 then
 return { -1, now, ARGV[8] + 0 }
 end
 local flags = ARGV[4] + 0
-local limit, fair = ARGV[1] + 0, flags % 16 >= 8
+local limit, fair = ARGV[1] + 0, flags % 32 >= 16
 local t = { name = KEYS[1], limit = limit + (ARGV[3] + 0), fair = fair }
 local function token()
 return 7
@@ -391,7 +391,7 @@ local function queue(key)
 return { key, token(), FIRST }
 end
 local other = KEYS[2]
-if fair and (flags >= 16) then
+if fair and (flags >= 32) then
 return { 3, now, ARGV[8] + 0 }
 elseif (flags % 4 >= 2) or KEYS[3] == other then
 return { 0, now, ARGV[8] + 0, (ARGV[7] + 0), t.limit }
@@ -480,7 +480,7 @@ local now = redis.call('TIME')
 now = now[1] * 1000000 + now[2]
 local short = #ARGV == 3
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])
-if not short and ((short and 0 or ARGV[4] + 0) >= 8) then
+if not short and ((short and 0 or ARGV[4] + 0) >= 16) then
 redis.call('ZADD', KEYS[2], (short and 7 or ARGV[3] + 0), 'x')
 end
 return { 4, now, ARGV[short and 3 or 5] + 0 }
@@ -544,7 +544,7 @@ local short = #ARGV == 2
 local left = redis.call('PTTL', KEYS[1])
 local now_text = #time[2] == 6 and time[1] .. time[2] or time[1] .. string.sub('00000' .. time[2], -6)
 if left >= 0 then
-return ((short and 0 or ARGV[2] + 0) >= 8) and '4 ' .. now_text .. ' ' .. ARGV[short and 2 or 3] .. ' ' .. ( left) .. ' ' .. ( left > 5 and 1 or 0) or '4 ' .. now_text .. ' ' .. ARGV[short and 2 or 3] .. ' ' .. ( left)
+return ((short and 0 or ARGV[2] + 0) >= 16) and '4 ' .. now_text .. ' ' .. ARGV[short and 2 or 3] .. ' ' .. ( left) .. ' ' .. ( left > 5 and 1 or 0) or '4 ' .. now_text .. ' ' .. ARGV[short and 2 or 3] .. ' ' .. ( left)
 elseif left == -1 then
 return { 4, now, ARGV[short and 2 or 3] + 0, left, 0, ARGV[1] }
 end
@@ -596,7 +596,7 @@ END
 cat >expected <<'END'
 keys 3: 0 8 16
 1@0 0@8 1@16 2@24 3@0 4@8 4@24 6@0 
-flags 24 2
+flags 48 2
 1:n 2:n 0:nn?t 4:t* 3: -1: 
 END
 "$cc" "${flags[@]}" -c out/demo/scripts.c -o scripts.o
