@@ -51,8 +51,8 @@ struct lk__lease {
     /* while held, in dog->ready: its renewal is due, and too many are under way; once lost, in dog->losses */
     struct lk__link queue;
     struct lk__lease *together;    /* the next lease whose renewal is under way with the same request */
-    int flight_ms;                 /* what the renewal under way asks for */
     struct lk__quorum *quorum;     /* NULL, or of which it is the whole, or a part; never changes */
+    int flight_ms;                 /* what the renewal under way asks for */
     short reason;                  /* reason of the loss, known or to come: LK_REASON_... */
     short result;                  /* result of the last renewal */
     unsigned asked;                /* renewals that a caller waits for ... */
@@ -71,9 +71,9 @@ struct lk__lease {
     bool inflight;       /* a renewal is under way */
     bool alone;          /* its renewal failed among others: the next one goes by itself */
     bool lingers;        /* the server has it for longer than it is valid: replicas did not acknowledge that */
-    bool eval;           /* the server does not know the script: the next renewal has its text */
-    bool doubted;        /* of a part of a quorum: nobody said that it is there, so it does not count yet */
-    bool asking;         /* it goes as the last ASK said, likewise */
+    bool eval : 1;       /* the server does not know the script: the next renewal has its text */
+    bool asking : 1;     /* it goes as the last ASK said, likewise */
+    bool doubted : 1;    /* of a part of a quorum: nobody said that it is there, so it does not count yet */
 
     _Atomic int64_t valid_until_us; /* written under dog->mu; 0: nothing is held */
 

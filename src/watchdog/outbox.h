@@ -40,8 +40,8 @@ struct lk__outboxentry {
     struct lk__timer timer; /* when it is sent next */
     bool pending, inflight;
     bool unawaited; /* what it gives back was given back: it only hands on what is free, and no close waits for that */
-    bool eval;   /* the server does not know the script: the next request has its text */
-    bool asking; /* it goes as the last ASK said, likewise */
+    bool eval : 1;   /* the server does not know the script: the next request has its text */
+    bool asking : 1; /* it goes as the last ASK said, likewise */
 };
 
 struct lk__outbox {

@@ -237,7 +237,7 @@ static void a_close_waits_for_it(struct world *w)
     world_close(w, orders);
     eventually(asked() == 2, 5000); /* the watchdog's connection is missed at once */
     pthread_mutex_lock(&vault.mu);
-    vault.pause_ms = 300;
+    vault.pause_ms = 1500;
     pthread_mutex_unlock(&vault.mu);
     cut(w);
     eventually(is_busy(), 5000);
