@@ -45,15 +45,20 @@ static void set_deadline(struct lk__vote *vote)
     vote->sent.epoch = vote->until.date.epoch;
 }
 
+/* Once it is sent, another thread may have the answer taken before this one goes on. */
 static void ask(struct lk__vote *vote)
 {
     vote->request = (struct lk__request){ .parker = &vote->ballot->parker, .take = take };
+    vote->state = LK__VOTE_OPEN;
+    vote->code = 0;
     if (vote->ballot->dated)
         set_deadline(vote);
     int rc =
         lk__node_send(vote->node, LK__LANE_COMMANDS, &vote->request, &vote->command, &vote->sent, vote->eval);
-    vote->state = rc == 0 ? LK__VOTE_OPEN : LK__VOTE_NONE;
-    vote->code = rc;
+    if (rc != 0) {
+        vote->state = LK__VOTE_NONE;
+        vote->code = rc;
+    }
 }
 
 void lk__ballot_ask(struct lk__ballot *ballot)

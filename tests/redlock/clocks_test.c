@@ -16,7 +16,7 @@
 
 enum { HOUR_MS = 3600000 };
 
-static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1 };
+static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1, .node_timeout_ms = 200 };
 
 static char clock_path[] = "/tmp/lk-clock-XXXXXX";
 static int64_t *offset_us;

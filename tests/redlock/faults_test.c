@@ -13,7 +13,7 @@
 
 #define TIMES "lease=2s&command_timeout=400ms&retry_max=50ms"
 
-static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1 };
+static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1, .node_timeout_ms = 300 };
 
 /* Killed, or standing still with its connections open. */
 static void a_minority_is_not_missed(struct world *w)
@@ -71,7 +71,7 @@ static void without_a_majority_nothing_is_granted_and_callers_learn_it(struct wo
 /* Three of five have it. Two of them start again with nothing; with the two that never had it they would be a majority. */
 static void a_server_that_started_a_moment_ago_has_no_vote(struct world *w)
 {
-    static const lk_redlockattr_t waits = { .size = sizeof waits, .longest_lease_ms = 4000 };
+    static const lk_redlockattr_t waits = { .size = sizeof waits, .longest_lease_ms = 4000, .node_timeout_ms = 300 };
     struct quorum *q = quorum_begin(w, 5);
     lk_client_t *client = quorum_client(q, TIMES), *rival = quorum_client(q, TIMES);
     lk_redlock_t *r = quorum_redlock(w, client, "jobs", &no_wait), *other = quorum_redlock(w, rival, "jobs", &waits);
@@ -144,8 +144,10 @@ static void who_sees_different_halves_does_not_get_it_twice(struct world *w)
 /* One that does not answer is waited for no longer than a majority takes. */
 static void a_server_that_does_not_answer_costs_no_time(struct world *w)
 {
+    lk_redlockattr_t patient = no_wait;
+    patient.node_timeout_ms = 1500;
     struct quorum *q = quorum_begin(w, 5);
-    lk_redlock_t *r = quorum_redlock(w, quorum_client(q, "lease=30s"), "jobs", &no_wait);
+    lk_redlock_t *r = quorum_redlock(w, quorum_client(q, "lease=30s"), "jobs", &patient);
     assert_lk(0, lk_redlock_lock(r));
     assert_lk(0, lk_redlock_unlock(r));
     quorum_stop(q, 0);

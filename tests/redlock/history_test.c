@@ -15,7 +15,8 @@ enum { PROCESSES = 4, LEASE_MS = 1500, LASTS_MS = 10000, LIMIT_MS = 8000 };
 
 #define TIMES "lease=1500ms&command_timeout=300ms&retry_max=50ms"
 
-static const lk_redlockattr_t attr = { .size = sizeof attr, .fenced = 1, .longest_lease_ms = LEASE_MS };
+static const lk_redlockattr_t attr = { .size = sizeof attr, .fenced = 1, .longest_lease_ms = LEASE_MS,
+                                       .node_timeout_ms = LEASE_MS / 5 };
 
 struct history {
     struct gate stop;

@@ -12,7 +12,7 @@
 
 #define TIMES "lease=3s"
 
-static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1 };
+static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1, .node_timeout_ms = 200 };
 
 static int try_it(void *redlock)
 {
@@ -49,7 +49,7 @@ static void at_each_server_it_is_the_mutex_of_that_name(struct world *w)
         snprintf(url, sizeof url, "redis://127.0.0.1:%d?" TIMES, quorum_port(q, i));
         assert_lk(0, lk_mutex_init(&mutexes[i], world_client_at(w, q, url), "jobs", NULL));
     }
-    assert_lk(0, lk_redlock_lock(r));
+    quorum_lockall(q, r, "jobs");
     assert_string_equal(quorum_str(q, 0, "TYPE jobs"), "hash");
     assert_same(1, quorum_int(q, 0, "HLEN jobs"));
     assert_between(quorum_int(q, 0, "PTTL jobs"), 1, 3000);
@@ -101,11 +101,11 @@ static void no_more_is_trusted_than_drifting_clocks_allow(struct world *w)
 static void the_watchdog_keeps_it_at_all_of_them(struct world *w)
 {
     struct quorum *q = quorum_begin(w, 3);
-    lk_client_t *client = quorum_client(q, "lease=1500ms");
+    lk_client_t *client = quorum_client(q, "lease=3s");
     lk_redlock_t *r = quorum_redlock(w, client, "jobs", &no_wait);
     struct news *n = news_of(w, client, "jobs");
-    assert_lk(0, lk_redlock_lock(r));
-    for (int64_t until_ms = now_ms() + 4000; now_ms() < until_ms; sleep_ms(100))
+    quorum_lockall(q, r, "jobs");
+    for (int64_t until_ms = now_ms() + 5000; now_ms() < until_ms; sleep_ms(100))
         assert_lk(0, lk_redlock_check(r));
     for (int i = 0; i < 3; i++)
         assert_same(1, quorum_int(q, i, "HLEN jobs"));
