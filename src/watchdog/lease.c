@@ -99,7 +99,7 @@ void lk__lease_loseit(struct lk__watchdog *dog, struct lk__lease *lease, int rea
         return;
     lk__lease_unready(dog, lease);
     lease->state = LK__LOST;
-    lease->reason = (short)reason;
+    lease->reason = (unsigned char)reason;
     lease->renew_us = LK__NEVER;
     atomic_store(&lease->valid_until_us, 0);
     lk__lease_schedule(dog, lease);
@@ -216,7 +216,7 @@ struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t i
     struct lk__lease *lease = (void *)(memory + ahead);
     lease->dog = dog;
     lease->ahead = (unsigned short)ahead;
-    lease->id_size = (unsigned short)id_size;
+    lease->id_size = (unsigned char)id_size;
     lease->state = LK__OVER;
     lease->cap_us = lease->renew_us = lease->risk_us = LK__NEVER;
     lease->release.refs = 1;

@@ -53,24 +53,26 @@ struct lk__lease {
     struct lk__lease *together;    /* the next lease whose renewal is under way with the same request */
     struct lk__quorum *quorum;     /* NULL, or of which it is the whole, or a part; never changes */
     int flight_ms;                 /* what the renewal under way asks for */
-    short reason;                  /* reason of the loss, known or to come: LK_REASON_... */
-    short result;                  /* result of the last renewal */
     unsigned asked;                /* renewals that a caller waits for ... */
     unsigned requested;            /* ... how many of them were sent ... */
     unsigned answered;             /* ... and how many are over */
     atomic_uint renewals;          /* renewals that succeeded */
+    short result;                  /* result of the last renewal */
     unsigned short parts;          /* of a lease that is given back in parts: how many its renewals are for */
-    unsigned short ahead, id_size; /* never change: sizes of the holder's memory in front of the lease, and of the id */
+    unsigned short ahead;          /* never changes: size of the holder's memory in front of the lease */
+    unsigned char id_size;         /* never changes */
+    unsigned char reason;          /* reason of the loss, known or to come: LK_REASON_... */
 
     unsigned char state; /* enum lk__lease_state */
     bool fixed : 1;      /* never changes: not renewed */
     bool by_id : 1;      /* never changes: another client may end it, by its id */
-    bool put_off;        /* a renewal waits for the end of a request of the owner */
-    bool ownerless;      /* its owner ended */
-    bool unsent;         /* a renewal waits for the connection */
-    bool inflight;       /* a renewal is under way */
-    bool alone;          /* its renewal failed among others: the next one goes by itself */
-    bool lingers;        /* the server has it for longer than it is valid: replicas did not acknowledge that */
+    bool : 0;            /* what never changes is read by itself */
+    bool put_off : 1;    /* a renewal waits for the end of a request of the owner */
+    bool ownerless : 1;  /* its owner ended */
+    bool unsent : 1;     /* a renewal waits for the connection */
+    bool inflight : 1;   /* a renewal is under way */
+    bool alone : 1;      /* its renewal failed among others: the next one goes by itself */
+    bool lingers : 1;    /* the server has it for longer than it is valid: replicas did not acknowledge that */
     bool eval : 1;       /* the server does not know the script: the next renewal has its text */
     bool asking : 1;     /* it goes as the last ASK said, likewise */
     bool doubted : 1;    /* of a part of a quorum: nobody said that it is there, so it does not count yet */

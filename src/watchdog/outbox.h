@@ -22,8 +22,14 @@ enum lk__dating {
 
 struct lk__outboxentry {
     atomic_int refs;                             /* its owner's, and the outbox's while it is pending */
-    unsigned short flags;                        /* sent with the command, as are the next ones */
-    unsigned short dating;                       /* enum lk__dating */
+    unsigned char flags;                         /* sent with the command, as are the next ones */
+    unsigned char dating;                        /* enum lk__dating */
+    /* these five under dog->mu */
+    bool pending : 1;
+    bool inflight : 1;
+    bool unawaited : 1; /* what it gives back was given back: it only hands on what is free, and no close waits for that */
+    bool eval : 1;      /* the server does not know the script: the next request has its text */
+    bool asking : 1;    /* it goes as the last ASK said, likewise */
     void (*free)(struct lk__outboxentry *entry); /* frees the memory that it is part of */
 
     /* set before it is sent for the first time */
@@ -38,10 +44,6 @@ struct lk__outboxentry {
     /* under dog->mu */
     int64_t end_us;         /* by then the command's subject has ended anyway: the entry is given up */
     struct lk__timer timer; /* when it is sent next */
-    bool pending, inflight;
-    bool unawaited; /* what it gives back was given back: it only hands on what is free, and no close waits for that */
-    bool eval : 1;   /* the server does not know the script: the next request has its text */
-    bool asking : 1; /* it goes as the last ASK said, likewise */
 };
 
 struct lk__outbox {

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIMES "lease=20s&command_timeout=600ms"
+#define TIMES "lease=20s&command_timeout=1500ms"
 
 static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1 };
 
@@ -46,7 +46,7 @@ static void begin(struct world *w, struct rig *rig, int others)
         assert_lk(0, lk_redlock_lockfor(rig->r, 10000));
         known += is_there(w);
         assert_lk(0, lk_redlock_unlock(rig->r));
-        eventually(!world_exists(w, "jobs"), 5000);
+        eventually(!world_exists(w, "jobs"), 10000);
     }
     assert_same(3, known);
     for (int i = 0; i < 2 - others; i++) { /* a rival has it there */
@@ -78,7 +78,7 @@ static void a_failed_try_gives_back_what_it_was_not_told_of(struct world *w)
     proxy_once(rig.proxy, PROXY_DROP_REPLY, 1, "EVALSHA");
     assert_lk(EBUSY, lk_redlock_trylock(rig.r));
     assert_same(1, proxy_faults(rig.proxy));
-    eventually(!world_exists(w, "jobs"), 5000);
+    eventually(!world_exists(w, "jobs"), 10000);
     for (int i = 1; i < 3; i++)
         quorum_int(rig.q, i, "DEL jobs");
 }
@@ -90,14 +90,14 @@ static void what_a_server_did_not_tell_counts_from_its_first_renewal_on(struct w
     begin(w, &rig, 2);
     proxy_once(rig.proxy, PROXY_DROP_REPLY, 1, "EVALSHA");
     assert_lk(0, lk_redlock_trylock(rig.r));
-    eventually(proxy_faults(rig.proxy) == 1 && world_exists(w, "jobs"), 5000);
+    eventually(proxy_faults(rig.proxy) == 1 && world_exists(w, "jobs"), 10000);
     int64_t renewals = world_commands(w, "pexpire");
-    eventually(world_commands(w, "pexpire") > renewals, 5000);
+    eventually(world_commands(w, "pexpire") > renewals, 10000);
     quorum_int(rig.q, 1, "FLUSHALL"); /* that and one other one are two of three */
-    eventually(lk_redlock_check(rig.r) == 0, 5000); /* the connection without that answer is made anew */
+    eventually(lk_redlock_check(rig.r) == 0, 10000); /* the connection without that answer is made anew */
     assert_lk(0, lk_redlock_extend(rig.r, 20000));
     assert_lk(0, lk_redlock_unlock(rig.r));
-    eventually(!world_exists(w, "jobs"), 5000);
+    eventually(!world_exists(w, "jobs"), 10000);
 }
 
 /* The server got the question, and the answer comes when the lock was given back long ago. */
@@ -106,10 +106,10 @@ static void a_grant_that_nobody_heard_of_is_given_back_with_the_others(struct wo
     struct rig rig;
     begin(w, &rig, 2);
     proxy_stall(rig.proxy, PROXY_DOWN);
-    assert_lk(0, lk_redlock_lockfor(rig.r, 5000));
-    eventually(world_exists(w, "jobs"), 5000);
+    assert_lk(0, lk_redlock_lockfor(rig.r, 10000));
+    eventually(world_exists(w, "jobs"), 10000);
     assert_lk(0, lk_redlock_unlock(rig.r));
-    eventually(!world_exists(w, "jobs"), 5000);
+    eventually(!world_exists(w, "jobs"), 10000);
     proxy_resume(rig.proxy);
     assert_lk(0, lk_redlock_lockfor(rig.r, 10000));
     assert_lk(0, lk_redlock_unlock(rig.r));
@@ -121,11 +121,11 @@ static void a_late_question_leaves_nothing_behind(struct world *w)
     struct rig rig;
     begin(w, &rig, 2);
     proxy_once(rig.proxy, PROXY_HOLD_REQUEST, 1, "EVALSHA");
-    assert_lk(0, lk_redlock_lockfor(rig.r, 5000));
+    assert_lk(0, lk_redlock_lockfor(rig.r, 10000));
     assert_lk(0, lk_redlock_unlock(rig.r));
     sleep_ms(1500);
     proxy_release(rig.proxy);
-    eventually(!world_exists(w, "jobs"), 5000);
+    eventually(!world_exists(w, "jobs"), 10000);
     sleep_ms(100);
     assert_false(world_exists(w, "jobs"));
 }
@@ -138,7 +138,7 @@ static void a_release_is_repeated_where_it_was_not_heard(struct world *w)
     lock_all(w, &rig);
     proxy_once(rig.proxy, PROXY_CUT_REQUEST, 1, "EVALSHA");
     assert_lk(0, lk_redlock_unlock(rig.r));
-    eventually(!world_exists(w, "jobs"), 5000);
+    eventually(!world_exists(w, "jobs"), 10000);
 }
 
 int main(void)
