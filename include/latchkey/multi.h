@@ -25,7 +25,7 @@
  *         lk_mutex_lock(); EDEADLK where that says so.
  * Robust  lk_multi_lock() returns EOWNERDEAD with all members held if the holder of any died: repair what
  *         they guard, then lk_mutex_consistent() of those. Where the others are not to be had, the
- *         next one is told instead: then such a member is free a tenth of a second later.
+ *         next one is told instead.
  * Not     in it: mutexes with min_hold_ms, which would stay taken when they are given back on the way
  *         (EINVAL); permits, which have no order. What only one server grants is no
  *         quorum: a set with a member on each of three servers is refused when one of them is away.

@@ -22,6 +22,7 @@ struct lk__hold {
     atomic_int refs;         /* its object's, and those of who looks at it or is told of it */
     unsigned char kind;      /* never changes */
     bool owner_died;         /* the owner's: EOWNERDEAD was told, and nobody said yet that it is consistent */
+    bool untold;             /* the owner's: ... or not told, as it is given back at once; so the next one is to be */
     struct lk__lease *lease; /* a reference, unless it is `own` */
 
     /* never change once it is held */
@@ -74,7 +75,8 @@ static inline void lk__hold_given(const struct lk__hold *hold)
 {
     struct lk__outboxentry *release = &hold->lease->release;
     release->dating = release->until.date.us != 0 ? LK__KEEP : LK__UNDATED;
-    release->flags = (release->flags & LK__SENT_AGAIN) | (hold->owner_died ? LK__SENT_UNREPAIRED : 0);
+    unsigned news = hold->untold ? LK__SENT_UNTOLD : hold->owner_died ? LK__SENT_UNREPAIRED : 0;
+    release->flags = (unsigned char)((release->flags & LK__SENT_AGAIN) | news);
 }
 
 #endif

@@ -27,10 +27,7 @@ static struct name name_of(const struct lk__part *part)
 
 /* --- given back on the way ---------------------------------------------------------------------------------------------- */
 
-/*
- * Its last holder died, and the caller was not told: the next one is to be. A release would say that it was repaired, or
- * that it cannot be. So it ends with its lease, as if this holder had died, too, and soon.
- */
+/* Its last holder died, and the caller was not told: the next one is to be. */
 static int leave_dead(const struct lk__part *part, lk_owner_t *owner)
 {
     struct lk__op op;
@@ -41,16 +38,8 @@ static int leave_dead(const struct lk__part *part, lk_owner_t *owner)
     rc = lk__op_hold(&op, &hold);
     if (hold == NULL)
         return lk__op_leave(&op, rc);
-    if (rc == 0)
-        rc = lk__op_extend(&op, hold, LK__LEASE_MIN_MS);
-    if (rc != 0)
-        lk__error_settles(lk__lease_endsby(hold->lease));
-    lk__object_drophold(op.object, hold);
-    if (op.by == NULL)
-        op.self->holds--;
-    else
-        atomic_fetch_sub(&op.by->holds, 1);
-    return lk__op_leave(&op, rc);
+    hold->untold = true;
+    return lk__op_leave(&op, lk__op_giveback(&op, hold));
 }
 
 static void give_back(struct lk__taking *taking, unsigned i)
