@@ -19,7 +19,7 @@
 enum { STILL_MS = 20000, ROUNDS = SANITIZED ? 10 : 40 };
 
 /* A follower takes the role of a leader that stands still after a quarter of a command timeout. */
-#define OPTIONS "lease=40s&command_timeout=2s&poll=10s"
+#define OPTIONS "lease=40s&command_timeout=6s&poll=10s"
 
 static struct proxy *p;
 static lk_client_t *client;

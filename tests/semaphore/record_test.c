@@ -18,7 +18,7 @@ static void begin(struct world *w)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_client(w, "");
+    client = world_client(w, "command_timeout=9s"); /* two hundred threads, on a busy machine */
     pool = world_sem(w, client, "pool", 2, NULL);
 }
 
