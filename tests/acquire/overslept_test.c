@@ -49,7 +49,8 @@ static void falls_asleep(struct sleeper *sleeper)
     sigaction(SIGUSR1, &action, NULL);
     __atomic_store_n(&asleep, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&awake, 0, __ATOMIC_SEQ_CST);
-    sleep_ms(30); /* its last answer is read, and it is parked */
+    sleep_ms(30);
+    threads_rest(); /* its last answer is read, and it is parked */
     pthread_kill(sleeper->worker.thread, SIGUSR1);
     eventually(__atomic_load_n(&asleep, __ATOMIC_SEQ_CST) == 1, 3000);
 }

@@ -77,6 +77,7 @@ static void stop_thread(struct worker *party)
 {
     __atomic_store_n(&standing, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&goes_on, 0, __ATOMIC_SEQ_CST);
+    threads_rest();
     assert_int_equal(0, pthread_kill(party->thread, SIGUSR1));
     eventually(__atomic_load_n(&standing, __ATOMIC_SEQ_CST) == 1, 5000);
 }

@@ -70,6 +70,7 @@ static void told_late(struct world *w, int (*work)(void *arg), void *(*object)(s
     proxy_stall(p, PROXY_UP);
     ask(p, &prompt, lock_and_unlock, orders);
     ask(p, &late, work, asked);
+    threads_rest();
     pthread_kill(late.thread, SIGUSR1);
     eventually(atomic_load(&standing), PATIENT_MS);
     world_redis(w, "REPLICAOF 127.0.0.1 1");

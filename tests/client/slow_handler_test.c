@@ -180,6 +180,7 @@ static void while_it_waits_for_the_server(struct world *w)
     world_stop_server(w);
     worker_start(&reader, victim, NULL);
     sleep_ms(100);
+    threads_rest();
     pthread_kill(reader.thread, SIGUSR1);
     eventually(__atomic_load_n(&standing, __ATOMIC_SEQ_CST) == 1, 5000);
     world_cont_server(w);

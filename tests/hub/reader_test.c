@@ -144,6 +144,7 @@ static void one_that_stands_still(struct world *w)
     for (int i = 0; i < 2; i++) {
         standing = let_go = 0;
         two_wait(w);
+        threads_rest();
         pthread_kill(pair.workers[i].thread, SIGUSR1);
         eventually(__atomic_load_n(&standing, __ATOMIC_SEQ_CST) == 1, 3000);
         is_told_at_once(1 - i);

@@ -265,6 +265,7 @@ static void hang_the_first(struct world *w, const char *options, int ms)
         worker_start(&crowd.workers[i], read_with_others, NULL);
     sleep_ms(500);
     assert_int_equal(0, sigaction(SIGUSR1, &slow, &before));
+    threads_rest();
     assert_int_equal(0, pthread_kill(crowd.workers[0].thread, SIGUSR1));
     sleep_ms(200);
     assert_lk(0, lk_rwlock_unlock(far));

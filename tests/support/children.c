@@ -62,6 +62,13 @@ static bool others_sleep(void)
     return all;
 }
 
+void threads_rest(void)
+{
+    int64_t until_ms = now_ms() + 20000;
+    for (int looks = 0; looks < 3 && now_ms() < until_ms; sleep_ms(2))
+        looks = others_sleep() ? looks + 1 : 0;
+}
+
 /*
  * GCC's AddressSanitizer does not look after its own locks at a fork, as the C library does: were another thread
  * just in its malloc() or its pthread_create(), the child would wait for ever in its own first one. So the others
@@ -69,9 +76,8 @@ static bool others_sleep(void)
  */
 void world_rest(void)
 {
-    int64_t until_ms = now_ms() + 20000;
-    for (int looks = SANITIZED && !THREAD_SANITIZED ? 0 : 3; looks < 3 && now_ms() < until_ms; sleep_ms(2))
-        looks = others_sleep() ? looks + 1 : 0;
+    if (SANITIZED && !THREAD_SANITIZED)
+        threads_rest();
 }
 
 pid_t world_fork(struct world *w, int (*fn)(struct world *w, void *arg), void *arg)

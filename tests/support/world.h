@@ -204,6 +204,9 @@ void world_ready(struct world *w);
 /* Before a fork() by hand, out of a process with threads: world_fork() does so itself. */
 void world_rest(void);
 
+/* Until all other threads of the process sleep: one that stands still from then on has none of the library's own locks. */
+void threads_rest(void);
+
 /* The exit status, or 128 + the signal that ended it. Waits a minute at most, then kills and fails. */
 int world_wait(struct world *w, pid_t pid);
 void world_kill(struct world *w, pid_t pid); /* SIGKILL, reaped */
