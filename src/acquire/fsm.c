@@ -36,7 +36,7 @@ struct lk__step lk__fsm_giveup(struct lk__acquirefsm_state *a)
 {
     if (a->listed || lk__fsm_hasduplicates(a)) {
         a->result.unknown = true;
-        return lk__fsm_end(a, a->garbled > 0 ? EPROTO : EIO);
+        return lk__fsm_end(a, a->garbled == LK__GARBLED_MAX ? EPROTO : EIO);
     }
     int code = a->limit_code == ETIMEDOUT ? ENOTCONN : a->limit_code; /* no server said that others have it */
     return lk__fsm_end(a, a->last_error != 0 ? a->last_error : code);

@@ -7,8 +7,6 @@
  */
 #include "acquire/fsm_inside.h"
 
-enum { GARBLED_MAX = 2 }; /* the first unreadable answer may be an accident of the connection */
-
 /* The server refused an ask: its script did nothing, or was stopped in its middle. */
 static struct lk__step on_refusal(struct lk__acquirefsm_state *a, int64_t now_us, const struct lk__reply *reply)
 {
@@ -74,7 +72,7 @@ struct lk__step lk__acquirefsm_cut(struct lk__acquirefsm *machine, int64_t now_u
     if (how != LK__UNSENT && a->phase == LK__WAITING)
         lk__until_extend(&a->result.duplicates_until, &a->deadline);
     a->garbled = how == LK__GARBLED ? a->garbled + 1 : 0;
-    if (a->garbled == GARBLED_MAX)
+    if (a->garbled == LK__GARBLED_MAX)
         return lk__fsm_giveup(a);
     if (a->phase == LK__WAITING && a->grant.server_us != 0)
         return lk__fsm_usegrant(a, now_us);

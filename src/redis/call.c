@@ -29,7 +29,7 @@ static int unreachable(const struct call *call, int code)
     char errmsg[LK__ERRMSG_MAX];
     if (code == ECANCELED)
         return lk__fail(ECANCELED, "%s: the client was closed", call->told->what);
-    if (call->garbled > 0)
+    if (call->garbled == LK__GARBLED_MAX)
         return lk__fail(EPROTO, "%s: the server's answer could not be read, the outcome is unknown", call->told->what);
     if (call->unsure) {
         lk__fail(EIO, "%s: the answer got lost, the outcome is unknown", call->told->what);
@@ -209,7 +209,7 @@ static int run(struct call *call)
         }
         call->unsure |= state != LK__UNSENT;
         call->garbled = state == LK__GARBLED ? call->garbled + 1 : 0;
-        if (state == LK__INFLIGHT || call->garbled > 1 || (call->unsure && call->told->only_once) ||
+        if (state == LK__INFLIGHT || call->garbled == LK__GARBLED_MAX || (call->unsure && call->told->only_once) ||
             lk__now_us() >= call->hard_us)
             return unreachable(call, ENOTCONN);
     }

@@ -73,6 +73,8 @@ enum lk__request_state {
     LK__UNSENT    /* the connection went before it was sent whole: not executed */
 };
 
+enum { LK__GARBLED_MAX = 2 }; /* so many in a row are EPROTO: the first may be an accident of its connection */
+
 /*
  * What somebody asked, who keeps it until it is in flight no longer, or abandons it. It may lie on a stack: what the
  * connection has to remember of it, also when it is abandoned, is in a place of the connection's own.

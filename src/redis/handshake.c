@@ -204,6 +204,9 @@ static int on_probe(const struct talk *talk, const struct lk__reply *reply)
 /* The last answer: were all answers in their places? A server without ECHO is believed, with a warning. */
 static int on_echo(const struct talk *talk, const struct lk__reply *reply)
 {
+    bool retry = false;
+    if (reply->type == LK__ERROR && lk__reply_error(reply, &retry) != 0 && retry)
+        return judge(talk, reply, "the server does not answer ECHO");
     talk->on.stream->no_echo = reply->type == LK__ERROR;
     if (!talk->on.stream->no_echo)
         return lk__echo_proves(reply, talk->number, NULL)

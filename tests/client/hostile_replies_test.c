@@ -143,7 +143,57 @@ static void nonsense_renews_nothing(struct world *w)
     }
 }
 
+/*
+ * A refusal that only an ECHO can prove, and a server that becomes busy between the two: the answer is not believed, and
+ * then there is nobody to ask. That is a server which is away, not one that speaks nonsense: a wait goes on, and what may
+ * have been done is unknown.
+ */
+static void busy_before_its_proof(struct fake *f)
+{
+    static const char busy[] = "-BUSY Redis is busy running a script.\r\n";
+    fake_answer(f, "EVALSHA", "-NOSCRIPT No matching script.\r\n");
+    fake_answer(f, "ECHO", busy);
+    fake_answer(f, "ROLE", busy);
+}
+
+static void a_wait_outlives_a_proof_that_does_not_come(struct world *w)
+{
+    struct fake *f = fake_begin(w);
+    lk_client_t *client = fake_client(f, "lease=6s&command_timeout=1s&connect_timeout=1s");
+    lk_latch_t *gate = world_latch(w, client, "gate");
+    busy_before_its_proof(f);
+    int64_t began_ms = now_ms();
+    assert_lk(ENOTCONN, lk_latch_waitfor(gate, 3000));
+    assert_between(now_ms() - began_ms, 3000, 3000 + 1000 + SLACK_MS);
+}
+
+static void what_is_not_proven_is_unknown(struct world *w)
+{
+    struct fake *f = fake_begin(w);
+    lk_client_t *client;
+    lk_mutex_t orders;
+    assert_lk(0, lk_client_open(&client, fake_url(f, "lease=6s&command_timeout=1s&connect_timeout=1s")));
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    busy_before_its_proof(f);
+    assert_lk(EIO, lk_mutex_trylock(&orders));
+    assert_lk(EPERM, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(EIO, lk_client_close(client)); /* what came of it could not be undone */
+}
+
+/* One that is busy by then is not one that refuses ECHO. */
+static void an_echo_that_is_refused_for_now(struct world *w)
+{
+    struct fake *f = fake_begin(w);
+    fake_answer(f, "ECHO", "-BUSY Redis is busy running a script.\r\n");
+    lk_client_t *client;
+    assert_lk(ENOTCONN, lk_client_open(&client, fake_url(f, "connect_timeout=500ms")));
+    assert_non_null(strstr(lk_errortext(), "BUSY"));
+}
+
 int main(void)
 {
-    return world_run(nonsense_is_eproto, errors_have_their_codes, nonsense_renews_nothing);
+    return world_run(nonsense_is_eproto, errors_have_their_codes, nonsense_renews_nothing,
+                     a_wait_outlives_a_proof_that_does_not_come, what_is_not_proven_is_unknown,
+                     an_echo_that_is_refused_for_now);
 }

@@ -356,8 +356,8 @@ static void renewals_are_acknowledged(struct world *w)
 static void an_isolated_master_holds_nothing(struct world *w)
 {
     struct failover *f = failover_begin(w, NULL);
-    lk_client_t *left = failover_client(f, "lease=8s&command_timeout=2s&wait_replicas=1");
-    lk_client_t *plain = failover_client(f, "lease=8s&command_timeout=2s");
+    lk_client_t *left = failover_client(f, "lease=30s&command_timeout=2s&wait_replicas=1");
+    lk_client_t *plain = failover_client(f, "lease=30s&command_timeout=2s");
     lk_mutex_t *orders = world_mutex(w, left, "orders", NULL), *bills = world_mutex(w, left, "bills", NULL);
     lk_mutex_t *next = world_mutex(w, plain, "orders", NULL);
     uint64_t token, later;

@@ -511,12 +511,23 @@ static const lk_barrierattr_t patient_party = { .size = sizeof patient_party, .l
 
 static int meet(void *barrier)
 {
-    return lk_barrier_waitfor(barrier, PATIENT_MS);
+    int rc = lk_barrier_waitfor(barrier, PATIENT_MS);
+    if (rc != 0 && rc != LK_BARRIER_SERIAL)
+        print_message("             %s\n", lk_errortext());
+    return rc;
 }
 
 static int64_t parties(struct world *w, const char *name)
 {
     return world_int(w, "ZCARD latchkey:parties:{%s}", name);
+}
+
+/* A party waits there, and has its answer: that of this call comes after it, by the same connection. */
+static void await_party(struct world *w, lk_barrier_t *barrier, const char *name)
+{
+    lk_barrierinfo_t info = LK_BARRIERINFO_INIT;
+    eventually(parties(w, name) == 1, PATIENT_MS);
+    assert_lk(0, lk_barrier_info(barrier, &info));
 }
 
 static bool is_broken(lk_barrier_t *barrier)
@@ -551,7 +562,8 @@ static void a_round_is_met_or_broken(void)
     lk_barrier_t *tried_other = world_barrier(w, other, "tried", 2, NULL);
     worker_start(&patient, meet, long_one);
     worker_start(&hasty, meet, brief_one);
-    eventually(parties(w, "long") == 1 && parties(w, "brief") == 1, PATIENT_MS);
+    await_party(w, long_one, "long");
+    await_party(w, brief_one, "brief");
 
     present->begin(w);
     int64_t began_ms = now_ms();

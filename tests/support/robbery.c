@@ -302,13 +302,19 @@ static void a_run_is_begun_anew(struct world *w)
 
 static int meet(void *barrier)
 {
-    return lk_barrier_waitfor(barrier, PATIENT_MS);
+    int rc = lk_barrier_waitfor(barrier, PATIENT_MS);
+    if (rc != 0 && rc != LK_BARRIER_SERIAL)
+        print_message("             %s\n", lk_errortext());
+    return rc;
 }
 
 static void begin_round(struct world *w, struct worker *party, lk_barrier_t *barrier)
 {
+    eventually(world_int(w, "ZCARD latchkey:parties:{stage}") == 0, PATIENT_MS); /* none is left of the last one */
     worker_start(party, meet, barrier);
     eventually(world_int(w, "ZCARD latchkey:parties:{stage}") == 1, PATIENT_MS);
+    lk_barrierinfo_t info = LK_BARRIERINFO_INIT;
+    assert_lk(0, lk_barrier_info(barrier, &info)); /* by the same connection: now the party knows that it has come */
 }
 
 /* Nobody waits on for a round that the server does not know, or for a party that it does not know. */
