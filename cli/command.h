@@ -67,7 +67,7 @@ struct option_words {
 
 extern const struct option_words options[OPT_COUNT];
 
-enum mode { MODE_MUTEX, MODE_WRITE, MODE_READ, MODE_PERMIT };
+enum mode { MODE_EXCLUSIVE, MODE_SHARED, MODE_PERMIT };
 enum on_lost { ON_LOST_KILL, ON_LOST_WARN, ON_LOST_EXEC };
 
 /* What the options of a command line said, or their defaults. */

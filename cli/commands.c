@@ -19,14 +19,15 @@ enum { ANY = -1 };
 
 const struct command commands[] = {
     { "run", "NAME [--] CMD [ARG...]", "run a command while a name is held",
-      "Takes the mutex NAME, runs CMD, and gives it back when CMD, and what CMD left running in its process group,\n"
+      "Takes NAME, runs CMD, and gives NAME back when CMD, and what CMD left running in its process group,\n"
       "ended. Nobody else who uses NAME on the same server runs meanwhile. If the lease cannot be kept, CMD is ended\n"
       "before the lease runs out. CMD has LATCHKEY_NAME, LATCHKEY_TOKEN, LATCHKEY_OWNER, LATCHKEY_MODE and\n"
-      "LATCHKEY_LEASE_MS in its environment, and no password. -x and -s take the read-write lock NAME, --permits a\n"
-      "permit of the semaphore NAME: these are other objects than the mutex NAME, and do not exclude it.\n",
+      "LATCHKEY_LEASE_MS in its environment, and no password. As with flock(1), one who says nothing or -x is alone,\n"
+      "and those who say -s share NAME. --permits takes a permit of the semaphore NAME, another object, which\n"
+      "excludes none of these.\n",
       TAKE | CHILD | CONNECT, 1, ANY, true, run_run },
     { "hold", "NAME", "hold a name until the end of standard input",
-      "Takes the mutex NAME, prints its fencing token, and gives it back at the end of standard input, or at SIGINT,\n"
+      "Takes NAME, prints its fencing token, and gives it back at the end of standard input, or at SIGINT,\n"
       "SIGTERM or SIGHUP.\n",
       TAKE | BIT(NO_STDIN) | CONNECT, 1, 1, false, run_hold },
     { "status", "NAME...", "who holds a name, and who waits",

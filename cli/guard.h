@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guard.h - one hold of a mutex, a read-write lock or a permit, by an owner of its own: any thread may ask for it
+ * guard.h - one hold of a name, by an owner of its own: any thread may ask for it
+ *
+ * An exclusive one is of two objects, the mutex of the name and its read-write lock for writing, as readers have the other
+ * alone, and programs either.
  */
 #ifndef CLI_GUARD_H
 #define CLI_GUARD_H
@@ -12,11 +15,11 @@ struct guard {
     const char *name;
     lk_client_t *client; /* NULL: closed */
     lk_owner_t *owner;
-    union {
-        lk_mutex_t mutex;
-        lk_rwlock_t rwlock;
-        lk_sem_t sem;
-    };
+    lk_mutex_t mutex;
+    lk_rwlock_t rwlock;
+    lk_multi_t pair; /* of both; with keep_ms there is none */
+    lk_sem_t sem;
+    int64_t keep_ms; /* the mutex stays taken for so long; 0: no */
 };
 
 /* Open the client and make the object; 0, or an exit code: complained, and nothing is left. */

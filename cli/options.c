@@ -22,8 +22,8 @@ enum {
 };
 
 const struct option_words options[OPT_COUNT] = {
-    [OPT_EXCLUSIVE] = { 'x', "exclusive", NULL, NULL, "take the read-write lock NAME for writing, not the mutex" },
-    [OPT_SHARED] = { 's', "shared", NULL, NULL, "take the read-write lock NAME for reading; several may" },
+    [OPT_EXCLUSIVE] = { 'x', "exclusive", NULL, NULL, "keep all others out; so it is unless -s or --permits is said" },
+    [OPT_SHARED] = { 's', "shared", NULL, NULL, "share NAME with others who say -s, and keep those out who do not" },
     [OPT_FAIR] = { 0, "fair", NULL, NULL, "in the order of arrival; all who use NAME have to say so" },
     [OPT_PERMITS] = { 0, "permits", NULL, "N", "take one of N permits of the semaphore NAME: N may run at once" },
     [OPT_NONBLOCK] = { 'n', "nonblock", NULL, NULL, "do not wait" },
@@ -94,8 +94,8 @@ static int take_option(struct settings *s, enum option_id option, const char *va
     int rc = 0;
     s->given |= UINT64_C(1) << option;
     switch (option) {
-    case OPT_EXCLUSIVE: s->mode = MODE_WRITE; break;
-    case OPT_SHARED: s->mode = MODE_READ; break;
+    case OPT_EXCLUSIVE: s->mode = MODE_EXCLUSIVE; break;
+    case OPT_SHARED: s->mode = MODE_SHARED; break;
     case OPT_FAIR: s->fair = true; break;
     case OPT_PERMITS:
         rc = number(s, option, value, 1, LK_SEM_PERMITS_MAX, &n);
@@ -142,7 +142,7 @@ static int find_contradiction(const struct settings *s)
     static const enum option_id either[][2] = {
         { OPT_EXCLUSIVE, OPT_SHARED },     { OPT_EXCLUSIVE, OPT_PERMITS },      { OPT_SHARED, OPT_PERMITS },
         { OPT_NONBLOCK, OPT_TIMEOUT },     { OPT_URL, OPT_CONFIG },             { OPT_QUIET, OPT_VERBOSE },
-        { OPT_HOLD_AT_LEAST, OPT_SHARED }, { OPT_HOLD_AT_LEAST, OPT_EXCLUSIVE }, { OPT_HOLD_AT_LEAST, OPT_PERMITS },
+        { OPT_HOLD_AT_LEAST, OPT_SHARED }, { OPT_HOLD_AT_LEAST, OPT_PERMITS },
     };
     for (unsigned i = 0; i < sizeof either / sizeof either[0]; i++)
         if ((s->given >> either[i][0] & 1) && (s->given >> either[i][1] & 1)) {

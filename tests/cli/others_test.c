@@ -20,7 +20,7 @@ static void hold_holds_until_its_input_ends(struct world *w)
                  w->socket);
     assert_exits(75, w, "latchkey run a -- latchkey hold -n a");
     assert_exits(0, w, "latchkey hold -s --json a | grep -q "
-                       "'^{\"name\":\"a\",\"owner\":\".*\",\"mode\":\"read\",\"token\":0}$'");
+                       "'^{\"name\":\"a\",\"owner\":\".*\",\"mode\":\"shared\",\"token\":0}$'");
     assert_exits(74, w, "latchkey hold a >/dev/full");
     assert_false(world_exists(w, "a"));
 }

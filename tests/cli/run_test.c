@@ -62,13 +62,70 @@ static void each_kind_lets_in_as_many_as_it_says(struct world *w)
     assert_exits(75, w, "latchkey run --permits 1 q -- latchkey run -n --permits 1 q true");
 }
 
+/*
+ * As with flock(1): of two, one alone may say -s, or both have to. Nor is it alone with programs: the mutex and the
+ * read-write lock of that name are both kept.
+ */
+static void who_says_nothing_is_alone(struct world *w)
+{
+    static const char *const kinds[] = { "", "-x", "-s", "--fair", "--hold-at-least 100ms" };
+    enum { KINDS = sizeof kinds / sizeof kinds[0], SHARED = 2 };
+    for (int first = 0; first < KINDS; first++)
+        for (int second = 0; second < KINDS; second++) {
+            bool both = first == SHARED && second == SHARED;
+            assert_exits(both ? 0 : 75, w, "latchkey run -w 30 %s a -- latchkey run -n %s a true", kinds[first],
+                         kinds[second]);
+        }
+    eventually(!world_exists(w, "a"), 20000);
+
+    lk_client_t *client = world_client(w, "");
+    lk_mutex_t *mutex = world_mutex(w, client, "a", NULL);
+    lk_rwlock_t *rwlock = world_rwlock(w, client, "a", NULL);
+    assert_lk(0, lk_mutex_lock(mutex));
+    assert_exits(75, w, "latchkey run -n a true");
+    assert_exits(0, w, "latchkey run -n -s a true");
+    assert_lk(0, lk_mutex_unlock(mutex));
+    assert_lk(0, lk_rwlock_rdlock(rwlock));
+    assert_exits(75, w, "latchkey run -n a true");
+    assert_exits(0, w, "latchkey run -n -s a true");
+    assert_lk(0, lk_rwlock_unlock(rwlock));
+    assert_lk(0, lk_rwlock_wrlock(rwlock));
+    assert_exits(75, w, "latchkey run -n a true");
+    assert_exits(75, w, "latchkey run -n -s a true");
+    assert_lk(0, lk_rwlock_unlock(rwlock));
+}
+
+/* Readers were in the way: nobody ran, so the name is not kept for as long as if somebody had. */
+static void a_name_that_was_not_had_is_not_kept(struct world *w)
+{
+    assert_exits(75, w, "latchkey run -s a -- latchkey run -n --hold-at-least 1h a true");
+    assert_exits(75, w, "latchkey run -s a -- latchkey run -w 100ms --hold-at-least 1h a true");
+    assert_false(world_exists(w, "a"));
+    assert_exits(0, w, "latchkey run -n a true");
+}
+
+/* A writer that waits comes when the last reader went, and the next reader after it. */
+static void those_who_share_and_those_who_do_not_take_turns(struct world *w)
+{
+    pid_t reader = command_begin(w, "latchkey run -s a -- sh -c 'echo 1 >began; until [ -e go ]; do sleep 0.01; done; "
+                                    "echo r >>order'");
+    eventually(command_number(w, "began") == 1, 20000);
+    pid_t writer = command_begin(w, "latchkey run -w 30 a -- sh -c 'echo w >>order'");
+    eventually(world_rwqueued(w, "a") == 1, 20000);
+    assert_exits(75, w, "latchkey run -n -s a true");
+    assert_exits(0, w, "touch go");
+    assert_int_equal(0, command_end(w, writer)->code);
+    assert_int_equal(0, command_end(w, reader)->code);
+    assert_exits(0, w, "printf 'r\nw\n' | cmp - order");
+}
+
 static void the_command_finds_what_it_needs_in_its_environment(struct world *w)
 {
     const struct ran *ran = command(w, "latchkey run --lease 7s a -- sh -c 'echo "
                                        "$LATCHKEY_NAME/$LATCHKEY_MODE/$LATCHKEY_OWNER; "
                                        "echo $LATCHKEY_TOKEN $LATCHKEY_LEASE_MS >numbers'; latchkey run -s r -- "
                                        "sh -c 'echo ${LATCHKEY_TOKEN-none}'");
-    assert_true(strncmp(ran->out, "a/mutex/", 8) == 0 && strlen(ran->out) > 8 + 32 && strstr(ran->out, "\nnone\n") != NULL);
+    assert_true(strncmp(ran->out, "a/exclusive/", 12) == 0 && strlen(ran->out) > 12 + 32 && strstr(ran->out, "\nnone\n") != NULL);
     assert_exits(0, w, "read token lease <numbers && [ $token = $(redis-cli -s %s get 'redisson_lock_token:{a}') ] && "
                        "[ $lease -le 7000 ] && [ $lease -gt 5000 ]", w->socket);
 }
@@ -174,6 +231,8 @@ int main(void)
 {
     return world_run(the_exit_code_is_that_of_the_command, a_name_is_taken_for_as_long_as_the_command_runs,
                      one_that_waits_runs_when_the_name_is_free, each_kind_lets_in_as_many_as_it_says,
+                     who_says_nothing_is_alone, a_name_that_was_not_had_is_not_kept,
+                     those_who_share_and_those_who_do_not_take_turns,
                      the_command_finds_what_it_needs_in_its_environment, the_password_stays_behind,
                      streams_are_passed_on_and_descriptors_are_not_leaked, what_is_wrong_is_told_and_nothing_done,
                      a_cron_job_of_three_hosts_runs_once_a_night, what_happens_is_told_as_json);
