@@ -13,10 +13,12 @@ local function client_in(party)
     return string.match(party, '^[^:]*')
 end
 
--- All who wait are told, and who comes is, until a reset. The first command is one that a server out of memory allows.
+-- All who wait are told, and who comes is, until a reset. The first command is one that a server out of memory allows. What
+-- somebody deleted is not made again.
 local function break_round(state, parties, channel, why)
-    redis.call('PEXPIRE', state, ROUND_LASTS_MS)
-    redis.call('HSET', state, 'broken', why)
+    if redis.call('PEXPIRE', state, ROUND_LASTS_MS) == 1 then
+        redis.call('HSET', state, 'broken', why)
+    end
     redis.call('DEL', parties)
     publish(channel, '0')
 end

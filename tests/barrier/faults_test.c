@@ -102,6 +102,20 @@ static void forged_wakeups_change_nothing(struct world *w)
     end_round(&party);
 }
 
+/* Who leaves a round that somebody deleted leaves nothing behind, least of all a key without an end. */
+static void a_deleted_round_is_not_made_again(struct world *w)
+{
+    struct worker party;
+    open_both(w, "lease=20s&poll=200ms", 2);
+    begin_round(w, &party);
+    world_redis(w, "DEL latchkey:barrier:{stage}");
+    assert_int_equal(ESTALE, worker_join(&party));
+    eventually(arrived(w) == 0, 5000);
+    assert_false(world_exists(w, "latchkey:barrier:{stage}"));
+    begin_round(w, &party);
+    end_round(&party);
+}
+
 /* The server is killed, and has its data when it is back before the lease is over. */
 static void a_round_outlives_the_server(void)
 {
@@ -198,7 +212,7 @@ static void signals_come_in_storms(struct world *w)
 int main(void)
 {
     int failed = plain_run(a_round_outlives_the_server);
-    return failed + world_run(a_party_that_stands_still_breaks_the_round, connections_end_all_the_time,
-                              forged_wakeups_change_nothing, the_child_of_a_party_is_none,
+    return failed + world_run(a_party_that_stands_still_breaks_the_round, a_deleted_round_is_not_made_again,
+                              connections_end_all_the_time, forged_wakeups_change_nothing, the_child_of_a_party_is_none,
                               a_client_is_closed_without_a_server, signals_come_in_storms);
 }
