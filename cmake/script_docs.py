@@ -26,6 +26,8 @@ KEY_TYPES = {"hash": "hash", "string": "string", "zset": "sorted set", "set": "s
 GENERAL = "eval evalsha ping echo time subscribe unsubscribe publish role info client|setname".split()
 GENERAL += ["pubsub|numsub", "pubsub|shardnumsub"]
 OF_SCRIPTS = ("time", "publish")
+# What people and their tools look with: what these need beyond the rule is in a row of its own.
+TOOLS = ("inspect",)
 
 
 class Row:
@@ -208,7 +210,8 @@ def keys_page(tree, page, path):
 
 def security_page(tree, page, path):
     """A line of the rule each for what is general, for strings and keys of any type, for hashes, for sorted sets."""
-    used, mutex = set().union(*tree.commands.values()), tree.commands["lock"]
+    used = set().union(*(commands for module, commands in tree.commands.items() if module not in TOOLS))
+    mutex, tools = tree.commands["lock"], set().union(*(tree.commands[module] for module in TOOLS))
     general = [name for name in GENERAL if name in used or name not in OF_SCRIPTS]
     rest = sorted(used - set(general))
     plain = sorted((name for name in rest if name[0] not in "hz"), key=lambda name: (name not in mutex, name))
@@ -217,7 +220,9 @@ def security_page(tree, page, path):
     page = replace(page, path, r"^    ACL SETUSER app .*\n(?:        [^+ ].*\n)*((?:        \+.*(?:\n|$))+)", rule + "\n",
                    "the rule 'ACL SETUSER app'")
     others = "`" + granted(sorted(used - mutex)) + "`"
-    return replace(page, path, r"^\| (`[^`]*`) \| not for mutexes:", others, "a row '| ... | not for mutexes:'")
+    page = replace(page, path, r"^\| (`[^`]*`) \| not for mutexes:", others, "a row '| ... | not for mutexes:'")
+    more = "`" + granted(sorted(tools - used - set(GENERAL))) + "`"
+    return replace(page, path, r"^\| (`[^`]*`) \| beyond the rule:", more, "a row '| ... | beyond the rule:'")
 
 
 def granted(commands):

@@ -65,5 +65,6 @@
 #include <latchkey/cond.h>
 #include <latchkey/multi.h>
 #include <latchkey/redlock.h>
+#include <latchkey/inspect.h>
 
 #endif

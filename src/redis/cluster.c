@@ -94,6 +94,14 @@ struct lk__node *lk__cluster_nth(const struct lk__cluster *cluster, unsigned n)
     return n < atomic_load(&cluster->count) ? &cluster->places[n + 1]->node : NULL;
 }
 
+unsigned lk__cluster_slotsof(const struct lk__cluster *cluster, unsigned number)
+{
+    unsigned count = 0;
+    for (unsigned slot = 0; slot < LK__SLOTS; slot++)
+        count += atomic_load(&cluster->at[slot]) == number;
+    return count;
+}
+
 unsigned lk__cluster_version(const struct lk__cluster *cluster)
 {
     return atomic_load(&cluster->version);

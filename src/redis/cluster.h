@@ -42,6 +42,8 @@ struct lk__node *lk__cluster_node(const struct lk__cluster *cluster, const struc
 struct lk__node *lk__cluster_nodeforkey(const struct lk__cluster *cluster, const char *key, size_t length);
 /* The n-th that was met; NULL: there are no more. */
 struct lk__node *lk__cluster_nth(const struct lk__cluster *cluster, unsigned n);
+/* How many slots the node of that number has, by the map; the first one met is 1, and 0 is for those that none has. */
+unsigned lk__cluster_slotsof(const struct lk__cluster *cluster, unsigned number);
 /* A number that changes with the map. */
 unsigned lk__cluster_version(const struct lk__cluster *cluster);
 

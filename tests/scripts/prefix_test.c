@@ -17,6 +17,7 @@
 
 #include "barrier/scripts.h"
 #include "cond/scripts.h"
+#include "inspect/scripts.h"
 #include "latch/scripts.h"
 #include "lock/scripts.h"
 #include "once/scripts.h"
@@ -58,6 +59,7 @@
 #define COND MUTEX, COND_NOTES
 #define LATCH_USED "x", "latchkey:opened:{x}", "latchkey:users:latch:{x}"
 #define ONCE "latchkey:run:{x}", "latchkey:done:{x}"
+#define HOLDERS "x", "latchkey:rw:{x}", "latchkey:run:{x}"
 #define RUNS(id) "SET latchkey:run:{x} \"" id " 7\" PX 50000;"
 #define RAN(id) "HSET latchkey:done:{x} result good id " id " token 7;"
 #define ONCE_CHANNEL "latchkey:ran:{x}"
@@ -793,6 +795,9 @@ static const struct row rows[] = {
     { &lk__lua_once_check, LOOKS, RUNS(A), { "latchkey:run:{x}" }, { A, "1" } },
     { &lk__lua_once_look, LOOKS, RUNS(A), { ONCE }, { "1" } },
     { &lk__lua_once_info, LOOKS, RUNS(A), { ONCE }, { "1" } },
+    { &lk__lua_inspect_holders, LOOKS, HELD(A), { HOLDERS }, { "0", "50", "16", "1" } },
+    { &lk__lua_inspect_holders, LOOKS, RUNS(A), { HOLDERS }, { "0", "50", "32", "1" } },
+    { &lk__lua_inspect_holders, LOOKS, SHARED(B ":r"), { HOLDERS }, { "0", "50", "0", "1" } },
     { &lk__lua_once_info, LOOKS, RAN(A), { ONCE }, { "1" } },
     { &lk__lua_once_result, LOOKS, RAN(A), { "latchkey:done:{x}" }, { "1" } },
     { &lk__lua_once_reset, GIVES, RAN(A), { "latchkey:done:{x}" }, { LATER_US, "1" } },

@@ -623,6 +623,31 @@ static void renewals_are_permitted(struct world *w)
     nothing_was_denied(w);
 }
 
+/* To look at everything takes one right more, and the holders of a name none. */
+static void an_operator_may_scan(struct world *w)
+{
+    lk_inspect_t *walk;
+    lk_inspected_t object = LK_INSPECTED_INIT;
+    lk_inspectstats_t stats = LK_INSPECTSTATS_INIT;
+    lk_holder_t holder;
+    unsigned count;
+    open_both(w, FAST);
+    assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_inspect_holders(client, LK_KIND_MUTEX, "orders", &holder, sizeof holder, 1, &count));
+    assert_int_equal(1, count);
+    world_redis(w, "ACL SETUSER app +scan");
+    assert_lk(0, lk_inspect_open(&walk, other, NULL));
+    assert_lk(0, lk_inspect_next(walk, &object));
+    assert_string_equal("orders", object.name);
+    assert_lk(ENOENT, lk_inspect_next(walk, &object));
+    assert_lk(0, lk_inspect_stats(walk, &stats));
+    lk_inspect_close(walk);
+    assert_lk(0, lk_mutex_unlock(&orders));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    nothing_was_denied(w);
+}
+
 /* Each server of a quorum has such a user. */
 static lk_client_t *open_quorum(struct world *w)
 {
@@ -927,7 +952,8 @@ int main(void)
         return 77; /* built without its sources at hand */
     int failed = plain_run(each_public_function_is_used_here);
     return failed + world_run(all_works_for_that_user, all_works_beside_redisson, all_works_without_messages,
-                              renewals_are_permitted, other_ways_to_a_client, a_quorum_needs_no_more,
+                              renewals_are_permitted, an_operator_may_scan, other_ways_to_a_client,
+                              a_quorum_needs_no_more,
                               a_missing_right_is_named, all_missing_rights_are_named_at_once,
                               what_a_user_may_not_use_is_refused_at_once, a_name_that_is_not_covered_is_named,
                               without_channels_waiters_poll, an_observer_may_look_and_not_touch);

@@ -9,6 +9,7 @@
 
 #include "barrier/scripts.h"
 #include "cond/scripts.h"
+#include "inspect/scripts.h"
 #include "latch/scripts.h"
 #include "once/scripts.h"
 #include "redlock/scripts.h"
@@ -194,7 +195,7 @@ static void no_module_is_forgotten(void)
         free(text);
     }
     globfree(&found);
-    assert_int_equal(9, with_scripts); /* the primitives', the redlock's, and the probe */
+    assert_int_equal(10, with_scripts); /* the primitives', the redlock's, the probe, and what tools look with */
 }
 
 static void the_page_has_the_rule_that_the_sources_need(void)
@@ -203,6 +204,26 @@ static void the_page_has_the_rule_that_the_sources_need(void)
     rights_documented(&documented);
     rights_used(&used);
     assert_int_equal(0, words_compare(&documented, &used, "docs/security.md", "what the sources use"));
+}
+
+/* What tools need beyond it is a row of its own, and the probe asks nobody for it. */
+static void the_page_has_what_tools_need_beyond_the_rule(void)
+{
+    struct words documented, tools = { 0 }, beyond = { 0 };
+    char *docs = source_text("docs/security.md"), *row = strstr(docs, "| beyond the rule:"), *probe;
+    assert_non_null(row);
+    rights_documented(&documented);
+    add_commands(&tools, lk__lua_inspect_commands);
+    for (int i = 0; i < tools.count; i++)
+        if (!words_have(&documented, tools.at[i]))
+            words_add(&beyond, tools.at[i], strlen(tools.at[i]));
+    assert_int_equal(1, beyond.count);
+    assert_string_equal("+scan", beyond.at[0]);
+    assert_memory_equal(row - strlen("| `+scan` "), "| `+scan` ", strlen("| `+scan` "));
+    probe = source_text("src/redis/probe.lua");
+    assert_null(strstr(probe, "SCAN"));
+    free(probe);
+    free(docs);
 }
 
 /* --- the probe ----------------------------------------------------------------------------------------------- */
@@ -281,6 +302,7 @@ int main(void)
     if (access(LK_SOURCE_DIR "/docs/security.md", R_OK) != 0)
         return 77; /* built without its sources at hand */
     int failed =
-        plain_run(no_module_is_forgotten, the_page_has_the_rule_that_the_sources_need, the_probe_looks_at_each_family);
+        plain_run(no_module_is_forgotten, the_page_has_the_rule_that_the_sources_need,
+                  the_page_has_what_tools_need_beyond_the_rule, the_probe_looks_at_each_family);
     return failed + world_run(the_probe_looks_for_each_command);
 }

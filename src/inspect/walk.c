@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * walk.c - goes through all keys of a client's servers, and tells the objects that they are of
+ *
+ * A script scans a piece, looks at what it found, and answers with a text; that is read object by object, and then the
+ * next piece is asked for. A failed step is asked for once more by the next call, from the same cursor.
+ */
+#include "config/name.h"
+#include "inspect/inspect.h"
+#include "inspect/scripts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 100, CURSOR_MAX = 24, NUMBERS = 12, KINDS_ALL = (1 << LK__KINDS) - 2 };
+
+/* Of an object, in the order in which scan.lua says them. */
+enum {
+    KIND,
+    STATE,
+    HOLDERS,
+    WAITERS,
+    LEFT,
+    HELD,
+    WAITED,
+    NUMBER,
+    TOTAL,
+    TOKEN,
+    HOLDER_BYTES,
+    NAME_BYTES
+};
+
+struct lk_inspect {
+    lk_client_t *client; /* with a reference */
+    char *pattern;       /* NULL: all names */
+    unsigned kinds;
+    unsigned place;           /* of the server that is gone through, from 1 on; 0: none yet */
+    char cursor[CURSOR_MAX];  /* of the next step there ... */
+    bool begun;               /* ... if there is one */
+    const char *at;           /* in the reply's text, what was not told yet; NULL: nothing is left */
+    lk_inspectstats_t stats;
+    struct lk__reply reply;
+    char text[LK__REPLY_BYTES_MAX];
+};
+
+/* --- which server ------------------------------------------------------------------------------------------------- */
+
+static bool is_quorum(const lk_client_t *client)
+{
+    return client->options->quorum;
+}
+
+/* Does the server at that place have keys of ours? One of a cluster may have lost its slots. */
+static bool has_keys(lk_client_t *client, unsigned place)
+{
+    struct lk__cluster *cluster = client->node.cluster;
+    return cluster == NULL || is_quorum(client) || lk__cluster_slotsof(cluster, place) > 0;
+}
+
+/* False: there is no other one. */
+static bool next_server(struct lk_inspect *walk)
+{
+    struct lk__node *way = &walk->client->node;
+    do
+        walk->place++;
+    while (lk__node_nth(way, walk->place - 1) != NULL && !has_keys(walk->client, walk->place));
+    if (lk__node_nth(way, walk->place - 1) == NULL) {
+        walk->place--; /* another one may be met yet */
+        return false;
+    }
+    strcpy(walk->cursor, "0");
+    walk->begun = true;
+    walk->stats.servers++;
+    return true;
+}
+
+/* --- a step ------------------------------------------------------------------------------------------------------- */
+
+static int ask(struct lk_inspect *walk, struct lk__inspect_scan_reply *found)
+{
+    const lk_client_t *client = walk->client;
+    const char *prefix = client->options->prefix;
+    const struct lk__inspect_scan_args args = {
+        .cursor = walk->cursor, .steps = STEPS, .prefix = prefix != NULL ? prefix : "", .kinds = walk->kinds
+    };
+    const struct lk__command command = { .script = &lk__lua_inspect_scan, .args = &args, .place = walk->place };
+    walk->reply = (struct lk__reply){ .text = walk->text, .text_capacity = sizeof walk->text };
+    struct lk__call call = {
+        .node = &walk->client->node, .what = "lk_inspect_next", .command = &command, .reply = &walk->reply
+    };
+    int rc = lk__call_run(&call);
+    if (rc == 0 && (!lk__inspect_scan_read(&walk->reply, found) || strlen(found->next_cursor) >= CURSOR_MAX))
+        rc = lk__call_garbled(call.what);
+    return rc;
+}
+
+static int step(struct lk_inspect *walk)
+{
+    struct lk__inspect_scan_reply found;
+    int rc = ask(walk, &found);
+    if (rc != 0)
+        return rc;
+    strcpy(walk->cursor, found.next_cursor);
+    walk->begun = strcmp(walk->cursor, "0") != 0;
+    walk->at = found.found;
+    walk->stats.keys += (unsigned long long)found.keys;
+    walk->stats.hidden += (unsigned long long)found.hidden;
+    return 0;
+}
+
+/* --- an object ---------------------------------------------------------------------------------------------------- */
+
+/* Read the numbers of the next object; false: the text is none of ours. */
+static bool read_numbers(struct lk_inspect *walk, long long numbers[NUMBERS])
+{
+    for (int i = 0; i < NUMBERS; i++) {
+        char *end;
+        numbers[i] = strtoll(walk->at, &end, 10);
+        if (end == walk->at || *end != ' ')
+            return false;
+        walk->at = end + 1;
+    }
+    long long holder = numbers[HOLDER_BYTES], name = numbers[NAME_BYTES], most = (long long)strlen(walk->at);
+    return holder >= 0 && name >= 0 && holder <= most && name <= most - holder;
+}
+
+/* Is the object one that is wanted? Its names are at walk->at, which is moved behind them. */
+static bool take_names(struct lk_inspect *walk, const long long numbers[NUMBERS], lk_inspected_t *object)
+{
+    const char *prefix = walk->client->options->prefix, *holder = walk->at;
+    size_t skipped = prefix != NULL ? strlen(prefix) : 0, cut = sizeof object->holder - 1;
+    size_t holder_size = (size_t)numbers[HOLDER_BYTES], size = (size_t)numbers[NAME_BYTES];
+    const char *name = holder + holder_size;
+    walk->at = name + size;
+    if (size <= skipped || lk__name_flaw(name, size) != NULL || size - skipped >= sizeof object->name)
+        return false;
+    memcpy(object->holder, holder, holder_size < cut ? holder_size : cut);
+    memcpy(object->name, name + skipped, size - skipped);
+    return walk->pattern == NULL || lk__pattern_fits(walk->pattern, object->name);
+}
+
+static void take_numbers(const struct lk_inspect *walk, const long long numbers[NUMBERS], lk_inspected_t *object)
+{
+    bool mutex = numbers[KIND] == LK_KIND_MUTEX;
+    object->kind = mutex && is_quorum(walk->client) ? LK_KIND_REDLOCK : (int)numbers[KIND];
+    object->state = (int)numbers[STATE];
+    object->server = walk->client->node.cluster != NULL ? walk->place : 0;
+    object->holders = (unsigned)numbers[HOLDERS];
+    object->waiters = (unsigned)numbers[WAITERS];
+    object->remaining_ms = numbers[LEFT];
+    object->held_ms = numbers[HELD];
+    object->waited_ms = numbers[WAITED];
+    object->number = numbers[NUMBER];
+    object->total = numbers[TOTAL];
+    object->token = (uint64_t)numbers[TOKEN];
+}
+
+/* The next object of the last step; ENOENT: there is none. */
+static int next_object(struct lk_inspect *walk, lk_inspected_t *object)
+{
+    while (walk->at != NULL && *walk->at != '\0') {
+        long long numbers[NUMBERS];
+        *object = (lk_inspected_t){ 0 };
+        if (!read_numbers(walk, numbers)) {
+            walk->at = NULL;
+            return lk__call_garbled("lk_inspect_next");
+        }
+        if (take_names(walk, numbers, object)) {
+            take_numbers(walk, numbers, object);
+            return 0;
+        }
+    }
+    walk->at = NULL;
+    return ENOENT;
+}
+
+static int next(struct lk_inspect *walk, lk_inspected_t *object)
+{
+    int rc;
+    while ((rc = next_object(walk, object)) == ENOENT) {
+        if (!walk->begun && !next_server(walk))
+            return lk__fail(ENOENT, "lk_inspect_next: all servers were gone through");
+        rc = step(walk);
+        if (rc != 0)
+            return rc;
+    }
+    return rc;
+}
+
+/* --- public calls ------------------------------------------------------------------------------------------------- */
+
+int lk_inspect_next(lk_inspect_t *walk, lk_inspected_t *found)
+{
+    struct lk__apistate api = lk__api_enter();
+    lk_inspected_t object;
+    int rc = lk__sized_check(found, LK__THROUGH(lk_inspected_t, name), "lk_inspected_t");
+    if (rc == 0 && walk == NULL)
+        rc = lk__fail(EINVAL, "lk_inspect_next: no walk was given");
+    if (rc == 0)
+        rc = lk__client_enter(walk->client);
+    if (rc == 0) {
+        rc = next(walk, &object);
+        lk__client_leave(walk->client);
+    }
+    if (rc == 0)
+        lk__sized_write(found, &object, sizeof object);
+    return lk__api_leave(&api, rc);
+}
+
+int lk_inspect_stats(const lk_inspect_t *walk, lk_inspectstats_t *stats)
+{
+    struct lk__apistate api = lk__api_enter();
+    int rc = lk__sized_check(stats, LK__THROUGH(lk_inspectstats_t, slots_missing), "lk_inspectstats_t");
+    if (rc == 0 && walk == NULL)
+        rc = lk__fail(EINVAL, "lk_inspect_stats: no walk was given");
+    if (rc == 0)
+        lk__sized_write(stats, &walk->stats, sizeof walk->stats);
+    return lk__api_leave(&api, rc);
+}
+
+static void free_walk(struct lk_inspect *walk)
+{
+    lk__free(walk->pattern);
+    lk__free(walk);
+}
+
+/* Nothing of it is left on failure. */
+static int make(struct lk_inspect **made, lk_client_t *client, const lk_inspectattr_t *attr)
+{
+    struct lk_inspect *walk = lk__alloc(sizeof *walk);
+    if (walk != NULL && attr->pattern != NULL)
+        walk->pattern = lk__strdup(attr->pattern);
+    if (walk == NULL || (attr->pattern != NULL && walk->pattern == NULL)) {
+        if (walk != NULL)
+            free_walk(walk);
+        return lk__fail(ENOMEM, "lk_inspect_open: out of memory for a walk");
+    }
+    walk->kinds = attr->kinds != 0 ? attr->kinds : KINDS_ALL;
+    if ((walk->kinds >> LK_KIND_REDLOCK & 1) != 0)
+        walk->kinds |= is_quorum(client) ? 1U << LK_KIND_MUTEX : 0;
+    if (client->node.cluster != NULL && !is_quorum(client))
+        walk->stats.slots_missing = lk__cluster_slotsof(client->node.cluster, 0);
+    atomic_fetch_add(&client->refs, 1);
+    walk->client = client;
+    *made = walk;
+    return 0;
+}
+
+int lk_inspect_open(lk_inspect_t **walk, lk_client_t *client, const lk_inspectattr_t *given)
+{
+    struct lk__apistate api = lk__api_enter();
+    lk_inspectattr_t attr = LK_INSPECTATTR_INIT;
+    int rc = lk__sized_read(&attr, sizeof attr, given, LK__THROUGH(lk_inspectattr_t, kinds), "lk_inspectattr_t");
+    if (rc == 0 && walk == NULL)
+        rc = lk__fail(EINVAL, "lk_inspect_open: nowhere to put the walk");
+    if (rc == 0 && (attr.kinds & ~(unsigned)KINDS_ALL) != 0)
+        rc = lk__fail(EINVAL, "lk_inspect_open: kinds %#x: there is no such kind", attr.kinds);
+    if (rc == 0)
+        rc = lk__client_enter(client);
+    if (rc == 0) {
+        rc = make(walk, client, &attr);
+        lk__client_leave(client);
+    }
+    return lk__api_leave(&api, rc);
+}
+
+void lk_inspect_close(lk_inspect_t *walk)
+{
+    struct lk__apistate api = lk__api_enter();
+    if (walk != NULL) {
+        if (walk->client->process == lk__process())
+            lk__client_unref(walk->client);
+        free_walk(walk);
+    }
+    (void)lk__api_leave(&api, 0);
+}
