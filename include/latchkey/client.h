@@ -334,6 +334,31 @@ LK_API int lk_events_close(lk_events_t *queue);
  */
 LK_API LK_MUST_CHECK int lk_client_stats(lk_client_t *client, char **json);
 
+/* So many objects may have metrics of their own. */
+#define LK_METRICS_OBJECTS_MAX 1000
+
+/*
+ * The same for Prometheus: a text in its exposition format (text/plain; version=0.0.4),
+ * to be the answer to a scrape. docs/statistics.md has the names.
+ *
+ *   objects   how many objects have metrics of their own, with their names as a label, at
+ *             most: 0 to LK_METRICS_OBJECTS_MAX. Each is five series, for as long as
+ *             Prometheus keeps them, so 0 where names are made as the program runs.
+ *             Objects beyond that, and those whose name is no UTF-8, are a number. All
+ *             others are by the kind of object, however many there are
+ *   text      receives the text, on success only. That of another client has the same
+ *             names: a page has one of them
+ *
+ * Returns     0          written
+ *             EINVAL     objects is out of range, or text is NULL
+ *             ENOMEM     out of memory
+ *             ECANCELED  the client is closed, or belongs to another process
+ * Threads     any
+ * Round trips 0
+ * Frees       lk_free(*text)
+ */
+LK_API LK_MUST_CHECK int lk_client_metrics(lk_client_t *client, int objects, char **text);
+
 #ifdef __cplusplus
 }
 #endif

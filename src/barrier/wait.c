@@ -322,15 +322,6 @@ static int meet(struct meeting *meeting, bool only_last, bool *serial)
     return *serial ? 0 : wait_for_others(meeting, await->came_us);
 }
 
-static void count_wait(const struct lk__await *await)
-{
-    struct lk__object *object = await->op.object;
-    lk__histogram_add(&object->client->stats[LK_KIND_BARRIER].wait, lk__now_us() - await->began_us);
-    atomic_fetch_add(&object->acquisitions, 1);
-    if (await->joined)
-        atomic_fetch_add(&object->contended, 1);
-}
-
 static int wait_until(lk_barrier_t *b, int64_t limit_us)
 {
     struct meeting meeting = {
@@ -346,7 +337,7 @@ static int wait_until(lk_barrier_t *b, int64_t limit_us)
     rc = meet(&meeting, only_last, &serial);
     drop_lease(&meeting);
     if (rc == 0)
-        count_wait(await);
+        lk__await_count(await);
     lk__await_end(await);
     rc = lk__op_leave(&await->op, rc);
     return serial ? LK_BARRIER_SERIAL : rc;

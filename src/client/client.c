@@ -124,7 +124,7 @@ static int build(lk_client_t *client, struct lk__options *options)
     rc = lk__watchdog_init(&client->dog, &client->node, lk__events_notify, &client->events);
     if (rc != 0)
         goto no_dog;
-    lk__events_init(&client->events);
+    lk__events_init(&client->events, client->stats);
     lk__waiters_init(&client->waiters, client->id, &client->node, &client->hub, client->options);
     lk__mu_init(&client->mu, LK__MU_CLIENT);
     lk__cond_init(&client->idle);

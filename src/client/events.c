@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void lk__events_init(struct lk__events *events)
+void lk__events_init(struct lk__events *events, struct lk__kindstats *stats)
 {
-    *events = (struct lk__events){ .handles = 0 };
+    *events = (struct lk__events){ .stats = stats };
     lk__mu_init(&events->mu, LK__MU_EVENTS);
     lk__cond_init(&events->some);
     lk__cond_init(&events->quiet);
@@ -133,6 +133,8 @@ void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
     struct lk__hold *hold = lease->holder;
     if (hold == NULL)
         return;
+    if (type == LK_EVENT_LOST && lease->reason < LK__REASONS)
+        atomic_fetch_add(&events->stats[hold->kind].losses[lease->reason], 1);
     lk__mu_lock(&events->mu);
     hold->news.event = (unsigned char)type;
     hold->news.reason = (unsigned char)(type == LK_EVENT_LOST ? lease->reason : LK_REASON_NONE);

@@ -9,6 +9,7 @@
 #define LK__CLIENT_EVENTS_H
 
 #include "client/hold.h"
+#include "client/stats.h"
 
 #include <latchkey/events.h>
 
@@ -24,7 +25,8 @@ struct lk__audience {
 };
 
 struct lk__events {
-    struct lk__mu mu;          /* innermost but for a parker's: taken under dog->mu */
+    struct lk__kindstats *stats; /* of each kind: losses are counted where they are told */
+    struct lk__mu mu;            /* innermost but for a parker's: taken under dog->mu */
     struct lk__link news;      /* under mu, as all of this: what somebody was not told yet, oldest first */
     atomic_uint news_count;    /* written under mu */
     struct lk__link audiences; /* those that are next in turn first */
@@ -37,7 +39,7 @@ struct lk__events {
     pthread_t thread;
 };
 
-void lk__events_init(struct lk__events *events);
+void lk__events_init(struct lk__events *events, struct lk__kindstats *stats);
 void lk__events_destroy(struct lk__events *events);
 
 /* --- events.c ------------------------------------------------------------------------------------------------ */

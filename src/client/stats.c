@@ -9,8 +9,6 @@
 
 #include <jansson.h>
 
-enum { OBJECTS_MAX = 1000 };
-
 const char *lk__kind_name(int kind)
 {
     static const char *const names[LK__KINDS] = {
@@ -19,6 +17,24 @@ const char *lk__kind_name(int kind)
         [LK_KIND_BARRIER] = "barrier", [LK_KIND_COND] = "condition", [LK_KIND_REDLOCK] = "redlock",
     };
     return names[kind];
+}
+
+const char *lk__reason_name(int reason)
+{
+    static const char *const names[LK__REASONS] = {
+        [LK_REASON_EXPIRED] = "expired",   [LK_REASON_GONE] = "gone",   [LK_REASON_THREAD_EXIT] = "thread_exit",
+        [LK_REASON_MAX_HOLD] = "max_hold", [LK_REASON_FIXED] = "fixed",
+    };
+    return names[reason];
+}
+
+int lk__member_show(const char *name)
+{
+    json_error_t error;
+    json_t *json = json_pack_ex(&error, 0, "s", name);
+    int rc = json != NULL ? 0 : json_error_code(&error) == json_error_invalid_utf8 ? EILSEQ : ENOMEM;
+    json_decref(json);
+    return rc;
 }
 
 static json_t *count_of(const atomic_ullong *counter)
@@ -34,19 +50,19 @@ static json_t *all_or_none(json_t *json, bool good)
     return NULL;
 }
 
-/* Buckets count what is at most `le` seconds and above the bucket before. */
-static json_t *histogram_json(const struct lk__histogram *histogram)
+/* Buckets count what is at most `le` and above the bucket before. */
+static json_t *histogram_json(const struct lk__histogram *histogram, const int64_t *bounds)
 {
     json_t *buckets = json_array();
     bool good = buckets != NULL;
     for (int i = 0; i < LK__BUCKETS; i++) {
-        json_t *le = i < LK__BUCKETS - 1 ? json_real((double)lk__histogram_bounds_us[i] / 1e6) : json_string("inf");
+        json_t *le = i < LK__BUCKETS - 1 ? json_real((double)bounds[i] / 1e6) : json_string("inf");
         json_t *bucket = json_pack("{s:o, s:o}", "le", le, "count", count_of(&histogram->buckets[i]));
         good &= json_array_append_new(buckets, bucket) == 0;
     }
     buckets = all_or_none(buckets, good);
     return json_pack("{s:o, s:f, s:o}", "count", count_of(&histogram->count), "sum",
-                     (double)atomic_load(&histogram->sum_us) / 1e6, "buckets", buckets);
+                     (double)atomic_load(&histogram->sum) / 1e6, "buckets", buckets);
 }
 
 struct listing {
@@ -69,7 +85,7 @@ static json_t *member_json(struct lk__member *member, json_error_t *error)
 static void list_member(struct lk__entry *entry, void *arg)
 {
     struct listing *listing = arg;
-    if (json_array_size(listing->objects) >= OBJECTS_MAX) {
+    if (json_array_size(listing->objects) >= LK_METRICS_OBJECTS_MAX) {
         listing->left_out++;
         return;
     }
@@ -84,10 +100,29 @@ static void list_member(struct lk__entry *entry, void *arg)
 static json_t *client_json(lk_client_t *client)
 {
     struct lk__nodestats stats = lk__node_stats(&client->node);
-    return json_pack("{s:s, s:I, s:I, s:I, s:o}", "id", client->id, "reconnects",
+    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}", "id", client->id, "reconnects",
                      (json_int_t)(stats.connects > 0 ? stats.connects - 1 : 0), "round_trips",
                      (json_int_t)stats.round_trips, "script_reloads", (json_int_t)stats.reloads, "messages",
-                     count_of(&client->hub.messages));
+                     count_of(&client->hub.messages), "renewal_margin",
+                     histogram_json(&client->dog.margins, lk__histogram_shares));
+}
+
+static json_t *losses_json(const struct lk__kindstats *stats)
+{
+    json_t *losses = json_object();
+    bool good = losses != NULL;
+    for (int reason = 1; reason < LK__REASONS; reason++)
+        good &= json_object_set_new(losses, lk__reason_name(reason), count_of(&stats->losses[reason])) == 0;
+    return all_or_none(losses, good);
+}
+
+static json_t *kind_json(const struct lk__kindstats *stats)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i}", "wait_seconds",
+                     histogram_json(&stats->wait, lk__histogram_times), "hold_seconds",
+                     histogram_json(&stats->hold, lk__histogram_times), "contended", count_of(&stats->contended),
+                     "lost", losses_json(stats), "waiting", atomic_load(&stats->waiting), "held",
+                     atomic_load(&stats->held));
 }
 
 static json_t *kinds_json(const struct lk__kindstats stats[LK__KINDS])
@@ -95,10 +130,7 @@ static json_t *kinds_json(const struct lk__kindstats stats[LK__KINDS])
     json_t *kinds = json_object();
     bool good = kinds != NULL;
     for (int kind = 1; kind < LK__KINDS; kind++)
-        if (lk__kind_name(kind) != NULL)
-            good &= json_object_set_new(kinds, lk__kind_name(kind),
-                                        json_pack("{s:o, s:o}", "wait_seconds", histogram_json(&stats[kind].wait),
-                                                  "hold_seconds", histogram_json(&stats[kind].hold))) == 0;
+        good &= json_object_set_new(kinds, lk__kind_name(kind), kind_json(&stats[kind])) == 0;
     return all_or_none(kinds, good);
 }
 

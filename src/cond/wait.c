@@ -34,7 +34,7 @@ static int let_go(struct lk__acquire *acquire)
     lk__hold_ref(wait->old);
     wait->ends_us = lk__lease_endsby(lease);
     wait->good = lk__lease_end(lease);
-    lk__histogram_add(&object->client->stats[object->kind->number].hold, lk__now_us() - wait->old->began_us);
+    lk__object_gaveback(object, wait->old);
     lk__hold_given(wait->old);
     lk__object_drophold(object, wait->old);
     wait->lock.self->holds--;

@@ -114,15 +114,6 @@ static int judge(struct lk__await *await, const union lk__seen *seen)
     return EAGAIN;
 }
 
-static void count_wait(const struct lk__await *await)
-{
-    struct lk__object *object = await->op.object;
-    lk__histogram_add(&object->client->stats[LK_KIND_LATCH].wait, lk__now_us() - await->began_us);
-    atomic_fetch_add(&object->acquisitions, 1);
-    if (await->joined)
-        atomic_fetch_add(&object->contended, 1);
-}
-
 static int wait_until(lk_latch_t *l, int64_t limit_us)
 {
     struct waiting waiting = {
@@ -136,7 +127,7 @@ static int wait_until(lk_latch_t *l, int64_t limit_us)
     lk__await_begin(await);
     rc = lk__await_run(await);
     if (rc == 0)
-        count_wait(await);
+        lk__await_count(await);
     lk__await_end(await);
     return lk__op_leave(&await->op, rc);
 }

@@ -162,13 +162,10 @@ static int64_t good_until(const struct lk__acquire *acquire, int64_t now_us)
     return result->claimed && own_us < result->valid_until_us ? own_us : result->valid_until_us;
 }
 
-static void count_it(struct lk__acquire *acquire, int64_t now_us)
+static void count_it(const struct lk__acquire *acquire)
 {
-    struct lk__object *object = acquire->op->object;
-    lk__histogram_add(&object->client->stats[object->kind->number].wait, now_us - acquire->began_us);
-    atomic_fetch_add(&object->acquisitions, 1);
-    if (lk__acquirefsm_result(&acquire->waiter.machine)->arrival != 0 || acquire->contended)
-        atomic_fetch_add(&object->contended, 1);
+    bool queued = lk__acquirefsm_result(&acquire->waiter.machine)->arrival != 0;
+    lk__object_acquired(acquire->op->object, acquire->began_us, queued || acquire->contended);
 }
 
 /* Granted a moment ago: for so long nobody else is to have it, whoever gives it back. */
@@ -222,7 +219,7 @@ static void become_holder(struct lk__acquire *acquire, int code)
         lk__op_counthold(acquire->op);
     if (lk__object_addhold(object, hold, good_until(acquire, now_us), first_renewal(acquire)))
         lk__object_droporphans(object);
-    count_it(acquire, now_us);
+    count_it(acquire);
 }
 
 /* End the acquire, held or not. */
@@ -241,7 +238,7 @@ static void unwind(struct lk__waiter *waiter)
     struct lk__acquire *acquire = LK__CONTAINER(waiter, struct lk__acquire, waiter);
     if (acquire->redisson != NULL)
         lk__redissonwake_leave(acquire->redisson, waiter);
-    atomic_fetch_sub(&acquire->op->object->waiting, 1);
+    lk__object_addwaiting(acquire->op->object, -1);
     if (lk__acquirefsm_result(&waiter->machine)->unknown)
         lk__acquire_takeback(acquire);
     end(acquire, false);
@@ -255,10 +252,10 @@ static int conclude(struct lk__acquire *acquire, int rc)
     bool unknown = lk__acquirefsm_result(&acquire->waiter.machine)->unknown;
     if ((rc == 0 || rc == EOWNERDEAD) && object->client->options->wait_replicas > 0)
         rc = lk__acquire_confirm(acquire, rc);
-    atomic_fetch_sub(&object->waiting, 1);
+    lk__object_addwaiting(object, -1);
     bool held = rc == 0 || rc == EOWNERDEAD;
     if (held && acquire->hold == NULL)
-        count_it(acquire, lk__now_us());
+        count_it(acquire);
     else if (held)
         become_holder(acquire, rc);
     else if (unknown)
@@ -274,7 +271,7 @@ static int run(struct lk__acquire *acquire)
         end(acquire, false);
         return rc;
     }
-    atomic_fetch_add(&acquire->op->object->waiting, 1);
+    lk__object_addwaiting(acquire->op->object, 1);
     return conclude(acquire, wait_for_it(acquire));
 }
 
@@ -307,7 +304,7 @@ void lk__acquire_begin(struct lk__begun *begun, struct lk__acquire *acquire)
     begun->code = prepare(acquire);
     if (begun->code != 0)
         return;
-    atomic_fetch_add(&object->waiting, 1);
+    lk__object_addwaiting(object, 1);
     lk__waiters_begin(&object->client->waiters, &acquire->waiter, &begun->attempt);
 }
 
@@ -373,7 +370,7 @@ int lk__object_releaseby(struct lk__object *object, struct lk__hold *hold, struc
     int64_t end_us = lk__lease_endsby(lease), marked_until_us = lk__hold_marked(hold);
     if (!lk__lease_end(lease))
         return lk__gone(object);
-    lk__histogram_add(&object->client->stats[hold->kind].hold, lk__now_us() - hold->began_us);
+    lk__object_gaveback(object, hold);
     int rc = send_it(object, hold, release, marked_until_us, &call, &answer);
     if (rc != 0) {
         lk__outbox_send(&object->client->dog, release, end_us);

@@ -16,7 +16,7 @@ enum { PATIENCE_US = 3000000 }; /* a wait without a server for longer than this 
 
 void lk__await_begin(struct lk__await *await)
 {
-    atomic_fetch_add(&await->op.object->waiting, 1);
+    lk__object_addwaiting(await->op.object, 1);
     lk__parker_init(&await->parker);
     await->subscriber.parker = &await->parker;
     await->began_us = lk__now_us();
@@ -40,14 +40,19 @@ void lk__await_end(struct lk__await *await)
     }
     lk__parker_destroy(&await->parker);
     if (!await->over) /* nobody else looks at this waiter any more */
-        atomic_fetch_sub(&await->op.object->waiting, 1);
+        lk__object_addwaiting(await->op.object, -1);
+}
+
+void lk__await_count(const struct lk__await *await)
+{
+    lk__object_acquired(await->op.object, await->began_us, await->joined);
 }
 
 void lk__await_letgo(struct lk__await *await)
 {
     assert(lk__mu_held(&await->broadcast->mu));
     if (!await->over)
-        atomic_fetch_sub(&await->op.object->waiting, 1);
+        lk__object_addwaiting(await->op.object, -1);
     await->over = true;
 }
 
@@ -55,7 +60,7 @@ void lk__await_counts(struct lk__await *await)
 {
     assert(lk__mu_held(&await->broadcast->mu));
     if (await->over)
-        atomic_fetch_add(&await->op.object->waiting, 1);
+        lk__object_addwaiting(await->op.object, 1);
     await->over = false;
 }
 

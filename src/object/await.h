@@ -41,6 +41,9 @@ struct lk__await {
 void lk__await_begin(struct lk__await *await);
 void lk__await_end(struct lk__await *await);
 
+/* It has what it waited for, for statistics. */
+void lk__await_count(const struct lk__await *await);
+
 /* Hear messages from now on, unless it does already. */
 void lk__await_join(struct lk__await *await);
 

@@ -63,6 +63,7 @@ static void put_on(struct lk__object *object, struct lk__hold *hold)
     assert(lk__mu_held(&object->mu));
     struct lk__hold *oldest = lk__object_oldest(object, hold->owner);
     lk__list_append(&object->holds, &hold->mine);
+    atomic_fetch_add(&object->client->stats[hold->kind].held, 1);
     if (oldest != NULL) {
         lk__list_append(&oldest->kin, &hold->kin);
         return;
@@ -76,6 +77,7 @@ bool lk__object_takeoff(struct lk__object *object, struct lk__hold *hold)
     assert(lk__mu_held(&object->mu));
     if (!lk__listed(&hold->mine))
         return false;
+    atomic_fetch_sub(&object->client->stats[hold->kind].held, 1);
     struct lk__link *next = lk__list_first(&hold->kin);
     bool oldest = hold->owned.key != NULL;
     if (oldest)
@@ -224,15 +226,4 @@ bool lk__object_isbusy(struct lk__object *object)
     }
     lk__mu_unlock(&object->mu);
     return busy;
-}
-
-void lk__object_addlive(struct lk__object *object, struct lk__memberstats *stats)
-{
-    lk__mu_lock(&object->mu);
-    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
-        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
-        stats->renewals += atomic_load(&hold->lease->renewals);
-        stats->losses += lk__lease_waslost(hold->lease);
-    }
-    lk__mu_unlock(&object->mu);
 }

@@ -168,6 +168,19 @@ void lk__object_dropholds(struct lk__object *object, struct lk__link *leftover);
 bool lk__object_settle(struct lk__object *object);
 /* Is the object held, by a good lease that is renewed, or waited for, through this client? */
 bool lk__object_isbusy(struct lk__object *object);
+/* --- counts.c: what statistics have ------------------------------------------------------------------------------- */
+
+/* So many threads more want it, or less. */
+static inline void lk__object_addwaiting(struct lk__object *object, int more)
+{
+    atomic_fetch_add(&object->waiting, more);
+    atomic_fetch_add(&object->client->stats[object->kind->number].waiting, more);
+}
+
+/* A thread has it, or what it waited for, since `began_us`, when the call began; `contended`: it had to wait. */
+void lk__object_acquired(struct lk__object *object, int64_t began_us, bool contended);
+/* That hold is given back now. */
+void lk__object_gaveback(struct lk__object *object, const struct lk__hold *hold);
 /* Add the counts of holds that have not ended. */
 void lk__object_addlive(struct lk__object *object, struct lk__memberstats *stats);
 

@@ -132,9 +132,9 @@ static int acquire_or_nest(struct lk__op *op, const struct lk__how *how, bool on
     if (hold != NULL && lk__redlock_attr(op)->type != LK_REDLOCK_NORMAL)
         return lock_again(op, hold, only_try);
     lk__op_beginwait(op);
-    atomic_fetch_add(&op->object->waiting, 1);
+    lk__object_addwaiting(op->object, 1);
     rc = acquire(op, how);
-    atomic_fetch_sub(&op->object->waiting, 1);
+    lk__object_addwaiting(op->object, -1);
     return rc;
 }
 

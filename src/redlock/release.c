@@ -65,7 +65,7 @@ int lk__redlock_release(struct lk__object *object, struct lk__hold *hold)
     int64_t end_us = lk__lease_endsby(whole);
     if (!lk__lease_end(whole))
         return lk__gone(object);
-    lk__histogram_add(&client->stats[hold->kind].hold, lk__now_us() - hold->began_us);
+    lk__object_gaveback(object, hold);
     lk__ballot_begin(&ballot, client, client->options->command_timeout_ms);
     ask(whole->quorum, &ballot);
     unsigned done = lk__ballot_count(&ballot, LK__DONE);

@@ -225,10 +225,7 @@ static void become_holder(struct round *round)
     if (lk__object_addhold(object, hold, now_us + round->plan->asked_ms * 1000, LK__NEVER))
         lk__object_droporphans(object);
     lk__quorum_taken(hold->lease); /* as good as its parts */
-    lk__histogram_add(&object->client->stats[hold->kind].wait, now_us - round->plan->began_us);
-    atomic_fetch_add(&object->acquisitions, 1);
-    if (round->plan->contended)
-        atomic_fetch_add(&object->contended, 1);
+    lk__object_acquired(object, round->plan->began_us, round->plan->contended);
 }
 
 /* Is it still good at a majority? The answers may have come late, or this thread may have stood still. */

@@ -362,6 +362,16 @@ static bool is_renewal(const struct lk__inflight *inflight, enum lk__verdict ver
     return inflight->good && (verdict == LK__DONE || verdict == LK__GONE || verdict == LK__LATE);
 }
 
+/*
+ * What is left of a lease whose renewal is answered now, in millionths of it. A third had passed when it was due, or counts
+ * as passed: what was handed over, or is set anew by its holder, is renewed at once.
+ */
+static int64_t margin_of(const struct lk__lease *lease, int64_t now_us)
+{
+    int64_t until_us = atomic_load(&lease->valid_until_us), third_us = until_us - lease->risk_us;
+    return third_us > 0 ? (until_us - now_us) * 1000000 / (3 * third_us) : 0;
+}
+
 /* A renewal was answered. */
 static void renewed(struct lk__watchdog *dog, const struct lk__inflight *inflight, struct lk__lease *lease,
                     enum lk__verdict verdict, int64_t now_us)
@@ -385,6 +395,8 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
     }
     lease->alone = lease->lingers = lease->doubted = false;
     atomic_fetch_add(&lease->renewals, 1);
+    if (lease->risk_us != LK__NEVER)
+        lk__histogram_add(&dog->margins, lk__histogram_shares, margin_of(lease, now_us));
     atomic_store(&lease->valid_until_us, until_us);
     if (lk__lease_capped(lease, lease->lease_ms, now_us) < lease->lease_ms && !lease->ownerless)
         lease->reason = LK_REASON_MAX_HOLD;

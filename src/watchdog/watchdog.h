@@ -14,6 +14,7 @@
 #ifndef LK__WATCHDOG_H
 #define LK__WATCHDOG_H
 
+#include "base/histogram.h"
 #include "watchdog/lease.h"
 #include "watchdog/outbox.h"
 #include "watchdog/window.h"
@@ -54,6 +55,7 @@ struct lk__watchdog {
     struct lk__outbox outbox;
     struct lk__window window;
     struct lk__losses losses;
+    struct lk__histogram margins; /* what was left of a lease when its renewal succeeded: shares of it */
     struct lk__spares spares[LK__SPARE_SIZES]; /* under mu */
     size_t reserved;                           /* under mu: leases that exist; as many timers have room */
     bool unsent;                               /* under mu: some renewal found no connection up; the node knows */

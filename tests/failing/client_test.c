@@ -115,6 +115,16 @@ static void check_statistics(const char *json)
     assert_that(strstr(json, "\"objects_left_out\": 0") != NULL);
 }
 
+/* All of them, to the last line. */
+static void check_metrics(const char *text)
+{
+    static const char last[] = "\nlatchkey_objects_left_out 0\n";
+    size_t length = strlen(text);
+    assert_that(length > strlen(last) && strcmp(text + length - strlen(last), last) == 0);
+    assert_that(strstr(text, "latchkey_object_waiting{kind=\"mutex\",name=\"another\"} 0\n") != NULL);
+    assert_that(strstr(text, "latchkey_hold_seconds_count{kind=\"redlock\"} 0\n") != NULL);
+}
+
 static void ask(struct world *w)
 {
     lk_client_t *client = world_open(w, failing_options());
@@ -128,6 +138,10 @@ static void ask(struct world *w)
     failing_begin();
     if (tried(0, lk_client_stats(client, &json), ENOMEM) == 0)
         check_statistics(json);
+    lk_free(json);
+    json = NULL;
+    if (tried(0, lk_client_metrics(client, 10, &json), ENOMEM) == 0)
+        check_metrics(json);
     lk_free(json);
     if (tried(0, lk_client_addlistener(client, hear, NULL, &handle), ENOMEM) == 0)
         tried(0, lk_client_removelistener(client, handle));

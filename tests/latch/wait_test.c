@@ -33,7 +33,8 @@ static bool is_waiting(lk_client_t *waiting)
 {
     char *json;
     assert_lk(0, lk_client_stats(waiting, &json));
-    bool nobody = strstr(json, "\"waiting\": 0") != NULL;
+    const char *latch = strstr(json, "\"gate\"");
+    bool nobody = latch == NULL || strstr(latch, "\"waiting\": 0") != NULL;
     lk_free(json);
     return !nobody;
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* counts.c - what statistics have of an object, and of its kind */
+#include "object/object.h"
+
+static struct lk__kindstats *stats_of(const struct lk__object *object)
+{
+    return &object->client->stats[object->kind->number];
+}
+
+void lk__object_acquired(struct lk__object *object, int64_t began_us, bool contended)
+{
+    struct lk__kindstats *stats = stats_of(object);
+    lk__histogram_add(&stats->wait, lk__histogram_times, lk__now_us() - began_us);
+    atomic_fetch_add(&object->acquisitions, 1);
+    if (!contended)
+        return;
+    atomic_fetch_add(&object->contended, 1);
+    atomic_fetch_add(&stats->contended, 1);
+}
+
+void lk__object_gaveback(struct lk__object *object, const struct lk__hold *hold)
+{
+    lk__histogram_add(&stats_of(object)->hold, lk__histogram_times, lk__now_us() - hold->began_us);
+}
+
+void lk__object_addlive(struct lk__object *object, struct lk__memberstats *stats)
+{
+    lk__mu_lock(&object->mu);
+    for (struct lk__link *l = lk__list_first(&object->holds); l != NULL; l = lk__list_next(&object->holds, l)) {
+        struct lk__hold *hold = LK__CONTAINER(l, struct lk__hold, mine);
+        stats->renewals += atomic_load(&hold->lease->renewals);
+        stats->losses += lk__lease_waslost(hold->lease) && hold->lease->reason != LK_REASON_RELEASED;
+    }
+    lk__mu_unlock(&object->mu);
+}
