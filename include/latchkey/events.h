@@ -17,10 +17,14 @@ enum {
     LK_EVENT_RECOVERED = 2, /* renewed after LK_EVENT_AT_RISK */
     LK_EVENT_LOST = 3,      /* the hold is over, finally; exactly one for each lost hold,
                                or one for several: `count` */
-    LK_EVENT_DISAGREES = 4  /* of an object, and no hold: others use its name with other
+    LK_EVENT_DISAGREES = 4, /* of an object, and no hold: others use its name with other
                                settings (fair, robust, prefer, leased); the log says
                                which. Once, until a look at them finds that all agree
                                again; see docs/configuration.md, strict */
+    LK_EVENT_LONG_WAIT = 5, /* of an object, and no hold: `owner` waits for it for longer than
+                               warn_wait, and goes on waiting. Once for each wait */
+    LK_EVENT_LONG_HOLD = 6  /* held for longer than warn_hold, and still good. Once for each
+                               hold, unless its last event was not fetched yet */
 };
 
 enum {
@@ -52,8 +56,8 @@ typedef struct lk_event {
     int kind;                   /* LK_KIND_... */
     int64_t remaining_ms;       /* of the hold, when the event was fetched; 0 when lost */
     uint64_t token;             /* fencing token of the hold; 0: it has none. An event of an object
-                                   has neither owner, token, reason nor time */
-    uint64_t owner;             /* whose hold it is: see lk_owner_number() */
+                                   has neither token, reason nor time */
+    uint64_t owner;             /* whose hold or wait it is: see lk_owner_number(); 0: nobody's */
     uint64_t count;             /* 1; of losses that nobody fetched in time, their number: then the
                                    name is "", and kind, reason and token are 0 */
     char name[LK_NAME_MAX + 1]; /* as the user gave it */

@@ -39,8 +39,26 @@ struct lk__waiters {
     bool closed;         /* under mu: the client is closing, all waiters end */
 };
 
+/* When a wait is too long, and who is told that then, once. */
+struct lk__patience {
+    int64_t until_us; /* LK__NEVER: it was told, or is not to be */
+    bool over;
+    void (*tell)(struct lk__patience *patience); /* on the thread that waits, without any lock */
+};
+
+static inline void lk__patience_check(struct lk__patience *patience, int64_t now_us)
+{
+    if (now_us < patience->until_us)
+        return;
+    patience->until_us = LK__NEVER;
+    patience->over = true;
+    patience->tell(patience);
+}
+
 struct lk__waiter {
     struct lk__acquirefsm machine;
+    struct lk__patience patience;
+    bool explained; /* the log, who keeps it waiting, or what */
     struct lk__parker parker;
     const struct lk__outboxentry *release; /* the owner id, and the command that gives back what it got */
     struct lk__command ask;
@@ -119,7 +137,6 @@ struct lk__attempt {
     struct lk__waiter *waiter;
     struct lk__step step; /* what is to be done next */
     int64_t began_us;
-    bool told;      /* the log, who keeps us waiting */
     bool explained; /* the server said why it refused: the error text has it */
     int asks;       /* how many were sent that may have been carried out */
     bool heard;     /* a message came since the last answer */
@@ -140,10 +157,8 @@ void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, stru
 
 /* --- words.c: what is said of a wait ---------------------------------------------------------------------------- */
 
-enum { LK__PATIENCE_US = 3000000 }; /* a wait longer than this is worth a line in the log */
-
 /*
- * Tell the log who keeps the waiter waiting, or what: `asked` is an answer, or NULL, there is no connection. False:
+ * Tell the log who keeps the waiter waiting for so long, or what: `asked` is an answer, or NULL, there is no connection. False:
  * that is not known yet, and nothing was said.
  */
 bool lk__wait_warn(struct lk__waiters *waiters, const struct lk__waiter *waiter, const struct lk__asked *asked);
@@ -179,6 +194,7 @@ struct lk__localqueue {
 struct lk__qnode {
     struct lk__link link;
     struct lk__parker *parker;
+    struct lk__patience *patience; /* NULL, or of the whole wait */
     bool behind;    /* the queue was not empty when it came */
     bool cancelled; /* under queue->mu */
 };
@@ -191,11 +207,11 @@ void lk__localqueue_stepout(struct lk__localqueue *queue, struct lk__qnode *qnod
 void lk__localqueue_cancel(struct lk__localqueue *queue);                           /* all that are in it now */
 unsigned lk__localqueue_length(struct lk__localqueue *queue);
 
-/* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the queue. */
+/* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the queue. `patience`: NULL, or of the whole wait. */
 static inline int lk__localqueue_enter(struct lk__localqueue *queue, struct lk__qnode *qnode, struct lk__parker *parker,
-                                       int64_t until_us)
+                                       int64_t until_us, struct lk__patience *patience)
 {
-    *qnode = (struct lk__qnode){ .parker = parker };
+    *qnode = (struct lk__qnode){ .parker = parker, .patience = patience };
     lk__mu_lock(queue->mu);
     lk__list_append(&queue->qnodes, &qnode->link);
     bool behind = qnode->behind = queue->length++ > 0;

@@ -36,6 +36,16 @@ void lk__localqueue_stepout(struct lk__localqueue *queue, struct lk__qnode *qnod
         lk__parker_signal(LK__CONTAINER(next, struct lk__qnode, link)->parker, LK__WOKEN);
 }
 
+/* Sleep, without queue->mu; until the patience is over at most. */
+static void park(struct lk__qnode *qnode, int64_t until_us)
+{
+    struct lk__patience *patience = qnode->patience;
+    if (patience != NULL)
+        lk__patience_check(patience, lk__now_us());
+    bool sooner = patience != NULL && patience->until_us < until_us;
+    lk__parker_park(qnode->parker, sooner ? patience->until_us : until_us);
+}
+
 int lk__localqueue_await(struct lk__localqueue *queue, struct lk__qnode *qnode, int64_t until_us)
 {
     int rc = 0;
@@ -47,7 +57,7 @@ int lk__localqueue_await(struct lk__localqueue *queue, struct lk__qnode *qnode, 
             rc = ETIMEDOUT;
         } else {
             lk__mu_unlock(queue->mu);
-            lk__parker_park(qnode->parker, until_us);
+            park(qnode, until_us);
             lk__mu_lock(queue->mu);
         }
     }

@@ -10,11 +10,13 @@
 
 #include <string.h>
 
+enum { REST_AFTER_US = 3000000 }; /* so long a waiter is awake at least */
+
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 void lk__waiter_init(struct lk__waiter *waiter)
 {
-    *waiter = (struct lk__waiter){ 0 };
+    *waiter = (struct lk__waiter){ .patience.until_us = LK__NEVER };
     lk__parker_init(&waiter->parker);
     lk__request_init(&waiter->request, &waiter->parker, lk__replybuf_reply(&waiter->answer));
 }
@@ -163,8 +165,8 @@ static struct lk__step ask(struct lk__attempt *attempt, bool eval)
     attempt->led = false;
     struct lk__node *at = find_node(attempt);
     struct lk__until deadline = lk__node_until(at, LK__LANE_COMMANDS, now_us, lk__acquirefsm_settings(a)->command_us);
-    bool long_ago = now_us - attempt->began_us > LK__PATIENCE_US, rests = long_ago && lk__acquirefsm_rests(a);
-    unsigned flags = !attempt->told && long_ago ? LK__SENT_TELL_HOLDER : 0;
+    bool rests = now_us - attempt->began_us > REST_AFTER_US && lk__acquirefsm_rests(a);
+    unsigned flags = waiter->patience.over && !waiter->explained ? LK__SENT_TELL_HOLDER : 0;
     if (attempt->asks > 0)
         flags |= LK__SENT_AGAIN;
     struct lk__sent sent = {
@@ -209,11 +211,13 @@ static struct lk__step leave(struct lk__attempt *attempt, bool eval)
     return rc == 0 ? lk__acquirefsm_sent(a, lk__now_us(), NULL) : lk__acquirefsm_unsent(a, lk__now_us());
 }
 
-/* Say once who keeps us waiting, or what. `asked` is an answer, or NULL: there is no connection. */
+/* Say once who keeps us waiting for too long, or what. `asked` is an answer, or NULL: there is no connection. */
 static void warn_of_wait(struct lk__attempt *attempt, int64_t now_us, const struct lk__asked *asked)
 {
-    if (!attempt->told && now_us - attempt->began_us > LK__PATIENCE_US)
-        attempt->told = lk__wait_warn(attempt->waiters, attempt->waiter, asked);
+    struct lk__waiter *waiter = attempt->waiter;
+    lk__patience_check(&waiter->patience, now_us);
+    if (waiter->patience.over && !waiter->explained)
+        waiter->explained = lk__wait_warn(attempt->waiters, waiter, asked);
 }
 
 /* It was queued, and finds by asking what a message should have told: the subscription may be dead. */
@@ -386,11 +390,16 @@ static struct lk__step connect_first(struct lk__attempt *attempt, int64_t until_
     return lk__acquirefsm_connected(&attempt->waiter->machine, now_us, rc);
 }
 
+/* Until the patience is over at most. */
 static void park(struct lk__attempt *attempt, int64_t until_us)
 {
+    struct lk__patience *patience = &attempt->waiter->patience;
+    until_us = lesser(until_us, patience->until_us);
     pthread_cleanup_push(cancelled, attempt);
     lk__hub_park(attempt->waiters->hub, find_node(attempt), &attempt->waiter->parker, until_us, cancel_state(attempt));
     pthread_cleanup_pop(0);
+    if (patience->until_us != LK__NEVER)
+        lk__patience_check(patience, lk__now_us());
 }
 
 /* Where the thread would sleep: did a signal handler run that ends the wait? A grant that came before is kept. */

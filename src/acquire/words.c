@@ -9,15 +9,14 @@
 /* --- the log ------------------------------------------------------------------------------------------------------ */
 
 /* Everybody waits for the first one, that has to get as many as it wants. */
-static void warn_of_first(const struct lk__waiter *waiter, const struct lk__asked *asked)
+static void warn_of_first(const struct lk__waiter *waiter, const struct lk__asked *asked, const char *time)
 {
     if (strcmp(asked->first, waiter->release->id) == 0)
-        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s, as the first; wants %lld, and too few are free",
-                waiter->what, LK__PATIENCE_US / 1000000, (long long)asked->wants);
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %s, as the first; wants %lld, and too few are free",
+                waiter->what, time, (long long)asked->wants);
     else
-        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; the first is %s, which wants %lld, for %lld ms",
-                waiter->what, LK__PATIENCE_US / 1000000, asked->first, (long long)asked->wants,
-                (long long)asked->since_ms);
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %s; the first is %s, which wants %lld, for %lld ms",
+                waiter->what, time, asked->first, (long long)asked->wants, (long long)asked->since_ms);
 }
 
 /* Where it asked last, or would. */
@@ -29,14 +28,14 @@ static struct lk__node *node_of(const struct lk__waiters *waiters, const struct 
 bool lk__wait_warn(struct lk__waiters *waiters, const struct lk__waiter *waiter, const struct lk__asked *asked)
 {
     char errmsg[LK__ERRMSG_MAX];
-    int seconds = LK__PATIENCE_US / 1000000;
+    struct lk__timetext time = lk__time_text(waiters->options->warn_wait_ms);
     if (asked != NULL && asked->holder != NULL && asked->holder[0] != '\0')
-        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; held by %s", waiter->what, seconds, asked->holder);
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %s; held by %s", waiter->what, time.text, asked->holder);
     else if (asked != NULL && asked->first != NULL && asked->first[0] != '\0')
-        warn_of_first(waiter, asked);
+        warn_of_first(waiter, asked, time.text);
     else if (asked == NULL &&
              lk__node_lasterror(node_of(waiters, waiter), LK__LANE_COMMANDS, errmsg, sizeof errmsg) != 0)
-        lk__log(LK_LOG_WARNING, "%s: waiting for more than %d s; %s", waiter->what, seconds, errmsg);
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %s; %s", waiter->what, time.text, errmsg);
     else
         return false;
     return true;

@@ -174,6 +174,18 @@ int lk__sinks_remove(uint64_t handle);
 /* Log a line if a sink wants that level. Any thread, under any lock: the line is written elsewhere. */
 void lk__log(int level, const char *format, ...) LK__PRINTF(2, 3);
 
+/* Lines of which there may be very many: some in a second are written. */
+struct lk__linepause {
+    _Atomic int64_t until_us; /* 0: none was written yet */
+};
+bool lk__linepause_over(struct lk__linepause *pause, int64_t now_us); /* true: the caller writes one now */
+
+/* "3 s", "1500 ms", for a line. */
+struct lk__timetext {
+    char text[24];
+};
+struct lk__timetext lk__time_text(int64_t ms);
+
 /* Wait until all lines are written, but not for long where a sink blocks. Not under a lock. */
 void lk__log_flush(void);
 

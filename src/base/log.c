@@ -101,6 +101,24 @@ static void *run(void *arg)
     return NULL;
 }
 
+/* --- what a line says, and how many are said -------------------------------------------------------------------- */
+
+enum { LINE_PAUSE_US = 100000 };
+
+bool lk__linepause_over(struct lk__linepause *pause, int64_t now_us)
+{
+    int64_t until_us = atomic_load(&pause->until_us);
+    return now_us >= until_us && atomic_compare_exchange_strong(&pause->until_us, &until_us, now_us + LINE_PAUSE_US);
+}
+
+struct lk__timetext lk__time_text(int64_t ms)
+{
+    struct lk__timetext time;
+    bool whole = ms % 1000 == 0;
+    snprintf(time.text, sizeof time.text, whole ? "%lld s" : "%lld ms", (long long)(whole ? ms / 1000 : ms));
+    return time;
+}
+
 /* --- the ring --------------------------------------------------------------------------------------------------- */
 
 static void prepare(struct ring *ring, struct ring *parents)

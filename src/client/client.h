@@ -54,6 +54,7 @@ struct lk_client {
     atomic_uint calls;        /* public calls under way, and LK__CLOSING */
     atomic_ullong acquisitions;
     atomic_uint abandoned;      /* slots whose last request got no answer */
+    struct lk__linepause waited; /* of the log's lines of waits that were too long */
     _Atomic int64_t hurried_us; /* when one that let the next holder go first was kept waiting for long; 0: never */
     struct lk__kindstats stats[LK__KINDS];
     atomic_ullong

@@ -39,6 +39,7 @@ void lk__events_destroy(struct lk__events *events)
 struct notice {
     struct lk__news news;
     int kind;
+    uint64_t owner;
     char name[];
 };
 
@@ -135,7 +136,13 @@ void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
         return;
     if (type == LK_EVENT_LOST && lease->reason < LK__REASONS)
         atomic_fetch_add(&events->stats[hold->kind].losses[lease->reason], 1);
+    if (type == LK_EVENT_LONG_HOLD)
+        atomic_fetch_add(&events->stats[hold->kind].long_holds, 1);
     lk__mu_lock(&events->mu);
+    if (type == LK_EVENT_LONG_HOLD && lk__listed(&hold->news.link)) {
+        lk__mu_unlock(&events->mu); /* somebody is still to be told something worse */
+        return;
+    }
     hold->news.event = (unsigned char)type;
     hold->news.reason = (unsigned char)(type == LK_EVENT_LOST ? lease->reason : LK_REASON_NONE);
     if (events->audience_count > 0 && !lk__listed(&hold->news.link))
@@ -145,15 +152,16 @@ void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
     lk__mu_unlock(&events->mu);
 }
 
-void lk__events_disagree(struct lk__events *events, int kind, const char *name)
+void lk__events_ofobject(struct lk__events *events, int type, int kind, const char *name, uint64_t owner)
 {
     size_t size = strlen(name) + 1;
     struct notice *notice = lk__alloc(sizeof *notice + size);
     if (notice == NULL)
         return;
     notice->news.notice = true;
-    notice->news.event = LK_EVENT_DISAGREES;
+    notice->news.event = (unsigned char)type;
     notice->kind = kind;
+    notice->owner = owner;
     memcpy(notice->name, name, size);
     lk__mu_lock(&events->mu);
     bool heard = events->audience_count > 0;
@@ -216,7 +224,11 @@ static void describe_missed(lk_event_t *event, unsigned long long count)
 
 static void describe_notice(lk_event_t *event, const struct notice *notice)
 {
-    *event = (lk_event_t){ .size = sizeof *event, .type = notice->news.event, .kind = notice->kind, .count = 1 };
+    *event = (lk_event_t){ .size = sizeof *event,
+                           .type = notice->news.event,
+                           .kind = notice->kind,
+                           .owner = notice->owner,
+                           .count = 1 };
     snprintf(event->name, sizeof event->name, "%s", notice->name);
 }
 

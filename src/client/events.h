@@ -45,8 +45,8 @@ void lk__events_destroy(struct lk__events *events);
 /* --- events.c ------------------------------------------------------------------------------------------------ */
 
 void lk__events_notify(void *events, const struct lk__lease *lease, int type); /* under dog->mu */
-/* An event of an object of LK_KIND_..., and no hold. Without memory for it nobody is told. */
-void lk__events_disagree(struct lk__events *events, int kind, const char *name);
+/* An event of an object of LK_KIND_..., and no hold; `owner` 0: of nobody. Without memory for it nobody is told. */
+void lk__events_ofobject(struct lk__events *events, int type, int kind, const char *name, uint64_t owner);
 
 /* A new hold makes room: whoever is far behind is told of the oldest losses as one event. Not under dog->mu. */
 enum { LK__NEWS_MAX = 4096 };

@@ -163,6 +163,12 @@ static void write_kinds(struct text *text, const struct lk__kindstats *stats)
     for (int kind = 1; kind < LK__KINDS; kind++)
         print(text, "latchkey_contended_total{%s} %llu\n", label_of(label, kind), atomic_load(&stats[kind].contended));
     write_losses(text, stats);
+    head(text, "latchkey_long_waits_total", "counter", "Waits that were longer than warn_wait.");
+    for (int kind = 1; kind < LK__KINDS; kind++)
+        print(text, "latchkey_long_waits_total{%s} %llu\n", label_of(label, kind), atomic_load(&stats[kind].long_waits));
+    head(text, "latchkey_long_holds_total", "counter", "Holds that were longer than warn_hold.");
+    for (int kind = 1; kind < LK__KINDS; kind++)
+        print(text, "latchkey_long_holds_total{%s} %llu\n", label_of(label, kind), atomic_load(&stats[kind].long_holds));
     head(text, "latchkey_waiting", "gauge", "Threads that want something at this moment.");
     for (int kind = 1; kind < LK__KINDS; kind++)
         print(text, "latchkey_waiting{%s} %d\n", label_of(label, kind), atomic_load(&stats[kind].waiting));

@@ -118,10 +118,11 @@ static json_t *losses_json(const struct lk__kindstats *stats)
 
 static json_t *kind_json(const struct lk__kindstats *stats)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i}", "wait_seconds",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "wait_seconds",
                      histogram_json(&stats->wait, lk__histogram_times), "hold_seconds",
                      histogram_json(&stats->hold, lk__histogram_times), "contended", count_of(&stats->contended),
-                     "lost", losses_json(stats), "waiting", atomic_load(&stats->waiting), "held",
+                     "lost", losses_json(stats), "long_waits", count_of(&stats->long_waits), "long_holds",
+                     count_of(&stats->long_holds), "waiting", atomic_load(&stats->waiting), "held",
                      atomic_load(&stats->held));
 }
 

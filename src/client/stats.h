@@ -19,7 +19,7 @@ const char *lk__reason_name(int reason); /* "expired"; NULL for one of no loss *
 /* All objects of a kind together, those that are gone as well. */
 struct lk__kindstats {
     struct lk__histogram wait, hold;
-    atomic_ullong contended, losses[LK__REASONS];
+    atomic_ullong contended, losses[LK__REASONS], long_waits, long_holds;
     atomic_int waiting, held; /* at this moment */
 };
 

@@ -10,6 +10,8 @@
 #define LEASE_MIN_MS 100
 #define BACKOFF_MIN_MS 10
 #define CLOCK_SKEW_MS 500
+#define WARN_WAIT_MS (3 * LK__SECOND_MS)
+#define NEVER_MS (-1)
 
 static int64_t lesser(int64_t a, int64_t b)
 {
@@ -62,6 +64,8 @@ static void complete_times(struct lk__options *o)
     complete(&o->retry_max_ms, greater(o->lease_ms / 10, o->retry_min_ms));
     complete(&o->retry_min_ms, lesser(20, o->retry_max_ms));
     complete(&o->keepalive_ms, 15 * LK__SECOND_MS);
+    complete(&o->warn_wait_ms, WARN_WAIT_MS);
+    complete(&o->warn_hold_ms, NEVER_MS);
 }
 
 struct written {

@@ -65,6 +65,8 @@ struct lk__options {
     int64_t retry_min_ms;       /* first pause between attempts to connect: 20 ms */
     int64_t retry_max_ms;       /* longest one: lease/10, at least retry_min */
     int64_t keepalive_ms;       /* idle time before TCP probes the peer: 15 s; -1: off */
+    int64_t warn_wait_ms;       /* a wait that is longer is told: 3 s; -1: none is */
+    int64_t warn_hold_ms;       /* a hold that is longer is told; -1: none is, the default */
     int64_t clock_skew_ms;      /* clocks of servers that replace each other differ by less: 500 ms; of one server 0 */
 
     bool fixed_backoff; /* backoff=fixed: backoff_min_ms is backoff_max_ms */

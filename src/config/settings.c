@@ -51,6 +51,8 @@ const struct lk__setting lk__settings[] = {
     { "backoff_min", "backoff.min", LK__DURATION, put_duration, FIELD(backoff_min_ms) },
     { "backoff_max", "backoff.max", LK__DURATION, put_duration, FIELD(backoff_max_ms) },
     { "clock_skew", "clock_skew", LK__DURATION, put_duration, FIELD(clock_skew_ms) },
+    { "warn_wait", "warn_wait", LK__DURATION_OR_NO, put_duration_or_no, FIELD(warn_wait_ms) },
+    { "warn_hold", "warn_hold", LK__DURATION_OR_NO, put_duration_or_no, FIELD(warn_hold_ms) },
     { "wait_replicas", "wait_replicas", LK__NUMBER, put_replicas, 0 },
     { "pubsub", "pubsub", LK__FLAG, put_no, FIELD(no_pubsub) },
     { "redisson", "redisson", LK__FLAG, put_yes, FIELD(redisson) },

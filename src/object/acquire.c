@@ -52,6 +52,22 @@ static void disagrees(struct lk__waiter *waiter, const char *found)
     lk__settings_differ(acquire->op->object, acquire->settings->mine, found);
 }
 
+static void waits_long(struct lk__patience *patience)
+{
+    const struct lk__acquire *acquire = LK__CONTAINER(patience, struct lk__acquire, waiter.patience);
+    lk__object_waitslong(acquire->op->object, acquire->ownerless ? 0 : lk__op_owner(acquire->op));
+}
+
+/* For a condition one may wait for long. */
+static void be_patient(struct lk__acquire *acquire)
+{
+    int64_t warn_ms = acquire->op->object->client->options->warn_wait_ms;
+    if (warn_ms <= 0 || acquire->try_only || acquire->queues)
+        return;
+    acquire->waiter.patience.until_us = acquire->began_us + warn_ms * 1000;
+    acquire->waiter.patience.tell = waits_long;
+}
+
 static int prepare(struct lk__acquire *acquire)
 {
     struct lk__waiter *waiter = &acquire->waiter;
@@ -62,6 +78,7 @@ static int prepare(struct lk__acquire *acquire)
         return ENOMEM;
     if (acquire->interruptible && !acquire->try_only)
         lk__parker_beinterruptible(&waiter->parker, true);
+    be_patient(acquire);
     waiter->release = lk__acquire_release(acquire);
     waiter->what = acquire->op->object->what;
     waiter->ask = acquire->ask;
@@ -122,7 +139,8 @@ static int wait_for_it(struct lk__acquire *acquire)
     struct lk__qnode qnode;
     if (acquire->queue == NULL || acquire->try_only)
         return wait_in_redis(acquire);
-    int rc = lk__localqueue_enter(acquire->queue, &qnode, &acquire->waiter.parker, acquire->how->limit_us);
+    int rc = lk__localqueue_enter(acquire->queue, &qnode, &acquire->waiter.parker, acquire->how->limit_us,
+                                  &acquire->waiter.patience);
     acquire->contended = qnode.behind;
     if (rc == ETIMEDOUT)
         return late_here(object);
@@ -253,6 +271,8 @@ static int conclude(struct lk__acquire *acquire, int rc)
     if ((rc == 0 || rc == EOWNERDEAD) && object->client->options->wait_replicas > 0)
         rc = lk__acquire_confirm(acquire, rc);
     lk__object_addwaiting(object, -1);
+    if (acquire->waiter.patience.over && !acquire->waiter.explained)
+        lk__object_waitedlong(object, acquire->began_us);
     bool held = rc == 0 || rc == EOWNERDEAD;
     if (held && acquire->hold == NULL)
         count_it(acquire);

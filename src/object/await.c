@@ -12,8 +12,6 @@
  */
 #include "object/await.h"
 
-enum { PATIENCE_US = 3000000 }; /* a wait without a server for longer than this is logged */
-
 void lk__await_begin(struct lk__await *await)
 {
     lk__object_addwaiting(await->op.object, 1);
@@ -77,10 +75,11 @@ void lk__await_isknown(struct lk__await *await)
 /* Say once that there is nobody to ask; the words are there from the call that failed. */
 static void warn_of_wait(struct lk__await *await)
 {
-    if (await->told || lk__now_us() - await->began_us <= PATIENCE_US)
+    int64_t warn_ms = await->op.object->client->options->warn_wait_ms;
+    if (await->told || warn_ms < 0 || lk__now_us() - await->began_us <= warn_ms * 1000)
         return;
     await->told = true;
-    lk__log(LK_LOG_WARNING, "waiting for more than %d s; %s", PATIENCE_US / 1000000, lk_errortext());
+    lk__log(LK_LOG_WARNING, "waiting for more than %s; %s", lk__time_text(warn_ms).text, lk_errortext());
 }
 
 void lk__await_failed(struct lk__await *await, int code)

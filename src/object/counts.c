@@ -18,6 +18,19 @@ void lk__object_acquired(struct lk__object *object, int64_t began_us, bool conte
     atomic_fetch_add(&stats->contended, 1);
 }
 
+void lk__object_waitslong(struct lk__object *object, uint64_t owner)
+{
+    atomic_fetch_add(&stats_of(object)->long_waits, 1);
+    lk__events_ofobject(&object->client->events, LK_EVENT_LONG_WAIT, object->kind->number, lk__object_name(object), owner);
+}
+
+void lk__object_waitedlong(struct lk__object *object, int64_t began_us)
+{
+    int64_t now_us = lk__now_us();
+    if (lk__linepause_over(&object->client->waited, now_us))
+        lk__log(LK_LOG_WARNING, "%s: waited for %lld ms", object->what, (long long)((now_us - began_us) / 1000));
+}
+
 void lk__object_gaveback(struct lk__object *object, const struct lk__hold *hold)
 {
     lk__histogram_add(&stats_of(object)->hold, lk__histogram_times, lk__now_us() - hold->began_us);

@@ -179,6 +179,10 @@ static inline void lk__object_addwaiting(struct lk__object *object, int more)
 
 /* A thread has it, or what it waited for, since `began_us`, when the call began; `contended`: it had to wait. */
 void lk__object_acquired(struct lk__object *object, int64_t began_us, bool contended);
+/* That owner waits for too long. */
+void lk__object_waitslong(struct lk__object *object, uint64_t owner);
+/* It waited for too long, since `began_us`, and the log does not know. */
+void lk__object_waitedlong(struct lk__object *object, int64_t began_us);
 /* That hold is given back now. */
 void lk__object_gaveback(struct lk__object *object, const struct lk__hold *hold);
 /* Add the counts of holds that have not ended. */

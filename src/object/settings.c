@@ -64,7 +64,7 @@ void lk__settings_differ(struct lk__object *object, const char *mine, const char
         return;
     lk__log(LK_LOG_WARNING, "%s: %s here, but others use it with %.80s; give all who use this name the same settings",
             object->what, mine, found);
-    lk__events_disagree(&object->client->events, object->kind->number, lk__object_name(object));
+    lk__events_ofobject(&object->client->events, LK_EVENT_DISAGREES, object->kind->number, lk__object_name(object), 0);
 }
 
 void lk__settings_note(struct lk__object *object, const struct lk__acquirefsm_result *result)

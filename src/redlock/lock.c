@@ -13,7 +13,6 @@ enum {
     PAUSE_FIRST_US = 10000,
     PAUSE_MOST_US = 100000, /* up to twice that */
     NAP_US = 20000,         /* so soon a close is seen */
-    SILENT_US = 3000000,    /* so long one waits before the log is told why */
     NODE_TIMEOUT_MIN_MS = 20,
     LEASE_PARTS = 20,
     NODE_TIMEOUTS = 5
@@ -82,12 +81,14 @@ static bool may_pass(int code)
     return code == EBUSY || code == ENOTCONN;
 }
 
-static void tell_once(const struct lk__plan *plan, bool *told)
+static void tell_once(const struct lk__op *op, const struct lk__plan *plan, bool *told)
 {
-    if (*told || lk__now_us() - plan->began_us < SILENT_US)
+    int64_t warn_ms = op->object->client->options->warn_wait_ms;
+    if (*told || warn_ms < 0 || lk__now_us() - plan->began_us < warn_ms * 1000)
         return;
-    lk__log(LK_LOG_WARNING, "waiting: %s", lk_errortext());
     *told = true;
+    lk__log(LK_LOG_WARNING, "waiting for more than %s; %s", lk__time_text(warn_ms).text, lk_errortext());
+    lk__object_waitslong(op->object, lk__op_owner(op));
 }
 
 static int acquire(const struct lk__op *op, const struct lk__how *how)
@@ -100,7 +101,7 @@ static int acquire(const struct lk__op *op, const struct lk__how *how)
         return rc;
     while (may_pass(round = lk__redlock_round(op, &plan)) && lk__now_us() < how->limit_us) {
         plan.contended = true;
-        tell_once(&plan, &told);
+        tell_once(op, &plan, &told);
         rc = pause_a_little(op, &pause_us, how->limit_us);
         if (rc != 0)
             return rc;

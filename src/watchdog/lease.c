@@ -42,6 +42,8 @@ void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease)
         due_us = atomic_load(&lease->valid_until_us);
         if (lease->risk_us < due_us && lease->state == LK__HELD)
             due_us = lease->risk_us;
+        if (lease->long_us < due_us)
+            due_us = lease->long_us;
         if (lease->renew_us < due_us && !lease->inflight && !lk__listed(&lease->queue))
             due_us = lease->renew_us;
     }
@@ -218,7 +220,7 @@ struct lk__lease *lk__lease_new(struct lk__watchdog *dog, size_t ahead, size_t i
     lease->ahead = (unsigned short)ahead;
     lease->id_size = (unsigned char)id_size;
     lease->state = LK__OVER;
-    lease->cap_us = lease->renew_us = lease->risk_us = LK__NEVER;
+    lease->cap_us = lease->renew_us = lease->risk_us = lease->long_us = LK__NEVER;
     lease->release.refs = 1;
     lease->release.free = free_lease;
     lease->release.id = lease->id;
@@ -235,6 +237,8 @@ bool lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t fir
     lease->state = LK__HELD;
     atomic_store(&lease->valid_until_us, valid_until_us);
     lk__lease_renewat(lease, first_us);
+    if (dog->options->warn_hold_ms > 0 && lease->holder != NULL)
+        lease->long_us = lk__now_us() + dog->options->warn_hold_ms * 1000;
     lk__list_append(&dog->leases, &lease->all);
     lk__lease_schedule(dog, lease);
     if (lease->timer.due_us < dog->asleep_us) {

@@ -284,6 +284,17 @@ static void warn_if_too_late(struct lk__watchdog *dog, struct lk__lease *lease, 
     lk__lease_setstate(dog, lease, LK__AT_RISK);
 }
 
+/* Tell, once, that it is held for too long. */
+static void warn_of_hold(struct lk__watchdog *dog, struct lk__lease *lease, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    lease->long_us = LK__NEVER;
+    if (lk__linepause_over(&dog->held_long, now_us))
+        lk__log(LK_LOG_WARNING, "%s: held for more than %s", lease->name,
+                lk__time_text(dog->options->warn_hold_ms).text);
+    dog->notify(dog->arg, lease, LK_EVENT_LONG_HOLD);
+}
+
 /*
  * Serve leases whose timer came. A renewal that finds too many under way waits for one of them to be over; the lease's
  * timer is then that of its risk and its loss, so that these are told in time meanwhile.
@@ -297,6 +308,8 @@ static void serve_due(struct lk__watchdog *dog, int64_t now_us)
         bool good = lk__lease_goodat(dog, lease, now_us);
         if (good && lease->risk_us <= now_us)
             lk__lease_setstate(dog, lease, LK__AT_RISK);
+        if (good && lease->long_us <= now_us)
+            warn_of_hold(dog, lease, now_us);
         if (good && lease->renew_us <= now_us && !lk__listed(&lease->queue)) {
             warn_if_too_late(dog, lease, now_us);
             lk__lease_ready(dog, lease);

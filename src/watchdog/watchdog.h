@@ -59,6 +59,7 @@ struct lk__watchdog {
     struct lk__spares spares[LK__SPARE_SIZES]; /* under mu */
     size_t reserved;                           /* under mu: leases that exist; as many timers have room */
     bool unsent;                               /* under mu: some renewal found no connection up; the node knows */
+    struct lk__linepause held_long;            /* of the log's lines of holds that are too long */
     int64_t warned_us;                         /* under mu: when the log was last told of renewals that come too late */
     bool started, stopping;                    /* under mu */
     int64_t asleep_us;     /* under mu: the thread looks again by then; not woken for what is due later */

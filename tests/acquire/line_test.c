@@ -24,7 +24,7 @@ struct visitor {
 static int wait_op(void *arg)
 {
     struct visitor *visitor = arg;
-    int rc = lk__localqueue_enter(visitor->line, &visitor->place, &visitor->parker, visitor->until_us);
+    int rc = lk__localqueue_enter(visitor->line, &visitor->place, &visitor->parker, visitor->until_us, NULL);
     visitor->left_us = lk__now_us();
     if (rc != 0)
         return rc;
@@ -51,7 +51,7 @@ static int open_scene(void **state)
     lk__localqueue_init(&scene.line, &scene.mu);
     lk__parker_init(&scene.parker);
     *state = &scene;
-    return lk__localqueue_enter(&scene.line, &scene.place, &scene.parker, 0);
+    return lk__localqueue_enter(&scene.line, &scene.place, &scene.parker, 0, NULL);
 }
 
 static int close_scene(void **state)
@@ -90,7 +90,7 @@ static void the_first_one_has_its_turn_at_once(void **state)
     assert_int_equal(lk__localqueue_length(&scene->line), 1);
     lk__localqueue_leave(&scene->line, &scene->place);
     assert_int_equal(lk__localqueue_length(&scene->line), 0);
-    assert_int_equal(lk__localqueue_enter(&scene->line, &scene->place, &scene->parker, 0), 0);
+    assert_int_equal(lk__localqueue_enter(&scene->line, &scene->place, &scene->parker, 0, NULL), 0);
     lk__localqueue_leave(&scene->line, &scene->place);
 }
 
@@ -134,8 +134,8 @@ static void a_limit_that_passed_ends_at_once_without_a_turn(void **state)
     struct lk__parker parker;
     struct lk__qnode place;
     lk__parker_init(&parker);
-    assert_int_equal(lk__localqueue_enter(&scene->line, &place, &parker, 0), ETIMEDOUT);
-    assert_int_equal(lk__localqueue_enter(&scene->line, &place, &parker, lk__now_us()), ETIMEDOUT);
+    assert_int_equal(lk__localqueue_enter(&scene->line, &place, &parker, 0, NULL), ETIMEDOUT);
+    assert_int_equal(lk__localqueue_enter(&scene->line, &place, &parker, lk__now_us(), NULL), ETIMEDOUT);
     assert_int_equal(lk__localqueue_length(&scene->line), 1);
     lk__parker_destroy(&parker);
     lk__localqueue_leave(&scene->line, &scene->place);
@@ -187,7 +187,7 @@ static int rush(int index, void *arg)
     for (int i = 0; i < ROUNDS && rc == 0; i++) {
         struct lk__qnode place;
         bool hasty = (index + i) % 3 == 0;
-        rc = lk__localqueue_enter(line, &place, &parker, hasty ? lk__now_us() + 50 : LK__NEVER);
+        rc = lk__localqueue_enter(line, &place, &parker, hasty ? lk__now_us() + 50 : LK__NEVER, NULL);
         if (rc == ETIMEDOUT && hasty) {
             rc = 0;
             continue;

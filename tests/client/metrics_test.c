@@ -101,6 +101,8 @@ static void same_kind(const struct metrics *metrics, const char *kind, json_t *j
     same_histogram(metrics, "latchkey_wait_seconds", label, json_object_get(json, "wait_seconds"));
     same_histogram(metrics, "latchkey_hold_seconds", label, json_object_get(json, "hold_seconds"));
     same_number(metrics, "latchkey_contended_total", label, json_object_get(json, "contended"));
+    same_number(metrics, "latchkey_long_waits_total", label, json_object_get(json, "long_waits"));
+    same_number(metrics, "latchkey_long_holds_total", label, json_object_get(json, "long_holds"));
     same_number(metrics, "latchkey_waiting", label, json_object_get(json, "waiting"));
     same_number(metrics, "latchkey_held", label, json_object_get(json, "held"));
     json_object_foreach(json_object_get(json, "lost"), reason, number)

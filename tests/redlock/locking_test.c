@@ -38,6 +38,28 @@ static void one_holds_it_at_all_servers(struct world *w)
     assert_lk(EPERM, lk_redlock_unlock(other));
 }
 
+static void a_wait_and_a_hold_that_last_too_long_are_told(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, 3);
+    lk_event_t event = LK_EVENT_INIT;
+    lk_client_t *mine = quorum_client(q, TIMES "&warn_hold=100ms"), *theirs = quorum_client(q, TIMES "&warn_wait=100ms");
+    lk_redlock_t *r = quorum_redlock(w, mine, "jobs", &no_wait), *other = quorum_redlock(w, theirs, "jobs", &no_wait);
+    lk_events_t *of_hold = world_events(w, mine), *of_wait = world_events(w, theirs);
+
+    quorum_lockall(q, r, "jobs");
+    assert_lk(ETIMEDOUT, lk_redlock_lockfor(other, 600));
+    assert_lk(0, lk_events_next(of_wait, &event));
+    assert_int_equal(LK_EVENT_LONG_WAIT, event.type);
+    assert_int_equal(LK_KIND_REDLOCK, event.kind);
+    assert_true(event.owner == lk_owner_number(NULL));
+    assert_lk(EAGAIN, lk_events_next(of_wait, &event));
+    eventually(lk_events_next(of_hold, &event) == 0, 5000);
+    assert_int_equal(LK_EVENT_LONG_HOLD, event.type);
+    assert_int_equal(LK_KIND_REDLOCK, event.kind);
+    assert_lk(EAGAIN, lk_events_next(of_hold, &event)); /* its servers' leases are no holds */
+    assert_lk(0, lk_redlock_unlock(r));
+}
+
 /* What a mutex of that name on one of the servers has is what the redlock has there, and the other way round. */
 static void at_each_server_it_is_the_mutex_of_that_name(struct world *w)
 {
@@ -388,7 +410,7 @@ static void each_server_has_one_vote(struct world *w)
 
 int main(void)
 {
-    return world_run(one_holds_it_at_all_servers, at_each_server_it_is_the_mutex_of_that_name,
+    return world_run(one_holds_it_at_all_servers, a_wait_and_a_hold_that_last_too_long_are_told, at_each_server_it_is_the_mutex_of_that_name,
                      javas_redlock_and_this_one_exclude_each_other, no_more_is_trusted_than_drifting_clocks_allow,
                      the_watchdog_keeps_it_at_all_of_them, levels_and_types_are_those_of_a_mutex,
                      an_owner_holds_it_for_any_thread, a_fixed_lease_ends_by_itself,

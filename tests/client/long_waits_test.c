@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * long_waits_test.c - waits and holds that last longer than warn_wait and warn_hold are told once each
+ *
+ * labels: threads memory
+ */
+#include "client/client.h"
+#include "log.h"
+#include "world.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define LONG "lease=20s&poll=5s&"
+
+static lk_client_t *client;
+static lk_mutex_t *orders, *theirs;
+static lk_owner_t *owners[3];
+
+static struct {
+    atomic_int waits, holds;
+    atomic_int wrong; /* events that are not as they should be */
+    _Atomic uint64_t owners;
+} heard;
+
+static void hear(const lk_event_t *event, void *arg)
+{
+    bool wait = event->type == LK_EVENT_LONG_WAIT, hold = event->type == LK_EVENT_LONG_HOLD;
+    (void)arg;
+    if (strcmp(event->name, "orders") != 0 || event->kind != LK_KIND_MUTEX || event->count != 1)
+        atomic_fetch_add(&heard.wrong, 1);
+    if (wait && (event->token != 0 || event->remaining_ms != 0 || event->reason != LK_REASON_NONE))
+        atomic_fetch_add(&heard.wrong, 1);
+    if (hold && (event->token == 0 || event->remaining_ms <= 0 || event->reason != LK_REASON_NONE))
+        atomic_fetch_add(&heard.wrong, 1);
+    atomic_fetch_add(&heard.waits, wait);
+    atomic_fetch_add(&heard.holds, hold);
+    if (wait)
+        atomic_fetch_add(&heard.owners, event->owner);
+}
+
+static void begin(struct world *w, const char *options)
+{
+    memset(&heard, 0, sizeof heard);
+    client = world_client(w, options);
+    orders = world_mutex(w, client, "orders", NULL);
+    theirs = world_mutex(w, world_client(w, "lease=20s"), "orders", NULL);
+    assert_lk(0, lk_client_addlistener(client, hear, NULL, NULL));
+    assert_lk(0, log_keep(LK_LOG_WARNING));
+}
+
+static unsigned long long long_waits(void)
+{
+    return atomic_load(&client->stats[LK_KIND_MUTEX].long_waits);
+}
+
+static unsigned long long long_holds(void)
+{
+    return atomic_load(&client->stats[LK_KIND_MUTEX].long_holds);
+}
+
+/* How often the log has said that. */
+static int said(const char *words)
+{
+    int count = 0;
+    for (const char *at = log_kept(); (at = strstr(at, words)) != NULL; at++)
+        count++;
+    return count;
+}
+
+static int take(int index, void *arg)
+{
+    lk_how_t how = LK_HOW_INIT;
+    (void)arg;
+    how.owner = owners[index];
+    int rc = lk_mutex_lockwith(orders, &how);
+    return rc != 0 ? rc : lk_mutex_unlockby(orders, owners[index]);
+}
+
+static int take_alone(void *arg)
+{
+    return take(0, arg);
+}
+
+static int all_take(void *arg)
+{
+    return run_threads(3, take, arg);
+}
+
+static uint64_t make_owners(void)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < 3; i++) {
+        assert_lk(0, lk_owner_new(client, &owners[i]));
+        sum += lk_owner_number(owners[i]);
+    }
+    return sum;
+}
+
+static void free_owners(void)
+{
+    for (int i = 0; i < 3; i++)
+        assert_lk(0, lk_owner_free(owners[i]));
+}
+
+/* While it waits, long before its next poll. */
+static void a_long_wait_is_told_once(struct world *w)
+{
+    struct worker waiter;
+    begin(w, LONG "warn_wait=50ms");
+    make_owners();
+    assert_lk(0, lk_mutex_lock(theirs));
+    worker_start(&waiter, take_alone, NULL);
+    eventually(atomic_load(&heard.waits) == 1, 4000);
+    assert_int_equal(1, long_waits());
+    assert_true(atomic_load(&heard.owners) == lk_owner_number(owners[0]));
+    sleep_ms(120);
+    assert_lk(0, lk_mutex_unlock(theirs));
+    assert_int_equal(0, worker_join(&waiter));
+    eventually(said("mutex orders: wait") == 1, 2000);
+    free_owners();
+    world_close(w, orders);
+    world_close(w, client); /* listeners have been told all */
+    assert_int_equal(1, atomic_load(&heard.waits));
+    assert_int_equal(0, atomic_load(&heard.wrong));
+    assert_int_equal(1, said("mutex orders: wait"));
+}
+
+/* The next answer says who holds it. */
+static void the_log_has_the_holder(struct world *w)
+{
+    struct worker waiter;
+    begin(w, "lease=20s&poll=300ms&warn_wait=1500ms");
+    make_owners();
+    assert_lk(0, lk_mutex_lock(theirs));
+    worker_start(&waiter, take_alone, NULL);
+    eventually(said("mutex orders: waiting for more than 1500 ms; held by ") == 1, 10000);
+    assert_int_equal(1, atomic_load(&heard.waits));
+    assert_lk(0, lk_mutex_unlock(theirs));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_int_equal(1, said("mutex orders: wait"));
+    free_owners();
+}
+
+/* Those that wait behind another thread of the process as well, from when they came. */
+static void all_threads_that_wait_are_told_of(struct world *w)
+{
+    struct worker waiters;
+    begin(w, LONG "warn_wait=100ms");
+    uint64_t sum = make_owners();
+    assert_lk(0, lk_mutex_lock(theirs));
+    worker_start(&waiters, all_take, NULL);
+    eventually(atomic_load(&heard.waits) == 3, 4000);
+    assert_true(atomic_load(&heard.owners) == sum);
+    assert_lk(0, lk_mutex_unlock(theirs));
+    assert_int_equal(0, worker_join(&waiters));
+    assert_int_equal(3, long_waits());
+    free_owners();
+}
+
+static void a_short_wait_is_not_told(struct world *w)
+{
+    struct worker waiter;
+    begin(w, LONG "warn_wait=10s");
+    make_owners();
+    assert_lk(0, lk_mutex_lock(theirs));
+    worker_start(&waiter, take_alone, NULL);
+    eventually(world_queued(w, "orders") == 1, 5000);
+    sleep_ms(100);
+    assert_lk(0, lk_mutex_unlock(theirs));
+    assert_int_equal(0, worker_join(&waiter));
+    assert_int_equal(0, long_waits());
+    free_owners();
+}
+
+static void one_that_gives_up_is_told_of(struct world *w)
+{
+    begin(w, LONG "warn_wait=50ms");
+    assert_lk(0, lk_mutex_lock(theirs));
+    assert_lk(ETIMEDOUT, lk_mutex_lockfor(orders, 200));
+    assert_int_equal(1, long_waits());
+    eventually(said("mutex orders: wait") == 1, 2000);
+    assert_lk(EBUSY, lk_mutex_trylock(orders));
+    assert_int_equal(1, long_waits());
+    assert_lk(0, lk_mutex_unlock(theirs));
+}
+
+static void what_is_not_to_be_told_is_not(struct world *w)
+{
+    begin(w, LONG "warn_wait=no");
+    assert_lk(0, lk_mutex_lock(theirs));
+    assert_lk(ETIMEDOUT, lk_mutex_lockfor(orders, 3300)); /* longer than what is told otherwise */
+    assert_lk(0, lk_mutex_unlock(theirs));
+    assert_lk(0, lk_mutex_lock(orders));
+    sleep_ms(50);
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_int_equal(0, long_waits() + long_holds());
+    assert_int_equal(0, said("mutex orders"));
+    world_close(w, orders);
+    world_close(w, client);
+    assert_int_equal(0, atomic_load(&heard.waits) + atomic_load(&heard.holds));
+}
+
+/* While it is held and good, whether it is renewed meanwhile or not. */
+static void a_long_hold_is_told_once(struct world *w)
+{
+    begin(w, "lease=3s&warn_hold=200ms");
+    assert_lk(0, lk_mutex_lock(orders));
+    eventually(atomic_load(&heard.holds) == 1, 2000);
+    eventually(atomic_load(&client->dog.margins.count) >= 2, 10000);
+    assert_lk(0, lk_mutex_lock(orders)); /* a level more is the same hold */
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_int_equal(1, long_holds());
+    assert_lk(0, lk_mutex_lock(orders));
+    eventually(atomic_load(&heard.holds) == 2, 2000);
+    assert_lk(0, lk_mutex_unlock(orders));
+    eventually(said("orders: held for more than 200 ms") == 2, 2000);
+    world_close(w, orders);
+    world_close(w, client);
+    assert_int_equal(2, atomic_load(&heard.holds));
+    assert_int_equal(0, atomic_load(&heard.wrong));
+}
+
+static void a_short_hold_is_not_told(struct world *w)
+{
+    begin(w, "lease=20s&warn_hold=5s");
+    for (int i = 0; i < 20; i++) {
+        assert_lk(0, lk_mutex_lock(orders));
+        assert_lk(0, lk_mutex_unlock(orders));
+    }
+    assert_int_equal(0, long_holds());
+    world_close(w, orders);
+    world_close(w, client);
+    assert_int_equal(0, atomic_load(&heard.holds));
+}
+
+/* An event that was not fetched yet, that the hold is at risk, is not replaced by one that matters less. */
+static void risk_comes_first(struct world *w)
+{
+    lk_event_t event = LK_EVENT_INIT;
+    begin(w, "lease=6s&warn_hold=4500ms"); /* at risk after 4 s */
+    lk_events_t *queue = world_events(w, client);
+    assert_lk(0, lk_mutex_lock(orders));
+    world_redis(w, "ACL SETUSER default -evalsha -eval"); /* renewals are refused */
+    eventually(long_holds() == 1, 10000);
+    assert_lk(0, lk_events_next(queue, &event));
+    assert_int_equal(LK_EVENT_AT_RISK, event.type);
+    world_redis(w, "ACL SETUSER default +evalsha +eval");
+    assert_lk(0, lk_mutex_unlock(orders));
+}
+
+int main(void)
+{
+    return world_run(a_long_wait_is_told_once, the_log_has_the_holder, all_threads_that_wait_are_told_of,
+                     a_short_wait_is_not_told, one_that_gives_up_is_told_of, what_is_not_to_be_told_is_not,
+                     a_long_hold_is_told_once, a_short_hold_is_not_told, risk_comes_first);
+}
