@@ -9,6 +9,8 @@
 #include "config/name.h"
 #include "config/options.h"
 
+#include <strings.h>
+
 #define SECRET "hunter2$word" /* stands for a password; no text may show it */
 
 /* Codes that a reader of options may return; on failure the options must be as they were. */
@@ -29,6 +31,16 @@ static inline bool same_servers(const struct lk__options *a, const struct lk__op
         if (strcmp(a->servers[i].host, b->servers[i].host) != 0 || a->servers[i].port != b->servers[i].port)
             return false;
     return true;
+}
+
+/* A quorum: each server has one vote, and nobody stands for it. */
+static inline void check_quorum(const struct lk__options *o)
+{
+    require(o->server_count >= LK__QUORUM_LEAST && o->server_count <= LK__QUORUM_MAX && o->server_count % 2 == 1);
+    require(o->service == NULL && !o->cluster && o->path == NULL && o->wait_replicas == 0);
+    for (unsigned i = 0; i < o->server_count; i++)
+        for (unsigned j = i + 1; j < o->server_count; j++)
+            require(strcasecmp(o->servers[i].host, o->servers[j].host) != 0 || o->servers[i].port != o->servers[j].port);
 }
 
 /* What was read can be worked with. */
@@ -59,6 +71,8 @@ static inline void check_options(const struct lk__options *o)
     require(o->tls.on || (!o->tls.unverified && o->tls.cacert == NULL && o->tls.capath == NULL &&
                           o->tls.certificate == NULL && o->tls.sni == NULL));
     require(o->keepalive_ms >= 1 || o->keepalive_ms == -1);
+    if (o->quorum)
+        check_quorum(o);
 }
 
 #endif

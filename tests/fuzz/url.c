@@ -38,6 +38,7 @@ static void check_printed(const struct lk__options *options)
     require(lk__options_url(&read, text) == 0);
     require(same_text(read.path, options->path) && same_servers(&read, options));
     require(same_text(read.service, options->service) && read.db == options->db);
+    require(read.cluster == options->cluster && read.quorum == options->quorum);
     require(same_text(read.user, options->user));
     require(same_text(read.password, options->password != NULL ? "***" : NULL));
     lk__options_print(&read, again, sizeof again);
