@@ -115,7 +115,8 @@ LK_API int lk_redlock_destroy(lk_redlock_t *r);
  *             EDEADLK    error-checking type, and this thread holds it; unchanged
  *             EAGAIN     this thread holds it INT_MAX times; unchanged
  *             ESTALE     this thread's hold was lost and still has to be unlocked
- *             EPROTO EACCES ENOSPC ENOTSUP  so many servers refuse that there is no majority; not held
+ *             EPROTO EACCES ENOSPC ENOTSUP  so many servers refuse that there is no majority: what the
+ *                        first of them says, with its words in lk_errortext(); not held
  *             ECANCELED EINVAL ENOMEM  not held
  * Threads     any; blocks only the caller; not for signal handlers; no cancellation point;
  *             signals do not end the wait
@@ -198,7 +199,7 @@ LK_API LK_MUST_CHECK int lk_redlock_lockwith(lk_redlock_t *r, const lk_how_t *ho
  *                        every hold of the parent
  *             ESTALE     the hold had been lost: what was done since may have met another
  *                        holder. One level less
- *             EIO        no majority confirmed it; one level less. It is free in
+ *             EIO        no majority confirmed it, as servers are away or refuse; one level less. It is free in
  *                        lk_errorsettles() milliseconds at the latest
  * Threads     the one that locked it; takes one command timeout at most
  * Round trips 1, to all servers at once; none at an inner level
@@ -274,6 +275,7 @@ LK_API LK_MUST_CHECK int lk_redlock_remainingby(lk_redlock_t *r, lk_owner_t *own
  *                        thread says so
  *             EPERM      this thread does not hold it
  *             ENOTCONN   too few answered: not known, nothing changed
+ *             EPROTO EACCES ENOTSUP  so many servers refuse that there is no majority: likewise
  *             ECANCELED EINVAL
  * Threads     any; takes one command timeout at most
  * Round trips 1, to all servers at once
@@ -342,6 +344,7 @@ typedef struct lk_redlockinfo {
  *
  * Returns     0, EINVAL, ECANCELED
  *             ENOTCONN   no server answered
+ *             EPROTO EACCES ENOTSUP  none did, and so many refuse that there is no majority
  * Threads     any; takes one command timeout at most
  * Round trips 1, to all servers at once
  */

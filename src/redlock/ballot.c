@@ -7,6 +7,8 @@
  */
 #include "redlock/ballot.h"
 
+#include <stdio.h>
+
 enum { STEP_US = 1000 };
 
 /* Under a connection's mu. */
@@ -14,10 +16,12 @@ static void take(struct lk__request *request, const struct lk__reply *reply)
 {
     struct lk__vote *vote = LK__CONTAINER(request, struct lk__vote, request);
     bool retry;
-    if (reply->type == LK__ERROR)
+    if (reply->type == LK__ERROR) {
         vote->code = lk__reply_error(reply, &retry);
-    else
+        snprintf(vote->text, sizeof vote->text, "%s", lk__reply_text(reply, 0));
+    } else {
         vote->code = vote->ballot->read(vote, reply) ? 0 : EPROTO;
+    }
     vote->unknown_script = lk__reply_is(reply, "NOSCRIPT");
 }
 
@@ -45,19 +49,30 @@ static void set_deadline(struct lk__vote *vote)
     vote->sent.epoch = vote->until.date.epoch;
 }
 
+/* A server that does not let this client in refuses what it would be asked. */
+static int why_unsent(struct lk__vote *vote, int code)
+{
+    int last_error;
+    if (code != ENOTCONN)
+        return code;
+    last_error = lk__node_lasterror(vote->node, LK__LANE_COMMANDS, vote->text, sizeof vote->text);
+    return last_error == EACCES || last_error == EPROTO || last_error == ENOTSUP ? last_error : ENOTCONN;
+}
+
 /* Once it is sent, another thread may have the answer taken before this one goes on. */
 static void ask(struct lk__vote *vote)
 {
     vote->request = (struct lk__request){ .parker = &vote->ballot->parker, .take = take };
     vote->state = LK__VOTE_OPEN;
     vote->code = 0;
+    vote->text[0] = '\0';
     if (vote->ballot->dated)
         set_deadline(vote);
     int rc =
         lk__node_send(vote->node, LK__LANE_COMMANDS, &vote->request, &vote->command, &vote->sent, vote->eval);
     if (rc != 0) {
         vote->state = LK__VOTE_NONE;
-        vote->code = rc;
+        vote->code = why_unsent(vote, rc);
     }
 }
 
@@ -155,4 +170,29 @@ unsigned lk__ballot_open(const struct lk__ballot *ballot)
     for (unsigned i = 0; i < ballot->count; i++)
         count += ballot->votes[i].state == LK__VOTE_OPEN;
     return count;
+}
+
+/* Not for a moment, as who is away, loads, or stands behind its master. */
+static bool refuses(const struct lk__vote *vote)
+{
+    bool known = vote->state == LK__VOTE_CAST || vote->state == LK__VOTE_NONE;
+    return known && vote->code != 0 && vote->code != ENOTCONN && vote->code != ESTALE;
+}
+
+int lk__ballot_refused(const struct lk__ballot *ballot, char words[LK__REFUSAL_MAX])
+{
+    unsigned refusing = 0;
+    int code = 0;
+    words[0] = '\0';
+    for (unsigned i = 0; i < ballot->count; i++) {
+        const struct lk__vote *vote = &ballot->votes[i];
+        if (!refuses(vote))
+            continue;
+        if (refusing++ > 0)
+            continue;
+        code = vote->code;
+        if (vote->text[0] != '\0')
+            snprintf(words, LK__REFUSAL_MAX, "; server %u: %s", i + 1, vote->text);
+    }
+    return refusing > ballot->count - ballot->majority ? code : 0;
 }

@@ -23,11 +23,11 @@ struct lk__vote {
     struct lk__sent sent;
     struct lk__until until; /* when a dated question is over */
     int code;               /* of no vote: why; of a cast one: of an error */
+    char text[160];         /* of that error, or the id of who has it */
 
     /* what it says; written by the ballot's read() */
     enum lk__verdict verdict;
     int64_t server_us, token, left_ms;
-    char holder[160];
 
     /* private */
     struct lk__ballot *ballot;
@@ -60,6 +60,13 @@ void lk__ballot_end(struct lk__ballot *ballot);
 unsigned lk__ballot_count(const struct lk__ballot *ballot, enum lk__verdict verdict);
 /* How many may yet say anything. */
 unsigned lk__ballot_open(const struct lk__ballot *ballot);
+
+/*
+ * The code that so many servers refuse with that the others are no majority, of the first of them; 0: not so many do.
+ * `words`: what that one says, or, of a few, the first; to stand behind a text, and "" where nobody refuses.
+ */
+enum { LK__REFUSAL_MAX = 192 };
+int lk__ballot_refused(const struct lk__ballot *ballot, char words[LK__REFUSAL_MAX]);
 
 static inline bool lk__vote_says(const struct lk__vote *vote, enum lk__verdict verdict)
 {

@@ -23,6 +23,7 @@ int lk__redlock_askheld(const struct lk__op *op, struct lk__hold *hold)
     struct lk__object *object = op->object;
     const struct lk__quorum *quorum = hold->lease->quorum;
     struct lk__ballot ballot;
+    char words[LK__REFUSAL_MAX];
     lk__ballot_begin(&ballot, object->client, object->client->options->command_timeout_ms);
     ballot.read = read_check;
     for (unsigned i = 0; i < ballot.count; i++) {
@@ -35,9 +36,11 @@ int lk__redlock_askheld(const struct lk__op *op, struct lk__hold *hold)
     lk__ballot_end(&ballot);
     if (taken >= ballot.majority)
         return 0;
+    int refused = lk__ballot_refused(&ballot, words);
     if (ballot.count - gone >= ballot.majority)
-        return lk__fail(ENOTCONN, "%s: of %u servers %u have this hold and %u have not; the others do not answer",
-                        object->what, ballot.count, taken, gone);
+        return lk__fail(refused != 0 ? refused : ENOTCONN,
+                        "%s: of %u servers %u have this hold and %u have not; the others do not answer or refuse%s",
+                        object->what, ballot.count, taken, gone, words);
     lk__lease_lose(hold->lease, LK_REASON_GONE);
     return lk__fail(ESTALE, "%s: of %u servers %u no longer know this hold", object->what, ballot.count, gone);
 }

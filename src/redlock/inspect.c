@@ -12,9 +12,9 @@ static bool read_info(struct lk__vote *vote, const struct lk__reply *reply)
         return false;
     vote->verdict = info.verdict;
     vote->left_ms = info.verdict == LK__TAKEN ? info.left_ms : 0;
-    vote->holder[0] = '\0';
+    vote->text[0] = '\0';
     if (info.verdict == LK__TAKEN)
-        strncpy(vote->holder, info.holder, sizeof vote->holder - 1);
+        strncpy(vote->text, info.holder, sizeof vote->text - 1);
     return true;
 }
 
@@ -41,12 +41,12 @@ static const char *most_common(const struct lk__ballot *ballot)
     const char *common = "";
     unsigned most = 0;
     for (unsigned i = 0; i < ballot->count; i++) {
-        const char *holder = ballot->votes[i].holder;
+        const char *holder = ballot->votes[i].text;
         size_t length = common_length(holder);
         unsigned same = 0;
         for (unsigned j = 0; j < ballot->count; j++)
-            same += lk__vote_says(&ballot->votes[j], LK__TAKEN) && common_length(ballot->votes[j].holder) == length &&
-                    strncmp(ballot->votes[j].holder, holder, length) == 0;
+            same += lk__vote_says(&ballot->votes[j], LK__TAKEN) && common_length(ballot->votes[j].text) == length &&
+                    strncmp(ballot->votes[j].text, holder, length) == 0;
         if (lk__vote_says(&ballot->votes[i], LK__TAKEN) && same > most) {
             most = same;
             common = holder;
@@ -86,6 +86,14 @@ static void tell_info(const struct lk__ballot *ballot, lk_redlockinfo_t *info)
     lk__sized_write(info, &found, sizeof found);
 }
 
+static int none_answers(const struct lk__op *op, const struct lk__ballot *ballot)
+{
+    char words[LK__REFUSAL_MAX];
+    int refused = lk__ballot_refused(ballot, words);
+    return lk__fail(refused != 0 ? refused : ENOTCONN, "%s: none of its %u servers answers%s", op->object->what,
+                    ballot->count, words);
+}
+
 static int ask_all(const struct lk__op *op, lk_redlockinfo_t *info)
 {
     struct lk__ballot ballot;
@@ -100,7 +108,7 @@ static int ask_all(const struct lk__op *op, lk_redlockinfo_t *info)
     if (lk__ballot_count(&ballot, LK__TAKEN) + lk__ballot_count(&ballot, LK__FREE) > 0)
         tell_info(&ballot, info);
     else
-        rc = lk__fail(ENOTCONN, "%s: none of its %u servers answers", op->object->what, ballot.count);
+        rc = none_answers(op, &ballot);
     lk__ballot_end(&ballot);
     return rc;
 }

@@ -62,6 +62,7 @@ int lk__redlock_release(struct lk__object *object, struct lk__hold *hold)
     lk_client_t *client = object->client;
     struct lk__lease *whole = hold->lease;
     struct lk__ballot ballot;
+    char words[LK__REFUSAL_MAX];
     int64_t end_us = lk__lease_endsby(whole);
     if (!lk__lease_end(whole))
         return lk__gone(object);
@@ -78,7 +79,9 @@ int lk__redlock_release(struct lk__object *object, struct lk__hold *hold)
         lk__lease_wasgone(whole);
         return lk__gone(object);
     }
-    lk__fail(EIO, "%s: no majority of the servers confirms that it was given back; they are told again", object->what);
+    (void)lk__ballot_refused(&ballot, words);
+    lk__fail(EIO, "%s: no majority of the servers confirms that it was given back; they are told again%s", object->what,
+             words);
     lk__error_settles(end_us);
     return EIO;
 }

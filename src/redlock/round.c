@@ -133,11 +133,20 @@ static uint64_t largest_token(const struct lk__ballot *ballot)
     return (uint64_t)largest;
 }
 
+/* Why no majority knows it. */
+static int not_fenced(const struct round *round, const struct lk__ballot *ballot)
+{
+    char words[LK__REFUSAL_MAX];
+    int refused = lk__ballot_refused(ballot, words);
+    return lk__fail(refused != 0 ? refused : ENOTCONN,
+                    "%s: not held: granted, but no majority of the servers knows its token%s", round->object->what,
+                    words);
+}
+
 /*
  * Have a majority know the largest token of all: any later majority has one of these servers, whose token is then above it.
- * False: no majority does.
  */
-static bool fence(struct round *round)
+static int fence(struct round *round)
 {
     struct lk__ballot second;
     const struct lk__redlock_fence_args args = { .largest = (int64_t)largest_token(&round->ballot) };
@@ -154,10 +163,10 @@ static bool fence(struct round *round)
     }
     lk__ballot_ask(&second);
     lk__ballot_await(&second, fence_decided);
-    bool known = lk__ballot_count(&second, LK__DONE) >= second.majority;
+    int rc = lk__ballot_count(&second, LK__DONE) >= second.majority ? 0 : not_fenced(round, &second);
     lk__ballot_end(&second);
     round->hold->token = (uint64_t)args.largest;
-    return known;
+    return rc;
 }
 
 /* --- keeping it -------------------------------------------------------------------------------------------------------- */
@@ -261,23 +270,6 @@ static void take_back(struct round *round)
 
 /* --- why not ----------------------------------------------------------------------------------------------------------- */
 
-/* The code that servers give that have no vote, if it is one; ENOTCONN if they do not answer, or differ. */
-static int common_code(const struct lk__ballot *ballot)
-{
-    int common = 0;
-    for (unsigned i = 0; i < ballot->count; i++) {
-        const struct lk__vote *vote = &ballot->votes[i];
-        if (lk__vote_says(vote, LK__GRANTED) || lk__vote_says(vote, LK__BUSY))
-            continue;
-        bool refused = (vote->state == LK__VOTE_CAST && vote->code != 0) || vote->code == ECANCELED;
-        int code = refused ? vote->code : ENOTCONN;
-        if (common != 0 && common != code)
-            return ENOTCONN;
-        common = code;
-    }
-    return common;
-}
-
 /* When so many leases have run out that a majority may be free, as far as they are known; 0: they are not. */
 static int64_t busy_until(const struct lk__ballot *ballot)
 {
@@ -294,32 +286,29 @@ static int why_not(const struct round *round)
     unsigned granted = lk__ballot_count(ballot, LK__GRANTED), busy = lk__ballot_count(ballot, LK__BUSY), young = 0;
     for (unsigned i = 0; i < ballot->count; i++)
         young += ballot->votes[i].state == LK__VOTE_NONE && ballot->votes[i].code == ESTALE;
-    int code = granted + busy >= ballot->majority ? EBUSY : common_code(ballot);
+    char words[LK__REFUSAL_MAX];
+    int refused = lk__ballot_refused(ballot, words);
+    int code = granted + busy >= ballot->majority ? EBUSY : refused != 0 ? refused : ENOTCONN;
     lk__fail(code,
              "%s: not held: of %u servers %u granted it, %u have it for somebody else, %u started a moment ago, %u "
-             "do not answer or refuse",
-             round->object->what, ballot->count, granted, busy, young, ballot->count - granted - busy - young);
+             "do not answer or refuse%s",
+             round->object->what, ballot->count, granted, busy, young, ballot->count - granted - busy - young, words);
     if (code == EBUSY)
         lk__error_leaves(busy_until(ballot));
     return code;
-}
-
-static int too_late(const struct round *round, const char *what)
-{
-    return lk__fail(ENOTCONN, "%s: not held: %s", round->object->what, what);
 }
 
 /* --- a round ------------------------------------------------------------------------------------------------------------ */
 
 static int decide(struct round *round)
 {
+    int rc;
     if (lk__ballot_count(&round->ballot, LK__GRANTED) < round->ballot.majority)
         return why_not(round);
-    if (round->plan->fenced && !fence(round))
-        return too_late(round, "granted, but no majority of the servers knows its token");
-    if (!is_good(round))
-        return too_late(round, "granted, but the answers took longer than the lease");
-    return 0;
+    rc = round->plan->fenced ? fence(round) : 0;
+    if (rc == 0 && !is_good(round))
+        rc = lk__fail(ENOTCONN, "%s: not held: granted, but the answers took longer than the lease", round->object->what);
+    return rc;
 }
 
 int lk__redlock_round(const struct lk__op *op, const struct lk__plan *plan)

@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 struct member {
-    pid_t pid; /* 0: not running */
-    int port;
+    pid_t pid;        /* 0: not running */
+    int port;         /* what clients come to; of TLS, if the world has that */
+    int control_port; /* the test's own; the same where there is no TLS */
     bool stopped;
     redisContext *control;
 };
@@ -27,14 +28,24 @@ struct quorum {
 
 /* --- processes ------------------------------------------------------------------------------------------------------ */
 
+static bool has_tls(const struct quorum *q)
+{
+    return q->world->tls_port != 0;
+}
+
 static void exec_server(struct quorum *q, const struct member *m)
 {
-    char port[16];
-    const char *binary = getenv("LATCHKEY_TEST_SERVER");
-    snprintf(port, sizeof port, "%d", m->port);
+    char port[16], tls_port[16], certificate[96], key[96], trusted[96];
+    const char *binary = getenv("LATCHKEY_TEST_SERVER"), *dir = q->world->dir;
+    snprintf(port, sizeof port, "%d", m->control_port);
+    snprintf(tls_port, sizeof tls_port, "%d", m->port);
+    snprintf(certificate, sizeof certificate, "%s/server.pem", dir);
+    snprintf(key, sizeof key, "%s/server.key", dir);
+    snprintf(trusted, sizeof trusted, "%s/ca.pem", dir);
     binary = binary != NULL && binary[0] != 0 ? binary : "redis-server";
-    execlp(binary, binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir",
-           q->world->dir, (char *)NULL);
+    execlp(binary, binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir,
+           has_tls(q) ? "--tls-port" : (char *)NULL, tls_port, "--tls-auth-clients", "no", "--tls-cert-file",
+           certificate, "--tls-key-file", key, "--tls-ca-cert-file", trusted, (char *)NULL);
     _exit(126);
 }
 
@@ -65,7 +76,7 @@ static redisContext *control_of(struct member *m)
     if (m->control != NULL && m->control->err == 0)
         return m->control;
     hang_up(m);
-    m->control = redisConnectWithTimeout("127.0.0.1", m->port, patience);
+    m->control = redisConnectWithTimeout("127.0.0.1", m->control_port, patience);
     assert_that(m->control != NULL);
     redisSetTimeout(m->control, patience);
     return m->control;
@@ -97,8 +108,10 @@ struct quorum *quorum_begin(struct world *w, int count)
     q->world = w;
     q->count = count;
     world_at_end(w, NULL, q, end);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         q->members[i].port = free_port(), q->nowhere[i] = free_port();
+        q->members[i].control_port = has_tls(q) ? free_port() : q->members[i].port;
+    }
     for (int i = 0; i < count; i++)
         launch(q, &q->members[i]);
     for (int i = 0; i < count; i++)
@@ -140,9 +153,15 @@ int quorum_port(struct quorum *q, int node)
     return q->members[node].port;
 }
 
-const char *quorum_url_without(struct quorum *q, const char *unseen, const char *options)
+int quorum_controlport(struct quorum *q, int node)
 {
-    char url[512] = "redis-quorum://";
+    return q->members[node].control_port;
+}
+
+static const char *url_of(struct quorum *q, const char *user, const char *unseen, const char *options)
+{
+    char url[640];
+    snprintf(url, sizeof url, "redis%s-quorum://%s", has_tls(q) ? "s" : "", user);
     for (int i = 0; i < q->count; i++) {
         size_t length = strlen(url);
         bool seen = strchr(unseen, '0' + i) == NULL;
@@ -150,13 +169,26 @@ const char *quorum_url_without(struct quorum *q, const char *unseen, const char 
                  seen ? q->members[i].port : q->nowhere[i]);
     }
     size_t length = strlen(url);
-    snprintf(url + length, sizeof url - length, "?%s", options);
+    if (has_tls(q))
+        snprintf(url + length, sizeof url - length, "?%s&cacert=%s/ca.pem", options, q->world->dir);
+    else
+        snprintf(url + length, sizeof url - length, "?%s", options);
     return world_keep(url, strlen(url));
+}
+
+const char *quorum_url_without(struct quorum *q, const char *unseen, const char *options)
+{
+    return url_of(q, "", unseen, options);
+}
+
+const char *quorum_url_as(struct quorum *q, const char *user, const char *options)
+{
+    return url_of(q, user, "", options);
 }
 
 const char *quorum_url(struct quorum *q, const char *options)
 {
-    return quorum_url_without(q, "", options);
+    return url_of(q, "", "", options);
 }
 
 lk_client_t *quorum_client(struct quorum *q, const char *options)
@@ -224,12 +256,14 @@ int quorum_having(struct quorum *q, const char *key)
 void quorum_lockall(struct quorum *q, lk_redlock_t *r, const char *name)
 {
     enum { PATIENCE_MS = 500 };
+    int64_t patience_ms = 20; /* one that is not connected yet is not asked, and one that is may be slow */
     for (int64_t until_ms = now_ms() + QUORUM_WITHIN_MS; now_ms() < until_ms;) {
         assert_lk(0, lk_redlock_lockfor(r, QUORUM_WITHIN_MS));
-        for (int64_t seen_ms = now_ms() + PATIENCE_MS; now_ms() < seen_ms; sleep_ms(2))
+        for (int64_t seen_ms = now_ms() + patience_ms; now_ms() < seen_ms; sleep_ms(2))
             if (quorum_having(q, name) == q->count)
                 return;
         assert_lk(0, lk_redlock_unlock(r));
+        patience_ms = 2 * patience_ms < PATIENCE_MS ? 2 * patience_ms : PATIENCE_MS;
     }
     assert_failed(__FILE__, __LINE__, "never at all servers: %s", name);
 }

@@ -3,7 +3,8 @@
  * quorum.h - several servers that know nothing of each other, without persistence
  *
  * All are real servers on ports of 127.0.0.1. Begin it before the test opens a client; it ends with the test. A server that
- * has just started has no vote for a while, so most tests say NO_WAIT: longest_lease_ms = -1.
+ * has just started has no vote for a while, so most tests say NO_WAIT: longest_lease_ms = -1. With LATCHKEY_TEST_TLS=yes
+ * clients come over TLS.
  */
 #ifndef TESTS_QUORUM_H
 #define TESTS_QUORUM_H
@@ -16,9 +17,12 @@ struct quorum;
 
 struct quorum *quorum_begin(struct world *w, int count);
 int quorum_port(struct quorum *q, int node);
+int quorum_controlport(struct quorum *q, int node); /* where there is TLS: another one, without */
 
 /* "redis-quorum://...?OPTIONS"; good until the eighth next call. */
 const char *quorum_url(struct quorum *q, const char *options);
+/* The same for "USER:PASSWORD@". */
+const char *quorum_url_as(struct quorum *q, const char *user, const char *options);
 /* The same with nobody in the place of those whose digits stand in `unseen`. */
 const char *quorum_url_without(struct quorum *q, const char *unseen, const char *options);
 /* A client that ends with the test. */
