@@ -9,6 +9,7 @@
 #include "../common.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,11 +26,43 @@ static struct server {
     int port;
 } servers[ALL];
 
-static char folder[] = "/tmp/latchkey-failover-XXXXXX";
+static char folder[256]; /* in $TMPDIR */
+
+static void remove_file(const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlink(path);
+}
+
+/* Whatever is there: a replica keeps what it was sent, and who is killed may just have been writing. */
+static void remove_folder(void)
+{
+    DIR *files = opendir(folder);
+    if (files == NULL)
+        return;
+    for (const struct dirent *file; (file = readdir(files)) != NULL;)
+        remove_file(file->d_name);
+    closedir(files);
+    rmdir(folder);
+}
+
+void servers_end(void)
+{
+    for (int i = 0; i < ALL; i++) {
+        if (servers[i].pid > 0) {
+            kill(servers[i].pid, SIGKILL);
+            waitpid(servers[i].pid, NULL, 0);
+        }
+        servers[i].pid = 0;
+    }
+    remove_folder();
+}
 
 static void give_up(const char *what)
 {
     fprintf(stderr, "failover: %s\n", what);
+    servers_end();
     exit(1);
 }
 
@@ -73,11 +106,11 @@ static void write_sentinel(FILE *file, int i)
 
 static void write_config(int i)
 {
-    char path[64];
+    char path[320];
     path_of(i, path, sizeof path);
     FILE *file = fopen(path, "w");
     if (file == NULL)
-        give_up("cannot write to /tmp");
+        give_up("cannot write to its folder");
     fprintf(file, "port %d\nbind 127.0.0.1\ndir %s\nlogfile /dev/null\n", servers[i].port, folder);
     if (i < SENTINEL)
         fprintf(file, "save \"\"\nappendonly no\nmaxmemory-policy noeviction\nrepl-diskless-sync-delay 0\n");
@@ -87,9 +120,10 @@ static void write_config(int i)
         write_sentinel(file, i);
     fclose(file);
 }
+
 static void start(int i)
 {
-    char path[64];
+    char path[320];
     write_config(i);
     path_of(i, path, sizeof path);
     servers[i].pid = child_start();
@@ -128,8 +162,10 @@ void servers_start(void)
         fprintf(stderr, "failover: there is no redis-server, or no redis-cli\n");
         exit(77);
     }
+    const char *temporary = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/latchkey-failover-XXXXXX", temporary != NULL ? temporary : "/tmp");
     if (mkdtemp(folder) == NULL)
-        give_up("cannot write to /tmp");
+        give_up("no folder can be made in $TMPDIR or /tmp");
     choose_ports();
     for (int i = 0; i < SENTINEL; i++)
         start(i);
@@ -140,20 +176,6 @@ void servers_start(void)
         await(i, "sentinel ckquorum samples", "OK 3");
     for (int i = SENTINEL; i < ALL; i++)
         await(i, "info sentinel", "slaves=2,sentinels=3");
-}
-
-void servers_end(void)
-{
-    char path[64];
-    for (int i = 0; i < ALL; i++) {
-        if (servers[i].pid > 0) {
-            kill(servers[i].pid, SIGKILL);
-            waitpid(servers[i].pid, NULL, 0);
-        }
-        path_of(i, path, sizeof path);
-        unlink(path);
-    }
-    rmdir(folder);
 }
 
 const char *servers_url(void)

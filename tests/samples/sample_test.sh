@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A sample comes to its last line and says whether its invariant held; without the primitive it does not.
+# A sample comes to its last line and says whether its invariant held; without the primitive it does not. It leaves no files.
 #   sample_test.sh <held|BROKEN> <program> [arguments]
 set -uo pipefail
 expected=$1 program=$2
@@ -25,7 +25,8 @@ for ((tries = 100; tries > 0; tries--)); do
     sleep 0.1
 done
 
-export LATCHKEY_URL=unix://$work/redis.sock
+mkdir "$work/tmp"
+export LATCHKEY_URL=unix://$work/redis.sock TMPDIR=$work/tmp
 code=0 wanted=0
 if [[ $expected = BROKEN ]]; then
     wanted=1
@@ -33,4 +34,6 @@ if [[ $expected = BROKEN ]]; then
 fi
 "$program" "$@" >"$work/out" || code=$?
 cat "$work/out"
+left=$(ls -A "$TMPDIR")
+[[ -z $left ]] || { echo "it left $left"; exit 1; }
 [[ $code = "$wanted" && $(tail -n 1 "$work/out") =~ ^invariant:\ .*:\ $expected\ \( ]]
