@@ -27,6 +27,17 @@ static int wait_at(void *barrier)
     return lk_barrier_waitfor(barrier, 20000);
 }
 
+struct patience {
+    lk_barrier_t *barrier;
+    int64_t ms;
+};
+
+static int wait_briefly(void *arg)
+{
+    const struct patience *patience = arg;
+    return lk_barrier_waitfor(patience->barrier, patience->ms);
+}
+
 static int64_t arrived(struct world *w)
 {
     return world_int(w, "ZCARD latchkey:parties:{stage}");
@@ -415,6 +426,45 @@ static void an_arrival_without_an_answer_breaks_the_round(struct world *w)
     assert_lk(0, lk_barrier_reset(theirs));
 }
 
+static bool no_more_looks(struct world *w)
+{
+    int64_t before = world_commands(w, "evalsha");
+    sleep_ms(100);
+    return world_commands(w, "evalsha") == before;
+}
+
+/* The answer to the last look, behind that to the leave, which says that the round is over: was it passed, or broken? */
+static void a_time_that_is_over_unseen_leaves_it_open(struct world *w)
+{
+    enum { COMMAND_MS = 1000, LIMIT_MS = 3000 };
+    struct worker other;
+    struct proxy *p = proxy_begin(w);
+    open_both(w, "lease=20s", 2);
+    mine = world_barrier(w, proxy_client(p, "lease=20s&command_timeout=1s&poll=10s"), "stage", 2, NULL);
+    worker_start(&other, wait_at, mine);
+    eventually(arrived(w) == 1, 5000);
+    assert_int_equal(LK_BARRIER_SERIAL, wait_at(theirs));
+    assert_int_equal(0, worker_join(&other)); /* from now on it listens */
+    for (int lost = 0; lost < 2; lost++) {
+        int64_t before = proxy_faults(p);
+        struct patience patience = { mine, LIMIT_MS };
+        worker_start(&other, wait_briefly, &patience);
+        eventually(arrived(w) == 1 && no_more_looks(w), LIMIT_MS);
+        proxy_once(p, PROXY_DROP_MESSAGE, 1, "message");
+        assert_int_equal(LK_BARRIER_SERIAL, wait_at(theirs));
+        eventually(proxy_faults(p) == before + 1, LIMIT_MS);
+        proxy_once(p, PROXY_DROP_REPLY, 1, "stage"); /* the look at the limit */
+        eventually(proxy_faults(p) == before + 2, LIMIT_MS + COMMAND_MS);
+        if (lost)
+            proxy_once(p, PROXY_DROP_REPLY, 2, "stage"); /* behind the leave */
+        assert_int_equal(lost ? EIO : 0, worker_join(&other));
+        assert_int_equal(before + 2 + lost, proxy_faults(p));
+    }
+    begin_round(w, &other); /* it broke nothing */
+    assert_int_equal(LK_BARRIER_SERIAL, wait_at(mine));
+    assert_int_equal(0, worker_join(&other));
+}
+
 static void the_server_that_forgets_leaves_it_open(struct world *w)
 {
     struct worker other;
@@ -452,6 +502,6 @@ int main(void)
                      rounds_follow_without_a_pause, the_serial_party_may_destroy_it, a_party_that_dies_breaks_the_round,
                      who_waits_hears_of_a_death, who_is_cancelled_breaks_the_round,
                      a_client_that_closes_breaks_the_round, a_cut_arrival_counts_once,
-                     an_arrival_without_an_answer_breaks_the_round, the_server_that_forgets_leaves_it_open,
+                     an_arrival_without_an_answer_breaks_the_round, a_time_that_is_over_unseen_leaves_it_open, the_server_that_forgets_leaves_it_open,
                      a_static_one_uses_the_default_client);
 }
