@@ -211,7 +211,7 @@ static void a_wait_goes_on(struct world *w)
                 assert_lk(0, subject_take(&place->theirs, 1000));
                 proxy_cut_after(p, directions[i], k * (directions[i] == PROXY_UP ? 80 : 18));
                 errand_start(&errand, &place->mine, 10000);
-                eventually(subject_queued(w, &place->mine) == 1, 1000);
+                eventually(errand_waits(w, &errand), 1000);
                 int64_t given_ms = now_ms();
                 assert_lk(0, subject_give(&place->theirs));
                 errand_join(&errand);
@@ -241,7 +241,7 @@ static void a_renewal_is_sent_again(struct world *w)
         proxy_once(p, faults[i], 1, "thing-");
         eventually(proxy_faults(p) > before, 300 + RIG_SLACK_MS);
     }
-    for (int k = 0; k < STEPS; k++) { /* five renewals go out together */
+    for (int k = 0; k < STEPS; k++) { /* six renewals go out together */
         proxy_cut_after(p, k % 2 == 0 ? PROXY_UP : PROXY_DOWN, k % 2 == 0 ? k * 110 : k * 5);
         sleep_ms(150);
     }

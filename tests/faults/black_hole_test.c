@@ -3,7 +3,7 @@
  * black_hole_test.c - F05: connections stay and nothing comes through, either way, for a while
  *
  * labels: threads memory
- * seconds: 12
+ * seconds: 20
  */
 #include "rig.h"
 
@@ -41,6 +41,7 @@ static void fill(void)
 static void a_short_one_is_only_late(struct world *w)
 {
     struct errand errand;
+    struct party party;
     rig = rig_begin_behind(w, &p, "lease=8s&command_timeout=1500ms&poll=1s");
     int64_t connections = proxy_connections(p);
     for_each_place(place, rig) {
@@ -50,9 +51,9 @@ static void a_short_one_is_only_late(struct world *w)
         dig(200);
         assert_lk(0, subject_give(&place->mine));
         fill();
-        assert_lk(0, subject_take(&place->theirs, 1000));
+        assert_lk(0, subject_take(&place->theirs, 5000));
         errand_start(&errand, &place->mine, 5000);
-        eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
+        eventually(errand_waits(rig->w, &errand), 5000);
         dig(200);
         assert_lk(0, subject_give(&place->theirs)); /* the message waits in the hole */
         errand_join(&errand);
@@ -68,6 +69,13 @@ static void a_short_one_is_only_late(struct world *w)
     assert_int_equal(1, world_int(rig->w, "GET gate"));
     fill();
     assert_lk(0, lk_latch_countdown(&rig->gate));
+    dig(200);
+    party_wait(rig, &party, &rig->stage, 10000);
+    fill();
+    dig(200);
+    assert_int_equal(LK_BARRIER_SERIAL, rig_meet(rig));
+    assert_lk(0, party_join(&party));
+    fill();
     assert_between(proxy_connections(p), connections, connections + 1); /* one more for the first renewals */
     assert_int_equal(0, rig_count(&rig->at_risk));
     rig_works(rig);
@@ -77,10 +85,12 @@ static void a_short_one_is_only_late(struct world *w)
 static void a_long_one_delays_who_asks(struct world *w)
 {
     struct errand errands[RIG_PLACES];
+    struct party party;
     rig = rig_begin_behind(w, &p, RIG_OPTIONS);
     proxy_stall(p, PROXY_BOTH);
     for (int i = 0; i < RIG_PLACES; i++)
         errand_start(&errands[i], &rig->places[i].mine, LIMIT_MS);
+    party_start(&party, &rig->lasting, LIMIT_MS);
     int64_t began_ms = now_ms();
     assert_lk(EIO, lk_latch_trysetcount(&rig->gate, 1));
     assert_between(now_ms() - began_ms, 0, RIG_COMMAND_MS + RIG_SLACK_MS);
@@ -90,19 +100,23 @@ static void a_long_one_delays_who_asks(struct world *w)
         assert_true(errand->took == EIO || errand->took == ENOTCONN);
         assert_between(errand->took_ms - errand->began_ms, LIMIT_MS - 1, LIMIT_MS + RIG_COMMAND_MS + RIG_SLACK_MS);
     }
+    int came = party_join(&party);
+    assert_true(came == EIO || came == ENOTCONN);
+    assert_between(party.went_ms - party.came_ms, 0, LIMIT_MS + RIG_COMMAND_MS + RIG_SLACK_MS);
     proxy_resume(p); /* all that was sent arrives now, and past its deadline: or is taken back */
     for_each_place(place, rig)
         eventually(subject_held(rig->w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
+    eventually(rig_parties(rig) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
     assert_false(world_exists(rig->w, "gate"));
 
+    assert_lk(0, lk_barrier_reset(&rig->their_stage));
     dig(LONG_MS);
     for (int i = 0; i < RIG_PLACES; i++)
         errand_start(&errands[i], &rig->places[i].mine, 10000);
     for_each_place(place, rig) {
         struct errand *errand = &errands[place - rig->places];
         errand_join(errand);
-        assert_lk(0, errand->took);
-        assert_lk(0, errand->gave);
+        errand_had_it(errand);
         assert_between(errand->took_ms - errand->began_ms, 0, LONG_MS + 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
     }
     fill();
@@ -114,11 +128,13 @@ static void a_long_one_delays_who_waits(struct world *w)
 {
     struct errand errands[RIG_PLACES];
     struct worker at_gate;
+    struct party party;
     rig = rig_begin_behind(w, &p, RIG_OPTIONS);
+    party_wait(rig, &party, &rig->lasting, LK_FOREVER);
     for_each_place(place, rig) {
-        assert_lk(0, subject_take(&place->theirs, 1000));
+        assert_lk(0, subject_take(&place->theirs, 5000));
         errand_start(&errands[place - rig->places], &place->mine, 10000);
-        eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
+        eventually(errand_waits(rig->w, &errands[place - rig->places]), 5000);
     }
     assert_lk(0, lk_latch_trysetcount(&rig->their_gate, 1));
     worker_start(&at_gate, await_latch_patiently, &rig->gate);
@@ -127,16 +143,17 @@ static void a_long_one_delays_who_waits(struct world *w)
     for_each_place(place, rig)
         assert_lk(0, subject_give(&place->theirs));
     assert_lk(0, lk_latch_countdown(&rig->their_gate));
+    assert_int_equal(LK_BARRIER_SERIAL, rig_meet(rig));
     fill();
     int64_t filled_ms = now_ms();
     for_each_place(place, rig) {
         struct errand *errand = &errands[place - rig->places];
         errand_join(errand);
-        assert_lk(0, errand->took);
-        assert_lk(0, errand->gave);
+        errand_had_it(errand);
         assert_between(errand->took_ms - filled_ms, -LONG_MS, RIG_RETRY_MS + 2 * RIG_POLL_MS + RIG_SLACK_MS);
     }
     assert_lk(0, worker_join(&at_gate));
+    assert_lk(0, party_join(&party));
     assert_between(now_ms() - filled_ms, 0, RIG_RETRY_MS + 2 * RIG_POLL_MS + RIG_SLACK_MS);
     rig_works(rig);
 }
@@ -145,9 +162,11 @@ static void a_long_one_delays_who_waits(struct world *w)
 static void a_long_one_is_at_risk_or_lost(struct world *w)
 {
     struct errand theirs[RIG_PLACES];
+    struct party party;
     int64_t ms;
     int leased = 0;
     rig = rig_begin_behind(w, &p, RIG_OPTIONS);
+    party_wait(rig, &party, &rig->stage, LK_FOREVER);
     for_each_place(place, rig) {
         place_take(place);
         leased += place->mine.kind->leased;
@@ -164,6 +183,7 @@ static void a_long_one_is_at_risk_or_lost(struct world *w)
             assert_lk(0, place->mine.kind->token(&place->mine, &token));
         assert_true(token == place->token);
     }
+    assert_int_equal(1, rig_parties(rig));
 
     proxy_stall(p, PROXY_BOTH);
     int64_t valid_ms[RIG_PLACES];
@@ -183,6 +203,8 @@ static void a_long_one_is_at_risk_or_lost(struct world *w)
         assert_true(errand->took_ms >= valid_ms[place - rig->places]);
         assert_lk(0, subject_take(&place->theirs, 0)); /* again, while old renewals are about to arrive */
     }
+    eventually(rig_parties(rig) == 0, RIG_LEASE_MS + RIG_SLACK_MS);
+    assert_lk(ECANCELED, rig_meet(rig));
     proxy_resume(p);
     sleep_ms(2 * RIG_COMMAND_MS);
     for_each_place(place, rig) {
@@ -192,6 +214,8 @@ static void a_long_one_is_at_risk_or_lost(struct world *w)
             errand_join(&theirs[place - rig->places]);
     }
     assert_int_equal(leased, rig_count(&rig->lost));
+    assert_lk(ECANCELED, party_join(&party));
+    rig_mend(rig, RIG_SLACK_MS);
     rig_works(rig);
 }
 
@@ -200,7 +224,7 @@ static void a_long_one_leaves_a_release_open(struct world *w)
 {
     rig = rig_begin_behind(w, &p, RIG_OPTIONS);
     for_each_place(place, rig) {
-        assert_lk(0, subject_take(&place->patient, 1000));
+        assert_lk(0, subject_take(&place->patient, 5000));
         rig_connected(rig);
         proxy_stall(p, PROXY_BOTH);
         int64_t began_ms = now_ms();
@@ -212,6 +236,13 @@ static void a_long_one_leaves_a_release_open(struct world *w)
         proxy_resume(p);
         eventually(subject_held(rig->w, &place->mine) == 0, 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
     }
+    assert_lk(0, lk_once_begin(&rig->work, 5000));
+    rig_connected(rig);
+    proxy_stall(p, PROXY_BOTH);
+    assert_lk(EIO, lk_once_end(&rig->work, "in the hole"));
+    assert_lk(EPERM, lk_once_end(&rig->work, "again"));
+    proxy_resume(p);
+    rig_done(rig, "in the hole", 2 * RIG_COMMAND_MS + RIG_SLACK_MS);
     assert_lk(0, lk_latch_trysetcount(&rig->their_gate, 3));
     rig_connected(rig);
     proxy_stall(p, PROXY_BOTH);

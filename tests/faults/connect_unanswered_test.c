@@ -3,7 +3,7 @@
  * connect_unanswered_test.c - F02: nobody answers a SYN; and its sibling, a connect succeeds and that is all
  *
  * labels: memory
- * seconds: 21
+ * seconds: 33
  */
 #include "blackout.h"
 

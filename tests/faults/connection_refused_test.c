@@ -3,7 +3,7 @@
  * connection_refused_test.c - F01: the port is closed; connections are reset, and refused
  *
  * labels: threads memory
- * seconds: 10
+ * seconds: 16
  */
 #include "blackout.h"
 

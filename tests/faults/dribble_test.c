@@ -3,7 +3,7 @@
  * dribble_test.c - F06: answers come byte by byte, or many at once; only the time of the whole one counts
  *
  * labels: threads memory
- * seconds: 13
+ * seconds: 23
  */
 #include "rig.h"
 
@@ -16,15 +16,17 @@ static struct proxy *p;
 static void a_slow_link_is_only_slow(struct world *w)
 {
     struct errand errands[RIG_PLACES];
+    struct party party;
     rig = rig_begin_behind(w, &p, "lease=9s&command_timeout=2800ms&poll=9s");
     proxy_dribble(p, PROXY_DOWN, 1); /* some 50 bytes an answer */
     for_each_place(place, rig) {
         place_take(place);
         assert_lk(0, subject_give(&place->mine));
-        assert_lk(0, subject_take(&place->theirs, 1000));
+        assert_lk(0, subject_take(&place->theirs, 5000));
         errand_start(&errands[place - rig->places], &place->mine, 10000);
-        eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
+        eventually(errand_waits(rig->w, &errands[place - rig->places]), 5000);
     }
+    party_wait(rig, &party, &rig->stage, 10000);
     sleep_ms(500); /* until they listen */
     for_each_place(place, rig) {
         struct errand *errand = &errands[place - rig->places];
@@ -35,8 +37,13 @@ static void a_slow_link_is_only_slow(struct world *w)
         assert_lk(0, errand->gave);
         assert_between(errand->took_ms - given_ms, 0, 1500 + RIG_SLACK_MS); /* by the message: a poll is 9 s away */
     }
+    int64_t met_ms = now_ms();
+    assert_int_equal(LK_BARRIER_SERIAL, rig_meet(rig));
+    assert_lk(0, party_join(&party));
+    assert_between(party.went_ms - met_ms, 0, 1500 + RIG_SLACK_MS);
     for_each_place(place, rig)
         place_take(place);
+    party_wait(rig, &party, &rig->stage, LK_FOREVER);
     assert_lk(0, lk_latch_trysetcount(&rig->gate, 1));
     assert_lk(0, lk_latch_countdown(&rig->gate));
     assert_lk(0, lk_latch_waitfor(&rig->gate, 0));
@@ -44,6 +51,9 @@ static void a_slow_link_is_only_slow(struct world *w)
     for_each_place(place, rig)
         assert_lk(0, subject_give(&place->mine));
     assert_int_equal(0, rig_count(&rig->lost));
+    sleep_ms(9000 - 9000 / 3); /* the lease that it came with is over, and it is renewed */
+    assert_int_equal(LK_BARRIER_SERIAL, rig_meet(rig));
+    assert_lk(0, party_join(&party));
     proxy_dribble(p, PROXY_DOWN, -1);
     rig_works(rig);
 }
@@ -66,6 +76,19 @@ static void an_answer_that_takes_too_long_is_none(struct world *w)
             proxy_dribble(p, PROXY_DOWN, -1);
             eventually(subject_held(rig->w, &place->mine) == 0, 3 * RIG_COMMAND_MS + RIG_SLACK_MS);
         }
+    assert_lk(0, lk_once_begin(&rig->work, 5000));
+    rig_connected(rig);
+    proxy_dribble(p, PROXY_DOWN, 50);
+    assert_lk(EIO, lk_once_end(&rig->work, "drop by drop"));
+    proxy_dribble(p, PROXY_DOWN, -1);
+    rig_done(rig, "drop by drop", 3 * RIG_COMMAND_MS + RIG_SLACK_MS);
+    rig_connected(rig);
+    proxy_dribble(p, PROXY_DOWN, 50);
+    int code = lk_barrier_waitfor(&rig->lasting, RIG_COMMAND_MS / 2);
+    assert_true(code == EIO || code == ENOTCONN);
+    proxy_dribble(p, PROXY_DOWN, -1);
+    if (code == EIO) /* it came, and left */
+        rig_mend(rig, 3 * RIG_COMMAND_MS + RIG_SLACK_MS);
     rig_works(rig);
 }
 

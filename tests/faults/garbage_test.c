@@ -6,7 +6,7 @@
  * what was done unseen is taken back.
  *
  * labels: memory
- * seconds: 79
+ * seconds: 110
  * timeout: 240
  */
 #include "process.h"
@@ -117,8 +117,10 @@ static void a_take_is_refused(struct world *w)
             if (place->mine.kind->leased)
                 assert_lk(EPERM, subject_give(&place->mine));
         }
+        assert_lk(EPROTO, lk_barrier_waitfor(&rig->lasting, LIMIT_MS));
         forge_no_more();
         nothing_is_left(3 * COMMAND_MS);
+        rig_mend(rig, 3 * COMMAND_MS + RIG_SLACK_MS); /* it came, and left */
     }
     if (!SANITIZED)
         assert_between(peak_kib() - before_kib, 0, 16 * 1024);
@@ -130,14 +132,18 @@ static void a_wait_is_ended(struct world *w)
 {
     static const int some[] = { 0, 2, 5, UNREADABLE, UNREADABLE + 2, UNREADABLE + 7 };
     struct errand errands[RIG_PLACES];
+    struct party party;
     rig = rig_begin_behind(w, &p, PATIENT);
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+        party_wait(rig, &party, &rig->lasting, LK_FOREVER);
         for_each_place(place, rig) {
-            assert_lk(0, subject_take(&place->theirs, 1000));
+            assert_lk(0, subject_take(&place->theirs, 5000));
             errand_start(&errands[place - rig->places], &place->mine, 10000);
-            eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
+            eventually(errand_waits(rig->w, &errands[place - rig->places]), 5000);
         }
         forge(nonsense(some[i]));
+        int went = party_join(&party);
+        assert_true(went == EPROTO || went == EIO);
         for_each_place(place, rig) {
             struct errand *errand = &errands[place - rig->places];
             errand_join(errand);                                        /* at its next poll */
@@ -147,6 +153,7 @@ static void a_wait_is_ended(struct world *w)
             assert_lk(0, subject_give(&place->theirs));
         forge_no_more();
         nothing_is_left(3 * COMMAND_MS);
+        rig_mend(rig, 3 * COMMAND_MS + RIG_SLACK_MS);
     }
     rig_works(rig);
 }
@@ -155,19 +162,25 @@ static void a_wait_is_ended(struct world *w)
 static void a_subscription_that_cannot_be_read(struct world *w)
 {
     struct errand errand;
+    struct party party;
     p = proxy_begin(w);
     proxy_forge(p, "*2\r\n$9\r\nSUBSCRIBE", unreadable[0].bytes, unreadable[0].length);
     rig = rig_begin(w, proxy_url(p, RIG_OPTIONS), RIG_OPTIONS);
     for_each_place(place, rig) {
-        assert_lk(0, subject_take(&place->theirs, 1000));
+        assert_lk(0, subject_take(&place->theirs, 5000));
         errand_start(&errand, &place->mine, 10000);
-        eventually(subject_queued(w, &place->mine) == 1, 1000);
+        eventually(errand_waits(w, &errand), 5000);
         int64_t given_ms = now_ms();
         assert_lk(0, subject_give(&place->theirs));
         errand_join(&errand);
         assert_lk(0, errand.took);
         assert_between(errand.took_ms - given_ms, 0, RIG_POLL_MS * 6 / 5 + RIG_SLACK_MS);
     }
+    party_wait(rig, &party, &rig->stage, 10000);
+    int64_t met_ms = now_ms();
+    assert_int_equal(LK_BARRIER_SERIAL, rig_meet(rig));
+    assert_lk(0, party_join(&party));
+    assert_between(party.went_ms - met_ms, 0, RIG_POLL_MS * 6 / 5 + RIG_SLACK_MS);
     forge_no_more();
     rig_works(rig);
 }
@@ -195,7 +208,7 @@ static void a_renewal_has_failed(struct world *w)
         forge_no_more();
         for_each_place(place, rig) {
             if (!place->mine.kind->leased) {
-                assert_lk(0, subject_give(&place->mine));
+                place_give(rig, &place->mine);
                 continue;
             }
             assert_lk(ESTALE, subject_remaining(&place->mine, &ms));
@@ -215,7 +228,8 @@ static void a_release_is_done_all_the_same(struct world *w)
         if (!is_senseless_everywhere(i))
             continue;
         for_each_place(place, rig)
-            assert_lk(0, subject_take(&place->patient, 1000));
+            assert_lk(0, subject_take(&place->patient, 5000));
+        assert_lk(0, lk_once_begin(&rig->work, 5000));
         forge(nonsense(i));
         for_each_place(place, rig) {
             int64_t began_ms = now_ms();
@@ -227,7 +241,10 @@ static void a_release_is_done_all_the_same(struct world *w)
             }
             assert_int_equal(0, subject_held(rig->w, &place->mine));
         }
+        assert_lk(EPROTO, lk_once_end(&rig->work, "in a mess"));
+        assert_lk(EPERM, lk_once_end(&rig->work, "again"));
         forge_no_more();
+        rig_done(rig, "in a mess", COMMAND_MS);
     }
     sleep_ms(2 * COMMAND_MS); /* the library goes on asking, which changes nothing */
     nothing_is_left(3 * COMMAND_MS);

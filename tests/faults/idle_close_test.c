@@ -9,7 +9,7 @@
 #include "rig.h"
 
 /* Longer than `timeout 1` takes to close what is idle, and still before the renewal of a hold. */
-enum { IDLE_MS = 2300, IDLE_LEASE_MS = 9000 };
+enum { LEASE_MS = 2400, IDLE_MS = 2300, IDLE_LEASE_MS = 9000 };
 
 /* As the rig's, and a busy machine has more time to answer. */
 #define PATIENTLY "lease=2400ms&command_timeout=700ms&poll=200ms"
@@ -68,9 +68,9 @@ static void a_hold_does_not_notice(struct rig *rig, struct proxy *p, const struc
         assert_int_equal(1, subject_held(rig->w, &place->mine));
     }
     ending->end(rig, p);
-    sleep_ms(RIG_LEASE_MS / 2);
+    sleep_ms(LEASE_MS / 2);
     ending->end(rig, p);
-    sleep_ms(RIG_LEASE_MS / 2);
+    sleep_ms(LEASE_MS / 2);
     nobody_is_troubled(rig);
     for_each_place(place, rig) {
         const struct subject_kind *kind = place->mine.kind;
@@ -92,7 +92,7 @@ static void a_wait_does_not_notice(struct rig *rig, struct proxy *p, const struc
     for_each_place(place, rig) {
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(&errands[place - rig->places], &place->mine, 10000);
-        eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
+        eventually(errand_waits(rig->w, &errands[place - rig->places]), 1000);
     }
     ending->end(rig, p);
     for_each_place(place, rig) {

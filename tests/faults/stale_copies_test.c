@@ -6,7 +6,7 @@
  * connection ended, it asked again, and the first request comes after all).
  *
  * labels: memory
- * seconds: 19
+ * seconds: 28
  */
 #include "rig.h"
 
@@ -139,7 +139,7 @@ static void a_waiter_that_comes_again(struct world *w)
             assert_lk(0, subject_take(&place->theirs, 1000));
             copy_next(place, copies[i]);
             errand_start(&errand, &place->mine, 3 * RIG_COMMAND_MS / 2);
-            eventually(subject_queued(rig->w, &place->mine) == 1, 1000);
+            eventually(errand_waits(rig->w, &errand), 1000);
             deliver();
             assert_between(subject_queued(rig->w, &place->mine), 0, 1); /* never two */
             errand_join(&errand);

@@ -28,7 +28,7 @@ static void let_wait(struct world *w)
     for_each_place(place, rig) {
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(&errands[place - rig->places], &place->mine, 30000);
-        eventually(subject_queued(w, &place->mine) == 1, 1000);
+        eventually(errand_waits(w, &errands[place - rig->places]), 1000);
     }
     eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch__channel__*") == 1, 1000);
     sleep_ms(20);
@@ -112,7 +112,7 @@ static void a_user_loses_the_right_to_listen(struct world *w)
         struct place *place = &rig->places[i];
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(&errands[i], &place->mine, 30000);
-        eventually(subject_queued(w, &place->mine) == 1, 1000);
+        eventually(errand_waits(w, &errands[i]), 1000);
         int64_t began_ms = now_ms();
         assert_lk(0, subject_give(&place->theirs));
         errand_join(&errands[i]);
@@ -131,7 +131,7 @@ static void a_message_that_vanishes_costs_a_poll(struct world *w)
         struct errand *errand = &errands[place - rig->places];
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(errand, &place->mine, 30000);
-        eventually(subject_queued(w, &place->mine) == 1, 1000);
+        eventually(errand_waits(w, errand), 1000);
         int64_t began_ms = now_ms();
         proxy_once(p, PROXY_DROP_MESSAGE, 1, "message");
         assert_lk(0, subject_give(&place->theirs));

@@ -172,6 +172,45 @@ static int destroy_sem(struct subject *s)
     return lk_sem_destroy(&s->sem);
 }
 
+/* --- runs ------------------------------------------------------------------------------------------------------ */
+
+static int init_run(struct subject *s, lk_client_t *client, int64_t lease_ms)
+{
+    lk_onceattr_t attr = LK_ONCEATTR_INIT;
+    attr.lease_ms = lease_ms;
+    return lk_once_init(&s->once, client, s->name, &attr);
+}
+
+static int take_run(struct subject *s, int64_t timeout_ms)
+{
+    return lk_once_begin(&s->once, timeout_ms);
+}
+
+static int give_run(struct subject *s)
+{
+    return lk_once_fail(&s->once);
+}
+
+static int run_remaining(struct subject *s, int64_t *ms)
+{
+    return lk_once_remaining(&s->once, ms);
+}
+
+static int run_token(struct subject *s, uint64_t *token)
+{
+    return lk_once_token(&s->once, token);
+}
+
+static int check_run(struct subject *s)
+{
+    return lk_once_check(&s->once);
+}
+
+static int destroy_run(struct subject *s)
+{
+    return lk_once_destroy(&s->once);
+}
+
 /* --- all of them ------------------------------------------------------------------------------------------- */
 
 /* Members of a sorted set, scored by server milliseconds, that lie ahead. */
@@ -205,6 +244,11 @@ const struct subject_kind subject_kinds[] = {
       sem_token, queue_sem, LK_WANTS_PERMITS, destroy_sem, AHEAD("latchkey:permits:{"),
       "return redis.call('ZCARD', 'latchkey:queue:permits:{' .. KEYS[1] .. '}')" },
     { 0 },
+};
+
+const struct subject_kind subject_run_kind = {
+    "run", true, true, init_run, take_run, give_run, run_remaining, check_run, NULL, run_token,
+    NULL, 0, destroy_run, "return redis.call('EXISTS', 'latchkey:run:{' .. KEYS[1] .. '}')", NULL
 };
 
 void subject_init(struct world *w, struct subject *s, const struct subject_kind *kind, lk_client_t *client,
@@ -287,11 +331,12 @@ int subject_destroy(struct subject *s)
 static int run_errand(void *arg)
 {
     struct errand *errand = arg;
-    errand->began_ms = now_ms();
+    __atomic_store_n(&errand->began_ms, now_ms(), __ATOMIC_RELEASE);
     errand->took = subject_take(errand->subject, errand->timeout_ms);
     errand->took_ms = now_ms();
     if (errand->took == 0)
         errand->gave = subject_give(errand->subject);
+    errand->gave_ms = now_ms();
     return 0;
 }
 
@@ -304,6 +349,15 @@ void errand_start(struct errand *errand, struct subject *subject, int64_t timeou
 void errand_join(struct errand *errand)
 {
     worker_join(&errand->worker);
+}
+
+bool errand_waits(struct world *w, const struct errand *errand)
+{
+    enum { ASKED_MS = 50 };
+    int64_t began_ms = __atomic_load_n(&errand->began_ms, __ATOMIC_ACQUIRE);
+    if (errand->subject->kind->queued != NULL)
+        return subject_queued(w, errand->subject) == 1;
+    return began_ms != 0 && now_ms() - began_ms >= ASKED_MS;
 }
 
 int give_subject(void *subject)
@@ -329,7 +383,7 @@ int64_t subject_held(struct world *w, const struct subject *s)
 
 int64_t subject_queued(struct world *w, const struct subject *s)
 {
-    return world_int(w, "EVAL %s 1 %s", s->kind->queued, s->name);
+    return s->kind->queued != NULL ? world_int(w, "EVAL %s 1 %s", s->kind->queued, s->name) : 0;
 }
 
 static void run_for(const struct subject_kind *kind, const char *server_args, subject_test_fn *body)

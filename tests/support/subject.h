@@ -3,7 +3,7 @@
  * subject.h - everything that can be held, behind one face: a fault is then tried on each
  *
  * A subject is an object of one kind with room for one holder at a time (a reader is kept out by a
- * writer). The latch is not among them: nobody holds it.
+ * writer). The latch is not among them: nobody holds it. Nor is the barrier, of which many parties hold one lease each.
  */
 #ifndef TESTS_SUBJECT_H
 #define TESTS_SUBJECT_H
@@ -23,11 +23,11 @@ struct subject_kind {
     int (*check)(struct subject *s);                  /* NULL unless leased */
     int (*extend)(struct subject *s, int64_t ms);     /* likewise */
     int (*token)(struct subject *s, uint64_t *token); /* NULL unless fenced */
-    int (*queue)(struct subject *s, lk_waiter_t *waiters, unsigned capacity, unsigned *count);
+    int (*queue)(struct subject *s, lk_waiter_t *waiters, unsigned capacity, unsigned *count); /* NULL: none */
     int wants; /* what a waiter for it is said to want */
     int (*destroy)(struct subject *s);
     const char *held;   /* scripts that count, with the name as KEYS[1]: holders at the server ... */
-    const char *queued; /* ... and those who wait there */
+    const char *queued; /* ... and those who wait there; NULL: nobody queues */
 };
 
 struct subject {
@@ -37,11 +37,17 @@ struct subject {
         lk_mutex_t mutex;
         lk_rwlock_t rwlock;
         lk_sem_t sem;
+        lk_once_t once;
     };
 };
 
 /* All kinds, ended by one without a name. */
 extern const struct subject_kind subject_kinds[];
+
+/*
+ * What is done once, as a lock: to give a run back is to give it up. Nobody queues for it.
+ */
+extern const struct subject_kind subject_run_kind;
 
 /* A subject named `name` of `client`; lease_ms 0: the client's. Its lasting keys may be left at the end. */
 void subject_init(struct world *w, struct subject *s, const struct subject_kind *kind, lk_client_t *client,
@@ -67,11 +73,15 @@ struct errand {
     struct worker worker;
     struct subject *subject;
     int64_t timeout_ms;
-    int64_t began_ms, took_ms; /* took_ms: when the take returned */
+    int64_t began_ms, took_ms; /* took_ms: when the take returned; began_ms: atomic builtins until it is joined */
+    int64_t gave_ms;           /* when it was back */
     int took, gave;            /* codes; gave only if it took */
 };
 void errand_start(struct errand *errand, struct subject *subject, int64_t timeout_ms);
 void errand_join(struct errand *errand);
+
+/* Does it wait, as the server sees it? Of a kind without a queue: it asked a while ago. */
+bool errand_waits(struct world *w, const struct errand *errand);
 
 /* Work for threads, which waits PATIENT_MS at most. */
 enum { PATIENT_MS = 20000 };
