@@ -453,6 +453,8 @@ static void use_client(void)
     assert_lk(0, lk_client_removelistener(client, handle));
     assert_lk(0, lk_client_stats(client, &json));
     lk_free(json);
+    assert_lk(0, lk_client_metrics(client, 1, &json));
+    lk_free(json);
 }
 
 static void use_stripes(void)
