@@ -4,19 +4,27 @@
  *
  * Input    one line each: WHO VERB ARGUMENTS. WHO is a thread of its own, with its own holds; what it is told while
  *          it waits for a lock comes after that. "- open URL WATCHDOG_MS" is for none of them: connect anew, and have
- *          new threads. "- join URL,URL WATCHDOG_MS USER PASSWORD": likewise, to a cluster.
+ *          new threads. "- join URL,URL WATCHDOG_MS USER PASSWORD": likewise, to a cluster. "- quorum URL WATCHDOG_MS":
+ *          connect to these servers as well, each by itself.
+ * Names    of locks: "orders" is one, "a+b" a multi-lock of two, "orders*" a RedLock at all servers of the quorum.
  * Output   WHO and a word or number, one line for each of the input. An exception is "error", and what it says.
  * End      with its input, at once: what it holds stays held.
  */
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.redisson.Redisson;
+import org.redisson.RedissonMultiLock;
+import org.redisson.RedissonRedLock;
 import org.redisson.api.RBucket;
 import org.redisson.api.RLock;
 import org.redisson.api.RSemaphore;
@@ -26,6 +34,7 @@ import org.redisson.config.Config;
 
 public class Peer {
     private static RedissonClient redisson;
+    private static List<RedissonClient> quorum = List.of();
     private static Map<String, ExecutorService> threads = new HashMap<>();
 
     public static void main(String[] args) throws Exception {
@@ -33,7 +42,7 @@ public class Peer {
         for (String line; (line = input.readLine()) != null;) {
             String[] words = line.split(" ");
             if (words[0].equals("-"))
-                say(words[0], begin(words[1].equals("join") ? cluster(words) : single(words)));
+                say(words[0], begin(words));
             else
                 threads.computeIfAbsent(words[0], who -> Executors.newSingleThreadExecutor())
                     .execute(() -> say(words[0], tryTo(words)));
@@ -41,13 +50,29 @@ public class Peer {
         Runtime.getRuntime().halt(0);
     }
 
+    private static String begin(String[] words) {
+        if (words[1].equals("quorum"))
+            openQuorum(words);
+        else
+            open(words[1].equals("join") ? cluster(words) : single(words[2], words));
+        return "ok";
+    }
+
     /* The old connections stay until their server ends: whoever still waits there is of no interest any more. */
-    private static String begin(Config config) {
-        if (redisson != null)
-            new Thread(redisson::shutdown).start();
+    private static void close(Stream<RedissonClient> clients) {
+        clients.forEach(client -> new Thread(client::shutdown).start());
+    }
+
+    private static void open(Config config) {
+        close(Stream.ofNullable(redisson));
         redisson = Redisson.create(config);
         threads = new HashMap<>();
-        return "ok";
+    }
+
+    private static void openQuorum(String[] words) {
+        close(quorum.stream());
+        quorum = Arrays.stream(words[2].replaceAll("redis-quorum://|\\?.*", "").split(","))
+            .map(address -> Redisson.create(single("redis://" + address, words))).collect(Collectors.toList());
     }
 
     private static Config small(String[] words) {
@@ -62,9 +87,9 @@ public class Peer {
         return config;
     }
 
-    private static Config single(String[] words) {
+    private static Config single(String address, String[] words) {
         Config config = small(words);
-        config.useSingleServer().setAddress(words[2]).setTimeout(30000).setConnectionPoolSize(8).setConnectionMinimumIdleSize(1)
+        config.useSingleServer().setAddress(address).setTimeout(30000).setConnectionPoolSize(8).setConnectionMinimumIdleSize(1)
             .setSubscriptionConnectionPoolSize(4).setSubscriptionConnectionMinimumIdleSize(1);
         return config;
     }
@@ -83,12 +108,21 @@ public class Peer {
         }
     }
 
-    /* A lease of -1 is Redisson's watchdog's. */
+    private static RLock lock(String name) {
+        if (name.endsWith("*"))
+            return new RedissonRedLock(quorum.stream().map(each -> each.getLock(name.substring(0, name.length() - 1)))
+                                           .toArray(RLock[]::new));
+        if (name.contains("+"))
+            return new RedissonMultiLock(Arrays.stream(name.split("\\+")).map(redisson::getLock).toArray(RLock[]::new));
+        return redisson.getLock(name);
+    }
+
+    /* A lease of -1 is Redisson's watchdog's; a wait of -1 is none. */
     private static Object carryOut(String verb, String name, long n, long leaseMs) throws Exception {
         switch (verb) {
-        case "lock": redisson.getLock(name).lock(n, TimeUnit.MILLISECONDS); return "ok";
-        case "trylock": return redisson.getLock(name).tryLock(n, leaseMs, TimeUnit.MILLISECONDS);
-        case "unlock": redisson.getLock(name).unlock(); return "ok";
+        case "lock": lock(name).lock(n, TimeUnit.MILLISECONDS); return "ok";
+        case "trylock": return lock(name).tryLock(n, leaseMs, TimeUnit.MILLISECONDS);
+        case "unlock": lock(name).unlock(); return "ok";
         case "forceunlock": return redisson.getLock(name).forceUnlock();
         case "locked": return redisson.getLock(name).isLocked();
         case "mine": return redisson.getLock(name).isHeldByCurrentThread();
@@ -107,7 +141,7 @@ public class Peer {
         case "await": redisson.getCountDownLatch(name).await(); return "ok";
         case "count": return redisson.getCountDownLatch(name).getCount();
 
-        case "lockturns": return turns(redisson.getLock(name), n);
+        case "lockturns": return turns(lock(name), n, leaseMs);
         case "tokenturns": return tokenTurns(name, n);
         case "semturns": return semaphoreTurns(redisson.getSemaphore(name), n);
         default: return "error no such verb";
@@ -129,7 +163,7 @@ public class Peer {
         return true;
     }
 
-    private static String turns(RLock lock, long most) {
+    private static String turns(RLock lock, long most, long restMs) throws Exception {
         boolean more = true;
         while (more) {
             lock.lock();
@@ -138,6 +172,7 @@ public class Peer {
             } finally {
                 lock.unlock();
             }
+            Thread.sleep(restMs);
         }
         return "ok";
     }

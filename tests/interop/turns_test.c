@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * turns_test.c - processes of this library and the real Redisson exclude each other, and neither starves
+ * turns_test.c - processes of this library and the real Redisson exclude each other, and neither starves: at one lock, at
+ * several at once, at one on several servers
  *
  * A turn counts in Redis by reading and writing, so that one of two at a time would get lost, and appends who it was to
  * a list. Three processes of C and three threads of Java have the turns.
  *
- * timeout: 180
- * seconds: 20
+ * timeout: 240
+ * seconds: 30
  * processors: 6
  */
 #include "java.h"
@@ -18,17 +19,24 @@
 
 enum { EACH_MAX = 6, TURNS = 900, WARM_UP = 300, PERMITS = 2, WITHIN_MS = 120000 };
 
+enum what { MUTEX, SEMAPHORE, REDLOCK, MULTI };
+
 struct kind {
     const char *verb;  /* Java's */
     int of_c, of_java; /* processes, threads */
-    bool fair, semaphore;
+    enum what what;
+    bool fair;
     int busy_ms; /* how long C keeps a mutex */
+    int rest_ms; /* how long a thread of Java is without the lock after each turn */
 };
 
 struct start {
     struct kind kind;
+    struct quorum *quorum;
     struct gate gate;
 };
+
+static const char *const java_names[] = { "orders", "pool", "orders*", "orders+stock+users" };
 
 /* --- turns of C --------------------------------------------------------------------------------------- */
 
@@ -81,17 +89,66 @@ static int semaphore_turns(struct world *w, lk_sem_t *semaphore)
     return 0;
 }
 
+static int redlock_turns(struct world *w, lk_redlock_t *r)
+{
+    bool more = true;
+    while (more) {
+        assert_lk(0, lk_redlock_lock(r));
+        more = turn(w, 0);
+        assert_lk(0, lk_redlock_unlock(r));
+    }
+    return 0;
+}
+
+static int multi_turns(struct world *w, lk_multi_t *s)
+{
+    bool more = true;
+    while (more) {
+        assert_lk(0, lk_multi_lock(s));
+        more = turn(w, 0);
+        assert_lk(0, lk_multi_unlock(s));
+    }
+    return 0;
+}
+
+static lk_multi_t *several(struct world *w, lk_client_t *client)
+{
+    lk_multi_t *s = world_multi(w, client);
+    const char *const names[] = { "orders", "stock", "users" };
+    for (int i = 0; i < 3; i++)
+        assert_lk(0, lk_multi_addmutex(s, world_mutex(w, client, names[i], NULL)));
+    return s;
+}
+
+static lk_redlock_t *redlock_of(struct world *w, struct quorum *q)
+{
+    static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1, .node_timeout_ms = 1000 };
+    return quorum_redlock(w, quorum_client(q, "redisson=yes"), "orders", &no_wait);
+}
+
 static int have_turns(struct world *w, void *arg)
 {
     struct start *start = arg;
+    const struct kind *kind = &start->kind;
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
-    attr.fair = start->kind.fair;
+    attr.fair = kind->fair;
     lk_client_t *client = world_client(w, "redisson=yes");
     lk_mutex_t *mutex = world_mutex(w, client, "orders", &attr);
     lk_sem_t *semaphore = world_sem(w, client, "pool", 0, NULL);
+    lk_redlock_t *redlock = kind->what == REDLOCK ? redlock_of(w, start->quorum) : NULL;
+    lk_multi_t *multi = kind->what == MULTI ? several(w, client) : NULL;
     world_ready(w);
     gate_pass(&start->gate);
-    return start->kind.semaphore ? semaphore_turns(w, semaphore) : mutex_turns(w, mutex, start->kind.busy_ms);
+    switch (kind->what) {
+    case SEMAPHORE:
+        return semaphore_turns(w, semaphore);
+    case REDLOCK:
+        return redlock_turns(w, redlock);
+    case MULTI:
+        return multi_turns(w, multi);
+    default:
+        return mutex_turns(w, mutex, kind->busy_ms);
+    }
 }
 
 /* --- what came of them ---------------------------------------------------------------------------------- */
@@ -134,13 +191,15 @@ static struct tally tally_of(struct world *w)
 /* All begin when each of them is ready, and Java's code is compiled. */
 static struct tally all_have_turns(struct world *w, struct kind kind)
 {
-    const char *name = kind.semaphore ? "pool" : "orders";
+    const char *name = java_names[kind.what];
     pid_t children[EACH_MAX];
     struct start *start = world_shared(w, sizeof *start);
     start->kind = kind;
     world_allow(w, "*");
     struct java *java = java_open(w, 30000);
-    if (kind.semaphore)
+    if (kind.what == REDLOCK)
+        java_quorum(java, start->quorum = quorum_begin(w, 3), 30000);
+    if (kind.what == SEMAPHORE)
         assert_string_equal("true", java_does(java, 'a', "set pool %d", PERMITS));
     for (int i = 0; i < kind.of_c; i++)
         children[i] = world_fork(w, have_turns, start);
@@ -148,7 +207,7 @@ static struct tally all_have_turns(struct world *w, struct kind kind)
         assert_string_equal("ok", java_does(java, (char)('a' + i), "%s %s %d", kind.verb, name, (i + 1) * WARM_UP));
     world_redis(w, "DEL trace turns");
     for (int i = 0; i < kind.of_java; i++)
-        java_tell(java, (char)('a' + i), "%s %s %d", kind.verb, name, TURNS);
+        java_tell(java, (char)('a' + i), "%s %s %d %d", kind.verb, name, TURNS, kind.rest_ms);
     gate_open(&start->gate);
     for (int i = 0; i < kind.of_java; i++)
         assert_string_equal("ok", java_says(java, (char)('a' + i), WITHIN_MS));
@@ -177,35 +236,48 @@ static void check_turns(struct world *w, struct tally t)
 
 static void a_lock_is_had_by_one_side_at_a_time(struct world *w)
 {
-    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 3, 3, false, false, 0 }));
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 3, 3, MUTEX, false, 0, 0 }));
 }
 
 /* Strict order among those of C. */
 static void a_fair_mutex_as_well(struct world *w)
 {
-    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 3, 3, true, false, 0 }));
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 3, 3, MUTEX, true, 0, 0 }));
 }
 
 static void one_of_c_among_many_of_java(struct world *w)
 {
-    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 1, 6, false, false, 0 }));
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 1, 6, MUTEX, false, 0, 0 }));
 }
 
 static void one_of_java_among_many_of_c(struct world *w)
 {
-    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 6, 1, false, false, 0 }));
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 6, 1, MUTEX, false, 0, 0 }));
 }
 
 /* It has the mutex for nearly all of the time, and nobody of ours waits. */
 static void java_beside_a_busy_process(struct world *w)
 {
-    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 1, 1, false, false, 5 }));
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 1, 1, MUTEX, false, 5, 0 }));
+}
+
+/* Java takes them one after the other, this library all at once. */
+static void several_locks_at_once(struct world *w)
+{
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 3, 3, MULTI, false, 0, 0 }));
+    assert_true(!world_exists(w, "stock") && !world_exists(w, "users"));
+}
+
+/* A majority is had by one side at a time. Nobody queues: who never rests would have it nearly all the time. */
+static void a_lock_on_three_servers(struct world *w)
+{
+    check_turns(w, all_have_turns(w, (struct kind){ "lockturns", 2, 2, REDLOCK, false, 0, 10 }));
 }
 
 /* Tokens go on from one side to the other. */
 static void tokens_of_both_sides_rise(struct world *w)
 {
-    struct tally t = all_have_turns(w, (struct kind){ "tokenturns", 3, 3, false, false, 0 });
+    struct tally t = all_have_turns(w, (struct kind){ "tokenturns", 3, 3, MUTEX, false, 0, 0 });
     check_turns(w, t);
     assert_true(t.rising);
     assert_true(t.changes > 10);
@@ -222,24 +294,25 @@ static void check_permits(struct world *w, struct tally t)
 
 static void a_semaphore_has_no_permit_too_many(struct world *w)
 {
-    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 4, 4, false, true, 0 }));
+    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 4, 4, SEMAPHORE, false, 0, 0 }));
 }
 
 static void a_permit_for_java_among_many_of_c(struct world *w)
 {
-    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 6, 3, false, true, 0 }));
+    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 6, 3, SEMAPHORE, false, 0, 0 }));
 }
 
 static void a_permit_for_c_among_many_of_java(struct world *w)
 {
-    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 1, 6, false, true, 0 }));
+    check_permits(w, all_have_turns(w, (struct kind){ "semturns", 1, 6, SEMAPHORE, false, 0, 0 }));
 }
 
 int main(void)
 {
     java_begin();
     return world_run(a_lock_is_had_by_one_side_at_a_time, a_fair_mutex_as_well, one_of_c_among_many_of_java,
-                     one_of_java_among_many_of_c, java_beside_a_busy_process, tokens_of_both_sides_rise,
+                     one_of_java_among_many_of_c, java_beside_a_busy_process, several_locks_at_once,
+                     a_lock_on_three_servers, tokens_of_both_sides_rise,
                      a_semaphore_has_no_permit_too_many, a_permit_for_java_among_many_of_c,
                      a_permit_for_c_among_many_of_java);
 }

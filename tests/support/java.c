@@ -152,6 +152,11 @@ struct java *java_open(struct world *w, int watchdog_ms)
     return opened(&shared, w, watchdog_ms);
 }
 
+void java_quorum(struct java *java, struct quorum *q, int watchdog_ms)
+{
+    checked(java, java_does(java, '-', "quorum %s %d", quorum_url(q, ""), watchdog_ms));
+}
+
 static void end_own(void *java)
 {
     end(java);

@@ -13,6 +13,7 @@
 #define TESTS_JAVA_H
 
 #include "cluster.h"
+#include "quorum.h"
 #include "world.h"
 
 /* In main(), before the first world: start the process that all tests of the program share. Exits 77 without Redisson. */
@@ -28,6 +29,9 @@ struct java *java_join(struct cluster *c, int watchdog_ms);
 
 /* One of the test's own, to be killed; it ends with the test at the latest. */
 struct java *java_start(struct world *w, int watchdog_ms);
+
+/* It is connected to these servers as well, for RedLocks. */
+void java_quorum(struct java *java, struct quorum *q, int watchdog_ms);
 
 /* SIGKILL, reaped. With the name of what it holds: what was left of the lease, read when it stood still. */
 int64_t java_kill(struct world *w, struct java *java, const char *name);
