@@ -157,7 +157,7 @@ LK_API int lk_multi_destroy(lk_multi_t *s);
  *             waiting, and may give all back in its cleanup handlers
  * Round trips 1 if all are free, however many: the tries go out together, to each server. One more for a member that
  *             the owner holds already. For each that is waited for its own, one more to try
- *             the rest again, and one to give back each of those that had been free behind it
+ *             the rest again, and one to give back all that had been free behind it
  */
 LK_API LK_MUST_CHECK int lk_multi_lock(lk_multi_t *s);
 
@@ -168,8 +168,8 @@ LK_API LK_MUST_CHECK int lk_multi_lock(lk_multi_t *s);
  *             EBUSY      one of them is held by someone else, which lk_errortext() names: maybe just by
  *                        another such call, which gives it back. lk_errorleft() has its lease
  *             ENOTCONN   a server would not serve one, and what was taken of the others is given back
- * Threads     as lk_multi_lock(); takes one command timeout at most, and as long for each member that is given back
- * Round trips 1, and one for each member that is given back
+ * Threads     as lk_multi_lock(); takes one command timeout at most, and as long for what is given back
+ * Round trips 1, and one for what is given back
  */
 LK_API LK_MUST_CHECK int lk_multi_trylock(lk_multi_t *s);
 
@@ -181,8 +181,8 @@ LK_API LK_MUST_CHECK int lk_multi_trylock(lk_multi_t *s);
  * Returns     as lk_multi_lock(), and
  *             ETIMEDOUT  one was still held by someone else, which lk_errortext() names
  *             ENOTCONN   no server would serve one of them
- * Threads     as lk_multi_lock(); returns by `abstime` plus one command timeout, and as long for each member
- *             that is given back
+ * Threads     as lk_multi_lock(); returns by `abstime` plus one command timeout, and as long for what is
+ *             given back
  * Round trips as lk_multi_lock()
  */
 LK_API LK_MUST_CHECK int lk_multi_timedlock(lk_multi_t *s, const struct timespec *abstime);
@@ -222,7 +222,7 @@ LK_API LK_MUST_CHECK int lk_multi_lockfor(lk_multi_t *s, int64_t timeout_ms);
 LK_API LK_MUST_CHECK int lk_multi_lockwith(lk_multi_t *s, const lk_how_t *how);
 
 /*
- * Give each member back once, the last one of the order first.
+ * Give each member back once, all at the same time.
  *
  * Returns     0          one level less of each; at the last one confirmed released
  *             EPERM      this thread does not hold one of them, which lk_errortext() names; all are unchanged. In the
@@ -230,8 +230,9 @@ LK_API LK_MUST_CHECK int lk_multi_lockwith(lk_multi_t *s, const lk_how_t *how);
  *             ESTALE     one of them had been lost, which lk_errortext() names; one level less of each
  *             ENOTCONN EIO EPROTO EACCES ECANCELED  as lk_mutex_unlock() of the one that lk_errortext() names; one
  *                        level less of each
- * Threads     the one that locked it; takes one command timeout at most for each member
- * Round trips 1 for each member
+ * Threads     the one that locked it; takes one command timeout at most, and as long for each member that stays held
+ * Round trips 1, however many: the releases go out together, to each server. One more for each member of which a level
+ *             stays held. Without memory for that one for each member
  */
 LK_API int lk_multi_unlock(lk_multi_t *s);
 

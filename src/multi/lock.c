@@ -28,42 +28,46 @@ static struct name name_of(const struct lk__part *part)
 /* --- given back on the way ---------------------------------------------------------------------------------------------- */
 
 /* Its last holder died, and the caller was not told: the next one is to be. */
-static int leave_dead(const struct lk__part *part, lk_owner_t *owner)
+static void leave_dead(const struct lk__part *part, lk_owner_t *owner)
 {
     struct lk__op op;
     struct lk__hold *hold;
-    int rc = lk__op_enterholder(&op, part->handle, part->kind, owner);
-    if (rc != 0)
-        return rc;
-    rc = lk__op_hold(&op, &hold);
-    if (hold == NULL)
-        return lk__op_leave(&op, rc);
-    hold->untold = true;
-    return lk__op_leave(&op, lk__op_giveback(&op, hold));
+    if (lk__op_enterholder(&op, part->handle, part->kind, owner) != 0)
+        return;
+    lk__op_hold(&op, &hold);
+    if (hold != NULL)
+        hold->untold = true;
+    lk__op_leave(&op, 0);
 }
 
-static void give_back(struct lk__taking *taking, unsigned i)
+static void note_given(struct lk__taking *taking, const struct lk__given *given)
 {
-    const struct lk__part *part = taking->multi->parts[i];
-    lk_owner_t *owner = taking->how->by;
-    int rc = taking->died[i] ? leave_dead(part, owner) : lk__op_unlock(part->handle, part->kind, owner);
-    taking->held[i] = taking->died[i] = false;
+    int rc = given->code;
     if (rc == 0 || rc == ESTALE || rc == ECANCELED || rc == EPERM)
         return; /* or it was lost, or given back by the close of its client, or by another thread for the owner */
-    int64_t settled_us = lk__thread_self()->settled_us;
     taking->unsettled = true;
-    if (settled_us > taking->settled_us)
-        taking->settled_us = settled_us;
+    if (given->settled_us > taking->settled_us)
+        taking->settled_us = given->settled_us;
 }
 
 /* All from that one on. The words of the failure before stay. */
 static void give_back_from(struct lk__taking *taking, unsigned first)
 {
+    const struct lk__multi *multi = taking->multi;
+    struct lk__given given[LK_MULTI_MAX];
+    bool which[LK_MULTI_MAX] = { false };
     struct lk__failure words = { .unlogged = false };
     lk__failure_keep(&words);
-    for (unsigned i = taking->multi->count; i-- > first;)
-        if (taking->held[i])
-            give_back(taking, i);
+    for (unsigned i = first; i < multi->count; i++) {
+        which[i] = taking->held[i];
+        if (taking->died[i])
+            leave_dead(multi->parts[i], taking->how->by);
+        taking->held[i] = taking->died[i] = false;
+    }
+    lk__give_back(multi, which, taking->how->by, given);
+    for (unsigned i = first; i < multi->count; i++)
+        if (which[i])
+            note_given(taking, &given[i]);
     lk__failure_restore(&words);
 }
 
@@ -303,29 +307,13 @@ static int check_holders(const struct lk__multi *multi, lk_owner_t *owner)
     return 0;
 }
 
-/* Its code is told that says most of what was done: that a lease was lost, else the first. */
 static int unlock(const struct lk__multi *multi, lk_owner_t *owner)
 {
-    struct lk__failure words = { .unlogged = false };
-    int64_t settled_us = 0;
-    int code = 0;
-    for (unsigned i = multi->count; i-- > 0;) {
-        int rc = lk__op_unlock(multi->parts[i]->handle, multi->parts[i]->kind, owner);
-        if (rc == 0)
-            continue;
-        int64_t its_us = lk__thread_self()->settled_us;
-        settled_us = its_us > settled_us ? its_us : settled_us;
-        if (code != 0 && (rc != ESTALE || code == ESTALE))
-            continue;
-        code = rc;
-        lk__failure_keep(&words);
-    }
-    if (code == 0)
-        return 0;
-    lk__failure_restore(&words);
-    if (settled_us != 0)
-        lk__error_settles(settled_us);
-    return code;
+    struct lk__given given[LK_MULTI_MAX];
+    bool all[LK_MULTI_MAX];
+    for (unsigned i = 0; i < multi->count; i++)
+        all[i] = true;
+    return lk__give_back(multi, all, owner, given);
 }
 
 int lk_multi_unlock(lk_multi_t *s)

@@ -3,7 +3,8 @@
  * multi.h - several locks at once
  *
  * set.c   making and ending a set, its members     try.c   all that are not held yet, at once
- * lock.c  taking all of them, giving them back     ask.c   remaining, check, info
+ * lock.c  taking all of them, giving them back     give.c  giving several back at once
+ * ask.c   remaining, check, info
  */
 #ifndef LK__MULTI_H
 #define LK__MULTI_H
@@ -65,5 +66,19 @@ void lk__try_end(struct lk__taking *taking);
  * none.
  */
 unsigned lk__try_all(struct lk__taking *taking, int *code);
+
+/* --- give.c ---------------------------------------------------------------------------------------------------------- */
+
+/* What became of one part. */
+struct lk__given {
+    int code;           /* as lk_mutex_unlock() */
+    int64_t settled_us; /* when it ends at the latest, where that is open; or 0 */
+};
+
+/*
+ * Give these parts back once, the last one first, and say of each what became of it. 0; or the code of one with an error
+ * text, that a lease was lost before all others.
+ */
+int lk__give_back(const struct lk__multi *multi, const bool *which, lk_owner_t *owner, struct lk__given *given);
 
 #endif

@@ -349,25 +349,6 @@ int lk__gone(const struct lk__object *object)
     return lk__fail(ESTALE, "%s: the lease was lost before this; somebody else may hold it", object->what);
 }
 
-/* 0: the server answered whether there was something to release. `marked_until_us`: as that of the call. */
-static int send_it(struct lk__object *object, struct lk__hold *hold, const struct lk__outboxentry *release,
-                   int64_t marked_until_us, struct lk__call *call, struct lk__answer *answer)
-{
-    lk__hold_given(hold);
-    *call = (struct lk__call){
-        .node = lk__object_node(object),
-        .what = object->what,
-        .command = &release->command,
-        .sent = release == &hold->lease->release ? lk__lease_sent(hold->lease) : lk__outboxentry_sent(release),
-        .by_steps = true,
-        .marked_until_us = object->traits.robust ? marked_until_us : 0,
-    };
-    int rc = lk__call_run(call);
-    if (rc == 0 && !lk__answer_read(release->command.script, call->reply, answer))
-        rc = lk__call_garbled(object->what);
-    return rc;
-}
-
 /*
  * It was handed on: whoever has it now may wait for this processor, and this thread has nothing urgent to do. Where
  * others then keep the processor for long it is not tried again for a while.
@@ -382,31 +363,72 @@ static void let_next_go(lk_client_t *client)
         atomic_store(&client->hurried_us, began_us);
 }
 
-int lk__object_releaseby(struct lk__object *object, struct lk__hold *hold, struct lk__outboxentry *release)
+void lk__release_begin(struct lk__releasing *releasing, struct lk__object *object, struct lk__hold *hold,
+                       struct lk__outboxentry *release)
 {
     struct lk__lease *lease = hold->lease;
-    struct lk__answer answer;
-    struct lk__call call;
-    int64_t end_us = lk__lease_endsby(lease), marked_until_us = lk__hold_marked(hold);
-    if (!lk__lease_end(lease))
-        return lk__gone(object);
+    int64_t marked_until_us = lk__hold_marked(hold);
+    releasing->object = object;
+    releasing->hold = hold;
+    releasing->release = release;
+    releasing->end_us = lk__lease_endsby(lease);
+    releasing->ended = lk__lease_end(lease);
+    if (!releasing->ended)
+        return;
     lk__object_gaveback(object, hold);
-    int rc = send_it(object, hold, release, marked_until_us, &call, &answer);
+    lk__hold_given(hold);
+    releasing->call = (struct lk__call){
+        .node = lk__object_node(object),
+        .what = object->what,
+        .command = &release->command,
+        .sent = release == &lease->release ? lk__lease_sent(lease) : lk__outboxentry_sent(release),
+        .by_steps = true,
+        .marked_until_us = object->traits.robust ? marked_until_us : 0,
+    };
+    lk__call_begin(&releasing->ongoing, &releasing->call);
+}
+
+/* 0: the server answered whether there was something to release. */
+static int await_answer(struct lk__releasing *releasing, struct lk__answer *answer)
+{
+    int rc = lk__call_end(&releasing->ongoing);
+    if (rc == 0 && !lk__answer_read(releasing->release->command.script, releasing->call.reply, answer))
+        rc = lk__call_garbled(releasing->object->what);
+    return rc;
+}
+
+int lk__release_end(struct lk__releasing *releasing)
+{
+    struct lk__object *object = releasing->object;
+    struct lk__lease *lease = releasing->hold->lease;
+    struct lk__outboxentry *release = releasing->release;
+    const struct lk__call *call = &releasing->call;
+    struct lk__answer answer;
+    if (!releasing->ended)
+        return lk__gone(object);
+    int rc = await_answer(releasing, &answer);
     if (rc != 0) {
-        lk__outbox_send(&object->client->dog, release, end_us);
-        lk__error_settles(end_us);
+        lk__outbox_send(&object->client->dog, release, releasing->end_us);
+        lk__error_settles(releasing->end_us);
         return rc;
     }
-    lk__lease_released(lease, (struct lk__date){ answer.server_us, call.sent.epoch });
-    if (call.stepped)
-        lk__outbox_handon(&object->client->dog, release, end_us);
+    lk__lease_released(lease, (struct lk__date){ answer.server_us, call->sent.epoch });
+    if (call->stepped)
+        lk__outbox_handon(&object->client->dog, release, releasing->end_us);
     if (answer.server_us != 0) /* most releases that nobody waited for have no date */
         let_next_go(object->client);
     bool own = release == &lease->release;
-    if (answer.verdict == LK__DONE || (own && call.repeated)) /* a copy of this release may have done it */
+    if (answer.verdict == LK__DONE || (own && call->repeated)) /* a copy of this release may have done it */
         return 0;
     lk__lease_wasgone(lease);
     return lk__gone(object);
+}
+
+int lk__object_releaseby(struct lk__object *object, struct lk__hold *hold, struct lk__outboxentry *release)
+{
+    struct lk__releasing releasing;
+    lk__release_begin(&releasing, object, hold, release);
+    return lk__release_end(&releasing);
 }
 
 int lk__object_release(struct lk__object *object, struct lk__hold *hold)

@@ -130,6 +130,39 @@ int lk__object_release(struct lk__object *object, struct lk__hold *hold);
 /* Likewise by that request instead of its release, which says GONE where it did not find the hold. */
 int lk__object_releaseby(struct lk__object *object, struct lk__hold *hold, struct lk__outboxentry *release);
 
+/* A release that was begun; private to it. */
+struct lk__releasing {
+    struct lk__object *object;
+    struct lk__hold *hold;
+    struct lk__outboxentry *release;
+    int64_t end_us; /* of its lease */
+    bool ended;     /* here, by this release; else the lease was lost before */
+    struct lk__call call;
+    struct lk__ongoing ongoing;
+};
+
+/* lk__object_releaseby() in two parts, of one thread, as lk__call_begin() has them. */
+void lk__release_begin(struct lk__releasing *releasing, struct lk__object *object, struct lk__hold *hold,
+                       struct lk__outboxentry *release);
+int lk__release_end(struct lk__releasing *releasing);
+
+/* --- op.c -------------------------------------------------------------------------------------------------------------- */
+
+/* An unlock that was begun. */
+struct lk__unlocking {
+    bool begun; /* else it is over, with that code */
+    int code;
+    struct lk__op op; /* private, as what follows */
+    struct lk__releasing releasing;
+};
+
+/* lk__op_unlock() in two parts, of one thread: up to its request, and the rest. So several are under way at once. */
+void lk__unlock_begin(struct lk__unlocking *unlocking, struct lk__handle handle, const struct lk__kind *kind,
+                      lk_owner_t *owner);
+/* In between: as lk__call_await(). */
+bool lk__unlock_await(struct lk__unlocking *unlocking, int64_t until_us);
+int lk__unlock_end(struct lk__unlocking *unlocking);
+
 /* --- confirm.c ------------------------------------------------------------------------------------------------------ */
 
 /*

@@ -160,16 +160,21 @@ int lk__op_busy(const struct lk__op *op, const struct lk__hold *hold, const char
     return EBUSY;
 }
 
-int lk__op_givebackby(const struct lk__op *op, struct lk__hold *hold, struct lk__outboxentry *release)
+static void forget(const struct lk__op *op, struct lk__hold *hold)
 {
     bool owned = hold->owner != 0;
-    int rc = release == &hold->lease->release ? lk__object_release(op->object, hold)
-                                              : lk__object_releaseby(op->object, hold, release); /* the server frees it, or hands it to the first waiter */
     lk__object_drophold(op->object, hold);
     if (owned && op->by == NULL)
         op->self->holds--;
     else if (owned)
         atomic_fetch_sub(&op->by->holds, 1);
+}
+
+int lk__op_givebackby(const struct lk__op *op, struct lk__hold *hold, struct lk__outboxentry *release)
+{
+    int rc = release == &hold->lease->release ? lk__object_release(op->object, hold)
+                                              : lk__object_releaseby(op->object, hold, release); /* the server frees it, or hands it to the first waiter */
+    forget(op, hold);
     return rc;
 }
 
@@ -178,20 +183,57 @@ int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold)
     return lk__op_givebackby(op, hold, &hold->lease->release);
 }
 
-int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
+/* --- unlocking ---------------------------------------------------------------------------------------------------- */
+
+static int begin_unlock(struct lk__unlocking *unlocking, struct lk__handle handle, const struct lk__kind *kind,
+                        lk_owner_t *owner)
 {
-    struct lk__op op;
-    int rc = lk__op_enterholder(&op, handle, kind, owner);
+    struct lk__op *op = &unlocking->op;
+    int rc = lk__op_enterholder(op, handle, kind, owner);
     if (rc == ECANCELED && lk__handle_isinherited(handle))
         return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(handle));
     if (rc != 0)
         return rc;
-    struct lk__hold *hold = lk__object_hold(op.object, lk__op_owner(&op));
+    struct lk__hold *hold = lk__object_hold(op->object, lk__op_owner(op));
     if (hold == NULL)
-        rc = lk__fail(EPERM, "%s: not held by %s", op.object->what, lk__op_holder(&op));
+        rc = lk__fail(EPERM, "%s: not held by %s", op->object->what, lk__op_holder(op));
     else if ((int64_t)hold->holds + hold->reads > 1)
-        rc = kind->unlock_inner(&op, hold);
-    else
-        rc = lk__op_giveback(&op, hold);
-    return lk__op_leave(&op, rc);
+        rc = kind->unlock_inner(op, hold);
+    else if (kind->release != NULL)
+        rc = lk__op_giveback(op, hold);
+    else {
+        lk__release_begin(&unlocking->releasing, op->object, hold, &hold->lease->release);
+        unlocking->begun = true;
+        return 0;
+    }
+    return lk__op_leave(op, rc);
+}
+
+void lk__unlock_begin(struct lk__unlocking *unlocking, struct lk__handle handle, const struct lk__kind *kind,
+                      lk_owner_t *owner)
+{
+    unlocking->begun = false;
+    unlocking->code = begin_unlock(unlocking, handle, kind, owner);
+}
+
+bool lk__unlock_await(struct lk__unlocking *unlocking, int64_t until_us)
+{
+    struct lk__releasing *releasing = &unlocking->releasing;
+    return !unlocking->begun || !releasing->ended || lk__call_await(&releasing->ongoing, until_us);
+}
+
+int lk__unlock_end(struct lk__unlocking *unlocking)
+{
+    if (!unlocking->begun)
+        return unlocking->code;
+    int rc = lk__release_end(&unlocking->releasing);
+    forget(&unlocking->op, unlocking->releasing.hold);
+    return lk__op_leave(&unlocking->op, rc);
+}
+
+int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
+{
+    struct lk__unlocking unlocking;
+    lk__unlock_begin(&unlocking, handle, kind, owner);
+    return lk__unlock_end(&unlocking);
 }

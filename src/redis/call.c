@@ -7,24 +7,7 @@
 
 #include <string.h>
 
-/* One call under way. */
-struct call {
-    struct lk__call *told;
-    struct lk__command command; /* told->command, or the step that stands for it ... */
-    int step;                   /* ... 1 or 2; 0: none */
-    struct lk__request request;
-    enum lk__lane lane;
-    struct lk__node *at; /* where it goes, or went */
-    unsigned hops;       /* how often it was told to go elsewhere, in a row */
-    int64_t hard_us;
-    int64_t pause_ms;
-    bool unsure; /* a copy may have taken effect */
-    bool late;   /* one came past its deadline, and did nothing */
-    int garbled; /* answers in a row that could not be read */
-    bool eval;
-};
-
-static int unreachable(const struct call *call, int code)
+static int unreachable(const struct lk__ongoing *call, int code)
 {
     char errmsg[LK__ERRMSG_MAX];
     if (code == ECANCELED)
@@ -51,7 +34,7 @@ static bool is_limited(const struct lk__script *script)
     return false;
 }
 
-static void set_deadline(struct call *call, int64_t now_us)
+static void set_deadline(struct lk__ongoing *call, int64_t now_us)
 {
     struct lk__call *told = call->told;
     int64_t lasts_us = told->lasts_us != 0 ? told->lasts_us : call->hard_us - now_us;
@@ -72,7 +55,7 @@ static void set_deadline(struct call *call, int64_t now_us)
  * After an attempt to connect that failed: a connection that ended a moment ago, under this call or another one, may
  * soon be up again. One that has been down for a command timeout is not waited for, unless another node is due by now.
  */
-static bool may_come_back(const struct call *call)
+static bool may_come_back(const struct lk__ongoing *call)
 {
     struct lk__node *node = call->at;
     int64_t now_us = lk__now_us(), timeout_us = node->server.options.command_timeout_ms * 1000;
@@ -82,19 +65,24 @@ static bool may_come_back(const struct call *call)
            node != lk__node_for(node, &call->command, false);
 }
 
+static int send_once(struct lk__ongoing *call, int64_t now_us)
+{
+    call->at = lk__node_for(call->told->node, &call->command, call->request.asking);
+    set_deadline(call, now_us);
+    return lk__node_send(call->at, call->lane, &call->request, &call->command, &call->told->sent, call->eval);
+}
+
 /*
  * 0: sent. Never when the time is over, as a thread may see late that it has to be sent again: nobody would await the
  * answer, and what is known to be undone would become unknown.
  */
-static int send_it(struct call *call)
+static int send_it(struct lk__ongoing *call)
 {
     for (;;) {
         int64_t now_us = lk__now_us();
         if (now_us >= call->hard_us)
             return unreachable(call, ENOTCONN);
-        call->at = lk__node_for(call->told->node, &call->command, call->request.asking);
-        set_deadline(call, now_us);
-        int rc = lk__node_send(call->at, call->lane, &call->request, &call->command, &call->told->sent, call->eval);
+        int rc = send_once(call, now_us);
         if (rc == ENOTCONN)
             rc = lk__node_awaitup(call->at, call->lane, call->request.parker, lk__node_failures(call->at, call->lane),
                                   call->hard_us);
@@ -106,14 +94,14 @@ static int send_it(struct call *call)
 }
 
 /* Is there time for one more answer, after `until_us`? A request without one would make unknown what is known now. */
-static bool has_time(const struct call *call, int64_t until_us)
+static bool has_time(const struct lk__ongoing *call, int64_t until_us)
 {
     int64_t answer_us = 2 * (lk__now_us() - call->request.sent_us);
     return until_us + answer_us < call->hard_us;
 }
 
 /* After a refusal that may pass: wait a little, if there is time. */
-static bool pause_a_little(struct call *call)
+static bool pause_a_little(struct lk__ongoing *call)
 {
     const struct lk__options *options = &call->told->node->server.options;
     call->pause_ms = call->pause_ms == 0 ? options->retry_min_ms : 2 * call->pause_ms;
@@ -131,7 +119,7 @@ static bool is_late(const struct lk__script *script, const struct lk__reply *rep
     return is_limited(script) && lk__reply_integers(reply, LK__ANSWER_LEAST) && reply->values[0].number == LK__LATE;
 }
 
-static int begin_step(struct call *call, int step)
+static int begin_step(struct lk__ongoing *call, int step)
 {
     call->step = step;
     call->command.script = call->told->command->script->instead[step - 1];
@@ -140,7 +128,7 @@ static int begin_step(struct call *call, int step)
 }
 
 /* While a cluster moves a slot it refuses a script some of whose keys are elsewhere, or are not there at all. */
-static bool goes_by_steps(struct call *call, const struct lk__reply *error)
+static bool goes_by_steps(struct lk__ongoing *call, const struct lk__reply *error)
 {
     const struct lk__script *const *instead = call->told->command->script->instead;
     if (!call->told->by_steps || call->step != 0 || instead[1] == NULL || !lk__reply_is(error, "TRYAGAIN"))
@@ -151,7 +139,7 @@ static bool goes_by_steps(struct call *call, const struct lk__reply *error)
 }
 
 /* An answer that is no error: 0 it is the result, EAGAIN there is another step, else the code to end with. */
-static int judge_step(struct call *call, const struct lk__reply *reply)
+static int judge_step(struct lk__ongoing *call, const struct lk__reply *reply)
 {
     struct lk__answer answer;
     if (call->step != 1)
@@ -162,7 +150,7 @@ static int judge_step(struct call *call, const struct lk__reply *reply)
 }
 
 /* Judge the answer: 0 it is the result, EAGAIN send once more, else the code to end with. */
-static int judge(struct call *call)
+static int judge(struct lk__ongoing *call)
 {
     struct lk__reply *reply = call->request.reply;
     bool retry;
@@ -192,10 +180,10 @@ static int judge(struct call *call)
     return lk__acl_refused(code, call->told->what, &call->command, reply);
 }
 
-static int run(struct call *call)
+static int run(struct lk__ongoing *call)
 {
-    for (;;) {
-        int rc = send_it(call);
+    for (bool sent = call->sent;; sent = false) {
+        int rc = sent ? 0 : send_it(call);
         if (rc != 0)
             return rc;
         while (atomic_load(&call->request.state) == LK__INFLIGHT && lk__now_us() < call->hard_us)
@@ -215,28 +203,49 @@ static int run(struct call *call)
     }
 }
 
-int lk__call_run(struct lk__call *told)
+void lk__call_begin(struct lk__ongoing *call, struct lk__call *told)
 {
-    struct lk__parker parker;
     struct lk__node *node = told->node;
-    struct call call = { .told = told,
-                         .command = *told->command,
-                         .at = node,
-                         .lane = told->confirms ? LK__LANE_GRANTS : LK__LANE_COMMANDS,
-                         .hard_us = told->end_us };
+    int64_t now_us = lk__now_us();
+    *call = (struct lk__ongoing){ .told = told,
+                                  .command = *told->command,
+                                  .at = node,
+                                  .lane = told->confirms ? LK__LANE_GRANTS : LK__LANE_COMMANDS,
+                                  .hard_us = told->end_us };
     if (told->end_us == 0)
-        call.hard_us = lk__now_us() + node->server.options.command_timeout_ms * 1000;
+        call->hard_us = now_us + node->server.options.command_timeout_ms * 1000;
     if (told->reply == NULL)
         told->reply = lk__replybuf_reply(&told->own);
-    lk__parker_init(&parker);
-    lk__request_init(&call.request, &parker, told->reply);
-    int rc = run(&call);
-    lk__node_abandon(call.at, call.lane, &call.request);
-    lk__parker_destroy(&parker);
-    told->repeated = call.unsure;
-    told->acknowledged = call.request.acknowledged;
-    told->sent_us = call.request.sent_us;
+    lk__parker_init(&call->parker);
+    lk__request_init(&call->request, &call->parker, told->reply);
+    call->sent = now_us < call->hard_us && send_once(call, now_us) == 0;
+}
+
+bool lk__call_await(struct lk__ongoing *call, int64_t until_us)
+{
+    if (!call->sent)
+        return true;
+    lk__node_await(call->at, call->lane, &call->request, until_us);
+    return atomic_load(&call->request.state) != LK__INFLIGHT || lk__now_us() >= call->hard_us;
+}
+
+int lk__call_end(struct lk__ongoing *call)
+{
+    struct lk__call *told = call->told;
+    int rc = run(call);
+    lk__node_abandon(call->at, call->lane, &call->request);
+    lk__parker_destroy(&call->parker);
+    told->repeated = call->unsure;
+    told->acknowledged = call->request.acknowledged;
+    told->sent_us = call->request.sent_us;
     return rc;
+}
+
+int lk__call_run(struct lk__call *told)
+{
+    struct lk__ongoing call;
+    lk__call_begin(&call, told);
+    return lk__call_end(&call);
 }
 
 /* Does the reply continue after its head as `elements` says? See struct lk__shape. */

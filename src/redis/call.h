@@ -37,6 +37,34 @@ struct lk__call {
  */
 int lk__call_run(struct lk__call *call);
 
+/* A call that was begun; private to it. */
+struct lk__ongoing {
+    struct lk__call *told;
+    struct lk__command command; /* told->command, or the step that stands for it ... */
+    int step;                   /* ... 1 or 2; 0: none */
+    struct lk__request request;
+    struct lk__parker parker;
+    enum lk__lane lane;
+    struct lk__node *at; /* where it goes, or went */
+    unsigned hops;       /* how often it was told to go elsewhere, in a row */
+    int64_t hard_us;
+    int64_t pause_ms;
+    bool unsure; /* a copy may have taken effect */
+    bool late;   /* one came past its deadline, and did nothing */
+    int garbled; /* answers in a row that could not be read */
+    bool eval;
+    bool sent; /* by lk__call_begin() */
+};
+
+/*
+ * lk__call_run() in two parts, of one thread: up to its first request, if that can leave at once, and the rest. So several
+ * calls are under way together, and their time runs from here on.
+ */
+void lk__call_begin(struct lk__ongoing *call, struct lk__call *told);
+/* In between, maybe several times: wait for an answer until then. False: there is none yet, and still time for it. */
+bool lk__call_await(struct lk__ongoing *call, int64_t until_us);
+int lk__call_end(struct lk__ongoing *call);
+
 struct lk__answer {
     enum lk__verdict verdict;
     int64_t server_us; /* the server's time in it; 0: it does not say */

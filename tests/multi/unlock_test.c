@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unlock_test.c - all members are given back at once: by the caller, and on the way when one is not to be had; what is told of
+ * those that are lost, not answered for, or unrepaired
+ *
+ * labels: threads memory
+ */
+#include "proxy.h"
+#include "world.h"
+
+#include <string.h>
+
+enum { MANY = 16, DELAY_MS = 400, TIMEOUT_MS = 1000 };
+
+static lk_client_t *client, *theirs;
+static lk_multi_t *s;
+
+static void add(struct world *w, lk_client_t *of, const char *name, const lk_mutexattr_t *attr)
+{
+    assert_lk(0, lk_multi_addmutex(s, world_mutex(w, of, name, attr)));
+}
+
+/* --- one round trip ----------------------------------------------------------------------------------------------------- */
+
+/* All of them once, so that scripts are known and settings compared. */
+static struct proxy *begin_far_away(struct world *w)
+{
+    struct proxy *p = proxy_begin(w);
+    client = proxy_client(p, "lease=20s&command_timeout=5s");
+    lk_stripes_t *many = world_stripes(w, client, "s", MANY, NULL);
+    s = world_multi(w, client);
+    for (unsigned i = 0; i < MANY; i++)
+        assert_lk(0, lk_multi_addmutex(s, lk_stripes_at(many, i)));
+    assert_lk(0, lk_multi_lock(s));
+    assert_lk(0, lk_multi_unlock(s));
+    return p;
+}
+
+static void end_far_away(struct world *w, struct proxy *p)
+{
+    proxy_delay(p, 0);
+    world_close(w, s);
+    proxy_end(p);
+}
+
+/* Far away from the server one round trip is what it costs, and one request each. */
+static void releases_go_out_together(struct world *w)
+{
+    struct proxy *p = begin_far_away(w);
+    assert_lk(0, lk_multi_lock(s));
+    int64_t before = world_commands(w, "evalsha");
+    proxy_delay(p, DELAY_MS);
+    int64_t began_ms = now_ms();
+    assert_lk(0, lk_multi_unlock(s));
+    assert_between(now_ms() - began_ms, DELAY_MS, 4 * DELAY_MS + SLACK_MS); /* one after the other: 16 or more */
+    assert_int_equal(MANY, world_commands(w, "evalsha") - before);
+    end_far_away(w, p);
+}
+
+/* Likewise of what was free around the one that somebody has. */
+static void so_does_what_is_given_back_on_the_way(struct world *w)
+{
+    struct proxy *p = begin_far_away(w);
+    lk_stripes_t *theirs = world_stripes(w, world_client(w, ""), "s", MANY, NULL);
+    assert_lk(0, lk_mutex_lock(lk_stripes_at(theirs, 0)));
+    assert_lk(EBUSY, lk_multi_trylock(s));
+    int64_t before = world_commands(w, "evalsha");
+    proxy_delay(p, DELAY_MS);
+    int64_t began_ms = now_ms();
+    assert_lk(EBUSY, lk_multi_trylock(s));
+    assert_between(now_ms() - began_ms, 2 * DELAY_MS, 8 * DELAY_MS + SLACK_MS);
+    assert_int_equal(2 * MANY - 1, world_commands(w, "evalsha") - before);
+    assert_lk(0, lk_mutex_unlock(lk_stripes_at(theirs, 0)));
+    end_far_away(w, p);
+}
+
+/* --- what is not confirmed ---------------------------------------------------------------------------------------------- */
+
+/* One command timeout for all of them; and all are told again. */
+static void lost_answers_cost_one_timeout(struct world *w)
+{
+    struct proxy *p = proxy_begin(w);
+    client = proxy_client(p, "lease=20s&command_timeout=1s");
+    s = world_multi(w, client);
+    for (const char *const *name = (const char *const[]){ "a", "b", "c", "d", "e", "f", NULL }; *name != NULL; name++)
+        add(w, client, *name, NULL);
+    assert_lk(0, lk_multi_lock(s));
+    proxy_stall(p, PROXY_UP);
+    int64_t began_ms = now_ms();
+    assert_lk(EIO, lk_multi_unlock(s));
+    assert_between(now_ms() - began_ms, TIMEOUT_MS, 3 * TIMEOUT_MS + SLACK_MS); /* one after the other: six */
+    assert_between(lk_errorsettles(), 1, 60000);
+    assert_lk(EPERM, lk_multi_unlock(s));
+    proxy_resume(p);
+    eventually(world_elements(w, "KEYS ?") == 0, 20000);
+    assert_lk(0, lk_multi_lockfor(s, 20000));
+    assert_lk(0, lk_multi_unlock(s));
+    world_close(w, s);
+    proxy_end(p);
+}
+
+static void end_other(void *server)
+{
+    world_end(server);
+}
+
+/* "a" here, "z" at another server, which comes first when they are given back. */
+static struct world *begin_two_servers(struct world *w)
+{
+    world_redis(w, "PING"); /* its connection is there before those of the other one are counted */
+    struct world *other = world_begin(NULL);
+    world_at_end(w, NULL, other, end_other);
+    client = world_client(w, "lease=20s&command_timeout=1s");
+    theirs = world_client_at(w, other, world_url(other, "lease=20s&command_timeout=1s"));
+    s = world_multi(w, client);
+    add(w, client, "a", NULL);
+    lk_mutex_t *z = world_mutex(w, theirs, "z", NULL);
+    assert_lk(0, lk_multi_addmutex(s, z));
+    assert_lk(0, lk_multi_lockfor(s, 20000));
+    return other;
+}
+
+static void end_two_servers(struct world *w, struct world *other)
+{
+    world_cont_server(other);
+    eventually(world_holds(other, "z") == -1, 20000);
+    assert_lk(0, lk_multi_lockfor(s, 20000));
+    assert_lk(0, lk_multi_unlock(s));
+    world_close(w, s);
+}
+
+/* It is given back meanwhile, also if its server has to be told the script first. */
+static void a_server_that_stands_still_is_nothing_to_the_others(struct world *w)
+{
+    struct world *other = begin_two_servers(w);
+    int64_t before = world_commands(w, "evalsha");
+    world_stop_server(other);
+    assert_lk(EIO, lk_multi_unlock(s));
+    assert_non_null(strstr(lk_errortext(), "mutex z"));
+    assert_int_equal(-1, world_holds(w, "a"));
+    world_cont_server(other);
+    eventually(world_holds(other, "z") == -1, 20000);
+    assert_int_equal(1, world_commands(w, "evalsha") - before);
+    end_two_servers(w, other);
+}
+
+/* That one was lost is worse news than that another one is still being given back; when that ends is told as well. */
+static void a_loss_is_told_before_all_else(struct world *w)
+{
+    struct world *other = begin_two_servers(w);
+    assert_lk(0, lk_mutex_forceunlock(world_mutex(w, world_client(w, ""), "a", NULL)));
+    world_stop_server(other);
+    assert_lk(ESTALE, lk_multi_unlock(s));
+    assert_non_null(strstr(lk_errortext(), "mutex a"));
+    assert_between(lk_errorsettles(), 1, 60000);
+    end_two_servers(w, other);
+}
+
+static void also_before_a_client_that_was_closed(struct world *w)
+{
+    begin_two_servers(w);
+    assert_lk(0, lk_mutex_forceunlock(world_mutex(w, world_client(w, ""), "a", NULL)));
+    assert_lk(0, close_by_hand(w, theirs));
+    assert_lk(ESTALE, lk_multi_unlock(s));
+    assert_non_null(strstr(lk_errortext(), "mutex a"));
+}
+
+/* --- robust members ------------------------------------------------------------------------------------------------------- */
+
+static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1, .lease_ms = 1000 };
+static const lk_mutexattr_t plain = { .size = sizeof plain, .lease_ms = 1000 };
+
+static void open_robust(struct world *w)
+{
+    client = world_client(w, "");
+    s = world_multi(w, client);
+    add(w, client, "a", &robust);
+    add(w, client, "b", &plain);
+    add(w, client, "c", &robust);
+}
+
+static int hold_until_killed(struct world *w, void *arg)
+{
+    (void)arg;
+    open_robust(w);
+    assert_lk(0, lk_multi_lock(s));
+    world_ready(w);
+    sleep_ms(60000);
+    return 1;
+}
+
+/* One of two is repaired: the other one is told as unrepaired, and nothing of them stays taken. */
+static void what_is_unrepaired_is_left_as_such(struct world *w)
+{
+    world_allow(w, "latchkey:robust:mutex:{c}");
+    world_kill(w, world_fork(w, hold_until_killed, NULL));
+    open_robust(w);
+    assert_lk(EOWNERDEAD, lk_multi_lockfor(s, 20000));
+    lk_mutex_t *a = world_mutex(w, client, "a", &robust), *b = world_mutex(w, client, "b", &plain);
+    lk_mutex_t *c = world_mutex(w, client, "c", &robust);
+    assert_lk(0, lk_mutex_consistent(a));
+    assert_lk(0, lk_multi_unlock(s));
+    assert_lk(0, lk_mutex_trylock(a));
+    assert_lk(0, lk_mutex_trylock(b));
+    assert_lk(ENOTRECOVERABLE, lk_mutex_trylock(c));
+    assert_lk(0, lk_mutex_unlock(a));
+    assert_lk(0, lk_mutex_unlock(b));
+    assert_lk(0, lk_mutex_forceunlock(c));
+    assert_lk(0, lk_multi_lock(s));
+    assert_lk(0, lk_multi_unlock(s));
+}
+
+int main(void)
+{
+    return world_run(releases_go_out_together, so_does_what_is_given_back_on_the_way, lost_answers_cost_one_timeout,
+                     a_server_that_stands_still_is_nothing_to_the_others, a_loss_is_told_before_all_else,
+                     also_before_a_client_that_was_closed, what_is_unrepaired_is_left_as_such);
+}
