@@ -68,6 +68,7 @@ struct lk__waiter {
     struct lk__replybuf answer;
     int64_t liveness_2048ths; /* of its client's terms */
     const char *what;         /* "mutex orders", for the log */
+    const char *name;         /* "orders", for tracepoints */
     int64_t total;            /* what an ask was told; 0: it was not asked for */
     bool absent;              /* an ask was told that there is nothing to wait for any more */
     struct lk__entry entry;   /* under waiters->mu */
@@ -194,7 +195,7 @@ struct lk__localqueue {
 struct lk__qnode {
     struct lk__link link;
     struct lk__parker *parker;
-    struct lk__patience *patience; /* NULL, or of the whole wait */
+    struct lk__patience *patience; /* NULL, or that of a waiter, for its whole wait */
     bool behind;    /* the queue was not empty when it came */
     bool cancelled; /* under queue->mu */
 };
@@ -207,7 +208,7 @@ void lk__localqueue_stepout(struct lk__localqueue *queue, struct lk__qnode *qnod
 void lk__localqueue_cancel(struct lk__localqueue *queue);                           /* all that are in it now */
 unsigned lk__localqueue_length(struct lk__localqueue *queue);
 
-/* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the queue. `patience`: NULL, or of the whole wait. */
+/* 0: it is our turn · ETIMEDOUT · ECANCELED: not in the queue. `patience`: NULL, or a waiter's, for its whole wait. */
 static inline int lk__localqueue_enter(struct lk__localqueue *queue, struct lk__qnode *qnode, struct lk__parker *parker,
                                        int64_t until_us, struct lk__patience *patience)
 {

@@ -6,6 +6,7 @@
  * in order of arrival, and cost no round trip.
  */
 #include "acquire/acquire.h"
+#include "base/probe.h"
 
 void lk__localqueue_init(struct lk__localqueue *queue, struct lk__mu *mu)
 {
@@ -46,9 +47,19 @@ static void park(struct lk__qnode *qnode, int64_t until_us)
     lk__parker_park(qnode->parker, sooner ? patience->until_us : until_us);
 }
 
+/* It stands behind another thread of the process. */
+static void trace_wait(const struct lk__qnode *qnode)
+{
+    if (qnode->patience == NULL)
+        return;
+    const struct lk__waiter *waiter = LK__CONTAINER(qnode->patience, struct lk__waiter, patience);
+    LK__PROBE2(wait, waiter->name, waiter->release->id);
+}
+
 int lk__localqueue_await(struct lk__localqueue *queue, struct lk__qnode *qnode, int64_t until_us)
 {
     int rc = 0;
+    trace_wait(qnode);
     lk__mu_lock(queue->mu);
     while (rc == 0 && !is_first(queue, qnode)) {
         if (qnode->cancelled) {

@@ -7,6 +7,7 @@
  * A waiter is in waiters->by_id before its first ask is sent, as a grant may overtake the answer.
  */
 #include "acquire/acquire.h"
+#include "base/probe.h"
 
 #include <string.h>
 
@@ -236,6 +237,8 @@ static void note_place(struct lk__attempt *attempt, int64_t now_us)
     struct lk__waiter *waiter = attempt->waiter;
     if (lk__acquirefsm_settings(&waiter->machine)->try_only)
         return;
+    if (lk__acquirefsm_result(&waiter->machine)->arrival == 0) /* the first answer that says so */
+        LK__PROBE2(wait, waiter->name, waiter->release->id);
     lk__acquirefsm_hears(&waiter->machine, listen_here(attempt->waiters, waiter));
     lk__mu_lock(&attempt->waiters->mu);
     waiter->heard_us = now_us + (attempt->rests ? lk__acquirefsm_settings(&waiter->machine)->rest_ms * 1200 : 0);

@@ -13,6 +13,7 @@
  * that it hears of are as many as there were.
  */
 #include "client/events.h"
+#include "base/probe.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -136,6 +137,8 @@ void lk__events_notify(void *arg, const struct lk__lease *lease, int type)
         return;
     if (type == LK_EVENT_LOST && lease->reason < LK__REASONS)
         atomic_fetch_add(&events->stats[hold->kind].losses[lease->reason], 1);
+    if (type == LK_EVENT_LOST)
+        LK__PROBE3(lost, lease->name, lease->id, lease->reason);
     if (type == LK_EVENT_LONG_HOLD)
         atomic_fetch_add(&events->stats[hold->kind].long_holds, 1);
     lk__mu_lock(&events->mu);

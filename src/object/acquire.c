@@ -10,6 +10,7 @@
  * background, as long as there may be something to release; so does one that went by steps, to serve who waits.
  */
 #include "object/acquire.h"
+#include "base/probe.h"
 
 #include <sched.h>
 
@@ -81,6 +82,7 @@ static int prepare(struct lk__acquire *acquire)
     be_patient(acquire);
     waiter->release = lk__acquire_release(acquire);
     waiter->what = acquire->op->object->what;
+    waiter->name = lk__object_name(acquire->op->object);
     waiter->ask = acquire->ask;
     waiter->read = acquire->read;
     waiter->liveness_2048ths = lk__object_terms(acquire->op->object);
@@ -93,6 +95,7 @@ static int prepare(struct lk__acquire *acquire)
                                                      .compare = acquire->settings != NULL,
                                                      .recorded = acquire->release != NULL,
                                                      .confirmed = acquire->queues });
+    LK__PROBE2(acquire, waiter->name, waiter->release->id);
     return acquire->begin != NULL ? acquire->begin(acquire) : 0;
 }
 
@@ -235,6 +238,7 @@ static void become_holder(struct lk__acquire *acquire, int code)
     }
     if (!acquire->ownerless)
         lk__op_counthold(acquire->op);
+    LK__PROBE4(grant, lease->name, lease->id, hold->token, now_us - acquire->began_us);
     if (lk__object_addhold(object, hold, good_until(acquire, now_us), first_renewal(acquire)))
         lk__object_droporphans(object);
     count_it(acquire);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* counts.c - what statistics have of an object, and of its kind */
 #include "object/object.h"
+#include "base/probe.h"
 
 static struct lk__kindstats *stats_of(const struct lk__object *object)
 {
@@ -33,7 +34,9 @@ void lk__object_waitedlong(struct lk__object *object, int64_t began_us)
 
 void lk__object_gaveback(struct lk__object *object, const struct lk__hold *hold)
 {
-    lk__histogram_add(&stats_of(object)->hold, lk__histogram_times, lk__now_us() - hold->began_us);
+    int64_t held_us = lk__now_us() - hold->began_us;
+    lk__histogram_add(&stats_of(object)->hold, lk__histogram_times, held_us);
+    LK__PROBE3(release, lk__object_name(object), hold->lease->id, held_us);
 }
 
 void lk__object_addlive(struct lk__object *object, struct lk__memberstats *stats)

@@ -9,6 +9,7 @@
  * counts from the first renewal on.
  */
 #include "redlock/redlock.h"
+#include "base/probe.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -234,6 +235,7 @@ static void become_holder(struct round *round)
     if (lk__object_addhold(object, hold, now_us + round->plan->asked_ms * 1000, LK__NEVER))
         lk__object_droporphans(object);
     lk__quorum_taken(hold->lease); /* as good as its parts */
+    LK__PROBE4(grant, hold->lease->name, hold->lease->id, hold->token, now_us - round->plan->began_us);
     lk__object_acquired(object, round->plan->began_us, round->plan->contended);
 }
 

@@ -12,6 +12,7 @@
  * no holder, so that answer is followed by a release.
  */
 #include "watchdog/watchdog.h"
+#include "base/probe.h"
 
 #include <latchkey/events.h>
 
@@ -407,6 +408,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
         return;
     }
     lease->alone = lease->lingers = lease->doubted = false;
+    LK__PROBE3(renew, lease->name, lease->id, atomic_load(&lease->valid_until_us) - now_us);
     atomic_fetch_add(&lease->renewals, 1);
     if (lease->risk_us != LK__NEVER)
         lk__histogram_add(&dog->margins, lk__histogram_shares, margin_of(lease, now_us));
