@@ -14,7 +14,7 @@
 /* Exit codes: those of sysexits(3), timeout(1) and the shell where they have one. */
 enum {
     EXIT_OK = 0,
-    EXIT_NO = 1,               /* what was asked is not so: `status --check`, no such latch or semaphore */
+    EXIT_NO = 1,               /* what was asked is not so: `status --check`, `watch --alert`, no such latch or semaphore */
     EXIT_USE = 64,             /* the command line is wrong; nothing was done */
     EXIT_UNREACHABLE = 69,     /* no server would serve it */
     EXIT_INTERNAL = 70,        /* of this machine: no memory, no process */
@@ -46,6 +46,8 @@ enum option_id {
     OPT_SIGNAL,
     OPT_KEEP_ENV,
     OPT_NO_STDIN,
+    OPT_ALERT,
+    OPT_FOR,
     OPT_CHECK,
     OPT_PORT,
     OPT_URL,
@@ -85,6 +87,7 @@ struct settings {
     const char *on_lost_command;
     int signal;
     bool keep_env, no_stdin, check;
+    int64_t alert_ms, for_ms; /* 0: not said */
     int port;
     const char *url, *config;
     bool json, quiet, verbose;
@@ -119,6 +122,7 @@ int flush_output(void);
 int run_run(struct settings *settings, int count, char **operands);
 int run_hold(struct settings *settings, int count, char **operands);
 int run_status(struct settings *settings, int count, char **operands);
+int run_watch(struct settings *settings, int count, char **operands);
 int run_sem_status(struct settings *settings, int count, char **operands);
 int run_sem_resize(struct settings *settings, int count, char **operands);
 int run_latch_create(struct settings *settings, int count, char **operands);

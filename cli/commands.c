@@ -34,6 +34,12 @@ const struct command commands[] = {
       "A line for each object of a name: a mutex, a read-write lock, semaphores and a latch may share one. A name\n"
       "that nobody uses is free.\n",
       BIT(CHECK) | CONNECT, 1, ANY, false, run_status },
+    { "watch", "NAME...", "what happens to a name",
+      "A line when a name is held, given back or waited for, by whomever, from what is so now on, until SIGINT or\n"
+      "SIGTERM. It looks ten times a second: what changes twice between two looks is not seen. With --alert it\n"
+      "says nothing until waits of the last five minutes took too long in the mean: those that it saw, so not\n"
+      "of one who got NAME at once.\n",
+      BIT(ALERT) | BIT(FOR) | CONNECT, 1, ANY, false, run_watch },
     { "sem status", "NAME", "how many permits a semaphore has",
       "Of the leased semaphore NAME, as `latchkey run --permits` takes permits of it.\n", CONNECT, 1, 1, false,
       run_sem_status },

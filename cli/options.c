@@ -41,6 +41,8 @@ const struct option_words options[OPT_COUNT] = {
     [OPT_SIGNAL] = { 0, "signal", NULL, "SIG", "the first signal that ends CMD, TERM unless said" },
     [OPT_KEEP_ENV] = { 0, "keep-env", NULL, NULL, "leave passwords in CMD's environment" },
     [OPT_NO_STDIN] = { 0, "no-stdin", NULL, NULL, "leave standard input alone; CMD reads /dev/null" },
+    [OPT_ALERT] = { 0, "alert", NULL, "mean-wait=DUR", "exit with 1 when waits take longer than DUR in the mean" },
+    [OPT_FOR] = { 0, "for", NULL, "DUR", "exit with 0 after DUR" },
     [OPT_CHECK] = { 0, "check", NULL, NULL, "exit with 1 if one of the names is free" },
     [OPT_PORT] = { 0, "port", NULL, "PORT", "listen on this port of 127.0.0.1 instead of a socket" },
     [OPT_URL] = { 'u', "url", NULL, "URL", "the server; else $LATCHKEY_URL, $REDIS_URL, redis://127.0.0.1:6379" },
@@ -88,6 +90,14 @@ static int on_lost(struct settings *s, const char *value)
     return 0;
 }
 
+static int alert(struct settings *s, const char *value)
+{
+    static const char measure[] = "mean-wait=";
+    if (strncmp(value, measure, strlen(measure)) != 0)
+        return wrong(s, OPT_ALERT, value, "mean-wait=DUR");
+    return duration(s, OPT_ALERT, value + strlen(measure), 1, A_DAY_MS, &s->alert_ms);
+}
+
 static int take_option(struct settings *s, enum option_id option, const char *value)
 {
     long n = 0;
@@ -120,6 +130,8 @@ static int take_option(struct settings *s, enum option_id option, const char *va
         break;
     case OPT_KEEP_ENV: s->keep_env = true; break;
     case OPT_NO_STDIN: s->no_stdin = true; break;
+    case OPT_ALERT: rc = alert(s, value); break;
+    case OPT_FOR: rc = duration(s, option, value, 1, INT64_MAX, &s->for_ms); break;
     case OPT_CHECK: s->check = true; break;
     case OPT_PORT:
         rc = number(s, option, value, 1, 65535, &n);
