@@ -84,6 +84,9 @@ def of_one_thread():
                        ("sem", "counting semaphore"), ("permit", "leased semaphore")):
         yield Figure(f"{kind}_vs_raw", f"{text}: pair / raw", ratio(f"{kind}.us.latchkey", f"{kind}.us.raw"),
                      "", "<= 1.10")
+    yield Figure("observed_pair_vs_not", "pair of a mutex with warn_wait, warn_hold and a listener / without",
+                 ratio("observed.us.with", "observed.us.without"), "", "<= 1.05")
+    yield Figure("metrics_us", "lk_client_metrics() with a hundred objects by name, p50", of("observed.us.metrics"), "us")
     yield Figure("tls_pair_us", "pair of a mutex by TLS, p50", of("tls.us.secured"), "us")
     yield Figure("tls_pair_vs_tcp", "the same / by TCP to the same server", ratio("tls.us.secured", "tls.us.plain"),
                  "", "<= 1.5")

@@ -95,6 +95,7 @@ class Bench:
         """What one round consists of: (words, what to do)."""
         yield "pipelined pairs", lambda: self.run("pipelined")
         yield "one thread", lambda: self.run("pairs")
+        yield "what observing costs", lambda: self.run("observed")
         yield "TLS", self.measure_tls
         for threads in (8,) if self.options.smoke else (1, *figures.CROWDS):
             yield f"threads: {threads}", lambda threads=threads: self.run("threads", str(threads))

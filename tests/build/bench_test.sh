@@ -28,7 +28,7 @@ for key, figure in found["figures"].items():
 for key in re.findall(r"`([a-z_0-9]+)` \|", re.search("scripts/bench: table(.*?)scripts/bench: end", page, re.S)[1]):
     assert key in found["figures"], f"docs/performance.md has {key}, the bench has not"
 measured = [key for key, figure in found["figures"].items() if figure["median"] is not None]
-for key in ("pair_cpu_vs_redisson", "pair_vs_raw", "permit_vs_raw", "pairs_vs_conns_8", "contended_script_us_1",
+for key in ("pair_cpu_vs_redisson", "pair_vs_raw", "permit_vs_raw", "observed_pair_vs_not", "pairs_vs_conns_8", "contended_script_us_1",
             "contended_cpu_us_8", "handoffs_vs_queue_2", "handoff_gap_us_8", "fairness_8", "growth_queued_us_10"):
     assert key in measured, f"{key} was not measured"
 END
