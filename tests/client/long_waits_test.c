@@ -13,6 +13,8 @@
 
 #define LONG "lease=20s&poll=5s&"
 
+enum { PATIENT_MS = 20000 };
+
 static lk_client_t *client;
 static lk_mutex_t *orders, *theirs;
 static lk_owner_t *owners[3];
@@ -111,13 +113,13 @@ static void a_long_wait_is_told_once(struct world *w)
     make_owners();
     assert_lk(0, lk_mutex_lock(theirs));
     worker_start(&waiter, take_alone, NULL);
-    eventually(atomic_load(&heard.waits) == 1, 4000);
+    eventually(atomic_load(&heard.waits) == 1, PATIENT_MS);
     assert_int_equal(1, long_waits());
     assert_true(atomic_load(&heard.owners) == lk_owner_number(owners[0]));
     sleep_ms(120);
     assert_lk(0, lk_mutex_unlock(theirs));
     assert_int_equal(0, worker_join(&waiter));
-    eventually(said("mutex orders: wait") == 1, 2000);
+    eventually(said("mutex orders: wait") == 1, PATIENT_MS);
     free_owners();
     world_close(w, orders);
     world_close(w, client); /* listeners have been told all */
@@ -134,7 +136,7 @@ static void the_log_has_the_holder(struct world *w)
     make_owners();
     assert_lk(0, lk_mutex_lock(theirs));
     worker_start(&waiter, take_alone, NULL);
-    eventually(said("mutex orders: waiting for more than 1500 ms; held by ") == 1, 10000);
+    eventually(said("mutex orders: waiting for more than 1500 ms; held by ") == 1, PATIENT_MS);
     assert_int_equal(1, atomic_load(&heard.waits));
     assert_lk(0, lk_mutex_unlock(theirs));
     assert_int_equal(0, worker_join(&waiter));
@@ -150,7 +152,7 @@ static void all_threads_that_wait_are_told_of(struct world *w)
     uint64_t sum = make_owners();
     assert_lk(0, lk_mutex_lock(theirs));
     worker_start(&waiters, all_take, NULL);
-    eventually(atomic_load(&heard.waits) == 3, 4000);
+    eventually(atomic_load(&heard.waits) == 3, PATIENT_MS);
     assert_true(atomic_load(&heard.owners) == sum);
     assert_lk(0, lk_mutex_unlock(theirs));
     assert_int_equal(0, worker_join(&waiters));
@@ -165,7 +167,7 @@ static void a_short_wait_is_not_told(struct world *w)
     make_owners();
     assert_lk(0, lk_mutex_lock(theirs));
     worker_start(&waiter, take_alone, NULL);
-    eventually(world_queued(w, "orders") == 1, 5000);
+    eventually(world_queued(w, "orders") == 1, PATIENT_MS);
     sleep_ms(100);
     assert_lk(0, lk_mutex_unlock(theirs));
     assert_int_equal(0, worker_join(&waiter));
@@ -179,7 +181,7 @@ static void one_that_gives_up_is_told_of(struct world *w)
     assert_lk(0, lk_mutex_lock(theirs));
     assert_lk(ETIMEDOUT, lk_mutex_lockfor(orders, 200));
     assert_int_equal(1, long_waits());
-    eventually(said("mutex orders: wait") == 1, 2000);
+    eventually(said("mutex orders: wait") == 1, PATIENT_MS);
     assert_lk(EBUSY, lk_mutex_trylock(orders));
     assert_int_equal(1, long_waits());
     assert_lk(0, lk_mutex_unlock(theirs));
@@ -204,18 +206,18 @@ static void what_is_not_to_be_told_is_not(struct world *w)
 /* While it is held and good, whether it is renewed meanwhile or not. */
 static void a_long_hold_is_told_once(struct world *w)
 {
-    begin(w, "lease=3s&warn_hold=200ms");
+    begin(w, "lease=6s&warn_hold=200ms");
     assert_lk(0, lk_mutex_lock(orders));
-    eventually(atomic_load(&heard.holds) == 1, 2000);
-    eventually(atomic_load(&client->dog.margins.count) >= 2, 10000);
+    eventually(atomic_load(&heard.holds) == 1, PATIENT_MS);
+    eventually(atomic_load(&client->dog.margins.count) >= 1, PATIENT_MS);
     assert_lk(0, lk_mutex_lock(orders)); /* a level more is the same hold */
     assert_lk(0, lk_mutex_unlock(orders));
     assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(1, long_holds());
     assert_lk(0, lk_mutex_lock(orders));
-    eventually(atomic_load(&heard.holds) == 2, 2000);
+    eventually(atomic_load(&heard.holds) == 2, PATIENT_MS);
     assert_lk(0, lk_mutex_unlock(orders));
-    eventually(said("orders: held for more than 200 ms") == 2, 2000);
+    eventually(said("orders: held for more than 200 ms") == 2, PATIENT_MS);
     world_close(w, orders);
     world_close(w, client);
     assert_int_equal(2, atomic_load(&heard.holds));
@@ -239,11 +241,11 @@ static void a_short_hold_is_not_told(struct world *w)
 static void risk_comes_first(struct world *w)
 {
     lk_event_t event = LK_EVENT_INIT;
-    begin(w, "lease=6s&warn_hold=4500ms"); /* at risk after 4 s */
+    begin(w, "lease=9s&warn_hold=6200ms"); /* at risk after 6 s */
     lk_events_t *queue = world_events(w, client);
     assert_lk(0, lk_mutex_lock(orders));
     world_redis(w, "ACL SETUSER default -evalsha -eval"); /* renewals are refused */
-    eventually(long_holds() == 1, 10000);
+    eventually(long_holds() == 1, PATIENT_MS);
     assert_lk(0, lk_events_next(queue, &event));
     assert_int_equal(LK_EVENT_AT_RISK, event.type);
     world_redis(w, "ACL SETUSER default +evalsha +eval");
