@@ -224,9 +224,12 @@ local function signs_of(seen, batch)
     return #batch > 0 and redis.call('ZMSCORE', seen, unpack(members)) or {}
 end
 
+local EVICTED_MAX = 128 -- by one script: others wait while it runs
+
 -- The next `size` waiters after the first `at`, with the signs of life of them and of their clients. Waiters that were
--- silent for too long are evicted first.
-local function next_batch(queue, seen, at, size, now)
+-- silent for too long are evicted first; where all were, with their keys. Returns nil if there are more of them than this
+-- script may evict, which `evicted` of the round counts.
+local function next_batch(round, queue, seen, at, size, now)
     while true do
         local batch, gone = redis.call('ZRANGE', queue, at, at + size - 1), {}
         local signs = signs_of(seen, batch)
@@ -237,10 +240,29 @@ local function next_batch(queue, seen, at, size, now)
         end
         if #gone == 0 then
             return batch, signs
+        elseif (round.evicted or 0) >= EVICTED_MAX then
+            local last = redis.call('ZRANGE', seen, -1, -1, 'WITHSCORES')
+            if tonumber(last[2] or '0') > now / 1000 then
+                return nil
+            end
+            redis.call('DEL', queue, seen)
+            return {}, {}
         end
         redis.call('ZREM', queue, unpack(gone))
         redis.call('ZREM', seen, unpack(gone))
+        round.evicted = (round.evicted or 0) + #gone
     end
+end
+
+-- More waiters are dead than this script may evict: whoever was heard of last is told to ask, and its ask goes on. Returns
+-- false where that waiter does not listen; then this script goes on.
+local function leave_the_rest(round, seen)
+    local last = redis.call('ZRANGE', seen, -1, -1)[1]
+    if tell(last, 'F ' .. last) then
+        return true
+    end
+    round.evicted = -math.huge
+    return false
 end
 
 -- How long a claim of waiter i of a batch has to last; nil when the waiter gets none: it was silent for half of its
@@ -349,8 +371,8 @@ end
 -- needs no message: its reply tells it. A client that does not listen is tried once, however many of its
 -- threads wait. A waiter that is passed over keeps its place.
 --
--- round     see offer(); and after a script that handed out all it may, `shut`: the next waiter was told to ask, and its
---           ask goes on
+-- round     see offer(); and after a script that handed out, or evicted, all it may, `shut`: the next waiter was told to
+--           ask, and its ask goes on
 -- claim_ms  how long a claim lasts if the waiter does not say
 -- ended     see claim_for()
 -- several   go on until take() says nil or nothing is left; then the asker is taken as well and leaves the queue.
@@ -359,7 +381,13 @@ local function pass_to(round, asker, claim_ms, ended, several)
     local queue, seen, now, noted, at, size, reached = round.queue, round.seen, round.now, {}, 0, 4, nil
     round.absent, round.turned = round.absent or {}, false
     while not round.shut do
-        local batch, signs = next_batch(queue, seen, at, size, now)
+        local batch, signs = next_batch(round, queue, seen, at, size, now)
+        if not batch and leave_the_rest(round, seen) then
+            round.shut = true
+            return reached
+        elseif not batch then
+            batch, signs = next_batch(round, queue, seen, at, size, now)
+        end
         local left = #batch
         for i, id in ipairs(batch) do
             if id == asker and not several then
@@ -400,7 +428,7 @@ local function pass_to(round, asker, claim_ms, ended, several)
     end
 end
 
--- As pass_to(), and those who rest are told that something changed.
+-- As pass_to(), and those who rest are told that something changed. Returns `shut` as well.
 local function hand_over(round, asker, claim_ms, ended, several)
     local reached = pass_to(round, asker, claim_ms, ended, several)
     if round.claimed or not asker then
@@ -408,5 +436,5 @@ local function hand_over(round, asker, claim_ms, ended, several)
     elseif reached and redis.call('EXISTS', round.queue) == 0 then
         redis.call('ZREM', round.seen, 'resting') -- the asker was the last one
     end
-    return reached
+    return reached, round.shut
 end

@@ -106,11 +106,21 @@ local function call_watchers(both, now)
     end
 end
 
+-- More waiters are dead than this script may evict: the one that was heard of last is moved.
+local function wake_latest(both, now)
+    local last = redis.call('ZRANGE', both.alive, -1, -1, 'WITHSCORES')
+    move(both, { last[1] }, { last[2] }, now)
+    return true
+end
+
 -- Move the first waiter that was heard of lately; where none was, the first: if it is not heard of, the signal goes on.
 local function wake_one(both, now)
     local at, size, first, sign = 0, 4, nil, nil
     while true do
-        local batch, signs = next_batch(both.waiting, both.alive, at, size, now)
+        local batch, signs = next_batch(both, both.waiting, both.alive, at, size, now)
+        if not batch then
+            return wake_latest(both, now)
+        end
         for i, id in ipairs(batch) do
             local ends = tonumber(signs[i])
             local liveness_ms = terms_of(ends)
@@ -135,8 +145,10 @@ end
 
 -- Move all, or as many as one script may. Returns how many.
 local function wake_all(both, now)
-    local batch, signs = next_batch(both.waiting, both.alive, 0, MOVES_MAX, now)
-    if #batch > 0 then
+    local batch, signs = next_batch(both, both.waiting, both.alive, 0, MOVES_MAX, now)
+    if not batch then
+        return 0
+    elseif #batch > 0 then
         move(both, batch, signs, now)
     end
     if #batch < MOVES_MAX then

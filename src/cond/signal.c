@@ -32,7 +32,7 @@ static int wake_some(const struct lk__op *op, bool all, int64_t *left)
             return rc;
         rc = send_it(op, pair, all, &buf, &reply);
         lk__condpair_unref(pair);
-        *left = rc == 0 && reply.verdict == LK__DONE && reply.woken > 0 ? reply.left : 0;
+        *left = rc == 0 && reply.verdict == LK__DONE ? reply.left : 0;
         if (rc != 0 || reply.verdict == LK__DONE)
             return rc;
         found = reply.found;

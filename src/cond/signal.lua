@@ -5,7 +5,7 @@
 --           record string, waiting zset, alive zset, moved zset               see wait.lua
 -- args:     mine text                   as the caller knows it
 -- flags:    robust shared all
--- verdicts: DONE woken number, left number      left: how many wait, where one script may not move all
+-- verdicts: DONE woken number, left number      left: how many wait, where one script may not move or evict all
 --           PRESENT found text          they wait with that mutex: nothing was done
 -- resend:   wakes one more, which is legal: who wakes looks whether it may go on
 local found = redis.call('GET', record)

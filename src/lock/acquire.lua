@@ -77,8 +77,8 @@ if not try then
     arrival = enqueue(queue, seen, id, arrival, now, now_text, liveness_ms)
 end
 if left == -2 then -- fair and free, but others came before
-    local first = serve(mutex, token, queue, seen, mark, id, now, now_text, robust, shared)
-    if first == id or (not first and try) then
+    local first, shut = serve(mutex, token, queue, seen, mark, id, now, now_text, robust, shared)
+    if first == id or (not first and try and not shut) then
         return take()
     end
     left = redis.call('PTTL', mutex)

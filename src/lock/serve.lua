@@ -2,7 +2,8 @@
 --
 -- uses:     queue grant
 
--- Hand a free mutex to the first waiter that listens. Returns it, or nil. `deaf`: nil, or a client that does not listen.
+-- Hand a free mutex to the first waiter that listens. Returns it, or nil, and whether the ask of another one goes on, see
+-- hand_over(). `deaf`: nil, or a client that does not listen.
 local function serve(name, token_key, queue, seen, mark, asker, now, now_text, robust, shared, deaf)
     local token, before
     local function take(id, its_claim_ms)
@@ -28,9 +29,11 @@ local function serve(name, token_key, queue, seen, mark, asker, now, now_text, r
 end
 
 -- What serve() does for most, when `id` gave back a mutex that is not robust, and nothing speaks against the first waiter:
--- it was heard of lately, its client let no claim end, it listens, and nobody rests. A process has one waiter at most, unless the
--- mutex is fair; so nothing is noted of its claims. Returns false if nobody has it, and the first waiter's client if that did
--- not listen. What is left to Java nobody of ours holds, and so gives back, before Java's turn is over.
+-- it was heard of lately, its client let no claim end, it listens, and nobody rests. A process has one waiter at most, unless
+-- the mutex is fair, or a condition moved several here; so nothing is noted of its claims. If it died with several, some of
+-- their claims may end one after the other, until they were silent for half of their liveness: that costs time alone. Returns
+-- false if nobody has it, and the first waiter's client if that did not listen. What is left to Java nobody of ours holds, and
+-- so gives back, before Java's turn is over.
 local function serve_first(name, token_key, queue, seen, first, id, now, now_text, fair, shared)
     local sign, theirs, ours
     if fair then

@@ -120,6 +120,44 @@ static void moved_it_stands_still(struct world *w)
     assert_int_equal(0, world_wait(w, front)); /* wakes as well, which is legal */
 }
 
+enum { THREADS = 3 };
+
+static int wait_index(int index, void *arg)
+{
+    (void)index;
+    return wait_once(arg);
+}
+
+static int threads_wait_in_child(struct world *w, void *arg)
+{
+    (void)arg;
+    open_jobs(w, "lease=3s");
+    world_ready(w);
+    return run_threads(THREADS, wait_index, NULL);
+}
+
+/* Each of its threads stands in the queue of the mutex, in front: together they cost no more than one that is silent. */
+static void moved_several_stand_still(struct world *w)
+{
+    enum { SILENT_MS = 2500, CLAIM_MS = 3000, ASKS_MS = 2000 };
+    struct worker behind;
+    pid_t front = world_fork(w, threads_wait_in_child, NULL);
+    await_waiters(w, THREADS, 0);
+    open_jobs(w, "");
+    worker_start(&behind, wait_once, NULL);
+    await_waiters(w, THREADS + 1, 0);
+    assert_lk(0, lk_mutex_lock(jobs));
+    assert_lk(0, lk_cond_broadcast(some));
+    await_waiters(w, 0, THREADS + 1);
+    world_stop(front);
+    assert_lk(0, lk_mutex_unlock(jobs));
+    int64_t began_ms = now_ms();
+    assert_lk(0, worker_join(&behind));
+    assert_between(now_ms() - began_ms, 0, SILENT_MS + CLAIM_MS + ASKS_MS + 4 * SLACK_MS);
+    world_cont(front);
+    assert_int_equal(0, world_wait(w, front));
+}
+
 static void moved_its_connections_end(struct world *w)
 {
     struct worker behind;
@@ -174,5 +212,6 @@ static void signalling_it_is_killed(struct world *w)
 int main(void)
 {
     return world_run(waiting_it_is_killed, waiting_it_stands_still, moved_it_is_killed, moved_it_stands_still,
-                     moved_its_connections_end, moved_the_server_loses_its_data, signalling_it_is_killed);
+                     moved_several_stand_still, moved_its_connections_end, moved_the_server_loses_its_data,
+                     signalling_it_is_killed);
 }
