@@ -8,6 +8,8 @@ or their mean where rounds differ on purpose.
 import operator
 import statistics
 
+import quorums
+
 COUNTS = (2, 8, 32, 100)  # processes that contend
 COUNTED = 8  # of them, whose commands are counted
 CROWDS = (8, 32, 128)  # threads of one process
@@ -18,6 +20,9 @@ OBJECTS = (10, 1000, 100000)  # of one client
 WAITING = (1, 10, 100)  # for a condition, or that meet at a barrier
 ORDERS = (("fair", "in order of arrival"), ("phase_fair", "phase-fair"), ("reader", "readers preferred"),
           ("writer", "writers preferred"))  # of a read-write lock
+MEMBERS = (2, 4, 8)  # locks at once
+PEER_MEMBERS = 4  # of them, beside others
+MASTERS = quorums.NODES  # of one lock
 JVMS = ("1x8", "2x8", "4x8")  # JVMs x threads that contend
 
 CONDITIONS = {"<=": operator.le, ">=": operator.ge}
@@ -69,6 +74,7 @@ def figures():
     yield from of_one_thread()
     yield from of_threads()
     yield from clustered()
+    yield from of_several()
     yield from contended()
     yield from growth()
     yield from fleet()
@@ -110,6 +116,15 @@ def clustered():
                  ratio("cluster.us.3", "cluster.us.1"), "", "<= 1.15")
     yield Figure("cluster_pairs_vs_one", "pairs/s over three masters / at one server",
                  ratio("cluster.pairs.3", "cluster.pairs.one"))
+
+
+def of_several():
+    for count in MEMBERS:
+        yield Figure(f"multi_vs_one_{count}", f"one thread: pair of {count} mutexes at once / of one, p50",
+                     ratio(f"multi.us.{count}", "multi.us.1"))
+    for count in MASTERS:
+        yield Figure(f"redlock_vs_one_{count}", f"one thread: pair of a redlock on {count} masters / of a mutex on one, p50",
+                     ratio(f"redlock.us.{count}", "redlock.us.one"), "", "<= 1.6")
 
 
 def contended():
@@ -210,6 +225,12 @@ def beside_others():
     for crowd, must in zip(JVMS, (">= 5", ">= 5", ">= 20")):
         yield Figure(f"handoffs_vs_jvm_{crowd}", f"acquires/s of one lock, {crowd} JVMs x threads / Redisson",
                      ratio(f"tcp.handoffs.latchkey.{crowd}", f"handoffs.jvm.{crowd}"), "", must)
+    for peer, text in (("jvm", "Redisson"), ("node", "node-redlock")):
+        yield Figure(f"multi_vs_{peer}_{PEER_MEMBERS}", f"pairs/s of {PEER_MEMBERS} locks at once / {text}",
+                     ratio(f"{peer}.multi.pairs.{PEER_MEMBERS}", f"multi.{PEER_MEMBERS}.{peer}"))
+        for count in MASTERS:
+            yield Figure(f"redlock_vs_{peer}_{count}", f"pairs/s of one lock on {count} masters / {text}",
+                         ratio(f"{peer}.redlock.pairs.{count}", f"redlock.{count}.{peer}"))
     for peer, text in (("redispy", "redis-py's Lock"), ("node", "node-redlock")):
         yield Figure(f"pairs_vs_{peer}_1", f"pairs/s of one thread / {text}",
                      ratio("threads.1.latchkey", f"threads.1.{peer}"))

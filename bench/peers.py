@@ -6,7 +6,8 @@ A peer is a program in peers/ that is started as
     PEER ADDRESS MILLISECONDS pairs|handoffs NAME THREADS
 
 It connects, warms up, says `ready`, waits for a line on stdin, works for that time, and prints how many it did. For
-`pairs` each thread has a lock of its own; for `handoffs` all want the lock NAME.
+`pairs` each thread has a lock of its own; for `handoffs` all want the lock NAME. Where it can do that: a NAME such as
+a+b+c is several locks at once, ADDRESSes with commas between them are masters of one lock.
 """
 import os
 import pathlib
@@ -15,6 +16,7 @@ import subprocess
 import sys
 
 import figures
+import quorums
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "peers"
 
@@ -50,16 +52,34 @@ def steps(bench):
             yield from steps_of_scripted(bench, name, command)
 
 
-def work(bench, command, sample, what, processes, threads, address):
+def work(bench, command, sample, what, processes, threads, address, name=None):
     """One measurement of a peer, kept as `sample`."""
     ms = max(bench.ms, 500)  # less says little of those who ask again after a pause
-    bench.keep(sample, crowd(command, [address, str(ms), what, f"peer-{sample}", str(threads)], processes, ms / 1000))
+    name = name or f"peer-{sample}"
+    bench.keep(sample, crowd(command, [address, str(ms), what, name, str(threads)], processes, ms / 1000))
+
+
+def steps_of_several(bench, peer, command, address):
+    """Several locks at once, then one lock on several masters, and the library likewise right beside it."""
+    def at_once(count=figures.PEER_MEMBERS):
+        names = "+".join(f"peer-{number}" for number in range(count))
+        work(bench, command, f"multi.{count}.{peer}", "pairs", 1, 1, address, names)
+
+    def all_of_it():
+        with quorums.masters() as masters:
+            at_once()
+            for count in figures.MASTERS:
+                work(bench, command, f"redlock.{count}.{peer}", "pairs", 1, 1, ",".join(masters[:count]))
+            bench.run("several", *masters, prefix=f"{peer}.", address=address)
+    yield f"{peer}, several locks, several masters", all_of_it
 
 
 def steps_of_scripted(bench, name, command):
     address = bench.options.socket
     yield f"{name}, one thread", lambda: work(bench, command, f"threads.1.{name}", "pairs", 1, 1, address)
     yield f"{name}, one lock, 8 processes", lambda: work(bench, command, f"handoffs.{name}.8", "handoffs", 8, 1, address)
+    if name == "node":
+        yield from steps_of_several(bench, name, command, address)
 
 
 def steps_of_jvm(bench, command):
@@ -70,6 +90,7 @@ def steps_of_jvm(bench, command):
             work(bench, command, f"threads.{threads}.jvm", "pairs", 1, threads, address)
             bench.run("threads", f"-{threads}", prefix="tcp.", address=address)
         yield f"Redisson, {threads} threads", pairs
+    yield from steps_of_several(bench, "jvm", command, address)
     for shape in figures.JVMS:
         def handoffs(shape=shape):
             processes, threads = map(int, shape.split("x"))

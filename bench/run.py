@@ -20,6 +20,7 @@ import charts  # noqa: E402
 import clusters  # noqa: E402
 import figures  # noqa: E402
 import peers  # noqa: E402
+import quorums  # noqa: E402
 import replicas  # noqa: E402
 import secure  # noqa: E402
 
@@ -87,6 +88,10 @@ class Bench:
         with clusters.beside_one() as servers:
             self.run("clustered", *(str(word) for server in servers for word in server))
 
+    def run_several(self):
+        with quorums.masters() as masters:
+            self.run("several", *masters)
+
     def run_fleet(self, clients, nodes):
         for prefix, how in (("", ()), ("tls.", ("tls",))):
             self.take([f"{self.options.programs}/bench_fleet", str(clients), str(nodes), *how], prefix)
@@ -102,6 +107,7 @@ class Bench:
         threads = 8 if self.options.smoke else figures.REPLICATED
         yield f"threads: {threads}, with a replica", lambda: self.run_replicated(threads)
         yield "a cluster", self.run_clustered
+        yield "several locks, several masters", self.run_several
         for count in (2, 8) if self.options.smoke else figures.COUNTS:
             args = [word for rival in RIVALS for word in (rival, str(count))]
             yield f"one lock, {count} processes", lambda count=count, args=args: self.contend(count, args)

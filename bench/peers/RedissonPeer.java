@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// RedissonPeer ADDRESS MILLISECONDS pairs|handoffs NAME THREADS - Redisson's RLock on a single server; see ../peers.py
+// RedissonPeer ADDRESS[,ADDRESS...] MILLISECONDS pairs|handoffs NAME[+NAME...] THREADS - Redisson's RLock on a single server,
+// its RedLock on several, its multi-lock of several names; see ../peers.py
 //
 // With its default settings: a lease that its watchdog renews. Ten seconds to warm up, or a tenth of that for a short
 // measurement, as the first calls run before the compiler of the JVM has seen them.
@@ -10,6 +11,8 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import org.redisson.Redisson;
+import org.redisson.RedissonMultiLock;
+import org.redisson.RedissonRedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
@@ -44,14 +47,27 @@ public class RedissonPeer {
         return Redisson.create(config);
     }
 
+    private static RLock lock(List<RedissonClient> clients, String names) {
+        List<RLock> locks = new ArrayList<>();
+        for (RedissonClient client : clients)
+            for (String name : names.split("\\+"))
+                locks.add(client.getLock(name));
+        if (locks.size() == 1)
+            return locks.get(0);
+        RLock[] all = locks.toArray(new RLock[0]);
+        return clients.size() > 1 ? new RedissonRedLock(all) : new RedissonMultiLock(all);
+    }
+
     public static void main(String[] args) throws Exception {
         long ms = Long.parseLong(args[1]), warmMs = Math.min(10000, 10 * ms);
         int threads = Integer.parseInt(args[4]);
-        RedissonClient client = connect(args[0]);
+        List<RedissonClient> clients = new ArrayList<>();
+        for (String address : args[0].split(","))
+            clients.add(connect(address));
         CountDownLatch warm = new CountDownLatch(threads), go = new CountDownLatch(1);
         List<Thread> workers = new ArrayList<>();
         for (int i = 0; i < threads; i++) {
-            RLock lock = client.getLock(args[2].equals("handoffs") ? args[3] : args[3] + "-" + i);
+            RLock lock = lock(clients, args[2].equals("handoffs") ? args[3] : args[3] + "-" + i);
             workers.add(new Thread(() -> work(lock, warmMs, warm, go)));
         }
         for (Thread worker : workers)
@@ -65,6 +81,6 @@ public class RedissonPeer {
         over = true;
         for (Thread worker : workers)
             worker.join();
-        client.shutdown();
+        clients.forEach(RedissonClient::shutdown);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// redlock.js ADDRESS MILLISECONDS pairs|handoffs NAME THREADS - node-redlock on ioredis, one server; see ../peers.py
+// redlock.js ADDRESS[,ADDRESS...] MILLISECONDS pairs|handoffs NAME[+NAME...] THREADS - node-redlock on ioredis; see ../peers.py
 //
 // With its default delay between two attempts, but without a limit to their number. "Threads" are concurrent loops.
 'use strict';
@@ -7,10 +7,10 @@ const Redis = require('ioredis');
 const { default: Redlock } = require('redlock');
 const readline = require('readline');
 
-const [address, ms, what, name, threads] = process.argv.slice(2);
+const [addresses, ms, what, name, threads] = process.argv.slice(2);
 const LEASE_MS = 30000, WARM = 20;
 
-function connect() {
+function connect(address) {
     if (address.startsWith('/'))
         return new Redis(address);
     const at = address.lastIndexOf(':');
@@ -18,12 +18,12 @@ function connect() {
 }
 
 async function pair(redlock, resource) {
-    const lock = await redlock.acquire([resource], LEASE_MS);
+    const lock = await redlock.acquire(resource.split('+'), LEASE_MS);
     await lock.release();
 }
 
 async function main() {
-    const client = connect(), redlock = new Redlock([client], { retryCount: -1 });
+    const clients = addresses.split(',').map(connect), redlock = new Redlock(clients, { retryCount: -1 });
     const names = Array.from({ length: Number(threads) }, (_, i) => (what === 'handoffs' ? name : `${name}-${i}`));
     await Promise.all(names.map(async (resource) => {
         for (let i = 0; i < WARM; i++)
@@ -42,7 +42,7 @@ async function main() {
     over = true;
     await Promise.all(loops);
     lines.close();
-    client.disconnect();
+    clients.forEach((client) => client.disconnect());
 }
 
 main();

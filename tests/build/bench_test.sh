@@ -29,6 +29,7 @@ for key in re.findall(r"`([a-z_0-9]+)` \|", re.search("scripts/bench: table(.*?)
     assert key in found["figures"], f"docs/performance.md has {key}, the bench has not"
 measured = [key for key, figure in found["figures"].items() if figure["median"] is not None]
 for key in ("pair_cpu_vs_redisson", "pair_vs_raw", "permit_vs_raw", "observed_pair_vs_not", "pairs_vs_conns_8", "contended_script_us_1",
-            "contended_cpu_us_8", "handoffs_vs_queue_2", "handoff_gap_us_8", "fairness_8", "growth_queued_us_10"):
+            "contended_cpu_us_8", "handoffs_vs_queue_2", "handoff_gap_us_8", "fairness_8", "growth_queued_us_10",
+            "multi_vs_one_8", "redlock_vs_one_5"):
     assert key in measured, f"{key} was not measured"
 END
