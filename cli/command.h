@@ -49,6 +49,11 @@ enum option_id {
     OPT_ALERT,
     OPT_FOR,
     OPT_CHECK,
+    OPT_OWNER,
+    OPT_ROBUST,
+    OPT_YES,
+    OPT_INTERVAL,
+    OPT_ONCE,
     OPT_PORT,
     OPT_URL,
     OPT_CONFIG,
@@ -88,6 +93,9 @@ struct settings {
     int signal;
     bool keep_env, no_stdin, check;
     int64_t alert_ms, for_ms; /* 0: not said */
+    const char *owner;
+    bool robust, yes, once;
+    int64_t interval_ms;
     int port;
     const char *url, *config;
     bool json, quiet, verbose;
@@ -123,6 +131,9 @@ int run_run(struct settings *settings, int count, char **operands);
 int run_hold(struct settings *settings, int count, char **operands);
 int run_status(struct settings *settings, int count, char **operands);
 int run_watch(struct settings *settings, int count, char **operands);
+int run_ls(struct settings *settings, int count, char **operands);
+int run_top(struct settings *settings, int count, char **operands);
+int run_force_release(struct settings *settings, int count, char **operands);
 int run_sem_status(struct settings *settings, int count, char **operands);
 int run_sem_resize(struct settings *settings, int count, char **operands);
 int run_latch_create(struct settings *settings, int count, char **operands);

@@ -40,6 +40,19 @@ const struct command commands[] = {
       "says nothing until waits of the last five minutes took too long in the mean: those that it saw, so not\n"
       "of one who got NAME at once.\n",
       BIT(ALERT) | BIT(FOR) | CONNECT, 1, ANY, false, run_watch },
+    { "ls", "[PATTERN]", "what is locked on the server",
+      "A line for each object that Latchkey keeps, or of those whose names fit PATTERN: * is any text, ? a byte,\n"
+      "[a-z] one of these. All keys are gone through by SCAN, never KEYS, on all masters of a cluster. A count that\n"
+      "nobody touched for long is a bare number, and is not seen; `latchkey status NAME` tells it.\n",
+      CONNECT, 0, 1, false, run_ls },
+    { "top", "[PATTERN]", "what is waited for, again and again",
+      "As ls, those first whom most others wait for; over the last look, if standard output is a terminal, until\n"
+      "Ctrl-C.\n",
+      BIT(INTERVAL) | BIT(ONCE) | CONNECT, 0, 1, false, run_top },
+    { "force-release", "NAME", "take a name away from whoever holds it",
+      "The mutex and the read-write lock NAME. Its holders go on as if they had it until their next renewal, a third\n"
+      "of the lease: end them first, or have the resource compare fencing tokens. Shows who they are, and asks.\n",
+      BIT(OWNER) | BIT(ROBUST) | BIT(YES) | CONNECT, 1, 1, false, run_force_release },
     { "sem status", "NAME", "how many permits a semaphore has",
       "Of the leased semaphore NAME, as `latchkey run --permits` takes permits of it.\n", CONNECT, 1, 1, false,
       run_sem_status },

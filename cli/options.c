@@ -44,6 +44,12 @@ const struct option_words options[OPT_COUNT] = {
     [OPT_ALERT] = { 0, "alert", NULL, "mean-wait=DUR", "exit with 1 when waits take longer than DUR in the mean" },
     [OPT_FOR] = { 0, "for", NULL, "DUR", "exit with 0 after DUR" },
     [OPT_CHECK] = { 0, "check", NULL, NULL, "exit with 1 if one of the names is free" },
+    [OPT_OWNER] = { 0, "owner", NULL, "ID",
+                   "only if ID holds it and nobody else, as status or $LATCHKEY_OWNER say it" },
+    [OPT_ROBUST] = { 0, "robust", NULL, NULL, "its users have it robust: the next one is told that its holder died" },
+    [OPT_YES] = { 'f', "yes", NULL, NULL, "do not ask" },
+    [OPT_INTERVAL] = { 0, "interval", NULL, "DUR", "look again after DUR, 2s unless said" },
+    [OPT_ONCE] = { 0, "once", NULL, NULL, "look once; so it is where standard output is no terminal" },
     [OPT_PORT] = { 0, "port", NULL, "PORT", "listen on this port of 127.0.0.1 instead of a socket" },
     [OPT_URL] = { 'u', "url", NULL, "URL", "the server; else $LATCHKEY_URL, $REDIS_URL, redis://127.0.0.1:6379" },
     [OPT_CONFIG] = { 0, "config", NULL, "FILE", "the server and its options from a JSON file" },
@@ -133,6 +139,11 @@ static int take_option(struct settings *s, enum option_id option, const char *va
     case OPT_ALERT: rc = alert(s, value); break;
     case OPT_FOR: rc = duration(s, option, value, 1, INT64_MAX, &s->for_ms); break;
     case OPT_CHECK: s->check = true; break;
+    case OPT_OWNER: s->owner = value; break;
+    case OPT_ROBUST: s->robust = true; break;
+    case OPT_YES: s->yes = true; break;
+    case OPT_INTERVAL: rc = duration(s, option, value, 100, A_DAY_MS, &s->interval_ms); break;
+    case OPT_ONCE: s->once = true; break;
     case OPT_PORT:
         rc = number(s, option, value, 1, 65535, &n);
         s->port = (int)n;
@@ -205,6 +216,7 @@ static void set_defaults(struct settings *s)
     s->conflict_code = EXIT_CONFLICT;
     s->kill_ms = 5000;
     s->signal = SIGTERM;
+    s->interval_ms = 2000;
 }
 
 static int check_operands(const struct settings *s, int count)

@@ -35,7 +35,7 @@ static void the_manual_says_what_help_says(struct world *w)
                        "for c in $(cat commands); do c=$(echo $c | tr _ ' '); "
                        "latchkey $c --help | sed -n '1s/Usage: //p' >usage; grep -qxFf usage man || { cat usage; "
                        "exit 1; }; done && "
-                       "[ $(grep -c '^latchkey [a-z]* .*OPTION' man) = $(wc -l <commands) ]", LK_SOURCE_DIR);
+                       "[ $(grep -c '^latchkey [a-z-]* .*OPTION' man) = $(wc -l <commands) ]", LK_SOURCE_DIR);
     assert_exits(0, w, "for c in $(cat commands); do latchkey $(echo $c | tr _ ' ') --help; done | "
                        "sed -n '/^ /p' | grep -oE -- '^ +(-.,)? *--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u "
                        ">helped && "

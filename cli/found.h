@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * found.h - objects that a walk found, and how they are said: `latchkey ls`, `top` and `force-release`
+ */
+#ifndef CLI_FOUND_H
+#define CLI_FOUND_H
+
+#include "command.h"
+
+#include <latchkey/latchkey.h>
+
+struct found {
+    lk_inspected_t *each;
+    size_t count, room;
+    lk_inspectstats_t stats;
+};
+
+/* Walk through all that there is; 0, or an exit code: complained. found_free() in any case. */
+int find_all(const struct settings *settings, lk_client_t *client, const char *pattern, unsigned kinds,
+             struct found *found);
+void found_free(struct found *found);
+
+void sort_by_name(struct found *found);
+void sort_by_waiting(struct found *found); /* those first who keep most others waiting, then for longest */
+
+/* A table as wide as the terminal, if standard output is one; at most `most` lines, 0: all. */
+void print_found(const struct found *found, size_t most);
+/* An object a line. */
+void print_found_json(const struct found *found);
+
+/* Bytes that a terminal would not print as they are become '?'. */
+void make_printable(char *text);
+
+#endif

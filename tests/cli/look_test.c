@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * look_test.c - `latchkey ls`, `top` and `force-release`: what operators see, and what they take away
+ *
+ * seconds: 8
+ */
+#include "command.h"
+#include "rights.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Hold a name until the file "go" is there; the file "held" tells that it is held. */
+static pid_t hold(struct world *w, const char *options, const char *name)
+{
+    pid_t holder = command_begin(w, "rm -f held go; latchkey run %s %s -- sh -c 'echo $LATCHKEY_OWNER >held; "
+                                    "until [ -e go ]; do sleep 0.02; done'", options, name);
+    eventually(command(w, "[ -s held ]")->code == 0, 20000);
+    return holder;
+}
+
+static void let_go(struct world *w, pid_t holder)
+{
+    assert_exits(0, w, "touch go");
+    assert_int_equal(0, command_end(w, holder)->code);
+}
+
+static void ls_lists_what_is_locked(struct world *w)
+{
+    world_allow(w, "latchkey:total:{pool}");
+    assert_exits(0, w, "[ \"$(latchkey ls)\" = \"$(latchkey ls | head -n 1)\" ] && latchkey ls | grep -q '^NAME  *KIND  "
+                       "*STATE  *HOLDERS  *WAITERS  *TTL  *HELD  *WAITED OWNER$' && [ -z \"$(latchkey ls --json)\" ]");
+    pid_t holder = hold(w, "--lease 20s", "jobs:1");
+    assert_exits(0, w, "latchkey run -s jobs:2 -- latchkey run --permits 3 pool -- latchkey ls >table");
+    assert_exits(0, w, "[ $(wc -l <table) = 5 ] && grep -q '^jobs:1 mutex  *exclusive  *1  *0  *[0-9.]*s  *[0-9.]*s  "
+                       "*- [0-9a-f]*:' table && grep -q \"^jobs:1 .* $(cat held):\" table && "
+                       "grep -q '^jobs:1 rwlock  *exclusive ' table && grep -q '^jobs:2 rwlock  *shared  *1 ' table && "
+                       "grep -q '^pool   permits  *2/3  *1 ' table");
+    assert_exits(0, w, "latchkey ls 'jobs:[1-1]' | grep -c jobs:1 | grep -qx 2");
+    assert_exits(0, w, "latchkey ls 'nothing*' | wc -l | grep -qx 1");
+    assert_exits(0, w, "latchkey ls --json 'jobs:*' | head -n 1 | grep -q '^{\"name\":\"jobs:1\",\"kind\":\"mutex\","
+                       "\"state\":\"exclusive\",\"holders\":1,\"waiters\":0,\"ttl_ms\":[0-9]*,\"held_ms\":[0-9]*,"
+                       "\"token\":[0-9]*,\"owner\":\"[0-9a-f:]*\"}$'");
+    pid_t waiter = command_begin(w, "exec latchkey run -w 30 jobs:1 true");
+    eventually(command(w, "latchkey ls --json | grep '\"kind\":\"mutex\"' | grep '\"waiters\":1,' | "
+                          "grep -q '\"waited_ms\":'")->code == 0, 20000);
+    let_go(w, holder);
+    assert_int_equal(0, command_end(w, waiter)->code);
+    assert_same(0, world_commands(w, "keys"));
+}
+
+/* Bytes of a name that a terminal would obey are not printed, and JSON stays JSON. */
+static void names_cannot_write_to_the_terminal(struct world *w)
+{
+    static const char key[] = "latchkey:robust:mutex:{a\033[2J\xff}";
+    world_redis(w, "SET %b unrecoverable", key, sizeof key - 1);
+    assert_exits(0, w, "latchkey ls | grep -q '^a?\\[2J?  *mutex  *unrecoverable ' && ! latchkey ls | grep -q \"$(printf "
+                       "'\\033')\"");
+    assert_exits(0, w, "latchkey ls --json | grep -qF '{\"name\":\"a?[2J?\",\"kind\":\"mutex\",\"state\":\"unrecoverable\","
+                       "\"holders\":0,\"waiters\":0}'");
+    world_redis(w, "FLUSHALL");
+}
+
+static void what_cannot_be_seen_is_said(struct world *w)
+{
+    struct words rights;
+    rights_documented(&rights);
+    rights_user(w, &rights, "~shop:*", NULL);
+    world_allow(w, "private");
+    world_redis(w, "SET private 1");
+    assert_exits(77, w, "latchkey ls -u 'unix://app:secret@%s'", w->socket);
+    assert_that(strstr(command(w, "latchkey ls -u 'unix://app:secret@%s?prefix=shop:'", w->socket)->err, "+scan") != NULL);
+    world_redis(w, "ACL SETUSER app +scan");
+    const struct ran *ran = command(w, "latchkey ls -u 'unix://app:secret@%s?prefix=shop:'", w->socket);
+    assert_int_equal(0, ran->code);
+    assert_that(strstr(ran->err, "ls: access rules (ACL) keep 1 of 1 keys from this user") != NULL);
+    assert_string_equal("", command(w, "latchkey ls -q -u 'unix://app:secret@%s?prefix=shop:'", w->socket)->err);
+    assert_exits(69, w, "latchkey ls -u 'redis://127.0.0.1:1?connect_timeout=200ms'");
+    assert_exits(74, w, "latchkey ls >/dev/full");
+    assert_exits(64, w, "latchkey ls a b");
+}
+
+static void top_looks_once_where_there_is_no_terminal(struct world *w)
+{
+    pid_t holder = hold(w, "--lease 20s", "b");
+    pid_t waiter = command_begin(w, "exec latchkey run -w 30 b true");
+    eventually(command(w, "latchkey ls b | grep -q 'mutex  *exclusive  *1  *1 '")->code == 0, 20000);
+    assert_exits(0, w, "latchkey run a latchkey top >table && head -n 1 table | grep -qx '4 objects, 4 held, 1 waiters' && "
+                       "sed -n 3p table | grep -q '^b  *mutex ' && [ $(wc -l <table) = 6 ]");
+    assert_exits(0, w, "latchkey top --once --interval 1h 'b*' | tail -n +3 | grep -c '^b ' | grep -qx 2");
+    assert_exits(0, w, "latchkey top --json | head -n 1 | grep -q '^{\"name\":\"b\",\"kind\":\"mutex\",.*\"waiters\":1,'");
+    assert_exits(64, w, "latchkey top --interval 10ms");
+    let_go(w, holder);
+    assert_int_equal(0, command_end(w, waiter)->code);
+}
+
+/* On a terminal it looks again, over the last look, no wider than that is; Ctrl-C ends it. */
+static void top_is_live_on_a_terminal(struct world *w)
+{
+    pid_t holder = hold(w, "--lease 20s", "a");
+    const struct ran *ran = command(
+        w, "cat >line <<'END'\nstty cols 40 rows 24; trap : INT; latchkey top --interval 100ms; echo code $?; touch over\nEND\n"
+           "(sleep 1; touch go; sleep 1; until [ -e over ]; do printf '\\003'; sleep 0.2; done) | "
+           "script -qec 'bash line' /dev/null");
+    assert_that(strstr(ran->out, "2 objects, 2 held, 0 waiters") != NULL);
+    assert_that(strstr(ran->out, "0 objects, 0 held, 0 waiters") != NULL);
+    assert_that(strstr(ran->out, "\033[H\033[J") != NULL);
+    assert_that(strstr(ran->out, "code 130") != NULL);
+    assert_exits(0, w, "cat >line <<'END'\nstty cols 40; latchkey top --once\nEND\n"
+                       "script -qec 'bash line' /dev/null </dev/null | tr -d '\\r' | awk 'length > 40 { exit 1 }'");
+    assert_int_equal(0, command_end(w, holder)->code);
+}
+
+static void force_release_takes_a_name_away(struct world *w)
+{
+    pid_t holder = hold(w, "--lease 3s --on-lost warn", "a");
+    assert_exits(64, w, "latchkey force-release a");
+    const struct ran *ran = command(w, "latchkey force-release a");
+    assert_that(strstr(ran->err, "mutex a is held by ") != NULL && strstr(ran->err, "say --yes") != NULL);
+    assert_true(world_exists(w, "a"));
+    assert_exits(1, w, "latchkey force-release --yes --owner nobody a");
+    assert_exits(1, w, "latchkey force-release --yes --owner $(cut -c 1-20 held) a");
+    assert_true(world_exists(w, "a"));
+    assert_exits(0, w, "latchkey force-release --yes --owner $(cat held) --json a >said && "
+                       "grep -q \"^{\\\"name\\\":\\\"a\\\",\\\"kind\\\":\\\"mutex\\\",\\\"holders\\\":1,\\\"owners\\\":"
+                       "\\[\\\"$(cat held):\" said && [ $(wc -l <said) = 2 ]");
+    assert_false(world_exists(w, "a"));
+    assert_exits(0, w, "latchkey run -n a true");
+    assert_exits(1, w, "latchkey force-release -f a");
+    assert_exits(0, w, "touch go");
+    (void)command_end(w, holder);
+}
+
+/* Of several readers one cannot be taken alone. */
+static void readers_are_ended_together(struct world *w)
+{
+    assert_exits(1, w, "latchkey run -s a -- latchkey run -s a -- sh -c "
+                       "'latchkey force-release -f --owner $LATCHKEY_OWNER a'");
+    pid_t holder = hold(w, "-s --lease 3s --on-lost warn", "a");
+    assert_exits(0, w, "latchkey force-release -f --owner $(cat held) a | grep -q '^rwlock a was taken from .*:r$'");
+    assert_false(world_exists(w, "latchkey:rw:{a}"));
+    assert_exits(0, w, "touch go");
+    (void)command_end(w, holder);
+}
+
+static void force_release_asks_on_a_terminal(struct world *w)
+{
+    pid_t holder = hold(w, "--lease 3s --on-lost warn", "a");
+    static const char asks[] = "echo 'latchkey force-release a; echo code $?' >line; (sleep 0.5; printf '%s\\n'; sleep 1) | "
+                               "script -qec 'bash line' /dev/null";
+    assert_that(strstr(command(w, asks, "n")->out, "code 1") != NULL);
+    assert_true(world_exists(w, "a"));
+    assert_that(strstr(command(w, asks, "y")->out, "code 0") != NULL);
+    assert_false(world_exists(w, "a"));
+    assert_exits(0, w, "touch go");
+    (void)command_end(w, holder);
+}
+
+/* The next holder of a robust mutex is told, and one that nobody can use is usable again. */
+static void a_robust_mutex_tells_the_next_holder(struct world *w)
+{
+    const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1 };
+    lk_client_t *client = world_client(w, "lease=20s");
+    lk_mutex_t *mine = world_mutex(w, client, "r", &robust);
+    lk_mutex_t *theirs = world_mutex(w, world_client(w, "lease=20s"), "r", &robust);
+    assert_lk(0, lk_mutex_lock(mine));
+    assert_exits(0, w, "latchkey force-release -f --robust r | grep -q '^mutex r was taken from '");
+    assert_lk(EOWNERDEAD, lk_mutex_trylock(theirs));
+    assert_lk(0, lk_mutex_consistent(theirs));
+    assert_lk(0, lk_mutex_unlock(theirs));
+    assert_lk(ESTALE, lk_mutex_check(mine));
+    assert_lk(ESTALE, lk_mutex_unlock(mine));
+}
+
+int main(void)
+{
+    return world_run(ls_lists_what_is_locked, names_cannot_write_to_the_terminal, what_cannot_be_seen_is_said,
+                     top_looks_once_where_there_is_no_terminal, top_is_live_on_a_terminal,
+                     force_release_takes_a_name_away, readers_are_ended_together, force_release_asks_on_a_terminal,
+                     a_robust_mutex_tells_the_next_holder);
+}
