@@ -149,7 +149,7 @@ static int make_lease(struct meeting *meeting)
     unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1;
     snprintf(lease->id, LK__OWNER_ID_SHORT, "%s:0:%llu", client->id, number);
     lease->name = lk__object_name(object);
-    lease->lease_ms = lease->wanted_ms = lease_ms;
+    lease->lease_ms = lease->wanted_ms = (int)lease_ms;
     lease->renewal = &lk__lua_barrier_renew;
     lease->release.block = lk__block_ref(object->block);
     lease->release.command = lk__object_command(object, &lk__lua_barrier_leave, &lk__barrier_block(object)->leave);
@@ -292,9 +292,9 @@ static bool may_count(const struct meeting *meeting, int code)
 static int wait_for_others(struct meeting *meeting, int64_t came_us)
 {
     struct lk__lease *lease = meeting->lease;
-    lk__lease_take(lease,
-                   came_us + lease->lease_ms * 1000 - lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms),
-                   came_us + lease->lease_ms * 1000 / 3);
+    int64_t lasts_us = (int64_t)lease->lease_ms * 1000;
+    lk__lease_take(lease, came_us + lasts_us - lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms),
+                   came_us + lasts_us / 3);
     int rc = lk__await_run(&meeting->await);
     if (rc == ETIMEDOUT || rc == ENOTCONN)
         return give_up(meeting, rc);

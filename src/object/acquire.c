@@ -33,7 +33,7 @@ static int make_hold(struct lk__acquire *acquire)
         return ENOMEM;
     struct lk__lease *lease = acquire->hold->lease;
     lease->fixed = acquire->fixed;
-    lease->lease_ms = lease->wanted_ms = acquire->lease_ms;
+    lease->lease_ms = lease->wanted_ms = (int)acquire->lease_ms;
     lease->release.command = acquire->give_back;
     if (acquire->op->object->traits.robust) /* until the acquire says that it is held */
         lease->release.flags = LK__SENT_UNTOLD;

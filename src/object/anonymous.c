@@ -35,7 +35,7 @@ static struct lk__lease *new_presence(struct lk__object *object)
     unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1;
     snprintf(lease->id, LK__OWNER_ID_SHORT, "%s:0:%llu", client->id, number);
     lease->name = lk__object_name(object);
-    lease->lease_ms = lease->wanted_ms = client->options->lease_ms;
+    lease->lease_ms = lease->wanted_ms = (int)client->options->lease_ms;
     lease->renewal = object->kind->keep;
     lease->release.block = lk__block_ref(object->block);
     lease->release.command = lk__object_command(object, object->kind->end, NULL);
@@ -60,7 +60,7 @@ static int send_begin(struct lk__object *object, const struct lk__lease *lease, 
 static void stay(struct lk__object *object, struct lk__presence *presence, struct lk__lease *lease, int64_t sent_us)
 {
     struct lk__lease *none = NULL;
-    int64_t lasts_us = lease->lease_ms * 1000;
+    int64_t lasts_us = (int64_t)lease->lease_ms * 1000;
     lk__lease_take(lease, sent_us + lasts_us - lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms),
                    sent_us + lasts_us / 3);
     if (atomic_compare_exchange_strong(&presence->lease, &none, lease))

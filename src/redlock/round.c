@@ -35,7 +35,7 @@ static void set_part(const struct round *round, struct lk__lease *part, unsigned
     part->release.command.place = place;
     part->renewal = &lk__lua_lock_renew;
     part->renewal_args = &block->renew;
-    part->lease_ms = part->wanted_ms = plan->lease_ms;
+    part->lease_ms = part->wanted_ms = (int)plan->lease_ms;
     part->fixed = plan->fixed;
 }
 
@@ -46,7 +46,7 @@ static int make_hold(struct round *round, unsigned count)
         return ENOMEM;
     struct lk__lease *whole = round->hold->lease;
     int rc = lk__quorum_make(whole, count);
-    whole->lease_ms = whole->wanted_ms = round->plan->lease_ms;
+    whole->lease_ms = whole->wanted_ms = (int)round->plan->lease_ms;
     whole->fixed = round->plan->fixed;
     round->hold->holds = 1;
     round->quorum = whole->quorum;

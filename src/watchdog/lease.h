@@ -36,8 +36,8 @@ struct lk__lease {
     const void *renewal_args;
 
     /* under dog->mu */
-    int64_t lease_ms;            /* of the last request, or of the grant; uncapped */
-    int64_t wanted_ms;           /* for the next renewal: becomes lease_ms when that is sent */
+    int lease_ms;                /* of the last request, or of the grant; uncapped */
+    int wanted_ms;               /* for the next renewal: becomes lease_ms when that is sent */
     int64_t cap_us;              /* not renewed beyond; LK__NEVER */
     int64_t renew_us;            /* next renewal; LK__NEVER: none */
     int64_t risk_us;             /* at risk from then on if it is not renewed before; LK__NEVER */

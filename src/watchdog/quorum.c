@@ -42,7 +42,7 @@ static int64_t good_until(const struct lk__quorum *quorum)
 static void set_validity(struct lk__watchdog *dog, struct lk__lease *whole, int64_t until_us)
 {
     assert(lk__mu_held(&dog->mu));
-    int64_t third_us = whole->lease_ms * 1000 / 3, before_us = atomic_load(&whole->valid_until_us);
+    int64_t third_us = (int64_t)whole->lease_ms * 1000 / 3, before_us = atomic_load(&whole->valid_until_us);
     atomic_store(&whole->valid_until_us, until_us);
     bool ends = whole->fixed || whole->ownerless || whole->reason == LK_REASON_MAX_HOLD;
     whole->risk_us = ends ? LK__NEVER : until_us - third_us;
@@ -96,7 +96,7 @@ static void drop_part(struct lk__watchdog *dog, struct lk__lease *part)
     lk__list_remove(&part->all);
     lk__lease_schedule(dog, part);
     lk__lease_answer(dog, part, part->asked, ESTALE);
-    lk__outbox_add(dog, &part->release, lk__now_us() + part->lease_ms * 1000);
+    lk__outbox_add(dog, &part->release, lk__now_us() + (int64_t)part->lease_ms * 1000);
 }
 
 static void drop_parts(struct lk__watchdog *dog, struct lk__lease *whole)
@@ -175,7 +175,7 @@ static void ask_parts(struct lk__watchdog *dog, struct call *call, int64_t lease
         if (!lk__lease_isheld(part))
             continue;
         call->mine[i] = ++part->asked;
-        part->wanted_ms = lease_ms;
+        part->wanted_ms = (int)lease_ms;
         part->renew_us = 0;
         lk__lease_schedule(dog, part);
     }
@@ -207,7 +207,7 @@ int lk__quorum_renew(struct lk__lease *whole, int64_t lease_ms, int64_t until_us
     lk__watchdog_lock(dog);
     if (lk__lease_goodat(dog, whole, lk__now_us())) {
         ask_parts(dog, &call, lease_ms);
-        whole->lease_ms = whole->wanted_ms = lease_ms;
+        whole->lease_ms = whole->wanted_ms = (int)lease_ms;
         while ((renewed = count_renewed(&call, &open)) < majority && renewed + open >= majority && !dog->stopping &&
                lk__cond_wait(&dog->renewed, &dog->mu, until_us) != ETIMEDOUT)
             ;

@@ -61,8 +61,8 @@ static void releases_go_out_together(struct world *w)
 static void so_does_what_is_given_back_on_the_way(struct world *w)
 {
     struct proxy *p = begin_far_away(w);
-    lk_stripes_t *theirs = world_stripes(w, world_client(w, ""), "s", MANY, NULL);
-    assert_lk(0, lk_mutex_lock(lk_stripes_at(theirs, 0)));
+    lk_stripes_t *taken = world_stripes(w, world_client(w, ""), "s", MANY, NULL);
+    assert_lk(0, lk_mutex_lock(lk_stripes_at(taken, 0)));
     assert_lk(EBUSY, lk_multi_trylock(s));
     int64_t before = world_commands(w, "evalsha");
     proxy_delay(p, DELAY_MS);
@@ -70,7 +70,7 @@ static void so_does_what_is_given_back_on_the_way(struct world *w)
     assert_lk(EBUSY, lk_multi_trylock(s));
     assert_between(now_ms() - began_ms, 2 * DELAY_MS, 8 * DELAY_MS + SLACK_MS);
     assert_int_equal(2 * MANY - 1, world_commands(w, "evalsha") - before);
-    assert_lk(0, lk_mutex_unlock(lk_stripes_at(theirs, 0)));
+    assert_lk(0, lk_mutex_unlock(lk_stripes_at(taken, 0)));
     end_far_away(w, p);
 }
 
