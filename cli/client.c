@@ -14,6 +14,13 @@ static void log_line(void *arg, int level, const char *line)
         complain("%s", line);
 }
 
+int open_code_of(int rc)
+{
+    if (rc == EINVAL || rc == ENOENT)
+        return EXIT_CONFIGURATION;
+    return rc == EPROTO ? EXIT_UNREACHABLE : exit_code_of(rc);
+}
+
 int open_client(const struct settings *s, lk_client_t **client)
 {
     int level = s->verbose ? LK_LOG_INFO : LK_LOG_WARNING;
@@ -22,10 +29,8 @@ int open_client(const struct settings *s, lk_client_t **client)
         rc = s->config != NULL ? lk_client_open_file(client, s->config) : lk_client_open(client, s->url);
     if (rc == 0)
         return EXIT_OK;
-    int code = complain_of(s->command->name, rc);
-    if (rc == EINVAL || rc == ENOENT)
-        return EXIT_CONFIGURATION;
-    return rc == EPROTO ? EXIT_UNREACHABLE : code;
+    (void)complain_of(s->command->name, rc);
+    return open_code_of(rc);
 }
 
 void close_client(lk_client_t *client)

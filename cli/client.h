@@ -12,6 +12,9 @@
 /* 0, or an exit code: complained. lk_client_close() ends it. */
 int open_client(const struct settings *settings, lk_client_t **client);
 
+/* The exit code when one could not be opened. */
+int open_code_of(int rc);
+
 /* Close it; what remains open ends with its lease. */
 void close_client(lk_client_t *client);
 

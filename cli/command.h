@@ -15,6 +15,7 @@
 enum {
     EXIT_OK = 0,
     EXIT_NO = 1,               /* what was asked is not so: `status --check`, `watch --alert`, no such latch or semaphore */
+    EXIT_FAULT = 2,            /* `doctor`: something fails; 1: something is a warning */
     EXIT_USE = 64,             /* the command line is wrong; nothing was done */
     EXIT_UNREACHABLE = 69,     /* no server would serve it */
     EXIT_INTERNAL = 70,        /* of this machine: no memory, no process */
@@ -55,6 +56,7 @@ enum option_id {
     OPT_INTERVAL,
     OPT_ONCE,
     OPT_PORT,
+    OPT_SECONDS,
     OPT_URL,
     OPT_CONFIG,
     OPT_JSON,
@@ -97,6 +99,7 @@ struct settings {
     bool robust, yes, once;
     int64_t interval_ms;
     int port;
+    int64_t seconds; /* 0: not said */
     const char *url, *config;
     bool json, quiet, verbose;
 };
@@ -140,6 +143,8 @@ int run_latch_create(struct settings *settings, int count, char **operands);
 int run_latch_countdown(struct settings *settings, int count, char **operands);
 int run_latch_wait(struct settings *settings, int count, char **operands);
 int run_latch_status(struct settings *settings, int count, char **operands);
+int run_doctor(struct settings *settings, int count, char **operands);
+int run_bench(struct settings *settings, int count, char **operands);
 int run_server(struct settings *settings, int count, char **operands);
 int run_version(struct settings *settings, int count, char **operands);
 int run_completion(struct settings *settings, int count, char **operands);

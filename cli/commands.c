@@ -70,6 +70,16 @@ const struct command commands[] = {
       WAIT | CONNECT, 1, 1, false, run_latch_wait },
     { "latch status", "NAME", "the count of a latch", "Exits 1 if nothing is known of it.\n", CONNECT, 1, 1, false,
       run_latch_status },
+    { "doctor", "", "what of servers and settings puts locks at risk",
+      "Asks each server what it says of itself, and tells for each check its state, ok, note, warn or fail, and what\n"
+      "to do. Nothing is written. Exits with 1 if something is a warning, with 2 if something fails. -q tells only\n"
+      "those.\n",
+      CONNECT, 0, 0, false, run_doctor },
+    { "bench", "", "what locks cost at your server",
+      "Measures, for a minute in all: round trips, a lock and its unlock by one thread and by eight, the way of a\n"
+      "lock from one process to another that waits, and `latchkey run` beside flock(1). Latencies are as seen from\n"
+      "here: half of all were within the first time, 99 % within the second. Nothing stays locked, also after Ctrl-C.\n",
+      BIT(SECONDS) | CONNECT, 0, 0, false, run_bench },
     { "server", "", "a private server, for trying things on one machine",
       "Starts redis-server, or valkey-server, on a socket in a folder that only this user can reach, keeps nothing on\n"
       "disk, and prints its URL. Runs until SIGINT or SIGTERM; then all of it is gone.\n",

@@ -60,8 +60,11 @@ static void leave_mutex(struct guard *g, int64_t began)
         (void)!lk_mutex_forceunlock(&g->mutex);
 }
 
-/* A set takes no mutex that stays taken: so it is taken by hand, in the order of sets. */
-static int take_kept(struct guard *g, const lk_how_t *how)
+/*
+ * By hand, in the order of sets. A set takes no mutex that stays taken; and of two that are tried at once each may get what
+ * the other one lacks, so that of those who do not wait nobody would have it.
+ */
+static int take_in_order(struct guard *g, const lk_how_t *how)
 {
     lk_how_t rest = *how;
     int64_t began = boot_ms();
@@ -80,7 +83,8 @@ static int take_kept(struct guard *g, const lk_how_t *how)
 int guard_take(struct guard *g, const lk_how_t *how)
 {
     switch (g->mode) {
-    case MODE_EXCLUSIVE: return g->keep_ms != 0 ? take_kept(g, how) : lk_multi_lockwith(&g->pair, how);
+    case MODE_EXCLUSIVE:
+        return g->keep_ms != 0 || how->timeout_ms == 0 ? take_in_order(g, how) : lk_multi_lockwith(&g->pair, how);
     case MODE_SHARED: return lk_rwlock_rdlockwith(&g->rwlock, how);
     case MODE_PERMIT: break;
     }
@@ -110,7 +114,10 @@ int guard_token(struct guard *g, uint64_t *token)
     if (g->mode == MODE_PERMIT)
         return lk_sem_tokenby(&g->sem, g->owner, token);
     int rc = lk_rwlock_tokenby(&g->rwlock, g->owner, token);
-    if (rc == 0 && g->mode == MODE_EXCLUSIVE && (rc = lk_mutex_tokenby(&g->mutex, g->owner, &other)) == 0 && other > *token)
+    if (rc != 0 || g->mode == MODE_SHARED)
+        return rc;
+    rc = lk_mutex_tokenby(&g->mutex, g->owner, &other);
+    if (rc == 0 && other > *token)
         *token = other;
     return rc;
 }

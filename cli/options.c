@@ -51,6 +51,7 @@ const struct option_words options[OPT_COUNT] = {
     [OPT_INTERVAL] = { 0, "interval", NULL, "DUR", "look again after DUR, 2s unless said" },
     [OPT_ONCE] = { 0, "once", NULL, NULL, "look once; so it is where standard output is no terminal" },
     [OPT_PORT] = { 0, "port", NULL, "PORT", "listen on this port of 127.0.0.1 instead of a socket" },
+    [OPT_SECONDS] = { 0, "seconds", NULL, "N", "measure for N seconds in all, 60 unless said" },
     [OPT_URL] = { 'u', "url", NULL, "URL", "the server; else $LATCHKEY_URL, $REDIS_URL, redis://127.0.0.1:6379" },
     [OPT_CONFIG] = { 0, "config", NULL, "FILE", "the server and its options from a JSON file" },
     [OPT_JSON] = { 0, "json", NULL, NULL, "say it as JSON" },
@@ -147,6 +148,10 @@ static int take_option(struct settings *s, enum option_id option, const char *va
     case OPT_PORT:
         rc = number(s, option, value, 1, 65535, &n);
         s->port = (int)n;
+        break;
+    case OPT_SECONDS:
+        rc = number(s, option, value, 1, 3600, &n);
+        s->seconds = n;
         break;
     case OPT_URL: s->url = value; break;
     case OPT_CONFIG: s->config = value; break;

@@ -5,10 +5,14 @@
 #include "client.h"
 #include "command.h"
 #include "look.h"
+#include "terminal.h"
 #include "words.h"
 
 #include <jansson.h>
 #include <stdio.h>
+#include <unistd.h>
+
+enum { WHOLE_WIDTH = 126 /* of a line with the token and the whole owner */ };
 
 static void print_object(const char *name, const struct row *row)
 {
@@ -27,6 +31,20 @@ static void print_object(const char *name, const struct row *row)
     putchar('\n');
 }
 
+/* On a terminal that has no room for all: without the token, and the beginning of the owner. */
+static bool is_narrow(void)
+{
+    return isatty(STDOUT_FILENO) && terminal_width() < WHOLE_WIDTH;
+}
+
+static void print_heading(void)
+{
+    printf("%-20s %-8s %-10s %7s %7s %8s ", "NAME", "KIND", "MODE", "HOLDERS", "WAITERS", "TTL");
+    if (!is_narrow())
+        printf("%17s ", "TOKEN");
+    puts("OWNER");
+}
+
 static void print_row(const char *name, const struct row *row)
 {
     char mode[32], ttl[24] = "-", token[24] = "-";
@@ -37,8 +55,12 @@ static void print_row(const char *name, const struct row *row)
         snprintf(ttl, sizeof ttl, "%.1fs", (double)row->ttl_ms / 1e3);
     if (row->token != 0)
         snprintf(token, sizeof token, "%llu", (unsigned long long)row->token);
-    printf("%-20s %-8s %-10s %7u %7u %8s %17s %s\n", name, row->kind, mode, row->holders, row->waiters, ttl, token,
-           row->owner[0] != 0 ? row->owner : "-");
+    const char *owner = row->owner[0] != 0 ? row->owner : "-";
+    printf("%-20s %-8s %-10s %7u %7u %8s ", name, row->kind, mode, row->holders, row->waiters, ttl);
+    if (is_narrow())
+        printf("%.8s\n", owner);
+    else
+        printf("%17s %s\n", token, owner);
 }
 
 static void print_rows(const struct settings *s, const char *name, const struct rows *rows)
@@ -66,8 +88,7 @@ int run_status(struct settings *s, int count, char **operands)
     if (code != 0)
         return code;
     if (!s->json)
-        printf("%-20s %-8s %-10s %7s %7s %8s %17s %s\n", "NAME", "KIND", "MODE", "HOLDERS", "WAITERS", "TTL", "TOKEN",
-               "OWNER");
+        print_heading();
     for (int i = 0; i < count && code == 0; i++) {
         struct rows rows = { 0 };
         int rc = look_at_name(&rows, client, operands[i]);

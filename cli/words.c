@@ -105,9 +105,14 @@ int read_signal(const char *text)
     return 0;
 }
 
-int64_t boot_ms(void)
+int64_t boot_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t boot_ms(void)
+{
+    return boot_us() / 1000;
 }

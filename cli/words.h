@@ -25,5 +25,6 @@ int read_signal(const char *text);
 
 /* CLOCK_BOOTTIME, which goes on while the machine is suspended, as leases do. */
 int64_t boot_ms(void);
+int64_t boot_us(void);
 
 #endif

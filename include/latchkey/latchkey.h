@@ -66,5 +66,6 @@
 #include <latchkey/multi.h>
 #include <latchkey/redlock.h>
 #include <latchkey/inspect.h>
+#include <latchkey/survey.h>
 
 #endif

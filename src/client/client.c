@@ -370,7 +370,7 @@ static int read_attr(struct lk__options *options, const lk_clientattr_t *attr)
     return 0;
 }
 
-static int open_attr(lk_client_t **client, const lk_clientattr_t *given)
+static int open_attr(lk_client_t **client, const lk_clientattr_t *given, bool survey)
 {
     struct lk__options options;
     lk_clientattr_t attr = LK_CLIENTATTR_INIT;
@@ -379,13 +379,21 @@ static int open_attr(lk_client_t **client, const lk_clientattr_t *given)
     int rc = lk__sized_read(&attr, sizeof attr, given, LK__THROUGH(lk_clientattr_t, arg), "lk_clientattr_t");
     if (rc == 0)
         rc = read_attr(&options, &attr);
-    return rc != 0 ? rc : open_with(client, &options);
+    if (rc != 0)
+        return rc;
+    options.survey = survey;
+    return open_with(client, &options);
 }
 
 int lk_client_openwith(lk_client_t **client, const lk_clientattr_t *attr)
 {
     struct lk__apistate api = lk__api_enter();
-    return lk__api_leave(&api, counted(client, open_attr(client, attr)));
+    return lk__api_leave(&api, counted(client, open_attr(client, attr, false)));
+}
+
+int lk__client_opensurvey(lk_client_t **client, const lk_clientattr_t *attr)
+{
+    return counted(client, open_attr(client, attr, true));
 }
 
 /* --- closing ---------------------------------------------------------------------------------------------- */

@@ -91,8 +91,14 @@ static inline bool lk__client_tryenter(lk_client_t *client)
 
 /* As lk_client_open(). */
 int lk__client_openurl(lk_client_t **client, const char *url);
+/* As lk_client_openwith(), and its servers are asked what they say of themselves: node->server.told. */
+int lk__client_opensurvey(lk_client_t **client, const lk_clientattr_t *attr);
 bool lk__client_isclosed(const lk_client_t *client);
 void lk__client_unref(lk_client_t *client);
+
+/* stats.c: it as text, to be freed by lk__free(); NULL: no memory. */
+struct json_t;
+char *lk__json_text(const struct json_t *json);
 
 /*
  * give_back.c: release all that is held, by a client whose calls left, or stand still. What the server has not confirmed by

@@ -136,7 +136,7 @@ static json_t *kinds_json(const struct lk__kindstats stats[LK__KINDS])
 }
 
 /* Print into memory of the right size: where a text has to grow, jansson may leave a key out without an error. */
-static char *text_of(const json_t *json)
+char *lk__json_text(const json_t *json)
 {
     const size_t flags = JSON_INDENT(2) | JSON_PRESERVE_ORDER;
     size_t size = json_dumpb(json, NULL, 0, flags);
@@ -157,7 +157,7 @@ static char *write_json(lk_client_t *client)
     json_t *all =
         json_pack("{s:s, s:o, s:o, s:o, s:I}", "version", lk_version(), "client", client_json(client), "kinds",
                   kinds_json(client->stats), "objects", listing.objects, "objects_left_out", listing.left_out);
-    char *text = all != NULL ? text_of(all) : NULL;
+    char *text = all != NULL ? lk__json_text(all) : NULL;
     json_decref(all);
     return text;
 }

@@ -72,6 +72,7 @@ struct lk__options {
     bool fixed_backoff; /* backoff=fixed: backoff_min_ms is backoff_max_ms */
     bool no_pubsub;     /* pubsub=no: waiters poll */
     bool redisson;      /* redisson=yes: hear Redisson's channels, let Java have its turn */
+    bool survey;        /* ask each server what it says of itself: never of a URL or file */
     bool strict;        /* strict=yes: refuse a server that may evict live locks, and settings that disagree */
 };
 

@@ -69,6 +69,20 @@ static int compare_clocks(const struct lk__search *search, const struct lk__conn
     return server->epoch == 0 ? lk__clocks_compare(search, stream, &ahead, why, size) : 0;
 }
 
+/* What it told is kept if it is of use, and the first that was told. */
+static void keep_told(struct lk__server *server, struct lk__serverinfo *info, bool good)
+{
+    struct lk__survey *told = info->told;
+    info->told = NULL;
+    if (told == NULL || !good || server->told != NULL) {
+        lk__survey_free(told);
+        return;
+    }
+    memcpy(told->missing, info->missing, sizeof told->missing);
+    memcpy(told->warning, info->warning, sizeof told->warning);
+    server->told = told;
+}
+
 /* At the place that the search is at, with the password that is known. */
 static int greet(const struct lk__search *search, const struct lk__conn *conn, struct lk__stream **stream,
                  struct lk__serverinfo *info, char *why, size_t size)
@@ -84,6 +98,7 @@ static int greet(const struct lk__search *search, const struct lk__conn *conn, s
         lk__reach_remember(server, *stream);
         rc = compare_clocks(search, conn, *stream, info, why, size);
     }
+    keep_told(server, info, rc == 0);
     if (rc == 0)
         return 0;
     if (info->replica)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct talk {
     struct lk__talk on;
@@ -79,6 +80,18 @@ static int on_role(const struct talk *talk, const struct lk__reply *reply)
     return 0;
 }
 
+/* How far the server's clock is ahead of this machine's, or behind, at least: it was read at some moment since then. */
+static int64_t ahead_by(const struct lk__serverinfo *info)
+{
+    struct timespec here;
+    clock_gettime(CLOCK_REALTIME, &here);
+    int64_t now_us = (int64_t)here.tv_sec * 1000000 + here.tv_nsec / 1000;
+    int64_t before_us = now_us - (lk__now_us() - info->before_us);
+    if (info->server_us > now_us)
+        return info->server_us - now_us;
+    return info->server_us < before_us ? info->server_us - before_us : 0;
+}
+
 static int on_time(const struct talk *talk, const struct lk__reply *reply)
 {
     if (lk__reply_is(reply, "NOPERM"))
@@ -90,6 +103,8 @@ static int on_time(const struct talk *talk, const struct lk__reply *reply)
         return rc;
     if (!lk__talk_time(reply, &talk->info->server_us))
         return complain(talk, EPROTO, "what answers is no Redis server", "");
+    if (talk->info->told != NULL)
+        talk->info->told->ahead_us = ahead_by(talk->info);
     return 0;
 }
 
@@ -182,6 +197,32 @@ static int on_replicas(const struct talk *talk, const struct lk__reply *reply)
     return 0;
 }
 
+/* All that it says of itself. */
+static int on_info(const struct talk *talk, const struct lk__reply *reply)
+{
+    if (reply->type != LK__TEXT)
+        return 0;
+    talk->info->told->info = lk__strdup(lk__reply_text(reply, 0));
+    return talk->info->told->info != NULL ? 0 : ENOMEM;
+}
+
+/* Names and values by turns, as lines. */
+static int on_config(const struct talk *talk, const struct lk__reply *reply)
+{
+    size_t size = 1;
+    if (reply->type != LK__ARRAY)
+        return 0;
+    for (unsigned i = 0; i < reply->count; i++)
+        size += strlen(lk__reply_text(reply, i)) + 1;
+    char *text = talk->info->told->config = lk__alloc(size);
+    if (text == NULL)
+        return ENOMEM;
+    text[0] = '\0';
+    for (unsigned i = 0; i < reply->count; i++)
+        text = stpcpy(stpcpy(text, lk__reply_text(reply, i)), i % 2 == 0 ? ":" : "\n");
+    return 0;
+}
+
 /* May this user have replicas acknowledge anything? Of none that is done at once. */
 static int on_wait(const struct talk *talk, const struct lk__reply *reply)
 {
@@ -231,6 +272,8 @@ enum question {
     ASK_POLICY,
     ASK_REPLICAS,
     ASK_WAIT,
+    ASK_INFO,
+    ASK_CONFIG,
     ASK_PROBE,
     ASK_ECHO,
     QUESTIONS
@@ -253,6 +296,17 @@ static int probe(const struct talk *talk, const char *argv[WORDS_MAX], const cha
         words->publish,
         words->subscribe,
         words->unsubscribe,
+    };
+    memcpy(argv, command, sizeof command);
+    return WORDS_MAX;
+}
+
+/* The settings that matter to locks, and are no secrets. */
+static int settings(const char *argv[WORDS_MAX])
+{
+    static const char *const command[WORDS_MAX] = {
+        "CONFIG",  "GET", "appendfsync", "save", "timeout", "min-replicas-to-write", "client-output-buffer-limit",
+        "appendonly", "notify-keyspace-events",
     };
     memcpy(argv, command, sizeof command);
     return WORDS_MAX;
@@ -305,6 +359,13 @@ static int command_of(const struct talk *talk, enum question question, const cha
         argv[argc++] = "0";
         argv[argc++] = "1";
         return argc;
+    case ASK_INFO:
+        if (talk->info->told == NULL)
+            return 0;
+        argv[argc++] = "INFO";
+        return argc;
+    case ASK_CONFIG:
+        return talk->info->told != NULL ? settings(argv) : 0;
     case ASK_PROBE:
         if (!talk->inspect || lk__random_id(scratch) != 0)
             return 0;
@@ -323,7 +384,8 @@ int lk__handshake(struct lk__stream *stream, const struct lk__server *server, bo
                   int cancel_fd, struct lk__serverinfo *info, char *errmsg, size_t size)
 {
     static const judge_t judges[QUESTIONS] = { on_auth,   on_select,   on_role, on_time,  on_name, on_server,
-                                               on_policy, on_replicas, on_wait, on_probe, on_echo };
+                                               on_policy, on_replicas, on_wait, on_info, on_config, on_probe,
+                                               on_echo };
     struct talk talk = {
         .on = { stream, &server->options, lk__login_of(server, LK__PEER_SERVER), until_us, cancel_fd, errmsg, size },
         .options = &server->options,
@@ -335,6 +397,10 @@ int lk__handshake(struct lk__stream *stream, const struct lk__server *server, bo
     bool asked[QUESTIONS];
     int rc = 0;
 
+    if (inspect && server->options.survey) {
+        info->told = lk__alloc(sizeof *info->told);
+        rc = info->told != NULL ? 0 : ENOMEM;
+    }
     info->before_us = lk__now_us();
     for (int q = 0; q < QUESTIONS && rc == 0; q++) {
         const char *argv[WORDS_MAX];

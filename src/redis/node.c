@@ -57,5 +57,6 @@ void lk__node_destroy(struct lk__node *node)
         lk__free(node->server.found[peer].user);
         lk__wipe(node->server.found[peer].password);
     }
+    lk__survey_free(node->server.told);
     lk__options_clear(&node->server.options);
 }

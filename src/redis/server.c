@@ -27,6 +27,15 @@ static bool is_same(const struct lk__identity *a, const struct lk__identity *b)
     return a->run_id[0] == '\0' || b->run_id[0] == '\0' || strcmp(a->run_id, b->run_id) == 0;
 }
 
+void lk__survey_free(struct lk__survey *survey)
+{
+    if (survey == NULL)
+        return;
+    lk__free(survey->info);
+    lk__free(survey->config);
+    lk__free(survey);
+}
+
 unsigned lk__server_meet(struct lk__server *server, const struct lk__identity *found)
 {
     bool same = server->epoch != 0 && !server->demoted && is_same(&server->met, found);

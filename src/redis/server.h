@@ -37,6 +37,16 @@ struct lk__found {
     char *user, *password;
 };
 
+/* With the option `survey`: what a server said when it was met first. Lines of "name:value"; NULL: it does not tell. */
+enum { LK__ACL_MAX = 288 };
+struct lk__survey {
+    char *info, *config;
+    int64_t ahead_us;          /* its clock, of this machine's, at least; below 0: it is behind */
+    char missing[LK__ACL_MAX]; /* as struct lk__serverinfo has them */
+    char warning[112];
+};
+void lk__survey_free(struct lk__survey *told); /* accepts NULL */
+
 /* But for the first two, the first epoch and the functions, all this is the connector thread's. */
 struct lk__server {
     struct lk__options options;
@@ -51,6 +61,7 @@ struct lk__server {
     struct lk__ahead ahead;            /* the clock of the one that was met last */
     unsigned at;                       /* of several addresses the one that was the master's last */
     struct lk__found found[LK__PEERS]; /* beside the options */
+    struct lk__survey *told;             /* NULL: it was not asked; set before it is up, and kept */
     /* The node's: have those of its connections that belong to another epoch made anew; 0: all. */
     void (*move)(struct lk__server *server, unsigned epoch);
     void (*doubt)(

@@ -86,7 +86,7 @@ bool lk__echo_proves(const struct lk__reply *reply, uint64_t number, const char 
 
 /* --- handshake.c ----------------------------------------------------------------------------------------- */
 
-enum { LK__ACL_MAX = 288, LK__ERRMSG_MAX = 384 };
+enum { LK__ERRMSG_MAX = 384 };
 
 struct lk__serverinfo {
     int64_t before_us, server_us;   /* the server's TIME, asked not before this local moment */
@@ -97,6 +97,7 @@ struct lk__serverinfo {
     unsigned epoch;                 /* filled in by the connector */
     char warning[112];              /* what its users should know of this server; "" for nothing */
     char missing[LK__ACL_MAX];      /* rights that some objects need and the user has not: "+zcard ~latchkey:*" */
+    struct lk__survey *told;          /* NULL, or to be freed */
 };
 
 /*

@@ -62,6 +62,17 @@ static void status_tells_who_holds_and_who_waits(struct world *w)
     world_allow(w, "*{l}*");
 }
 
+/* Where a line has no room, it has no token, and eight digits of the owner. */
+static void a_narrow_terminal_has_lines_that_fit(struct world *w)
+{
+    if (command(w, "command -v script")->code != 0)
+        return;
+    assert_exits(0, w, "export TERM=xterm; latchkey run a -- script -qec 'stty cols 80; latchkey status a' /dev/null | "
+                       "tr -d '\\r' >narrow; grep '^a  *mutex ' narrow && ! awk 'length > 80' narrow | grep . || exit 1; "
+                       "latchkey run a -- script -qec 'stty cols 140; latchkey status a' /dev/null | tr -d '\\r' >wide; "
+                       "grep -q TOKEN wide && grep -q '[0-9a-f]\\{32\\}:[0-9:]*$' wide");
+}
+
 static void a_semaphore_is_looked_at_and_resized(struct world *w)
 {
     world_allow(w, "latchkey:total:{p}");
@@ -133,7 +144,8 @@ static void the_version_is_that_of_the_library(struct world *w)
 int main(void)
 {
     return world_run(hold_holds_until_its_input_ends, hold_ends_with_a_signal_and_with_its_lease,
-                     status_tells_who_holds_and_who_waits, a_semaphore_is_looked_at_and_resized,
+                     status_tells_who_holds_and_who_waits, a_narrow_terminal_has_lines_that_fit,
+                     a_semaphore_is_looked_at_and_resized,
                      a_latch_is_created_counted_down_and_awaited, a_server_is_there_and_gone,
                      a_server_that_cannot_start_says_why, the_version_is_that_of_the_library);
 }

@@ -17,6 +17,19 @@ static void list_commands(struct world *w)
                        "[ $(wc -l <commands) -ge 12 ]");
 }
 
+/* What a terminal of 80 columns shows fits it, and says the same words. */
+static void help_fits_the_terminal(struct world *w)
+{
+    if (command(w, "command -v script")->code != 0)
+        return;
+    list_commands(w);
+    assert_exits(0, w, "export TERM=xterm; for c in $(cat commands) ''; do c=$(echo $c | tr _ ' '); "
+                       "script -qec \"stty cols 80; latchkey $c --help\" /dev/null | tr -d '\\r' >shown; "
+                       "! awk 'length > 80' shown | grep . || exit 1; "
+                       "latchkey $c --help | tr -s ' \\n' '\\n' >words; tr -s ' \\n' '\\n' <shown | cmp - words "
+                       "|| exit 2; done");
+}
+
 static void each_command_has_help(struct world *w)
 {
     list_commands(w);
@@ -78,5 +91,5 @@ static void shells_offer_all_commands_and_options(struct world *w)
 
 int main(void)
 {
-    return world_run(each_command_has_help, the_manual_says_what_help_says, shells_offer_all_commands_and_options);
+    return world_run(each_command_has_help, help_fits_the_terminal, the_manual_says_what_help_says, shells_offer_all_commands_and_options);
 }

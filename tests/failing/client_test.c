@@ -161,6 +161,17 @@ static void ask(struct world *w)
     end(w, client);
 }
 
+static void ask_servers(struct world *w)
+{
+    lk_clientattr_t attr = { .size = sizeof attr, .url = world_url(w, options()) };
+    char *json = NULL;
+    failing_begin();
+    if (tried(0, lk_survey(&attr, &json), ENOMEM, ENOTCONN) == 0)
+        assert_that(strstr(json, "\"maxmemory_policy\"") != NULL && strstr(json, "\"timeout\"") != NULL);
+    lk_free(json);
+    end(w, NULL);
+}
+
 /* --- a process that has never used the library --------------------------------------------------------------------- */
 
 static lk_mutex_t orders = LK_MUTEX_INITIALIZER("orders");
@@ -215,6 +226,7 @@ static void all_of(struct world *w, enum failing kind)
     each_failure(w, "open file", kind, open_file);
     each_failure(w, "open provided", kind, open_provided);
     each_failure(w, "ask", kind, ask);
+    each_failure(w, "ask servers", kind, ask_servers);
     munmap(left_behind, sizeof *left_behind);
 }
 

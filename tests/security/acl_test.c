@@ -734,6 +734,9 @@ static void other_ways_to_a_client(struct world *w)
     assert_lk(0, lk_client_default(&opened));
     assert_lk(0, lk_client_close(opened));
     nothing_was_denied(w);
+    char *says; /* which does without what it is denied, CONFIG GET */
+    assert_lk(0, lk_survey(&attr, &says));
+    lk_free(says);
 }
 
 /* A function that is not used here is one of which nobody knows what rights it needs. */

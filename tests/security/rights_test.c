@@ -67,7 +67,7 @@ static size_t capitals(const char *quote)
 /* Beside the rule, the page says who needs these: AUTH nobody. What Sentinels are asked it has there as well. */
 static bool is_beside_the_rule(const char *command)
 {
-    static const char *const beside[] = { "AUTH\"", "SELECT\"", "WAIT\"", "CLUSTER\"", "NODES\"" };
+    static const char *const beside[] = { "AUTH\"", "SELECT\"", "WAIT\"", "CLUSTER\"", "NODES\"", "CONFIG\"" };
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (strncmp(command, beside[i], strlen(beside[i])) == 0)
             return true;
