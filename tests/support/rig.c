@@ -12,6 +12,8 @@ enum { QUEUED_MS = 6000 };
 static void hear(const lk_event_t *event, void *arg)
 {
     struct rig *rig = arg;
+    if (event->type > LK_EVENT_LOST)
+        return; /* of a wait, or a hold that is long */
     int *count = event->type == LK_EVENT_LOST        ? &rig->lost
                  : event->type == LK_EVENT_RECOVERED ? &rig->recovered
                                                      : &rig->at_risk;
