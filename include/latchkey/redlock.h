@@ -55,7 +55,7 @@ typedef struct lk_redlockattr {
                                  lease of this name; 0: as the lease. -1: all servers keep what they
                                  granted (appendonly yes, appendfsync always), and vote at once */
     int64_t node_timeout_ms;  /* a server that does not answer within it counts as away: at most a fifth of the
-                                 lease; 0: a twentieth of it, at least 20 ms, at most one command timeout */
+                                 lease; 0: a twentieth of it, at least 20 ms. Never longer than one command timeout */
 } lk_redlockattr_t;
 
 /* clang-format off */

@@ -20,14 +20,14 @@ enum {
 
 /* --- what is asked for -------------------------------------------------------------------------------------------------- */
 
+/* Never longer than a command timeout: in so much time a close has to know that no question is under way any more. */
 static int64_t node_timeout(const struct lk__op *op, int64_t lease_ms)
 {
-    int64_t given_ms = lk__redlock_attr(op)->node_timeout_ms, ms = lease_ms / LEASE_PARTS;
-    if (given_ms > 0)
-        return given_ms;
-    if (ms > op->object->client->options->command_timeout_ms)
-        ms = op->object->client->options->command_timeout_ms;
-    return ms > NODE_TIMEOUT_MIN_MS ? ms : NODE_TIMEOUT_MIN_MS;
+    int64_t most_ms = op->object->client->options->command_timeout_ms;
+    int64_t ms = lk__redlock_attr(op)->node_timeout_ms;
+    if (ms == 0)
+        ms = lease_ms / LEASE_PARTS > NODE_TIMEOUT_MIN_MS ? lease_ms / LEASE_PARTS : NODE_TIMEOUT_MIN_MS;
+    return ms < most_ms ? ms : most_ms;
 }
 
 static int make_plan(const struct lk__op *op, const struct lk__how *how, struct lk__plan *plan)

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 int plugin_use(const char *url);
+int plugin_vote(const char *url);
 int plugin_open(const char *url);
 int plugin_close(void);
 
@@ -58,6 +59,23 @@ int plugin_use(const char *url)
     if (rc == 0)
         rc = run_and_meet(client);
     int closed = lk_client_close(client);
+    return rc != 0 ? rc : closed;
+}
+
+/* The same with a client of a quorum. */
+int plugin_vote(const char *url)
+{
+    const lk_redlockattr_t attr = { .size = sizeof attr, .longest_lease_ms = -1, .node_timeout_ms = 300 };
+    lk_client_t *client;
+    lk_redlock_t r;
+    int rc = lk_client_open(&client, url);
+    if (rc != 0)
+        return rc;
+    rc = lk_redlock_init(&r, client, "orders", &attr);
+    if (rc == 0 && (rc = lk_redlock_lockfor(&r, 20000)) == 0)
+        rc = lk_redlock_unlock(&r);
+    int closed = lk_client_close(client);
+    lk_redlock_destroy(&r);
     return rc != 0 ? rc : closed;
 }
 
