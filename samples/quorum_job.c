@@ -23,12 +23,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SERVERS = 5, LEASE_MS = 2000, TURN_MS = 20, LONG_MS = 900, BEGIN_MS = 30000, VOTES_AGAIN_MS = 4500 };
+enum { SERVERS = 5, LEASE_MS = 2000, TURN_MS = 20, LONG_MS = 900, STEP_MS = 5, BEGIN_MS = 30000, VOTES_AGAIN_MS = 4500 };
 
 static struct shared {
-    int inside, overlaps; /* hosts that are at it; turns in which one was not alone */
-    int inside_long;      /* one of them is at it for long */
-    int done;             /* the hosts are */
+    int turns;       /* begun so far */
+    int overlaps;    /* turns in which another one began while the lock was still held */
+    int inside_long; /* one of them lasts for long */
+    int done;        /* the hosts are */
 } *shared;
 
 static int ports[SERVERS];
@@ -112,17 +113,29 @@ static void kill_servers(bool unsafe)
 
 /* --- the job -------------------------------------------------------------------------------------------------- */
 
+/*
+ * Has another host begun while this one has the lock? Who has lost it knows that, does no more than it must, and others may
+ * go on: so the other host is looked for first, then the lock.
+ */
+static bool has_company(lk_redlock_t *r, int turn)
+{
+    int64_t left_ms;
+    return __atomic_load_n(&shared->turns, __ATOMIC_SEQ_CST) != turn && lk_redlock_remaining(r, &left_ms) == 0;
+}
+
 static void take_turn(lk_redlock_t *r, bool is_long)
 {
-    bool alone = __atomic_add_fetch(&shared->inside, 1, __ATOMIC_SEQ_CST) == 1;
+    int turn = __atomic_add_fetch(&shared->turns, 1, __ATOMIC_SEQ_CST);
+    bool alone = true;
     if (is_long)
         __atomic_store_n(&shared->inside_long, 1, __ATOMIC_SEQ_CST);
-    pause_ms(is_long ? LONG_MS : TURN_MS);
+    for (int ms = 0; ms < (is_long ? LONG_MS : TURN_MS); ms += STEP_MS) {
+        pause_ms(STEP_MS);
+        alone &= !has_company(r, turn);
+    }
     if (is_long)
         __atomic_store_n(&shared->inside_long, 0, __ATOMIC_SEQ_CST);
-    int64_t left_ms;
-    alone &= __atomic_fetch_sub(&shared->inside, 1, __ATOMIC_SEQ_CST) == 1;
-    if (!alone && lk_redlock_remaining(r, &left_ms) == 0) /* who lost it knows that it was not alone */
+    if (!alone)
         __atomic_add_fetch(&shared->overlaps, 1, __ATOMIC_SEQ_CST);
 }
 
