@@ -56,7 +56,8 @@ static void a_wait_and_a_hold_that_last_too_long_are_told(struct world *w)
     eventually(lk_events_next(of_hold, &event) == 0, 5000);
     assert_int_equal(LK_EVENT_LONG_HOLD, event.type);
     assert_int_equal(LK_KIND_REDLOCK, event.kind);
-    assert_lk(EAGAIN, lk_events_next(of_hold, &event)); /* its servers' leases are no holds */
+    while (lk_events_next(of_hold, &event) == 0) /* its servers' leases are no holds */
+        assert_int_not_equal(LK_EVENT_LONG_HOLD, event.type);
     assert_lk(0, lk_redlock_unlock(r));
 }
 
