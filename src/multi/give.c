@@ -6,7 +6,7 @@
  * trip, to however many servers, and one command timeout for all of them.
  *
  * A thread can wait at one connection at a time, so it goes from one to the next in short steps: a server that does not
- * answer costs the others a step.
+ * answer costs the others a step, and one that is away nothing.
  *
  * That takes memory for each, and giving back must not fail for want of memory: without it they go one after the other.
  */
@@ -53,15 +53,29 @@ static void begin(struct giving *giving, unsigned index)
     giving->count++;
 }
 
-/* For each of them in turn, until its answer is there: what the others were told is read then, too. */
+static void end_one(struct giving *giving, unsigned i)
+{
+    unsigned place = giving->places[i];
+    giving->places[i] = giving->places[--giving->count];
+    note(giving, giving->parts[place], lk__unlock_end(&giving->under_way[place]));
+}
+
+/*
+ * For each of them in turn, until its answer is there: what the others were told is read then, too. Those whose server is
+ * away are left to the end, as each of them may wait for it.
+ */
 static void end_all(struct giving *giving)
 {
-    for (unsigned i = 0; giving->count > 0; i = i < giving->count ? i : 0) {
-        unsigned place = giving->places[i];
-        if (lk__unlock_await(&giving->under_way[place], lk__now_us() + STEP_US)) {
-            giving->places[i] = giving->places[--giving->count];
-            note(giving, giving->parts[place], lk__unlock_end(&giving->under_way[place]));
+    unsigned i = 0, unsent = 0; /* so many in a row */
+    while (giving->count > 0) {
+        i = i < giving->count ? i : 0;
+        struct lk__unlocking *unlocking = &giving->under_way[giving->places[i]];
+        bool over = lk__unlock_await(unlocking, lk__now_us() + STEP_US);
+        if (over && (!lk__unlock_isunsent(unlocking) || unsent == giving->count)) {
+            end_one(giving, i);
+            unsent = 0;
         } else {
+            unsent = over ? unsent + 1 : 0;
             i++;
         }
     }

@@ -22,6 +22,7 @@ void lk__object_acquired(struct lk__object *object, int64_t began_us, bool conte
 void lk__object_waitslong(struct lk__object *object, uint64_t owner)
 {
     atomic_fetch_add(&stats_of(object)->long_waits, 1);
+    lk__events_makeroom(&object->client->events); /* a counting semaphore's wait makes no hold, which would do it */
     lk__events_ofobject(&object->client->events, LK_EVENT_LONG_WAIT, object->kind->number, lk__object_name(object), owner);
 }
 

@@ -190,6 +190,7 @@ static int run(struct lk__ongoing *call)
             lk__node_await(call->at, call->lane, &call->request, call->hard_us);
         int state = atomic_load(&call->request.state);
         if (state == LK__ANSWERED) {
+            call->garbled = 0;
             rc = judge(call);
             if (rc != EAGAIN)
                 return rc;
@@ -227,6 +228,12 @@ bool lk__call_await(struct lk__ongoing *call, int64_t until_us)
         return true;
     lk__node_await(call->at, call->lane, &call->request, until_us);
     return atomic_load(&call->request.state) != LK__INFLIGHT || lk__now_us() >= call->hard_us;
+}
+
+bool lk__call_isunsent(const struct lk__ongoing *call)
+{
+    int state = atomic_load(&call->request.state);
+    return !call->sent || (state != LK__INFLIGHT && state != LK__ANSWERED);
 }
 
 int lk__call_end(struct lk__ongoing *call)

@@ -63,6 +63,8 @@ struct lk__ongoing {
 void lk__call_begin(struct lk__ongoing *call, struct lk__call *told);
 /* In between, maybe several times: wait for an answer until then. False: there is none yet, and still time for it. */
 bool lk__call_await(struct lk__ongoing *call, int64_t until_us);
+/* No answer to its first request can come: lk__call_end() has to send another one, and may wait until it can. */
+bool lk__call_isunsent(const struct lk__ongoing *call);
 int lk__call_end(struct lk__ongoing *call);
 
 struct lk__answer {

@@ -144,6 +144,20 @@ static void a_server_that_stands_still_is_nothing_to_the_others(struct world *w)
     end_two_servers(w, other);
 }
 
+/* Nor is one that is away, for which a release would wait as long as it may. */
+static void a_server_that_is_away_is_nothing_to_the_others(struct world *w)
+{
+    struct world *other = begin_two_servers(w);
+    world_redis(w, "SCRIPT FLUSH");
+    world_kill_server(other);
+    int rc = lk_multi_unlock(s);
+    assert_int_equal(-1, world_holds(w, "a"));
+    assert_true(rc == EIO || rc == ENOTCONN); /* the first where the release was on its way */
+    assert_non_null(strstr(lk_errortext(), "mutex z"));
+    world_restart_server(other);
+    end_two_servers(w, other);
+}
+
 /* That one was lost is worse news than that another one is still being given back; when that ends is told as well. */
 static void a_loss_is_told_before_all_else(struct world *w)
 {
@@ -213,6 +227,7 @@ static void what_is_unrepaired_is_left_as_such(struct world *w)
 int main(void)
 {
     return world_run(releases_go_out_together, so_does_what_is_given_back_on_the_way, lost_answers_cost_one_timeout,
-                     a_server_that_stands_still_is_nothing_to_the_others, a_loss_is_told_before_all_else,
+                     a_server_that_stands_still_is_nothing_to_the_others,
+                     a_server_that_is_away_is_nothing_to_the_others, a_loss_is_told_before_all_else,
                      also_before_a_client_that_was_closed, what_is_unrepaired_is_left_as_such);
 }
