@@ -60,8 +60,10 @@ static void lock_all(struct world *w, struct rig *rig)
 {
     bool all = false;
     for (int i = 0; i < 10 && !all; i++) {
-        if (i > 0)
+        if (i > 0) {
             assert_lk(0, lk_redlock_unlock(rig->r));
+            eventually(quorum_having(rig->q, "jobs") == 0 && !world_exists(w, "jobs"), 10000);
+        }
         assert_lk(0, lk_redlock_lockfor(rig->r, 10000));
         for (int64_t until_ms = now_ms() + 1000; now_ms() < until_ms && !all; sleep_ms(2))
             all = world_exists(w, "jobs") && quorum_int(rig->q, 1, "EXISTS jobs") == 1 &&
