@@ -90,6 +90,9 @@ static void tell_unseen(const struct settings *s, const lk_inspectstats_t *stats
     if (stats->hidden > 0 && !s->quiet)
         complain("%s: access rules (ACL) keep %llu of %llu keys from this user", s->command->name, stats->hidden,
                  stats->keys);
+    if (stats->servers_away > 0 && !s->quiet)
+        complain("%s: %u of %u servers of the quorum do not answer: what they have is not told", s->command->name,
+                 stats->servers_away, stats->servers);
     if (stats->slots_missing > 0 && !s->quiet)
         complain("%s: %u slots of the cluster have no node that is known", s->command->name, stats->slots_missing);
 }

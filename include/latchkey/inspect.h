@@ -76,11 +76,13 @@ typedef struct lk_inspectstats {
     unsigned long long keys; /* that were looked at */
     unsigned long long hidden; /* of them, those that access rules keep from the user: what is in them is not told */
     unsigned servers;        /* masters of a cluster, or servers of a quorum, that were begun; 1 of a single one */
+    unsigned servers_away;   /* of them, those of a quorum that did not answer, or not to the end: what they have is not
+                                told, or not all */
     unsigned slots_missing;  /* slots of a cluster that no node is known for: their keys were not looked at */
 } lk_inspectstats_t;
 
 /* clang-format off */
-#define LK_INSPECTSTATS_INIT { sizeof(lk_inspectstats_t), 0, 0, 0, 0 }
+#define LK_INSPECTSTATS_INIT { sizeof(lk_inspectstats_t), 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /* A holder, as an element of an array: its size is the array's stride. */
@@ -117,11 +119,13 @@ LK_API LK_MUST_CHECK_INIT int lk_inspect_open(lk_inspect_t **walk, lk_client_t *
  * Returns     0
  *             ENOENT     the walk is over: all servers were gone through
  *             EACCES     the user may not SCAN, or lacks another right; lk_errortext() has the server's words
- *             ENOTCONN EIO  a server would not answer in time: the next call asks it once more
+ *             ENOTCONN EIO  a server would not answer in time: the next call asks it once more. One of a quorum is
+ *                        left out and counted, lk_inspect_stats(); when all are away, ENOTCONN, and the next call
+ *                        begins with the first of them
  *             EPROTO EINVAL ECANCELED
- *             After any of them the walk stands where it stood
+ *             After any other of them the walk stands where it stood
  * Threads     any, one at a time; takes one command timeout at most for each round trip
- * Round trips 0, or 1 for each hundred keys on the way to the next object
+ * Round trips 0, or 1 for each hundred keys on the way to the next object, and 1 for each server that is away
  */
 LK_API LK_MUST_CHECK int lk_inspect_next(lk_inspect_t *walk, lk_inspected_t *found);
 

@@ -175,14 +175,33 @@ static int next_object(struct lk_inspect *walk, lk_inspected_t *object)
     return ENOENT;
 }
 
+/* A quorum does without a server that is away: the walk goes on at the next one. */
+static bool leave_out(struct lk_inspect *walk, int rc)
+{
+    if (!is_quorum(walk->client) || (rc != ENOTCONN && rc != EIO))
+        return false;
+    walk->begun = false;
+    walk->stats.servers_away++;
+    return true;
+}
+
+/* There is no other server. When none was gone through, the next call begins with the first one again. */
+static int end(struct lk_inspect *walk)
+{
+    if (walk->stats.servers_away == 0 || walk->stats.servers_away < walk->stats.servers)
+        return lk__fail(ENOENT, "lk_inspect_next: all servers were gone through");
+    walk->place = walk->stats.servers = walk->stats.servers_away = 0;
+    return lk__fail(ENOTCONN, "lk_inspect_next: no server of the quorum answers");
+}
+
 static int next(struct lk_inspect *walk, lk_inspected_t *object)
 {
     int rc;
     while ((rc = next_object(walk, object)) == ENOENT) {
         if (!walk->begun && !next_server(walk))
-            return lk__fail(ENOENT, "lk_inspect_next: all servers were gone through");
+            return end(walk);
         rc = step(walk);
-        if (rc != 0)
+        if (rc != 0 && !leave_out(walk, rc))
             return rc;
     }
     return rc;

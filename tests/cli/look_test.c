@@ -5,6 +5,7 @@
  * seconds: 8
  */
 #include "command.h"
+#include "quorum.h"
 #include "rights.h"
 
 #include <signal.h>
@@ -79,6 +80,20 @@ static void what_cannot_be_seen_is_said(struct world *w)
     assert_exits(69, w, "latchkey ls -u 'redis://127.0.0.1:1?connect_timeout=200ms'");
     assert_exits(74, w, "latchkey ls >/dev/full");
     assert_exits(64, w, "latchkey ls a b");
+}
+
+/* One server of a quorum that is away is said, and what the others have is told. */
+static void a_quorum_is_seen_without_one_server(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, 3);
+    for (int node = 0; node < 3; node++)
+        quorum_str(q, node, "SET latchkey:robust:mutex:{jobs} unrecoverable");
+    quorum_kill(q, 0);
+    const struct ran *ran = command(w, "latchkey ls -u '%s' | grep -c '^jobs  *redlock  *unrecoverable ' | grep -qx 2",
+                                    quorum_url(q, "command_timeout=2s"));
+    assert_int_equal(0, ran->code);
+    assert_that(strstr(ran->err, "ls: 1 of 3 servers of the quorum do not answer") != NULL);
+    assert_string_equal("", command(w, "latchkey ls -q -u '%s'", quorum_url(q, "command_timeout=2s"))->err);
 }
 
 static void top_looks_once_where_there_is_no_terminal(struct world *w)
@@ -176,7 +191,8 @@ static void a_robust_mutex_tells_the_next_holder(struct world *w)
 int main(void)
 {
     return world_run(ls_lists_what_is_locked, names_cannot_write_to_the_terminal, what_cannot_be_seen_is_said,
-                     top_looks_once_where_there_is_no_terminal, top_is_live_on_a_terminal,
+                     a_quorum_is_seen_without_one_server, top_looks_once_where_there_is_no_terminal,
+                     top_is_live_on_a_terminal,
                      force_release_takes_a_name_away, readers_are_ended_together, force_release_asks_on_a_terminal,
                      a_robust_mutex_tells_the_next_holder);
 }

@@ -77,6 +77,72 @@ static void all_servers_of_a_quorum(struct world *w)
     assert_lk(0, lk_redlock_unlock(jobs));
 }
 
+/* How many objects a walk finds; `stats` says what of the servers. */
+static int count_of(lk_client_t *client, lk_inspectstats_t *stats)
+{
+    lk_inspect_t *walk;
+    lk_inspected_t object = LK_INSPECTED_INIT;
+    int rc, count = 0;
+    *stats = (lk_inspectstats_t)LK_INSPECTSTATS_INIT;
+    assert_lk(0, lk_inspect_open(&walk, client, NULL));
+    while ((rc = lk_inspect_next(walk, &object)) == 0)
+        count++;
+    assert_lk(ENOENT, rc);
+    assert_lk(ENOENT, lk_inspect_next(walk, &object));
+    assert_lk(0, lk_inspect_stats(walk, stats));
+    lk_inspect_close(walk);
+    return count;
+}
+
+/* One that was killed, or that hangs: what the others have is told, and that it is away. */
+static void a_quorum_does_without_one_that_is_away(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, 3);
+    const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1, .node_timeout_ms = 500 };
+    lk_client_t *client = quorum_client(q, LEASE "&command_timeout=1s");
+    lk_redlock_t *jobs = quorum_redlock(w, client, "jobs", &no_wait);
+    lk_inspectstats_t stats;
+    quorum_lockall(q, jobs, "jobs");
+    quorum_stop(q, 1);
+    assert_int_equal(2, count_of(client, &stats));
+    assert_int_equal(3, stats.servers);
+    assert_int_equal(1, stats.servers_away);
+    quorum_cont(q, 1);
+    quorum_kill(q, 0);
+    eventually(count_of(client, &stats) == 2 && stats.servers_away == 1, QUORUM_WITHIN_MS);
+    quorum_start(q, 0);
+    eventually(count_of(client, &stats) == 2 && stats.servers_away == 0, QUORUM_WITHIN_MS);
+    assert_lk(0, lk_redlock_unlock(jobs));
+}
+
+/* When all are away that is said, and the walk begins anew when they are there. */
+static void a_quorum_that_is_away_as_a_whole(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, 3);
+    lk_client_t *client = quorum_client(q, LEASE "&command_timeout=1s");
+    lk_inspect_t *walk;
+    lk_inspected_t object = LK_INSPECTED_INIT;
+    lk_inspectstats_t stats = LK_INSPECTSTATS_INIT;
+    int rc;
+    assert_lk(0, lk_inspect_open(&walk, client, NULL));
+    for (int node = 0; node < 3; node++)
+        quorum_stop(q, node);
+    assert_lk(ENOTCONN, lk_inspect_next(walk, &object));
+    assert_lk(ENOTCONN, lk_inspect_next(walk, &object));
+    for (int node = 0; node < 3; node++) {
+        quorum_cont(q, node);
+        quorum_str(q, node, "SET latchkey:robust:mutex:{jobs} x");
+    }
+    eventually(lk_inspect_next(walk, &object) == 0, QUORUM_WITHIN_MS);
+    assert_string_equal("jobs", object.name);
+    while ((rc = lk_inspect_next(walk, &object)) == 0)
+        assert_string_equal("jobs", object.name);
+    assert_lk(ENOENT, rc);
+    assert_lk(0, lk_inspect_stats(walk, &stats));
+    assert_int_equal(3, stats.servers);
+    lk_inspect_close(walk);
+}
+
 static void the_master_that_sentinels_name(struct world *w)
 {
     struct failover *f = failover_begin(w, NULL);
@@ -89,5 +155,6 @@ static void the_master_that_sentinels_name(struct world *w)
 
 int main(void)
 {
-    return world_run(all_masters_of_a_cluster, all_servers_of_a_quorum, the_master_that_sentinels_name);
+    return world_run(all_masters_of_a_cluster, all_servers_of_a_quorum, a_quorum_does_without_one_that_is_away,
+                     a_quorum_that_is_away_as_a_whole, the_master_that_sentinels_name);
 }
