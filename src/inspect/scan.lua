@@ -14,6 +14,7 @@
 --          holder> <bytes of the name> <holder><name>", numbers that are not known -1, and so on for the next object
 local MUTEX, RWLOCK, SEM, PERMITS, LATCH, ONCE, BARRIER, COND = 1, 2, 3, 4, 5, 6, 7, 8
 local FREE, EXCLUSIVE, SHARED, COUNTING, OPEN, COMPLETE, BROKEN, DIED, UNRECOVERABLE = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local HOLDER_MAX, KEY_MAX = 159, 1024 -- so much of a holder is told; longer keys are no object's
 local now_ms, found, hidden = math.floor(now / 1000), {}, 0
 local alive, live = math.floor(now / 1000) + 1, '(' .. math.floor(now / 1000)
 local may = redis.acl_check_cmd
@@ -59,11 +60,16 @@ local function robust(family, name)
     return mark and (mark == 'unrecoverable' and UNRECOVERABLE or DIED)
 end
 
+-- Keys may have been written by anybody: a number that fits nowhere is one that is not known.
+local function fitting(number)
+    return number and number > -2 ^ 53 and number < 2 ^ 63 and number or -1
+end
+
 local function add(kind, name, object)
-    local holder, token = string.match(object.holder or '', '^%Z*'), object.token or 0
+    local holder = string.sub(string.match(object.holder or '', '^%Z*'), 1, HOLDER_MAX)
     table.insert(found, string.format('%d %d %d %d %.0f %.0f %.0f %.0f %.0f %.0f %d %d %s%s', kind, object.state,
-        object.holders or 0, object.waiters or 0, object.left or -1, object.held or -1, object.waited or -1,
-        object.number or -1, object.total or -1, token, #holder, #name, holder, name))
+        object.holders or 0, object.waiters or 0, fitting(object.left), fitting(object.held), fitting(object.waited),
+        fitting(object.number), fitting(object.total), math.max(0, fitting(object.token)), #holder, #name, holder, name))
 end
 
 -- The first member of a sorted set that ends later than now, the end of the last one, and how many there are.
@@ -216,9 +222,10 @@ local function look_at_name(key)
     end
 end
 
--- A key of another type, or one that goes to another node meanwhile, is no object of ours; nor is one with a NUL.
+-- A key of another type, or one that goes to another node meanwhile, is no object of ours; nor is one with a NUL, or
+-- one that is longer than those of objects.
 local function look(key)
-    if string.find(key, '%z') then
+    if #key > KEY_MAX or string.find(key, '%z') then
         return
     end
     if may and not may('TYPE', key) then

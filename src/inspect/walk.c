@@ -77,6 +77,31 @@ static bool next_server(struct lk_inspect *walk)
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
 
+/* Read the numbers of the object at `*at`, which is moved to its names; false: the text is none of ours. */
+static bool read_numbers(const char **at, long long numbers[NUMBERS])
+{
+    for (int i = 0; i < NUMBERS; i++) {
+        char *end;
+        numbers[i] = strtoll(*at, &end, 10);
+        if (end == *at || *end != ' ')
+            return false;
+        *at = end + 1;
+    }
+    long long holder = numbers[HOLDER_BYTES], name = numbers[NAME_BYTES], most = (long long)strlen(*at);
+    return holder >= 0 && name >= 0 && holder <= most && name <= most - holder;
+}
+
+static bool is_readable(const char *found)
+{
+    long long numbers[NUMBERS];
+    while (*found != '\0') {
+        if (!read_numbers(&found, numbers))
+            return false;
+        found += numbers[HOLDER_BYTES] + numbers[NAME_BYTES];
+    }
+    return true;
+}
+
 static int ask(struct lk_inspect *walk, struct lk__inspect_scan_reply *found)
 {
     const lk_client_t *client = walk->client;
@@ -90,7 +115,8 @@ static int ask(struct lk_inspect *walk, struct lk__inspect_scan_reply *found)
         .node = &walk->client->node, .what = "lk_inspect_next", .command = &command, .reply = &walk->reply
     };
     int rc = lk__call_run(&call);
-    if (rc == 0 && (!lk__inspect_scan_read(&walk->reply, found) || strlen(found->next_cursor) >= CURSOR_MAX))
+    if (rc == 0 && (!lk__inspect_scan_read(&walk->reply, found) || strlen(found->next_cursor) >= CURSOR_MAX ||
+                    !is_readable(found->found)))
         rc = lk__call_garbled(call.what);
     return rc;
 }
@@ -110,20 +136,6 @@ static int step(struct lk_inspect *walk)
 }
 
 /* --- an object ---------------------------------------------------------------------------------------------------- */
-
-/* Read the numbers of the next object; false: the text is none of ours. */
-static bool read_numbers(struct lk_inspect *walk, long long numbers[NUMBERS])
-{
-    for (int i = 0; i < NUMBERS; i++) {
-        char *end;
-        numbers[i] = strtoll(walk->at, &end, 10);
-        if (end == walk->at || *end != ' ')
-            return false;
-        walk->at = end + 1;
-    }
-    long long holder = numbers[HOLDER_BYTES], name = numbers[NAME_BYTES], most = (long long)strlen(walk->at);
-    return holder >= 0 && name >= 0 && holder <= most && name <= most - holder;
-}
 
 /* Is the object one that is wanted? Its names are at walk->at, which is moved behind them. */
 static bool take_names(struct lk_inspect *walk, const long long numbers[NUMBERS], lk_inspected_t *object)
@@ -156,23 +168,19 @@ static void take_numbers(const struct lk_inspect *walk, const long long numbers[
     object->token = (uint64_t)numbers[TOKEN];
 }
 
-/* The next object of the last step; ENOENT: there is none. */
-static int next_object(struct lk_inspect *walk, lk_inspected_t *object)
+/* The next object of the last step that is wanted; false: there is none. */
+static bool next_object(struct lk_inspect *walk, lk_inspected_t *object)
 {
-    while (walk->at != NULL && *walk->at != '\0') {
-        long long numbers[NUMBERS];
+    long long numbers[NUMBERS];
+    while (walk->at != NULL && *walk->at != '\0' && read_numbers(&walk->at, numbers)) {
         *object = (lk_inspected_t){ 0 };
-        if (!read_numbers(walk, numbers)) {
-            walk->at = NULL;
-            return lk__call_garbled("lk_inspect_next");
-        }
         if (take_names(walk, numbers, object)) {
             take_numbers(walk, numbers, object);
-            return 0;
+            return true;
         }
     }
     walk->at = NULL;
-    return ENOENT;
+    return false;
 }
 
 /* A quorum does without a server that is away: the walk goes on at the next one. */
@@ -196,15 +204,14 @@ static int end(struct lk_inspect *walk)
 
 static int next(struct lk_inspect *walk, lk_inspected_t *object)
 {
-    int rc;
-    while ((rc = next_object(walk, object)) == ENOENT) {
+    while (!next_object(walk, object)) {
         if (!walk->begun && !next_server(walk))
             return end(walk);
-        rc = step(walk);
+        int rc = step(walk);
         if (rc != 0 && !leave_out(walk, rc))
             return rc;
     }
-    return rc;
+    return 0;
 }
 
 /* --- public calls ------------------------------------------------------------------------------------------------- */

@@ -239,6 +239,43 @@ static void what_is_not_ours_is_left_out(struct world *w)
     world_redis(w, "FLUSHALL");
 }
 
+/* Numbers that none of ours writes, and texts of a megabyte: each object is told with what fits, and so are the others. */
+static void what_fits_nowhere_hides_nothing(struct world *w)
+{
+    struct found found;
+    lk_client_t *client = world_client(w, LEASE);
+    world_allow(w, "*");
+    world_redis(w, "HSET a 285475da-9152-4c83-822a-67ee2f116a79:1 1");
+    world_redis(w, "SET redisson_lock_token:{a} inf");
+    world_redis(w, "HSET b 285475da-9152-4c83-822a-67ee2f116a79:1 1");
+    world_redis(w, "SET redisson_lock_token:{b} -nan");
+    world_redis(w, "EVAL %s 0", "redis.call('HSET', 'c', '285475da-9152-4c83-822a-67ee2f116a79:1' .. "
+                                "string.rep('x', 1048576), '1')");
+    world_redis(w, "EVAL %s 0", "redis.call('HSET', string.rep('y', 1048576), "
+                                "'285475da-9152-4c83-822a-67ee2f116a79:1', '1')");
+    world_redis(w, "EVAL %s 0", "redis.call('SET', 'd', string.rep('9', 309)) redis.call('SET', 'latchkey:once:{d}', '1')");
+    world_redis(w, "ZADD latchkey:rw:{e} inf a:1:1:r");
+    world_redis(w, "ZADD latchkey:permits:{f} inf a:1:1");
+    world_redis(w, "ZADD latchkey:permits:{f} -inf token");
+    world_redis(w, "SET latchkey:run:{g} %s", "a:1:1 99999999999999999999");
+    walk_through(&found, client, NULL, 0);
+    assert_int_equal(7, found.count);
+    for (int i = 0; i < 3; i++) {
+        const lk_inspected_t *mutex = one(&found, LK_KIND_MUTEX, (const char *[]){ "a", "b", "c" }[i]);
+        assert_int_equal(LK_STATE_EXCLUSIVE, mutex->state);
+        assert_same(0, mutex->token);
+        assert_same(-1, mutex->held_ms);
+        assert_memory_equal("285475da-9152-4c83-822a-67ee2f116a79:1", mutex->holder, 38);
+    }
+    assert_int_equal(159, strlen(one(&found, LK_KIND_MUTEX, "c")->holder));
+    assert_same(-1, one(&found, LK_KIND_LATCH, "d")->number);
+    assert_same(-1, one(&found, LK_KIND_RWLOCK, "e")->remaining_ms);
+    assert_same(-1, one(&found, LK_KIND_PERMITS, "f")->remaining_ms);
+    assert_same(0, one(&found, LK_KIND_PERMITS, "f")->token);
+    assert_same(0, one(&found, LK_KIND_ONCE, "g")->token);
+    world_redis(w, "FLUSHALL");
+}
+
 static void a_pattern_kinds_and_the_prefix(struct world *w)
 {
     struct found found;
@@ -456,6 +493,6 @@ int main(void)
     return world_run(an_empty_server_has_nothing, a_mutex_is_told_with_its_holder_and_waiters,
                      a_mutex_that_nobody_holds_is_found_by_what_is_left, readers_and_a_writer,
                      semaphores_latches_runs_and_barriers, what_is_not_ours_is_left_out,
-                     a_pattern_kinds_and_the_prefix, all_of_many_are_found, all_holders_are_listed,
-                     access_rules_are_said, mistakes_are_told, a_walk_goes_on_after_an_outage);
+                     what_fits_nowhere_hides_nothing, a_pattern_kinds_and_the_prefix, all_of_many_are_found,
+                     all_holders_are_listed, access_rules_are_said, mistakes_are_told, a_walk_goes_on_after_an_outage);
 }
