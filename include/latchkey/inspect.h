@@ -40,7 +40,8 @@ typedef struct lk_inspectattr {
     size_t size;         /* sizeof(lk_inspectattr_t); see LK_INSPECTATTR_INIT */
     const char *pattern; /* of names, without the prefix: * any text, ? a byte, [a-z] one of these, [^a-z] none of
                             them, and a backslash before one that is meant itself. Copied; NULL: all */
-    unsigned kinds;      /* 1 << LK_KIND_... for each kind wanted; 0: all */
+    unsigned kinds;      /* 1 << LK_KIND_... for each kind wanted; 0: all. A quorum has no LK_KIND_MUTEX: its
+                            servers' mutexes are LK_KIND_REDLOCK */
 } lk_inspectattr_t;
 
 /* clang-format off */
@@ -162,7 +163,8 @@ LK_API void lk_inspect_close(lk_inspect_t *walk);
  * Returns     0
  *             EINVAL     a kind whose holders are nowhere, a name that no object may have, nowhere to put them
  *             ENOTSUP    the client is one of a quorum, where each server has a holder of its own
- *             ENOTCONN EIO EPROTO EACCES ECANCELED ENOMEM
+ *             EPROTO     something of the application has the name
+ *             ENOTCONN EIO EACCES ECANCELED ENOMEM
  * Threads     any; takes one command timeout at most for each round trip
  * Round trips 1 for each 50 holders asked for. They may change between two of them
  */

@@ -1,5 +1,6 @@
 -- holders.lua - who holds an object, a page of them
 --
+-- uses:     holder
 -- keys:     mutex hash                  of a mutex: owner id -> holds
 --           holders zset                of what has a lease for each holder: its id -> the end, server ms
 --           run string                  of what is done once: "<owner id> <token>"
@@ -16,6 +17,9 @@ local function answer_one(key, id)
 end
 
 if single then
+    if redis.call('PTTL', mutex) == -1 and not is_mutex(mutex) then
+        return no_mutex()
+    end
     return answer_one(mutex, redis.call('HRANDFIELD', mutex))
 end
 if running then

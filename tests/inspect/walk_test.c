@@ -390,6 +390,9 @@ static void all_holders_are_listed(struct world *w)
     world_redis(w, "SET p:number 1");
     assert_lk(EPROTO, lk_inspect_holders(client, LK_KIND_MUTEX, "number", NULL, 0, 0, &count));
     world_redis(w, "DEL p:number");
+    world_redis(w, "HSET p:session user 7 cart 2"); /* the application's: its fields hold nothing */
+    assert_lk(EPROTO, lk_inspect_holders(client, LK_KIND_MUTEX, "session", holders, sizeof *holders, 2, &count));
+    world_redis(w, "DEL p:session");
 
     assert_lk(0, lk_once_end(run, NULL));
     assert_lk(0, lk_mutex_unlock(orders));
