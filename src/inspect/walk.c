@@ -251,6 +251,13 @@ static void free_walk(struct lk_inspect *walk)
     lk__free(walk);
 }
 
+/* A mutex at a server of a quorum is a redlock's. */
+static unsigned quorum_kinds(unsigned kinds)
+{
+    bool redlocks = (kinds >> LK_KIND_REDLOCK & 1) != 0;
+    return redlocks ? kinds | 1U << LK_KIND_MUTEX : kinds & ~(1U << LK_KIND_MUTEX);
+}
+
 /* Nothing of it is left on failure. */
 static int make(struct lk_inspect **made, lk_client_t *client, const lk_inspectattr_t *attr)
 {
@@ -263,8 +270,8 @@ static int make(struct lk_inspect **made, lk_client_t *client, const lk_inspecta
         return lk__fail(ENOMEM, "lk_inspect_open: out of memory for a walk");
     }
     walk->kinds = attr->kinds != 0 ? attr->kinds : KINDS_ALL;
-    if ((walk->kinds >> LK_KIND_REDLOCK & 1) != 0)
-        walk->kinds |= is_quorum(client) ? 1U << LK_KIND_MUTEX : 0;
+    if (is_quorum(client))
+        walk->kinds = quorum_kinds(walk->kinds);
     if (client->node.cluster != NULL && !is_quorum(client))
         walk->stats.slots_missing = lk__cluster_slotsof(client->node.cluster, 0);
     atomic_fetch_add(&client->refs, 1);

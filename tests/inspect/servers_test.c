@@ -78,13 +78,15 @@ static void all_servers_of_a_quorum(struct world *w)
 }
 
 /* How many objects a walk finds; `stats` says what of the servers. */
-static int count_of(lk_client_t *client, lk_inspectstats_t *stats)
+static int count_of(lk_client_t *client, unsigned kinds, lk_inspectstats_t *stats)
 {
+    lk_inspectattr_t attr = LK_INSPECTATTR_INIT;
     lk_inspect_t *walk;
     lk_inspected_t object = LK_INSPECTED_INIT;
     int rc, count = 0;
     *stats = (lk_inspectstats_t)LK_INSPECTSTATS_INIT;
-    assert_lk(0, lk_inspect_open(&walk, client, NULL));
+    attr.kinds = kinds;
+    assert_lk(0, lk_inspect_open(&walk, client, &attr));
     while ((rc = lk_inspect_next(walk, &object)) == 0)
         count++;
     assert_lk(ENOENT, rc);
@@ -92,6 +94,21 @@ static int count_of(lk_client_t *client, lk_inspectstats_t *stats)
     assert_lk(0, lk_inspect_stats(walk, stats));
     lk_inspect_close(walk);
     return count;
+}
+
+/* A mutex at a server of a quorum is a redlock, and asked for as that. */
+static void kinds_at_a_quorum(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, 3);
+    lk_client_t *client = quorum_client(q, LEASE);
+    lk_inspectstats_t stats;
+    quorum_str(q, 0, "SET latchkey:robust:mutex:{jobs} x");
+    quorum_str(q, 0, "SET latchkey:robust:rw:{jobs} x");
+    assert_int_equal(2, count_of(client, 0, &stats));
+    assert_int_equal(0, count_of(client, 1U << LK_KIND_MUTEX, &stats));
+    assert_int_equal(1, count_of(client, 1U << LK_KIND_REDLOCK, &stats));
+    assert_int_equal(1, count_of(client, 1U << LK_KIND_REDLOCK | 1U << LK_KIND_MUTEX, &stats));
+    assert_int_equal(1, count_of(client, 1U << LK_KIND_RWLOCK | 1U << LK_KIND_MUTEX, &stats));
 }
 
 /* One that was killed, or that hangs: what the others have is told, and that it is away. */
@@ -104,14 +121,14 @@ static void a_quorum_does_without_one_that_is_away(struct world *w)
     lk_inspectstats_t stats;
     quorum_lockall(q, jobs, "jobs");
     quorum_stop(q, 1);
-    assert_int_equal(2, count_of(client, &stats));
+    assert_int_equal(2, count_of(client, 0, &stats));
     assert_int_equal(3, stats.servers);
     assert_int_equal(1, stats.servers_away);
     quorum_cont(q, 1);
     quorum_kill(q, 0);
-    eventually(count_of(client, &stats) == 2 && stats.servers_away == 1, QUORUM_WITHIN_MS);
+    eventually(count_of(client, 0, &stats) == 2 && stats.servers_away == 1, QUORUM_WITHIN_MS);
     quorum_start(q, 0);
-    eventually(count_of(client, &stats) == 2 && stats.servers_away == 0, QUORUM_WITHIN_MS);
+    eventually(count_of(client, 0, &stats) == 2 && stats.servers_away == 0, QUORUM_WITHIN_MS);
     assert_lk(0, lk_redlock_unlock(jobs));
 }
 
@@ -155,6 +172,6 @@ static void the_master_that_sentinels_name(struct world *w)
 
 int main(void)
 {
-    return world_run(all_masters_of_a_cluster, all_servers_of_a_quorum, a_quorum_does_without_one_that_is_away,
-                     a_quorum_that_is_away_as_a_whole, the_master_that_sentinels_name);
+    return world_run(all_masters_of_a_cluster, all_servers_of_a_quorum, kinds_at_a_quorum,
+                     a_quorum_does_without_one_that_is_away, a_quorum_that_is_away_as_a_whole, the_master_that_sentinels_name);
 }
