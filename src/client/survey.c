@@ -53,7 +53,7 @@ static json_t *text_json(const char *text)
 static json_t *server_json(struct lk__node *node, bool up)
 {
     char where[128], why[LK__ERRMSG_MAX] = "";
-    lk__options_print(&node->server.options, where, sizeof where);
+    lk__node_print(node, where, sizeof where);
     const struct lk__survey *told = up ? node->server.told : NULL;
     if (told != NULL)
         return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o}", "address", text_json(where), "info", fields_json(told->info),

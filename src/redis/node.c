@@ -60,3 +60,11 @@ void lk__node_destroy(struct lk__node *node)
     lk__survey_free(node->server.told);
     lk__options_clear(&node->server.options);
 }
+
+void lk__node_print(struct lk__node *node, char *text, size_t size)
+{
+    struct lk__connector *connector = node->lanes[0].connector;
+    lk__mu_lock(&connector->mu);
+    lk__options_print(&node->server.options, text, size);
+    lk__mu_unlock(&connector->mu);
+}
