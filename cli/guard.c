@@ -2,6 +2,8 @@
 #include "guard.h"
 #include "words.h"
 
+#include <string.h>
+
 enum { LATE_MS = 1000 }; /* a command of ours is with the server by then */
 
 const char *mode_name(enum mode mode)
@@ -52,12 +54,32 @@ int guard_open(struct guard *g, const struct settings *s, const char *name)
     return code;
 }
 
-/* The mutex, taken after `began`, is of no use: it is not kept, but where its time may be over, and another have it. */
-static void leave_mutex(struct guard *g, int64_t began)
+/* Has the server kept the mutex for this owner, for so long that nobody else takes it meanwhile? */
+static bool is_kept(struct guard *g)
 {
-    (void)lk_mutex_unlockby(&g->mutex, g->owner);
-    if (boot_ms() - began + LATE_MS < g->keep_ms)
+    char owner[96];
+    lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
+    name_owner(g->client, g->owner, owner, sizeof owner);
+    size_t length = strlen(owner);
+    return length > 0 && lk_mutex_info(&g->mutex, &info) == 0 && info.held && info.remaining_ms > LATE_MS &&
+           strncmp(info.holder, owner, length) == 0 && info.holder[length] == ':';
+}
+
+/* The mutex is of no use: it is not kept. One that was lost is another's by now. */
+static void leave_mutex(struct guard *g)
+{
+    if (lk_mutex_unlockby(&g->mutex, g->owner) == 0 && g->keep_ms != 0 && is_kept(g))
         (void)!lk_mutex_forceunlock(&g->mutex);
+}
+
+/* With the read-write lock: the mutex may have been lost while that was waited for. */
+static int check_mutex(struct guard *g)
+{
+    int64_t ms;
+    int rc = lk_mutex_remainingby(&g->mutex, g->owner, &ms);
+    if (rc != 0)
+        (void)lk_rwlock_unlockby(&g->rwlock, g->owner);
+    return rc;
 }
 
 /*
@@ -75,8 +97,10 @@ static int take_in_order(struct guard *g, const lk_how_t *how)
     if (how->timeout_ms != LK_FOREVER)
         rest.timeout_ms = passed < how->timeout_ms ? how->timeout_ms - passed : 0;
     rc = lk_rwlock_wrlockwith(&g->rwlock, &rest);
+    if (rc == 0)
+        rc = check_mutex(g);
     if (rc != 0)
-        leave_mutex(g, began);
+        leave_mutex(g);
     return rc;
 }
 
@@ -131,6 +155,14 @@ int guard_release(struct guard *g)
     int rc = lk_rwlock_unlockby(&g->rwlock, g->owner);
     int mutex_rc = g->mode == MODE_EXCLUSIVE ? lk_mutex_unlockby(&g->mutex, g->owner) : 0;
     return mutex_rc != 0 ? mutex_rc : rc;
+}
+
+/* A mutex that was granted and not kept yet: closing alone would keep it. */
+void guard_give_up(struct guard *g)
+{
+    if (g->mode == MODE_EXCLUSIVE && g->keep_ms != 0)
+        leave_mutex(g);
+    guard_close(g);
 }
 
 void guard_close(struct guard *g)

@@ -31,6 +31,9 @@ int guard_remaining(struct guard *guard, int64_t *ms);
 int guard_token(struct guard *guard, uint64_t *token); /* EPERM: readers have none */
 int guard_release(struct guard *guard);
 
+/* From another thread: end guard_take() and all; nothing runs, so that nothing stays taken for the time to keep it. */
+void guard_give_up(struct guard *guard);
+
 /* End it all; what is still held is released. */
 void guard_close(struct guard *guard);
 

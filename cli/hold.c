@@ -32,7 +32,7 @@ static int say_held(struct guard *g, const struct settings *s)
         putchar('\n');
     } else if (rc == 0) {
         printf("%llu\n", (unsigned long long)token);
-    } else {
+    } else if (rc == EPERM) {
         puts("held"); /* a reader has no token */
     }
     return flush_output();

@@ -209,7 +209,7 @@ static int give_back(struct run *r, int code)
         code = EXIT_LOST;
     if (r->lost || rc == ESTALE || keeper_reason(&r->keeper) == REASON_LOST)
         complain("%s: the lease could not be kept%s", r->guard.name,
-                 code == EXIT_LOST ? "; the command was ended" : "");
+                 r->child.pid == 0 ? "; nothing was run" : code == EXIT_LOST ? "; the command was ended" : "");
     else if (rc != 0 && rc != ESTALE)
         complain("%s: not given back, it ends with its lease: %s", r->guard.name, lk_errortext());
     tell(r, "released", json_pack("{s:i}", "exit", code));
@@ -241,6 +241,8 @@ static int run_held(struct run *r, char **operands, const sigset_t *mask)
     char owner[96];
     struct grant_words words;
     describe(r, &words, owner, sizeof owner);
+    if (r->lost)
+        return give_back(r, EXIT_LOST);
     r->signals = hear_signals(others, sizeof others / sizeof others[0]);
     int trouble = r->signals < 0 ? errno : child_prepare(&r->child, r->settings, operands, &words, mask);
     if (trouble != 0) {

@@ -2,10 +2,11 @@
 /*
  * run_test.c - `latchkey run`: options, exit codes, and what the command finds
  *
- * seconds: 8
+ * seconds: 11
  */
 #include "command.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,6 +102,66 @@ static void a_name_that_was_not_had_is_not_kept(struct world *w)
     assert_exits(75, w, "latchkey run -s a -- latchkey run -n --hold-at-least 1h a true");
     assert_exits(75, w, "latchkey run -s a -- latchkey run -w 100ms --hold-at-least 1h a true");
     assert_false(world_exists(w, "a"));
+    assert_exits(0, w, "latchkey run -n a true");
+}
+
+/* Nor is it when a signal ends the wait for the readers. */
+static void who_is_told_to_give_up_keeps_nothing(struct world *w)
+{
+    static const int signals[] = { SIGINT, SIGTERM };
+    lk_rwlock_t *rwlock = world_rwlock(w, world_client(w, ""), "a", NULL);
+    assert_lk(0, lk_rwlock_rdlock(rwlock));
+    for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        pid_t waiter = command_begin(w, "exec latchkey %s --hold-at-least 1h a %s", i == 0 ? "run" : "hold",
+                                     i == 0 ? "touch ran" : "");
+        eventually(world_rwqueued(w, "a") == 1 && world_exists(w, "a"), 20000);
+        kill(waiter, signals[i]);
+        assert_int_equal(128 + signals[i], command_end(w, waiter)->code);
+        assert_false(world_exists(w, "a"));
+        assert_int_equal(0, world_rwqueued(w, "a"));
+    }
+    assert_lk(0, lk_rwlock_unlock(rwlock));
+    assert_false(command_left(w, "ran"));
+    assert_exits(0, w, "latchkey run -n a true");
+}
+
+/* Who lost the mutex as it waited for the readers does not end what another has got meanwhile. */
+static void what_another_has_got_meanwhile_is_left_alone(struct world *w)
+{
+    lk_client_t *client = world_client(w, "");
+    lk_mutex_t *mutex = world_mutex(w, client, "a", NULL);
+    lk_rwlock_t *rwlock = world_rwlock(w, client, "a", NULL);
+    assert_lk(0, lk_rwlock_rdlock(rwlock));
+    pid_t waiter = command_begin(w, "exec latchkey run -w 3s --hold-at-least 1h a touch ran");
+    eventually(world_rwqueued(w, "a") == 1 && world_exists(w, "a"), 20000);
+    world_redis(w, "DEL a");
+    assert_lk(0, lk_mutex_lock(mutex));
+    assert_int_equal(75, command_end(w, waiter)->code);
+    assert_lk(0, lk_mutex_check(mutex));
+    assert_lk(0, lk_mutex_unlock(mutex));
+    assert_lk(0, lk_rwlock_unlock(rwlock));
+    assert_false(command_left(w, "ran"));
+}
+
+/* Nor does it begin with the half that it got. */
+static void nothing_begins_without_all_of_its_name(struct world *w)
+{
+    static const char *const lines[] = { "run --on-lost=warn --lease 1s --hold-at-least 1h a touch ran",
+                                         "hold --lease 1s --hold-at-least 1h --no-stdin a" };
+    lk_rwlock_t *rwlock = world_rwlock(w, world_client(w, ""), "a", NULL);
+    for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_lk(0, lk_rwlock_rdlock(rwlock));
+        pid_t waiter = command_begin(w, "exec latchkey %s 2>said", lines[i]);
+        eventually(world_rwqueued(w, "a") == 1 && world_exists(w, "a"), 20000);
+        world_redis(w, "DEL a");
+        eventually(command(w, "grep -q 'a: the lease was lost' said")->code == 0, 20000);
+        assert_lk(0, lk_rwlock_unlock(rwlock));
+        const struct ran *ran = command_end(w, waiter);
+        assert_int_equal(79, ran->code);
+        assert_string_equal("", ran->out);
+        assert_false(world_exists(w, "a"));
+    }
+    assert_false(command_left(w, "ran"));
     assert_exits(0, w, "latchkey run -n a true");
 }
 
@@ -264,7 +325,8 @@ int main(void)
     return world_run(the_exit_code_is_that_of_the_command, a_name_is_taken_for_as_long_as_the_command_runs,
                      one_that_waits_runs_when_the_name_is_free, each_kind_lets_in_as_many_as_it_says,
                      who_says_nothing_is_alone, a_name_that_was_not_had_is_not_kept,
-                     those_who_share_and_those_who_do_not_take_turns,
+                     who_is_told_to_give_up_keeps_nothing, what_another_has_got_meanwhile_is_left_alone,
+                     nothing_begins_without_all_of_its_name, those_who_share_and_those_who_do_not_take_turns,
                      the_command_finds_what_it_needs_in_its_environment, the_password_stays_behind,
                      streams_are_passed_on_and_descriptors_are_not_leaked, what_is_wrong_is_told_and_nothing_done,
                      a_run_is_four_calls_of_the_server, who_does_not_wait_asks_in_order,
