@@ -110,7 +110,7 @@ static void tell(const struct settings *s, const struct target *target, const st
     json_t *owners = json_array();
     for (unsigned i = 0; i < taken->count && i < SHOWN_MAX; i++)
         json_array_append_new(owners, json_string(taken->holders[i].id));
-    json_t *object = json_pack("{s:s, s:s, s:I, s:o}", "name", target->name, "kind", taken->kind, "holders",
+    json_t *object = json_pack("{s:o, s:s, s:I, s:o}", "name", text_of(target->name), "kind", taken->kind, "holders",
                                (json_int_t)taken->count, "owners", owners);
     json_dumpf(object, stdout, JSON_COMPACT);
     json_decref(object);

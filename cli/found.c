@@ -231,8 +231,7 @@ void print_found(const struct found *found, size_t most)
         print_row(&found->each[i], names, width);
 }
 
-/* A name that is no UTF-8 is said with '?'. */
-static json_t *text_of(const char *text)
+json_t *text_of(const char *text)
 {
     json_t *json = json_string(text);
     char copy[LK_NAME_MAX + 1];

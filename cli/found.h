@@ -7,6 +7,7 @@
 
 #include "command.h"
 
+#include <jansson.h>
 #include <latchkey/latchkey.h>
 
 struct found {
@@ -30,5 +31,8 @@ void print_found_json(const struct found *found);
 
 /* Bytes that a terminal would not print as they are become '?'. */
 void make_printable(char *text);
+
+/* For JSON: a text that is no UTF-8 is said with '?'. The caller's. */
+json_t *text_of(const char *text);
 
 #endif

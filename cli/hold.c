@@ -3,6 +3,7 @@
  * hold.c - `latchkey hold`: for scripts that cannot wrap what they do into one command
  */
 #include "command.h"
+#include "found.h"
 #include "grant.h"
 #include "words.h"
 
@@ -25,8 +26,8 @@ static int say_held(struct guard *g, const struct settings *s)
     int rc = guard_token(g, &token);
     if (s->json) {
         name_owner(g->client, g->owner, owner, sizeof owner);
-        json_t *object = json_pack("{s:s, s:s, s:s, s:I}", "name", g->name, "owner", owner, "mode", mode_name(g->mode),
-                                   "token", (json_int_t)token);
+        json_t *object = json_pack("{s:o, s:s, s:s, s:I}", "name", text_of(g->name), "owner", owner, "mode",
+                                   mode_name(g->mode), "token", (json_int_t)token);
         json_dumpf(object, stdout, JSON_COMPACT);
         json_decref(object);
         putchar('\n');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client.h"
 #include "command.h"
+#include "found.h"
 #include "words.h"
 
 #include <latchkey/latchkey.h>
@@ -71,8 +72,8 @@ static int look(lk_latch_t *latch, struct settings *s, unsigned n)
         return rc;
     const char *state = info.set ? "closed" : info.opened ? "open" : info.deleted ? "deleted" : "none";
     if (s->json) {
-        json_t *object = json_pack("{s:s, s:s, s:s, s:I}", "name", latch->lk_name, "kind", "latch", "state", state,
-                                   "count", (json_int_t)info.count);
+        json_t *object = json_pack("{s:o, s:s, s:s, s:I}", "name", text_of(latch->lk_name), "kind", "latch", "state",
+                                   state, "count", (json_int_t)info.count);
         json_dumpf(object, stdout, JSON_COMPACT);
         json_decref(object);
         putchar('\n');

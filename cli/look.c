@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "look.h"
+#include "found.h"
 
 #include <errno.h>
 #include <stdio.h>
 
+/* The owner is what others wrote. */
 static void add(struct rows *rows, struct row row)
 {
+    make_printable(row.owner);
     rows->row[rows->count++] = row;
 }
 

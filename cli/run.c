@@ -8,6 +8,7 @@
  */
 #include "child.h"
 #include "command.h"
+#include "found.h"
 #include "grant.h"
 #include "guard.h"
 #include "keeper.h"
@@ -54,7 +55,7 @@ static void tell(const struct run *r, const char *event, json_t *facts)
 {
     const struct settings *s = r->settings;
     if (s->json) {
-        json_t *object = json_pack("{s:s, s:s}", "event", event, "name", r->guard.name);
+        json_t *object = json_pack("{s:s, s:o}", "event", event, "name", text_of(r->guard.name));
         json_object_update(object, facts);
         char *line = json_dumps(object, JSON_COMPACT);
         fprintf(stderr, "%s\n", line != NULL ? line : "");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client.h"
 #include "command.h"
+#include "found.h"
 #include "words.h"
 
 #include <errno.h>
@@ -38,8 +39,8 @@ static int look(lk_sem_t *sem, struct settings *s, unsigned n)
     if (rc != 0 || !info.exists)
         return rc != 0 ? rc : ENOENT;
     if (s->json) {
-        json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "name", sem->lk_name, "kind", "permits", "available",
-                                   (json_int_t)info.available, "held", (json_int_t)info.held, "total",
+        json_t *object = json_pack("{s:o, s:s, s:I, s:I, s:I, s:I}", "name", text_of(sem->lk_name), "kind", "permits",
+                                   "available", (json_int_t)info.available, "held", (json_int_t)info.held, "total",
                                    (json_int_t)info.total, "waiters", (json_int_t)info.waiters);
         json_dumpf(object, stdout, JSON_COMPACT);
         json_decref(object);

@@ -4,6 +4,7 @@
  */
 #include "client.h"
 #include "command.h"
+#include "found.h"
 #include "look.h"
 #include "terminal.h"
 #include "words.h"
@@ -16,7 +17,7 @@ enum { WHOLE_WIDTH = 126 /* of a line with the token and the whole owner */ };
 
 static void print_object(const char *name, const struct row *row)
 {
-    json_t *object = json_pack("{s:s, s:s, s:s, s:I, s:I}", "name", name, "kind", row->kind, "mode", row->mode,
+    json_t *object = json_pack("{s:o, s:s, s:s, s:I, s:I}", "name", text_of(name), "kind", row->kind, "mode", row->mode,
                                "holders", (json_int_t)row->holders, "waiters", (json_int_t)row->waiters);
     if (row->ttl_ms >= 0)
         json_object_set_new(object, "ttl_ms", json_integer(row->ttl_ms));

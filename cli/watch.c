@@ -7,6 +7,7 @@
  */
 #include "client.h"
 #include "command.h"
+#include "found.h"
 #include "grant.h"
 #include "look.h"
 #include "words.h"
@@ -56,9 +57,9 @@ static const char *time_text(char text[40])
 static void say_object(const char *name, const char *event, const struct row *row)
 {
     char time[40];
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "time", time_text(time), "name", name, "kind",
-                               row->kind, "event", event, "mode", row->mode, "holders", (json_int_t)row->holders,
-                               "waiters", (json_int_t)row->waiters);
+    json_t *object = json_pack("{s:s, s:o, s:s, s:s, s:s, s:I, s:I}", "time", time_text(time), "name", text_of(name),
+                               "kind", row->kind, "event", event, "mode", row->mode, "holders",
+                               (json_int_t)row->holders, "waiters", (json_int_t)row->waiters);
     if (row->owner[0] != 0)
         json_object_set_new(object, "owner", json_string(row->owner));
     if (row->token != 0 && row->holders > 0)

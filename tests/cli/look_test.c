@@ -63,6 +63,29 @@ static void names_cannot_write_to_the_terminal(struct world *w)
     world_redis(w, "FLUSHALL");
 }
 
+/* Nor are those of an owner, which anybody may have written. */
+static void owners_cannot_write_to_the_terminal(struct world *w)
+{
+    world_redis(w, "HSET a %b 1", "\033]0;x\a\xff:1", (size_t)9);
+    assert_exits(0, w, "latchkey status a >said && latchkey watch --for 200ms a >>said && grep -cF '?]0;x??:1' said | "
+                       "grep -qx 2 && ! tr -d '\n -~' <said | grep -q .");
+    assert_exits(0, w, "latchkey status --json a | grep -qF '\"owner\":\"?]0;x??:1\"}'");
+    world_redis(w, "FLUSHALL");
+}
+
+/* A name that is no UTF-8 is said in JSON all the same. */
+static void any_name_is_said_in_json(struct world *w)
+{
+    static const char *const lines[] = { "status --json $n",   "watch --for 200ms --json $n",
+                                         "hold --json $n",     "run --json $n true",
+                                         "latch status --json $n", "sem resize $n 2; latchkey sem status --json $n" };
+    for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        assert_exits(0, w, "n=$(printf 'a\377'); { latchkey %s; } >said 2>&1; grep -q '\"name\":\"a?\"' said", lines[i]);
+    assert_exits(0, w, "n=$(printf 'a\377'); latchkey run $n latchkey force-release --yes --json $n >said; "
+                       "grep -q '\"name\":\"a?\"' said");
+    world_redis(w, "FLUSHALL");
+}
+
 static void what_cannot_be_seen_is_said(struct world *w)
 {
     struct words rights;
@@ -190,9 +213,9 @@ static void a_robust_mutex_tells_the_next_holder(struct world *w)
 
 int main(void)
 {
-    return world_run(ls_lists_what_is_locked, names_cannot_write_to_the_terminal, what_cannot_be_seen_is_said,
-                     a_quorum_is_seen_without_one_server, top_looks_once_where_there_is_no_terminal,
-                     top_is_live_on_a_terminal,
+    return world_run(ls_lists_what_is_locked, names_cannot_write_to_the_terminal, owners_cannot_write_to_the_terminal,
+                     any_name_is_said_in_json, what_cannot_be_seen_is_said, a_quorum_is_seen_without_one_server,
+                     top_looks_once_where_there_is_no_terminal, top_is_live_on_a_terminal,
                      force_release_takes_a_name_away, readers_are_ended_together, force_release_asks_on_a_terminal,
                      a_robust_mutex_tells_the_next_holder);
 }
