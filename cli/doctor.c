@@ -279,8 +279,11 @@ static bool is_local(const char *address)
     user = strchr(host, '@');
     if (user != NULL)
         host = user + 1;
-    return strncmp(host, "127.", 4) == 0 || strncmp(host, "localhost", 9) == 0 || strncmp(host, "[::1]", 5) == 0 ||
-           host[0] == '/';
+    size_t length = strcspn(host, ":/"), digits = strspn(host, "0123456789.");
+    if (strncmp(host, "127.", 4) == 0)
+        return digits == length;
+    return (length == strlen("localhost") && strncmp(host, "localhost", length) == 0) ||
+           strncmp(host, "[::1]", 5) == 0 || host[0] == '/';
 }
 
 static void check_secrecy(struct report *r)
@@ -395,8 +398,10 @@ static void check_latency(struct report *r, const struct settings *silent)
     lk_client_t *client;
     if (is_kind(r, "quorum")) /* its locks are of another kind: each server has answered already */
         return;
-    if (open_client(silent, &client) != 0)
+    if (open_client(silent, &client) != 0) {
+        find(r, STATE_FAIL, "latency", "", "%s", lk_errortext());
         return;
+    }
     int rc = measure(client, us);
     if (rc != 0)
         find(r, STATE_FAIL, "latency", "", "%s", lk_errortext());
