@@ -32,8 +32,9 @@ extern char **environ;
 
 struct figure {
     const char *name, *what;
-    uint32_t *us; /* of each, up to SAMPLES of them */
-    uint64_t count;
+    uint32_t *us;  /* of `kept` of them, up to SAMPLES */
+    uint64_t kept;
+    uint64_t count; /* of all */
     int64_t lasted_us;
 };
 
@@ -56,6 +57,8 @@ struct bench {
     int gate; /* a byte into it lets the other process begin, its end lets it end */
 };
 
+static const int endings[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+
 static volatile sig_atomic_t stopped; /* by that signal */
 
 static void stop(int signal)
@@ -65,9 +68,17 @@ static void stop(int signal)
 
 static void add(struct figure *f, int64_t us)
 {
-    if (f->count < SAMPLES)
-        f->us[f->count] = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
+    if (f->kept < SAMPLES)
+        f->us[f->kept++] = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
     f->count++;
+}
+
+/* What another one measured, `count` in all. */
+static void append(struct figure *f, const uint32_t *us, uint64_t kept, uint64_t count)
+{
+    for (uint64_t i = 0; i < kept && f->kept < SAMPLES; i++)
+        f->us[f->kept++] = us[i];
+    f->count += count;
 }
 
 static bool goes_on(int64_t until_us, int rc)
@@ -133,14 +144,11 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* What all of them measured, in proportion to what fits. */
+/* What all of them measured: of each one no more than its share of what fits. */
 static void gather(struct figure *f, const struct worker *w)
 {
-    uint64_t fits = w->figure.count < SAMPLES / THREADS ? w->figure.count : SAMPLES / THREADS;
-    uint64_t before = f->count < SAMPLES ? f->count : SAMPLES;
-    for (uint64_t i = 0; i < fits && before + i < SAMPLES; i++)
-        f->us[before + i] = w->figure.us[i];
-    f->count += w->figure.count;
+    const struct figure *theirs = &w->figure;
+    append(f, theirs->us, theirs->kept < SAMPLES / THREADS ? theirs->kept : SAMPLES / THREADS, theirs->count);
     if (w->figure.lasted_us > f->lasted_us)
         f->lasted_us = w->figure.lasted_us;
 }
@@ -253,10 +261,8 @@ static int hand_over(struct bench *b, struct figure *f)
     f->lasted_us = boot_us() - began_us;
     if (end_the_other(b) != 0 && rc == 0 && stopped == 0)
         rc = EIO;
-    uint64_t theirs = __atomic_load_n(&court->count, __ATOMIC_ACQUIRE), before = f->count;
-    for (uint64_t i = 0; i < theirs && i < SAMPLES && before + i < SAMPLES; i++)
-        f->us[before + i] = court->us[i];
-    f->count += theirs;
+    uint64_t theirs = __atomic_load_n(&court->count, __ATOMIC_ACQUIRE);
+    append(f, court->us, theirs < SAMPLES ? theirs : SAMPLES, theirs);
     return rc;
 }
 
@@ -288,8 +294,8 @@ static int run_often(struct bench *b, struct figure *f, const char *const *words
 static int runs(struct bench *b, struct figure *f)
 {
     const struct settings *s = b->settings;
-    const char *words[10] = { "/proc/self/exe", "run", "-q" };
-    int n = 3;
+    const char *words[14] = { "/proc/self/exe", "run", "-q", "--no-stdin", "-w", "1" };
+    int n = 6;
     if (s->url != NULL)
         words[n++] = "-u", words[n++] = s->url;
     if (s->config != NULL)
@@ -322,7 +328,7 @@ static int by_size(const void *a, const void *b)
 
 static void tell(const struct settings *s, struct figure *f)
 {
-    uint64_t kept = f->count < SAMPLES ? f->count : SAMPLES;
+    uint64_t kept = f->kept;
     if (kept == 0 || f->lasted_us == 0)
         return;
     qsort(f->us, kept, sizeof *f->us, by_size);
@@ -413,9 +419,8 @@ int run_bench(struct settings *s, int count, char **operands)
     (void)count, (void)operands;
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    for (unsigned i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        sigaction(endings[i], &action, NULL);
     int rc = fork_the_other(&b);
     if (rc != 0) {
         complain("bench: no process: %s", strerror(rc));
