@@ -26,7 +26,7 @@
 
 #define NAME "latchkey.bench"
 
-enum { SECONDS = 60, THREADS = 8, SAMPLES = 1 << 18, WAIT_MS = 1000, RUNS = 200, SHARES = 10 };
+enum { SECONDS = 60, THREADS = 8, SAMPLES = 1 << 18, WAIT_MS = 1000, RUNS = 200, SHARES = 10, WORDS = 256 };
 
 extern char **environ;
 
@@ -43,7 +43,7 @@ struct court {
     int64_t until_us;    /* of boot_us() */
     int64_t released_us; /* by whom it was last */
     int last;
-    int code; /* of the other process */
+    char words[WORDS]; /* of the other process's failure */
     uint64_t count;
     uint32_t us[SAMPLES];
 };
@@ -55,6 +55,7 @@ struct bench {
     struct court *court;
     pid_t other;
     int gate; /* a byte into it lets the other process begin, its end lets it end */
+    char words[WORDS]; /* of a failure elsewhere; "": it was this thread's */
 };
 
 static const int endings[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
@@ -64,6 +65,12 @@ static volatile sig_atomic_t stopped; /* by that signal */
 static void stop(int signal)
 {
     stopped = signal;
+}
+
+/* Words of the library are those of the thread that failed. */
+static void keep_words(char words[WORDS], const char *text)
+{
+    snprintf(words, WORDS, "%s", text);
 }
 
 static void add(struct figure *f, int64_t us)
@@ -132,7 +139,7 @@ static int pairs(struct bench *b, struct figure *f)
 struct worker {
     struct bench *bench;
     struct figure figure;
-    char name[32];
+    char name[32], words[WORDS];
     int rc;
     pthread_t thread;
 };
@@ -141,6 +148,8 @@ static void *work(void *arg)
 {
     struct worker *w = arg;
     w->rc = w->figure.us != NULL ? repeat(w->bench, &w->figure, w->name, lock_and_unlock) : ENOMEM;
+    if (w->rc != 0)
+        keep_words(w->words, w->figure.us != NULL ? lk_errortext() : lk_strerror(ENOMEM));
     return NULL;
 }
 
@@ -167,7 +176,8 @@ static int crowd(struct bench *b, struct figure *f)
     }
     for (int i = 0; i < started; i++) {
         pthread_join(workers[i].thread, NULL);
-        rc = rc == 0 ? workers[i].rc : rc;
+        if (rc == 0 && (rc = workers[i].rc) != 0)
+            keep_words(b->words, workers[i].words);
         if (rc == 0)
             gather(f, &workers[i]);
     }
@@ -211,7 +221,10 @@ static _Noreturn void be_the_other(struct bench *b, pid_t parent)
     int code = open_client(&silent, &b->client);
     if (code == 0) {
         code = exit_code_of(play(b->client, b->court, 1, &f));
+        keep_words(b->court->words, code != 0 ? lk_errortext() : "");
         close_client(b->client);
+    } else {
+        keep_words(b->court->words, lk_errortext());
     }
     __atomic_store_n(&b->court->count, f.count, __ATOMIC_RELEASE);
     _exit(code);
@@ -259,8 +272,10 @@ static int hand_over(struct bench *b, struct figure *f)
         return EIO;
     int rc = play(b->client, court, 0, f);
     f->lasted_us = boot_us() - began_us;
-    if (end_the_other(b) != 0 && rc == 0 && stopped == 0)
+    if (end_the_other(b) != 0 && rc == 0 && stopped == 0) {
         rc = EIO;
+        keep_words(b->words, court->words[0] != 0 ? court->words : "the other process failed");
+    }
     uint64_t theirs = __atomic_load_n(&court->count, __ATOMIC_ACQUIRE);
     append(f, court->us, theirs < SAMPLES ? theirs : SAMPLES, theirs);
     return rc;
@@ -294,15 +309,18 @@ static int run_often(struct bench *b, struct figure *f, const char *const *words
 static int runs(struct bench *b, struct figure *f)
 {
     const struct settings *s = b->settings;
-    const char *words[14] = { "/proc/self/exe", "run", "-q", "--no-stdin", "-w", "1" };
-    int n = 6;
+    const char *words[16] = { "/proc/self/exe", "run", "-q", "--no-stdin", "-w", "1", "-E", "75" };
+    int n = 8;
     if (s->url != NULL)
         words[n++] = "-u", words[n++] = s->url;
     if (s->config != NULL)
         words[n++] = "--config", words[n++] = s->config;
     words[n++] = NAME ".run";
     words[n] = "true";
-    return run_often(b, f, words);
+    int rc = run_often(b, f, words);
+    if (rc != 0)
+        keep_words(b->words, "latchkey run failed, or somebody else has " NAME ".run");
+    return rc;
 }
 
 /* The same by flock(1), on a file of this machine; nothing where there is none. */
@@ -403,7 +421,9 @@ static int measure_alone(struct bench *b)
     }
     if (rc == 0) {
         rc = measure(b);
-        if (rc != 0 && stopped == 0)
+        if (rc != 0 && stopped == 0 && b->words[0] != 0)
+            complain("bench: %s", b->words);
+        else if (rc != 0 && stopped == 0)
             (void)complain_of("bench", rc);
         (void)lk_mutex_unlock(&mutex);
     } else {

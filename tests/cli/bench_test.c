@@ -50,6 +50,17 @@ static void two_do_not_measure_each_other(struct world *w)
     assert_exits(69, w, "latchkey bench -u redis://127.0.0.1:1");
 }
 
+/* Nor does it wait for a name that somebody else has: it says which. */
+static void a_name_of_it_that_is_taken_ends_it(struct world *w)
+{
+    const struct ran *ran = command(w, "latchkey run latchkey.bench.3 -- latchkey bench --seconds 1");
+    assert_int_equal(75, ran->code);
+    assert_that(strstr(ran->err, "latchkey.bench.3") != NULL);
+    ran = command(w, "latchkey run latchkey.bench.run -- latchkey bench --seconds 1");
+    assert_int_equal(69, ran->code);
+    assert_that(strstr(ran->err, "bench: latchkey run failed, or somebody else has latchkey.bench.run") != NULL);
+}
+
 /* Whichever figure it is at: nothing is held, and no process is left. */
 static void ctrl_c_leaves_nothing(struct world *w)
 {
@@ -86,6 +97,7 @@ static void without_a_server_it_ends(struct world *w)
 
 int main(void)
 {
-    return world_run(each_figure_is_measured, two_do_not_measure_each_other, ctrl_c_leaves_nothing,
+    return world_run(each_figure_is_measured, two_do_not_measure_each_other,
+                     a_name_of_it_that_is_taken_ends_it, ctrl_c_leaves_nothing,
                      a_killed_one_leaves_no_process, without_a_server_it_ends);
 }
