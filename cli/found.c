@@ -84,8 +84,7 @@ void sort_by_waiting(struct found *found)
         qsort(found->each, found->count, sizeof *found->each, compare_waiting);
 }
 
-/* What could not be seen is said, so that an empty table is no promise. */
-static void tell_unseen(const struct settings *s, const lk_inspectstats_t *stats)
+void tell_unseen(const struct settings *s, const lk_inspectstats_t *stats)
 {
     if (stats->hidden > 0 && !s->quiet)
         complain("%s: access rules (ACL) keep %llu of %llu keys from this user", s->command->name, stats->hidden,
@@ -113,7 +112,6 @@ int find_all(const struct settings *s, lk_client_t *client, const char *pattern,
         return complain_of(s->command->name, rc);
     sort_by_name(found);
     drop_repeated(found);
-    tell_unseen(s, &found->stats);
     return EXIT_OK;
 }
 

@@ -21,6 +21,9 @@ int find_all(const struct settings *settings, lk_client_t *client, const char *p
              struct found *found);
 void found_free(struct found *found);
 
+/* What could not be seen is said, so that an empty table is no promise: after the table, which may clear the screen. */
+void tell_unseen(const struct settings *settings, const lk_inspectstats_t *stats);
+
 void sort_by_name(struct found *found);
 void sort_by_waiting(struct found *found); /* those first who keep most others waiting, then for longest */
 

@@ -11,6 +11,17 @@
 #include <time.h>
 #include <unistd.h>
 
+/* With what was found, which is printed if `code` is 0; the exit code. */
+static int end_look(const struct settings *s, struct found *found, int code)
+{
+    if (code == 0) {
+        code = flush_output();
+        tell_unseen(s, &found->stats);
+    }
+    found_free(found);
+    return code;
+}
+
 int run_ls(struct settings *s, int count, char **operands)
 {
     lk_client_t *client;
@@ -23,20 +34,20 @@ int run_ls(struct settings *s, int count, char **operands)
         print_found_json(&found);
     else if (code == 0)
         print_found(&found, 0);
-    found_free(&found);
+    code = end_look(s, &found, code);
     close_client(client);
-    return code != 0 ? code : flush_output();
+    return code;
 }
 
 /* --- top ---------------------------------------------------------------------------------------------------------- */
 
-/* Lines that the terminal has for objects, below the two of the heading. */
+/* Lines that the terminal has for objects, below the two of the heading, and above one for what could not be seen. */
 static size_t screen_lines(void)
 {
     struct winsize size;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 5)
         return 0;
-    return size.ws_row - 3U;
+    return size.ws_row - 4U;
 }
 
 static void print_heading(const struct found *found)
@@ -76,8 +87,7 @@ static int look(const struct settings *s, lk_client_t *client, const char *patte
         print_heading(&found);
         print_found(&found, 0);
     }
-    found_free(&found);
-    return code != 0 ? code : flush_output();
+    return end_look(s, &found, code);
 }
 
 /* A server that is away for a while is told of, and asked again: who looks wants to see it come back. */

@@ -100,6 +100,10 @@ static void what_cannot_be_seen_is_said(struct world *w)
     assert_int_equal(0, ran->code);
     assert_that(strstr(ran->err, "ls: access rules (ACL) keep 1 of 1 keys from this user") != NULL);
     assert_string_equal("", command(w, "latchkey ls -q -u 'unix://app:secret@%s?prefix=shop:'", w->socket)->err);
+    ran = command(w, "printf '%%s\n' \"latchkey top --interval 1h -u 'unix://app:secret@%s?prefix=shop:'; touch over\" >line; "
+                     "(sleep 1; until [ -e over ]; do printf '\\003'; sleep 0.2; done) | script -qec 'bash line' /dev/null", w->socket);
+    const char *cleared = strstr(ran->out, "\033[H\033[J"), *told = strstr(ran->out, "access rules (ACL)");
+    assert_that(cleared != NULL && told != NULL && cleared < told);
     assert_exits(69, w, "latchkey ls -u 'redis://127.0.0.1:1?connect_timeout=200ms'");
     assert_exits(74, w, "latchkey ls >/dev/full");
     assert_exits(64, w, "latchkey ls a b");
