@@ -100,7 +100,7 @@ static void what_cannot_be_seen_is_said(struct world *w)
     assert_int_equal(0, ran->code);
     assert_that(strstr(ran->err, "ls: access rules (ACL) keep 1 of 1 keys from this user") != NULL);
     assert_string_equal("", command(w, "latchkey ls -q -u 'unix://app:secret@%s?prefix=shop:'", w->socket)->err);
-    ran = command(w, "printf '%%s\n' \"latchkey top --interval 1h -u 'unix://app:secret@%s?prefix=shop:'; touch over\" >line; "
+    ran = command(w, "printf '%%s\n' \"trap : INT; latchkey top --interval 1h -u 'unix://app:secret@%s?prefix=shop:'; touch over\" >line; "
                      "(sleep 1; until [ -e over ]; do printf '\\003'; sleep 0.2; done) | script -qec 'bash line' /dev/null", w->socket);
     const char *cleared = strstr(ran->out, "\033[H\033[J"), *told = strstr(ran->out, "access rules (ACL)");
     assert_that(cleared != NULL && told != NULL && cleared < told);
