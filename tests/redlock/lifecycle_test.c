@@ -162,6 +162,8 @@ static int lock_until_closed(int index, void *arg)
     char name[16];
     snprintf(name, sizeof name, "jobs-%d", index % 4);
     int rc = lk_redlock_init(&r, crowd->client, name, &brief);
+    if (rc != 0)
+        return rc == ECANCELED ? 0 : rc; /* it came too late */
     while (rc == 0 || rc == EBUSY || rc == ENOTCONN) {
         rc = index % 2 ? lk_redlock_trylock(&r) : lk_redlock_lockfor(&r, WITHIN_MS);
         if (rc == 0)
