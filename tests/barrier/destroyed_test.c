@@ -8,15 +8,13 @@
  * seconds: 10
  */
 #include "proxy.h"
+#include "still.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-enum { STILL_MS = 20000, ROUNDS = SANITIZED ? 10 : 40 };
+enum { ROUNDS = SANITIZED ? 10 : 40 };
 
 /* A follower takes the role of a leader that stands still after a quarter of a command timeout. */
 #define OPTIONS "lease=40s&command_timeout=6s&poll=10s"
@@ -25,22 +23,9 @@ static struct proxy *p;
 static lk_client_t *client;
 static lk_barrier_t stage; /* destroyed by the test */
 static lk_barrier_t *theirs;
-static int standing, goes_on; /* atomic builtins */
-
-static void stand_still(int number)
-{
-    int before = errno;
-    (void)number;
-    __atomic_store_n(&standing, 1, __ATOMIC_SEQ_CST);
-    for (int ms = 0; ms < STILL_MS && __atomic_load_n(&goes_on, __ATOMIC_SEQ_CST) == 0; ms += 5)
-        syscall(SYS_nanosleep, &(struct timespec){ 0, 5000000 }, NULL);
-    errno = before;
-}
 
 static void open_stage(struct world *w, unsigned parties)
 {
-    struct sigaction action = { .sa_handler = stand_still };
-    sigaction(SIGUSR1, &action, NULL);
     world_allow(w, "latchkey:*:{stage}");
     p = proxy_begin(w);
     client = proxy_client(p, OPTIONS);
@@ -73,27 +58,13 @@ static int waiting(void)
     return count;
 }
 
-static void stop_thread(struct worker *party)
-{
-    __atomic_store_n(&standing, 0, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&goes_on, 0, __ATOMIC_SEQ_CST);
-    threads_rest();
-    assert_int_equal(0, pthread_kill(party->thread, SIGUSR1));
-    eventually(__atomic_load_n(&standing, __ATOMIC_SEQ_CST) == 1, 5000);
-}
-
-static void let_it_go_on(void)
-{
-    __atomic_store_n(&goes_on, 1, __ATOMIC_SEQ_CST);
-}
-
 /* It has come, and stands still before it knows that. */
 static void come_and_stand_still(struct world *w, struct worker *party)
 {
     proxy_stall(p, PROXY_DOWN);
     worker_start(party, meet, &stage);
     eventually(arrived(w) == 1, 5000);
-    stop_thread(party);
+    still_begin(party);
     proxy_resume(p);
 }
 
@@ -104,7 +75,7 @@ static void one_does_not_know_yet_that_it_came(struct world *w)
     come_and_stand_still(w, &party);
     assert_int_equal(LK_BARRIER_SERIAL, meet(&stage));
     assert_lk(0, lk_barrier_destroy(&stage));
-    let_it_go_on();
+    still_end();
     assert_int_equal(0, worker_join(&party));
 }
 
@@ -117,7 +88,7 @@ static void one_learns_of_it_when_the_round_is_over(struct world *w)
     assert_int_equal(LK_BARRIER_SERIAL, meet(&stage));
     world_stop_server(w);
     int64_t asked = proxy_bytes(p, PROXY_UP);
-    let_it_go_on();
+    still_end();
     eventually(proxy_bytes(p, PROXY_UP) > asked, 5000);
     assert_lk(0, lk_barrier_destroy(&stage));
     world_cont_server(w);
@@ -132,13 +103,13 @@ static void one_has_not_looked_yet(struct world *w)
     worker_start(&second, meet, &stage);
     eventually(arrived(w) == 1, 5000);
     eventually(waiting() == 1, 5000);
-    stop_thread(&second);
+    still_begin(&second);
     worker_start(&first, meet, &stage);
     eventually(arrived(w) == 2, 5000);
     assert_int_equal(LK_BARRIER_SERIAL, meet(theirs));
     assert_int_equal(0, worker_join(&first));
     assert_lk(0, lk_barrier_destroy(&stage));
-    let_it_go_on();
+    still_end();
     assert_int_equal(0, worker_join(&second));
 }
 

@@ -9,26 +9,13 @@
  * seconds: 3
  */
 #include "proxy.h"
+#include "still.h"
 #include "subject.h"
 
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define OPTIONS "lease=90s&command_timeout=20s"
-
-static atomic_bool standing, let_go;
-
-static void stand_still(int number)
-{
-    int before = errno;
-    (void)number;
-    atomic_store(&standing, true);
-    while (!atomic_load(&let_go))
-        sleep_ms(5);
-    errno = before;
-}
 
 static int set_count(void *latch)
 {
@@ -58,21 +45,16 @@ static void ask(struct proxy *p, struct worker *worker, int (*work)(void *arg), 
 /* Both are told READONLY by one connection; `work` sees it when the next connection serves the other one. */
 static void told_late(struct world *w, int (*work)(void *arg), void *(*object)(struct world *, lk_client_t *))
 {
-    struct sigaction action = { .sa_handler = stand_still }, before;
     struct worker prompt, late;
     struct proxy *p = proxy_begin(w);
     lk_client_t *client = proxy_client(p, OPTIONS);
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     void *asked = object(w, client);
     assert_lk(0, lock_and_unlock(orders));
-    assert_int_equal(0, sigaction(SIGUSR1, &action, &before));
-    standing = let_go = false;
     proxy_stall(p, PROXY_UP);
     ask(p, &prompt, lock_and_unlock, orders);
     ask(p, &late, work, asked);
-    threads_rest();
-    pthread_kill(late.thread, SIGUSR1);
-    eventually(atomic_load(&standing), PATIENT_MS);
+    still_begin(&late);
     world_redis(w, "REPLICAOF 127.0.0.1 1");
     int64_t connections = proxy_connections(p);
     proxy_resume(p);
@@ -81,10 +63,9 @@ static void told_late(struct world *w, int (*work)(void *arg), void *(*object)(s
     assert_lk(0, worker_join(&prompt));
     assert_int_equal(1, reconnects(client));
 
-    atomic_store(&let_go, true);
+    still_end();
     assert_lk(0, worker_join(&late));
     assert_int_equal(1, reconnects(client));
-    assert_int_equal(0, sigaction(SIGUSR1, &before, NULL));
 }
 
 static void *a_latch(struct world *w, lk_client_t *client)

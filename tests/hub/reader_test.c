@@ -8,14 +8,14 @@
  * labels: threads memory
  * seconds: 10
  */
+#include "still.h"
 #include "world.h"
 
 #include <dirent.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ROUNDS = 300, HEARD_MS = 1500, STILL_MS = 20000 };
+enum { ROUNDS = 300, HEARD_MS = 1500 };
 
 /* --- nobody is woken between ------------------------------------------------------------------------------------ */
 
@@ -70,15 +70,6 @@ struct pair {
 };
 
 static struct pair pair;
-static int standing, let_go; /* atomic builtins */
-
-static void stand_still(int number)
-{
-    (void)number;
-    __atomic_store_n(&standing, 1, __ATOMIC_SEQ_CST);
-    for (int ms = 0; ms < STILL_MS && __atomic_load_n(&let_go, __ATOMIC_SEQ_CST) == 0; ms += 5)
-        sleep_ms(5);
-}
 
 static int take(void *arg)
 {
@@ -139,20 +130,14 @@ static void one_that_stays(struct world *w)
 
 static void one_that_stands_still(struct world *w)
 {
-    struct sigaction action = { .sa_handler = stand_still };
-    sigaction(SIGUSR1, &action, NULL);
     for (int i = 0; i < 2; i++) {
-        standing = let_go = 0;
         two_wait(w);
-        threads_rest();
-        pthread_kill(pair.workers[i].thread, SIGUSR1);
-        eventually(__atomic_load_n(&standing, __ATOMIC_SEQ_CST) == 1, 3000);
+        still_begin(&pair.workers[i]);
         is_told_at_once(1 - i);
-        __atomic_store_n(&let_go, 1, __ATOMIC_SEQ_CST);
+        still_end();
         is_told_at_once(i);
         world_close(w, NULL);
     }
-    signal(SIGUSR1, SIG_DFL);
 }
 
 static void *wait_in_vain(void *arg)

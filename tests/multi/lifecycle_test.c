@@ -5,10 +5,10 @@
  *
  * labels: threads memory
  */
+#include "still.h"
 #include "world.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -184,19 +184,6 @@ static void no_descriptor_is_needed(struct world *w)
 
 /* --- a thread that stands still ------------------------------------------------------------------------------------------ */
 
-static int goes_on, stands; /* atomic */
-
-static void stand_still(int number)
-{
-    int errno_before = errno;
-    (void)number;
-    __atomic_store_n(&stands, 1, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&goes_on, __ATOMIC_SEQ_CST) == 0)
-        sleep_ms(2);
-    __atomic_store_n(&stands, 0, __ATOMIC_SEQ_CST);
-    errno = errno_before;
-}
-
 static int lock_and_unlock_both(void *arg)
 {
     return lock_both(arg);
@@ -205,14 +192,12 @@ static int lock_and_unlock_both(void *arg)
 /* It has the first and waits for the second: others of that client go on, and what it has is renewed for it. */
 static void one_that_stands_still_holds_up_nobody(struct world *w)
 {
-    struct sigaction action = { .sa_handler = stand_still };
     lk_client_t *client = world_client(w, "lease=2s"), *rival = world_client(w, "lease=20s");
     lk_mutex_t *a = world_mutex(w, client, "a", NULL), *b = world_mutex(w, client, "b", NULL);
     lk_mutex_t *c = world_mutex(w, client, "c", NULL), *d = world_mutex(w, client, "d", NULL);
     lk_mutex_t *theirs = world_mutex(w, rival, "b", NULL);
     lk_multi_t *s = world_multi(w, client), *others = world_multi(w, client);
     struct worker waiter;
-    sigaction(SIGUSR1, &action, NULL);
     assert_lk(0, lk_multi_addmutex(s, a));
     assert_lk(0, lk_multi_addmutex(s, b));
     assert_lk(0, lk_multi_addmutex(others, c));
@@ -220,14 +205,12 @@ static void one_that_stands_still_holds_up_nobody(struct world *w)
     assert_lk(0, lk_mutex_lock(theirs));
     worker_start(&waiter, lock_and_unlock_both, s);
     eventually(world_queued(w, "b") == 1 && world_holds(w, "a") == 1, WITHIN_MS);
-    threads_rest(); /* it has none of the library's locks */
-    assert_int_equal(0, pthread_kill(waiter.thread, SIGUSR1));
-    eventually(__atomic_load_n(&stands, __ATOMIC_SEQ_CST) == 1, WITHIN_MS);
+    still_begin(&waiter);
     for (int64_t until_ms = now_ms() + 2500; now_ms() < until_ms; sleep_ms(50))
         assert_lk(0, lock_both(others));
     assert_int_equal(1, world_holds(w, "a")); /* longer than its lease */
     assert_lk(0, lk_mutex_unlock(theirs));
-    __atomic_store_n(&goes_on, 1, __ATOMIC_SEQ_CST);
+    still_end();
     assert_lk(0, worker_join(&waiter));
 }
 

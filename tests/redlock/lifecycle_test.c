@@ -9,10 +9,10 @@
  */
 #include "news.h"
 #include "quorum.h"
+#include "still.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -399,42 +399,23 @@ static void a_log_that_blocks_stops_nobody(struct world *w)
 
 /* --- a thread that stands still -------------------------------------------------------------------------------------------- */
 
-static int goes_on, stands; /* atomic */
-
-static void stand_still(int number)
-{
-    int before = errno;
-    (void)number;
-    __atomic_store_n(&stands, 1, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&goes_on, __ATOMIC_SEQ_CST) == 0)
-        sleep_ms(2);
-    __atomic_store_n(&stands, 0, __ATOMIC_SEQ_CST);
-    errno = before;
-}
-
 /* In the middle of a round, or between two: others of that client lock and unlock, and it gets its turn later. */
 static void one_that_stands_still_holds_up_nobody(struct world *w)
 {
-    struct sigaction action = { .sa_handler = stand_still };
     struct quorum *q = quorum_begin(w, NODES);
     lk_client_t *client = quorum_client(q, "lease=30s&command_timeout=1s");
     lk_redlock_t *held = quorum_redlock(w, quorum_client(q, TIMES), "jobs", &patient);
     lk_redlock_t *r = quorum_redlock(w, client, "jobs", &patient), *other = quorum_redlock(w, client, "more", &patient);
     struct worker waiter;
-    sigaction(SIGUSR1, &action, NULL);
     assert_lk(0, lock_once(other));
     assert_lk(0, lk_redlock_lock(held));
     worker_start(&waiter, lock_patiently, r);
     for (int i = 0; i < 5; i++) {
         sleep_ms(20 + 17 * i);
-        threads_rest(); /* it has none of the library's locks */
-        __atomic_store_n(&goes_on, 0, __ATOMIC_SEQ_CST);
-        assert_int_equal(0, pthread_kill(waiter.thread, SIGUSR1));
-        eventually(__atomic_load_n(&stands, __ATOMIC_SEQ_CST) == 1, WITHIN_MS);
+        still_begin(&waiter);
         for (int j = 0; j < 3; j++)
             assert_lk(0, lock_once(other));
-        __atomic_store_n(&goes_on, 1, __ATOMIC_SEQ_CST);
-        eventually(__atomic_load_n(&stands, __ATOMIC_SEQ_CST) == 0, WITHIN_MS);
+        still_end();
     }
     assert_lk(0, lk_redlock_unlock(held));
     assert_lk(0, worker_join(&waiter)); /* its thread has ended: so does the hold, by a close at the latest */
