@@ -4,9 +4,9 @@
  */
 #include "assert_lk.h"
 #include "base/base.h"
+#include "descriptors.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 /* As a daemon's: the next descriptor is 0. */
@@ -42,15 +42,11 @@ static void it_moves_up(void **state)
 /* None left: an answer, and nothing stays open. */
 static void there_may_be_none_left(void **state)
 {
-    struct rlimit before, few;
     (void)state;
-    getrlimit(RLIMIT_NOFILE, &before);
     assert_int_equal(0, open("/dev/null", O_RDONLY));
-    few = before;
-    few.rlim_cur = 3;
-    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &few));
+    descriptors_most(3);
     int fd = lk__fd_ours(0), error = errno;
-    setrlimit(RLIMIT_NOFILE, &before);
+    descriptors_lift();
     assert_int_equal(-1, fd);
     assert_int_equal(EMFILE, error);
     assert_int_equal(-1, fcntl(0, F_GETFD));

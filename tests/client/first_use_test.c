@@ -7,11 +7,11 @@
  *
  * labels: memory threads
  */
+#include "descriptors.h"
 #include "world.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 enum { MANY = SANITIZED ? 200 : 500, FEW = 40 };
 
@@ -60,12 +60,8 @@ static void five_hundred_threads_open_one_client(struct world *w)
 {
     struct crowd crowd = { .limit_ms = 30000 };
     struct worker workers;
-    struct rlimit before, few;
     use_server(w, "connect_timeout=10s");
-    getrlimit(RLIMIT_NOFILE, &before);
-    few = before;
-    few.rlim_cur = 512;
-    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &few));
+    descriptors_most(512);
     int64_t connections = world_counter(w, "total_connections_received");
     world_stop_server(w);
     worker_start(&workers, come_all, &crowd);
@@ -75,7 +71,7 @@ static void five_hundred_threads_open_one_client(struct world *w)
     assert_int_equal(MANY, crowd.codes[0]);
     assert_between(world_counter(w, "total_connections_received") - connections, 1, 3);
     close_orders();
-    setrlimit(RLIMIT_NOFILE, &before);
+    descriptors_lift();
 }
 
 static lk_once_t work = LK_ONCE_INITIALIZER("work");

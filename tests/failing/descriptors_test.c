@@ -5,35 +5,14 @@
  * labels: memory
  * support: failing
  */
+#include "descriptors.h"
 #include "failing/failing.h"
-
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #define OPTIONS "lease=2s&poll=100ms"
 
-static struct rlimit before;
-
-/* `more` can still be opened. */
-static void limit_descriptors(int more)
-{
-    struct rlimit limit;
-    int lowest = fcntl(0, F_DUPFD, 0); /* all below are taken */
-    close(lowest);
-    limit = before;
-    limit.rlim_cur = (rlim_t)(lowest + more);
-    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &limit));
-}
-
-static void lift_limit(void)
-{
-    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &before));
-}
-
 static int teardown(void **state)
 {
-    lift_limit();
+    descriptors_lift();
     return failing_teardown(state);
 }
 
@@ -45,11 +24,11 @@ static void a_client_is_refused(struct world *w)
     const char *url = world_url(w, OPTIONS);
     while (rc != 0) {
         assert_that(refusals < 20);
-        limit_descriptors(refusals);
+        descriptors_more(refusals);
         errno = ERRNO_MARK;
         rc = lk_client_open(&client, url);
         int errno_after = errno;
-        lift_limit();
+        descriptors_lift();
         assert_int_equal(ERRNO_MARK, errno_after);
         assert_that(rc == 0 || rc == ENOMEM);
         refusals += rc != 0;
@@ -67,13 +46,13 @@ static void a_waiter_polls(struct world *w)
     assert_lk(0, lk_mutex_lock(theirs));
     assert_lk(0, lk_mutex_extend(theirs, 400)); /* its watchdog is connected */
     assert_int_equal(1, world_holds(w, "m"));   /* the world has its connection */
-    limit_descriptors(0);
+    descriptors_more(0);
     assert_lk(ETIMEDOUT, lk_mutex_lockfor(m, 150));
     assert_int_equal(0, world_elements(w, "PUBSUB CHANNELS latchkey:client:*"));
     assert_lk(0, lk_mutex_unlock(theirs));
     assert_lk(0, lk_mutex_lockfor(m, 2000));
     assert_lk(0, lk_mutex_unlock(m));
-    lift_limit();
+    descriptors_lift();
     assert_lk(0, lk_mutex_lock(m)); /* and goes on when there are some again */
     assert_lk(0, lk_mutex_unlock(m));
 }
@@ -84,11 +63,11 @@ static void a_hold_is_kept(struct world *w)
     lk_mutex_t *m = world_mutex(w, world_client(w, OPTIONS), "m", NULL);
     assert_lk(0, lk_mutex_lock(m));
     assert_lk(0, lk_mutex_extend(m, 900));
-    limit_descriptors(0);
+    descriptors_more(0);
     sleep_ms(1400);
     assert_lk(0, lk_mutex_check(m));
     assert_lk(0, lk_mutex_unlock(m));
-    lift_limit();
+    descriptors_lift();
 }
 
 /* Without a thread to renew it nothing is taken. */
@@ -106,6 +85,5 @@ static void no_watchdog_no_hold(struct world *w)
 
 int main(void)
 {
-    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &before));
     return world_run_with(teardown, a_client_is_refused, a_waiter_polls, a_hold_is_kept, no_watchdog_no_hold);
 }

@@ -5,13 +5,11 @@
  *
  * labels: threads memory
  */
+#include "descriptors.h"
 #include "still.h"
 #include "world.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 enum { MANY = SANITIZED ? 200 : 500, INSIDE = 32, WITHIN_MS = 30000 };
 
@@ -152,12 +150,9 @@ static void a_close_ends_all_who_are_inside(struct world *w)
     }
 }
 
-static struct rlimit before;
-
 /* Both are connected, and go on; a wait finds out by asking. */
 static void no_descriptor_is_needed(struct world *w)
 {
-    struct rlimit none;
     lk_client_t *client = world_client(w, "lease=2s&poll=200ms"), *rival = world_client(w, "lease=2s");
     lk_mutex_t *a = world_mutex(w, client, "a", NULL), *b = world_mutex(w, client, "b", NULL);
     lk_mutex_t *theirs = world_mutex(w, rival, "b", NULL);
@@ -169,14 +164,10 @@ static void no_descriptor_is_needed(struct world *w)
     assert_lk(0, lk_multi_unlock(s));
     assert_lk(0, lk_mutex_lock(theirs));
     assert_lk(0, lk_mutex_extend(theirs, 2000));
-    int lowest = fcntl(0, F_DUPFD, 0);
-    close(lowest);
-    none = before;
-    none.rlim_cur = (rlim_t)lowest;
-    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &none));
+    descriptors_more(0);
     int busy = lk_multi_trylock(s), late = lk_multi_lockfor(s, 300), given = lk_mutex_unlock(theirs);
     int held = lk_multi_lockfor(s, WITHIN_MS), unlocked = lk_multi_unlock(s);
-    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &before));
+    descriptors_lift();
     assert_int_equal(EBUSY, busy);
     assert_int_equal(ETIMEDOUT, late);
     assert_true(given == 0 && held == 0 && unlocked == 0);
@@ -216,7 +207,6 @@ static void one_that_stands_still_holds_up_nobody(struct world *w)
 
 int main(void)
 {
-    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &before));
     return world_run(hundreds_of_threads_gather_the_same, forks_in_the_middle_of_locks_disturb_nobody,
                      a_close_ends_all_who_are_inside, no_descriptor_is_needed, one_that_stands_still_holds_up_nobody);
 }

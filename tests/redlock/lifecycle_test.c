@@ -7,6 +7,7 @@
  * labels: threads memory
  * seconds: 12
  */
+#include "descriptors.h"
 #include "news.h"
 #include "quorum.h"
 #include "still.h"
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { NODES = 3, MANY = SANITIZED ? 200 : 500, INSIDE = 32, WITHIN_MS = 30000 };
@@ -78,21 +78,17 @@ static int use_first(int index, void *shared)
 /* One of them opens the default client, with two connections for each server, and the others wait for it. */
 static void hundreds_of_threads_open_one_client(struct world *w)
 {
-    struct rlimit before, few;
     lk_redlock_t shared;
     struct quorum *q = quorum_begin(w, NODES);
     use_default(q);
-    getrlimit(RLIMIT_NOFILE, &before);
-    few = before;
-    few.rlim_cur = 512;
-    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &few));
+    descriptors_most(512);
     assert_lk(0, lk_redlock_init(&shared, NULL, "jobs", &patient));
     assert_lk(0, run_threads(MANY, use_first, &shared));
     assert_lk(0, lk_redlock_destroy(&shared));
     for (int node = 0; node < NODES; node++)
         assert_between(connections(q, node), 1, 2);
     close_default();
-    setrlimit(RLIMIT_NOFILE, &before);
+    descriptors_lift();
 }
 
 /* --- forks -------------------------------------------------------------------------------------------------------------- */
@@ -294,23 +290,6 @@ static void a_plugin_can_be_unloaded(struct world *w)
 
 /* --- descriptors, and a log that blocks ------------------------------------------------------------------------------------ */
 
-static struct rlimit before_limit;
-
-static void limit_descriptors(int more)
-{
-    struct rlimit limit;
-    int lowest = fcntl(0, F_DUPFD, 0); /* all below are taken */
-    close(lowest);
-    limit = before_limit;
-    limit.rlim_cur = (rlim_t)(lowest + more);
-    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &limit));
-}
-
-static void lift_limit(void)
-{
-    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &before_limit));
-}
-
 /* Opened, or refused without anything left; with too few for all of its servers it may have a majority. */
 static void a_client_has_its_descriptors_or_is_refused(struct world *w)
 {
@@ -320,9 +299,9 @@ static void a_client_has_its_descriptors_or_is_refused(struct world *w)
     int rc = ENOMEM, refusals = 0;
     while (rc != 0) {
         assert_that(refusals < 60);
-        limit_descriptors(refusals);
+        descriptors_more(refusals);
         rc = lk_client_open(&client, url);
-        lift_limit();
+        descriptors_lift();
         assert_true(rc == 0 || rc == ENOMEM);
         refusals += rc != 0;
     }
@@ -346,7 +325,7 @@ static void without_descriptors_a_majority_goes_on(struct world *w)
         eventually(connections(q, node) == 2, WITHIN_MS); /* for renewals, too */
     quorum_kill(q, 0);
     quorum_start(q, 0);
-    limit_descriptors(0);
+    descriptors_more(0);
     for (int64_t until_ms = now_ms() + 2500; now_ms() < until_ms; sleep_ms(100))
         assert_lk(0, lk_redlock_check(r));
     assert_lk(0, lk_redlock_unlock(r));
@@ -354,7 +333,7 @@ static void without_descriptors_a_majority_goes_on(struct world *w)
         assert_lk(0, lk_redlock_lockfor(r, WITHIN_MS));
         assert_lk(0, lk_redlock_unlock(r));
     }
-    lift_limit();
+    descriptors_lift();
     assert_same(0, news(n, LK_EVENT_LOST));
     quorum_lockall(q, r, "jobs");
     assert_lk(0, lk_redlock_unlock(r));
@@ -423,9 +402,9 @@ static void one_that_stands_still_holds_up_nobody(struct world *w)
 
 int main(void)
 {
-    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &before_limit));
     return world_run(hundreds_of_threads_open_one_client, forks_in_the_middle_of_locks_disturb_nobody,
-                     a_close_ends_all_who_are_inside, a_close_knows_that_all_is_given_back, nothing_is_destroyed_under_a_waiter, a_plugin_can_be_unloaded,
+                     a_close_ends_all_who_are_inside, a_close_knows_that_all_is_given_back,
+                     nothing_is_destroyed_under_a_waiter, a_plugin_can_be_unloaded,
                      a_client_has_its_descriptors_or_is_refused, without_descriptors_a_majority_goes_on,
                      a_log_that_blocks_stops_nobody, one_that_stands_still_holds_up_nobody);
 }
