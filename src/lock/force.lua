@@ -11,11 +11,13 @@ if redis.call('TYPE', mutex).ok ~= 'none' and not is_mutex(mutex) then -- fails 
     return no_mutex()
 end
 local held = redis.call('DEL', mutex)
-if robust and redis.call('GET', mark) == 'unrecoverable' then
+local before = redis.call('GET', mark)
+local marks = robust or before -- who takes it away may not know that it is robust
+if before == 'unrecoverable' then
     redis.call('DEL', mark) -- an operator says that it is in order again
 end
 next_token(token, now, now_text, shared)
-if not serve(mutex, token, queue, seen, mark, nil, now, now_text, robust, shared) then
+if not serve(mutex, token, queue, seen, mark, nil, now, now_text, marks, shared) then
     publish(channel, '0')
 end
 return answer(held == 1 and DONE or FREE)

@@ -8,11 +8,13 @@
 -- resend:   takes it from the next holders as well: not resent
 local holder = look(holders, now) -- fails, before anything is changed, when the key is no lock
 redis.call('DEL', holders)
-if robust and redis.call('GET', mark) == 'unrecoverable' then
+local before = redis.call('GET', mark)
+if before == 'unrecoverable' then
     redis.call('DEL', mark) -- an operator says that it is in order again
 end
 next_token(token, now, now_text, shared)
+-- Who takes it away may not know that it is robust.
 local lock = { holders = holders, token = token, queue = queue, seen = seen, mark = mark, now_text = now_text,
-    robust = robust, shared = shared, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
+    robust = robust or before, shared = shared, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
 let_in(lock, nil, now)
 return answer(holder and DONE or FREE)

@@ -163,6 +163,28 @@ static void who_was_not_told_leaves_it_to_the_next(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
 }
 
+/* An operator need not know that it is robust: its mark tells, also for those who wait already. */
+static void taken_away_by_who_does_not_know_it_is_told(struct world *w)
+{
+    struct worker waiter;
+    open_orders(w);
+    lk_mutex_t *same_name = world_mutex(w, world_client(w, ""), "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders));
+    worker_start(&waiter, lock_mutex, world_mutex(w, world_client(w, ""), "orders", &robust));
+    eventually(world_queued(w, "orders") == 1, 5000);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 5000);
+    assert_lk(0, lk_mutex_forceunlock(same_name));
+    assert_lk(EOWNERDEAD, worker_join(&waiter)); /* its thread ends unrepaired: it died, too */
+    assert_lk(ESTALE, lk_mutex_unlock(orders));
+    assert_lk(0, lk_mutex_forceunlock(same_name));
+    assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(ENOTRECOVERABLE, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_forceunlock(same_name));
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+}
+
 /* Repairing what is not broken is a mistake, as POSIX says. */
 static void there_is_nothing_to_repair(struct world *w)
 {
@@ -182,5 +204,5 @@ int main(void)
     return world_run(after_a_dead_holder_it_says_so_until_repaired, trying_and_waiting_tell_as_well,
                      given_back_unrepaired_it_is_refused_to_all, unrecoverable_has_no_end,
                      a_repairer_that_dies_is_told_too, a_lost_hold_counts_as_dead,
-                     who_was_not_told_leaves_it_to_the_next, there_is_nothing_to_repair);
+                     who_was_not_told_leaves_it_to_the_next, taken_away_by_who_does_not_know_it_is_told, there_is_nothing_to_repair);
 }

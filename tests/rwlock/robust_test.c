@@ -169,6 +169,28 @@ static void who_was_robbed_counts_as_dead(struct world *w)
     assert_lk(0, lk_rwlock_unlock(same_name));
 }
 
+/* An operator need not know that it is robust: its mark tells, also for those who wait already. */
+static void robbed_by_who_does_not_know_it_counts_as_dead(struct world *w)
+{
+    struct worker reader;
+    open_both(w);
+    lk_rwlock_t *plain = world_rwlock(w, world_client(w, ""), "config", NULL);
+    assert_lk(0, lk_rwlock_wrlock(config));
+    worker_start(&reader, read_and_tell, same_name);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 5000);
+    assert_lk(0, lk_rwlock_forceunlock(plain));
+    assert_int_equal(EOWNERDEAD, worker_join(&reader));
+    assert_lk(ESTALE, lk_rwlock_unlock(config));
+
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_unlock(config));
+    assert_lk(ENOTRECOVERABLE, lk_rwlock_rdlock(same_name));
+    assert_lk(0, lk_rwlock_forceunlock(plain));
+    assert_lk(0, lk_rwlock_wrlock(config));
+    assert_lk(0, lk_rwlock_unlock(config));
+}
+
 /* A writer whose answer was lost was not told of the death: what it gives back unseen tells the next one. */
 static void who_was_not_told_leaves_it_to_the_next(struct world *w)
 {
@@ -195,5 +217,5 @@ int main(void)
     return world_run(readers_are_told_until_a_writer_repaired_it, a_reader_that_died_is_not_worth_a_word,
                      waiters_are_told, given_back_unrepaired_it_is_refused_to_all, a_downgrade_keeps_what_is_known,
                      an_unknown_downgrade_is_no_repair, who_was_robbed_counts_as_dead,
-                     who_was_not_told_leaves_it_to_the_next);
+                     robbed_by_who_does_not_know_it_counts_as_dead, who_was_not_told_leaves_it_to_the_next);
 }
