@@ -11,7 +11,9 @@
  * mutex, if it is of the normal type and the owner waits for itself. So acquiring excludes acquiring, and handling a
  * hold excludes handling it: a lock does both while it looks whether the owner holds the object already, and handles
  * nothing any more before it waits. A call that handles a hold never begins to acquire, and is over in a command timeout
- * or two, so calls do not wait in a circle. None of them has a mutex meanwhile.
+ * or two. One that gives several locks back handles all of their holds at once, and begins with them in one order: an owner
+ * has one client, whose objects all sets have in the order of kind and key. So calls do not wait in a circle. None of them
+ * has a mutex meanwhile.
  */
 #include "client/owner.h"
 

@@ -168,6 +168,7 @@ void lk__object_dropholds(struct lk__object *object, struct lk__link *leftover);
 bool lk__object_settle(struct lk__object *object);
 /* Is the object held, by a good lease that is renewed, or waited for, through this client? */
 bool lk__object_isbusy(struct lk__object *object);
+
 /* --- counts.c: what statistics have ------------------------------------------------------------------------------- */
 
 /* So many threads more want it, or less. */
