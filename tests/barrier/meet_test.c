@@ -6,7 +6,6 @@
  */
 #include "proxy.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { PROCESSES = 4, PARTIES = 8, ROUNDS = SANITIZED ? 30 : 100, THREADS = SANITIZED ? 16 : 50 };
@@ -488,7 +487,7 @@ static int wait_at_static(int index, void *arg)
 static void a_static_one_uses_the_default_client(struct world *w)
 {
     world_allow(w, "latchkey:*:{static}");
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    use_default(world_url(w, ""));
     assert_int_equal(0, run_threads(2, wait_at_static, NULL));
     assert_lk(0, lk_barrier_destroy(&stage));
     close_default();

@@ -8,7 +8,6 @@
 #include "world.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { THREADS = 4, NAMES = 10000, NAMES_MS = 5000 };
 
@@ -183,7 +182,7 @@ static void the_default_client_may_be_closed_beside_first_uses(struct world *w)
 {
     struct factory factory = { 0 };
     struct worker users;
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    use_default(world_url(w, ""));
     worker_start(&users, use_the_default_client, &factory);
     int64_t until_ms = now_ms() + 1000;
     while (now_ms() < until_ms) {

@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static lk_client_t *client;
@@ -253,7 +252,7 @@ static void what_a_call_says_is_checked(struct world *w)
 static void it_may_be_the_default_client_s(struct world *w)
 {
     static lk_mutex_t stock = LK_MUTEX_INITIALIZER("stock");
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    use_default(world_url(w, ""));
     assert_lk(0, lk_owner_new(NULL, &owner));
     assert_lk(0, lock_for(&stock, owner, 0));
     assert_lk(EPERM, lk_mutex_unlock(&stock));
@@ -294,7 +293,7 @@ static void in_a_child_it_holds_nothing(struct world *w)
     lk_owner_t *of_default;
     if (THREAD_SANITIZED) /* it cannot follow a fork out of a process with threads */
         skip();
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=4s"), 1));
+    use_default(world_url(w, "lease=4s"));
     open_orders(w, "lease=4s");
     assert_lk(0, lk_owner_new(NULL, &of_default));
     assert_lk(0, lock_for(&inherited, of_default, 0));

@@ -12,7 +12,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -139,7 +138,7 @@ static int fork_and_exit(struct world *w, void *arg)
 static void three_generations_of_a_daemon_have_the_connections_of_one(struct world *w)
 {
     struct story *story = world_shared(w, sizeof *story);
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    use_default(world_url(w, ""));
     assert_int_equal(0, world_wait(w, world_fork(w, fork_and_exit, story)));
     gate_pass(&story->forked);
     eventually(world_counter(w, "connected_clients") <= 1 + 3, 5000);

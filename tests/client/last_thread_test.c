@@ -98,7 +98,7 @@ static void *lock_letters(void *arg)
 static int stay_in_main(struct world *w, void *arg)
 {
     (void)arg;
-    setenv("LATCHKEY_URL", world_url(w, ""), 1);
+    use_default(world_url(w, ""));
     for (int i = 0; i < 3; i++) {
         pthread_t thread;
         void *rc;

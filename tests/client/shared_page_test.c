@@ -9,7 +9,6 @@
 #include "world.h"
 
 #include <malloc.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { PROCESSES = 3, ROUNDS = SANITIZED ? 100 : 300 };
@@ -105,7 +104,7 @@ static int work(struct world *w, void *arg)
 static struct page *make_page(struct world *w)
 {
     struct page *page = world_shared(w, sizeof *page);
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    use_default(world_url(w, ""));
     lay_out(page);
     return page;
 }
@@ -192,7 +191,7 @@ static void a_place_may_become_an_object_of_another_kind(struct world *w)
 {
     struct remaking *remaking = world_shared(w, sizeof *remaking);
     lk_client_t *client;
-    setenv("LATCHKEY_URL", world_url(w, ""), 1);
+    use_default(world_url(w, ""));
     remaking->it.mutex = (lk_mutex_t)LK_MUTEX_INITIALIZER("orders");
     assert_lk(0, lk_mutex_lock(&remaking->it.mutex));
     assert_lk(0, lk_mutex_unlock(&remaking->it.mutex));

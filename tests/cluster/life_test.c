@@ -35,7 +35,7 @@ static void the_first_use_opens_it(struct world *w)
 {
     enum { THREADS = 8 };
     struct cluster *c = cluster_begin(w, false);
-    assert_int_equal(0, setenv("LATCHKEY_URL", cluster_url(c, OPTIONS), 1));
+    use_default(cluster_url(c, OPTIONS));
     assert_int_equal(0, run_threads(THREADS, use_first, NULL));
     close_default();
     assert_lk(0, lk_mutex_destroy(&first_used));

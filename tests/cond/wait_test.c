@@ -6,7 +6,6 @@
  */
 #include "world.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static lk_client_t *client;
@@ -292,7 +291,7 @@ static void static_ones_need_no_init(struct world *w)
 {
     static lk_mutex_t mutex = LK_MUTEX_INITIALIZER("{static}");
     static lk_cond_t cond = LK_COND_INITIALIZER("{static}some");
-    setenv("LATCHKEY_URL", world_url(w, ""), 1);
+    use_default(world_url(w, ""));
     assert_lk(0, lk_mutex_lock(&mutex));
     assert_lk(ETIMEDOUT, lk_cond_waitfor(&cond, &mutex, 20));
     assert_lk(0, lk_cond_signal(&cond));

@@ -12,7 +12,6 @@
 
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -186,7 +185,7 @@ static void use_static(const char *patient_url)
     if (tried(0, lk_mutex_lockfor(&orders, failing_patience_ms()), ENOMEM, ENOTCONN, EIO, ETIMEDOUT) == 0)
         tried(0, lk_mutex_unlock(&orders), ENOTCONN, EIO, ESTALE);
     failing_end();
-    assert_that(setenv("LATCHKEY_URL", patient_url, 1) == 0);
+    use_default(patient_url);
     assert_lk(0, lk_mutex_lockfor(&orders, LONG_MS));
     assert_lk(0, lk_mutex_unlock(&orders));
     assert_lk(0, lk_mutex_destroy(&orders));
@@ -202,7 +201,7 @@ static void first_use(struct world *w)
 {
     int status;
     const char *patient_url = world_url(w, failing_options());
-    assert_that(setenv("LATCHKEY_URL", world_url(w, options()), 1) == 0);
+    use_default(world_url(w, options()));
     pid_t pid = fork();
     assert_that(pid >= 0);
     if (pid == 0) {

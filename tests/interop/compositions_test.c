@@ -26,12 +26,6 @@ static int lock_and_unlock_redlock(void *r)
     return rc != 0 ? rc : lk_redlock_unlock(r);
 }
 
-static int lock_and_unlock_multi(void *s)
-{
-    int rc = lk_multi_lockfor(s, WITHIN_MS);
-    return rc != 0 ? rc : lk_multi_unlock(s);
-}
-
 static void java_must(struct java *java, const char *answer, const char *words)
 {
     assert_string_equal(answer, java_does(java, 'a', "%s", words));
@@ -207,7 +201,7 @@ static void who_waits_for_several_gets_them_from_the_other_side(struct world *w)
     struct java *java = java_open(w, PATIENT_MS);
     lk_multi_t *s = several(w, "redisson=yes&lease=30s");
     java_must(java, "ok", "lock c+b+a -1");
-    worker_start(&waiter, lock_and_unlock_multi, s);
+    worker_start(&waiter, lock_and_unlock_all, s);
     eventually(world_queued(w, "a") == 1, WITHIN_MS);
     java_must(java, "ok", "unlock c+b+a");
     assert_int_equal(0, worker_join(&waiter));

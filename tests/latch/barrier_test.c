@@ -7,7 +7,6 @@
 #include "world.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { PARTIES = 4, ROUNDS = SANITIZED ? 100 : 300 };
 
@@ -32,7 +31,7 @@ static int meet(const char *name, unsigned parties, unsigned long round)
 static int take_part(struct world *w, void *arg)
 {
     int *arrived = arg;
-    setenv("LATCHKEY_URL", world_url(w, "poll=5s"), 1);
+    use_default(world_url(w, "poll=5s"));
     world_ready(w);
     for (int round = 0; round < ROUNDS; round++) {
         __atomic_add_fetch(&arrived[round], 1, __ATOMIC_SEQ_CST);

@@ -6,8 +6,6 @@
  */
 #include "world.h"
 
-#include <stdlib.h>
-
 static lk_latch_t shared = LK_LATCH_INITIALIZER("gate");
 
 static int child_of_a_waiter(struct world *w, void *arg)
@@ -38,7 +36,7 @@ static void parent_and_child_share_the_latch_not_the_client(struct world *w)
     lk_latch_t opened;
     if (THREAD_SANITIZED)
         skip(); /* it cannot follow a fork out of a process with threads */
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    use_default(world_url(w, ""));
     lk_client_t *client = world_client(w, "");
     assert_lk(0, lk_latch_init(&opened, client, "gate", NULL));
     assert_lk(0, lk_latch_trysetcount(&shared, 2));

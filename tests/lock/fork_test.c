@@ -25,7 +25,7 @@ static void use_server(struct world *w)
 {
     if (THREAD_SANITIZED)
         skip();
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=3s"), 1));
+    use_default(world_url(w, "lease=3s"));
 }
 
 static int child_of_a_holder(struct world *w, void *arg)

@@ -6,7 +6,6 @@
  */
 #include "world.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static lk_mutex_t orders = LK_MUTEX_INITIALIZER("orders");
@@ -16,7 +15,7 @@ static lk_mutex_t zeroed; /* all zero but the name */
 
 static void use_server(struct world *w)
 {
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=5s"), 1));
+    use_default(world_url(w, "lease=5s"));
 }
 
 /* The default client is opened by the first call that needs it, and all share it. */

@@ -8,7 +8,6 @@
 #include "proxy.h"
 #include "world.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static lk_client_t *client;
@@ -28,12 +27,6 @@ static void open_both(struct world *w, const char *options, const lk_mutexattr_t
 static int lock_all(void *arg)
 {
     return lk_multi_lockfor(arg, 20000);
-}
-
-static int lock_and_unlock_all(void *arg)
-{
-    int rc = lk_multi_lockfor(arg, 20000);
-    return rc != 0 ? rc : lk_multi_unlock(arg);
 }
 
 /* --- lost -------------------------------------------------------------------------------------------------------------- */
@@ -251,7 +244,7 @@ static void a_set_of_the_default_client_is_of_use_to_a_child(struct world *w)
     lk_multi_t set;
     if (THREAD_SANITIZED)
         skip();
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "lease=5s"), 1));
+    use_default(world_url(w, "lease=5s"));
     assert_lk(0, lk_multi_init(&set));
     assert_lk(0, lk_multi_addmutex(&set, &two));
     assert_lk(0, lk_multi_addmutex(&set, &one));

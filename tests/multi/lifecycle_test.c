@@ -9,16 +9,9 @@
 #include "still.h"
 #include "world.h"
 
-#include <stdlib.h>
-
 enum { MANY = SANITIZED ? 200 : 500, INSIDE = 32, WITHIN_MS = 30000 };
 
 static lk_mutex_t one = LK_MUTEX_INITIALIZER("a"), two = LK_MUTEX_INITIALIZER("b");
-
-static void use_default(struct world *w)
-{
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "connect_timeout=10s"), 1));
-}
 
 static void end_default(void)
 {
@@ -33,12 +26,6 @@ static int gather(lk_multi_t *s, lk_mutex_t *first, lk_mutex_t *second)
     if (rc == 0 && (rc = lk_multi_addmutex(s, first)) == 0)
         rc = lk_multi_addmutex(s, second);
     return rc;
-}
-
-static int lock_both(lk_multi_t *s)
-{
-    int rc = lk_multi_lockfor(s, WITHIN_MS);
-    return rc != 0 ? rc : lk_multi_unlock(s);
 }
 
 static int use_first(int index, void *arg)
@@ -58,7 +45,7 @@ static int use_first(int index, void *arg)
 static void hundreds_of_threads_gather_the_same(struct world *w)
 {
     int inside = 0;
-    use_default(w);
+    use_default(world_url(w, "connect_timeout=10s"));
     assert_lk(0, run_threads(MANY, use_first, &inside));
     end_default();
 }
@@ -73,7 +60,7 @@ static int lock_on_and_on(void *arg)
     struct loop *loop = arg;
     int rc = 0;
     while (rc == 0 && !gate_is_open(&loop->stop))
-        rc = lock_both(&loop->s);
+        rc = lock_and_unlock_all(&loop->s);
     return rc;
 }
 
@@ -82,7 +69,7 @@ static int use_beside_the_parent(struct world *w, void *arg)
     struct loop *loop = arg;
     world_ready(w);
     assert_lk(EPERM, lk_multi_unlock(&loop->s));
-    assert_lk(0, lock_both(&loop->s));
+    assert_lk(0, lock_and_unlock_all(&loop->s));
     assert_lk(0, lk_multi_destroy(&loop->s));
     close_default();
     return 0;
@@ -94,7 +81,7 @@ static void forks_in_the_middle_of_locks_disturb_nobody(struct world *w)
     struct loop loop = { .stop = { 0 } };
     if (SANITIZED)
         skip(); /* their own locks may be taken at that moment */
-    use_default(w);
+    use_default(world_url(w, "connect_timeout=10s"));
     assert_lk(0, gather(&loop.s, &one, &two));
     worker_start(&worker, lock_on_and_on, &loop);
     for (int i = 0; i < 8; i++)
@@ -175,11 +162,6 @@ static void no_descriptor_is_needed(struct world *w)
 
 /* --- a thread that stands still ------------------------------------------------------------------------------------------ */
 
-static int lock_and_unlock_both(void *arg)
-{
-    return lock_both(arg);
-}
-
 /* It has the first and waits for the second: others of that client go on, and what it has is renewed for it. */
 static void one_that_stands_still_holds_up_nobody(struct world *w)
 {
@@ -194,11 +176,11 @@ static void one_that_stands_still_holds_up_nobody(struct world *w)
     assert_lk(0, lk_multi_addmutex(others, c));
     assert_lk(0, lk_multi_addmutex(others, d));
     assert_lk(0, lk_mutex_lock(theirs));
-    worker_start(&waiter, lock_and_unlock_both, s);
+    worker_start(&waiter, lock_and_unlock_all, s);
     eventually(world_queued(w, "b") == 1 && world_holds(w, "a") == 1, WITHIN_MS);
     still_begin(&waiter);
     for (int64_t until_ms = now_ms() + 2500; now_ms() < until_ms; sleep_ms(50))
-        assert_lk(0, lock_both(others));
+        assert_lk(0, lock_and_unlock_all(others));
     assert_int_equal(1, world_holds(w, "a")); /* longer than its lease */
     assert_lk(0, lk_mutex_unlock(theirs));
     still_end();

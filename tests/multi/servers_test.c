@@ -127,12 +127,6 @@ static void equal_names_on_two_servers_are_no_trap(struct world *w)
     all_at_once(w, true);
 }
 
-static int lock_and_unlock_all(void *arg)
-{
-    int rc = lk_multi_lockfor(arg, 20000);
-    return rc != 0 ? rc : lk_multi_unlock(arg);
-}
-
 /* Whichever of the two somebody has: while it is waited for the other one is free. */
 static void of_equal_names_none_is_held_while_another_is_waited_for(struct world *w)
 {

@@ -46,12 +46,6 @@ static int try_all(void *arg)
     return lk_multi_trylock(arg);
 }
 
-static int lock_and_unlock_all(void *arg)
-{
-    int rc = lk_multi_lockfor(arg, 20000);
-    return rc != 0 ? rc : lk_multi_unlock(arg);
-}
-
 static int read_d(void *arg)
 {
     int rc = lk_rwlock_tryrdlock(arg);

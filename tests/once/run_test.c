@@ -6,7 +6,6 @@
  */
 #include "world.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { THREADS = SANITIZED ? 20 : 60 };
@@ -254,7 +253,7 @@ static void a_static_one_uses_the_default_client(struct world *w)
 {
     int count = 1;
     world_allow(w, "latchkey:done:*");
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    use_default(world_url(w, ""));
     assert_lk(0, lk_once_call(&still, count_it, &count));
     assert_lk(EALREADY, lk_once_begin(&still, 0));
     assert_lk(0, lk_once_destroy(&still));

@@ -32,11 +32,6 @@ static const lk_redlockattr_t swift = { .size = sizeof swift, .longest_lease_ms 
 static const lk_redlockattr_t leisurely = { .size = sizeof leisurely, .fenced = 1, .longest_lease_ms = -1,
                                             .node_timeout_ms = 10000 };
 
-static void use_default(struct quorum *q)
-{
-    assert_int_equal(0, setenv("LATCHKEY_URL", quorum_url(q, TIMES), 1));
-}
-
 /* Connections of the library that stand at a node. */
 static int connections(struct quorum *q, int node)
 {
@@ -80,7 +75,7 @@ static void hundreds_of_threads_open_one_client(struct world *w)
 {
     lk_redlock_t shared;
     struct quorum *q = quorum_begin(w, NODES);
-    use_default(q);
+    use_default(quorum_url(q, TIMES));
     descriptors_most(512);
     assert_lk(0, lk_redlock_init(&shared, NULL, "jobs", &patient));
     assert_lk(0, run_threads(MANY, use_first, &shared));
@@ -126,7 +121,7 @@ static void forks_in_the_middle_of_locks_disturb_nobody(struct world *w)
     if (SANITIZED)
         skip(); /* their own locks may be taken at that moment */
     struct quorum *q = quorum_begin(w, NODES);
-    use_default(q);
+    use_default(quorum_url(q, TIMES));
     assert_lk(0, lk_redlock_init(&loop.r, NULL, "jobs", &brief));
     worker_start(&worker, lock_on_and_on, &loop);
     for (int i = 0; i < 8; i++)

@@ -730,7 +730,7 @@ static void other_ways_to_a_client(struct world *w)
     attr.json_path = path;
     assert_lk(0, lk_client_openwith(&opened, &attr));
     assert_lk(0, lk_client_close(opened));
-    setenv("LATCHKEY_URL", rights_url(w, "prefix=shop:"), 1);
+    use_default(rights_url(w, "prefix=shop:"));
     assert_lk(0, lk_client_default(&opened));
     assert_lk(0, lk_client_close(opened));
     nothing_was_denied(w);

@@ -6,7 +6,6 @@
  */
 #include "world.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +18,7 @@ static void begin(struct world *w)
 {
     world_allow(w, "*pool*");
     world_allow(w, "latchkey:*:{workers}");
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    use_default(world_url(w, ""));
 }
 
 static void end(void)

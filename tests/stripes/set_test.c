@@ -7,7 +7,6 @@
 #include "world.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static lk_client_t *client;
@@ -202,10 +201,10 @@ static void those_of_the_default_client_are_bound_by_their_first_use(struct worl
 {
     lk_stripes_t s;
     unsigned index;
-    assert_int_equal(0, setenv("LATCHKEY_URL", "unix:///nowhere/at/all?connect_timeout=200ms", 1));
+    use_default("unix:///nowhere/at/all?connect_timeout=200ms");
     assert_lk(0, lk_stripes_init(&s, NULL, "stock", 3));
     assert_lk(ENOTCONN, lk_stripes_trylockany(&s, 0, &index));
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, ""), 1));
+    use_default(world_url(w, ""));
     assert_lk(0, lk_stripes_trylockany(&s, 1, &index));
     assert_int_equal(1, index);
     assert_int_equal(1, world_holds(w, "stock:1"));

@@ -295,6 +295,17 @@ int await_latch(void *latch)
     return lk_latch_wait(latch);
 }
 
+int lock_and_unlock_all(void *multi)
+{
+    int rc = lk_multi_lockfor(multi, 20000);
+    return rc != 0 ? rc : lk_multi_unlock(multi);
+}
+
+void use_default(const char *url)
+{
+    assert_that(setenv("LATCHKEY_URL", url, 1) == 0);
+}
+
 void close_default(void)
 {
     lk_client_t *client;

@@ -185,11 +185,13 @@ int lock_rounds(lk_mutex_t *mutex, int rounds); /* lock_and_unlock() so often, o
 int read_once(void *rwlock);
 int write_once(void *rwlock);
 int await_latch(void *latch);
+int lock_and_unlock_all(void *multi); /* waits 20 s at most */
 
 /* Two threads lock_rounds() at once, each with one of these, so that a mutex goes to and fro. */
 void hand_to_and_fro(lk_mutex_t *const mutexes[2], int rounds);
 
-/* Close the client that static objects and a NULL client use. */
+/* The client that static objects and a NULL client use: where it is opened from now on, by $LATCHKEY_URL; and its end. */
+void use_default(const char *url);
 void close_default(void);
 
 /* --- processes ------------------------------------------------------------------------------------- */
