@@ -123,7 +123,8 @@ LK_API LK_MUST_CHECK_INIT int lk_inspect_open(lk_inspect_t **walk, lk_client_t *
  *             ENOTCONN EIO  a server would not answer in time: the next call asks it once more. One of a quorum is
  *                        left out and counted, lk_inspect_stats(); when all are away, ENOTCONN, and the next call
  *                        begins with the first of them
- *             EPROTO EINVAL ECANCELED
+ *             ECANCELED  the client is closed, or is being closed meanwhile; or it belongs to a process forked from
+ *             EPROTO EINVAL
  *             After any other of them the walk stands where it stood
  * Threads     any, one at a time; takes one command timeout at most for each round trip
  * Round trips 0, or 1 for each hundred keys on the way to the next object, and 1 for each server that is away

@@ -21,6 +21,11 @@ bool lk__client_isclosed(const lk_client_t *client)
     return (atomic_load(&client->calls) & LK__CLOSING) != 0;
 }
 
+int lk__client_stay(const lk_client_t *client, const char *what)
+{
+    return lk__client_isclosed(client) ? lk__fail(ECANCELED, "%s: the client was closed", what) : 0;
+}
+
 int lk__client_enter(lk_client_t *client)
 {
     if (client == NULL)

@@ -94,6 +94,8 @@ int lk__client_openurl(lk_client_t **client, const char *url);
 /* As lk_client_openwith(), and its servers are asked what they say of themselves: node->server.told. */
 int lk__client_opensurvey(lk_client_t **client, const lk_clientattr_t *attr);
 bool lk__client_isclosed(const lk_client_t *client);
+/* Before each round trip of a call that makes as many as the server says. ECANCELED, with words: a close waits for it. */
+int lk__client_stay(const lk_client_t *client, const char *what);
 void lk__client_unref(lk_client_t *client);
 
 /* stats.c: it as text, to be freed by lk__free(); NULL: no memory. */

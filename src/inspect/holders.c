@@ -92,7 +92,9 @@ static int list(struct asking *asking)
     struct lk__inspect_holders_reply page;
     int rc;
     do {
-        rc = ask_page(asking, &page);
+        rc = lk__client_stay(asking->client, "lk_inspect_holders");
+        if (rc == 0)
+            rc = ask_page(asking, &page);
         if (rc == 0)
             list_page(asking, &page);
     } while (rc == 0 && asking->on_page == PAGE && asking->listed < asking->capacity);

@@ -207,7 +207,9 @@ static int next(struct lk_inspect *walk, lk_inspected_t *object)
     while (!next_object(walk, object)) {
         if (!walk->begun && !next_server(walk))
             return end(walk);
-        int rc = step(walk);
+        int rc = lk__client_stay(walk->client, "lk_inspect_next");
+        if (rc == 0)
+            rc = step(walk);
         if (rc != 0 && !leave_out(walk, rc))
             return rc;
     }

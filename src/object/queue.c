@@ -41,7 +41,9 @@ static int list_queue(const struct lk__op *op, struct listing *listing)
     listing->reply = &room->reply;
     int rc;
     do {
-        rc = kind->ask_queue(op->object, listing->listed, listing->listed + PAGE - 1, listing->reply, &page);
+        rc = lk__client_stay(op->object->client, op->object->what);
+        if (rc == 0)
+            rc = kind->ask_queue(op->object, listing->listed, listing->listed + PAGE - 1, listing->reply, &page);
         if (rc == 0)
             list_page(op, listing, &page);
     } while (rc == 0 && listing->on_page == PAGE && listing->listed < listing->capacity);

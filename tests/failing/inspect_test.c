@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inspect_test.c - every allocation and every system call fails while somebody walks through a server and asks for
+ * holders: who is told so goes on, and nothing is missed
+ *
+ * labels: memory
+ * seconds: 10
+ * support: failing
+ */
+#include "failing/failing.h"
+
+#include <string.h>
+
+static lk_client_t *client;
+static lk_mutex_t *orders;
+
+/* What failed once is asked again: the walk stands where it stood. */
+static void walk_through(lk_inspect_t *walk)
+{
+    lk_inspected_t object = LK_INSPECTED_INIT;
+    lk_inspectstats_t stats = LK_INSPECTSTATS_INIT;
+    int rc = ENOMEM;
+    for (int i = 0; i < 3 && rc != 0; i++)
+        rc = tried(0, lk_inspect_next(walk, &object), ENOMEM, UNREACHABLE);
+    if (rc == 0) {
+        assert_that(strcmp(object.name, "orders") == 0 && object.holders == 1);
+        tried(ENOENT, lk_inspect_next(walk, &object));
+    }
+    tried(0, lk_inspect_stats(walk, &stats));
+    assert_that(stats.servers == 1 && (rc == 0 ? stats.keys > 0 : stats.keys == 0));
+}
+
+static void look(struct world *w)
+{
+    lk_inspectattr_t attr = LK_INSPECTATTR_INIT;
+    lk_inspect_t *walk = NULL;
+    lk_holder_t holder;
+    unsigned count = 77;
+    client = world_client(w, failing_options());
+    orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lockfor(orders, FAILING_LONG_MS));
+    attr.pattern = "ord*";
+    failing_begin();
+    if (tried(0, lk_inspect_open(&walk, client, &attr), ENOMEM) == 0)
+        walk_through(walk);
+    else
+        assert_that(walk == NULL);
+    lk_inspect_close(walk);
+    if (tried(0, lk_inspect_holders(client, LK_KIND_MUTEX, "orders", &holder, sizeof holder, 1, &count), ENOMEM,
+              UNREACHABLE) == 0)
+        assert_that(count == 1 && holder.id[0] != '\0');
+    else
+        assert_that(count == 77);
+    failing_end();
+    assert_lk(0, lk_mutex_unlock(orders));
+    world_close(w, client);
+}
+
+static void all_of(struct world *w, enum failing kind)
+{
+    each_failure(w, "inspect", kind, look);
+}
+
+int main(void)
+{
+    return all_failures(all_of);
+}
