@@ -60,10 +60,12 @@ static bool is_all_of(const struct taken *taken, const char *owner)
 
 static void show(FILE *out, const struct target *target, const struct taken *taken)
 {
+    char name[LK_NAME_MAX + 1];
+    printable_name(name, target->name);
     for (unsigned i = 0; i < taken->count && i < SHOWN_MAX; i++)
-        fprintf(out, "%s %s is held by %s\n", taken->kind, target->name, taken->holders[i].id);
+        fprintf(out, "%s %s is held by %s\n", taken->kind, name, taken->holders[i].id);
     if (taken->count > SHOWN_MAX)
-        fprintf(out, "%s %s is held by %u others\n", taken->kind, target->name, taken->count - SHOWN_MAX);
+        fprintf(out, "%s %s is held by %u others\n", taken->kind, name, taken->count - SHOWN_MAX);
 }
 
 /* 0: go on; else an exit code, and why was said. */
@@ -102,9 +104,10 @@ static int ask(const struct settings *s, const struct target *target)
 
 static void tell(const struct settings *s, const struct target *target, const struct taken *taken)
 {
+    char name[LK_NAME_MAX + 1];
     if (!s->json) {
         for (unsigned i = 0; i < taken->count && i < SHOWN_MAX; i++)
-            printf("%s %s was taken from %s\n", taken->kind, target->name, taken->holders[i].id);
+            printf("%s %s was taken from %s\n", taken->kind, printable_name(name, target->name), taken->holders[i].id);
         return;
     }
     json_t *owners = json_array();

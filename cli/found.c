@@ -154,6 +154,13 @@ void make_printable(char *text)
             *text = '?';
 }
 
+const char *printable_name(char copy[LK_NAME_MAX + 1], const char *name)
+{
+    snprintf(copy, LK_NAME_MAX + 1, "%s", name);
+    make_printable(copy);
+    return copy;
+}
+
 /* "27.4s", "3m", "5h"; "-" is not known. */
 static void write_time(char text[16], int64_t ms)
 {
@@ -208,12 +215,10 @@ static void print_row(const lk_inspected_t *object, int names, int width)
     write_time(left, object->remaining_ms);
     write_time(held, object->held_ms);
     write_time(waited, object->waited_ms);
-    strcpy(name, object->name);
-    make_printable(name);
     strcpy(owner, object->holder[0] != 0 ? object->holder : "-");
     make_printable(owner);
-    snprintf(line, sizeof line, "%-*s %-9s %-13s %7u %7u %8s %8s %8s %s", names, name, kind_of(object), state,
-             object->holders, object->waiters, left, held, waited, owner);
+    snprintf(line, sizeof line, "%-*s %-9s %-13s %7u %7u %8s %8s %8s %s", names, printable_name(name, object->name),
+             kind_of(object), state, object->holders, object->waiters, left, held, waited, owner);
     print_line(width, line);
 }
 
@@ -233,11 +238,7 @@ json_t *text_of(const char *text)
 {
     json_t *json = json_string(text);
     char copy[LK_NAME_MAX + 1];
-    if (json != NULL)
-        return json;
-    snprintf(copy, sizeof copy, "%s", text);
-    make_printable(copy);
-    return json_string(copy);
+    return json != NULL ? json : json_string(printable_name(copy, text));
 }
 
 static void set_if_known(json_t *object, const char *key, int64_t value)

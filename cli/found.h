@@ -34,6 +34,8 @@ void print_found_json(const struct found *found);
 
 /* Bytes that a terminal would not print as they are become '?'. */
 void make_printable(char *text);
+/* The same of a name in a copy, which is returned. */
+const char *printable_name(char copy[LK_NAME_MAX + 1], const char *name);
 
 /* For JSON: a text that is no UTF-8 is said with '?'. The caller's. */
 json_t *text_of(const char *text);

@@ -48,7 +48,7 @@ static void print_heading(void)
 
 static void print_row(const char *name, const struct row *row)
 {
-    char mode[32], ttl[24] = "-", token[24] = "-";
+    char mode[32], ttl[24] = "-", token[24] = "-", shown[LK_NAME_MAX + 1];
     snprintf(mode, sizeof mode, "%s", row->mode);
     if (row->count > 0)
         snprintf(mode, sizeof mode, "count %lld", (long long)row->count);
@@ -57,7 +57,8 @@ static void print_row(const char *name, const struct row *row)
     if (row->token != 0)
         snprintf(token, sizeof token, "%llu", (unsigned long long)row->token);
     const char *owner = row->owner[0] != 0 ? row->owner : "-";
-    printf("%-20s %-8s %-10s %7u %7u %8s ", name, row->kind, mode, row->holders, row->waiters, ttl);
+    printf("%-20s %-8s %-10s %7u %7u %8s ", printable_name(shown, name), row->kind, mode, row->holders,
+           row->waiters, ttl);
     if (is_narrow())
         printf("%.8s\n", owner);
     else

@@ -73,8 +73,8 @@ static void say_object(const char *name, const char *event, const struct row *ro
 
 static void say_line(const char *name, const char *event, const struct row *row)
 {
-    char time[40];
-    printf("%s %s %s %s", time_text(time), name, row->kind, event);
+    char time[40], shown[LK_NAME_MAX + 1];
+    printf("%s %s %s %s", time_text(time), printable_name(shown, name), row->kind, event);
     if (strcmp(event, "held") == 0) {
         printf(" %s", row->mode);
         if (row->owner[0] != 0)

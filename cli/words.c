@@ -23,6 +23,9 @@ void complain(const char *format, ...)
     va_start(words, format);
     vsnprintf(line, sizeof line, format, words);
     va_end(words);
+    for (char *c = line; *c != 0; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f) /* of a name, or of what a server said */
+            *c = '?';
     fprintf(stderr, "latchkey: %s\n", line);
 }
 

@@ -63,6 +63,17 @@ static void names_cannot_write_to_the_terminal(struct world *w)
     world_redis(w, "FLUSHALL");
 }
 
+/* Nor are they where the name was said: a line is an object's. */
+static void a_line_is_a_line_whatever_the_name(struct world *w)
+{
+    assert_exits(0, w, "n=$(printf 'a\nb\033[2J'); latchkey run \"$n\" -- sh -c 'latchkey status \"$LATCHKEY_NAME\" >said; "
+                       "latchkey watch --for 200ms \"$LATCHKEY_NAME\" >>said; "
+                       "latchkey force-release --owner nobody \"$LATCHKEY_NAME\" 2>>said; "
+                       "latchkey force-release --yes \"$LATCHKEY_NAME\" >>said'; "
+                       "[ $(grep -cF 'a?b?[2J ' said) = 7 ] && ! tr -d '\n -~' <said | grep -q . && ! grep -q '^b' said");
+    world_redis(w, "FLUSHALL");
+}
+
 /* Nor are those of an owner, which anybody may have written. */
 static void owners_cannot_write_to_the_terminal(struct world *w)
 {
@@ -217,9 +228,9 @@ static void a_robust_mutex_tells_the_next_holder(struct world *w)
 
 int main(void)
 {
-    return world_run(ls_lists_what_is_locked, names_cannot_write_to_the_terminal, owners_cannot_write_to_the_terminal,
-                     any_name_is_said_in_json, what_cannot_be_seen_is_said, a_quorum_is_seen_without_one_server,
-                     top_looks_once_where_there_is_no_terminal, top_is_live_on_a_terminal,
+    return world_run(ls_lists_what_is_locked, names_cannot_write_to_the_terminal, a_line_is_a_line_whatever_the_name,
+                     owners_cannot_write_to_the_terminal, any_name_is_said_in_json, what_cannot_be_seen_is_said,
+                     a_quorum_is_seen_without_one_server, top_looks_once_where_there_is_no_terminal, top_is_live_on_a_terminal,
                      force_release_takes_a_name_away, readers_are_ended_together, force_release_asks_on_a_terminal,
                      a_robust_mutex_tells_the_next_holder);
 }
