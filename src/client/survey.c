@@ -50,15 +50,23 @@ static json_t *text_json(const char *text)
     return json_string(is_plain(text, strlen(text)) ? text : "?");
 }
 
+static json_t *told_json(const char *where, const struct lk__survey *told)
+{
+    return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o}", "address", text_json(where), "info", fields_json(told->info),
+                     "config", fields_json(told->config), "ahead_us", (json_int_t)told->ahead_us, "missing",
+                     text_json(told->missing), "warning", text_json(told->warning));
+}
+
 static json_t *server_json(struct lk__node *node, bool up)
 {
     char where[128], why[LK__ERRMSG_MAX] = "";
-    lk__node_print(node, where, sizeof where);
-    const struct lk__survey *told = up ? node->server.told : NULL;
-    if (told != NULL)
-        return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o}", "address", text_json(where), "info", fields_json(told->info),
-                         "config", fields_json(told->config), "ahead_us", (json_int_t)told->ahead_us, "missing",
-                         text_json(told->missing), "warning", text_json(told->warning));
+    struct lk__survey *told = lk__node_survey(node, where, sizeof where);
+    if (up && told != NULL) {
+        json_t *server = told_json(where, told);
+        lk__survey_free(told);
+        return server;
+    }
+    lk__survey_free(told);
     if (up || lk__node_lasterror(node, LK__LANE_COMMANDS, why, sizeof why) == 0)
         strcpy(why, "no answer in time");
     return json_pack("{s:o, s:o}", "address", text_json(where), "error", text_json(why));

@@ -70,17 +70,22 @@ static int compare_clocks(const struct lk__search *search, const struct lk__conn
 }
 
 /* What it told is kept if it is of use, and the first that was told. */
-static void keep_told(struct lk__server *server, struct lk__serverinfo *info, bool good)
+static void keep_told(const struct lk__search *search, struct lk__serverinfo *info, bool good)
 {
+    struct lk__server *server = search->server;
     struct lk__survey *told = info->told;
     info->told = NULL;
-    if (told == NULL || !good || server->told != NULL) {
-        lk__survey_free(told);
+    if (told == NULL)
         return;
-    }
     memcpy(told->missing, info->missing, sizeof told->missing);
     memcpy(told->warning, info->warning, sizeof told->warning);
-    server->told = told;
+    lk__mu_lock(&search->connector->mu);
+    if (good && server->told == NULL) {
+        server->told = told;
+        told = NULL;
+    }
+    lk__mu_unlock(&search->connector->mu);
+    lk__survey_free(told);
 }
 
 /* At the place that the search is at, with the password that is known. */
@@ -98,7 +103,7 @@ static int greet(const struct lk__search *search, const struct lk__conn *conn, s
         lk__reach_remember(server, *stream);
         rc = compare_clocks(search, conn, *stream, info, why, size);
     }
-    keep_told(server, info, rc == 0);
+    keep_told(search, info, rc == 0);
     if (rc == 0)
         return 0;
     if (info->replica)

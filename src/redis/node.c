@@ -61,10 +61,13 @@ void lk__node_destroy(struct lk__node *node)
     lk__options_clear(&node->server.options);
 }
 
-void lk__node_print(struct lk__node *node, char *text, size_t size)
+struct lk__survey *lk__node_survey(struct lk__node *node, char *where, size_t size)
 {
     struct lk__connector *connector = node->lanes[0].connector;
     lk__mu_lock(&connector->mu);
-    lk__options_print(&node->server.options, text, size);
+    lk__options_print(&node->server.options, where, size);
+    struct lk__survey *told = node->server.told;
+    node->server.told = NULL;
     lk__mu_unlock(&connector->mu);
+    return told;
 }

@@ -110,8 +110,11 @@ static inline unsigned lk__node_batch(const struct lk__node *node)
 int lk__node_init(struct lk__node *node, struct lk__connector *connector, struct lk__options *options);
 void lk__node_destroy(struct lk__node *node); /* its lanes are closed, and no thread uses them */
 
-/* Write where it is, as lk__options_print(). For any thread: a cluster's node may become that of another address meanwhile. */
-void lk__node_print(struct lk__node *node, char *text, size_t size);
+/*
+ * Write where it is, as lk__options_print(), and take what the server there told: NULL, or the caller's to free. For any thread:
+ * a cluster's node may become that of another address meanwhile, so the two are read together.
+ */
+struct lk__survey *lk__node_survey(struct lk__node *node, char *where, size_t size);
 
 /*
  * A thread of its own serves this lane, and looks at it when `wake_fd`, an eventfd, says so. `message`: NULL, or

@@ -64,6 +64,8 @@ void lk__server_leave(struct lk__server *server)
     server->last_size = 0;
     server->ahead = (struct lk__ahead){ 0 };
     server->demoted = true;
+    lk__survey_free(server->told);
+    server->told = NULL;
 }
 
 void lk__server_demoted(struct lk__server *server, const struct lk__identity *found)

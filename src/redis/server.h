@@ -61,7 +61,7 @@ struct lk__server {
     struct lk__ahead ahead;            /* the clock of the one that was met last */
     unsigned at;                       /* of several addresses the one that was the master's last */
     struct lk__found found[LK__PEERS]; /* beside the options */
-    struct lk__survey *told;             /* NULL: it was not asked; set before it is up, and kept */
+    struct lk__survey *told;           /* under the connector's mutex, set before it is up; NULL: it was not asked */
     /* The node's: have those of its connections that belong to another epoch made anew; 0: all. */
     void (*move)(struct lk__server *server, unsigned epoch);
     void (*doubt)(

@@ -61,6 +61,19 @@ static void unknown_address(void)
     assert_int_equal(1, lk__server_meet(&server, &found));
 }
 
+/* What the one of before told of itself is not that of whoever is at the next address. */
+static void who_left_takes_along_what_it_told(void)
+{
+    struct lk__server server = { .told = lk__alloc(sizeof *server.told) };
+    struct lk__identity found = at_port(1, "a"), other = at_port(2, "b");
+    assert_non_null(server.told);
+    assert_int_equal(1, lk__server_meet(&server, &found));
+    assert_non_null(server.told);
+    lk__server_leave(&server);
+    assert_null(server.told);
+    assert_int_equal(2, lk__server_meet(&server, &other));
+}
+
 /* By the server's clock while it is the same one; by ours when it is another one, whatever that shows. */
 static void until_is_over(void)
 {
@@ -85,5 +98,5 @@ static void until_is_over(void)
 
 int main(void)
 {
-    return plain_run(epochs_by_what_is_found, unknown_address, until_is_over);
+    return plain_run(epochs_by_what_is_found, unknown_address, who_left_takes_along_what_it_told, until_is_over);
 }
