@@ -254,14 +254,29 @@ local function next_batch(round, queue, seen, at, size, now)
     end
 end
 
+-- Nobody lives but this waiter: with all others go both keys, and it regains its place.
+local function evict_others(queue, seen, last, now)
+    local place, sign = redis.call('ZSCORE', queue, last), redis.call('ZSCORE', seen, last)
+    if not place or redis.call('ZCOUNT', seen, '(' .. math.floor(now / 1000), '+inf') ~= 1 then
+        return
+    end
+    local lasts_ms = LASTS * terms_of(tonumber(sign))
+    redis.call('DEL', queue, seen)
+    redis.call('ZADD', seen, sign, last)
+    lengthen_or_drop(seen, lasts_ms, true)
+    redis.call('ZADD', queue, place, last)
+    lengthen_or_drop(queue, lasts_ms, true)
+end
+
 -- More waiters are dead than this script may evict: whoever was heard of last is told to ask, and its ask goes on. Returns
--- false where that waiter does not listen; then this script goes on.
-local function leave_the_rest(round, seen)
+-- false where that waiter does not listen, as a newcomer; then this script goes on.
+local function leave_the_rest(round, queue, seen, now)
     local last = redis.call('ZRANGE', seen, -1, -1)[1]
     if tell(last, 'F ' .. last) then
         return true
     end
     round.evicted = -math.huge
+    evict_others(queue, seen, last, now)
     return false
 end
 
@@ -382,7 +397,7 @@ local function pass_to(round, asker, claim_ms, ended, several)
     round.absent, round.turned = round.absent or {}, false
     while not round.shut do
         local batch, signs = next_batch(round, queue, seen, at, size, now)
-        if not batch and leave_the_rest(round, seen) then
+        if not batch and leave_the_rest(round, queue, seen, now) then
             round.shut = true
             return reached
         elseif not batch then

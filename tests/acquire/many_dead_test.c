@@ -102,6 +102,22 @@ static void the_dead_cost_no_script_much(struct world *w, const struct subject_k
     assert_int_equal(0, subject_queued(w, keeper));
 }
 
+/* --- a newcomer ------------------------------------------------------------------------------------------------------- */
+
+/* Nobody else lives whom a message would reach, so the first ask of a newcomer that hears none has to get by all of them. */
+static void a_newcomer_alone_looks_at_few_of_the_dead(struct world *w)
+{
+    static const lk_mutexattr_t fair = { .size = sizeof fair, .fair = 1 };
+    lk_mutex_t *m = world_mutex(w, world_client(w, "pubsub=no"), "thing", &fair);
+    bury_in(w, "mutex", "");
+    int64_t looks = world_commands(w, "zmscore");
+    assert_lk(0, lk_mutex_lock(m));
+    assert_between(world_commands(w, "zmscore") - looks, 1, DEAD / 50);
+    assert_int_equal(0, world_queued(w, "thing"));
+    assert_lk(0, lk_mutex_unlock(m));
+    assert_false(world_exists(w, "latchkey:queue:mutex:{thing}"));
+}
+
 /* --- a condition ----------------------------------------------------------------------------------------------------- */
 
 static lk_mutex_t *thing;
@@ -142,5 +158,6 @@ static void a_signal_finds_the_live_one(struct world *w)
 
 int main(void)
 {
-    return subject_run(the_dead_cost_no_script_much) + world_run(a_signal_finds_the_live_one);
+    return subject_run(the_dead_cost_no_script_much) +
+           world_run(a_signal_finds_the_live_one, a_newcomer_alone_looks_at_few_of_the_dead);
 }
