@@ -113,14 +113,11 @@ static struct server open_server(const char *address, const char *pid)
     return (struct server){ wire_open(address), (pid_t)strtol(pid, NULL, 10) };
 }
 
-static lk_client_t *open_client(const char *scheme, const char *address)
+static lk_client_t *open_at(const char *scheme, const char *address)
 {
     char url[128];
-    lk_client_t *client;
     snprintf(url, sizeof url, "%s://%s?connect_timeout=25s", scheme, address);
-    if (lk_client_open(&client, url) != 0)
-        fail(url);
-    return client;
+    return open_client(url);
 }
 
 /* EACH for each of the nodes that are to have some, which have a third of the slots each. */
@@ -151,7 +148,7 @@ int main(int argc, char **argv)
         fail("ADDRESS PID of four servers");
     for (int i = 0; i <= NODES; i++)
         servers[i] = open_server(argv[at + 2 * i], argv[at + 2 * i + 1]);
-    lk_client_t *one = open_client("redis", argv[at]), *cluster = open_client("redis-cluster", argv[at + 2]);
+    lk_client_t *one = open_at("redis", argv[at]), *cluster = open_at("redis-cluster", argv[at + 2]);
     for (int i = 0; i < 3; i++) {
         ways[i].client = i == 0 ? one : cluster;
         ways[i].servers = i == 0 ? servers : servers + 1;

@@ -38,14 +38,6 @@ static void sleep_ms(int64_t ms)
     nanosleep(&pause, NULL);
 }
 
-static lk_client_t *open_client(const char *url)
-{
-    lk_client_t *client;
-    if (lk_client_open(&client, url) != 0)
-        fail(url);
-    return client;
-}
-
 /* --- a bystander: pings all the time, and remembers the slowest answer -------------------------------------- */
 
 struct bystander {

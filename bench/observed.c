@@ -13,9 +13,9 @@
 
 #include <stdio.h>
 
-enum { SAMPLES = 20000, WARM = 100, OBJECTS = 100, PAGES = 200 };
+enum { OBJECTS = 100, PAGES = 200 };
 
-static int64_t without_ns[SAMPLES], with_ns[SAMPLES], page_ns[PAGES];
+static int64_t page_ns[PAGES];
 
 static void hear(const lk_event_t *event, void *arg)
 {
@@ -23,39 +23,11 @@ static void hear(const lk_event_t *event, void *arg)
     (void)arg;
 }
 
-static lk_client_t *open_client(const struct place *place, const char *options)
+static lk_client_t *open_at(const struct place *place, const char *options)
 {
-    lk_client_t *client;
     char url[320];
     snprintf(url, sizeof url, "%s&%s", place->url, options);
-    if (lk_client_open(&client, url) != 0)
-        fail(url);
-    return client;
-}
-
-static int64_t pair(struct subject *subject)
-{
-    int64_t began = now_ns();
-    subject_pair(subject);
-    return now_ns() - began;
-}
-
-static void measure_pairs(const struct place *place, lk_client_t *without, lk_client_t *with)
-{
-    struct subject one, other;
-    int samples = 0;
-    subject_init(&one, &subject_kinds[0], without, "one-without");
-    subject_init(&other, &subject_kinds[0], with, "one-told-of"); /* as long */
-    int64_t end = now_ns() + place->ms * 1000000;
-    for (int turn = 0; samples < SAMPLES && (turn <= WARM || now_ns() < end); turn++) {
-        without_ns[samples] = pair(&one);
-        with_ns[samples] = pair(&other);
-        samples += turn >= WARM; /* what came before is overwritten */
-    }
-    tell(median_us(without_ns, samples), "observed.us.without");
-    tell(median_us(with_ns, samples), "observed.us.with");
-    subject_destroy(&one);
-    subject_destroy(&other);
+    return open_client(url);
 }
 
 static void measure_pages(lk_client_t *client)
@@ -83,10 +55,12 @@ int main(int argc, char **argv)
 {
     struct place place;
     place_read(&place, argc, argv, "");
-    lk_client_t *without = open_client(&place, "warn_wait=no"), *with = open_client(&place, "warn_wait=1s&warn_hold=10s");
+    lk_client_t *without = open_at(&place, "warn_wait=no"), *with = open_at(&place, "warn_wait=1s&warn_hold=10s");
     if (lk_client_addlistener(with, hear, NULL, NULL) != 0)
         fail("lk_client_addlistener");
-    measure_pairs(&place, without, with);
+    compare_sides((const struct side[2]){ { without, "one-without", "observed.us.without" },
+                                          { with, "one-told-of", "observed.us.with" } },
+                  place.ms);
     measure_pages(with);
     return lk_client_close(without) | lk_client_close(with);
 }

@@ -12,43 +12,6 @@
 
 #include <stdio.h>
 
-enum { SAMPLES = 20000, WARM = 100 };
-
-static int64_t plain_ns[SAMPLES], secured_ns[SAMPLES];
-
-static int64_t pair(struct subject *subject)
-{
-    int64_t began = now_ns();
-    subject_pair(subject);
-    return now_ns() - began;
-}
-
-static void measure(const struct place *place, lk_client_t *plain, lk_client_t *secured)
-{
-    struct subject one, other;
-    int samples = 0;
-    subject_init(&one, &subject_kinds[0], plain, "one-plain");
-    subject_init(&other, &subject_kinds[0], secured, "one-safe!"); /* as long */
-    int64_t end = now_ns() + place->ms * 1000000;
-    for (int turn = 0; samples < SAMPLES && (turn <= WARM || now_ns() < end); turn++) {
-        plain_ns[samples] = pair(&one);
-        secured_ns[samples] = pair(&other);
-        samples += turn >= WARM; /* what came before is overwritten */
-    }
-    tell(median_us(plain_ns, samples), "tls.us.plain");
-    tell(median_us(secured_ns, samples), "tls.us.secured");
-    subject_destroy(&one);
-    subject_destroy(&other);
-}
-
-static lk_client_t *open_client(const char *url)
-{
-    lk_client_t *client;
-    if (lk_client_open(&client, url) != 0)
-        fail(url);
-    return client;
-}
-
 int main(int argc, char **argv)
 {
     struct place place;
@@ -60,7 +23,8 @@ int main(int argc, char **argv)
     snprintf(secured, sizeof secured, "rediss://127.0.0.1:%s?connect_timeout=25s&cacert=%s", argv[at + 1],
              argv[at + 2]);
     lk_client_t *one = open_client(plain), *other = open_client(secured);
-    measure(&place, one, other);
+    compare_sides((const struct side[2]){ { one, "one-plain", "tls.us.plain" }, { other, "one-safe!", "tls.us.secured" } },
+                  place.ms);
     int rc = lk_client_close(one);
     return lk_client_close(other) != 0 || rc != 0;
 }

@@ -11,8 +11,7 @@
  * All of one server take turns, and so do those of the masters, so that they see the same noise.
  */
 #include "measure.h"
-
-#include <latchkey/latchkey.h>
+#include "subject.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,14 +28,6 @@ struct way {
     lk_redlock_t redlock;
     int64_t ns[SAMPLES], sum_ns;
 };
-
-static lk_client_t *open_client(const char *url)
-{
-    lk_client_t *client;
-    if (lk_client_open(&client, url) != 0)
-        fail(url);
-    return client;
-}
 
 /* --- what is measured --------------------------------------------------------------------------------------------- */
 

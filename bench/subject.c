@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { PERMITS = 5 };
+enum { PERMITS = 5, SAMPLES = 20000, WARM = 100 };
 
 static int mutex_init(struct subject *s, lk_client_t *client, const char *name)
 {
@@ -105,6 +105,14 @@ const struct subject_kind *subject_kind(const char *name)
     return NULL;
 }
 
+lk_client_t *open_client(const char *url)
+{
+    lk_client_t *client;
+    if (lk_client_open(&client, url) != 0)
+        fail(url);
+    return client;
+}
+
 void subject_init(struct subject *s, const struct subject_kind *kind, lk_client_t *client, const char *name)
 {
     s->kind = kind;
@@ -122,4 +130,30 @@ void subject_destroy(struct subject *s)
 {
     if (s->kind->destroy(s) != 0)
         fail(s->kind->name);
+}
+
+static int64_t time_pair(struct subject *s)
+{
+    int64_t began = now_ns();
+    subject_pair(s);
+    return now_ns() - began;
+}
+
+void compare_sides(const struct side sides[2], int64_t ms)
+{
+    static int64_t ns[2][SAMPLES];
+    struct subject subjects[2];
+    int samples = 0;
+    for (int i = 0; i < 2; i++)
+        subject_init(&subjects[i], &subject_kinds[0], sides[i].client, sides[i].name);
+    int64_t end = now_ns() + ms * 1000000;
+    for (int turn = 0; samples < SAMPLES && (turn <= WARM || now_ns() < end); turn++) {
+        for (int i = 0; i < 2; i++)
+            ns[i][samples] = time_pair(&subjects[i]);
+        samples += turn >= WARM; /* what came before is overwritten */
+    }
+    for (int i = 0; i < 2; i++) {
+        tell(median_us(ns[i], samples), "%s", sides[i].figure);
+        subject_destroy(&subjects[i]);
+    }
 }
