@@ -26,8 +26,7 @@ static void refused(int code, const char *url, const char *words)
 {
     lk_client_t *client;
     assert_lk(code, lk_client_open(&client, url));
-    if (strstr(lk_errortext(), words) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", lk_errortext(), words);
+    assert_says(words);
     assert_null(strstr(lk_errortext(), "-pw"));
 }
 

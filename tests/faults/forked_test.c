@@ -41,10 +41,7 @@ static int child_of_a_holder(struct world *w, void *arg)
 /* How many connections of the library stand. */
 static int connections(struct world *w)
 {
-    int count = 0;
-    for (const char *at = world_str(w, "CLIENT LIST"); (at = strstr(at, "name=latchkey")) != NULL; at++)
-        count++;
-    return count;
+    return library_clients(world_str(w, "CLIENT LIST"));
 }
 
 static void the_child_owns_nothing(struct world *w, const struct subject_kind *kind)

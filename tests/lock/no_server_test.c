@@ -18,8 +18,7 @@ static void expect(int code, const char *url, int64_t within_ms, const char *wor
     assert_lk(code, lk_client_open(&client, url));
     assert_between(now_ms() - began_ms, 0, within_ms + SLACK_MS);
     assert_ptr_equal((lk_client_t *)&client, client); /* written on success only */
-    if (strstr(lk_errortext(), words) == NULL)
-        assert_failed(__FILE__, __LINE__, "no \"%s\" in: %s", words, lk_errortext());
+    assert_says(words);
 }
 
 /* Nobody there. */

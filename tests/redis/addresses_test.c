@@ -147,8 +147,7 @@ static void refused(const char *url, const char *words)
     do
         assert_lk(ENOTCONN, lk_client_open(&client, url));
     while (strstr(lk_errortext(), "(connect_timeout)") != NULL && ++attempts < 8);
-    if (strstr(lk_errortext(), words) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", lk_errortext(), words);
+    assert_says(words);
 }
 
 /* Connections are taken there, and nothing is ever said. */

@@ -35,10 +35,7 @@ static const lk_redlockattr_t leisurely = { .size = sizeof leisurely, .fenced = 
 /* Connections of the library that stand at a node. */
 static int connections(struct quorum *q, int node)
 {
-    int count = 0;
-    for (const char *at = quorum_str(q, node, "CLIENT LIST"); (at = strstr(at, "name=latchkey")) != NULL; at++)
-        count++;
-    return count;
+    return library_clients(quorum_str(q, node, "CLIENT LIST"));
 }
 
 static int lock_once(lk_redlock_t *r)

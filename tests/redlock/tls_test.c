@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TIMES "lease=2s&command_timeout=500ms&retry_max=50ms"
 
@@ -33,12 +32,6 @@ static void show(struct world *w, struct quorum *q, int node, const char *certif
     quorum_str(q, node, "CONFIG SET tls-cert-file %s/%s.pem tls-key-file %s/%s.key", w->dir, certificate, w->dir,
                certificate);
     quorum_int(q, node, "CLIENT KILL TYPE normal SKIPME yes");
-}
-
-static void says(const char *words)
-{
-    if (strstr(lk_errortext(), words) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", lk_errortext(), words);
 }
 
 /* Held for longer than its lease, and waited for. */
@@ -84,7 +77,7 @@ static void who_cannot_show_who_it_is_is_away(struct world *w)
     eventually(lk_redlock_trylock(r) == ENOTCONN, QUORUM_WITHIN_MS);
     assert_lk(ENOTCONN, lk_redlock_lockfor(r, 200));
     assert_lk(ENOTCONN, lk_client_open(&refused, quorum_url(q, TIMES)));
-    says("nobody who is trusted here signed");
+    assert_says("nobody who is trusted here signed");
     show(w, q, 1, "server");
     show(w, q, 2, "server");
     quorum_lockall(q, r, "jobs");
@@ -113,7 +106,7 @@ static void the_client_has_to_show_who_it_is(struct world *w)
     for (int node = 0; node < 3; node++)
         quorum_str(q, node, "CONFIG SET tls-auth-clients yes");
     assert_lk(EACCES, lk_client_open(&refused, quorum_url(q, TIMES)));
-    says("the server wants a certificate of the client");
+    assert_says("the server wants a certificate of the client");
     snprintf(options, sizeof options, TIMES "&cert=%s/client.pem&key=%s/client.key", w->dir, w->dir);
     works(quorum_redlock(w, quorum_client(q, options), "jobs", &no_wait));
 }

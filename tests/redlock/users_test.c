@@ -51,8 +51,7 @@ static void say(struct quorum *q, int nodes, const char *rule)
 
 static void says(const char *words)
 {
-    if (strstr(lk_errortext(), words) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", lk_errortext(), words);
+    assert_says(words);
     assert_null(strstr(lk_errortext(), "secret"));
 }
 

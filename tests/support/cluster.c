@@ -224,10 +224,7 @@ int64_t cluster_queued(struct cluster *c, int node, const char *name)
 
 int cluster_connections(struct cluster *c, int node)
 {
-    int count = 0;
-    for (const char *at = cluster_str(c, node, "CLIENT LIST"); (at = strstr(at, "name=latchkey")) != NULL; at++)
-        count++;
-    return count;
+    return library_clients(cluster_str(c, node, "CLIENT LIST"));
 }
 
 /* --- the cluster -------------------------------------------------------------------------------------------------------- */

@@ -263,6 +263,14 @@ const char *world_message(struct world *w, int64_t ms)
     return text;
 }
 
+int library_clients(const char *list)
+{
+    int count = 0;
+    for (const char *at = list; (at = strstr(at, "name=latchkey")) != NULL; at++)
+        count++;
+    return count;
+}
+
 void world_killcommands(struct world *w)
 {
     world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");

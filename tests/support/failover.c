@@ -257,7 +257,7 @@ static int count_in(const char *text, const char *word)
 
 int failover_connections(struct failover *f, int node)
 {
-    return count_in(failover_str(f, node, "CLIENT LIST"), "name=latchkey");
+    return library_clients(failover_str(f, node, "CLIENT LIST"));
 }
 
 /* --- the deployment ------------------------------------------------------------------------------------------------- */
@@ -622,7 +622,6 @@ void failover_refused(int code, const char *url, const char *words)
 {
     lk_client_t *client;
     assert_lk(code, lk_client_open(&client, url));
-    if (strstr(lk_errortext(), words) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", lk_errortext(), words);
+    assert_says(words);
     assert_null(strstr(lk_errortext(), "-pw"));
 }

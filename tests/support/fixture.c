@@ -51,6 +51,12 @@ void world_close(struct world *w, const void *object)
     }
 }
 
+void assert_says_result(const char *words, const char *file, int line)
+{
+    if (strstr(lk_errortext(), words) == NULL)
+        assert_failed(file, line, "\"%s\" does not say \"%s\"", lk_errortext(), words);
+}
+
 /* --- clients and objects ------------------------------------------------------------------------------- */
 
 static void end_client(void *client)

@@ -83,6 +83,10 @@ const char *world_tlsurl(struct world *w, int port, const char *options);
 
 int free_port(void); /* one of 127.0.0.1 that nobody has, a moment ago at least */
 
+/* lk_errortext() of this thread has these words; also usable in a child. */
+#define assert_says(words) assert_says_result((words), __FILE__, __LINE__)
+void assert_says_result(const char *words, const char *file, int line);
+
 /* --- what ends with the test, or with world_close(); failures fail the test -------------------------- */
 
 lk_client_t *world_client(struct world *w, const char *options); /* as world_url() has them */
@@ -153,6 +157,9 @@ const char *world_keys(struct world *w);                      /* all keys, divid
 const char *world_left(struct world *w);                      /* a key that should not be left, or NULL */
 int64_t world_counter(struct world *w, const char *field);    /* a number from INFO: "total_commands_processed" */
 int64_t world_commands(struct world *w, const char *command); /* calls so far: "evalsha" */
+
+/* How many are of the library, of those that CLIENT LIST says of any server. */
+int library_clients(const char *list);
 
 /* Hear what is published on a channel from now on; one channel at a time. */
 void world_subscribe(struct world *w, const char *channel);
