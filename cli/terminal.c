@@ -45,7 +45,7 @@ int terminal_width(void)
 
 void print_wrapped(int indent, int width, const char *words)
 {
-    int room = width > indent + 20 ? width - indent : 20, used = 0;
+    int room = width > indent + 16 ? width - indent : 16, used = 0;
     while (*words != 0) {
         int length = (int)strcspn(words, " \n");
         if (used > 0 && used + 1 + length > room) {

@@ -130,6 +130,9 @@ static void the_table_fits_the_terminal(struct world *w)
                        "grep -q '\033\\[33mwarn' shown || exit 9; "
                        "sed 's/\033\\[[0-9]*m//g; s/\\r//' shown | awk 'length > 60' | grep . && exit 8; "
                        "NO_COLOR=1 script -qec 'latchkey doctor' /dev/null >shown; grep -q '\033' shown && exit 7; exit 0");
+    assert_exits(0, w, "NO_COLOR=1 script -qec 'stty cols 40; latchkey doctor' /dev/null | tr -d '\r' >shown; "
+                       "grep -q '^  warn  persistence  ' shown || exit 9; grep '^ ' shown | awk 'length > 40' | grep . && exit 8; "
+                       "exit 0");
 }
 
 static void servers_that_replace_each_other_are_looked_at(struct world *w)
