@@ -9,6 +9,7 @@
 #include "world.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LONG "lease=20s&poll=5s&"
@@ -237,6 +238,60 @@ static void a_short_hold_is_not_told(struct world *w)
     assert_int_equal(0, atomic_load(&heard.holds));
 }
 
+enum { CROWD = SANITIZED ? 600 : 3000 };
+
+static struct gate hearing;
+
+static void hear_late(const lk_event_t *event, void *arg)
+{
+    gate_pass(&hearing);
+    atomic_fetch_add((atomic_int *)arg, event->type == LK_EVENT_LONG_HOLD);
+}
+
+static void lock_crowd(lk_mutex_t crowd[CROWD])
+{
+    for (int i = 0; i < CROWD; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "crowd:%d", i);
+        assert_lk(0, lk_mutex_init(&crowd[i], client, name, NULL));
+        assert_lk(0, lk_mutex_lock(&crowd[i]));
+    }
+}
+
+static void unlock_crowd(lk_mutex_t crowd[CROWD])
+{
+    for (int i = 0; i < CROWD; i++) {
+        assert_lk(0, lk_mutex_unlock(&crowd[i]));
+        assert_lk(0, lk_mutex_destroy(&crowd[i]));
+    }
+}
+
+/* Nobody hears of them for now: the watchdog goes on, and so do locks; later each is heard of once, by all. */
+static void thousands_are_told_of_in_their_time(struct world *w)
+{
+    static lk_mutex_t crowd[CROWD];
+    lk_event_t event = LK_EVENT_INIT;
+    atomic_int late = 0;
+    int fetched = 0;
+    hearing = (struct gate){ 0 };
+    begin(w, "lease=20s&warn_hold=1500ms");
+    lk_events_t *queue = world_events(w, client);
+    assert_lk(0, lk_client_addlistener(client, hear_late, &late, NULL));
+    lock_crowd(crowd);
+    eventually(long_holds() == CROWD, PATIENT_MS);
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_int_equal(0, atomic_load(&late));
+    assert_between(said("held for more than 1500 ms"), 1, 20);
+    while (lk_events_next(queue, &event) == 0)
+        fetched += event.type == LK_EVENT_LONG_HOLD;
+    assert_int_equal(CROWD, fetched);
+    unlock_crowd(crowd);
+    gate_open(&hearing);
+    eventually(atomic_load(&late) == CROWD, PATIENT_MS);
+    assert_int_equal(CROWD, atomic_load(&heard.holds));
+}
+
 /* An event that was not fetched yet, that the hold is at risk, is not replaced by one that matters less. */
 static void risk_comes_first(struct world *w)
 {
@@ -256,5 +311,6 @@ int main(void)
 {
     return world_run(a_long_wait_is_told_once, the_log_has_the_holder, all_threads_that_wait_are_told_of,
                      a_short_wait_is_not_told, one_that_gives_up_is_told_of, what_is_not_to_be_told_is_not,
-                     a_long_hold_is_told_once, a_short_hold_is_not_told, risk_comes_first);
+                     a_long_hold_is_told_once, a_short_hold_is_not_told,
+                     thousands_are_told_of_in_their_time, risk_comes_first);
 }

@@ -78,6 +78,33 @@ struct first_waiter {
     unsigned n;
 };
 
+struct first_inspected {
+    size_t size;
+    int kind, state;
+    unsigned server, holders, waiters;
+    int64_t remaining_ms, held_ms, waited_ms, number, total;
+    uint64_t token;
+    char holder[160];
+    char name[513];
+};
+
+struct first_inspectstats {
+    size_t size;
+    unsigned long long keys, hidden;
+    unsigned servers, servers_away, slots_missing;
+};
+
+struct first_inspectattr {
+    size_t size;
+    const char *pattern;
+    unsigned kinds;
+};
+
+struct first_holder {
+    char id[160];
+    int64_t remaining_ms;
+};
+
 #define SAME(now, first, member)                                                                                       \
     _Static_assert(offsetof(now, member) == offsetof(first, member) &&                                                 \
                        sizeof(((now *)0)->member) == sizeof(((first *)0)->member),                                     \
@@ -137,6 +164,31 @@ SAME(lk_onceinfo_t, struct first_onceinfo, runner);
 SAME(lk_waiter_t, struct first_waiter, id);
 SAME(lk_waiter_t, struct first_waiter, wants);
 SAME(lk_waiter_t, struct first_waiter, n);
+SAME(lk_inspected_t, struct first_inspected, size);
+SAME(lk_inspected_t, struct first_inspected, kind);
+SAME(lk_inspected_t, struct first_inspected, state);
+SAME(lk_inspected_t, struct first_inspected, server);
+SAME(lk_inspected_t, struct first_inspected, holders);
+SAME(lk_inspected_t, struct first_inspected, waiters);
+SAME(lk_inspected_t, struct first_inspected, remaining_ms);
+SAME(lk_inspected_t, struct first_inspected, held_ms);
+SAME(lk_inspected_t, struct first_inspected, waited_ms);
+SAME(lk_inspected_t, struct first_inspected, number);
+SAME(lk_inspected_t, struct first_inspected, total);
+SAME(lk_inspected_t, struct first_inspected, token);
+SAME(lk_inspected_t, struct first_inspected, holder);
+SAME(lk_inspected_t, struct first_inspected, name);
+SAME(lk_inspectstats_t, struct first_inspectstats, size);
+SAME(lk_inspectstats_t, struct first_inspectstats, keys);
+SAME(lk_inspectstats_t, struct first_inspectstats, hidden);
+SAME(lk_inspectstats_t, struct first_inspectstats, servers);
+SAME(lk_inspectstats_t, struct first_inspectstats, servers_away);
+SAME(lk_inspectstats_t, struct first_inspectstats, slots_missing);
+SAME(lk_inspectattr_t, struct first_inspectattr, size);
+SAME(lk_inspectattr_t, struct first_inspectattr, pattern);
+SAME(lk_inspectattr_t, struct first_inspectattr, kinds);
+SAME(lk_holder_t, struct first_holder, id);
+SAME(lk_holder_t, struct first_holder, remaining_ms);
 
 enum { LATER = 96, FRESH = 0x5a };
 
@@ -151,7 +203,9 @@ union given {
     struct first_condinfo cond;
     struct first_barrierinfo barrier;
     struct first_onceinfo once;
-    unsigned char bytes[sizeof(lk_event_t) + sizeof(lk_mutexinfo_t) + 2 * LATER];
+    struct first_inspected inspected;
+    struct first_inspectstats inspectstats;
+    unsigned char bytes[sizeof(lk_event_t) + sizeof(lk_inspected_t) + 2 * LATER];
 };
 
 static union given given;
@@ -352,8 +406,67 @@ static void queues_of_any_version_are_filled(struct world *w)
         assert_int_equal(0, worker_join(&waiters[i]));
 }
 
+/* A walk with attributes, an object and statistics of these sizes. */
+static void walk_with(lk_client_t *client, size_t attr, size_t inspected, size_t stats)
+{
+    lk_inspect_t *walk;
+    struct {
+        struct first_inspectattr first;
+        unsigned char later[LATER];
+    } asked = { .first = { attr, "ord*", 1U << LK_KIND_MUTEX } };
+    assert_lk(0, lk_inspect_open(&walk, client, (const lk_inspectattr_t *)(const void *)&asked));
+    assert_lk(0, lk_inspect_next(walk, room(inspected)));
+    expect_size(inspected, sizeof(lk_inspected_t));
+    assert_true(given.inspected.holders == 1 && given.inspected.token > 0);
+    assert_string_equal("orders", given.inspected.name);
+    assert_lk(0, lk_inspect_stats(walk, room(stats)));
+    expect_size(stats, sizeof(lk_inspectstats_t));
+    assert_true(given.inspectstats.keys > 0 && given.inspectstats.servers == 1);
+    assert_lk(EINVAL, lk_inspect_next(walk, room(FIRST_OF(first_inspected, name) - 1)));
+    assert_lk(EINVAL, lk_inspect_stats(walk, room(FIRST_OF(first_inspectstats, slots_missing) - 1)));
+    assert_true(bytes_are(sizeof(size_t), sizeof given, FRESH));
+    lk_inspect_close(walk);
+    walk = NULL;
+    asked.first.size = FIRST_OF(first_inspectattr, kinds) - 1;
+    assert_lk(EINVAL, lk_inspect_open(&walk, client, (const lk_inspectattr_t *)(const void *)&asked));
+    asked.first.size = sizeof asked;
+    asked.later[LATER - 1] = 1; /* a field that this version does not know, and that is set */
+    assert_lk(EINVAL, lk_inspect_open(&walk, client, (const lk_inspectattr_t *)(const void *)&asked));
+    assert_null(walk);
+}
+
+static void expect_holder(lk_client_t *client, size_t stride)
+{
+    unsigned char array[sizeof(lk_holder_t) + LATER + 1];
+    struct first_holder holder;
+    unsigned count;
+    memset(array, FRESH, sizeof array);
+    assert_lk(0, lk_inspect_holders(client, LK_KIND_MUTEX, "orders", (lk_holder_t *)(void *)array, stride, 1, &count));
+    assert_int_equal(1, count);
+    memcpy(&holder, array, sizeof holder);
+    assert_true(strchr(holder.id, ':') != NULL && holder.remaining_ms > 0);
+    for (size_t at = sizeof(lk_holder_t); at < stride; at++)
+        assert_int_equal(0, array[at]);
+    assert_int_equal(FRESH, array[stride]);
+}
+
+static void walks_of_any_version_are_filled(struct world *w)
+{
+    lk_client_t *client = world_client(w, "connect_timeout=10s");
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders));
+    walk_with(client, sizeof(struct first_inspectattr), sizeof(struct first_inspected),
+              sizeof(struct first_inspectstats));
+    walk_with(client, sizeof(lk_inspectattr_t) + LATER, sizeof(lk_inspected_t) + LATER,
+              sizeof(lk_inspectstats_t) + LATER);
+    expect_holder(client, sizeof(struct first_holder));
+    expect_holder(client, sizeof(lk_holder_t) + LATER);
+    assert_lk(0, lk_mutex_unlock(orders));
+}
+
 int main(void)
 {
     return world_run(infos_of_any_version_are_filled, so_are_those_that_came_later, no_size_or_one_below_the_first_is_refused,
-                     events_of_any_version_are_filled, queues_of_any_version_are_filled);
+                     events_of_any_version_are_filled, queues_of_any_version_are_filled,
+                     walks_of_any_version_are_filled);
 }
