@@ -9,19 +9,20 @@
 
 /* No braces, or one '{', something, one '}'. Braces cut a key's hash tag: any other use of them would
    spread the keys of one object over several slots. */
-static bool braces_fit(const char *name)
+static bool braces_fit(const char *name, size_t length)
 {
-    const char *opening = strchr(name, '{'), *closing = strchr(name, '}');
+    const char *opening = memchr(name, '{', length), *closing = memchr(name, '}', length), *end = name + length;
     if (opening == NULL && closing == NULL)
         return true;
     if (opening == NULL || closing == NULL || closing <= opening + 1)
         return false;
-    return strchr(opening + 1, '{') == NULL && strchr(closing + 1, '}') == NULL;
+    return memchr(opening + 1, '{', (size_t)(end - opening - 1)) == NULL &&
+           memchr(closing + 1, '}', (size_t)(end - closing - 1)) == NULL;
 }
 
-static bool begins_with(const char *text, const char *start)
+static bool begins_with(const char *text, size_t length, const char *start)
 {
-    return strncmp(text, start, strlen(start)) == 0;
+    return length >= strlen(start) && memcmp(text, start, strlen(start)) == 0;
 }
 
 const char *lk__name_flaw(const char *name, size_t length)
@@ -32,9 +33,9 @@ const char *lk__name_flaw(const char *name, size_t length)
         return "is longer than " QUOTE(LK_NAME_MAX) " bytes, prefix included";
     if (memchr(name, '\0', length) != NULL)
         return "has a NUL in it";
-    if (begins_with(name, "latchkey:") || begins_with(name, "redisson_"))
+    if (begins_with(name, length, "latchkey:") || begins_with(name, length, "redisson_"))
         return "begins with latchkey: or redisson_, which keys of the library do";
-    if (!braces_fit(name))
+    if (!braces_fit(name, length))
         return "may have braces only as one {tag} that is not empty";
     return NULL;
 }

@@ -87,6 +87,7 @@ static void these_names_are_refused(void **state)
     assert_lk(EINVAL, lk__name_check("a\0b", 3));
     assert_lk(EINVAL, lk__name_check("\0", 1));
     assert_lk(EINVAL, lk__name_check("a", 2));
+    assert_lk(EINVAL, lk__name_check("{a}", 2));
 }
 
 static void these_names_are_allowed(void **state)
@@ -94,6 +95,9 @@ static void these_names_are_allowed(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(allowed); i++)
         assert_lk(0, lk__name_check(allowed[i], strlen(allowed[i])));
+    assert_lk(0, lk__name_check("{a}b{c}", 4)); /* what stands behind it is not looked at */
+    assert_lk(0, lk__name_check("{a}b}", 4));
+    assert_lk(0, lk__name_check("redisson_", 8));
 }
 
 static void a_name_has_at_most_512_bytes(void **state)
