@@ -6,8 +6,9 @@
  *           millisecond; of a cluster through those of each master, of a quorum of each server. It is for people and
  *           dashboards: it costs a look at each key, so a program that has a name asks lk_mutex_info() and its like.
  * Sees      objects with the client's `prefix`, each as it was in its own moment. One that is there from the
- *           beginning to the end is found, as SCAN promises; sometimes twice. While slots of a cluster move, what is in
- *           them may be missed.
+ *           beginning to the end is found, as SCAN promises; sometimes twice. A server that was started anew, or whose
+ *           place another one took, is gone through from its beginning, which INFO tells. So is a node of a cluster that
+ *           got slots meanwhile; what is in a slot that is still on its way when the walk ends may be missed.
  * Not seen  a semaphore or a latch with a count that Redisson made, and a latch that nobody touched for a minute and
  *           a half: a bare number, which may be anything. Who has permits of a counting semaphore. Threads that wait behind
  *           others of their process. Keys that access rules keep from the user: they are counted.
@@ -76,7 +77,8 @@ typedef struct lk_inspectstats {
     size_t size;             /* sizeof(lk_inspectstats_t); see LK_INSPECTSTATS_INIT, and api.h on sizes */
     unsigned long long keys; /* that were looked at */
     unsigned long long hidden; /* of them, those that access rules keep from the user: what is in them is not told */
-    unsigned servers;        /* masters of a cluster, or servers of a quorum, that were begun; 1 of a single one */
+    unsigned servers;        /* masters of a cluster, or servers of a quorum, that were begun; 1 of a single one. A master
+                                that got more slots meanwhile counts once more */
     unsigned servers_away;   /* of them, those of a quorum that did not answer, or not to the end: what they have is not
                                 told, or not all */
     unsigned slots_missing;  /* slots of a cluster that no node is known for: their keys were not looked at */
@@ -127,7 +129,8 @@ LK_API LK_MUST_CHECK_INIT int lk_inspect_open(lk_inspect_t **walk, lk_client_t *
  *             EPROTO EINVAL
  *             After any other of them the walk stands where it stood
  * Threads     any, one at a time; takes one command timeout at most for each round trip
- * Round trips 0, or 1 for each hundred keys on the way to the next object, and 1 for each server that is away
+ * Round trips 0, or 1 for each hundred keys on the way to the next object, and 1 for each server that is away; of a
+ *             cluster 1 at the end, by which it is asked where slots are
  */
 LK_API LK_MUST_CHECK int lk_inspect_next(lk_inspect_t *walk, lk_inspected_t *found);
 

@@ -4,6 +4,10 @@
  *
  * A script scans a piece, looks at what it found, and answers with a text; that is read object by object, and then the
  * next piece is asked for. A failed step is asked for once more by the next call, from the same cursor.
+ *
+ * A cursor means something to the server that gave it, and to no other: one that takes its place, or was started anew, is
+ * gone through from its beginning. In a cluster slots are what has to be gone through: those that moved to another node
+ * meanwhile are looked for there, and the map is asked for anew before a walk ends.
  */
 #include "config/name.h"
 #include "inspect/inspect.h"
@@ -35,11 +39,13 @@ struct lk_inspect {
     lk_client_t *client; /* with a reference */
     char *pattern;       /* NULL: all names */
     unsigned kinds;
-    unsigned place;           /* of the server that is gone through, from 1 on; 0: none yet */
-    char cursor[CURSOR_MAX];  /* of the next step there ... */
-    bool begun;               /* ... if there is one */
-    const char *at;           /* in the reply's text, what was not told yet; NULL: nothing is left */
+    unsigned place;          /* of the server that is gone through, from 1 on; 0: none yet */
+    unsigned epoch;          /* of that server, when it answered last */
+    char cursor[CURSOR_MAX]; /* of the next step there ... */
+    bool begun;              /* ... if there is one */
+    const char *at;          /* in the reply's text, what was not told yet; NULL: nothing is left */
     lk_inspectstats_t stats;
+    uint16_t seen[LK__SLOTS]; /* of a cluster: the place where a slot was gone through, or is; 0: none yet */
     struct lk__reply reply;
     char text[LK__REPLY_BYTES_MAX];
 };
@@ -51,28 +57,90 @@ static bool is_quorum(const lk_client_t *client)
     return client->options->quorum;
 }
 
-/* Does the server at that place have keys of ours? One of a cluster may have lost its slots. */
-static bool has_keys(lk_client_t *client, unsigned place)
+/* NULL: there are no slots. */
+static struct lk__cluster *slots_of(const lk_client_t *client)
 {
-    struct lk__cluster *cluster = client->node.cluster;
-    return cluster == NULL || is_quorum(client) || lk__cluster_slotsof(cluster, place) > 0;
+    return is_quorum(client) ? NULL : client->node.cluster;
+}
+
+/* The first place with slots that were not gone through there, which they are from now on; 0: there is none. */
+static unsigned take_slots(struct lk_inspect *walk, const struct lk__cluster *cluster)
+{
+    unsigned place = 0;
+    for (unsigned slot = 0; slot < LK__SLOTS; slot++) {
+        unsigned owner = lk__cluster_ownerof(cluster, slot);
+        if (place == 0 && owner != walk->seen[slot])
+            place = owner;
+        if (place != 0 && place == owner)
+            walk->seen[slot] = (uint16_t)place;
+    }
+    return place;
+}
+
+static unsigned next_place(struct lk_inspect *walk)
+{
+    const struct lk__cluster *cluster = slots_of(walk->client);
+    if (cluster != NULL)
+        return take_slots(walk, cluster);
+    return lk__node_nth(&walk->client->node, walk->place) != NULL ? walk->place + 1 : 0;
 }
 
 /* False: there is no other one. */
 static bool next_server(struct lk_inspect *walk)
 {
-    struct lk__node *way = &walk->client->node;
-    do
-        walk->place++;
-    while (lk__node_nth(way, walk->place - 1) != NULL && !has_keys(walk->client, walk->place));
-    if (lk__node_nth(way, walk->place - 1) == NULL) {
-        walk->place--; /* another one may be met yet */
+    unsigned place = next_place(walk);
+    if (place == 0)
         return false;
-    }
+    walk->place = place;
     strcpy(walk->cursor, "0");
     walk->begun = true;
     walk->stats.servers++;
     return true;
+}
+
+/* A quorum does without a server that is away: the walk goes on at the next one. */
+static bool leave_out(struct lk_inspect *walk)
+{
+    if (!is_quorum(walk->client))
+        return false;
+    walk->begun = false;
+    walk->stats.servers_away++;
+    return true;
+}
+
+/* One that has lost all its slots, to a replica as a rule, has none of the keys: they are with others. */
+static bool leave_behind(struct lk_inspect *walk)
+{
+    const struct lk__cluster *cluster = slots_of(walk->client);
+    if (cluster == NULL || lk__cluster_slotsof(cluster, walk->place) > 0)
+        return false;
+    for (unsigned slot = 0; slot < LK__SLOTS; slot++)
+        if (walk->seen[slot] == walk->place)
+            walk->seen[slot] = 0;
+    walk->begun = false;
+    return true;
+}
+
+/* There is no other server. When none was gone through, the next call begins with the first one again. */
+static int end(struct lk_inspect *walk)
+{
+    if (walk->stats.servers_away == 0 || walk->stats.servers_away < walk->stats.servers)
+        return lk__fail(ENOENT, "lk_inspect_next: all servers were gone through");
+    walk->place = walk->stats.servers = walk->stats.servers_away = 0;
+    return lk__fail(ENOTCONN, "lk_inspect_next: no server of the quorum answers");
+}
+
+/* As far as is known there is no other one. 0: slots have moved, and there is. */
+static int end_unless_moved(struct lk_inspect *walk)
+{
+    struct lk__cluster *cluster = slots_of(walk->client);
+    if (cluster == NULL)
+        return end(walk);
+    int rc = lk__cluster_renew(cluster, lk__now_us() + walk->client->options->command_timeout_ms * 1000);
+    if (rc != 0)
+        return rc;
+    walk->stats.slots_missing = lk__cluster_slotsof(cluster, 0);
+    return next_server(walk) ? 0 : end(walk);
 }
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
@@ -102,7 +170,7 @@ static bool is_readable(const char *found)
     return true;
 }
 
-static int ask(struct lk_inspect *walk, struct lk__inspect_scan_reply *found)
+static int ask(struct lk_inspect *walk, struct lk__inspect_scan_reply *found, unsigned *epoch)
 {
     const lk_client_t *client = walk->client;
     const char *prefix = client->options->prefix;
@@ -118,14 +186,26 @@ static int ask(struct lk_inspect *walk, struct lk__inspect_scan_reply *found)
     if (rc == 0 && (!lk__inspect_scan_read(&walk->reply, found) || strlen(found->next_cursor) >= CURSOR_MAX ||
                     !is_readable(found->found)))
         rc = lk__call_garbled(call.what);
+    *epoch = call.epoch;
     return rc;
+}
+
+/* Another server answered than the one whose cursor it was given. */
+static bool begin_anew(struct lk_inspect *walk, unsigned epoch)
+{
+    bool another = strcmp(walk->cursor, "0") != 0 && epoch != walk->epoch;
+    if (another)
+        strcpy(walk->cursor, "0");
+    walk->epoch = epoch;
+    return another;
 }
 
 static int step(struct lk_inspect *walk)
 {
     struct lk__inspect_scan_reply found;
-    int rc = ask(walk, &found);
-    if (rc != 0)
+    unsigned epoch;
+    int rc = ask(walk, &found, &epoch);
+    if (rc != 0 || begin_anew(walk, epoch))
         return rc;
     strcpy(walk->cursor, found.next_cursor);
     walk->begun = strcmp(walk->cursor, "0") != 0;
@@ -183,37 +263,25 @@ static bool next_object(struct lk_inspect *walk, lk_inspected_t *object)
     return false;
 }
 
-/* A quorum does without a server that is away: the walk goes on at the next one. */
-static bool leave_out(struct lk_inspect *walk, int rc)
+/* Nothing is left of the last step. 0: another one was made, or it is known where. */
+static int go_on(struct lk_inspect *walk)
 {
-    if (!is_quorum(walk->client) || (rc != ENOTCONN && rc != EIO))
-        return false;
-    walk->begun = false;
-    walk->stats.servers_away++;
-    return true;
-}
-
-/* There is no other server. When none was gone through, the next call begins with the first one again. */
-static int end(struct lk_inspect *walk)
-{
-    if (walk->stats.servers_away == 0 || walk->stats.servers_away < walk->stats.servers)
-        return lk__fail(ENOENT, "lk_inspect_next: all servers were gone through");
-    walk->place = walk->stats.servers = walk->stats.servers_away = 0;
-    return lk__fail(ENOTCONN, "lk_inspect_next: no server of the quorum answers");
+    int rc = lk__client_stay(walk->client, "lk_inspect_next");
+    if (rc == 0 && !walk->begun && !next_server(walk))
+        rc = end_unless_moved(walk);
+    if (rc != 0)
+        return rc;
+    rc = step(walk);
+    bool away = rc == ENOTCONN || rc == EIO;
+    return away && (leave_out(walk) || leave_behind(walk)) ? 0 : rc;
 }
 
 static int next(struct lk_inspect *walk, lk_inspected_t *object)
 {
-    while (!next_object(walk, object)) {
-        if (!walk->begun && !next_server(walk))
-            return end(walk);
-        int rc = lk__client_stay(walk->client, "lk_inspect_next");
-        if (rc == 0)
-            rc = step(walk);
-        if (rc != 0 && !leave_out(walk, rc))
-            return rc;
-    }
-    return 0;
+    int rc = 0;
+    while (rc == 0 && !next_object(walk, object))
+        rc = go_on(walk);
+    return rc;
 }
 
 /* --- public calls ------------------------------------------------------------------------------------------------- */

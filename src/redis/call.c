@@ -245,6 +245,7 @@ int lk__call_end(struct lk__ongoing *call)
     told->repeated = call->unsure;
     told->acknowledged = call->request.acknowledged;
     told->sent_us = call->request.sent_us;
+    told->epoch = call->request.epoch;
     return rc;
 }
 

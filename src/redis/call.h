@@ -24,7 +24,8 @@ struct lk__call {
     bool acknowledged;       /* told: enough of them did */
     bool repeated;           /* told: an earlier copy may have taken effect */
     bool stepped;            /* told: it went by steps */
-    int64_t sent_us;         /* told: when the one was sent that is answered */
+    int64_t sent_us;         /* told: when the one was sent that is answered ... */
+    unsigned epoch;          /* ... and the epoch of the server that answered */
     int64_t settled_us;      /* told: by then no copy takes effect any more, if its script takes a deadline; or 0 */
     struct lk__replybuf own; /* the answer, unless that is put elsewhere */
 };

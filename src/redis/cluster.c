@@ -60,6 +60,7 @@ struct lk__cluster {
     struct owner owners[LK__LANES]; /* before the first node is met */
     unsigned capacity[LK__LANES];   /* under mu */
     bool known;                     /* under mu, set by its thread: there is a map */
+    int64_t began_us;               /* under mu: when the last attempt to ask for it began */
     int code;                       /* under mu: why the last attempt failed; 0: there was none, or it did not */
     char errmsg[LK__ERRMSG_MAX];    /* under mu: words of it */
     _Atomic int64_t due_us;         /* when the map is asked for */
@@ -100,6 +101,11 @@ unsigned lk__cluster_slotsof(const struct lk__cluster *cluster, unsigned number)
     for (unsigned slot = 0; slot < LK__SLOTS; slot++)
         count += atomic_load(&cluster->at[slot]) == number;
     return count;
+}
+
+unsigned lk__cluster_ownerof(const struct lk__cluster *cluster, unsigned slot)
+{
+    return atomic_load(&cluster->at[slot]);
 }
 
 unsigned lk__cluster_version(const struct lk__cluster *cluster)
@@ -605,6 +611,7 @@ static void look(const struct lk__lookout *lookout)
     char errmsg[LK__ERRMSG_MAX] = "";
     atomic_store(&cluster->due_us, LK__NEVER);
     struct asked told = { 0 };
+    int64_t began_us = lk__now_us();
     int rc = ask_all(cluster, &told, errmsg, sizeof errmsg);
     if (rc == 0 && !cluster->known)
         rc = compare_clocks(cluster, &told, errmsg, sizeof errmsg);
@@ -617,6 +624,7 @@ static void look(const struct lk__lookout *lookout)
     if (rc != 0 && cluster->code == 0)
         lk__log(LK_LOG_INFO, "the map of the cluster: %s", errmsg);
     cluster->known |= rc == 0;
+    cluster->began_us = began_us;
     cluster->code = rc;
     memcpy(cluster->errmsg, errmsg, sizeof errmsg);
     pthread_cond_broadcast(&cluster->learned);
@@ -636,6 +644,22 @@ int lk__cluster_await(struct lk__cluster *cluster, int64_t until_us)
         rc = lk__fail(cluster->code, "%s", cluster->errmsg);
     else
         rc = lk__fail(ENOTCONN, "no node of the cluster answers in time (connect_timeout)");
+    lk__mu_unlock(&cluster->mu);
+    return rc;
+}
+
+int lk__cluster_renew(struct lk__cluster *cluster, int64_t until_us)
+{
+    int64_t since_us = lk__now_us();
+    int rc = 0;
+    ask_at(cluster, since_us);
+    lk__mu_lock(&cluster->mu);
+    while (cluster->began_us < since_us && rc != ETIMEDOUT)
+        rc = lk__cond_wait(&cluster->learned, &cluster->mu, until_us);
+    if (cluster->began_us < since_us)
+        rc = lk__fail(ENOTCONN, "no node of the cluster tells in time which slots are where");
+    else
+        rc = cluster->code != 0 ? lk__fail(ENOTCONN, "%s", cluster->errmsg) : 0;
     lk__mu_unlock(&cluster->mu);
     return rc;
 }

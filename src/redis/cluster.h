@@ -33,6 +33,9 @@ void lk__cluster_free(struct lk__cluster *cluster); /* lanes are closed */
 /* Until somebody told which slots are where, or could not, or `until_us`. 0, or with an error text why not. */
 int lk__cluster_await(struct lk__cluster *cluster, int64_t until_us);
 
+/* Ask for the map anew, and wait for it. 0, or ENOTCONN with an error text: nobody tells it, or not by `until_us`. */
+int lk__cluster_renew(struct lk__cluster *cluster, int64_t until_us);
+
 /*
  * The node that has the slot of a command's keys, as far as is known; any that may know, if none has. `asking`: the one to
  * which the slot's keys go, as the last ASK said. There is a map.
@@ -44,6 +47,8 @@ struct lk__node *lk__cluster_nodeforkey(const struct lk__cluster *cluster, const
 struct lk__node *lk__cluster_nth(const struct lk__cluster *cluster, unsigned n);
 /* How many slots the node of that number has, by the map; the first one met is 1, and 0 is for those that none has. */
 unsigned lk__cluster_slotsof(const struct lk__cluster *cluster, unsigned number);
+/* The number of the node that has a slot, by the map; 0: none has it. */
+unsigned lk__cluster_ownerof(const struct lk__cluster *cluster, unsigned slot);
 /* A number that changes with the map. */
 unsigned lk__cluster_version(const struct lk__cluster *cluster);
 

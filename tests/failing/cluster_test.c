@@ -53,7 +53,7 @@ static void use(lk_client_t *client)
 static lk_client_t *open_well(void)
 {
     lk_client_t *client = NULL;
-    assert_lk(0, lk_client_open(&client, cluster_url(nodes, options())));
+    assert_lk(0, open_patiently(&client, cluster_url(nodes, options())));
     if (!calls)
         use_all(client);
     return client;
@@ -115,6 +115,23 @@ static void asked_anew(struct world *w)
     use(client);
 }
 
+/* Before it ends a walk asks which slots are where, by a connection of its own. */
+static void walk_through(struct world *w)
+{
+    (void)w;
+    lk_client_t *client = open_well();
+    lk_inspect_t *walk = NULL;
+    lk_inspected_t object = LK_INSPECTED_INIT;
+    failing_begin();
+    if (tried(0, lk_inspect_open(&walk, client, NULL), ENOMEM) == 0)
+        tried(ENOENT, lk_inspect_next(walk, &object), ENOMEM, UNREACHABLE);
+    failing_end();
+    if (walk != NULL)
+        eventually(lk_inspect_next(walk, &object) == ENOENT, FAILING_LONG_MS);
+    lk_inspect_close(walk);
+    use(client);
+}
+
 static void all_of(struct world *w, enum failing kind)
 {
     nodes = cluster_begin(w, false);
@@ -124,6 +141,8 @@ static void all_of(struct world *w, enum failing kind)
     each_failure(w, "open", kind, open_url);
     each_failure(w, "use", kind, use_a_node);
     each_failure(w, "asked anew", kind, asked_anew);
+    if (calls)
+        each_failure(w, "walk", kind, walk_through);
     world_close(w, nodes);
 }
 
