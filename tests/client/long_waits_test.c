@@ -292,6 +292,54 @@ static void thousands_are_told_of_in_their_time(struct world *w)
     assert_int_equal(CROWD, atomic_load(&heard.holds));
 }
 
+enum { CLOSINGS = SANITIZED ? 10 : 30, SHORT_MS = 100, HELD = 30 };
+
+static int wait_in_vain(int index, void *arg)
+{
+    (void)index;
+    int rc = lk_mutex_lockfor(arg, 20000);
+    return rc == ECANCELED ? 0 : rc == 0 ? EBUSY : rc;
+}
+
+static int all_wait_in_vain(void *arg)
+{
+    return run_threads(4, wait_in_vain, arg);
+}
+
+/* Around the moment when all its waits and holds become too long: all that it held is given back, and nothing told later. */
+static void a_client_closes_at_that_moment(struct world *w)
+{
+    struct worker waiters;
+    lk_mutex_t held[HELD];
+    char name[16];
+    begin(w, "lease=20s");
+    assert_lk(0, lk_mutex_lock(theirs));
+    for (int round = 0; round < CLOSINGS; round++) {
+        lk_client_t *closed = world_open(w, LONG "warn_wait=100ms&warn_hold=100ms");
+        lk_mutex_t *wanted = world_mutex(w, closed, "orders", NULL);
+        atomic_int told = 0;
+        hearing = (struct gate){ .open = 1 };
+        assert_lk(0, lk_client_addlistener(closed, hear_late, &told, NULL));
+        for (int i = 0; i < HELD; i++) {
+            snprintf(name, sizeof name, "held:%d", i);
+            assert_lk(0, lk_mutex_init(&held[i], closed, name, NULL));
+            assert_lk(0, lk_mutex_lock(&held[i]));
+        }
+        worker_start(&waiters, all_wait_in_vain, wanted);
+        eventually(world_queued(w, "orders") > 0, PATIENT_MS);
+        sleep_ms(SHORT_MS / 2 + round * SHORT_MS / CLOSINGS);
+        assert_lk(0, lk_client_close(closed));
+        int then = atomic_load(&told);
+        assert_lk(0, worker_join(&waiters));
+        for (int i = 0; i < HELD; i++)
+            assert_lk(0, lk_mutex_destroy(&held[i]));
+        world_close(w, wanted);
+        assert_false(world_exists(w, "held:0") || world_exists(w, name));
+        assert_int_equal(then, atomic_load(&told));
+    }
+    assert_lk(0, lk_mutex_unlock(theirs));
+}
+
 /* An event that was not fetched yet, that the hold is at risk, is not replaced by one that matters less. */
 static void risk_comes_first(struct world *w)
 {
@@ -312,5 +360,5 @@ int main(void)
     return world_run(a_long_wait_is_told_once, the_log_has_the_holder, all_threads_that_wait_are_told_of,
                      a_short_wait_is_not_told, one_that_gives_up_is_told_of, what_is_not_to_be_told_is_not,
                      a_long_hold_is_told_once, a_short_hold_is_not_told,
-                     thousands_are_told_of_in_their_time, risk_comes_first);
+                     thousands_are_told_of_in_their_time, a_client_closes_at_that_moment, risk_comes_first);
 }

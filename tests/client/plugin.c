@@ -48,7 +48,29 @@ static int run_and_meet(lk_client_t *client)
     return rc;
 }
 
-/* Uses the library, and closes all of it again. */
+static lk_inspect_t *walk;
+
+/* What operators use. A walk is left in the middle, and open. */
+static int look_around(lk_client_t *client, const char *url)
+{
+    const lk_clientattr_t attr = { .size = sizeof attr, .url = url };
+    lk_inspected_t found = LK_INSPECTED_INIT;
+    char *text;
+    int rc = lk_survey(&attr, &text);
+    if (rc != 0)
+        return rc;
+    lk_free(text);
+    rc = lk_client_metrics(client, 10, &text);
+    if (rc != 0)
+        return rc;
+    lk_free(text);
+    rc = lk_inspect_open(&walk, client, NULL);
+    if (rc == 0)
+        rc = lk_inspect_next(walk, &found);
+    return rc == ENOENT ? 0 : rc;
+}
+
+/* Uses the library, and closes all of it again but for a walk, which keeps no thread. */
 int plugin_use(const char *url)
 {
     lk_client_t *client;
@@ -58,6 +80,8 @@ int plugin_use(const char *url)
     rc = wait_in_vain(client);
     if (rc == 0)
         rc = run_and_meet(client);
+    if (rc == 0)
+        rc = look_around(client, url);
     int closed = lk_client_close(client);
     return rc != 0 ? rc : closed;
 }

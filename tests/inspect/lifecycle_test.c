@@ -6,8 +6,11 @@
  * labels: threads memory
  */
 #include "fake_server.h"
+#include "proxy.h"
 #include "world.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -96,6 +99,129 @@ static void so_does_a_list_of_waiters(struct world *w)
     answer_pages(f, "$5\r\na:1:1\r\n");
     close_meanwhile(f, queue_on);
     assert_lk(0, lk_mutex_destroy(&orders));
+}
+
+/* --- closed under many ---------------------------------------------------------------------------------------------- */
+
+enum { ASKERS = 8, ROUNDS = SANITIZED ? 40 : 400 };
+
+static atomic_int rounds;
+
+static int ask_for_text(int (*ask)(lk_client_t *client, char **text))
+{
+    char *text;
+    int rc = ask(asker.client, &text);
+    if (rc == 0)
+        lk_free(text);
+    return rc;
+}
+
+static int metrics_of_ten(lk_client_t *client, char **text)
+{
+    return lk_client_metrics(client, 10, text);
+}
+
+static int walk_to_the_end(void)
+{
+    lk_inspected_t object = LK_INSPECTED_INIT;
+    lk_inspect_t *walk;
+    int rc = lk_inspect_open(&walk, asker.client, NULL);
+    if (rc != 0)
+        return rc;
+    while ((rc = lk_inspect_next(walk, &object)) == 0)
+        ;
+    lk_inspect_close(walk);
+    return rc == ENOENT ? 0 : rc;
+}
+
+static int ask_once(int what)
+{
+    lk_holder_t holder;
+    unsigned count;
+    switch (what) {
+    case 0:
+        return ask_for_text(metrics_of_ten);
+    case 1:
+        return ask_for_text(lk_client_stats);
+    case 2:
+        return lk_inspect_holders(asker.client, LK_KIND_MUTEX, "orders", &holder, sizeof holder, 1, &count);
+    default:
+        return walk_to_the_end();
+    }
+}
+
+static int ask_until_it_is_closed(int index, void *arg)
+{
+    int rc;
+    (void)arg;
+    while ((rc = ask_once(index % 4)) == 0)
+        atomic_fetch_add(&rounds, 1);
+    return rc == ECANCELED ? 0 : rc;
+}
+
+static int ask_all_of_it(void *arg)
+{
+    return run_threads(ASKERS, ask_until_it_is_closed, arg);
+}
+
+/* A walk that is open keeps the client's memory, so that who comes late is told, and not only who is in a call. */
+static void who_asks_is_told_that_it_is_closed(struct world *w)
+{
+    lk_mutex_t orders;
+    atomic_store(&rounds, 0);
+    assert_lk(0, lk_client_open(&asker.client, world_url(w, "connect_timeout=10s&lease=20s")));
+    assert_lk(0, lk_mutex_init(&orders, asker.client, "orders", NULL));
+    assert_lk(0, lk_mutex_lock(&orders));
+    assert_lk(0, lk_inspect_open(&asker.walk, asker.client, NULL));
+    worker_start(&asker.worker, ask_all_of_it, NULL);
+    eventually(atomic_load(&rounds) >= ROUNDS, 20000);
+    assert_lk(0, lk_client_close(asker.client));
+    assert_lk(0, worker_join(&asker.worker));
+    assert_lk(0, lk_mutex_destroy(&orders));
+    assert_lk(ECANCELED, ask_once(0));
+    lk_inspect_close(asker.walk);
+}
+
+/* --- a survey ------------------------------------------------------------------------------------------------------- */
+
+static int survey_once(int index, void *arg)
+{
+    const lk_clientattr_t attr = { .size = sizeof attr, .url = arg };
+    char *text;
+    (void)index;
+    int rc = lk_survey(&attr, &text);
+    if (rc == 0)
+        lk_free(text);
+    return rc;
+}
+
+static void many_surveys_at_once(struct world *w)
+{
+    assert_lk(0, run_threads(SANITIZED ? 10 : 40, survey_once, (void *)world_url(w, "connect_timeout=20s")));
+}
+
+/* A survey whose answer gets lost, or whose server stands still or ends, says so in its time and leaves nothing. */
+static void a_survey_is_cut_short(struct world *w)
+{
+    static const enum proxy_fault faults[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_DROP_REPLY };
+    struct proxy *p = proxy_begin(w);
+    char url[256];
+    snprintf(url, sizeof url, "%s", proxy_url(p, "connect_timeout=700ms"));
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        int64_t began_ms = now_ms();
+        proxy_once(p, faults[i], 1, "INFO");
+        int rc = survey_once(0, url);
+        assert_true(rc == 0 || rc == ENOTCONN);
+        assert_between(now_ms() - began_ms, 0, 2 * 700 + 2 * SLACK_MS);
+        assert_int_equal(i + 1, proxy_faults(p));
+    }
+    proxy_stall(p, PROXY_DOWN);
+    assert_lk(ENOTCONN, survey_once(0, url));
+    proxy_resume(p);
+    world_kill_server(w);
+    assert_lk(ENOTCONN, survey_once(0, url));
+    world_restart_server(w);
+    eventually(survey_once(0, url) == 0, 20000);
 }
 
 /* --- forked ------------------------------------------------------------------------------------------------------- */
@@ -250,5 +376,6 @@ static void many_threads_begin_with_a_walk(struct world *w)
 int main(void)
 {
     return world_run(a_walk_ends_with_its_client, so_does_a_list_of_holders, so_does_a_list_of_waiters,
+                     who_asks_is_told_that_it_is_closed, many_surveys_at_once, a_survey_is_cut_short,
                      a_child_walks_no_further, a_small_stack_is_enough, many_threads_begin_with_a_walk);
 }
