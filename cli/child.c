@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static _Noreturn void become(const struct settings *s, char **operands, const struct grant_words *grant,
@@ -51,6 +52,14 @@ int child_prepare(struct child *child, const struct settings *s, char **operands
     child->go = go[1];
     child->trouble = trouble[0];
     return 0;
+}
+
+void child_drop(struct child *child)
+{
+    close(child->go);
+    close(child->trouble);
+    waitpid(child->pid, NULL, 0);
+    child->pid = 0;
 }
 
 int child_go(struct child *child)

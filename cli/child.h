@@ -19,6 +19,9 @@ struct child {
 int child_prepare(struct child *child, const struct settings *settings, char **operands, const struct grant_words *grant,
                   const sigset_t *mask);
 
+/* It is not to begin, and ends. */
+void child_drop(struct child *child);
+
 /* Let it begin; 0, or the errno code of exec(): it ends then. */
 int child_go(struct child *child);
 

@@ -69,7 +69,7 @@ int await_grant(struct guard *g, const struct settings *s, int signals, int *cod
     }
     int signal = await_either(w.done, signals);
     if (signal != 0)
-        guard_give_up(g); /* also of what is granted in this moment */
+        guard_close(g); /* gives back also what is granted in this moment */
     pthread_join(thread, NULL);
     close(w.done);
     if (signal != 0) {

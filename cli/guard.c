@@ -2,14 +2,21 @@
 #include "guard.h"
 #include "words.h"
 
-#include <string.h>
-
-enum { LATE_MS = 1000 }; /* a command of ours is with the server by then */
-
 const char *mode_name(enum mode mode)
 {
     static const char *const names[] = { "exclusive", "shared", "permit" };
     return names[mode];
+}
+
+/* The same mutex once more: who locks it again by this handle keeps it for that time. */
+static int make_kept(struct guard *g, const struct settings *s)
+{
+    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+    attr.fair = s->fair;
+    attr.nested_local = 1;
+    attr.min_hold_ms = s->hold_ms;
+    g->keeps = true;
+    return lk_mutex_init(&g->kept, g->client, g->name, &attr);
 }
 
 /* The mutex and the read-write lock of the name, to be taken together, or one after the other as sets take them. */
@@ -17,13 +24,13 @@ static int make_pair(struct guard *g, const struct settings *s)
 {
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     attr.fair = s->fair;
-    attr.min_hold_ms = g->keep_ms = s->hold_ms;
     int rc = lk_mutex_init(&g->mutex, g->client, g->name, &attr);
+    if (rc == 0 && s->hold_ms != 0)
+        rc = make_kept(g, s);
     if (rc == 0)
         rc = lk_rwlock_init(&g->rwlock, g->client, g->name, NULL);
-    if (rc != 0 || g->keep_ms != 0)
-        return rc;
-    rc = lk_multi_init(&g->pair);
+    if (rc == 0)
+        rc = lk_multi_init(&g->pair);
     if (rc == 0)
         rc = lk_multi_addmutex(&g->pair, &g->mutex);
     return rc == 0 ? lk_multi_addwrite(&g->pair, &g->rwlock) : rc;
@@ -54,24 +61,6 @@ int guard_open(struct guard *g, const struct settings *s, const char *name)
     return code;
 }
 
-/* Has the server kept the mutex for this owner, for so long that nobody else takes it meanwhile? */
-static bool is_kept(struct guard *g)
-{
-    char owner[96];
-    lk_mutexinfo_t info = LK_MUTEXINFO_INIT;
-    name_owner(g->client, g->owner, owner, sizeof owner);
-    size_t length = strlen(owner);
-    return length > 0 && lk_mutex_info(&g->mutex, &info) == 0 && info.held && info.remaining_ms > LATE_MS &&
-           strncmp(info.holder, owner, length) == 0 && info.holder[length] == ':';
-}
-
-/* The mutex is of no use: it is not kept. One that was lost is another's by now. */
-static void leave_mutex(struct guard *g)
-{
-    if (lk_mutex_unlockby(&g->mutex, g->owner) == 0 && g->keep_ms != 0 && is_kept(g))
-        (void)!lk_mutex_forceunlock(&g->mutex);
-}
-
 /* With the read-write lock: the mutex may have been lost while that was waited for. */
 static int check_mutex(struct guard *g)
 {
@@ -83,52 +72,50 @@ static int check_mutex(struct guard *g)
 }
 
 /*
- * By hand, in the order of sets. A set takes no mutex that stays taken; and of two that are tried at once each may get what
- * the other one lacks, so that of those who do not wait nobody would have it.
+ * By hand, in the order of sets: of two that are tried at once each may get what the other one lacks, so that of those who
+ * do not wait nobody would have it.
  */
-static int take_in_order(struct guard *g, const lk_how_t *how)
+static int try_in_order(struct guard *g, const lk_how_t *how)
 {
-    lk_how_t rest = *how;
-    int64_t began = boot_ms();
     int rc = lk_mutex_lockwith(&g->mutex, how);
     if (rc != 0)
         return rc;
-    int64_t passed = boot_ms() - began;
-    if (how->timeout_ms != LK_FOREVER)
-        rest.timeout_ms = passed < how->timeout_ms ? how->timeout_ms - passed : 0;
-    rc = lk_rwlock_wrlockwith(&g->rwlock, &rest);
+    rc = lk_rwlock_wrlockwith(&g->rwlock, how);
     if (rc == 0)
         rc = check_mutex(g);
     if (rc != 0)
-        leave_mutex(g);
+        (void)lk_mutex_unlockby(&g->mutex, g->owner);
     return rc;
 }
 
 int guard_take(struct guard *g, const lk_how_t *how)
 {
     switch (g->mode) {
-    case MODE_EXCLUSIVE:
-        return g->keep_ms != 0 || how->timeout_ms == 0 ? take_in_order(g, how) : lk_multi_lockwith(&g->pair, how);
+    case MODE_EXCLUSIVE: return how->timeout_ms == 0 ? try_in_order(g, how) : lk_multi_lockwith(&g->pair, how);
     case MODE_SHARED: return lk_rwlock_rdlockwith(&g->rwlock, how);
     case MODE_PERMIT: break;
     }
     return lk_sem_acquirewith(&g->sem, 1, how);
 }
 
+/* Only now, as what gives the mutex back before this may be a signal, or a server that hears of it later. */
+int guard_keep(struct guard *g)
+{
+    lk_how_t how = LK_HOW_INIT;
+    how.owner = g->owner;
+    int rc = g->keeps ? lk_mutex_lockwith(&g->kept, &how) : 0;
+    g->kept_twice = g->keeps && rc == 0;
+    return rc;
+}
+
 int guard_remaining(struct guard *g, int64_t *ms)
 {
-    int64_t mutex_ms = 0;
-    if (g->mode == MODE_PERMIT)
-        return lk_sem_remainingby(&g->sem, g->owner, ms);
-    if (g->mode == MODE_EXCLUSIVE && g->keep_ms == 0)
-        return lk_multi_remainingby(&g->pair, g->owner, ms);
-    int rc = lk_rwlock_remainingby(&g->rwlock, g->owner, ms);
-    if (rc != 0 || g->mode == MODE_SHARED)
-        return rc;
-    rc = lk_mutex_remainingby(&g->mutex, g->owner, &mutex_ms);
-    if (rc == 0 && mutex_ms < *ms)
-        *ms = mutex_ms;
-    return rc;
+    switch (g->mode) {
+    case MODE_EXCLUSIVE: return lk_multi_remainingby(&g->pair, g->owner, ms);
+    case MODE_SHARED: return lk_rwlock_remainingby(&g->rwlock, g->owner, ms);
+    case MODE_PERMIT: break;
+    }
+    return lk_sem_remainingby(&g->sem, g->owner, ms);
 }
 
 /* Both objects of a name count their tokens together: the larger one is above all that anybody had before. */
@@ -148,21 +135,14 @@ int guard_token(struct guard *g, uint64_t *token)
 
 int guard_release(struct guard *g)
 {
-    if (g->mode == MODE_PERMIT)
-        return lk_sem_releaseby(&g->sem, g->owner, 1);
-    if (g->mode == MODE_EXCLUSIVE && g->keep_ms == 0)
-        return lk_multi_unlockby(&g->pair, g->owner);
-    int rc = lk_rwlock_unlockby(&g->rwlock, g->owner);
-    int mutex_rc = g->mode == MODE_EXCLUSIVE ? lk_mutex_unlockby(&g->mutex, g->owner) : 0;
-    return mutex_rc != 0 ? mutex_rc : rc;
-}
-
-/* A mutex that was granted and not kept yet: closing alone would keep it. */
-void guard_give_up(struct guard *g)
-{
-    if (g->mode == MODE_EXCLUSIVE && g->keep_ms != 0)
-        leave_mutex(g);
-    guard_close(g);
+    if (g->kept_twice)
+        (void)lk_mutex_unlockby(&g->kept, g->owner); /* what is wrong the other level says, too */
+    switch (g->mode) {
+    case MODE_EXCLUSIVE: return lk_multi_unlockby(&g->pair, g->owner);
+    case MODE_SHARED: return lk_rwlock_unlockby(&g->rwlock, g->owner);
+    case MODE_PERMIT: break;
+    }
+    return lk_sem_releaseby(&g->sem, g->owner, 1);
 }
 
 void guard_close(struct guard *g)

@@ -17,9 +17,11 @@ struct guard {
     lk_owner_t *owner;
     lk_mutex_t mutex;
     lk_rwlock_t rwlock;
-    lk_multi_t pair; /* of both; with keep_ms there is none */
+    lk_multi_t pair; /* of both */
     lk_sem_t sem;
-    int64_t keep_ms; /* the mutex stays taken for so long; 0: no */
+    bool keeps;      /* with --hold-at-least */
+    lk_mutex_t kept; /* the same mutex, which stays taken for that time */
+    bool kept_twice; /* it was locked again, so that it does */
 };
 
 /* Open the client and make the object; 0, or an exit code: complained, and nothing is left. */
@@ -31,10 +33,10 @@ int guard_remaining(struct guard *guard, int64_t *ms);
 int guard_token(struct guard *guard, uint64_t *token); /* EPERM: readers have none */
 int guard_release(struct guard *guard);
 
-/* From another thread: end guard_take() and all; nothing runs, so that nothing stays taken for the time to keep it. */
-void guard_give_up(struct guard *guard);
+/* From now on the name stays taken for the time of --hold-at-least: what is held is about to be used. Without it nothing. */
+int guard_keep(struct guard *guard);
 
-/* End it all; what is still held is released. */
+/* End it all, also guard_take() of another thread; what is still held is released. */
 void guard_close(struct guard *guard);
 
 const char *mode_name(enum mode mode);

@@ -78,8 +78,11 @@ int run_hold(struct settings *s, int count, char **operands)
     }
     if (await_grant(&g, s, signals, &code) != 0)
         return code;
-    code = say_held(&g, s);
-    int rc = code == 0 ? hold_on(&g, s, signals) : 0;
+    int rc = guard_keep(&g);
+    if (rc == 0)
+        code = say_held(&g, s);
+    if (rc == 0 && code == 0)
+        rc = hold_on(&g, s, signals);
     int released = guard_release(&g);
     if (rc == 0 && released != 0)
         rc = released;

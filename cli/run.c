@@ -237,6 +237,14 @@ static void share_terminal(struct run *r)
         terminal_give(r->terminal, r->child.pid);
 }
 
+/* It was lost since the grant: nothing is run. */
+static int not_kept(struct run *r, int rc)
+{
+    child_drop(&r->child);
+    (void)renew(r);
+    return give_back(r, exit_code_of(rc));
+}
+
 static int run_held(struct run *r, char **operands, const sigset_t *mask)
 {
     char owner[96];
@@ -251,6 +259,9 @@ static int run_held(struct run *r, char **operands, const sigset_t *mask)
         give_back(r, EXIT_INTERNAL);
         return EXIT_INTERNAL;
     }
+    int rc = guard_keep(&r->guard);
+    if (rc != 0)
+        return not_kept(r, rc);
     keeper_guard(&r->keeper, r->child.pid);
     if (r->settings->max_ms != 0)
         keeper_limit(&r->keeper, r->settings->max_ms);

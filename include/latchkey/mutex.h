@@ -53,7 +53,8 @@ typedef struct lk_mutexattr {
     int fixed;           /* 1: the lease is not renewed (Redisson's lock(leaseTime)) */
     int nested_local;    /* 1: locking again costs no round trip; the server sees one hold */
     int64_t lease_ms;    /* 0: the client's; at least 100 */
-    int64_t min_hold_ms; /* unlock keeps the name taken until this long after the grant; 0: no */
+    int64_t min_hold_ms; /* unlock keeps the name taken until this long after the grant, also if this handle
+                            only locked it again; 0: no */
     int64_t max_hold_ms; /* not renewed beyond this; at least 100; 0: no limit */
 } lk_mutexattr_t;
 

@@ -8,6 +8,17 @@
 
 #include <limits.h>
 
+/* The name stays taken for as long after the grant as any handle says by which it was locked. */
+static void keep(const struct lk__op *op, const struct lk__hold *hold)
+{
+    int64_t now_us = lk__now_us(), lasts_us = hold->began_us + lk__mutex_attr(op)->min_hold_ms * 1000 - now_us;
+    if (lk__mutex_attr(op)->min_hold_ms == 0 || lasts_us <= 0)
+        return;
+    struct lk__node *at = lk__node_for(lk__object_node(op->object), &hold->lease->release.command, false);
+    struct lk__until until = lk__node_until(at, LK__LANE_COMMANDS, now_us, lasts_us);
+    lk__lease_keep(hold->lease, &until);
+}
+
 /* The owner holds the mutex already: the type decides. */
 static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_try)
 {
@@ -18,9 +29,11 @@ static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_
     if (hold->holds == INT_MAX)
         return lk__fail(EAGAIN, "%s: held %d times", what, hold->holds);
     int rc = lk__mutex_attr(op)->nested_local ? 0 : lk__mutex_nest(op, hold, hold->holds + 1);
-    if (rc == 0)
-        hold->holds++;
-    return rc;
+    if (rc != 0)
+        return rc;
+    hold->holds++;
+    keep(op, hold);
+    return 0;
 }
 
 void lk__mutex_plan(struct lk__acquire *acquire, struct lk__lock_acquire_args *args, const struct lk__op *op,

@@ -306,6 +306,15 @@ void lk__lease_wasgone(struct lk__lease *lease)
     lk__mu_unlock(&dog->mu);
 }
 
+/* Under dog->mu, as whoever closes the client may end the lease meanwhile. */
+void lk__lease_keep(struct lk__lease *lease, const struct lk__until *until)
+{
+    lk__watchdog_lock(lease->dog);
+    if (lease->state == LK__HELD)
+        lk__until_extend(&lease->release.until, until);
+    lk__mu_unlock(&lease->dog->mu);
+}
+
 void lk__lease_forget(struct lk__lease *lease)
 {
     lk__watchdog_lock(lease->dog);

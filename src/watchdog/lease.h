@@ -142,6 +142,9 @@ bool lk__lease_ranout(struct lk__lease *lease);
 /* Did the owner end? The lease may be good for the rest of its time. */
 bool lk__lease_isownerless(struct lk__lease *lease);
 
+/* Its release is not to end it before then, nor before what was said so far; of one that is lost it says nothing. */
+void lk__lease_keep(struct lk__lease *lease, const struct lk__until *until);
+
 /* Take the lease off its holder's list. */
 void lk__lease_forget(struct lk__lease *lease);
 

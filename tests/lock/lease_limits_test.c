@@ -128,6 +128,42 @@ static void a_long_enough_hold_ends_with_its_unlock(struct world *w)
     assert_false(world_exists(w, "orders"));
 }
 
+/* Whoever has decided only now that the name is to stay taken locks it again by a handle that says so. */
+static void a_handle_that_locks_again_keeps_the_name(struct world *w)
+{
+    static const lk_mutexattr_t quick = { .size = sizeof quick, .min_hold_ms = 1, .nested_local = 1 };
+    static const lk_mutexattr_t kept = { .size = sizeof kept, .min_hold_ms = 3000, .nested_local = 1 };
+    open_orders(w, NULL);
+    lk_mutex_t *handles[] = { world_mutex(w, client, "orders", &kept), world_mutex(w, client, "orders", &quick) };
+    int64_t began_ms = now_ms();
+    assert_lk(0, lk_mutex_lock(orders));
+    for (int i = 0; i < 2; i++) {
+        assert_lk(0, lk_mutex_lock(handles[i]));
+        assert_lk(0, lk_mutex_unlock(handles[i]));
+        assert_between(world_pttl(w, "orders"), 3001, 6000);
+    }
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_lk(EBUSY, lk_mutex_trylock(same_name));
+    assert_between(world_pttl(w, "orders"), 1, 3000);
+    assert_lk(0, lk_mutex_lockfor(same_name, 6000));
+    assert_between(now_ms() - began_ms, 2990, 3000 + 2 * SLACK_MS + 1000);
+    assert_lk(0, lk_mutex_unlock(same_name));
+}
+
+/* One that is locked again when the time is over is given back at once. */
+static void time_that_is_over_keeps_nothing(struct world *w)
+{
+    static const lk_mutexattr_t kept = { .size = sizeof kept, .min_hold_ms = 100 };
+    open_orders(w, NULL);
+    lk_mutex_t *again = world_mutex(w, client, "orders", &kept);
+    assert_lk(0, lk_mutex_lock(orders));
+    sleep_ms(150);
+    assert_lk(0, lk_mutex_lock(again));
+    assert_lk(0, lk_mutex_unlock(again));
+    assert_lk(0, lk_mutex_unlock(orders));
+    assert_false(world_exists(w, "orders"));
+}
+
 /* Attributes that contradict each other or the rules are mistakes. */
 static void impossible_times_are_refused(struct world *w)
 {
@@ -218,6 +254,7 @@ int main(void)
 {
     return world_run(a_fixed_lease_ends_by_itself, a_fixed_lease_can_be_extended, the_longest_hold_ends_a_renewed_lease,
                      the_shortest_hold_outlives_the_unlock, a_long_enough_hold_ends_with_its_unlock,
+                     a_handle_that_locks_again_keeps_the_name, time_that_is_over_keeps_nothing,
                      impossible_times_are_refused, a_handed_over_hold_has_its_own_lease,
                      a_handed_over_hold_is_never_good_for_more_than_it_may_last);
 }
