@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-enum { DELAY_MS = 50 };
+enum { DELAY_MS = 80, STEP_MS = 30 };
 
 /* The command runs, or nothing is left; whether it ran. */
 static bool end_waiter(struct world *w, pid_t waiter, const char *name)
@@ -33,7 +33,7 @@ static void a_signal_before_the_answer_keeps_nothing(struct world *w)
     struct proxy *p = proxy_begin(w);
     int given_up = 0;
     proxy_delay(p, DELAY_MS);
-    for (int moment_ms = 0; moment_ms <= DELAY_MS + 20; moment_ms += 20) {
+    for (int moment_ms = 0; moment_ms <= DELAY_MS + 20; moment_ms += STEP_MS) {
         pid_t waiter = command_begin(w, "exec latchkey run -u '%s' --hold-at-least 1h a touch ran", proxy_url(p, ""));
         eventually(world_exists(w, "a"), 20000);
         sleep_ms(moment_ms);
@@ -49,7 +49,7 @@ static void a_signal_before_the_hand_over_is_heard_keeps_nothing(struct world *w
     lk_rwlock_t *rwlock = world_rwlock(w, world_client(w, ""), "a", NULL);
     int given_up = 0;
     proxy_delay(p, DELAY_MS);
-    for (int moment_ms = 0; moment_ms <= DELAY_MS + 20; moment_ms += 20) {
+    for (int moment_ms = 0; moment_ms <= DELAY_MS + 20; moment_ms += STEP_MS) {
         assert_lk(0, lk_rwlock_rdlock(rwlock));
         pid_t waiter = command_begin(w, "exec latchkey run -u '%s' --hold-at-least 1h a touch ran", proxy_url(p, ""));
         eventually(world_rwqueued(w, "a") == 1 && world_exists(w, "a"), 20000);
