@@ -15,9 +15,10 @@ enum { INDENT = 33, WIDE = 120 };
 
 int flush_output(void)
 {
+    errno = 0; /* what failed before this has left an error that others may have changed since */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return EXIT_OK;
-    complain("standard output: %s", strerror(errno));
+    complain("standard output: %s", errno != 0 ? strerror(errno) : "not all of it could be written");
     return EXIT_OUTPUT;
 }
 
