@@ -51,7 +51,6 @@ enum option_id {
     OPT_FOR,
     OPT_CHECK,
     OPT_OWNER,
-    OPT_ROBUST,
     OPT_YES,
     OPT_INTERVAL,
     OPT_ONCE,
@@ -96,7 +95,7 @@ struct settings {
     bool keep_env, no_stdin, check;
     int64_t alert_ms, for_ms; /* 0: not said */
     const char *owner;
-    bool robust, yes, once;
+    bool yes, once;
     int64_t interval_ms;
     int port;
     int64_t seconds; /* 0: not said */

@@ -51,8 +51,9 @@ const struct command commands[] = {
       BIT(INTERVAL) | BIT(ONCE) | CONNECT, 0, 1, false, run_top },
     { "force-release", "NAME", "take a name away from whoever holds it",
       "The mutex and the read-write lock NAME. Its holders go on as if they had it until their next renewal, a third\n"
-      "of the lease: end them first, or have the resource compare fencing tokens. Shows who they are, and asks.\n",
-      BIT(OWNER) | BIT(ROBUST) | BIT(YES) | CONNECT, 1, 1, false, run_force_release },
+      "of the lease: end them first, or have the resource compare fencing tokens. Shows who they are, and asks.\n"
+      "The next holder of a robust lock is told that its holder died; one that was given back unrepaired is usable again.\n",
+      BIT(OWNER) | BIT(YES) | CONNECT, 1, 1, false, run_force_release },
     { "sem status", "NAME", "how many permits a semaphore has",
       "Of the leased semaphore NAME, as `latchkey run --permits` takes permits of it.\n", CONNECT, 1, 1, false,
       run_sem_status },

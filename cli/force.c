@@ -8,6 +8,7 @@
  */
 #include "client.h"
 #include "found.h"
+#include "look.h"
 #include "words.h"
 
 #include <jansson.h>
@@ -22,6 +23,7 @@ struct taken {
     const char *kind;
     lk_holder_t holders[SHOWN_MAX];
     unsigned count;
+    bool unrecoverable; /* nobody has it, and nobody gets it: a robust one that was given back unrepaired */
 };
 
 struct target {
@@ -40,6 +42,18 @@ static int look_at(struct target *target, struct taken *taken, int kind, const c
     for (unsigned i = 0; i < taken->count && i < SHOWN_MAX; i++)
         make_printable(taken->holders[i].id);
     return rc == EPROTO ? 0 : rc;
+}
+
+static int look_whether_usable(struct target *target)
+{
+    struct rows rows = { 0 };
+    int rc = look_at_name(&rows, target->client, target->name);
+    for (int i = 0; rc == 0 && i < rows.count; i++) {
+        struct taken *taken = strcmp(rows.row[i].kind, "rwlock") == 0 ? &target->rwlock : &target->mutex;
+        if (strcmp(rows.row[i].mode, "unrecoverable") == 0)
+            taken->unrecoverable = true;
+    }
+    return rc;
 }
 
 /* Does an id begin with what was said, whole parts of it? */
@@ -62,6 +76,8 @@ static void show(FILE *out, const struct target *target, const struct taken *tak
 {
     char name[LK_NAME_MAX + 1];
     printable_name(name, target->name);
+    if (taken->unrecoverable)
+        fprintf(out, "%s %s was given back unrepaired: nobody gets it\n", taken->kind, name);
     for (unsigned i = 0; i < taken->count && i < SHOWN_MAX; i++)
         fprintf(out, "%s %s is held by %s\n", taken->kind, name, taken->holders[i].id);
     if (taken->count > SHOWN_MAX)
@@ -72,7 +88,8 @@ static void show(FILE *out, const struct target *target, const struct taken *tak
 static int check_owner(const struct settings *s, const struct target *target)
 {
     const struct taken *both[] = { &target->mutex, &target->rwlock };
-    if (target->mutex.count + target->rwlock.count == 0) {
+    bool unusable = target->mutex.unrecoverable || target->rwlock.unrecoverable;
+    if (target->mutex.count + target->rwlock.count == 0 && (!unusable || s->owner != NULL)) {
         complain("%s: nobody holds %s", s->command->name, target->name);
         return EXIT_NO;
     }
@@ -97,7 +114,9 @@ static int ask(const struct settings *s, const struct target *target)
         complain("%s: standard input is no terminal to ask on: say --yes", s->command->name);
         return EXIT_USE;
     }
-    fprintf(stderr, "Holders go on as if they had it until their next renewal. Take it away? [y/N] ");
+    bool held = target->mutex.count + target->rwlock.count > 0;
+    fputs(held ? "Holders go on as if they had it until their next renewal. Take it away? [y/N] "
+               : "Is what it guards in order again? [y/N] ", stderr);
     bool yes = fgets(line, sizeof line, stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
     return yes ? EXIT_OK : EXIT_NO;
 }
@@ -106,6 +125,8 @@ static void tell(const struct settings *s, const struct target *target, const st
 {
     char name[LK_NAME_MAX + 1];
     if (!s->json) {
+        if (taken->unrecoverable)
+            printf("%s %s is usable again\n", taken->kind, printable_name(name, target->name));
         for (unsigned i = 0; i < taken->count && i < SHOWN_MAX; i++)
             printf("%s %s was taken from %s\n", taken->kind, printable_name(name, target->name), taken->holders[i].id);
         return;
@@ -120,12 +141,10 @@ static void tell(const struct settings *s, const struct target *target, const st
     putchar('\n');
 }
 
-static int release_mutex(const struct settings *s, const struct target *target)
+static int release_mutex(const struct target *target)
 {
     lk_mutex_t mutex;
-    lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
-    attr.robust = s->robust;
-    int rc = lk_mutex_init(&mutex, target->client, target->name, &attr);
+    int rc = lk_mutex_init(&mutex, target->client, target->name, NULL);
     if (rc != 0)
         return rc;
     rc = lk_mutex_forceunlock(&mutex);
@@ -133,12 +152,10 @@ static int release_mutex(const struct settings *s, const struct target *target)
     return rc;
 }
 
-static int release_rwlock(const struct settings *s, const struct target *target)
+static int release_rwlock(const struct target *target)
 {
     lk_rwlock_t rwlock;
-    lk_rwlockattr_t attr = LK_RWLOCKATTR_INIT;
-    attr.robust = s->robust;
-    int rc = lk_rwlock_init(&rwlock, target->client, target->name, &attr);
+    int rc = lk_rwlock_init(&rwlock, target->client, target->name, NULL);
     if (rc != 0)
         return rc;
     rc = lk_rwlock_forceunlock(&rwlock);
@@ -148,9 +165,9 @@ static int release_rwlock(const struct settings *s, const struct target *target)
 
 static int release(const struct settings *s, const struct target *target, const struct taken *taken)
 {
-    if (taken->count == 0)
+    if (taken->count == 0 && !taken->unrecoverable)
         return EXIT_OK;
-    int rc = taken == &target->mutex ? release_mutex(s, target) : release_rwlock(s, target);
+    int rc = taken == &target->mutex ? release_mutex(target) : release_rwlock(target);
     if (rc != 0)
         return complain_of(target->name, rc);
     tell(s, target, taken);
@@ -162,6 +179,8 @@ static int take_away(const struct settings *s, struct target *target)
     int rc = look_at(target, &target->mutex, LK_KIND_MUTEX, "mutex");
     if (rc == 0)
         rc = look_at(target, &target->rwlock, LK_KIND_RWLOCK, "rwlock");
+    if (rc == 0)
+        rc = look_whether_usable(target);
     if (rc != 0)
         return complain_of(target->name, rc);
     int code = check_owner(s, target);

@@ -18,6 +18,12 @@ static int unless_other(int rc)
     return rc == EPROTO ? 0 : rc;
 }
 
+/* Of a lock that nobody holds. */
+static const char *mode_of_free(int recoverable)
+{
+    return recoverable ? "free" : "unrecoverable";
+}
+
 static int look_at_mutex(struct rows *rows, lk_client_t *client, const char *name)
 {
     lk_mutex_t mutex;
@@ -26,9 +32,9 @@ static int look_at_mutex(struct rows *rows, lk_client_t *client, const char *nam
     if (rc != 0)
         return rc;
     rc = lk_mutex_info(&mutex, &info);
-    if (rc == 0 && (info.held || info.waiters != 0)) {
-        struct row row = { "mutex", info.held ? "exclusive" : "free", info.held != 0, info.waiters,
-                           info.held ? info.remaining_ms : -1, -1, info.token, { 0 } };
+    if (rc == 0 && (info.held || info.waiters != 0 || !info.recoverable)) {
+        struct row row = { "mutex", info.held ? "exclusive" : mode_of_free(info.recoverable), info.held != 0,
+                           info.waiters, info.held ? info.remaining_ms : -1, -1, info.token, { 0 } };
         snprintf(row.owner, sizeof row.owner, "%s", info.holder);
         add(rows, row);
     }
@@ -38,17 +44,18 @@ static int look_at_mutex(struct rows *rows, lk_client_t *client, const char *nam
 
 static int look_at_rwlock(struct rows *rows, lk_client_t *client, const char *name)
 {
-    static const char *const modes[] = { "free", "shared", "exclusive" };
+    static const char *const modes[] = { [LK_RWLOCK_READING] = "shared", [LK_RWLOCK_WRITING] = "exclusive" };
     lk_rwlock_t rwlock;
     lk_rwlockinfo_t info = LK_RWLOCKINFO_INIT;
     int rc = lk_rwlock_init(&rwlock, client, name, NULL);
     if (rc != 0)
         return rc;
     rc = lk_rwlock_info(&rwlock, &info);
-    if (rc == 0 && (info.mode != LK_RWLOCK_FREE || info.waiters != 0)) {
+    bool free = rc == 0 && info.mode == LK_RWLOCK_FREE;
+    if (rc == 0 && (!free || info.waiters != 0 || !info.recoverable)) {
         unsigned holders = info.mode == LK_RWLOCK_WRITING ? 1 : info.readers;
-        struct row row = { "rwlock", modes[info.mode], holders, info.waiters,
-                           info.mode != LK_RWLOCK_FREE ? info.remaining_ms : -1, -1, info.token, { 0 } };
+        struct row row = { "rwlock", free ? mode_of_free(info.recoverable) : modes[info.mode], holders, info.waiters,
+                           free ? -1 : info.remaining_ms, -1, info.token, { 0 } };
         snprintf(row.owner, sizeof row.owner, "%s", info.writer);
         add(rows, row);
     }

@@ -46,7 +46,6 @@ const struct option_words options[OPT_COUNT] = {
     [OPT_CHECK] = { 0, "check", NULL, NULL, "exit with 1 if one of the names is free" },
     [OPT_OWNER] = { 0, "owner", NULL, "ID",
                    "only if ID holds it and nobody else, as status or $LATCHKEY_OWNER say it" },
-    [OPT_ROBUST] = { 0, "robust", NULL, NULL, "its users have it robust: the next one is told that its holder died" },
     [OPT_YES] = { 'f', "yes", NULL, NULL, "do not ask" },
     [OPT_INTERVAL] = { 0, "interval", NULL, "DUR", "look again after DUR, 2s unless said" },
     [OPT_ONCE] = { 0, "once", NULL, NULL, "look once; so it is where standard output is no terminal" },
@@ -141,7 +140,6 @@ static int take_option(struct settings *s, enum option_id option, const char *va
     case OPT_FOR: rc = duration(s, option, value, 1, INT64_MAX, &s->for_ms); break;
     case OPT_CHECK: s->check = true; break;
     case OPT_OWNER: s->owner = value; break;
-    case OPT_ROBUST: s->robust = true; break;
     case OPT_YES: s->yes = true; break;
     case OPT_INTERVAL: rc = duration(s, option, value, 100, A_DAY_MS, &s->interval_ms); break;
     case OPT_ONCE: s->once = true; break;

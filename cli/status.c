@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { WHOLE_WIDTH = 126 /* of a line with the token and the whole owner */ };
+enum { WHOLE_WIDTH = 129 /* of a line with the token and the whole owner */ };
 
 static void print_object(const char *name, const struct row *row)
 {
@@ -40,7 +40,7 @@ static bool is_narrow(void)
 
 static void print_heading(void)
 {
-    printf("%-20s %-8s %-10s %7s %7s %8s ", "NAME", "KIND", "MODE", "HOLDERS", "WAITERS", "TTL");
+    printf("%-20s %-8s %-13s %7s %7s %8s ", "NAME", "KIND", "MODE", "HOLDERS", "WAITERS", "TTL");
     if (!is_narrow())
         printf("%17s ", "TOKEN");
     puts("OWNER");
@@ -57,7 +57,7 @@ static void print_row(const char *name, const struct row *row)
     if (row->token != 0)
         snprintf(token, sizeof token, "%llu", (unsigned long long)row->token);
     const char *owner = row->owner[0] != 0 ? row->owner : "-";
-    printf("%-20s %-8s %-10s %7u %7u %8s ", printable_name(shown, name), row->kind, mode, row->holders,
+    printf("%-20s %-8s %-13s %7u %7u %8s ", printable_name(shown, name), row->kind, mode, row->holders,
            row->waiters, ttl);
     if (is_narrow())
         printf("%.8s\n", owner);

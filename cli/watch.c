@@ -114,12 +114,17 @@ static bool changed_hands(const struct row *before, const struct row *now)
     return before->holders == 0 || strcmp(before->mode, now->mode) != 0 || strcmp(before->owner, now->owner) != 0;
 }
 
+static bool is_free_lock(const struct row *row)
+{
+    return row->holders == 0 && (strcmp(row->kind, "mutex") == 0 || strcmp(row->kind, "rwlock") == 0);
+}
+
 static void compare(const struct watch *w, const char *name, const struct row *before, const struct row *now)
 {
     if (changed_hands(before, now))
         say(w, name, "held", now);
-    else if (before->holders > 0 && now->holders == 0 && strcmp(now->kind, "permits") != 0)
-        say(w, name, "free", now);
+    else if (is_free_lock(now) && strcmp(before->mode, now->mode) != 0)
+        say(w, name, now->mode, now); /* free, or unrecoverable */
     else if (before->holders != now->holders)
         say(w, name, "holders", now);
     if (before->waiters != now->waiters)

@@ -218,12 +218,42 @@ static void a_robust_mutex_tells_the_next_holder(struct world *w)
     lk_mutex_t *mine = world_mutex(w, client, "r", &robust);
     lk_mutex_t *theirs = world_mutex(w, world_client(w, "lease=20s"), "r", &robust);
     assert_lk(0, lk_mutex_lock(mine));
-    assert_exits(0, w, "latchkey force-release -f --robust r | grep -q '^mutex r was taken from '");
+    assert_exits(0, w, "latchkey force-release -f r | grep -q '^mutex r was taken from '");
     assert_lk(EOWNERDEAD, lk_mutex_trylock(theirs));
     assert_lk(0, lk_mutex_consistent(theirs));
     assert_lk(0, lk_mutex_unlock(theirs));
     assert_lk(ESTALE, lk_mutex_check(mine));
     assert_lk(ESTALE, lk_mutex_unlock(mine));
+}
+
+/* Nobody holds what was given back unrepaired; that is seen, and mended by who says so. */
+static void what_was_given_back_unrepaired_is_usable_again(struct world *w)
+{
+    const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1 };
+    const lk_rwlockattr_t robust_too = { .size = sizeof robust_too, .robust = 1 };
+    lk_client_t *client = world_client(w, "");
+    lk_mutex_t *mutex = world_mutex(w, client, "r", &robust);
+    lk_rwlock_t *rwlock = world_rwlock(w, client, "r", &robust_too);
+    assert_exits(0, w, "latchkey watch --for 30s r >seen & echo $! >watcher; until grep -q free seen; do sleep 0.02; done");
+    world_redis(w, "SET latchkey:robust:mutex:{r} unrecoverable");
+    world_redis(w, "SET latchkey:robust:rw:{r} unrecoverable");
+    assert_lk(ENOTRECOVERABLE, lk_mutex_trylock(mutex));
+    assert_lk(ENOTRECOVERABLE, lk_rwlock_tryrdlock(rwlock));
+    assert_exits(1, w, "latchkey status --check r >said");
+    assert_exits(0, w, "grep -q '^r  *mutex  *unrecoverable  *0  *0 ' said && grep -q '^r  *rwlock  *unrecoverable  *0 ' said");
+    assert_exits(64, w, "latchkey force-release r");
+    assert_that(strstr(command(w, "latchkey force-release r")->err, "mutex r was given back unrepaired") != NULL);
+    assert_exits(1, w, "latchkey force-release -f --owner nobody r");
+    eventually(command(w, "grep -c unrecoverable seen | grep -qx 2")->code == 0, 20000);
+    assert_exits(0, w, "latchkey force-release -f r >said && printf 'rwlock r is usable again\nmutex r is usable again\n' | "
+                       "cmp - said");
+    assert_lk(0, lk_mutex_trylock(mutex));
+    assert_lk(0, lk_mutex_unlock(mutex));
+    assert_lk(0, lk_rwlock_trywrlock(rwlock));
+    assert_lk(0, lk_rwlock_unlock(rwlock));
+    assert_exits(1, w, "latchkey force-release -f r");
+    eventually(command(w, "[ $(grep -c 'mutex free' seen) -ge 1 ]")->code == 0, 20000);
+    assert_exits(0, w, "kill $(cat watcher)");
 }
 
 int main(void)
@@ -232,5 +262,5 @@ int main(void)
                      owners_cannot_write_to_the_terminal, any_name_is_said_in_json, what_cannot_be_seen_is_said,
                      a_quorum_is_seen_without_one_server, top_looks_once_where_there_is_no_terminal, top_is_live_on_a_terminal,
                      force_release_takes_a_name_away, readers_are_ended_together, force_release_asks_on_a_terminal,
-                     a_robust_mutex_tells_the_next_holder);
+                     a_robust_mutex_tells_the_next_holder, what_was_given_back_unrepaired_is_usable_again);
 }
