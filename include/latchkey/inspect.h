@@ -117,6 +117,7 @@ LK_API LK_MUST_CHECK_INIT int lk_inspect_open(lk_inspect_t **walk, lk_client_t *
 /*
  * Fetch the next object.
  *
+ *   walk      its client is to be open
  *   found     its size set by LK_INSPECTED_INIT; the rest written on success only
  *
  * Returns     0
@@ -137,6 +138,7 @@ LK_API LK_MUST_CHECK int lk_inspect_next(lk_inspect_t *walk, lk_inspected_t *fou
 /*
  * How far the walk has come, and what it could not see.
  *
+ *   walk      anywhere, also behind its end; its client may be closed
  *   stats     its size set by LK_INSPECTSTATS_INIT; the rest written on success only
  *
  * Returns     0, EINVAL
@@ -158,6 +160,7 @@ LK_API void lk_inspect_close(lk_inspect_t *walk);
 /*
  * Who holds an object: all of its holders, those whose lease ends first in front.
  *
+ *   client    whose server is asked, and whose prefix the name has there
  *   kind      LK_KIND_MUTEX, _RWLOCK, _PERMITS, _ONCE, or _BARRIER for the parties that wait
  *   name      without the prefix
  *   holders   room for `capacity` of them; NULL with a capacity of 0
