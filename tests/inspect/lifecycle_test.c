@@ -254,8 +254,10 @@ static int use_what_the_parent_has(struct world *w)
     assert_lk(ECANCELED, lk_inspect_holders(asker.client, LK_KIND_MUTEX, "orders", NULL, 0, 0, &count));
     assert_lk(ECANCELED, lk_client_metrics(asker.client, 10, &text));
     assert_that(stats.servers == 1 && another == NULL && count == 77 && text == NULL);
-    assert_lk(0, lk_survey(&attr, &text)); /* it opens a client of its own */
-    lk_free(text);
+    if (!THREAD_SANITIZED) { /* which cannot follow threads that a child starts */
+        assert_lk(0, lk_survey(&attr, &text)); /* it opens a client of its own */
+        lk_free(text);
+    }
     assert_lk(0, lk_client_close(asker.client));
     lk_inspect_close(asker.walk);
     return 0;
