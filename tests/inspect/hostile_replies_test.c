@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-/* What our script says before what it found, and a cursor of five. */
+/* What our script says before what it found; and at the end of a walk, so that whoever believes it does not ask on. */
 #define FOUND(hidden, keys, cursor) "*7\r\n:4\r\n:1700000000000000\r\n:#\r\n" cursor hidden keys
-#define WELL FOUND(":0\r\n", ":3\r\n", "$1\r\n5\r\n")
+#define WELL FOUND(":0\r\n", ":3\r\n", "$1\r\n0\r\n")
 #define OBJECT "1 2 1 0 900 5 -1 -1 -1 7 5 1 a:1:1x" /* a mutex of the name x */
 
 static const char *const nonsense[] = {
@@ -32,7 +32,7 @@ static const char *const nonsense[] = {
     WELL "$34\r\n1 2 1 0 900 5 -1 -1 -1 7 99 1 a:1:\r\n", /* names that go on behind the end */
     WELL "$34\r\n1 2 1 0 900 5 -1 -1 -1 7 -5 9 a:1:\r\n",
     WELL "$45\r\n1 2 1 0 900 5 -1 -1 -1 7 9223372036854775807 \r\n",
-    WELL "$39\r\n" OBJECT "1 2 \r\n",             /* one that is good, and then half of one */
+    WELL "$39\r\n" OBJECT "1 2 \r\n", /* one that is good, and then half of one */
 };
 enum { NONSENSE = sizeof nonsense / sizeof *nonsense };
 
