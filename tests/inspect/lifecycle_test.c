@@ -169,7 +169,7 @@ static void who_asks_is_told_that_it_is_closed(struct world *w)
 {
     lk_mutex_t orders;
     atomic_store(&rounds, 0);
-    assert_lk(0, lk_client_open(&asker.client, world_url(w, "connect_timeout=10s&lease=20s")));
+    assert_lk(0, lk_client_open(&asker.client, world_url(w, "connect_timeout=10s&lease=20s&command_timeout=6s")));
     assert_lk(0, lk_mutex_init(&orders, asker.client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&orders));
     assert_lk(0, lk_inspect_open(&asker.walk, asker.client, NULL));
