@@ -51,7 +51,7 @@ static void a_claim_that_ends_is_found_by_those_who_rest(struct world *w)
         eventually(subject_queued(w, &line->held[i]) == FROZEN, 5000);
     killed = world_fork(w, wait_for_all, line);
     eventually(resting(w) == (1 + FROZEN) * line->n, RESTS_BY_MS);
-    want_all(w, line, world_client(w, "lease=60s&poll=30s")); /* by itself it would ask after 24 s at the earliest */
+    want_all(w, line, world_client(w, "lease=60s"));
     eventually(resting(w) == (2 + FROZEN) * line->n, RESTS_BY_MS);
     world_kill(w, killed);
     for (int i = 0; i < FROZEN; i++)
