@@ -70,10 +70,15 @@ typedef struct lk_clientattr {
     const char *json_path;  /* as of lk_client_open_file(); NULL: there is none */
     lk_provider_t provider; /* NULL: user and password are those of the URL or file */
     void *arg;              /* handed to it */
+    /* What the client says of itself, for people: lk_inspect_who(). NULL or "": as URL or file
+       say. Where these have describe=no, nothing is said, and these three are left alone */
+    const char *program;   /* its name; else the one that it was called by, without its folder */
+    const char *arguments; /* those it was called with, if they may be known: whoever reads the server reads them */
+    const char *why;       /* a reason: "nightly export" */
 } lk_clientattr_t;
 
 /* clang-format off */
-#define LK_CLIENTATTR_INIT { sizeof(lk_clientattr_t), NULL, NULL, NULL, NULL }
+#define LK_CLIENTATTR_INIT { sizeof(lk_clientattr_t), NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 /* clang-format on */
 
 /*

@@ -94,6 +94,20 @@ typedef struct lk_holder {
     int64_t remaining_ms; /* of its lease; -1: it has none */
 } lk_holder_t;
 
+/* Who a client is, in its own words: printable ASCII, whatever they were, cut to fit. */
+typedef struct lk_who {
+    size_t size;         /* sizeof(lk_who_t); see LK_WHO_INIT, and api.h on sizes */
+    long pid;            /* on its host, or in its container; 0: not said */
+    char host[256];      /* as gethostname() says; "", as those that follow: not said */
+    char program[128];   /* the name that it was called by, or another one that it gave */
+    char arguments[512]; /* only where it was told to say them */
+    char why[256];       /* a reason, for people */
+} lk_who_t;
+
+/* clang-format off */
+#define LK_WHO_INIT { sizeof(lk_who_t), 0, { 0 }, { 0 }, { 0 }, { 0 } }
+/* clang-format on */
+
 /* A walk through all keys. */
 typedef struct lk_inspect lk_inspect_t;
 
@@ -177,6 +191,34 @@ LK_API void lk_inspect_close(lk_inspect_t *walk);
  */
 LK_API LK_MUST_CHECK int lk_inspect_holders(lk_client_t *client, int kind, const char *name, lk_holder_t *holders,
                                             size_t stride, unsigned capacity, unsigned *count);
+
+/*
+ * Who a client is that holds something, or waits for it. Nobody checks what it says: whoever may write its key may have
+ * written that.
+ *
+ * A client is described from a tenth of a second after its first hold or wait on, as long as it is open, unless its URL or file
+ * says describe=no: host, process and name of the program, and what options or lk_clientattr_t add. Its thread that
+ * renews leases says so, beside its renewals: no call waits for that. It does so again every 30 s, and by each new
+ * connection, so also to a server that lost it. Of a process that died it stays for 90 s, or two leases if these are
+ * longer.
+ *
+ *   id        of an owner, a holder or a waiter, as this header's calls, lk_mutex_info(), lk_mutex_queue() and their
+ *             like have them; or of a client: the 32 digits that these begin with
+ *   who       its size set by LK_WHO_INIT; the rest written on success only
+ *
+ * Returns     0
+ *             ENOENT     the client says nothing of itself, is closed, or died some time ago; or the id is of no client
+ *                        of this library: Redisson's say nothing
+ *             EPROTO     what stands there is nothing that a client says
+ *             EINVAL     no client, id or `who`; a size that no version has
+ *             ENOTCONN EIO  the server would not answer in time. Of a quorum: one of them, and no other knows it
+ *             EACCES     access rules keep the key from the user
+ *             ECANCELED  the client was closed, is being closed meanwhile, or belongs to a process forked from
+ *             ENOMEM
+ * Threads     any; takes one command timeout at most for each round trip
+ * Round trips 1, or 0 if the id cannot be of a client; of a quorum up to 1 for each server
+ */
+LK_API LK_MUST_CHECK int lk_inspect_who(lk_client_t *client, const char *id, lk_who_t *who);
 
 #ifdef __cplusplus
 }

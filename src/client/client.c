@@ -6,6 +6,7 @@
  * are one word: a call is counted before the close, which waits for it, or sees the mark. With the mark set
  * calls leave under client->mu, so that close() frees nothing that the last one still looks at.
  */
+#include "client/describe.h"
 #include "client/process.h"
 
 #include <stdio.h>
@@ -111,6 +112,7 @@ static void destroy_nodes(lk_client_t *client)
 /* Make the parts that need descriptors; on failure none is left. */
 static int build(lk_client_t *client, struct lk__options *options)
 {
+    struct lk__notice *notice = NULL;
     int rc = lk__connector_start(&client->connector);
     if (rc != 0)
         return rc;
@@ -126,9 +128,13 @@ static int build(lk_client_t *client, struct lk__options *options)
     rc = lk__hub_init(&client->hub, &client->node, lk__handover_pingms(client->options));
     if (rc != 0)
         goto no_hub;
+    rc = lk__client_describe(client, &notice);
+    if (rc != 0)
+        goto no_dog;
     rc = lk__watchdog_init(&client->dog, &client->node, lk__events_notify, &client->events);
     if (rc != 0)
         goto no_dog;
+    client->dog.notice = notice;
     lk__events_init(&client->events, client->stats);
     lk__waiters_init(&client->waiters, client->id, &client->node, &client->hub, client->options);
     lk__mu_init(&client->mu, LK__MU_CLIENT);
@@ -138,6 +144,7 @@ static int build(lk_client_t *client, struct lk__options *options)
     client->terms[1] = lk__handover_terms(client->options, false);
     return 0;
 no_dog:
+    lk__free(notice);
     lk__hub_destroy(&client->hub);
 no_hub:
     lk__connector_stop(client->connector); /* it may be asking Sentinels already, for the node */
@@ -359,6 +366,26 @@ int lk_client_open_file(lk_client_t **client, const char *json_path)
     return lk__api_leave(&api, counted(client, open_file(client, json_path)));
 }
 
+/* What the program says goes before what URL or file say; whether anything is said they decide. */
+static int read_words(char **words, const char *text)
+{
+    if (text == NULL || *text == '\0')
+        return 0;
+    lk__free(*words);
+    *words = lk__strdup(text);
+    return *words != NULL ? 0 : lk__fail(ENOMEM, "out of memory for a client");
+}
+
+static int read_description(struct lk__options *options, const lk_clientattr_t *attr)
+{
+    int rc = read_words(&options->program, attr->program);
+    if (rc == 0)
+        rc = read_words(&options->arguments, attr->arguments);
+    if (rc == 0)
+        rc = read_words(&options->why, attr->why);
+    return rc;
+}
+
 static int read_attr(struct lk__options *options, const lk_clientattr_t *attr)
 {
     if (attr->url != NULL && attr->json_path != NULL)
@@ -372,7 +399,10 @@ static int read_attr(struct lk__options *options, const lk_clientattr_t *attr)
     }
     options->provider = attr->provider;
     options->provider_arg = attr->arg;
-    return 0;
+    rc = read_description(options, attr);
+    if (rc != 0)
+        lk__options_clear(options);
+    return rc;
 }
 
 static int open_attr(lk_client_t **client, const lk_clientattr_t *given, bool survey)

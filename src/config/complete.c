@@ -250,6 +250,16 @@ static int complete_servers(struct lk__builder *builder)
     return rc == 0 ? check_quorum(builder) : rc;
 }
 
+/* What a client is to say of itself is for one that says anything. */
+static int check_description(struct lk__builder *builder)
+{
+    const struct lk__options *o = &builder->options;
+    const char *said = o->program != NULL ? "program" : o->arguments != NULL ? "arguments" : "why";
+    if (!o->undescribed || (o->program == NULL && o->arguments == NULL && o->why == NULL))
+        return 0;
+    return lk__builder_fail(builder, EINVAL, called(builder, said), "is for %s=yes", called(builder, "describe"));
+}
+
 int lk__builder_finish(struct lk__builder *builder, struct lk__options *options)
 {
     struct lk__options *o = &builder->options;
@@ -262,6 +272,8 @@ int lk__builder_finish(struct lk__builder *builder, struct lk__options *options)
     rc = check_times(builder);
     if (rc == 0)
         rc = check_tls(builder);
+    if (rc == 0)
+        rc = check_description(builder);
     if (rc != 0)
         return rc;
     *options = *o;

@@ -28,6 +28,9 @@ void lk__options_clear(struct lk__options *options)
     lk__free(options->password_file);
     lk__free(options->client_name);
     lk__free(options->prefix);
+    lk__free(options->program);
+    lk__free(options->arguments);
+    lk__free(options->why);
     lk__free(options->tls.cacert);
     lk__free(options->tls.capath);
     lk__free(options->tls.certificate);

@@ -53,6 +53,9 @@ struct lk__options {
     int wait_replicas; /* a grant or a renewal counts when so many acknowledged it; 0: at once */
     char *client_name; /* for CLIENT SETNAME; NULL: "latchkey" */
     char *prefix;      /* before every object's name; NULL: none */
+    char *program;     /* what a client says of itself, for people; NULL: the name that the program was called by */
+    char *arguments;   /* likewise; NULL: they are not said */
+    char *why;         /* likewise; NULL: nothing */
     struct lk__tlsoptions tls;
 
     /* times; never 0 after reading */
@@ -73,6 +76,7 @@ struct lk__options {
     bool no_pubsub;     /* pubsub=no: waiters poll */
     bool redisson;      /* redisson=yes: hear Redisson's channels, let Java have its turn */
     bool survey;        /* ask each server what it says of itself: never of a URL or file */
+    bool undescribed;   /* describe=no: the client says nothing of itself */
     bool strict;        /* strict=yes: refuse a server that may evict live locks, and settings that disagree */
 };
 

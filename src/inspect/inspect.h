@@ -3,7 +3,7 @@
  * inspect.h - what is on a server, whoever put it there
  *
  * walk.c     goes through all keys        pattern.c  which names are meant
- * holders.c  who holds an object
+ * holders.c  who holds an object    who.c      who that is
  */
 #ifndef LK__INSPECT_H
 #define LK__INSPECT_H

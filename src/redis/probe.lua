@@ -67,7 +67,7 @@ local families = {
     [OTHER] = {
         'rw', 'queue:rw', 'seen:rw', 'robust:rw', 'claims', 'queue:sem', 'seen:sem', 'total:sem', 'users:sem', 'permits', 'total',
         'queue:permits', 'seen:permits', 'users:permits', 'settings:rw', 'settings:sem', 'opened', 'users:latch', 'once',
-        'run', 'done', 'barrier', 'parties', 'past',
+        'run', 'done', 'barrier', 'parties', 'past', 'who',
         'cond', 'queue:cond', 'seen:cond', 'moved:cond',
     },
 }

@@ -20,6 +20,16 @@ enum {
 
 /* --- the thread ------------------------------------------------------------------------------------------------- */
 
+/* A request is over that is no renewal. */
+static void other_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    if (inflight->sheet != NULL)
+        lk__notice_over(dog, inflight, now_us);
+    else
+        lk__outbox_over(dog, inflight, now_us);
+}
+
 /* Serve requests that are over. */
 static void serve_over(struct lk__watchdog *dog, int64_t now_us)
 {
@@ -28,7 +38,7 @@ static void serve_over(struct lk__watchdog *dog, int64_t now_us)
     while ((inflight = lk__window_next_over(dog)) != NULL) {
         struct lk__lease *lease = inflight->lease;
         if (lease == NULL) {
-            lk__outbox_over(dog, inflight, now_us);
+            other_over(dog, inflight, now_us);
             continue;
         }
         lk__renewal_over(dog, inflight, now_us);
@@ -122,6 +132,9 @@ static int64_t next_look(struct lk__watchdog *dog, int64_t now_us)
     int64_t due_us = sooner(dog, dog->losses.more > 0 ? dog->losses.second_us : LK__NEVER, &dog->heap);
     if (!lk__outbox_isheldup(dog)) /* otherwise an answer comes first */
         due_us = sooner(dog, due_us, &dog->outbox.heap);
+    int64_t notice_us = lk__notice_dueat(dog);
+    if (notice_us < due_us)
+        due_us = notice_us;
     if (is_beside(dog) && now_us + LOOK_US < due_us)
         due_us = now_us + LOOK_US;
     if (dog->unsent && now_us + LOOK_AGAIN_US < due_us)
@@ -141,6 +154,7 @@ static void *run(void *arg)
         serve_connections(dog, now_us);
         bool more = lk__renewal_serve(dog, now_us);
         lk__outbox_serve(dog, now_us);
+        lk__notice_serve(dog, now_us);
         lk__losses_log(dog, now_us, false);
         bool beside = is_beside(dog);
         int64_t due_us = dog->asleep_us = more ? now_us : next_look(dog, now_us);
@@ -187,7 +201,7 @@ static void abandon_requests(struct lk__watchdog *dog)
     while ((inflight = lk__window_abandon(dog)) != NULL) {
         struct lk__lease *lease = inflight->lease;
         if (lease == NULL) {
-            lk__outbox_over(dog, inflight, now_us);
+            other_over(dog, inflight, now_us);
             continue;
         }
         for (struct lk__lease *l = lease; l != NULL; l = l->together)
@@ -219,6 +233,9 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
     lk__mu_unlock(&dog->mu);
     if (started)
         pthread_join(dog->thread, NULL);
+    lk__mu_lock(&dog->mu);
+    lk__notice_takedown(dog);
+    lk__mu_unlock(&dog->mu);
     lk__node_close(dog->node, LK__LANE_RENEWALS);
 
     lk__mu_lock(&dog->mu);
@@ -239,6 +256,7 @@ void lk__watchdog_destroy(struct lk__watchdog *dog)
     lk__outbox_destroy(&dog->outbox);
     lk__window_destroy(&dog->window);
     lk__spares_destroy(dog);
+    lk__free(dog->notice);
     pthread_cond_destroy(&dog->renewed);
     lk__mu_destroy(&dog->mu);
     lk__fd_close(dog->wake_fd);

@@ -10,12 +10,14 @@
  * renewal.c   renewals: sent, answered, failed           losses.c    the log's lines of losses
  * watchdog.c  the thread, and its life                   reserve.c   what may fail: room, the thread
  * spare.c     memory for the next leases and entries    quorum.c   a lease that several servers have
+ * notice.c    who the client is, told to its servers
  */
 #ifndef LK__WATCHDOG_H
 #define LK__WATCHDOG_H
 
 #include "base/histogram.h"
 #include "watchdog/lease.h"
+#include "watchdog/notice.h"
 #include "watchdog/outbox.h"
 #include "watchdog/window.h"
 
@@ -53,6 +55,7 @@ struct lk__watchdog {
     struct lk__link ready;  /* under mu: leases whose renewal is due, oldest first ... */
     size_t ready_count;     /* ... and how many */
     struct lk__outbox outbox;
+    struct lk__notice *notice; /* set before there is a lease, and the watchdog's; NULL: none */
     struct lk__window window;
     struct lk__losses losses;
     struct lk__histogram margins; /* what was left of a lease when its renewal succeeded: shares of it */

@@ -11,10 +11,11 @@
 #include "redis/redis.h"
 
 struct lk__lease;
+struct lk__notesheet;
 struct lk__outboxentry;
 struct lk__watchdog;
 
-/* A slot for one request: renewals of one lease or several, or the command of an outbox entry. */
+/* A slot for one request: renewals of one lease or several, the command of an outbox entry, or a notice. */
 struct lk__inflight {
     struct lk__link link; /* under dog->mu: in idle of the window, own or beside of a node */
     struct lk__request request;
@@ -23,6 +24,7 @@ struct lk__inflight {
     unsigned count; /* leases of a renewal */
     const struct lk__script *script;
     struct lk__lease *lease; /* the first of a renewal, which leads to the others; with a reference each; or NULL */
+    struct lk__notesheet *sheet;   /* of a notice; or NULL */
     struct lk__outboxentry *entry; /* the entry of any other request; the outbox has a reference */
     bool as_text, asking;
 

@@ -78,6 +78,7 @@ int use(unsigned value)
     lk_inspectattr_t inspectattr = LK_INSPECTATTR_INIT;
     lk_inspected_t inspected = LK_INSPECTED_INIT;
     lk_inspectstats_t inspectstats = LK_INSPECTSTATS_INIT;
+    lk_who_t who = LK_WHO_INIT;
     lk_mutexinfo_t mutexinfo = LK_MUTEXINFO_INIT;
     lk_rwlockinfo_t rwlockinfo = LK_RWLOCKINFO_INIT;
     lk_seminfo_t seminfo = LK_SEMINFO_INIT;
@@ -86,7 +87,7 @@ int use(unsigned value)
     lk_how_t how = LK_HOW_INIT;
     (void)latchattr, (void)mutexinfo, (void)rwlockinfo, (void)seminfo, (void)latchinfo, (void)event, (void)how;
     (void)lk_redlock_unlock(&r), (void)redlockattr, (void)redlockinfo;
-    (void)inspectattr, (void)inspected, (void)inspectstats;
+    (void)inspectattr, (void)inspected, (void)inspectstats, (void)who;
     (void)barrier, (void)onceattr, (void)barrierattr, (void)onceinfo, (void)barrierinfo;
     (void)lk_mutex_trylock(&m[0]);
     (void)lk_mutex_unlock(&m[0]);

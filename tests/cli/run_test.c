@@ -272,6 +272,7 @@ static void what_is_wrong_is_told_and_nothing_done(struct world *w)
 /* What it costs the server: two calls to take a free name, sent together, and two to give it back; with -s one each. */
 static void a_run_is_four_calls_of_the_server(struct world *w)
 {
+    command_options("describe=no");
     assert_exits(0, w, "latchkey run a true && latchkey run -s a true"); /* the server knows the scripts from now on */
     int64_t before = world_commands(w, "evalsha");
     assert_exits(0, w, "latchkey run a true");
@@ -282,6 +283,7 @@ static void a_run_is_four_calls_of_the_server(struct world *w)
     assert_exits(0, w, "latchkey run a true");
     assert_int_equal(probes + 1, world_commands(w, "eval")); /* of the connect: what the user may do */
     assert_in_range(world_counter(w, "total_connections_received") - connections, 1, 2); /* one for renewals */
+    command_options("");
 }
 
 /*
@@ -290,14 +292,16 @@ static void a_run_is_four_calls_of_the_server(struct world *w)
  */
 static void who_does_not_wait_asks_in_order(struct world *w)
 {
+    command_options("describe=no");
     assert_exits(0, w, "latchkey run a true");
-    lk_mutex_t *mutex = world_mutex(w, world_client(w, ""), "a", NULL);
+    lk_mutex_t *mutex = world_mutex(w, world_client(w, "describe=no"), "a", NULL);
     assert_lk(0, lk_mutex_lock(mutex));
     int64_t before = world_commands(w, "evalsha");
     assert_exits(75, w, "latchkey run -n a true");
     assert_int_equal(before + 1, world_commands(w, "evalsha"));
     assert_lk(0, lk_mutex_unlock(mutex));
     assert_exits(0, w, "latchkey run -n a true");
+    command_options("");
 }
 
 /* The clocks of hosts differ, and the job is short: each tick it runs on one of them. */

@@ -90,7 +90,8 @@ static int provide(lk_credentials_t *credentials, void *arg)
 static void open_provided(struct world *w)
 {
     lk_client_t *client = NULL;
-    lk_clientattr_t attr = { .size = sizeof attr, .url = world_url(w, options()), .provider = provide };
+    lk_clientattr_t attr = { .size = sizeof attr, .url = world_url(w, options()), .provider = provide,
+                             .program = "nightly", .arguments = "--all", .why = "an export" };
     failing_begin();
     tried(0, lk_client_openwith(&client, &attr), ENOMEM, ENOTCONN);
     end(w, client);

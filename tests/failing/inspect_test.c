@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inspect_test.c - every allocation and every system call fails while somebody walks through a server and asks for
- * holders: who is told so goes on, and nothing is missed
+ * inspect_test.c - every allocation and every system call fails while somebody walks through a server, asks for
+ * holders and who they are: who is told so goes on, and nothing is missed
  *
  * labels: memory
  * seconds: 10
@@ -52,9 +52,28 @@ static void look(struct world *w)
     world_redis(w, "DEL orders");
 }
 
+/* The words of a client are parsed, which takes memory. */
+static void ask_who(struct world *w)
+{
+    char id[LK_PERMIT_ID] = "0123456789abcdef0123456789abcdef";
+    lk_who_t who = LK_WHO_INIT;
+    lk_client_t *client = world_client(w, failing_options());
+    world_redis(w, "SET latchkey:who:%s %s PX 60000", id,
+                "{\"pid\":7,\"host\":\"h\",\"program\":\"nightly\",\"why\":\"an export that is somewhat long\"}");
+    failing_begin();
+    if (tried(0, lk_inspect_who(client, id, &who), ENOMEM, UNREACHABLE) == 0)
+        assert_that(who.pid == 7 && strcmp(who.program, "nightly") == 0 &&
+                    strcmp(who.why, "an export that is somewhat long") == 0);
+    else
+        assert_that(who.pid == 0 && who.why[0] == '\0');
+    failing_end();
+    world_close(w, client);
+}
+
 static void all_of(struct world *w, enum failing kind)
 {
     each_failure(w, "inspect", kind, look);
+    each_failure(w, "who", kind, ask_who);
 }
 
 int main(void)

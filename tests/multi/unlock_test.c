@@ -26,7 +26,7 @@ static void add(struct world *w, lk_client_t *of, const char *name, const lk_mut
 static struct proxy *begin_far_away(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
-    client = proxy_client(p, "lease=20s&command_timeout=5s");
+    client = proxy_client(p, "lease=20s&command_timeout=5s&describe=no"); /* commands are counted */
     lk_stripes_t *many = world_stripes(w, client, "s", MANY, NULL);
     s = world_multi(w, client);
     for (unsigned i = 0; i < MANY; i++)
@@ -61,7 +61,7 @@ static void releases_go_out_together(struct world *w)
 static void so_does_what_is_given_back_on_the_way(struct world *w)
 {
     struct proxy *p = begin_far_away(w);
-    lk_stripes_t *taken = world_stripes(w, world_client(w, ""), "s", MANY, NULL);
+    lk_stripes_t *taken = world_stripes(w, world_client(w, "describe=no"), "s", MANY, NULL);
     assert_lk(0, lk_mutex_lock(lk_stripes_at(taken, 0)));
     assert_lk(EBUSY, lk_multi_trylock(s));
     int64_t before = world_commands(w, "evalsha");
@@ -132,7 +132,7 @@ static void end_two_servers(struct world *w, struct world *other)
 /* It is given back meanwhile, also if its server has to be told the script first. */
 static void a_server_that_stands_still_is_nothing_to_the_others(struct world *w)
 {
-    struct world *other = begin_two_servers(w, "lease=20s&command_timeout=1s");
+    struct world *other = begin_two_servers(w, "lease=20s&command_timeout=1s&describe=no");
     int64_t before = world_commands(w, "evalsha");
     world_stop_server(other);
     assert_lk(EIO, lk_multi_unlock(s));

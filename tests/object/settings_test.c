@@ -256,12 +256,12 @@ static void agreement_costs_no_command(struct world *w)
 {
     for (const struct kind *k = kinds; k < kinds + KINDS; k++) {
         begin(w, k);
-        lk_client_t *one = world_client(w, ""), *two = world_client(w, "strict=yes");
+        lk_client_t *one = world_client(w, "describe=no"), *two = world_client(w, "strict=yes&describe=no");
         union any *first = world_any(w, one, false), *second = world_any(w, two, false);
         use(first);
         use(second);
         assert_string_equal(k->words[0], world_str(w, "GET %s", k->key));
-        union any *third = world_any(w, world_client(w, ""), false);
+        union any *third = world_any(w, world_client(w, "describe=no"), false);
         world_redis(w, "CONFIG RESETSTAT");
         use(third);
         assert_int_equal(2, world_commands(w, "evalsha") + world_commands(w, "eval"));

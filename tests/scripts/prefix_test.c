@@ -16,6 +16,7 @@
 #include "rights.h"
 
 #include "barrier/scripts.h"
+#include "client/scripts.h"
 #include "cond/scripts.h"
 #include "inspect/scripts.h"
 #include "latch/scripts.h"
@@ -795,6 +796,9 @@ static const struct row rows[] = {
     { &lk__lua_once_check, LOOKS, RUNS(A), { "latchkey:run:{x}" }, { A, "1" } },
     { &lk__lua_once_look, LOOKS, RUNS(A), { ONCE }, { "1" } },
     { &lk__lua_once_info, LOOKS, RUNS(A), { ONCE }, { "1" } },
+    { &lk__lua_client_describe, TAKES, "", { "latchkey:who:x" }, { "{}", "50000", "0", "1" } },
+    { &lk__lua_client_describe, GIVES, "SET latchkey:who:x {} PX 50000", { "latchkey:who:x" }, { "", "0", "16", "1" } },
+    { &lk__lua_client_who, LOOKS, "SET latchkey:who:x {} PX 50000", { "latchkey:who:x" }, { "4000", "1" } },
     { &lk__lua_inspect_holders, LOOKS, HELD(A), { HOLDERS }, { "0", "50", "16", "1" } },
     { &lk__lua_inspect_holders, LOOKS, RUNS(A), { HOLDERS }, { "0", "50", "32", "1" } },
     { &lk__lua_inspect_holders, LOOKS, SHARED(B ":r"), { HOLDERS }, { "0", "50", "0", "1" } },

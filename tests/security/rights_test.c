@@ -8,6 +8,7 @@
 #include "rights.h"
 
 #include "barrier/scripts.h"
+#include "client/scripts.h"
 #include "cond/scripts.h"
 #include "inspect/scripts.h"
 #include "latch/scripts.h"
@@ -173,6 +174,7 @@ static void rights_used(struct words *rights)
     add_commands(rights, lk__lua_barrier_commands);
     add_commands(rights, lk__lua_cond_commands);
     add_commands(rights, lk__lua_redlock_commands);
+    add_commands(rights, lk__lua_client_commands);
     add_messages(rights);
     words_add(rights, "+pubsub|numsub", 14); /* of redisson.lua, which can do without */
     words_add(rights, "+pubsub|shardnumsub", 19);
@@ -195,7 +197,7 @@ static void no_module_is_forgotten(void)
         free(text);
     }
     globfree(&found);
-    assert_int_equal(10, with_scripts); /* the primitives', the redlock's, the probe, and what tools look with */
+    assert_int_equal(11, with_scripts); /* the primitives', the redlock's, the probe, a client's words, and what tools look with */
 }
 
 static void the_page_has_the_rule_that_the_sources_need(void)

@@ -16,8 +16,8 @@ static lk_stripes_t *stock, *theirs;
 
 static void open_stock(struct world *w, const lk_mutexattr_t *attr)
 {
-    client = world_client(w, "lease=5s");
-    others = world_client(w, "lease=5s");
+    client = world_client(w, "lease=5s&describe=no"); /* commands are counted */
+    others = world_client(w, "lease=5s&describe=no");
     stock = world_stripes(w, client, "stock", N, attr);
     theirs = world_stripes(w, others, "stock", N, attr);
 }

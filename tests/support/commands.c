@@ -127,14 +127,15 @@ int64_t world_lasting(struct world *w)
                      "if redis.call('PTTL', key) == -1 then n = n + 1 end end return n");
 }
 
-/* The elements of an array of texts, divided by blanks. */
-static const char *joined(const redisReply *reply)
+/* The elements of an array of texts but those that begin with `without` (NULL: all), divided by blanks. */
+static const char *joined(const redisReply *reply, const char *without)
 {
     char text[4096] = "";
     size_t length = 0;
     for (size_t i = 0; i < reply->elements && length < sizeof text; i++)
-        length +=
-            (size_t)snprintf(text + length, sizeof text - length, "%s%s", i > 0 ? " " : "", reply->element[i]->str);
+        if (without == NULL || strncmp(reply->element[i]->str, without, strlen(without)) != 0)
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", length > 0 ? " " : "",
+                                       reply->element[i]->str);
     return world_keep(text, strlen(text));
 }
 
@@ -193,7 +194,7 @@ int64_t world_rwholds(struct world *w, const char *name)
 const char *world_owner(struct world *w, const char *name)
 {
     redisReply *fields = world_reply(w, "HKEYS %s", name);
-    const char *owner = joined(fields);
+    const char *owner = joined(fields, NULL);
     freeReplyObject(fields);
     return owner;
 }
@@ -209,7 +210,7 @@ int64_t world_holds(struct world *w, const char *name)
 const char *world_keys(struct world *w)
 {
     redisReply *keys = world_reply(w, "KEYS *");
-    const char *text = joined(keys);
+    const char *text = joined(keys, "latchkey:who:");
     freeReplyObject(keys);
     return text;
 }

@@ -165,7 +165,7 @@ static bool may_be_left(struct world *w, const redisReply *key)
         if (fnmatch(w->allowed[i], key->str, 0) == 0 || (name != NULL && fnmatch(w->allowed[i], name, 0) == 0))
             return true;
     static const char *const short_lived[] = { "redisson_lock_token:", "latchkey:once:", "latchkey:opened:",
-                                               "latchkey:settings:" };
+                                               "latchkey:settings:", "latchkey:who:" };
     for (size_t i = 0; i < sizeof short_lived / sizeof *short_lived; i++)
         if (strncmp(key->str, short_lived[i], strlen(short_lived[i])) == 0)
             return world_int(w, "PTTL %b", key->str, key->len) > 0;

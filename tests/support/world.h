@@ -153,7 +153,7 @@ bool world_listening(struct world *w, const char *object);    /* do all waiters 
     "for i = 2, #signs, 2 do deaf = deaf + tonumber(signs[i]) % 1 * 2048 % 2 end return deaf"
 const char *world_owner(struct world *w, const char *name);   /* first field of a mutex; "" when free */
 int64_t world_holds(struct world *w, const char *name);       /* its count; -1 when free */
-const char *world_keys(struct world *w);                      /* all keys, divided by blanks */
+const char *world_keys(struct world *w);                      /* all keys of objects, divided by blanks */
 const char *world_left(struct world *w);                      /* a key that should not be left, or NULL */
 int64_t world_counter(struct world *w, const char *field);    /* a number from INFO: "total_commands_processed" */
 int64_t world_commands(struct world *w, const char *command); /* calls so far: "evalsha" */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * who.c - who a client is, in the words that it said of itself: see client/describe.c
+ *
+ * Whoever may write the key may write anything. So that is read as words of a client or not at all, and made printable
+ * once more.
+ */
+#include "client/describe.h"
+#include "client/scripts.h"
+#include "config/json_tokens.h"
+#include "config/name.h"
+#include "inspect/inspect.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { WORDS_MOST = 4000 /* of ours are fewer */ };
+
+/* --- words -------------------------------------------------------------------------------------------------------- */
+
+static void take_text(char *field, size_t size, const struct lk__jsontokens *tokens, const json_t *object,
+                      const char *name)
+{
+    const char *text = lk__jsontokens_string(tokens, json_string_value(json_object_get(object, name)));
+    if (text != NULL)
+        lk__name_print(field, size, text, strlen(text));
+}
+
+static void take_words(lk_who_t *who, const struct lk__jsontokens *tokens, const json_t *object)
+{
+    json_int_t pid = json_integer_value(json_object_get(object, "pid"));
+    who->pid = pid > 0 && pid <= LONG_MAX ? (long)pid : 0;
+    take_text(who->host, sizeof who->host, tokens, object, "host");
+    take_text(who->program, sizeof who->program, tokens, object, "program");
+    take_text(who->arguments, sizeof who->arguments, tokens, object, "arguments");
+    take_text(who->why, sizeof who->why, tokens, object, "why");
+}
+
+/* 0, EINVAL: these are no words of a client; ENOMEM. */
+static int read_words(lk_who_t *who, const char *words)
+{
+    struct lk__jsontokens tokens;
+    json_error_t error;
+    json_t *object = NULL;
+    const struct lk__file text = { .text = (char *)words, .length = strlen(words) };
+    int rc = lk__jsontokens_split(&tokens, &text);
+    if (rc == 0)
+        rc = lk__parse(tokens.text, tokens.length, 0, &object, &error);
+    if (rc == 0 && !json_is_object(object))
+        rc = EINVAL;
+    if (rc == 0)
+        take_words(who, &tokens, object);
+    json_decref(object);
+    lk__jsontokens_wipe(&tokens);
+    return rc;
+}
+
+/* --- at the server ------------------------------------------------------------------------------------------------ */
+
+/* `place`: of a quorum, which of its servers. */
+static int ask_one(lk_client_t *client, const char *id, unsigned place, lk_who_t *who)
+{
+    struct {
+        struct lk__reply reply;
+        char text[WORDS_MOST + 64];
+    } room;
+    char key[LK__WHO_KEY];
+    struct lk__client_who_reply said;
+    lk__who_key(key, id);
+    const struct lk__client_keys keys = { .who = key };
+    const struct lk__client_who_args args = { .most = WORDS_MOST };
+    const struct lk__command command = {
+        .script = &lk__lua_client_who, .keys = &keys, .args = &args, .place = place
+    };
+    room.reply = (struct lk__reply){ .text = room.text, .text_capacity = sizeof room.text };
+    struct lk__call call = {
+        .node = &client->node, .what = "lk_inspect_who", .command = &command, .reply = &room.reply
+    };
+    int rc = lk__call_run(&call);
+    if (rc != 0)
+        return rc;
+    if (!lk__client_who_read(&room.reply, &said))
+        return lk__call_garbled(call.what);
+    if (said.verdict == LK__ABSENT)
+        return lk__fail(ENOENT, "lk_inspect_who: the client of %.64s says nothing of itself, or is gone", id);
+    rc = read_words(who, said.words);
+    if (rc == ENOMEM)
+        return lk__fail(ENOMEM, "lk_inspect_who: out of memory");
+    return rc != 0 ? lk__fail(EPROTO, "lk_inspect_who: at %s is nothing that a client says", key) : 0;
+}
+
+/* A client tells all servers of a quorum: the first that knows is believed, and that none does is so if all say it. */
+static int ask_all(lk_client_t *client, const char *id, lk_who_t *who)
+{
+    int rc = ENOENT, failed = 0;
+    for (unsigned n = 0; rc != 0 && rc != ECANCELED && lk__node_nth(&client->node, n) != NULL; n++) {
+        rc = lk__client_stay(client, "lk_inspect_who");
+        if (rc == 0)
+            rc = ask_one(client, id, n + 1, who);
+        if (rc != 0 && rc != ENOENT)
+            failed = rc;
+    }
+    if (rc == ENOENT && failed != 0)
+        rc = lk__fail(failed, "lk_inspect_who: a server of the quorum does not answer, and no other knows %.64s", id);
+    return rc;
+}
+
+static int ask(lk_client_t *client, const char *id, lk_who_t *who)
+{
+    if (client->options->quorum)
+        return ask_all(client, id, who);
+    int rc = lk__client_stay(client, "lk_inspect_who");
+    return rc == 0 ? ask_one(client, id, 0, who) : rc;
+}
+
+/* --- the call ----------------------------------------------------------------------------------------------------- */
+
+/* An id of ours begins with that of its client: hex digits. */
+static bool has_client(const char *id)
+{
+    return strspn(id, "0123456789abcdef") == LK__ID_LENGTH && (id[LK__ID_LENGTH] == ':' || id[LK__ID_LENGTH] == '\0');
+}
+
+int lk_inspect_who(lk_client_t *client, const char *id, lk_who_t *who)
+{
+    struct lk__apistate api = lk__api_enter();
+    lk_who_t found = LK_WHO_INIT;
+    int rc = lk__sized_check(who, LK__THROUGH(lk_who_t, why), "lk_who_t");
+    if (rc == 0 && id == NULL)
+        rc = lk__fail(EINVAL, "lk_inspect_who: no id was given");
+    if (rc == 0)
+        rc = lk__client_enter(client);
+    if (rc == 0) {
+        rc = has_client(id) ? ask(client, id, &found)
+                            : lk__fail(ENOENT, "lk_inspect_who: no client of this library has an id as %.64s", id);
+        lk__client_leave(client);
+    }
+    if (rc == 0)
+        lk__sized_write(who, &found, sizeof found);
+    return lk__api_leave(&api, rc);
+}
