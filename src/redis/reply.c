@@ -102,7 +102,8 @@ int lk__reply_error(const struct lk__reply *reply, bool *retry)
             *retry = table[i].retry;
             return table[i].code;
         }
-    if (strstr(lk__reply_text(reply, 0), "user executing the script") != NULL)
+    if (strstr(lk__reply_text(reply, 0), "user executing the script") != NULL ||
+        lk__reply_is(reply, "ERR ACL failure in script:")) /* Redis 8 */
         return EACCES;
     if (strstr(lk__reply_text(reply, 0), "max number of clients") != NULL || lk__reply_ishalf(reply)) {
         *retry = true;

@@ -37,7 +37,7 @@ void lk__stream_unref(struct lk__stream *stream); /* the last one closes the soc
  * that the watchdog may have under way at once; and of others three quarters of it.
  */
 enum {
-    LK__COMMAND_MAX = 28 * 1024, /* of one with the text of its script and the longest keys */
+    LK__COMMAND_MAX = 32 * 1024, /* of one with the text of its script and the longest keys */
     LK__RENEWALS_BYTES = 1 << 20,
     LK__OUT_BYTES = LK__RENEWALS_BYTES + 2 * LK__COMMAND_MAX
 };

@@ -248,7 +248,8 @@ static void trouble_that_is_over_is_no_reason(void)
 static void missing_rights_end_a_wait_at_once(void)
 {
     static const char *const texts[] = { "NOPERM User worker has no permissions", "NOAUTH Authentication required.",
-                                         "ERR The user executing the script can't run this command or subcommand" };
+                                         "ERR The user executing the script can't run this command or subcommand",
+                                         "ERR ACL failure in script: User app has no permissions to run the 'set' command" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct play play = begin();
         RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(HARD) });
