@@ -25,8 +25,14 @@ int open_client(const struct settings *s, lk_client_t **client)
 {
     int level = s->verbose ? LK_LOG_INFO : LK_LOG_WARNING;
     int rc = lk_addlog(s->quiet ? NULL : log_line, level, NULL, NULL);
+    lk_clientattr_t attr = LK_CLIENTATTR_INIT;
+    attr.url = s->url;
+    attr.json_path = s->config;
+    attr.program = s->program;
+    attr.arguments = s->arguments;
+    attr.why = s->why;
     if (rc == 0)
-        rc = s->config != NULL ? lk_client_open_file(client, s->config) : lk_client_open(client, s->url);
+        rc = lk_client_openwith(client, &attr);
     if (rc == 0)
         return EXIT_OK;
     (void)complain_of(s->command->name, rc);

@@ -47,6 +47,7 @@ enum option_id {
     OPT_SIGNAL,
     OPT_KEEP_ENV,
     OPT_NO_STDIN,
+    OPT_WHY,
     OPT_ALERT,
     OPT_FOR,
     OPT_CHECK,
@@ -100,6 +101,7 @@ struct settings {
     int port;
     int64_t seconds; /* 0: not said */
     const char *url, *config;
+    const char *why, *program, *arguments; /* what is said of this client; NULL: not that */
     bool json, quiet, verbose;
 };
 

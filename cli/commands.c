@@ -12,7 +12,7 @@ enum { ANY = -1 };
 #define TALK    (BIT(JSON) | BIT(QUIET) | BIT(VERBOSE) | BIT(HELP))
 #define CONNECT (BIT(URL) | BIT(CONFIG) | TALK)
 #define WAIT    (BIT(NONBLOCK) | BIT(TIMEOUT) | BIT(CONFLICT_EXIT_CODE))
-#define TAKE    (BIT(EXCLUSIVE) | BIT(SHARED) | BIT(FAIR) | BIT(PERMITS) | WAIT | BIT(LEASE) | BIT(HOLD_AT_LEAST))
+#define TAKE    (BIT(EXCLUSIVE) | BIT(SHARED) | BIT(FAIR) | BIT(PERMITS) | WAIT | BIT(LEASE) | BIT(HOLD_AT_LEAST) | BIT(WHY))
 #define ENDING  (BIT(MAX_TIME) | BIT(ON_LOST) | BIT(KILL_AFTER) | BIT(SIGNAL))
 #define CHILD   (BIT(COMMAND) | ENDING | BIT(KEEP_ENV) | BIT(NO_STDIN))
 /* clang-format on */
@@ -32,7 +32,8 @@ const struct command commands[] = {
       TAKE | BIT(NO_STDIN) | CONNECT, 1, 1, false, run_hold },
     { "status", "NAME...", "who holds a name, and who waits",
       "A line for each object of a name: a mutex, a read-write lock, semaphores and a latch may share one. A name\n"
-      "that nobody uses is free.\n",
+      "that nobody uses is free. Below it the first of those who hold it, and who wait for it, and say who they are:\n"
+      "host and process, program, and for what.\n",
       BIT(CHECK) | CONNECT, 1, ANY, false, run_status },
     { "watch", "NAME...", "what happens to a name",
       "A line when a name is held, given back or waited for, by whomever, from what is so now on, until SIGINT or\n"

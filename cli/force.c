@@ -9,6 +9,7 @@
 #include "client.h"
 #include "found.h"
 #include "look.h"
+#include "who.h"
 #include "words.h"
 
 #include <jansson.h>
@@ -23,6 +24,7 @@ struct taken {
     const char *kind;
     lk_holder_t holders[SHOWN_MAX];
     unsigned count;
+    struct people people; /* the first of them */
     bool unrecoverable; /* nobody has it, and nobody gets it: a robust one that was given back unrepaired */
 };
 
@@ -56,6 +58,17 @@ static int look_whether_usable(struct target *target)
     return rc;
 }
 
+/* Those who had it, before it is gone: whoever finds out that it is not his may end at once. */
+static void meet(const struct target *target, struct taken *taken)
+{
+    taken->people.count = taken->count;
+    for (unsigned i = 0; i < taken->count && i < PEOPLE_MAX; i++) {
+        struct person *person = &taken->people.person[i];
+        memcpy(person->id, taken->holders[i].id, sizeof person->id);
+        person->known = ask_who(target->client, person->id, &person->who) == 0;
+    }
+}
+
 /* Does an id begin with what was said, whole parts of it? */
 static bool is_owner(const char *id, const char *owner)
 {
@@ -72,6 +85,14 @@ static bool is_all_of(const struct taken *taken, const char *owner)
     return all;
 }
 
+static void show_holder(FILE *out, const struct target *target, const struct taken *taken, unsigned i)
+{
+    char name[LK_NAME_MAX + 1], words[WHO_WORDS];
+    bool known = i < PEOPLE_MAX && taken->people.person[i].known;
+    fprintf(out, "%s %s is held by %s%s%s\n", taken->kind, printable_name(name, target->name), taken->holders[i].id,
+            known ? ", " : "", known ? who_words(words, &taken->people.person[i].who) : "");
+}
+
 static void show(FILE *out, const struct target *target, const struct taken *taken)
 {
     char name[LK_NAME_MAX + 1];
@@ -79,7 +100,7 @@ static void show(FILE *out, const struct target *target, const struct taken *tak
     if (taken->unrecoverable)
         fprintf(out, "%s %s was given back unrepaired: nobody gets it\n", taken->kind, name);
     for (unsigned i = 0; i < taken->count && i < SHOWN_MAX; i++)
-        fprintf(out, "%s %s is held by %s\n", taken->kind, name, taken->holders[i].id);
+        show_holder(out, target, taken, i);
     if (taken->count > SHOWN_MAX)
         fprintf(out, "%s %s is held by %u others\n", taken->kind, name, taken->count - SHOWN_MAX);
 }
@@ -136,6 +157,8 @@ static void tell(const struct settings *s, const struct target *target, const st
         json_array_append_new(owners, json_string(taken->holders[i].id));
     json_t *object = json_pack("{s:o, s:s, s:I, s:o}", "name", text_of(target->name), "kind", taken->kind, "holders",
                                (json_int_t)taken->count, "owners", owners);
+    if (taken->count > 0)
+        json_object_set_new(object, "held_by", people_array(&taken->people));
     json_dumpf(object, stdout, JSON_COMPACT);
     json_decref(object);
     putchar('\n');
@@ -183,6 +206,8 @@ static int take_away(const struct settings *s, struct target *target)
         rc = look_whether_usable(target);
     if (rc != 0)
         return complain_of(target->name, rc);
+    meet(target, &target->mutex);
+    meet(target, &target->rwlock);
     int code = check_owner(s, target);
     if (code == 0)
         code = ask(s, target);

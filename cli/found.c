@@ -3,6 +3,7 @@
  * found.c - objects that a walk found: collected, sorted, and said as a table or as JSON
  */
 #include "found.h"
+#include "who.h"
 #include "words.h"
 
 #include <errno.h>
@@ -12,6 +13,15 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+enum { ASKED_MAX = 256 };
+
+/* A client that holds something. */
+struct acquaintance {
+    char id[CLIENT_ID + 1];
+    bool known;
+    lk_who_t who;
+};
 
 /* --- found -------------------------------------------------------------------------------------------------------- */
 
@@ -100,7 +110,7 @@ int find_all(const struct settings *s, lk_client_t *client, const char *pattern,
 {
     lk_inspectattr_t attr = LK_INSPECTATTR_INIT;
     lk_inspect_t *walk;
-    *found = (struct found){ .stats = LK_INSPECTSTATS_INIT };
+    *found = (struct found){ .stats = LK_INSPECTSTATS_INIT, .client = client };
     attr.pattern = pattern;
     attr.kinds = kinds;
     int rc = lk_inspect_open(&walk, client, &attr);
@@ -118,6 +128,7 @@ int find_all(const struct settings *s, lk_client_t *client, const char *pattern,
 void found_free(struct found *found)
 {
     free(found->each);
+    free(found->met);
     *found = (struct found){ 0 };
 }
 
@@ -208,21 +219,44 @@ static void print_line(int width, const char *line)
     printf("%.*s\n", width, line);
 }
 
-static void print_row(const lk_inspected_t *object, int names, int width)
+/* Who a holder is, each client asked for once; NULL: nothing is known, or too many were asked for. */
+static const lk_who_t *who_of(struct found *found, const char *holder)
 {
-    char line[4096], state[48], left[16], held[16], waited[16], owner[160], name[LK_NAME_MAX + 1];
+    if (strcspn(holder, ":") != CLIENT_ID)
+        return NULL;
+    for (size_t i = 0; i < found->met_count; i++)
+        if (strncmp(found->met[i].id, holder, CLIENT_ID) == 0)
+            return found->met[i].known ? &found->met[i].who : NULL;
+    if (found->met == NULL)
+        found->met = calloc(ASKED_MAX, sizeof *found->met);
+    if (found->met == NULL || found->met_count == ASKED_MAX)
+        return NULL;
+    struct acquaintance *met = &found->met[found->met_count++];
+    memcpy(met->id, holder, CLIENT_ID);
+    int rc = ask_who(found->client, met->id, &met->who);
+    met->known = rc == 0;
+    if (rc != 0 && rc != ENOENT) /* the next one would take as long to fail, or be refused as well */
+        found->met_count = ASKED_MAX;
+    return met->known ? &met->who : NULL;
+}
+
+static void print_row(struct found *found, const lk_inspected_t *object, int names, int width)
+{
+    char line[4096], state[48], left[16], held[16], waited[16], owner[160], name[LK_NAME_MAX + 1], words[WHO_WORDS];
+    const lk_who_t *who = who_of(found, object->holder);
     write_state(state, object);
     write_time(left, object->remaining_ms);
     write_time(held, object->held_ms);
     write_time(waited, object->waited_ms);
     strcpy(owner, object->holder[0] != 0 ? object->holder : "-");
     make_printable(owner);
-    snprintf(line, sizeof line, "%-*s %-9s %-13s %7u %7u %8s %8s %8s %s", names, printable_name(name, object->name),
-             kind_of(object), state, object->holders, object->waiters, left, held, waited, owner);
+    snprintf(line, sizeof line, "%-*s %-9s %-13s %7u %7u %8s %8s %8s %s%s%s", names, printable_name(name, object->name),
+             kind_of(object), state, object->holders, object->waiters, left, held, waited, owner, who != NULL ? " " : "",
+             who != NULL ? who_words(words, who) : "");
     print_line(width, line);
 }
 
-void print_found(const struct found *found, size_t most)
+void print_found(struct found *found, size_t most)
 {
     char line[256];
     int names = name_width(found), width = line_width();
@@ -231,7 +265,7 @@ void print_found(const struct found *found, size_t most)
              "WAITERS", "TTL", "HELD", "WAITED", "OWNER");
     print_line(width, line);
     for (size_t i = 0; i < count; i++)
-        print_row(&found->each[i], names, width);
+        print_row(found, &found->each[i], names, width);
 }
 
 json_t *text_of(const char *text)
@@ -247,7 +281,7 @@ static void set_if_known(json_t *object, const char *key, int64_t value)
         json_object_set_new(object, key, json_integer(value));
 }
 
-void print_found_json(const struct found *found)
+void print_found_json(struct found *found)
 {
     for (size_t i = 0; i < found->count; i++) {
         const lk_inspected_t *it = &found->each[i];
@@ -263,6 +297,9 @@ void print_found_json(const struct found *found)
             json_object_set_new(object, "token", json_integer((json_int_t)it->token));
         if (it->holder[0] != 0)
             json_object_set_new(object, "owner", text_of(it->holder));
+        const lk_who_t *who = who_of(found, it->holder);
+        if (who != NULL)
+            json_object_set_new(object, "who", who_object(who));
         if (it->server != 0)
             json_object_set_new(object, "server", json_integer(it->server));
         json_dumpf(object, stdout, JSON_COMPACT);

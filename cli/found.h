@@ -14,6 +14,9 @@ struct found {
     lk_inspected_t *each;
     size_t count, room;
     lk_inspectstats_t stats;
+    lk_client_t *client;
+    struct acquaintance *met; /* clients that were asked for */
+    size_t met_count;
 };
 
 /* Walk through all that there is; 0, or an exit code: complained. found_free() in any case. */
@@ -27,10 +30,13 @@ void tell_unseen(const struct settings *settings, const lk_inspectstats_t *stats
 void sort_by_name(struct found *found);
 void sort_by_waiting(struct found *found); /* those first who keep most others waiting, then for longest */
 
-/* A table as wide as the terminal, if standard output is one; at most `most` lines, 0: all. */
-void print_found(const struct found *found, size_t most);
+/*
+ * A table as wide as the terminal, if standard output is one; at most `most` lines, 0: all. Who holds something is asked for,
+ * of so many clients that it takes no time to speak of.
+ */
+void print_found(struct found *found, size_t most);
 /* An object a line. */
-void print_found_json(const struct found *found);
+void print_found_json(struct found *found);
 
 /* Bytes that a terminal would not print as they are become '?'. */
 void make_printable(char *text);

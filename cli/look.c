@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 /* The owner is what others wrote. */
 static void add(struct rows *rows, struct row row)
@@ -105,4 +106,30 @@ int look_at_name(struct rows *rows, lk_client_t *client, const char *name)
     if (rc == 0)
         rc = look_at_permits(rows, client, name);
     return rc == 0 ? look_at_count(rows, client, name) : rc;
+}
+
+int look_at_queue(lk_client_t *client, const char *kind, const char *name, lk_waiter_t *waiters, unsigned most,
+                  unsigned *count)
+{
+    const size_t stride = sizeof *waiters;
+    lk_mutex_t mutex;
+    lk_rwlock_t rwlock;
+    lk_sem_t sem;
+    lk_semattr_t attr = LK_SEMATTR_INIT;
+    attr.leased = 1;
+    int rc;
+    if (strcmp(kind, "mutex") == 0) {
+        rc = lk_mutex_init(&mutex, client, name, NULL);
+        if (rc == 0)
+            rc = lk_mutex_queue(&mutex, waiters, stride, most, count), lk_mutex_destroy(&mutex);
+    } else if (strcmp(kind, "rwlock") == 0) {
+        rc = lk_rwlock_init(&rwlock, client, name, NULL);
+        if (rc == 0)
+            rc = lk_rwlock_queue(&rwlock, waiters, stride, most, count), lk_rwlock_destroy(&rwlock);
+    } else {
+        rc = lk_sem_init(&sem, client, name, 0, &attr);
+        if (rc == 0)
+            rc = lk_sem_queue(&sem, waiters, stride, most, count), lk_sem_destroy(&sem);
+    }
+    return rc;
 }

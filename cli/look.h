@@ -27,4 +27,8 @@ struct rows {
 /* 0, or a code of the library. */
 int look_at_name(struct rows *rows, lk_client_t *client, const char *name);
 
+/* The first `most` of those who wait for the mutex, the read-write lock or permits of that name, and how many do. Likewise. */
+int look_at_queue(lk_client_t *client, const char *kind, const char *name, lk_waiter_t *waiters, unsigned most,
+                  unsigned *count);
+
 #endif

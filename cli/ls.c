@@ -60,7 +60,7 @@ static void print_heading(const struct found *found)
     printf("%zu objects, %llu held, %llu waiters\n", found->count, held, waiters);
 }
 
-static void print_screen(const struct found *found)
+static void print_screen(struct found *found)
 {
     fputs("\033[H\033[J", stdout);
     print_heading(found);

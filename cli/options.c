@@ -41,6 +41,7 @@ const struct option_words options[OPT_COUNT] = {
     [OPT_SIGNAL] = { 0, "signal", NULL, "SIG", "the first signal that ends CMD, TERM unless said" },
     [OPT_KEEP_ENV] = { 0, "keep-env", NULL, NULL, "leave passwords in CMD's environment" },
     [OPT_NO_STDIN] = { 0, "no-stdin", NULL, NULL, "leave standard input alone; CMD reads /dev/null" },
+    [OPT_WHY] = { 0, "why", NULL, "TEXT", "say for what, and CMD's arguments, to whoever looks who holds NAME" },
     [OPT_ALERT] = { 0, "alert", NULL, "mean-wait=DUR", "exit with 1 when waits take longer than DUR in the mean" },
     [OPT_FOR] = { 0, "for", NULL, "DUR", "exit with 0 after DUR" },
     [OPT_CHECK] = { 0, "check", NULL, NULL, "exit with 1 if one of the names is free" },
@@ -136,6 +137,7 @@ static int take_option(struct settings *s, enum option_id option, const char *va
         break;
     case OPT_KEEP_ENV: s->keep_env = true; break;
     case OPT_NO_STDIN: s->no_stdin = true; break;
+    case OPT_WHY: s->why = value[0] != 0 ? value : NULL; break;
     case OPT_ALERT: rc = alert(s, value); break;
     case OPT_FOR: rc = duration(s, option, value, 1, INT64_MAX, &s->for_ms); break;
     case OPT_CHECK: s->check = true; break;

@@ -308,6 +308,32 @@ static int take_and_run(struct run *r, const char *name, char **command)
     return run_held(r, command, &mask);
 }
 
+/* The words behind the first, with blanks between; NULL: there are none, or no memory. */
+static char *joined(char **words)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = words[0] != NULL && words[1] != NULL ? open_memstream(&text, &size) : NULL;
+    for (int i = 1; out != NULL && words[i] != NULL; i++)
+        fprintf(out, "%s%s", i > 1 ? " " : "", words[i]);
+    if (out != NULL)
+        fclose(out);
+    return text;
+}
+
+/* For whoever looks who holds the name. Arguments may be secrets: they are said only where somebody says why. */
+static char *describe_command(struct settings *s, char **command)
+{
+    const char *folder = s->shell_line == NULL ? strrchr(command[0], '/') : NULL;
+    char *arguments = NULL;
+    s->program = s->shell_line != NULL ? "sh" : folder != NULL ? folder + 1 : command[0];
+    if (s->why != NULL && s->shell_line != NULL)
+        s->arguments = s->shell_line;
+    else if (s->why != NULL)
+        s->arguments = arguments = joined(command);
+    return arguments;
+}
+
 int run_run(struct settings *s, int count, char **operands)
 {
     struct run r = { .settings = s };
@@ -319,7 +345,9 @@ int run_run(struct settings *s, int count, char **operands)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if ((code = keeper_start(&r.keeper, s)) != 0)
         return code;
+    char *arguments = describe_command(s, operands + command_at);
     code = take_and_run(&r, operands[0], operands + command_at);
     keeper_stop(&r.keeper);
+    free(arguments);
     return code;
 }

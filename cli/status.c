@@ -1,22 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status.c - `latchkey status`: a line for each object of a name
+ * status.c - `latchkey status`: a line for each object of a name, and below it those of whom something is known
  */
 #include "client.h"
 #include "command.h"
 #include "found.h"
 #include "look.h"
 #include "terminal.h"
+#include "who.h"
 #include "words.h"
 
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { WHOLE_WIDTH = 129 /* of a line with the token and the whole owner */ };
 
-static void print_object(const char *name, const struct row *row)
+/* An object, and who has to do with it. */
+struct used {
+    const char *name;
+    const struct row *row;
+    struct people holders, waiters;
+};
+
+/* Who is the owner that the row names; NULL: nothing is known, or it is another one by now. */
+static const lk_who_t *owner_of(const struct used *used)
 {
+    for (unsigned i = 0; i < used->holders.count && i < PEOPLE_MAX; i++) {
+        const struct person *person = &used->holders.person[i];
+        if (person->known && strcmp(person->id, used->row->owner) == 0)
+            return &person->who;
+    }
+    return NULL;
+}
+
+static void print_object(const struct used *used)
+{
+    const char *name = used->name;
+    const struct row *row = used->row;
     json_t *object = json_pack("{s:o, s:s, s:s, s:I, s:I}", "name", text_of(name), "kind", row->kind, "mode", row->mode,
                                "holders", (json_int_t)row->holders, "waiters", (json_int_t)row->waiters);
     if (row->ttl_ms >= 0)
@@ -27,6 +49,12 @@ static void print_object(const char *name, const struct row *row)
         json_object_set_new(object, "token", json_integer((json_int_t)row->token));
     if (row->owner[0] != 0)
         json_object_set_new(object, "owner", json_string(row->owner));
+    if (owner_of(used) != NULL)
+        json_object_set_new(object, "who", who_object(owner_of(used)));
+    if (used->holders.count > 0)
+        json_object_set_new(object, "held_by", people_array(&used->holders));
+    if (used->waiters.count > 0)
+        json_object_set_new(object, "waited_by", people_array(&used->waiters));
     json_dumpf(object, stdout, JSON_COMPACT);
     json_decref(object);
     putchar('\n');
@@ -46,8 +74,25 @@ static void print_heading(void)
     puts("OWNER");
 }
 
-static void print_row(const char *name, const struct row *row)
+/* A line for each of whom something is known, no wider than the terminal. */
+static void print_people(const char *what, const struct people *people)
 {
+    char words[WHO_WORDS];
+    bool known = false;
+    int width = isatty(STDOUT_FILENO) ? terminal_width() : WHO_WORDS;
+    for (unsigned i = 0; i < people->count && i < PEOPLE_MAX; i++)
+        if (people->person[i].known) {
+            printf("  %s %.*s\n", what, width > 20 ? width - 11 : 9, who_words(words, &people->person[i].who));
+            known = true;
+        }
+    if (known && people->count > PEOPLE_MAX)
+        printf("  %s and %u more\n", what, people->count - PEOPLE_MAX);
+}
+
+static void print_used(const struct used *used)
+{
+    const char *name = used->name;
+    const struct row *row = used->row;
     char mode[32], ttl[24] = "-", token[24] = "-", shown[LK_NAME_MAX + 1];
     snprintf(mode, sizeof mode, "%s", row->mode);
     if (row->count > 0)
@@ -63,14 +108,26 @@ static void print_row(const char *name, const struct row *row)
         printf("%.8s\n", owner);
     else
         printf("%17s %s\n", token, owner);
+    print_people("held by ", &used->holders);
+    print_people("waits:  ", &used->waiters);
 }
 
-static void print_rows(const struct settings *s, const char *name, const struct rows *rows)
+/* What others do meanwhile may leave nothing to tell; what cannot be asked is not told. */
+static void ask_people(lk_client_t *client, struct used *used)
+{
+    if (used->row->holders > 0 && ask_holders(client, used->row->kind, used->name, &used->holders) != 0)
+        used->holders.count = 0;
+    if (used->row->waiters > 0 && ask_waiters(client, used->row->kind, used->name, &used->waiters) != 0)
+        used->waiters.count = 0;
+}
+
+static void print_rows(const struct settings *s, lk_client_t *client, const char *name, const struct rows *rows)
 {
     static const struct row free_row = { "-", "free", 0, 0, -1, -1, 0, { 0 } };
     for (int i = 0; i < rows->count || i == 0; i++) {
-        const struct row *row = rows->count > 0 ? &rows->row[i] : &free_row;
-        (s->json ? print_object : print_row)(name, row);
+        struct used used = { .name = name, .row = rows->count > 0 ? &rows->row[i] : &free_row };
+        ask_people(client, &used);
+        (s->json ? print_object : print_used)(&used);
     }
 }
 
@@ -97,7 +154,7 @@ int run_status(struct settings *s, int count, char **operands)
         if (rc != 0)
             code = complain_of(operands[i], rc);
         else
-            print_rows(s, operands[i], &rows);
+            print_rows(s, client, operands[i], &rows);
         all_taken = all_taken && is_taken(&rows);
     }
     close_client(client);

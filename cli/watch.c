@@ -10,8 +10,10 @@
 #include "found.h"
 #include "grant.h"
 #include "look.h"
+#include "who.h"
 #include "words.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,7 +22,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LOOK_MS = 100, SPAN_MS = 300000, QUEUE_MAX = 100, WAITS_MAX = 2000 };
+enum { LOOK_MS = 100, MOMENT_MS = 150, SPAN_MS = 300000, QUEUE_MAX = 100, WAITS_MAX = 2000 };
 
 static const int endings[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 
@@ -54,7 +56,7 @@ static const char *time_text(char text[40])
     return text;
 }
 
-static void say_object(const char *name, const char *event, const struct row *row)
+static void say_object(const char *name, const char *event, const struct row *row, const lk_who_t *who)
 {
     char time[40];
     json_t *object = json_pack("{s:s, s:o, s:s, s:s, s:s, s:I, s:I}", "time", time_text(time), "name", text_of(name),
@@ -62,6 +64,8 @@ static void say_object(const char *name, const char *event, const struct row *ro
                                (json_int_t)row->holders, "waiters", (json_int_t)row->waiters);
     if (row->owner[0] != 0)
         json_object_set_new(object, "owner", json_string(row->owner));
+    if (who != NULL)
+        json_object_set_new(object, "who", who_object(who));
     if (row->token != 0 && row->holders > 0)
         json_object_set_new(object, "token", json_integer((json_int_t)row->token));
     if (row->count >= 0)
@@ -71,9 +75,9 @@ static void say_object(const char *name, const char *event, const struct row *ro
     putchar('\n');
 }
 
-static void say_line(const char *name, const char *event, const struct row *row)
+static void say_line(const char *name, const char *event, const struct row *row, const lk_who_t *who)
 {
-    char time[40], shown[LK_NAME_MAX + 1];
+    char time[40], shown[LK_NAME_MAX + 1], words[WHO_WORDS];
     printf("%s %s %s %s", time_text(time), printable_name(shown, name), row->kind, event);
     if (strcmp(event, "held") == 0) {
         printf(" %s", row->mode);
@@ -81,6 +85,8 @@ static void say_line(const char *name, const char *event, const struct row *row)
             printf(" by %s", row->owner);
         if (row->token != 0)
             printf(", token %llu", (unsigned long long)row->token);
+        if (who != NULL)
+            printf(", %s", who_words(words, who));
     } else if (strcmp(event, "holders") == 0) {
         printf(" %u", row->holders);
     } else if (strcmp(event, "waiters") == 0) {
@@ -91,9 +97,23 @@ static void say_line(const char *name, const char *event, const struct row *row)
     putchar('\n');
 }
 
+/* Who holds it says so a moment after the first grant; who is no client of the library never does. */
+static bool ask_holder(const struct watch *w, const struct row *row, lk_who_t *who)
+{
+    if (row->owner[0] == 0)
+        return false;
+    int rc = ask_who(w->client, row->owner, who);
+    if (rc != ENOENT || strcspn(row->owner, ":") != CLIENT_ID)
+        return rc == 0;
+    poll(NULL, 0, MOMENT_MS);
+    return ask_who(w->client, row->owner, who) == 0;
+}
+
 static void say(const struct watch *w, const char *name, const char *event, const struct row *row)
 {
-    (w->settings->json ? say_object : say_line)(name, event, row);
+    lk_who_t who;
+    bool known = strcmp(event, "held") == 0 && ask_holder(w, row, &who);
+    (w->settings->json ? say_object : say_line)(name, event, row, known ? &who : NULL);
 }
 
 /* --- what changed --------------------------------------------------------------------------------------------------- */
@@ -188,32 +208,6 @@ static void forget_old_waits(struct watch *w, int64_t now_ms)
     w->wait_count = kept;
 }
 
-/* Who waits for one kind of object of that name. */
-static int list_queue(const struct watch *w, const char *kind, const char *name, lk_waiter_t *waiters, unsigned *count)
-{
-    const size_t stride = sizeof *waiters;
-    lk_mutex_t mutex;
-    lk_rwlock_t rwlock;
-    lk_sem_t sem;
-    lk_semattr_t attr = LK_SEMATTR_INIT;
-    attr.leased = 1;
-    int rc;
-    if (strcmp(kind, "mutex") == 0) {
-        rc = lk_mutex_init(&mutex, w->client, name, NULL);
-        if (rc == 0)
-            rc = lk_mutex_queue(&mutex, waiters, stride, QUEUE_MAX, count), lk_mutex_destroy(&mutex);
-    } else if (strcmp(kind, "rwlock") == 0) {
-        rc = lk_rwlock_init(&rwlock, w->client, name, NULL);
-        if (rc == 0)
-            rc = lk_rwlock_queue(&rwlock, waiters, stride, QUEUE_MAX, count), lk_rwlock_destroy(&rwlock);
-    } else {
-        rc = lk_sem_init(&sem, w->client, name, 0, &attr);
-        if (rc == 0)
-            rc = lk_sem_queue(&sem, waiters, stride, QUEUE_MAX, count), lk_sem_destroy(&sem);
-    }
-    return rc;
-}
-
 static int note_waits(struct watch *w, const char *name, const struct rows *rows)
 {
     static lk_waiter_t waiters[QUEUE_MAX];
@@ -222,7 +216,7 @@ static int note_waits(struct watch *w, const char *name, const struct rows *rows
         unsigned count = 0;
         if (rows->row[i].waiters == 0)
             continue;
-        rc = list_queue(w, rows->row[i].kind, name, waiters, &count);
+        rc = look_at_queue(w->client, rows->row[i].kind, name, waiters, QUEUE_MAX, &count);
         for (unsigned n = 0; rc == 0 && n < count && n < QUEUE_MAX; n++)
             note_wait(w, waiters[n].id, boot_ms());
     }
