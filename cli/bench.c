@@ -397,7 +397,7 @@ static int measure(struct bench *b)
     for (unsigned i = 0; i < sizeof all / sizeof all[0] && rc == 0 && stopped == 0; i++) {
         struct figure f = { .name = all[i].name, .what = all[i].what, .us = us };
         b->share_us = share_us * all[i].shares;
-        fflush(stdout);
+        show_output();
         show_progress(b->settings, all[i].what, b->share_us);
         rc = all[i].run(b, &f);
         show_progress(b->settings, NULL, 0);

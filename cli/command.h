@@ -130,6 +130,7 @@ int read_options(struct settings *settings, int argc, char **argv);
 int print_help(void);
 int print_command_help(const struct command *command);
 int flush_output(void);
+void show_output(void); /* in between; what fails is told by flush_output() */
 
 int run_run(struct settings *settings, int count, char **operands);
 int run_hold(struct settings *settings, int count, char **operands);

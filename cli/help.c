@@ -13,12 +13,20 @@
 
 enum { INDENT = 33, WIDE = 120 };
 
+static int output_error; /* of the first attempt that failed: others may change errno before it is told */
+
+void show_output(void)
+{
+    if (fflush(stdout) != 0 && output_error == 0)
+        output_error = errno;
+}
+
 int flush_output(void)
 {
-    errno = 0; /* what failed before this has left an error that others may have changed since */
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    show_output();
+    if (!ferror(stdout))
         return EXIT_OK;
-    complain("standard output: %s", errno != 0 ? strerror(errno) : "not all of it could be written");
+    complain("standard output: %s", output_error != 0 ? strerror(output_error) : "not all of it could be written");
     return EXIT_OUTPUT;
 }
 
