@@ -80,7 +80,7 @@ static void so_does_what_is_given_back_on_the_way(struct world *w)
 static void lost_answers_cost_one_timeout(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
-    client = proxy_client(p, "lease=20s&command_timeout=1s");
+    client = proxy_client(p, "lease=20s&command_timeout=1s&describe=no");
     s = world_multi(w, client);
     for (const char *const *name = (const char *const[]){ "a", "b", "c", "d", "e", "f", NULL }; *name != NULL; name++)
         add(w, client, *name, NULL);
@@ -157,7 +157,7 @@ static int have_it(void *mutex)
 static int unlock_under(struct world *w, struct world *other, void (*blow)(struct world *other))
 {
     struct worker waiter;
-    worker_start(&waiter, have_it, world_mutex(w, world_client(w, "lease=20s"), "a", NULL));
+    worker_start(&waiter, have_it, world_mutex(w, world_client(w, "lease=20s&describe=no"), "a", NULL));
     eventually(world_queued(w, "a") == 1, 20000);
     world_redis(w, "SCRIPT FLUSH");
     blow(other);
@@ -192,7 +192,7 @@ static void a_server_that_is_away_is_nothing_to_the_others(struct world *w)
 static void a_loss_is_told_before_all_else(struct world *w)
 {
     struct world *other = begin_two_servers(w, "lease=20s&command_timeout=1s");
-    assert_lk(0, lk_mutex_forceunlock(world_mutex(w, world_client(w, ""), "a", NULL)));
+    assert_lk(0, lk_mutex_forceunlock(world_mutex(w, world_client(w, "describe=no"), "a", NULL)));
     world_stop_server(other);
     assert_lk(ESTALE, lk_multi_unlock(s));
     assert_non_null(strstr(lk_errortext(), "mutex a"));
@@ -203,7 +203,7 @@ static void a_loss_is_told_before_all_else(struct world *w)
 static void also_before_a_client_that_was_closed(struct world *w)
 {
     begin_two_servers(w, "lease=20s&command_timeout=1s");
-    assert_lk(0, lk_mutex_forceunlock(world_mutex(w, world_client(w, ""), "a", NULL)));
+    assert_lk(0, lk_mutex_forceunlock(world_mutex(w, world_client(w, "describe=no"), "a", NULL)));
     assert_lk(0, close_by_hand(w, theirs));
     assert_lk(ESTALE, lk_multi_unlock(s));
     assert_non_null(strstr(lk_errortext(), "mutex a"));
@@ -216,7 +216,7 @@ static const lk_mutexattr_t plain = { .size = sizeof plain, .lease_ms = 1000 };
 
 static void open_robust(struct world *w)
 {
-    client = world_client(w, "");
+    client = world_client(w, "describe=no");
     s = world_multi(w, client);
     add(w, client, "a", &robust);
     add(w, client, "b", &plain);
