@@ -23,7 +23,8 @@ static void let_wait(struct world *w, struct line *line, lk_client_t *holding, l
 /* Its questions go by another connection than messages, but would find out that none come. */
 static void a_wait_needs_no_pings(struct world *w)
 {
-    lk_client_t *holding = world_client(w, "lease=30s&describe=no"), *waiting = world_client(w, "lease=30s&describe=no");
+    lk_client_t *holding = world_client(w, "lease=30s&describe=no");
+    lk_client_t *waiting = world_client(w, "lease=30s&describe=no");
     struct line line;
     let_wait(w, &line, holding, waiting);
     int64_t before = world_commands(w, "ping");

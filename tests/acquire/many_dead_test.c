@@ -84,7 +84,8 @@ static void the_dead_cost_no_script_much(struct world *w, const struct subject_k
 {
     static struct survivor survivor; /* a test that failed leaves its thread behind, which goes on with it */
     struct worker worker;
-    lk_client_t *one = world_client(w, "lease=20s&poll=8s&describe=no"), *other = world_client(w, "lease=20s&poll=8s&describe=no");
+    lk_client_t *one = world_client(w, "lease=20s&poll=8s&describe=no");
+    lk_client_t *other = world_client(w, "lease=20s&poll=8s&describe=no");
     struct subject *keeper = world_subject(w, other, subject_keeper(kind), "thing");
     survivor = (struct survivor){ .subject = world_subject(w, one, kind, "thing") };
     assert_lk(0, subject_take(keeper, PATIENT_MS));

@@ -18,7 +18,8 @@ static void who_rests_sends_next_to_nothing(struct world *w)
 {
     enum { SPAN_MS = 5000 };
     struct line line;
-    lk_client_t *holding = world_client(w, "lease=60s&describe=no"), *waiting = world_client(w, "lease=60s&describe=no");
+    lk_client_t *holding = world_client(w, "lease=60s&describe=no");
+    lk_client_t *waiting = world_client(w, "lease=60s&describe=no");
     hold_all(w, &line, holding);
     want_all(w, &line, waiting);
     eventually(resting(w) == line.n, RESTS_BY_MS);
@@ -36,7 +37,8 @@ static void who_rests_sends_next_to_nothing(struct world *w)
 static void who_shall_ask_often_does_not_rest(struct world *w)
 {
     struct line line;
-    lk_client_t *holding = world_client(w, "lease=60s&describe=no"), *waiting = world_client(w, "lease=60s&poll=500ms&describe=no");
+    lk_client_t *holding = world_client(w, "lease=60s&describe=no");
+    lk_client_t *waiting = world_client(w, "lease=60s&poll=500ms&describe=no");
     hold_all(w, &line, holding);
     want_all(w, &line, waiting);
     sleep_ms(6000);

@@ -282,7 +282,8 @@ static void a_shorter_lease_is_told(struct world *w)
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     struct worker waiter;
     attr.min_hold_ms = 400;
-    lk_client_t *a = world_client(w, "lease=20s&poll=10s&describe=no"), *b = world_client(w, "lease=20s&poll=10s&describe=no");
+    lk_client_t *a = world_client(w, "lease=20s&poll=10s&describe=no");
+    lk_client_t *b = world_client(w, "lease=20s&poll=10s&describe=no");
     lk_mutex_t *kept = world_mutex(w, a, "orders", &attr);
     lk_mutex_t *wanted = world_mutex(w, b, "orders", NULL);
     world_subscribe(w, CHANNEL);

@@ -370,7 +370,8 @@ static void a_strict_client_is_refused(struct world *w)
 static void who_waits_is_told_first(struct world *w)
 {
     begin(w, &kinds[0]);
-    union any *holder = world_any(w, world_client(w, "describe=no"), false), *late = world_any(w, world_client(w, "describe=no"), true);
+    union any *holder = world_any(w, world_client(w, "describe=no"), false);
+    union any *late = world_any(w, world_client(w, "describe=no"), true);
     struct worker waiter;
     assert_lk(0, kind->take(holder));
     assert_lk(EBUSY, kind->take(late));

@@ -380,7 +380,8 @@ static void who_hears_no_message_gets_in(struct world *w)
     struct worker all;
     for (int lonely = 0; lonely < 2; lonely++) {
         open_with(w, 0, CLIENTS);
-        visitors.locks[0] = world_rwlock(w, world_client(w, "lease=20s&poll=300ms&pubsub=no&describe=no"), "config", &attr);
+        visitors.locks[0] =
+            world_rwlock(w, world_client(w, "lease=20s&poll=300ms&pubsub=no&describe=no"), "config", &attr);
         begin_traffic(&all, lonely, lonely ? UNEVEN : USUAL);
         for (int i = 0; i < (lonely ? 3 : 1); i++) { /* a turn may be missed, then the next one is 20 s away */
             int before = rounds(lonely);

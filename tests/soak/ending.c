@@ -22,7 +22,8 @@
 static bool is_documented(struct world *world, const char *key)
 {
     static const char *const timed[] = { "latchkey:once:", "latchkey:opened:", "latchkey:permits:", "latchkey:claims:",
-                                         "latchkey:settings:", "latchkey:barrier:", "latchkey:parties:", "latchkey:past:" };
+                                         "latchkey:settings:", "latchkey:barrier:", "latchkey:parties:", "latchkey:past:",
+                                         "latchkey:who:" };
     static const char *const lasting[] = {
         "soak:counting:",      "soak:grown:", "soak:latch:", "latchkey:total:", "latchkey:robust:mutex:{soak:robust:",
         "redisson_lock_token:", "latchkey:done:{soak:once:"
