@@ -41,7 +41,7 @@ static void a_message_that_does_not_come_is_asked_after(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     lk_client_t *holding = world_client(w, "lease=30s&describe=no"),
-                *waiting = proxy_client(p, "lease=30s&poll=900ms&describe=no"); /* rests never */
+                *waiting = proxy_client(p, "lease=30s&poll=900ms"); /* rests never */
     struct line line;
     let_wait(w, &line, holding, waiting);
     for (int i = 0; i < line.n; i++) {

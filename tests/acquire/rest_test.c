@@ -74,7 +74,7 @@ static void a_message_that_is_lost_costs_one_rest(struct world *w)
     struct proxy *p = proxy_begin(w);
     struct line line;
     hold_all(w, &line, world_client(w, "lease=60s&describe=no"));
-    want_all(w, &line, proxy_client(p, "lease=60s&describe=no"));
+    want_all(w, &line, proxy_client(p, "lease=60s"));
     eventually(resting(w) == line.n, RESTS_BY_MS);
     int64_t began_ms = now_ms();
     for (int i = 0; i < line.n; i++) {

@@ -390,7 +390,7 @@ static void a_cut_arrival_counts_once(struct world *w)
     struct worker other;
     struct proxy *p = proxy_begin(w);
     open_both(w, "lease=20s", 2);
-    mine = world_barrier(w, proxy_client(p, "lease=5s&command_timeout=1s&poll=200ms&describe=no"), "stage", 2, NULL);
+    mine = world_barrier(w, proxy_client(p, "lease=5s&command_timeout=1s&poll=200ms"), "stage", 2, NULL);
     for (int i = -1; i < 4; i++) {
         begin_round(w, &other);
         if (i >= 0)
@@ -416,7 +416,7 @@ static void an_arrival_without_an_answer_breaks_the_round(struct world *w)
     struct worker other;
     struct proxy *p = proxy_begin(w);
     open_both(w, "lease=20s", 3);
-    mine = world_barrier(w, proxy_client(p, "lease=5s&command_timeout=1s&poll=200ms&describe=no"), "stage", 3, NULL);
+    mine = world_barrier(w, proxy_client(p, "lease=5s&command_timeout=1s&poll=200ms"), "stage", 3, NULL);
     assert_lk(ETIMEDOUT, lk_barrier_waitfor(mine, 0)); /* the server knows the script */
     begin_round(w, &other);
     proxy_once(p, PROXY_DROP_REPLY, 1, "stage");
@@ -439,7 +439,7 @@ static void a_time_that_is_over_unseen_leaves_it_open(struct world *w)
     struct worker other;
     struct proxy *p = proxy_begin(w);
     open_both(w, "lease=20s", 2);
-    mine = world_barrier(w, proxy_client(p, "lease=20s&command_timeout=1s&poll=10s&describe=no"), "stage", 2, NULL);
+    mine = world_barrier(w, proxy_client(p, "lease=20s&command_timeout=1s&poll=10s"), "stage", 2, NULL);
     worker_start(&other, wait_at, mine);
     eventually(arrived(w) == 1, 5000);
     assert_int_equal(LK_BARRIER_SERIAL, wait_at(theirs));

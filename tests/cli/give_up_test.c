@@ -70,7 +70,7 @@ static void a_server_that_hears_of_it_late_keeps_nothing(struct world *w)
     assert_lk(0, lk_rwlock_rdlock(rwlock));
     for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         pid_t waiter = command_begin(w, "exec latchkey %s -u '%s' a %s", lines[i],
-                                     proxy_url(p, "lease=9s&command_timeout=300ms&describe=no"),
+                                     proxy_url(p, "lease=9s&command_timeout=300ms"),
                                      i == 1 ? "" : "touch ran");
         eventually(world_rwqueued(w, "a") == 1 && world_exists(w, "a"), 20000);
         proxy_once(p, PROXY_HOLD_REQUEST, 1, "EVALSHA");

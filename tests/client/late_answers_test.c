@@ -15,7 +15,7 @@ static lk_mutex_t *orders, *stock;
 static void open_mutexes(struct world *w)
 {
     p = proxy_begin(w);
-    client = proxy_client(p, "lease=20s&command_timeout=600ms&poll=2s&describe=no");
+    client = proxy_client(p, "lease=20s&command_timeout=600ms&poll=2s");
     orders = world_mutex(w, client, "orders", NULL);
     stock = world_mutex(w, client, "stock", NULL);
     assert_lk(0, lk_mutex_lock(orders)); /* from now on the server knows the scripts: one chunk a call */

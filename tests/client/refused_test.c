@@ -16,7 +16,7 @@ static struct proxy *open_all(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     world_allow(w, "pool");
-    client = proxy_client(p, "lease=5s&command_timeout=1500ms&retry_max=50ms&describe=no");
+    client = proxy_client(p, "lease=5s&command_timeout=1500ms&retry_max=50ms");
     pool = world_sem(w, client, "pool", 1, NULL);
     config = world_rwlock(w, client, "config", NULL);
     return p;

@@ -203,7 +203,7 @@ static void lost_answers_leave_nothing(struct world *w)
     for (size_t i = 0; i < 3; i++) {
         unsigned count;
         struct proxy *p = proxy_begin(w);
-        client = proxy_client(p, "lease=5s&command_timeout=1s&poll=200ms&describe=no");
+        client = proxy_client(p, "lease=5s&command_timeout=1s&poll=200ms");
         lk_latch_t *l = world_latchwith(w, client, "gate", &anonymous);
         proxy_once(p, cuts[i], 1, "users");
         assert_lk(0, lk_latch_trysetcount(l, 3));

@@ -133,7 +133,7 @@ static void a_silent_server_keeps_nobody(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     unsigned count;
-    open_gate(w, proxy_client(p, "lease=20s&poll=200ms&command_timeout=500ms&describe=no"), "gate");
+    open_gate(w, proxy_client(p, "lease=20s&poll=200ms&command_timeout=500ms"), "gate");
     assert_lk(0, lk_latch_getcount(wanted, &count));
     proxy_stall(p, PROXY_BOTH);
     assert_int_equal(0, run_threads(THREADS, wait_in_vain, wanted));
@@ -153,7 +153,7 @@ static void all_are_told_why(struct world *w)
 {
     struct worker workers[THREADS];
     struct proxy *p = proxy_begin(w);
-    open_gate(w, proxy_client(p, "lease=20s&poll=100ms&command_timeout=1500ms&describe=no"), "gate");
+    open_gate(w, proxy_client(p, "lease=20s&poll=100ms&command_timeout=1500ms"), "gate");
     for (int i = 0; i < THREADS; i++)
         worker_start(&workers[i], is_told_why, wanted);
     sleep_ms(500);
@@ -170,7 +170,7 @@ static void cuts_lose_nobody(struct world *w)
 {
     struct crowd crowd;
     struct proxy *p = proxy_begin(w);
-    open_gate(w, proxy_client(p, "poll=500ms&describe=no"), "gate");
+    open_gate(w, proxy_client(p, "poll=500ms"), "gate");
     gather(w, &crowd);
     for (int i = 0; i < 5; i++) {
         proxy_cut(p);
@@ -233,7 +233,7 @@ static void a_slow_handler_keeps_nobody(struct world *w)
 {
     struct sigaction slow = { .sa_handler = linger }, before;
     struct proxy *p = proxy_begin(w);
-    open_gate(w, proxy_client(p, "lease=20s&poll=300ms&command_timeout=500ms&describe=no"), "gate");
+    open_gate(w, proxy_client(p, "lease=20s&poll=300ms&command_timeout=500ms"), "gate");
     assert_lk(0, lk_latch_countdown(gate));
     assert_int_equal(0, sigaction(SIGUSR1, &slow, &before));
     int tries = 1;

@@ -76,7 +76,7 @@ static void free_ones_cost_one_round_trip(struct world *w)
 {
     enum { DELAY_MS = 400 };
     struct proxy *p = proxy_begin(w);
-    client = proxy_client(p, "lease=20s&describe=no");
+    client = proxy_client(p, "lease=20s");
     lk_stripes_t *many = world_stripes(w, client, "s", 16, NULL);
     s = world_multi(w, client);
     for (unsigned i = 0; i < 16; i++)

@@ -26,7 +26,7 @@ static void add(struct world *w, lk_client_t *of, const char *name, const lk_mut
 static struct proxy *begin_far_away(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
-    client = proxy_client(p, "lease=20s&command_timeout=5s&describe=no"); /* commands are counted */
+    client = proxy_client(p, "lease=20s&command_timeout=5s"); /* commands are counted */
     lk_stripes_t *many = world_stripes(w, client, "s", MANY, NULL);
     s = world_multi(w, client);
     for (unsigned i = 0; i < MANY; i++)
@@ -80,7 +80,7 @@ static void so_does_what_is_given_back_on_the_way(struct world *w)
 static void lost_answers_cost_one_timeout(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
-    client = proxy_client(p, "lease=20s&command_timeout=1s&describe=no");
+    client = proxy_client(p, "lease=20s&command_timeout=1s");
     s = world_multi(w, client);
     for (const char *const *name = (const char *const[]){ "a", "b", "c", "d", "e", "f", NULL }; *name != NULL; name++)
         add(w, client, *name, NULL);

@@ -417,7 +417,7 @@ static void cuts_lose_nobody(struct world *w)
     struct worker all;
     open_with(w, 0, CLIENTS);
     for (int i = 0; i < 2; i++)
-        visitors.locks[i] = world_rwlock(w, proxy_client(p, "lease=5s&poll=300ms&describe=no"), "config", &attr);
+        visitors.locks[i] = world_rwlock(w, proxy_client(p, "lease=5s&poll=300ms"), "config", &attr);
     begin_traffic(&all, 0, CUT);
     for (int i = 0; i < 20; i++) {
         proxy_cut(p);

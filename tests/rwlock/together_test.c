@@ -183,7 +183,7 @@ static void cuts_lose_nobody(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     const lk_rwlockattr_t attr = LK_RWLOCKATTR_INIT;
-    client = proxy_client(p, "lease=20s&poll=300ms&describe=no");
+    client = proxy_client(p, "lease=20s&poll=300ms");
     near = world_rwlock(w, client, "config", &attr);
     far = world_rwlock(w, world_client(w, "lease=20s&describe=no"), "config", &attr);
     assert_lk(0, lk_rwlock_wrlock(far));

@@ -193,7 +193,7 @@ static void nothing_goes_back_to_a_deleted_semaphore(struct world *w)
     struct worker worker;
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = proxy_client(p, "command_timeout=1s&describe=no"); /* any request of it is that of the semaphore */
+    client = proxy_client(p, "command_timeout=1s"); /* any request of it is that of the semaphore */
     pool = world_sem(w, client, "pool", 5, NULL);
     assert_int_equal(0, take_and_post());
     proxy_once(p, PROXY_DROP_REPLY, 1, NULL);

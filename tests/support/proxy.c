@@ -173,12 +173,14 @@ lk_client_t *proxy_client(struct proxy *p, const char *options)
 const char *proxy_url(struct proxy *p, const char *options)
 {
     static char url[512];
+    char all[320];
+    snprintf(all, sizeof all, "describe=no%s%s", options[0] != 0 ? "&" : "", options);
     if (p->world->tls_port != 0)
-        snprintf(url, sizeof url, "%s", world_tlsurl(p->world, p->port, options));
+        snprintf(url, sizeof url, "%s", world_tlsurl(p->world, p->port, all));
     else if (p->port != 0)
-        snprintf(url, sizeof url, "redis://127.0.0.1:%d%s%s", p->port, options[0] != 0 ? "?" : "", options);
+        snprintf(url, sizeof url, "redis://127.0.0.1:%d?%s", p->port, all);
     else
-        snprintf(url, sizeof url, "unix://%s%s%s", p->socket, options[0] != 0 ? "?" : "", options);
+        snprintf(url, sizeof url, "unix://%s?%s", p->socket, all);
     return url;
 }
 
