@@ -8,7 +8,8 @@
  * Sees      objects with the client's `prefix`, each as it was in its own moment. One that is there from the
  *           beginning to the end is found, as SCAN promises; sometimes twice. A server that was started anew, or whose
  *           place another one took, is gone through from its beginning, which INFO tells. So is a node of a cluster that
- *           got slots meanwhile; what is in a slot that is still on its way when the walk ends may be missed.
+ *           got slots meanwhile; what is in a slot that is still on its way when the walk ends, or that went and came back
+ *           meanwhile, may be missed.
  * Not seen  a semaphore or a latch with a count that Redisson made, and a latch that nobody touched for a minute and
  *           a half: a bare number, which may be anything. Who has permits of a counting semaphore. Threads that wait behind
  *           others of their process. Keys that access rules keep from the user: they are counted.
@@ -199,8 +200,8 @@ LK_API LK_MUST_CHECK int lk_inspect_holders(lk_client_t *client, int kind, const
  * A client is described from a tenth of a second after its first hold or wait on, as long as it is open, unless its URL or file
  * says describe=no: host, process and name of the program, and what options or lk_clientattr_t add. Its thread that
  * renews leases says so, beside its renewals: no call waits for that. It does so again every 30 s, and by each new
- * connection, so also to a server that lost it. Of a process that died it stays for 90 s, or two leases if these are
- * longer.
+ * connection, so also to a server that lost it. Of a process that died, or whose close could not tell the server, it
+ * stays for 90 s, or two leases if these are longer.
  *
  *   id        of an owner, a holder or a waiter, as this header's calls, lk_mutex_info(), lk_mutex_queue() and their
  *             like have them; or of a client: the 32 digits that these begin with

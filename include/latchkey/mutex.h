@@ -390,7 +390,9 @@ LK_API LK_MUST_CHECK int lk_mutex_consistentby(lk_mutex_t *m, lk_owner_t *owner)
  * Take `m` away from whoever holds it: the one call that breaks the promise, for
  * operators. The robbed holder finds out at its next renewal. The next holder of a
  * robust mutex is told EOWNERDEAD; one that was ENOTRECOVERABLE is usable again: both
- * also where `m` was made without `robust`.
+ * also where `m` was made without `robust`. If those who wait were made without it, too,
+ * and a robust holder once died here unrepaired, EOWNERDEAD comes with the mutex to one
+ * of them.
  *
  * Returns     0          nobody who held it before holds it now; the first waiter does
  *             EPROTO     the key holds something that is no lock, such as a hash of

@@ -501,7 +501,9 @@ LK_API LK_MUST_CHECK int lk_rwlock_consistentby(lk_rwlock_t *rw, lk_owner_t *own
  * Take `rw` away from the writer or all readers: the one call that breaks the
  * promise, for operators. The robbed find out at their next renewal. If that was the
  * writer of a robust lock, who comes next is told EOWNERDEAD; one that was
- * ENOTRECOVERABLE is usable again: both also where `rw` was made without `robust`.
+ * ENOTRECOVERABLE is usable again: both also where `rw` was made without `robust`. If
+ * those who wait were made without it, too, and a robust writer once died here
+ * unrepaired, EOWNERDEAD comes with the lock to one of them.
  *
  * Returns     0          nobody who held it before holds it now; who waited first
  *                        does

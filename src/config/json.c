@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define TLS "tls"   /* the group that says by being there that there is TLS */
-#define DEPTH_MAX 8 /* the parser's stack grows with the depth, and the caller's stack may be small */
 
 /* --- lines -------------------------------------------------------------------------------------------- */
 
@@ -70,18 +69,6 @@ static void last_string(struct lk__builder *builder, const char *text, const cha
         if (skip(&scanner) == '"' && scanner.at >= at + 2)
             lk__name_print(builder->name, sizeof builder->name, at + 1, (size_t)(scanner.at - at) - 2);
     }
-}
-
-/* The line on which values are nested too deep; 0: nowhere. */
-static int too_deep(const struct lk__file *file)
-{
-    struct scanner scanner = { file->text, file->text + file->length, 1 };
-    int depth = 0;
-    while (scanner.at < scanner.end && depth <= DEPTH_MAX) {
-        char c = skip(&scanner);
-        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-    }
-    return depth > DEPTH_MAX ? scanner.line : 0;
 }
 
 /* --- from keys to settings ------------------------------------------------------------------------------ */
@@ -287,6 +274,8 @@ static int bad_syntax(struct reader *reader)
     const struct lk__jsontokens *tokens = &reader->tokens;
     const json_error_t *error = &tokens->error;
     reader->line = error->line;
+    if (tokens->too_deep)
+        return lk__builder_fail(builder, EINVAL, NULL, "values are nested too deep");
     switch (json_error_code(error)) {
     case json_error_duplicate_key:
         last_string(builder, tokens->text, tokens->text + error->position);
@@ -348,9 +337,6 @@ static int read_chopped(struct reader *reader, const struct lk__file *file)
 
 static int read_text(struct reader *reader, const struct lk__file *file)
 {
-    reader->line = too_deep(file);
-    if (reader->line != 0)
-        return lk__builder_fail(&reader->builder, EINVAL, NULL, "values are nested too deep");
     int rc = read_chopped(reader, file);
     lk__jsontokens_wipe(&reader->tokens);
     return rc;

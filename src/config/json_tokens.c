@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * json_tokens.c - see chop.h
+ * json_tokens.c - see json_tokens.h
  *
  * A long string is read in pieces: jansson reads each as a text of its own, and no piece ends within an escape, a
  * pair of surrogates or a character. A long number or word is cut: no setting accepts one, whole or cut.
@@ -15,7 +15,8 @@ enum {
     TOKEN_MAX = 15,             /* jansson's buffer has 16 bytes, one of them for the NUL */
     STRING_MAX = TOKEN_MAX - 2, /* without its quotes */
     WORD_MAX = TOKEN_MAX - 1,   /* a number is read with the character that ends it */
-    GROWTH = 4                  /* the least string that is replaced, "#", becomes "#1048576" */
+    GROWTH = 4,                 /* the least string that is replaced, "#", becomes "#1048576" */
+    DEPTH_MAX = 8               /* the parser's stack grows with the depth, and the caller's stack may be small */
 };
 
 /* jansson reports a string that it has no memory for as a missing string. */
@@ -120,6 +121,12 @@ static const char *end_of_string(const char *at, const char *end)
     return at;
 }
 
+/* Would it be read as a reference, as it is or decoded? */
+static bool is_like_reference(const char *begin, const char *behind)
+{
+    return *begin == '#' || (behind - begin >= 6 && memcmp(begin, "\\u0023", 6) == 0);
+}
+
 /* Copy the string that begins after `*at`, or a reference to it. */
 static int split_string(struct lk__jsontokens *tokens, const char **at, const char *end)
 {
@@ -130,7 +137,7 @@ static int split_string(struct lk__jsontokens *tokens, const char **at, const ch
     *at = whole ? behind + 1 : behind;
     if (!whole) { /* jansson reports the mistake */
         put(tokens, "\"", 1);
-    } else if (behind - begin <= STRING_MAX && *begin != '#') {
+    } else if (behind - begin <= STRING_MAX && !is_like_reference(begin, behind)) {
         put(tokens, begin - 1, (size_t)(behind - begin) + 2);
     } else {
         int length = snprintf(reference, sizeof reference, "\"#%zu\"", tokens->used);
@@ -157,15 +164,19 @@ static void split_word(struct lk__jsontokens *tokens, const char **at, const cha
 int lk__jsontokens_split(struct lk__jsontokens *tokens, const struct lk__file *file)
 {
     const char *at = file->text, *end = file->text + file->length;
-    int rc = 0, line = 1;
+    int rc = 0, line = 1, depth = 0;
     *tokens =
         (struct lk__jsontokens){ .text = lk__alloc(GROWTH * file->length + 1), .strings = lk__alloc(file->length + 1) };
     if (tokens->text == NULL || tokens->strings == NULL)
         return ENOMEM;
     while (rc == 0 && at < end) {
         line += *at == '\n';
+        depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+        tokens->too_deep = depth > DEPTH_MAX;
         if (*at == '"')
             rc = split_string(tokens, &at, end);
+        else if (tokens->too_deep)
+            rc = EINVAL;
         else if (is_word(*at))
             split_word(tokens, &at, end);
         else
@@ -187,5 +198,8 @@ void lk__jsontokens_wipe(struct lk__jsontokens *tokens)
 
 const char *lk__jsontokens_string(const struct lk__jsontokens *tokens, const char *text)
 {
-    return text != NULL && text[0] == '#' ? tokens->strings + strtoul(text + 1, NULL, 10) : text;
+    if (text == NULL || text[0] != '#')
+        return text;
+    size_t at = strtoul(text + 1, NULL, 10);
+    return at < tokens->used ? tokens->strings + at : NULL;
 }

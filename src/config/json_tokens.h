@@ -18,6 +18,7 @@ struct lk__jsontokens {
     size_t length;
     char *strings; /* the long strings, decoded */
     size_t used;
+    bool too_deep;      /* with EINVAL: values are nested deeper than any setting is */
     json_error_t error; /* with EINVAL: jansson's words, and the line in the file */
 };
 
@@ -25,7 +26,7 @@ struct lk__jsontokens {
 int lk__jsontokens_split(struct lk__jsontokens *tokens, const struct lk__file *file);
 void lk__jsontokens_wipe(struct lk__jsontokens *tokens); /* overwrites and frees */
 
-/* A key or a string of the parsed text as the file has it; valid as long as both exist. */
+/* A key or a string of the parsed text as the file has it; valid as long as both exist. NULL: none. */
 const char *lk__jsontokens_string(const struct lk__jsontokens *tokens, const char *text);
 
 /* As json_loadb(), but tells the codes apart: 0, ENOMEM, EINVAL with `error` set. */

@@ -10,8 +10,8 @@
 if redis.call('TYPE', mutex).ok ~= 'none' and not is_mutex(mutex) then -- fails for a key of another type
     return no_mutex()
 end
+local before = redis.call('GET', mark) -- likewise
 local held = redis.call('DEL', mutex)
-local before = redis.call('GET', mark)
 local marks = robust or before -- who takes it away may not know that it is robust
 if before == 'unrecoverable' then
     redis.call('DEL', mark) -- an operator says that it is in order again

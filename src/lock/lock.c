@@ -16,6 +16,8 @@ static void keep(const struct lk__op *op, const struct lk__hold *hold)
         return;
     struct lk__node *at = lk__node_for(lk__object_node(op->object), &hold->lease->release.command, false);
     struct lk__until until = lk__node_until(at, LK__LANE_COMMANDS, now_us, lasts_us);
+    if (until.date.epoch == 0) /* no server was met there yet: the moment is said anew, by the clock of whoever is told */
+        until.date.epoch = UINT_MAX;
     lk__lease_keep(hold->lease, &until);
 }
 

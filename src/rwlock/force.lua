@@ -7,8 +7,8 @@
 -- verdicts: DONE FREE LATE
 -- resend:   takes it from the next holders as well: not resent
 local holder = look(holders, now) -- fails, before anything is changed, when the key is no lock
+local before = redis.call('GET', mark) -- likewise
 redis.call('DEL', holders)
-local before = redis.call('GET', mark)
 if before == 'unrecoverable' then
     redis.call('DEL', mark) -- an operator says that it is in order again
 end

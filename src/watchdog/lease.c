@@ -310,7 +310,7 @@ void lk__lease_wasgone(struct lk__lease *lease)
 void lk__lease_keep(struct lk__lease *lease, const struct lk__until *until)
 {
     lk__watchdog_lock(lease->dog);
-    if (lease->state == LK__HELD)
+    if (lk__lease_isheld(lease))
         lk__until_extend(&lease->release.until, until);
     lk__mu_unlock(&lease->dog->mu);
 }

@@ -39,7 +39,7 @@ static void deaf_one_waits(struct world *w, const struct row *row)
 static void who_does_not_listen_is_told_once(struct world *w)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct subject *s = subject_of(w, world_client(w, "describe=no"), &rows[i]);
+        struct subject *s = subject_of(w, world_client(w, ""), &rows[i]);
         assert_lk(0, subject_take(s, 0));
         deaf_one_waits(w, &rows[i]);
         int64_t before = world_commands(w, "publish");
@@ -61,8 +61,8 @@ static int take_and_give(void *subject)
 static void the_next_one_has_it(struct world *w)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct subject *s = subject_of(w, world_client(w, "describe=no"), &rows[i]);
-        struct subject *other = subject_of(w, world_client(w, "poll=20s&describe=no"), &rows[i]);
+        struct subject *s = subject_of(w, world_client(w, ""), &rows[i]);
+        struct subject *other = subject_of(w, world_client(w, "poll=20s"), &rows[i]);
         struct worker worker;
         assert_lk(0, subject_take(s, 0));
         deaf_one_waits(w, &rows[i]);

@@ -23,8 +23,8 @@ static void let_wait(struct world *w, struct line *line, lk_client_t *holding, l
 /* Its questions go by another connection than messages, but would find out that none come. */
 static void a_wait_needs_no_pings(struct world *w)
 {
-    lk_client_t *holding = world_client(w, "lease=30s&describe=no");
-    lk_client_t *waiting = world_client(w, "lease=30s&describe=no");
+    lk_client_t *holding = world_client(w, "lease=30s");
+    lk_client_t *waiting = world_client(w, "lease=30s");
     struct line line;
     let_wait(w, &line, holding, waiting);
     int64_t before = world_commands(w, "ping");
@@ -40,7 +40,7 @@ static void a_wait_needs_no_pings(struct world *w)
 static void a_message_that_does_not_come_is_asked_after(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
-    lk_client_t *holding = world_client(w, "lease=30s&describe=no"),
+    lk_client_t *holding = world_client(w, "lease=30s"),
                 *waiting = proxy_client(p, "lease=30s&poll=900ms"); /* rests never */
     struct line line;
     let_wait(w, &line, holding, waiting);

@@ -84,8 +84,8 @@ static void the_dead_cost_no_script_much(struct world *w, const struct subject_k
 {
     static struct survivor survivor; /* a test that failed leaves its thread behind, which goes on with it */
     struct worker worker;
-    lk_client_t *one = world_client(w, "lease=20s&poll=8s&describe=no");
-    lk_client_t *other = world_client(w, "lease=20s&poll=8s&describe=no");
+    lk_client_t *one = world_client(w, "lease=20s&poll=8s");
+    lk_client_t *other = world_client(w, "lease=20s&poll=8s");
     struct subject *keeper = world_subject(w, other, subject_keeper(kind), "thing");
     survivor = (struct survivor){ .subject = world_subject(w, one, kind, "thing") };
     assert_lk(0, subject_take(keeper, PATIENT_MS));
@@ -109,7 +109,7 @@ static void the_dead_cost_no_script_much(struct world *w, const struct subject_k
 static void a_newcomer_alone_looks_at_few_of_the_dead(struct world *w)
 {
     static const lk_mutexattr_t fair = { .size = sizeof fair, .fair = 1 };
-    lk_mutex_t *m = world_mutex(w, world_client(w, "pubsub=no&describe=no"), "thing", &fair);
+    lk_mutex_t *m = world_mutex(w, world_client(w, "pubsub=no"), "thing", &fair);
     bury_in(w, "mutex", "");
     int64_t looks = world_commands(w, "zmscore");
     assert_lk(0, lk_mutex_lock(m));
@@ -136,7 +136,7 @@ static int wait_for_some(void *arg)
 /* A signal does not get lost among the dead, and a broadcast goes on until it is through. */
 static void a_signal_finds_the_live_one(struct world *w)
 {
-    lk_client_t *client = world_client(w, "lease=20s&poll=8s&describe=no");
+    lk_client_t *client = world_client(w, "lease=20s&poll=8s");
     thing = world_mutex(w, client, "thing", NULL);
     some = world_cond(w, client, "thing", NULL);
     for (int all = 0; all < 2; all++) {

@@ -18,8 +18,8 @@ static void who_rests_sends_next_to_nothing(struct world *w)
 {
     enum { SPAN_MS = 5000 };
     struct line line;
-    lk_client_t *holding = world_client(w, "lease=60s&describe=no");
-    lk_client_t *waiting = world_client(w, "lease=60s&describe=no");
+    lk_client_t *holding = world_client(w, "lease=60s");
+    lk_client_t *waiting = world_client(w, "lease=60s");
     hold_all(w, &line, holding);
     want_all(w, &line, waiting);
     eventually(resting(w) == line.n, RESTS_BY_MS);
@@ -37,8 +37,8 @@ static void who_rests_sends_next_to_nothing(struct world *w)
 static void who_shall_ask_often_does_not_rest(struct world *w)
 {
     struct line line;
-    lk_client_t *holding = world_client(w, "lease=60s&describe=no");
-    lk_client_t *waiting = world_client(w, "lease=60s&poll=500ms&describe=no");
+    lk_client_t *holding = world_client(w, "lease=60s");
+    lk_client_t *waiting = world_client(w, "lease=60s&poll=500ms");
     hold_all(w, &line, holding);
     want_all(w, &line, waiting);
     sleep_ms(6000);
@@ -57,8 +57,8 @@ static void who_shall_ask_often_does_not_rest(struct world *w)
 static void a_new_subscription_wakes_those_who_rest(struct world *w)
 {
     struct line line;
-    hold_all(w, &line, world_client(w, "lease=60s&describe=no"));
-    want_all(w, &line, world_client(w, "lease=60s&describe=no"));
+    hold_all(w, &line, world_client(w, "lease=60s"));
+    want_all(w, &line, world_client(w, "lease=60s"));
     eventually(resting(w) == line.n, RESTS_BY_MS);
     int64_t asked = asks(w);
     world_killsubscriptions(w);
@@ -73,7 +73,7 @@ static void a_message_that_is_lost_costs_one_rest(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
     struct line line;
-    hold_all(w, &line, world_client(w, "lease=60s&describe=no"));
+    hold_all(w, &line, world_client(w, "lease=60s"));
     want_all(w, &line, proxy_client(p, "lease=60s"));
     eventually(resting(w) == line.n, RESTS_BY_MS);
     int64_t began_ms = now_ms();

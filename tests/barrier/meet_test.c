@@ -129,7 +129,7 @@ static void parties_that_differ_are_refused(struct world *w)
     lk_barrier_t wrong;
     lk_barrierattr_t attr = LK_BARRIERATTR_INIT;
     open_both(w, "", 2);
-    lk_client_t *client = world_client(w, "describe=no");
+    lk_client_t *client = world_client(w, "");
     lk_barrier_t *three = world_barrier(w, client, "stage", 3, NULL);
     begin_round(w, &other);
     assert_lk(EINVAL, lk_barrier_wait(three));
@@ -269,7 +269,7 @@ static void the_serial_party_may_destroy_it(struct world *w)
 {
     lk_barrier_t once;
     world_allow(w, "latchkey:*:{brief}");
-    lk_client_t *client = world_client(w, "describe=no");
+    lk_client_t *client = world_client(w, "");
     for (int i = 0; i < 20; i++) {
         assert_lk(0, lk_barrier_init(&once, client, "brief", 6, NULL));
         assert_int_equal(0, run_threads(6, wait_and_destroy, &once));
@@ -283,7 +283,7 @@ static int wait_and_die(struct world *w, void *arg)
     (void)arg;
     static const lk_barrierattr_t brief = { .size = sizeof brief, .lease_ms = 1000 };
     struct worker worker;
-    mine = world_barrier(w, world_client(w, "describe=no"), "stage", 2, &brief);
+    mine = world_barrier(w, world_client(w, ""), "stage", 2, &brief);
     worker_start(&worker, wait_at, mine);
     eventually(arrived(w) == 1, 5000);
     world_ready(w);
@@ -295,8 +295,8 @@ static void a_party_that_dies_breaks_the_round(struct world *w)
     lk_barrierinfo_t info = LK_BARRIERINFO_INIT;
     pid_t party = world_fork(w, wait_and_die, NULL);
     open_both(w, "poll=300ms", 3);
-    mine = world_barrier(w, world_client(w, "lease=20s&poll=300ms&describe=no"), "stage", 2, NULL);
-    lk_barrier_t *third = world_barrier(w, world_client(w, "lease=20s&poll=300ms&describe=no"), "late", 2, NULL);
+    mine = world_barrier(w, world_client(w, "lease=20s&poll=300ms"), "stage", 2, NULL);
+    lk_barrier_t *third = world_barrier(w, world_client(w, "lease=20s&poll=300ms"), "late", 2, NULL);
     world_allow(w, "latchkey:*:{late}");
     world_kill(w, party);
     sleep_ms(1200);
@@ -313,7 +313,7 @@ static int wait_long(struct world *w, void *arg)
     (void)arg;
     static const lk_barrierattr_t brief = { .size = sizeof brief, .lease_ms = LEASE_MS };
     struct worker worker;
-    mine = world_barrier(w, world_client(w, "poll=200ms&describe=no"), "stage", 3, &brief);
+    mine = world_barrier(w, world_client(w, "poll=200ms"), "stage", 3, &brief);
     worker_start(&worker, wait_at, mine);
     eventually(arrived(w) >= 1, 5000);
     world_ready(w);

@@ -146,8 +146,8 @@ static void what_another_has_got_meanwhile_is_left_alone(struct world *w)
 /* Nor does it begin with the half that it got: that is taken anew. */
 static void nothing_begins_without_all_of_its_name(struct world *w)
 {
-    static const char *const lines[] = { "run --on-lost=warn --lease 1s --hold-at-least 1h a latchkey status --check a",
-                                         "hold --lease 1s --hold-at-least 1h a" };
+    static const char *const lines[] = { "run --on-lost=warn --lease 6s --hold-at-least 1h a latchkey status --check a",
+                                         "hold --lease 6s --hold-at-least 1h a" };
     lk_rwlock_t *rwlock = world_rwlock(w, world_client(w, ""), "a", NULL);
     for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         assert_lk(0, lk_rwlock_rdlock(rwlock));
@@ -272,7 +272,7 @@ static void what_is_wrong_is_told_and_nothing_done(struct world *w)
 /* What it costs the server: two calls to take a free name, sent together, and two to give it back; with -s one each. */
 static void a_run_is_four_calls_of_the_server(struct world *w)
 {
-    command_options("describe=no");
+    command_options("");
     assert_exits(0, w, "latchkey run a true && latchkey run -s a true"); /* the server knows the scripts from now on */
     int64_t before = world_commands(w, "evalsha");
     assert_exits(0, w, "latchkey run a true");
@@ -292,9 +292,9 @@ static void a_run_is_four_calls_of_the_server(struct world *w)
  */
 static void who_does_not_wait_asks_in_order(struct world *w)
 {
-    command_options("describe=no");
+    command_options("");
     assert_exits(0, w, "latchkey run a true");
-    lk_mutex_t *mutex = world_mutex(w, world_client(w, "describe=no"), "a", NULL);
+    lk_mutex_t *mutex = world_mutex(w, world_client(w, ""), "a", NULL);
     assert_lk(0, lk_mutex_lock(mutex));
     int64_t before = world_commands(w, "evalsha");
     assert_exits(75, w, "latchkey run -n a true");

@@ -69,7 +69,7 @@ static void begin(struct world *w)
     static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1 };
     world_allow(w, "*pool*");
     world_allow(w, "*latch*");
-    client = world_client(w, "describe=no");
+    client = world_client(w, "");
     pool = world_sem(w, client, "pool", 10, NULL);
     leased = world_sem(w, client, "leased:pool", 10, &attr);
     latch = world_latch(w, client, "latch");

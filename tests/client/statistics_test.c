@@ -250,7 +250,7 @@ static void renewals_and_losses_outlive_their_holds(struct world *w)
 
 static void a_free_lock_and_its_unlock_are_two_round_trips(struct world *w)
 {
-    open_orders(w, "describe=no");
+    open_orders(w, "");
     lock_once();
     int64_t before = total(client, "round_trips");
     for (int i = 0; i < 5; i++)
@@ -271,7 +271,7 @@ static void each_lost_connection_is_a_reconnect(struct world *w)
 
 static void scripts_the_server_forgot_are_reloads(struct world *w)
 {
-    open_orders(w, "describe=no");
+    open_orders(w, "");
     lock_once();
     int64_t first = total(client, "script_reloads");
     assert_int_equal(first, 2); /* one to lock, one to unlock: this server never saw them */

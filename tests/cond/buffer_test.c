@@ -73,7 +73,7 @@ static int work_in_child(struct world *w, void *arg)
 {
     struct worker workers[THREADS];
     int numbers[THREADS], rc = 0;
-    lk_client_t *client = world_client(w, "lease=20s&describe=no");
+    lk_client_t *client = world_client(w, "lease=20s");
     (void)arg;
     mutex = world_mutex(w, client, "{buffer}", NULL);
     not_full = world_cond(w, client, "{buffer}not full", NULL);
@@ -129,7 +129,7 @@ static int wait_and_go(void *arg)
 static void a_thousand_wake(struct world *w)
 {
     static struct worker crowd[CROWD];
-    lk_client_t *client = world_client(w, "lease=60s&command_timeout=10s&describe=no");
+    lk_client_t *client = world_client(w, "lease=60s&command_timeout=10s");
     buffer = calloc(1, sizeof *buffer);
     mutex = world_mutex(w, client, "{buffer}", NULL);
     not_empty = world_cond(w, client, "{buffer}not empty", NULL);

@@ -37,7 +37,7 @@ static bool is_quiet(struct world *w)
 /* They wait, and have asked all that they ask at first. */
 static void start_waiters(struct world *w, struct worker *crowd, int count)
 {
-    lk_client_t *client = world_client(w, "lease=60s&poll=30s&command_timeout=10s&describe=no");
+    lk_client_t *client = world_client(w, "lease=60s&poll=30s&command_timeout=10s");
     jobs = world_mutex(w, client, "jobs", NULL);
     some = world_cond(w, client, "jobs", NULL);
     leave = woken = 0;

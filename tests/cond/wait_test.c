@@ -188,7 +188,7 @@ static void what_cannot_go_together_is_refused(struct world *w)
     static const lk_mutexattr_t kept = { .size = sizeof kept, .min_hold_ms = 10 };
     static const lk_condattr_t clock = { .size = sizeof clock, .clock = CLOCK_PROCESS_CPUTIME_ID };
     static const lk_condattr_t room = { .size = sizeof room, .lk_room = { 0, 1, 0 } };
-    lk_client_t *another = world_client(w, "describe=no");
+    lk_client_t *another = world_client(w, "");
     lk_mutex_t *refused[] = { world_mutex(w, client, "elsewhere", NULL), world_mutex(w, another, "jobs", NULL),
                               world_mutex(w, client, "{jobs}fixed", &fixed),
                               world_mutex(w, client, "{jobs}kept", &kept) };
@@ -250,7 +250,7 @@ static void others_need_not_know_the_mutex(struct world *w)
     open_jobs(w, "", NULL);
     jobs = world_mutex(w, client, "{jobs}of a long name", NULL);
     some = world_cond(w, client, "{jobs}some", NULL);
-    lk_client_t *another = world_client(w, "describe=no");
+    lk_client_t *another = world_client(w, "");
     lk_cond_t *theirs = world_cond(w, another, "{jobs}some", NULL);
     for (int i = 0; i < 2; i++)
         worker_start(&takers[i], take, NULL);

@@ -57,7 +57,7 @@ static void close_meanwhile(struct fake *f, int (*ask)(void *arg))
 static void a_walk_ends_with_its_client(struct world *w)
 {
     struct fake *f = fake_begin(w);
-    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "command_timeout=1s")));
+    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "lease=120s&command_timeout=20s")));
     assert_lk(0, lk_inspect_open(&asker.walk, asker.client, NULL));
     fake_answer(f, "EVALSHA", "*7\r\n:4\r\n:1700000000000000\r\n:#\r\n$1\r\n5\r\n:0\r\n:9\r\n$0\r\n\r\n");
     close_meanwhile(f, walk_on);
@@ -76,7 +76,7 @@ static void answer_pages(struct fake *f, const char *element)
 static void so_does_a_list_of_holders(struct world *w)
 {
     struct fake *f = fake_begin(w);
-    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "command_timeout=1s")));
+    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "lease=120s&command_timeout=20s")));
     answer_pages(f, "$9\r\n900 a:1:1\r\n");
     close_meanwhile(f, list_on);
 }
@@ -93,7 +93,7 @@ static void so_does_a_list_of_waiters(struct world *w)
 {
     struct fake *f = fake_begin(w);
     lk_mutex_t orders;
-    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "command_timeout=1s")));
+    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "lease=120s&command_timeout=20s")));
     assert_lk(0, lk_mutex_init(&orders, asker.client, "orders", NULL));
     asker.mutex = &orders;
     answer_pages(f, "$5\r\na:1:1\r\n");
@@ -208,11 +208,13 @@ static void a_survey_is_cut_short(struct world *w)
     char url[256];
     snprintf(url, sizeof url, "%s", proxy_url(p, "connect_timeout=700ms"));
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        int64_t began_ms = now_ms();
         proxy_once(p, faults[i], 1, "INFO");
-        int rc = survey_once(0, url);
-        assert_true(rc == 0 || rc == ENOTCONN);
-        assert_between(now_ms() - began_ms, 0, 2 * 700 + 2 * SLACK_MS);
+        for (int64_t until_ms = now_ms() + 20000; proxy_faults(p) == (int)i && now_ms() < until_ms;) {
+            int64_t began_ms = now_ms();
+            int rc = survey_once(0, url);
+            assert_true(rc == 0 || rc == ENOTCONN);
+            assert_between(now_ms() - began_ms, 0, 2 * 700 + 2 * SLACK_MS);
+        }
         assert_int_equal(i + 1, proxy_faults(p));
     }
     proxy_stall(p, PROXY_DOWN);

@@ -75,7 +75,7 @@ static void a_client_that_holds_something_is_described(struct world *w)
 {
     char host[256] = "";
     lk_who_t who = LK_WHO_INIT;
-    lk_client_t *client = world_client(w, "lease=20s"), *other = world_client(w, "lease=20s");
+    lk_client_t *client = world_client(w, "lease=20s&describe=yes"), *other = world_client(w, "lease=20s&describe=yes");
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     lk_holder_t holder;
     unsigned count;
@@ -106,7 +106,7 @@ static void a_client_that_waits_is_described(struct world *w)
     lk_waiter_t first;
     unsigned count;
     lk_who_t who = LK_WHO_INIT;
-    lk_client_t *client = world_client(w, "lease=20s"), *other = world_client(w, "lease=20s&program=the%20other");
+    lk_client_t *client = world_client(w, "lease=20s&describe=yes"), *other = world_client(w, "lease=20s&program=the%20other&describe=yes");
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     assert_lk(0, lk_mutex_lock(orders));
     worker_start(&waiter, lock_and_unlock, world_mutex(w, other, "orders", NULL));
@@ -121,7 +121,7 @@ static void a_client_that_waits_is_described(struct world *w)
 /* Just these words: a member more could be anything of the process, its environment say. */
 static void nothing_else_is_said(struct world *w)
 {
-    lk_client_t *client = world_client(w, "lease=20s");
+    lk_client_t *client = world_client(w, "lease=20s&describe=yes");
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     const char *id = lock_described(w, orders, "orders");
     json_t *words = json_loads(world_str(w, "GET %s", key_of(id)), 0, NULL);
@@ -141,7 +141,7 @@ static void it_says_what_it_is_told_to_say(struct world *w)
     char long_text[2000];
     memset(long_text, '"', sizeof long_text); /* each takes two bytes */
     long_text[sizeof long_text - 1] = '\0';
-    attr.url = world_url(w, "lease=20s&prefix=shop:&program=of%20the%20url&why=likewise");
+    attr.url = world_url(w, "lease=20s&prefix=shop:&program=of%20the%20url&why=likewise&describe=yes");
     attr.program = "nightly";
     attr.arguments = long_text;
     attr.why = "export\n\033[2J\xff \"for\" the \\ board";
@@ -165,7 +165,7 @@ static void the_longest_words_fit(struct world *w)
     lk_clientattr_t attr = LK_CLIENTATTR_INIT;
     lk_client_t *client;
     memset(text, '\\', sizeof text - 1);
-    attr.url = world_url(w, "lease=20s");
+    attr.url = world_url(w, "lease=20s&describe=yes");
     attr.program = attr.arguments = attr.why = text;
     client = open_with(w, &attr);
     lk_mutex_t *mutex = world_mutex(w, client, "m", NULL);
@@ -182,7 +182,7 @@ static void who_shall_say_nothing_says_nothing(struct world *w)
 {
     lk_who_t who = LK_WHO_INIT;
     lk_clientattr_t attr = LK_CLIENTATTR_INIT;
-    lk_client_t *client, *other = world_client(w, "lease=20s");
+    lk_client_t *client, *other = world_client(w, "lease=20s&describe=yes");
     attr.url = world_url(w, "lease=20s&describe=no");
     attr.program = attr.arguments = attr.why = "a secret";
     client = open_with(w, &attr);
@@ -205,7 +205,7 @@ static void who_shall_say_nothing_says_nothing(struct world *w)
 /* Each beat has all the words, so a server that lost them has them again. */
 static void it_is_said_again(struct world *w)
 {
-    lk_client_t *client = world_client(w, "lease=20s");
+    lk_client_t *client = world_client(w, "lease=20s&describe=yes");
     lk_who_t who = LK_WHO_INIT;
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     hurry(client, 600);
@@ -216,8 +216,8 @@ static void it_is_said_again(struct world *w)
         assert_lk(0, lk_inspect_who(client, id, &who));
         assert_same(getpid(), who.pid);
     }
-    world_redis(w, "DEL %s", key_of(id));
-    world_redis(w, "HSET %s a b", key_of(id)); /* what others put there is replaced */
+    world_redis(w, "EVAL %s 1 %s", "redis.call('DEL', KEYS[1]) return redis.call('HSET', KEYS[1], 'a', 'b')",
+                key_of(id)); /* what others put there is replaced */
     eventually(strcmp(world_str(w, "TYPE %s", key_of(id)), "string") == 0, SOON_MS);
     assert_lk(0, lk_mutex_unlock(orders));
 }
@@ -225,7 +225,7 @@ static void it_is_said_again(struct world *w)
 /* Not only by the beat: a connection that comes up may be to a server that is another one, or began anew. */
 static void a_server_that_lost_it_is_told_at_once(struct world *w)
 {
-    lk_client_t *client = world_client(w, "lease=20s");
+    lk_client_t *client = world_client(w, "lease=20s&describe=yes");
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     const char *id = lock_described(w, orders, "orders");
     world_redis(w, "FLUSHALL");
@@ -241,7 +241,7 @@ static int hold_and_be_described(struct world *w, void *arg)
 {
     char *key = arg;
     lk_mutex_t mutex;
-    lk_client_t *client = world_open(w, "lease=20s");
+    lk_client_t *client = world_open(w, "lease=20s&describe=yes");
     assert_lk(0, lk_mutex_init(&mutex, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&mutex));
     strcpy(key, key_of(world_owner(w, "orders")));
@@ -256,7 +256,7 @@ static void of_a_process_that_was_killed_it_ends_by_itself(struct world *w)
 {
     char *key = world_shared(w, 64);
     lk_who_t who = LK_WHO_INIT;
-    lk_client_t *other = world_client(w, "lease=20s");
+    lk_client_t *other = world_client(w, "lease=20s&describe=yes");
     pid_t pid = world_fork(w, hold_and_be_described, key);
     world_kill(w, pid);
     assert_between(world_pttl(w, key), 1, LASTS_MS);
@@ -277,7 +277,7 @@ static int close_inherited(struct world *w, void *arg)
 /* The child of a fork is somebody else, who takes nothing back. */
 static void a_forks_child_leaves_it_alone(struct world *w)
 {
-    lk_client_t *client = world_client(w, "lease=20s");
+    lk_client_t *client = world_client(w, "lease=20s&describe=yes");
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     const char *id = lock_described(w, orders, "orders");
     assert_int_equal(0, world_wait(w, world_fork(w, close_inherited, client)));
@@ -288,7 +288,7 @@ static void a_forks_child_leaves_it_alone(struct world *w)
 /* A server that stands still takes nothing back, and holds up no close that has nothing else to wait for. */
 static void no_close_waits_for_it(struct world *w)
 {
-    lk_client_t *client = world_open(w, "lease=20s&command_timeout=4s");
+    lk_client_t *client = world_open(w, "lease=20s&command_timeout=4s&describe=yes");
     lk_mutex_t mutex;
     assert_lk(0, lk_mutex_init(&mutex, client, "orders", NULL));
     const char *key = strdupa(key_of(lock_described(w, &mutex, "orders")));
@@ -307,7 +307,7 @@ static void no_close_waits_for_it(struct world *w)
 static void calls_take_no_more_commands(struct world *w)
 {
     enum { PAIRS = 50 };
-    lk_client_t *client = world_client(w, "lease=60s");
+    lk_client_t *client = world_client(w, "lease=60s&describe=yes");
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     lock_described(w, orders, "orders");
     assert_lk(0, lk_mutex_unlock(orders));
@@ -320,7 +320,7 @@ static void calls_take_no_more_commands(struct world *w)
 /* Refusals are left at that, and at the next beat it is tried again; what is held stays held. */
 static void a_server_that_refuses_it_is_asked_again(struct world *w)
 {
-    lk_client_t *client = world_client(w, "lease=20s");
+    lk_client_t *client = world_client(w, "lease=20s&describe=yes");
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     hurry(client, 300);
     const char *id = lock_described(w, orders, "orders");
@@ -349,7 +349,7 @@ static void a_user_that_may_not_goes_on(struct world *w)
     struct words rights;
     rights_documented(&rights);
     rights_user(w, &rights, "~shop:*", NULL);
-    lk_client_t *client = world_client_at(w, NULL, rights_url(w, "lease=20s&prefix=shop:"));
+    lk_client_t *client = world_client_at(w, NULL, rights_url(w, "lease=20s&prefix=shop:&describe=yes"));
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     lk_who_t who = LK_WHO_INIT;
     world_redis(w, "ACL SETUSER app resetkeys ~shop:* ~redisson_lock_token:* ~latchkey:*:mutex:*");
@@ -423,7 +423,7 @@ static void in_a_quorum(struct world *w)
     lk_redlock_t *jobs = quorum_redlock(w, client, "jobs", &no_wait);
     hurry(client, 600);
     lk_who_t who = LK_WHO_INIT;
-    assert_lk(0, lk_redlock_lockfor(jobs, SOON_MS));
+    quorum_lockall(q, jobs, "jobs");
     const char *id = client_of(quorum_str(q, 0, "HRANDFIELD jobs"));
     assert_same(LK__ID_LENGTH, strlen(id));
     eventually(quorum_having(q, key_of(id)) == NODES, SOON_MS);
@@ -465,9 +465,11 @@ static void after_a_failover(struct world *w)
 static void forged_words_do_no_harm(struct world *w)
 {
     static const char id[] = "0123456789abcdef0123456789abcdef";
-    static const char *const bad[] = { "", "x", "7", "[1]", "\"a\"", "{", "{}x", "null", "{\"host\":\"\\ud800\"}" };
+    static const char *const bad[] = { "", "x", "7", "[1]", "\"a\"", "{", "{}x", "null", "{\"host\":\"\\ud800\"}",
+                                       "[[[[[[[[[]]]]]]]]]" };
+    static const char references[] = "{\"host\":\"\\u00239999999\",\"why\":\"#7\",\"program\":\"\\u0023\"}";
     lk_who_t who = LK_WHO_INIT;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_client(w, "describe=yes");
     world_allow(w, "latchkey:who:*");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         world_redis(w, "SET latchkey:who:%s %s", id, bad[i]);
@@ -485,6 +487,11 @@ static void forged_words_do_no_harm(struct world *w)
     assert_string_equal("", who.program);
     assert_memory_equal("a?[2J", who.why, 5);
     assert_null(strpbrk(who.why, "\033\n"));
+    world_redis(w, "SET latchkey:who:%s %s", id, references);
+    assert_lk(0, lk_inspect_who(client, id, &who));
+    assert_string_equal("#9999999", who.host);
+    assert_string_equal("#7", who.why);
+    assert_string_equal("#", who.program);
     world_redis(w, "DEL latchkey:who:%s", id);
     world_redis(w, "HSET latchkey:who:%s a b", id);
     assert_lk(EPROTO, lk_inspect_who(client, id, &who));
@@ -497,7 +504,7 @@ static void who_asks_wrongly_is_told(struct world *w)
     static const char *const others[] = { "", "x", "285475da-9152-4c83-822a-67ee2f116a79:1",
                                           "0123456789abcdef0123456789abcdef0", "0123456789ABCDEF0123456789ABCDEF" };
     lk_who_t who = LK_WHO_INIT;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_client(w, "describe=yes");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_lk(ENOENT, lk_inspect_who(client, others[i], &who));
     assert_lk(ENOENT, lk_inspect_who(client, id, &who));
@@ -519,7 +526,7 @@ static void attributes_of_before_are_read(struct world *w)
     lk_client_t *client;
     lk_clientattr_t attr = LK_CLIENTATTR_INIT;
     attr.size = offsetof(lk_clientattr_t, program);
-    attr.url = world_url(w, "lease=20s");
+    attr.url = world_url(w, "lease=20s&describe=yes");
     attr.why = "not to be looked at";
     client = open_with(w, &attr);
     lk_mutex_t *mutex = world_mutex(w, client, "m", NULL);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { LEASE_MS = 2000, THREADS = 8 };
-#define OPTIONS "lease=2s&command_timeout=600ms&poll=200ms&describe=no" /* keys are counted */
+#define OPTIONS "lease=2s&command_timeout=600ms&poll=200ms" /* keys are counted */
 
 static const lk_latchattr_t anonymous = { .size = sizeof anonymous, .anonymous = 1 };
 static const lk_latchattr_t awaited = { .size = sizeof awaited, .appear = 1, .anonymous = 1 };
@@ -98,7 +98,7 @@ static void it_goes_with_its_last_user(struct world *w)
 static void the_longest_lease_counts(struct world *w)
 {
     lk_latch_t *l = open_gate(w, "gate");
-    lk_latch_t *other = world_latchwith(w, world_client(w, "lease=20s&describe=no"), "gate", &anonymous);
+    lk_latch_t *other = world_latchwith(w, world_client(w, "lease=20s"), "gate", &anonymous);
     assert_lk(ENOENT, lk_latch_countdown(other));
     assert_lk(0, lk_latch_trysetcount(l, 3));
     assert_between(world_pttl(w, "gate"), 15000, 20000);

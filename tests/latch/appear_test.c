@@ -19,7 +19,7 @@ static void open_gate(struct world *w, const char *options)
 {
     lk_latchattr_t attr = LK_LATCHATTR_INIT;
     attr.appear = 1;
-    client = world_client(w, "describe=no");
+    client = world_client(w, "");
     gate = world_latch(w, client, "gate");
     awaited = world_latchwith(w, world_client(w, options), "gate", &attr);
 }

@@ -13,7 +13,7 @@ static lk_latch_t *gate;
 
 static void open_gate(struct world *w)
 {
-    client = world_client(w, "describe=no");
+    client = world_client(w, "");
     gate = world_latch(w, client, "gate");
 }
 
@@ -212,7 +212,7 @@ static void statistics_know_latches(struct world *w)
 /* A latch has no helper key in common with a mutex of another name; braces and the prefix are part of it. */
 static void names_and_prefixes(struct world *w)
 {
-    client = world_client(w, "prefix=eu:&describe=no");
+    client = world_client(w, "prefix=eu:");
     gate = world_latch(w, client, "gate");
     lk_latch_t *tagged = world_latch(w, client, "{tag}gate");
     assert_lk(0, lk_latch_trysetcount(gate, 1));

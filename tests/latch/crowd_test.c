@@ -28,7 +28,7 @@ static int wait_for_it(void *arg)
 
 static void open_gate(struct world *w, lk_client_t *client, const char *name)
 {
-    gate = world_latch(w, world_client(w, "describe=no"), name);
+    gate = world_latch(w, world_client(w, ""), name);
     wanted = world_latch(w, client, name);
     assert_lk(0, lk_latch_trysetcount(gate, 1));
 }
@@ -57,7 +57,7 @@ static void all_return(struct crowd *crowd, int expected)
 static void they_look_as_one(struct world *w)
 {
     struct crowd crowd;
-    open_gate(w, world_client(w, "poll=500ms&describe=no"), "gate");
+    open_gate(w, world_client(w, "poll=500ms"), "gate");
     gather(w, &crowd);
     int64_t before = world_commands(w, "evalsha");
     sleep_ms(2000);
@@ -72,7 +72,7 @@ static void they_look_as_one(struct world *w)
 static void a_lost_message_costs_one_poll(struct world *w)
 {
     struct crowd crowd;
-    open_gate(w, world_client(w, "pubsub=no&poll=1s&describe=no"), "gate");
+    open_gate(w, world_client(w, "pubsub=no&poll=1s"), "gate");
     gather(w, &crowd);
     int64_t before = world_commands(w, "evalsha"), began_ms = now_ms();
     assert_lk(0, lk_latch_countdown(gate));
@@ -85,7 +85,7 @@ static void a_lost_message_costs_one_poll(struct world *w)
 static void a_new_count_hides_no_opening(struct world *w)
 {
     struct crowd crowd;
-    open_gate(w, world_client(w, "poll=200ms&describe=no"), "gate");
+    open_gate(w, world_client(w, "poll=200ms"), "gate");
     gather(w, &crowd);
     assert_lk(0, lk_latch_countdown(gate));
     assert_lk(0, lk_latch_trysetcount(gate, 1));
@@ -97,7 +97,7 @@ static void a_new_count_hides_no_opening(struct world *w)
 static void all_hear_of_a_deletion(struct world *w)
 {
     struct crowd crowd;
-    open_gate(w, world_client(w, "poll=200ms&describe=no"), "gate");
+    open_gate(w, world_client(w, "poll=200ms"), "gate");
     gather(w, &crowd);
     assert_lk(0, lk_latch_delete(gate));
     all_return(&crowd, ECANCELED);
@@ -114,7 +114,7 @@ static int wait_its_time(int index, void *arg)
 
 static void each_ends_with_its_time(struct world *w)
 {
-    open_gate(w, world_client(w, "poll=300ms&describe=no"), "gate");
+    open_gate(w, world_client(w, "poll=300ms"), "gate");
     assert_int_equal(0, run_threads(THREADS, wait_its_time, wanted));
     assert_lk(0, lk_latch_delete(gate));
 }
@@ -188,7 +188,7 @@ static void cuts_lose_nobody(struct world *w)
 static void the_cancelled_take_nobody_with_them(struct world *w)
 {
     struct crowd crowd;
-    open_gate(w, world_client(w, "poll=200ms&pubsub=no&describe=no"), "gate");
+    open_gate(w, world_client(w, "poll=200ms&pubsub=no"), "gate");
     gather(w, &crowd);
     for (int i = 0; i < THREADS; i += 2)
         assert_int_equal(0, pthread_cancel(crowd.workers[i].thread));

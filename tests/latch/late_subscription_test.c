@@ -17,7 +17,7 @@ static void an_opening_before_the_subscription_stands_is_seen(struct world *w)
     struct proxy *p = proxy_begin(w);
     struct worker waiter;
     unsigned count;
-    lk_latch_t *opened = world_latch(w, world_client(w, "lease=20s&describe=no"), "gate");
+    lk_latch_t *opened = world_latch(w, world_client(w, "lease=20s"), "gate");
     lk_latch_t *awaited = world_latch(w, proxy_client(p, "lease=20s&poll=10s"), "gate");
     assert_lk(0, lk_latch_trysetcount(opened, 1));
     assert_lk(0, lk_latch_getcount(awaited, &count)); /* from now on the server knows the script */

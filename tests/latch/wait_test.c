@@ -15,7 +15,7 @@ static int64_t woke_ms; /* when the waiter returned */
 
 static void open_both(struct world *w, const char *waiter_url)
 {
-    client = world_client(w, "describe=no");
+    client = world_client(w, "");
     waiter_client = world_client_at(w, NULL, waiter_url);
     gate = world_latch(w, client, "gate");
     wanted = world_latch(w, waiter_client, "gate");

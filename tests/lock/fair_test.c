@@ -152,7 +152,7 @@ static void a_newcomer_passes_nobody(struct world *w)
 {
     struct worker waiter;
     open_orders(w, "lease=2s");
-    lk_mutex_t *newcomers = world_mutex(w, world_client(w, "lease=2s&describe=no"), "orders", &fair);
+    lk_mutex_t *newcomers = world_mutex(w, world_client(w, "lease=2s"), "orders", &fair);
     assert_lk(0, lk_mutex_lock(orders));
     worker_start(&waiter, lock_and_unlock, newcomers);
     eventually(world_queued(w, "orders") == 1, 2000);
@@ -169,7 +169,7 @@ static int wait_in_vain(struct world *w, void *arg)
 {
     const lk_mutexattr_t brief = { .size = sizeof brief, .fair = 1, .lease_ms = LEASE_MS };
     (void)arg;
-    lk_mutex_t *mutex = world_mutex(w, world_client(w, "lease=10s&poll=10s&describe=no"), "orders", &brief);
+    lk_mutex_t *mutex = world_mutex(w, world_client(w, "lease=10s&poll=10s"), "orders", &brief);
     world_ready(w);
     int rc = lk_mutex_lock(mutex);
     return rc != 0 ? rc : 1; /* 1: it ends as it is, holding it */
@@ -192,7 +192,7 @@ static void the_dead_delay_nobody(struct world *w)
     for (int i = 0; i < 10; i++)
         dead[i] = world_fork(w, wait_in_vain, NULL); /* nobody holds it yet: the first one will */
     open_orders(w, "lease=2s");
-    lk_client_t *other = world_client(w, "lease=2s&describe=no");
+    lk_client_t *other = world_client(w, "lease=2s");
     lk_mutex_t *mine = world_mutex(w, other, "orders", &fair);
     eventually(world_queued(w, "orders") == 9, 5000);
     worker_start(&living, outlive_the_dead, mine);
@@ -222,7 +222,7 @@ static void the_queue_can_be_looked_at(struct world *w)
     assert_lk(0, lk_mutex_queue(orders, NULL, sizeof(lk_waiter_t), 0, &count));
     assert_int_equal(0, count);
     for (int i = 0; i < 3; i++) {
-        clients[i] = world_client(w, "lease=2s&describe=no");
+        clients[i] = world_client(w, "lease=2s");
         mutexes[i] = world_mutex(w, clients[i], "orders", &fair);
         worker_start(&waiters[i], lock_and_unlock, mutexes[i]);
         eventually(world_queued(w, "orders") == i + 1, 2000);
@@ -254,8 +254,8 @@ static void who_gives_up_is_passed_over(struct world *w)
 {
     struct worker patient, hasty;
     open_orders(w, "lease=2s");
-    lk_mutex_t *first = world_mutex(w, world_client(w, "lease=2s&describe=no"), "orders", &fair);
-    lk_mutex_t *second = world_mutex(w, world_client(w, "lease=2s&describe=no"), "orders", &fair);
+    lk_mutex_t *first = world_mutex(w, world_client(w, "lease=2s"), "orders", &fair);
+    lk_mutex_t *second = world_mutex(w, world_client(w, "lease=2s"), "orders", &fair);
     assert_lk(0, lk_mutex_lock(orders));
     worker_start(&hasty, lock_briefly, first);
     eventually(world_queued(w, "orders") == 1, 2000);
@@ -271,7 +271,7 @@ static void the_holder_may_lock_it_again(struct world *w)
 {
     struct worker waiter;
     open_orders(w, "lease=2s");
-    lk_mutex_t *theirs = world_mutex(w, world_client(w, "lease=2s&describe=no"), "orders", &fair);
+    lk_mutex_t *theirs = world_mutex(w, world_client(w, "lease=2s"), "orders", &fair);
     assert_lk(0, lk_mutex_lock(orders));
     worker_start(&waiter, lock_and_unlock, theirs);
     eventually(world_queued(w, "orders") == 1, 2000);

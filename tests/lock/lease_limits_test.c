@@ -3,7 +3,9 @@
  * lease_limits_test.c - fixed leases, shortest and longest holds
  *
  * labels: threads memory
+ * seconds: 10
  */
+#include "news.h"
 #include "world.h"
 
 static lk_client_t *client, *other;
@@ -150,6 +152,26 @@ static void a_handle_that_locks_again_keeps_the_name(struct world *w)
     assert_lk(0, lk_mutex_unlock(same_name));
 }
 
+/* So does one whose renewals are overdue in that moment, if one succeeds in time. */
+static void a_hold_at_risk_is_kept_as_well(struct world *w)
+{
+    static const lk_mutexattr_t kept = { .size = sizeof kept, .min_hold_ms = 60000, .nested_local = 1 };
+    open_orders(w, NULL);
+    lk_client_t *lasting = world_client(w, "lease=6s");
+    lk_mutex_t *jobs = world_mutex(w, lasting, "jobs", NULL), *again = world_mutex(w, lasting, "jobs", &kept);
+    struct news *n = news_of(w, lasting, "jobs");
+    assert_lk(0, lk_mutex_lock(jobs));
+    world_redis(w, "ACL SETUSER default -evalsha -eval"); /* renewals are refused */
+    eventually(news(n, LK_EVENT_AT_RISK) == 1, 6000);
+    assert_lk(0, lk_mutex_lock(again));
+    world_redis(w, "ACL SETUSER default +evalsha +eval");
+    eventually(news(n, LK_EVENT_RECOVERED) == 1, 6000);
+    assert_lk(0, lk_mutex_unlock(again));
+    assert_lk(0, lk_mutex_unlock(jobs));
+    assert_between(world_pttl(w, "jobs"), 6001, 60000);
+    world_redis(w, "DEL jobs");
+}
+
 /* One that is locked again when the time is over is given back at once. */
 static void time_that_is_over_keeps_nothing(struct world *w)
 {
@@ -254,7 +276,7 @@ int main(void)
 {
     return world_run(a_fixed_lease_ends_by_itself, a_fixed_lease_can_be_extended, the_longest_hold_ends_a_renewed_lease,
                      the_shortest_hold_outlives_the_unlock, a_long_enough_hold_ends_with_its_unlock,
-                     a_handle_that_locks_again_keeps_the_name, time_that_is_over_keeps_nothing,
-                     impossible_times_are_refused, a_handed_over_hold_has_its_own_lease,
+                     a_handle_that_locks_again_keeps_the_name, a_hold_at_risk_is_kept_as_well,
+                     time_that_is_over_keeps_nothing, impossible_times_are_refused, a_handed_over_hold_has_its_own_lease,
                      a_handed_over_hold_is_never_good_for_more_than_it_may_last);
 }

@@ -170,7 +170,7 @@ static void java_gets_its_turn(struct world *w)
         int turns = 0;
         int64_t began = world_commands(w, "hdel");
         for (int i = 0; i < 2; i++) {
-            clients[i] = world_client(w, "redisson=yes&lease=20s&describe=no");
+            clients[i] = world_client(w, "redisson=yes&lease=20s");
             assert_lk(0, lk_mutex_init(&loops[i].mutex, clients[i], "orders", &kinds[k]));
             worker_start(&workers[i], lock_again_and_again, &loops[i]);
         }
@@ -231,7 +231,7 @@ static void no_turn_is_left_to_nobody(struct world *w)
     int64_t turns = 0;
     world_allow(w, "redisson_lock_token:*");
     for (int i = 0; i < CLIENTS; i++) {
-        clients[i] = world_client(w, "redisson=yes&lease=20s&describe=no");
+        clients[i] = world_client(w, "redisson=yes&lease=20s");
         assert_lk(0, lk_mutex_init(&loops[i].mutex, clients[i], "orders", NULL));
         worker_start(&workers[i], lock_again_and_again, &loops[i]);
     }
@@ -282,8 +282,8 @@ static void a_shorter_lease_is_told(struct world *w)
     lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
     struct worker waiter;
     attr.min_hold_ms = 400;
-    lk_client_t *a = world_client(w, "lease=20s&poll=10s&describe=no");
-    lk_client_t *b = world_client(w, "lease=20s&poll=10s&describe=no");
+    lk_client_t *a = world_client(w, "lease=20s&poll=10s");
+    lk_client_t *b = world_client(w, "lease=20s&poll=10s");
     lk_mutex_t *kept = world_mutex(w, a, "orders", &attr);
     lk_mutex_t *wanted = world_mutex(w, b, "orders", NULL);
     world_subscribe(w, CHANNEL);

@@ -10,7 +10,7 @@ static lk_mutex_t *orders;
 
 static void open_orders(struct world *w, const lk_mutexattr_t *attr)
 {
-    orders = world_mutex(w, world_client(w, "describe=no"), "orders", attr);
+    orders = world_mutex(w, world_client(w, ""), "orders", attr);
 }
 
 /* A function that does not know what its caller holds. */

@@ -36,7 +36,7 @@ static int wait_briefly(void *arg)
 static void a_pair_of_who_does_not_listen_is_short(struct world *w)
 {
     struct worker waiter;
-    lk_client_t *client = world_client(w, "describe=no");
+    lk_client_t *client = world_client(w, "");
     orders = world_mutex(w, client, "orders", NULL);
     pair();
     int64_t deaf = bytes_of_a_pair(w);
@@ -56,7 +56,7 @@ static void a_dead_waiter_is_tried_once(struct world *w)
                                "redis.call('ZADD', KEYS[1], 5, ARGV[1]) redis.call('PEXPIRE', KEYS[1], 60000) "
                                "redis.call('ZADD', KEYS[2], time[1] * 1000 + 5000, ARGV[1]) "
                                "return redis.call('PEXPIRE', KEYS[2], 60000)";
-    orders = world_mutex(w, world_client(w, "describe=no"), "orders", NULL);
+    orders = world_mutex(w, world_client(w, ""), "orders", NULL);
     pair();
     assert_int_equal(1, world_int(w, "EVAL %s 2 latchkey:queue:mutex:{orders} latchkey:seen:mutex:{orders} %s", sign,
                                   "dddddddddddddddddddddddddddddddd:1:1"));
@@ -72,7 +72,7 @@ static void a_dead_waiter_is_tried_once(struct world *w)
 /* A number above 10^14 has no digits in the short answer of most asks. */
 static void a_lease_for_ages_is_waited_for(struct world *w)
 {
-    orders = world_mutex(w, world_client(w, "describe=no"), "orders", NULL);
+    orders = world_mutex(w, world_client(w, ""), "orders", NULL);
     for (int i = 0; i < 2; i++) { /* not listening, then listening */
         assert_int_equal(1, world_int(w, "HSET orders dddddddddddddddddddddddddddddddd:1:1 1"));
         assert_int_equal(1, world_int(w, "PEXPIRE orders 4000000000000000"));

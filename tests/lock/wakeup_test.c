@@ -56,7 +56,7 @@ static void an_unlock_wakes_a_waiter_long_before_its_poll(struct world *w)
 static void an_unlock_wakes_a_thread_of_the_same_client(struct world *w)
 {
     struct worker waiter;
-    held = world_mutex(w, world_client(w, "lease=20s&poll=5s&describe=no"), "orders", NULL);
+    held = world_mutex(w, world_client(w, "lease=20s&poll=5s"), "orders", NULL);
     assert_lk(0, lk_mutex_lock(held));
     worker_start(&waiter, wait_for_it, held);
     eventually(world_queued(w, "orders") == 1, 5000);

@@ -99,7 +99,7 @@ static void free_ones_cost_one_round_trip(struct world *w)
 static void one_that_is_held_leaves_nothing(struct world *w)
 {
     open_all(w, "");
-    lk_client_t *other = world_client(w, "describe=no");
+    lk_client_t *other = world_client(w, "");
     lk_mutex_t *mine[] = { world_mutex(w, other, "a", NULL), world_mutex(w, other, "b", NULL) };
     lk_rwlock_t *ours[] = { world_rwlock(w, other, "c", NULL), world_rwlock(w, other, "d", NULL) };
     for (int i = 0; i < 4; i++) {
@@ -132,7 +132,7 @@ static void who_waits_holds_only_what_comes_before(struct world *w)
 {
     struct worker waiter;
     open_all(w, "");
-    lk_mutex_t *held = world_mutex(w, world_client(w, "describe=no"), "b", NULL);
+    lk_mutex_t *held = world_mutex(w, world_client(w, ""), "b", NULL);
     assert_lk(0, lk_mutex_lock(held));
     worker_start(&waiter, lock_and_unlock_all, s);
     eventually(world_queued(w, "b") == 1, 20000);
@@ -150,7 +150,7 @@ static void a_limit_is_for_all_together(struct world *w)
 {
     struct timespec at;
     open_all(w, "");
-    lk_mutex_t *held = world_mutex(w, world_client(w, "describe=no"), "b", NULL);
+    lk_mutex_t *held = world_mutex(w, world_client(w, ""), "b", NULL);
     assert_lk(0, lk_mutex_lock(held));
     clock_gettime(CLOCK_MONOTONIC, &at);
     at.tv_sec += 1;
@@ -206,7 +206,7 @@ static void owners_have_sets_of_their_own(struct world *w)
     lk_how_t how = LK_HOW_INIT;
     int64_t ms = 0;
     open_all(w, "");
-    lk_client_t *other = world_client(w, "describe=no");
+    lk_client_t *other = world_client(w, "");
     assert_lk(0, lk_owner_new(client, &one));
     assert_lk(0, lk_owner_new(client, &two));
     assert_lk(0, lk_owner_new(other, &stranger));

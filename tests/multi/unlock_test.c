@@ -61,7 +61,7 @@ static void releases_go_out_together(struct world *w)
 static void so_does_what_is_given_back_on_the_way(struct world *w)
 {
     struct proxy *p = begin_far_away(w);
-    lk_stripes_t *taken = world_stripes(w, world_client(w, "describe=no"), "s", MANY, NULL);
+    lk_stripes_t *taken = world_stripes(w, world_client(w, ""), "s", MANY, NULL);
     assert_lk(0, lk_mutex_lock(lk_stripes_at(taken, 0)));
     assert_lk(EBUSY, lk_multi_trylock(s));
     int64_t before = world_commands(w, "evalsha");
@@ -132,7 +132,7 @@ static void end_two_servers(struct world *w, struct world *other)
 /* It is given back meanwhile, also if its server has to be told the script first. */
 static void a_server_that_stands_still_is_nothing_to_the_others(struct world *w)
 {
-    struct world *other = begin_two_servers(w, "lease=20s&command_timeout=1s&describe=no");
+    struct world *other = begin_two_servers(w, "lease=20s&command_timeout=1s");
     int64_t before = world_commands(w, "evalsha");
     world_stop_server(other);
     assert_lk(EIO, lk_multi_unlock(s));
@@ -157,7 +157,7 @@ static int have_it(void *mutex)
 static int unlock_under(struct world *w, struct world *other, void (*blow)(struct world *other))
 {
     struct worker waiter;
-    worker_start(&waiter, have_it, world_mutex(w, world_client(w, "lease=20s&describe=no"), "a", NULL));
+    worker_start(&waiter, have_it, world_mutex(w, world_client(w, "lease=20s"), "a", NULL));
     eventually(world_queued(w, "a") == 1, 20000);
     world_redis(w, "SCRIPT FLUSH");
     blow(other);
@@ -192,7 +192,7 @@ static void a_server_that_is_away_is_nothing_to_the_others(struct world *w)
 static void a_loss_is_told_before_all_else(struct world *w)
 {
     struct world *other = begin_two_servers(w, "lease=20s&command_timeout=1s");
-    assert_lk(0, lk_mutex_forceunlock(world_mutex(w, world_client(w, "describe=no"), "a", NULL)));
+    assert_lk(0, lk_mutex_forceunlock(world_mutex(w, world_client(w, ""), "a", NULL)));
     world_stop_server(other);
     assert_lk(ESTALE, lk_multi_unlock(s));
     assert_non_null(strstr(lk_errortext(), "mutex a"));
@@ -203,7 +203,7 @@ static void a_loss_is_told_before_all_else(struct world *w)
 static void also_before_a_client_that_was_closed(struct world *w)
 {
     begin_two_servers(w, "lease=20s&command_timeout=1s");
-    assert_lk(0, lk_mutex_forceunlock(world_mutex(w, world_client(w, "describe=no"), "a", NULL)));
+    assert_lk(0, lk_mutex_forceunlock(world_mutex(w, world_client(w, ""), "a", NULL)));
     assert_lk(0, close_by_hand(w, theirs));
     assert_lk(ESTALE, lk_multi_unlock(s));
     assert_non_null(strstr(lk_errortext(), "mutex a"));
@@ -216,7 +216,7 @@ static const lk_mutexattr_t plain = { .size = sizeof plain, .lease_ms = 1000 };
 
 static void open_robust(struct world *w)
 {
-    client = world_client(w, "describe=no");
+    client = world_client(w, "");
     s = world_multi(w, client);
     add(w, client, "a", &robust);
     add(w, client, "b", &plain);

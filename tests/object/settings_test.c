@@ -256,12 +256,12 @@ static void agreement_costs_no_command(struct world *w)
 {
     for (const struct kind *k = kinds; k < kinds + KINDS; k++) {
         begin(w, k);
-        lk_client_t *one = world_client(w, "describe=no"), *two = world_client(w, "strict=yes&describe=no");
+        lk_client_t *one = world_client(w, ""), *two = world_client(w, "strict=yes");
         union any *first = world_any(w, one, false), *second = world_any(w, two, false);
         use(first);
         use(second);
         assert_string_equal(k->words[0], world_str(w, "GET %s", k->key));
-        union any *third = world_any(w, world_client(w, "describe=no"), false);
+        union any *third = world_any(w, world_client(w, ""), false);
         world_redis(w, "CONFIG RESETSTAT");
         use(third);
         assert_int_equal(2, world_commands(w, "evalsha") + world_commands(w, "eval"));
@@ -275,7 +275,7 @@ static void each_side_is_told_once(struct world *w)
 {
     for (const struct kind *k = kinds; k < kinds + KINDS; k++) {
         begin(w, k);
-        lk_client_t *one = world_client(w, "describe=no"), *two = world_client(w, "describe=no");
+        lk_client_t *one = world_client(w, ""), *two = world_client(w, "");
         lk_events_t *ones = world_events(w, one), *twos = world_events(w, two);
         union any *first = world_any(w, one, false), *second = world_any(w, two, true);
         use(first);
@@ -304,12 +304,12 @@ static void each_side_is_told_once(struct world *w)
 static void the_last_one_who_looked_is_compared_with(struct world *w)
 {
     begin(w, &kinds[0]);
-    union any *old = world_any(w, world_client(w, "describe=no"), false);
-    union any *new = world_any(w, world_client(w, "describe=no"), true);
+    union any *old = world_any(w, world_client(w, ""), false);
+    union any *new = world_any(w, world_client(w, ""), true);
     use(old);
     use(new);
     expect_warnings(1);
-    union any *next = world_any(w, world_client(w, "describe=no"), true);
+    union any *next = world_any(w, world_client(w, ""), true);
     use(next);
     expect_warnings(1);
     half_an_hour_passes(new);
@@ -325,7 +325,7 @@ static void the_last_one_who_looked_is_compared_with(struct world *w)
 static void a_mark_in_use_lasts(struct world *w)
 {
     begin(w, &kinds[0]);
-    union any *one = world_any(w, world_client(w, "describe=no"), false);
+    union any *one = world_any(w, world_client(w, ""), false);
     use(one);
     assert_between(world_pttl(w, kind->key), 3590000, 3600000);
     world_redis(w, "EXPIRE %s 1800", kind->key);
@@ -335,7 +335,7 @@ static void a_mark_in_use_lasts(struct world *w)
     use(one);
     assert_between(world_pttl(w, kind->key), 3590000, 3600000);
     world_redis(w, "DEL %s", kind->key); /* an hour without use */
-    use(world_any(w, world_client(w, "strict=yes&describe=no"), true));
+    use(world_any(w, world_client(w, "strict=yes"), true));
     expect_warnings(0);
 }
 
@@ -344,7 +344,7 @@ static void a_strict_client_is_refused(struct world *w)
 {
     for (const struct kind *k = kinds; k < kinds + KINDS; k++) {
         begin(w, k);
-        lk_client_t *one = world_client(w, "describe=no"), *two = world_client(w, "strict=yes&describe=no");
+        lk_client_t *one = world_client(w, ""), *two = world_client(w, "strict=yes");
         lk_events_t *twos = world_events(w, two);
         union any *first = world_any(w, one, false), *second = world_any(w, two, true);
         use(first);
@@ -370,8 +370,8 @@ static void a_strict_client_is_refused(struct world *w)
 static void who_waits_is_told_first(struct world *w)
 {
     begin(w, &kinds[0]);
-    union any *holder = world_any(w, world_client(w, "describe=no"), false);
-    union any *late = world_any(w, world_client(w, "describe=no"), true);
+    union any *holder = world_any(w, world_client(w, ""), false);
+    union any *late = world_any(w, world_client(w, ""), true);
     struct worker waiter;
     assert_lk(0, kind->take(holder));
     assert_lk(EBUSY, kind->take(late));
@@ -387,7 +387,7 @@ static void who_waits_is_told_first(struct world *w)
 static int hold_until_killed(struct world *w, void *arg)
 {
     (void)arg;
-    union any *mine = world_any(w, world_client(w, "lease=1s&describe=no"), true);
+    union any *mine = world_any(w, world_client(w, "lease=1s"), true);
     assert_lk(0, kind->take(mine));
     world_ready(w);
     pause();
@@ -407,7 +407,7 @@ static void another_process_is_found(struct world *w)
 {
     begin(w, &kinds[1]);
     pid_t holder = world_fork(w, hold_until_killed, NULL);
-    lk_client_t *client = world_client(w, "describe=no");
+    lk_client_t *client = world_client(w, "");
     atomic_store(&heard, 0);
     assert_lk(0, lk_client_addlistener(client, hear, NULL, NULL));
     assert_lk(0, lk_client_addlistener(client, hear, NULL, NULL));
@@ -429,7 +429,7 @@ static void lost_answers_change_nothing(struct world *w)
     for (int i = 0; i < 3; i++)
         for (int k = 1; k <= 2; k++) {
             begin(w, &kinds[0]);
-            union any *first = world_any(w, world_client(w, "describe=no"), false);
+            union any *first = world_any(w, world_client(w, ""), false);
             union any *second = world_any(w, proxy_client(p, "lease=5s&command_timeout=300ms"), true);
             use(first); /* now the server knows the scripts */
             proxy_once(p, faults[i], k, "latchkey:settings");
@@ -454,8 +454,8 @@ static void threads_are_told_together(struct world *w)
     enum { THREADS = 8 };
     struct worker workers[THREADS];
     begin(w, &kinds[0]);
-    use(world_any(w, world_client(w, "describe=no"), false));
-    union any *mine = world_any(w, world_client(w, "describe=no"), true);
+    use(world_any(w, world_client(w, ""), false));
+    union any *mine = world_any(w, world_client(w, ""), true);
     for (int i = 0; i < THREADS; i++)
         worker_start(&workers[i], take_and_give, &mine->mutex);
     for (int i = 0; i < THREADS; i++)
@@ -471,7 +471,7 @@ static void whatever_the_mark_says_is_a_warning(struct world *w)
     longest[sizeof longest - 1] = '\0';
     begin(w, &kinds[0]);
     world_redis(w, "SET %s %s", kind->key, longest);
-    union any *mine = world_any(w, world_client(w, "describe=no"), false);
+    union any *mine = world_any(w, world_client(w, ""), false);
     use(mine);
     expect_warnings(1);
     begin(w, &kinds[0]);
@@ -479,7 +479,7 @@ static void whatever_the_mark_says_is_a_warning(struct world *w)
     half_an_hour_passes(mine);
     use(mine); /* it has been told that others differ */
     expect_warnings(0);
-    use(world_any(w, world_client(w, "describe=no"), false));
+    use(world_any(w, world_client(w, ""), false));
     expect_warnings(0);
 }
 

@@ -214,7 +214,7 @@ static void times_are_checked(struct world *w)
 
 static void attributes_are_checked(struct world *w)
 {
-    lk_client_t *client = world_client(w, "describe=no");
+    lk_client_t *client = world_client(w, "");
     lk_once_t once;
     lk_onceattr_t attr = LK_ONCEATTR_INIT;
     attr.lease_ms = 99;

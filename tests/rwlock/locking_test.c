@@ -219,7 +219,7 @@ static void destroy_refuses_while_in_use(struct world *w)
 /* A name with a tag, behind a client's prefix, has keys of its own in the slot of that tag. */
 static void names_follow_the_rule(struct world *w)
 {
-    lk_client_t *prefixed = world_client(w, "prefix=shop:&describe=no");
+    lk_client_t *prefixed = world_client(w, "prefix=shop:");
     lk_rwlock_t *tagged = world_rwlock(w, prefixed, "{a}", NULL);
     lk_rwlock_t *plain = world_rwlock(w, prefixed, "a", NULL);
     assert_lk(0, lk_rwlock_wrlock(tagged));

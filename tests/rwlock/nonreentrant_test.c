@@ -13,9 +13,9 @@ static void open_both(struct world *w)
 {
     lk_rwlockattr_t attr = LK_RWLOCKATTR_INIT;
     attr.nonreentrant = 1;
-    client = world_client(w, "describe=no");
+    client = world_client(w, "");
     config = world_rwlock(w, client, "config", &attr);
-    rival = world_rwlock(w, world_client(w, "describe=no"), "config", &attr);
+    rival = world_rwlock(w, world_client(w, ""), "config", &attr);
 }
 
 static void a_writer_does_not_write_again(struct world *w)

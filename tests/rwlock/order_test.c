@@ -23,8 +23,8 @@ static struct {
 static void open_both(struct world *w, int prefer)
 {
     lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = prefer };
-    client = world_client(w, "lease=20s&poll=2s&describe=no");
-    other = world_client(w, "lease=20s&poll=2s&describe=no");
+    client = world_client(w, "lease=20s&poll=2s");
+    other = world_client(w, "lease=20s&poll=2s");
     near = world_rwlock(w, client, "config", &attr);
     far = world_rwlock(w, other, "config", &attr);
     __builtin_memset(&visitors, 0, sizeof visitors);

@@ -26,10 +26,10 @@ static void open_with(struct world *w, int robust, int count)
 {
     const lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = LK_RWLOCK_PREFER_PHASE_FAIR, .robust = robust };
     __builtin_memset(&visitors, 0, sizeof visitors);
-    client = world_client(w, "lease=20s&poll=2s&describe=no");
+    client = world_client(w, "lease=20s&poll=2s");
     main_lock = world_rwlock(w, client, "config", &attr);
     for (int i = 0; i < count; i++)
-        visitors.locks[i] = world_rwlock(w, world_client(w, "lease=20s&poll=2s&describe=no"), "config", &attr);
+        visitors.locks[i] = world_rwlock(w, world_client(w, "lease=20s&poll=2s"), "config", &attr);
     if (robust != 0)
         world_allow(w, "latchkey:robust:*");
 }
@@ -381,7 +381,7 @@ static void who_hears_no_message_gets_in(struct world *w)
     for (int lonely = 0; lonely < 2; lonely++) {
         open_with(w, 0, CLIENTS);
         visitors.locks[0] =
-            world_rwlock(w, world_client(w, "lease=20s&poll=300ms&pubsub=no&describe=no"), "config", &attr);
+            world_rwlock(w, world_client(w, "lease=20s&poll=300ms&pubsub=no"), "config", &attr);
         begin_traffic(&all, lonely, lonely ? UNEVEN : USUAL);
         for (int i = 0; i < (lonely ? 3 : 1); i++) { /* a turn may be missed, then the next one is 20 s away */
             int before = rounds(lonely);

@@ -40,7 +40,7 @@ static void open_by(struct world *w, const char *options, int prefer, int robust
     const lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = prefer, .robust = robust };
     client = world_client(w, options);
     near = world_rwlock(w, client, "config", &attr);
-    far = world_rwlock(w, world_client(w, "lease=20s&describe=no"), "config", &attr);
+    far = world_rwlock(w, world_client(w, "lease=20s"), "config", &attr);
     if (robust != 0)
         world_allow(w, "latchkey:robust:*");
 }
@@ -185,7 +185,7 @@ static void cuts_lose_nobody(struct world *w)
     const lk_rwlockattr_t attr = LK_RWLOCKATTR_INIT;
     client = proxy_client(p, "lease=20s&poll=300ms");
     near = world_rwlock(w, client, "config", &attr);
-    far = world_rwlock(w, world_client(w, "lease=20s&describe=no"), "config", &attr);
+    far = world_rwlock(w, world_client(w, "lease=20s"), "config", &attr);
     assert_lk(0, lk_rwlock_wrlock(far));
     gather(w, LONG_MS);
     for (int i = 0; i < 5; i++) {

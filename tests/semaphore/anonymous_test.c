@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { LEASE_MS = 2000, THREADS = 8 };
-#define OPTIONS "lease=2s&command_timeout=600ms&poll=200ms&describe=no" /* keys are counted */
+#define OPTIONS "lease=2s&command_timeout=600ms&poll=200ms" /* keys are counted */
 
 static const lk_semattr_t kinds[] = { { .size = sizeof *kinds, .anonymous = 1 },
                                       { .size = sizeof *kinds, .anonymous = 1, .leased = 1 } };

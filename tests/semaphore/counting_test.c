@@ -16,7 +16,7 @@ static void open_pool(struct world *w, unsigned value)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:{pool}");
-    client = world_client(w, "describe=no"); /* keys are counted */
+    client = world_client(w, ""); /* keys are counted */
     pool = world_sem(w, client, "pool", value, NULL);
 }
 

@@ -146,7 +146,7 @@ static void another_type_is_eproto_and_unchanged(struct world *w)
 {
     int value;
     char id[LK_PERMIT_ID];
-    open_pools(w, "describe=no");
+    open_pools(w, "");
     static const char *const make[] = { "SET latchkey:permits:{pool} 1", "HSET latchkey:total:{pool} a 1" };
     for (int i = 0; i < 2; i++) {
         world_redis(w, make[i]);

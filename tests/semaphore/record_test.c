@@ -56,6 +56,8 @@ static int use_or_give_up(int index, void *arg)
         } else if (rc == ETIMEDOUT) {
             rc = 0;
             __atomic_add_fetch(&gave_up, 1, __ATOMIC_SEQ_CST);
+        } else {
+            print_message("%s\n", lk_errortext());
         }
     }
     return rc;

@@ -16,8 +16,8 @@ static lk_stripes_t *stock, *theirs;
 
 static void open_stock(struct world *w, const lk_mutexattr_t *attr)
 {
-    client = world_client(w, "lease=5s&describe=no"); /* commands are counted */
-    others = world_client(w, "lease=5s&describe=no");
+    client = world_client(w, "lease=5s"); /* commands are counted */
+    others = world_client(w, "lease=5s");
     stock = world_stripes(w, client, "stock", N, attr);
     theirs = world_stripes(w, others, "stock", N, attr);
 }
@@ -154,7 +154,7 @@ static void one_s_own_count_as_their_type_says(struct world *w)
     assert_int_equal(2, world_holds(w, "stock:1"));
     give(1);
     give(1);
-    lk_stripes_t *checked = world_stripes(w, world_client(w, "describe=no"), "stock", N, &errorcheck);
+    lk_stripes_t *checked = world_stripes(w, world_client(w, ""), "stock", N, &errorcheck);
     for (unsigned i = 0; i < N; i++) {
         assert_lk(0, lk_stripes_trylockany(checked, 1, &index));
         assert_int_equal((1 + i) % N, index);
@@ -196,7 +196,7 @@ static void an_owner_takes_any_as_well(struct world *w)
 static int hold_the_second(struct world *w, void *arg)
 {
     const lk_mutexattr_t *robust = arg;
-    lk_stripes_t *s = world_stripes(w, world_client(w, "lease=1200ms&describe=no"), "stock", N, robust);
+    lk_stripes_t *s = world_stripes(w, world_client(w, "lease=1200ms"), "stock", N, robust);
     assert_lk(0, lk_mutex_lock(lk_stripes_at(s, 1)));
     world_ready(w);
     sleep_ms(60000);
@@ -223,7 +223,7 @@ static void a_dead_holder_s_stripe_is_taken_and_a_spoilt_one_is_not(struct world
     assert_lk(EBUSY, lk_stripes_trylockany(stock, 1, &index));
     free_theirs(0, 1);
     free_theirs(2, 5);
-    lk_stripes_t *one = world_stripes(w, world_client(w, "describe=no"), "stock", 1, &robust);
+    lk_stripes_t *one = world_stripes(w, world_client(w, ""), "stock", 1, &robust);
     world_redis(w, "SET latchkey:robust:mutex:{stock:0} unrecoverable");
     assert_lk(ENOTRECOVERABLE, lk_stripes_trylockany(one, 0, &index));
     assert_int_equal(-1, lk_errorleft());

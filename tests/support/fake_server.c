@@ -117,8 +117,9 @@ lk_client_t *fake_client(struct fake *f, const char *options)
 
 const char *fake_url(struct fake *f, const char *options)
 {
-    static char url[512];
-    snprintf(url, sizeof url, "unix://%s%s%s", f->socket, options[0] != 0 ? "?" : "", options);
+    static char url[1024];
+    char all[WORLD_OPTIONS];
+    snprintf(url, sizeof url, "unix://%s?%s", f->socket, world_options(all, options));
     return url;
 }
 

@@ -172,15 +172,14 @@ lk_client_t *proxy_client(struct proxy *p, const char *options)
 
 const char *proxy_url(struct proxy *p, const char *options)
 {
-    static char url[512];
-    char all[320];
-    snprintf(all, sizeof all, "describe=no%s%s", options[0] != 0 ? "&" : "", options);
+    static char url[1024];
+    char all[WORLD_OPTIONS];
     if (p->world->tls_port != 0)
-        snprintf(url, sizeof url, "%s", world_tlsurl(p->world, p->port, all));
+        snprintf(url, sizeof url, "%s", world_tlsurl(p->world, p->port, options));
     else if (p->port != 0)
-        snprintf(url, sizeof url, "redis://127.0.0.1:%d?%s", p->port, all);
+        snprintf(url, sizeof url, "redis://127.0.0.1:%d?%s", p->port, world_options(all, options));
     else
-        snprintf(url, sizeof url, "unix://%s?%s", p->socket, all);
+        snprintf(url, sizeof url, "unix://%s?%s", p->socket, world_options(all, options));
     return url;
 }
 

@@ -31,7 +31,7 @@ struct proxy *proxy_begin(struct world *w);
 struct proxy *proxy_begin_tcp(struct world *w); /* for faults that unix sockets do not have */
 void proxy_end(struct proxy *p);                /* and of its clients; at the end of the test it comes by itself */
 
-/* As world_url() and world_client(), by way of the proxy, with describe=no: nothing is sent that no call sends. */
+/* As world_url() and world_client(), by way of the proxy. */
 const char *proxy_url(struct proxy *p, const char *options);
 lk_client_t *proxy_client(struct proxy *p, const char *options);
 int proxy_port(struct proxy *p); /* of proxy_begin_tcp() */

@@ -108,23 +108,29 @@ void world_allow(struct world *w, const char *pattern)
     snprintf(w->allowed[w->allowed_count++], sizeof w->allowed[0], "%s", pattern);
 }
 
+const char *world_options(char all[WORLD_OPTIONS], const char *options)
+{
+    const char *said = strstr(options, "describe=") == NULL ? "describe=no" : "";
+    int length = snprintf(all, WORLD_OPTIONS, "%s%s%s", said, said[0] != 0 && options[0] != 0 ? "&" : "", options);
+    assert_that(length < WORLD_OPTIONS);
+    return all;
+}
+
 const char *world_tlsurl(struct world *w, int port, const char *options)
 {
-    char url[512];
-    int length = snprintf(url, sizeof url, "rediss://127.0.0.1:%d?cacert=%s/ca.pem%s%s", port, w->dir,
-                          options[0] != 0 ? "&" : "", options);
+    char url[1024], all[WORLD_OPTIONS];
+    int length = snprintf(url, sizeof url, "rediss://127.0.0.1:%d?cacert=%s/ca.pem&%s", port, w->dir,
+                          world_options(all, options));
     assert_that(length < (int)sizeof url);
     return world_keep(url, (size_t)length);
 }
 
 const char *world_url(struct world *w, const char *options)
 {
-    char url[1024];
-    int length;
+    char url[1024], all[WORLD_OPTIONS];
     if (w->tls_port != 0)
-        length = snprintf(url, sizeof url, "%s", world_tlsurl(w, w->tls_port, options));
-    else
-        length = snprintf(url, sizeof url, "unix://%s%s%s", w->socket, options[0] != 0 ? "?" : "", options);
+        return world_tlsurl(w, w->tls_port, options);
+    int length = snprintf(url, sizeof url, "unix://%s?%s", w->socket, world_options(all, options));
     assert_that(length < (int)sizeof url);
     return world_keep(url, (size_t)length);
 }

@@ -75,7 +75,14 @@ void world_end(struct world *w);
 /* Keys of this glob pattern may be left at the end, with a TTL or without. */
 void world_allow(struct world *w, const char *pattern);
 
-/* "unix://SOCKET?OPTIONS", or rediss://127.0.0.1:PORT with who is trusted, and OPTIONS; good until the eighth next call. */
+/*
+ * Options of a client, with describe=no where they say nothing of that: tests are of what calls send, so that nothing else
+ * is sent beside. Clients of clusters, of quorums, of Sentinels, of samples and of the soak are described, as users' are.
+ */
+enum { WORLD_OPTIONS = 900 };
+const char *world_options(char all[WORLD_OPTIONS], const char *options);
+
+/* "unix://SOCKET?OPTIONS" with these options, or rediss://127.0.0.1:PORT with who is trusted, and OPTIONS; good until the eighth next call. */
 const char *world_url(struct world *w, const char *options);
 
 /* With the certificate of this world's server, at a port. */
