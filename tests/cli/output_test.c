@@ -89,6 +89,7 @@ static void a_long_output_says_why_as_well(struct world *w)
 
 int main(void)
 {
+    command_options("lease=60s&command_timeout=10s");
     return world_run(output_that_cannot_be_written_is_an_error, no_command_is_left_out, silence_can_be_written_anywhere,
                      a_long_output_says_why_as_well);
 }
