@@ -116,7 +116,7 @@ static struct server open_server(const char *address, const char *pid)
 static lk_client_t *open_at(const char *scheme, const char *address)
 {
     char url[128];
-    snprintf(url, sizeof url, "%s://%s?connect_timeout=25s", scheme, address);
+    snprintf(url, sizeof url, "%s://%s?" PATIENCE, scheme, address);
     return open_client(url);
 }
 

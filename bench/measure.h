@@ -11,9 +11,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Of every client: on a busy machine an answer that comes late is slow, and no failure. Scripts see nothing of it. */
+#define PATIENCE "connect_timeout=25s&command_timeout=9s"
+
 struct place {
     const char *address; /* path of a Unix socket, or host:port */
-    char url[240];       /* the same for lk_client_open(); all that scripts see is as by default */
+    char url[240];       /* the same for lk_client_open(), with PATIENCE */
     pid_t server;
     int64_t ms; /* that one measurement takes */
 };

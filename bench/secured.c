@@ -15,13 +15,12 @@
 int main(int argc, char **argv)
 {
     struct place place;
-    char plain[64], secured[320];
+    char plain[96], secured[320];
     int at = place_read(&place, argc, argv, "PORT TLS_PORT CACERT");
     if (argc < at + 3)
         fail("PORT TLS_PORT CACERT");
-    snprintf(plain, sizeof plain, "redis://127.0.0.1:%s?connect_timeout=25s", argv[at]);
-    snprintf(secured, sizeof secured, "rediss://127.0.0.1:%s?connect_timeout=25s&cacert=%s", argv[at + 1],
-             argv[at + 2]);
+    snprintf(plain, sizeof plain, "redis://127.0.0.1:%s?" PATIENCE, argv[at]);
+    snprintf(secured, sizeof secured, "rediss://127.0.0.1:%s?" PATIENCE "&cacert=%s", argv[at + 1], argv[at + 2]);
     lk_client_t *one = open_client(plain), *other = open_client(secured);
     compare_sides((const struct side[2]){ { one, "one-plain", "tls.us.plain" }, { other, "one-safe!", "tls.us.secured" } },
                   place.ms);

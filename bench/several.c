@@ -80,11 +80,15 @@ static void init_multi(struct way *way, lk_client_t *client, int count)
 
 static void init_redlock(struct way *way, char **masters, int count)
 {
-    static const lk_redlockattr_t attr = { .size = sizeof attr, .longest_lease_ms = -1 }; /* they started a moment ago */
+    static const lk_redlockattr_t attr = {
+        .size = sizeof attr,
+        .node_timeout_ms = 6000, /* see PATIENCE */
+        .longest_lease_ms = -1,  /* they started a moment ago */
+    };
     char url[400] = "redis-quorum://";
     for (int i = 0; i < count; i++)
         snprintf(url + strlen(url), sizeof url - strlen(url), "%s%s", i > 0 ? "," : "", masters[i]);
-    snprintf(url + strlen(url), sizeof url - strlen(url), "?connect_timeout=25s");
+    snprintf(url + strlen(url), sizeof url - strlen(url), "?" PATIENCE);
     snprintf(way->name, sizeof way->name, "%d", count);
     way->pair = pair_redlock;
     way->client = open_client(url);
@@ -150,9 +154,9 @@ static void measure_multi(const struct place *place)
 static void measure_redlock(const struct place *place, char **masters, int count)
 {
     static struct way ways[WAYS_MAX];
-    char url[80];
+    char url[120];
     int made = 1;
-    snprintf(url, sizeof url, "redis://%s?connect_timeout=25s", masters[0]);
+    snprintf(url, sizeof url, "redis://%s?" PATIENCE, masters[0]);
     ways[0].client = open_client(url);
     init_one(&ways[0], "one", ways[0].client);
     for (int nodes = 3; nodes <= count && made < WAYS_MAX; nodes += 2)

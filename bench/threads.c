@@ -107,9 +107,6 @@ static double pairs_per_second(struct job *job, int threads)
 static int measure_replicated(struct place *place, int threads)
 {
     struct job job = { .place = place };
-    if (strstr(place->url, "command_timeout") == NULL)
-        strcat(place->url,
-               "&command_timeout=9s"); /* on a busy machine replicas answer late: that is slow, and no failure */
     for (int acknowledged = 0; acknowledged < 2; acknowledged++) {
         if (acknowledged)
             strcat(place->url, "&wait_replicas=1");

@@ -31,6 +31,9 @@ failure='a_test.c:5: error: Failure!'
     testcase lock/died fail ''
     echo '<testcase name="lock/absent" time="0" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>'
     echo '<testcase name="lock/unbuilt" time="0" status="notrun"><skipped message="Unable to find executable"/></testcase>'
+    testcase build/bench fail 'the answer got lost'
+    testcase build/fast fail 'WARNING: ThreadSanitizer: data race'
+    testcase models/queue fail 'error: no such state'
     echo '</testsuite>'
 } >first.xml
 {
@@ -40,9 +43,9 @@ failure='a_test.c:5: error: Failure!'
     echo '</testsuite>'
 } >second.xml
 
-says 'lock/late\nlock/wrong\n' again first.xml
-says '1 8 1 0\n' count first.xml
-says '1 7 1 1\n' count first.xml second.xml
+says 'lock/late\nlock/wrong\nbuild/bench\n' again first.xml
+says '1 11 1 0\n' count first.xml
+says '1 10 1 1\n' count first.xml second.xml
 "$python" "$results" failures dev first.xml second.xml >failures
 grep -qx -- '--- dev: lock/late, after 2 s, but passed twice alone' failures
 grep -qx -- '--- dev: lock/wrong, after 2 s' failures
