@@ -408,28 +408,33 @@ static int measure(struct bench *b)
     return rc;
 }
 
+static int measure_with(struct bench *b, lk_mutex_t *mutex)
+{
+    int rc = lk_mutex_trylock(mutex);
+    if (rc == EBUSY) {
+        complain("bench: somebody else measures this server");
+        return EXIT_CONFLICT;
+    }
+    if (rc != 0)
+        return complain_of("bench", rc);
+    rc = measure(b);
+    if (rc != 0 && stopped == 0 && b->words[0] != 0)
+        complain("bench: %s", b->words);
+    else if (rc != 0 && stopped == 0)
+        (void)complain_of("bench", rc);
+    (void)lk_mutex_unlock(mutex);
+    return exit_code_of(rc);
+}
+
 /* With the other process there, and a client. */
 static int measure_alone(struct bench *b)
 {
     lk_mutex_t mutex;
     int rc = lk_mutex_init(&mutex, b->client, NAME, NULL);
+    int code = rc == 0 ? measure_with(b, &mutex) : complain_of("bench", rc);
     if (rc == 0)
-        rc = lk_mutex_trylock(&mutex);
-    if (rc == EBUSY) {
-        complain("bench: somebody else measures this server");
-        return EXIT_CONFLICT;
-    }
-    if (rc == 0) {
-        rc = measure(b);
-        if (rc != 0 && stopped == 0 && b->words[0] != 0)
-            complain("bench: %s", b->words);
-        else if (rc != 0 && stopped == 0)
-            (void)complain_of("bench", rc);
-        (void)lk_mutex_unlock(&mutex);
-    } else {
-        (void)complain_of("bench", rc);
-    }
-    return stopped != 0 ? EXIT_BY_SIGNAL + stopped : exit_code_of(rc);
+        lk_mutex_destroy(&mutex);
+    return stopped != 0 ? EXIT_BY_SIGNAL + stopped : code;
 }
 
 int run_bench(struct settings *s, int count, char **operands)

@@ -69,16 +69,12 @@ int await_grant(struct guard *g, const struct settings *s, int signals, int *cod
     }
     int signal = await_either(w.done, signals);
     if (signal != 0)
-        guard_close(g); /* gives back also what is granted in this moment */
+        guard_cancel(g);
     pthread_join(thread, NULL);
     close(w.done);
-    if (signal != 0) {
-        *code = EXIT_BY_SIGNAL + signal;
-        return -1;
-    }
-    if (w.rc == 0)
+    if (signal == 0 && w.rc == 0)
         return 0;
-    *code = explain(s, &w);
+    *code = signal != 0 ? EXIT_BY_SIGNAL + signal : explain(s, &w);
     guard_close(g);
     return -1;
 }

@@ -57,7 +57,7 @@ int guard_open(struct guard *g, const struct settings *s, const char *name)
     if (rc == 0)
         return 0;
     code = complain_of(s->command->name, rc);
-    close_client(g->client);
+    guard_close(g);
     return code;
 }
 
@@ -145,8 +145,19 @@ int guard_release(struct guard *g)
     return lk_sem_releaseby(&g->sem, g->owner, 1);
 }
 
-void guard_close(struct guard *g)
+void guard_cancel(struct guard *g)
 {
     close_client(g->client);
     g->client = NULL;
+}
+
+void guard_close(struct guard *g)
+{
+    guard_cancel(g);
+    lk_owner_free(g->owner);
+    lk_multi_destroy(&g->pair);
+    lk_sem_destroy(&g->sem);
+    lk_rwlock_destroy(&g->rwlock);
+    lk_mutex_destroy(&g->kept);
+    lk_mutex_destroy(&g->mutex);
 }

@@ -36,7 +36,10 @@ int guard_release(struct guard *guard);
 /* From now on the name stays taken for the time of --hold-at-least: what is held is about to be used. Without it nothing. */
 int guard_keep(struct guard *guard);
 
-/* End it all, also guard_take() of another thread; what is still held is released. */
+/* Close the client: guard_take() of another thread ends, and what it is granted in this moment is given back. */
+void guard_cancel(struct guard *guard);
+
+/* End it all, once no other thread uses it; what is still held is released. */
 void guard_close(struct guard *guard);
 
 const char *mode_name(enum mode mode);

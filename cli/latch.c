@@ -20,8 +20,10 @@ static int with_latch(struct settings *s, const char *name, unsigned n, latch_ca
     if (code != 0)
         return code;
     int rc = lk_latch_init(&latch, client, name, NULL);
-    if (rc == 0)
+    if (rc == 0) {
         rc = call(&latch, s, n);
+        lk_latch_destroy(&latch);
+    }
     bool conflict = rc > 0 && exit_code_of(rc) == EXIT_CONFLICT;
     if (rc < 0)
         code = EXIT_NO;

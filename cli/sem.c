@@ -20,8 +20,10 @@ static int with_sem(struct settings *s, const char *name, unsigned n, sem_call *
     if (code != 0)
         return code;
     int rc = lk_sem_init(&sem, client, name, 0, &attr);
-    if (rc == 0)
+    if (rc == 0) {
         rc = call(&sem, s, n);
+        lk_sem_destroy(&sem);
+    }
     if (rc == ENOENT)
         code = (complain("%s: there is no leased semaphore %s", s->command->name, name), EXIT_NO);
     else if (rc != 0)
