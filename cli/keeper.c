@@ -225,9 +225,9 @@ static int64_t window_of(int64_t ms, int64_t kill_ms)
 }
 
 /* The moment first: the window that belongs to a later moment may be longer than what the earlier one had left. */
-void keeper_valid_for(struct keeper *k, int64_t ms)
+void keeper_valid_for(struct keeper *k, int64_t since, int64_t ms)
 {
-    int64_t until = ms > 0 ? boot_ms() + ms : 0, had = get(&k->shared->valid_until);
+    int64_t until = ms > 0 ? since + ms : 0, had = get(&k->shared->valid_until);
     set(&k->shared->valid_until, until);
     if (until > had + LOOK_MS)
         set(&k->shared->window, window_of(ms, get(&k->shared->kill_ms)));

@@ -36,7 +36,8 @@ int keeper_start(struct keeper *keeper, const struct settings *settings);
 
 void keeper_guard(struct keeper *keeper, pid_t group); /* from now on there is something to end */
 void keeper_limit(struct keeper *keeper, int64_t ms); /* end it after so long: REASON_TIME */
-void keeper_valid_for(struct keeper *keeper, int64_t ms); /* the hold is good for so long; 0: it is lost */
+/* The hold is good for so long from that moment of boot_ms() on; 0: it is lost. */
+void keeper_valid_for(struct keeper *keeper, int64_t since, int64_t ms);
 void keeper_end_group(struct keeper *keeper);             /* now: REASON_LEFT */
 enum reason keeper_reason(const struct keeper *keeper);   /* why it ended the group */
 

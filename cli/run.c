@@ -85,27 +85,29 @@ static void forward(struct run *r, int signal)
 /* How long the hold is good; the keeper does not act later than that. */
 static int64_t renew(struct run *r)
 {
-    int64_t ms = 0;
+    int64_t ms = 0, asked_ms = boot_ms(); /* before the answer, which may be late here */
     if (guard_remaining(&r->guard, &ms) != 0) {
         ms = 0;
         if (!r->lost)
             tell(r, "lost", NULL);
         r->lost = true;
     }
-    keeper_valid_for(&r->keeper, ms);
+    keeper_valid_for(&r->keeper, asked_ms, ms);
     return ms;
 }
 
 /*
  * The command was stopped by the terminal. It is stopped as a shell's job: all of this process, too, so nothing is
- * renewed, and the keeper ends the command before the lease runs out. What goes on goes on with a lease.
+ * renewed, and the keeper ends the command before the lease runs out. What goes on goes on with a lease, and with the
+ * terminal if that was `lent` to it.
  */
-static void stop_with_it(struct run *r)
+static void stop_with_it(struct run *r, bool lent)
 {
-    terminal_give(r->terminal, getpgrp());
+    if (lent)
+        terminal_give(r->terminal, getpgrp());
     kill(0, SIGTSTP);
     raise(SIGSTOP);
-    if (terminal_is_ours(r->terminal))
+    if (lent && terminal_is_ours(r->terminal))
         terminal_give(r->terminal, r->child.pid);
     if (renew(r) > 0)
         kill(-r->child.pid, SIGCONT);
@@ -123,12 +125,13 @@ static void lend_terminal(struct run *r)
 
 static void command_stopped(struct run *r, int signal)
 {
-    bool has_terminal = terminal_is_of(r->terminal, r->child.pid);
+    bool lent = terminal_is_of(r->terminal, r->child.pid);
+    bool by_terminal = lent || (signal == SIGTSTP && terminal_is_ours(r->terminal)); /* as in a pipeline */
     if (signal == SIGTTIN || signal == SIGTTOU)
         r->wants_terminal = true;
-    else if (has_terminal && terminal_has_jobs())
-        stop_with_it(r);
-    else if (has_terminal && signal == SIGTSTP)
+    else if (by_terminal && terminal_has_jobs())
+        stop_with_it(r, lent);
+    else if (by_terminal && signal == SIGTSTP)
         kill(-r->child.pid, SIGCONT); /* nobody would resume it */
 }
 

@@ -12,8 +12,8 @@
 /* A shell line on a terminal, whose keyboard types what `keys` prints. */
 static const struct ran *on_terminal(struct world *w, const char *keys, const char *line)
 {
-    command_options("lease=20s");
-    return command(w, "cat >line <<'END'\n%s\nEND\n(%s) | script -qec 'bash line' /dev/null", line, keys);
+    command_options("lease=20s&command_timeout=6s&connect_timeout=20s");
+    return command(w, "cat >line <<'END'\n%s\nEND\n(%s) | " ON_TERMINAL("bash line", "out"), line, keys);
 }
 
 static const char ctrl_c[] = "until [ -e pid ]; do sleep 0.02; done; printf '\\003'; until [ -e over ]; do sleep "
@@ -54,18 +54,17 @@ static void ctrl_c_ends_a_wait(struct world *w)
 
 static void the_terminal_is_lent_and_given_back(struct world *w)
 {
-    const struct ran *ran = on_terminal(w, "sleep 1", "latchkey run a -- sh -c '[ $(ps -o tpgid= -p $$) = $$ ] && "
-                                                      "echo lent'; "
-                                                       "[ $(ps -o tpgid= -p $$) = $(ps -o pgid= -p $$) ] && echo back;"
-                                                       "echo done");
+    const struct ran *ran = on_terminal(w, "until [ -e over ]; do sleep 0.02; done",
+                                        "latchkey run a -- sh -c '[ $(ps -o tpgid= -p $$) = $$ ] && echo lent'; "
+                                        "[ $(ps -o tpgid= -p $$) = $(ps -o pgid= -p $$) ] && echo back; touch over");
     assert_that(strstr(ran->out, "lent") != NULL && strstr(ran->out, "back") != NULL);
 }
 
 /* In a pipeline the others of it have the terminal, until the command asks for it. */
 static void a_command_in_a_pipeline_can_read_the_terminal(struct world *w)
 {
-    const struct ran *ran = on_terminal(w, "sleep 0.3; echo typed; sleep 1", "latchkey run a -- head -n 1 | cat; "
-                                                                             "echo over");
+    const struct ran *ran = on_terminal(w, "sleep 0.3; echo typed; until [ -e over ]; do sleep 0.02; done",
+                                        "latchkey run a -- head -n 1 | cat; echo over; touch over");
     assert_that(strstr(ran->out, "typed") != NULL && strstr(ran->out, "over") != NULL);
     assert_false(world_exists(w, "a"));
 }
@@ -87,12 +86,28 @@ static void a_stopped_job_goes_on(struct world *w)
     assert_false(world_exists(w, "a"));
 }
 
-/* One that stays stopped for longer than its lease is not there any more when somebody else comes. */
+/* In a pipeline, which has the terminal as a whole, it stops and goes on with all of it. */
+static void a_stopped_pipeline_goes_on(struct world *w)
+{
+    const struct ran *ran = on_terminal(
+        w, "until [ -s pid ]; do sleep 0.02; done; printf '\\032'; until [ -e over ]; do sleep 0.02; done",
+        "set -m; latchkey run a -- bash -c 'echo $$ >pid; until [ -e go ]; do sleep 0.02; done; echo $((40 + 2)) times' | cat; "
+        "echo stopped $?; latchkey run -n a true; echo meanwhile $?; touch go; fg; touch over");
+    if (strstr(ran->out, "stopped 14") == NULL || strstr(ran->out, "meanwhile 75") == NULL ||
+        strstr(ran->out, "42 times") == NULL)
+        fail_msg("the pipeline does not stop and go on: %s", ran->out);
+    assert_false(world_exists(w, "a"));
+}
+
+/*
+ * One that stays stopped for longer than its lease is not there any more when somebody else comes: the keeper begins to end
+ * it when a third of that is left.
+ */
 static void a_job_that_stays_stopped_is_ended(struct world *w)
 {
     const struct ran *ran = on_terminal(
         w, "until [ -s pid ]; do sleep 0.02; done; printf '\\032'; until [ -e over ]; do sleep 0.02; done",
-        "set -m; latchkey run --lease 6s a -- bash -c 'echo $$ >pid; sleep 30; touch survived'; echo stopped $?; "
+        "set -m; latchkey run --lease 8s a -- bash -c 'echo $$ >pid; sleep 30; touch survived'; echo stopped $?; "
         "latchkey run -w 20 a -- sh -c 'grep -v \") Z\" /proc/$(cat pid)/stat || echo mine'; fg; echo code $?; "
         "touch over");
     if (strstr(ran->out, "mine") == NULL || command_left(w, "survived"))
@@ -107,5 +122,5 @@ int main(void)
         return 77;
     return world_run(ctrl_c_ends_the_command_and_frees_the_name, a_command_that_ignores_ctrl_c_keeps_the_name,
                      ctrl_c_ends_a_wait, the_terminal_is_lent_and_given_back, a_command_in_a_pipeline_can_read_the_terminal,
-                     a_stopped_job_goes_on, a_job_that_stays_stopped_is_ended);
+                     a_stopped_job_goes_on, a_stopped_pipeline_goes_on, a_job_that_stays_stopped_is_ended);
 }

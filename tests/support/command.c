@@ -12,7 +12,7 @@
 
 enum { LONGEST_MS = 40000 };
 
-static char url_options[128];
+static char url_options[128] = COMMAND_PATIENT;
 static struct ran ran;
 
 void command_options(const char *options)
