@@ -89,7 +89,7 @@ static void each_risk_is_found(struct world *w)
     ran = command(w, "latchkey doctor --json");
     assert_found(ran, "replicas", "fail");
     assert_int_equal(2, ran->code);
-    command_options("");
+    command_options(COMMAND_PATIENT);
 }
 
 static void what_is_not_told_is_a_note(struct world *w)
@@ -126,11 +126,11 @@ static void the_table_fits_the_terminal(struct world *w)
                        "grep -q '^  warn  persistence  ' table || exit 8; grep -q '\033' table && exit 7; exit $code");
     if (command(w, "command -v script")->code != 0)
         return;
-    assert_exits(0, w, "export TERM=xterm; script -qec 'stty cols 60; latchkey doctor' /dev/null >shown; "
+    assert_exits(0, w, "export TERM=xterm; " ON_TERMINAL("stty cols 60; latchkey doctor", "shown") "; "
                        "grep -q '\033\\[33mwarn' shown || exit 9; "
                        "sed 's/\033\\[[0-9]*m//g; s/\\r//' shown | awk 'length > 60' | grep . && exit 8; "
-                       "NO_COLOR=1 script -qec 'latchkey doctor' /dev/null >shown; grep -q '\033' shown && exit 7; exit 0");
-    assert_exits(0, w, "NO_COLOR=1 script -qec 'stty cols 40; latchkey doctor' /dev/null | tr -d '\r' >shown; "
+                       "NO_COLOR=1 " ON_TERMINAL("latchkey doctor", "shown") "; grep -q '\033' shown && exit 7; exit 0");
+    assert_exits(0, w, "NO_COLOR=1 " ON_TERMINAL("stty cols 40; latchkey doctor", "told") "; tr -d '\r' <told >shown; "
                        "grep -q '^  warn  persistence  ' shown || exit 9; grep '^ ' shown | awk 'length > 40' | grep . && exit 8; "
                        "exit 0");
 }

@@ -33,7 +33,7 @@ static bool gives_up(struct world *w, struct proxy *p, lk_rwlock_t *reader, int 
 {
     if (reader != NULL)
         assert_lk(0, lk_rwlock_rdlock(reader));
-    pid_t waiter = command_begin(w, "exec latchkey run --json -u '%s' --hold-at-least 1h a touch ran", proxy_url(p, ""));
+    pid_t waiter = command_begin(w, "exec latchkey run --json -u '%s' --hold-at-least 1h a touch ran", proxy_url(p, COMMAND_PATIENT));
     eventually((reader == NULL || world_rwqueued(w, "a") == 1) && world_exists(w, "a"), 20000);
     if (reader != NULL)
         assert_lk(0, lk_rwlock_unlock(reader));

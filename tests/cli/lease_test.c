@@ -19,12 +19,24 @@ static const char obedient[] = "echo $$ >pid; while :; do sleep 0.02; done";
 static const char stubborn[] = "trap \"\" TERM INT HUP; echo $$ >pid; while :; do sleep 0.02; done";
 
 /* latchkey's process, whose shell writes its number and becomes it; when the command runs. */
-static pid_t begin_run(struct world *w, const char *run_options, const char *line)
+static pid_t begin(struct world *w, const char *url_options, const char *run_options, const char *line)
 {
-    command_options("lease=2s");
+    command_options(url_options);
     pid_t latchkey = command_begin(w, "exec latchkey run %s -c '%s' a", run_options, line);
     eventually(command_number(w, "pid") > 0, 20000);
     return latchkey;
+}
+
+/* With a lease that ends soon. */
+static pid_t begin_run(struct world *w, const char *run_options, const char *line)
+{
+    return begin(w, "lease=2s&command_timeout=600ms&connect_timeout=2s", run_options, line);
+}
+
+/* With one whose end is not the point. */
+static pid_t begin_steady(struct world *w, const char *run_options, const char *line)
+{
+    return begin(w, COMMAND_PATIENT, run_options, line);
 }
 
 /* What the lease is good for now; the command has to be gone by then. */
@@ -46,6 +58,7 @@ static void the_command_is_gone_by(struct world *w, int64_t at_ms)
 static void a_killed_latchkey_takes_the_command_along(struct world *w)
 {
     pid_t latchkey = begin_run(w, "", obedient);
+    world_stop(latchkey);
     int64_t ends_ms = lease_ends_ms(w);
     kill(latchkey, SIGKILL);
     assert_int_equal(137, command_end(w, latchkey)->code);
@@ -56,6 +69,7 @@ static void a_killed_latchkey_takes_the_command_along(struct world *w)
 static void also_one_that_ignores_signals(struct world *w)
 {
     pid_t latchkey = begin_run(w, "-k 1h", stubborn);
+    world_stop(latchkey);
     int64_t ends_ms = lease_ends_ms(w);
     kill(latchkey, SIGKILL);
     assert_int_equal(137, command_end(w, latchkey)->code);
@@ -67,8 +81,8 @@ static void also_one_that_ignores_signals(struct world *w)
 static void a_latchkey_that_stands_still_keeps_no_command(struct world *w)
 {
     pid_t latchkey = begin_run(w, "", stubborn);
-    int64_t ends_ms = lease_ends_ms(w);
     world_stop(latchkey);
+    int64_t ends_ms = lease_ends_ms(w);
     the_command_is_gone_by(w, ends_ms);
     world_cont(latchkey);
     assert_int_equal(79, command_end(w, latchkey)->code);
@@ -79,8 +93,10 @@ static void without_a_server_the_command_ends_before_the_lease(struct world *w)
 {
     pid_t latchkey = begin_run(w, "", "trap \"echo told >told; exit 0\" TERM; echo $$ >pid; while :; do sleep 0.02; "
                                       "done");
+    world_stop(latchkey); /* so that what is seen of the lease is the last of it */
     int64_t ends_ms = lease_ends_ms(w);
     world_stop_server(w);
+    world_cont(latchkey);
     the_command_is_gone_by(w, ends_ms);
     assert_true(command_left(w, "told")); /* it had its time to clear up */
     assert_int_equal(79, command_end(w, latchkey)->code);
@@ -91,8 +107,10 @@ static void without_a_server_the_command_ends_before_the_lease(struct world *w)
 static void a_stubborn_one_is_killed_before_the_lease_ends(struct world *w)
 {
     pid_t latchkey = begin_run(w, "-k 200ms --signal INT", stubborn);
+    world_stop(latchkey); /* so that what is seen of the lease is the last of it */
     int64_t ends_ms = lease_ends_ms(w);
     world_stop_server(w);
+    world_cont(latchkey);
     the_command_is_gone_by(w, ends_ms);
     assert_int_equal(79, command_end(w, latchkey)->code);
     world_cont_server(w);
@@ -134,7 +152,7 @@ static void a_line_of_ones_own_is_run_in_place_of_the_signal(struct world *w)
 
 static void after_its_time_the_command_is_ended(struct world *w)
 {
-    command_options("lease=10s");
+    command_options(COMMAND_PATIENT);
     assert_exits(124, w, "latchkey run --max-time 100ms a sleep 60");
     assert_exits(124, w, "latchkey run --max-time 100ms -k 100ms -c '%s' a", stubborn);
     assert_exits(0, w, "latchkey run --max-time 1h a true");
@@ -146,7 +164,7 @@ static void signals_are_passed_on_and_the_name_given_back(struct world *w)
     static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
     for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         assert_exits(0, w, "rm -f pid");
-        pid_t latchkey = begin_run(w, "", obedient);
+        pid_t latchkey = begin_steady(w, "", obedient);
         kill(latchkey, signals[i]);
         assert_int_equal(128 + signals[i], command_end(w, latchkey)->code);
         assert_false(world_exists(w, "a"));
@@ -156,7 +174,7 @@ static void signals_are_passed_on_and_the_name_given_back(struct world *w)
 static void a_signal_ends_the_wait(struct world *w)
 {
     static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-    pid_t holder = begin_run(w, "", obedient);
+    pid_t holder = begin_steady(w, "", obedient);
     for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         pid_t waiter = command_begin(w, "exec latchkey run a touch ran");
         eventually(world_queued(w, "a") == 1, 20000);
@@ -173,7 +191,7 @@ static void a_signal_ends_the_wait(struct world *w)
 /* The name is held until the last of the group is gone, as flock(1) has it. */
 static void what_runs_in_the_background_is_waited_for(struct world *w)
 {
-    pid_t latchkey = begin_run(w, "", "(echo 1 >pid; until [ -e go ]; do sleep 0.02; done; echo done >done) & exit 4");
+    pid_t latchkey = begin_steady(w, "", "(echo 1 >pid; until [ -e go ]; do sleep 0.02; done; echo done >done) & exit 4");
     sleep_ms(200); /* the command itself has long ended */
     assert_true(world_exists(w, "a"));
     assert_exits(0, w, "touch go");
@@ -185,7 +203,7 @@ static void what_runs_in_the_background_is_waited_for(struct world *w)
 /* But who was told to end takes all along: Ctrl-C does not wait for what ignores it in the background. */
 static void what_a_signal_left_behind_is_ended(struct world *w)
 {
-    pid_t latchkey = begin_run(w, "-k 300ms", "(trap \"\" INT TERM; sleep 60) & echo $! >pid; wait");
+    pid_t latchkey = begin_steady(w, "-k 300ms", "(trap \"\" INT TERM; sleep 60) & echo $! >pid; wait");
     kill(latchkey, SIGINT);
     assert_int_equal(130, command_end(w, latchkey)->code);
     assert_false(is_running(command_number(w, "pid")));
@@ -195,7 +213,7 @@ static void what_a_signal_left_behind_is_ended(struct world *w)
 /* Whoever kills the keeper gets no unguarded command. */
 static void without_a_keeper_the_command_is_ended(struct world *w)
 {
-    pid_t latchkey = begin_run(w, "", stubborn);
+    pid_t latchkey = begin_steady(w, "", stubborn);
     assert_exits(0, w, "for p in $(pgrep -P %d); do grep -q latchkey-keeper /proc/$p/comm && kill -9 $p; done; true", (int)latchkey);
     assert_int_equal(70, command_end(w, latchkey)->code);
     assert_false(is_running(command_number(w, "pid")));
@@ -205,7 +223,7 @@ static void without_a_keeper_the_command_is_ended(struct world *w)
 /* It is renewed for as long as the command runs. */
 static void a_lease_outlives_its_length(struct world *w)
 {
-    command_options("lease=400ms");
+    command_options(COMMAND_PATIENT);
     pid_t latchkey = command_begin(w, "exec latchkey run --lease 2s -c 'echo $$ >pid; sleep 3; latchkey run -n a "
                                       "true' a");
     assert_int_equal(75, command_end(w, latchkey)->code);

@@ -112,7 +112,8 @@ static void what_cannot_be_seen_is_said(struct world *w)
     assert_that(strstr(ran->err, "ls: access rules (ACL) keep 1 of 1 keys from this user") != NULL);
     assert_string_equal("", command(w, "latchkey ls -q -u 'unix://app:secret@%s?prefix=shop:'", w->socket)->err);
     ran = command(w, "printf '%%s\n' \"trap : INT; latchkey top --interval 1h -u 'unix://app:secret@%s?prefix=shop:'; touch over\" >line; "
-                     "(sleep 1; until [ -e over ]; do printf '\\003'; sleep 0.2; done) | script -qec 'bash line' /dev/null", w->socket);
+                     "(until grep -q 'access rules' out; do sleep 0.02; done; until [ -e over ]; do printf '\\003'; sleep 0.2; done) | "
+                     ON_TERMINAL("bash line", "out"), w->socket);
     const char *cleared = strstr(ran->out, "\033[H\033[J"), *told = strstr(ran->out, "access rules (ACL)");
     assert_that(cleared != NULL && told != NULL && cleared < told);
     assert_exits(69, w, "latchkey ls -u 'redis://127.0.0.1:1?connect_timeout=200ms'");
@@ -154,20 +155,21 @@ static void top_is_live_on_a_terminal(struct world *w)
     pid_t holder = hold(w, "--lease 20s", "a");
     const struct ran *ran = command(
         w, "cat >line <<'END'\nstty cols 40 rows 24; trap : INT; latchkey top --interval 100ms; echo code $?; touch over\nEND\n"
-           "(sleep 1; touch go; sleep 1; until [ -e over ]; do printf '\\003'; sleep 0.2; done) | "
-           "script -qec 'bash line' /dev/null");
+           "(until grep -q '2 objects, 2 held, 0 waiters' out; do sleep 0.02; done; touch go; "
+           "until grep -q '0 objects, 0 held, 0 waiters' out; do sleep 0.02; done; "
+           "until [ -e over ]; do printf '\\003'; sleep 0.2; done) | " ON_TERMINAL("bash line", "out"));
     assert_that(strstr(ran->out, "2 objects, 2 held, 0 waiters") != NULL);
     assert_that(strstr(ran->out, "0 objects, 0 held, 0 waiters") != NULL);
     assert_that(strstr(ran->out, "\033[H\033[J") != NULL);
     assert_that(strstr(ran->out, "code 130") != NULL);
     assert_exits(0, w, "cat >line <<'END'\nstty cols 40; latchkey top --once\nEND\n"
-                       "script -qec 'bash line' /dev/null </dev/null | tr -d '\\r' | awk 'length > 40 { exit 1 }'");
+                       ON_TERMINAL("bash line", "shown") "; tr -d '\\r' <shown | awk 'length > 40 { exit 1 }'");
     assert_int_equal(0, command_end(w, holder)->code);
 }
 
 static void force_release_takes_a_name_away(struct world *w)
 {
-    pid_t holder = hold(w, "--lease 3s --on-lost warn", "a");
+    pid_t holder = hold(w, "--lease 20s --on-lost warn", "a");
     assert_exits(64, w, "latchkey force-release a");
     const struct ran *ran = command(w, "latchkey force-release a");
     assert_that(strstr(ran->err, "mutex a is held by ") != NULL && strstr(ran->err, "say --yes") != NULL);
@@ -190,7 +192,7 @@ static void readers_are_ended_together(struct world *w)
 {
     assert_exits(1, w, "latchkey run -s a -- latchkey run -s a -- sh -c "
                        "'latchkey force-release -f --owner $LATCHKEY_OWNER a'");
-    pid_t holder = hold(w, "-s --lease 3s --on-lost warn", "a");
+    pid_t holder = hold(w, "-s --lease 20s --on-lost warn", "a");
     assert_exits(0, w, "latchkey force-release -f --owner $(cat held) a | grep -q '^rwlock a was taken from .*:r$'");
     assert_false(world_exists(w, "latchkey:rw:{a}"));
     assert_exits(0, w, "touch go");
@@ -199,9 +201,10 @@ static void readers_are_ended_together(struct world *w)
 
 static void force_release_asks_on_a_terminal(struct world *w)
 {
-    pid_t holder = hold(w, "--lease 3s --on-lost warn", "a");
-    static const char asks[] = "echo 'latchkey force-release a; echo code $?' >line; (sleep 0.5; printf '%s\\n'; sleep 1) | "
-                               "script -qec 'bash line' /dev/null";
+    pid_t holder = hold(w, "--lease 20s --on-lost warn", "a");
+    static const char asks[] = "rm -f over; echo 'latchkey force-release a; echo code $?; touch over' >line; "
+                               "(until grep -q y/N out; do sleep 0.02; done; printf '%s\\n'; "
+                               "until [ -e over ]; do sleep 0.02; done) | " ON_TERMINAL("bash line", "out");
     assert_that(strstr(command(w, asks, "n")->out, "code 1") != NULL);
     assert_true(world_exists(w, "a"));
     assert_that(strstr(command(w, asks, "y")->out, "code 0") != NULL);

@@ -33,7 +33,7 @@ static void hold_ends_with_a_signal_and_with_its_lease(struct world *w)
     assert_int_equal(0, command_end(w, holder)->code);
     assert_false(world_exists(w, "a"));
 
-    holder = command_begin(w, "rm out; exec latchkey hold --lease 1s --no-stdin a >out");
+    holder = command_begin(w, "rm out; exec latchkey hold --lease 3s --no-stdin a >out");
     eventually(world_exists(w, "a") && command_number(w, "out") > 0, 20000);
     world_redis(w, "DEL a");
     assert_int_equal(79, command_end(w, holder)->code);
@@ -67,9 +67,9 @@ static void a_narrow_terminal_has_lines_that_fit(struct world *w)
 {
     if (command(w, "command -v script")->code != 0)
         return;
-    assert_exits(0, w, "export TERM=xterm; latchkey run a -- script -qec 'stty cols 80; latchkey status a' /dev/null | "
-                       "tr -d '\\r' >narrow; grep '^a  *mutex ' narrow && ! awk 'length > 80' narrow | grep . || exit 1; "
-                       "latchkey run a -- script -qec 'stty cols 140; latchkey status a' /dev/null | tr -d '\\r' >wide; "
+    assert_exits(0, w, "export TERM=xterm; latchkey run a -- " ON_TERMINAL("stty cols 80; latchkey status a", "shown") "; "
+                       "tr -d '\\r' <shown >narrow; grep '^a  *mutex ' narrow && ! awk 'length > 80' narrow | grep . || exit 1; "
+                       "latchkey run a -- " ON_TERMINAL("stty cols 140; latchkey status a", "shown") "; tr -d '\\r' <shown >wide; "
                        "grep -q TOKEN wide && grep -q '[0-9a-f]\\{32\\}:[0-9:]*$' wide");
 }
 
