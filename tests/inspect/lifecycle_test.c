@@ -57,7 +57,7 @@ static void close_meanwhile(struct fake *f, int (*ask)(void *arg))
 static void a_walk_ends_with_its_client(struct world *w)
 {
     struct fake *f = fake_begin(w);
-    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "lease=120s&command_timeout=20s")));
+    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "lease=120s&command_timeout=20s&connect_timeout=20s")));
     assert_lk(0, lk_inspect_open(&asker.walk, asker.client, NULL));
     fake_answer(f, "EVALSHA", "*7\r\n:4\r\n:1700000000000000\r\n:#\r\n$1\r\n5\r\n:0\r\n:9\r\n$0\r\n\r\n");
     close_meanwhile(f, walk_on);
@@ -76,7 +76,7 @@ static void answer_pages(struct fake *f, const char *element)
 static void so_does_a_list_of_holders(struct world *w)
 {
     struct fake *f = fake_begin(w);
-    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "lease=120s&command_timeout=20s")));
+    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "lease=120s&command_timeout=20s&connect_timeout=20s")));
     answer_pages(f, "$9\r\n900 a:1:1\r\n");
     close_meanwhile(f, list_on);
 }
@@ -93,7 +93,7 @@ static void so_does_a_list_of_waiters(struct world *w)
 {
     struct fake *f = fake_begin(w);
     lk_mutex_t orders;
-    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "lease=120s&command_timeout=20s")));
+    assert_lk(0, lk_client_open(&asker.client, fake_url(f, "lease=120s&command_timeout=20s&connect_timeout=20s")));
     assert_lk(0, lk_mutex_init(&orders, asker.client, "orders", NULL));
     asker.mutex = &orders;
     answer_pages(f, "$5\r\na:1:1\r\n");
@@ -245,7 +245,7 @@ static int use_what_the_parent_has(struct world *w)
 {
     lk_inspected_t object = LK_INSPECTED_INIT;
     lk_inspectstats_t stats = LK_INSPECTSTATS_INIT;
-    lk_clientattr_t attr = { .size = sizeof attr, .url = world_url(w, "") };
+    lk_clientattr_t attr = { .size = sizeof attr, .url = world_url(w, "connect_timeout=20s") };
     lk_inspect_t *another = NULL;
     unsigned count = 77;
     char *text = NULL;
@@ -328,7 +328,7 @@ static void a_small_stack_is_enough(struct world *w)
     if (SANITIZED)
         skip(); /* sanitizers need more stack than that for themselves */
     lk_mutex_t *orders = begin_walk(w);
-    here = world_url(w, "");
+    here = world_url(w, "connect_timeout=20s");
     pthread_attr_init(&attr);
     assert_int_equal(0, pthread_attr_setstacksize(&attr, 16384));
     assert_int_equal(0, pthread_create(&thread, &attr, look_at_all_there, NULL));
@@ -368,7 +368,7 @@ static void many_threads_begin_with_a_walk(struct world *w)
 {
     static lk_client_t *users[CROWD];
     world_redis(w, "SET latchkey:robust:mutex:{x} y");
-    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "connect_timeout=10s"), 1));
+    assert_int_equal(0, setenv("LATCHKEY_URL", world_url(w, "connect_timeout=10s&command_timeout=9s"), 1));
     assert_lk(0, run_threads(CROWD, walk_by_default, users));
     for (int i = 0; i < CROWD; i++) {
         assert_ptr_equal(users[0], users[i]);

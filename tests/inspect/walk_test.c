@@ -477,7 +477,7 @@ static void mistakes_are_told(struct world *w)
 static void a_walk_goes_on_after_an_outage(struct world *w)
 {
     lk_client_t *client = world_client(w, "lease=20s&command_timeout=300ms");
-    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    lk_mutex_t *orders = world_mutex(w, world_client(w, LEASE), "orders", NULL);
     lk_inspected_t object = LK_INSPECTED_INIT;
     assert_lk(0, lk_mutex_lock(orders));
     lk_inspect_t *walk = open_walk(client, NULL, 0);

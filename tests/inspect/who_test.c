@@ -307,7 +307,7 @@ static void no_close_waits_for_it(struct world *w)
 static void calls_take_no_more_commands(struct world *w)
 {
     enum { PAIRS = 50 };
-    lk_client_t *client = world_client(w, "lease=60s&describe=yes");
+    lk_client_t *client = world_client(w, "lease=60s&command_timeout=9s&describe=yes");
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     lock_described(w, orders, "orders");
     assert_lk(0, lk_mutex_unlock(orders));
@@ -469,7 +469,7 @@ static void forged_words_do_no_harm(struct world *w)
                                        "[[[[[[[[[]]]]]]]]]" };
     static const char references[] = "{\"host\":\"\\u00239999999\",\"why\":\"#7\",\"program\":\"\\u0023\"}";
     lk_who_t who = LK_WHO_INIT;
-    lk_client_t *client = world_client(w, "describe=yes");
+    lk_client_t *client = world_client(w, "command_timeout=9s&describe=yes"); /* one is of three megabytes */
     world_allow(w, "latchkey:who:*");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         world_redis(w, "SET latchkey:who:%s %s", id, bad[i]);

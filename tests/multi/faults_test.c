@@ -53,7 +53,7 @@ static void the_one_that_was_lost_is_named(struct world *w)
 /* While others are waited for, a lease that is not renewed ends: whoever gets all has all of them. */
 static void what_ended_meanwhile_is_taken_anew(struct world *w)
 {
-    const lk_mutexattr_t brief = { .size = sizeof brief, .fixed = 1, .lease_ms = 300 };
+    const lk_mutexattr_t brief = { .size = sizeof brief, .fixed = 1, .lease_ms = 1000 };
     struct worker waiter;
     int64_t ms = 0;
     lk_how_t how = LK_HOW_INIT;
@@ -73,11 +73,12 @@ static void what_ended_meanwhile_is_taken_anew(struct world *w)
 
 /* --- died -------------------------------------------------------------------------------------------------------------- */
 
-static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1, .lease_ms = 400 };
+static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1 };
+static const lk_mutexattr_t dies = { .size = sizeof dies, .robust = 1, .lease_ms = 400 }; /* of who is going to */
 
 static int hold_until_killed(struct world *w, void *arg)
 {
-    open_both(w, "", &robust);
+    open_both(w, "", &dies);
     assert_lk(0, lk_mutex_lock(a));
     world_ready(w);
     gate_pass(arg);
@@ -140,7 +141,7 @@ static void what_is_not_recoverable_leaves_nothing(struct world *w)
 static void a_lost_answer_of_one_is_unknown_and_ends(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
-    client = proxy_client(p, "lease=5s&command_timeout=300ms");
+    client = proxy_client(p, "lease=5s&command_timeout=1s");
     a = world_mutex(w, client, "a", NULL);
     b = world_mutex(w, client, "b", NULL);
     s = world_multi(w, client);

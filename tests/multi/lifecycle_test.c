@@ -45,7 +45,7 @@ static int use_first(int index, void *arg)
 static void hundreds_of_threads_gather_the_same(struct world *w)
 {
     int inside = 0;
-    use_default(world_url(w, "connect_timeout=10s"));
+    use_default(world_url(w, "connect_timeout=10s&command_timeout=9s"));
     assert_lk(0, run_threads(MANY, use_first, &inside));
     end_default();
 }
@@ -81,7 +81,7 @@ static void forks_in_the_middle_of_locks_disturb_nobody(struct world *w)
     struct loop loop = { .stop = { 0 } };
     if (SANITIZED)
         skip(); /* their own locks may be taken at that moment */
-    use_default(world_url(w, "connect_timeout=10s"));
+    use_default(world_url(w, "connect_timeout=10s&command_timeout=9s"));
     assert_lk(0, gather(&loop.s, &one, &two));
     worker_start(&worker, lock_on_and_on, &loop);
     for (int i = 0; i < 8; i++)
@@ -140,17 +140,17 @@ static void a_close_ends_all_who_are_inside(struct world *w)
 /* Both are connected, and go on; a wait finds out by asking. */
 static void no_descriptor_is_needed(struct world *w)
 {
-    lk_client_t *client = world_client(w, "lease=2s&poll=200ms"), *rival = world_client(w, "lease=2s");
+    lk_client_t *client = world_client(w, "lease=20s&poll=200ms"), *rival = world_client(w, "lease=20s");
     lk_mutex_t *a = world_mutex(w, client, "a", NULL), *b = world_mutex(w, client, "b", NULL);
     lk_mutex_t *theirs = world_mutex(w, rival, "b", NULL);
     lk_multi_t *s = world_multi(w, client);
     assert_lk(0, lk_multi_addmutex(s, a));
     assert_lk(0, lk_multi_addmutex(s, b));
     assert_lk(0, lk_multi_lock(s));
-    assert_lk(0, lk_mutex_extend(a, 2000)); /* the watchdog is connected */
+    assert_lk(0, lk_mutex_extend(a, 20000)); /* the watchdog is connected */
     assert_lk(0, lk_multi_unlock(s));
     assert_lk(0, lk_mutex_lock(theirs));
-    assert_lk(0, lk_mutex_extend(theirs, 2000));
+    assert_lk(0, lk_mutex_extend(theirs, 20000));
     descriptors_more(0);
     int busy = lk_multi_trylock(s), late = lk_multi_lockfor(s, 300), given = lk_mutex_unlock(theirs);
     int held = lk_multi_lockfor(s, WITHIN_MS), unlocked = lk_multi_unlock(s);
@@ -165,8 +165,9 @@ static void no_descriptor_is_needed(struct world *w)
 /* It has the first and waits for the second: others of that client go on, and what it has is renewed for it. */
 static void one_that_stands_still_holds_up_nobody(struct world *w)
 {
-    lk_client_t *client = world_client(w, "lease=2s"), *rival = world_client(w, "lease=20s");
-    lk_mutex_t *a = world_mutex(w, client, "a", NULL), *b = world_mutex(w, client, "b", NULL);
+    const lk_mutexattr_t brief = { .size = sizeof brief, .lease_ms = 2000 };
+    lk_client_t *client = world_client(w, "lease=20s&command_timeout=5s"), *rival = world_client(w, "lease=20s");
+    lk_mutex_t *a = world_mutex(w, client, "a", &brief), *b = world_mutex(w, client, "b", NULL);
     lk_mutex_t *c = world_mutex(w, client, "c", NULL), *d = world_mutex(w, client, "d", NULL);
     lk_mutex_t *theirs = world_mutex(w, rival, "b", NULL);
     lk_multi_t *s = world_multi(w, client), *others = world_multi(w, client);

@@ -173,7 +173,7 @@ static void the_killed_hold_nobody_up(struct world *w)
     world_allow(w, "latchkey:seen:*");
     for (int i = 0; i < VICTIMS; i++)
         victims[i] = world_fork(w, wait_until_killed, never);
-    open_process(w, &process, "lease=1s");
+    open_process(w, &process, "lease=10s&connect_timeout=10s"); /* who lives loses nothing */
     for (int i = 0; i < VICTIMS; i++) {
         assert_lk(0, lk_multi_lockfor(&process.sets[i * 5], 30000));
         assert_lk(0, lk_multi_unlock(&process.sets[i * 5]));

@@ -211,12 +211,12 @@ static void also_before_a_client_that_was_closed(struct world *w)
 
 /* --- robust members ------------------------------------------------------------------------------------------------------- */
 
-static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1, .lease_ms = 1000 };
-static const lk_mutexattr_t plain = { .size = sizeof plain, .lease_ms = 1000 };
+static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1 };
+static const lk_mutexattr_t plain = { .size = sizeof plain };
 
-static void open_robust(struct world *w)
+static void open_robust(struct world *w, const char *options)
 {
-    client = world_client(w, "");
+    client = world_client(w, options);
     s = world_multi(w, client);
     add(w, client, "a", &robust);
     add(w, client, "b", &plain);
@@ -226,7 +226,7 @@ static void open_robust(struct world *w)
 static int hold_until_killed(struct world *w, void *arg)
 {
     (void)arg;
-    open_robust(w);
+    open_robust(w, "lease=1s&connect_timeout=1s");
     assert_lk(0, lk_multi_lock(s));
     world_ready(w);
     sleep_ms(60000);
@@ -238,7 +238,7 @@ static void what_is_unrepaired_is_left_as_such(struct world *w)
 {
     world_allow(w, "latchkey:robust:mutex:{c}");
     world_kill(w, world_fork(w, hold_until_killed, NULL));
-    open_robust(w);
+    open_robust(w, "");
     assert_lk(EOWNERDEAD, lk_multi_lockfor(s, 20000));
     lk_mutex_t *a = world_mutex(w, client, "a", &robust), *b = world_mutex(w, client, "b", &plain);
     lk_mutex_t *c = world_mutex(w, client, "c", &robust);
