@@ -59,7 +59,7 @@ static int enter(struct lk__op *op, lk_once_t *o, lk_owner_t *owner, struct lk__
 {
     int rc = lk__op_enterholder(op, LK__HANDLE(o), &lk__once_kind, owner);
     if (rc == ECANCELED && lk__handle_isinherited(LK__HANDLE(o)))
-        return lk__fail(EPERM, "%s: run by another process, not by this one", o->lk_name);
+        return lk__fail(EPERM, "%s: run by another process, not by this one", lk__handle_name(LK__HANDLE(o)));
     if (rc != 0)
         return rc;
     *hold = lk__object_hold(op->object, lk__op_owner(op));

@@ -128,8 +128,42 @@ static void the_child_runs_nothing(struct world *w)
     assert_lk(EALREADY, lk_once_begin(theirs, 0));
 }
 
+struct shared {
+    lk_once_t once;
+    struct gate made, done;
+};
+
+static int child_that_makes_one(struct world *w, void *arg)
+{
+    struct shared *shared = arg;
+    lk_client_t *own = world_client(w, "");
+    assert_lk(0, lk_once_init(&shared->once, own, "work", NULL));
+    gate_open(&shared->made);
+    world_ready(w);
+    gate_pass(&shared->done);
+    assert_lk(0, lk_once_destroy(&shared->once));
+    world_close(w, own);
+    return 0;
+}
+
+/* One of another process in memory that both see gives an answer, and its name, which is elsewhere, is not followed. */
+static void one_in_shared_memory_is_no_trap(struct world *w)
+{
+    struct shared *shared = world_shared(w, sizeof *shared);
+    lk_once_t *once = &shared->once;
+    pid_t child = world_fork(w, child_that_makes_one, shared);
+    gate_pass(&shared->made);
+    assert_lk(ECANCELED, lk_once_begin(once, 0));
+    assert_lk(EPERM, lk_once_end(once, NULL));
+    assert_says("an object: run by another process");
+    assert_lk(EPERM, lk_once_fail(once));
+    assert_says("an object: run by another process");
+    gate_open(&shared->done);
+    assert_int_equal(0, world_wait(w, child));
+}
+
 int main(void)
 {
     return world_run(a_cancelled_wait_leaves_nothing, a_waiter_keeps_it_and_a_close_ends_its_wait,
-                     a_close_gives_the_run_up, the_child_runs_nothing);
+                     a_close_gives_the_run_up, the_child_runs_nothing, one_in_shared_memory_is_no_trap);
 }
