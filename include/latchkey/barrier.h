@@ -154,7 +154,8 @@ LK_API LK_MUST_CHECK int lk_barrier_wait(lk_barrier_t *b);
  *                        has passed on entry this one did not come, unless it was the last,
  *                        and nothing is broken
  *             ENOTCONN   no server could be asked
- * Threads     as lk_barrier_wait(); returns by `abstime` plus one command timeout
+ * Threads     as lk_barrier_wait(); returns by `abstime` plus one command timeout for each of
+ *             the up to three last requests, which look, leave, and look how the round ended
  * Round trips as lk_barrier_wait(), one or two more at the end
  */
 LK_API LK_MUST_CHECK int lk_barrier_timedwait(lk_barrier_t *b, const struct timespec *abstime);

@@ -149,6 +149,7 @@ static int make_lease(struct meeting *meeting)
     unsigned long long number = atomic_fetch_add(&client->acquisitions, 1) + 1;
     snprintf(lease->id, LK__OWNER_ID_SHORT, "%s:0:%llu", client->id, number);
     lease->name = lk__object_name(object);
+    lease->by_id = true; /* who comes last ends it, whoever's party that is: no loss to be logged */
     lease->lease_ms = lease->wanted_ms = (int)lease_ms;
     lease->renewal = &lk__lua_barrier_renew;
     lease->release.block = lk__block_ref(object->block);
@@ -181,8 +182,8 @@ static void slip_away(struct meeting *meeting)
     drop_lease(meeting);
 }
 
-/* 0 or GONE: it does not wait any more; else why that is not known. */
-static int leave(struct meeting *meeting, enum lk__verdict *verdict)
+/* 0: it does not wait any more; else why that is not known. `repeated`: GONE may be because a copy had it leave. */
+static int leave(struct meeting *meeting, enum lk__verdict *verdict, bool *repeated)
 {
     const struct lk__outboxentry *release = &meeting->lease->release;
     struct lk__object *object = meeting->await.op.object;
@@ -194,26 +195,34 @@ static int leave(struct meeting *meeting, enum lk__verdict *verdict)
     int rc = lk__call_run(&call);
     if (rc == 0 && !lk__answer_read(release->command.script, call.reply, &answer))
         rc = lk__call_garbled(object->what);
-    *verdict = answer.verdict == LK__GONE && call.repeated ? LK__DONE : answer.verdict;
+    *verdict = answer.verdict;
+    *repeated = call.repeated;
     return rc;
 }
 
-/* Its time is over. Did the round end in the last moment? */
+/* Its time is over. What still waits at the server, if anything does, leaves in the background. */
+static int give_up_unseen(struct meeting *meeting)
+{
+    lk__fail(EIO, "%s: the time is over, and whether all came is not known", meeting->await.op.object->what);
+    slip_away(meeting);
+    return EIO;
+}
+
+/* Its time is over. Did the round end in the last moment? If it is broken, a copy of the leave may have done that. */
 static int give_up(struct meeting *meeting, int code)
 {
     struct lk__await *await = &meeting->await;
     enum lk__verdict verdict;
+    bool repeated;
     union lk__seen seen;
-    int rc = leave(meeting, &verdict);
+    int rc = leave(meeting, &verdict, &repeated);
     if (rc != 0)
-        slip_away(meeting);
-    else
-        drop_lease(meeting);
-    if (rc == 0 && verdict == LK__GONE)
-        rc = look(&await->op, &seen);
-    if (rc != 0)
-        return lk__fail(EIO, "%s: the time is over, and whether all came is not known", await->op.object->what);
-    if (verdict == LK__GONE && (rc = judge(await, &seen)) != EAGAIN)
+        return give_up_unseen(meeting);
+    drop_lease(meeting);
+    if (verdict == LK__GONE && look(&await->op, &seen) != 0)
+        return give_up_unseen(meeting);
+    rc = verdict == LK__GONE ? judge(await, &seen) : EAGAIN;
+    if (rc != EAGAIN && !(rc == ECANCELED && repeated && code == ETIMEDOUT))
         return rc;
     return code == ETIMEDOUT ? lk__await_outoftime(await) : code;
 }

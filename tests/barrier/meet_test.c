@@ -4,6 +4,7 @@
  *
  * labels: threads memory noise
  */
+#include "log.h"
 #include "proxy.h"
 
 #include <string.h>
@@ -466,6 +467,85 @@ static void a_time_that_is_over_unseen_leaves_it_open(struct world *w)
     assert_int_equal(0, worker_join(&other));
 }
 
+/* In `other` one waits that has nothing to ask before its limit. */
+static void wait_quietly(struct world *w, struct worker *other, int (*wait)(void *), struct patience *patience)
+{
+    worker_start(other, wait, patience);
+    eventually(arrived(w) == 1 && no_more_looks(w), patience->ms);
+}
+
+/* It comes behind the look at the limit, and is sent again: was it too late the first time, or did it break the round? */
+static void a_leave_without_an_answer_is_told_what_it_did(struct world *w)
+{
+    struct worker other;
+    struct proxy *p = proxy_begin(w);
+    open_both(w, "lease=20s", 2);
+    mine = world_barrier(w, proxy_client(p, "lease=20s&command_timeout=5s&poll=10s&retry_max=50ms"), "stage", 2, NULL);
+    struct patience patience = { mine, 3000 };
+    worker_start(&other, wait_at, mine);
+    eventually(arrived(w) == 1, 5000);
+    assert_int_equal(LK_BARRIER_SERIAL, wait_at(theirs));
+    assert_int_equal(0, worker_join(&other)); /* from now on it listens */
+
+    wait_quietly(w, &other, wait_briefly, &patience);
+    int64_t before = proxy_faults(p);
+    proxy_once(p, PROXY_CUT_REQUEST, 2, "stage");
+    proxy_refuse(p, true);
+    eventually(proxy_faults(p) == before + 1, patience.ms + 5000);
+    assert_int_equal(LK_BARRIER_SERIAL, wait_at(theirs));
+    proxy_refuse(p, false);
+    assert_int_equal(0, worker_join(&other));
+
+    wait_quietly(w, &other, wait_briefly, &patience);
+    proxy_once(p, PROXY_CUT_REPLY, 2, "stage");
+    assert_int_equal(ETIMEDOUT, worker_join(&other));
+    assert_int_equal(before + 2, proxy_faults(p));
+    assert_lk(ECANCELED, wait_at(theirs));
+    assert_lk(0, lk_barrier_reset(theirs));
+}
+
+static int wait_unseen(void *patience)
+{
+    int rc = wait_briefly(patience);
+    return rc == EIO && lk_errorsettles() == 0 ? ERANGE : rc;
+}
+
+/* Nobody answers at the limit: by when the party is gone at the latest is told. */
+static void a_leave_is_settled_some_time(struct world *w)
+{
+    struct worker other;
+    open_both(w, "lease=20s&command_timeout=1s&poll=10s", 2);
+    struct patience patience = { mine, 3000 };
+    wait_quietly(w, &other, wait_unseen, &patience);
+    world_stop_server(w);
+    assert_int_equal(EIO, worker_join(&other));
+    world_cont_server(w);
+    eventually(arrived(w) == 0, 5000);
+    assert_lk(0, lk_barrier_reset(theirs));
+}
+
+/* A party that is told late hears by its renewal that it waits no more: as for all others, the round is over. */
+static void a_round_that_is_over_is_no_loss(struct world *w)
+{
+    static const lk_barrierattr_t brief = { .size = sizeof brief, .lease_ms = 3000 };
+    struct worker other;
+    struct proxy *p = proxy_begin(w);
+    open_both(w, "lease=20s", 2);
+    mine = world_barrier(w, proxy_client(p, "lease=20s&poll=10s"), "stage", 2, &brief);
+    struct patience patience = { mine, 4000 };
+    worker_start(&other, wait_at, mine);
+    eventually(arrived(w) == 1, 5000);
+    assert_int_equal(LK_BARRIER_SERIAL, wait_at(theirs));
+    assert_int_equal(0, worker_join(&other)); /* from now on it listens */
+    assert_lk(0, log_keep(LK_LOG_WARNING));
+    wait_quietly(w, &other, wait_briefly, &patience);
+    proxy_once(p, PROXY_DROP_MESSAGE, 1, "message");
+    assert_int_equal(LK_BARRIER_SERIAL, wait_at(theirs));
+    assert_int_equal(0, worker_join(&other));
+    assert_null(strstr(log_kept(), "lease was lost"));
+    assert_lk(0, log_to(NULL, LK_LOG_WARNING, NULL));
+}
+
 static void the_server_that_forgets_leaves_it_open(struct world *w)
 {
     struct worker other;
@@ -503,6 +583,8 @@ int main(void)
                      rounds_follow_without_a_pause, the_serial_party_may_destroy_it, a_party_that_dies_breaks_the_round,
                      who_waits_hears_of_a_death, who_is_cancelled_breaks_the_round,
                      a_client_that_closes_breaks_the_round, a_cut_arrival_counts_once,
-                     an_arrival_without_an_answer_breaks_the_round, a_time_that_is_over_unseen_leaves_it_open, the_server_that_forgets_leaves_it_open,
+                     an_arrival_without_an_answer_breaks_the_round, a_time_that_is_over_unseen_leaves_it_open,
+                     a_leave_without_an_answer_is_told_what_it_did, a_leave_is_settled_some_time,
+                     a_round_that_is_over_is_no_loss, the_server_that_forgets_leaves_it_open,
                      a_static_one_uses_the_default_client);
 }
