@@ -134,7 +134,8 @@ LK_API int lk_cond_destroy(lk_cond_t *c);
  *             After the following ones the mutex is not held, and is not to be unlocked:
  *             ESTALE     the lease was lost before the wait, or was taken away
  *             ENOTRECOVERABLE  m was given back unrepaired meanwhile
- *             ENOTCONN   no server would serve it, nothing was done but that m is given back
+ *             ENOTCONN   no server would serve it, nothing was done but that m is given back, in
+ *                        lk_errorsettles() milliseconds at the latest
  *             EIO        the outcome is unknown; what there is left is given back
  *             EPROTO     a key is of another type
  *             ECANCELED  the client was closed

@@ -255,6 +255,7 @@ static struct lk__step take_asked(struct lk__attempt *attempt, int64_t now_us)
         return lk__acquirefsm_answered(a, now_us, waiter->request.sent_us, NULL);
     asked.epoch = waiter->request.epoch;
     doubt_silence(attempt, &asked);
+    attempt->asks -= asked.verdict == LK__LATE;
     if (asked.total != 0)
         waiter->total = asked.total;
     if (asked.verdict == LK__ABSENT) {

@@ -20,6 +20,7 @@ struct condwait {
     int levels;
     bool gave;       /* the old hold ended here ... */
     bool good;       /* ... and was good until then, as far as was known here */
+    bool open;       /* it may be at the server, and its release is on its way */
     int64_t ends_us; /* when it has ended at the server, whatever comes */
 };
 
@@ -51,6 +52,7 @@ static void settle_old(struct condwait *wait, int rc)
         return;
     if (rc == ESTALE && wait->good) /* so says the server: its listeners are told */
         lk__lease_wasgone(wait->old->lease);
+    wait->open = !done;
     if (!done || release->past.date.us != 0)
         lk__outbox_send(&wait->lock.object->client->dog, release, wait->ends_us);
     lk__hold_unref(wait->old);
@@ -83,6 +85,14 @@ static int take_again(struct condwait *wait)
     return rc;
 }
 
+/* Nothing is held, and the old hold may be at the server for longer than what is left of the new one. */
+static int without_it(const struct condwait *wait, int code)
+{
+    if (wait->open && wait->ends_us > lk__thread_self()->settled_us)
+        lk__error_settles(wait->ends_us);
+    return code;
+}
+
 /* Not woken: what the caller is told, and with it the mutex, unless no server would give that. */
 static int come_back(struct condwait *wait, int code)
 {
@@ -90,10 +100,10 @@ static int come_back(struct condwait *wait, int code)
     if (code == ESTALE)
         return lk__gone(wait->lock.object);
     if (code != ETIMEDOUT && code != EINVAL && code != EBUSY)
-        return code;
+        return without_it(wait, code);
     int rc = take_again(wait);
     if (rc != 0)
-        return rc;
+        return rc == EOWNERDEAD ? rc : without_it(wait, rc);
     if (code == EINVAL)
         return lk__fail(EINVAL, "%s: others wait for it with another mutex", what);
     return lk__fail(ETIMEDOUT, "%s: no signal within the time", what);

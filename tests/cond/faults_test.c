@@ -243,6 +243,21 @@ static void a_lost_lease_is_told_at_once(struct world *w)
     assert_lk(0, lk_mutex_unlock(jobs));
 }
 
+/* What a wait gave back is gone some time, as after an unlock that no server heard of. */
+static void what_is_still_given_back_is_told(struct world *w)
+{
+    open_jobs(w, "lease=20s&retry_max=50ms", NULL);
+    assert_lk(0, lk_mutex_lock(jobs));
+    world_kill_server(w);
+    int rc = lk_cond_waitfor(some, jobs, 200);
+    assert_true(rc == ENOTCONN || rc == EIO);
+    assert_between(lk_errorsettles(), 1, 30000);
+    assert_lk(EPERM, lk_mutex_unlock(jobs));
+    world_restart_server(w);
+    assert_lk(0, lk_mutex_lockfor(jobs, 10000));
+    assert_lk(0, lk_mutex_unlock(jobs));
+}
+
 static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1, .lease_ms = 400 };
 
 static int die_holding(struct world *w, void *arg)
@@ -301,6 +316,6 @@ int main(void)
     return world_run(a_signal_does_not_end_with_a_dead_waiter, a_signal_goes_on_from_a_waiter_that_stands_still,
                      a_signal_goes_on_when_its_waiter_times_out, a_cancelled_waiter_holds_the_mutex,
                      a_signal_goes_on_when_its_waiter_is_cancelled, connections_are_cut_all_the_time,
-                     a_server_without_memory_wakes_all, a_lost_lease_is_told_at_once, a_waiter_is_told_of_a_dead_holder,
-                     a_closed_client_ends_waits);
+                     a_server_without_memory_wakes_all, a_lost_lease_is_told_at_once,
+                     what_is_still_given_back_is_told, a_waiter_is_told_of_a_dead_holder, a_closed_client_ends_waits);
 }

@@ -181,6 +181,21 @@ static void a_run_and_a_round_go_on(struct world *w)
     assert_lk(EALREADY, lk_once_begin(wanted, 0));
 }
 
+/* --- ahead, with a condition: its first ask comes too late, and the next one is the first all the same --------------- */
+
+static void a_wait_learns_that_its_mutex_was_lost(struct world *w)
+{
+    lk_client_t *client = world_client(w, "lease=40s&command_timeout=2s");
+    lk_mutex_t *jobs = world_mutex(w, client, "jobs", NULL);
+    lk_cond_t *some = world_cond(w, client, "jobs", NULL);
+    assert_lk(0, lk_mutex_lock(jobs));
+    jump(w, HOUR_MS);
+    assert_lk(ESTALE, lk_cond_waitfor(some, jobs, 10000));
+    assert_lk(EPERM, lk_mutex_unlock(jobs));
+    assert_lk(0, lk_mutex_lock(jobs));
+    assert_lk(0, lk_mutex_unlock(jobs));
+}
+
 int main(void)
 {
     static const struct robbery forward[] = {
@@ -190,7 +205,8 @@ int main(void)
     make_a_clock();
     int failed = robbery_tests(forward);
     failed += subject_run(a_jump_back_is_repaired_by_renewal);
-    failed += world_run(a_lease_that_is_not_renewed_stays, a_latch_only_counts, a_run_and_a_round_go_on);
+    failed += world_run(a_lease_that_is_not_renewed_stays, a_latch_only_counts, a_run_and_a_round_go_on,
+                        a_wait_learns_that_its_mutex_was_lost);
     unlink(clock_path);
     return failed;
 }
