@@ -94,7 +94,8 @@ LK_API LK_MUST_CHECK_INIT int lk_multi_init(lk_multi_t *s);
  *             EINVAL     m or s is none; the set was locked before, or is full (LK_MULTI_MAX); m has
  *                        min_hold_ms; the set has it already: this object, another of its name and client, or
  *                        one of another client whose URL names the same server and database. Where two
- *                        URLs spell one server differently, the call that locks finds out
+ *                        URLs spell one server differently, the call that locks finds out, unless both
+ *                        are to be read, which harms nobody
  *             ECANCELED  s, or the client of m, belongs to another process, or that client is closed
  *             ENOMEM     unchanged, as after each error
  *             of one of the default client also what lk_client_default() returns, as the first use of it
@@ -149,7 +150,7 @@ LK_API int lk_multi_destroy(lk_multi_t *s);
  *             EDEADLK EAGAIN ESTALE ENOTRECOVERABLE  one of them says so, see lk_mutex_lock() and
  *                        lk_rwlock_wrlock()
  *             EINVAL     the set is none, or has no members; two members are one lock, by clients that
- *                        spell its server differently
+ *                        spell its server differently, unless both are to be read
  *             ENOTCONN EPROTO EACCES ENOSPC ECANCELED ENOTSUP ENOMEM  as lk_mutex_lock(), by the member
  *                        that lk_errortext() names
  * Threads     any, several at once, each for itself; blocks only the caller; not for signal handlers; as
@@ -166,7 +167,8 @@ LK_API LK_MUST_CHECK int lk_multi_lock(lk_multi_t *s);
  *
  * Returns     as lk_multi_lock(), and
  *             EBUSY      one of them is held by someone else, which lk_errortext() names: maybe just by
- *                        another such call, which gives it back. lk_errorleft() has its lease
+ *                        another such call, which gives it back. lk_errorleft() has its lease. EIO where another one
+ *                        was not answered
  *             ENOTCONN   a server would not serve one, and what was taken of the others is given back
  * Threads     as lk_multi_lock(); takes one command timeout at most, and as long for what is given back
  * Round trips 1, and one for what is given back

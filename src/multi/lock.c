@@ -46,8 +46,7 @@ static void note_given(struct lk__taking *taking, const struct lk__given *given)
     if (rc == 0 || rc == ESTALE || rc == ECANCELED || rc == EPERM)
         return; /* or it was lost, or given back by the close of its client, or by another thread for the owner */
     taking->unsettled = true;
-    if (given->settled_us > taking->settled_us)
-        taking->settled_us = given->settled_us;
+    lk__taking_noteopen(taking, given->settled_us);
 }
 
 /* All from that one on. The words of the failure before stay. */
@@ -75,7 +74,7 @@ static void give_back_from(struct lk__taking *taking, unsigned first)
 static int give_up(struct lk__taking *taking, int code)
 {
     give_back_from(taking, 0);
-    if (!taking->unsettled)
+    if (!taking->unsettled || (taking->settled_us != 0 && taking->settled_us <= lk__now_us()))
         return code;
     struct lk__failure words = { .unlogged = false };
     lk__failure_keep(&words);
@@ -182,6 +181,7 @@ static int take_all(struct lk__taking *taking, bool only_try)
             continue;
         if (lk__now_us() >= taking->how->limit_us)
             return code == EBUSY && !only_try ? ETIMEDOUT : code;
+        lk__taking_noteopen(taking, lk__thread_self()->settled_us);
         code = step_back(taking, first, &meetings);
         if (code == 0)
             code = wait_for(taking, first);

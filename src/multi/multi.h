@@ -51,9 +51,17 @@ struct lk__taking {
     const struct lk__how *how;
     struct lk__tried *tried; /* one for each part */
     bool held[LK_MULTI_MAX], died[LK_MULTI_MAX];
-    bool unsettled;     /* what was given back may still be there, and ... */
+    bool unsettled;     /* what was given back may still be there, or what was asked for without an answer, and ... */
     int64_t settled_us; /* ... no longer than that */
 };
+
+/* Something may be at a server, and until then; 0: nothing is. */
+static inline void lk__taking_noteopen(struct lk__taking *taking, int64_t settled_us)
+{
+    taking->unsettled |= settled_us != 0;
+    if (settled_us > taking->settled_us)
+        taking->settled_us = settled_us;
+}
 
 /* One public call on a part: take it, by that thread or owner. */
 int lk__part_lock(const struct lk__part *part, const struct lk__how *how, bool only_try);

@@ -85,13 +85,20 @@ static bool is_failure(int code)
     return code != 0 && code != EOWNERDEAD;
 }
 
-/* The words of the first that fails are those of the call, whatever was said of others meanwhile. */
+/*
+ * The words of the first that fails are those of the call, whatever was said of others meanwhile. Of these only what may be
+ * at their servers counts.
+ */
 static void note(struct lk__taking *taking, unsigned i, int code, unsigned *first, int *first_code,
                  struct lk__failure *words)
 {
     taking->held[i] = !is_failure(code);
     taking->died[i] = code == EOWNERDEAD;
-    if (taking->held[i] || i > *first)
+    if (taking->held[i])
+        return;
+    if (*first < taking->multi->count)
+        lk__taking_noteopen(taking, i > *first ? lk__thread_self()->settled_us : words->settled_us);
+    if (i > *first)
         return;
     *first = i;
     *first_code = code;

@@ -160,6 +160,31 @@ static void a_lost_answer_of_one_is_unknown_and_ends(struct world *w)
     proxy_end(p);
 }
 
+/* Also where another one is in the way, which comes first in their order, and by itself would say that nothing is held. */
+static void a_lost_answer_behind_one_that_is_held_is_unknown(struct world *w)
+{
+    struct proxy *p = proxy_begin(w);
+    open_both(w, "lease=5s", NULL);
+    lk_client_t *away = proxy_client(p, "lease=5s&command_timeout=500ms");
+    lk_mutex_t *behind = world_mutex(w, away, "behind", NULL), *held = world_mutex(w, world_client(w, ""), "a", NULL);
+    lk_multi_t *both = world_multi(w, away);
+    assert_lk(0, lk_multi_addmutex(both, a));
+    assert_lk(0, lk_multi_addmutex(both, behind));
+    assert_lk(0, lk_multi_lock(both));
+    assert_lk(0, lk_multi_unlock(both));
+    assert_lk(0, lk_mutex_lock(held));
+    assert_lk(EBUSY, lk_multi_trylock(both));
+    assert_int_equal(0, lk_errorsettles());
+    proxy_once(p, PROXY_DROP_REPLY, 1, "behind");
+    assert_lk(EIO, lk_multi_trylock(both));
+    assert_says("mutex a");
+    assert_between(lk_errorsettles(), 1, 60000);
+    eventually(world_holds(w, "behind") == -1, 20000);
+    assert_lk(0, lk_mutex_unlock(held));
+    assert_lk(0, lk_multi_lockfor(both, 20000));
+    assert_lk(0, lk_multi_unlock(both));
+}
+
 /* A wait that has time goes on when connections end. */
 static void connections_that_end_are_not_noticed(struct world *w)
 {
@@ -305,6 +330,7 @@ int main(void)
     return world_run(the_one_that_was_lost_is_named, what_ended_meanwhile_is_taken_anew,
                      a_dead_holder_of_one_is_told_with_all_held, who_gives_it_back_on_the_way_keeps_the_news,
                      what_is_not_recoverable_leaves_nothing, a_lost_answer_of_one_is_unknown_and_ends,
-                     connections_that_end_are_not_noticed, a_close_ends_the_wait, a_child_holds_nothing_of_its_parent,
+                     a_lost_answer_behind_one_that_is_held_is_unknown, connections_that_end_are_not_noticed,
+                     a_close_ends_the_wait, a_child_holds_nothing_of_its_parent,
                      a_set_of_the_default_client_is_of_use_to_a_child, a_cancelled_thread_gives_all_back);
 }
