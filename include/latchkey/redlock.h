@@ -55,7 +55,8 @@ typedef struct lk_redlockattr {
                                  lease of this name; 0: as the lease. -1: all servers keep what they
                                  granted (appendonly yes, appendfsync always), and vote at once */
     int64_t node_timeout_ms;  /* a server that does not answer within it counts as away: at most a fifth of the
-                                 lease; 0: a twentieth of it, at least 20 ms. Never longer than one command timeout */
+                                 lease, or of max_hold_ms if that is less; 0: a twentieth of it, at least 20 ms.
+                                 Never longer than one command timeout */
 } lk_redlockattr_t;
 
 /* clang-format off */
@@ -221,9 +222,10 @@ LK_API int lk_redlock_unlock(lk_redlock_t *r);
 LK_API int lk_redlock_unlockby(lk_redlock_t *r, lk_owner_t *owner);
 
 /*
- * The fencing token of this thread's hold: larger than that of every earlier grant of this name,
- * unless a majority of the servers lost its memory and their clocks are behind. A majority knew
- * it before the hold was granted.
+ * The fencing token of this thread's hold: larger than that of every earlier grant of this name. A
+ * majority knew it before the hold was granted. A server that lost its memory goes on with the time
+ * of its clock: where one did, an earlier token may be larger if it is of a server whose clock was
+ * ahead by more than has passed since.
  *
  *   token     written on success only
  *

@@ -41,6 +41,12 @@ void lk__ballot_leaveout(struct lk__ballot *ballot, unsigned i, int code)
     ballot->votes[i].code = code;
 }
 
+void lk__ballot_bind(struct lk__vote *vote, const struct lk__peerinfo *run)
+{
+    vote->bound = true;
+    vote->run = run->epoch;
+}
+
 static void set_deadline(struct lk__vote *vote)
 {
     int64_t now_us = lk__now_us();
@@ -59,6 +65,20 @@ static int why_unsent(struct lk__vote *vote, int code)
     return last_error == EACCES || last_error == EPROTO || last_error == ENOTSUP ? last_error : ENOTCONN;
 }
 
+/* The connection may be to a later run by now, or the first one there; or it is still to be made. */
+static bool is_elsewhere(const struct lk__vote *vote)
+{
+    return vote->bound && (vote->run == 0 || vote->sent.epoch != vote->run);
+}
+
+/* Not asked. A connection is wanted, as if it had been. */
+static void pass_over(struct lk__vote *vote)
+{
+    lk__node_want(vote->node, LK__LANE_COMMANDS);
+    vote->state = LK__VOTE_NONE;
+    vote->code = vote->run != 0 ? ESTALE : why_unsent(vote, ENOTCONN);
+}
+
 /* Once it is sent, another thread may have the answer taken before this one goes on. */
 static void ask(struct lk__vote *vote)
 {
@@ -68,6 +88,10 @@ static void ask(struct lk__vote *vote)
     vote->text[0] = '\0';
     if (vote->ballot->dated)
         set_deadline(vote);
+    if (is_elsewhere(vote)) {
+        pass_over(vote);
+        return;
+    }
     int rc =
         lk__node_send(vote->node, LK__LANE_COMMANDS, &vote->request, &vote->command, &vote->sent, vote->eval);
     if (rc != 0) {

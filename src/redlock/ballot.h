@@ -22,6 +22,8 @@ struct lk__vote {
     struct lk__command command; /* script NULL: it is not asked */
     struct lk__sent sent;
     struct lk__until until; /* when a dated question is over */
+    bool bound;             /* a dated question is for one run of the server, that of ... */
+    unsigned run;           /* ... this epoch; 0: nobody was met there */
     int code;               /* of no vote: why; of a cast one: of an error */
     char text[160];         /* of that error, or the id of who has it */
 
@@ -49,6 +51,8 @@ struct lk__ballot {
 void lk__ballot_begin(struct lk__ballot *ballot, lk_client_t *client, int64_t timeout_ms);
 /* One server is not to be asked, for that reason. */
 void lk__ballot_leaveout(struct lk__ballot *ballot, unsigned i, int code);
+/* It is asked only if it is this very run that is met there, however often; else its code is ESTALE. Of a dated ballot. */
+void lk__ballot_bind(struct lk__vote *vote, const struct lk__peerinfo *run);
 void lk__ballot_ask(struct lk__ballot *ballot);
 /* Until `enough` says so, no vote is open, or the time is over. */
 void lk__ballot_await(struct lk__ballot *ballot, bool (*enough)(const struct lk__ballot *ballot));

@@ -70,15 +70,16 @@ static bool read_grant(struct lk__vote *vote, const struct lk__reply *reply)
 
 /*
  * Has the server run for longer than any lease lasts? What it granted before it began has ended then, also if it forgot
- * that. What is asked of it goes to this very run: another one has another epoch.
+ * that. What is asked of it goes to this very run: one that comes meanwhile is not asked.
  */
-static bool may_vote(const struct round *round, const struct lk__vote *vote)
+static bool may_vote(const struct round *round, struct lk__vote *vote)
 {
     struct lk__peerinfo peer;
     int64_t longest_ms = round->plan->longest_ms;
     if (longest_ms <= 0)
         return true;
     lk__node_peer(vote->node, &peer);
+    lk__ballot_bind(vote, &peer);
     return lk__now_us() - peer.born_us > longest_ms * 1000 + lk__guard_us(longest_ms, 0);
 }
 
@@ -232,10 +233,12 @@ static void become_holder(struct round *round)
     limit_hold(round->plan, hold->lease, now_us);
     lk__op_counthold(round->op);
     take_parts(round, now_us);
+    lk__hold_ref(hold); /* what an owner holds another thread may give back at once */
     if (lk__object_addhold(object, hold, now_us + round->plan->asked_ms * 1000, LK__NEVER))
         lk__object_droporphans(object);
     lk__quorum_taken(hold->lease); /* as good as its parts */
     LK__PROBE4(grant, hold->lease->name, hold->lease->id, hold->token, now_us - round->plan->began_us);
+    lk__hold_unref(hold);
     lk__object_acquired(object, round->plan->began_us, round->plan->contended);
 }
 

@@ -284,6 +284,19 @@ static void a_close_ends_a_wait(struct world *w)
     assert_lk(0, lk_redlock_unlock(r));
 }
 
+/* A hold that is shorter than the client's lease is asked for in less time. */
+static void a_short_hold_needs_no_other_times(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, 3);
+    const lk_redlockattr_t attr = { .size = sizeof attr, .longest_lease_ms = -1, .max_hold_ms = 3000 };
+    lk_redlock_t *r = quorum_redlock(w, quorum_client(q, "lease=30s"), "jobs", &attr);
+    int64_t left_ms;
+    assert_lk(0, lk_redlock_lockfor(r, 20000));
+    assert_lk(0, lk_redlock_remaining(r, &left_ms));
+    assert_between(left_ms, 1, 3000);
+    assert_lk(0, lk_redlock_unlock(r));
+}
+
 static void a_lease_can_be_set_at_a_majority(struct world *w)
 {
     struct quorum *q = quorum_begin(w, 3);
@@ -422,7 +435,7 @@ int main(void)
                      the_watchdog_keeps_it_at_all_of_them, levels_and_types_are_those_of_a_mutex,
                      an_owner_holds_it_for_any_thread, a_fixed_lease_ends_by_itself,
                      it_is_held_no_longer_than_it_may_be, it_waits_until_a_moment, a_child_has_nothing_of_it,
-                     a_close_ends_a_wait, a_lease_can_be_set_at_a_majority,
+                     a_close_ends_a_wait, a_short_hold_needs_no_other_times, a_lease_can_be_set_at_a_majority,
                      info_tells_what_servers_say, a_close_gives_it_back,
                      what_a_thread_leaves_behind_ends_with_its_lease, attributes_are_checked, other_objects_are_refused,
                      each_server_has_one_vote);
