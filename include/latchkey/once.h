@@ -123,7 +123,7 @@ LK_API int lk_once_destroy(lk_once_t *o);
  *             EPROTO EACCES ENOSPC EINVAL ENOMEM  not begun
  * Threads     any; blocks only the caller; not for signal handlers; signals do not end the
  *             wait. A cancellation point while it sleeps: nothing is left behind. Returns by
- *             the limit plus one command timeout
+ *             the limit plus one command timeout, and one more if it could be begun at the limit
  * Round trips 1 if it is done or nobody runs it; otherwise 3 or 4, and then one for each
  *             message and one a poll ceiling (URL: poll), for all threads of the client
  *             together
