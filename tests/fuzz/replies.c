@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BYTES_MAX = 16 * 1024, REPLIES_MAX = BYTES_MAX / 4 };
+enum { BYTES_MAX = 16 * 1024, REPLIES_MAX = BYTES_MAX / 4, PATIENCE_US = 60000000 };
 
 #define OWNER "0123456789abcdef0123456789abcdef:7:1"
 
@@ -38,7 +38,7 @@ static struct lk__stream *open_stream(int *peer)
     struct lk__stream *stream;
     if (listener < 0)
         listen_somewhere();
-    require(lk__stream_connect(&stream, &options, &address, lk__now_us() + 1000000, -1) == 0);
+    require(lk__stream_connect(&stream, &options, &address, lk__now_us() + PATIENCE_US, -1) == 0);
     *peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     require(*peer >= 0);
     return stream;
@@ -202,7 +202,8 @@ static void greet(const uint8_t *bytes, size_t size, uint8_t how)
     if (how & 4)
         server.options.password = password;
     require(send(peer, bytes, size, MSG_NOSIGNAL) == (ssize_t)size && shutdown(peer, SHUT_WR) == 0);
-    int rc = lk__handshake(stream, &server, (how & 8) != 0, lk__now_us() + 1000000, -1, &info, errmsg, sizeof errmsg);
+    int64_t until_us = lk__now_us() + PATIENCE_US;
+    int rc = lk__handshake(stream, &server, (how & 8) != 0, until_us, -1, &info, errmsg, sizeof errmsg);
     require(rc == 0 || rc == EPROTO || rc == ENOTCONN || rc == EACCES || rc == EINVAL || rc == ENOTSUP || rc == ENOSPC);
     require(rc == 0 || errmsg[0] != '\0');
     require(rc != 0 || lk__is_servertime(info.server_us));
