@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS "lease=20s&poll=300ms&command_timeout=1s"
+#define OPTIONS "lease=20s&poll=300ms&command_timeout=5s" /* a stall ends no connection */
 
 static unsigned epoch_of(lk_client_t *client, enum lk__lane lane)
 {

@@ -12,12 +12,15 @@
 
 #include <signal.h>
 
-enum { LIMIT_MS = 500 };
+enum { LIMIT_MS = 500, LIMIT_MAX_MS = 8 * LIMIT_MS };
 
 struct sleeper {
     struct worker worker;
     struct subject *subject; /* or */
     lk_latch_t *latch;
+    int64_t limit_ms;
+    int64_t began_ms; /* 0: it did not; like `over` reached with atomic builtins */
+    int over;
     int64_t took_ms;
 };
 
@@ -31,19 +34,43 @@ static void sleep_in_handler(int number)
         sleep_ms(1);
 }
 
+static void begin(struct sleeper *sleeper)
+{
+    __atomic_store_n(&sleeper->began_ms, now_ms(), __ATOMIC_SEQ_CST);
+}
+
+static void end(struct sleeper *sleeper)
+{
+    sleeper->took_ms = now_ms() - sleeper->began_ms;
+    __atomic_store_n(&sleeper->over, 1, __ATOMIC_SEQ_CST);
+}
+
+static bool is_over(const struct sleeper *sleeper)
+{
+    return __atomic_load_n(&sleeper->over, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* How long ago it began. */
+static int64_t age_ms(const struct sleeper *sleeper)
+{
+    int64_t began_ms = __atomic_load_n(&sleeper->began_ms, __ATOMIC_SEQ_CST);
+    return began_ms != 0 ? now_ms() - began_ms : 0;
+}
+
 static int take(void *arg)
 {
     struct sleeper *sleeper = arg;
-    int64_t began_ms = now_ms();
-    int rc =
-        sleeper->latch != NULL ? lk_latch_waitfor(sleeper->latch, LIMIT_MS) : subject_take(sleeper->subject, LIMIT_MS);
-    sleeper->took_ms = now_ms() - began_ms;
+    begin(sleeper);
+    int rc = sleeper->latch != NULL ? lk_latch_waitfor(sleeper->latch, sleeper->limit_ms)
+                                    : subject_take(sleeper->subject, sleeper->limit_ms);
+    end(sleeper);
     if (rc == 0 && sleeper->latch == NULL)
         rc = subject_give(sleeper->subject);
     return rc;
 }
 
-static void falls_asleep(struct sleeper *sleeper)
+/* False: not before its limit. */
+static bool falls_asleep(struct sleeper *sleeper)
 {
     struct sigaction action = { .sa_handler = sleep_in_handler };
     sigaction(SIGUSR1, &action, NULL);
@@ -52,7 +79,8 @@ static void falls_asleep(struct sleeper *sleeper)
     sleep_ms(30);
     threads_rest(); /* its last answer is read, and it is parked */
     pthread_kill(sleeper->worker.thread, SIGUSR1);
-    eventually(__atomic_load_n(&asleep, __ATOMIC_SEQ_CST) == 1, 3000);
+    eventually(__atomic_load_n(&asleep, __ATOMIC_SEQ_CST) == 1 || is_over(sleeper), 3000);
+    return !is_over(sleeper) && age_ms(sleeper) < sleeper->limit_ms;
 }
 
 static int wakes_up(struct sleeper *sleeper)
@@ -63,6 +91,26 @@ static int wakes_up(struct sleeper *sleeper)
     return rc;
 }
 
+/* It waits, and is asleep long before its limit: on a busy machine that is a later one. */
+static void start_asleep(struct world *w, struct sleeper *sleeper, int (*work)(void *arg),
+                         bool (*waits)(struct world *w, const struct sleeper *sleeper))
+{
+    for (sleeper->limit_ms = LIMIT_MS;; sleeper->limit_ms *= 2) {
+        assert_true(sleeper->limit_ms <= LIMIT_MAX_MS);
+        sleeper->began_ms = sleeper->over = 0;
+        worker_start(&sleeper->worker, work, sleeper);
+        eventually(waits(w, sleeper) || is_over(sleeper), 5000);
+        if (falls_asleep(sleeper))
+            return;
+        wakes_up(sleeper);
+    }
+}
+
+static bool is_queued(struct world *w, const struct sleeper *sleeper)
+{
+    return subject_queued(w, sleeper->subject) == 1 && world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1;
+}
+
 /* Another client holds the thing; `sleeper` is queued for it, and asleep. Returns what the other one holds it with. */
 static struct subject *held_while_one_sleeps(struct world *w, const struct subject_kind *kind, struct sleeper *sleeper)
 {
@@ -70,10 +118,7 @@ static struct subject *held_while_one_sleeps(struct world *w, const struct subje
     struct subject *keeper = world_subject(w, theirs, subject_keeper(kind), "thing");
     *sleeper = (struct sleeper){ .subject = world_subject(w, ours, kind, "thing") };
     assert_lk(0, subject_take(keeper, 0));
-    worker_start(&sleeper->worker, take, sleeper);
-    eventually(subject_queued(w, sleeper->subject) == 1, 3000);
-    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 3000);
-    falls_asleep(sleeper);
+    start_asleep(w, sleeper, take, is_queued);
     return keeper;
 }
 
@@ -83,9 +128,9 @@ static void what_was_granted_meanwhile_is_held(struct world *w, const struct sub
     struct subject *keeper = held_while_one_sleeps(w, kind, &sleeper), *mine = sleeper.subject;
     assert_lk(0, subject_give(keeper));
     assert_int_equal(0, subject_queued(w, mine));
-    sleep_ms(LIMIT_MS + 100);
+    sleep_ms(sleeper.limit_ms + 100);
     assert_lk(0, wakes_up(&sleeper));
-    assert_true(sleeper.took_ms > LIMIT_MS);
+    assert_true(sleeper.took_ms > sleeper.limit_ms);
     assert_int_equal(0, subject_held(w, mine));
 }
 
@@ -94,10 +139,16 @@ static void the_limit_ends_what_nobody_granted(struct world *w, const struct sub
 {
     struct sleeper sleeper;
     struct subject *keeper = held_while_one_sleeps(w, kind, &sleeper), *mine = sleeper.subject;
-    sleep_ms(LIMIT_MS + 100);
+    sleep_ms(sleeper.limit_ms + 100);
     assert_lk(ETIMEDOUT, wakes_up(&sleeper));
     assert_int_equal(0, subject_queued(w, mine));
     assert_lk(0, subject_give(keeper));
+}
+
+static bool is_at_latch(struct world *w, const struct sleeper *sleeper)
+{
+    (void)sleeper;
+    return world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch*") == 1;
 }
 
 /* A latch that opened meanwhile is open. */
@@ -108,11 +159,9 @@ static void a_latch_that_opened_meanwhile_is_open(struct world *w)
     lk_latch_t *mine = world_latch(w, ours, "gate"), *keeper = world_latch(w, theirs, "gate");
     assert_lk(0, lk_latch_trysetcount(keeper, 1));
     struct sleeper sleeper = { .latch = mine };
-    worker_start(&sleeper.worker, take, &sleeper);
-    eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch*") == 1, 3000);
-    falls_asleep(&sleeper);
+    start_asleep(w, &sleeper, take, is_at_latch);
     assert_lk(0, lk_latch_countdown(keeper));
-    sleep_ms(LIMIT_MS + 100);
+    sleep_ms(sleeper.limit_ms + 100);
     assert_lk(0, wakes_up(&sleeper));
 }
 
@@ -123,9 +172,9 @@ static lk_mutex_t *orders;
 static int lock_orders(void *arg)
 {
     struct sleeper *sleeper = arg;
-    int64_t began_ms = now_ms();
-    int rc = lk_mutex_lockfor(orders, LIMIT_MS);
-    sleeper->took_ms = now_ms() - began_ms;
+    begin(sleeper);
+    int rc = lk_mutex_lockfor(orders, sleeper->limit_ms);
+    end(sleeper);
     return rc == 0 ? lk_mutex_unlock(orders) : rc;
 }
 
@@ -135,6 +184,12 @@ static int hold_orders(void *arg)
     int rc = lk_mutex_lock(orders);
     gate_pass(gate);
     return rc == 0 ? lk_mutex_unlock(orders) : rc;
+}
+
+static bool is_in_line(struct world *w, const struct sleeper *sleeper)
+{
+    (void)w;
+    return age_ms(sleeper) >= 100;
 }
 
 /* Behind another thread of its process it waits here, not in Redis; its turn comes while it sleeps. */
@@ -149,26 +204,27 @@ static void a_turn_that_came_meanwhile_is_taken(struct world *w)
     assert_lk(0, lk_mutex_lock(keeper));
     worker_start(&holder, hold_orders, &gate);
     eventually(world_queued(w, "orders") == 1, 3000);
-    worker_start(&sleeper.worker, lock_orders, &sleeper);
-    sleep_ms(100);
+    start_asleep(w, &sleeper, lock_orders, is_in_line);
     assert_int_equal(1, world_queued(w, "orders"));
-    falls_asleep(&sleeper);
     gate_open(&gate);
     assert_lk(0, lk_mutex_unlock(keeper));
     assert_int_equal(0, worker_join(&holder));
-    sleep_ms(LIMIT_MS);
+    sleep_ms(sleeper.limit_ms);
     assert_lk(0, wakes_up(&sleeper));
-    assert_true(sleeper.took_ms >= LIMIT_MS);
+    assert_true(sleeper.took_ms >= sleeper.limit_ms);
 }
 
 /* --- a call that waits for nobody ------------------------------------------------------------------------------- */
 
-enum { COMMAND_MS = 900, PAUSE_MS = 200 };
+enum { COMMAND_MS = 900 };
 
 static int count_down(void *arg)
 {
     struct sleeper *sleeper = arg;
-    return lk_latch_countdown(sleeper->latch);
+    begin(sleeper);
+    int rc = lk_latch_countdown(sleeper->latch);
+    end(sleeper);
+    return rc;
 }
 
 /*
@@ -180,13 +236,14 @@ static void a_call_whose_time_is_over_sends_nothing_more(struct world *w)
     unsigned count;
     lk_client_t *client = world_client(w, "command_timeout=900ms");
     lk_latch_t *gate = world_latch(w, client, "gate");
-    struct sleeper sleeper = { .latch = gate };
+    struct sleeper sleeper = { .latch = gate, .limit_ms = COMMAND_MS };
     world_allow(w, "latchkey:*:{gate}");
     assert_lk(0, lk_latch_trysetcount(gate, 2));
     world_redis(w, "SCRIPT FLUSH SYNC");
-    world_redis(w, "CLIENT PAUSE %d ALL", PAUSE_MS);
+    world_stop_server(w);
     worker_start(&sleeper.worker, count_down, &sleeper);
-    falls_asleep(&sleeper);
+    assert_true(falls_asleep(&sleeper)); /* its request was sent */
+    world_cont_server(w);
     assert_lk(0, lk_latch_getcount(gate, &count)); /* reads for both */
     sleep_ms(COMMAND_MS);
     assert_lk(ENOTCONN, wakes_up(&sleeper));

@@ -29,7 +29,7 @@ static void who_rests_sends_next_to_nothing(struct world *w)
     assert_between(world_commands(w, "ping") - pinged, 0, 1);
     int64_t began_ms = now_ms();
     give_all(&line);
-    assert_between(join_all(&line) - began_ms, 0, SLACK_MS);
+    assert_between(join_all(&line) - began_ms, 0, 2 * SLACK_MS);
     end_all(&line);
 }
 
@@ -44,8 +44,7 @@ static void who_shall_ask_often_does_not_rest(struct world *w)
     sleep_ms(6000);
     assert_int_equal(0, resting(w));
     int64_t asked = asks(w);
-    sleep_ms(2000);
-    assert_true(asks(w) - asked >= line.n);
+    eventually(asks(w) - asked >= 2 * line.n, 4000);
     give_all(&line);
     join_all(&line);
     end_all(&line);
@@ -62,7 +61,7 @@ static void a_new_subscription_wakes_those_who_rest(struct world *w)
     eventually(resting(w) == line.n, RESTS_BY_MS);
     int64_t asked = asks(w);
     world_killsubscriptions(w);
-    eventually(asks(w) - asked >= line.n, 3000);
+    eventually(asks(w) - asked >= line.n, 5000);
     give_all(&line);
     join_all(&line);
     end_all(&line);
