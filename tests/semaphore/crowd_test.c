@@ -58,7 +58,7 @@ static int process_main(struct world *w, void *arg)
     struct process process = { .crowd = arg };
     lk_semattr_t attr = LK_SEMATTR_INIT;
     attr.leased = process.crowd->leased;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_client(w, "command_timeout=5s"); /* many processes, on a busy machine */
     assert_lk(0, lk_sem_init(&process.sem, client, "pool", PERMITS, &attr));
     world_ready(w);
     gate_pass(&process.crowd->start);

@@ -9,7 +9,7 @@
 static lk_client_t *client;
 static lk_sem_t *pool, *leased;
 
-static const lk_semattr_t with_leases = { .size = sizeof with_leases, .leased = 1, .lease_ms = 1500 };
+static const lk_semattr_t with_leases = { .size = sizeof with_leases, .leased = 1, .lease_ms = 3000 };
 
 static void open_pools(struct world *w, const char *options)
 {
@@ -96,20 +96,30 @@ static int wait_for_one(void *arg)
     return rc != 0 ? rc : lk_sem_post(arg);
 }
 
+/* When the leased permits end, by the server's clock. */
+static int64_t lease_end(struct world *w)
+{
+    return world_int(w, "EVAL %s 1 latchkey:permits:{pool}",
+                     "return redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]");
+}
+
 /* A full server grants nothing new; giving back works, serves those who wait, and leases are renewed. */
 static void a_full_server_still_takes_permits_back(struct world *w)
 {
     struct worker waiters[2];
-    open_pools(w, "");
+    open_pools(w, "poll=6s"); /* a full server takes no sign of life */
     world_redis(w, "CONFIG SET maxmemory-policy noeviction");
     assert_lk(0, lk_sem_acquire(pool, 3, 0));
     assert_lk(0, lk_sem_acquire(leased, 3, 0));
     worker_start(&waiters[0], wait_for_one, pool);
     worker_start(&waiters[1], wait_for_one, leased);
-    eventually(world_int(w, "EXISTS latchkey:queue:sem:{pool} latchkey:queue:permits:{pool}") == 2, 3000);
+    eventually(world_int(w, "EXISTS latchkey:queue:sem:{pool} latchkey:queue:permits:{pool}") == 2 &&
+                   world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1,
+               3000);
     sleep_ms(50);
     world_redis(w, "CONFIG SET maxmemory 1");
-    sleep_ms(2000); /* longer than the lease */
+    int64_t end = lease_end(w);
+    eventually(lease_end(w) > end, 5000);
     assert_lk(0, lk_sem_release(pool, 2));
     assert_lk(0, lk_sem_release(leased, 2));
     assert_int_equal(0, worker_join(&waiters[0]));

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { BATCH = 50, ROUNDS = 4, LEASE_MS = 2400 };
+enum { BATCH = 50, ROUNDS = 4, LEASE_MS = 3000 };
 
 static int warnings; /* atomic builtins */
 
@@ -33,7 +33,7 @@ static size_t holds_of(lk_client_t *client)
 static void nothing_of_them_stays(struct world *w)
 {
     const lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
-    lk_client_t *taker = world_client(w, "lease=2400ms"), *giver = world_client(w, "");
+    lk_client_t *taker = world_client(w, "lease=3s"), *giver = world_client(w, "");
     static char ids[BATCH][LK_PERMIT_ID];
     struct news permit_news;
     warnings = 0;

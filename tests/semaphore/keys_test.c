@@ -95,9 +95,9 @@ static void compare(struct world *w, const char *when)
     }
 }
 
-static int wait_a_second(void *arg)
+static int wait_for_two(void *arg)
 {
-    return lk_sem_acquire(arg, 2, 1000);
+    return lk_sem_acquire(arg, 2, 20000);
 }
 
 struct child {
@@ -138,7 +138,7 @@ static void run_through(struct world *w, const lk_semattr_t *attr)
     assert_lk(EAGAIN, lk_sem_trywait(same));
     assert_lk(ETIMEDOUT, lk_sem_waitfor(same, 20));
     compare(w, "after a timeout");
-    worker_start(&waiter, wait_a_second, same);
+    worker_start(&waiter, wait_for_two, same);
     eventually(world_elements(w, "KEYS latchkey:queue:*") == 1, 3000);
     compare(w, "while one waits");
     assert_lk(0, lk_sem_release(pool, 2));
@@ -172,8 +172,7 @@ static void a_counting_semaphores_keys(struct world *w)
 
     /* A claim lasts only if its waiter does not look: one that is stopped. */
     gate_open(child.go);
-    eventually(world_exists(w, "latchkey:queue:sem:{pool}"), 3000);
-    sleep_ms(100);
+    eventually(world_exists(w, "latchkey:queue:sem:{pool}") && world_listening(w, "sem:{pool}"), 3000);
     world_stop(doomed);
     assert_lk(0, lk_sem_post(same));
     compare(w, "with a claim");

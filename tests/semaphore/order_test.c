@@ -10,7 +10,7 @@ enum { WAITERS = 12 };
 
 static lk_sem_t *pools[3];
 
-static void open_pools(struct world *w, bool leased)
+static void open_pools_of(struct world *w, const char *options, bool leased)
 {
     lk_semattr_t attr = LK_SEMATTR_INIT;
     attr.leased = leased;
@@ -20,11 +20,16 @@ static void open_pools(struct world *w, bool leased)
         world_allow(w, "latchkey:total:{pool}");
     }
     for (int i = 0; i < 3; i++) {
-        pools[i] = world_sem(w, world_client(w, ""), "pool", 0, &attr);
+        pools[i] = world_sem(w, world_client(w, options), "pool", 0, &attr);
         do
             assert_lk(ETIMEDOUT, lk_sem_waitfor(pools[i], 10)); /* it listens from its first long wait on */
         while (world_elements(w, "PUBSUB CHANNELS latchkey:client:*") < i + 1);
     }
+}
+
+static void open_pools(struct world *w, bool leased)
+{
+    open_pools_of(w, "", leased);
 }
 
 struct waiter {
@@ -56,7 +61,7 @@ static bool is_served(struct waiter *waiter)
 static void grants_follow_arrival(struct world *w)
 {
     static struct waiter waiters[WAITERS];
-    open_pools(w, false);
+    open_pools_of(w, "poll=6s", false); /* who asks often, and stands still for a moment, may be passed over */
     grants = 0;
     for (int i = 0; i < WAITERS; i++) {
         waiters[i] = (struct waiter){ .pool = pools[i % 3], .n = i % 4 == 2 ? 3 : 1, .keep = true };

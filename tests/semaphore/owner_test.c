@@ -8,7 +8,7 @@
 
 enum { TOTAL = 6, THREADS = 6, ROUNDS = SANITIZED ? 10 : 30 };
 
-static const lk_semattr_t leased = { .size = sizeof leased, .leased = 1, .lease_ms = 2000 };
+static const lk_semattr_t leased = { .size = sizeof leased, .leased = 1, .lease_ms = 20000 };
 
 static lk_client_t *client;
 static lk_sem_t *pool;

@@ -56,17 +56,17 @@ static void java_hears_what_is_free(struct world *w)
     open_pool(w, "");
     world_subscribe(w, CHANNEL);
     assert_lk(0, lk_sem_trysetpermits(pool, 2));
-    assert_string_equal("2", world_message(w, 1000));
+    assert_string_equal("2", world_message(w, 5000));
     assert_lk(0, lk_sem_post(pool));
-    assert_string_equal("3", world_message(w, 1000));
+    assert_string_equal("3", world_message(w, 5000));
     assert_lk(0, lk_sem_addpermits(pool, 4));
-    assert_string_equal("7", world_message(w, 1000));
+    assert_string_equal("7", world_message(w, 5000));
     assert_lk(0, lk_sem_drain(pool, &taken));
     assert_lk(0, lk_sem_addpermits(pool, -4));
     assert_lk(0, lk_sem_release(pool, 3)); /* still below zero */
     assert_null(world_message(w, 50));
     assert_lk(0, lk_sem_release(pool, 2));
-    assert_string_equal("1", world_message(w, 1000));
+    assert_string_equal("1", world_message(w, 5000));
 }
 
 static int take_one(void *arg)
@@ -198,7 +198,7 @@ static void nothing_is_left_to_nobody(struct world *w)
         }
         assert_lk(0, lk_sem_post(same));
         assert_int_equal(0, worker_join(&waiter));
-        assert_non_null(message = world_message(w, 1000));
+        assert_non_null(message = world_message(w, 5000));
         if (message[0] != 'G')
             fail_msg("round %d: told %s", i, message);
     }
