@@ -31,7 +31,7 @@ static int meet(const char *name, unsigned parties, unsigned long round)
 static int take_part(struct world *w, void *arg)
 {
     int *arrived = arg;
-    use_default(world_url(w, "poll=5s"));
+    use_default(world_url(w, "poll=5s&command_timeout=5s"));
     world_ready(w);
     for (int round = 0; round < ROUNDS; round++) {
         __atomic_add_fetch(&arrived[round], 1, __ATOMIC_SEQ_CST);

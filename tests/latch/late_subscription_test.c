@@ -26,7 +26,7 @@ static void an_opening_before_the_subscription_stands_is_seen(struct world *w)
     int64_t looks = world_commands(w, "evalsha");
     worker_start(&waiter, wait_for_it, awaited);
     eventually(proxy_faults(p) == 1, 5000);
-    eventually(world_commands(w, "evalsha") == looks + 2, 5000); /* it looked for the last time */
+    eventually(world_commands(w, "evalsha") >= looks + 2, 5000); /* it looked for the last time */
     assert_lk(0, lk_latch_countdown(opened));
     int64_t began_ms = now_ms();
     proxy_release(p);

@@ -10,6 +10,9 @@
 
 #define CHANNEL "redisson_countdownlatch__channel__{gate}"
 
+enum { SOON_MS = 3000 }; /* polls are 4 s apart at least */
+enum { GRACE_MS = 100 }; /* for so long the last message is awaited of a count that is gone */
+
 static lk_client_t *client;
 static lk_latch_t *gate;
 
@@ -63,7 +66,7 @@ static void javas_zero_wakes_us(struct world *w)
             int64_t counted_ms = now_ms();
             java_counts_down(w);
             assert_int_equal(0, worker_join(&waiter));
-            assert_between(now_ms() - counted_ms, 0, 1000);
+            assert_between(now_ms() - counted_ms, 0, SOON_MS);
         }
         world_close(w, client);
         eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 0, 2000);
@@ -82,7 +85,7 @@ static void plain_commands_wake_us(struct world *w)
     int64_t counted_ms = now_ms();
     world_redis(w, "PUBLISH " CHANNEL " 0");
     assert_int_equal(0, worker_join(&waiter));
-    assert_between(now_ms() - counted_ms, 0, 1000);
+    assert_between(now_ms() - counted_ms, 0, SOON_MS);
 }
 
 /* What we do is published as Java would: 0 at zero, 1 for a new count and for a deletion. */
@@ -91,20 +94,20 @@ static void ours_is_published_for_java(struct world *w)
     open_gate(w, "");
     world_subscribe(w, CHANNEL);
     assert_lk(0, lk_latch_trysetcount(gate, 2));
-    assert_string_equal("1", world_message(w, 1000));
+    assert_string_equal("1", world_message(w, 5000));
     assert_string_equal("string", world_str(w, "TYPE gate"));
     assert_int_equal(-1, world_pttl(w, "gate"));
     assert_lk(EEXIST, lk_latch_trysetcount(gate, 2));
     assert_lk(0, lk_latch_countdown(gate));
     assert_null(world_message(w, 50)); /* not yet */
     assert_lk(0, lk_latch_countdown(gate));
-    assert_string_equal("0", world_message(w, 1000));
+    assert_string_equal("0", world_message(w, 5000));
     assert_lk(ENOENT, lk_latch_countdown(gate));
     assert_null(world_message(w, 50));
     assert_lk(0, lk_latch_trysetcount(gate, 1));
-    assert_string_equal("1", world_message(w, 1000));
+    assert_string_equal("1", world_message(w, 5000));
     assert_lk(0, lk_latch_delete(gate));
-    assert_string_equal("1", world_message(w, 1000));
+    assert_string_equal("1", world_message(w, 5000));
     assert_lk(ENOENT, lk_latch_delete(gate));
     assert_null(world_message(w, 50));
 }
@@ -116,9 +119,9 @@ static void a_tag_does_not_change_the_channel(struct world *w)
     lk_latch_t *tagged = world_latch(w, client, "{tag}gate");
     world_subscribe(w, "redisson_countdownlatch__channel__{{tag}gate}");
     assert_lk(0, lk_latch_trysetcount(tagged, 1));
-    assert_string_equal("1", world_message(w, 1000));
+    assert_string_equal("1", world_message(w, 5000));
     assert_lk(0, lk_latch_countdown(tagged));
-    assert_string_equal("0", world_message(w, 1000));
+    assert_string_equal("0", world_message(w, 5000));
 }
 
 /* A 1 of when the count was set may be read when it has opened already; what counts is the 0 that follows. */
@@ -127,16 +130,23 @@ static void a_late_message_is_no_deletion(struct world *w)
     static const char *const options[] = { "lease=20s&poll=5s", "lease=20s&poll=5s&redisson=yes" };
     for (int i = 0; i < 2; i++) {
         struct worker waiter;
+        int64_t took_ms;
+        int code;
         open_gate(w, options[i]);
-        java_sets(w, 1);
-        start_waiting(&waiter, w);
-        world_redis(w, "DEL gate");
-        world_redis(w, "PUBLISH " CHANNEL " 1");
-        sleep_ms(10);
-        world_redis(w, "PUBLISH " CHANNEL " 1");
-        sleep_ms(10);
-        world_redis(w, "PUBLISH " CHANNEL " 0");
-        assert_lk(0, worker_join(&waiter));
+        do { /* once more where the 0 came late: who waits has no patience for that */
+            java_sets(w, 1);
+            start_waiting(&waiter, w);
+            int64_t began_ms = now_ms();
+            world_redis(w, "DEL gate");
+            world_redis(w, "PUBLISH " CHANNEL " 1");
+            sleep_ms(10);
+            world_redis(w, "PUBLISH " CHANNEL " 1");
+            sleep_ms(10);
+            world_redis(w, "PUBLISH " CHANNEL " 0");
+            took_ms = now_ms() - began_ms;
+            code = worker_join(&waiter);
+        } while (code != 0 && took_ms >= GRACE_MS);
+        assert_lk(0, code);
         world_close(w, client);
         eventually(world_elements(w, "PUBSUB CHANNELS " CHANNEL) == 0, 2000);
     }
@@ -158,7 +168,7 @@ static void javas_deletion_is_told(struct world *w)
 static void with_redisson_an_absent_one_is_open(struct world *w)
 {
     struct worker waiter;
-    open_gate(w, "lease=2s&poll=200ms&redisson=yes");
+    open_gate(w, "poll=200ms&redisson=yes");
     assert_lk(0, lk_latch_wait(gate));
     assert_lk(0, lk_latch_waitfor(gate, 0));
     assert_lk(ENOENT, lk_latch_countdown(gate));

@@ -52,7 +52,7 @@ static void an_opened_one_is_open_for_ten_minutes(struct world *w)
 static void lost_data_is_estale(struct world *w)
 {
     static const char *const losses[] = { "FLUSHALL", "DEL gate", "CLIENT KILL TYPE pubsub" };
-    static const char *const options[] = { "lease=2s&poll=200ms", "lease=2s&poll=200ms&pubsub=no" };
+    static const char *const options[] = { "poll=200ms", "poll=200ms&pubsub=no" };
     for (int i = 0; i < 2; i++) {
         open_gate(w, options[i]);
         for (int k = 0; k < 2; k++) {
@@ -109,7 +109,7 @@ static void a_restarted_server_with_its_data_is_none(struct world *w)
 static void a_script_flush_goes_unnoticed(struct world *w)
 {
     struct worker waiter;
-    open_gate(w, "lease=2s&poll=200ms");
+    open_gate(w, "poll=200ms");
     world_redis(w, "SCRIPT FLUSH");
     assert_lk(0, lk_latch_trysetcount(gate, 2));
     start_waiting(&waiter, w);
