@@ -445,7 +445,8 @@ int run_bench(struct settings *s, int count, char **operands)
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
     for (unsigned i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        sigaction(endings[i], &action, NULL);
+        if (!is_ignored(endings[i]))
+            sigaction(endings[i], &action, NULL);
     int rc = fork_the_other(&b);
     if (rc != 0) {
         complain("bench: no process: %s", strerror(rc));

@@ -21,7 +21,8 @@ static _Noreturn void become(const struct settings *s, char **operands, const st
         dup2(null, STDIN_FILENO);
     }
     set_environment(s, grant);
-    signal(SIGPIPE, SIG_DFL);
+    if (!s->ignores_pipe)
+        signal(SIGPIPE, SIG_DFL);
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (s->shell_line != NULL)

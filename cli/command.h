@@ -94,6 +94,7 @@ struct settings {
     const char *on_lost_command;
     int signal;
     bool keep_env, no_stdin, check;
+    bool ignores_pipe; /* whoever began latchkey ignores SIGPIPE, and so is CMD to */
     int64_t alert_ms, for_ms; /* 0: not said */
     const char *owner;
     bool yes, once;

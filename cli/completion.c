@@ -69,6 +69,15 @@ static void print_bash(void)
          "complete -F _latchkey latchkey");
 }
 
+/* A text in the quotes of fish, which would put the value of a variable in: that of a URL has a password. */
+static void print_quoted(const char *text)
+{
+    putchar('"');
+    for (; *text != 0; text++)
+        printf(strchr("\"$\\", *text) != NULL ? "\\%c" : "%c", *text);
+    putchar('"');
+}
+
 static void print_fish_options(const struct command *command, const char *condition)
 {
     for (int i = 0; i < OPT_COUNT; i++) {
@@ -77,7 +86,9 @@ static void print_fish_options(const struct command *command, const char *condit
         printf("complete -c latchkey -f -n '%s' -l %s", condition, options[i].name);
         if (options[i].letter != 0)
             printf(" -s %c", options[i].letter);
-        printf("%s -d \"%s\"\n", options[i].argument != NULL ? " -r" : "", options[i].help);
+        printf("%s -d ", options[i].argument != NULL ? " -r" : "");
+        print_quoted(options[i].help);
+        putchar('\n');
     }
 }
 

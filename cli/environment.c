@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Cut from the text what begins at `from` and ends before `to`. */
 static void cut(char *from, const char *to)
@@ -26,7 +27,10 @@ static void cut_secrets(char *url)
     char *secret = strstr(url, sentinel);
     if (secret != NULL) {
         char *next = secret + strcspn(secret, "&");
-        cut(secret, *next != 0 ? next + 1 : next);
+        if (*next != 0)
+            cut(secret, next + 1);
+        else
+            cut(secret > url ? secret - 1 : secret, next); /* with what divides it from the one before */
     }
 }
 
@@ -44,14 +48,13 @@ static void clean_url(const char *variable)
     free(url);
 }
 
-/* "${NAME}" of a configuration file: the password is in that variable. */
+/* "${NAME}" or "${NAME:-text}" of a configuration file: the password is in that variable. */
 static void unset_reference(const json_t *root, const char *key)
 {
     const char *text = json_string_value(json_object_get(root, key));
-    size_t length = text != NULL ? strlen(text) : 0;
-    if (length <= 3 || strncmp(text, "${", 2) != 0 || text[length - 1] != '}')
+    if (text == NULL || strncmp(text, "${", 2) != 0)
         return;
-    char *name = strndup(text + 2, length - 3);
+    char *name = strndup(text + 2, strcspn(text + 2, ":}"));
     if (name != NULL)
         unsetenv(name);
     free(name);
@@ -65,7 +68,8 @@ static void forget_secrets(const struct settings *s)
     unsetenv("LATCHKEY_PASSWORD");
     unsetenv("REDISCLI_AUTH");
     unsetenv("VALKEYCLI_AUTH");
-    if (s->config == NULL)
+    struct stat about;
+    if (s->config == NULL || stat(s->config, &about) != 0 || !S_ISREG(about.st_mode)) /* a pipe was read, and is over */
         return;
     json_t *root = json_load_file(s->config, 0, NULL);
     unset_reference(root, "password");

@@ -84,7 +84,8 @@ int hear_signals(const int *signals, unsigned count)
     sigset_t set;
     sigemptyset(&set);
     for (unsigned i = 0; i < count; i++)
-        sigaddset(&set, signals[i]);
+        if (!is_ignored(signals[i]))
+            sigaddset(&set, signals[i]);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)

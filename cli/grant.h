@@ -17,7 +17,10 @@
  */
 int await_grant(struct guard *guard, const struct settings *settings, int signals, int *code);
 
-/* From now on these signals are read from the descriptor that it returns, and do nothing else; -1: complained. */
+/*
+ * From now on these signals are read from the descriptor that it returns, and do nothing else. Those that are ignored
+ * stay so. -1: complained.
+ */
 int hear_signals(const int *signals, unsigned count);
 
 #endif

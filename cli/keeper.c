@@ -215,6 +215,7 @@ void keeper_guard(struct keeper *k, pid_t group)
 void keeper_limit(struct keeper *k, int64_t ms)
 {
     set(&k->shared->max_until, boot_ms() + ms);
+    wake(k); /* it may sleep by the lease already */
 }
 
 /* Of what a renewal brought, a third at most is for ending, and some of it even without -k. */

@@ -344,6 +344,7 @@ int run_run(struct settings *s, int count, char **operands)
     if (check_command(s, count - command_at, operands + command_at, command_at == 2) != 0)
         return EXIT_USE;
     signal(SIGCHLD, SIG_DFL); /* a parent may have ignored it */
+    s->ignores_pipe = is_ignored(SIGPIPE);
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if ((code = keeper_start(&r.keeper, s)) != 0)

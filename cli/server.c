@@ -6,6 +6,7 @@
 #include "grant.h"
 #include "words.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,14 +21,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { READY_MS = 10000, ASK_MS = 20 };
+enum { READY_MS = 10000, ASK_MS = 20, FOLDER_MAX = 512, URL_MAX = 3 * FOLDER_MAX + 32 };
 
 static const int endings[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD };
 
 struct server {
-    pid_t pid;
-    char folder[512], url[640];
+    pid_t pid; /* 0: it ended */
+    char folder[FOLDER_MAX], url[URL_MAX];
 };
+
+/* By its socket, where nobody else can be. What else a URL would take for its own is said as %XX. */
+static void write_socket_url(const struct server *server, char url[URL_MAX])
+{
+    char *end = stpcpy(url, "unix://");
+    for (const char *c = server->folder; *c != 0; c++)
+        if (isalnum((unsigned char)*c) || strchr("/._-", *c) != NULL)
+            *end++ = *c;
+        else
+            end += sprintf(end, "%%%02X", (unsigned char)*c);
+    strcpy(end, "/redis.sock");
+}
 
 static bool make_folder(struct server *server)
 {
@@ -73,16 +86,19 @@ static _Noreturn void become_server(const struct server *server, int port, pid_t
     _exit(EXIT_NOT_FOUND);
 }
 
-/* 0 when it answers. */
-static int await_ready(const struct server *server)
+/* 0 when it answers: it and no other one, which may have the port already. */
+static int await_ready(struct server *server)
 {
     lk_client_t *client;
+    char url[URL_MAX];
+    write_socket_url(server, url);
     lk_addlog(NULL, LK_LOG_WARNING, NULL, NULL); /* the first attempts come too early */
     for (int64_t until = boot_ms() + READY_MS; boot_ms() < until; poll(NULL, 0, ASK_MS)) {
-        int status;
-        if (waitpid(server->pid, &status, WNOHANG) != 0)
+        if (waitpid(server->pid, NULL, WNOHANG) != 0) {
+            server->pid = 0;
             return -1;
-        if (lk_client_open(&client, server->url) == 0)
+        }
+        if (lk_client_open(&client, url) == 0)
             return lk_client_close(client);
     }
     return -1;
@@ -155,7 +171,7 @@ int run_server(struct settings *s, int count, char **operands)
     if (s->port != 0)
         snprintf(server.url, sizeof server.url, "redis://127.0.0.1:%d", s->port);
     else
-        snprintf(server.url, sizeof server.url, "unix://%s/redis.sock", server.folder);
+        write_socket_url(&server, server.url);
 
     server.pid = fork();
     if (server.pid == 0)

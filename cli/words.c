@@ -108,6 +108,12 @@ int read_signal(const char *text)
     return 0;
 }
 
+bool is_ignored(int signal)
+{
+    struct sigaction action;
+    return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 int64_t boot_us(void)
 {
     struct timespec now;

@@ -23,6 +23,9 @@ bool read_number(const char *text, long least, long most, long *number);
 /* TERM, SIGTERM or 15; 0: there is none. */
 int read_signal(const char *text);
 
+/* Does this signal do nothing since latchkey began, as SIGHUP by nohup(1), and SIGINT in the background of a script? */
+bool is_ignored(int signal);
+
 /* CLOCK_BOOTTIME, which goes on while the machine is suspended, as leases do. */
 int64_t boot_ms(void);
 int64_t boot_us(void);

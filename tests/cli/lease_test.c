@@ -188,6 +188,27 @@ static void a_signal_ends_the_wait(struct world *w)
     assert_false(world_exists(w, "a"));
 }
 
+/* As under nohup(1), and in the background of a script: neither a wait nor a command ends. */
+static void a_signal_that_is_ignored_does_nothing(struct world *w)
+{
+    static const int signals[] = { SIGHUP, SIGINT, SIGQUIT };
+    pid_t holder = begin_run(w, "", obedient);
+    pid_t latchkey = command_begin(w, "trap '' HUP INT QUIT; exec latchkey run a -- sh -c 'echo $$ >ran; until [ -e go ]; "
+                                      "do sleep 0.02; done; exit 6'");
+    eventually(world_queued(w, "a") == 1, 20000);
+    for (unsigned i = 0; i < 3; i++)
+        kill(latchkey, signals[i]);
+    kill(holder, SIGTERM);
+    assert_int_equal(143, command_end(w, holder)->code);
+    eventually(command_number(w, "ran") > 0, 20000);
+    for (unsigned i = 0; i < 3; i++)
+        kill(latchkey, signals[i]);
+    assert_exits(75, w, "latchkey run -n a true");
+    assert_exits(0, w, "touch go");
+    assert_int_equal(6, command_end(w, latchkey)->code);
+    assert_false(world_exists(w, "a"));
+}
+
 /* The name is held until the last of the group is gone, as flock(1) has it. */
 static void what_runs_in_the_background_is_waited_for(struct world *w)
 {
@@ -237,6 +258,6 @@ int main(void)
                      a_stubborn_one_is_killed_before_the_lease_ends, a_robbed_holder_is_ended,
                      who_only_wants_a_warning_runs_on, a_line_of_ones_own_is_run_in_place_of_the_signal,
                      after_its_time_the_command_is_ended, signals_are_passed_on_and_the_name_given_back,
-                     a_signal_ends_the_wait, what_runs_in_the_background_is_waited_for,
+                     a_signal_ends_the_wait, a_signal_that_is_ignored_does_nothing, what_runs_in_the_background_is_waited_for,
                      what_a_signal_left_behind_is_ended, without_a_keeper_the_command_is_ended, a_lease_outlives_its_length);
 }

@@ -33,6 +33,13 @@ static void hold_ends_with_a_signal_and_with_its_lease(struct world *w)
     assert_int_equal(0, command_end(w, holder)->code);
     assert_false(world_exists(w, "a"));
 
+    holder = command_begin(w, "rm out; trap '' HUP; exec latchkey hold --no-stdin a >out"); /* as nohup(1) does */
+    eventually(world_exists(w, "a") && command_number(w, "out") > 0, 20000);
+    kill(holder, SIGHUP);
+    assert_exits(75, w, "latchkey run -w 200ms a true");
+    kill(holder, SIGTERM);
+    assert_int_equal(0, command_end(w, holder)->code);
+
     holder = command_begin(w, "rm out; exec latchkey hold --lease 3s --no-stdin a >out");
     eventually(world_exists(w, "a") && command_number(w, "out") > 0, 20000);
     world_redis(w, "DEL a");
@@ -121,6 +128,13 @@ static void a_server_is_there_and_gone(struct world *w)
     assert_int_equal(137, command_end(w, server)->code);
     eventually(!is_running(command_number(w, "pid")), 20000);
     assert_exits(0, w, "rm -r latchkey-*");
+
+    server = command_begin(w, "mkdir 'a b%%'; TMPDIR=\"$PWD/a b%%\" exec latchkey server >url3");
+    eventually(command(w, "[ -s url3 ]")->code == 0, 20000);
+    assert_exits(0, w, "LATCHKEY_URL=$(cat url3) latchkey run a true");
+    kill(server, SIGTERM);
+    assert_int_equal(0, command_end(w, server)->code);
+    assert_exits(0, w, "rmdir 'a b%%'");
 }
 
 static void a_server_that_cannot_start_says_why(struct world *w)
@@ -128,6 +142,19 @@ static void a_server_that_cannot_start_says_why(struct world *w)
     assert_exits(69, w, "mkdir bin; ln -s $(command -v latchkey) bin; TMPDIR=%s PATH=$PWD/bin latchkey server", w->dir);
     assert_that(strstr(command(w, "TMPDIR=%s PATH=$PWD/bin latchkey server", w->dir)->err, "neither redis-server nor") != NULL);
     assert_exits(70, w, "TMPDIR=/nowhere latchkey server");
+    assert_exits(0, w, "! ls -d latchkey-*");
+}
+
+/* Whoever has the port already is not taken for it, and nobody is told to go there. */
+static void a_port_that_another_server_has_is_told(struct world *w)
+{
+    int port = free_port();
+    pid_t other = command_begin(w, "TMPDIR=%s exec latchkey server --port %d >url", w->dir, port);
+    eventually(command(w, "[ -s url ]")->code == 0, 20000);
+    assert_exits(69, w, "TMPDIR=%s latchkey server --port %d >url2", w->dir, port);
+    assert_exits(0, w, "[ ! -s url2 ] && LATCHKEY_URL=$(cat url) latchkey run a true && [ $(ls -d latchkey-* | wc -l) = 1 ]");
+    kill(other, SIGTERM);
+    assert_int_equal(0, command_end(w, other)->code);
     assert_exits(0, w, "! ls -d latchkey-*");
 }
 
@@ -147,5 +174,5 @@ int main(void)
                      status_tells_who_holds_and_who_waits, a_narrow_terminal_has_lines_that_fit,
                      a_semaphore_is_looked_at_and_resized,
                      a_latch_is_created_counted_down_and_awaited, a_server_is_there_and_gone,
-                     a_server_that_cannot_start_says_why, the_version_is_that_of_the_library);
+                     a_server_that_cannot_start_says_why, a_port_that_another_server_has_is_told, the_version_is_that_of_the_library);
 }

@@ -206,7 +206,35 @@ static void the_password_stays_behind(struct world *w)
                        "env && unset WORD && "
                        "LATCHKEY_URL=unix://:SECRET@%s latchkey run a env >env && ! grep SECRET env",
                  w->socket, w->socket);
+    assert_exits(0, w, "export WORD=SECRET && printf '{\"path\":\"%%s\",\"password\":\"${WORD:-none}\"}' '%s' >config && "
+                       "latchkey run --config config a env >env && ! grep SECRET env && grep -q ^LATCHKEY_NAME=a env",
+                 w->socket);
     world_redis(w, "CONFIG SET requirepass \"\"");
+}
+
+/* What is left of a URL without its last parameter is one. */
+static void a_url_without_its_secret_is_one(struct world *w)
+{
+    assert_exits(0, w, "u=$LATCHKEY_URL; export REDIS_URL='redis-sentinel://:@h:1/orders?sentinel_password=SECRET' "
+                       "VALKEY_URL='redis-sentinel://h:1/orders?lease=2s&sentinel_password=SECRET'; "
+                       "latchkey run a env >env && grep -qx 'REDIS_URL=redis-sentinel://h:1/orders' env && "
+                       "grep -qx 'VALKEY_URL=redis-sentinel://h:1/orders?lease=2s' env && grep -qxF \"LATCHKEY_URL=$u\" env");
+}
+
+/* A pipe can be read once; whoever asks it again would wait for somebody to write. */
+static void a_configuration_may_come_by_a_pipe(struct world *w)
+{
+    assert_exits(0, w, "mkfifo pipe && { printf '{\"path\":\"%%s\",\"lease\":\"10s\"}' '%s' >pipe & } && "
+                       "latchkey run --config pipe a touch ran && [ -e ran ]", w->socket);
+}
+
+/* As flock(1) has it; latchkey itself ignores more. */
+static void a_command_ignores_what_was_ignored(struct world *w)
+{
+    assert_exits(0, w, "ignored() { awk '/^SigIgn/ { print $2 }' /proc/self/status; }; ignored >before; "
+                       "latchkey run a -- awk '/^SigIgn/ { print $2 }' /proc/self/status | cmp - before || exit 1; "
+                       "trap '' HUP PIPE; ignored >inside; ! cmp -s before inside || exit 2; "
+                       "latchkey run a -- awk '/^SigIgn/ { print $2 }' /proc/self/status | cmp - inside");
 }
 
 static void streams_are_passed_on_and_descriptors_are_not_leaked(struct world *w)
@@ -326,7 +354,8 @@ int main(void)
                      who_says_nothing_is_alone, a_name_that_was_not_had_is_not_kept,
                      who_is_told_to_give_up_keeps_nothing, what_another_has_got_meanwhile_is_left_alone,
                      nothing_begins_without_all_of_its_name, those_who_share_and_those_who_do_not_take_turns,
-                     the_command_finds_what_it_needs_in_its_environment, the_password_stays_behind,
+                     the_command_finds_what_it_needs_in_its_environment, the_password_stays_behind, a_url_without_its_secret_is_one,
+                     a_configuration_may_come_by_a_pipe, a_command_ignores_what_was_ignored,
                      streams_are_passed_on_and_descriptors_are_not_leaked, what_is_wrong_is_told_and_nothing_done,
                      a_run_is_four_calls_of_the_server, who_does_not_wait_asks_in_order,
                      a_cron_job_of_three_hosts_runs_once_a_night,

@@ -87,6 +87,8 @@ static void shells_offer_all_commands_and_options(struct world *w)
                        "-e ttl -e wait); do "
                        "grep -q -- \"from $(echo ${c%%%%_*})[^']*' -l $o\\b\" f || { echo $c $o; exit 1; }; done; "
                        "done");
+    /* no variable is put in, as that of a URL has a password */
+    assert_exits(0, w, "grep -q 'else .$LATCHKEY_URL, .$REDIS_URL' f && ! sed 's/\\\\.//g' f | grep '\\$'");
 }
 
 int main(void)
