@@ -15,6 +15,44 @@
 
 #include <string.h>
 
+enum { AWAY_US = 5000000 /* so often a node that is away is called where nobody waits for its messages */ };
+
+struct use {
+    const struct lk__line *line;
+    bool found;
+};
+
+static void find_use(struct lk__entry *entry, void *arg)
+{
+    struct use *use = arg;
+    use->found |= LK__CONTAINER(entry, struct lk__subscription, entry)->line == use->line;
+}
+
+/*
+ * Lines of a cluster that are down, and that somebody hears: an attempt that failed is followed by another one, at once if
+ * anybody waits for messages. Returns when to call again.
+ */
+static int64_t call_again(struct lk__hub *hub)
+{
+    assert(lk__mu_held(&hub->mu));
+    int64_t now_us = lk__now_us(), look_us = LK__NEVER;
+    for (struct lk__line *line = NULL; (line = lk__hub_nextline(hub, line)) != NULL;) {
+        struct use use = { .line = line };
+        if (hub->node->cluster == NULL || lk__node_isup(line->node, LK__LANE_MESSAGES))
+            continue;
+        lk__map_each(&hub->subscriptions, find_use, &use);
+        if (!use.found)
+            continue;
+        if (atomic_load(&hub->waiters) > 0 || now_us >= line->called_us + AWAY_US) {
+            line->called_us = now_us;
+            lk__node_want(line->node, LK__LANE_MESSAGES);
+        }
+        if (line->called_us + AWAY_US < look_us)
+            look_us = line->called_us + AWAY_US;
+    }
+    return look_us;
+}
+
 /* Connections that are new, and what is to be said on all. Returns when to call again. */
 static int64_t say_all(struct lk__hub *hub)
 {
@@ -25,7 +63,8 @@ static int64_t say_all(struct lk__hub *hub)
             lk__hub_reconnected(hub, line);
         }
     lk__hub_followmap(hub);
-    return lk__hub_say(hub);
+    int64_t said_us = lk__hub_say(hub), call_us = call_again(hub);
+    return said_us < call_us ? said_us : call_us;
 }
 
 /* Is an answer to come? */
@@ -148,20 +187,29 @@ int lk__hub_subscribe(struct lk__hub *hub, struct lk__subscription *subscription
     return rc;
 }
 
+/* While the line is down nothing is subscribed to there, nor will be by the next connection. */
+static void leave_channel(struct lk__hub *hub, const struct lk__subscription *subscription,
+                          struct lk__leaving **leaving)
+{
+    assert(lk__mu_held(&hub->mu));
+    struct lk__line *line = subscription->line != NULL ? subscription->line : lk__hub_linefor(hub, subscription);
+    if (*leaving == NULL || hub->stopping || !lk__node_isup(line->node, LK__LANE_MESSAGES))
+        return;
+    memcpy((*leaving)->channel, subscription->entry.key, subscription->entry.length + 1);
+    (*leaving)->line = line;
+    lk__list_append(&hub->leaving, &(*leaving)->link);
+    *leaving = NULL;
+    lk__eventfd_set(hub->wake_fd);
+}
+
 void lk__hub_unsubscribe(struct lk__hub *hub, struct lk__subscription *subscription)
 {
-    size_t length = strlen(subscription->entry.key);
-    struct lk__leaving *leaving = lk__alloc(sizeof *leaving + length + 1);
+    /* without memory it is heard in vain until the next connection */
+    struct lk__leaving *leaving = lk__alloc(sizeof *leaving + subscription->entry.length + 1);
     lk__mu_lock(&hub->mu);
     lk__map_remove(&hub->subscriptions, &subscription->entry);
     lk__list_remove(&subscription->order);
-    if (leaving != NULL && !hub->stopping) { /* without memory it is heard in vain until the next connection */
-        memcpy(leaving->channel, subscription->entry.key, length + 1);
-        leaving->line = subscription->line != NULL ? subscription->line : lk__hub_linefor(hub, subscription);
-        lk__list_append(&hub->leaving, &leaving->link);
-        leaving = NULL;
-        lk__eventfd_set(hub->wake_fd);
-    }
+    leave_channel(hub, subscription, &leaving);
     lk__mu_unlock(&hub->mu);
     lk__free(leaving);
 }

@@ -33,6 +33,7 @@ struct lk__line {
     struct lk__node *_Atomic node; /* never changes; NULL: nothing was asked there yet. Also without hub->mu */
     bool given_up;                 /* thread only: it ended the connection, as it was silent */
     int64_t pinged_us;             /* thread only */
+    int64_t called_us;             /* thread only: when a connection was last asked for again, of a node of several */
     _Atomic int64_t heard_us;      /* when something last came */
     unsigned long long connects;   /* the number of the connection that the next two belong to */
     uint64_t questions, answers;   /* commands sent, answers read */

@@ -150,7 +150,10 @@ static void sent(struct lk__lease *lease)
     lk__lease_ref(lease);
 }
 
-/* Nothing was sent. */
+/*
+ * Nothing was sent. It goes when a connection comes up; one to a node of several is made because something is to be sent there,
+ * so there it is tried again.
+ */
 static void not_sent(struct lk__watchdog *dog, struct lk__lease *lease, int code, int64_t believed_us, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
@@ -158,7 +161,8 @@ static void not_sent(struct lk__watchdog *dog, struct lk__lease *lease, int code
     lk__quorum_follow(dog, lease);
     lease->unsent = code == ENOTCONN;
     dog->unsent |= lease->unsent;
-    renewal_failed(dog, lease, code, lease->unsent ? LK__NEVER : lk__window_retryat(dog, now_us));
+    bool comes_up = lease->unsent && dog->node->cluster == NULL;
+    renewal_failed(dog, lease, code, comes_up ? LK__NEVER : lk__window_retryat(dog, now_us));
 }
 
 static void send_renewals(struct lk__watchdog *dog, struct batch *batch, int64_t now_us)

@@ -241,10 +241,43 @@ static void a_proxy_that_ends_what_subscribes_is_asked_seldom(struct world *w)
     fake_end(f);
 }
 
+/* --- no server ------------------------------------------------------------------------------------------------ */
+
+enum { CHANNELS = 100 };
+
+static unsigned length_of(struct lk__hub *hub, const struct lk__link *list)
+{
+    unsigned length = 0;
+    lk__mu_lock(&hub->mu);
+    for (struct lk__link *l = lk__list_first(list); l != NULL; l = lk__list_next(list, l))
+        length++;
+    lk__mu_unlock(&hub->mu);
+    return length;
+}
+
+/* What nobody hears need not be left: who comes and goes while the server is away leaves nothing behind. */
+static void what_is_left_while_there_is_no_server_is_forgotten(struct world *w)
+{
+    struct bench bench;
+    char url[64], channel[32];
+    (void)w;
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", free_port());
+    bench_begin(&bench, url);
+    for (int i = 0; i < CHANNELS; i++) {
+        snprintf(channel, sizeof channel, "channel-%d", i);
+        struct listener ear = listener_on(channel);
+        assert_int_equal(0, lk__hub_subscribe(&bench.hub, &ear.subscription));
+        lk__hub_unsubscribe(&bench.hub, &ear.subscription);
+    }
+    assert_int_equal(0, length_of(&bench.hub, &bench.hub.leaving));
+    bench_end(&bench);
+}
+
 int main(void)
 {
     return world_run(a_busy_server_is_asked_again, a_refusal_is_told_to_its_ear,
                      an_error_belongs_to_the_question_in_its_place, a_connection_in_doubt_is_pinged_at_once,
                      one_that_is_withdrawn_costs_no_connection, two_ears_may_share_a_channel,
-                     a_proxy_that_ends_what_subscribes_is_asked_seldom);
+                     a_proxy_that_ends_what_subscribes_is_asked_seldom,
+                     what_is_left_while_there_is_no_server_is_forgotten);
 }
