@@ -94,6 +94,30 @@ static int listen_to(struct lk__sentinels *all, struct sentinel *sentinel, struc
     return 0;
 }
 
+static void on_message(struct lk__sentinels *all, struct sentinel *sentinel, const struct lk__reply *reply)
+{
+    const char *service = all->server->options.service, *says = lk__reply_text(reply, 2);
+    size_t length = strlen(service);
+    sentinel->heard_us = lk__now_us();
+    sentinel->pinged_us = 0;
+    if (strcmp(lk__reply_text(reply, 0), "message") == 0 && strncmp(says, service, length) == 0 && says[length] == ' ')
+        sentinel->news = true;
+}
+
+/* Take what it said, also what came along with its answers. One that is gone is asked anew. */
+static void hear_what_came(struct lk__sentinels *all, struct sentinel *sentinel)
+{
+    int rc = 0;
+    while (sentinel->stream != NULL && rc == 0) {
+        while ((rc = lk__stream_next(sentinel->stream)) == 0)
+            on_message(all, sentinel, sentinel->stream->filling);
+        if (rc == EAGAIN)
+            rc = lk__stream_take(sentinel->stream);
+    }
+    if (rc != EAGAIN)
+        hang_up(all, sentinel);
+}
+
 /* With the password that is known. */
 static int greet(struct lk__sentinels *all, struct sentinel *sentinel, int64_t until_us, int cancel_fd, bool *refused,
                  char *why, size_t size)
@@ -164,6 +188,7 @@ static int ask(struct lk__sentinels *all, struct sentinel *sentinel, int64_t unt
     sentinel->asked = true;
     if (rc == 0) {
         sentinel->pause_us = 0;
+        hear_what_came(all, sentinel);
         return 0;
     }
     const struct lk__address *address = address_of(all, sentinel);
@@ -175,30 +200,6 @@ static int ask(struct lk__sentinels *all, struct sentinel *sentinel, int64_t unt
 }
 
 /* --- hearing ------------------------------------------------------------------------------------------------------ */
-
-static void on_message(struct lk__sentinels *all, struct sentinel *sentinel, const struct lk__reply *reply)
-{
-    const char *service = all->server->options.service, *says = lk__reply_text(reply, 2);
-    size_t length = strlen(service);
-    sentinel->heard_us = lk__now_us();
-    sentinel->pinged_us = 0;
-    if (strcmp(lk__reply_text(reply, 0), "message") == 0 && strncmp(says, service, length) == 0 && says[length] == ' ')
-        sentinel->news = true;
-}
-
-/* Take what it said. One that is gone is asked anew. */
-static void hear_what_came(struct lk__sentinels *all, struct sentinel *sentinel)
-{
-    int rc = 0;
-    while (sentinel->stream != NULL && (rc = lk__stream_take(sentinel->stream)) == 0) {
-        while ((rc = lk__stream_next(sentinel->stream)) == 0)
-            on_message(all, sentinel, sentinel->stream->filling);
-        if (rc != EAGAIN)
-            break;
-    }
-    if (rc != EAGAIN)
-        hang_up(all, sentinel);
-}
 
 static void hear_all(struct lk__sentinels *all)
 {
