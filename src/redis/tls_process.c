@@ -22,7 +22,8 @@ enum { LEAVE_WITHIN_MS = 50, FORK_WITHIN_MS = 200 };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool ready, guarded; /* by `once` */
 static atomic_int inside;   /* threads */
-static atomic_bool over, forking;
+static atomic_int forking;  /* threads that are about to, or just did: several may be at once */
+static atomic_bool over;
 
 static void pause_ms(void)
 {
@@ -43,19 +44,19 @@ static void end_all(void)
 
 static void before_fork(void)
 {
-    atomic_store(&forking, true);
+    atomic_fetch_add(&forking, 1);
     await_none(FORK_WITHIN_MS);
 }
 
 static void after_fork(void)
 {
-    atomic_store(&forking, false);
+    atomic_fetch_sub(&forking, 1);
 }
 
 static void in_child(void)
 {
     atomic_store(&inside, 0); /* they are not here */
-    atomic_store(&forking, false);
+    atomic_store(&forking, 0);
 }
 
 static void end_thread(void)
@@ -96,7 +97,7 @@ bool lk__tls_enter(void)
     for (;;) {
         atomic_fetch_add(&inside, 1);
         bool ended = guarded && atomic_load(&over);
-        if (!ended && !atomic_load(&forking))
+        if (!ended && atomic_load(&forking) == 0)
             return true;
         atomic_fetch_sub(&inside, 1);
         if (ended)

@@ -7,6 +7,7 @@
  *
  * seconds: 10
  */
+#include "redis/tls.h"
 #include "world_parts.h"
 
 #include <openssl/crypto.h>
@@ -124,9 +125,16 @@ static void give(void *memory, const char *file, int line)
     free(memory);
 }
 
-/* Just before the fork: what was there first comes last. */
+/* Just before the fork: what was there first comes last. A thread that lingers stands there until it may fork. */
+static __thread bool lingers;
+static struct gate lingering, may_fork;
+
 static void look(void)
 {
+    if (lingers) {
+        gate_open(&lingering);
+        gate_pass(&may_fork);
+    }
     __atomic_store_n(&stood_at_the_fork, __atomic_load_n(&standing, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
 }
 
@@ -155,10 +163,76 @@ static void a_thread_that_ends_is_waited_for(struct world *w)
     assert_int_equal(0, worker_join(&opener));
 }
 
+/* --- several threads that fork ------------------------------------------------------------------------------------- */
+
+static int progress[2]; /* atomic builtins: the fork beside it is over; a thread came into OpenSSL */
+
+static int is_past(int index)
+{
+    return __atomic_load_n(&progress[index], __ATOMIC_SEQ_CST);
+}
+
+static int fork_slowly(void *arg)
+{
+    lingers = true;
+    int status = -1;
+    pid_t pid = fork();
+    (void)arg;
+    if (pid == 0)
+        _exit(0);
+    lingers = false;
+    return waitpid(pid, &status, 0) == pid ? status : ECHILD;
+}
+
+static int fork_beside_it(void *arg)
+{
+    pid_t pid = fork();
+    (void)arg;
+    if (pid == 0)
+        _exit(0);
+    __atomic_store_n(&progress[0], 1, __ATOMIC_SEQ_CST);
+    int status = -1;
+    return waitpid(pid, &status, 0) == pid ? status : ECHILD;
+}
+
+static int enter(void *arg)
+{
+    (void)arg;
+    if (!lk__tls_enter())
+        return EIO;
+    __atomic_store_n(&progress[1], 1, __ATOMIC_SEQ_CST);
+    lk__tls_leave();
+    return 0;
+}
+
+/* One that is about to fork keeps others out of OpenSSL also when another one has forked meanwhile. */
+static void forks_at_once_are_all_waited_for(struct world *w)
+{
+    struct worker slow, beside, other;
+    if (SANITIZED)
+        skip();
+    url = world_url(w, "lease=60s&connect_timeout=20s");
+    assert_int_equal(0, open_one());
+    worker_start(&slow, fork_slowly, NULL);
+    gate_pass(&lingering);
+    worker_start(&beside, fork_beside_it, NULL);
+    for (int i = 0; i < 1000 && !is_past(0); i++)
+        sleep_ms(5);
+    bool together = is_past(0); /* some C libraries fork one after the other */
+    worker_start(&other, enter, NULL);
+    sleep_ms(200);
+    bool early = is_past(1);
+    gate_open(&may_fork);
+    assert_int_equal(0, worker_join(&slow));
+    assert_int_equal(0, worker_join(&beside));
+    assert_int_equal(0, worker_join(&other));
+    assert_false(together && early);
+}
+
 int main(void)
 {
     CRYPTO_set_mem_functions(get, change, give);
     pthread_atfork(look, go_on, NULL);
     setenv("LATCHKEY_TEST_TLS", "yes", 1);
-    return world_run(a_thread_that_ends_is_waited_for, children_are_served);
+    return world_run(a_thread_that_ends_is_waited_for, forks_at_once_are_all_waited_for, children_are_served);
 }
