@@ -34,7 +34,8 @@ struct lk__events {
     uint64_t handles;     /* handed out so far */
     uint64_t running;     /* handle of the listener that is being called; 0: none */
     pthread_cond_t some;  /* with mu: something for a listener, or stop */
-    pthread_cond_t quiet; /* with mu: a listener returned, or audiences are gone */
+    pthread_cond_t quiet; /* with mu: a listener returned, or audiences are gone, or one that was leaving is */
+    unsigned leaving;     /* queues that are being closed, and drop what they were not told */
     bool started, stopping;
     pthread_t thread;
 };

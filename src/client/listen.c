@@ -158,14 +158,21 @@ int lk_events_next(lk_events_t *queue, lk_event_t *event)
     return lk__api_leave(&api, rc);
 }
 
-/* Its client's close may be about to drop what the queue was not told, and holds are dropped before the client ends. */
+/*
+ * Its client may be closing. The last part of a close has all queues leave, and frees what their holds belong to: a queue
+ * leaves by itself only until that begins. A close that was EBUSY does not come so far, and may be the last one.
+ */
 static void leave(lk_client_t *client, struct lk__audience *audience)
 {
     struct lk__events *events = &client->events;
     bool entered = lk__client_tryenter(client), here = is_listening(client);
     lk__mu_lock(&events->mu);
-    if (entered || here)
+    if (entered || here || !events->stopping) {
+        events->leaving++;
         lk__events_leave(events, audience);
+        events->leaving--;
+        pthread_cond_broadcast(&events->quiet);
+    }
     while (lk__listed(&audience->link))
         lk__cond_wait(&events->quiet, &events->mu, LK__NEVER);
     lk__mu_unlock(&events->mu);

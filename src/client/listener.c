@@ -186,6 +186,8 @@ void lk__events_stop(struct lk__events *events)
         pthread_join(events->thread, NULL);
     lk__mu_lock(&events->mu);
     events->started = false;
+    while (events->leaving > 0)
+        lk__cond_wait(&events->quiet, &events->mu, LK__NEVER);
     leave_all(events);
     lk__mu_unlock(&events->mu);
 }

@@ -23,17 +23,19 @@
 
 enum { LEAVE_MS = 5000, COMMAND_MS = THREAD_SANITIZED ? 2000 : 500, PATIENT_MS = 20000 };
 
-#define OPTIONS (THREAD_SANITIZED ? "lease=60s&command_timeout=2s" : "lease=60s&command_timeout=500ms")
+#define OPTIONS                                                                                                        \
+    (THREAD_SANITIZED ? "lease=60s&warn_hold=50ms&command_timeout=2s" : "lease=60s&warn_hold=50ms&command_timeout=500ms")
 
 enum place { IN_POLL, IN_ANSWERS, WAITING, PLACES };
 
 struct story {
     enum place place;
     lk_client_t *client;
+    lk_events_t *queue;
     lk_mutex_t orders, bills;
     char name[16];
-    struct worker waiter;
-    atomic_bool stops;
+    struct worker waiter, leaver;
+    atomic_bool stops, left;
     int code;
     int64_t took_ms;
     char text[256];
@@ -96,6 +98,7 @@ static void begin(struct world *w, struct story *story, enum place place)
 {
     *story = (struct story){ .place = place, .client = world_open(w, OPTIONS) };
     snprintf(story->name, sizeof story->name, "orders-%d", place);
+    assert_lk(0, lk_events_open(story->client, &story->queue));
     assert_lk(0, lk_mutex_init(&story->orders, story->client, story->name, NULL));
     assert_lk(0, lk_mutex_init(&story->bills, story->client, "bills", NULL));
     assert_lk(0, lk_mutex_lock(&story->orders));
@@ -111,6 +114,22 @@ static int close_it(int index, void *arg)
     story->took_ms = now_ms() - began_ms;
     snprintf(story->text, sizeof story->text, "%s", lk_errortext());
     return 0;
+}
+
+static int leave(void *arg)
+{
+    struct story *story = arg;
+    int rc = lk_events_close(story->queue);
+    atomic_store(&story->left, true);
+    return rc;
+}
+
+/* With what it was not told, that the hold is a long one; nobody has to close the client once more before. */
+static void close_queue(struct story *story)
+{
+    worker_start(&story->leaver, leave, story);
+    eventually(atomic_load(&story->left), PATIENT_MS);
+    assert_int_equal(0, worker_join(&story->leaver));
 }
 
 /* It is told so, what the client held is released all the same, and closing it again ends it. */
@@ -133,12 +152,16 @@ static void a_thread_that_stands_still_is_told(struct world *w)
         assert_between(story->took_ms, LEAVE_MS, LEAVE_MS + COMMAND_MS + SLACK_MS);
         eventually(!world_exists(w, story->name), COMMAND_MS + SLACK_MS); /* sent on, where an answer did not come in time */
         assert_lk(ECANCELED, lk_mutex_trylock(&story->orders));
+        if (i != IN_POLL)
+            close_queue(story);
     }
 
     atomic_store(&let_go, true);
     for (int i = 0; i < PLACES; i++) {
         assert_int_equal(ECANCELED, worker_join(&stories[i].waiter));
         assert_lk(0, lk_client_close(stories[i].client));
+        if (i == IN_POLL)
+            close_queue(&stories[i]);
         assert_lk(0, lk_mutex_destroy(&stories[i].orders));
         assert_lk(0, lk_mutex_destroy(&stories[i].bills));
     }
