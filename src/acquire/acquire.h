@@ -159,8 +159,8 @@ void lk__waiter_set(struct lk__waiters *waiters, struct lk__waiter *waiter, stru
 /* --- words.c: what is said of a wait ---------------------------------------------------------------------------- */
 
 /*
- * Tell the log who keeps the waiter waiting for so long, or what: `asked` is an answer, or NULL, there is no connection. False:
- * that is not known yet, and nothing was said.
+ * Tell the log who keeps the waiter waiting for so long, or what: `asked` is an answer, or NULL, there is no connection;
+ * that is told once for all waiters. False: it is not known yet, and nothing was said.
  */
 bool lk__wait_warn(struct lk__waiters *waiters, const struct lk__waiter *waiter, const struct lk__asked *asked);
 /* The result's code, with an error text; `explained`: it has one that an answer brought. */

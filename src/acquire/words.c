@@ -25,6 +25,20 @@ static struct lk__node *node_of(const struct lk__waiters *waiters, const struct 
     return waiter->at != NULL ? waiter->at : lk__node_for(waiters->node, &waiter->ask, false);
 }
 
+/* All who wait for that server do so in vain: one line for all of them, until it is there again. */
+static void warn_of_absence(const struct lk__waiters *waiters, const struct lk__waiter *waiter, const char *time,
+                            const char *why)
+{
+    int others = atomic_load(&waiters->hub->waiters) - 1;
+    if (!lk__node_tellaway(node_of(waiters, waiter)))
+        return;
+    if (others > 0)
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %s, as %d other threads wait; %s", waiter->what, time,
+                others, why);
+    else
+        lk__log(LK_LOG_WARNING, "%s: waiting for more than %s; %s", waiter->what, time, why);
+}
+
 bool lk__wait_warn(struct lk__waiters *waiters, const struct lk__waiter *waiter, const struct lk__asked *asked)
 {
     char errmsg[LK__ERRMSG_MAX];
@@ -35,7 +49,7 @@ bool lk__wait_warn(struct lk__waiters *waiters, const struct lk__waiter *waiter,
         warn_of_first(waiter, asked, time.text);
     else if (asked == NULL &&
              lk__node_lasterror(node_of(waiters, waiter), LK__LANE_COMMANDS, errmsg, sizeof errmsg) != 0)
-        lk__log(LK_LOG_WARNING, "%s: waiting for more than %s; %s", waiter->what, time.text, errmsg);
+        warn_of_absence(waiters, waiter, time.text, errmsg);
     else
         return false;
     return true;

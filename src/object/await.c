@@ -72,14 +72,20 @@ void lk__await_isknown(struct lk__await *await)
 
 /* --- looking ------------------------------------------------------------------------------------------------------ */
 
-/* Say once that there is nobody to ask; the words are there from the call that failed. */
+/*
+ * Say once that there is nobody to ask; the words are there from the call that failed. Of a server that is away one line
+ * tells for all who wait, until it is there again.
+ */
 static void warn_of_wait(struct lk__await *await)
 {
-    int64_t warn_ms = await->op.object->client->options->warn_wait_ms;
-    if (await->told || warn_ms < 0 || lk__now_us() - await->began_us <= warn_ms * 1000)
+    lk_client_t *client = await->op.object->client;
+    struct lk__node *node = lk__object_node(await->op.object);
+    int64_t warn_ms = client->options->warn_wait_ms, now_us = lk__now_us();
+    if (await->told || warn_ms < 0 || now_us - await->began_us <= warn_ms * 1000)
         return;
     await->told = true;
-    lk__log(LK_LOG_WARNING, "waiting for more than %s; %s", lk__time_text(warn_ms).text, lk_errortext());
+    if (lk__node_isup(node, LK__LANE_COMMANDS) ? lk__linepause_over(&client->waited, now_us) : lk__node_tellaway(node))
+        lk__log(LK_LOG_WARNING, "waiting for more than %s; %s", lk__time_text(warn_ms).text, lk_errortext());
 }
 
 void lk__await_failed(struct lk__await *await, int code)

@@ -39,6 +39,7 @@ struct lk__node {
     int lane_count;              /* of those that are there */
     struct lk__cluster *cluster; /* NULL: it is a server by itself; else one of its nodes, or the way to them */
     struct lk__underway underway;
+    atomic_ullong absence; /* that the log was told of: how often the lane for commands had come up by then, and 1 */
 };
 
 /* Is it the way into a cluster, and not one of its nodes? */
@@ -243,6 +244,16 @@ static inline unsigned lk__node_listen(struct lk__node *node, struct lk__parker 
                                        int cancel_state)
 {
     return lk__conn_listen(&node->lanes[LK__LANE_MESSAGES], parker, until_us, cancel_state);
+}
+
+/*
+ * There is no connection for commands, and somebody is about to tell the log. True for the first of all who come until
+ * there is one again.
+ */
+static inline bool lk__node_tellaway(struct lk__node *node)
+{
+    unsigned long long absence = lk__node_connects(node, LK__LANE_COMMANDS) + 1;
+    return atomic_exchange(&node->absence, absence) != absence;
 }
 
 /* Of all that waited for an answer since the beginning. */

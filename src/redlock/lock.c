@@ -88,7 +88,8 @@ static void tell_once(const struct lk__op *op, const struct lk__plan *plan, bool
     if (*told || warn_ms < 0 || lk__now_us() - plan->began_us < warn_ms * 1000)
         return;
     *told = true;
-    lk__log(LK_LOG_WARNING, "waiting for more than %s; %s", lk__time_text(warn_ms).text, lk_errortext());
+    if (lk__linepause_over(&op->object->client->waited, lk__now_us()))
+        lk__log(LK_LOG_WARNING, "waiting for more than %s; %s", lk__time_text(warn_ms).text, lk_errortext());
     lk__object_waitslong(op->object, lk__op_owner(op));
 }
 

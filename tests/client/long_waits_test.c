@@ -360,10 +360,77 @@ static void risk_comes_first(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
 }
 
+enum { WAITING = 20 };
+
+static int wait_for_one_of_many(int index, void *arg)
+{
+    int rc = lk_mutex_lockfor((lk_mutex_t *)arg + index, 60000);
+    return rc != 0 ? rc : lk_mutex_unlock((lk_mutex_t *)arg + index);
+}
+
+static int all_of_many_wait(void *arg)
+{
+    return run_threads(WAITING, wait_for_one_of_many, arg);
+}
+
+static int wait_for_a_latch(int index, void *arg)
+{
+    (void)index;
+    int rc = lk_latch_waitfor(arg, 4000);
+    return rc == ENOTCONN ? 0 : rc == 0 ? EBUSY : rc;
+}
+
+static int all_wait_for_a_latch(void *arg)
+{
+    return run_threads(WAITING, wait_for_a_latch, arg);
+}
+
+/* A server that is away is one line for all who wait for it, and one more when it is away again. */
+static void an_absence_is_told_once(struct world *w)
+{
+    struct worker waiters;
+    lk_mutex_t many[WAITING];
+    char name[16];
+    begin(w, LONG "command_timeout=500ms&retry_max=200ms&warn_wait=1s");
+    for (int i = 0; i < WAITING; i++) {
+        snprintf(name, sizeof name, "many:%d", i);
+        assert_lk(0, lk_mutex_init(&many[i], client, name, NULL));
+    }
+    for (unsigned round = 1; round <= 2; round++) {
+        world_kill_server(w);
+        worker_start(&waiters, all_of_many_wait, many);
+        eventually(long_waits() == round * WAITING, PATIENT_MS);
+        eventually(said("mutex many:") == (int)round, PATIENT_MS);
+        sleep_ms(200); /* for lines that must not come */
+        world_restart_server(w);
+        assert_int_equal(0, worker_join(&waiters));
+        assert_int_equal(round, said("waiting for more than 1 s"));
+        assert_int_equal(round, said("mutex many:"));
+    }
+    assert_true(strstr(log_kept(), "waiting for more than 1 s, as ") != NULL);
+    for (int i = 0; i < WAITING; i++)
+        assert_lk(0, lk_mutex_destroy(&many[i]));
+}
+
+/* So it is with those who wait for what a broadcast tells. */
+static void likewise_where_a_latch_is_waited_for(struct world *w)
+{
+    struct worker waiters;
+    begin(w, "lease=20s&poll=300ms&command_timeout=500ms&retry_max=200ms&warn_wait=1s");
+    lk_latch_t *latch = world_latch(w, client, "gate");
+    world_kill_server(w);
+    worker_start(&waiters, all_wait_for_a_latch, latch);
+    assert_int_equal(0, worker_join(&waiters));
+    eventually(said("waiting for more than 1 s; ") >= 1, PATIENT_MS);
+    assert_int_equal(1, said("waiting for more than 1 s"));
+    world_restart_server(w);
+}
+
 int main(void)
 {
     return world_run(a_long_wait_is_told_once, the_log_has_the_holder, all_threads_that_wait_are_told_of,
                      a_short_wait_is_not_told, one_that_gives_up_is_told_of, what_is_not_to_be_told_is_not,
                      a_long_hold_is_told_once, a_short_hold_is_not_told,
-                     thousands_are_told_of_in_their_time, a_client_closes_at_that_moment, risk_comes_first);
+                     thousands_are_told_of_in_their_time, a_client_closes_at_that_moment, risk_comes_first,
+                     an_absence_is_told_once, likewise_where_a_latch_is_waited_for);
 }
