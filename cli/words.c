@@ -15,6 +15,12 @@
 
 enum { A_YEAR_S = 366 * 24 * 3600 };
 
+/* Would a terminal obey the byte? As in the library's lines: those above ASCII are two bytes of UTF-8, or stand alone. */
+static bool is_control(unsigned char before, unsigned char byte)
+{
+    return byte < ' ' || byte == 0x7f || (byte >= 0x80 && byte < 0xa0 && (before < 0x80 || before == 0xc2));
+}
+
 /* One write for a line, so that lines of several processes do not mix. */
 void complain(const char *format, ...)
 {
@@ -24,7 +30,7 @@ void complain(const char *format, ...)
     vsnprintf(line, sizeof line, format, words);
     va_end(words);
     for (char *c = line; *c != 0; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f) /* of a name, or of what a server said */
+        if (is_control(c > line ? (unsigned char)c[-1] : 0, (unsigned char)*c)) /* of a name, or of what a server said */
             *c = '?';
     fprintf(stderr, "latchkey: %s\n", line);
 }

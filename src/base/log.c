@@ -37,12 +37,27 @@ static struct ring first; /* the ring of the first process */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic(struct ring *) latest; /* NULL: not used yet */
 
+/*
+ * Has the byte to go, as a terminal may obey it? Those above ASCII that terminals obey are two bytes in UTF-8, or stand by
+ * themselves; all others are the end of a character.
+ */
+static bool is_control(unsigned char before, unsigned char byte)
+{
+    return byte < ' ' || byte == 0x7f || (byte >= 0x80 && byte < 0xa0 && (before < 0x80 || before == 0xc2));
+}
+
+/* What is said of a name, or by a server, may hold anything. */
 void lk__line_print(char *line, size_t size, const char *format, va_list args)
 {
+    unsigned char before = '\0';
     vsnprintf(line, size, format, args);
-    for (; *line != '\0'; line++)
-        if ((unsigned char)*line < ' ' || *line == 0x7f)
-            *line = '?';
+    for (; *line != '\0'; before = (unsigned char)*line++) {
+        if (!is_control(before, (unsigned char)*line))
+            continue;
+        if (before == 0xc2)
+            line[-1] = '?';
+        *line = '?';
+    }
 }
 
 /* --- writing: no lock is held, and no call is under way ------------------------------------------------------ */

@@ -360,6 +360,18 @@ static void risk_comes_first(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
 }
 
+/* Whoever holds it may have written anything: a terminal obeys nothing of a line, and has all other characters. */
+static void a_holder_cannot_write_to_the_terminal(struct world *w)
+{
+    static const char holder[] = "x:\xc2\x9b" "31m\x9b" "2J\x1b[2J\xe2\x82\xac\xe2\x80\x9c";
+    begin(w, "lease=20s&poll=300ms&warn_wait=300ms");
+    world_redis(w, "HSET orders %b 1", holder, sizeof holder - 1);
+    world_redis(w, "PEXPIRE orders 60000");
+    assert_lk(ETIMEDOUT, lk_mutex_lockfor(orders, 3000));
+    eventually(said("held by x:??31m?2J?[2J\xe2\x82\xac\xe2\x80\x9c") == 1, PATIENT_MS);
+    world_redis(w, "DEL orders");
+}
+
 enum { WAITING = 20 };
 
 static int wait_for_one_of_many(int index, void *arg)
@@ -432,5 +444,5 @@ int main(void)
                      a_short_wait_is_not_told, one_that_gives_up_is_told_of, what_is_not_to_be_told_is_not,
                      a_long_hold_is_told_once, a_short_hold_is_not_told,
                      thousands_are_told_of_in_their_time, a_client_closes_at_that_moment, risk_comes_first,
-                     an_absence_is_told_once, likewise_where_a_latch_is_waited_for);
+                     a_holder_cannot_write_to_the_terminal, an_absence_is_told_once, likewise_where_a_latch_is_waited_for);
 }
