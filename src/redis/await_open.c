@@ -42,9 +42,7 @@ static unsigned make_room(struct lk__expecting *me, int64_t until_us)
     assert(lk__mu_held(&me->conn->mu));
     struct lk__conn *conn = me->conn;
     struct lk__request leader = { .parker = me->parker };
-    uint64_t term = ++conn->term;
-    conn->leader = &leader;
-    conn->leading = true;
+    uint64_t term = lk__conn_beginterm(conn, &leader);
     unsigned signals = lk__conn_leadonce(conn, &leader, until_us);
     if (conn->term == term)
         lk__parker_wake(lk__conn_promote(conn)); /* under conn->mu: this is rare */

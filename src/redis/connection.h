@@ -141,6 +141,7 @@ struct lk__conn {
     bool dispatching;                 /* under mu: the leader gives out replies and will flush */
     uint64_t term;                    /* under mu: a new number for each leader; who has an old one leads no more */
     uint64_t moves;                   /* under mu: how often a leader came back from its poll */
+    struct lk__leaderlook look;       /* under mu: an owner's, at its reader, or that of lk__conn_awaitbriefly() */
     bool full;                        /* under mu: somebody found no room, and is told when there is some */
     bool closed;                      /* under mu: for good */
     int64_t ended_us;                 /* under mu: when a stream last ended; 0: never */
@@ -158,7 +159,6 @@ struct lk__conn {
     int64_t crowded_us;              /* when a reader last left others behind */
     bool owner_polls, expects;       /* the owner is at the stream itself; it awaits an answer */
     int64_t owner_until_us;          /* when the owner looks again by itself */
-    struct lk__leaderlook look;      /* the owner's, at its reader */
     bool wanted;                     /* under the connector's mu */
     struct lk__link link;            /* under the connector's mu: in wanted */
     int rank;                        /* lower ones are brought up first */
@@ -214,6 +214,11 @@ static inline void lk__conn_serves(struct lk__conn *conn)
  * if nobody else does. The caller looks itself at what happened. True: woken.
  */
 bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
+/*
+ * Likewise for those who come again and again, each time for a moment that is too short to see that a leader stands still:
+ * they all look at it together. On a connection that has no owner.
+ */
+bool lk__conn_awaitbriefly(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
 
 /* Nobody wants the reply any more: the request is its owner's, and IDLE if it flew. */
 void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request);

@@ -137,6 +137,8 @@ bool lk__poll(struct pollfd *polled, int count, int64_t until_us);
 /* The lock is left and taken again: read the stream if something came, end it if it is dead. */
 void lk__conn_endpoll(struct lk__conn *conn, struct lk__polling *polling);
 
+/* A new term begins, in which `request` leads. Its number. */
+uint64_t lk__conn_beginterm(struct lk__conn *conn, struct lk__request *request);
 /* The lock is left and taken again: read once, as the leader that `request` is. The signals that came. */
 unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
 /*

@@ -193,6 +193,12 @@ static inline bool lk__node_await(struct lk__node *node, enum lk__lane lane, str
     return lk__conn_await(&node->lanes[lane], request, until_us);
 }
 
+static inline bool lk__node_awaitbriefly(struct lk__node *node, enum lk__lane lane, struct lk__request *request,
+                                         int64_t until_us)
+{
+    return lk__conn_awaitbriefly(&node->lanes[lane], request, until_us);
+}
+
 static inline void lk__node_look(struct lk__node *node, enum lk__lane lane, struct lk__request *request)
 {
     lk__conn_look(&node->lanes[lane], request);

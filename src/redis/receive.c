@@ -317,6 +317,7 @@ sem_t *lk__conn_promote(struct lk__conn *conn)
     assert(lk__mu_held(&conn->mu));
     conn->leader = first_waiting(conn);
     conn->leading = false;
+    conn->look.since_us = 0;
     if (conn->leader != NULL)
         return lk__parker_note(conn->leader->parker, LK__NUDGED);
     if (conn->full)
@@ -339,14 +340,21 @@ unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, i
     return signals | lk__parker_pollwith(request->parker, -1);
 }
 
+uint64_t lk__conn_beginterm(struct lk__conn *conn, struct lk__request *request)
+{
+    assert(lk__mu_held(&conn->mu));
+    conn->leader = request;
+    conn->leading = true;
+    conn->look.since_us = 0;
+    return ++conn->term;
+}
+
 /* Read for all until the own reply, a wake-up or the limit, and keep the role if it is not taken. True: woken. */
 static bool lead(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
     assert(lk__mu_held(&conn->mu));
     unsigned signals = 0;
-    uint64_t term = ++conn->term;
-    conn->leader = request;
-    conn->leading = true;
+    uint64_t term = lk__conn_beginterm(conn, request);
     while (conn->term == term && atomic_load(&request->state) == LK__INFLIGHT && !(signals & LK__WOKEN) &&
            lk__now_us() < until_us)
         signals |= lk__conn_leadonce(conn, request, until_us);
@@ -366,16 +374,15 @@ static bool follow(struct lk__conn *conn, struct lk__request *request, int64_t u
     return woken;
 }
 
-bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
+static bool await(struct lk__conn *conn, struct lk__request *request, struct lk__leaderlook *look, int64_t until_us)
 {
-    struct lk__leaderlook look = { 0 };
     sem_t *next = NULL;
     bool woken = false;
     lk__mu_lock(&conn->mu);
     while (!woken && atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us) {
         if (conn->leader == NULL || conn->leader == request)
             woken = lead(conn, request, until_us);
-        else if (lk__conn_standsstill(conn, &look))
+        else if (lk__conn_standsstill(conn, look))
             lk__conn_replaceleader(conn);
         else
             woken = follow(conn, request, until_us);
@@ -387,15 +394,24 @@ bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t 
     return woken;
 }
 
+bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
+{
+    struct lk__leaderlook look = { 0 };
+    return await(conn, request, &look, until_us);
+}
+
+bool lk__conn_awaitbriefly(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
+{
+    return await(conn, request, &conn->look, until_us);
+}
+
 void lk__conn_look(struct lk__conn *conn, struct lk__request *request)
 {
     struct pollfd polled;
     sem_t *next = NULL;
     lk__mu_lock(&conn->mu);
     if (conn->leader == NULL && conn->stream != NULL && atomic_load(&request->state) == LK__INFLIGHT) {
-        uint64_t term = ++conn->term;
-        conn->leader = request;
-        conn->leading = true;
+        uint64_t term = lk__conn_beginterm(conn, request);
         lk__conn_pollonce(conn, &polled, 1, 0);
         if (conn->term == term) /* else somebody else leads now */
             next = lk__conn_promote(conn);

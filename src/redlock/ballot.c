@@ -3,7 +3,8 @@
  * ballot.c - one question to all servers of a quorum at once
  *
  * A thread can wait at one connection at a time, so it goes from one to the next in short steps, and looks at all of them
- * in between: an answer that came meanwhile lies in its socket. So a server that does not answer costs a step.
+ * in between: an answer that came meanwhile lies in its socket. So a server that does not answer costs a step. Another
+ * thread of the client that reads there and stands still is seen to do so over many steps, also of several threads.
  */
 #include "redlock/ballot.h"
 
@@ -155,7 +156,7 @@ void lk__ballot_await(struct lk__ballot *ballot, bool (*enough)(const struct lk_
             return;
         int64_t step_us = now_us + STEP_US < ballot->until_us ? now_us + STEP_US : ballot->until_us;
         struct lk__vote *vote = next_open(ballot, &turn);
-        lk__node_await(vote->node, LK__LANE_COMMANDS, &vote->request, step_us);
+        lk__node_awaitbriefly(vote->node, LK__LANE_COMMANDS, &vote->request, step_us);
     }
 }
 

@@ -14,14 +14,16 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { NODES = 3, MANY = SANITIZED ? 200 : 500, INSIDE = 32, WITHIN_MS = 30000 };
 
-#define TIMES "lease=30s&connect_timeout=10s&command_timeout=2s"
+#define TIMES "lease=30s&connect_timeout=10s&command_timeout=9s"
 
 /* A busy machine may take a while to answer five hundred threads. */
 static const lk_redlockattr_t patient = { .size = sizeof patient, .fenced = 1, .longest_lease_ms = -1,
@@ -173,7 +175,7 @@ static void a_close_ends_all_who_are_inside(struct world *w)
     for (int i = 0; i < 3; i++) {
         struct crowd crowd = { 0 };
         struct worker worker;
-        assert_lk(0, open_patiently(&crowd.client, quorum_url(q, "lease=5s")));
+        assert_lk(0, open_patiently(&crowd.client, quorum_url(q, "lease=8s&command_timeout=2500ms")));
         worker_start(&worker, lock_all_until_closed, &crowd);
         eventually(__atomic_load_n(&crowd.turns, __ATOMIC_SEQ_CST) > 20, WITHIN_MS);
         int rc = lk_client_close(crowd.client);
@@ -182,7 +184,7 @@ static void a_close_ends_all_who_are_inside(struct world *w)
         for (int j = 0; j < 4; j++) {
             char name[16];
             snprintf(name, sizeof name, "jobs-%d", j);
-            eventually(quorum_having(q, name) == 0, rc == 0 ? 1000 : 5000 + SLACK_MS);
+            eventually(quorum_having(q, name) == 0, rc == 0 ? 1000 : 8000 + SLACK_MS);
         }
     }
 }
@@ -194,15 +196,18 @@ static void a_close_ends_all_who_are_inside(struct world *w)
 static void a_close_knows_that_all_is_given_back(struct world *w)
 {
     struct quorum *q = quorum_begin(w, NODES);
-    for (int i = 0; i < 4; i++) {
-        lk_client_t *client = quorum_client(q, "lease=60s&command_timeout=500ms");
-        lk_redlock_t *r = quorum_redlock(w, client, "jobs", &leisurely);
-        for (int j = 0; j < 10; j++)
-            assert_lk(0, lock_once(r));
-        int64_t began_ms = now_ms();
-        world_close(w, client);
-        assert_between(now_ms() - began_ms, 0, 2 * 500 + SLACK_MS);
-    }
+    lk_client_t *client = quorum_client(q, "lease=60s&command_timeout=1500ms");
+    lk_redlock_t *r = quorum_redlock(w, client, "jobs", &leisurely);
+    for (int i = 0; i < 10; i++)
+        assert_lk(0, lock_once(r));
+    quorum_lockall(q, r, "jobs"); /* all are connected */
+    assert_lk(0, lk_redlock_unlock(r));
+    quorum_stop(q, NODES - 1); /* it is asked, and not waited for */
+    assert_lk(0, lock_once(r));
+    quorum_cont(q, NODES - 1);
+    int64_t began_ms = now_ms();
+    world_close(w, client);
+    assert_between(now_ms() - began_ms, 0, 2 * 1500 + SLACK_MS);
 }
 
 static int lock_patiently(void *redlock)
@@ -287,12 +292,12 @@ static void a_client_has_its_descriptors_or_is_refused(struct world *w)
 {
     lk_client_t *client = NULL;
     struct quorum *q = quorum_begin(w, NODES);
-    const char *url = quorum_url(q, "lease=5s&connect_timeout=500ms");
+    const char *url = quorum_url(q, "lease=10s&command_timeout=2500ms&connect_timeout=500ms");
     int rc = ENOMEM, refusals = 0;
     while (rc != 0) {
         assert_that(refusals < 60);
         descriptors_more(refusals);
-        rc = lk_client_open(&client, url);
+        rc = open_patiently(&client, url);
         descriptors_lift();
         assert_true(rc == 0 || rc == ENOMEM);
         refusals += rc != 0;
@@ -309,7 +314,7 @@ static void a_client_has_its_descriptors_or_is_refused(struct world *w)
 static void without_descriptors_a_majority_goes_on(struct world *w)
 {
     struct quorum *q = quorum_begin(w, NODES);
-    lk_client_t *client = quorum_client(q, "lease=2s&command_timeout=500ms&retry_max=50ms");
+    lk_client_t *client = quorum_client(q, "lease=3s&command_timeout=950ms&retry_max=50ms");
     lk_redlock_t *r = quorum_redlock(w, client, "jobs", &brief);
     struct news *n = news_of(w, client, "jobs");
     quorum_lockall(q, r, "jobs");
@@ -318,8 +323,8 @@ static void without_descriptors_a_majority_goes_on(struct world *w)
     quorum_kill(q, 0);
     quorum_start(q, 0);
     descriptors_more(0);
-    for (int64_t until_ms = now_ms() + 2500; now_ms() < until_ms; sleep_ms(100))
-        assert_lk(0, lk_redlock_check(r));
+    for (int64_t until_ms = now_ms() + 3300; now_ms() < until_ms; sleep_ms(100))
+        assert_answer(0, lk_redlock_check(r));
     assert_lk(0, lk_redlock_unlock(r));
     for (int i = 0; i < 5; i++) {
         assert_lk(0, lk_redlock_lockfor(r, WITHIN_MS));
@@ -346,18 +351,22 @@ static void a_log_that_blocks_stops_nobody(struct world *w)
         ;
     assert_int_equal(0, fcntl(ends[1], F_SETFL, 0));
     assert_lk(0, lk_redlock_lockfor(r, WITHIN_MS));
-    assert_int_equal(2, dup2(ends[1], 2));
+    assert_int_equal(2, dup2(ends[1], 2)); /* from here on nothing may fail: nobody would hear of it */
     quorum_stop(q, 0);
     quorum_stop(q, 1);
-    eventually(lk_redlock_remaining(r, &left_ms) == ESTALE, 1000 + SLACK_MS);
+    for (int64_t until_ms = now_ms() + 2000; lk_redlock_remaining(r, &left_ms) == 0 && now_ms() < until_ms;)
+        sleep_ms(2);
     int unlocked = lk_redlock_unlock(r);
     int64_t began_ms = now_ms();
     int tried = lk_redlock_lockfor(r, 3500); /* longer than it takes until the log is told of the wait */
     int64_t took_ms = now_ms() - began_ms;
     quorum_cont(q, 0);
     quorum_cont(q, 1);
-    int later = lk_redlock_lockfor(r, WITHIN_MS);
-    int given = lk_redlock_unlock(r);
+    int later, given, tries = 0;
+    do { /* its lease is short: on a busy machine it may be lost, or an answer be late */
+        later = lk_redlock_lockfor(r, WITHIN_MS);
+        given = later == 0 ? lk_redlock_unlock(r) : later;
+    } while ((given == EIO || given == ESTALE) && ++tries < 10);
     close(ends[0]);
     dup2(before, 2);
     close(before);
@@ -370,17 +379,23 @@ static void a_log_that_blocks_stops_nobody(struct world *w)
 
 /* --- a thread that stands still -------------------------------------------------------------------------------------------- */
 
+/* However long it takes until it stands still, on a busy machine. */
+static int lock_at_last(void *redlock)
+{
+    return lk_redlock_lockfor(redlock, 3 * WITHIN_MS);
+}
+
 /* In the middle of a round, or between two: others of that client lock and unlock, and it gets its turn later. */
 static void one_that_stands_still_holds_up_nobody(struct world *w)
 {
     struct quorum *q = quorum_begin(w, NODES);
-    lk_client_t *client = quorum_client(q, "lease=30s&command_timeout=1s");
+    lk_client_t *client = quorum_client(q, TIMES);
     lk_redlock_t *held = quorum_redlock(w, quorum_client(q, TIMES), "jobs", &patient);
     lk_redlock_t *r = quorum_redlock(w, client, "jobs", &patient), *other = quorum_redlock(w, client, "more", &patient);
     struct worker waiter;
     assert_lk(0, lock_once(other));
     assert_lk(0, lk_redlock_lock(held));
-    worker_start(&waiter, lock_patiently, r);
+    worker_start(&waiter, lock_at_last, r);
     for (int i = 0; i < 5; i++) {
         sleep_ms(20 + 17 * i);
         still_begin(&waiter);
@@ -392,11 +407,62 @@ static void one_that_stands_still_holds_up_nobody(struct world *w)
     assert_lk(0, worker_join(&waiter)); /* its thread has ended: so does the hold, by a close at the latest */
 }
 
+static __thread bool is_to_stand;
+static struct gate stands, goes_on;
+static int (*poll_of_c)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
+
+__attribute__((constructor)) static void find_poll(void)
+{
+    void *found = dlsym(RTLD_NEXT, "ppoll");
+    memcpy(&poll_of_c, &found, sizeof poll_of_c);
+}
+
+/* In front of the C library's: the thread stands still where it is about to read what a server says. */
+int ppoll(struct pollfd *polled, nfds_t count, const struct timespec *left, const sigset_t *mask)
+{
+    if (is_to_stand) {
+        is_to_stand = false;
+        gate_open(&stands);
+        while (!gate_is_open(&goes_on))
+            syscall(SYS_nanosleep, &(struct timespec){ 0, 5000000 }, NULL);
+    }
+    return poll_of_c(polled, count, left, mask);
+}
+
+static int stand_still_locking(void *redlock)
+{
+    is_to_stand = true;
+    return lock_at_last(redlock);
+}
+
+/* It reads for all at one of the servers, and another one is away: of the three that one is needed. */
+static void what_it_should_have_read_is_read_by_others(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, NODES);
+    lk_client_t *client = quorum_client(q, "lease=30s&connect_timeout=10s&command_timeout=2s");
+    lk_redlock_t *r = quorum_redlock(w, client, "jobs", &patient), *other = quorum_redlock(w, client, "more", &patient);
+    struct worker still;
+    quorum_lockall(q, other, "more"); /* all are connected */
+    assert_lk(0, lk_redlock_unlock(other));
+    worker_start(&still, stand_still_locking, r);
+    gate_pass(&stands);
+    quorum_kill(q, NODES - 1);
+    for (int i = 0; i < 3; i++) {
+        assert_lk(0, lk_redlock_lockfor(other, WITHIN_MS / 3));
+        assert_lk(0, lk_redlock_check(other));
+        assert_lk(0, lk_redlock_unlock(other));
+    }
+    quorum_start(q, NODES - 1);
+    gate_open(&goes_on);
+    assert_lk(0, worker_join(&still));
+}
+
 int main(void)
 {
     return world_run(hundreds_of_threads_open_one_client, forks_in_the_middle_of_locks_disturb_nobody,
                      a_close_ends_all_who_are_inside, a_close_knows_that_all_is_given_back,
                      nothing_is_destroyed_under_a_waiter, a_plugin_can_be_unloaded,
                      a_client_has_its_descriptors_or_is_refused, without_descriptors_a_majority_goes_on,
-                     a_log_that_blocks_stops_nobody, one_that_stands_still_holds_up_nobody);
+                     a_log_that_blocks_stops_nobody, one_that_stands_still_holds_up_nobody,
+                     what_it_should_have_read_is_read_by_others);
 }

@@ -81,14 +81,17 @@ void slack_begin(void); /* world_begin() calls it */
         assert_between_result((actual), assert_same_expected, assert_same_expected, #actual, __FILE__, __LINE__);      \
     } while (0)
 
-/* The condition becomes true within `ms`; looks every other millisecond. */
+/*
+ * The condition becomes true within `ms`; looks every other millisecond, and once more when the time is over: this thread
+ * may have stood still since it looked.
+ */
 #define eventually(condition, ms)                                                                                      \
     do {                                                                                                               \
         int64_t eventually_until_ms = now_ms() + (ms);                                                                 \
-        while (!(condition)) {                                                                                         \
-            if (now_ms() > eventually_until_ms)                                                                        \
+        for (bool eventually_over = false; !(condition); sleep_ms(2)) {                                                \
+            if (eventually_over)                                                                                       \
                 assert_failed(__FILE__, __LINE__, "not so within %d ms: %s", (int)(ms), #condition);                   \
-            sleep_ms(2);                                                                                               \
+            eventually_over = now_ms() > eventually_until_ms;                                                          \
         }                                                                                                              \
     } while (0)
 

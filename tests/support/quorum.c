@@ -262,7 +262,7 @@ void quorum_lockall(struct quorum *q, lk_redlock_t *r, const char *name)
         for (int64_t seen_ms = now_ms() + patience_ms; now_ms() < seen_ms; sleep_ms(2))
             if (quorum_having(q, name) == q->count)
                 return;
-        assert_lk(0, lk_redlock_unlock(r));
+        (void)lk_redlock_unlock(r); /* whose answers may be late as well */
         eventually(quorum_having(q, name) == 0, QUORUM_WITHIN_MS); /* what comes late there would be taken for the next one */
         patience_ms = 2 * patience_ms < PATIENCE_MS ? 2 * patience_ms : PATIENCE_MS;
     }

@@ -37,6 +37,17 @@ void quorum_cont(struct quorum *q, int node);
 /* Lock it, so often that all servers have it: one that is late may not be waited for. */
 void quorum_lockall(struct quorum *q, lk_redlock_t *r, const char *name);
 
+/*
+ * As assert_lk(), of a call that a majority of the servers answers: on a busy machine they may be late, and it is made again
+ * then. What it says when they do answer is what counts.
+ */
+#define assert_answer(expected, call)                                                                                  \
+    do {                                                                                                               \
+        int assert_answer_code;                                                                                        \
+        eventually((errno = ERRNO_MARK, assert_answer_code = (call)) != ENOTCONN, QUORUM_WITHIN_MS);                   \
+        assert_lk_result((expected), assert_answer_code, errno, #call, __FILE__, __LINE__);                            \
+    } while (0)
+
 /* What a node says to a command, as a number (nil: -1) or a text (nil: ""), good until the eighth next call. */
 int64_t quorum_int(struct quorum *q, int node, const char *format, ...);
 const char *quorum_str(struct quorum *q, int node, const char *format, ...);
