@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define TIMES "lease=2s&command_timeout=400ms&retry_max=50ms"
+/* Where nothing has to be lost: a stall of a second takes no renewal, and no answer. */
+#define PATIENTLY "lease=4s&command_timeout=1200ms&retry_max=50ms"
 
 static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1, .node_timeout_ms = 300 };
 
@@ -19,15 +21,15 @@ static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease
 static void a_minority_is_not_missed(struct world *w)
 {
     struct quorum *q = quorum_begin(w, 5);
-    lk_client_t *client = quorum_client(q, TIMES), *rival = quorum_client(q, TIMES);
+    lk_client_t *client = quorum_client(q, PATIENTLY), *rival = quorum_client(q, PATIENTLY);
     lk_redlock_t *r = quorum_redlock(w, client, "jobs", &no_wait), *other = quorum_redlock(w, rival, "jobs", &no_wait);
     struct news *n = news_of(w, client, "jobs");
     quorum_lockall(q, r, "jobs");
     quorum_kill(q, 0);
     quorum_stop(q, 1);
     for (int64_t until_ms = now_ms() + 5000; now_ms() < until_ms; sleep_ms(200)) {
-        assert_lk(0, lk_redlock_check(r)); /* long past the lease */
-        assert_lk(EBUSY, lk_redlock_trylock(other));
+        assert_answer(0, lk_redlock_check(r)); /* past the lease; all three that are left have to answer */
+        assert_answer(EBUSY, lk_redlock_trylock(other));
     }
     assert_same(0, news(n, LK_EVENT_LOST));
     assert_lk(0, lk_redlock_unlock(r));
@@ -43,7 +45,7 @@ static void a_minority_is_not_missed(struct world *w)
 static void without_a_majority_nothing_is_granted_and_callers_learn_it(struct world *w)
 {
     struct quorum *q = quorum_begin(w, 5);
-    lk_client_t *client = quorum_client(q, TIMES), *rival = quorum_client(q, TIMES);
+    lk_client_t *client = quorum_client(q, TIMES), *rival = quorum_client(q, PATIENTLY);
     lk_redlock_t *r = quorum_redlock(w, client, "jobs", &no_wait), *free = quorum_redlock(w, rival, "free", &no_wait);
     struct news *n = news_of(w, client, "jobs");
     int64_t began_ms, left_ms;
@@ -51,16 +53,15 @@ static void without_a_majority_nothing_is_granted_and_callers_learn_it(struct wo
     quorum_kill(q, 0);
     quorum_kill(q, 1);
     quorum_stop(q, 2);
+    eventually(lk_redlock_trylock(free) == ENOTCONN && strstr(lk_errortext(), "of 5 servers 2") != NULL, 5000);
     began_ms = now_ms();
-    assert_lk(ENOTCONN, lk_redlock_trylock(free));
-    assert_non_null(strstr(lk_errortext(), "of 5 servers 2"));
     assert_lk(ENOTCONN, lk_redlock_lockfor(free, 500));
     assert_between(now_ms() - began_ms, 500, 500 + 3 * 400 + SLACK_MS);
     eventually(news(n, LK_EVENT_LOST) == 1, 2000 + SLACK_MS);
     assert_same(LK_REASON_EXPIRED, news_reason(n));
     assert_lk(ESTALE, lk_redlock_remaining(r, &left_ms));
     assert_lk(ESTALE, lk_redlock_unlock(r));
-    eventually(quorum_having(q, "jobs") == 0, 1000); /* at those that could be told */
+    eventually(quorum_having(q, "jobs") == 0, 1000 + SLACK_MS); /* at those that could be told */
     quorum_cont(q, 2);
     quorum_start(q, 0);
     quorum_start(q, 1);
@@ -73,7 +74,7 @@ static void a_server_that_started_a_moment_ago_has_no_vote(struct world *w)
 {
     static const lk_redlockattr_t waits = { .size = sizeof waits, .longest_lease_ms = 4000, .node_timeout_ms = 300 };
     struct quorum *q = quorum_begin(w, 5);
-    lk_client_t *client = quorum_client(q, TIMES), *rival = quorum_client(q, TIMES);
+    lk_client_t *client = quorum_client(q, PATIENTLY), *rival = quorum_client(q, PATIENTLY);
     lk_redlock_t *r = quorum_redlock(w, client, "jobs", &no_wait), *other = quorum_redlock(w, rival, "jobs", &waits);
     int64_t left_ms;
     eventually(lk_redlock_trylock(other) == ENOTCONN && strstr(lk_errortext(), "5 started a moment ago") != NULL, 2000);
@@ -105,32 +106,32 @@ static void a_server_that_started_a_moment_ago_has_no_vote(struct world *w)
 static void what_a_majority_forgot_is_lost(struct world *w)
 {
     struct quorum *q = quorum_begin(w, 5);
-    lk_client_t *client = quorum_client(q, "lease=9s&command_timeout=1s");
+    lk_client_t *client = quorum_client(q, "lease=9s&command_timeout=2500ms");
     lk_redlock_t *r = quorum_redlock(w, client, "jobs", &no_wait), *s = quorum_redlock(w, client, "more", &no_wait);
     struct news *n = news_of(w, client, "more");
     quorum_lockall(q, r, "jobs");
     quorum_lockall(q, s, "more");
     for (int i = 0; i < 2; i++)
         quorum_int(q, i, "FLUSHALL");
-    assert_lk(0, lk_redlock_check(r));
+    assert_answer(0, lk_redlock_check(r));
     quorum_int(q, 2, "FLUSHALL");
-    assert_lk(ESTALE, lk_redlock_check(r));
-    eventually(news(n, LK_EVENT_LOST) == 1, 4500);
+    assert_answer(ESTALE, lk_redlock_check(r));
+    eventually(news(n, LK_EVENT_LOST) == 1, 8000);
     assert_same(LK_REASON_GONE, news_reason(n));
     assert_lk(ESTALE, lk_redlock_unlock(r));
     assert_lk(ESTALE, lk_redlock_unlock(s));
-    eventually(quorum_having(q, "jobs") == 0 && quorum_having(q, "more") == 0, 2000);
+    eventually(quorum_having(q, "jobs") == 0 && quorum_having(q, "more") == 0, 5000);
 }
 
 /* Each of two clients sees another half, and the one in the middle: whoever has that one has it all. */
 static void who_sees_different_halves_does_not_get_it_twice(struct world *w)
 {
     struct quorum *q = quorum_begin(w, 5);
-    lk_client_t *left = world_client_at(w, q, quorum_url_without(q, "34", TIMES));
-    lk_client_t *right = world_client_at(w, q, quorum_url_without(q, "01", TIMES));
+    lk_client_t *left = world_client_at(w, q, quorum_url_without(q, "34", PATIENTLY));
+    lk_client_t *right = world_client_at(w, q, quorum_url_without(q, "01", PATIENTLY));
     lk_client_t *less = NULL;
     lk_redlock_t *r = quorum_redlock(w, left, "jobs", &no_wait), *other = quorum_redlock(w, right, "jobs", &no_wait);
-    assert_lk(ENOTCONN, lk_client_open(&less, quorum_url_without(q, "012", TIMES)));
+    assert_lk(ENOTCONN, lk_client_open(&less, quorum_url_without(q, "012", PATIENTLY)));
     for (int i = 0; i < 5; i++) {
         lk_redlock_t *first = i % 2 ? r : other, *second = i % 2 ? other : r;
         assert_lk(0, lk_redlock_lockfor(first, 5000));
@@ -153,7 +154,7 @@ static void a_server_that_does_not_answer_costs_no_time(struct world *w)
     lk_redlockattr_t patient = no_wait;
     patient.node_timeout_ms = 1500;
     struct quorum *q = quorum_begin(w, 5);
-    lk_redlock_t *r = quorum_redlock(w, quorum_client(q, "lease=30s"), "jobs", &patient);
+    lk_redlock_t *r = quorum_redlock(w, quorum_client(q, "lease=30s&command_timeout=2s"), "jobs", &patient);
     assert_lk(0, lk_redlock_lock(r));
     assert_lk(0, lk_redlock_unlock(r));
     quorum_stop(q, 0);
@@ -163,7 +164,7 @@ static void a_server_that_does_not_answer_costs_no_time(struct world *w)
         assert_lk(0, lk_redlock_lock(r));
         assert_lk(0, lk_redlock_unlock(r));
     }
-    assert_between(now_ms() - began_ms, 0, 1000 + SLACK_MS); /* ten command timeouts would be ten seconds */
+    assert_between(now_ms() - began_ms, 0, 2500 + SLACK_MS); /* five node timeouts alone would be more than seven seconds */
     quorum_cont(q, 0);
     quorum_cont(q, 4);
     eventually(quorum_having(q, "jobs") == 0, 5000);

@@ -10,13 +10,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIMES "lease=3s"
+#define TIMES "lease=10s&command_timeout=2500ms"
 
 static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .longest_lease_ms = -1, .node_timeout_ms = 200 };
 
 static int try_it(void *redlock)
 {
     int rc = lk_redlock_trylock(redlock);
+    return rc == 0 ? lk_redlock_unlock(redlock) : rc;
+}
+
+/* One of the servers may hear of the last unlock after this. */
+static int visit(void *redlock)
+{
+    int rc = lk_redlock_lockfor(redlock, 10000);
     return rc == 0 ? lk_redlock_unlock(redlock) : rc;
 }
 
@@ -27,15 +34,28 @@ static void one_holds_it_at_all_servers(struct world *w)
     lk_redlock_t *r = quorum_redlock(w, mine, "jobs", &no_wait), *other = quorum_redlock(w, theirs, "jobs", &no_wait);
 
     quorum_lockall(q, r, "jobs");
-    assert_lk(EBUSY, lk_redlock_trylock(other));
-    assert_lk(ETIMEDOUT, lk_redlock_lockfor(other, 100));
-    assert_lk(EBUSY, in_thread(try_it, r));
+    assert_answer(EBUSY, lk_redlock_trylock(other));
+    assert_answer(ETIMEDOUT, lk_redlock_lockfor(other, 100));
+    assert_answer(EBUSY, in_thread(try_it, r));
     assert_lk(0, lk_redlock_check(r));
     assert_lk(0, lk_redlock_unlock(r));
     assert_lk(0, lk_redlock_lockfor(other, 5000));
     assert_lk(0, lk_redlock_unlock(other));
-    eventually(quorum_having(q, "jobs") == 0, 2000);
+    eventually(quorum_having(q, "jobs") == 0, 5000);
     assert_lk(EPERM, lk_redlock_unlock(other));
+}
+
+/* Until it has been told of a wait, which it is once: on a busy machine one round may take up all the time of a wait. */
+static void wait_too_long(lk_redlock_t *r, lk_events_t *told, lk_event_t *event)
+{
+    int rc = ENOTCONN, next = EAGAIN;
+    for (int i = 0; i < 10 && (rc != ETIMEDOUT || next != 0); i++) {
+        rc = lk_redlock_lockfor(r, 600);
+        assert_true(rc == ETIMEDOUT || rc == ENOTCONN);
+        next = lk_events_next(told, event);
+    }
+    assert_int_equal(ETIMEDOUT, rc);
+    assert_int_equal(0, next);
 }
 
 static void a_wait_and_a_hold_that_last_too_long_are_told(struct world *w)
@@ -47,8 +67,7 @@ static void a_wait_and_a_hold_that_last_too_long_are_told(struct world *w)
     lk_events_t *of_hold = world_events(w, mine), *of_wait = world_events(w, theirs);
 
     quorum_lockall(q, r, "jobs");
-    assert_lk(ETIMEDOUT, lk_redlock_lockfor(other, 600));
-    assert_lk(0, lk_events_next(of_wait, &event));
+    wait_too_long(other, of_wait, &event);
     assert_int_equal(LK_EVENT_LONG_WAIT, event.type);
     assert_int_equal(LK_KIND_REDLOCK, event.kind);
     assert_true(event.owner == lk_owner_number(NULL));
@@ -75,17 +94,17 @@ static void at_each_server_it_is_the_mutex_of_that_name(struct world *w)
     quorum_lockall(q, r, "jobs");
     assert_string_equal(quorum_str(q, 0, "TYPE jobs"), "hash");
     assert_same(1, quorum_int(q, 0, "HLEN jobs"));
-    assert_between(quorum_int(q, 0, "PTTL jobs"), 1, 3000);
+    assert_between(quorum_int(q, 0, "PTTL jobs"), 1, 10000);
     assert_lk(EBUSY, lk_mutex_trylock(&mutexes[0]));
     assert_lk(0, lk_redlock_unlock(r));
-    eventually(quorum_having(q, "jobs") == 0, 2000);
+    eventually(quorum_having(q, "jobs") == 0, 5000);
 
     assert_lk(0, lk_mutex_lock(&mutexes[0]));
-    assert_lk(0, lk_redlock_trylock(r)); /* two of three */
+    assert_lk(0, lk_redlock_lockfor(r, 10000)); /* two of three */
     assert_lk(0, lk_redlock_unlock(r));
-    eventually(quorum_having(q, "jobs") == 1, 2000);
+    eventually(quorum_having(q, "jobs") == 1, 5000);
     assert_lk(0, lk_mutex_lock(&mutexes[1]));
-    assert_lk(EBUSY, lk_redlock_trylock(r));
+    assert_answer(EBUSY, lk_redlock_trylock(r));
     for (int i = 0; i < 2; i++) {
         assert_lk(0, lk_mutex_unlock(&mutexes[i]));
         assert_lk(0, lk_mutex_destroy(&mutexes[i]));
@@ -101,10 +120,10 @@ static void javas_redlock_and_this_one_exclude_each_other(struct world *w)
         quorum_int(q, i, "HSET jobs 285475da-9152-4c83-822a-67ee2f116a7%d:1 1", i);
         quorum_int(q, i, "PEXPIRE jobs 30000");
     }
-    assert_lk(EBUSY, lk_redlock_trylock(r));
-    eventually(quorum_having(q, "jobs") == 2, 2000); /* what the third one granted was given back */
+    assert_answer(EBUSY, lk_redlock_trylock(r));
+    eventually(quorum_having(q, "jobs") == 2, 5000); /* what the third one granted was given back */
     quorum_int(q, 1, "DEL jobs");
-    assert_lk(0, lk_redlock_lockfor(r, 2000));
+    assert_lk(0, lk_redlock_lockfor(r, 10000));
     assert_lk(0, lk_redlock_unlock(r));
     quorum_int(q, 0, "DEL jobs");
 }
@@ -124,12 +143,12 @@ static void no_more_is_trusted_than_drifting_clocks_allow(struct world *w)
 static void the_watchdog_keeps_it_at_all_of_them(struct world *w)
 {
     struct quorum *q = quorum_begin(w, 3);
-    lk_client_t *client = quorum_client(q, "lease=3s");
+    lk_client_t *client = quorum_client(q, "lease=4s&command_timeout=1300ms");
     lk_redlock_t *r = quorum_redlock(w, client, "jobs", &no_wait);
     struct news *n = news_of(w, client, "jobs");
     quorum_lockall(q, r, "jobs");
     for (int64_t until_ms = now_ms() + 5000; now_ms() < until_ms; sleep_ms(100))
-        assert_lk(0, lk_redlock_check(r));
+        assert_answer(0, lk_redlock_check(r));
     for (int i = 0; i < 3; i++)
         assert_same(1, quorum_int(q, i, "HLEN jobs"));
     assert_same(0, news(n, LK_EVENT_LOST));
@@ -148,9 +167,9 @@ static void levels_and_types_are_those_of_a_mutex(struct world *w)
     assert_lk(0, lk_redlock_lock(r));
     assert_lk(EBUSY, lk_redlock_destroy(r));
     assert_lk(0, lk_redlock_unlock(r));
-    assert_lk(EBUSY, in_thread(try_it, r));
+    assert_answer(EBUSY, in_thread(try_it, r));
     assert_lk(0, lk_redlock_unlock(r));
-    assert_lk(0, in_thread(try_it, r));
+    assert_lk(0, in_thread(visit, r));
     assert_lk(0, lk_redlock_lock(checked));
     assert_lk(EDEADLK, lk_redlock_lock(checked));
     assert_lk(EBUSY, lk_redlock_trylock(checked));
@@ -180,12 +199,12 @@ static void an_owner_holds_it_for_any_thread(struct world *w)
     uint64_t token;
     struct owned owned = { .r = quorum_redlock(w, client, "jobs", &no_wait) };
     assert_lk(0, lk_owner_new(client, &owned.owner));
-    const lk_how_t how = { .size = sizeof how, .timeout_ms = 5000, .lease_ms = 2000, .owner = owned.owner };
+    const lk_how_t how = { .size = sizeof how, .timeout_ms = 5000, .lease_ms = 6000, .owner = owned.owner };
     assert_lk(0, lk_redlock_lockwith(owned.r, &how));
-    assert_between(quorum_int(q, 0, "PTTL jobs"), -2, 2000);
+    assert_between(quorum_int(q, 0, "PTTL jobs"), -2, 6000);
     assert_lk(EPERM, lk_redlock_unlock(owned.r));
     assert_lk(0, lk_redlock_checkby(owned.r, owned.owner));
-    assert_lk(0, lk_redlock_extendby(owned.r, owned.owner, 2500));
+    assert_lk(0, lk_redlock_extendby(owned.r, owned.owner, 6500));
     assert_lk(ENOTSUP, lk_redlock_tokenby(owned.r, owned.owner, &token));
     assert_lk(0, in_thread(unlock_owned, &owned));
     assert_lk(0, lk_owner_free(owned.owner));
@@ -209,7 +228,7 @@ static void a_fixed_lease_ends_by_itself(struct world *w)
 static void it_is_held_no_longer_than_it_may_be(struct world *w)
 {
     struct quorum *q = quorum_begin(w, 3);
-    lk_client_t *client = quorum_client(q, "lease=1s");
+    lk_client_t *client = quorum_client(q, "lease=1490ms"); /* its first renewal is the last one */
     lk_redlockattr_t attr = no_wait;
     attr.max_hold_ms = 1500;
     attr.node_timeout_ms = 200;
@@ -229,9 +248,9 @@ static void it_waits_until_a_moment(struct world *w)
     lk_client_t *mine = quorum_client(q, TIMES), *theirs = quorum_client(q, TIMES);
     lk_redlock_t *r = quorum_redlock(w, mine, "jobs", &no_wait), *other = quorum_redlock(w, theirs, "jobs", &no_wait);
     const struct timespec past = { 1, 0 }, wrong = { 1, -1 };
-    assert_lk(0, lk_redlock_timedlock(r, &past)); /* what is free is taken all the same */
-    assert_lk(ETIMEDOUT, lk_redlock_timedlock(other, &past));
-    assert_lk(ETIMEDOUT, lk_redlock_clocklock(other, CLOCK_MONOTONIC, &past));
+    assert_answer(0, lk_redlock_timedlock(r, &past)); /* what is free is taken all the same */
+    assert_answer(ETIMEDOUT, lk_redlock_timedlock(other, &past));
+    assert_answer(ETIMEDOUT, lk_redlock_clocklock(other, CLOCK_MONOTONIC, &past));
     assert_lk(EINVAL, lk_redlock_timedlock(other, &wrong));
     assert_lk(EINVAL, lk_redlock_lockfor(other, -2));
     assert_lk(0, lk_redlock_unlock(r));
@@ -306,9 +325,9 @@ static void a_lease_can_be_set_at_a_majority(struct world *w)
     assert_lk(0, lk_redlock_extend(r, 20000));
     assert_lk(0, lk_redlock_remaining(r, &left_ms));
     assert_between(left_ms, 10000, 20000 - 202);
-    assert_lk(0, lk_redlock_extend(r, 2000));
+    assert_lk(0, lk_redlock_extend(r, 5000));
     assert_lk(0, lk_redlock_remaining(r, &left_ms));
-    assert_between(left_ms, 1, 2000 - 22);
+    assert_between(left_ms, 1, 5000 - 52);
     assert_lk(EINVAL, lk_redlock_extend(r, 50));
     assert_lk(0, lk_redlock_unlock(r));
 }
@@ -324,7 +343,7 @@ static void info_tells_what_servers_say(struct world *w)
     quorum_lockall(q, r, "jobs");
     assert_lk(0, lk_redlock_info(r, &info));
     assert_true(info.held && info.answered == 3 && info.taken == 3);
-    assert_between(info.remaining_ms, 1, 3000);
+    assert_between(info.remaining_ms, 1, 10000);
     assert_same(strlen(info.holder) > 32, true);
     quorum_kill(q, 0);
     assert_lk(0, lk_redlock_info(r, &info));
@@ -350,13 +369,14 @@ static void a_close_gives_it_back(struct world *w)
 
 static int lock_and_end(void *redlock)
 {
-    return lk_redlock_lock(redlock);
+    const lk_how_t how = { .size = sizeof how, .timeout_ms = 10000, .lease_ms = 1000 };
+    return lk_redlock_lockwith(redlock, &how);
 }
 
 static void what_a_thread_leaves_behind_ends_with_its_lease(struct world *w)
 {
     struct quorum *q = quorum_begin(w, 3);
-    lk_client_t *client = quorum_client(q, "lease=1s");
+    lk_client_t *client = quorum_client(q, TIMES);
     lk_redlock_t *r = quorum_redlock(w, client, "jobs", &no_wait);
     struct news *n = news_of(w, client, "jobs");
     assert_lk(0, in_thread(lock_and_end, r));
@@ -407,6 +427,20 @@ static void other_objects_are_refused(struct world *w)
     assert_non_null(strstr(lk_errortext(), "redis-quorum"));
 }
 
+/* Whoever is not there when a majority is, a moment later, is not looked at: on a busy machine that may be the second name. */
+static int open_with_all(const char *url)
+{
+    lk_client_t *client = NULL;
+    int64_t until_ms = now_ms() + 5000;
+    int rc;
+    do {
+        rc = lk_client_open(&client, url);
+        if (rc == 0)
+            rc = lk_client_close(client);
+    } while ((rc == 0 || rc == ENOTCONN) && now_ms() < until_ms);
+    return rc;
+}
+
 static void each_server_has_one_vote(struct world *w)
 {
     struct quorum *q = quorum_begin(w, 3);
@@ -418,7 +452,7 @@ static void each_server_has_one_vote(struct world *w)
     snprintf(url, sizeof url, "%s,127.0.0.1:%d", hosts, a);
     assert_lk(EINVAL, lk_client_open(&client, url)); /* twice */
     snprintf(url, sizeof url, "%s,localhost:%d", hosts, a);
-    assert_lk(EINVAL, lk_client_open(&client, url)); /* under two names */
+    assert_lk(EINVAL, open_with_all(url)); /* under two names */
     snprintf(url, sizeof url, "%s,nowhere.invalid:1,NOWHERE.invalid:1,127.0.0.1:%d", hosts, c);
     assert_lk(EINVAL, lk_client_open(&client, url)); /* one name, spelt in two ways: that is seen before anybody is asked */
     snprintf(url, sizeof url, "%s,127.0.0.1:%d,127.0.0.1:1", hosts, c);

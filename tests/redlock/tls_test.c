@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TIMES "lease=2s&command_timeout=500ms&retry_max=50ms"
+#define TIMES "lease=2500ms&command_timeout=800ms&retry_max=50ms"
 
 static const lk_redlockattr_t no_wait = { .size = sizeof no_wait, .fenced = 1, .longest_lease_ms = -1,
                                           .node_timeout_ms = 400 };
@@ -43,8 +43,8 @@ static void all_of_it_is_encrypted(struct world *w)
     struct news *n = news_of(w, client, "jobs");
     quorum_lockall(q, r, "jobs");
     for (int64_t until_ms = now_ms() + 3000; now_ms() < until_ms; sleep_ms(200)) {
-        assert_lk(0, lk_redlock_check(r));
-        assert_lk(EBUSY, lk_redlock_trylock(other));
+        assert_answer(0, lk_redlock_check(r));
+        assert_answer(EBUSY, lk_redlock_trylock(other));
     }
     assert_same(0, news(n, LK_EVENT_LOST));
     assert_lk(0, lk_redlock_unlock(r));
@@ -69,14 +69,14 @@ static void who_cannot_show_who_it_is_is_away(struct world *w)
     quorum_lockall(q, r, "jobs"); /* it is back */
     show(w, q, 2, "stranger");    /* while it is held */
     for (int64_t until_ms = now_ms() + 3000; now_ms() < until_ms; sleep_ms(200))
-        assert_lk(0, lk_redlock_check(r));
+        assert_answer(0, lk_redlock_check(r));
     assert_same(0, news(n, LK_EVENT_LOST));
     assert_lk(0, lk_redlock_unlock(r));
 
     show(w, q, 1, "elsewhere"); /* no majority shows who it is */
     eventually(lk_redlock_trylock(r) == ENOTCONN, QUORUM_WITHIN_MS);
     assert_lk(ENOTCONN, lk_redlock_lockfor(r, 200));
-    assert_lk(ENOTCONN, lk_client_open(&refused, quorum_url(q, TIMES)));
+    assert_lk(ENOTCONN, open_patiently(&refused, quorum_url(q, TIMES)));
     assert_says("nobody who is trusted here signed");
     show(w, q, 1, "server");
     show(w, q, 2, "server");
@@ -105,7 +105,7 @@ static void the_client_has_to_show_who_it_is(struct world *w)
     struct quorum *q = quorum_begin(w, 3);
     for (int node = 0; node < 3; node++)
         quorum_str(q, node, "CONFIG SET tls-auth-clients yes");
-    assert_lk(EACCES, lk_client_open(&refused, quorum_url(q, TIMES)));
+    assert_lk(EACCES, open_patiently(&refused, quorum_url(q, TIMES)));
     assert_says("the server wants a certificate of the client");
     snprintf(options, sizeof options, TIMES "&cert=%s/client.pem&key=%s/client.key", w->dir, w->dir);
     works(quorum_redlock(w, quorum_client(q, options), "jobs", &no_wait));

@@ -22,9 +22,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FAST "lease=2s&poll=1s&prefix=shop:"
+#define FAST "lease=20s&command_timeout=2s&poll=1s&prefix=shop:"
 
 static lk_client_t *client, *other;
+
+/* What is left of a lease only grows when it is renewed. `*low_ms`: INT64_MAX, and then what was seen last. */
+static bool grows(int64_t *low_ms, int64_t left_ms)
+{
+    bool grown = left_ms > *low_ms;
+    *low_ms = left_ms;
+    return grown;
+}
 
 static struct timespec in_5s(clockid_t clock)
 {
@@ -262,9 +270,10 @@ static void use_sem(struct world *w, const lk_semattr_t *attr)
         assert_lk(0, lk_sem_wait(&pool));
         assert_lk(0, lk_sem_remaining(&pool, &ms));
         assert_lk(0, lk_sem_check(&pool));
-        assert_lk(0, lk_sem_extend(&pool, 900));
+        assert_lk(0, lk_sem_extend(&pool, 3000));
         assert_lk(0, lk_sem_token(&pool, &token));
-        sleep_ms(1000); /* it is renewed meanwhile */
+        int64_t low_ms = INT64_MAX;
+        eventually(lk_sem_remaining(&pool, &ms) == 0 && grows(&low_ms, ms), 3000);
         assert_lk(0, lk_sem_post(&pool));
     } else {
         assert_lk(0, lk_sem_drain(&pool, &taken));
@@ -605,20 +614,21 @@ static void all_works_beside_redisson(struct world *w)
 
 static void all_works_without_messages(struct world *w)
 {
-    open_both(w, "lease=2s&poll=100ms&prefix=shop:&pubsub=no");
+    open_both(w, "lease=20s&command_timeout=2s&poll=100ms&prefix=shop:&pubsub=no");
     use_everything(w, false);
     nothing_was_denied(w);
 }
 
-/* A hold is renewed beyond its lease, on a connection of its own, also when that was made anew. */
+/* A hold is renewed, on a connection of its own, also when that was made anew. */
 static void renewals_are_permitted(struct world *w)
 {
-    open_both(w, "lease=2s&prefix=shop:");
+    int64_t ms, low_ms = INT64_MAX;
+    open_both(w, "lease=4500ms&command_timeout=1400ms&prefix=shop:");
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
     assert_lk(0, lk_mutex_lock(&orders));
-    sleep_ms(2300);
+    eventually(lk_mutex_remaining(&orders, &ms) == 0 && grows(&low_ms, ms), 4500);
     world_redis(w, "CLIENT KILL TYPE normal SKIPME yes");
-    sleep_ms(1000);
+    eventually(lk_mutex_remaining(&orders, &ms) == 0 && grows(&low_ms, ms), 4500);
     assert_lk(0, lk_mutex_check(&orders));
     assert_lk(0, lk_mutex_unlock(&orders));
     assert_lk(0, lk_mutex_destroy(&orders));
@@ -673,7 +683,8 @@ static lk_client_t *open_quorum(struct world *w)
         for (int i = 0; i < rights.count; i++)
             quorum_str(q, node, "ACL SETUSER app %s", strcmp(rights.at[i], "~PREFIX*") == 0 ? "~shop:*" : rights.at[i]);
     }
-    snprintf(url, sizeof url, "redis-quorum://app:secret@127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d?prefix=shop:",
+    snprintf(url, sizeof url,
+             "redis-quorum://app:secret@127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d?command_timeout=3s&prefix=shop:",
              quorum_port(q, 0), quorum_port(q, 1), quorum_port(q, 2));
     return world_client_at(w, q, url);
 }
@@ -681,7 +692,7 @@ static lk_client_t *open_quorum(struct world *w)
 /* The same rule, at each of its servers. */
 static void a_quorum_needs_no_more(struct world *w)
 {
-    const lk_redlockattr_t attr = { .size = sizeof attr, .fenced = 1, .longest_lease_ms = -1 };
+    const lk_redlockattr_t attr = { .size = sizeof attr, .fenced = 1, .longest_lease_ms = -1, .node_timeout_ms = 1000 };
     lk_redlock_t jobs;
     lk_redlockinfo_t info = LK_REDLOCKINFO_INIT;
     lk_how_t how = LK_HOW_INIT;
@@ -692,11 +703,11 @@ static void a_quorum_needs_no_more(struct world *w)
     assert_lk(0, lk_owner_new(quorum, &how.owner));
     assert_lk(0, lk_redlock_init(&jobs, quorum, "jobs", &attr));
     for (int i = 0; i < 5; i++) {
-        assert_lk(0, i == 0   ? lk_redlock_lock(&jobs)
-                     : i == 1 ? lk_redlock_trylock(&jobs)
-                     : i == 2 ? lk_redlock_timedlock(&jobs, &real_at)
-                     : i == 3 ? lk_redlock_clocklock(&jobs, CLOCK_MONOTONIC, &monotonic_at)
-                              : lk_redlock_lockfor(&jobs, 5000));
+        assert_answer(0, i == 0   ? lk_redlock_lock(&jobs)
+                         : i == 1 ? lk_redlock_trylock(&jobs)
+                         : i == 2 ? lk_redlock_timedlock(&jobs, &real_at)
+                         : i == 3 ? lk_redlock_clocklock(&jobs, CLOCK_MONOTONIC, &monotonic_at)
+                                  : lk_redlock_lockfor(&jobs, 5000));
         assert_lk(0, lk_redlock_token(&jobs, &token));
         assert_lk(0, lk_redlock_remaining(&jobs, &ms));
         assert_lk(0, lk_redlock_check(&jobs));
@@ -944,7 +955,7 @@ static void without_channels_waiters_poll(struct world *w)
     make_the_user(w);
     world_redis(w, "ACL SETUSER app resetchannels");
     assert_lk(0, log_to(NULL, LK_LOG_ERROR, NULL));
-    open_clients(w, "lease=2s&poll=200ms&prefix=shop:");
+    open_clients(w, "lease=20s&command_timeout=2s&poll=200ms&prefix=shop:");
     use_mutex(w, &(lk_mutexattr_t)LK_MUTEXATTR_INIT);
     use_rwlock(w, &(lk_rwlockattr_t)LK_RWLOCKATTR_INIT);
     use_sem(w, &(lk_semattr_t){ .size = sizeof(lk_semattr_t), .leased = 1 });
