@@ -36,7 +36,9 @@ static void refused_again_and_again(struct world *w)
     assert_between(world_counter(w, "total_connections_received") - before, 0, seconds + 1);
     world_redis(w, "CONFIG SET requirepass %s", "");
     assert_lk(0, subject_take(thing, 3000));
-    assert_lk(0, subject_give(thing));
+    int gave = subject_give(thing);
+    assert_true(gave == 0 || gave == EIO); /* with 100 ms for an answer, on a busy machine: then the library goes on */
+    eventually(subject_held(w, thing) == 0, 3000);
 }
 
 int main(void)

@@ -12,6 +12,18 @@ enum { THREADS = 8, ROUNDS = 20 };
 static struct rig *rig;
 static struct proxy *p;
 
+/* Those in queues, for the run, and at the barrier. */
+static bool they_listen(struct world *w)
+{
+    static const char *const queues[] = { "mutex:{thing-0}", "mutex:{thing-1}", "rw:{thing-2}",
+                                          "rw:{thing-3}",    "sem:{thing-4}",   "permits:{thing-5}" };
+    for (size_t i = 0; i < sizeof queues / sizeof *queues; i++)
+        if (!world_listening(w, queues[i]))
+            return false;
+    return world_elements(w, "PUBSUB CHANNELS latchkey:ran:*") == 1 &&
+           world_elements(w, "PUBSUB CHANNELS latchkey:met:*") == 1;
+}
+
 /* In each phase: A, W with its message, H with its renewals, R. */
 static void a_slow_link_is_only_slow(struct world *w)
 {
@@ -27,7 +39,7 @@ static void a_slow_link_is_only_slow(struct world *w)
         eventually(errand_waits(rig->w, &errands[place - rig->places]), 5000);
     }
     party_wait(rig, &party, &rig->stage, 10000);
-    sleep_ms(500); /* until they listen */
+    eventually(they_listen(w), 10000);
     for_each_place(place, rig) {
         struct errand *errand = &errands[place - rig->places];
         int64_t given_ms = now_ms();
@@ -116,7 +128,7 @@ static void answers_that_come_together_are_told_apart(struct world *w)
 {
     struct subject subjects[RIG_PLACES];
     struct worker worker;
-    rig = rig_begin_behind(w, &p, "lease=10s&command_timeout=1s&poll=200ms");
+    rig = rig_begin_behind(w, &p, "lease=10s&command_timeout=3s&poll=200ms");
     for (int i = 0; i < RIG_PLACES; i++)
         subjects[i] = rig->places[i].mine;
     worker_start(&worker, visits, subjects);

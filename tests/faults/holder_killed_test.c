@@ -11,7 +11,8 @@
 
 enum { LEASE_MS = 1500, POLL_MS = 200, LIVENESS_MS = 5000, DEAD = 5 };
 
-#define OPTIONS "lease=1500ms&command_timeout=450ms&poll=200ms"
+#define OPTIONS "lease=1500ms&command_timeout=450ms&poll=200ms" /* of those who are killed */
+#define PATIENTLY "lease=5s&poll=200ms"
 
 struct order {
     const struct subject_kind *kind;
@@ -43,7 +44,7 @@ static void a_holder_is_killed(struct world *w, const struct subject_kind *kind)
     struct order *order = world_shared(w, sizeof *order);
     order->kind = subject_keeper(kind);
     pid_t holder = world_fork(w, hold_until_killed, order);
-    lk_client_t *client = world_client(w, OPTIONS);
+    lk_client_t *client = world_client(w, PATIENTLY);
     struct subject *mine = world_subject(w, client, kind, "thing");
     if (kind->leased)
         assert_int_equal(1, subject_held(w, mine));
@@ -75,7 +76,7 @@ static void waiters_are_killed(struct world *w, const struct subject_kind *kind)
     pid_t holder = world_fork(w, hold_until_killed, order);
     for (int i = 0; i < DEAD; i++)
         waiters[i] = world_fork(w, wait_until_killed, (void *)kind);
-    lk_client_t *client = world_client(w, "lease=5s&command_timeout=450ms&poll=200ms");
+    lk_client_t *client = world_client(w, PATIENTLY);
     struct subject *mine = world_subject(w, client, kind, "thing");
     struct subject *keeper = world_subject(w, client, subject_keeper(kind), "thing");
     eventually(subject_queued(w, mine) == DEAD, 5000);

@@ -92,7 +92,7 @@ static void a_wait_does_not_notice(struct rig *rig, struct proxy *p, const struc
     for_each_place(place, rig) {
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(&errands[place - rig->places], &place->mine, 10000);
-        eventually(errand_waits(rig->w, &errands[place - rig->places]), 1000);
+        eventually(errand_waits(rig->w, &errands[place - rig->places]), 5000);
     }
     ending->end(rig, p);
     for_each_place(place, rig) {
@@ -120,7 +120,7 @@ static void a_latch_does_not_notice(struct rig *rig, struct proxy *p, const stru
     assert_lk(0, lk_latch_countdown(&rig->gate));
     assert_int_equal(2, world_int(rig->w, "GET gate"));
     worker_start(&waiter, wait_for_gate, &rig->gate);
-    eventually(world_elements(rig->w, "PUBSUB CHANNELS redisson_countdownlatch__channel__*") == 1, 1000);
+    eventually(world_elements(rig->w, "PUBSUB CHANNELS redisson_countdownlatch__channel__*") == 1, 5000);
     ending->end(rig, p);
     assert_lk(0, lk_latch_countdownby(&rig->their_gate, 2));
     assert_lk(0, worker_join(&waiter));

@@ -74,14 +74,17 @@ static void a_resolver_that_thinks(struct world *w)
     blackout_meets_all(w, &blackout);
 }
 
+#define PATIENTLY "lease=10s&command_timeout=2s&poll=200ms" /* of the other client */
+
 /* Who is connected does not ask for the name any more: renewals and calls go on, and other clients' as well. */
 static void connections_that_stand_need_no_resolver(struct world *w)
 {
     struct proxy *p = proxy_begin_tcp(w);
     char url[256];
     int64_t ms;
-    snprintf(url, sizeof url, "redis://%s:%d?" RIG_OPTIONS, name, proxy_port(p));
-    struct rig *rig = rig_begin(w, url, RIG_OPTIONS);
+    snprintf(url, sizeof url, "redis://%s:%d?lease=%dms&command_timeout=1100ms&poll=200ms", name, proxy_port(p),
+             RIG_LEASE_MS); /* an answer that is late ends a connection, and there is no other */
+    struct rig *rig = rig_begin(w, url, PATIENTLY);
     for_each_place(place, rig)
         place_take(place);
     atomic_store(&resolver, THINKS);
@@ -101,7 +104,7 @@ static void a_resolver_that_fails_costs_no_connection(struct world *w)
     struct proxy *p = proxy_begin_tcp(w);
     char url[256];
     snprintf(url, sizeof url, "redis://%s:%d?" RIG_OPTIONS, name, proxy_port(p));
-    struct rig *rig = rig_begin(w, url, RIG_OPTIONS);
+    struct rig *rig = rig_begin(w, url, PATIENTLY);
     for_each_place(place, rig)
         place_take(place);
     atomic_store(&resolver, FAILS);

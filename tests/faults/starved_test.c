@@ -59,7 +59,7 @@ static void starved(struct world *w, const struct subject_kind *kind)
 {
     if (!kind->leased)
         return;
-    lk_client_t *ours = world_open(w, "lease=200ms"), *theirs = world_client(w, "lease=10s");
+    lk_client_t *ours = world_open(w, "lease=200ms"), *theirs = world_client(w, "lease=10s&command_timeout=3s");
     struct worker worker;
     int lost = 0, rounds = 0;
     struct subject *mine = world_subject(w, ours, kind, "thing");

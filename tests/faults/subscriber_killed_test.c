@@ -28,9 +28,9 @@ static void let_wait(struct world *w)
     for_each_place(place, rig) {
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(&errands[place - rig->places], &place->mine, 30000);
-        eventually(errand_waits(w, &errands[place - rig->places]), 1000);
+        eventually(errand_waits(w, &errands[place - rig->places]), 5000);
     }
-    eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch__channel__*") == 1, 1000);
+    eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch__channel__*") == 1, 5000);
     sleep_ms(20);
 }
 
@@ -117,7 +117,7 @@ static void a_user_loses_the_right_to_listen(struct world *w)
         struct place *place = &rig->places[i];
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(&errands[i], &place->mine, 30000);
-        eventually(errand_waits(w, &errands[i]), 1000);
+        eventually(errand_waits(w, &errands[i]), 5000);
         int64_t began_ms = now_ms();
         assert_lk(0, subject_give(&place->theirs));
         errand_join(&errands[i]);
@@ -136,7 +136,7 @@ static void a_message_that_vanishes_costs_a_poll(struct world *w)
         struct errand *errand = &errands[place - rig->places];
         assert_lk(0, subject_take(&place->theirs, 1000));
         errand_start(errand, &place->mine, 30000);
-        eventually(errand_waits(w, errand), 1000);
+        eventually(errand_waits(w, errand), 5000);
         int64_t began_ms = now_ms();
         proxy_once(p, PROXY_DROP_MESSAGE, 1, "message");
         assert_lk(0, subject_give(&place->theirs));
@@ -148,7 +148,7 @@ static void a_message_that_vanishes_costs_a_poll(struct world *w)
     assert_true(proxy_faults(p) > 0); /* on a busy machine, a poll may come before a message */
     assert_lk(0, lk_latch_trysetcount(&rig->their_gate, 1));
     worker_start(&at_gate, await_latch_patiently, &rig->gate);
-    eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch__channel__*") == 1, 1000);
+    eventually(world_elements(w, "PUBSUB CHANNELS redisson_countdownlatch__channel__*") == 1, 5000);
     sleep_ms(20);
     proxy_once(p, PROXY_DROP_MESSAGE, 1, "message");
     int64_t began_ms = now_ms();

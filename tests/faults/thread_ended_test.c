@@ -35,7 +35,7 @@ static void a_thread_ends(struct world *w, const struct subject_kind *kind)
     assert_lk(0, subject_take(keeper, LEASE_MS + SLACK_MS));
     assert_between(now_ms() - began_ms, 0, LEASE_MS + SLACK_MS);
     if (kind->leased) {
-        eventually(news(n, LK_EVENT_LOST) == 1, SLACK_MS);
+        eventually(news(n, LK_EVENT_LOST) == 1, 5000);
         assert_int_equal(LK_REASON_THREAD_EXIT, news_reason(n));
     }
     assert_lk(0, subject_give(keeper));

@@ -23,7 +23,8 @@ enum {
 };
 
 static const char short_times[] = "lease=6s&command_timeout=500ms&poll=150ms&retry_max=50ms",
-                  long_times[] = "lease=1500ms&command_timeout=400ms&poll=150ms&retry_max=50ms&connect_timeout=1400ms";
+                  long_times[] = "lease=1500ms&command_timeout=400ms&poll=150ms&retry_max=50ms&connect_timeout=1400ms",
+                  later_times[] = "lease=8s&command_timeout=2s&poll=150ms&retry_max=50ms"; /* of who comes afterwards */
 
 static const struct outage *present; /* bodies of for_all() have no argument */
 
@@ -368,14 +369,47 @@ static unsigned count_of(lk_latch_t *latch)
     return count;
 }
 
+/* Was the answer awaited for as long as a command may take, on a busy machine? Then that is what the call says. */
+static bool came_late(int code, int64_t began_ms)
+{
+    return (code == EIO || code == ENOTCONN) && now_ms() - began_ms >= LONG_COMMAND_MS;
+}
+
 /* A count that should be set already may be, and is in the end. */
 static void settle_fresh(lk_latch_t *fresh, int code)
 {
     unsigned count = count_of(fresh);
     assert_true(count == 0 || (code == EIO && count == 3));
-    assert_lk(count == 0 ? 0 : EEXIST, lk_latch_trysetcount(fresh, 3));
+    int64_t began_ms = now_ms();
+    int set = lk_latch_trysetcount(fresh, 3);
+    if (!came_late(set, began_ms))
+        assert_lk(count == 0 ? 0 : EEXIST, set);
+    else if (count_of(fresh) == 0)
+        eventually(lk_latch_trysetcount(fresh, 3) == 0 || count_of(fresh) == 3, BACK_MS + LATE_MS);
     assert_int_equal(3, count_of(fresh));
-    assert_lk(0, lk_latch_delete(fresh));
+    int deleted;
+    do {
+        began_ms = now_ms();
+        deleted = lk_latch_delete(fresh);
+    } while (deleted == ENOTCONN && came_late(deleted, began_ms));
+    if (!came_late(deleted, began_ms))
+        assert_lk(0, deleted);
+    eventually(count_of(fresh) == 0, BACK_MS + LATE_MS);
+}
+
+/* So much less: what got no answer counts once, in the end, and what was not sent is sent again. */
+static void count_down(lk_latch_t *gate, unsigned by)
+{
+    unsigned before = count_of(gate);
+    int64_t began_ms;
+    int rc;
+    do {
+        began_ms = now_ms();
+        rc = lk_latch_countdownby(gate, by);
+    } while (rc == ENOTCONN && came_late(rc, began_ms));
+    if (!came_late(rc, began_ms))
+        assert_lk(0, rc);
+    eventually(count_of(gate) == before - by, BACK_MS + LATE_MS);
 }
 
 static void a_latch_counts_exactly(void)
@@ -414,9 +448,9 @@ static void a_latch_counts_exactly(void)
     eventually(count_of(gate) == count, BACK_MS + LATE_MS);
     sleep_ms(2 * LONG_COMMAND_MS); /* no copy comes late */
     assert_int_equal(count, count_of(gate));
-    assert_lk(0, lk_latch_countdownby(gate, count - 1));
-    assert_lk(ETIMEDOUT, lk_latch_waitfor(gate, 0));
-    assert_lk(0, lk_latch_countdown(gate));
+    count_down(gate, count - 1);
+    eventually(lk_latch_waitfor(gate, 0) == ETIMEDOUT, BACK_MS + LATE_MS);
+    count_down(gate, 1);
     if (!outage->ends_tries)
         assert_int_equal(0, worker_join(&waiter));
     world_end(w);
@@ -426,14 +460,14 @@ static void a_latch_counts_exactly(void)
 
 static const lk_onceattr_t given_run = { .size = sizeof given_run, .lease_ms = GIVEN_LEASE_MS };
 
-static void begin_outage(struct world **w, lk_client_t **one, lk_client_t **other)
+static void begin_outage(struct world **w, lk_client_t **one, lk_client_t **other, const char *other_times)
 {
     *w = world_begin(present->server_args);
     world_allow(*w, "latchkey:*");
     if (present->prepare != NULL)
         present->prepare(*w);
     *one = client_of(*w, long_times);
-    *other = client_of(*w, long_times);
+    *other = client_of(*w, other_times);
 }
 
 /* Run it as the next one, and complete it: on a busy machine the library goes on with that. */
@@ -468,7 +502,7 @@ static void a_run_completes_once_or_is_lost(void)
     struct world *w;
     lk_client_t *one, *other;
     int64_t left_ms;
-    begin_outage(&w, &one, &other);
+    begin_outage(&w, &one, &other, long_times);
     lk_once_t *given = world_once(w, one, "given", &given_run), *held = world_once(w, one, "held", NULL);
     lk_once_t *wanted = world_once(w, other, "held", NULL), *tried = world_once(w, other, "tried", NULL);
     assert_lk(0, lk_once_begin(given, PATIENT_MS));
@@ -501,7 +535,10 @@ static void a_run_completes_once_or_is_lost(void)
     eventually(lk_once_check(tried) == 0, BACK_MS + LATE_MS);
     assert_result(given, "in the end");
     assert_result(wanted, "by the next");
-    assert_lk(0, lk_once_fail(tried));
+    began_ms = now_ms();
+    int failed = lk_once_fail(tried);
+    if (!came_late(failed, began_ms))
+        assert_lk(0, failed);
     world_end(w);
 }
 
@@ -536,15 +573,40 @@ static bool is_broken(lk_barrier_t *barrier)
     return lk_barrier_info(barrier, &info) == 0 && info.broken;
 }
 
+/* It waits there, or has gone: on a busy machine its coming may have no answer in time, and then it does not stay. */
+static bool has_come(struct world *w, const char *name, const struct gate *gone)
+{
+    return parties(w, name) == 1 || gate_is_open(gone);
+}
+
+struct comer {
+    lk_barrier_t *barrier;
+    struct gate gone;
+};
+
+static int come_and_go(void *arg)
+{
+    struct comer *comer = arg;
+    int rc = meet(comer->barrier);
+    gate_open(&comer->gone);
+    return rc;
+}
+
 /* A round of two: one in a thread, which waits, and then this one. */
 static void meets_again(struct world *w, lk_barrier_t *first, lk_barrier_t *second, const char *name)
 {
     struct worker party;
-    eventually(lk_barrier_reset(first) == 0, BACK_MS + LATE_MS);
-    worker_start(&party, meet, first);
-    eventually(parties(w, name) == 1, BACK_MS + LATE_MS);
-    assert_int_equal(LK_BARRIER_SERIAL, meet(second));
-    assert_int_equal(0, worker_join(&party));
+    int met = 0, waited = EIO;
+    for (int i = 0; i < 5 && waited == EIO; i++) {
+        struct comer comer = { .barrier = first };
+        eventually(lk_barrier_reset(first) == 0, BACK_MS + LATE_MS);
+        worker_start(&party, come_and_go, &comer);
+        eventually(has_come(w, name, &comer.gone), BACK_MS + LATE_MS);
+        met = gate_is_open(&comer.gone) ? 0 : meet(second);
+        waited = worker_join(&party);
+    }
+    assert_int_equal(LK_BARRIER_SERIAL, met);
+    assert_int_equal(0, waited);
 }
 
 static void a_round_is_met_or_broken(void)
@@ -553,7 +615,7 @@ static void a_round_is_met_or_broken(void)
     struct worker patient, hasty;
     struct world *w;
     lk_client_t *one, *other;
-    begin_outage(&w, &one, &other);
+    begin_outage(&w, &one, &other, later_times);
     lk_barrier_t *long_one = world_barrier(w, one, "long", 2, &patient_party);
     lk_barrier_t *long_other = world_barrier(w, other, "long", 2, &patient_party);
     lk_barrier_t *brief_one = world_barrier(w, one, "brief", 2, NULL);

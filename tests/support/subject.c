@@ -333,7 +333,7 @@ static int run_errand(void *arg)
     struct errand *errand = arg;
     __atomic_store_n(&errand->began_ms, now_ms(), __ATOMIC_RELEASE);
     errand->took = subject_take(errand->subject, errand->timeout_ms);
-    errand->took_ms = now_ms();
+    __atomic_store_n(&errand->took_ms, now_ms(), __ATOMIC_RELEASE);
     if (errand->took == 0)
         errand->gave = subject_give(errand->subject);
     errand->gave_ms = now_ms();
@@ -358,6 +358,11 @@ bool errand_waits(struct world *w, const struct errand *errand)
     if (errand->subject->kind->queued != NULL)
         return subject_queued(w, errand->subject) == 1;
     return began_ms != 0 && now_ms() - began_ms >= ASKED_MS;
+}
+
+bool errand_took(const struct errand *errand)
+{
+    return __atomic_load_n(&errand->took_ms, __ATOMIC_ACQUIRE) != 0;
 }
 
 int give_subject(void *subject)

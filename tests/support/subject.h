@@ -73,7 +73,7 @@ struct errand {
     struct worker worker;
     struct subject *subject;
     int64_t timeout_ms;
-    int64_t began_ms, took_ms; /* took_ms: when the take returned; began_ms: atomic builtins until it is joined */
+    int64_t began_ms, took_ms; /* took_ms: when the take returned; both: atomic builtins until it is joined */
     int64_t gave_ms;           /* when it was back */
     int took, gave;            /* codes; gave only if it took */
 };
@@ -82,6 +82,7 @@ void errand_join(struct errand *errand);
 
 /* Does it wait, as the server sees it? Of a kind without a queue: it asked a while ago. */
 bool errand_waits(struct world *w, const struct errand *errand);
+bool errand_took(const struct errand *errand); /* has the take returned? */
 
 /* Work for threads, which waits PATIENT_MS at most. */
 enum { PATIENT_MS = 20000 };
