@@ -8,7 +8,7 @@
 #include "descriptors.h"
 #include "failing/failing.h"
 
-#define OPTIONS "lease=2s&poll=100ms"
+#define OPTIONS "lease=6s&poll=100ms"
 
 static int teardown(void **state)
 {
@@ -26,7 +26,7 @@ static void a_client_is_refused(struct world *w)
         assert_that(refusals < 20);
         descriptors_more(refusals);
         errno = ERRNO_MARK;
-        rc = lk_client_open(&client, url);
+        rc = open_patiently(&client, url);
         int errno_after = errno;
         descriptors_lift();
         assert_int_equal(ERRNO_MARK, errno_after);
@@ -44,7 +44,7 @@ static void a_waiter_polls(struct world *w)
     lk_mutex_t *m = world_mutex(w, client, "m", NULL);
     lk_mutex_t *theirs = world_mutex(w, other, "m", NULL);
     assert_lk(0, lk_mutex_lock(theirs));
-    assert_lk(0, lk_mutex_extend(theirs, 400)); /* its watchdog is connected */
+    assert_lk(0, lk_mutex_extend(theirs, 6000)); /* its watchdog is connected */
     assert_int_equal(1, world_holds(w, "m"));   /* the world has its connection */
     descriptors_more(0);
     assert_lk(ETIMEDOUT, lk_mutex_lockfor(m, 150));
@@ -61,10 +61,12 @@ static void a_waiter_polls(struct world *w)
 static void a_hold_is_kept(struct world *w)
 {
     lk_mutex_t *m = world_mutex(w, world_client(w, OPTIONS), "m", NULL);
+    int64_t left_ms;
     assert_lk(0, lk_mutex_lock(m));
-    assert_lk(0, lk_mutex_extend(m, 900));
+    assert_lk(0, lk_mutex_extend(m, 3000));
+    int64_t extended_ms = now_ms();
     descriptors_more(0);
-    sleep_ms(1400);
+    eventually(lk_mutex_remaining(m, &left_ms) != 0 || left_ms > 3000 - (now_ms() - extended_ms), 3000); /* renewed */
     assert_lk(0, lk_mutex_check(m));
     assert_lk(0, lk_mutex_unlock(m));
     descriptors_lift();

@@ -10,7 +10,7 @@
 #include "failing/failing.h"
 
 #define LEASE_MS 3000 /* a connection that is taken for dead cannot be replaced: give it time */
-#define OPTIONS "lease=3s"
+#define OPTIONS "lease=3s&command_timeout=950ms"
 #define MANY 300 /* answers: more than a small buffer takes */
 
 static lk_client_t *client;
@@ -44,7 +44,7 @@ static void take_all(void)
     assert_lk(0, lk_rwlock_wrlock(writer));
     assert_lk(0, lk_rwlock_wrlock(downgraded));
     assert_lk(0, lk_sem_acquire(permits, 2, LEASE_MS));
-    sleep_ms(LEASE_MS / 4); /* the watchdog has its connection */
+    eventually(lk_mutex_extend(fair, LEASE_MS) == 0, 2 * LEASE_MS); /* the watchdog has its connection */
 }
 
 /* What asks the server while holding. */

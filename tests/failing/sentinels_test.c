@@ -18,12 +18,12 @@ static struct failover *servers;
 static const char *options(void)
 {
     return failing_lasts() ? "lease=1500ms&clock_skew=100ms&connect_timeout=300ms"
-                           : "lease=3s&clock_skew=100ms&connect_timeout=3s";
+                           : "lease=3s&clock_skew=100ms&connect_timeout=3s&command_timeout=900ms";
 }
 
 static const char *patient(void)
 {
-    return "lease=3s&clock_skew=100ms&connect_timeout=3s";
+    return "lease=3s&clock_skew=100ms&connect_timeout=3s&command_timeout=900ms";
 }
 
 static int provide(lk_credentials_t *credentials, void *arg)

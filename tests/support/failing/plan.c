@@ -209,8 +209,9 @@ static bool is_impatient(void)
 
 const char *failing_options(void)
 {
-    return is_impatient() && !SANITIZED ? "lease=1500ms&connect_timeout=1500ms&poll=100ms"
-                                        : "lease=3s&connect_timeout=3s&poll=100ms";
+    if (!is_impatient())
+        return "lease=3s&connect_timeout=3s&command_timeout=950ms&poll=100ms";
+    return SANITIZED ? "lease=3s&connect_timeout=3s&poll=100ms" : "lease=1500ms&connect_timeout=1500ms&poll=100ms";
 }
 
 int64_t failing_patience_ms(void)

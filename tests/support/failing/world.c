@@ -6,7 +6,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
-enum { DESCRIPTORS = 256, LEFT_AFTER_MS = 1500, SETTLED_MS = 100 };
+enum { DESCRIPTORS = 256, LEFT_AFTER_MS = 1500, GONE_AFTER_MS = 5000, SETTLED_MS = 100 };
 
 struct run {
     struct world *w;
@@ -46,7 +46,7 @@ static void note_process(struct run *run)
 /* Nothing is left in this process. */
 static void check_process(const struct run *run)
 {
-    int64_t until_ms = now_ms() + LEFT_AFTER_MS; /* a rival's connection may have suffered, and comes back */
+    int64_t until_ms = now_ms() + GONE_AFTER_MS; /* a rival's connection may have suffered, and comes back */
     while (!is_as_before(run) && now_ms() < until_ms)
         sleep_ms(1);
     if (failing_blocks() != run->blocks)
