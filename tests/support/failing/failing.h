@@ -77,11 +77,14 @@ int64_t failing_spare_end(int64_t value);
 
 /*
  * The call returns `expected` or, if something failed by then, one of the other codes; of these only ENOMEM where
- * allocations fail. Where calls fail again and again waits are short, and nothing is expected. errno stays as it is. What is unknown or goes on in the background excuses a key for a while.
+ * allocations fail. Where calls fail again and again waits are short, and nothing is expected. On a busy machine an answer
+ * may be waited for in vain, too. errno stays as it is. What is unknown or goes on in the background excuses a key for a
+ * while.
  */
 #define tried(expected, call, ...)                                                                                     \
-    (errno = ERRNO_MARK,                                                                                               \
+    (failing_clock(), errno = ERRNO_MARK,                                                                              \
      failing_judge((call), (const int[]){ (expected), ##__VA_ARGS__, -1 }, #call, __FILE__, __LINE__))
+void failing_clock(void);
 int failing_judge(int code, const int allowed[], const char *call, const char *file, int line);
 
 /* Such codes: nothing was sent, or nobody knows. */
