@@ -146,7 +146,7 @@ static void a_handle_that_locks_again_keeps_the_name(struct world *w)
     }
     assert_lk(0, lk_mutex_unlock(orders));
     assert_lk(EBUSY, lk_mutex_trylock(same_name));
-    assert_between(world_pttl(w, "orders"), 1, 3000);
+    assert_between(world_pttl(w, "orders"), 1, 3000 + SLACK_MS); /* the server's clock is known by as much as an answer took */
     assert_lk(0, lk_mutex_lockfor(same_name, 6000));
     assert_between(now_ms() - began_ms, 2990, 3000 + 2 * SLACK_MS + 1000);
     assert_lk(0, lk_mutex_unlock(same_name));
