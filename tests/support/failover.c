@@ -61,13 +61,18 @@ static bool has_tls(const struct failover *f)
     return f->world->tls_port != 0;
 }
 
-static void take_ports(struct failover *f)
+static void hang_up(struct process *p)
 {
-    for (int i = 0; i < PROCESSES; i++) {
-        struct process *p = &f->processes[i];
-        p->port = free_port();
-        p->control_port = has_tls(f) ? free_port() : p->port;
-    }
+    if (p->control != NULL)
+        redisFree(p->control);
+    p->control = NULL;
+}
+
+static void take_ports(struct failover *f, struct process *p)
+{
+    hang_up(p);
+    p->port = free_port();
+    p->control_port = has_tls(f) ? free_port() : p->port;
 }
 
 /* They also reach each other by TLS, and say the port of it where they are. */
@@ -295,12 +300,37 @@ static bool has_replicas(struct failover *f, int master)
     return all;
 }
 
+/* It has the process that answers there, and not another one the port. */
+static bool is_itself(struct failover *f, int i)
+{
+    redisReply *reply = ask(f, i, "INFO server");
+    const char *at = reply != NULL && reply->str != NULL ? strstr(reply->str, "process_id:") : NULL;
+    bool itself = at != NULL && strtol(at + strlen("process_id:"), NULL, 10) == f->processes[i].pid;
+    freeReplyObject(reply);
+    return itself;
+}
+
+/*
+ * Does it serve? One that ended had a port that another server took before, and has another one now; of a Sentinel the
+ * others hear that from itself.
+ */
+static bool has_begun(struct failover *f, int i)
+{
+    struct process *p = &f->processes[i];
+    if (waitpid(p->pid, NULL, WNOHANG) == p->pid) {
+        take_ports(f, p);
+        start(f, i);
+        return false;
+    }
+    return is_itself(f, i);
+}
+
 static void start_servers(struct failover *f)
 {
     for (int i = 0; i < FAILOVER_NODES; i++)
         start(f, i);
     for (int i = 0; i < FAILOVER_NODES; i++)
-        eventually(answers(f, i), STARTS_WITHIN_MS);
+        eventually(has_begun(f, i), STARTS_WITHIN_MS);
     for (int i = 1; i < FAILOVER_NODES; i++)
         order(f, i, "REPLICAOF 127.0.0.1 %d", f->processes[0].port);
     eventually(has_replicas(f, 0), STARTS_WITHIN_MS);
@@ -319,8 +349,10 @@ static void start_sentinels(struct failover *f)
 {
     for (int i = FAILOVER_NODES; i < WATCHERS_END; i++)
         start(f, i);
-    for (int i = FAILOVER_NODES; i < WATCHERS_END; i++)
+    for (int i = FAILOVER_NODES; i < WATCHERS_END; i++) {
+        eventually(has_begun(f, i), STARTS_WITHIN_MS);
         hurry(f, i);
+    }
 }
 
 /* Do all see the master and its replicas, and nothing amiss? */
@@ -339,7 +371,8 @@ struct failover *failover_begin(struct world *w, const char *clock)
     f->world = w;
     f->clock = clock;
     world_at_end(w, NULL, f, end);
-    take_ports(f);
+    for (int i = 0; i < PROCESSES; i++)
+        take_ports(f, &f->processes[i]);
     make_dirs(f);
     start_servers(f);
     start_sentinels(f);
@@ -531,13 +564,6 @@ void failover_demand(struct failover *f)
 
 /* --- blows ------------------------------------------------------------------------------------------------------------- */
 
-static void hang_up(struct process *p)
-{
-    if (p->control != NULL)
-        redisFree(p->control);
-    p->control = NULL;
-}
-
 void failover_kill(struct failover *f, int node)
 {
     struct process *p = &f->processes[node];
@@ -593,7 +619,7 @@ int failover_isolated(struct failover *f, const char *certificate)
     f->certificate = certificate;
     if (f->processes[ISOLATED].pid == 0)
         start(f, ISOLATED);
-    eventually(answers(f, ISOLATED), STARTS_WITHIN_MS);
+    eventually(has_begun(f, ISOLATED), STARTS_WITHIN_MS);
     return f->processes[ISOLATED].port;
 }
 

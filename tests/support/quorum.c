@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct member {
@@ -90,6 +91,34 @@ static bool answers(struct member *m)
     return up;
 }
 
+static void take_ports(struct quorum *q, struct member *m)
+{
+    hang_up(m);
+    m->port = free_port();
+    m->control_port = has_tls(q) ? free_port() : m->port;
+}
+
+/* It has the process that answers there, and not another one the port. */
+static bool is_itself(struct member *m)
+{
+    redisReply *reply = redisCommand(control_of(m), "INFO server");
+    const char *at = reply != NULL && reply->str != NULL ? strstr(reply->str, "process_id:") : NULL;
+    bool itself = at != NULL && strtol(at + strlen("process_id:"), NULL, 10) == m->pid;
+    freeReplyObject(reply);
+    return itself;
+}
+
+/* Does it serve? One that ended had a port that another server took before, and has another one now. */
+static bool has_begun(struct quorum *q, struct member *m)
+{
+    if (waitpid(m->pid, NULL, WNOHANG) == m->pid) {
+        take_ports(q, m);
+        launch(q, m);
+        return false;
+    }
+    return is_itself(m);
+}
+
 static void end(void *arg)
 {
     struct quorum *q = arg;
@@ -109,13 +138,13 @@ struct quorum *quorum_begin(struct world *w, int count)
     q->count = count;
     world_at_end(w, NULL, q, end);
     for (int i = 0; i < count; i++) {
-        q->members[i].port = free_port(), q->nowhere[i] = free_port();
-        q->members[i].control_port = has_tls(q) ? free_port() : q->members[i].port;
+        take_ports(q, &q->members[i]);
+        q->nowhere[i] = free_port();
     }
     for (int i = 0; i < count; i++)
         launch(q, &q->members[i]);
     for (int i = 0; i < count; i++)
-        eventually(answers(&q->members[i]), QUORUM_WITHIN_MS);
+        eventually(has_begun(q, &q->members[i]), QUORUM_WITHIN_MS);
     return q;
 }
 
