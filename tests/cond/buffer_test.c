@@ -73,7 +73,7 @@ static int work_in_child(struct world *w, void *arg)
 {
     struct worker workers[THREADS];
     int numbers[THREADS], rc = 0;
-    lk_client_t *client = world_client(w, "lease=20s");
+    lk_client_t *client = world_client(w, "lease=20s&command_timeout=4s");
     (void)arg;
     mutex = world_mutex(w, client, "{buffer}", NULL);
     not_full = world_cond(w, client, "{buffer}not full", NULL);

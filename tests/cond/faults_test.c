@@ -258,11 +258,12 @@ static void what_is_still_given_back_is_told(struct world *w)
     assert_lk(0, lk_mutex_unlock(jobs));
 }
 
-static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1, .lease_ms = 400 };
+static const lk_mutexattr_t robust = { .size = sizeof robust, .robust = 1 };
+static const lk_mutexattr_t brief = { .size = sizeof brief, .robust = 1, .lease_ms = 400 }; /* of who dies */
 
 static int die_holding(struct world *w, void *arg)
 {
-    open_jobs(w, "", &robust);
+    open_jobs(w, "", &brief);
     assert_lk(0, lk_mutex_lock(jobs));
     assert_lk(0, lk_cond_signal(some));
     world_ready(w);

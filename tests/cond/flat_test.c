@@ -65,8 +65,8 @@ static void a_signal_is_one_command(struct world *w)
         int64_t sent = world_commands(w, "evalsha");
         assert_lk(0, lk_cond_signal(some));
         assert_lk(0, lk_mutex_unlock(jobs));
-        eventually(__atomic_load_n(&woken, __ATOMIC_SEQ_CST) == 1, SLACK_MS);
-        eventually(is_quiet(w), SLACK_MS);
+        eventually(__atomic_load_n(&woken, __ATOMIC_SEQ_CST) == 1, 10000);
+        eventually(is_quiet(w), 10000);
         assert_between(world_commands(w, "evalsha") - sent, 3, 3 + POLLS);
         assert_int_equal(1, __atomic_load_n(&woken, __ATOMIC_SEQ_CST));
         let_all_go(crowd, count);

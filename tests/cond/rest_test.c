@@ -19,10 +19,10 @@ static int wait_once(void *arg)
     int rc = lk_mutex_lock(jobs[k]);
     if (rc == 0)
         rc = lk_cond_wait(some[k], jobs[k]);
-    if (rc != 0)
-        return rc;
-    __atomic_add_fetch(&woken, 1, __ATOMIC_RELAXED);
-    return lk_mutex_unlock(jobs[k]);
+    if (rc == 0)
+        rc = lk_mutex_unlock(jobs[k]); /* which is among the commands that are counted, and so comes first */
+    __atomic_add_fetch(&woken, rc == 0, __ATOMIC_RELAXED);
+    return rc;
 }
 
 static void await_woken(int count)

@@ -171,9 +171,8 @@ static void all_levels_come_back(struct world *w)
     struct worker taker;
     open_jobs(w, "", NULL);
     worker_start(&taker, take_nested, w);
-    sleep_ms(100);
-    assert_lk(0, lk_mutex_lockfor(jobs, 5000)); /* when it waits: no redisContext is used by two threads */
-    eventually(world_condqueued(w, "jobs") == 1, 3000);
+    eventually(world_condqueued(w, "jobs") == 1, 10000); /* it asks the server later on: no redisContext is for two */
+    assert_lk(0, lk_mutex_lockfor(jobs, 5000));
     ready = 1;
     assert_lk(0, lk_cond_signal(some));
     assert_lk(0, lk_mutex_unlock(jobs));
