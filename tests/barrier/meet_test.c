@@ -175,7 +175,7 @@ static int meet_often(int index, void *arg)
 static int take_part(struct world *w, void *arg)
 {
     struct stage *shared = arg;
-    open_both(w, "poll=5s", PARTIES);
+    open_both(w, "poll=5s&command_timeout=5s", PARTIES);
     __atomic_store_n(&shared->barrier, NULL, __ATOMIC_SEQ_CST);
     world_ready(w);
     for (int round = 0; round < ROUNDS; round++) {
@@ -198,13 +198,20 @@ static void all_pass_when_all_have_come(struct world *w)
     pid_t processes[PROCESSES];
     for (int i = 0; i < PROCESSES; i++)
         processes[i] = world_fork(w, take_part, stage);
-    open_both(w, "poll=5s", PARTIES);
+    open_both(w, "poll=5s&command_timeout=5s", PARTIES);
     stage->barrier = mine;
     assert_int_equal(0, run_threads(PARTIES - PROCESSES, meet_often, stage));
     for (int i = 0; i < PROCESSES; i++)
         assert_int_equal(0, world_wait(w, processes[i]));
     for (int round = 0; round < ROUNDS; round++)
         assert_int_equal(1, stage->serial[round]);
+}
+
+static bool no_more_looks(struct world *w)
+{
+    int64_t before = world_commands(w, "evalsha");
+    sleep_ms(100);
+    return world_commands(w, "evalsha") == before;
 }
 
 /* However many wait it is one look for all threads of a client. */
@@ -216,7 +223,7 @@ static void they_look_as_one(struct world *w)
         for (int i = 0; i < THREADS; i++)
             worker_start(&workers[i], wait_at, mine);
         eventually(arrived(w) == THREADS, 20000);
-        sleep_ms(300);
+        eventually(no_more_looks(w), 20000);
         int64_t before = world_commands(w, "evalsha");
         assert_int_equal(LK_BARRIER_SERIAL, lk_barrier_wait(theirs));
         for (int i = 0; i < THREADS; i++)
@@ -260,7 +267,7 @@ static int meet_soon(void *barrier)
 static void rounds_follow_without_a_pause(struct world *w)
 {
     struct worker other;
-    open_both(w, "lease=20s", 2);
+    open_both(w, "lease=20s&command_timeout=4s", 2);
     worker_start(&other, meet_soon, theirs);
     int fastest_us = meet_soon(mine), their_fastest_us = worker_join(&other);
     print_message("             4 rounds took %d us, %d us\n", fastest_us, their_fastest_us);
@@ -426,13 +433,6 @@ static void an_arrival_without_an_answer_breaks_the_round(struct world *w)
     assert_lk(EIO, lk_barrier_waitfor(mine, 10000));
     assert_int_equal(ECANCELED, worker_join(&other));
     assert_lk(0, lk_barrier_reset(theirs));
-}
-
-static bool no_more_looks(struct world *w)
-{
-    int64_t before = world_commands(w, "evalsha");
-    sleep_ms(100);
-    return world_commands(w, "evalsha") == before;
 }
 
 /* The answer to the last look, behind that to the leave, which says that the round is over: was it passed, or broken? */
