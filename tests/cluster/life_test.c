@@ -18,7 +18,7 @@ static lk_mutex_t first_used = LK_MUTEX_INITIALIZER("orders");
 static lk_mutex_t *lock_at(struct world *w, struct cluster *c, lk_client_t *client, int node, const char *prefix)
 {
     lk_mutex_t *mutex = world_mutex(w, client, cluster_name(c, node, prefix), NULL);
-    assert_lk(0, lk_mutex_lockfor(mutex, 5000));
+    assert_lk(0, lk_mutex_lockfor(mutex, CLUSTER_WITHIN_MS));
     return mutex;
 }
 

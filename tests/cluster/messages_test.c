@@ -21,6 +21,14 @@ static int64_t heard_at(struct cluster *c, int node)
     return cluster_int(c, node, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS', 'latchkey:client:*')");
 }
 
+/* Does who waits for it hear messages there? */
+static bool is_heard(struct cluster *c, int node, const struct subject *s)
+{
+    return cluster_int(c, node, "EVAL %s 0 %s",
+                       "return #redis.call('PUBSUB', 'SHARDCHANNELS', 'latchkey:client:*{' .. ARGV[1] .. '}')",
+                       s->name) == 1;
+}
+
 /* Messages that a client heard so far. */
 static long long heard_by(lk_client_t *client)
 {
@@ -38,7 +46,8 @@ static void hand_over(struct cluster *c, int node, struct subject *from, struct 
 {
     struct errand errand;
     errand_start(&errand, to, 6 * SOON_MS);
-    eventually(heard_at(c, node) >= 1, SOON_MS);
+    eventually(cluster_int(c, node, "EVAL %s 1 %s", to->kind->queued, to->name) == 1, SOON_MS);
+    eventually(is_heard(c, node, to), SOON_MS);
     sleep_ms(200);
     assert_lk(0, subject_give(from));
     errand_join(&errand);

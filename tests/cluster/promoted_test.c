@@ -73,10 +73,11 @@ static void a_master_stands_still(struct world *w)
 /* Restarted before it counted as dead, it is the master with no keys: what was held there is lost, and its holder is told. */
 static void a_master_comes_back_empty(struct world *w)
 {
+    static const lk_mutexattr_t longer = { .size = sizeof longer, .lease_ms = 20000 }; /* than it may be down */
     struct cluster *c = cluster_begin(w, false);
     lk_client_t *client = cluster_client(c, "lease=3s&command_timeout=500ms&poll=500ms");
     lk_mutex_t *orders = world_mutex(w, client, cluster_name(c, 2, "orders"), NULL);
-    lk_mutex_t *bills = world_mutex(w, client, cluster_name(c, 0, "bills"), NULL);
+    lk_mutex_t *bills = world_mutex(w, client, cluster_name(c, 0, "bills"), &longer);
     int64_t left_ms;
     assert_lk(0, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_lock(bills));
@@ -84,7 +85,7 @@ static void a_master_comes_back_empty(struct world *w)
     cluster_start(c, 2);
     eventually(lk_mutex_remaining(orders, &left_ms) == ESTALE, PATIENT_MS);
     assert_lk(ESTALE, lk_mutex_unlock(orders));
-    assert_lk(0, lk_mutex_check(bills));
+    eventually(lk_mutex_check(bills) == 0, PATIENT_MS);
     assert_lk(0, lk_mutex_lockfor(orders, PATIENT_MS));
     assert_lk(0, lk_mutex_unlock(orders));
     assert_lk(0, lk_mutex_unlock(bills));

