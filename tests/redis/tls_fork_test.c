@@ -99,7 +99,7 @@ static void stand(void)
 {
     __atomic_store_n(&standing, 1, __ATOMIC_SEQ_CST);
     gate_open(&stands);
-    for (int i = 0; i < STANDS_MS && !gate_is_open(&forked); i++)
+    for (int64_t until_ms = now_ms() + STANDS_MS; now_ms() < until_ms && !gate_is_open(&forked);)
         sleep_ms(1);
     __atomic_store_n(&standing, 0, __ATOMIC_SEQ_CST);
 }
