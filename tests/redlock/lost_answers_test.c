@@ -57,7 +57,7 @@ static void begin(struct world *w, struct rig *rig, int others)
         assert_lk(0, lk_redlock_lockfor(rig->r, 10000));
         known += is_there(w);
         assert_lk(0, lk_redlock_unlock(rig->r));
-        eventually(!world_exists(w, "jobs"), 10000);
+        eventually(quorum_having(rig->q, "jobs") == 0 && !world_exists(w, "jobs"), 10000); /* two have said so */
     }
     assert_same(3, known);
     for (int i = 0; i < 2 - others; i++) { /* a rival has it there */
