@@ -200,11 +200,11 @@ static void who_was_not_told_leaves_it_to_the_next(struct world *w)
     assert_lk(0, lk_rwlock_wrlock(unheard)); /* from now on the server knows the scripts */
     assert_lk(0, lk_rwlock_unlock(unheard));
     leave_it_half_written();
-    eventually(!world_exists(w, "config"), 5000);
+    eventually(!world_exists(w, "latchkey:rw:{config}"), 5000);
     proxy_stall(p, PROXY_DOWN);
     assert_lk(EIO, lk_rwlock_trywrlock(unheard));
     proxy_resume(p);
-    eventually(!world_exists(w, "config"), 5000);
+    eventually(!world_exists(w, "latchkey:rw:{config}"), 5000);
     assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
     assert_lk(0, lk_rwlock_consistent(config));
     assert_lk(0, lk_rwlock_unlock(config));
