@@ -129,12 +129,12 @@ static void remember(const lk_event_t *event, void *arg)
 /* A thread that ends cannot unlock any more: its hold ends with the lease, and somebody is told. */
 static void a_thread_that_ended_is_not_renewed(struct world *w)
 {
-    lk_client_t *client = world_client(w, "lease=2s");
+    lk_client_t *client = world_client(w, "lease=2s&command_timeout=650ms");
     int reason = 0;
     assert_lk(0, lk_client_addlistener(client, remember, &reason, NULL));
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     assert_lk(0, in_thread(lock_mutex, orders));
-    int64_t before_ms = world_pttl(w, "orders"), began_ms = now_ms();
+    int64_t began_ms = now_ms(), before_ms = world_pttl(w, "orders");
     assert_between(before_ms, 1, LEASE_MS);
     assert_lk(EBUSY, lk_mutex_trylock(orders)); /* what it was doing may be half done */
     assert_lk(0, lk_mutex_lockfor(orders, LEASE_MS + 2 * SLACK_MS));

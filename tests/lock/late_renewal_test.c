@@ -120,8 +120,10 @@ static int next_event(lk_events_t *queue, int64_t ms)
 /* A validity ends by the clock of this machine, and that is told then: no answer is needed, nor any question. */
 static void a_loss_is_told_when_it_happens(struct world *w)
 {
-    open_fixed(w, 500);
-    assert_int_equal(LK_EVENT_LOST, next_event(world_events(w, client), 500 + SLACK_MS));
+    open_free(w, 500);
+    lk_events_t *events = world_events(w, client); /* before it can be lost */
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_int_equal(LK_EVENT_LOST, next_event(events, 500 + SLACK_MS));
     assert_lk(ESTALE, lk_mutex_unlock(orders));
 }
 
