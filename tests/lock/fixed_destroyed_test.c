@@ -111,9 +111,8 @@ static void a_fixed_lease_that_was_handed_over_is_set_first(struct world *w)
     assert_lk(0, lk_mutex_lock(held));
     assert_lk(0, lk_mutex_init(&fixed, client, "orders", NULL));
     worker_start(&heir, take, &fixed);
-    eventually(world_queued(w, "orders") == 1, 5000);
-    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 5000);
-    sleep_ms(100); /* and has asked again since */
+    eventually(world_queued(w, "orders") == 1 && world_listening(w, "mutex:{orders}"), 5000);
+    sleep_ms(100); /* it has asked again, and sleeps */
     proxy_stall(p, PROXY_UP);
     assert_lk(0, lk_mutex_unlock(held));
     assert_lk(0, worker_join(&heir)); /* by the message */

@@ -34,7 +34,7 @@ struct role {
 static int hold(struct world *w, void *arg)
 {
     struct role *role = arg;
-    open_config(w, "lease=2s");
+    open_config(w, "lease=2s&command_timeout=650ms");
     assert_lk(0, role->write ? lk_rwlock_wrlock(config) : lk_rwlock_rdlock(config));
     world_ready(w);
     gate_pass(&role->leave);
@@ -115,6 +115,7 @@ static void killed_waiters_are_passed_over(struct world *w)
     eventually(world_listening(w, "rw:{config}"), 5000); /* those who do not yet would have a short claim each */
     for (int i = 0; i < 4; i++)
         world_kill(w, pids[i]);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 0, 5000); /* the server has noticed */
     gate_open(&holder->leave);
     assert_int_equal(0, world_wait(w, holding));
     open_config(w, "");
@@ -253,7 +254,7 @@ static void leases_are_renewed_as_the_attributes_say(struct world *w)
 {
     lk_rwlockattr_t fixed = { .size = sizeof fixed, .fixed = 1, .lease_ms = 400 };
     lk_rwlockattr_t capped = { .size = sizeof capped, .max_hold_ms = 400 };
-    open_config(w, "lease=2s");
+    open_config(w, "lease=2s&command_timeout=650ms");
     lk_rwlock_t *one = world_rwlock(w, client, "one", &fixed);
     lk_rwlock_t *two = world_rwlock(w, client, "two", &capped);
     assert_lk(0, lk_rwlock_rdlock(config));

@@ -14,19 +14,30 @@ static lk_rwlock_t *config;
 static const enum proxy_fault faults[] = { PROXY_CUT_REQUEST, PROXY_CUT_REPLY, PROXY_DROP_REPLY, PROXY_HOLD_REQUEST };
 enum { CUTS = 2, FAULTS = sizeof faults / sizeof faults[0] };
 
-static void open_config(struct world *w)
+static void open_with(struct world *w, const char *options)
 {
     p = proxy_begin(w);
-    config = world_rwlock(w, proxy_client(p, "lease=5s&command_timeout=300ms"), "config", NULL);
+    config = world_rwlock(w, proxy_client(p, options), "config", NULL);
     assert_lk(0, lk_rwlock_wrlock(config)); /* from now on the server knows the scripts: one chunk a call */
     assert_lk(0, lk_rwlock_downgrade(config));
     assert_lk(0, lk_rwlock_unlock(config));
+}
+
+static void open_config(struct world *w)
+{
+    open_with(w, "lease=5s&command_timeout=300ms");
 }
 
 /* Let the fault befall the next request of the lock. */
 static void arm(enum proxy_fault fault)
 {
     proxy_once(p, fault, 1, "{config}");
+}
+
+/* Likewise the next one in that mode: of the hold before, which had the other one, requests may still come. */
+static void arm_against(const char *mode, enum proxy_fault fault)
+{
+    proxy_once(p, fault, 1, mode);
 }
 
 static bool is_free(struct world *w)
@@ -58,7 +69,7 @@ static void a_lock_is_granted_once(struct world *w)
 /* Cut in its middle, a downgrade is asked for again, and an unlock as well. */
 static void downgrade_and_unlock_are_confirmed(struct world *w)
 {
-    open_config(w);
+    open_with(w, "lease=5s&command_timeout=1500ms"); /* of which a cut takes none */
     for (int i = 0; i < CUTS; i++) {
         assert_lk(0, lk_rwlock_wrlock(config));
         arm(faults[i]);
@@ -105,13 +116,13 @@ static void what_is_unknown_is_eio_and_ends(struct world *w)
     open_config(w);
     for (int i = CUTS; i < FAULTS; i++) {
         assert_lk(0, lk_rwlock_wrlock(config));
-        arm(faults[i]);
+        arm_against(":w\r\n", faults[i]);
         assert_lk(EIO, lk_rwlock_unlock(config));
         assert_lk(EPERM, lk_rwlock_unlock(config));
         eventually(is_free(w), 2000);
         proxy_release(p);
         sleep_ms(50);
-        arm(faults[i]);
+        arm_against(":r\r\n", faults[i]);
         assert_lk(EIO, lk_rwlock_tryrdlock(config));
         assert_lk(EPERM, lk_rwlock_unlock(config));
         eventually(is_free(w), 3000);

@@ -9,6 +9,9 @@
 
 enum { VISITORS = 10, CLIENTS = 4 };
 
+/* Who listens asks each six seconds or so: what happens within half of that was told by a message. */
+enum { TOLD_MS = 3000 };
+
 /* Each visitor has a client of its own, so no reader shares a place. The main thread's is `main_lock`. */
 static struct {
     int next;           /* atomic builtins */
@@ -22,16 +25,26 @@ static struct {
 static lk_client_t *client;
 static lk_rwlock_t *main_lock;
 
-static void open_with(struct world *w, int robust, int count)
+static void open_by(struct world *w, const char *options, int robust, int count)
 {
     const lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = LK_RWLOCK_PREFER_PHASE_FAIR, .robust = robust };
     __builtin_memset(&visitors, 0, sizeof visitors);
-    client = world_client(w, "lease=20s&poll=2s");
+    client = world_client(w, options);
     main_lock = world_rwlock(w, client, "config", &attr);
     for (int i = 0; i < count; i++)
-        visitors.locks[i] = world_rwlock(w, world_client(w, "lease=20s&poll=2s"), "config", &attr);
+        visitors.locks[i] = world_rwlock(w, world_client(w, options), "config", &attr);
     if (robust != 0)
         world_allow(w, "latchkey:robust:*");
+}
+
+static void open_with(struct world *w, int robust, int count)
+{
+    open_by(w, "lease=20s&poll=2s", robust, count);
+}
+
+static void open_listening(struct world *w, int robust, int count)
+{
+    open_by(w, "lease=20s&poll=6s", robust, count);
 }
 
 static int visit(void *arg)
@@ -94,7 +107,7 @@ static void goes(int me)
 /* All that wait to read come in behind the writer, and nobody that comes while they are in; then one writer. */
 static void readers_and_writers_take_turns(struct world *w)
 {
-    open_with(w, 0, 9);
+    open_listening(w, 0, 9);
     assert_lk(0, lk_rwlock_wrlock(main_lock));
     reads(w, 0, 1);
     writes(w, 1, 2);
@@ -102,7 +115,7 @@ static void readers_and_writers_take_turns(struct world *w)
     writes(w, 3, 4);
     reads(w, 4, 5);
     assert_lk(0, lk_rwlock_unlock(main_lock));
-    eventually(entered() == 3, 1000); /* by messages: the poll ceiling is above that */
+    eventually(entered() == 3, TOLD_MS);
     assert_true(is_in(0) && is_in(2) && is_in(4));
     reads(w, 5, 3);
     reads(w, 6, 4);
@@ -112,19 +125,19 @@ static void readers_and_writers_take_turns(struct world *w)
     goes(2);
     assert_int_equal(3, entered());
     goes(4);
-    eventually(entered() == 4, 1000);
+    eventually(entered() == 4, TOLD_MS);
     assert_true(is_in(1));
     reads(w, 8, 5);
     goes(1);
-    eventually(entered() == 7, 1000);
+    eventually(entered() == 7, TOLD_MS);
     assert_true(is_in(5) && is_in(6) && is_in(8));
     goes(5);
     goes(6);
     goes(8);
-    eventually(entered() == 8, 1000);
+    eventually(entered() == 8, TOLD_MS);
     assert_true(is_in(3)); /* in order of arrival among writers */
     goes(3);
-    eventually(entered() == 9, 1000);
+    eventually(entered() == 9, TOLD_MS);
     goes(7);
     assert_int_equal(0, world_rwqueued(w, "config"));
 }
@@ -133,20 +146,20 @@ static void readers_and_writers_take_turns(struct world *w)
 static void a_reader_waits_for_one_writer(struct world *w)
 {
     enum { WRITERS = 8 };
-    open_with(w, 0, WRITERS + 1);
+    open_listening(w, 0, WRITERS + 1);
     assert_lk(0, lk_rwlock_rdlock(main_lock));
     for (int i = 0; i < WRITERS; i++)
         writes(w, i, i + 1);
     reads(w, WRITERS, WRITERS + 1);
     assert_lk(0, lk_rwlock_unlock(main_lock));
-    eventually(entered() == 1, 1000);
+    eventually(entered() == 1, TOLD_MS);
     assert_true(is_in(0));
     goes(0);
-    eventually(entered() == 2, 1000);
+    eventually(entered() == 2, TOLD_MS);
     assert_true(is_in(WRITERS));
     goes(WRITERS);
     for (int i = 1; i < WRITERS; i++) {
-        eventually(is_in(i), 1000);
+        eventually(is_in(i), TOLD_MS);
         goes(i);
     }
 }
@@ -160,14 +173,14 @@ static int write_for_a_while(void *rw)
 static void who_gives_up_lets_the_others_pass(struct world *w)
 {
     struct worker writer;
-    open_with(w, 0, 2);
+    open_listening(w, 0, 2);
     assert_lk(0, lk_rwlock_rdlock(main_lock));
     worker_start(&writer, write_for_a_while, visitors.locks[1]);
-    eventually(world_rwqueued(w, "config") == 1, 1000);
-    eventually(listening(w) == 1, 1000);
+    eventually(world_rwqueued(w, "config") == 1, 5000);
+    eventually(listening(w) == 1, 5000);
     reads(w, 0, 2);
     assert_lk(ETIMEDOUT, worker_join(&writer));
-    eventually(is_in(0), 1000);
+    eventually(is_in(0), TOLD_MS);
     goes(0);
     assert_lk(0, lk_rwlock_unlock(main_lock));
 }
@@ -176,20 +189,20 @@ static void who_gives_up_lets_the_others_pass(struct world *w)
 static void a_downgrade_begins_a_turn(struct world *w)
 {
     for (int robust = 0; robust < 2; robust++) {
-        open_with(w, robust, 4);
+        open_listening(w, robust, 4);
         assert_lk(0, lk_rwlock_wrlock(main_lock));
         writes(w, 0, 1);
         reads(w, 1, 2);
         assert_lk(0, lk_rwlock_downgrade(main_lock));
-        eventually(is_in(1), 1000);
+        eventually(is_in(1), TOLD_MS);
         reads(w, 2, 2);
         assert_lk(0, lk_rwlock_unlock(main_lock));
         assert_int_equal(1, entered());
         goes(1);
-        eventually(is_in(0), 1000);
+        eventually(is_in(0), TOLD_MS);
         assert_int_equal(2, entered());
         goes(0);
-        eventually(is_in(2), 1000);
+        eventually(is_in(2), TOLD_MS);
         goes(2);
         world_close(w, NULL);
         world_redis(w, "FLUSHALL");
@@ -222,13 +235,14 @@ static void made_by_hand(struct world *w, char client_digit, int count, const ch
 static void a_crowd_comes_in_before_the_writer(struct world *w)
 {
     enum { CROWD = 90, PORTION = 48 };
-    open_with(w, 0, 3);
+    open_listening(w, 0, 3);
     assert_lk(0, lk_rwlock_wrlock(main_lock));
     made_by_hand(w, 'f', CROWD, "r", 0, true);
     writes(w, 0, CROWD + 1);
     writes(w, 1, CROWD + 2);
     world_subscribe(w, "latchkey:client:ffffffffffffffffffffffffffffffff");
-    sleep_ms(300); /* what asks the subscriptions of the writers caused are answered */
+    eventually(world_listening(w, "rw:{config}"), 5000);
+    sleep_ms(50); /* what asks the subscriptions of the writers caused are answered */
     assert_lk(0, lk_rwlock_unlock(main_lock));
     assert_int_equal(PORTION, world_rwholds(w, "config"));
     reads(w, 2, 3); /* its ask brings the others in */
@@ -238,7 +252,7 @@ static void a_crowd_comes_in_before_the_writer(struct world *w)
     assert_lk(0, lk_rwlock_forceunlock(main_lock));
     for (int i = 0; i < 3; i++) {
         static const int order[] = { 0, 2, 1 };
-        eventually(is_in(order[i]), 1000);
+        eventually(is_in(order[i]), TOLD_MS);
         assert_int_equal(i + 1, entered());
         goes(order[i]);
     }
@@ -267,7 +281,7 @@ static void readers_of_a_client_share_a_place(struct world *w)
         int64_t asks = world_commands(w, "evalsha");
         worker_start(&readers, many_read, visitors.locks[1]);
         eventually(world_commands(w, "evalsha") >= asks + 12, 5000);
-        eventually(world_rwqueued(w, "config") == 2, 1000);
+        eventually(world_rwqueued(w, "config") == 2, 5000);
         assert_queue(w, write ? "rw" : "wr");
         assert_lk(0, lk_rwlock_unlock(main_lock));
         eventually(is_in(0), 5000);
@@ -345,7 +359,7 @@ static void neither_side_starves(struct world *w)
         begin_traffic(&all, lonely, USUAL);
         for (int i = 0; i < 10; i++) {
             int before = rounds(lonely);
-            eventually(rounds(lonely) > before, 1000);
+            eventually(rounds(lonely) > before, 3000);
         }
         eventually(rounds(!lonely) > 10, 10000);
         end_traffic(&all);

@@ -271,17 +271,21 @@ int lock_rounds(lk_mutex_t *mutex, int rounds)
 struct two {
     lk_mutex_t *const *mutexes;
     int rounds;
+    int here; /* atomic builtins */
 };
 
 static int lock_one_of_two(int index, void *arg)
 {
-    const struct two *two = arg;
+    struct two *two = arg;
+    __atomic_add_fetch(&two->here, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&two->here, __ATOMIC_SEQ_CST) < 2) /* else one may be done before the other comes */
+        sleep_ms(1);
     return lock_rounds(two->mutexes[index], two->rounds);
 }
 
 void hand_to_and_fro(lk_mutex_t *const mutexes[2], int rounds)
 {
-    assert_int_equal(0, run_threads(2, lock_one_of_two, &(struct two){ mutexes, rounds }));
+    assert_int_equal(0, run_threads(2, lock_one_of_two, &(struct two){ mutexes, rounds, 0 }));
 }
 
 int read_once(void *rwlock)
