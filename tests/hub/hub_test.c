@@ -149,7 +149,7 @@ static void a_connection_in_doubt_is_pinged_at_once(struct world *w)
     struct listener a = listener_on("abc");
     struct bench bench;
     fake_answer(f, "SUBSCRIBE", CONFIRMED("abc"));
-    bench_begin(&bench, fake_url(f, "poll=30s&command_timeout=500ms&lease=60s"));
+    bench_begin(&bench, fake_url(f, "poll=30s&command_timeout=900ms&lease=60s"));
     assert_int_equal(0, lk__hub_subscribe(&bench.hub, &a.subscription));
     eventually(atomic_load(&a.looks) == 1, 5000);
     assert_int_equal(0, fake_asked(f, "PING"));

@@ -74,7 +74,7 @@ static void a_short_pause_is_a_risk_and_a_recovery(struct world *w)
 {
     lk_event_t event = LK_EVENT_INIT;
     int64_t left_ms;
-    open_orders(w, "lease=6s&command_timeout=200ms");
+    open_orders(w, "lease=6s&command_timeout=1s");
     lk_events_t *queue = world_events(w, client);
     assert_lk(0, lk_mutex_lock(orders));
     world_stop_server(w);

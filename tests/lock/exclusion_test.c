@@ -65,7 +65,7 @@ static int visits(int index, void *arg)
 static int process_main(struct world *w, void *arg)
 {
     struct process *process = arg;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_client(w, "command_timeout=1500ms");
     assert_lk(0, lk_mutex_init(&process->mutex, client, "stock", NULL));
     world_ready(w);
     gate_pass(process->start);

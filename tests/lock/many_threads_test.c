@@ -62,7 +62,7 @@ static int member(int index, void *arg)
 
 static void open_crowd(struct world *w, struct crowd *crowd)
 {
-    *crowd = (struct crowd){ .client = world_client(w, "") };
+    *crowd = (struct crowd){ .client = world_client(w, "command_timeout=1500ms") };
     assert_lk(0, lk_mutex_init(&crowd->shared, crowd->client, "shared", NULL));
 }
 

@@ -19,7 +19,7 @@ static lk_owner_t *owners[OWNERS];
 
 static void open_both(struct world *w, int count)
 {
-    client = world_client(w, "");
+    client = world_client(w, "command_timeout=1500ms");
     orders = world_mutex(w, client, "orders", NULL);
     stock = world_mutex(w, client, "stock", NULL);
     for (int i = 0; i < count; i++)
@@ -242,8 +242,8 @@ static void without_answers_each_call_takes_one_timeout(struct world *w)
     client = world_client(w, "command_timeout=300ms");
     orders = world_mutex(w, client, "orders", NULL);
     assert_lk(0, lk_owner_new(client, &owners[0]));
-    assert_lk(0, lock_by(orders, owners[0], 0));
-    assert_lk(0, lk_mutex_checkby(orders, owners[0]));
+    assert_lk(0, lock_by(orders, owners[0], LK_FOREVER));
+    eventually(lk_mutex_checkby(orders, owners[0]) == 0, 5000); /* the server knows the script */
     world_stop_server(w);
     int64_t began_ms = now_ms();
     assert_int_equal(0, run_threads(CALLS, check_orders, owners[0]));

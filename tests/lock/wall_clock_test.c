@@ -36,7 +36,7 @@ enum { JUMPS = sizeof jumps_s / sizeof jumps_s[0] };
 static void a_hold_does_not_notice(struct world *w)
 {
     int64_t left_ms;
-    lk_mutex_t *orders = world_mutex(w, world_client(w, "lease=2400ms"), "orders", NULL);
+    lk_mutex_t *orders = world_mutex(w, world_client(w, "lease=2400ms&command_timeout=780ms"), "orders", NULL);
     assert_lk(0, lk_mutex_lock(orders));
     for (int i = 0; i < JUMPS; i++) {
         set_ahead(jumps_s[i]);

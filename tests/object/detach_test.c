@@ -10,7 +10,7 @@
 
 enum { LEASE_MS = 1500 };
 
-#define OPTIONS "lease=1500ms&command_timeout=300ms&poll=200ms"
+#define OPTIONS "lease=1500ms&command_timeout=490ms&poll=200ms"
 
 static int take(void *subject)
 {

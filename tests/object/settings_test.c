@@ -387,7 +387,7 @@ static void who_waits_is_told_first(struct world *w)
 static int hold_until_killed(struct world *w, void *arg)
 {
     (void)arg;
-    union any *mine = world_any(w, world_client(w, "lease=1s"), true);
+    union any *mine = world_any(w, world_client(w, "lease=10s"), true);
     assert_lk(0, kind->take(mine));
     world_ready(w);
     pause();
@@ -416,6 +416,7 @@ static void another_process_is_found(struct world *w)
     expect_warnings(1);
     eventually(atomic_load(&heard) == 2, 5000);
     world_kill(w, holder);
+    world_redis(w, "PEXPIRE thing 1");
     assert_lk(0, lk_mutex_lockfor(&mine->mutex, 10000));
     assert_lk(0, kind->give(mine));
     world_redis(w, "DEL latchkey:robust:mutex:{thing}");

@@ -90,7 +90,7 @@ static int process_main(struct world *w, void *arg)
 {
     struct process *process = arg;
     lk_rwlockattr_t attr = { .size = sizeof attr, .prefer = process->prefer };
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_client(w, "command_timeout=1500ms");
     assert_lk(0, lk_rwlock_init(&process->lock, client, "stock", &attr));
     world_ready(w);
     gate_pass(process->start);

@@ -16,7 +16,7 @@ static struct news orders_news;
 static void open_full(struct world *w)
 {
     world_int(w, "DBSIZE"); /* the test's own connection is there */
-    client = world_client(w, "lease=2400ms");
+    client = world_client(w, "lease=2400ms&command_timeout=780ms");
     world_redis(w, "CONFIG SET maxclients %d", (int)world_counter(w, "connected_clients"));
     news_listen(&orders_news, client, "orders");
     orders = world_mutex(w, client, "orders", NULL);
