@@ -21,7 +21,7 @@ static void begin(struct world *w, int permits)
 {
     world_allow(w, "pool");
     world_allow(w, "latchkey:once:*");
-    client = world_client(w, "");
+    client = world_client(w, "command_timeout=5s");
     pool = world_sem(w, client, "pool", (unsigned)permits, NULL);
     gate = world_latch(w, client, "gate");
 }

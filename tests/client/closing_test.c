@@ -182,7 +182,7 @@ static void the_default_client_may_be_closed_beside_first_uses(struct world *w)
 {
     struct factory factory = { 0 };
     struct worker users;
-    use_default(world_url(w, ""));
+    use_default(world_url(w, "connect_timeout=10s&command_timeout=5s"));
     worker_start(&users, use_the_default_client, &factory);
     int64_t until_ms = now_ms() + 1000;
     while (now_ms() < until_ms) {
@@ -226,7 +226,7 @@ static int begin_and_end(void *arg)
 /* Nobody can unlock it any more: the object need not be kept for that. The lease ends by itself. */
 static void a_hold_whose_thread_ended_keeps_no_object(struct world *w)
 {
-    lk_client_t *client = world_client(w, "lease=2s");
+    lk_client_t *client = world_client(w, "lease=3s&command_timeout=900ms");
     lk_semattr_t leased = LK_SEMATTR_INIT;
     lk_mutex_t m;
     lk_rwlock_t read, written;
@@ -253,7 +253,7 @@ static void a_hold_whose_thread_ended_keeps_no_object(struct world *w)
 
     lk_mutex_t again; /* renewed no more, and a new object knows nothing of it */
     assert_lk(0, lk_mutex_init(&again, client, "orders", NULL));
-    assert_lk(0, lk_mutex_lockfor(&again, 2000 + SLACK_MS));
+    assert_lk(0, lk_mutex_lockfor(&again, 3000 + SLACK_MS));
     assert_lk(EBUSY, lk_mutex_destroy(&again));
     assert_lk(0, lk_mutex_unlock(&again));
     assert_lk(0, lk_mutex_destroy(&again));

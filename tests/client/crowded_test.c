@@ -95,10 +95,10 @@ static int lock_extend_and_unlock(void *held)
     return rc == 0 ? lk_mutex_unlock(held) : rc;
 }
 
-/* Is one more in flight within half a second? */
+/* Is one more in flight soon, long before the first of them has waited for a command timeout? */
 static bool one_more(unsigned long long before)
 {
-    for (int i = 0; i < 50 && in_flight() == before; i++)
+    for (int i = 0; i < 200 && in_flight() == before; i++)
         sleep_ms(10);
     return in_flight() == before + 1;
 }

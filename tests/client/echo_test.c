@@ -10,19 +10,28 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Each answer comes at once, so only a machine that stands still needs so long. */
+#define OPTIONS "lease=20s&command_timeout=5s&connect_timeout=10s&retry_max=50ms"
+/* Where no connection comes up any more all of it is used up. */
+#define BRIEF "lease=20s&command_timeout=200ms&connect_timeout=10s&retry_max=50ms"
+
 static const char refusal[] = "-NOPERM no permissions to access a key\r\n";
+
+/* To what goes on behind a call whose outcome is unknown: it is back, and no copy of it is within its deadline. */
+static const char done[] = "*3\r\n:4\r\n:4000000000000000\r\n:#\r\n";
 
 static lk_client_t *client;
 static lk_mutex_t orders;
 
-static void open_orders(struct fake *f)
+static void open_orders(struct fake *f, const char *options)
 {
-    assert_lk(0, open_patiently(&client, fake_url(f, "lease=1s")));
+    assert_lk(0, open_patiently(&client, fake_url(f, options)));
     assert_lk(0, lk_mutex_init(&orders, client, "orders", NULL));
 }
 
-static void close_orders(void)
+static void close_orders(struct fake *f)
 {
+    fake_answer(f, "EVALSHA", done);
     assert_lk(EPERM, lk_mutex_unlock(&orders));
     assert_lk(0, lk_mutex_destroy(&orders));
     int code = lk_client_close(client);
@@ -33,13 +42,13 @@ static void close_orders(void)
 static void refused(struct fake *f, const char *script, const char *echo, int code)
 {
     int64_t asked;
-    open_orders(f);
+    open_orders(f, OPTIONS);
     fake_answer(f, "EVALSHA", script);
     fake_answer(f, "ECHO", echo);
     asked = fake_asked(f, "ECHO");
     assert_lk(code, lk_mutex_trylock(&orders));
     assert_true(fake_asked(f, "ECHO") > asked);
-    close_orders();
+    close_orders(f);
     fake_answer(f, "ECHO", FAKE_ECHO);
 }
 
@@ -58,7 +67,7 @@ static void another_answer_ends_the_connection(struct world *w)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         int64_t connections = fake_asked(f, "ROLE");
         print_message("%.20s\n", others[i]);
-        open_orders(f);
+        open_orders(f, BRIEF);
         fake_answer(f, "EVALSHA", refusal);
         fake_answer(f, "ECHO", others[i]);
         int code = lk_mutex_trylock(&orders);
@@ -66,7 +75,7 @@ static void another_answer_ends_the_connection(struct world *w)
         assert_true(lk_errorsettles() != 0);
         fake_answer(f, "ECHO", FAKE_ECHO);
         eventually(fake_asked(f, "ROLE") > connections + 1, 5000);
-        close_orders();
+        close_orders(f);
     }
 }
 
@@ -80,12 +89,12 @@ static void an_answer_that_cannot_be_this_one_ends_the_connection(struct world *
                                           "*3\r\n:3\r\n:1700000000000000\r\n:#0\r\n" };
     struct fake *f = fake_begin(w);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        open_orders(f);
+        open_orders(f, OPTIONS);
         int64_t connections = fake_asked(f, "ROLE");
         fake_answer(f, "EVALSHA", others[i]);
         assert_lk(EPROTO, lk_mutex_trylock(&orders));
         eventually(fake_asked(f, "ROLE") > connections + 1, 5000); /* the watchdog's is one, too */
-        close_orders();
+        close_orders(f);
     }
 }
 
@@ -111,12 +120,12 @@ static void a_server_without_echo_is_believed(struct world *w)
     struct fake *f = fake_begin(w);
     assert_lk(0, log_keep(LK_LOG_WARNING));
     fake_answer(f, "ECHO", "-ERR unknown command 'ECHO'\r\n");
-    open_orders(f);
+    open_orders(f, OPTIONS);
     eventually(strstr(log_kept(), "ECHO") != NULL, 5000);
     fake_answer(f, "EVALSHA", refusal);
     assert_lk(EACCES, lk_mutex_trylock(&orders));
     eventually(fake_asked(f, "ROLE") == 2 && fake_asked(f, "ECHO") == 2, 5000); /* once for each connection */
-    close_orders();
+    close_orders(f);
     assert_lk(0, log_to(NULL, LK_LOG_WARNING, NULL));
 }
 
@@ -125,7 +134,7 @@ static void a_greeting_ends_with_a_number(struct world *w)
 {
     struct fake *f = fake_begin(w);
     fake_answer(f, "ECHO", "$20\r\n00000000000000000000\r\n");
-    assert_lk(EPROTO, lk_client_open(&client, fake_url(f, "lease=1s")));
+    assert_lk(EPROTO, lk_client_open(&client, fake_url(f, OPTIONS)));
 }
 
 int main(void)

@@ -124,9 +124,9 @@ static void each_has_a_number_of_its_own(struct world *w)
 /* The thread that locked is gone for longer than the lease: the hold is renewed all the same. */
 static void the_end_of_a_thread_ends_no_hold_of_it(struct world *w)
 {
-    open_orders(w, "lease=3s");
+    open_orders(w, "lease=4s");
     assert_lk(0, in_thread(lock_by_owner, orders));
-    sleep_ms(4000);
+    sleep_ms(5000);
     assert_lk(0, lk_mutex_checkby(orders, owner));
     assert_lk(EBUSY, lk_mutex_destroy(orders));
     assert_lk(0, lk_mutex_unlockby(orders, owner));
@@ -155,7 +155,7 @@ static void it_is_not_freed_while_it_holds_or_waits(struct world *w)
 static void what_it_lost_keeps_nothing(struct world *w)
 {
     int64_t left_ms;
-    open_orders(w, "lease=1200ms");
+    open_orders(w, "lease=3s");
     lk_mutex_t *stock = world_mutex(w, client, "stock", NULL);
     assert_lk(0, lock_for(orders, owner, 0));
     assert_lk(0, lock_for(stock, owner, 0));
@@ -252,7 +252,7 @@ static void what_a_call_says_is_checked(struct world *w)
 static void it_may_be_the_default_client_s(struct world *w)
 {
     static lk_mutex_t stock = LK_MUTEX_INITIALIZER("stock");
-    use_default(world_url(w, ""));
+    use_default(world_url(w, "connect_timeout=10s"));
     assert_lk(0, lk_owner_new(NULL, &owner));
     assert_lk(0, lock_for(&stock, owner, 0));
     assert_lk(EPERM, lk_mutex_unlock(&stock));
@@ -293,8 +293,8 @@ static void in_a_child_it_holds_nothing(struct world *w)
     lk_owner_t *of_default;
     if (THREAD_SANITIZED) /* it cannot follow a fork out of a process with threads */
         skip();
-    use_default(world_url(w, "lease=4s"));
-    open_orders(w, "lease=4s");
+    use_default(world_url(w, "lease=20s&connect_timeout=10s"));
+    open_orders(w, "lease=20s");
     assert_lk(0, lk_owner_new(NULL, &of_default));
     assert_lk(0, lock_for(&inherited, of_default, 0));
     assert_lk(0, lock_for(orders, owner, 0));

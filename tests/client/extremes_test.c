@@ -62,7 +62,7 @@ static void refuse_leases(lk_client_t *client, int64_t lease_ms)
 static void a_wait_without_a_limit_waits_on(struct world *w)
 {
     world_allow(w, "latchkey:*");
-    lk_client_t *client = world_client(w, "lease=500ms");
+    lk_client_t *client = world_client(w, "lease=20s&command_timeout=5s");
     lk_once_t *work = world_once(w, client, "work", NULL);
     lk_barrier_t *stage = world_barrier(w, client, "stage", 1, NULL);
     for (int i = 0; i < ENDLESS; i++) {

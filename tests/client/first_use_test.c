@@ -59,7 +59,7 @@ static void five_hundred_threads_open_one_client(struct world *w)
 {
     struct crowd crowd = { .limit_ms = 30000 };
     struct worker workers;
-    use_server(w, "connect_timeout=10s");
+    use_server(w, "connect_timeout=10s&command_timeout=5s");
     descriptors_most(512);
     int64_t connections = world_counter(w, "total_connections_received");
     world_stop_server(w);
@@ -102,7 +102,7 @@ static void runs_and_rounds_begin_with_it(struct world *w)
 {
     int serial = 0;
     world_allow(w, "latchkey:*");
-    use_server(w, "connect_timeout=10s");
+    use_server(w, "connect_timeout=10s&command_timeout=5s");
     assert_int_equal(0, run_threads(FEW, run_and_meet, &serial));
     assert_int_equal(1, runs);
     assert_int_equal(1, serial);
@@ -115,7 +115,7 @@ static void runs_and_rounds_begin_with_it(struct world *w)
 static void a_failure_is_everybodys(struct world *w)
 {
     struct crowd crowd = { .limit_ms = 30000 };
-    use_server(w, "");
+    use_server(w, "connect_timeout=10s");
     world_kill_server(w);
     int64_t began_ms = now_ms();
     assert_lk(0, come_few(&crowd));
@@ -133,10 +133,10 @@ static void a_slow_attempt_fails_only_one(struct world *w)
 {
     struct crowd crowd = { .limit_ms = 30000 };
     struct worker workers;
-    use_server(w, "connect_timeout=2s");
+    use_server(w, "connect_timeout=2500ms&command_timeout=5s");
     world_stop_server(w);
     worker_start(&workers, come_few, &crowd);
-    sleep_ms(2500);
+    eventually(__atomic_load_n(&crowd.codes[ENOTCONN], __ATOMIC_RELAXED) == 1, 20000); /* the next one has begun */
     world_cont_server(w);
     assert_lk(0, worker_join(&workers));
     assert_int_equal(1, crowd.codes[ENOTCONN]);

@@ -50,6 +50,7 @@ static int fork_while_waiting(struct world *w, void *arg)
     eventually(world_queued(w, "orders") == 1 && world_int(w, "PUBSUB NUMPAT") == 0 &&
                    world_elements(w, "PUBSUB CHANNELS latchkey:*") == 1,
                5000);
+    world_rest();
     if (fork() == 0) {
         gate_pass(&story->done);
         _exit(0);
@@ -138,7 +139,7 @@ static int fork_and_exit(struct world *w, void *arg)
 static void three_generations_of_a_daemon_have_the_connections_of_one(struct world *w)
 {
     struct story *story = world_shared(w, sizeof *story);
-    use_default(world_url(w, ""));
+    use_default(world_url(w, "connect_timeout=10s"));
     assert_int_equal(0, world_wait(w, world_fork(w, fork_and_exit, story)));
     gate_pass(&story->forked);
     eventually(world_counter(w, "connected_clients") <= 1 + 3, 5000);

@@ -11,7 +11,7 @@
 static void a_signal_costs_no_connection(struct world *w)
 {
     struct proxy *p = proxy_begin(w);
-    lk_client_t *client = proxy_client(p, "lease=20s");
+    lk_client_t *client = proxy_client(p, "lease=20s&command_timeout=5s");
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     assert_lk(0, lk_mutex_lock(orders)); /* all scripts are known and all connections made */
     assert_lk(0, lk_mutex_unlock(orders));

@@ -51,6 +51,7 @@ static void told_late(struct world *w, int (*work)(void *arg), void *(*object)(s
     lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
     void *asked = object(w, client);
     assert_lk(0, lock_and_unlock(orders));
+    eventually(library_clients(world_str(w, "CLIENT LIST")) == 2, PATIENT_MS); /* that for renewals says no more */
     proxy_stall(p, PROXY_UP);
     ask(p, &prompt, lock_and_unlock, orders);
     ask(p, &late, work, asked);

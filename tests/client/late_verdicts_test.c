@@ -19,22 +19,25 @@
 static struct fake *f;
 static lk_client_t *client;
 
-static void begin(struct world *w)
+static void begin(struct world *w, const char *options)
 {
     f = fake_begin(w);
-    client = fake_client(f, "lease=9s&command_timeout=300ms&poll=200ms");
+    client = fake_client(f, options);
 }
+
+/* What is answered, if late, is answered at once. */
+#define PROMPT "lease=9s&command_timeout=2s&poll=200ms"
 
 /* An acquire goes on asking until its limit, and holds nothing then. */
 static void an_acquire_is_late(struct world *w)
 {
-    begin(w);
+    begin(w, "lease=9s&command_timeout=600ms&poll=200ms");
     lk_mutex_t *m = world_mutex(w, client, "thing", NULL);
     fake_answer(f, "EVALSHA", LATE);
     int64_t began_ms = now_ms();
     int rc = lk_mutex_lockfor(m, 200);
     assert_that(rc != 0);
-    assert_between(now_ms() - began_ms, 0, 200 + 300 + SLACK_MS);
+    assert_between(now_ms() - began_ms, 0, 200 + 600 + SLACK_MS);
     assert_int_equal(EPERM, lk_mutex_unlock(m));
     fake_answer(f, "EVALSHA", GRANTED);
     assert_lk(0, lk_mutex_lock(m));
@@ -46,7 +49,7 @@ static void an_acquire_is_late(struct world *w)
 static void a_hold_is_late(struct world *w)
 {
     int64_t left_ms;
-    begin(w);
+    begin(w, PROMPT);
     lk_mutex_t *m = world_mutex(w, client, "thing", NULL);
     fake_answer(f, "EVALSHA", GRANTED);
     assert_lk(0, lk_mutex_lock(m));
@@ -66,7 +69,7 @@ static void a_hold_is_late(struct world *w)
 static void a_downgrade_is_late(struct world *w)
 {
     int64_t left_ms;
-    begin(w);
+    begin(w, PROMPT);
     lk_rwlock_t *rw = world_rwlock(w, client, "book", NULL);
     fake_answer(f, "EVALSHA", GRANTED);
     assert_lk(0, lk_rwlock_wrlock(rw));
@@ -82,17 +85,16 @@ static void a_downgrade_is_late(struct world *w)
 /* A renewal that came too late is sent again; the lease is not lost for it. */
 static void a_renewal_is_late(struct world *w)
 {
-    int64_t left_ms;
-    begin(w);
+    int64_t left_ms = 0;
+    begin(w, PROMPT);
     lk_mutex_t *m = world_mutex(w, client, "thing", NULL);
     fake_answer(f, "EVALSHA", GRANTED);
     assert_lk(0, lk_mutex_lock(m));
     fake_answer(f, "EVALSHA", LATE);
     int64_t asked = fake_asked(f, "EVALSHA");
-    eventually(fake_asked(f, "EVALSHA") > asked, 4000);
+    eventually(fake_asked(f, "EVALSHA") > asked, 8000);
     fake_answer(f, "EVALSHA", DONE);
-    sleep_ms(600);
-    assert_lk(0, lk_mutex_remaining(m, &left_ms));
+    eventually(lk_mutex_remaining(m, &left_ms) != 0 || left_ms >= 7000, 4000);
     assert_between(left_ms, 7000, 9000);
     assert_lk(0, lk_mutex_extend(m, 5000));
     assert_lk(0, lk_mutex_unlock(m));
@@ -102,7 +104,7 @@ static void a_renewal_is_late(struct world *w)
 static void a_count_is_late(struct world *w)
 {
     unsigned taken = 77;
-    begin(w);
+    begin(w, PROMPT);
     lk_sem_t *s = world_sem(w, client, "pool", 3, NULL);
     lk_latch_t *l = world_latch(w, client, "gate");
     fake_answer(f, "EVALSHA", LATE);
@@ -124,20 +126,19 @@ static void a_count_is_late(struct world *w)
 /* A call has one command timeout for all its copies. */
 static void a_slow_answer_is_late(struct world *w)
 {
-    f = fake_begin(w);
-    client = fake_client(f, "lease=30s&command_timeout=1500ms");
+    begin(w, "lease=30s&command_timeout=3s"); /* after one answer there is no time for a second */
     lk_mutex_t *m = world_mutex(w, client, "thing", NULL);
     lk_sem_t *s = world_sem(w, client, "pool", 3, NULL);
     fake_answer(f, "EVALSHA", GRANTED);
     assert_lk(0, lk_mutex_lock(m));
     fake_answer(f, "EVALSHA", LATE);
-    fake_pause(f, 1300);
+    fake_pause(f, 1200);
     int64_t began_ms = now_ms();
     assert_lk(ENOTCONN, lk_sem_post(s));
-    assert_between(now_ms() - began_ms, 1300, 1500 + SLACK_MS);
+    assert_between(now_ms() - began_ms, 1200, 3000 + SLACK_MS);
     began_ms = now_ms();
     assert_lk(ENOTCONN, lk_mutex_lock(m));
-    assert_between(now_ms() - began_ms, 1300, 1500 + SLACK_MS);
+    assert_between(now_ms() - began_ms, 1200, 3000 + SLACK_MS);
     assert_int_equal(0, lk_errorsettles());
     fake_pause(f, 0);
     fake_answer(f, "EVALSHA", DONE);
@@ -147,15 +148,13 @@ static void a_slow_answer_is_late(struct world *w)
 static int post(void *arg)
 {
     int rc = lk_sem_post(arg);
-    assert_that(rc == 0 || lk_errorsettles() != 0);
-    return rc;
+    return rc == EIO && lk_errorsettles() == 0 ? -1 : rc;
 }
 
 static int count_down(void *arg)
 {
     int rc = lk_latch_countdown(arg);
-    assert_that(rc == 0 || lk_errorsettles() != 0);
-    return rc;
+    return rc == EIO && lk_errorsettles() == 0 ? -1 : rc;
 }
 
 /* Copies are late, but the first one may have come in time. */
@@ -173,14 +172,14 @@ static void lost_then_late(int (*ask)(void *), void *object)
 
 static void a_post_is_lost_then_late(struct world *w)
 {
-    begin(w);
+    begin(w, PROMPT);
     lk_sem_t *s = world_sem(w, client, "pool", 1, NULL);
     lost_then_late(post, s);
 }
 
 static void a_countdown_is_lost_then_late(struct world *w)
 {
-    begin(w);
+    begin(w, PROMPT);
     lk_latch_t *l = world_latch(w, client, "gate");
     lost_then_late(count_down, l);
 }

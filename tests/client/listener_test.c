@@ -4,6 +4,7 @@
  *
  * labels: threads memory noise
  */
+#include "client/client.h"
 #include "world.h"
 
 #include <poll.h>
@@ -237,6 +238,15 @@ static int remove_first(void *arg)
     return count(&users[0].inside) == 2 ? rc : -1;
 }
 
+/* Who is still to be told of what happens. */
+static unsigned listeners(void)
+{
+    lk__mu_lock(&client->events.mu);
+    unsigned count = client->events.audience_count;
+    lk__mu_unlock(&client->events.mu);
+    return count;
+}
+
 /* Memory and code of the listener may go when the call returns, also that of who comes second. */
 static void who_removes_a_listener_waits_until_it_is_not_running(struct world *w)
 {
@@ -247,6 +257,7 @@ static void who_removes_a_listener_waits_until_it_is_not_running(struct world *w
     eventually(count(&users[0].inside) == 1, 5000);
     worker_start(&removers[0], remove_first, NULL);
     worker_start(&removers[1], remove_first, NULL);
+    eventually(listeners() == 0, 5000); /* one of them is at it */
     worker_start(&opener, open_gate, NULL);
     int codes[2] = { worker_join(&removers[0]), worker_join(&removers[1]) };
     assert_true((codes[0] == 0 && codes[1] == ENOENT) || (codes[0] == ENOENT && codes[1] == 0));

@@ -82,7 +82,7 @@ static void at_most(const char *name, const char *what, long limit, long found)
 static void begin(struct world *w)
 {
     if (client == NULL)
-        client = world_client(w, "");
+        client = world_client(w, "command_timeout=5s");
     each(make);
     each(take);
     each(give);
@@ -209,7 +209,7 @@ static const struct other {
 
 static void the_others_are_small_too(struct world *w)
 {
-    client = world_client(w, "");
+    client = world_client(w, "command_timeout=5s");
     world_allow(w, "latchkey:*");
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
         const struct other *other = &others[k];

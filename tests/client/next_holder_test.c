@@ -15,6 +15,8 @@
 
 enum { ROUNDS = SANITIZED ? 400 : 1500, ROUNDS_MS = 2500 };
 
+#define PATIENT "command_timeout=5s"
+
 /* What two threads share, each round anew. */
 struct job {
     lk_client_t *client;
@@ -85,7 +87,7 @@ static int await_and_free(struct job *job)
 
 static void the_waiter_of_a_post_may_destroy_the_semaphore(struct world *w)
 {
-    play(w, &(struct kind){ "", make_done, post, await_and_free });
+    play(w, &(struct kind){ PATIENT, make_done, post, await_and_free });
     world_allow(w, "*done*");
     world_redis(w, "DEL done");
 }
@@ -125,12 +127,12 @@ static int make_fair_mutex(struct job *job)
 
 static void the_next_holder_may_destroy_the_mutex(struct world *w)
 {
-    play(w, &(struct kind){ "", make_mutex, use_mutex, use_mutex });
+    play(w, &(struct kind){ PATIENT, make_mutex, use_mutex, use_mutex });
 }
 
 static void the_next_holder_may_destroy_the_fair_mutex(struct world *w)
 {
-    play(w, &(struct kind){ "redisson=yes", make_fair_mutex, use_mutex, use_mutex });
+    play(w, &(struct kind){ PATIENT "&redisson=yes", make_fair_mutex, use_mutex, use_mutex });
     world_allow(w, "redisson_lock_token:*");
 }
 
@@ -159,7 +161,7 @@ static int make_rwlock(struct job *job)
 
 static void the_next_writer_may_destroy_the_rwlock(struct world *w)
 {
-    play(w, &(struct kind){ "", make_rwlock, use_rwlock, use_rwlock });
+    play(w, &(struct kind){ PATIENT, make_rwlock, use_rwlock, use_rwlock });
 }
 
 static int make_leased(struct job *job)
@@ -184,7 +186,7 @@ static int use_leased(struct job *job)
 
 static void the_next_holder_may_destroy_the_leased_semaphore(struct world *w)
 {
-    play(w, &(struct kind){ "", make_leased, use_leased, use_leased });
+    play(w, &(struct kind){ PATIENT, make_leased, use_leased, use_leased });
     world_allow(w, "*orders*");
 }
 
@@ -211,7 +213,7 @@ static int await_latch_and_free(struct job *job)
 
 static void who_waited_may_destroy_the_latch(struct world *w)
 {
-    play(w, &(struct kind){ "", make_latch, count_down, await_latch_and_free });
+    play(w, &(struct kind){ PATIENT, make_latch, count_down, await_latch_and_free });
     world_allow(w, "*gate*");
 }
 
@@ -229,7 +231,7 @@ static void who_was_let_in_may_close_the_client(struct world *w)
     for (int i = 0; i < 60; i++) {
         struct worker worker;
         struct job *job = calloc(1, sizeof *job);
-        job->client = world_open(w, "");
+        job->client = world_open(w, PATIENT);
         assert_lk(0, make_done(job));
         worker_start(&worker, post_in_thread, job);
         assert_lk(0, lk_sem_wait(&job->done));

@@ -45,7 +45,7 @@ static void a_file_does_what_a_url_does(struct world *w)
 {
     lk_client_t *client = NULL;
     char text[256];
-    snprintf(text, sizeof text, "{\"path\": \"%s\", \"db\": 3, \"lease\": \"1s\", \"client_name\": \"billing\"}",
+    snprintf(text, sizeof text, "{\"path\": \"%s\", \"db\": 3, \"lease\": \"20s\", \"client_name\": \"billing\"}",
              w->socket);
     assert_lk(0, lk_client_open_file(&client, write_file(w, text)));
     assert_non_null(strstr(world_str(w, "CLIENT LIST"), "name=billing"));
@@ -64,7 +64,7 @@ static void a_file_does_what_a_url_does(struct world *w)
 /* A reconnect begins in database 0: without a new SELECT, holds would be kept in two places. */
 static void a_database_is_chosen_at_each_connect(struct world *w)
 {
-    lk_client_t *client = world_open(w, "db=5&lease=1s");
+    lk_client_t *client = world_open(w, "db=5&lease=20s&connect_timeout=10s");
     lk_mutex_t kept;
     int64_t left_ms;
     assert_lk(0, lk_mutex_init(&kept, client, "kept", NULL));
@@ -94,7 +94,7 @@ static void users_and_passwords(struct world *w)
     lk_client_t *client;
     char url[256];
     world_redis(w, "ACL SETUSER app on >opensesame ~* &* +@all");
-    snprintf(url, sizeof url, "unix://app:opensesame@%s?lease=1s", w->socket);
+    snprintf(url, sizeof url, "unix://app:opensesame@%s?lease=20s&connect_timeout=10s", w->socket);
     assert_lk(0, lk_client_open(&client, url));
     assert_non_null(strstr(world_str(w, "CLIENT LIST"), "user=app"));
     assert_int_equal(0, database_of(w, client));
@@ -113,11 +113,11 @@ static void users_and_passwords(struct world *w)
 static void the_environment_says_where(struct world *w)
 {
     lk_client_t *client;
-    setenv("REDIS_URL", world_url(w, "db=2&lease=1s"), 1);
+    setenv("REDIS_URL", world_url(w, "db=2&lease=20s&connect_timeout=10s"), 1);
     assert_lk(0, lk_client_open(&client, NULL));
     assert_int_equal(2, database_of(w, client));
     assert_lk(0, lk_client_close(client));
-    setenv("LATCHKEY_URL", world_url(w, "db=4&lease=1s"), 1);
+    setenv("LATCHKEY_URL", world_url(w, "db=4&lease=20s&connect_timeout=10s"), 1);
     assert_lk(0, lk_client_open(&client, NULL));
     assert_int_equal(4, database_of(w, client));
     assert_lk(0, lk_client_close(client));

@@ -22,14 +22,15 @@
 /* --- mutexes that are slow to take ------------------------------------------------------------------------- */
 
 static _Atomic(pthread_mutex_t *) watched;
-static struct gate gate;
-static __thread bool held_back; /* this thread stands still at the gate before it takes `watched` next */
+static struct gate gate, there;
+static __thread bool held_back; /* before this thread takes `watched` next it is `there`, and waits at the gate */
 static __thread unsigned shaky; /* a generator's state; 0: this thread is not delayed at random */
 
 static void delay(void)
 {
     if (held_back) {
         held_back = false;
+        gate_open(&there);
         gate_pass(&gate);
     }
     if (shaky != 0) {
@@ -54,7 +55,7 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 
 static void watch(void *impl)
 {
-    gate = (struct gate){ 0 };
+    gate = there = (struct gate){ 0 };
     watched = &((struct lk__binding *)impl)->object->mu.native;
 }
 
@@ -69,7 +70,7 @@ static void begin(struct world *w)
     static const lk_semattr_t attr = { .size = sizeof attr, .leased = 1 };
     world_allow(w, "*pool*");
     world_allow(w, "*latch*");
-    client = world_client(w, "");
+    client = world_client(w, "command_timeout=5s");
     pool = world_sem(w, client, "pool", 10, NULL);
     leased = world_sem(w, client, "leased:pool", 10, &attr);
     latch = world_latch(w, client, "latch");
@@ -98,7 +99,7 @@ static void a_number_is_drawn_with_its_slot(struct world *w)
     watch(pool->lk_impl);
     int64_t calls = world_commands(w, "evalsha");
     worker_start(&worker, post, NULL);
-    sleep_ms(50);
+    gate_pass(&there);
     assert_lk(0, lk_sem_post(pool));
     gate_open(&gate);
     assert_int_equal(0, worker_join(&worker));
@@ -108,7 +109,7 @@ static void a_number_is_drawn_with_its_slot(struct world *w)
     assert_lk(0, lk_latch_trysetcount(latch, 3));
     watch(latch->lk_impl);
     worker_start(&worker, count_down, NULL);
-    sleep_ms(50);
+    gate_pass(&there);
     assert_lk(0, lk_latch_countdown(latch));
     gate_open(&gate);
     assert_int_equal(0, worker_join(&worker));

@@ -30,7 +30,7 @@ static int use_and_live_on(void *arg)
 
 static int use_it_once(struct world *w)
 {
-    struct plugin plugin = { .url = world_url(w, "") };
+    struct plugin plugin = { .url = world_url(w, "connect_timeout=10s") };
     struct worker user;
     int status = -1;
     void *handle = dlopen(LK_PLUGIN, RTLD_NOW | RTLD_LOCAL);
@@ -59,7 +59,7 @@ static int only_open(void *arg)
 /* The only thread that used it ended, so a thread of the library looks whether the process is at its end. */
 static int unload_after_the_last_user(struct world *w, void *arg)
 {
-    struct plugin plugin = { .url = world_url(w, "") };
+    struct plugin plugin = { .url = world_url(w, "connect_timeout=10s") };
     struct worker opener;
     (void)arg;
     void *handle = dlopen(LK_PLUGIN, RTLD_NOW | RTLD_LOCAL);

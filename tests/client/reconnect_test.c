@@ -33,7 +33,7 @@ static void a_call_that_is_cut_each_time(struct world *w)
     struct fake *f = fake_begin(w);
     lk_client_t *client;
     lk_mutex_t m;
-    assert_lk(0, lk_client_open(&client, fake_url(f, "lease=10s&command_timeout=1s")));
+    assert_lk(0, open_patiently(&client, fake_url(f, "lease=10s&command_timeout=1s")));
     assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
     fake_answer(f, "EVALSHA", FAKE_CLOSE);
     assert_int_not_equal(0, lk_mutex_lockfor(&m, 2000));
@@ -48,7 +48,7 @@ static void a_renewal_that_is_cut_each_time(struct world *w)
     lk_client_t *client;
     lk_mutex_t m;
     int64_t left_ms;
-    assert_lk(0, lk_client_open(&client, fake_url(f, "lease=3s&command_timeout=400ms")));
+    assert_lk(0, open_patiently(&client, fake_url(f, "lease=3s&command_timeout=400ms")));
     assert_lk(0, lk_mutex_init(&m, client, "m", NULL));
     answer_scripts(f, LK__GRANTED);
     assert_lk(0, lk_mutex_trylock(&m));

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { COMMAND_MS = 1000, PATIENT = 100, HASTY = 20 };
+enum { COMMAND_MS = 1500, PATIENT = 100, HASTY = 20 };
 
 static struct proxy *p;
 static lk_client_t *client;
@@ -19,13 +19,13 @@ static lk_client_t *client;
 static void open_client(struct world *w)
 {
     p = proxy_begin(w);
-    client = proxy_client(p, "lease=20s&command_timeout=1s");
+    client = proxy_client(p, "lease=20s&command_timeout=1500ms");
 }
 
 /* Until no copy of a request can come any more, and the library knows it. */
 static void let_copies_pass(void)
 {
-    sleep_ms(3 * COMMAND_MS);
+    eventually(client_settled(client), 10000);
 }
 
 /* What lockfor() says; 1000 more than the code of an unlock that failed, 2000 more than of a destroy. */

@@ -104,7 +104,7 @@ static int work(struct world *w, void *arg)
 static struct page *make_page(struct world *w)
 {
     struct page *page = world_shared(w, sizeof *page);
-    use_default(world_url(w, ""));
+    use_default(world_url(w, "connect_timeout=10s&command_timeout=5s"));
     lay_out(page);
     return page;
 }
@@ -191,7 +191,7 @@ static void a_place_may_become_an_object_of_another_kind(struct world *w)
 {
     struct remaking *remaking = world_shared(w, sizeof *remaking);
     lk_client_t *client;
-    use_default(world_url(w, ""));
+    use_default(world_url(w, "connect_timeout=10s&command_timeout=5s"));
     remaking->it.mutex = (lk_mutex_t)LK_MUTEX_INITIALIZER("orders");
     assert_lk(0, lk_mutex_lock(&remaking->it.mutex));
     assert_lk(0, lk_mutex_unlock(&remaking->it.mutex));

@@ -19,7 +19,7 @@ static lk_mutex_t *orders;
 
 static void open_orders(struct world *w)
 {
-    client = world_client(w, "lease=2s");
+    client = world_client(w, "lease=20s&command_timeout=5s");
     orders = world_mutex(w, client, "orders", NULL);
 }
 
@@ -79,7 +79,7 @@ static void the_librarys_threads_block_all_signals(struct world *w)
             continue;
         snprintf(path, sizeof path, "/proc/self/task/%.20s/status", entry->d_name);
         FILE *status = fopen(path, "r");
-        while (fgets(line, sizeof line, status) != NULL)
+        while (status != NULL && fgets(line, sizeof line, status) != NULL)
             if (strncmp(line, "SigBlk:", 7) == 0)
                 blocked = strtoull(line + 7, NULL, 16);
         fclose(status);

@@ -211,7 +211,7 @@ static void those_who_wait_are_counted_while_and_after(struct world *w)
     assert_lk(0, lk_mutex_lock(held));
     worker_start(&waiters, three_wait, NULL);
     eventually(number_of(client, "orders", "waiting") == 3, 5000);
-    eventually(world_queued(w, "orders") == 1, 5000);
+    eventually(world_queued(w, "orders") == 1 && world_listening(w, "mutex:{orders}"), 5000);
     assert_int_equal(number_of(client, "orders", "acquisitions"), 0);
     sleep_ms(20);
     assert_lk(0, lk_mutex_unlock(held));
@@ -228,7 +228,7 @@ static void those_who_wait_are_counted_while_and_after(struct world *w)
 
 static void renewals_and_losses_outlive_their_holds(struct world *w)
 {
-    open_orders(w, "lease=1500ms");
+    open_orders(w, "lease=2400ms&command_timeout=750ms");
     assert_lk(0, lk_mutex_lock(orders));
     assert_int_equal(number_of(client, "orders", "renewals"), 0);
     eventually(number_of(client, "orders", "renewals") >= 2, 5000);
@@ -369,8 +369,8 @@ static void holds_are_as_long_as_they_were_held(struct world *w)
     open_orders(w, "");
     lock_once();
     double sum = histogram_of(client, "hold_seconds").sum;
-    assert_lk(0, lk_mutex_lock(orders));
     int64_t began_ms = now_ms();
+    assert_lk(0, lk_mutex_lock(orders));
     sleep_ms(120);
     assert_lk(0, lk_mutex_unlock(orders));
     double held = (double)(now_ms() - began_ms) / 1000;
@@ -415,7 +415,7 @@ static void statistics_may_be_taken_while_threads_work(struct world *w)
     struct gate done = { 0 };
     struct worker workers;
     int64_t last = 0;
-    open_orders(w, "");
+    open_orders(w, "command_timeout=5s");
     worker_start(&workers, all_lock_often, &done);
     while (!gate_is_open(&done)) {
         char *text = NULL;

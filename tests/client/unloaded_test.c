@@ -41,7 +41,7 @@ static int unload_while_holding(struct world *w, void *arg)
     (void)arg;
     for (int i = 0; i < 3; i++) {
         load(&library);
-        assert_lk(0, library.open(&client, world_url(w, "lease=2s")));
+        assert_lk(0, library.open(&client, world_url(w, "lease=2s&connect_timeout=2s")));
         orders = (lk_mutex_t){ 0 };
         assert_lk(0, library.init(&orders, client, i == 0 ? "orders" : i == 1 ? "bills" : "letters", NULL));
         assert_lk(0, library.lock(&orders));

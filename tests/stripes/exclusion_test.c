@@ -79,7 +79,7 @@ static int visits(int index, void *arg)
 static int process_main(struct world *w, void *arg)
 {
     struct process *process = arg;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_client(w, "command_timeout=5s");
     assert_lk(0, lk_stripes_init(&process->stripes, client, "stock", STRIPES));
     world_ready(w);
     gate_pass(process->start);
@@ -149,7 +149,7 @@ static void two_keys_in_the_order_of_their_stripes(struct world *w)
     struct guarded guarded = { .inside = { 0 } };
     struct process process = { .guarded = &guarded };
     int sum = 0;
-    lk_client_t *client = world_client(w, "");
+    lk_client_t *client = world_client(w, "command_timeout=5s");
     assert_lk(0, lk_stripes_init(&process.stripes, client, "stock", STRIPES));
     assert_int_equal(0, run_threads(THREADS, transfers, &process));
     for (int i = 0; i < STRIPES; i++)

@@ -204,7 +204,7 @@ static void those_of_the_default_client_are_bound_by_their_first_use(struct worl
     use_default("unix:///nowhere/at/all?connect_timeout=200ms");
     assert_lk(0, lk_stripes_init(&s, NULL, "stock", 3));
     assert_lk(ENOTCONN, lk_stripes_trylockany(&s, 0, &index));
-    use_default(world_url(w, ""));
+    use_default(world_url(w, "connect_timeout=10s"));
     assert_lk(0, lk_stripes_trylockany(&s, 1, &index));
     assert_int_equal(1, index);
     assert_int_equal(1, world_holds(w, "stock:1"));

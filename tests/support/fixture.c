@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fixture.c - clients and objects that end with a test, and what threads do with them: see world.h */
+#include "client/client.h"
 #include "world.h"
 
 #include <stdlib.h>
@@ -93,6 +94,14 @@ lk_client_t *world_open(struct world *w, const char *options)
     lk_client_t *client = world_client(w, options);
     world_forget(w, client);
     return client;
+}
+
+bool client_settled(lk_client_t *client)
+{
+    lk__watchdog_lock(&client->dog);
+    bool settled = client->dog.outbox.pending == 0;
+    lk__mu_unlock(&client->dog.mu);
+    return settled;
 }
 
 int close_by_hand(struct world *w, lk_client_t *client)

@@ -51,7 +51,7 @@ static void start_first_thread(void)
     pid_t tid;
     in_thread(tell_tid, &tid);
     snprintf(path, sizeof path, "/proc/self/task/%d", (int)tid);
-    eventually(access(path, F_OK) != 0, 1000); /* a joined thread may still be listed */
+    eventually(access(path, F_OK) != 0, 10000); /* a joined thread may still be listed */
 }
 
 struct world *world_begin(const char *server_args)

@@ -124,6 +124,12 @@ lk_client_t *world_client_at(struct world *w, const void *parent, const char *ur
 /* End an object, or a client and its objects, before the test ends; NULL: everything. */
 void world_close(struct world *w, const void *object);
 
+/*
+ * Is all through that goes on in the background for calls of this client that are over? What is sent next is then a
+ * call's, or a renewal, and no copy of a request that got no answer takes effect any more.
+ */
+bool client_settled(lk_client_t *client);
+
 /* lk_client_close(), where that is the matter: its objects stay. */
 int close_by_hand(struct world *w, lk_client_t *client);
 
