@@ -191,11 +191,18 @@ pid_t child_start(void)
     return 0;
 }
 
-static pid_t worker_start(const struct options *options, int number, int (*work)(const struct options *options))
+/* Workers begin when all are there: `start` is a pipe, whose end says so. */
+static pid_t worker_start(const struct options *options, int number, const int start[2],
+                          int (*work)(const struct options *options))
 {
+    char nothing;
     pid_t pid = child_start();
     if (pid != 0)
         return pid;
+    close(start[1]);
+    while (read(start[0], &nothing, 1) < 0 && errno == EINTR)
+        continue;
+    close(start[0]);
     struct options own = *options;
     own.worker = number;
     _exit(work(&own) == 0 ? 0 : 1);
@@ -203,9 +210,10 @@ static pid_t worker_start(const struct options *options, int number, int (*work)
 
 int workers_run(const struct options *options, long total, int (*work)(const struct options *options))
 {
+    int start[2];
     pid_t *pids = calloc((size_t)options->workers, sizeof *pids);
-    if (pids == NULL)
-        give_up("memory");
+    if (pids == NULL || pipe(start) != 0)
+        give_up("memory, or a pipe");
     done = shared_memory(sizeof *done);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
@@ -214,7 +222,7 @@ int workers_run(const struct options *options, long total, int (*work)(const str
     int left = 0, failed = 0, status;
     double began = seconds();
     for (int i = 0; i < options->workers && stop_now == 0; i++) {
-        pids[i] = worker_start(options, i, work);
+        pids[i] = worker_start(options, i, start, work);
         if (pids[i] < 0) {
             perror("fork");
             failed++;
@@ -222,6 +230,8 @@ int workers_run(const struct options *options, long total, int (*work)(const str
             left++;
         }
     }
+    close(start[0]);
+    close(start[1]);
     while (left > 0) {
         nanosleep(&(struct timespec){ 0, 20 * 1000 * 1000 }, NULL);
         progress(total, began);

@@ -43,6 +43,7 @@ static int record_write(struct record *to, int writer, uint64_t token, bool igno
     return 0;
 }
 
+/* Of who is going to be stopped. */
 static const lk_mutexattr_t short_lease = { .size = sizeof short_lease, .lease_ms = LEASE_MS };
 
 static int complain(void)
@@ -82,7 +83,7 @@ static int new_leader(const struct options *options, pid_t old)
 {
     char name[48];
     name_it(name, sizeof name, options);
-    lk_mutex_t leader = LK_MUTEX_INITIALIZER_ATTR(name, &short_lease);
+    lk_mutex_t leader = LK_MUTEX_INITIALIZER(name);
     struct record *own = &record[options->worker];
     uint64_t token;
     int status;

@@ -33,6 +33,8 @@ failure='a_test.c:5: error: Failure!'
     echo '<testcase name="lock/unbuilt" time="0" status="notrun"><skipped message="Unable to find executable"/></testcase>'
     testcase build/bench fail 'the answer got lost'
     testcase build/fast fail 'WARNING: ThreadSanitizer: data race'
+    testcase samples/counter fail $'20 of 20 rounds\ninvariant: no increment is lost: BROKEN (counted 19 of 20)'
+    testcase samples/died fail '10 of 20 rounds'
     testcase models/queue fail 'error: no such state'
     echo '</testsuite>'
 } >first.xml
@@ -43,9 +45,9 @@ failure='a_test.c:5: error: Failure!'
     echo '</testsuite>'
 } >second.xml
 
-says 'lock/late\nlock/wrong\nbuild/bench\n' again first.xml
-says '1 11 1 0\n' count first.xml
-says '1 10 1 1\n' count first.xml second.xml
+says 'lock/late\nlock/wrong\nbuild/bench\nsamples/counter\n' again first.xml
+says '1 13 1 0\n' count first.xml
+says '1 12 1 1\n' count first.xml second.xml
 "$python" "$results" failures dev first.xml second.xml >failures
 grep -qx -- '--- dev: lock/late, after 2 s, but passed twice alone' failures
 grep -qx -- '--- dev: lock/wrong, after 2 s' failures
