@@ -106,6 +106,14 @@ static void start_asleep(struct world *w, struct sleeper *sleeper, int (*work)(v
     }
 }
 
+/* Step by step: if all of the process stands still meanwhile, some are left for who reads the messages. */
+static void oversleep(const struct sleeper *sleeper)
+{
+    enum { STEPS = 20 };
+    for (int i = 0; i < STEPS; i++)
+        sleep_ms(sleeper->limit_ms / STEPS + 5);
+}
+
 static bool is_queued(struct world *w, const struct sleeper *sleeper)
 {
     return subject_queued(w, sleeper->subject) == 1 && world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1;
@@ -128,7 +136,7 @@ static void what_was_granted_meanwhile_is_held(struct world *w, const struct sub
     struct subject *keeper = held_while_one_sleeps(w, kind, &sleeper), *mine = sleeper.subject;
     assert_lk(0, subject_give(keeper));
     assert_int_equal(0, subject_queued(w, mine));
-    sleep_ms(sleeper.limit_ms + 100);
+    oversleep(&sleeper);
     assert_lk(0, wakes_up(&sleeper));
     assert_true(sleeper.took_ms > sleeper.limit_ms);
     assert_int_equal(0, subject_held(w, mine));
@@ -139,7 +147,7 @@ static void the_limit_ends_what_nobody_granted(struct world *w, const struct sub
 {
     struct sleeper sleeper;
     struct subject *keeper = held_while_one_sleeps(w, kind, &sleeper), *mine = sleeper.subject;
-    sleep_ms(sleeper.limit_ms + 100);
+    oversleep(&sleeper);
     assert_lk(ETIMEDOUT, wakes_up(&sleeper));
     assert_int_equal(0, subject_queued(w, mine));
     assert_lk(0, subject_give(keeper));
@@ -161,7 +169,7 @@ static void a_latch_that_opened_meanwhile_is_open(struct world *w)
     struct sleeper sleeper = { .latch = mine };
     start_asleep(w, &sleeper, take, is_at_latch);
     assert_lk(0, lk_latch_countdown(keeper));
-    sleep_ms(sleeper.limit_ms + 100);
+    oversleep(&sleeper);
     assert_lk(0, wakes_up(&sleeper));
 }
 
@@ -209,7 +217,7 @@ static void a_turn_that_came_meanwhile_is_taken(struct world *w)
     gate_open(&gate);
     assert_lk(0, lk_mutex_unlock(keeper));
     assert_int_equal(0, worker_join(&holder));
-    sleep_ms(sleeper.limit_ms);
+    oversleep(&sleeper);
     assert_lk(0, wakes_up(&sleeper));
     assert_true(sleeper.took_ms >= sleeper.limit_ms);
 }
