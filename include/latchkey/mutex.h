@@ -407,7 +407,7 @@ typedef struct lk_mutexinfo {
     size_t size;          /* sizeof(lk_mutexinfo_t); see LK_MUTEXINFO_INIT, and api.h on sizes */
     int held;             /* 1: somebody holds it */
     int recoverable;      /* 0: robust, given back unrepaired */
-    unsigned holds;       /* the holder's hold count */
+    unsigned holds;       /* the holder's hold count; 0: given back, and kept for its min_hold_ms */
     unsigned waiters;     /* queued in Redis; a process queues once, not each thread */
     int64_t remaining_ms; /* of the lease on the server; -1: held without a lease */
     uint64_t token;       /* last one granted; 0: none in the last day */

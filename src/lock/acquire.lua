@@ -61,7 +61,10 @@ if dead then
 elseif open and left == -2 then
     return take()
 elseif left ~= -2 then
-    if redis.call('HEXISTS', mutex, id) == 1 then -- the message or reply with the grant got lost
+    local holds = redis.call('HGET', mutex, id)
+    if holds == '0' then -- a late copy: it was given back, as release.lua has it
+        return answer(BUSY, left)
+    elseif holds then -- the message or reply with the grant got lost
         redis.call('PEXPIRE', mutex, lease_ms)
         end_turn(seen, now, TURN_MS, liveness_ms)
         local told = robust and string.sub(redis.call('GET', mark) or '', -2) == ' 1'

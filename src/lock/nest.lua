@@ -5,7 +5,7 @@
 -- sent:     id deadline_us lease_ms
 -- verdicts: DONE GONE LATE
 -- resend:   harmless: the number is absolute
-if redis.call('HEXISTS', mutex, id) == 0 then
+if (redis.call('HGET', mutex, id) or '0') == '0' then -- given back, as release.lua has it
     return answer(GONE)
 end
 redis.call('PEXPIRE', mutex, lease_ms) -- first: then a server out of memory allows the rest

@@ -25,6 +25,7 @@ local kept = not short and keep_until_us > now and redis.call('HEXISTS', mutex, 
 if kept then
     mine = 1
     redis.call('PEXPIRE', mutex, math.ceil((keep_until_us - now) / 1000)) -- held by no owner, and not free before then
+    redis.call('HSET', mutex, id, '0') -- so a late renewal or ask leaves it alone
 elseif not mine then
     mine = redis.call('HDEL', mutex, id)
 end

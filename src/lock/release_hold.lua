@@ -11,6 +11,7 @@ if keep_until_us > now then
     mine = redis.call('HEXISTS', mutex, id)
     if mine == 1 then
         redis.call('PEXPIRE', mutex, math.ceil((keep_until_us - now) / 1000)) -- as release.lua has it
+        redis.call('HSET', mutex, id, '0')
     end
 else
     mine = redis.call('HDEL', mutex, id)

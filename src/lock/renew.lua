@@ -6,7 +6,7 @@
 -- verdicts: DONE GONE LATE
 -- resend:   harmless: never creates, never revives
 -- batch:    many holds are renewed at one time
-if redis.call('HEXISTS', mutex, id) == 0 then
+if (redis.call('HGET', mutex, id) or '0') == '0' then -- given back, as release.lua has it
     return answer(GONE)
 end
 local left = redis.call('PTTL', mutex)

@@ -69,7 +69,7 @@ static void a_full_server_still_takes_back(struct world *w, const struct subject
 static void a_full_server_still_counts_down(struct world *w)
 {
     struct worker waiter;
-    lk_client_t *client = world_client(w, times);
+    lk_client_t *client = world_client(w, "command_timeout=5s&poll=100ms");
     lk_latch_t *gate = world_latch(w, client, "gate");
     lk_latch_t *fresh = world_latch(w, client, "fresh");
     assert_lk(0, lk_latch_trysetcount(gate, 2));

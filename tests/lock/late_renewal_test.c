@@ -3,8 +3,9 @@
  * late_renewal_test.c - what a renewal means when its answer is late, lost, or about somebody else's hold
  *
  * labels: threads memory
- * seconds: 11
+ * seconds: 15
  */
+#include "lock/scripts.h"
 #include "proxy.h"
 
 #include <poll.h>
@@ -127,6 +128,44 @@ static void a_loss_is_told_when_it_happens(struct world *w)
     assert_lk(ESTALE, lk_mutex_unlock(orders));
 }
 
+/* What was given back early, is kept, and was looked at a moment ago: no request that comes now has changed that. */
+static void assert_kept(struct world *w, int64_t left_ms)
+{
+    int64_t began_ms = now_ms();
+    assert_true(left_ms > 0);
+    proxy_release(p);
+    sleep_ms(100);
+    int64_t then_ms = world_pttl(w, "orders");
+    assert_between(then_ms, left_ms - (now_ms() - began_ms) - SLACK_MS, left_ms);
+    assert_int_equal(0, world_queued(w, "orders"));
+    world_redis(w, "DEL orders");
+}
+
+/* A name that is given back before its least time is taken for that, and not for the lease of a request that comes late. */
+static void what_comes_late_leaves_a_kept_name_alone(struct world *w)
+{
+    static const int64_t least_ms[] = { 4000, 60000 }; /* less, and more, than the lease of the renewal */
+    p = proxy_begin(w);
+    client = proxy_client(p, "lease=20s&command_timeout=4s");
+    for (int i = 0; i < 2; i++) {
+        lk_mutexattr_t attr = LK_MUTEXATTR_INIT;
+        attr.min_hold_ms = least_ms[i];
+        orders = world_mutex(w, client, "orders", &attr);
+        proxy_once(p, PROXY_COPY_REQUEST, 1, "orders");
+        assert_lk(0, lk_mutex_lock(orders));
+        assert_lk(0, lk_mutex_unlock(orders));
+        assert_kept(w, world_pttl(w, "orders"));
+        assert_lk(0, lk_mutex_lock(orders));
+        assert_lk(0, lk_mutex_extend(orders, 6000)); /* so it is renewed in two seconds */
+        int64_t before = proxy_faults(p);
+        proxy_once(p, PROXY_HOLD_REQUEST, 1, lk__lua_lock_renew.sha1[LK__PUBSUB_PLAIN]);
+        eventually(proxy_faults(p) > before, 5000);
+        assert_lk(0, lk_mutex_unlock(orders));
+        assert_kept(w, world_pttl(w, "orders"));
+        world_close(w, orders);
+    }
+}
+
 /* Renewals that had no connection go out when there is one again. */
 static void a_renewal_goes_out_when_the_connection_is_back(struct world *w)
 {
@@ -166,6 +205,6 @@ int main(void)
 {
     return world_run(a_late_answer_revives_nothing, validity_counts_from_before_the_request,
                      a_shorter_lease_counts_before_it_is_confirmed, an_extension_without_an_answer_is_eio,
-                     a_loss_is_told_when_it_happens, a_renewal_goes_out_when_the_connection_is_back,
-                     the_next_holder_is_left_alone);
+                     a_loss_is_told_when_it_happens, what_comes_late_leaves_a_kept_name_alone,
+                     a_renewal_goes_out_when_the_connection_is_back, the_next_holder_is_left_alone);
 }

@@ -573,7 +573,7 @@ static void use_everything(struct world *w, bool listens)
     world_redis(w, "SCRIPT FLUSH"); /* each comes by EVAL again */
     use_mutex(w, &(lk_mutexattr_t){ .size = sizeof(lk_mutexattr_t), .fair = 1, .robust = 1 });
     world_redis(w, "DEL latchkey:robust:mutex:{shop:orders}");
-    use_mutex(w, &(lk_mutexattr_t){ .size = sizeof(lk_mutexattr_t), .fixed = 1, .min_hold_ms = 100 });
+    use_mutex(w, &(lk_mutexattr_t){ .size = sizeof(lk_mutexattr_t), .fixed = 1, .min_hold_ms = 100, .lease_ms = 2000 });
     eventually(!world_exists(w, "shop:orders"), 5000);
     use_rwlock(w, &(lk_rwlockattr_t)LK_RWLOCKATTR_INIT);
     use_rwlock(w, &(lk_rwlockattr_t){ .size = sizeof(lk_rwlockattr_t), .robust = 1 });
