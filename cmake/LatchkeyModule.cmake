@@ -35,8 +35,14 @@ function(lk_module module)
     target_include_directories(latchkey_${module} PRIVATE
         "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_BINARY_DIR}/generated")
     target_link_libraries(latchkey_${module} PRIVATE latchkey_flags latchkey_dependencies)
-    if(TARGET latchkey_vocabulary)
-        add_dependencies(latchkey_${module} latchkey_vocabulary)
+    # A source may include what is generated for this floor and for all below: it has to be there first.
+    if(arg_SCRIPTS)
+        add_custom_target(latchkey_${module}_scripts DEPENDS ${generated})
+        set_property(GLOBAL APPEND PROPERTY LATCHKEY_GENERATED latchkey_${module}_scripts)
+    endif()
+    get_property(targets GLOBAL PROPERTY LATCHKEY_GENERATED)
+    if(targets)
+        add_dependencies(latchkey_${module} ${targets})
     endif()
     set_property(GLOBAL APPEND PROPERTY LATCHKEY_MODULES latchkey_${module})
 endfunction()
@@ -54,6 +60,7 @@ function(lk_vocabulary)
         COMMENT "Writing the vocabulary of the scripts"
         VERBATIM)
     add_custom_target(latchkey_vocabulary DEPENDS "${output}")
+    set_property(GLOBAL APPEND PROPERTY LATCHKEY_GENERATED latchkey_vocabulary)
 endfunction()
 
 # Have scripts.h and scripts.c made from the .lua files of a module; `result` names the two.
@@ -79,11 +86,17 @@ function(lk_libraries)
     get_property(modules GLOBAL PROPERTY LATCHKEY_MODULES)
     list(TRANSFORM modules REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
 
+    # Before 1.0 a minor version may break the interface, so its number is a part of the soname.
+    set(soversion ${PROJECT_VERSION_MAJOR})
+    if(soversion EQUAL 0)
+        string(APPEND soversion .${PROJECT_VERSION_MINOR})
+    endif()
+
     add_library(latchkey SHARED ${objects})
     add_library(latchkey_static STATIC ${objects})
     set_target_properties(latchkey PROPERTIES
         VERSION ${PROJECT_VERSION}
-        SOVERSION ${PROJECT_VERSION_MAJOR}
+        SOVERSION ${soversion}
         LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/latchkey.map")
     set_target_properties(latchkey_static PROPERTIES OUTPUT_NAME latchkey)
 

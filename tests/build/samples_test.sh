@@ -12,5 +12,5 @@ trap 'rm -rf "$work"' EXIT
 while read -r name _; do
     [[ -z $name || $name = \#* ]] && continue
     program=$(find "$work" -type f -name "$name" -perm -u+x)
-    LD_LIBRARY_PATH=$(dirname "$(find "$prefix" -name liblatchkey.so.0)") "$program" --help | grep -q -- --unsafe
+    LD_LIBRARY_PATH=$(dirname "$(find "$prefix" -name "liblatchkey.so.0.*" | head -n 1)") "$program" --help | grep -q -- --unsafe
 done <"$samples/list"
