@@ -13,19 +13,21 @@
 #include <time.h>
 
 /*
- * LK_MUST_CHECK warns who ignores a code, where the language has [[nodiscard]] (C++17, C23); `(void)` in front of the
- * call says that it is meant. LK_MUST_CHECK_INIT does so in older versions as well, in which GNU compilers warn in spite
- * of `(void)`: it is for calls whose object is of no use after a failure.
+ * The compiler warns about an ignored code. LK_MUST_CHECK marks the calls after which a program goes on as if it held
+ * something, had waited or had an object: they acquire, wait, open or initialize. It warns in C11 and C++11, too, where
+ * GCC does so in spite of `(void)`: `if (lk_mutex_trylock(&m) != 0) {}` says that a failure does not matter.
+ * LK_SHOULD_CHECK marks all other calls with a code that matters. It warns where the language has [[nodiscard]]
+ * (C++17, C23), and `(void)` in front of the call turns the warning off.
  */
 #if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202000L)
 #define LK_MUST_CHECK [[nodiscard]]
-#define LK_MUST_CHECK_INIT [[nodiscard]]
+#define LK_SHOULD_CHECK [[nodiscard]]
 #elif defined(__GNUC__)
-#define LK_MUST_CHECK
-#define LK_MUST_CHECK_INIT __attribute__((warn_unused_result))
+#define LK_MUST_CHECK __attribute__((warn_unused_result))
+#define LK_SHOULD_CHECK
 #else
 #define LK_MUST_CHECK
-#define LK_MUST_CHECK_INIT
+#define LK_SHOULD_CHECK
 #endif
 
 #if defined(__GNUC__) && (defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202000L))

@@ -99,8 +99,8 @@ constexpr uintptr_t lk_barrier_word(unsigned parties)
  * Round trips 0
  * Frees       lk_barrier_destroy()
  */
-LK_API LK_MUST_CHECK_INIT int lk_barrier_init(lk_barrier_t *b, lk_client_t *client, const char *name, unsigned parties,
-                                              const lk_barrierattr_t *attr);
+LK_API LK_MUST_CHECK int lk_barrier_init(lk_barrier_t *b, lk_client_t *client, const char *name, unsigned parties,
+                                         const lk_barrierattr_t *attr);
 
 /*
  * Give back what `b` has in this process. Nothing happens in Redis.
@@ -193,7 +193,7 @@ LK_API LK_MUST_CHECK int lk_barrier_waitfor(lk_barrier_t *b, int64_t timeout_ms)
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_barrier_reset(lk_barrier_t *b);
+LK_API LK_SHOULD_CHECK int lk_barrier_reset(lk_barrier_t *b);
 
 typedef struct lk_barrierinfo {
     size_t size;         /* sizeof(lk_barrierinfo_t); see LK_BARRIERINFO_INIT */
@@ -218,7 +218,7 @@ typedef struct lk_barrierinfo {
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_barrier_info(lk_barrier_t *b, lk_barrierinfo_t *info);
+LK_API LK_SHOULD_CHECK int lk_barrier_info(lk_barrier_t *b, lk_barrierinfo_t *info);
 
 #ifdef __cplusplus
 }

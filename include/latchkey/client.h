@@ -116,7 +116,7 @@ typedef struct lk_clientattr {
  * Round trips 1 to connect, 1 pipeline of probes
  * Frees       lk_client_close()
  */
-LK_API LK_MUST_CHECK_INIT int lk_client_open(lk_client_t **client, const char *url);
+LK_API LK_MUST_CHECK int lk_client_open(lk_client_t **client, const char *url);
 
 /*
  * The same with the options of a JSON file; docs/configuration.md lists its keys.
@@ -128,7 +128,7 @@ LK_API LK_MUST_CHECK_INIT int lk_client_open(lk_client_t **client, const char *u
  * Threads     as lk_client_open()
  * Round trips as lk_client_open()
  */
-LK_API LK_MUST_CHECK_INIT int lk_client_open_file(lk_client_t **client, const char *json_path);
+LK_API LK_MUST_CHECK int lk_client_open_file(lk_client_t **client, const char *json_path);
 
 /*
  * The same with attributes, among them a function that says who the client is.
@@ -145,7 +145,7 @@ LK_API LK_MUST_CHECK_INIT int lk_client_open_file(lk_client_t **client, const ch
  * Round trips as lk_client_open(); one more if the server refuses at first
  * Frees       lk_client_close(), after which the provider is not called any more
  */
-LK_API LK_MUST_CHECK_INIT int lk_client_openwith(lk_client_t **client, const lk_clientattr_t *attr);
+LK_API LK_MUST_CHECK int lk_client_openwith(lk_client_t **client, const lk_clientattr_t *attr);
 
 /*
  * The client that static initialisers and a NULL client mean: the one that
@@ -167,7 +167,7 @@ LK_API LK_MUST_CHECK_INIT int lk_client_openwith(lk_client_t **client, const lk_
  * Frees       lk_client_close(), once for each call. It need not be closed: a process may
  *             simply end. After it was closed by all, the next call opens a new one.
  */
-LK_API LK_MUST_CHECK_INIT int lk_client_default(lk_client_t **client);
+LK_API LK_MUST_CHECK int lk_client_default(lk_client_t **client);
 
 /*
  * Make an open client the default one, before anybody used the default client.
@@ -184,7 +184,7 @@ LK_API LK_MUST_CHECK_INIT int lk_client_default(lk_client_t **client);
  * Threads     any
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_client_setdefault(lk_client_t *client);
+LK_API LK_SHOULD_CHECK int lk_client_setdefault(lk_client_t *client);
 
 /*
  * Set the URL with which the default client will be opened, before anybody used it. A
@@ -201,7 +201,7 @@ LK_API LK_MUST_CHECK int lk_client_setdefault(lk_client_t *client);
  * Threads     any
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_client_setdefaulturl(const char *url);
+LK_API LK_SHOULD_CHECK int lk_client_setdefaulturl(const char *url);
 
 /*
  * End a client: its waiting calls return ECANCELED, its holds are released, its
@@ -283,7 +283,7 @@ typedef struct lk_events lk_events_t;
  * Round trips 0
  * Frees       lk_events_close(), before lk_client_close() or after
  */
-LK_API LK_MUST_CHECK_INIT int lk_events_open(lk_client_t *client, lk_events_t **queue);
+LK_API LK_MUST_CHECK int lk_events_open(lk_client_t *client, lk_events_t **queue);
 
 /*
  * A descriptor that is readable while lk_events_next() has something to say, be it that
@@ -297,7 +297,7 @@ LK_API LK_MUST_CHECK_INIT int lk_events_open(lk_client_t *client, lk_events_t **
  * Threads     any
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_events_fd(lk_events_t *queue, int *fd);
+LK_API LK_SHOULD_CHECK int lk_events_fd(lk_events_t *queue, int *fd);
 
 /*
  * Fetch the oldest event of a queue that was not fetched yet.
@@ -313,7 +313,7 @@ LK_API LK_MUST_CHECK int lk_events_fd(lk_events_t *queue, int *fd);
  * Threads     any; each event of a queue is fetched once
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_events_next(lk_events_t *queue, lk_event_t *event);
+LK_API LK_SHOULD_CHECK int lk_events_next(lk_events_t *queue, lk_event_t *event);
 
 /*
  * Close a queue, with its descriptor.
@@ -337,7 +337,7 @@ LK_API int lk_events_close(lk_events_t *queue);
  * Round trips 0
  * Frees       lk_free(*json)
  */
-LK_API LK_MUST_CHECK int lk_client_stats(lk_client_t *client, char **json);
+LK_API LK_SHOULD_CHECK int lk_client_stats(lk_client_t *client, char **json);
 
 /* So many objects may have metrics of their own. */
 #define LK_METRICS_OBJECTS_MAX 1000
@@ -362,7 +362,7 @@ LK_API LK_MUST_CHECK int lk_client_stats(lk_client_t *client, char **json);
  * Round trips 0
  * Frees       lk_free(*text)
  */
-LK_API LK_MUST_CHECK int lk_client_metrics(lk_client_t *client, int objects, char **text);
+LK_API LK_SHOULD_CHECK int lk_client_metrics(lk_client_t *client, int objects, char **text);
 
 #ifdef __cplusplus
 }

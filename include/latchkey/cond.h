@@ -99,8 +99,8 @@ typedef struct lk_cond {
  * Round trips 0
  * Frees       lk_cond_destroy()
  */
-LK_API LK_MUST_CHECK_INIT int lk_cond_init(lk_cond_t *c, lk_client_t *client, const char *name,
-                                           const lk_condattr_t *attr);
+LK_API LK_MUST_CHECK int lk_cond_init(lk_cond_t *c, lk_client_t *client, const char *name,
+                                      const lk_condattr_t *attr);
 
 /*
  * Give back what `c` has in this process. Nothing happens in Redis: who waits goes on waiting,
@@ -202,7 +202,7 @@ LK_API LK_MUST_CHECK int lk_cond_waitfor(lk_cond_t *c, lk_mutex_t *m, int64_t ti
  *             cancellation point
  * Round trips 1, however many wait; 2 by a client that did not know their mutex
  */
-LK_API LK_MUST_CHECK int lk_cond_signal(lk_cond_t *c);
+LK_API LK_SHOULD_CHECK int lk_cond_signal(lk_cond_t *c);
 
 /*
  * Wake all who wait. They get the mutex one after the other.
@@ -211,7 +211,7 @@ LK_API LK_MUST_CHECK int lk_cond_signal(lk_cond_t *c);
  * Threads     as lk_cond_signal(); takes one command timeout at most for each round trip
  * Round trips 1 for each 100 who wait; one more by a client that did not know their mutex
  */
-LK_API LK_MUST_CHECK int lk_cond_broadcast(lk_cond_t *c);
+LK_API LK_SHOULD_CHECK int lk_cond_broadcast(lk_cond_t *c);
 
 typedef struct lk_condinfo {
     size_t size;      /* sizeof(lk_condinfo_t); see LK_CONDINFO_INIT, and api.h on sizes */
@@ -233,7 +233,7 @@ typedef struct lk_condinfo {
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_cond_info(lk_cond_t *c, lk_condinfo_t *info);
+LK_API LK_SHOULD_CHECK int lk_cond_info(lk_cond_t *c, lk_condinfo_t *info);
 
 #ifdef __cplusplus
 }

@@ -127,7 +127,7 @@ typedef struct lk_inspect lk_inspect_t;
  * Round trips 0
  * Frees       lk_inspect_close()
  */
-LK_API LK_MUST_CHECK_INIT int lk_inspect_open(lk_inspect_t **walk, lk_client_t *client, const lk_inspectattr_t *attr);
+LK_API LK_MUST_CHECK int lk_inspect_open(lk_inspect_t **walk, lk_client_t *client, const lk_inspectattr_t *attr);
 
 /*
  * Fetch the next object.
@@ -148,7 +148,7 @@ LK_API LK_MUST_CHECK_INIT int lk_inspect_open(lk_inspect_t **walk, lk_client_t *
  * Round trips 0, or 1 for each hundred keys on the way to the next object, and 1 for each server that is away; of a
  *             cluster 1 at the end, by which it is asked where slots are
  */
-LK_API LK_MUST_CHECK int lk_inspect_next(lk_inspect_t *walk, lk_inspected_t *found);
+LK_API LK_SHOULD_CHECK int lk_inspect_next(lk_inspect_t *walk, lk_inspected_t *found);
 
 /*
  * How far the walk has come, and what it could not see.
@@ -160,7 +160,7 @@ LK_API LK_MUST_CHECK int lk_inspect_next(lk_inspect_t *walk, lk_inspected_t *fou
  * Threads     as lk_inspect_next()
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_inspect_stats(const lk_inspect_t *walk, lk_inspectstats_t *stats);
+LK_API LK_SHOULD_CHECK int lk_inspect_stats(const lk_inspect_t *walk, lk_inspectstats_t *stats);
 
 /*
  * End a walk, finished or not.
@@ -190,8 +190,8 @@ LK_API void lk_inspect_close(lk_inspect_t *walk);
  * Threads     any; takes one command timeout at most for each round trip
  * Round trips 1 for each 50 holders asked for. They may change between two of them
  */
-LK_API LK_MUST_CHECK int lk_inspect_holders(lk_client_t *client, int kind, const char *name, lk_holder_t *holders,
-                                            size_t stride, unsigned capacity, unsigned *count);
+LK_API LK_SHOULD_CHECK int lk_inspect_holders(lk_client_t *client, int kind, const char *name, lk_holder_t *holders,
+                                              size_t stride, unsigned capacity, unsigned *count);
 
 /*
  * Who a client is that holds something, or waits for it. Nobody checks what it says: whoever may write its key may have
@@ -219,7 +219,7 @@ LK_API LK_MUST_CHECK int lk_inspect_holders(lk_client_t *client, int kind, const
  * Threads     any; takes one command timeout at most for each round trip
  * Round trips 1, or 0 if the id cannot be of a client; of a quorum up to 1 for each server
  */
-LK_API LK_MUST_CHECK int lk_inspect_who(lk_client_t *client, const char *id, lk_who_t *who);
+LK_API LK_SHOULD_CHECK int lk_inspect_who(lk_client_t *client, const char *id, lk_who_t *who);
 
 #ifdef __cplusplus
 }

@@ -104,8 +104,8 @@ typedef struct lk_latch {
  * Round trips 0
  * Frees       lk_latch_destroy()
  */
-LK_API LK_MUST_CHECK_INIT int lk_latch_init(lk_latch_t *l, lk_client_t *client, const char *name,
-                                            const lk_latchattr_t *attr);
+LK_API LK_MUST_CHECK int lk_latch_init(lk_latch_t *l, lk_client_t *client, const char *name,
+                                       const lk_latchattr_t *attr);
 
 /*
  * Give back what `l` has in this process. Nothing happens in Redis: its count
@@ -148,7 +148,7 @@ LK_API int lk_latch_destroy(lk_latch_t *l);
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_latch_trysetcount(lk_latch_t *l, unsigned n);
+LK_API LK_SHOULD_CHECK int lk_latch_trysetcount(lk_latch_t *l, unsigned n);
 
 /*
  * Close the latch with a count of `n`, whatever count it has: that is replaced, with its
@@ -166,7 +166,7 @@ LK_API LK_MUST_CHECK int lk_latch_trysetcount(lk_latch_t *l, unsigned n);
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_latch_setcount(lk_latch_t *l, unsigned n);
+LK_API LK_SHOULD_CHECK int lk_latch_setcount(lk_latch_t *l, unsigned n);
 
 /*
  * Count down by one. At zero it opens and everybody who waits wakes.
@@ -183,7 +183,7 @@ LK_API LK_MUST_CHECK int lk_latch_setcount(lk_latch_t *l, unsigned n);
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_latch_countdown(lk_latch_t *l);
+LK_API LK_SHOULD_CHECK int lk_latch_countdown(lk_latch_t *l);
 
 /*
  * Count down by `n`; by more than is left means down to zero.
@@ -194,7 +194,7 @@ LK_API LK_MUST_CHECK int lk_latch_countdown(lk_latch_t *l);
  * Threads     as lk_latch_countdown()
  * Round trips as lk_latch_countdown()
  */
-LK_API LK_MUST_CHECK int lk_latch_countdownby(lk_latch_t *l, unsigned n);
+LK_API LK_SHOULD_CHECK int lk_latch_countdownby(lk_latch_t *l, unsigned n);
 
 /*
  * Read the count.
@@ -205,7 +205,7 @@ LK_API LK_MUST_CHECK int lk_latch_countdownby(lk_latch_t *l, unsigned n);
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_latch_getcount(lk_latch_t *l, unsigned *n);
+LK_API LK_SHOULD_CHECK int lk_latch_getcount(lk_latch_t *l, unsigned *n);
 
 /*
  * Wait until the latch opens, as long as it takes. Returns at once if it is open.
@@ -289,7 +289,7 @@ LK_API LK_MUST_CHECK int lk_latch_waitfor(lk_latch_t *l, int64_t timeout_ms);
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_latch_delete(lk_latch_t *l);
+LK_API LK_SHOULD_CHECK int lk_latch_delete(lk_latch_t *l);
 
 typedef struct lk_latchinfo {
     size_t size;    /* sizeof(lk_latchinfo_t); see LK_LATCHINFO_INIT */
@@ -313,7 +313,7 @@ typedef struct lk_latchinfo {
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_latch_info(lk_latch_t *l, lk_latchinfo_t *info);
+LK_API LK_SHOULD_CHECK int lk_latch_info(lk_latch_t *l, lk_latchinfo_t *info);
 
 #ifdef __cplusplus
 }

@@ -82,7 +82,7 @@ typedef struct lk_multi {
  * Round trips 0
  * Frees       lk_multi_destroy()
  */
-LK_API LK_MUST_CHECK_INIT int lk_multi_init(lk_multi_t *s);
+LK_API LK_MUST_CHECK int lk_multi_init(lk_multi_t *s);
 
 /*
  * Add a mutex. The set is complete with the first call that locks it.
@@ -102,7 +102,7 @@ LK_API LK_MUST_CHECK_INIT int lk_multi_init(lk_multi_t *s);
  * Threads     one at a time
  * Round trips 0; for the default client those of its opening
  */
-LK_API LK_MUST_CHECK int lk_multi_addmutex(lk_multi_t *s, lk_mutex_t *m);
+LK_API LK_SHOULD_CHECK int lk_multi_addmutex(lk_multi_t *s, lk_mutex_t *m);
 
 /*
  * Add a read-write lock that is to be read.
@@ -111,7 +111,7 @@ LK_API LK_MUST_CHECK int lk_multi_addmutex(lk_multi_t *s, lk_mutex_t *m);
  * Threads     one at a time
  * Round trips as lk_multi_addmutex()
  */
-LK_API LK_MUST_CHECK int lk_multi_addread(lk_multi_t *s, lk_rwlock_t *rw);
+LK_API LK_SHOULD_CHECK int lk_multi_addread(lk_multi_t *s, lk_rwlock_t *rw);
 
 /*
  * Add a read-write lock that is to be written.
@@ -120,7 +120,7 @@ LK_API LK_MUST_CHECK int lk_multi_addread(lk_multi_t *s, lk_rwlock_t *rw);
  * Threads     one at a time
  * Round trips as lk_multi_addmutex()
  */
-LK_API LK_MUST_CHECK int lk_multi_addwrite(lk_multi_t *s, lk_rwlock_t *rw);
+LK_API LK_SHOULD_CHECK int lk_multi_addwrite(lk_multi_t *s, lk_rwlock_t *rw);
 
 /*
  * Give back the memory of `s`. Its members are as they were: what is held stays held, and each
@@ -259,7 +259,7 @@ LK_API int lk_multi_unlockby(lk_multi_t *s, lk_owner_t *owner);
  * Threads     any; each sees its own holds
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_multi_remaining(lk_multi_t *s, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_multi_remaining(lk_multi_t *s, int64_t *ms);
 
 /*
  * The same for an owner, from any thread.
@@ -270,7 +270,7 @@ LK_API LK_MUST_CHECK int lk_multi_remaining(lk_multi_t *s, int64_t *ms);
  * Threads     any
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_multi_remainingby(lk_multi_t *s, lk_owner_t *owner, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_multi_remainingby(lk_multi_t *s, lk_owner_t *owner, int64_t *ms);
 
 /*
  * Ask the servers whether this thread's holds stand, up to one that does not.
@@ -282,7 +282,7 @@ LK_API LK_MUST_CHECK int lk_multi_remainingby(lk_multi_t *s, lk_owner_t *owner, 
  * Threads     any; takes one command timeout at most for each member
  * Round trips 1 for each member
  */
-LK_API LK_MUST_CHECK int lk_multi_check(lk_multi_t *s);
+LK_API LK_SHOULD_CHECK int lk_multi_check(lk_multi_t *s);
 
 /*
  * The same for an owner, from any thread.
@@ -293,7 +293,7 @@ LK_API LK_MUST_CHECK int lk_multi_check(lk_multi_t *s);
  * Threads     any
  * Round trips as lk_multi_check()
  */
-LK_API LK_MUST_CHECK int lk_multi_checkby(lk_multi_t *s, lk_owner_t *owner);
+LK_API LK_SHOULD_CHECK int lk_multi_checkby(lk_multi_t *s, lk_owner_t *owner);
 
 typedef struct lk_multiinfo {
     size_t size;          /* sizeof(lk_multiinfo_t); see LK_MULTIINFO_INIT */
@@ -319,7 +319,7 @@ typedef struct lk_multiinfo {
  * Threads     any; takes one command timeout at most for each member
  * Round trips 1 for each member
  */
-LK_API LK_MUST_CHECK int lk_multi_info(lk_multi_t *s, lk_multiinfo_t *info);
+LK_API LK_SHOULD_CHECK int lk_multi_info(lk_multi_t *s, lk_multiinfo_t *info);
 
 #ifdef __cplusplus
 }

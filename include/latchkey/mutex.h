@@ -114,7 +114,7 @@ typedef struct lk_mutex {
  * Round trips 0
  * Frees       lk_mutex_destroy()
  */
-LK_API LK_MUST_CHECK_INIT int lk_mutex_init(lk_mutex_t *m, lk_client_t *client, const char *name,
+LK_API LK_MUST_CHECK int lk_mutex_init(lk_mutex_t *m, lk_client_t *client, const char *name,
                                        const lk_mutexattr_t *attr);
 
 /*
@@ -273,7 +273,7 @@ LK_API int lk_mutex_unlockby(lk_mutex_t *m, lk_owner_t *owner);
  * Threads     any; each sees its own hold
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_mutex_token(lk_mutex_t *m, uint64_t *token);
+LK_API LK_SHOULD_CHECK int lk_mutex_token(lk_mutex_t *m, uint64_t *token);
 
 /*
  * The same for an owner, from any thread.
@@ -284,7 +284,7 @@ LK_API LK_MUST_CHECK int lk_mutex_token(lk_mutex_t *m, uint64_t *token);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_mutex_token()
  */
-LK_API LK_MUST_CHECK int lk_mutex_tokenby(lk_mutex_t *m, lk_owner_t *owner, uint64_t *token);
+LK_API LK_SHOULD_CHECK int lk_mutex_tokenby(lk_mutex_t *m, lk_owner_t *owner, uint64_t *token);
 
 /*
  * How long this thread's hold is good for if no renewal follows. The library's
@@ -297,7 +297,7 @@ LK_API LK_MUST_CHECK int lk_mutex_tokenby(lk_mutex_t *m, lk_owner_t *owner, uint
  * Threads     any; each sees its own hold
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_mutex_remaining(lk_mutex_t *m, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_mutex_remaining(lk_mutex_t *m, int64_t *ms);
 
 /*
  * The same for an owner, from any thread.
@@ -308,7 +308,7 @@ LK_API LK_MUST_CHECK int lk_mutex_remaining(lk_mutex_t *m, int64_t *ms);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_mutex_remaining()
  */
-LK_API LK_MUST_CHECK int lk_mutex_remainingby(lk_mutex_t *m, lk_owner_t *owner, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_mutex_remainingby(lk_mutex_t *m, lk_owner_t *owner, int64_t *ms);
 
 /*
  * Ask the server whether this thread's hold stands.
@@ -320,7 +320,7 @@ LK_API LK_MUST_CHECK int lk_mutex_remainingby(lk_mutex_t *m, lk_owner_t *owner, 
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_mutex_check(lk_mutex_t *m);
+LK_API LK_SHOULD_CHECK int lk_mutex_check(lk_mutex_t *m);
 
 /*
  * The same for an owner, from any thread.
@@ -331,7 +331,7 @@ LK_API LK_MUST_CHECK int lk_mutex_check(lk_mutex_t *m);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_mutex_check()
  */
-LK_API LK_MUST_CHECK int lk_mutex_checkby(lk_mutex_t *m, lk_owner_t *owner);
+LK_API LK_SHOULD_CHECK int lk_mutex_checkby(lk_mutex_t *m, lk_owner_t *owner);
 
 /*
  * Give this thread's hold a lease of `lease_ms` from now on, and renewals of that
@@ -350,7 +350,7 @@ LK_API LK_MUST_CHECK int lk_mutex_checkby(lk_mutex_t *m, lk_owner_t *owner);
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_mutex_extend(lk_mutex_t *m, int64_t lease_ms);
+LK_API LK_SHOULD_CHECK int lk_mutex_extend(lk_mutex_t *m, int64_t lease_ms);
 
 /*
  * The same for an owner, from any thread.
@@ -361,7 +361,7 @@ LK_API LK_MUST_CHECK int lk_mutex_extend(lk_mutex_t *m, int64_t lease_ms);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_mutex_extend()
  */
-LK_API LK_MUST_CHECK int lk_mutex_extendby(lk_mutex_t *m, lk_owner_t *owner, int64_t lease_ms);
+LK_API LK_SHOULD_CHECK int lk_mutex_extendby(lk_mutex_t *m, lk_owner_t *owner, int64_t lease_ms);
 
 /*
  * Say that what a robust mutex guards is in order again, as
@@ -373,7 +373,7 @@ LK_API LK_MUST_CHECK int lk_mutex_extendby(lk_mutex_t *m, lk_owner_t *owner, int
  * Threads     the one that was told EOWNERDEAD
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_mutex_consistent(lk_mutex_t *m);
+LK_API LK_SHOULD_CHECK int lk_mutex_consistent(lk_mutex_t *m);
 
 /*
  * The same for an owner, from any thread.
@@ -384,7 +384,7 @@ LK_API LK_MUST_CHECK int lk_mutex_consistent(lk_mutex_t *m);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_mutex_consistent()
  */
-LK_API LK_MUST_CHECK int lk_mutex_consistentby(lk_mutex_t *m, lk_owner_t *owner);
+LK_API LK_SHOULD_CHECK int lk_mutex_consistentby(lk_mutex_t *m, lk_owner_t *owner);
 
 /*
  * Take `m` away from whoever holds it: the one call that breaks the promise, for
@@ -401,7 +401,7 @@ LK_API LK_MUST_CHECK int lk_mutex_consistentby(lk_mutex_t *m, lk_owner_t *owner)
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_mutex_forceunlock(lk_mutex_t *m);
+LK_API LK_SHOULD_CHECK int lk_mutex_forceunlock(lk_mutex_t *m);
 
 typedef struct lk_mutexinfo {
     size_t size;          /* sizeof(lk_mutexinfo_t); see LK_MUTEXINFO_INIT, and api.h on sizes */
@@ -428,7 +428,7 @@ typedef struct lk_mutexinfo {
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info);
+LK_API LK_SHOULD_CHECK int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info);
 
 /*
  * Who waits for `m`, the next one first: a waiter's place is its index. Of a fair
@@ -443,8 +443,8 @@ LK_API LK_MUST_CHECK int lk_mutex_info(lk_mutex_t *m, lk_mutexinfo_t *info);
  * Threads     any; takes one command timeout at most for each round trip
  * Round trips 1 for each 50 waiters asked for. The queue may move between two of them
  */
-LK_API LK_MUST_CHECK int lk_mutex_queue(lk_mutex_t *m, lk_waiter_t *waiters, size_t stride, unsigned capacity,
-                                        unsigned *count);
+LK_API LK_SHOULD_CHECK int lk_mutex_queue(lk_mutex_t *m, lk_waiter_t *waiters, size_t stride, unsigned capacity,
+                                          unsigned *count);
 
 #ifdef __cplusplus
 }

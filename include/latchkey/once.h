@@ -84,8 +84,8 @@ typedef struct lk_once {
  * Round trips 0
  * Frees       lk_once_destroy()
  */
-LK_API LK_MUST_CHECK_INIT int lk_once_init(lk_once_t *o, lk_client_t *client, const char *name,
-                                           const lk_onceattr_t *attr);
+LK_API LK_MUST_CHECK int lk_once_init(lk_once_t *o, lk_client_t *client, const char *name,
+                                      const lk_onceattr_t *attr);
 
 /*
  * Give back what `o` has in this process. Nothing happens in Redis.
@@ -191,7 +191,7 @@ LK_API LK_MUST_CHECK int lk_once_beginwith(lk_once_t *o, const lk_how_t *how);
  * Threads     the one that runs it; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_once_end(lk_once_t *o, const char *result);
+LK_API LK_SHOULD_CHECK int lk_once_end(lk_once_t *o, const char *result);
 
 /*
  * The same for an owner, from any thread.
@@ -205,7 +205,7 @@ LK_API LK_MUST_CHECK int lk_once_end(lk_once_t *o, const char *result);
  *             that owner on `o` that came before; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_once_endby(lk_once_t *o, lk_owner_t *owner, const char *result);
+LK_API LK_SHOULD_CHECK int lk_once_endby(lk_once_t *o, lk_owner_t *owner, const char *result);
 
 /*
  * Give the run of this thread up, as if it had not begun. The next one begins: who waits
@@ -264,7 +264,7 @@ LK_API LK_MUST_CHECK int lk_once_call(lk_once_t *o, int (*fn)(void *arg), void *
  * Round trips 1
  * Frees       lk_free() the text
  */
-LK_API LK_MUST_CHECK int lk_once_result(lk_once_t *o, char **text);
+LK_API LK_SHOULD_CHECK int lk_once_result(lk_once_t *o, char **text);
 
 /*
  * Forget that it is done: the next one runs it again, with a larger token.
@@ -277,7 +277,7 @@ LK_API LK_MUST_CHECK int lk_once_result(lk_once_t *o, char **text);
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_once_reset(lk_once_t *o);
+LK_API LK_SHOULD_CHECK int lk_once_reset(lk_once_t *o);
 
 /*
  * The fencing token of this thread's run: larger than that of every earlier run of
@@ -289,7 +289,7 @@ LK_API LK_MUST_CHECK int lk_once_reset(lk_once_t *o);
  * Threads     any; each sees its own run
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_once_token(lk_once_t *o, uint64_t *token);
+LK_API LK_SHOULD_CHECK int lk_once_token(lk_once_t *o, uint64_t *token);
 
 /*
  * The same for an owner, from any thread.
@@ -300,7 +300,7 @@ LK_API LK_MUST_CHECK int lk_once_token(lk_once_t *o, uint64_t *token);
  * Threads     as lk_once_endby()
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_once_tokenby(lk_once_t *o, lk_owner_t *owner, uint64_t *token);
+LK_API LK_SHOULD_CHECK int lk_once_tokenby(lk_once_t *o, lk_owner_t *owner, uint64_t *token);
 
 /*
  * How long this thread's lease is good without another renewal.
@@ -311,7 +311,7 @@ LK_API LK_MUST_CHECK int lk_once_tokenby(lk_once_t *o, lk_owner_t *owner, uint64
  * Threads     as lk_once_token()
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_once_remaining(lk_once_t *o, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_once_remaining(lk_once_t *o, int64_t *ms);
 
 /*
  * The same for an owner, from any thread.
@@ -322,7 +322,7 @@ LK_API LK_MUST_CHECK int lk_once_remaining(lk_once_t *o, int64_t *ms);
  * Threads     as lk_once_endby()
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_once_remainingby(lk_once_t *o, lk_owner_t *owner, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_once_remainingby(lk_once_t *o, lk_owner_t *owner, int64_t *ms);
 
 /*
  * Ask the server whether this thread runs it.
@@ -334,7 +334,7 @@ LK_API LK_MUST_CHECK int lk_once_remainingby(lk_once_t *o, lk_owner_t *owner, in
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_once_check(lk_once_t *o);
+LK_API LK_SHOULD_CHECK int lk_once_check(lk_once_t *o);
 
 /*
  * The same for an owner, from any thread.
@@ -345,7 +345,7 @@ LK_API LK_MUST_CHECK int lk_once_check(lk_once_t *o);
  * Threads     as lk_once_endby()
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_once_checkby(lk_once_t *o, lk_owner_t *owner);
+LK_API LK_SHOULD_CHECK int lk_once_checkby(lk_once_t *o, lk_owner_t *owner);
 
 typedef struct lk_onceinfo {
     size_t size;          /* sizeof(lk_onceinfo_t); see LK_ONCEINFO_INIT */
@@ -370,7 +370,7 @@ typedef struct lk_onceinfo {
  * Threads     any; takes one command timeout at most; no cancellation point
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_once_info(lk_once_t *o, lk_onceinfo_t *info);
+LK_API LK_SHOULD_CHECK int lk_once_info(lk_once_t *o, lk_onceinfo_t *info);
 
 #ifdef __cplusplus
 }

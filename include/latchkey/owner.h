@@ -46,7 +46,7 @@ typedef struct lk_owner lk_owner_t;
  * Round trips 0; for the default client those of its opening
  * Frees       lk_owner_free()
  */
-LK_API LK_MUST_CHECK_INIT int lk_owner_new(lk_client_t *client, lk_owner_t **owner);
+LK_API LK_MUST_CHECK int lk_owner_new(lk_client_t *client, lk_owner_t **owner);
 
 /*
  * End an owner.

@@ -92,8 +92,8 @@ typedef struct lk_redlock {
  * Round trips 0
  * Frees       lk_redlock_destroy()
  */
-LK_API LK_MUST_CHECK_INIT int lk_redlock_init(lk_redlock_t *r, lk_client_t *client, const char *name,
-                                              const lk_redlockattr_t *attr);
+LK_API LK_MUST_CHECK int lk_redlock_init(lk_redlock_t *r, lk_client_t *client, const char *name,
+                                         const lk_redlockattr_t *attr);
 
 /*
  * Give back what `r` has in this process. Nothing happens at the servers.
@@ -234,7 +234,7 @@ LK_API int lk_redlock_unlockby(lk_redlock_t *r, lk_owner_t *owner);
  * Threads     any; each sees its own hold
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_redlock_token(lk_redlock_t *r, uint64_t *token);
+LK_API LK_SHOULD_CHECK int lk_redlock_token(lk_redlock_t *r, uint64_t *token);
 
 /*
  * The same for an owner, from any thread.
@@ -245,7 +245,7 @@ LK_API LK_MUST_CHECK int lk_redlock_token(lk_redlock_t *r, uint64_t *token);
  * Threads     as lk_redlock_unlockby()
  * Round trips as lk_redlock_token()
  */
-LK_API LK_MUST_CHECK int lk_redlock_tokenby(lk_redlock_t *r, lk_owner_t *owner, uint64_t *token);
+LK_API LK_SHOULD_CHECK int lk_redlock_tokenby(lk_redlock_t *r, lk_owner_t *owner, uint64_t *token);
 
 /*
  * How long this thread's hold is good for if no renewal follows.
@@ -256,7 +256,7 @@ LK_API LK_MUST_CHECK int lk_redlock_tokenby(lk_redlock_t *r, lk_owner_t *owner, 
  * Threads     any; each sees its own hold
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_redlock_remaining(lk_redlock_t *r, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_redlock_remaining(lk_redlock_t *r, int64_t *ms);
 
 /*
  * The same for an owner, from any thread.
@@ -267,7 +267,7 @@ LK_API LK_MUST_CHECK int lk_redlock_remaining(lk_redlock_t *r, int64_t *ms);
  * Threads     as lk_redlock_unlockby()
  * Round trips as lk_redlock_remaining()
  */
-LK_API LK_MUST_CHECK int lk_redlock_remainingby(lk_redlock_t *r, lk_owner_t *owner, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_redlock_remainingby(lk_redlock_t *r, lk_owner_t *owner, int64_t *ms);
 
 /*
  * Ask the servers whether this thread's hold stands.
@@ -282,7 +282,7 @@ LK_API LK_MUST_CHECK int lk_redlock_remainingby(lk_redlock_t *r, lk_owner_t *own
  * Threads     any; takes one command timeout at most
  * Round trips 1, to all servers at once
  */
-LK_API LK_MUST_CHECK int lk_redlock_check(lk_redlock_t *r);
+LK_API LK_SHOULD_CHECK int lk_redlock_check(lk_redlock_t *r);
 
 /*
  * The same for an owner, from any thread.
@@ -293,7 +293,7 @@ LK_API LK_MUST_CHECK int lk_redlock_check(lk_redlock_t *r);
  * Threads     as lk_redlock_unlockby()
  * Round trips as lk_redlock_check()
  */
-LK_API LK_MUST_CHECK int lk_redlock_checkby(lk_redlock_t *r, lk_owner_t *owner);
+LK_API LK_SHOULD_CHECK int lk_redlock_checkby(lk_redlock_t *r, lk_owner_t *owner);
 
 /*
  * Give this thread's hold a lease of `lease_ms` from now on, and renewals of that length unless it
@@ -310,7 +310,7 @@ LK_API LK_MUST_CHECK int lk_redlock_checkby(lk_redlock_t *r, lk_owner_t *owner);
  * Threads     any; takes one command timeout at most
  * Round trips 1, to all servers at once
  */
-LK_API LK_MUST_CHECK int lk_redlock_extend(lk_redlock_t *r, int64_t lease_ms);
+LK_API LK_SHOULD_CHECK int lk_redlock_extend(lk_redlock_t *r, int64_t lease_ms);
 
 /*
  * The same for an owner, from any thread.
@@ -321,7 +321,7 @@ LK_API LK_MUST_CHECK int lk_redlock_extend(lk_redlock_t *r, int64_t lease_ms);
  * Threads     as lk_redlock_unlockby()
  * Round trips as lk_redlock_extend()
  */
-LK_API LK_MUST_CHECK int lk_redlock_extendby(lk_redlock_t *r, lk_owner_t *owner, int64_t lease_ms);
+LK_API LK_SHOULD_CHECK int lk_redlock_extendby(lk_redlock_t *r, lk_owner_t *owner, int64_t lease_ms);
 
 typedef struct lk_redlockinfo {
     size_t size;          /* sizeof(lk_redlockinfo_t); see LK_REDLOCKINFO_INIT, and api.h on sizes */
@@ -350,7 +350,7 @@ typedef struct lk_redlockinfo {
  * Threads     any; takes one command timeout at most
  * Round trips 1, to all servers at once
  */
-LK_API LK_MUST_CHECK int lk_redlock_info(lk_redlock_t *r, lk_redlockinfo_t *info);
+LK_API LK_SHOULD_CHECK int lk_redlock_info(lk_redlock_t *r, lk_redlockinfo_t *info);
 
 #ifdef __cplusplus
 }

@@ -118,8 +118,8 @@ typedef struct lk_rwlock {
  * Round trips 0
  * Frees       lk_rwlock_destroy()
  */
-LK_API LK_MUST_CHECK_INIT int lk_rwlock_init(lk_rwlock_t *rw, lk_client_t *client, const char *name,
-                                             const lk_rwlockattr_t *attr);
+LK_API LK_MUST_CHECK int lk_rwlock_init(lk_rwlock_t *rw, lk_client_t *client, const char *name,
+                                        const lk_rwlockattr_t *attr);
 
 /*
  * Give back what `rw` has in this process. Nothing happens in Redis: the name and
@@ -353,7 +353,7 @@ LK_API int lk_rwlock_unlockby(lk_rwlock_t *rw, lk_owner_t *owner);
  * Threads     the writer; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_rwlock_downgrade(lk_rwlock_t *rw);
+LK_API LK_SHOULD_CHECK int lk_rwlock_downgrade(lk_rwlock_t *rw);
 
 /*
  * The same for an owner, from any thread.
@@ -364,7 +364,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_downgrade(lk_rwlock_t *rw);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_rwlock_downgrade()
  */
-LK_API LK_MUST_CHECK int lk_rwlock_downgradeby(lk_rwlock_t *rw, lk_owner_t *owner);
+LK_API LK_SHOULD_CHECK int lk_rwlock_downgradeby(lk_rwlock_t *rw, lk_owner_t *owner);
 
 /*
  * The fencing token of this thread's hold for writing: larger than that of every
@@ -377,7 +377,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_downgradeby(lk_rwlock_t *rw, lk_owner_t *owne
  * Threads     any; each sees its own hold
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_rwlock_token(lk_rwlock_t *rw, uint64_t *token);
+LK_API LK_SHOULD_CHECK int lk_rwlock_token(lk_rwlock_t *rw, uint64_t *token);
 
 /*
  * The same for an owner, from any thread.
@@ -388,7 +388,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_token(lk_rwlock_t *rw, uint64_t *token);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_rwlock_token()
  */
-LK_API LK_MUST_CHECK int lk_rwlock_tokenby(lk_rwlock_t *rw, lk_owner_t *owner, uint64_t *token);
+LK_API LK_SHOULD_CHECK int lk_rwlock_tokenby(lk_rwlock_t *rw, lk_owner_t *owner, uint64_t *token);
 
 /*
  * How long this thread's hold is good for if no renewal follows. The library's
@@ -401,7 +401,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_tokenby(lk_rwlock_t *rw, lk_owner_t *owner, u
  * Threads     any; each sees its own hold
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_rwlock_remaining(lk_rwlock_t *rw, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_rwlock_remaining(lk_rwlock_t *rw, int64_t *ms);
 
 /*
  * The same for an owner, from any thread.
@@ -412,7 +412,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_remaining(lk_rwlock_t *rw, int64_t *ms);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_rwlock_remaining()
  */
-LK_API LK_MUST_CHECK int lk_rwlock_remainingby(lk_rwlock_t *rw, lk_owner_t *owner, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_rwlock_remainingby(lk_rwlock_t *rw, lk_owner_t *owner, int64_t *ms);
 
 /*
  * Ask the server whether this thread's hold stands.
@@ -424,7 +424,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_remainingby(lk_rwlock_t *rw, lk_owner_t *owne
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_rwlock_check(lk_rwlock_t *rw);
+LK_API LK_SHOULD_CHECK int lk_rwlock_check(lk_rwlock_t *rw);
 
 /*
  * The same for an owner, from any thread.
@@ -435,7 +435,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_check(lk_rwlock_t *rw);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_rwlock_check()
  */
-LK_API LK_MUST_CHECK int lk_rwlock_checkby(lk_rwlock_t *rw, lk_owner_t *owner);
+LK_API LK_SHOULD_CHECK int lk_rwlock_checkby(lk_rwlock_t *rw, lk_owner_t *owner);
 
 /*
  * Give this thread's hold a lease of `lease_ms` from now on, and renewals of that
@@ -458,7 +458,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_checkby(lk_rwlock_t *rw, lk_owner_t *owner);
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_rwlock_extend(lk_rwlock_t *rw, int64_t lease_ms);
+LK_API LK_SHOULD_CHECK int lk_rwlock_extend(lk_rwlock_t *rw, int64_t lease_ms);
 
 /*
  * The same for an owner, from any thread.
@@ -469,7 +469,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_extend(lk_rwlock_t *rw, int64_t lease_ms);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_rwlock_extend()
  */
-LK_API LK_MUST_CHECK int lk_rwlock_extendby(lk_rwlock_t *rw, lk_owner_t *owner, int64_t lease_ms);
+LK_API LK_SHOULD_CHECK int lk_rwlock_extendby(lk_rwlock_t *rw, lk_owner_t *owner, int64_t lease_ms);
 
 /*
  * Say that what a robust lock guards is in order again, as
@@ -484,7 +484,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_extendby(lk_rwlock_t *rw, lk_owner_t *owner, 
  * Threads     the writer that was told EOWNERDEAD
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_rwlock_consistent(lk_rwlock_t *rw);
+LK_API LK_SHOULD_CHECK int lk_rwlock_consistent(lk_rwlock_t *rw);
 
 /*
  * The same for an owner, from any thread.
@@ -495,7 +495,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_consistent(lk_rwlock_t *rw);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_rwlock_consistent()
  */
-LK_API LK_MUST_CHECK int lk_rwlock_consistentby(lk_rwlock_t *rw, lk_owner_t *owner);
+LK_API LK_SHOULD_CHECK int lk_rwlock_consistentby(lk_rwlock_t *rw, lk_owner_t *owner);
 
 /*
  * Take `rw` away from the writer or all readers: the one call that breaks the
@@ -511,7 +511,7 @@ LK_API LK_MUST_CHECK int lk_rwlock_consistentby(lk_rwlock_t *rw, lk_owner_t *own
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_rwlock_forceunlock(lk_rwlock_t *rw);
+LK_API LK_SHOULD_CHECK int lk_rwlock_forceunlock(lk_rwlock_t *rw);
 
 enum { LK_RWLOCK_FREE = 0, LK_RWLOCK_READING = 1, LK_RWLOCK_WRITING = 2 };
 
@@ -540,7 +540,7 @@ typedef struct lk_rwlockinfo {
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info);
+LK_API LK_SHOULD_CHECK int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info);
 
 /*
  * Who waits for `rw`, in the order of the queue, each thread or owner with LK_WANTS_READ or
@@ -557,8 +557,8 @@ LK_API LK_MUST_CHECK int lk_rwlock_info(lk_rwlock_t *rw, lk_rwlockinfo_t *info);
  * Threads     any; takes one command timeout at most for each round trip
  * Round trips 1 for each 50 waiters asked for. The queue may move between two of them
  */
-LK_API LK_MUST_CHECK int lk_rwlock_queue(lk_rwlock_t *rw, lk_waiter_t *waiters, size_t stride, unsigned capacity,
-                                         unsigned *count);
+LK_API LK_SHOULD_CHECK int lk_rwlock_queue(lk_rwlock_t *rw, lk_waiter_t *waiters, size_t stride, unsigned capacity,
+                                           unsigned *count);
 
 #ifdef __cplusplus
 }

@@ -124,8 +124,8 @@ constexpr uintptr_t lk_sem_word(unsigned value)
  * Round trips 0
  * Frees       lk_sem_destroy()
  */
-LK_API LK_MUST_CHECK_INIT int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned value,
-                                          const lk_semattr_t *attr);
+LK_API LK_MUST_CHECK int lk_sem_init(lk_sem_t *s, lk_client_t *client, const char *name, unsigned value,
+                                     const lk_semattr_t *attr);
 
 /*
  * The same, and see to it on the server that there is one, in one step, as sem_open().
@@ -148,8 +148,8 @@ LK_API LK_MUST_CHECK_INIT int lk_sem_init(lk_sem_t *s, lk_client_t *client, cons
  * Round trips 1
  * Frees       lk_sem_destroy(), as sem_close()
  */
-LK_API LK_MUST_CHECK_INIT int lk_sem_open(lk_sem_t *s, lk_client_t *client, const char *name, int oflag, unsigned value,
-                                          const lk_semattr_t *attr);
+LK_API LK_MUST_CHECK int lk_sem_open(lk_sem_t *s, lk_client_t *client, const char *name, int oflag, unsigned value,
+                                     const lk_semattr_t *attr);
 
 /*
  * Remove the semaphore from the server, as sem_unlink(), for all processes. Those who
@@ -173,7 +173,7 @@ LK_API LK_MUST_CHECK_INIT int lk_sem_open(lk_sem_t *s, lk_client_t *client, cons
  *             some learn of it with their next poll
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_sem_delete(lk_sem_t *s);
+LK_API LK_SHOULD_CHECK int lk_sem_delete(lk_sem_t *s);
 
 /*
  * Give back what `s` has in this process. Nothing happens in Redis: the number of
@@ -382,7 +382,7 @@ LK_API int lk_sem_releaseby(lk_sem_t *s, lk_owner_t *owner, unsigned n);
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_sem_getvalue(lk_sem_t *s, int *value);
+LK_API LK_SHOULD_CHECK int lk_sem_getvalue(lk_sem_t *s, int *value);
 
 /*
  * Set the number of permits (leased: the total), if no number is set yet.
@@ -398,7 +398,7 @@ LK_API LK_MUST_CHECK int lk_sem_getvalue(lk_sem_t *s, int *value);
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_sem_trysetpermits(lk_sem_t *s, unsigned n);
+LK_API LK_SHOULD_CHECK int lk_sem_trysetpermits(lk_sem_t *s, unsigned n);
 
 /*
  * Set how many permits there are in all, free and taken, if there are as many as
@@ -428,7 +428,7 @@ LK_API LK_MUST_CHECK int lk_sem_trysetpermits(lk_sem_t *s, unsigned n);
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_sem_setpermits(lk_sem_t *s, unsigned *expected, unsigned n);
+LK_API LK_SHOULD_CHECK int lk_sem_setpermits(lk_sem_t *s, unsigned *expected, unsigned n);
 
 /*
  * Add to the number of permits (leased: the total), or with a negative n reduce it.
@@ -446,7 +446,7 @@ LK_API LK_MUST_CHECK int lk_sem_setpermits(lk_sem_t *s, unsigned *expected, unsi
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_sem_addpermits(lk_sem_t *s, long n);
+LK_API LK_SHOULD_CHECK int lk_sem_addpermits(lk_sem_t *s, long n);
 
 /*
  * Take all permits that are free now. It passes those who wait for more than that.
@@ -461,7 +461,7 @@ LK_API LK_MUST_CHECK int lk_sem_addpermits(lk_sem_t *s, long n);
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_sem_drain(lk_sem_t *s, unsigned *taken);
+LK_API LK_SHOULD_CHECK int lk_sem_drain(lk_sem_t *s, unsigned *taken);
 
 /*
  * How long all leased permits that this thread took without an id are good for if no
@@ -475,7 +475,7 @@ LK_API LK_MUST_CHECK int lk_sem_drain(lk_sem_t *s, unsigned *taken);
  * Threads     any; each sees its own
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_sem_remaining(lk_sem_t *s, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_sem_remaining(lk_sem_t *s, int64_t *ms);
 
 /*
  * The same for an owner, from any thread.
@@ -486,7 +486,7 @@ LK_API LK_MUST_CHECK int lk_sem_remaining(lk_sem_t *s, int64_t *ms);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_sem_remaining()
  */
-LK_API LK_MUST_CHECK int lk_sem_remainingby(lk_sem_t *s, lk_owner_t *owner, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_sem_remainingby(lk_sem_t *s, lk_owner_t *owner, int64_t *ms);
 
 /*
  * Ask the server whether the leased permits stand that this thread took without an id.
@@ -501,7 +501,7 @@ LK_API LK_MUST_CHECK int lk_sem_remainingby(lk_sem_t *s, lk_owner_t *owner, int6
  * Round trips one for each lk_sem_wait() or _acquire() that took them, the oldest first,
  *             up to one that fails
  */
-LK_API LK_MUST_CHECK int lk_sem_check(lk_sem_t *s);
+LK_API LK_SHOULD_CHECK int lk_sem_check(lk_sem_t *s);
 
 /*
  * The same for an owner, from any thread.
@@ -512,7 +512,7 @@ LK_API LK_MUST_CHECK int lk_sem_check(lk_sem_t *s);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_sem_check()
  */
-LK_API LK_MUST_CHECK int lk_sem_checkby(lk_sem_t *s, lk_owner_t *owner);
+LK_API LK_SHOULD_CHECK int lk_sem_checkby(lk_sem_t *s, lk_owner_t *owner);
 
 /*
  * Give the leased permits that this thread took without an id a lease of `lease_ms` from
@@ -537,7 +537,7 @@ LK_API LK_MUST_CHECK int lk_sem_checkby(lk_sem_t *s, lk_owner_t *owner);
  * Threads     any; each its own; takes one command timeout at most for each round trip
  * Round trips as lk_sem_check()
  */
-LK_API LK_MUST_CHECK int lk_sem_extend(lk_sem_t *s, int64_t lease_ms);
+LK_API LK_SHOULD_CHECK int lk_sem_extend(lk_sem_t *s, int64_t lease_ms);
 
 /*
  * The same for an owner, from any thread.
@@ -548,7 +548,7 @@ LK_API LK_MUST_CHECK int lk_sem_extend(lk_sem_t *s, int64_t lease_ms);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_sem_extend()
  */
-LK_API LK_MUST_CHECK int lk_sem_extendby(lk_sem_t *s, lk_owner_t *owner, int64_t lease_ms);
+LK_API LK_SHOULD_CHECK int lk_sem_extendby(lk_sem_t *s, lk_owner_t *owner, int64_t lease_ms);
 
 /*
  * Take one leased permit that belongs to nobody but who knows its id. The client
@@ -627,7 +627,7 @@ LK_API int lk_sem_releaseid(lk_sem_t *s, const char *id);
  * Threads     any; takes one command timeout at most
  * Round trips 0 if this client took it, else 1
  */
-LK_API LK_MUST_CHECK int lk_sem_remainingid(lk_sem_t *s, const char *id, int64_t *ms);
+LK_API LK_SHOULD_CHECK int lk_sem_remainingid(lk_sem_t *s, const char *id, int64_t *ms);
 
 /*
  * Ask the server whether the permit with that id stands, from any process.
@@ -638,7 +638,7 @@ LK_API LK_MUST_CHECK int lk_sem_remainingid(lk_sem_t *s, const char *id, int64_t
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_sem_checkid(lk_sem_t *s, const char *id);
+LK_API LK_SHOULD_CHECK int lk_sem_checkid(lk_sem_t *s, const char *id);
 
 /*
  * Give the permit with that id a lease of `lease_ms` from now on.
@@ -662,7 +662,7 @@ LK_API LK_MUST_CHECK int lk_sem_checkid(lk_sem_t *s, const char *id);
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_sem_extendid(lk_sem_t *s, const char *id, int64_t lease_ms);
+LK_API LK_SHOULD_CHECK int lk_sem_extendid(lk_sem_t *s, const char *id, int64_t lease_ms);
 
 /*
  * The fencing token of this thread's oldest leased permit: larger than those of all
@@ -676,7 +676,7 @@ LK_API LK_MUST_CHECK int lk_sem_extendid(lk_sem_t *s, const char *id, int64_t le
  * Threads     any; each sees its own
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_sem_token(lk_sem_t *s, uint64_t *token);
+LK_API LK_SHOULD_CHECK int lk_sem_token(lk_sem_t *s, uint64_t *token);
 
 /*
  * The same for an owner, from any thread.
@@ -687,7 +687,7 @@ LK_API LK_MUST_CHECK int lk_sem_token(lk_sem_t *s, uint64_t *token);
  * Threads     as lk_mutex_unlockby()
  * Round trips as lk_sem_token()
  */
-LK_API LK_MUST_CHECK int lk_sem_tokenby(lk_sem_t *s, lk_owner_t *owner, uint64_t *token);
+LK_API LK_SHOULD_CHECK int lk_sem_tokenby(lk_sem_t *s, lk_owner_t *owner, uint64_t *token);
 
 /*
  * The same of a permit with an id, for any thread of the client that took it.
@@ -697,7 +697,7 @@ LK_API LK_MUST_CHECK int lk_sem_tokenby(lk_sem_t *s, lk_owner_t *owner, uint64_t
  * Threads     any
  * Round trips 0
  */
-LK_API LK_MUST_CHECK int lk_sem_tokenid(lk_sem_t *s, const char *id, uint64_t *token);
+LK_API LK_SHOULD_CHECK int lk_sem_tokenid(lk_sem_t *s, const char *id, uint64_t *token);
 
 typedef struct lk_seminfo {
     size_t size;       /* sizeof(lk_seminfo_t); see LK_SEMINFO_INIT */
@@ -721,7 +721,7 @@ typedef struct lk_seminfo {
  * Threads     any; takes one command timeout at most
  * Round trips 1
  */
-LK_API LK_MUST_CHECK int lk_sem_info(lk_sem_t *s, lk_seminfo_t *info);
+LK_API LK_SHOULD_CHECK int lk_sem_info(lk_sem_t *s, lk_seminfo_t *info);
 
 /*
  * Who waits for permits of `s`, the next one first, each with LK_WANTS_PERMITS and how
@@ -738,8 +738,8 @@ LK_API LK_MUST_CHECK int lk_sem_info(lk_sem_t *s, lk_seminfo_t *info);
  * Threads     any; takes one command timeout at most for each round trip
  * Round trips 1 for each 50 waiters asked for. The queue may move between two of them
  */
-LK_API LK_MUST_CHECK int lk_sem_queue(lk_sem_t *s, lk_waiter_t *waiters, size_t stride, unsigned capacity,
-                                      unsigned *count);
+LK_API LK_SHOULD_CHECK int lk_sem_queue(lk_sem_t *s, lk_waiter_t *waiters, size_t stride, unsigned capacity,
+                                        unsigned *count);
 
 #ifdef __cplusplus
 }

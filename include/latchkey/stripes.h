@@ -83,7 +83,7 @@ typedef struct lk_stripes {
  * Round trips 0
  * Frees       lk_stripes_destroy()
  */
-LK_API LK_MUST_CHECK_INIT int lk_stripes_init(lk_stripes_t *s, lk_client_t *client, const char *name, unsigned n);
+LK_API LK_MUST_CHECK int lk_stripes_init(lk_stripes_t *s, lk_client_t *client, const char *name, unsigned n);
 
 /*
  * The same with attributes, which all stripes have.
@@ -95,8 +95,8 @@ LK_API LK_MUST_CHECK_INIT int lk_stripes_init(lk_stripes_t *s, lk_client_t *clie
  * Round trips 0
  * Frees       lk_stripes_destroy()
  */
-LK_API LK_MUST_CHECK_INIT int lk_stripes_initattr(lk_stripes_t *s, lk_client_t *client, const char *name, unsigned n,
-                                                  const lk_mutexattr_t *attr);
+LK_API LK_MUST_CHECK int lk_stripes_initattr(lk_stripes_t *s, lk_client_t *client, const char *name, unsigned n,
+                                             const lk_mutexattr_t *attr);
 
 /*
  * Give back what `s` has in this process, its mutexes among it. Nothing happens in Redis.

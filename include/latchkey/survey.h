@@ -26,7 +26,7 @@ extern "C" {
  * Round trips 1 to connect, 1 pipeline of probes and questions, to each server at the same time
  * Frees       lk_free(*json)
  */
-LK_API LK_MUST_CHECK int lk_survey(const lk_clientattr_t *attr, char **json);
+LK_API LK_SHOULD_CHECK int lk_survey(const lk_clientattr_t *attr, char **json);
 
 #ifdef __cplusplus
 }
