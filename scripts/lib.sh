@@ -29,6 +29,32 @@ run() {
 end_running() {
     [[ -z $running ]] || kill -- "-$running" 2>/dev/null
     running=''
+    [[ -z $counter ]] || { kill "$counter" && wait "$counter"; } 2>/dev/null
+    counter=''
+}
+
+# Run a step with its output in a file, and show how far it is: on one line of a terminal, else twice a minute.
+counter='' # the process that shows it
+run_counted() { # <what> <file> <command>
+    : >"$2"
+    count_steps "$1" "$2" &
+    counter=$!
+    run "${@:3}" >"$2" 2>&1
+}
+
+# Ninja writes `[12/345] ...`, ctest `12/345 Test ... ***Failed`.
+count_steps() { # <what> <file of its output>
+    local steps failures line='%s\n' pause=30 shown=''
+    [[ ! -t 1 ]] || line='\r%s\e[K' pause=1
+    trap 'kill $!; [[ -z $shown || $pause != 1 ]] || echo; exit' TERM
+    while sleep "$pause" & wait $!; do
+        steps=$(sed -nE 's,^ *\[?([0-9]+/[0-9]+)(\] | Test ).*,\1,p' "$2" | tail -n 1)
+        failures=$(grep -cE 'Test +#.*\*\*\*[^S]' "$2") # not ***Skipped
+        [[ -n $steps ]] || continue
+        shown=yes
+        # shellcheck disable=SC2059
+        printf "$line" "$(say "$1: $steps$( ((failures == 0)) || echo ", $failures failed")")"
+    done
 }
 
 # Every end of a script, Ctrl-C included, comes through here; a script may define `cleanup` anew.
@@ -54,7 +80,7 @@ missing_packages() { # [packages]
         bash -c "$check" >/dev/null 2>&1 || echo "${package#+}"
     done <<'END'
 gcc              command -v gcc
-g++              command -v g++
++g++             command -v g++
 libc6-dev        echo '#include <stdio.h>' | cpp
 cmake            command -v cmake
 ninja-build      command -v ninja
@@ -63,9 +89,9 @@ python3          command -v python3
 libhiredis-dev   pkg-config --exists hiredis
 libjansson-dev   pkg-config --exists jansson
 libssl-dev       pkg-config --exists openssl
-libcmocka-dev    pkg-config --exists cmocka
 redis-server     command -v redis-server && command -v redis-cli
-procps           command -v ps
++libcmocka-dev   pkg-config --exists cmocka
++procps          command -v ps
 +spin            command -v spin
 +patch           command -v patch
 +gcovr           command -v gcovr
@@ -80,6 +106,9 @@ procps           command -v ps
 +libclang-rt-dev echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -xc - -o /dev/null
 END
 }
+
+# shellcheck disable=SC2034 # for the scripts
+test_packages=(g++ libcmocka-dev procps) # what the tests need beside the library and the samples
 
 as_root=() # what makes a command root's
 ((EUID == 0)) || as_root=(sudo)
@@ -128,7 +157,7 @@ build() { # <preset> [preset to build]
     mkdir -p "build/$1"
     log=build/$1/build.log
     say "Building $1"
-    run bash -c "cmake --preset $1 && cmake --build --preset ${2-$1}" >"$log" 2>&1 && return
+    run_counted "Building $1" "$log" bash -c "cmake --preset $1 && cmake --build --preset ${2-$1}" && return
     cat "$log"
     say "Building $1 failed"
     return 1

@@ -138,13 +138,12 @@ int main(int argc, char *argv[])
                                .unsafe_means = "let the counter ignore the fencing token" };
     options_read(&options, argc, argv,
                  "Processes count under one mutex while its master is killed, by servers of their own.");
+    printf("%d processes, %d increments each, a master that is killed, tokens %s\n", options.workers, options.rounds,
+           options.unsafe ? "ignored" : "compared");
+    fflush(stdout); /* the servers take a moment */
     shared = shared_memory(sizeof *shared);
     servers_start();
     setenv("LATCHKEY_URL", servers_url(), 1);
-
-    printf("%d processes, %d increments each, a master that is killed, tokens %s\n", options.workers, options.rounds,
-           options.unsafe ? "ignored" : "compared");
-    fflush(stdout);
     long total = (long)options.workers * options.rounds;
     pid_t killer = child_start();
     if (killer == 0) {

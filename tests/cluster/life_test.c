@@ -3,7 +3,7 @@
  * life_test.c - clients of a cluster begin, fork and end, also while nodes are down or stand still
  *
  * labels: threads
- * seconds: 25
+ * seconds: 38
  * timeout: 240
  */
 #include "cluster.h"

@@ -4,7 +4,7 @@
  * afterwards, or not, as the code says, and nothing stays behind
  *
  * labels: memory
- * seconds: 50
+ * seconds: 67
  * timeout: 240
  * support: failing
  */

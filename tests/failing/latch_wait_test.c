@@ -3,7 +3,7 @@
  * latch_wait_test.c - every allocation and every system call fails while a latch is waited for
  *
  * labels: memory
- * seconds: 24
+ * seconds: 38
  * support: failing
  */
 #include "failing/failing.h"

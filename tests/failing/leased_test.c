@@ -4,7 +4,7 @@
  * all of them come back
  *
  * labels: memory
- * seconds: 53
+ * seconds: 65
  * support: failing
  */
 #include "failing/failing.h"

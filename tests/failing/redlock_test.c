@@ -4,7 +4,7 @@
  * all, and at none of the servers anything is left
  *
  * labels: memory
- * seconds: 15
+ * seconds: 22
  * timeout: 600
  * processors: 2
  * support: failing

@@ -3,7 +3,7 @@
  * rwlock_test.c - every allocation and every system call on the way of a read-write lock fails
  *
  * labels: memory
- * seconds: 47
+ * seconds: 61
  * processors: 2
  * support: failing
  */

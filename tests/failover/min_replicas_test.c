@@ -6,7 +6,7 @@
  * other one.
  *
  * labels: threads
- * seconds: 16
+ * seconds: 28
  */
 #include "failover.h"
 #include "subject.h"

@@ -6,7 +6,7 @@
  * what was done unseen is taken back.
  *
  * labels: memory
- * seconds: 110
+ * seconds: 138
  * timeout: 240
  */
 #include "process.h"

@@ -6,6 +6,7 @@
  * This program has a getaddrinfo() of its own, which the library calls, too. It knows one name.
  *
  * labels: memory
+ * seconds: 20
  */
 #include "certificates.h"
 #include "world.h"

@@ -5,7 +5,7 @@
  * stands still
  *
  * labels: threads memory
- * seconds: 12
+ * seconds: 23
  */
 #include "descriptors.h"
 #include "news.h"

@@ -9,7 +9,7 @@
  * is done.
  *
  * labels: memory
- * seconds: 12
+ * seconds: 26
  * processors: 5
  * timeout: 300
  */
