@@ -7,6 +7,7 @@
  */
 #include "client.h"
 #include "command.h"
+#include "found.h"
 #include "words.h"
 
 #include <errno.h>
@@ -218,6 +219,7 @@ static _Noreturn void be_the_other(struct bench *b, pid_t parent)
     if (getppid() != parent || read(b->gate, &byte, 1) != 1)
         _exit(0);
     silent.quiet = true;
+    silent.verbose = false; /* the first process names the server */
     int code = open_client(&silent, &b->client);
     if (code == 0) {
         code = exit_code_of(play(b->client, b->court, 1, &f));
@@ -359,9 +361,7 @@ static void tell(const struct settings *s, struct figure *f)
     json_t *object = json_pack("{s:s, s:I, s:f, s:I, s:I, s:I}", "figure", f->name, "count", (json_int_t)f->count,
                                "per_second", rate, "p50_us", (json_int_t)half, "p99_us", (json_int_t)most, "max_us",
                                (json_int_t)longest);
-    json_dumpf(object, stdout, JSON_COMPACT);
-    json_decref(object);
-    putchar('\n');
+    print_json(s, object);
 }
 
 /* On a terminal, until the figure is there. */

@@ -9,8 +9,11 @@
 
 #include <latchkey/latchkey.h>
 
-/* 0, or an exit code: complained. lk_client_close() ends it. */
-int open_client(const struct settings *settings, lk_client_t **client);
+/* Choose the server, and fill in `source`; 0, or an exit code: complained. */
+int find_server(struct settings *settings);
+
+/* Fill in `server`, too; 0, or an exit code: complained. lk_client_close() ends it. */
+int open_client(struct settings *settings, lk_client_t **client);
 
 /* The exit code when one could not be opened. */
 int open_code_of(int rc);

@@ -22,7 +22,7 @@ enum {
     EXIT_OUTPUT = 74,          /* standard output could not be written */
     EXIT_CONFLICT = 75,        /* not obtained within the time */
     EXIT_PERMISSION = 77,      /* credentials or access rules */
-    EXIT_CONFIGURATION = 78,   /* the URL or configuration file */
+    EXIT_CONFIGURATION = 78,   /* the URL or configuration file is wrong, or there is neither */
     EXIT_LOST = 79,            /* the lease could not be kept */
     EXIT_TIME = 124,           /* --max-time */
     EXIT_NOT_EXECUTABLE = 126, /* CMD could not be executed */
@@ -102,6 +102,8 @@ struct settings {
     int port;
     int64_t seconds; /* 0: not said */
     const char *url, *config;
+    const char *source; /* what names the server: an option, a variable or a file */
+    char server[1024];  /* the URL of the open client, without a password */
     const char *why, *program, *arguments; /* what is said of this client; NULL: not that */
     bool json, quiet, verbose;
 };

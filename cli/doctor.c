@@ -392,7 +392,7 @@ static int measure(lk_client_t *client, int64_t us[PROBES])
     return rc;
 }
 
-static void check_latency(struct report *r, const struct settings *silent)
+static void check_latency(struct report *r, struct settings *silent)
 {
     int64_t us[PROBES], timeout_us = option_of(r, "command_timeout_ms") * 1000;
     lk_client_t *client;

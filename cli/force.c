@@ -159,9 +159,7 @@ static void tell(const struct settings *s, const struct target *target, const st
                                (json_int_t)taken->count, "owners", owners);
     if (taken->count > 0)
         json_object_set_new(object, "held_by", people_array(&taken->people));
-    json_dumpf(object, stdout, JSON_COMPACT);
-    json_decref(object);
-    putchar('\n');
+    print_json(s, object);
 }
 
 static int release_mutex(const struct target *target)

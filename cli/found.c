@@ -275,6 +275,14 @@ json_t *text_of(const char *text)
     return json != NULL ? json : json_string(printable_name(copy, text));
 }
 
+void print_json(const struct settings *s, json_t *object)
+{
+    json_object_set_new(object, "server", json_string(s->server));
+    json_dumpf(object, stdout, JSON_COMPACT);
+    json_decref(object);
+    putchar('\n');
+}
+
 static void set_if_known(json_t *object, const char *key, int64_t value)
 {
     if (value >= 0)

@@ -46,4 +46,7 @@ const char *printable_name(char copy[LK_NAME_MAX + 1], const char *name);
 /* For JSON: a text that is no UTF-8 is said with '?'. The caller's. */
 json_t *text_of(const char *text);
 
+/* Print a line of --json, with the server in use. Takes `object`. */
+void print_json(const struct settings *settings, json_t *object);
+
 #endif

@@ -45,7 +45,7 @@ static int make_object(struct guard *g, const struct settings *s)
     return g->mode == MODE_SHARED ? lk_rwlock_init(&g->rwlock, g->client, g->name, NULL) : make_pair(g, s);
 }
 
-int guard_open(struct guard *g, const struct settings *s, const char *name)
+int guard_open(struct guard *g, struct settings *s, const char *name)
 {
     *g = (struct guard){ .mode = s->mode, .name = name };
     int code = open_client(s, &g->client);

@@ -25,7 +25,7 @@ struct guard {
 };
 
 /* Open the client and make the object; 0, or an exit code: complained, and nothing is left. */
-int guard_open(struct guard *guard, const struct settings *settings, const char *name);
+int guard_open(struct guard *guard, struct settings *settings, const char *name);
 
 /* What the library answers. */
 int guard_take(struct guard *guard, const lk_how_t *how);

@@ -28,9 +28,7 @@ static int say_held(struct guard *g, const struct settings *s)
         name_owner(g->client, g->owner, owner, sizeof owner);
         json_t *object = json_pack("{s:o, s:s, s:s, s:I}", "name", text_of(g->name), "owner", owner, "mode",
                                    mode_name(g->mode), "token", (json_int_t)token);
-        json_dumpf(object, stdout, JSON_COMPACT);
-        json_decref(object);
-        putchar('\n');
+        print_json(s, object);
     } else if (rc == 0) {
         printf("%llu\n", (unsigned long long)token);
     } else if (rc == EPERM) {

@@ -76,9 +76,7 @@ static int look(lk_latch_t *latch, struct settings *s, unsigned n)
     if (s->json) {
         json_t *object = json_pack("{s:o, s:s, s:s, s:I}", "name", text_of(latch->lk_name), "kind", "latch", "state",
                                    state, "count", (json_int_t)info.count);
-        json_dumpf(object, stdout, JSON_COMPACT);
-        json_decref(object);
-        putchar('\n');
+        print_json(s, object);
     } else if (info.set) {
         printf("closed, count %u\n", info.count);
     } else {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * main.c - `latchkey`: finds the command, reads its options, runs it
+ * main.c - `latchkey`: finds the command, reads its options, finds the server, runs the command
  */
+#include "client.h"
 #include "command.h"
 #include "words.h"
 
@@ -53,5 +54,8 @@ int main(int argc, char **argv)
         return EXIT_USE;
     if (settings.given >> OPT_HELP & 1)
         return print_command_help(settings.command);
+    int code = settings.command->options >> OPT_URL & 1 ? find_server(&settings) : EXIT_OK;
+    if (code != EXIT_OK)
+        return code;
     return settings.command->run(&settings, argc - words - operand, argv + words + operand);
 }

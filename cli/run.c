@@ -37,7 +37,7 @@ static const int others[] = { SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1, SIGU
                               SIGCHLD, SIGWINCH, SIGCONT, SIGTSTP, SIGTTOU };
 
 struct run {
-    const struct settings *settings;
+    struct settings *settings;
     struct guard guard;
     struct keeper keeper;
     struct child child;
@@ -57,6 +57,7 @@ static void tell(const struct run *r, const char *event, json_t *facts)
     if (s->json) {
         json_t *object = json_pack("{s:s, s:o}", "event", event, "name", text_of(r->guard.name));
         json_object_update(object, facts);
+        json_object_set_new(object, "server", json_string(s->server));
         char *line = json_dumps(object, JSON_COMPACT);
         fprintf(stderr, "%s\n", line != NULL ? line : "");
         free(line);

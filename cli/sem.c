@@ -44,9 +44,7 @@ static int look(lk_sem_t *sem, struct settings *s, unsigned n)
         json_t *object = json_pack("{s:o, s:s, s:I, s:I, s:I, s:I}", "name", text_of(sem->lk_name), "kind", "permits",
                                    "available", (json_int_t)info.available, "held", (json_int_t)info.held, "total",
                                    (json_int_t)info.total, "waiters", (json_int_t)info.waiters);
-        json_dumpf(object, stdout, JSON_COMPACT);
-        json_decref(object);
-        putchar('\n');
+        print_json(s, object);
     } else {
         printf("%lld available, %u held, %u in all, %u waiting\n", (long long)info.available, info.held, info.total,
                info.waiters);

@@ -19,6 +19,7 @@ enum { WHOLE_WIDTH = 129 /* of a line with the token and the whole owner */ };
 
 /* An object, and who has to do with it. */
 struct used {
+    const struct settings *settings;
     const char *name;
     const struct row *row;
     struct people holders, waiters;
@@ -55,9 +56,7 @@ static void print_object(const struct used *used)
         json_object_set_new(object, "held_by", people_array(&used->holders));
     if (used->waiters.count > 0)
         json_object_set_new(object, "waited_by", people_array(&used->waiters));
-    json_dumpf(object, stdout, JSON_COMPACT);
-    json_decref(object);
-    putchar('\n');
+    print_json(used->settings, object);
 }
 
 /* On a terminal that has no room for all: without the token, and the beginning of the owner. */
@@ -125,7 +124,7 @@ static void print_rows(const struct settings *s, lk_client_t *client, const char
 {
     static const struct row free_row = { "-", "free", 0, 0, -1, -1, 0, { 0 } };
     for (int i = 0; i < rows->count || i == 0; i++) {
-        struct used used = { .name = name, .row = rows->count > 0 ? &rows->row[i] : &free_row };
+        struct used used = { .settings = s, .name = name, .row = rows->count > 0 ? &rows->row[i] : &free_row };
         ask_people(client, &used);
         (s->json ? print_object : print_used)(&used);
     }

@@ -56,7 +56,8 @@ static const char *time_text(char text[40])
     return text;
 }
 
-static void say_object(const char *name, const char *event, const struct row *row, const lk_who_t *who)
+static void say_object(const struct settings *s, const char *name, const char *event, const struct row *row,
+                       const lk_who_t *who)
 {
     char time[40];
     json_t *object = json_pack("{s:s, s:o, s:s, s:s, s:s, s:I, s:I}", "time", time_text(time), "name", text_of(name),
@@ -70,9 +71,7 @@ static void say_object(const char *name, const char *event, const struct row *ro
         json_object_set_new(object, "token", json_integer((json_int_t)row->token));
     if (row->count >= 0)
         json_object_set_new(object, "count", json_integer(row->count));
-    json_dumpf(object, stdout, JSON_COMPACT);
-    json_decref(object);
-    putchar('\n');
+    print_json(s, object);
 }
 
 static void say_line(const char *name, const char *event, const struct row *row, const lk_who_t *who)
@@ -113,7 +112,10 @@ static void say(const struct watch *w, const char *name, const char *event, cons
 {
     lk_who_t who;
     bool known = strcmp(event, "held") == 0 && ask_holder(w, row, &who);
-    (w->settings->json ? say_object : say_line)(name, event, row, known ? &who : NULL);
+    if (w->settings->json)
+        say_object(w->settings, name, event, row, known ? &who : NULL);
+    else
+        say_line(name, event, row, known ? &who : NULL);
 }
 
 /* --- what changed --------------------------------------------------------------------------------------------------- */
@@ -235,8 +237,8 @@ static bool alerts(struct watch *w)
         return false;
     long long mean_ms = (long long)(sum_ms / w->wait_count);
     if (w->settings->json)
-        printf("{\"time\":\"%s\",\"event\":\"alert\",\"mean_wait_ms\":%lld,\"waits\":%d}\n", time_text(time), mean_ms,
-               w->wait_count);
+        print_json(w->settings, json_pack("{s:s, s:s, s:I, s:i}", "time", time_text(time), "event", "alert",
+                                          "mean_wait_ms", (json_int_t)mean_ms, "waits", w->wait_count));
     else
         printf("%s alert: waits took %lld ms in the mean of %d\n", time_text(time), mean_ms, w->wait_count);
     return true;

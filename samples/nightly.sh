@@ -6,7 +6,10 @@
 #
 # N processes stand for hosts whose clocks differ, N rounds for nights. The job is done before the last clock strikes, so a
 # lock for as long as it runs is not enough: --hold-at-least keeps the name taken for longer than clocks differ. With
-# --unsafe the line of the crontab is without `latchkey run`. The command latchkey has to be in the PATH.
+# --unsafe the line of the crontab is without `latchkey run`. The command latchkey has to be in the PATH. The crontab is
+#
+#   LATCHKEY_URL=redis://locks.example.com
+#   0 3 * * * latchkey run -q -n --hold-at-least 30s nightly -- /usr/local/bin/nightly
 set -uo pipefail
 
 hosts=3 nights=3 unsafe=''
@@ -25,7 +28,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 name=samples:nightly:$$:$RANDOM
 
-# The line of the crontab: a host that comes too late skips it, and that is no failure.
+# That line of the crontab: a host that comes too late skips it, and that is no failure.
 cron() { # <host> <night>
     local job=(sh -c 'echo "on host $1" >>"$2"' sh "$1" "$work/$2")
     if [[ $unsafe ]]; then

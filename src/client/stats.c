@@ -9,6 +9,8 @@
 
 #include <jansson.h>
 
+enum { SERVER_SHOWN = 1024 }; /* of a URL with many hosts the first */
+
 const char *lk__kind_name(int kind)
 {
     static const char *const names[LK__KINDS] = {
@@ -100,7 +102,9 @@ static void list_member(struct lk__entry *entry, void *arg)
 static json_t *client_json(lk_client_t *client)
 {
     struct lk__nodestats stats = lk__node_stats(&client->node);
-    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}", "id", client->id, "reconnects",
+    char server[SERVER_SHOWN];
+    lk__options_print(client->options, server, sizeof server);
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "id", client->id, "server", server, "reconnects",
                      (json_int_t)(stats.connects > 0 ? stats.connects - 1 : 0), "round_trips",
                      (json_int_t)stats.round_trips, "script_reloads", (json_int_t)stats.reloads, "messages",
                      count_of(&client->hub.messages), "renewal_margin",

@@ -20,7 +20,7 @@ static void hold_holds_until_its_input_ends(struct world *w)
                  w->socket);
     assert_exits(75, w, "latchkey run a -- latchkey hold -n a");
     assert_exits(0, w, "latchkey hold -s --json a | grep -q "
-                       "'^{\"name\":\"a\",\"owner\":\".*\",\"mode\":\"shared\",\"token\":0}$'");
+                       "'^{\"name\":\"a\",\"owner\":\".*\",\"mode\":\"shared\",\"token\":0,\"server\":\"unix://.*\"}$'");
     assert_exits(74, w, "latchkey hold a >/dev/full");
     assert_false(world_exists(w, "a"));
 }
@@ -88,7 +88,8 @@ static void a_semaphore_is_looked_at_and_resized(struct world *w)
                        "0 waiting' ]");
     assert_exits(0, w, "latchkey run --permits 3 p -- latchkey sem resize p 1");
     assert_exits(0, w, "latchkey sem status --json p | "
-                       "grep -qx '{\"name\":\"p\",\"kind\":\"permits\",\"available\":1,\"held\":0,\"total\":1,\"waiters\":0}'");
+                       "grep -qx '{\"name\":\"p\",\"kind\":\"permits\",\"available\":1,\"held\":0,\"total\":1,"
+                       "\"waiters\":0,\"server\":\"unix://.*\"}'");
 }
 
 static void a_latch_is_created_counted_down_and_awaited(struct world *w)
@@ -104,7 +105,7 @@ static void a_latch_is_created_counted_down_and_awaited(struct world *w)
     assert_exits(0, w, "latchkey latch count-down l && [ \"$(latchkey latch status l)\" = 'closed, count 2' ]");
     assert_exits(0, w, "latchkey latch wait l & latchkey latch count-down l 2; wait $!");
     assert_exits(0, w, "latchkey latch status --json l | grep -qx "
-                       "'{\"name\":\"l\",\"kind\":\"latch\",\"state\":\"open\",\"count\":0}'");
+                       "'{\"name\":\"l\",\"kind\":\"latch\",\"state\":\"open\",\"count\":0,\"server\":\"unix://.*\"}'");
 }
 
 /* The first minute: a server of one's own, gone without a trace. */

@@ -128,7 +128,8 @@ static void an_alert_is_exit_code_one(struct world *w)
     assert_exits(0, w, "grep -qE 'Z alert: waits took [0-9]{3,} ms in the mean of 1$' alerted && "
                        "[ $(wc -l <alerted) = 1 ]");
     assert_exits(1, w, "latchkey watch --json --alert mean-wait=300ms a >alerted");
-    assert_exits(0, w, "grep -qE '^\\{\"time\":\"[^\"]*\",\"event\":\"alert\",\"mean_wait_ms\":[0-9]+,\"waits\":1\\}$' "
+    assert_exits(0, w, "grep -qE '^\\{\"time\":\"[^\"]*\",\"event\":\"alert\",\"mean_wait_ms\":[0-9]+,\"waits\":1,"
+                       "\"server\":\"unix://.*\"\\}$' "
                        "alerted");
     assert_lk(0, lk_mutex_unlock(mine));
     assert_int_equal(0, worker_join(&waiter));

@@ -41,7 +41,8 @@ static void status_tells_who_holds_and_who_waits(struct world *w)
     assert_exits(0, w, "latchkey status --json a >said && "
                        "[ $(grep -c ',\"who\":{\"host\":\"%s\",\"pid\":%d,\"program\":\"sh\",\"arguments\":\"-c .*\",\"why\":\"nightly "
                        "export\"},\"held_by\":\\[{\"owner\":\"[0-9a-f:]*w*\",\"who\":{\"host\":' said) = 2 ] && "
-                       "grep -q '\"waited_by\":\\[{\"owner\":\"[0-9a-f:]*\",\"who\":{\"host\":\"%s\",\"pid\":%d,\"program\":\"true\"}}\\]}$' "
+                       "grep -q '\"waited_by\":\\[{\"owner\":\"[0-9a-f:]*\",\"who\":{\"host\":\"%s\",\"pid\":%d,\"program\":\"true\"}}\\],"
+                       "\"server\":\"unix://.*\"}$' "
                        "said", host, (int)holder, host, (int)waiter);
     let_go(w, holder);
     assert_int_equal(0, command_end(w, waiter)->code);

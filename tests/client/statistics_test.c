@@ -145,6 +145,19 @@ static void the_id_is_that_of_the_owner_in_redis(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
 }
 
+static void the_server_is_named_without_the_password(struct world *w)
+{
+    char url[256], expected[256];
+    world_redis(w, "ACL SETUSER app on >opensesame ~* &* +@all");
+    snprintf(url, sizeof url, "unix://app:opensesame@%s?lease=20s&connect_timeout=10s", w->socket);
+    snprintf(expected, sizeof expected, "unix://app:***@%s?db=0", w->socket);
+    assert_lk(0, lk_client_open(&client, url));
+    json_t *stats = stats_of(client);
+    assert_string_equal(expected, json_string_value(json_object_get(json_object_get(stats, "client"), "server")));
+    json_decref(stats);
+    assert_lk(0, lk_client_close(client));
+}
+
 static void nowhere_to_put_it_is_a_mistake(struct world *w)
 {
     client = world_client(w, "");
@@ -571,7 +584,8 @@ static void the_example_is_like_a_real_one(struct world *w)
 int main(void)
 {
     int failed =
-        world_run(a_new_client_did_nothing_yet, the_id_is_that_of_the_owner_in_redis, nowhere_to_put_it_is_a_mistake,
+        world_run(a_new_client_did_nothing_yet, the_id_is_that_of_the_owner_in_redis,
+                  the_server_is_named_without_the_password, nowhere_to_put_it_is_a_mistake,
                   each_grant_is_an_acquisition, who_fails_acquires_nothing, those_who_wait_are_counted_while_and_after,
                   renewals_and_losses_outlive_their_holds, a_free_lock_and_its_unlock_are_two_round_trips,
                   each_lost_connection_is_a_reconnect, scripts_the_server_forgot_are_reloads,
