@@ -85,7 +85,9 @@ typedef struct lk_clientattr {
  * Open a client and connect it once.
  *
  *   client    receives the client, on success only
- *   url       NULL: $LATCHKEY_URL, else $REDIS_URL, else redis://127.0.0.1:6379.
+ *   url       NULL: $LATCHKEY_URL, else $REDIS_URL, else redis://127.0.0.1:6379. That
+ *             last default is another server on each host, so the log warns of it, once
+ *             per process.
  *             redis://[user:password@]host[:port][/db][?key=value...],
  *             valkey:// likewise, unix:///path/to/socket[?db=n&...]. With TLS
  *             rediss:// or valkeys://, and cacert=FILE for who is trusted. Several

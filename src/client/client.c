@@ -313,13 +313,17 @@ static int open_with(lk_client_t **opened, struct lk__options *options)
     return 0;
 }
 
+/* Without any URL each host has a server of its own, which is seldom what is meant for a lock. */
 static int read_environment(struct lk__options *options)
 {
+    static atomic_bool warned; /* a default client may be opened again and again */
     const char *ours = secure_getenv("LATCHKEY_URL"), *shared = secure_getenv("REDIS_URL");
     if (ours != NULL)
         return lk__options_url(options, ours);
     if (shared != NULL && shared[0] != '\0')
         return lk__options_sharedurl(options, shared);
+    if (!atomic_exchange(&warned, true))
+        lk__log(LK_LOG_WARNING, "no URL was given: using redis://127.0.0.1:6379; set LATCHKEY_URL to choose a server");
     return lk__options_url(options, "redis://127.0.0.1:6379");
 }
 
