@@ -92,6 +92,7 @@ libssl-dev       pkg-config --exists openssl
 redis-server     command -v redis-server && command -v redis-cli
 +libcmocka-dev   pkg-config --exists cmocka
 +procps          command -v ps
++groff-base      command -v groff
 +spin            command -v spin
 +patch           command -v patch
 +gcovr           command -v gcovr
@@ -108,7 +109,7 @@ END
 }
 
 # shellcheck disable=SC2034 # for the scripts
-test_packages=(g++ libcmocka-dev procps) # what the tests need beside the library and the samples
+test_packages=(g++ libcmocka-dev procps groff-base) # what the tests need beside the library and the samples
 
 as_root=() # what makes a command root's
 ((EUID == 0)) || as_root=(sudo)
