@@ -9,7 +9,7 @@
 # --unsafe the line of the crontab is without `latchkey run`. The command latchkey has to be in the PATH. The crontab is
 #
 #   LATCHKEY_URL=redis://locks.example.com
-#   0 3 * * * latchkey run -q -n --hold-at-least 30s nightly -- /usr/local/bin/nightly
+#   0 3 * * * /usr/local/bin/latchkey run -q -n --hold-at-least 30s nightly -- /usr/local/bin/nightly
 set -uo pipefail
 
 hosts=3 nights=3 unsafe=''
