@@ -36,7 +36,8 @@ typedef struct lk_barrierattr {
 /* clang-format on */
 
 /*
- * A barrier. For example:
+ * A barrier. The others go on while the serial party works; a second wait keeps them from the
+ * next step until that work is done. For example:
  *
  *     static lk_barrier_t phase = LK_BARRIER_INITIALIZER("phase", 3);
  *
@@ -44,10 +45,12 @@ typedef struct lk_barrierattr {
  *     {
  *         for (int i = 0; i < steps; i++) {
  *             step(i);
- *             int rc = lk_barrier_waitfor(&phase, 60000);
+ *             int rc = lk_barrier_waitfor(&phase, 60000); // all three have done step i
  *             if (rc == LK_BARRIER_SERIAL)
- *                 collect(i); // one of the three
- *             else if (rc != 0)
+ *                 collect(i); // one of the three, while the others wait below
+ *             if (rc == 0 || rc == LK_BARRIER_SERIAL)
+ *                 rc = lk_barrier_waitfor(&phase, 60000); // collect(i) is done
+ *             if (rc != 0 && rc != LK_BARRIER_SERIAL)
  *                 return rc; // ECANCELED: another one is lost; lk_errortext() says more
  *         }
  *         return 0;

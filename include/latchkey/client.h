@@ -197,7 +197,6 @@ LK_API LK_SHOULD_CHECK int lk_client_setdefault(lk_client_t *client);
  *
  * Returns     0
  *             EINVAL     the URL cannot be read, or its times cannot work together
- *             ENOTSUP    a scheme that this build or version cannot serve
  *             EBUSY      as lk_client_setdefault()
  *             ENOMEM     nothing changed, as after each error
  * Threads     any
