@@ -178,7 +178,7 @@ static void refused_without_the_password(const char *url, const char *words)
 /* A server that does not know AUTH quotes what came with it. */
 static void a_server_without_auth_is_not_quoted(void)
 {
-    struct world *w = world_begin("--rename-command AUTH \"\"");
+    struct world *w = world_begin("--rename-command AUTH login");
     char url[256];
     snprintf(url, sizeof url, "unix://app:" PASSWORD "@%s", w->socket);
     refused_without_the_password(url, "refuses the user or the password: ERR");
