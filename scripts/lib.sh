@@ -91,6 +91,7 @@ libjansson-dev   pkg-config --exists jansson
 libssl-dev       pkg-config --exists openssl
 redis-server     command -v redis-server && command -v redis-cli
 +libcmocka-dev   pkg-config --exists cmocka
++make            command -v make
 +procps          command -v ps
 +groff-base      command -v groff
 +spin            command -v spin
@@ -109,7 +110,7 @@ END
 }
 
 # shellcheck disable=SC2034 # for the scripts
-test_packages=(g++ libcmocka-dev procps groff-base) # what the tests need beside the library and the samples
+test_packages=(g++ make libcmocka-dev procps groff-base) # what the tests need beside the library and the samples
 
 as_root=() # what makes a command root's
 ((EUID == 0)) || as_root=(sudo)
