@@ -99,7 +99,10 @@ static bool is_set(const int *flag)
     return __atomic_load_n(flag, __ATOMIC_SEQ_CST) != 0;
 }
 
-/* Until the hosts are done, whenever one is at it for long. Whoever came back has its vote before others are killed. */
+/*
+ * Until the hosts are done, during long turns. Servers that came back have their votes before others are killed.
+ * Returns how many were killed.
+ */
 static int kill_servers(bool unsafe)
 {
     int killed = 0;
@@ -212,6 +215,7 @@ int main(int argc, char *argv[])
     waitpid(hosts, &status, 0);
     for (int i = 0; i < SERVERS; i++)
         server_kill(i);
-    return verdict("one host at a time", status == 0 && shared->overlaps == 0, "%d turns, %d servers killed, %d turns not alone",
-                   options.workers * options.rounds, killed, shared->overlaps);
+    return verdict("one host at a time", status == 0 && shared->overlaps == 0,
+                   "%d turns, %d servers killed, %d turns not alone", options.workers * options.rounds, killed,
+                   shared->overlaps);
 }

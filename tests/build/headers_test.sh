@@ -104,15 +104,15 @@ warns() {
     printf '%s\n' '#include <latchkey/latchkey.h>' 'void use(void);' 'extern lk_mutex_t *m;' 'extern lk_rwlock_t *rw;' \
         'extern lk_sem_t *s;' 'extern lk_multi_t *multi;' 'extern lk_redlock_t *r;' 'extern lk_once_t *o;' \
         'extern lk_cond_t *c;' 'extern lk_barrier_t *b;' 'extern lk_latch_t *l;' 'extern lk_client_t **client;' \
-        'extern int (*run)(void *);' "void use(void) { $3 }" |
+        'extern int (*run)(void *);' 'extern lk_mutexattr_t *attr;' "void use(void) { $3 }" |
         compile "$2" 2>/dev/null || said=yes
     [[ $said == "$1" ]] || { echo "$2: $3: a warning? $said, not $1"; failed=1; }
 }
 
 # A call that acquires or waits: a program that ignores a failure goes on without the lock.
 acquires='lk_mutex_lock(m) lk_mutex_trylock(m) lk_mutex_lockfor(m,1) lk_rwlock_rdlock(rw) lk_rwlock_trywrlock(rw) lk_sem_wait(s)
-    lk_sem_acquire(s,2,1) lk_multi_lock(multi) lk_redlock_lock(r) lk_once_call(o,run,NULL) lk_cond_wait(c,m) lk_barrier_wait(b)
-    lk_latch_wait(l) lk_mutex_init(m,NULL,"a",NULL) lk_client_open(client,NULL)'
+    lk_sem_acquire(s,2,1) lk_multi_lock(multi) lk_redlock_lock(r) lk_once_call(o,run,m) lk_cond_wait(c,m) lk_barrier_wait(b)
+    lk_latch_wait(l) lk_mutex_init(m,client[0],"a",attr) lk_client_open(client,"")'
 for standard in c11 c++11 c2x c++17 c++20; do
     for call in $acquires; do
         warns yes "$standard" "$call;"
