@@ -127,7 +127,7 @@ for standard in c11 c++11; do
     warns no "$standard" 'lk_latch_countdown(l);'
 done
 
-# The same of every function of those names, for headers that are yet to come.
+# Every function with such a name needs the mark, also in headers that are yet to come.
 unmarked=$(grep -hE '^LK_API .*\blk_[a-z]+_([a-z]*lock(for|with|any|anyby)?|[a-z]*wait(for)?|[a-z]*acquire(with|id|idwith)?|[a-z]*begin(with)?)\(' \
     "$include"/latchkey/*.h | grep -vE 'unlock|LK_MUST_CHECK') || true
 [[ -z $unmarked ]] || { echo "$unmarked"; echo 'these acquire or wait, and are not LK_MUST_CHECK'; failed=1; }
