@@ -288,7 +288,7 @@ static int conclude(struct lk__acquire *acquire, int rc)
     return rc;
 }
 
-static int run(struct lk__acquire *acquire)
+static int run_once(struct lk__acquire *acquire)
 {
     int rc = prepare(acquire);
     if (rc != 0) {
@@ -297,6 +297,25 @@ static int run(struct lk__acquire *acquire)
     }
     lk__object_addwaiting(acquire->op->object, 1);
     return conclude(acquire, wait_for_it(acquire));
+}
+
+/* It ended with that code. A grant that somebody took away before replicas had it is none: ask again, if there is time. */
+static int go_on(struct lk__acquire *acquire, int rc)
+{
+    int64_t timeout_us = acquire->op->object->client->options->command_timeout_ms * 1000;
+    int64_t until_us = acquire->try_only ? acquire->began_us + timeout_us : acquire->how->limit_us;
+    while (rc == ESTALE && acquire->unconfirmed && acquire->release == NULL) {
+        if (lk__now_us() >= until_us)
+            return acquire->try_only ? EBUSY : ETIMEDOUT;
+        acquire->unconfirmed = false;
+        rc = run_once(acquire);
+    }
+    return rc;
+}
+
+static int run(struct lk__acquire *acquire)
+{
+    return go_on(acquire, run_once(acquire));
 }
 
 /* The first acquire of the object, or the first in half an hour. */
@@ -340,7 +359,7 @@ int lk__acquire_end(struct lk__begun *begun)
     if (rc != 0)
         end(acquire, false);
     else
-        rc = conclude(acquire, lk__waiters_end(&begun->attempt));
+        rc = go_on(acquire, conclude(acquire, lk__waiters_end(&begun->attempt)));
     if (acquire->settings != NULL)
         lk__settings_note(object, lk__acquirefsm_result(&acquire->waiter.machine));
     return rc;
@@ -422,10 +441,11 @@ int lk__release_end(struct lk__releasing *releasing)
     if (answer.server_us != 0) /* most releases that nobody waited for have no date */
         let_next_go(object->client);
     bool own = release == &lease->release;
-    if (answer.verdict == LK__DONE || (own && call->repeated)) /* a copy of this release may have done it */
-        return 0;
-    lk__lease_wasgone(lease);
-    return lk__gone(object);
+    if (answer.verdict != LK__DONE && !(own && call->repeated)) { /* else a copy of this release may have done it */
+        lk__lease_wasgone(lease);
+        return lk__gone(object);
+    }
+    return 0;
 }
 
 int lk__object_releaseby(struct lk__object *object, struct lk__hold *hold, struct lk__outboxentry *release)

@@ -168,7 +168,8 @@ int lk__unlock_end(struct lk__unlocking *unlocking);
 
 /*
  * It was granted, with that code, and counts only if so many replicas acknowledge it. `code`; or why it is not held, with an
- * error text: ENOTCONN given back, EIO still being given back.
+ * error text: ESTALE somebody took it away before, so it is to be asked for again; but for a condition
+ * that is ENOTCONN · ENOTCONN given back · EIO still being given back.
  */
 int lk__acquire_confirm(struct lk__acquire *acquire, int code);
 /* Release what an ask may have got, in the background: now, and once more when no copy of it can come any more. */

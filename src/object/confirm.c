@@ -111,7 +111,7 @@ static void make_known(const struct confirm *confirm, struct lk__call call)
         lk__lease_expectduplicates(confirm->acquire->hold->lease, confirm->acquire->asked_ms);
 }
 
-/* 0: it counts · ESTALE: the server does not know of it any more · else too few replicas have it, or that is unknown. */
+/* 0: it counts · ESTALE: it was taken away meanwhile · else too few replicas have it, or that is unknown. */
 static int ask_replicas(const struct confirm *confirm)
 {
     struct lk__acquire *acquire = confirm->acquire;
@@ -127,7 +127,7 @@ static int ask_replicas(const struct confirm *confirm)
     int rc = send_it(confirm, &call, &verdict);
     int64_t lasts_us =
         acquire->asked_ms * 1000 - lk__guard_us(acquire->asked_ms, confirm->object->client->options->clock_skew_ms);
-    if (rc == 0 && verdict == LK__GONE)
+    if (rc == 0 && (verdict == LK__GONE || (acquire->hold == NULL && verdict != LK__DONE)))
         return ESTALE;
     if (rc == 0 && (verdict != LK__DONE || !call.acknowledged || lk__now_us() >= call.sent_us + lasts_us))
         return EAGAIN;
@@ -164,9 +164,10 @@ static int undo(const struct confirm *confirm, int code)
 {
     struct lk__acquire *acquire = confirm->acquire;
     bool again = lk__acquirefsm_result(&acquire->waiter.machine)->duplicates_until.date.us != 0;
-    int rc = code == ESTALE ? 0 : give_back(confirm);
+    int rc = code == ESTALE && acquire->hold != NULL ? 0 : give_back(confirm);
     if (rc == 0 && !again && code == ESTALE)
-        return lk__fail(ENOTCONN, "%s: granted, and lost again before replicas acknowledged it", confirm->object->what);
+        return lk__fail(acquire->queues ? ENOTCONN : ESTALE,
+                        "%s: granted, and taken away before replicas acknowledged it", confirm->object->what);
     if (rc == 0 && !again)
         return too_few(confirm, ENOTCONN, "it was given back");
     too_few(confirm, EIO, "it is being given back");

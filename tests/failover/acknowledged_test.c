@@ -233,6 +233,58 @@ static void a_dead_owner_is_told_again(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
 }
 
+/* --- what an operator takes away --------------------------------------------------------------------------------------- */
+
+enum { TIMES = 300 };
+
+static int lock_many_times(void *mutex)
+{
+    int rc = 0;
+    for (int i = 0; i < TIMES && rc == 0; i++) {
+        rc = lk_mutex_lockfor(mutex, PATIENT_MS);
+        if (rc == 0 && (rc = lk_mutex_unlock(mutex)) == ESTALE)
+            rc = 0;
+    }
+    return rc;
+}
+
+static int take_many_permits(void *permits)
+{
+    int rc = 0;
+    for (int i = 0; i < TIMES && rc == 0; i++) {
+        rc = lk_sem_waitfor(permits, PATIENT_MS);
+        if (rc == 0)
+            (void)lk_sem_post(permits); /* maybe of one that was deleted */
+        else if (rc == ECANCELED) /* it was deleted while this thread waited */
+            rc = 0;
+    }
+    return rc;
+}
+
+/* A grant that is taken away before replicas acknowledge it is none: the call asks again. */
+static void what_is_taken_away_is_asked_for_again(struct world *w)
+{
+    enum { THREADS = 4 };
+    struct failover *f = failover_begin(w, NULL);
+    struct worker lockers[THREADS], takers[THREADS];
+    lk_client_t *client = client_with(w, f, PATIENTLY "&wait_replicas=1"), *plain = client_with(w, f, PATIENTLY);
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL), *theirs = world_mutex(w, plain, "orders", NULL);
+    lk_sem_t *permits = world_sem(w, client, "permits", 2, NULL), *doomed = world_sem(w, plain, "permits", 2, NULL);
+    for (int i = 0; i < THREADS; i++) {
+        worker_start(&lockers[i], lock_many_times, orders);
+        worker_start(&takers[i], take_many_permits, permits);
+    }
+    for (int i = 0; i < TIMES; i++) {
+        assert_lk(0, lk_mutex_forceunlock(theirs));
+        (void)lk_sem_delete(doomed);
+        sleep_ms(1);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(0, worker_join(&lockers[i]));
+        assert_int_equal(0, worker_join(&takers[i]));
+    }
+}
+
 /* --- hand-overs ------------------------------------------------------------------------------------------------------ */
 
 static int lock_patiently(void *mutex)
@@ -455,7 +507,7 @@ static void a_run_begins_when_replicas_know(struct world *w)
 int main(void)
 {
     return world_run(a_grant_is_at_the_replicas, a_crowd_is_let_in_one_by_one, nothing_is_granted_without_them,
-                     many_are_told_in_time, more_than_there_are, a_dead_owner_is_told_again, a_hand_over_is_confirmed,
+                     many_are_told_in_time, more_than_there_are, a_dead_owner_is_told_again, what_is_taken_away_is_asked_for_again, a_hand_over_is_confirmed,
                      a_wait_comes_back_confirmed, renewals_are_acknowledged, an_isolated_master_holds_nothing,
                      a_run_begins_when_replicas_know, a_close_ends_what_is_under_way);
 }
