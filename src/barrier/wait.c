@@ -302,6 +302,7 @@ static int wait_for_others(struct meeting *meeting, int64_t came_us)
 {
     struct lk__lease *lease = meeting->lease;
     int64_t lasts_us = (int64_t)lease->lease_ms * 1000;
+    lease->epoch = meeting->until.date.epoch;
     lk__lease_take(lease, came_us + lasts_us - lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms),
                    came_us + lasts_us / 3);
     int rc = lk__await_run(&meeting->await);

@@ -224,6 +224,7 @@ static void become_holder(struct lk__acquire *acquire, int code)
         lk__lease_expectduplicates(lease, acquire->asked_ms);
         lease->release.flags |= LK__SENT_AGAIN;
     }
+    lease->epoch = result->granted.epoch;
     hold->began_us = now_us;
     hold->owner_died = code == EOWNERDEAD;
     if (acquire->min_hold_ms != 0)
@@ -445,6 +446,8 @@ int lk__release_end(struct lk__releasing *releasing)
         lk__lease_wasgone(lease);
         return lk__gone(object);
     }
+    if (own && lk__options_failover(object->client->options))
+        lk__lease_remember(lease, call->epoch, releasing->end_us);
     return 0;
 }
 

@@ -42,7 +42,7 @@ static struct lk__lease *new_presence(struct lk__object *object)
     return lease;
 }
 
-static int send_begin(struct lk__object *object, const struct lk__lease *lease, const struct lk__command *begin,
+static int send_begin(struct lk__object *object, struct lk__lease *lease, const struct lk__command *begin,
                       struct lk__answer *answer, int64_t *sent_us)
 {
     struct lk__call call = { .node = lk__object_node(object),
@@ -51,6 +51,7 @@ static int send_begin(struct lk__object *object, const struct lk__lease *lease, 
                              .sent = { .id = lease->id, .lease_ms = lease->lease_ms } };
     int rc = lk__call_run(&call);
     *sent_us = call.sent_us;
+    lease->epoch = call.epoch;
     if (rc == 0 && !lk__answer_read(begin->script, call.reply, answer))
         rc = lk__call_garbled(object->what);
     return rc;

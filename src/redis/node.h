@@ -31,6 +31,7 @@ struct lk__underway {
     unsigned own_count, beside_count;
     bool unsent;                      /* some renewal found neither lane up */
     unsigned long long connects_seen; /* the watchdog's thread only */
+    unsigned epoch;                   /* of the server that the lane for renewals is up to, or was; 0: none yet */
 };
 
 struct lk__node {

@@ -220,6 +220,7 @@ static void take_parts(struct round *round, int64_t now_us)
         limit_hold(round->plan, part, now_us);
         if (part->doubted)
             expect_late(part, vote);
+        part->epoch = vote->request.epoch;
         lk__lease_take(part, good_until(round, vote), first_renewal(round, part, vote));
     }
 }

@@ -34,6 +34,16 @@ void lk__lease_renewat(struct lk__lease *lease, int64_t renew_us)
     lease->risk_us = renew_us == LK__NEVER ? LK__NEVER : renew_us + left_us / 2;
 }
 
+void lk__lease_recheck(struct lk__lease *lease, int64_t now_us)
+{
+    enum { SPREAD_US = 100000 }; /* all clients do so at one time */
+    int64_t due_us = now_us + (int64_t)lk__random_below(SPREAD_US);
+    assert(lk__mu_held(&lease->dog->mu));
+    lease->recheck = lease->fixed && lease->renew_us == LK__NEVER;
+    if (due_us < lease->renew_us)
+        lease->renew_us = due_us;
+}
+
 void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease)
 {
     assert(lk__mu_held(&dog->mu));
@@ -237,6 +247,8 @@ bool lk__lease_take(struct lk__lease *lease, int64_t valid_until_us, int64_t fir
     lease->state = LK__HELD;
     atomic_store(&lease->valid_until_us, valid_until_us);
     lk__lease_renewat(lease, first_us);
+    if (lease->epoch != 0 && lease->epoch < dog->node->underway.epoch) /* of the way into a cluster that is 0 */
+        lk__lease_recheck(lease, lk__now_us());
     if (dog->options->warn_hold_ms > 0 && lease->holder != NULL)
         lease->long_us = lk__now_us() + dog->options->warn_hold_ms * 1000;
     lk__list_append(&dog->leases, &lease->all);
@@ -329,13 +341,14 @@ bool lk__lease_end(struct lk__lease *lease)
     lk__watchdog_lock(dog);
     int64_t now_us = lk__now_us();
     bool was_good = lk__lease_goodat(dog, lease, now_us);
+    if (lease->state != LK__OVER) /* else it is given back, and may be remembered */
+        lk__list_remove(&lease->all);
     if (was_good) {
         lk__lease_unready(dog, lease);
         lease->state = LK__OVER;
     }
     atomic_store(&lease->valid_until_us, 0);
     lease->renew_us = LK__NEVER;
-    lk__list_remove(&lease->all);
     lk__list_remove(&lease->orphan);
     lease->orphans = NULL; /* its holder may be freed */
     lk__lease_schedule(dog, lease);
@@ -371,6 +384,52 @@ void lk__lease_released(struct lk__lease *lease, struct lk__date date)
     lk__watchdog_lock(dog);
     lk__outbox_add(dog, &lease->release, now_us + lk__until_left(past, date, now_us) + longest_ms(lease) * 1000);
     lk__mu_unlock(&dog->mu);
+}
+
+/* --- what was given back ------------------------------------------------------------------------------------------ */
+
+enum { RELEASED_MAX = 4000 };
+
+/* The oldest release, taken off the list, if it is over or one too many; or NULL. */
+static struct lk__lease *oldest_over(struct lk__watchdog *dog, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__link *link = lk__list_first(&dog->released);
+    struct lk__lease *lease = link != NULL ? LK__CONTAINER(link, struct lk__lease, all) : NULL;
+    if (lease == NULL || (now_us < lease->release.end_us && dog->released_count <= RELEASED_MAX))
+        return NULL;
+    lk__list_remove(&lease->all);
+    dog->released_count--;
+    return lease;
+}
+
+bool lk__lease_forgetreleased(struct lk__watchdog *dog, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    struct lk__lease *lease = oldest_over(dog, now_us);
+    if (lease == NULL)
+        return false;
+    lk__mu_unlock(&dog->mu);
+    lk__lease_unref(lease);
+    lk__mu_lock(&dog->mu);
+    return true;
+}
+
+void lk__lease_remember(struct lk__lease *lease, unsigned epoch, int64_t end_us)
+{
+    struct lk__watchdog *dog = lease->dog;
+    lk__watchdog_lock(dog);
+    lease->epoch = epoch;
+    if (!dog->stopping && !lease->release.pending) {
+        lease->release.end_us = end_us;
+        lk__list_append(&dog->released, &lease->all);
+        dog->released_count++;
+        lk__lease_ref(lease);
+    }
+    struct lk__lease *forgotten = oldest_over(dog, 0);
+    lk__mu_unlock(&dog->mu);
+    if (forgotten != NULL)
+        lk__lease_unref(forgotten);
 }
 
 int64_t lk__lease_endsby(struct lk__lease *lease)

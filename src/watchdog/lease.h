@@ -44,9 +44,10 @@ struct lk__lease {
     int64_t long_us;             /* then it is held for too long; LK__NEVER: that was told, or is not to be */
     int64_t duplicates_until_us; /* copies of unanswered requests may take effect until then ... */
     int duplicates_lease_ms;     /* ... with this lease, or a longer one */
+    unsigned epoch;              /* of the server that said last that it is held; 0: not known */
     int call_lease_ms;           /* of a request of the owner that is under way; 0: there is none */
     struct lk__timer timer;      /* its next renewal, or its end */
-    struct lk__link all;         /* in dog->leases while held, in dog->lost from its loss on */
+    struct lk__link all; /* in dog->leases while held, in dog->lost from its loss on, in dog->released once given back */
     struct lk__link *orphans;    /* its holder's list of lost leases that no thread will end; NULL: none */
     struct lk__link orphan;      /* in that list */
     /* while held, in dog->ready: its renewal is due, and too many are under way; once lost, in dog->losses */
@@ -68,6 +69,7 @@ struct lk__lease {
     bool fixed : 1;      /* never changes: not renewed */
     bool by_id : 1;      /* never changes: another client may end it, by its id */
     bool : 0;            /* what never changes is read by itself */
+    bool recheck : 1;    /* its renewal asks whether it is there, and for no more than is left of it */
     bool put_off : 1;    /* a renewal waits for the end of a request of the owner */
     bool ownerless : 1;  /* its owner ended */
     bool unsent : 1;     /* a renewal waits for the connection */
@@ -170,6 +172,12 @@ int lk__lease_settle(struct lk__lease *lease, int64_t until_us);
 int64_t lk__lease_endsby(struct lk__lease *lease);
 
 /*
+ * The server of `epoch` confirmed its release. A server that takes its place may not have that: until `end_us`, when the
+ * lease is over there as well, it is told again; of each client the last four thousand.
+ */
+void lk__lease_remember(struct lk__lease *lease, unsigned epoch, int64_t end_us);
+
+/*
  * How much of a lease is not trusted: clock rates may differ, a timer may fire late, and clocks of servers that replace
  * each other differ by up to `skew_ms`.
  */
@@ -209,8 +217,12 @@ static inline bool lk__lease_isheld(const struct lk__lease *lease)
 
 /* The next renewal is due at `renew_us`, LK__NEVER for none; counts from what is valid now. */
 void lk__lease_renewat(struct lk__lease *lease, int64_t renew_us);
+/* Another server is to know of the lease: its renewal, which asks whether that is so, is due. Its timer is not set. */
+void lk__lease_recheck(struct lk__lease *lease, int64_t now_us);
 /* Set the lease's timer. */
 void lk__lease_schedule(struct lk__watchdog *dog, struct lk__lease *lease);
+/* Forget the oldest release, if it is over. Leaves dog->mu and takes it again. False: it is not. */
+bool lk__lease_forgetreleased(struct lk__watchdog *dog, int64_t now_us);
 /* Its renewal is due, but not under way yet, or is so no longer. */
 void lk__lease_ready(struct lk__watchdog *dog, struct lk__lease *lease);
 void lk__lease_unready(struct lk__watchdog *dog, struct lk__lease *lease);

@@ -92,11 +92,20 @@ static bool fits(struct batch *batch, const struct lk__lease *lease, int64_t lea
     return true;
 }
 
+/* What the server has of a lease that is not renewed. */
+static int64_t left_there(const struct lk__lease *lease, int64_t now_us)
+{
+    int64_t guard_us = lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms);
+    return (atomic_load(&lease->valid_until_us) + guard_us - now_us) / 1000;
+}
+
 /* Have a lease that is ready go with the batch, if it may be asked for at all. False: it does not fit in. */
 static bool add_renewal(struct lk__watchdog *dog, struct batch *batch, struct lk__lease *lease, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     int64_t due_us = lease->renew_us, lease_ms = lk__lease_capped(lease, lease->wanted_ms, now_us);
+    if (lease->recheck)
+        lease_ms = left_there(lease, now_us);
     if (!may_ask(lease, lease_ms, now_us)) {
         lk__lease_unready(dog, lease);
         lk__lease_schedule(dog, lease);
@@ -358,17 +367,44 @@ bool lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us)
     return left <= 0;
 }
 
-void lk__renewal_serveunsent(struct lk__watchdog *dog, int64_t now_us)
+/* Is another server to know of the lease than the one that said last that it is held? */
+static bool has_moved(struct lk__watchdog *dog, const struct lk__lease *lease)
+{
+    assert(lk__mu_held(&dog->mu));
+    unsigned epoch = lk__lease_iswhole(lease) ? 0 : node_of(dog, lease)->underway.epoch;
+    return epoch != 0 && lease->epoch != 0 && epoch != lease->epoch;
+}
+
+/* What was given back is so once more. */
+static void release_again(struct lk__watchdog *dog, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    for (struct lk__link *l = lk__list_first(&dog->released); l != NULL; l = lk__list_next(&dog->released, l)) {
+        struct lk__lease *lease = LK__CONTAINER(l, struct lk__lease, all);
+        if (now_us >= lease->release.end_us || !has_moved(dog, lease))
+            continue;
+        lease->epoch = node_of(dog, lease)->underway.epoch;
+        lease->release.unawaited = true;
+        lk__outbox_add(dog, &lease->release, lease->release.end_us);
+    }
+}
+
+void lk__renewal_servemoved(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
     dog->unsent = false;
+    release_again(dog, now_us);
     for (struct lk__link *l = lk__list_first(&dog->leases), *next; l != NULL; l = next) {
         struct lk__lease *lease = LK__CONTAINER(l, struct lk__lease, all);
         next = lk__list_next(&dog->leases, l); /* one that is lost now leaves the list */
-        if (!lease->unsent || lease->ownerless || !lk__lease_goodat(dog, lease, now_us))
+        bool moved = has_moved(dog, lease);
+        if ((!lease->unsent && !moved) || lease->ownerless || !lk__lease_goodat(dog, lease, now_us))
             continue;
+        if (moved)
+            lk__lease_recheck(lease, now_us);
+        if (lease->unsent)
+            lease->renew_us = now_us;
         lease->unsent = false;
-        lease->renew_us = now_us;
         lk__lease_schedule(dog, lease);
     }
 }
@@ -411,7 +447,8 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
         lk__lease_loseit(dog, lease, lease->by_id ? LK_REASON_RELEASED : LK_REASON_GONE);
         return;
     }
-    lease->alone = lease->lingers = lease->doubted = false;
+    lease->alone = lease->lingers = lease->doubted = lease->recheck = false;
+    lease->epoch = request->epoch;
     LK__PROBE3(renew, lease->name, lease->id, atomic_load(&lease->valid_until_us) - now_us);
     atomic_fetch_add(&lease->renewals, 1);
     if (lease->risk_us != LK__NEVER)
@@ -422,6 +459,8 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
     lk__lease_renewat(lease, next_renewal(lease, request->sent_us, lease_ms));
     if (lease->asked != lease->requested)
         lease->renew_us = now_us; /* a caller asked for another lease meanwhile */
+    if (request->epoch < inflight->at->underway.epoch)
+        lk__lease_recheck(lease, now_us); /* a server that is left answered late */
     lk__lease_setstate(dog, lease, LK__HELD);
     lk__quorum_follow(dog, lease);
     lk__lease_answer(dog, lease, lease->requested, 0);

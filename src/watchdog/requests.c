@@ -104,6 +104,7 @@ int lk__lease_renew(struct lk__lease *lease, int64_t lease_ms, int64_t until_us)
     if (lk__lease_goodat(dog, lease, lk__now_us())) {
         unsigned mine = ++lease->asked;
         lease->wanted_ms = (int)lease_ms;
+        lease->recheck = false;
         lease->renew_us = 0;
         lk__lease_schedule(dog, lease);
         lk__watchdog_wake(dog);

@@ -55,6 +55,11 @@ static bool came_up(const struct lk__watchdog *dog, struct lk__node *at)
     unsigned long long connects = lk__node_connects(at, LK__LANE_RENEWALS);
     bool up =
         connects != underway->connects_seen || (underway->unsent && lk__node_isup(at, lk__window_besidelane(dog)));
+    if (connects != underway->connects_seen) {
+        struct lk__peerinfo peer;
+        lk__conn_peer(&at->lanes[LK__LANE_RENEWALS], &peer);
+        underway->epoch = peer.epoch;
+    }
     underway->connects_seen = connects;
     underway->unsent &= !up;
     return up;
@@ -77,7 +82,7 @@ static void serve_connections(struct lk__watchdog *dog, int64_t now_us)
     for (unsigned n = 0; (at = lk__node_nth(dog->node, n)) != NULL; n++)
         any |= came_up(dog, at);
     if (any)
-        lk__renewal_serveunsent(dog, now_us);
+        lk__renewal_servemoved(dog, now_us);
 }
 
 /* Is there a request on a lane of the callers? */
@@ -156,6 +161,8 @@ static void *run(void *arg)
         lk__outbox_serve(dog, now_us);
         lk__notice_serve(dog, now_us);
         lk__losses_log(dog, now_us, false);
+        while (lk__lease_forgetreleased(dog, now_us))
+            ;
         bool beside = is_beside(dog);
         int64_t due_us = dog->asleep_us = more ? now_us : next_look(dog, now_us);
         lk__mu_unlock(&dog->mu);
@@ -185,6 +192,7 @@ int lk__watchdog_init(struct lk__watchdog *dog, struct lk__node *node, lk__notif
     lk__cond_init(&dog->renewed);
     lk__list_init(&dog->leases);
     lk__list_init(&dog->lost);
+    lk__list_init(&dog->released);
     lk__list_init(&dog->ready);
     lk__list_init(&dog->losses.unlogged);
     lk__outbox_init(&dog->outbox);
@@ -242,6 +250,8 @@ bool lk__watchdog_stop(struct lk__watchdog *dog)
     dog->started = false;
     abandon_requests(dog);
     forget_leases(dog);
+    while (lk__lease_forgetreleased(dog, LK__NEVER))
+        ;
     bool clean = lk__outbox_stop(dog);
     lk__losses_log(dog, lk__now_us(), true);
     pthread_cond_broadcast(&dog->renewed);

@@ -52,6 +52,8 @@ struct lk__watchdog {
     struct lk__heap heap;  /* under mu: leases that are held */
     struct lk__link leases; /* under mu: held, not ended by their owners */
     struct lk__link lost;   /* under mu: lost, not ended by their owners; nothing is left to do for them */
+    struct lk__link released; /* under mu: ended and given back a while ago, the oldest first, with a reference each ... */
+    unsigned released_count;  /* ... and how many */
     struct lk__link ready;  /* under mu: leases whose renewal is due, oldest first ... */
     size_t ready_count;     /* ... and how many */
     struct lk__outbox outbox;
@@ -135,8 +137,12 @@ void lk__spares_destroy(struct lk__watchdog *dog); /* without dog->mu, as the la
  * can be done at once.
  */
 bool lk__renewal_serve(struct lk__watchdog *dog, int64_t now_us);
-/* The connection is up: renewals that wait for it go out. */
-void lk__renewal_serveunsent(struct lk__watchdog *dog, int64_t now_us);
+/*
+ * A connection is up, or a cluster has another map: renewals that wait for that go out. Where another server answers than
+ * before, all its leases are renewed within a moment, and what was given back is given back once more: that server may have
+ * heard of neither.
+ */
+void lk__renewal_servemoved(struct lk__watchdog *dog, int64_t now_us);
 /* A request for renewals is over. Its leases lead to each other until lk__renewal_drop(). */
 void lk__renewal_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us);
 /* Not under dog->mu: the references of a request to its leases. */
