@@ -13,7 +13,9 @@
  *          objects answer ECANCELED there, objects of the default client bind
  *          anew on their first use, unless that was set by lk_client_setdefault().
  *          No byte goes out on the parent's sockets, which are closed in the child
- *          while it is being made, as all descriptors of the library.
+ *          while it is being made, as all descriptors of the library. A fork
+ *          waits for connections that are being made in OpenSSL, for 500 ms; if one
+ *          takes longer, TLS is ENOTCONN in the child until it calls exec().
  */
 #ifndef LATCHKEY_CLIENT_H
 #define LATCHKEY_CLIENT_H

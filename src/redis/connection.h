@@ -29,25 +29,26 @@ struct lk__connector {
     atomic_int refs; /* the client's and the thread's */
     struct lk__mu mu;
     pthread_cond_t work;    /* with mu: something is wanted, or stop */
-    pthread_cond_t settled; /* with mu: the thread ended, or is in the resolver */
+    pthread_cond_t settled; /* with mu: the thread ended, or is in the resolver or in OpenSSL */
     struct lk__link wanted; /* under mu: connections to bring up */
     const struct lk__server *serving; /* under mu: where its thread brings one up; NULL: it does not */
     bool stopping;          /* under mu: the thread touches no connection any more */
     bool ended;             /* under mu */
     bool resolving;         /* under mu: in the resolver, which cannot be interrupted */
+    bool securing;          /* under mu: in OpenSSL, which rarely takes long */
     /* under mu, set once: who knows where the master is; NULL: the options do */
     struct lk__sentinels *sentinels;
     int wake_fd;                       /* under mu: wakes the thread beside `work` where there are Sentinels; -1 */
     const struct lk__lookout *lookout; /* under mu: something else that its thread looks after; NULL: nothing */
     int cancel_fd;                     /* readable once stopping */
-    char host[NI_MAXHOST];             /* thread only: what is resolved, also when its node is gone */
+    char host[NI_MAXHOST];             /* thread only: what is resolved and secured, also when its node is gone */
     pthread_t thread;
 };
 
 int lk__connector_start(struct lk__connector **connector); /* 0 or ENOMEM */
 /* Before a connection to it is wanted: ask the Sentinels of its options, if there are any, where it is. 0 or ENOMEM. */
 int lk__connector_watch(struct lk__connector *connector, struct lk__server *server);
-/* Its thread ends, now or when the resolver lets it; connections are not touched afterwards. */
+/* Its thread ends, now or when the resolver or OpenSSL lets it; connections are not touched afterwards. */
 void lk__connector_stop(struct lk__connector *connector);
 void lk__connector_unref(struct lk__connector *connector);
 /* Under its mutex: has its thread to do with that server, or will have? Else it begins only when that was left. */

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { SPREAD_US = 50000, CUT_US = 500, FAILOVER_US = 200000 };
+enum { SPREAD_US = 50000, CUT_US = 500, FAILOVER_US = 200000, SECURED_WITHIN_US = 500000 };
 
 static struct lk__identity identity_of(const struct lk__stream *stream, const char *run_id)
 {
@@ -411,14 +411,21 @@ bool lk__connector_serves(struct lk__connector *connector, const struct lk__serv
     return serves;
 }
 
+/* May lk__connector_stop() go on? All that the thread does elsewhere ends as `cancel_fd` is readable. */
+static bool is_settled(const struct lk__connector *connector, int64_t until_us)
+{
+    return connector->ended || connector->resolving || (connector->securing && lk__now_us() >= until_us);
+}
+
 void lk__connector_stop(struct lk__connector *connector)
 {
+    int64_t until_us = lk__now_us() + SECURED_WITHIN_US;
     lk__eventfd_set(connector->cancel_fd);
     lk__mu_lock(&connector->mu);
     connector->stopping = true;
     lk__connector_wake(connector);
-    while (!connector->ended && !connector->resolving)
-        lk__cond_wait(&connector->settled, &connector->mu, LK__NEVER);
+    while (!is_settled(connector, until_us))
+        lk__cond_wait(&connector->settled, &connector->mu, connector->securing ? until_us : LK__NEVER);
     bool ended = connector->ended;
     lk__mu_unlock(&connector->mu);
     if (ended)

@@ -2,8 +2,9 @@
 /*
  * reach.c - a connection to one place: resolved, connected, secured
  *
- * Runs on the connector's thread. The resolver cannot be interrupted, and who stops the connector does not wait for it:
- * so what it needs is the connector's own, and behind it nothing of the node is touched if it was stopped.
+ * Runs on the connector's thread. The resolver cannot be interrupted, nor can OpenSSL, which may read files of a slow disk.
+ * lk__connector_stop() does not wait for the one, and not for long for the other. So what they need is the connector's own,
+ * and behind them nothing of the node is touched if it was stopped.
  */
 #include "redis/reach.h"
 
@@ -82,6 +83,24 @@ void lk__reach_remember(struct lk__server *server, const struct lk__stream *stre
         server->last_size = size;
 }
 
+static void begin_foreign(struct lk__connector *connector, bool *flag)
+{
+    lk__mu_lock(&connector->mu);
+    *flag = true;
+    pthread_cond_signal(&connector->settled);
+    lk__mu_unlock(&connector->mu);
+}
+
+/* True: the connector was stopped meanwhile. */
+static bool end_foreign(struct lk__connector *connector, bool *flag)
+{
+    lk__mu_lock(&connector->mu);
+    *flag = false;
+    bool stopping = connector->stopping;
+    lk__mu_unlock(&connector->mu);
+    return stopping;
+}
+
 /* ECANCELED: stopped meanwhile, and the node may not be touched. */
 static int resolve_host(struct lk__connector *connector, struct lk__server *server, const struct lk__address *address,
                         struct target *target)
@@ -91,15 +110,9 @@ static int resolve_host(struct lk__connector *connector, struct lk__server *serv
     snprintf(port, sizeof port, "%d", address->port);
     snprintf(connector->host, sizeof connector->host, "%s", address->host);
 
-    lk__mu_lock(&connector->mu);
-    connector->resolving = true;
-    pthread_cond_signal(&connector->settled);
-    lk__mu_unlock(&connector->mu);
+    begin_foreign(connector, &connector->resolving);
     int failed = getaddrinfo(connector->host, port, &hints, &target->found);
-    lk__mu_lock(&connector->mu);
-    connector->resolving = false;
-    bool stopping = connector->stopping;
-    lk__mu_unlock(&connector->mu);
+    bool stopping = end_foreign(connector, &connector->resolving);
 
     if (failed != 0)
         target->found = NULL;
@@ -120,20 +133,47 @@ struct reason {
     char words[LK__ERRMSG_MAX];
 };
 
-/* A session of TLS, if there is to be one. The host is named for the certificate's sake. */
-static int secure(struct lk__stream *stream, const struct lk__options *options, const char *host, int64_t until_us,
-                  int cancel_fd, struct reason *reason)
+static int copy_text(char **copy, const char *text)
 {
-    stream->socket.host = host;
-    int rc = lk__stream_secure(stream, options, until_us, cancel_fd, reason->words, sizeof reason->words);
-    stream->socket.host = NULL;
+    *copy = text != NULL ? lk__strdup(text) : NULL;
+    return text == NULL || *copy != NULL ? 0 : ENOMEM;
+}
+
+/* What OpenSSL needs of `options`. */
+static int copy_tls(struct lk__tlsoptions *copy, const struct lk__tlsoptions *options)
+{
+    *copy = (struct lk__tlsoptions){ .on = options->on, .unverified = options->unverified };
+    if (copy_text(&copy->cacert, options->cacert) != 0 || copy_text(&copy->capath, options->capath) != 0 ||
+        copy_text(&copy->certificate, options->certificate) != 0 || copy_text(&copy->key, options->key) != 0)
+        return ENOMEM;
+    return copy_text(&copy->sni, options->sni);
+}
+
+/* A session of TLS, if there is to be one, with the host that was resolved: its certificate is to name it. */
+static int secure(struct lk__connector *connector, struct lk__stream *stream, const struct lk__options *options,
+                  int64_t until_us, int cancel_fd, struct reason *reason)
+{
+    struct lk__options own = { 0 };
+    if (!options->tls.on)
+        return 0;
+    snprintf(reason->words, sizeof reason->words, "out of memory for TLS");
+    int rc = copy_tls(&own.tls, &options->tls);
+    if (rc == 0) {
+        stream->socket.host = connector->host;
+        begin_foreign(connector, &connector->securing);
+        rc = lk__stream_secure(stream, &own, until_us, cancel_fd, reason->words, sizeof reason->words);
+        if (end_foreign(connector, &connector->securing))
+            rc = ECANCELED;
+        stream->socket.host = NULL;
+    }
+    lk__options_clear(&own);
     reason->code = rc;
     reason->telling = rc != ENOTCONN ? FOR_GOOD : stream->socket.distrusted ? DISTRUSTED : UNSECURED;
     return rc;
 }
 
 /* 0, or `reason` says why not. ECANCELED: the node may be gone. */
-static int reach_one(struct lk__stream **stream, const struct lk__options *options, const char *host,
+static int reach_one(struct lk__connector *connector, struct lk__stream **stream, const struct lk__options *options,
                      const struct addrinfo *at, int64_t until_us, int cancel_fd, struct reason *reason)
 {
     int64_t began_us = lk__now_us();
@@ -144,14 +184,14 @@ static int reach_one(struct lk__stream **stream, const struct lk__options *optio
         reason->telling = UNREACHED;
         return reason->code = explain(options, rc, lk__now_us() - began_us, reason->words, sizeof reason->words);
     }
-    rc = secure(*stream, options, host, until_us, cancel_fd, reason);
+    rc = secure(connector, *stream, options, until_us, cancel_fd, reason);
     if (rc != 0)
         lk__stream_unref(*stream);
     return rc;
 }
 
 /* Each address has its share of the time left, so that one that is dead leaves time for the next. */
-static int reach_any(struct lk__stream **stream, const struct lk__options *options, const char *host,
+static int reach_any(struct lk__connector *connector, struct lk__stream **stream, const struct lk__options *options,
                      const struct addrinfo *addresses, int64_t until_us, int cancel_fd, struct reason *told)
 {
     int left = 0, rc = ENOTCONN;
@@ -162,7 +202,7 @@ static int reach_any(struct lk__stream **stream, const struct lk__options *optio
         left++;
     for (const struct addrinfo *a = addresses; a != NULL && rc != 0 && rc != ECANCELED; a = a->ai_next, left--) {
         int64_t now_us = lk__now_us(), share_us = until_us > now_us ? (until_us - now_us) / left : 0;
-        rc = reach_one(stream, options, host, a, now_us + share_us, cancel_fd, &reason);
+        rc = reach_one(connector, stream, options, a, now_us + share_us, cancel_fd, &reason);
         if (rc != 0 && reason.telling >= told->telling)
             *told = reason;
     }
@@ -173,13 +213,12 @@ int lk__reach(struct lk__connector *connector, struct lk__server *server, const 
               int64_t until_us, int cancel_fd, struct lk__stream **stream, char *errmsg, size_t size)
 {
     const struct lk__options *options = &server->options;
-    const char *host = address != NULL ? address->host : NULL;
     struct target target = { 0 };
     struct reason reason;
     int rc = address == NULL ? resolve_path(options->path, &target) : resolve_host(connector, server, address, &target);
     if (rc == 0)
-        rc = reach_any(stream, options, host, target.found != NULL ? target.found : &target.local, until_us, cancel_fd,
-                       &reason);
+        rc = reach_any(connector, stream, options, target.found != NULL ? target.found : &target.local, until_us,
+                       cancel_fd, &reason);
     else if (rc != ECANCELED)
         rc = explain(options, rc, 0, reason.words, sizeof reason.words);
     if (target.found != NULL)

@@ -265,14 +265,16 @@ static int open_session(struct lk__socket *socket, const struct lk__options *opt
     return 0;
 }
 
-/* One step of a handshake: 0, EAGAIN, EIO, ENOTCONN the process is over. */
+/* One step of a handshake: 0, EAGAIN, EIO, or ENOTCONN: the process is over. */
 static int shake_once(struct lk__socket *socket, short *waits_for)
 {
-    if (!lk__tls_enter())
-        return ENOTCONN;
+    const char *why;
+    int rc = lk__tls_begin(&why);
+    if (rc != 0)
+        return rc;
     begin_call(socket->tls);
-    int rc = SSL_connect(socket->tls->ssl) == 1 ? 0 : failed(socket, waits_for);
-    lk__tls_leave();
+    rc = SSL_connect(socket->tls->ssl) == 1 ? 0 : failed(socket, waits_for);
+    lk__tls_end();
     return rc;
 }
 
@@ -294,14 +296,16 @@ static int shake_hands(struct lk__socket *socket, int64_t until_us, int cancel_f
 /* Likewise, what comes before. */
 static int prepare(struct lk__socket *socket, const struct lk__options *options, char *errmsg, size_t size)
 {
-    if (!lk__tls_begin())
-        return ENOMEM;
-    if (!lk__tls_enter())
-        return ENOTCONN;
+    const char *why;
+    int rc = lk__tls_begin(&why);
+    if (rc != 0) {
+        snprintf(errmsg, size, "%s", why);
+        return rc;
+    }
     ERR_clear_error();
-    int rc = open_session(socket, options, errmsg, size);
+    rc = open_session(socket, options, errmsg, size);
     ERR_clear_error();
-    lk__tls_leave();
+    lk__tls_end();
     return rc;
 }
 

@@ -35,8 +35,10 @@ struct lk__tls {
 
 /* --- tls_process.c ----------------------------------------------------------------------------------------- */
 
-bool lk__tls_begin(void); /* before anything else of OpenSSL's is called; false: it has no memory for it */
-/* Around all use of OpenSSL's; false: the process is over, and OpenSSL maybe gone. */
+/* Around all that makes a connection, and so before anything else of OpenSSL's. 0, or ENOMEM or ENOTCONN and words. */
+int lk__tls_begin(const char **why);
+void lk__tls_end(void);
+/* Around all other use of OpenSSL's; false: the process is over, and OpenSSL maybe gone, or its locks are a parent's for ever. */
 bool lk__tls_enter(void);
 void lk__tls_leave(void);
 
