@@ -43,10 +43,10 @@ static int look(const struct lk__op *op, union lk__seen *seen)
 {
     const struct lk__barrier_look_args args = { .channel = lk__barrier_block(op->object)->leave.channel };
     const struct lk__command command = lk__object_command(op->object, &lk__lua_barrier_look, &args);
-    struct lk__replybuf buf;
     struct lk__barrier_look_reply reply;
-    int rc = lk__object_ask(op->object, &command, NULL, lk__replybuf_reply(&buf));
-    if (rc == 0 && !lk__barrier_look_read(&buf.reply, &reply))
+    struct lk__call call = { .node = lk__object_node(op->object), .what = op->object->what, .command = &command };
+    int rc = lk__call_run(&call);
+    if (rc == 0 && !lk__barrier_look_read(call.reply, &reply))
         rc = lk__call_garbled(op->object->what);
     if (rc == 0) {
         struct state state = { 0 };
@@ -208,8 +208,11 @@ static int give_up_unseen(struct meeting *meeting)
     return EIO;
 }
 
-/* Its time is over. Did the round end in the last moment? If it is broken, a copy of the leave may have done that. */
-static int give_up(struct meeting *meeting, int code)
+/*
+ * Its time is over. Did the round end in the last moment? If it is broken, a copy of the leave may have done that. The
+ * wait itself needs the stack that this takes.
+ */
+static int __attribute__((noinline)) give_up(struct meeting *meeting, int code)
 {
     struct lk__await *await = &meeting->await;
     enum lk__verdict verdict;

@@ -8,7 +8,7 @@
  */
 #include "client/client.h"
 
-enum { BATCH = 32, AGAIN = 4 };
+enum { BATCH = 8 /* on a stack that may be small */, AGAIN = 4 };
 
 /* One release of a pipeline. */
 struct leaving {

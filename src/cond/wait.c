@@ -12,7 +12,6 @@
 #include "cond/cond.h"
 
 struct condwait {
-    struct lk__acquire acquire;
     struct lk__op lock; /* on the mutex; begun first, so its cancelability is the caller's */
     struct lk__op op;   /* on the condition */
     struct lk__condpair *pair;
@@ -24,12 +23,18 @@ struct condwait {
     int64_t ends_us; /* when it has ended at the server, whatever comes */
 };
 
+/* The wait for a signal. It is off the stack when the mutex is acquired again. */
+struct asking {
+    struct lk__acquire acquire;
+    struct condwait *wait;
+};
+
 /* --- the old hold ---------------------------------------------------------------------------------------------------- */
 
 /* When nothing can fail any more for want of memory: from now on this thread does not hold the mutex. */
 static int let_go(struct lk__acquire *acquire)
 {
-    struct condwait *wait = LK__CONTAINER(acquire, struct condwait, acquire);
+    struct condwait *wait = LK__CONTAINER(acquire, struct asking, acquire)->wait;
     struct lk__object *object = wait->lock.object;
     struct lk__lease *lease = wait->old->lease;
     lk__hold_ref(wait->old);
@@ -44,10 +49,11 @@ static int let_go(struct lk__acquire *acquire)
 }
 
 /* Was the first ask carried out, as far as is known? Then the old hold is given back. Else its release does that. */
-static void settle_old(struct condwait *wait, int rc)
+static void settle_old(struct asking *asking, int rc)
 {
+    struct condwait *wait = asking->wait;
     struct lk__outboxentry *release = &wait->old->lease->release;
-    bool done = rc == 0 || rc == EOWNERDEAD || lk__acquirefsm_result(&wait->acquire.waiter.machine)->arrival != 0;
+    bool done = rc == 0 || rc == EOWNERDEAD || lk__acquirefsm_result(&asking->acquire.waiter.machine)->arrival != 0;
     if (!wait->gave)
         return;
     if (rc == ESTALE && wait->good) /* so says the server: its listeners are told */
@@ -112,8 +118,9 @@ static int come_back(struct condwait *wait, int code)
 /* The thread was cancelled while it was parked, and has left. Its cleanup handlers run with the mutex held. */
 static void unwind(struct lk__acquire *acquire)
 {
-    struct condwait *wait = LK__CONTAINER(acquire, struct condwait, acquire);
-    settle_old(wait, ECANCELED);
+    struct asking *asking = LK__CONTAINER(acquire, struct asking, acquire);
+    struct condwait *wait = asking->wait;
+    settle_old(asking, ECANCELED);
     (void)take_again(wait);
     lk__condpair_unref(wait->pair);
     lk__op_leave(&wait->op, ECANCELED);
@@ -122,13 +129,14 @@ static void unwind(struct lk__acquire *acquire)
 
 /* --- waiting ----------------------------------------------------------------------------------------------------------- */
 
-static int run(struct condwait *wait, const struct lk__how *how)
+static int __attribute__((noinline)) run(struct condwait *wait, const struct lk__how *how)
 {
+    struct asking asking = { .wait = wait };
     const struct lk__condpair *pair = wait->pair;
     const lk_mutexattr_t *attr = lk__mutex_attr(&wait->lock);
     struct lk__mutex *mutex = lk__mutex_of(&wait->lock);
     struct lk__mutexblock *block = lk__mutex_block(mutex);
-    wait->acquire = (struct lk__acquire){
+    asking.acquire = (struct lk__acquire){
         .op = &wait->lock,
         .how = how,
         .holds = 1,
@@ -145,18 +153,18 @@ static int run(struct condwait *wait, const struct lk__how *how)
         .held_back = lk__object_command(wait->lock.object, &lk__lua_lock_release, &block->release),
         .queues = true,
     };
-    lk__acquire_plan(&wait->acquire);
+    lk__acquire_plan(&asking.acquire);
     const struct lk__cond_wait_args args = { .mine = pair->mine,
                                              .old = wait->old->lease->id,
-                                             .lease_ms = wait->acquire.asked_ms,
+                                             .lease_ms = asking.acquire.asked_ms,
                                              .levels = attr->nested_local ? 1 : wait->levels,
                                              .channel = pair->leave.channel,
                                              .flags = pair->leave.flags };
-    wait->acquire.ask = lk__cond_command(pair, &lk__lua_cond_wait, &args);
-    int rc = lk__acquire_run(&wait->acquire);
-    settle_old(wait, rc);
+    asking.acquire.ask = lk__cond_command(pair, &lk__lua_cond_wait, &args);
+    int rc = lk__acquire_run(&asking.acquire);
+    settle_old(&asking, rc);
     if (rc == 0 || rc == EOWNERDEAD)
-        wait->acquire.hold->holds = wait->levels;
+        asking.acquire.hold->holds = wait->levels;
     return rc;
 }
 

@@ -58,12 +58,8 @@ static int read_words(lk_who_t *who, const char *words)
 /* --- at the server ------------------------------------------------------------------------------------------------ */
 
 /* `place`: of a quorum, which of its servers. */
-static int ask_one(lk_client_t *client, const char *id, unsigned place, lk_who_t *who)
+static int ask_with(struct lk__reply *reply, lk_client_t *client, const char *id, unsigned place, lk_who_t *who)
 {
-    struct {
-        struct lk__reply reply;
-        char text[WORDS_MOST + 64];
-    } room;
     char key[LK__WHO_KEY];
     struct lk__client_who_reply said;
     lk__who_key(key, id);
@@ -72,14 +68,11 @@ static int ask_one(lk_client_t *client, const char *id, unsigned place, lk_who_t
     const struct lk__command command = {
         .script = &lk__lua_client_who, .keys = &keys, .args = &args, .place = place
     };
-    room.reply = (struct lk__reply){ .text = room.text, .text_capacity = sizeof room.text };
-    struct lk__call call = {
-        .node = &client->node, .what = "lk_inspect_who", .command = &command, .reply = &room.reply
-    };
+    struct lk__call call = { .node = &client->node, .what = "lk_inspect_who", .command = &command, .reply = reply };
     int rc = lk__call_run(&call);
     if (rc != 0)
         return rc;
-    if (!lk__client_who_read(&room.reply, &said))
+    if (!lk__client_who_read(reply, &said))
         return lk__call_garbled(call.what);
     if (said.verdict == LK__ABSENT)
         return lk__fail(ENOENT, "lk_inspect_who: the client of %.64s says nothing of itself, or is gone", id);
@@ -87,6 +80,21 @@ static int ask_one(lk_client_t *client, const char *id, unsigned place, lk_who_t
     if (rc == ENOMEM)
         return lk__fail(ENOMEM, "lk_inspect_who: out of memory");
     return rc != 0 ? lk__fail(EPROTO, "lk_inspect_who: at %s is nothing that a client says", key) : 0;
+}
+
+/* The words of a client are too long for a small stack. */
+static int ask_one(lk_client_t *client, const char *id, unsigned place, lk_who_t *who)
+{
+    struct {
+        struct lk__reply reply;
+        char text[WORDS_MOST + 64];
+    } *room = lk__alloc(sizeof *room);
+    if (room == NULL)
+        return lk__fail(ENOMEM, "lk_inspect_who: out of memory");
+    room->reply = (struct lk__reply){ .text = room->text, .text_capacity = sizeof room->text };
+    int rc = ask_with(&room->reply, client, id, place, who);
+    lk__free(room);
+    return rc;
 }
 
 /* A client tells all servers of a quorum: the first that knows is believed, and that none does is so if all say it. */

@@ -81,11 +81,11 @@ static void end_all(struct giving *giving)
     }
 }
 
-int lk__give_back(const struct lk__multi *multi, const bool *which, lk_owner_t *owner, struct lk__given *given)
+/* `under_way` has room for so many at once. */
+static int give(const struct lk__multi *multi, const bool *which, lk_owner_t *owner, struct lk__given *given,
+                struct lk__unlocking *under_way, unsigned room)
 {
-    struct lk__unlocking one, *all = lk__alloc(multi->count * sizeof *all);
-    struct giving giving = { .multi = multi, .owner = owner, .given = given, .under_way = all != NULL ? all : &one };
-    unsigned room = all != NULL ? multi->count : 1;
+    struct giving giving = { .multi = multi, .owner = owner, .given = given, .under_way = under_way };
     for (unsigned i = multi->count; i-- > 0;) {
         if (!which[i])
             continue;
@@ -94,11 +94,28 @@ int lk__give_back(const struct lk__multi *multi, const bool *which, lk_owner_t *
             end_all(&giving);
     }
     end_all(&giving);
-    lk__free(all);
     if (giving.code == 0)
         return 0;
     lk__failure_restore(&giving.words);
     if (giving.settled_us != 0)
         lk__error_settles(giving.settled_us);
     return giving.code;
+}
+
+/* Without memory; not inlined, since the stack may be small. */
+static int __attribute__((noinline))
+give_one_by_one(const struct lk__multi *multi, const bool *which, lk_owner_t *owner, struct lk__given *given)
+{
+    struct lk__unlocking one;
+    return give(multi, which, owner, given, &one, 1);
+}
+
+int lk__give_back(const struct lk__multi *multi, const bool *which, lk_owner_t *owner, struct lk__given *given)
+{
+    struct lk__unlocking *all = lk__alloc(multi->count * sizeof *all);
+    if (all == NULL)
+        return give_one_by_one(multi, which, owner, given);
+    int rc = give(multi, which, owner, given, all, multi->count);
+    lk__free(all);
+    return rc;
 }

@@ -49,8 +49,8 @@ static void note_given(struct lk__taking *taking, const struct lk__given *given)
     lk__taking_noteopen(taking, given->settled_us);
 }
 
-/* All from that one on. The words of the failure before stay. */
-static void give_back_from(struct lk__taking *taking, unsigned first)
+/* All from that one on. The words of the failure before stay. Not inlined: what takes locks needs the stack. */
+static void __attribute__((noinline)) give_back_from(struct lk__taking *taking, unsigned first)
 {
     const struct lk__multi *multi = taking->multi;
     struct lk__given given[LK_MULTI_MAX];
@@ -71,7 +71,7 @@ static void give_back_from(struct lk__taking *taking, unsigned first)
 }
 
 /* Nothing of it is held any more, or something may still be. */
-static int give_up(struct lk__taking *taking, int code)
+static int __attribute__((noinline)) give_up(struct lk__taking *taking, int code)
 {
     give_back_from(taking, 0);
     if (!taking->unsettled || (taking->settled_us != 0 && taking->settled_us <= lk__now_us()))
@@ -103,11 +103,11 @@ static bool drop_lost(struct lk__taking *taking)
 }
 
 /* Of two of one name: does the server of one know what is held of the other? Then they are one lock. */
-static bool is_known_to(const struct lk__part *other, const struct lk__part *held, lk_owner_t *owner)
+static bool __attribute__((noinline))
+is_known_to(const struct lk__part *other, const struct lk__part *held, lk_owner_t *owner)
 {
     struct lk__op op;
     struct lk__hold *hold;
-    struct lk__replybuf buf;
     struct lk__answer answer;
     char id[LK__OWNER_ID];
     if (lk__op_enterholder(&op, held->handle, held->kind, owner) != 0)
@@ -119,8 +119,11 @@ static bool is_known_to(const struct lk__part *other, const struct lk__part *hel
     if (rc != 0 || lk__op_enter(&op, other->handle, other->kind) != 0)
         return false;
     const struct lk__command command = lk__object_command(op.object, op.object->kind->check_script, NULL);
-    rc = lk__object_ask(op.object, &command, id, lk__replybuf_reply(&buf));
-    bool known = rc == 0 && lk__answer_read(command.script, &buf.reply, &answer) && answer.verdict == LK__TAKEN;
+    struct lk__call call = {
+        .node = lk__object_node(op.object), .what = op.object->what, .command = &command, .sent = { .id = id }
+    };
+    rc = lk__call_run(&call);
+    bool known = rc == 0 && lk__answer_read(command.script, call.reply, &answer) && answer.verdict == LK__TAKEN;
     lk__op_leave(&op, rc);
     return known;
 }
@@ -138,7 +141,7 @@ static void pause_a_little(const struct lk__taking *taking, unsigned *meetings)
 }
 
 /* That one is to be waited for: hold only what stands before it. 0, or EINVAL: two members are one lock. */
-static int step_back(struct lk__taking *taking, unsigned index, unsigned *meetings)
+static int __attribute__((noinline)) step_back(struct lk__taking *taking, unsigned index, unsigned *meetings)
 {
     const struct lk__multi *multi = taking->multi;
     unsigned from = lk__multi_firstlike(multi, index);
@@ -191,7 +194,7 @@ static int take_all(struct lk__taking *taking, bool only_try)
 }
 
 /* EOWNERDEAD if it was so for one of them, which the words name. */
-static int tell_dead(const struct lk__taking *taking)
+static int __attribute__((noinline)) tell_dead(const struct lk__taking *taking)
 {
     for (unsigned i = 0; i < taking->multi->count; i++)
         if (taking->died[i])

@@ -22,10 +22,10 @@ static void tell_info(lk_rwlockinfo_t *info, const struct lk__rwlock_info_reply 
 static int read_info(const struct lk__op *op, lk_rwlockinfo_t *info)
 {
     const struct lk__command command = lk__object_command(op->object, &lk__lua_rwlock_info, NULL);
-    struct lk__replybuf buf;
     struct lk__rwlock_info_reply reply;
-    int rc = lk__object_ask(op->object, &command, NULL, lk__replybuf_reply(&buf));
-    if (rc == 0 && !lk__rwlock_info_read(&buf.reply, &reply))
+    struct lk__call call = { .node = lk__object_node(op->object), .what = op->object->what, .command = &command };
+    int rc = lk__call_run(&call);
+    if (rc == 0 && !lk__rwlock_info_read(call.reply, &reply))
         rc = lk__call_garbled(op->object->what);
     if (rc == 0)
         tell_info(info, &reply);
