@@ -43,7 +43,8 @@ static void *put(const redisReadTask *task, struct lk__value value)
 static void *on_text(const redisReadTask *task, char *text, size_t length)
 {
     struct lk__reply *reply = task->privdata;
-    if (length > LK__REPLY_BYTES_MAX - reply->text_used - 1)
+    bool known = task->type == REDIS_REPLY_STRING || task->type == REDIS_REPLY_STATUS || task->type == REDIS_REPLY_ERROR;
+    if (!known || length > LK__REPLY_BYTES_MAX - reply->text_used - 1)
         return NULL;
     if (reply->text_used + length + 1 > reply->text_capacity) {
         size_t room = 2 * (reply->text_used + length + 1);
@@ -66,7 +67,7 @@ static void *on_text(const redisReadTask *task, char *text, size_t length)
 static void *on_elements(const redisReadTask *task, size_t elements)
 {
     struct lk__reply *reply = task->privdata;
-    if (elements > LK__REPLY_MAX)
+    if (task->type != REDIS_REPLY_ARRAY || elements > LK__REPLY_MAX)
         return NULL;
     put(task, (struct lk__value){ .type = LK__ARRAY });
     if (task->parent == NULL)
@@ -84,6 +85,19 @@ static void *on_array(const redisReadTask *task, int elements)
 static void *on_array(const redisReadTask *task, size_t elements)
 {
     return on_elements(task, elements);
+}
+
+/* Of RESP3, which nobody asked for: a protocol error, as all of it is to hiredis 0.14. */
+static void *on_double(const redisReadTask *task, double number, char *text, size_t length)
+{
+    (void)task, (void)number, (void)text, (void)length;
+    return NULL;
+}
+
+static void *on_bool(const redisReadTask *task, int number)
+{
+    (void)task, (void)number;
+    return NULL;
 }
 #endif
 
@@ -107,12 +121,17 @@ static redisReplyObjectFunctions functions = {
     .createArray = on_array,
     .createInteger = on_integer,
     .createNil = on_nil,
+#if HIREDIS_MAJOR >= 1
+    .createDouble = on_double,
+    .createBool = on_bool,
+#endif
     .freeObject = on_free,
 };
 
 static void begin_reply(struct lk__reply *reply)
 {
     reply->type = LK__NONE;
+    memset(reply->values, 0, reply->count * sizeof *reply->values);
     reply->count = 0;
     reply->text_used = 0;
     reply->cut_short = false;

@@ -203,6 +203,17 @@ static void nothing_is_left_of_an_earlier_reply(void **state)
     assert_false(lk__reply_integers(nil, 0));
 }
 
+/* Nor of one that stands where an element is still to come. */
+static void an_element_that_did_not_come_is_nothing(void **state)
+{
+    struct pair *pair = *state;
+    come_text(pair, "*2\r\n:1\r\n:2\r\n");
+    assert_string_equal(drawn(next(pair)), "i:1 i:2");
+    come_text(pair, "*2\r\n:3\r\n");
+    assert_int_equal(lk__stream_next(pair->stream), EAGAIN);
+    assert_string_equal(drawn(pair->stream->filling), "i:3 -");
+}
+
 /* A script may answer with a text of integers, which the server makes in half of the time. All other texts stay. */
 static void a_text_of_integers_is_spread(void **state)
 {
@@ -271,6 +282,15 @@ static void bytes_that_are_no_reply_are_refused(void **state)
         "*-2\r\n",
         "*x\r\n",
         "*1\r\nhello\r\n",
+        /* of RESP3, which nobody asked for; hiredis 1.0 and newer know it */
+        ",1.5\r\n",
+        "#t\r\n",
+        "(12345678901234567890\r\n",
+        "=6\r\ntxt:ab\r\n",
+        "%1\r\n:1\r\n:2\r\n",
+        "~1\r\n:1\r\n",
+        "*2\r\n:1\r\n#t\r\n",
+        "*2\r\n:1\r\n,1.5\r\n",
     };
     (void)state;
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
@@ -562,6 +582,7 @@ int main(void)
         TEST(many_replies_may_come_at_once),
         TEST(a_reply_may_be_taken_out_of_the_stream),
         TEST(nothing_is_left_of_an_earlier_reply),
+        TEST(an_element_that_did_not_come_is_nothing),
         cmocka_unit_test(a_full_backlog_is_waited_for),
         TEST(a_text_of_integers_is_spread),
         TEST(sixty_four_integers_are_spread),
