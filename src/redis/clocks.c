@@ -29,7 +29,6 @@ static struct lk__talk talk_of(const struct lk__search *search, struct lk__strea
 {
     return (struct lk__talk){ .stream = stream,
                               .options = &search->server->options,
-                              .login = lk__login_of(search->server, LK__PEER_SERVER),
                               .until_us = until_us,
                               .cancel_fd = search->cancel_fd,
                               .errmsg = why,
@@ -53,7 +52,8 @@ static int ask_time(const struct lk__talk *talk, struct lk__ahead *ahead)
     return rc;
 }
 
-static int measure(const struct lk__search *search, const struct lk__address *address, int64_t until_us,
+/* The clock at `address`; `login`: it is told who we are, with the password. */
+static int measure(const struct lk__search *search, const struct lk__address *address, bool login, int64_t until_us,
                    struct lk__ahead *ahead)
 {
     char why[LK__ERRMSG_MAX];
@@ -62,7 +62,9 @@ static int measure(const struct lk__search *search, const struct lk__address *ad
         lk__reach(search->connector, search->server, address, until_us, search->cancel_fd, &stream, why, sizeof why);
     if (rc != 0)
         return rc;
-    const struct lk__talk talk = talk_of(search, stream, until_us, why, sizeof why);
+    struct lk__talk talk = talk_of(search, stream, until_us, why, sizeof why);
+    if (login)
+        talk.login = lk__login_of(search->server, LK__PEER_SERVER);
     rc = ask_time(&talk, ahead);
     lk__stream_unref(stream);
     return rc;
@@ -86,11 +88,11 @@ static int judge(const struct lk__search *search, const struct lk__address *addr
 }
 
 /* One more server. */
-static int compare(const struct lk__search *search, const struct lk__address *address, int64_t until_us,
+static int compare(const struct lk__search *search, const struct lk__address *address, bool login, int64_t until_us,
                    const struct lk__ahead *master, char *errmsg, size_t size)
 {
     struct lk__ahead ahead;
-    int rc = measure(search, address, until_us, &ahead);
+    int rc = measure(search, address, login, until_us, &ahead);
     if (rc == 0)
         return judge(search, address, lk__clocks_differ(master, &ahead), "the master's", errmsg, size);
     return rc == ECANCELED || rc == ENOMEM ? rc : 0;
@@ -112,8 +114,8 @@ static int compare_listed(const struct lk__search *search, int64_t until_us, con
     for (unsigned i = 0; i < options->server_count && rc == 0; i++)
         if (&options->servers[i] != search->place) {
             int64_t now_us = lk__now_us();
-            rc = compare(search, &options->servers[i], now_us + (until_us - now_us) / (options->server_count - i),
-                         master, errmsg, size);
+            rc = compare(search, &options->servers[i], true,
+                         now_us + (until_us - now_us) / (options->server_count - i), master, errmsg, size);
         }
     return rc;
 }
@@ -133,11 +135,16 @@ static bool read_replica(const char *line, char host[HOST_MAX + 1], int *port)
     return *port > 0 && *port <= UINT16_MAX;
 }
 
-/* The master tells which replicas it has, unless the access rules keep that back. */
+/*
+ * The master tells which replicas it has, unless the access rules keep that back. Anybody who may replicate can have it name
+ * any address. So the password goes there only where a certificate of the user's own authority proves who is there.
+ */
 static int compare_replicas(const struct lk__search *search, struct lk__stream *stream, int64_t until_us,
                             const struct lk__ahead *master, char *errmsg, size_t size)
 {
+    const struct lk__tlsoptions *tls = &search->server->options.tls;
     const struct lk__talk talk = talk_of(search, stream, until_us, errmsg, size);
+    bool proven = tls->on && !tls->unverified && (tls->cacert != NULL || tls->capath != NULL);
     const char *info[2] = { "INFO", "replication" };
     char host[HOST_MAX + 1];
     struct lk__address address = { .host = host };
@@ -150,7 +157,7 @@ static int compare_replicas(const struct lk__search *search, struct lk__stream *
     while (rc == 0 && (line = strstr(line, "\nslave")) != NULL && lk__now_us() < until_us) {
         line++;
         if (strncmp(line, "slave_", 6) != 0 && read_replica(line, host, &address.port))
-            rc = compare(search, &address, until_us, master, errmsg, size);
+            rc = compare(search, &address, proven, until_us, master, errmsg, size);
     }
     return rc;
 }
@@ -225,7 +232,7 @@ int lk__clocks_comparenodes(const struct lk__search *search, const char *nodes, 
         struct lk__ahead ahead;
         int64_t now_us = lk__now_us();
         snprintf(at, sizeof at, "%s", lk__told_host(&told, options));
-        rc = now_us < until_us ? measure(search, &address, now_us + (until_us - now_us) / left, &ahead) : ENOTCONN;
+        rc = now_us < until_us ? measure(search, &address, true, now_us + (until_us - now_us) / left, &ahead) : ENOTCONN;
         if (rc == 0)
             rc = compare_node(search, &address, &ahead, &seen, errmsg, size);
         else if (rc != ECANCELED && rc != ENOMEM)

@@ -9,7 +9,10 @@
 #include "subject.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -95,7 +98,51 @@ static void a_list_follows(struct world *w)
     assert_int_equal(0, failover_int(f, master, "EXISTS orders"));
 }
 
+/* All that came to this listener so far. */
+static size_t received(int listener, char *bytes, size_t size)
+{
+    size_t length = 0;
+    int fd;
+    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+        ssize_t got;
+        while (length + 1 < size && (got = recv(fd, bytes + length, size - 1 - length, 0)) > 0)
+            length += (size_t)got;
+        close(fd);
+    }
+    bytes[length] = '\0';
+    return length;
+}
+
+/* Who may replicate has the master name any address as a replica's: no password goes there in clear. */
+static void a_named_replica_is_told_no_password(struct world *w)
+{
+    char bytes[4096];
+    int listener;
+    struct failover *f = failover_begin(w, NULL);
+    int silent = silent_port(&listener);
+    assert_int_equal(0, fcntl(listener, F_SETFL, O_NONBLOCK));
+    redisContext *replica = redisConnect(
+        "127.0.0.1", atoi(strstr(failover_str(f, 0, "INFO server"), "tcp_port:") + strlen("tcp_port:")));
+    freeReplyObject(redisCommand(replica, "AUTH app " FAILOVER_PASSWORD));
+    freeReplyObject(redisCommand(replica, "REPLCONF listening-port %d", silent));
+    freeReplyObject(redisCommand(replica, "REPLCONF ip-address 127.0.0.1"));
+    assert_int_equal(REDIS_OK, redisAppendCommand(replica, "PSYNC ? -1"));
+    int done = 0;
+    while (done == 0)
+        assert_int_equal(REDIS_OK, redisBufferWrite(replica, &done));
+    char named[32];
+    snprintf(named, sizeof named, "port=%d,", silent);
+    eventually(strstr(failover_str(f, 0, "INFO replication"), named) != NULL, PATIENT_MS);
+
+    works(w, f, failover_url(f, OPTIONS));
+    assert_true(received(listener, bytes, sizeof bytes) > 0);
+    assert_non_null(strstr(bytes, "TIME"));
+    assert_null(strstr(bytes, "\r\napp\r\n")); /* Sentinels log in there, as somebody else */
+    redisFree(replica);
+    close(listener);
+}
+
 int main(void)
 {
-    return world_run(found_by_whoever_knows, a_list_follows);
+    return world_run(found_by_whoever_knows, a_list_follows, a_named_replica_is_told_no_password);
 }
