@@ -234,7 +234,7 @@ static bool expect(SSL *ssl, const struct lk__options *options, const char *host
         return false;
     if (is_address(name))
         return X509_VERIFY_PARAM_set1_ip_asc(param, name) == 1;
-    X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     return SSL_set_tlsext_host_name(ssl, name) == 1 && X509_VERIFY_PARAM_set1_host(param, name, 0) == 1;
 }
 

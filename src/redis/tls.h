@@ -13,6 +13,7 @@ enum { LK__TLSWORDS_MAX = 320 };
 struct lk__tlsflaw {
     int error;        /* of X.509; 0: none */
     char subject[96]; /* whose certificate it is, or which names it has */
+    bool nameless;    /* it has no subjectAltName */
     char date[32];    /* the end of its validity, or the beginning, if that is the flaw */
 };
 

@@ -57,6 +57,7 @@ void lk__tls_noteflaw(struct lk__tlsflaw *flaw, X509 *certificate, int error)
     flaw->error = error;
     if (certificate == NULL)
         return;
+    flaw->nameless = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1) < 0;
     print_names(certificate, flaw->subject, sizeof flaw->subject);
     print_date(early ? X509_get0_notBefore(certificate) : X509_get0_notAfter(certificate), flaw->date,
                sizeof flaw->date);
@@ -70,10 +71,16 @@ static void explain_flaw(struct lk__tls *tls)
     switch (flaw->error) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-        snprintf(
-            tls->why, sizeof tls->why,
-            "the server's certificate is for %s, not for %.80s: connect by a name it has, or say by sni which it is",
-            flaw->subject, options->tls.sni != NULL ? options->tls.sni : tls->host);
+        if (flaw->nameless)
+            snprintf(tls->why, sizeof tls->why,
+                     "the server's certificate names no host (subjectAltName), so it is not for %.80s: the server "
+                     "needs a new one; its subject does not count",
+                     options->tls.sni != NULL ? options->tls.sni : tls->host);
+        else
+            snprintf(tls->why, sizeof tls->why,
+                     "the server's certificate is for %s, not for %.80s: connect by a name it has, or say by sni which "
+                     "it is",
+                     flaw->subject, options->tls.sni != NULL ? options->tls.sni : tls->host);
         break;
     case X509_V_ERR_CERT_HAS_EXPIRED:
         snprintf(tls->why, sizeof tls->why,

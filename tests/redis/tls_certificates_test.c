@@ -100,6 +100,20 @@ static void a_server_that_has_another_name(struct world *w)
     expect_words(told(w, ENOTCONN, "127.0.0.1", both(trusted, "sni=example")), "not for example");
 }
 
+/* Only subjectAltName says which hosts a certificate is for. */
+static void a_subject_is_no_name(struct world *w)
+{
+    const char *trusted = option(w, "cacert", "ca.pem");
+    make(w, (struct certificate){ .name = "localhost", .signer = "ca" });
+    show(w, "localhost");
+    expect_words(told(w, ENOTCONN, "localhost", trusted),
+                 "names no host (subjectAltName), so it is not for localhost");
+    expect_words(told(w, ENOTCONN, "127.0.0.1", both(trusted, "sni=localhost")), "not for localhost");
+    make(w, (struct certificate){ "localhost", "ca", "IP:127.0.0.2", 0, 0 });
+    show(w, "localhost");
+    expect_words(told(w, ENOTCONN, "localhost", trusted), "not for localhost");
+}
+
 /* A certificate says whom it names in whatever bytes it likes: none of them begins a line, or is a command of a terminal. */
 static void names_are_printed_with_care(struct world *w)
 {
@@ -278,7 +292,7 @@ static void certificates_are_replaced(struct world *w)
 int main(void)
 {
     setenv("LATCHKEY_TEST_TLS", "yes", 1);
-    return world_run(by_name_and_by_address, a_server_that_has_another_name, names_are_printed_with_care,
+    return world_run(by_name_and_by_address, a_server_that_has_another_name, a_subject_is_no_name, names_are_printed_with_care,
                      nobody_who_is_trusted_signed_it, a_folder_of_those_who_are_trusted, not_any_more_and_not_yet,
                      whoever_answers, a_port_without_tls, clients_have_to_say_who_they_are, an_old_version,
                      files_that_are_of_no_use, certificates_are_replaced);
