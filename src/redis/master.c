@@ -39,7 +39,7 @@ static int next_listed(struct lk__search *search)
 static int next_announced(struct lk__search *search, char *errmsg, size_t size)
 {
     int rc = lk__sentinels_next(search->connector->sentinels, search->until_us, &search->place, errmsg, size);
-    search->place_until_us = search->until_us;
+    search->place_until_us = share_of(search, rc == 0 && !lk__sentinels_agree(search->connector->sentinels) ? 2 : 1);
     search->tried += rc == 0;
     return rc == ENOTCONN && search->tried > 0 ? ENOENT : rc;
 }

@@ -15,13 +15,15 @@ static int say_all(const struct lk__talk *talk)
     const struct lk__options *o = talk->options;
     const char *address[3] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", o->service };
     const char *epoch[3] = { "SENTINEL", "MASTER", o->service };
-    const char *subscribe[2] = { "SUBSCRIBE", "+switch-master" };
+    const char *moved[2] = { "SUBSCRIBE", "+switch-master" }, *replaced[2] = { "SUBSCRIBE", "+monitor" };
     int rc = lk__talk_auth(talk);
     if (rc == 0)
         rc = lk__talk_say(talk, 3, address);
     if (rc == 0)
         rc = lk__talk_say(talk, 3, epoch);
-    return rc == 0 ? lk__talk_say(talk, 2, subscribe) : rc;
+    if (rc == 0)
+        rc = lk__talk_say(talk, 2, moved);
+    return rc == 0 ? lk__talk_say(talk, 2, replaced) : rc;
 }
 
 /* The next answer, which is no error. */
@@ -83,5 +85,5 @@ int lk__sentinel_ask(const struct lk__talk *talk, struct lk__word *says, bool *r
         rc = hear_epoch(talk, says);
     if (rc == 0)
         rc = hear(talk, "the Sentinel refuses the channel +switch-master");
-    return rc;
+    return rc; /* the answer for +monitor is passed over as a message, as it may be refused */
 }

@@ -2,9 +2,10 @@
 /*
  * sentinels.c - what Redis Sentinels say of where the master is
  *
- * A Sentinel that was asked stays connected, as a subscriber of its channel +switch-master: it costs nothing while
- * nothing happens, and tells of a failover at the moment at which the Sentinels agree on it. A stopped master, or one that
- * is cut off from them and still serves us, says nothing itself. A message is a hint only: who sent it is asked anew.
+ * A Sentinel that was asked stays connected, as a subscriber of its channels +switch-master and +monitor: it costs nothing
+ * while nothing happens, and tells of a failover at the moment at which the Sentinels agree on it. A stopped master, or
+ * one that is cut off from them and still serves us, says nothing itself. A message is a hint only: who sent it is asked
+ * anew.
  *
  * One that says nothing for long is pinged, as it may be gone.
  *
@@ -19,14 +20,15 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-enum { PING_US = 10000000, PAUSE_MAX_US = 5000000 };
+enum { PING_US = 10000000, PAUSE_MAX_US = 5000000, ANEW_US = 2000000 };
 
 struct sentinel {
     struct lk__stream *stream; /* subscribed; NULL: to be asked */
     int64_t due_us, pause_us;  /* when it is asked anew after it was out of reach, and the pause before that */
-    int64_t heard_us, pinged_us;
-    bool news;  /* it said that the master is elsewhere, and is to be asked */
-    bool asked; /* in this search */
+    int64_t asked_us, heard_us, pinged_us;
+    bool news;    /* it said that the master is elsewhere, and is to be asked */
+    bool asked;   /* in this search */
+    bool refuted; /* no master is where it says, and most Sentinels say another place */
     struct lk__word says;
 };
 
@@ -35,6 +37,7 @@ struct lk__sentinels {
     struct lk__server *server;
     unsigned count;
     int wake_fd, news_fd;
+    bool found;           /* the master, in this search */
     struct lk__word told; /* last in this search */
     struct lk__word at;   /* where the connections are */
     struct lk__address place;
@@ -59,10 +62,32 @@ static const struct lk__word *latest(const struct lk__sentinels *all)
     const struct lk__word *latest = NULL;
     for (unsigned i = 0; i < all->count; i++) {
         const struct lk__word *says = &all->each[i].says;
-        if (is_known(says) && (latest == NULL || says->epoch > latest->epoch))
+        if (is_known(says) && !all->each[i].refuted && (latest == NULL || says->epoch > latest->epoch))
             latest = says;
     }
     return latest;
+}
+
+/* How many say that place? */
+static unsigned voices(const struct lk__sentinels *all, const struct lk__word *word)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < all->count; i++)
+        count += is_known(&all->each[i].says) && is_same(&all->each[i].says, word);
+    return count;
+}
+
+/*
+ * No master is where that was told. If most of all Sentinels say another place, the ones that said it are wrong, whatever
+ * their number: until they say something else, or no master is at the other place either.
+ */
+static void refute(struct lk__sentinels *all)
+{
+    bool outvoted = false;
+    for (unsigned i = 0; i < all->count; i++)
+        outvoted |= !is_same(&all->each[i].says, &all->told) && 2 * voices(all, &all->each[i].says) > all->count;
+    for (unsigned i = 0; i < all->count; i++)
+        all->each[i].refuted |= outvoted && is_same(&all->each[i].says, &all->told);
 }
 
 /* --- each of them ------------------------------------------------------------------------------------------------ */
@@ -70,6 +95,18 @@ static const struct lk__word *latest(const struct lk__sentinels *all)
 static const struct lk__address *address_of(const struct lk__sentinels *all, const struct sentinel *sentinel)
 {
     return &all->server->options.servers[sentinel - all->each];
+}
+
+/* It is asked later and later while it is out of reach, and one that is silent, not at each attempt to connect. */
+static void put_off(struct sentinel *sentinel, const struct lk__options *options, int64_t took_us)
+{
+    sentinel->pause_us = sentinel->pause_us == 0 ? options->retry_min_ms * 1000 : 2 * sentinel->pause_us;
+    if (sentinel->pause_us < 4 * took_us)
+        sentinel->pause_us = 4 * took_us;
+    if (sentinel->pause_us > PAUSE_MAX_US)
+        sentinel->pause_us = PAUSE_MAX_US;
+    sentinel->due_us =
+        lk__now_us() + sentinel->pause_us - (int64_t)lk__random_below((uint64_t)sentinel->pause_us / 4 + 1);
 }
 
 /* Nothing is heard of it until it is asked. */
@@ -81,6 +118,16 @@ static void hang_up(struct lk__sentinels *all, struct sentinel *sentinel)
     lk__stream_unref(sentinel->stream);
     sentinel->stream = NULL;
     sentinel->due_us = lk__now_us();
+    if (sentinel->due_us - sentinel->asked_us >= PAUSE_MAX_US)
+        sentinel->pause_us = 0;
+}
+
+/* It is gone, and asked anew: at once if it stood for long, for one may answer and close each time. */
+static void lost(struct lk__sentinels *all, struct sentinel *sentinel)
+{
+    hang_up(all, sentinel);
+    if (sentinel->due_us - sentinel->asked_us < PAUSE_MAX_US)
+        put_off(sentinel, &all->server->options, 0);
 }
 
 static int listen_to(struct lk__sentinels *all, struct sentinel *sentinel, struct lk__stream *stream)
@@ -98,6 +145,8 @@ static void on_message(struct lk__sentinels *all, struct sentinel *sentinel, con
 {
     const char *service = all->server->options.service, *says = lk__reply_text(reply, 2);
     size_t length = strlen(service);
+    if (strcmp(lk__reply_text(reply, 1), "+monitor") == 0 && strncmp(says, "master ", 7) == 0)
+        says += 7;
     sentinel->heard_us = lk__now_us();
     sentinel->pinged_us = 0;
     if (strcmp(lk__reply_text(reply, 0), "message") == 0 && strncmp(says, service, length) == 0 && says[length] == ' ')
@@ -115,7 +164,7 @@ static void hear_what_came(struct lk__sentinels *all, struct sentinel *sentinel)
             rc = lk__stream_take(sentinel->stream);
     }
     if (rc != EAGAIN)
-        hang_up(all, sentinel);
+        lost(all, sentinel);
 }
 
 /* With the password that is known. */
@@ -144,6 +193,7 @@ static int greet(struct lk__sentinels *all, struct sentinel *sentinel, int64_t u
         lk__stream_unref(stream);
         return rc;
     }
+    sentinel->refuted &= is_same(&sentinel->says, &says) && sentinel->says.epoch == says.epoch;
     sentinel->says = says;
     return 0;
 }
@@ -162,18 +212,6 @@ static int connect_and_ask(struct lk__sentinels *all, struct sentinel *sentinel,
     return greet(all, sentinel, until_us, cancel_fd, &refused, why, size);
 }
 
-/* It is asked later and later while it is out of reach, and one that is silent, not at each attempt to connect. */
-static void put_off(struct sentinel *sentinel, const struct lk__options *options, int64_t took_us)
-{
-    sentinel->pause_us = sentinel->pause_us == 0 ? options->retry_min_ms * 1000 : 2 * sentinel->pause_us;
-    if (sentinel->pause_us < 4 * took_us)
-        sentinel->pause_us = 4 * took_us;
-    if (sentinel->pause_us > PAUSE_MAX_US)
-        sentinel->pause_us = PAUSE_MAX_US;
-    sentinel->due_us =
-        lk__now_us() + sentinel->pause_us - (int64_t)lk__random_below((uint64_t)sentinel->pause_us / 4 + 1);
-}
-
 /* ECANCELED: it is still to be asked. If the connector was stopped, nothing of the node may be touched. */
 static int ask(struct lk__sentinels *all, struct sentinel *sentinel, int64_t until_us, int cancel_fd, char *errmsg,
                size_t size)
@@ -186,8 +224,8 @@ static int ask(struct lk__sentinels *all, struct sentinel *sentinel, int64_t unt
         return rc;
     sentinel->news = false;
     sentinel->asked = true;
+    sentinel->asked_us = lk__now_us();
     if (rc == 0) {
-        sentinel->pause_us = 0;
         hear_what_came(all, sentinel);
         return 0;
     }
@@ -219,11 +257,11 @@ static int64_t watch_silence(struct lk__sentinels *all, struct sentinel *sentine
         const struct lk__talk talk = { .stream = sentinel->stream, .options = options };
         sentinel->pinged_us = now_us;
         if (lk__talk_say(&talk, 1, ping) != 0 || lk__stream_give(sentinel->stream) != 0)
-            hang_up(all, sentinel);
+            lost(all, sentinel);
     } else if (now_us >= sentinel->pinged_us + options->command_timeout_ms * 1000) {
-        hang_up(all, sentinel);
+        lost(all, sentinel);
     }
-    return sentinel->stream != NULL ? sentinel->pinged_us + options->command_timeout_ms * 1000 : now_us;
+    return sentinel->stream != NULL ? sentinel->pinged_us + options->command_timeout_ms * 1000 : sentinel->due_us;
 }
 
 /* --- for connections -------------------------------------------------------------------------------------------------- */
@@ -241,22 +279,41 @@ int lk__sentinels_wakefd(const struct lk__sentinels *sentinels)
 void lk__sentinels_search(struct lk__sentinels *sentinels)
 {
     sentinels->told = (struct lk__word){ 0 };
-    for (unsigned i = 0; i < sentinels->count; i++)
+    for (unsigned i = 0; i < sentinels->count; i++) {
         sentinels->each[i].asked = false;
+        sentinels->each[i].refuted &= sentinels->found;
+    }
+    sentinels->found = false;
     hear_all(sentinels);
 }
 
-/* One that may know more: it said so; or nobody has heard of it for long enough, or of any. */
-static struct sentinel *next_to_ask(struct lk__sentinels *all, bool news, unsigned *left)
+/* Who may know more: it said so; nobody has heard of it for long enough, or at all; it was not asked for some time. */
+enum whom { WITH_NEWS, DUE, DOWN, ANEW };
+
+static bool is_one(const struct sentinel *sentinel, enum whom whom, int64_t now_us)
+{
+    bool down = sentinel->stream == NULL;
+    switch (whom) {
+    case WITH_NEWS:
+        return sentinel->news;
+    case DUE:
+        return down && sentinel->due_us <= now_us;
+    case DOWN:
+        return down;
+    default:
+        return !down && sentinel->asked_us + ANEW_US <= now_us;
+    }
+}
+
+/* The first of them that was not asked in this search, or NULL, and how many there are. */
+static struct sentinel *next_to_ask(struct lk__sentinels *all, enum whom whom, unsigned *left)
 {
     struct sentinel *first = NULL;
     int64_t now_us = lk__now_us();
-    bool nobody_knows = latest(all) == NULL;
     *left = 0;
     for (unsigned i = 0; i < all->count; i++) {
         struct sentinel *sentinel = &all->each[i];
-        bool down = sentinel->stream == NULL && (nobody_knows || sentinel->due_us <= now_us);
-        if (sentinel->asked || !(news ? sentinel->news : down))
+        if (sentinel->asked || !is_one(sentinel, whom, now_us))
             continue;
         first = first != NULL ? first : sentinel;
         ++*left;
@@ -283,13 +340,21 @@ int lk__sentinels_next(struct lk__sentinels *sentinels, int64_t until_us, const 
     unsigned left;
     snprintf(errmsg, size, "no Sentinel answers yet");
     for (;;) {
-        struct sentinel *sentinel = next_to_ask(sentinels, true, &left);
+        enum whom silent = latest(sentinels) == NULL ? DOWN : DUE;
+        struct sentinel *sentinel = next_to_ask(sentinels, WITH_NEWS, &left);
         if (sentinel == NULL && sentinels->server->epoch != 0) /* who comes back hears all of them before */
-            sentinel = next_to_ask(sentinels, false, &left);
+            sentinel = next_to_ask(sentinels, silent, &left);
         if (sentinel == NULL && tell(sentinels, place))
             return 0;
         if (sentinel == NULL)
-            sentinel = next_to_ask(sentinels, false, &left);
+            sentinel = next_to_ask(sentinels, silent, &left);
+        if (sentinel == NULL && is_known(&sentinels->told)) { /* there is no master */
+            sentinel = next_to_ask(sentinels, ANEW, &left);
+            if (sentinel == NULL)
+                refute(sentinels);
+            if (sentinel == NULL && tell(sentinels, place))
+                return 0;
+        }
         int64_t now_us = lk__now_us();
         if (sentinel == NULL || now_us >= until_us)
             return code;
@@ -307,6 +372,12 @@ int lk__sentinels_next(struct lk__sentinels *sentinels, int64_t until_us, const 
 void lk__sentinels_found(struct lk__sentinels *sentinels)
 {
     sentinels->at = sentinels->told;
+    sentinels->found = true;
+}
+
+bool lk__sentinels_agree(const struct lk__sentinels *sentinels)
+{
+    return voices(sentinels, &sentinels->told) == sentinels->count;
 }
 
 static void wait_for_news(struct lk__sentinels *all, int64_t until_us)
@@ -331,9 +402,9 @@ static int ask_in_between(struct lk__sentinels *all, int64_t until_us)
     char errmsg[LK__ERRMSG_MAX];
     unsigned left;
     int64_t now_us = lk__now_us(), share_us = all->server->options.connect_timeout_ms * 1000 / (all->count + 1);
-    struct sentinel *sentinel = next_to_ask(all, true, &left);
+    struct sentinel *sentinel = next_to_ask(all, WITH_NEWS, &left);
     if (sentinel == NULL && until_us - now_us > share_us)
-        sentinel = next_to_ask(all, false, &left);
+        sentinel = next_to_ask(all, DUE, &left);
     if (sentinel == NULL)
         return EAGAIN;
     return ask(all, sentinel, now_us + share_us, all->wake_fd, errmsg, sizeof errmsg);

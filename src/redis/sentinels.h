@@ -5,7 +5,8 @@
  * Each Sentinel of the options is asked once when it is reached: which address the master has, and the number of the
  * failover that gave it to it (its configuration epoch). From then on it is heard: it publishes when that changes, and is
  * asked again. What was said with the highest number holds, so that a Sentinel that is cut off from the others leads
- * nobody back. Those that are not in the options are not learned of: they may be out of reach, and nobody trusts them yet.
+ * nobody back. If no master is there, all are asked anew, and then a place counts that most of them say. Those that are
+ * not in the options are not learned of: they may be out of reach, and nobody trusts them yet.
  *
  * All of it is for the connector's thread alone.
  */
@@ -33,6 +34,7 @@ void lk__sentinels_search(struct lk__sentinels *sentinels);
 int lk__sentinels_next(struct lk__sentinels *sentinels, int64_t until_us, const struct lk__address **place,
                        char *errmsg, size_t size);
 void lk__sentinels_found(struct lk__sentinels *sentinels); /* the master is where that told */
+bool lk__sentinels_agree(const struct lk__sentinels *sentinels); /* all of them say that place */
 
 /*
  * Hear what they say until `until_us`, or the wake-up; those that are down are tried anew meanwhile. When the master is

@@ -30,6 +30,11 @@ static int silent_port(int *listener)
     return ntohs(address.sin_port);
 }
 
+static int tcp_port(struct failover *f, int node)
+{
+    return atoi(strstr(failover_str(f, node, "INFO server"), "tcp_port:") + strlen("tcp_port:"));
+}
+
 static void works(struct world *w, struct failover *f, const char *url)
 {
     lk_client_t *client = world_client_at(w, f, url);
@@ -43,10 +48,12 @@ static void works(struct world *w, struct failover *f, const char *url)
 
 static const char *replaced(const char *url, const char *from, const char *to)
 {
-    static char changed[512];
+    static char texts[2][512];
+    static unsigned next;
+    char *changed = texts[next++ % 2];
     const char *at = strstr(url, from);
     assert_non_null(at);
-    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - url), url, to, at + strlen(from));
+    snprintf(changed, sizeof texts[0], "%.*s%s%s", (int)(at - url), url, to, at + strlen(from));
     return changed;
 }
 
@@ -98,6 +105,43 @@ static void a_list_follows(struct world *w)
     assert_int_equal(0, failover_int(f, master, "EXISTS orders"));
 }
 
+/* Sentinels are told to forget the master, and that another one has its name: they say nothing of a failover then. */
+static void watch_another_one(struct failover *f, int node)
+{
+    char command[96];
+    failover_str(f, node, "REPLICAOF NO ONE");
+    snprintf(command, sizeof command, "SENTINEL MONITOR " FAILOVER_SERVICE " 127.0.0.1 %d 2", tcp_port(f, node));
+    failover_ordersentinels(f, "SENTINEL REMOVE " FAILOVER_SERVICE);
+    failover_ordersentinels(f, command);
+}
+
+static void another_one_is_monitored(struct world *w)
+{
+    struct failover *f = failover_begin(w, NULL);
+    lk_client_t *client = failover_client(f, OPTIONS);
+    lk_mutex_t *orders = world_mutex(w, client, "orders", NULL);
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+    watch_another_one(f, 1); /* the old one goes on, and is left */
+    eventually(failover_connections(f, 0) == 0 && failover_connections(f, 1) > 0, PATIENT_MS);
+    assert_lk(0, lk_mutex_lock(orders));
+    assert_lk(0, lk_mutex_unlock(orders));
+
+    /* To who may not hear of it the Sentinels say so when they are asked, as nobody is at the old place. */
+    failover_ordersentinels(f, FAILOVER_READER " resetchannels &+switch-master >word");
+    const char *url = replaced(failover_url(f, OPTIONS), "?", "?sentinel_user=reader&");
+    url = replaced(url, "=" FAILOVER_SENTINEL_PASSWORD, "=word");
+    lk_client_t *reader = world_client_at(w, f, url);
+    lk_mutex_t *bills = world_mutex(w, reader, "bills", NULL);
+    assert_lk(0, lk_mutex_lock(bills));
+    assert_lk(0, lk_mutex_unlock(bills));
+    watch_another_one(f, 2);
+    failover_kill(f, 1);
+    assert_lk(0, lk_mutex_lockfor(bills, PATIENT_MS));
+    assert_lk(0, lk_mutex_unlock(bills));
+    assert_true(failover_connections(f, 2) > 0);
+}
+
 /* All that came to this listener so far. */
 static size_t received(int listener, char *bytes, size_t size)
 {
@@ -121,8 +165,7 @@ static void a_named_replica_is_told_no_password(struct world *w)
     struct failover *f = failover_begin(w, NULL);
     int silent = silent_port(&listener);
     assert_int_equal(0, fcntl(listener, F_SETFL, O_NONBLOCK));
-    redisContext *replica = redisConnect(
-        "127.0.0.1", atoi(strstr(failover_str(f, 0, "INFO server"), "tcp_port:") + strlen("tcp_port:")));
+    redisContext *replica = redisConnect("127.0.0.1", tcp_port(f, 0));
     freeReplyObject(redisCommand(replica, "AUTH app " FAILOVER_PASSWORD));
     freeReplyObject(redisCommand(replica, "REPLCONF listening-port %d", silent));
     freeReplyObject(redisCommand(replica, "REPLCONF ip-address 127.0.0.1"));
@@ -144,5 +187,6 @@ static void a_named_replica_is_told_no_password(struct world *w)
 
 int main(void)
 {
-    return world_run(found_by_whoever_knows, a_list_follows, a_named_replica_is_told_no_password);
+    return world_run(found_by_whoever_knows, a_list_follows, another_one_is_monitored,
+                     a_named_replica_is_told_no_password);
 }

@@ -292,8 +292,8 @@ static void certificates_are_replaced(struct world *w)
 int main(void)
 {
     setenv("LATCHKEY_TEST_TLS", "yes", 1);
-    return world_run(by_name_and_by_address, a_server_that_has_another_name, a_subject_is_no_name, names_are_printed_with_care,
-                     nobody_who_is_trusted_signed_it, a_folder_of_those_who_are_trusted, not_any_more_and_not_yet,
+    return world_run(by_name_and_by_address, a_server_that_has_another_name, a_subject_is_no_name,
+                     names_are_printed_with_care, nobody_who_is_trusted_signed_it, a_folder_of_those_who_are_trusted, not_any_more_and_not_yet,
                      whoever_answers, a_port_without_tls, clients_have_to_say_who_they_are, an_old_version,
                      files_that_are_of_no_use, certificates_are_replaced);
 }

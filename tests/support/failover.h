@@ -21,7 +21,7 @@ enum { FAILOVER_NODES = 3, FAILOVER_SENTINELS = 3, FAILOVER_WITHIN_MS = 20000 };
 #define FAILOVER_READER                                                                                                \
     "ACL SETUSER reader on resetkeys resetchannels -@all +sentinel|get-master-addr-by-name +sentinel|master "          \
     "+subscribe "                                                                                                      \
-    "+ping &+switch-master"
+    "+ping &+switch-master &+monitor"
 
 struct failover;
 
