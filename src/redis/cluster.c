@@ -11,7 +11,8 @@
  *
  * A quorum has no map: its nodes are made when it begins, and are all that it ever has.
  *
- * Connections to several nodes are brought up by several threads, so that one that does not answer delays no other.
+ * Connections to several nodes are brought up by several threads, so that one that does not answer delays no other: each
+ * node of a quorum has a thread of its own, and each of a cluster up to CONNECTORS; of more some share one.
  */
 #include "redis/cluster.h"
 #include "redis/clocks.h"
@@ -23,7 +24,7 @@
 #include <string.h>
 
 enum {
-    CONNECTORS = 8,
+    CONNECTORS = 32,
     SOON_US = 100000,       /* the map is not asked for sooner after it was */
     LATER_US = 1000000,     /* nor later than that, while somebody is to be replaced ... */
     RESTLESS_US = 15000000, /* ... which takes so long */

@@ -4,7 +4,7 @@
  * and without a majority nothing is granted
  *
  * labels: threads
- * seconds: 15
+ * seconds: 20
  */
 #include "news.h"
 #include "quorum.h"
@@ -170,9 +170,31 @@ static void a_server_that_does_not_answer_costs_no_time(struct world *w)
     eventually(quorum_having(q, "jobs") == 0, 5000);
 }
 
+/* One that accepts connections and does not speak keeps a thread for connect_timeout, again and again: it is its own. */
+static void a_server_that_does_not_speak_delays_no_other(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, 9);
+    lk_client_t *client = quorum_client(q, "lease=60s&command_timeout=300ms&connect_timeout=6s&retry_max=50ms");
+    lk_redlock_t *r = quorum_redlock(w, client, "jobs", &no_wait);
+    quorum_lockall(q, r, "jobs");
+    assert_lk(0, lk_redlock_unlock(r));
+    quorum_stop(q, 0);
+    assert_answer(0, lk_redlock_lockfor(r, 5000));
+    sleep_ms(600); /* by then it is known to be silent, and a new connection is waited for */
+    for (int node = 1; node < 9; node++)
+        quorum_int(q, node, "CLIENT KILL TYPE normal SKIPME yes");
+    (void)!lk_redlock_check(r); /* something is to be sent */
+    for (int node = 1; node < 9; node++)
+        eventually(library_clients(quorum_str(q, node, "CLIENT LIST")) > 0, 3000);
+    assert_answer(0, lk_redlock_unlock(r));
+    quorum_cont(q, 0);
+    eventually(quorum_having(q, "jobs") == 0, 5000);
+}
+
 int main(void)
 {
     return world_run(a_minority_is_not_missed, without_a_majority_nothing_is_granted_and_callers_learn_it,
                      a_server_that_started_a_moment_ago_has_no_vote, what_a_majority_forgot_is_lost,
-                     who_sees_different_halves_does_not_get_it_twice, a_server_that_does_not_answer_costs_no_time);
+                     who_sees_different_halves_does_not_get_it_twice, a_server_that_does_not_answer_costs_no_time,
+                     a_server_that_does_not_speak_delays_no_other);
 }
