@@ -218,7 +218,9 @@ static int give_back(struct run *r, int code)
     else if (rc != 0 && rc != ESTALE)
         complain("%s: not given back, it ends with its lease: %s", r->guard.name, lk_errortext());
     tell(r, "released", json_pack("{s:i}", "exit", code));
-    guard_close(&r->guard);
+    bool lost = r->lost || keeper_reason(&r->keeper) == REASON_LOST;
+    if (!lost || (rc != EIO && rc != ENOTCONN)) /* what was lost is worth no further wait for a server that is silent */
+        guard_close(&r->guard);
     return code;
 }
 

@@ -2,7 +2,7 @@
 /*
  * lease_test.c - `latchkey run` when the lease cannot be kept, latchkey dies or stands still, or the command will not end
  *
- * seconds: 30
+ * seconds: 38
  */
 #include "command.h"
 
@@ -102,6 +102,25 @@ static void without_a_server_the_command_ends_before_the_lease(struct world *w)
     assert_int_equal(79, command_end(w, latchkey)->code);
     world_cont_server(w);
     eventually(!world_exists(w, "a"), 20000);
+}
+
+/* What was lost is given back once; a server that does not answer is not waited for again, by run and hold alike. */
+static void without_a_server_latchkey_ends_soon(struct world *w)
+{
+    enum { TIMEOUT_MS = 1900 };
+    pid_t latchkey = begin(w, "lease=6s&command_timeout=1900ms&retry_max=50ms", "-k 500ms", obedient);
+    pid_t holder = command_begin(w, "exec latchkey hold --no-stdin b");
+    eventually(world_exists(w, "b"), 20000);
+    world_stop_server(w);
+    eventually(!is_running(command_number(w, "pid")), 20000);
+    int64_t began_ms = now_ms();
+    assert_int_equal(79, command_end(w, latchkey)->code);
+    int64_t ended_ms = now_ms();
+    assert_int_equal(79, command_end(w, holder)->code);
+    assert_between(ended_ms - began_ms, 0, 2 * TIMEOUT_MS);
+    assert_between(now_ms() - began_ms, 0, 3 * TIMEOUT_MS);
+    world_cont_server(w);
+    eventually(!world_exists(w, "a") && !world_exists(w, "b"), 20000);
 }
 
 static void a_stubborn_one_is_killed_before_the_lease_ends(struct world *w)
@@ -255,7 +274,7 @@ int main(void)
 {
     return world_run(a_killed_latchkey_takes_the_command_along, also_one_that_ignores_signals,
                      a_latchkey_that_stands_still_keeps_no_command, without_a_server_the_command_ends_before_the_lease,
-                     a_stubborn_one_is_killed_before_the_lease_ends, a_robbed_holder_is_ended,
+                     without_a_server_latchkey_ends_soon, a_stubborn_one_is_killed_before_the_lease_ends, a_robbed_holder_is_ended,
                      who_only_wants_a_warning_runs_on, a_line_of_ones_own_is_run_in_place_of_the_signal,
                      after_its_time_the_command_is_ended, signals_are_passed_on_and_the_name_given_back,
                      a_signal_ends_the_wait, a_signal_that_is_ignored_does_nothing, what_runs_in_the_background_is_waited_for,
