@@ -54,7 +54,7 @@ enum fault_kind {
     MOVE_SLOT,   /* of an object that everybody wants; it migrates as long as that lasts */
     CUT_NODES,   /* all connections to all nodes */
     /* found, not made */
-    LOST_PATIENCE, /* nodes that were not given the processor for long counted as dead, and were replaced */
+    LOST_PATIENCE, /* servers that were not given the processor for long counted as dead, and were replaced */
     SLOW_MACHINE,  /* the soak itself was not given the processor for so long */
     BUSY_MACHINE,  /* who works waited so long for a turn and for an answer of the server */
     FAULT_KINDS

@@ -21,7 +21,7 @@ struct nemesis {
     int node;                     /* of the fault under way: the master of before, or a Sentinel */
     int slot, to;                 /* of that: which slot goes where */
     int leaders[CLUSTER_MASTERS]; /* masters when nothing was amiss last, and when that was */
-    int64_t known_ns;
+    int64_t known_ns, failovers;  /* likewise with Sentinels: the number of the last failover */
     const char *dir;     /* for faults that are found */
     bool lifted;         /* what was done to it is undone; others may not have got over it yet */
     int settled;         /* looks in a row that found nothing amiss */
@@ -48,6 +48,14 @@ bool nemesis_endfailover(struct nemesis *nemesis, const struct fault *fault);
 bool nemesis_mustlook(struct nemesis *nemesis, const struct fault *fault);
 /* Was nothing amiss often enough in a row? */
 bool nemesis_issettled(struct nemesis *nemesis, bool settled);
+
+/*
+ * Note the number of the last failover. If there was one that nobody asked for, as this machine was too busy for the master,
+ * that is a fault, too, since the last time. `fault`: what was done, or NULL.
+ */
+void nemesis_notefailovers(struct nemesis *nemesis, const struct fault *fault);
+/* Since the last time masters were replaced for no other reason, or not. */
+void nemesis_note(struct nemesis *nemesis, bool found);
 
 /* --- nemesis_cluster.c: the same of a cluster ---------------------------------------------------------------------- */
 

@@ -7,7 +7,6 @@
  */
 #include "nemesis.h"
 
-#include "history.h"
 #include "record.h"
 
 #define DEMAND_EVERY_NS (6000 * NS_PER_MS) /* longer than nodes try */
@@ -133,19 +132,11 @@ bool nemesis_endcluster(struct nemesis *nemesis, const struct fault *fault)
 void nemesis_notemasters(struct nemesis *nemesis, const struct fault *fault)
 {
     bool found = false;
-    int64_t at_ns = now_ns();
     for (int i = 0; i < CLUSTER_MASTERS; i++) {
         int leader = cluster_leader(nemesis->cluster, i);
         bool expected = fault != NULL && fault_loses_data(fault) && nemesis->node % CLUSTER_MASTERS == i;
         found |= !expected && leader != nemesis->leaders[i];
         nemesis->leaders[i] = leader;
     }
-    if (found && nemesis->known_ns != 0) {
-        struct fault lost = {
-            .kind = LOST_PATIENCE, .process = EVERYBODY, .begin_ns = nemesis->known_ns, .end_ns = at_ns
-        };
-        nemesis_next_epoch(nemesis);
-        assert_that(fault_write(nemesis->dir, &lost));
-    }
-    nemesis->known_ns = at_ns;
+    nemesis_note(nemesis, found);
 }

@@ -4,10 +4,11 @@
  *
  * What the servers know may be lost from the beginning of such a fault to its end, which is when a master has its replicas
  * again and all agree that it is one: until then an old one may go on granting. What was lost is noted by these times, and
- * not found out from what happened.
+ * not found out from what happened; but for a failover that the Sentinels began by themselves.
  */
 #include "nemesis.h"
 
+#include "history.h"
 #include "record.h"
 
 #include <stdio.h>
@@ -23,9 +24,29 @@ static void demand(struct nemesis *nemesis)
     nemesis->demanded_ns = now_ns();
 }
 
+void nemesis_note(struct nemesis *nemesis, bool found)
+{
+    struct fault lost = {
+        .kind = LOST_PATIENCE, .process = EVERYBODY, .begin_ns = nemesis->known_ns, .end_ns = now_ns()
+    };
+    if (found && nemesis->known_ns != 0) {
+        nemesis_next_epoch(nemesis);
+        assert_that(fault_write(nemesis->dir, &lost));
+    }
+    nemesis->known_ns = lost.end_ns;
+}
+
+void nemesis_notefailovers(struct nemesis *nemesis, const struct fault *fault)
+{
+    int64_t before = nemesis->failovers, last = failover_epoch(nemesis->failover);
+    nemesis->failovers = last > before ? last : before;
+    nemesis_note(nemesis, last > before && !(fault != NULL && fault_loses_data(fault)));
+}
+
 void nemesis_beginfailover(struct nemesis *nemesis, const struct fault *fault)
 {
     struct failover *f = nemesis->failover;
+    nemesis_notefailovers(nemesis, NULL);
     nemesis->lifted = false;
     nemesis->settled = 0;
     nemesis->node = fault->kind == KILL_SENTINEL ? fault->number % FAILOVER_SENTINELS : failover_master(f);
@@ -109,6 +130,7 @@ bool nemesis_endfailover(struct nemesis *nemesis, const struct fault *fault)
         nemesis->lifted = lift(nemesis, fault);
     if (!nemesis_issettled(nemesis, nemesis->lifted && failover_settled(nemesis->failover)))
         return false;
+    nemesis_notefailovers(nemesis, fault);
     if (fault_loses_data(fault))
         nemesis_next_epoch(nemesis);
     return true;

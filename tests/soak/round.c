@@ -232,6 +232,7 @@ static void begin_deployment(struct round *round)
         nemesis_notemasters(nemesis, NULL);
     } else {
         nemesis->failover = failover_begin(round->world, NULL);
+        nemesis_notefailovers(nemesis, NULL);
     }
     if (round->settings->replicas != 0)
         snprintf(replicas, sizeof replicas, "&wait_replicas=%d", round->settings->replicas);
@@ -324,6 +325,8 @@ bool round_run(const struct settings *settings, struct totals *totals)
     end_actors(&round);
     if (settings->deployment == CLUSTER)
         nemesis_notemasters(&round.nemesis, NULL);
+    else if (settings->deployment == SENTINELS)
+        nemesis_notefailovers(&round.nemesis, NULL);
     if (settings->deployment == SINGLE_SERVER)
         look_at_what_is_left(round.world, round.table, &round.tape);
     bool good = check_round(&round, calm_ns, totals);

@@ -442,15 +442,32 @@ lk_client_t *failover_client(struct failover *f, const char *options)
 
 /* --- who is the master ------------------------------------------------------------------------------------------------ */
 
+/* A field of what this Sentinel says of the master, 0: it does not answer. */
+static int64_t told_by(struct failover *f, int i, const char *field)
+{
+    int64_t number = 0;
+    redisReply *reply = ask(f, i, "SENTINEL MASTER " FAILOVER_SERVICE);
+    for (size_t at = 0; reply != NULL && at + 1 < reply->elements; at += 2)
+        if (strcmp(reply->element[at]->str, field) == 0)
+            number = atoll(reply->element[at + 1]->str);
+    freeReplyObject(reply);
+    return number;
+}
+
+int64_t failover_epoch(struct failover *f)
+{
+    int64_t last = 0;
+    for (int i = FAILOVER_NODES; i < WATCHERS_END; i++) {
+        int64_t epoch = told_by(f, i, "config-epoch");
+        last = epoch > last ? epoch : last;
+    }
+    return last;
+}
+
 /* What this Sentinel has announced: not before the failover is over. */
 static int named_by(struct failover *f, int i)
 {
-    int named = -1, port = 0;
-    redisReply *reply = ask(f, i, "SENTINEL MASTER " FAILOVER_SERVICE);
-    for (size_t at = 0; reply != NULL && at + 1 < reply->elements; at += 2)
-        if (strcmp(reply->element[at]->str, "port") == 0)
-            port = atoi(reply->element[at + 1]->str);
-    freeReplyObject(reply);
+    int named = -1, port = (int)told_by(f, i, "port");
     for (int node = 0; node < FAILOVER_NODES; node++)
         if (f->processes[node].port == port)
             named = node;

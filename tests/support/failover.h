@@ -48,6 +48,7 @@ int failover_visit(void *arg);
 void failover_refused(int code, const char *url, const char *words);
 
 int failover_master(struct failover *f); /* its number, as most Sentinels say; -1: they do not agree */
+int64_t failover_epoch(struct failover *f); /* the number of the last failover that a Sentinel knows of */
 /* Wait until the Sentinels name another master than `old`. Its number; `at_ms`: when the first one did so, or NULL. */
 int failover_await(struct failover *f, int old, int64_t *at_ms);
 /* Do all Sentinels agree on a master, see each other, its replicas and nothing amiss, and has it all of these? */
