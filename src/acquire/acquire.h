@@ -75,11 +75,11 @@ struct lk__waiter {
     struct lk__ear *ear;      /* under waiters->mu: by which it hears; NULL: by none yet */
     struct lk__link hint;     /* under the mu of whatever hints at it; private to the primitive */
     /*
-     * Not NULL: parked, the wait is a cancellation point with the caller's `cancel_state`. On the cancelled
-     * thread, which has left the queue by then, this takes down what the calls above it would have.
+     * The thread was cancelled while it was parked, or a signal handler ended it. It has left the queue at the server by
+     * then, and this takes down what the calls above it would have.
      */
     void (*unwind)(struct lk__waiter *waiter);
-    int cancel_state;
+    int cancel_state; /* while it is parked */
     struct lk__settingsmark *settings; /* NULL, or to be looked at if the machine's settings say so */
     /* Tell that others use the name with the settings `found`; with an error text, if that is the end. */
     void (*disagrees)(struct lk__waiter *waiter, const char *found);

@@ -37,6 +37,20 @@ void lk__localqueue_stepout(struct lk__localqueue *queue, struct lk__qnode *qnod
         lk__parker_signal(LK__CONTAINER(next, struct lk__qnode, link)->parker, LK__WOKEN);
 }
 
+/* Who stands there; NULL: it is not known. */
+static struct lk__waiter *waiter_of(const struct lk__qnode *qnode)
+{
+    return qnode->patience == NULL ? NULL : LK__CONTAINER(qnode->patience, struct lk__waiter, patience);
+}
+
+/* A signal handler ended the thread where it slept; that leaves the queue, and its call. */
+static void ended(void *arg)
+{
+    struct lk__waiter *waiter = waiter_of(arg);
+    if (waiter != NULL)
+        waiter->unwind(waiter);
+}
+
 /* Sleep, without queue->mu; until the patience is over at most. */
 static void park(struct lk__qnode *qnode, int64_t until_us)
 {
@@ -44,16 +58,17 @@ static void park(struct lk__qnode *qnode, int64_t until_us)
     if (patience != NULL)
         lk__patience_check(patience, lk__now_us());
     bool sooner = patience != NULL && patience->until_us < until_us;
+    pthread_cleanup_push(ended, qnode);
     lk__parker_park(qnode->parker, sooner ? patience->until_us : until_us);
+    pthread_cleanup_pop(0);
 }
 
 /* It stands behind another thread of the process. */
 static void trace_wait(const struct lk__qnode *qnode)
 {
-    if (qnode->patience == NULL)
-        return;
-    const struct lk__waiter *waiter = LK__CONTAINER(qnode->patience, struct lk__waiter, patience);
-    LK__PROBE2(wait, waiter->name, waiter->release->id);
+    const struct lk__waiter *waiter = waiter_of(qnode);
+    if (waiter != NULL)
+        LK__PROBE2(wait, waiter->name, waiter->release->id);
 }
 
 int lk__localqueue_await(struct lk__localqueue *queue, struct lk__qnode *qnode, int64_t until_us)

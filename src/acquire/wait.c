@@ -349,24 +349,17 @@ static bool take_events(struct lk__attempt *attempt, struct lk__step *step)
 static void run(struct lk__attempt *attempt);
 static void finish(struct lk__attempt *attempt);
 
-/* The thread is cancelled while it is parked: it gives up as if told to, and never returns. */
-static void cancelled(void *arg)
+/* The thread ends while it is parked: it gives up as if told to, and never returns. */
+static void ended(void *arg)
 {
     struct lk__attempt *attempt = arg;
     struct lk__waiter *waiter = attempt->waiter;
-    void (*unwind)(struct lk__waiter *) = waiter->unwind;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    waiter->unwind = NULL;
+    waiter->cancel_state = PTHREAD_CANCEL_DISABLE;
     attempt->step = lk__acquirefsm_cancel(&waiter->machine, lk__now_us(), ECANCELED);
     run(attempt);
     finish(attempt);
-    unwind(waiter);
-}
-
-/* Is this wait a cancellation point? Not any more once it is cancelled. */
-static int cancel_state(const struct lk__attempt *attempt)
-{
-    return attempt->waiter->unwind != NULL ? attempt->waiter->cancel_state : PTHREAD_CANCEL_DISABLE;
+    waiter->unwind(waiter);
 }
 
 static int await_connection(struct lk__attempt *attempt, int64_t until_us)
@@ -374,9 +367,9 @@ static int await_connection(struct lk__attempt *attempt, int64_t until_us)
     struct lk__node *node = find_node(attempt);
     unsigned failures = lk__node_failures(node, LK__LANE_COMMANDS);
     int rc;
-    pthread_cleanup_push(cancelled, attempt);
+    pthread_cleanup_push(ended, attempt);
     /* A wait that began long ago hears of each attempt; nobody is told of failures from before it came. */
-    rc = lk__node_awaitopen(node, &attempt->waiter->parker, failures, until_us, cancel_state(attempt));
+    rc = lk__node_awaitopen(node, &attempt->waiter->parker, failures, until_us, attempt->waiter->cancel_state);
     pthread_cleanup_pop(0);
     attempt->waiter->request.asking &= rc == 0;
     return rc;
@@ -399,8 +392,8 @@ static void park(struct lk__attempt *attempt, int64_t until_us)
 {
     struct lk__patience *patience = &attempt->waiter->patience;
     until_us = lesser(until_us, patience->until_us);
-    pthread_cleanup_push(cancelled, attempt);
-    lk__hub_park(attempt->waiters->hub, find_node(attempt), &attempt->waiter->parker, until_us, cancel_state(attempt));
+    pthread_cleanup_push(ended, attempt);
+    lk__hub_park(attempt->waiters->hub, find_node(attempt), &attempt->waiter->parker, until_us, attempt->waiter->cancel_state);
     pthread_cleanup_pop(0);
     if (patience->until_us != LK__NEVER)
         lk__patience_check(patience, lk__now_us());

@@ -143,6 +143,7 @@ static int __attribute__((noinline)) run(struct condwait *wait, const struct lk_
         .lease_ms = attr->lease_ms,
         .max_hold_ms = attr->max_hold_ms,
         .redisson = mutex->redisson,
+        .cancellable = true,
         .unwind = unwind,
         .read = lk__cond_wait_read,
         .renewal = &lk__lua_lock_renew,
@@ -181,6 +182,14 @@ static int check(const struct condwait *wait)
     return 0;
 }
 
+/* A signal handler ended the thread while it waited for the mutex again, whose call it has left. */
+static void ended(void *arg)
+{
+    struct condwait *wait = arg;
+    lk__condpair_unref(wait->pair);
+    lk__op_leave(&wait->op, ECANCELED);
+}
+
 static int wait_with_it(struct condwait *wait, int64_t limit_us)
 {
     const struct lk__how how = { .limit_us = limit_us };
@@ -195,8 +204,10 @@ static int wait_with_it(struct condwait *wait, int64_t limit_us)
         return rc;
     wait->levels = wait->old->holds;
     rc = run(wait, &how);
+    pthread_cleanup_push(ended, wait);
     if (rc != 0 && rc != EOWNERDEAD && wait->gave)
         rc = come_back(wait, rc);
+    pthread_cleanup_pop(0);
     lk__condpair_unref(wait->pair);
     return rc;
 }

@@ -38,7 +38,7 @@ static int lock_again(const struct lk__op *op, struct lk__hold *hold, bool only_
     return 0;
 }
 
-void lk__mutex_plan(struct lk__acquire *acquire, struct lk__lock_acquire_args *args, const struct lk__op *op,
+void lk__mutex_plan(struct lk__acquire *acquire, struct lk__lock_acquire_args *args, struct lk__op *op,
                     const struct lk__how *how)
 {
     struct lk__mutex *mutex = lk__mutex_of(op);
@@ -55,6 +55,7 @@ void lk__mutex_plan(struct lk__acquire *acquire, struct lk__lock_acquire_args *a
         .fixed = attr->fixed,
         .queue = fair ? NULL : &mutex->queue,
         .redisson = mutex->redisson,
+        .unwind = lk__acquire_leaveop,
         .read = lk__lock_acquire_read,
         .give_back = lk__object_command(op->object, &lk__lua_lock_release, &block->release),
         .renewal = &lk__lua_lock_renew,
@@ -67,7 +68,7 @@ void lk__mutex_plan(struct lk__acquire *acquire, struct lk__lock_acquire_args *a
     acquire->ask = lk__object_command(op->object, &lk__lua_lock_acquire, args);
 }
 
-int lk__mutex_acquire(const struct lk__op *op, const struct lk__how *how)
+int lk__mutex_acquire(struct lk__op *op, const struct lk__how *how)
 {
     struct lk__acquire acquire;
     struct lk__lock_acquire_args args;

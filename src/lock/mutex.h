@@ -49,10 +49,10 @@ static inline const lk_mutexattr_t *lk__mutex_attr(const struct lk__op *op)
 extern const struct lk__kind lk__mutex_kind;
 
 /* Become the holder for the first time. 0 or EOWNERDEAD: held. Otherwise not, with an error text. */
-int lk__mutex_acquire(const struct lk__op *op, const struct lk__how *how);
+int lk__mutex_acquire(struct lk__op *op, const struct lk__how *how);
 
 /* What that does, for a caller who runs it; `args` stay as long. */
-void lk__mutex_plan(struct lk__acquire *acquire, struct lk__lock_acquire_args *args, const struct lk__op *op,
+void lk__mutex_plan(struct lk__acquire *acquire, struct lk__lock_acquire_args *args, struct lk__op *op,
                     const struct lk__how *how);
 /* A public call, whole: lock it as `how` says. `only_try`: EBUSY, and not EDEADLK, where the caller has it. */
 int lk__mutex_lockas(struct lk__handle handle, const struct lk__how *how, bool only_try);

@@ -168,6 +168,28 @@ static int wait_for(struct lk__taking *taking, unsigned i)
     return rc == EBUSY ? ETIMEDOUT : rc;
 }
 
+/* A signal handler ended the thread while it waited for one of them: all that it has of the others is given back. */
+static void ended(void *arg)
+{
+    struct lk__taking *taking = arg;
+    give_back_from(taking, 0);
+    lk__try_end(taking);
+    atomic_fetch_sub(&taking->multi->locking, 1);
+    lk__multi_unref(taking->multi);
+}
+
+/* 0: that one is held, and what stands before it. */
+static int go_on_with(struct lk__taking *taking, unsigned index, unsigned *meetings)
+{
+    int code;
+    pthread_cleanup_push(ended, taking);
+    code = step_back(taking, index, meetings);
+    if (code == 0)
+        code = wait_for(taking, index);
+    pthread_cleanup_pop(0);
+    return code;
+}
+
 /* 0: all are held. Otherwise some may be. */
 static int take_all(struct lk__taking *taking, bool only_try)
 {
@@ -185,9 +207,7 @@ static int take_all(struct lk__taking *taking, bool only_try)
         if (lk__now_us() >= taking->how->limit_us)
             return code == EBUSY && !only_try ? ETIMEDOUT : code;
         lk__taking_noteopen(taking, lk__thread_self()->settled_us);
-        code = step_back(taking, first, &meetings);
-        if (code == 0)
-            code = wait_for(taking, first);
+        code = go_on_with(taking, first, &meetings);
         if (code != 0)
             return code;
     }

@@ -69,6 +69,8 @@ static void be_patient(struct lk__acquire *acquire)
     acquire->waiter.patience.tell = waits_long;
 }
 
+static void unwind(struct lk__waiter *waiter);
+
 static int prepare(struct lk__acquire *acquire)
 {
     struct lk__waiter *waiter = &acquire->waiter;
@@ -88,6 +90,8 @@ static int prepare(struct lk__acquire *acquire)
     waiter->liveness_2048ths = lk__object_terms(acquire->op->object);
     waiter->settings = acquire->settings;
     waiter->disagrees = disagrees;
+    waiter->unwind = unwind;
+    waiter->cancel_state = acquire->cancellable ? acquire->op->api.cancel_state : PTHREAD_CANCEL_DISABLE;
     lk__waiter_set(&acquire->op->object->client->waiters, waiter,
                    (struct lk__acquirefsm_settings){ .limit_us = acquire->how->limit_us,
                                                      .lease_ms = acquire->asked_ms,
@@ -99,16 +103,13 @@ static int prepare(struct lk__acquire *acquire)
     return acquire->begin != NULL ? acquire->begin(acquire) : 0;
 }
 
-static void unwind(struct lk__waiter *waiter);
-
 static int wait_in_redis(struct lk__acquire *acquire)
 {
     struct lk__waiters *waiters = &acquire->op->object->client->waiters;
-    acquire->waiter.unwind = acquire->unwind != NULL ? unwind : NULL;
-    acquire->waiter.cancel_state = acquire->op->api.cancel_state;
     if (acquire->redisson == NULL || acquire->try_only)
         return lk__waiters_wait(waiters, &acquire->waiter);
     lk__redissonwake_join(acquire->redisson, &acquire->waiter);
+    acquire->awaits_redisson = true;
     int rc = lk__waiters_wait(waiters, &acquire->waiter);
     lk__redissonwake_leave(acquire->redisson, &acquire->waiter);
     return rc;
@@ -139,18 +140,18 @@ static int late_here(struct lk__object *object)
 static int wait_for_it(struct lk__acquire *acquire)
 {
     struct lk__object *object = acquire->op->object;
-    struct lk__qnode qnode;
+    struct lk__qnode *qnode = &acquire->qnode;
     if (acquire->queue == NULL || acquire->try_only)
         return wait_in_redis(acquire);
-    int rc = lk__localqueue_enter(acquire->queue, &qnode, &acquire->waiter.parker, acquire->how->limit_us,
+    int rc = lk__localqueue_enter(acquire->queue, qnode, &acquire->waiter.parker, acquire->how->limit_us,
                                   &acquire->waiter.patience);
-    acquire->contended = qnode.behind;
+    acquire->contended = qnode->behind;
     if (rc == ETIMEDOUT)
         return late_here(object);
     if (rc != 0)
         return lk__fail(rc, "%s: the client was closed", object->what);
     rc = wait_in_redis(acquire);
-    lk__localqueue_leave(acquire->queue, &qnode);
+    lk__localqueue_leave(acquire->queue, qnode);
     return rc;
 }
 
@@ -255,12 +256,14 @@ static void end(struct lk__acquire *acquire, bool keep)
     lk__waiter_destroy(&acquire->op->object->client->waiters, &acquire->waiter);
 }
 
-/* The thread was cancelled while it was parked, and has left the queue. */
+/* The thread ended while it was parked, and has left the queue at the server. */
 static void unwind(struct lk__waiter *waiter)
 {
     struct lk__acquire *acquire = LK__CONTAINER(waiter, struct lk__acquire, waiter);
-    if (acquire->redisson != NULL)
+    if (acquire->awaits_redisson)
         lk__redissonwake_leave(acquire->redisson, waiter);
+    if (acquire->qnode.parker != NULL)
+        lk__localqueue_leave(acquire->queue, &acquire->qnode);
     lk__object_addwaiting(acquire->op->object, -1);
     if (lk__acquirefsm_result(&waiter->machine)->unknown)
         lk__acquire_takeback(acquire);

@@ -27,7 +27,7 @@ int lk__how_take(struct lk__how *how, const lk_how_t *given);
  * Everything that may fail for want of memory comes before the first byte is sent.
  */
 struct lk__acquire {
-    const struct lk__op *op;
+    struct lk__op *op;
     const struct lk__how *how;        /* what the caller says of this one acquire */
     bool ownerless;                   /* anybody may give it back */
     int holds, reads;                 /* levels, or permits, that it has first; who reads gets no token of its own */
@@ -41,9 +41,10 @@ struct lk__acquire {
      * this gives it back; the primitive made it, and drops it.
      */
     struct lk__outboxentry *release;
+    bool cancellable; /* the wait is a cancellation point, but not in the local queue */
     /*
-     * Not NULL: the wait is a cancellation point, but not in the local queue. Called on a cancelled thread instead of a
-     * return from lk__acquire_run().
+     * Called instead of a return from lk__acquire_run() on a thread that was cancelled in the wait, or that a signal handler
+     * ended there. Where nothing but the call is to be left, lk__acquire_leaveop().
      */
     void (*unwind)(struct lk__acquire *acquire);
     struct lk__redissonwake *redisson; /* NULL: none */
@@ -72,6 +73,8 @@ struct lk__acquire {
 
     /* private */
     struct lk__waiter waiter;
+    struct lk__qnode qnode; /* in `queue`; without a parker: not there */
+    bool awaits_redisson;   /* a message of Redisson's wakes the waiter */
     struct lk__settingsmark *settings; /* NULL: not to be looked at */
     int64_t confirmed_us;              /* when what replicas acknowledged was sent; 0: they were not asked */
     bool unconfirmed;                  /* granted, but too few replicas acknowledged it */
@@ -147,6 +150,9 @@ void lk__release_begin(struct lk__releasing *releasing, struct lk__object *objec
 int lk__release_end(struct lk__releasing *releasing);
 
 /* --- op.c -------------------------------------------------------------------------------------------------------------- */
+
+/* An `unwind`: the call ends, too. */
+void lk__acquire_leaveop(struct lk__acquire *acquire);
 
 /* An unlock that was begun. */
 struct lk__unlocking {

@@ -79,6 +79,11 @@ int lk__op_leave(struct lk__op *op, int code)
     return lk__api_leave(&op->api, code);
 }
 
+void lk__acquire_leaveop(struct lk__acquire *acquire)
+{
+    lk__op_leave(acquire->op, ECANCELED);
+}
+
 /* --- the owner whose call it is ----------------------------------------------------------------------------------- */
 
 int lk__op_setowner(struct lk__op *op, lk_owner_t *owner)

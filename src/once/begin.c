@@ -54,29 +54,51 @@ static bool differs(const union lk__seen *one, const union lk__seen *other)
 
 static const struct lk__scene scene = { .look = look, .differs = differs };
 
+/* An attempt to begin it. */
+struct asking {
+    struct lk__acquire acquire;
+    struct beginning *beginning;
+    bool alone; /* no other thread asks meanwhile */
+};
+
+/* A signal handler ended the thread while it waited for a connection. */
+static void unwind(struct lk__acquire *acquire)
+{
+    struct asking *asking = LK__CONTAINER(acquire, struct asking, acquire);
+    struct lk__await *await = &asking->beginning->await;
+    if (asking->alone)
+        atomic_store(&lk__once_of(&await->op)->beginning, false);
+    lk__await_end(await);
+    lk__op_leave(&await->op, ECANCELED);
+}
+
 /*
  * Ask whether this thread may run it now. 0 · EALREADY · EBUSY somebody else does · why that is not known. `final`: the
  * wait ends with that, as too few replicas acknowledged it.
  */
-static int ask_to_begin(const struct beginning *beginning, bool *final)
+static int ask_to_begin(struct beginning *beginning, bool alone, bool *final)
 {
-    const struct lk__op *op = &beginning->await.op;
+    struct lk__op *op = &beginning->await.op;
     const struct lk__onceblock *block = lk__once_block(op->object);
     const lk_onceattr_t *attr = op->attr;
-    struct lk__acquire acquire = {
-        .op = op,
-        .how = &beginning->at_once,
-        .holds = 1,
-        .lease_ms = attr->lease_ms,
-        .read = lk__once_begin_read,
-        .give_back = lk__object_command(op->object, &lk__lua_once_fail, &block->fail),
-        .renewal = &lk__lua_once_renew,
+    struct asking asking = {
+        .acquire = { .op = op,
+                     .how = &beginning->at_once,
+                     .holds = 1,
+                     .lease_ms = attr->lease_ms,
+                     .read = lk__once_begin_read,
+                     .give_back = lk__object_command(op->object, &lk__lua_once_fail, &block->fail),
+                     .renewal = &lk__lua_once_renew,
+                     .unwind = unwind },
+        .beginning = beginning,
+        .alone = alone,
     };
-    lk__acquire_plan(&acquire);
-    const struct lk__once_begin_args args = { .lease_ms = acquire.asked_ms };
-    acquire.ask = lk__object_command(op->object, &lk__lua_once_begin, &args);
-    int rc = lk__acquire_run(&acquire);
-    *final = !lk__await_maypass(rc) || acquire.unconfirmed;
+    struct lk__acquire *acquire = &asking.acquire;
+    lk__acquire_plan(acquire);
+    const struct lk__once_begin_args args = { .lease_ms = acquire->asked_ms };
+    acquire->ask = lk__object_command(op->object, &lk__lua_once_begin, &args);
+    int rc = lk__acquire_run(acquire);
+    *final = !lk__await_maypass(rc) || acquire->unconfirmed;
     return rc;
 }
 
@@ -89,7 +111,7 @@ static int begin_now(struct lk__await *await)
     if (atomic_exchange(&once->beginning, true))
         return EAGAIN;
     bool final;
-    int rc = ask_to_begin(LK__CONTAINER(await, struct beginning, await), &final);
+    int rc = ask_to_begin(LK__CONTAINER(await, struct beginning, await), true, &final);
     atomic_store(&once->beginning, false);
     if (!final)
         lk__await_failed(await, rc);
@@ -115,7 +137,7 @@ static int ask_and_wait(struct beginning *beginning)
 {
     struct lk__await *await = &beginning->await;
     bool final;
-    int rc = ask_to_begin(beginning, &final);
+    int rc = ask_to_begin(beginning, false, &final);
     if (rc != EBUSY && final)
         return rc;
     await->last_error = rc == EBUSY ? 0 : rc;

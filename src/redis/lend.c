@@ -61,23 +61,51 @@ static void return_role(struct lk__conn *conn, const struct lk__parker *parker)
         tell_owner(conn);
 }
 
+/* A poll of the reader. */
+struct reading {
+    struct lk__conn *conn;
+    struct lk__parker *parker;
+    struct lk__polling polling;
+};
+
+/* A signal handler ended the thread there. No lock is held. */
+static void end_to_read(void *arg)
+{
+    struct reading *reading = arg;
+    struct lk__conn *conn = reading->conn;
+    lk__parker_pollwith(reading->parker, -1);
+    lk__mu_lock(&conn->mu);
+    lk__conn_endpoll(conn, &reading->polling);
+    return_role(conn, reading->parker);
+    lk__mu_unlock(&conn->mu);
+}
+
+static bool poll_as_reader(struct reading *reading, int64_t until_us)
+{
+    bool interrupted;
+    pthread_cleanup_push(end_to_read, reading);
+    interrupted = lk__poll(reading->polling.polled, reading->polling.count, until_us);
+    pthread_cleanup_pop(0);
+    return interrupted;
+}
+
 /* Under conn->mu, left and taken again: read once. The signals that came. */
 static unsigned read_once(struct lk__conn *conn, struct lk__parker *parker, int64_t until_us)
 {
     assert(lk__mu_held(&conn->mu));
     struct pollfd polled[2] = { { -1, 0, 0 }, { conn->wake_fd, POLLIN, 0 } };
-    struct lk__polling polling = { .polled = polled, .count = 2 };
+    struct reading reading = { conn, parker, { .polled = polled, .count = 2 } };
     unsigned signals = lk__parker_pollwith(parker, conn->wake_fd);
     if (signals == 0) {
-        until_us = earlier(earlier(until_us, lk__now_us() + SLICE_US), lk__conn_beginpoll(conn, &polling));
+        until_us = earlier(earlier(until_us, lk__now_us() + SLICE_US), lk__conn_beginpoll(conn, &reading.polling));
         lk__mu_unlock(&conn->mu);
-        if (lk__poll(polled, 2, until_us))
+        if (poll_as_reader(&reading, until_us))
             lk__parker_interrupted(parker);
         signals = lk__parker_pollwith(parker, -1); /* what it reads for itself needs no waking */
         if (polled[1].revents != 0)
             lk__eventfd_clear(conn->wake_fd);
         lk__mu_lock(&conn->mu);
-        lk__conn_endpoll(conn, &polling);
+        lk__conn_endpoll(conn, &reading.polling);
     }
     return signals | lk__parker_pollwith(parker, -1);
 }

@@ -58,20 +58,31 @@ static int make_plan(const struct lk__op *op, const struct lk__how *how, struct 
 
 /* --- rounds -------------------------------------------------------------------------------------------------------------- */
 
+/* A signal handler ended the thread in such a pause. */
+static void ended(void *arg)
+{
+    struct lk__op *op = arg;
+    lk__object_addwaiting(op->object, -1);
+    lk__op_leave(op, ECANCELED);
+}
+
 /* Before the next round; up to the limit, so that the last round is at it. ECANCELED: the client was closed. */
-static int pause_a_little(const struct lk__op *op, int64_t *pause_us, int64_t limit_us)
+static int pause_a_little(struct lk__op *op, int64_t *pause_us, int64_t limit_us)
 {
     struct lk__parker parker;
+    bool closed;
     int64_t now_us = lk__now_us(), until_us = now_us + *pause_us + (int64_t)lk__random_below((uint64_t)*pause_us + 1);
     if (until_us > limit_us)
         until_us = limit_us;
     *pause_us = 2 * *pause_us < PAUSE_MOST_US ? 2 * *pause_us : PAUSE_MOST_US;
     lk__parker_init(&parker);
-    bool closed = lk__client_isclosed(op->object->client);
+    pthread_cleanup_push(ended, op);
+    closed = lk__client_isclosed(op->object->client);
     for (; !closed && now_us < until_us; now_us = lk__now_us()) {
         lk__parker_park(&parker, now_us + NAP_US < until_us ? now_us + NAP_US : until_us);
         closed = lk__client_isclosed(op->object->client);
     }
+    pthread_cleanup_pop(0);
     lk__parker_destroy(&parker);
     return closed ? lk__fail(ECANCELED, "%s: the client was closed", op->object->what) : 0;
 }
@@ -93,7 +104,7 @@ static void tell_once(const struct lk__op *op, const struct lk__plan *plan, bool
     lk__object_waitslong(op->object, lk__op_owner(op));
 }
 
-static int acquire(const struct lk__op *op, const struct lk__how *how)
+static int acquire(struct lk__op *op, const struct lk__how *how)
 {
     struct lk__plan plan;
     int64_t pause_us = PAUSE_FIRST_US;

@@ -3,7 +3,7 @@
 #include "rwlock/rwlock.h"
 
 /* The mode is part of the id, so that it tells a queued waiter's as well. */
-void lk__rwlock_plan(struct lk__acquire *acquire, struct lk__rwlock_acquire_args *args, const struct lk__op *op,
+void lk__rwlock_plan(struct lk__acquire *acquire, struct lk__rwlock_acquire_args *args, struct lk__op *op,
                      bool write, const struct lk__how *how)
 {
     const struct lk__rwlockblock *block = lk__rwlock_block(op->object);
@@ -16,6 +16,7 @@ void lk__rwlock_plan(struct lk__acquire *acquire, struct lk__rwlock_acquire_args
         .lease_ms = attr->lease_ms,
         .max_hold_ms = attr->max_hold_ms,
         .fixed = attr->fixed,
+        .unwind = lk__acquire_leaveop,
         .read = lk__rwlock_acquire_read,
         .give_back = lk__object_command(op->object, &lk__lua_rwlock_release, &block->release),
         .renewal = &lk__lua_rwlock_renew,
@@ -27,7 +28,7 @@ void lk__rwlock_plan(struct lk__acquire *acquire, struct lk__rwlock_acquire_args
     acquire->ask = lk__object_command(op->object, &lk__lua_rwlock_acquire, args);
 }
 
-int lk__rwlock_acquire(const struct lk__op *op, bool write, const struct lk__how *how)
+int lk__rwlock_acquire(struct lk__op *op, bool write, const struct lk__how *how)
 {
     struct lk__acquire acquire;
     struct lk__rwlock_acquire_args args;

@@ -47,10 +47,10 @@ extern const struct lk__kind lk__rwlock_kind;
 int lk__rwlockattr_check(void *attr, const void *given);
 
 /* Acquire the first level. */
-int lk__rwlock_acquire(const struct lk__op *op, bool write, const struct lk__how *how);
+int lk__rwlock_acquire(struct lk__op *op, bool write, const struct lk__how *how);
 
 /* What that does, for a caller who runs it; `args` stay as long. */
-void lk__rwlock_plan(struct lk__acquire *acquire, struct lk__rwlock_acquire_args *args, const struct lk__op *op,
+void lk__rwlock_plan(struct lk__acquire *acquire, struct lk__rwlock_acquire_args *args, struct lk__op *op,
                      bool write, const struct lk__how *how);
 /* A public call, whole: lock it as `how` says. `only_try`: EBUSY, and not EDEADLK, where the caller has it. */
 int lk__rwlock_lockas(struct lk__handle handle, bool write, const struct lk__how *how, bool only_try);

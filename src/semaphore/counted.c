@@ -75,6 +75,7 @@ static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how 
                      .lease_ms = SETTLED_MS,
                      .interruptible = call->attr->interruptible,
                      .redisson = lk__sem_redisson(call->sem),
+                     .cancellable = true,
                      .unwind = unwind },
         .call = call,
         .n = n,

@@ -50,6 +50,7 @@ static int take_once(struct lk__semcall *call, unsigned n, const struct lk__how 
                      .max_hold_ms = call->attr->max_hold_ms,
                      .interruptible = call->attr->interruptible,
                      .suffix = suffix,
+                     .cancellable = true,
                      .unwind = unwind },
         .call = call,
     };
