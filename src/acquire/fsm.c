@@ -42,11 +42,18 @@ struct lk__step lk__fsm_giveup(struct lk__acquirefsm_state *a)
     return lk__fsm_end(a, a->last_error != 0 ? a->last_error : code);
 }
 
-/* A process that was stopped or suspended past hard_us gets one more command timeout, so that it leaves the queue. */
+/* A thread or process that stood still past hard_us gets one more command timeout, so that it leaves the queue. */
 static void allow_for_sleep(struct lk__acquirefsm_state *a, int64_t now_us)
 {
-    if (a->phase == LK__WAITING && now_us >= lk__later(a->hard_us, a->set.command_us))
+    int64_t over_us = lk__later(lk__fsm_earlier(a->hard_us, a->due_us), a->set.command_us);
+    if (a->phase == LK__WAITING && now_us >= a->hard_us && now_us >= over_us)
         a->hard_us = lk__later(now_us, a->set.command_us);
+}
+
+/* It slept through its next ask, and whoever gave back since may have passed it over: it asks once more. */
+static bool is_overdue(const struct lk__acquirefsm_state *a, int64_t now_us)
+{
+    return !a->late && a->result.arrival != 0 && a->last_error == 0 && a->due_us != LK__NEVER && now_us >= a->next_us;
 }
 
 /* The time for an answer is over. A grant that came by message meanwhile counts all the same. */
@@ -59,7 +66,7 @@ static struct lk__step out_of_time(struct lk__acquirefsm_state *a, int64_t now_u
     return lk__fsm_giveup(a);
 }
 
-struct lk__step lk__fsm_proceed(struct lk__acquirefsm_state *a, int64_t now_us)
+static struct lk__step next_step(struct lk__acquirefsm_state *a, int64_t now_us)
 {
     if (a->phase == LK__ENDED)
         return lk__fsm_step(LK__FINISHED, 0);
@@ -73,11 +80,18 @@ struct lk__step lk__fsm_proceed(struct lk__acquirefsm_state *a, int64_t now_us)
                                     : lk__fsm_step(LK__PARK, lk__fsm_earlier(a->next_us, a->hard_us));
     if (a->limit_code != ETIMEDOUT)
         return lk__fsm_leave(a, now_us, a->limit_code);
-    if (now_us >= a->limit_us && a->asked)
+    if (now_us >= a->limit_us && a->asked && !is_overdue(a, now_us))
         return lk__fsm_leave(a, now_us, a->last_error != 0 ? a->last_error : a->limit_code);
     if (now_us >= a->next_us)
         return request(a, LK__ASK);
     return lk__fsm_step(LK__PARK, lk__fsm_earlier(a->next_us, a->asked ? a->limit_us : a->hard_us));
+}
+
+struct lk__step lk__fsm_proceed(struct lk__acquirefsm_state *a, int64_t now_us)
+{
+    struct lk__step step = next_step(a, now_us);
+    a->due_us = step.act == LK__PARK ? step.until_us : LK__NEVER;
+    return step;
 }
 
 void lk__fsm_pausenext(struct lk__acquirefsm_state *a, int64_t now_us)
@@ -271,7 +285,10 @@ static bool makes_sense(const struct lk__asked *asked)
 void lk__acquirefsm_init(struct lk__acquirefsm *machine, const struct lk__acquirefsm_settings *settings)
 {
     *lk__fsm_state(machine) = (struct lk__acquirefsm_state){
-        .set = *settings, .limit_us = settings->limit_us, .marking = settings->compare ? LK__COMPARE : LK__UNMARKED
+        .set = *settings,
+        .limit_us = settings->limit_us,
+        .due_us = LK__NEVER,
+        .marking = settings->compare ? LK__COMPARE : LK__UNMARKED,
     };
 }
 
@@ -332,6 +349,7 @@ struct lk__step lk__acquirefsm_sent(struct lk__acquirefsm *machine, int64_t now_
     a->sent = true;
     if (a->phase == LK__WAITING) {
         a->asked = true;
+        a->late |= now_us >= a->limit_us;
         a->deadline = *deadline;
     }
     return lk__fsm_proceed(a, now_us);

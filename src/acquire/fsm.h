@@ -116,7 +116,7 @@ enum lk__hearing { LK__HEARD, LK__JOINING, LK__UNHEARD };
 
 enum lk__phase { LK__WAITING, LK__LEAVING, LK__ENDED };
 
-enum { LK__ACQUIREFSM_SIZE = 344 };
+enum { LK__ACQUIREFSM_SIZE = 352 };
 
 struct lk__acquirefsm {
     _Alignas(int64_t) unsigned char opaque[LK__ACQUIREFSM_SIZE]; /* fields: fsm_inside.h, for the machine's own files */

@@ -16,6 +16,7 @@ struct __attribute__((may_alias)) lk__acquirefsm_state {
     enum lk__marking marking;
     bool sent;        /* a request is in flight */
     bool asked;       /* an ask was sent; cleared where another one is due even though the limit has passed */
+    bool late;        /* an ask was sent though the limit had passed */
     bool listed;      /* the server may have this acquire in the queue, or as owner: it ends with a release */
     bool may_rest;    /* by the last answer, which no hint followed */
     bool rests;       /* the last ask said that it rests */
@@ -30,6 +31,7 @@ struct __attribute__((may_alias)) lk__acquirefsm_state {
     int64_t anchor_us;         /* when the last answered ask was sent, by our clock ... */
     struct lk__date anchor;    /* ... and the server's time in its answer */
     int64_t next_us;           /* no request is sent before */
+    int64_t due_us;            /* the thread is parked, and was to wake then; LK__NEVER: it is not parked */
     int64_t backoff_ms;        /* the last pause between two asks while no message reaches it; doubles */
     int64_t rank;              /* its place in the last answer since then */
     int64_t pause_ms;          /* the back-off after refusals and cuts in a row; doubles */

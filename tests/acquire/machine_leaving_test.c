@@ -17,13 +17,12 @@ static void a_waiter_leaves_the_queue_at_its_limit(void)
     assert_false(result_of(&play)->unknown);
 }
 
-/* One that slept through its limit, stopped or suspended, still has the time to leave; an answer may wait for it. */
+/* One that slept through its limit still has the time to leave; an answer may wait for it. */
 static void a_waiter_that_slept_through_its_limit_leaves(void)
 {
     struct play play = begin_limited(500);
     RUN(&play, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
-        { 600000, TIME_PASSES, TO_LEAVE }, { 600000, SENDS, TO_AWAIT(600400) },
-        { 600003, HAS_LEFT(600002), TO_END(ETIMEDOUT) });
+        { 950, TIME_PASSES, TO_LEAVE }, { 950, SENDS, TO_AWAIT(1350) }, { 953, HAS_LEFT(952), TO_END(ETIMEDOUT) });
     assert_false(result_of(&play)->unknown);
 
     play = begin_limited(500);
@@ -31,6 +30,22 @@ static void a_waiter_that_slept_through_its_limit_leaves(void)
         { 600001, QUEUES(5000, 2, 0), TO_LEAVE }, { 600001, SENDS, TO_AWAIT(600400) },
         { 600003, HAS_LEFT(600002), TO_END(ETIMEDOUT) });
     assert_false(result_of(&play)->unknown);
+}
+
+/* Past its next poll others may have passed it over, and what it waits for be free: it asks, once. */
+static void a_waiter_that_slept_through_a_poll_asks_once_more(void)
+{
+    struct play free = begin_limited(500), taken = begin_limited(500), silent = begin_limited(500);
+    RUN(&free, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
+        { 1100, TIME_PASSES, TO_ASK }, { 1100, SENDS, TO_AWAIT(1500) }, { 1102, GRANTS(7, 1101), TO_END(0) });
+    RUN(&taken, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
+        { 600000, TIME_PASSES, TO_ASK }, { 600000, SENDS, TO_AWAIT(600400) }, { 600002, QUEUES(1, 600001, 0), TO_LEAVE },
+        { 600002, SENDS, TO_AWAIT(600400) }, { 600003, HAS_LEFT(600002), TO_END(ETIMEDOUT) });
+    assert_false(result_of(&taken)->unknown);
+    RUN(&silent, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 4, QUEUES(5000, 2, 0), TO_PARK(500) },
+        { 600000, TIME_PASSES, TO_ASK }, { 600000, IS_DOWN, TO_CONNECT(600400) },
+        { 600400, CONNECTS(ENOTCONN), TO_END(EIO) });
+    assert_true(result_of(&silent)->unknown);
 }
 
 /* Whatever comes for one who is leaving, it leaves; what it may have been granted goes with it. */
@@ -231,6 +246,7 @@ int main(void)
 {
     return plain_run_with(
         middle_draws, a_waiter_leaves_the_queue_at_its_limit, a_waiter_that_slept_through_its_limit_leaves,
+        a_waiter_that_slept_through_a_poll_asks_once_more,
         nothing_stops_a_waiter_that_leaves, an_ask_under_way_at_the_limit_is_awaited,
         a_release_that_is_not_answered_leaves_it_unknown, without_a_limit_a_wait_goes_on, a_try_ends_with_its_answer,
         a_try_asks_again_what_got_no_answer, a_try_without_a_server_says_so, a_busy_try_leaves_when_a_copy_may_come,

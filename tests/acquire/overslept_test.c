@@ -153,6 +153,34 @@ static void the_limit_ends_what_nobody_granted(struct world *w, const struct sub
     assert_lk(0, subject_give(keeper));
 }
 
+/*
+ * One that stood still for so long is passed over by whoever gives back, and what nobody else wants is free. It asks once
+ * more, though its limit has passed. All kinds sleep side by side.
+ */
+static void what_is_free_after_a_long_sleep_is_taken(struct world *w)
+{
+    enum { KINDS = 6, LONG_MS = 4000 };
+    struct sleeper sleepers[KINDS];
+    struct subject *keepers[KINDS];
+    lk_client_t *ours = world_client(w, ""), *theirs = world_client(w, "");
+    for (int i = 0; i < KINDS; i++) {
+        const struct subject_kind *kind = &subject_kinds[i];
+        char name[] = { 'a' + (char)i, 0 };
+        keepers[i] = world_subject(w, theirs, subject_keeper(kind), name);
+        sleepers[i] = (struct sleeper){ .subject = world_subject(w, ours, kind, name), .limit_ms = LONG_MS };
+        world_allow(w, name); /* a counting semaphore's */
+        assert_lk(0, subject_take(keepers[i], 1000));
+        worker_start(&sleepers[i].worker, take, &sleepers[i]);
+        eventually(subject_queued(w, sleepers[i].subject) == 1 || is_over(&sleepers[i]), 5000);
+        assert_true(falls_asleep(&sleepers[i]));
+    }
+    sleep_ms(LONG_MS + 300); /* with nothing heard of them for long before it is given back */
+    for (int i = 0; i < KINDS; i++)
+        assert_lk(0, subject_give(keepers[i]));
+    for (int i = 0; i < KINDS; i++)
+        assert_lk(0, wakes_up(&sleepers[i]));
+}
+
 static bool is_at_latch(struct world *w, const struct sleeper *sleeper)
 {
     (void)sleeper;
@@ -264,6 +292,7 @@ static void a_call_whose_time_is_over_sends_nothing_more(struct world *w)
 int main(void)
 {
     int failed = subject_run(what_was_granted_meanwhile_is_held, the_limit_ends_what_nobody_granted);
-    return failed + world_run(a_latch_that_opened_meanwhile_is_open, a_turn_that_came_meanwhile_is_taken,
+    return failed + world_run(what_is_free_after_a_long_sleep_is_taken,
+                              a_latch_that_opened_meanwhile_is_open, a_turn_that_came_meanwhile_is_taken,
                               a_call_whose_time_is_over_sends_nothing_more);
 }
