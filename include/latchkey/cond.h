@@ -144,7 +144,8 @@ LK_API int lk_cond_destroy(lk_cond_t *c);
  *                        back; lk_mutex_check() says which
  * Threads     any; blocks only the caller; not for signal handlers; signals do not end the
  *             wait. A cancellation point while it waits: cleanup handlers run with m held,
- *             as after ETIMEDOUT
+ *             as after ETIMEDOUT, if a server serves it within a command timeout or two;
+ *             else without, as after ENOTCONN. lk_mutex_check() says which
  * Round trips 1; then one a poll ceiling (URL: poll), and 1 when it is woken
  */
 LK_API LK_MUST_CHECK int lk_cond_wait(lk_cond_t *c, lk_mutex_t *m);

@@ -66,22 +66,25 @@ static void settle_old(struct asking *asking, int rc)
 
 /* --- the way back ---------------------------------------------------------------------------------------------------- */
 
-/* Take the mutex, however long others hold it; but a server that does not serve ends that after a lease. */
-static int take(struct condwait *wait)
+/*
+ * Take the mutex, however long others hold it; but a server that does not serve ends that after `patience_ms`, or a lease
+ * once it has served.
+ */
+static int take(struct condwait *wait, int64_t patience_ms)
 {
-    int64_t lease_us = wait->lock.object->client->options->lease_ms * 1000;
     int rc;
     do {
-        const struct lk__how how = { .limit_us = lk__later(lk__now_us(), lease_us) };
+        const struct lk__how how = { .limit_us = lk__later(lk__now_us(), patience_ms * 1000) };
         rc = lk__mutex_acquire(&wait->lock, &how);
+        patience_ms = wait->lock.object->client->options->lease_ms;
     } while (rc == ETIMEDOUT || rc == EBUSY);
     return rc;
 }
 
 /* Take it as often as it was held. 0, EOWNERDEAD, or not held, with an error text. */
-static int take_again(struct condwait *wait)
+static int take_again(struct condwait *wait, int64_t patience_ms)
 {
-    int rc = take(wait);
+    int rc = take(wait, patience_ms);
     if ((rc != 0 && rc != EOWNERDEAD) || wait->levels == 1)
         return rc;
     struct lk__hold *hold = lk__object_hold(wait->lock.object, lk__op_owner(&wait->lock));
@@ -107,7 +110,7 @@ static int come_back(struct condwait *wait, int code)
         return lk__gone(wait->lock.object);
     if (code != ETIMEDOUT && code != EINVAL && code != EBUSY)
         return without_it(wait, code);
-    int rc = take_again(wait);
+    int rc = take_again(wait, wait->lock.object->client->options->lease_ms);
     if (rc != 0)
         return rc == EOWNERDEAD ? rc : without_it(wait, rc);
     if (code == EINVAL)
@@ -115,13 +118,13 @@ static int come_back(struct condwait *wait, int code)
     return lk__fail(ETIMEDOUT, "%s: no signal within the time", what);
 }
 
-/* The thread was cancelled while it was parked, and has left. Its cleanup handlers run with the mutex held. */
+/* The thread ended while it was parked, and has left. Its cleanup handlers run with the mutex held, if a server serves. */
 static void unwind(struct lk__acquire *acquire)
 {
     struct asking *asking = LK__CONTAINER(acquire, struct asking, acquire);
     struct condwait *wait = asking->wait;
     settle_old(asking, ECANCELED);
-    (void)take_again(wait);
+    (void)take_again(wait, wait->lock.object->client->options->command_timeout_ms);
     lk__condpair_unref(wait->pair);
     lk__op_leave(&wait->op, ECANCELED);
     lk__op_leave(&wait->lock, ECANCELED);
