@@ -21,6 +21,11 @@
 #define LK__CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 #define LK__PRINTF(text, first) __attribute__((format(printf, text, first)))
 
+/* Of the lists of list.c. */
+struct lk__link {
+    struct lk__link *next, *prev; /* both NULL: in no list */
+};
+
 /* --- clock.c, deadline.c: one clock for everything that is counted here ------------------ */
 
 /* Microseconds on CLOCK_BOOTTIME, which counts suspended time too: no lease outlives a suspend unseen. */
@@ -88,7 +93,12 @@ struct lk__thread {
     int64_t settled_us;      /* nothing of the last failed call is left at the server by then; 0: nothing is now */
     unsigned inside;         /* public calls under way: one, and those that it is made of */
     bool unlogged;           /* the log does not know errortext yet */
+    _Atomic(const void *) follows; /* what the thread found in a pointer that others replace; NULL: it follows none */
+    struct lk__link link;          /* process.c */
 };
+
+/* Does a thread follow that? Of what no pointer leads to any more: whether it has to stay. */
+bool lk__thread_follows(const void *what);
 
 /* NULL when out of memory. */
 struct lk__thread *lk__thread_self(void);
@@ -221,10 +231,6 @@ void lk__free(void *memory); /* accepts NULL */
 void lk__wipe(char *secret); /* overwrites a string and frees it; accepts NULL */
 
 /* --- list.c: intrusive, circular, doubly linked ------------------------------------------------ */
-
-struct lk__link {
-    struct lk__link *next, *prev; /* both NULL: in no list */
-};
 
 void lk__list_init(struct lk__link *list);
 bool lk__list_empty(const struct lk__link *list);

@@ -36,6 +36,7 @@ enum lk__mu_rank {
     LK__MU_PARKER,      /* struct lk__parker: signals not taken yet */
     LK__MU_LAST_THREAD, /* last_thread.c: the thread that looks */
     LK__MU_LOG,         /* log.c: lines not written yet; a line may be logged under any other */
+    LK__MU_THREADS,     /* process.c: the threads that know the library; one may come to know it under any other */
     LK__MU_RANKS
 };
 

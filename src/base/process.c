@@ -35,6 +35,10 @@ static _Atomic(void (*)(void)) onend_handler;
 static atomic_int users, helpers;
 static _Atomic(void (*)(void)) onlast_handler;
 
+/* Guards: threads_mu all struct lk__thread of this process. */
+static struct lk__mu threads_mu = LK__MU_INITIALIZER(LK__MU_THREADS);
+static struct lk__link threads = { &threads, &threads };
+
 /* Is this a thread of the library? Thread-local and static: reading it allocates nothing. */
 static _Thread_local bool ours __attribute__((tls_model("initial-exec")));
 
@@ -56,9 +60,17 @@ uint64_t lk__forks_atbirth(void)
     return atomic_exchange(&forks_atbirth, 0);
 }
 
+/* The parent's threads are not there, and one of them may have the mutex, which ThreadSanitizer does not see. */
+__attribute__((no_sanitize("thread"))) static void forget_threads(void)
+{
+    threads_mu = (struct lk__mu)LK__MU_INITIALIZER(LK__MU_THREADS);
+    lk__list_init(&threads);
+}
+
 /* In the child of a fork, before its own code runs. */
 static void forget(void)
 {
+    forget_threads();
     if (atomic_load(&forks_atbirth) ==
         0) /* else the parent never asked: it, too, knows what was before its own birth only */
         atomic_store(&forks_atbirth, atomic_load(&forks));
@@ -89,6 +101,13 @@ static bool come_again(struct lk__thread *thread)
     return ++thread->rounds < LAST_ROUND && place != 0 && pthread_setspecific(place - 1, thread) == 0;
 }
 
+static void disown(struct lk__thread *thread)
+{
+    lk__mu_lock(&threads_mu);
+    lk__list_remove(&thread->link);
+    lk__mu_unlock(&threads_mu);
+}
+
 static void thread_ends(void *self)
 {
     struct lk__thread *thread = self;
@@ -101,6 +120,8 @@ static void thread_ends(void *self)
     if (thread->holds > 0 && here && exited != NULL)
         exited(thread->owner);
     tell_end();
+    if (here)
+        disown(thread);
     lk__free(thread);
     if (here && !ours)
         user_ends();
@@ -164,6 +185,10 @@ static void adopt(struct lk__thread *thread)
     thread->owner = lk__owner_fresh();
     thread->holds = 0;
     thread->inside = 0;
+    thread->link = (struct lk__link){ NULL, NULL };
+    lk__mu_lock(&threads_mu);
+    lk__list_append(&threads, &thread->link);
+    lk__mu_unlock(&threads_mu);
     if (!ours)
         atomic_fetch_add(&users, 1);
 }
@@ -197,6 +222,16 @@ struct lk__thread *lk__thread_self(void)
     }
     adopt(thread);
     return thread;
+}
+
+bool lk__thread_follows(const void *what)
+{
+    bool follows = false;
+    lk__mu_lock(&threads_mu);
+    for (struct lk__link *l = lk__list_first(&threads); l != NULL && !follows; l = lk__list_next(&threads, l))
+        follows = atomic_load(&LK__CONTAINER(l, struct lk__thread, link)->follows) == what;
+    lk__mu_unlock(&threads_mu);
+    return follows;
 }
 
 void lk__thread_onexit(void (*exited)(uint64_t owner))

@@ -62,3 +62,18 @@ int lk__binding_retire(struct lk__processstate *here, struct lk__binding *bindin
     bindings->retired = binding;
     return 0;
 }
+
+void lk__binding_dropretired(struct lk__processstate *here)
+{
+    assert(lk__mu_held(&here->mu));
+    struct lk__binding **place = here->bindings != NULL ? &here->bindings->retired : NULL;
+    while (place != NULL && *place != NULL) {
+        struct lk__binding *binding = *place;
+        if (lk__thread_follows(binding)) {
+            place = &binding->older;
+        } else {
+            *place = binding->older;
+            lk__binding_unref(binding);
+        }
+    }
+}

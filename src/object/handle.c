@@ -86,7 +86,8 @@ static int bind_to(struct lk__processstate *here, struct lk__handle handle, stru
         if (present != NULL)
             rc = lk__binding_retire(here, present);
         if (rc == 0)
-            __atomic_store_n(handle.impl, binding, __ATOMIC_RELEASE);
+            __atomic_store_n(handle.impl, binding, __ATOMIC_SEQ_CST);
+        lk__binding_dropretired(here);
     } else {
         rc = lk__inherited_set(here, handle, binding);
     }
@@ -160,8 +161,12 @@ static struct lk__binding *enter_default(struct lk__processstate *here, struct l
     uintptr_t owner = owner_of(handle);
     if (owner != here->process)
         return owner != 0 ? enter_inherited(here, handle, kind) : NULL;
+    lk__mu_lock(&here->mu); /* so that it is not replaced meanwhile */
     struct lk__binding *binding = bound(handle); /* NULL: another thread is about to set it */
-    return lk__binding_enter(binding) ? binding : NULL;
+    if (!lk__binding_enter(binding))
+        binding = NULL;
+    lk__mu_unlock(&here->mu);
+    return binding;
 }
 
 int lk__handle_enter(struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us,

@@ -82,10 +82,11 @@ static inline void lk__binding_unref(struct lk__binding *binding)
 }
 
 /*
- * Under the process state's mu: another thread may be about to follow this binding, and find its client closed.
- * So it is kept; a program closes its default client once, if ever. 0 or ENOMEM, with an error text.
+ * Both under the process state's mu. A handle is about to lead to another binding than this one: another thread may be
+ * about to follow it, and find its client closed. So it is kept as long as one does. 0 or ENOMEM, with an error text.
  */
 int lk__binding_retire(struct lk__processstate *here, struct lk__binding *binding);
+void lk__binding_dropretired(struct lk__processstate *here); /* those that no thread follows any more */
 
 /* Bindings that a process keeps beside handles. */
 struct lk__bindings {

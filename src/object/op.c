@@ -3,13 +3,17 @@
 #include "object/acquire.h"
 
 /* The usual case: this process has bound the handle, and the client is open. NULL: it is another one. */
-static struct lk__binding *enter_bound(struct lk__handle handle)
+static struct lk__binding *enter_bound(struct lk__handle handle, struct lk__thread *self)
 {
     uintptr_t process = __atomic_load_n(handle.process, __ATOMIC_ACQUIRE);
-    struct lk__binding *binding = NULL;
-    if ((process & ~(uintptr_t)LK__EXPLICIT) == lk__process())
-        binding = __atomic_load_n(handle.impl, __ATOMIC_ACQUIRE); /* NULL: another thread is about to set it */
-    return lk__binding_enter(binding) ? binding : NULL;
+    if ((process & ~(uintptr_t)LK__EXPLICIT) != lk__process())
+        return NULL;
+    struct lk__binding *binding = __atomic_load_n(handle.impl, __ATOMIC_ACQUIRE);
+    atomic_store(&self->follows, binding); /* NULL: another thread is about to set it */
+    bool stays = __atomic_load_n(handle.impl, __ATOMIC_SEQ_CST) == binding; /* else it may be gone, as retired */
+    bool entered = stays && lk__binding_enter(binding);
+    atomic_store_explicit(&self->follows, NULL, memory_order_release);
+    return entered ? binding : NULL;
 }
 
 static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, int64_t limit_us)
@@ -19,7 +23,7 @@ static int enter(struct lk__op *op, struct lk__handle handle, const struct lk__k
     op->self = lk__thread_self();
     if (op->self == NULL)
         return ENOMEM; /* no memory for an error text either */
-    struct lk__binding *binding = enter_bound(handle);
+    struct lk__binding *binding = enter_bound(handle, op->self);
     if (binding == NULL)
         rc = lk__handle_enter(handle, kind, limit_us, &binding);
     if (rc != 0)

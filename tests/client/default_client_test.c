@@ -7,6 +7,7 @@
 #include "log.h"
 #include "world.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,67 @@ static void users_come_and_go_at_once(struct world *w)
     begin(w);
     assert_lk(0, run_threads(THREADS, ask_use_and_close, NULL));
     assert_lk(0, lk_client_setdefault(NULL)); /* there is none now */
+    end();
+}
+
+/* What static objects were bound to before goes when they are bound anew: a job runner closes after each job. */
+static void rounds_leave_no_memory(struct world *w)
+{
+    enum { OBJECTS = 10, FEW = 10, MANY = SANITIZED ? 30 : 300, MOST = 200000 };
+    static lk_mutex_t mutexes[OBJECTS] = { LK_MUTEX_INITIALIZER("0"), LK_MUTEX_INITIALIZER("1"),
+                                           LK_MUTEX_INITIALIZER("2"), LK_MUTEX_INITIALIZER("3"),
+                                           LK_MUTEX_INITIALIZER("4"), LK_MUTEX_INITIALIZER("5"),
+                                           LK_MUTEX_INITIALIZER("6"), LK_MUTEX_INITIALIZER("7"),
+                                           LK_MUTEX_INITIALIZER("8"), LK_MUTEX_INITIALIZER("9") };
+    size_t before = 0;
+    begin(w);
+    for (int round = 0; round < FEW + MANY; round++) {
+        lk_client_t *client = ask();
+        for (int i = 0; i < OBJECTS; i++)
+            assert_lk(0, lk_mutex_trylock(&mutexes[i]));
+        for (int i = 0; i < OBJECTS; i++)
+            assert_lk(0, lk_mutex_unlock(&mutexes[i]));
+        assert_lk(0, lk_client_close(client));
+        if (round == FEW)
+            before = mallinfo2().uordblks;
+    }
+    if (!SANITIZED) /* whose allocator does not count so */
+        assert_between((int64_t)mallinfo2().uordblks - (int64_t)before, -MOST, MOST);
+    for (int i = 0; i < OBJECTS; i++)
+        assert_lk(0, lk_mutex_destroy(&mutexes[i]));
+    end();
+}
+
+static lk_mutex_t common = LK_MUTEX_INITIALIZER("common");
+
+/* Some enter by a binding while others replace it. */
+static int use_and_close(int index, void *arg)
+{
+    int rc = 0;
+    (void)index, (void)arg;
+    for (int i = 0; rc == 0 && i < ROUNDS; i++) {
+        lk_client_t *client;
+        rc = lk_client_default(&client);
+        if (rc != 0)
+            return rc;
+        if (i % 2 == 0) {
+            rc = lk_mutex_lock(&common);
+            rc = rc != 0 ? rc : lk_mutex_unlock(&common);
+        }
+        int closed = lk_client_close(client);
+        rc = rc != 0 ? rc : closed;
+        int64_t ms;
+        lk_mutex_remaining(&common, &ms); /* with a client or without */
+    }
+    return rc;
+}
+
+static void threads_use_what_is_bound_anew(struct world *w)
+{
+    begin(w);
+    assert_lk(0, run_threads(THREADS, use_and_close, NULL));
+    close_default();
+    assert_lk(0, lk_mutex_destroy(&common));
     end();
 }
 
@@ -288,7 +350,8 @@ static void a_shared_url_may_say_more(struct world *w)
 
 int main(void)
 {
-    return world_run(it_ends_with_its_last_user, users_come_and_go_at_once, static_objects_use_the_client_that_was_set,
+    return world_run(it_ends_with_its_last_user, users_come_and_go_at_once, rounds_leave_no_memory,
+                     threads_use_what_is_bound_anew, static_objects_use_the_client_that_was_set,
                      it_can_be_set_until_it_is_used, one_that_is_being_closed_is_not_set,
                      one_opened_by_its_first_use_is_in_use, static_objects_use_the_url_that_was_set,
                      a_child_goes_to_no_other_server, a_shared_url_may_say_more);
