@@ -75,7 +75,10 @@ constexpr uintptr_t lk_barrier_word(unsigned parties)
 #endif
 
 /* clang-format off */
-/* Fit for file scope; uses the default client from the first call on. */
+/*
+ * Fit for file scope; uses the default client from the first call on. A call that opens it, or
+ * finds another thread doing so, takes up to connect_timeout more, whatever its own limit.
+ */
 #define LK_BARRIER_INITIALIZER(name, parties) { (name), NULL, NULL, 0, { 0, 0, lk_barrier_word(parties), 0 } }
 
 /* The same with attributes, which must stay as they are until the first call. */

@@ -74,7 +74,10 @@ typedef struct lk_cond {
 } lk_cond_t;
 
 /* clang-format off */
-/* Fit for file scope; uses the default client from the first call on. */
+/*
+ * Fit for file scope; uses the default client from the first call on. A call that opens it, or
+ * finds another thread doing so, takes up to connect_timeout more, whatever its own limit.
+ */
 #define LK_COND_INITIALIZER(name) { (name), NULL, NULL, 0, { 0, 0, 0, 0 } }
 
 /* The same with attributes, which must stay as they are until the first call. */

@@ -91,7 +91,10 @@ typedef struct lk_rwlock {
 } lk_rwlock_t;
 
 /* clang-format off */
-/* Fit for file scope; uses the default client from the first call on. */
+/*
+ * Fit for file scope; uses the default client from the first call on. A call that opens it, or
+ * finds another thread doing so, takes up to connect_timeout more, whatever its own limit.
+ */
 #define LK_RWLOCK_INITIALIZER(name) { (name), NULL, NULL, 0, { 0, 0, 0, 0 } }
 
 /* The same with attributes, which must stay as they are until the first call. */

@@ -92,7 +92,10 @@ constexpr uintptr_t lk_sem_word(unsigned value)
 #endif
 
 /* clang-format off */
-/* Fit for file scope; uses the default client from the first call on. */
+/*
+ * Fit for file scope; uses the default client from the first call on. A call that opens it, or
+ * finds another thread doing so, takes up to connect_timeout more, whatever its own limit.
+ */
 #define LK_SEM_INITIALIZER(name, value) { (name), NULL, NULL, 0, { 0, 0, lk_sem_word(value), 0 } }
 
 /* The same with attributes, which must stay as they are until the first call. */
