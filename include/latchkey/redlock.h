@@ -52,7 +52,7 @@ typedef struct lk_redlockattr {
     int64_t lease_ms;         /* 0: the client's; at least 100 */
     int64_t max_hold_ms;      /* not renewed beyond this; at least 100; 0: no limit */
     int64_t longest_lease_ms; /* a server has no vote until it has run for so long: at least as long as any
-                                 lease of this name; 0: as the lease. -1: all servers keep what they
+                                 lease of this name; 0: as lease_ms. -1: all servers keep what they
                                  granted (appendonly yes, appendfsync always), and vote at once */
     int64_t node_timeout_ms;  /* a server that does not answer within it counts as away: at most a fifth of the
                                  lease, or of max_hold_ms if that is less; 0: a twentieth of it, at least 20 ms.
@@ -299,11 +299,11 @@ LK_API LK_SHOULD_CHECK int lk_redlock_checkby(lk_redlock_t *r, lk_owner_t *owner
  * Give this thread's hold a lease of `lease_ms` from now on, and renewals of that length unless it
  * is fixed. max_hold_ms still caps it.
  *
- *   lease_ms  at least 100; may be shorter than the lease it had. All users of the name have to
- *             know it as their longest_lease_ms
+ *   lease_ms  at least 100; may be shorter than the lease it had
  *
  * Returns     0          a majority has set it
- *             ESTALE EPERM EINVAL  as above
+ *             ESTALE EPERM  as above
+ *             EINVAL     as above, and: a lease above longest_lease_ms. Unchanged
  *             EIO        no majority answered yet: the hold is good for what
  *                        lk_redlock_remaining() says, and renewals go on trying
  *             ECANCELED  likewise

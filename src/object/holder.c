@@ -117,7 +117,8 @@ int lk__holder_check(struct lk__handle handle, const struct lk__kind *kind, lk_o
 int lk__op_extend(const struct lk__op *op, struct lk__hold *hold, int64_t lease_ms)
 {
     const struct lk__object *object = op->object;
-    if (lk__object_leasecheck(object, lease_ms) != 0)
+    if (lk__object_leasecheck(object, lease_ms) != 0 ||
+        (object->kind->check_lease != NULL && object->kind->check_lease(op, lease_ms) != 0))
         return EINVAL;
     int64_t until_us = lk__now_us() + object->client->options->command_timeout_ms * 1000;
     int rc = lk__lease_renew(hold->lease, lease_ms, until_us);

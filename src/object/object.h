@@ -53,6 +53,7 @@ struct lk__kind {
     /* NULL, or of a kind of a quorum: give all of a hold back, as lk__object_release(), and does it stand? */
     int (*release)(struct lk__object *object, struct lk__hold *hold);
     int (*ask_held)(const struct lk__op *op, struct lk__hold *hold);
+    int (*check_lease)(const struct lk__op *op, int64_t lease_ms); /* NULL, or EINVAL: a hold may not be given that one */
 
     /* Of a kind that is waited for in Redis: ask for these places of the queue, and tell from an id what its waiter wants. */
     int (*ask_queue)(const struct lk__object *object, unsigned first, unsigned last, struct lk__reply *reply,

@@ -38,3 +38,25 @@ int lk__redlockattr_check(void *checked, const void *given)
         return lk__fail(EINVAL, "redlock attributes: fixed and fenced are 0 or 1");
     return check_times(attr);
 }
+
+int64_t lk__redlock_lease(const struct lk__op *op)
+{
+    const lk_redlockattr_t *attr = lk__redlock_attr(op);
+    return attr->lease_ms != 0 ? attr->lease_ms : op->object->client->options->lease_ms;
+}
+
+/* Of one call's lease the other users know nothing, so it is no measure. */
+int64_t lk__redlock_longest(const struct lk__op *op)
+{
+    const lk_redlockattr_t *attr = lk__redlock_attr(op);
+    return attr->longest_lease_ms != 0 ? attr->longest_lease_ms : lk__redlock_lease(op);
+}
+
+int lk__redlock_checklease(const struct lk__op *op, int64_t lease_ms)
+{
+    int64_t longest_ms = lk__redlock_longest(op);
+    if (longest_ms < 0 || lease_ms <= longest_ms)
+        return 0;
+    return lk__fail(EINVAL, "%s: a lease of %lld ms is above longest_lease_ms, %lld", op->object->what,
+                    (long long)lease_ms, (long long)longest_ms);
+}

@@ -33,23 +33,20 @@ static int64_t node_timeout(const struct lk__op *op, int64_t asked_ms)
 static int make_plan(const struct lk__op *op, const struct lk__how *how, struct lk__plan *plan)
 {
     const lk_redlockattr_t *attr = lk__redlock_attr(op);
-    int64_t lease_ms = how->lease_ms != 0 ? how->lease_ms : attr->lease_ms;
-    if (lease_ms == 0)
-        lease_ms = op->object->client->options->lease_ms;
+    int64_t lease_ms = how->lease_ms != 0 ? how->lease_ms : lk__redlock_lease(op);
     int64_t asked_ms = attr->max_hold_ms != 0 && attr->max_hold_ms < lease_ms ? attr->max_hold_ms : lease_ms;
     *plan = (struct lk__plan){
         .began_us = lk__now_us(),
         .lease_ms = lease_ms,
         .asked_ms = asked_ms,
         .max_hold_ms = attr->max_hold_ms,
-        .longest_ms = attr->longest_lease_ms == 0 ? lease_ms : attr->longest_lease_ms,
+        .longest_ms = lk__redlock_longest(op),
         .node_timeout_ms = node_timeout(op, asked_ms),
         .fixed = how->fixed != 0 ? how->fixed > 0 : attr->fixed != 0,
         .fenced = attr->fenced != 0,
     };
-    if (plan->longest_ms > 0 && lease_ms > plan->longest_ms)
-        return lk__fail(EINVAL, "%s: a lease of %lld ms is above longest_lease_ms", op->object->what,
-                        (long long)lease_ms);
+    if (lk__redlock_checklease(op, lease_ms) != 0)
+        return EINVAL;
     if (plan->node_timeout_ms * NODE_TIMEOUTS > asked_ms)
         return lk__fail(EINVAL, "%s: node_timeout_ms is %lld: at most a fifth of the lease", op->object->what,
                         (long long)plan->node_timeout_ms);

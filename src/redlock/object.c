@@ -49,6 +49,7 @@ const struct lk__kind lk__redlock_kind = {
     .unlock_inner = unlock_inner,
     .release = lk__redlock_release,
     .ask_held = lk__redlock_askheld,
+    .check_lease = lk__redlock_checklease,
     .init = redlock_init,
 };
 

@@ -50,6 +50,11 @@ static inline struct lk__command lk__redlock_command(const struct lk__object *ob
 extern const struct lk__kind lk__redlock_kind;
 
 int lk__redlockattr_check(void *attr, const void *given);
+/* The lease of who does not say another one, and the longest that any hold of the name has; below 0: it may be any. */
+int64_t lk__redlock_lease(const struct lk__op *op);
+int64_t lk__redlock_longest(const struct lk__op *op);
+/* EINVAL: such a lease would outlast the time after which a server that forgot it votes again. */
+int lk__redlock_checklease(const struct lk__op *op, int64_t lease_ms);
 
 /* --- round.c: one try ------------------------------------------------------------------------------------------------- */
 

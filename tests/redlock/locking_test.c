@@ -332,6 +332,28 @@ static void a_lease_can_be_set_at_a_majority(struct world *w)
     assert_lk(0, lk_redlock_unlock(r));
 }
 
+/* A server that forgets votes again after longest_lease_ms: no lease may outlast that. By default it is the redlock's lease. */
+static void no_lease_is_above_the_longest(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, 3);
+    lk_client_t *client = quorum_client(q, "lease=2s&command_timeout=500ms");
+    const lk_redlockattr_t set = { .size = sizeof set, .lease_ms = 1000, .longest_lease_ms = 2000 };
+    const lk_redlockattr_t *const attrs[] = { NULL, &set };
+    const lk_how_t longer = { .size = sizeof longer, .timeout_ms = 10000, .lease_ms = 2001 };
+    const lk_how_t longest = { .size = sizeof longest, .timeout_ms = 10000, .lease_ms = 2000 };
+    int64_t left_ms;
+    for (int i = 0; i < 2; i++) {
+        lk_redlock_t *r = quorum_redlock(w, client, "jobs", attrs[i]);
+        assert_lk(EINVAL, lk_redlock_lockwith(r, &longer));
+        assert_lk(0, lk_redlock_lockwith(r, &longest));
+        assert_lk(EINVAL, lk_redlock_extend(r, 2001));
+        assert_lk(0, lk_redlock_remaining(r, &left_ms));
+        assert_between(left_ms, 1, 2000);
+        assert_lk(0, lk_redlock_extend(r, 2000));
+        assert_lk(0, lk_redlock_unlock(r));
+    }
+}
+
 static void info_tells_what_servers_say(struct world *w)
 {
     struct quorum *q = quorum_begin(w, 3);
@@ -470,6 +492,7 @@ int main(void)
                      an_owner_holds_it_for_any_thread, a_fixed_lease_ends_by_itself,
                      it_is_held_no_longer_than_it_may_be, it_waits_until_a_moment, a_child_has_nothing_of_it,
                      a_close_ends_a_wait, a_short_hold_needs_no_other_times, a_lease_can_be_set_at_a_majority,
+                     no_lease_is_above_the_longest,
                      info_tells_what_servers_say, a_close_gives_it_back,
                      what_a_thread_leaves_behind_ends_with_its_lease, attributes_are_checked, other_objects_are_refused,
                      each_server_has_one_vote);
