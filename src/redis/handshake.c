@@ -20,6 +20,7 @@ struct talk {
     struct lk__serverinfo *info;
     bool inspect;
     uint64_t number;             /* of the ECHO at the end */
+    int64_t here_ms;             /* this machine's clock when it began */
     enum lk__pubsub_kind pubsub; /* what the server's node needs rights for */
 };
 
@@ -80,12 +81,17 @@ static int on_role(const struct talk *talk, const struct lk__reply *reply)
     return 0;
 }
 
-/* How far the server's clock is ahead of this machine's, or behind, at least: it was read at some moment since then. */
-static int64_t ahead_by(const struct lk__serverinfo *info)
+static int64_t realtime_us(void)
 {
     struct timespec here;
     clock_gettime(CLOCK_REALTIME, &here);
-    int64_t now_us = (int64_t)here.tv_sec * 1000000 + here.tv_nsec / 1000;
+    return (int64_t)here.tv_sec * 1000000 + here.tv_nsec / 1000;
+}
+
+/* How far the server's clock is ahead of this machine's, or behind, at least: it was read at some moment since then. */
+static int64_t ahead_by(const struct lk__serverinfo *info)
+{
+    int64_t now_us = realtime_us();
     int64_t before_us = now_us - (lk__now_us() - info->before_us);
     if (info->server_us > now_us)
         return info->server_us - now_us;
@@ -164,6 +170,20 @@ static int on_server(const struct talk *talk, const struct lk__reply *reply)
     char seen[24];
     snprintf(seen, sizeof seen, "%.*s", (int)strcspn(version, "\r\n"), version);
     return complain(talk, ENOTSUP, "the server is older than Redis 7.0", seen);
+}
+
+/*
+ * Of a server of a quorum. Its uptime follows its wall clock, which may be set at any moment. So it counts as no older than the
+ * time since a client first met it, which clients' clocks measure. Without an answer, that is this moment.
+ */
+static int on_since(const struct talk *talk, const struct lk__reply *reply)
+{
+    int64_t met_us = lk__now_us(), met_ms = atoll(lk__reply_text(reply, 0));
+    if (reply->type == LK__TEXT && met_ms > 0 && met_ms < talk->here_ms)
+        met_us -= (talk->here_ms - met_ms) * 1000;
+    if (talk->info->born_us != 0 && met_us > talk->info->born_us)
+        talk->info->born_us = met_us;
+    return 0;
 }
 
 static int on_policy(const struct talk *talk, const struct lk__reply *reply)
@@ -269,6 +289,7 @@ enum question {
     ASK_TIME,
     ASK_NAME,
     ASK_SERVER,
+    ASK_SINCE,
     ASK_POLICY,
     ASK_REPLICAS,
     ASK_WAIT,
@@ -344,6 +365,15 @@ static int command_of(const struct talk *talk, enum question question, const cha
         argv[argc++] = "SETNAME";
         argv[argc++] = o->client_name != NULL ? o->client_name : "latchkey";
         return argc;
+    case ASK_SINCE:
+        if (!o->quorum)
+            return 0;
+        snprintf(scratch, 40, "%lld", (long long)talk->here_ms);
+        argv[argc++] = "EVAL";
+        argv[argc++] = lk__lua_redis_since.source;
+        argv[argc++] = "0";
+        argv[argc++] = scratch;
+        return argc;
     case ASK_SERVER:
     case ASK_POLICY:
     case ASK_REPLICAS:
@@ -383,15 +413,15 @@ static int command_of(const struct talk *talk, enum question question, const cha
 int lk__handshake(struct lk__stream *stream, const struct lk__server *server, bool inspect, int64_t until_us,
                   int cancel_fd, struct lk__serverinfo *info, char *errmsg, size_t size)
 {
-    static const judge_t judges[QUESTIONS] = { on_auth,   on_select,   on_role, on_time,  on_name, on_server,
-                                               on_policy, on_replicas, on_wait, on_info, on_config, on_probe,
-                                               on_echo };
+    static const judge_t judges[QUESTIONS] = { on_auth,  on_select, on_role,     on_time, on_name, on_server, on_since,
+                                               on_policy, on_replicas, on_wait, on_info, on_config, on_probe,  on_echo };
     struct talk talk = {
         .on = { stream, &server->options, lk__login_of(server, LK__PEER_SERVER), until_us, cancel_fd, errmsg, size },
         .options = &server->options,
         .info = info,
         .inspect = inspect,
         .number = lk__random_below(INT64_MAX),
+        .here_ms = realtime_us() / 1000,
         .pubsub = server->pubsub,
     };
     bool asked[QUESTIONS];

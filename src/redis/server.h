@@ -71,8 +71,8 @@ struct lk__server {
 /* A connection came up, and this is what it found: the epoch that it belongs to. What is not known is no difference. */
 unsigned lk__server_meet(struct lk__server *server, const struct lk__identity *found);
 /*
- * After that, of a server that was `before` that epoch: by when it ran already. It says `told_us`, 0: nothing, by its own
- * clock; but one that took the place of another one, or of itself before a restart, may have begun just now.
+ * After that, of a server that was `before` that epoch: by when it ran already. The handshake told `told_us`, 0: nothing;
+ * but one that took the place of another one, or of itself before a restart, may have begun just now.
  */
 int64_t lk__server_born(struct lk__server *server, unsigned before, int64_t told_us);
 /* It is elsewhere from now on, as the options say: who is met next is another one. Its connector is not at it. */

@@ -101,8 +101,8 @@ struct lk__serverinfo {
 };
 
 /*
- * AUTH, SELECT, role, time, run id, and with `inspect` version, eviction policy and the rights that the library
- * needs. EACCES: the user lacks some that all need. `errmsg` says why it failed.
+ * AUTH, SELECT, role, time, run id, of a quorum's server its age, and with `inspect` version, eviction policy and the rights
+ * that the library needs. EACCES: the user lacks some that all need. `errmsg` says why it failed.
  */
 int lk__handshake(struct lk__stream *stream, const struct lk__server *server, bool inspect, int64_t until_us,
                   int cancel_fd, struct lk__serverinfo *info, char *errmsg, size_t size);
