@@ -5,6 +5,9 @@
  * A thread can wait at one connection at a time, so it goes from one to the next in short steps, and looks at all of them
  * in between: an answer that came meanwhile lies in its socket. So a server that does not answer costs a step. Another
  * thread of the client that reads there and stands still is seen to do so over many steps, also of several threads.
+ *
+ * An idle connection may have been closed, which is seen when it is used: the vote stays open, and is asked again when
+ * there is another connection. Once an attempt to make one failed, that server is away.
  */
 #include "redlock/ballot.h"
 
@@ -66,6 +69,14 @@ static int why_unsent(struct lk__vote *vote, int code)
     return last_error == EACCES || last_error == EPROTO || last_error == ENOTSUP ? last_error : ENOTCONN;
 }
 
+/* There is no answer, for that reason if it is known that nothing was done. */
+static void give_up(struct lk__vote *vote, int code)
+{
+    vote->waits = false;
+    vote->state = vote->repeated ? LK__VOTE_UNKNOWN : LK__VOTE_NONE;
+    vote->code = vote->repeated ? EIO : code;
+}
+
 /* The connection may be to a later run by now, or the first one there; or it is still to be made. */
 static bool is_elsewhere(const struct lk__vote *vote)
 {
@@ -76,8 +87,21 @@ static bool is_elsewhere(const struct lk__vote *vote)
 static void pass_over(struct lk__vote *vote)
 {
     lk__node_want(vote->node, LK__LANE_COMMANDS);
-    vote->state = LK__VOTE_NONE;
-    vote->code = vote->run != 0 ? ESTALE : why_unsent(vote, ENOTCONN);
+    give_up(vote, vote->run != 0 ? ESTALE : why_unsent(vote, ENOTCONN));
+}
+
+/* It is to be asked again. What may have been carried out before is harmless, as the id is the same. */
+static void await_connection(struct lk__vote *vote)
+{
+    lk__node_want(vote->node, LK__LANE_COMMANDS);
+    vote->waits = true;
+}
+
+/* Not asked, or cut off: is a connection being made, after one that ended? */
+static bool may_come_up(const struct lk__vote *vote)
+{
+    return lk__node_connects(vote->node, LK__LANE_COMMANDS) > 0 && lk__node_failures(vote->node, LK__LANE_COMMANDS) == 0 &&
+           lk__now_us() < vote->ballot->until_us;
 }
 
 /* Once it is sent, another thread may have the answer taken before this one goes on. */
@@ -85,6 +109,7 @@ static void ask(struct lk__vote *vote)
 {
     vote->request = (struct lk__request){ .parker = &vote->ballot->parker, .take = take };
     vote->state = LK__VOTE_OPEN;
+    vote->waits = false;
     vote->code = 0;
     vote->text[0] = '\0';
     if (vote->ballot->dated)
@@ -95,10 +120,10 @@ static void ask(struct lk__vote *vote)
     }
     int rc =
         lk__node_send(vote->node, LK__LANE_COMMANDS, &vote->request, &vote->command, &vote->sent, vote->eval);
-    if (rc != 0) {
-        vote->state = LK__VOTE_NONE;
-        vote->code = why_unsent(vote, rc);
-    }
+    if (rc == ENOTCONN && may_come_up(vote))
+        await_connection(vote);
+    else if (rc != 0)
+        give_up(vote, why_unsent(vote, rc));
 }
 
 void lk__ballot_ask(struct lk__ballot *ballot)
@@ -114,14 +139,24 @@ static void look_at(struct lk__vote *vote)
     int state = atomic_load(&vote->request.state);
     if (vote->state != LK__VOTE_OPEN || state == LK__INFLIGHT)
         return;
+    if (vote->waits) {
+        if (!may_come_up(vote))
+            give_up(vote, why_unsent(vote, ENOTCONN));
+        else if (lk__node_isup(vote->node, LK__LANE_COMMANDS))
+            ask(vote);
+        return;
+    }
+    vote->repeated |= state == LK__CUT;
     if (state == LK__ANSWERED && vote->unknown_script && !vote->eval) {
         vote->eval = true;
         ask(vote);
     } else if (state == LK__ANSWERED) {
         vote->state = LK__VOTE_CAST;
+    } else if (state != LK__GARBLED && may_come_up(vote)) {
+        await_connection(vote);
     } else {
-        vote->state = state == LK__UNSENT ? LK__VOTE_NONE : LK__VOTE_UNKNOWN;
-        vote->code = state == LK__UNSENT ? ENOTCONN : EIO;
+        vote->repeated |= state != LK__UNSENT;
+        give_up(vote, ENOTCONN);
     }
 }
 
@@ -136,14 +171,15 @@ static void look(struct lk__ballot *ballot)
     }
 }
 
-/* The next open one from that on; there is one. */
-static struct lk__vote *next_open(struct lk__ballot *ballot, unsigned *turn)
+/* The next one from that on whose answer is under way; NULL: there is none. */
+static struct lk__vote *next_asked(struct lk__ballot *ballot, unsigned *turn)
 {
-    struct lk__vote *vote;
-    do
-        vote = &ballot->votes[(*turn)++ % ballot->count];
-    while (vote->state != LK__VOTE_OPEN);
-    return vote;
+    for (unsigned i = 0; i < ballot->count; i++) {
+        struct lk__vote *vote = &ballot->votes[(*turn)++ % ballot->count];
+        if (vote->state == LK__VOTE_OPEN && !vote->waits)
+            return vote;
+    }
+    return NULL;
 }
 
 void lk__ballot_await(struct lk__ballot *ballot, bool (*enough)(const struct lk__ballot *ballot))
@@ -155,8 +191,11 @@ void lk__ballot_await(struct lk__ballot *ballot, bool (*enough)(const struct lk_
         if (now_us >= ballot->until_us)
             return;
         int64_t step_us = now_us + STEP_US < ballot->until_us ? now_us + STEP_US : ballot->until_us;
-        struct lk__vote *vote = next_open(ballot, &turn);
-        lk__node_awaitbriefly(vote->node, LK__LANE_COMMANDS, &vote->request, step_us);
+        struct lk__vote *vote = next_asked(ballot, &turn);
+        if (vote != NULL)
+            lk__node_awaitbriefly(vote->node, LK__LANE_COMMANDS, &vote->request, step_us);
+        else
+            lk__parker_park(&ballot->parker, step_us);
     }
 }
 
@@ -166,12 +205,13 @@ void lk__ballot_close(struct lk__ballot *ballot)
         struct lk__vote *vote = &ballot->votes[i];
         if (vote->state != LK__VOTE_OPEN)
             continue;
-        look_at(vote);
+        if (!vote->waits)
+            look_at(vote);
         lk__node_abandon(vote->node, LK__LANE_COMMANDS, &vote->request);
-        if (vote->state == LK__VOTE_OPEN) {
-            vote->state = LK__VOTE_UNKNOWN;
-            vote->code = EIO;
-        }
+        if (vote->state != LK__VOTE_OPEN)
+            continue;
+        vote->repeated |= !vote->waits;
+        give_up(vote, ENOTCONN);
     }
 }
 

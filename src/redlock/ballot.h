@@ -25,6 +25,7 @@ struct lk__vote {
     bool bound;             /* a dated question is for one run of the server, that of ... */
     unsigned run;           /* ... this epoch; 0: nobody was met there */
     int code;               /* of no vote: why; of a cast one: of an error */
+    bool repeated;          /* it was asked before, and may have done it: no answer came */
     char text[160];         /* of that error, or the id of who has it */
 
     /* what it says; written by the ballot's read() */
@@ -36,6 +37,7 @@ struct lk__vote {
     struct lk__node *node;
     struct lk__request request;
     bool eval, unknown_script;
+    bool waits; /* open, and to be asked when there is a connection */
 };
 
 struct lk__ballot {

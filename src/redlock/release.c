@@ -11,7 +11,7 @@ static bool read_release(struct lk__vote *vote, const struct lk__reply *reply)
     struct lk__answer answer;
     if (!lk__lock_release_read(reply, &answer))
         return false;
-    vote->verdict = answer.verdict;
+    vote->verdict = vote->repeated ? LK__DONE : answer.verdict; /* a copy of this release may have done it */
     vote->server_us = answer.server_us;
     return true;
 }

@@ -218,7 +218,7 @@ static void take_parts(struct round *round, int64_t now_us)
         if (!part->doubted && !lk__vote_says(vote, LK__GRANTED))
             continue;
         limit_hold(round->plan, part, now_us);
-        if (part->doubted)
+        if (part->doubted || vote->repeated)
             expect_late(part, vote);
         part->epoch = vote->request.epoch;
         lk__lease_take(part, good_until(round, vote), first_renewal(round, part, vote));
@@ -266,7 +266,7 @@ static void take_back(struct round *round)
     for (unsigned i = 0; i < round->quorum->count; i++) {
         struct lk__lease *part = round->quorum->parts[i];
         const struct lk__vote *vote = &round->ballot.votes[i];
-        if (vote->state == LK__VOTE_UNKNOWN)
+        if (vote->state == LK__VOTE_UNKNOWN || vote->repeated)
             expect_late(part, vote);
         if (vote->state == LK__VOTE_UNKNOWN || lk__vote_says(vote, LK__GRANTED) ||
             (vote->state == LK__VOTE_CAST && vote->code != 0))

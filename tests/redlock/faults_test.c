@@ -191,10 +191,39 @@ static void a_server_that_does_not_speak_delays_no_other(struct world *w)
     eventually(quorum_having(q, "jobs") == 0, 5000);
 }
 
+static void kill_connections(struct quorum *q)
+{
+    for (int i = 0; i < 5; i++)
+        quorum_int(q, i, "CLIENT KILL TYPE normal");
+}
+
+/* As `timeout` of the servers does, or a firewall that forgets idle connections: all servers are well, and answer. */
+static void a_call_after_all_connections_ended_is_answered(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, 5);
+    lk_redlock_t *r = quorum_redlock(w, quorum_client(q, "lease=10s&command_timeout=2s"), "jobs", &no_wait);
+    lk_redlockinfo_t info = LK_REDLOCKINFO_INIT;
+    assert_lk(0, lk_redlock_lockfor(r, QUORUM_WITHIN_MS));
+    for (int i = 0; i < 5; i++) {
+        kill_connections(q);
+        assert_lk(0, lk_redlock_check(r));
+        kill_connections(q);
+        assert_lk(0, lk_redlock_info(r, &info));
+        kill_connections(q);
+        assert_lk(0, lk_redlock_unlock(r));
+        kill_connections(q);
+        assert_lk(0, lk_redlock_trylock(r));
+        sleep_ms(200); /* a pause as the next one: those that were idle end */
+    }
+    assert_lk(0, lk_redlock_unlock(r));
+    eventually(quorum_having(q, "jobs") == 0, 5000);
+}
+
 int main(void)
 {
     return world_run(a_minority_is_not_missed, without_a_majority_nothing_is_granted_and_callers_learn_it,
                      a_server_that_started_a_moment_ago_has_no_vote, what_a_majority_forgot_is_lost,
                      who_sees_different_halves_does_not_get_it_twice, a_server_that_does_not_answer_costs_no_time,
-                     a_server_that_does_not_speak_delays_no_other);
+                     a_server_that_does_not_speak_delays_no_other,
+                     a_call_after_all_connections_ended_is_answered);
 }
