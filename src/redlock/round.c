@@ -292,13 +292,16 @@ static int why_not(const struct round *round)
     unsigned granted = lk__ballot_count(ballot, LK__GRANTED), busy = lk__ballot_count(ballot, LK__BUSY), young = 0;
     for (unsigned i = 0; i < ballot->count; i++)
         young += ballot->votes[i].state == LK__VOTE_NONE && ballot->votes[i].code == ESTALE;
+    bool in_time = lk__now_us() < ballot->until_us; /* then the others decided it */
+    unsigned unawaited = in_time ? lk__ballot_open(ballot) : 0;
     char words[LK__REFUSAL_MAX];
     int refused = lk__ballot_refused(ballot, words);
     int code = granted + busy >= ballot->majority ? EBUSY : refused != 0 ? refused : ENOTCONN;
     lk__fail(code,
              "%s: not held: of %u servers %u granted it, %u have it for somebody else, %u started a moment ago, %u "
-             "do not answer or refuse%s",
-             round->object->what, ballot->count, granted, busy, young, ballot->count - granted - busy - young, words);
+             "do not answer or refuse, %u were not waited for%s",
+             round->object->what, ballot->count, granted, busy, young,
+             ballot->count - granted - busy - young - unawaited, unawaited, words);
     if (code == EBUSY)
         lk__error_leaves(busy_until(ballot));
     return code;

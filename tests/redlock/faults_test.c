@@ -191,6 +191,25 @@ static void a_server_that_does_not_speak_delays_no_other(struct world *w)
     eventually(quorum_having(q, "jobs") == 0, 5000);
 }
 
+/* Two cannot be a majority, so nobody waits for what they say; they are well all the same. */
+static void who_is_not_awaited_is_not_told_to_be_silent(struct world *w)
+{
+    struct quorum *q = quorum_begin(w, 5);
+    lk_redlock_t *r = quorum_redlock(w, quorum_client(q, PATIENTLY), "jobs", &no_wait);
+    quorum_lockall(q, r, "jobs");
+    assert_lk(0, lk_redlock_unlock(r));
+    for (int i = 0; i < 3; i++)
+        quorum_kill(q, i);
+    eventually(lk_redlock_trylock(r) == ENOTCONN && strstr(lk_errortext(), " 3 do not answer or refuse") != NULL, 10000);
+    for (int i = 0; i < 20; i++) {
+        assert_lk(ENOTCONN, lk_redlock_trylock(r));
+        assert_says(" 3 do not answer or refuse");
+    }
+    for (int i = 0; i < 3; i++) /* a close tells them of the releases that they missed */
+        quorum_start(q, i);
+    eventually(quorum_having(q, "jobs") == 0, 5000);
+}
+
 static void kill_connections(struct quorum *q)
 {
     for (int i = 0; i < 5; i++)
@@ -224,6 +243,6 @@ int main(void)
     return world_run(a_minority_is_not_missed, without_a_majority_nothing_is_granted_and_callers_learn_it,
                      a_server_that_started_a_moment_ago_has_no_vote, what_a_majority_forgot_is_lost,
                      who_sees_different_halves_does_not_get_it_twice, a_server_that_does_not_answer_costs_no_time,
-                     a_server_that_does_not_speak_delays_no_other,
+                     a_server_that_does_not_speak_delays_no_other, who_is_not_awaited_is_not_told_to_be_silent,
                      a_call_after_all_connections_ended_is_answered);
 }
