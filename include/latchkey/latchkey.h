@@ -8,7 +8,8 @@
  *           no acknowledged write. (A failover to a server whose clock differs
  *           is a jump: up to clock_skew it is covered.) Tokens of one name
  *           strictly increase, also across restart and failover, unless the
- *           clock of a server that lost the last one is behind.
+ *           clock of a server that lost the last one, or never had it, is behind
+ *           by more than the time between the two grants: clock_skew is no cover.
  * Not       promised: exclusivity after lost writes, or while a virtual machine
  *           is paused with its clocks stopped; nor that a suspended holder
  *           stops in time. A resource that compares fencing tokens is safe in

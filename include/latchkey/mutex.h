@@ -268,7 +268,9 @@ LK_API int lk_mutex_unlockby(lk_mutex_t *m, lk_owner_t *owner);
 
 /*
  * The fencing token of this thread's hold: larger than that of every earlier grant
- * of this name.
+ * of this name. A server that lost the last token, or is the next master and never had
+ * it, goes on with the time of its clock: if that is behind the one that the last token
+ * came from by more than has passed since, the token is smaller. docs/deployment.md.
  *
  *   token     written on success only
  *

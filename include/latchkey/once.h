@@ -284,7 +284,7 @@ LK_API LK_SHOULD_CHECK int lk_once_reset(lk_once_t *o);
 
 /*
  * The fencing token of this thread's run: larger than that of every earlier run of
- * this name.
+ * this name, as lk_mutex_token() says.
  *
  *   token     written on success only
  *

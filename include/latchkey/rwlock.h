@@ -371,7 +371,7 @@ LK_API LK_SHOULD_CHECK int lk_rwlock_downgradeby(lk_rwlock_t *rw, lk_owner_t *ow
 
 /*
  * The fencing token of this thread's hold for writing: larger than that of every
- * earlier writer of this name, and of every mutex of it.
+ * earlier writer of this name, and of every mutex of it, as lk_mutex_token() says.
  *
  *   token     written on success only
  *
