@@ -350,7 +350,8 @@ LK_API LK_SHOULD_CHECK int lk_mutex_checkby(lk_mutex_t *m, lk_owner_t *owner);
  *                        a copy of an earlier request may still set the lease it
  *                        asked for: the hold is good for what lk_mutex_remaining()
  *                        says, and renewals go on trying
- *             EIO        sent, answer lost: likewise
+ *             EIO        sent, answer lost, or fewer than wait_replicas replicas
+ *                        acknowledged it: likewise
  *             EPROTO EACCES ECANCELED  refused; likewise
  * Threads     any; takes one command timeout at most
  * Round trips 1

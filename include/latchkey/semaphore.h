@@ -535,7 +535,8 @@ LK_API LK_SHOULD_CHECK int lk_sem_checkby(lk_sem_t *s, lk_owner_t *owner);
  *                        a copy of an earlier request may still set the lease it
  *                        asked for: they are good for what lk_sem_remaining() says,
  *                        and renewals go on trying
- *             EIO        sent, answer lost: likewise
+ *             EIO        sent, answer lost, or fewer than wait_replicas replicas
+ *                        acknowledged it: likewise
  *             EPROTO EACCES ECANCELED  refused; likewise
  * Threads     any; each its own; takes one command timeout at most for each round trip
  * Round trips as lk_sem_check()

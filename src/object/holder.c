@@ -122,7 +122,10 @@ int lk__op_extend(const struct lk__op *op, struct lk__hold *hold, int64_t lease_
         return EINVAL;
     int64_t until_us = lk__now_us() + object->client->options->command_timeout_ms * 1000;
     int rc = lk__lease_renew(hold->lease, lease_ms, until_us);
-    return rc == 0 ? 0 : lk__fail(rc, "%s: the lease could not be set: %s", object->what, lk_strerror(rc));
+    const char *replicas = "";
+    if (rc == EIO && object->client->options->wait_replicas > 0)
+        replicas = ", or too few replicas (wait_replicas) acknowledged it";
+    return rc == 0 ? 0 : lk__fail(rc, "%s: the lease could not be set: %s%s", object->what, lk_strerror(rc), replicas);
 }
 
 static int extend(const struct lk__op *op, struct lk__hold *hold, void *lease_ms)

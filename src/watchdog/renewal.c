@@ -474,7 +474,7 @@ static void not_acknowledged(struct lk__watchdog *dog, struct lk__lease *lease, 
 {
     if (lk__lease_goodat(dog, lease, now_us)) {
         lease->lingers = true;
-        renewal_failed(dog, lease, ENOTCONN, lk__window_retryat(dog, now_us));
+        renewal_failed(dog, lease, EIO, lk__window_retryat(dog, now_us));
         warn_if_alone(dog, lease, now_us);
     } else if (lease->state == LK__LOST) {
         lk__outbox_add(dog, &lease->release, now_us + (int64_t)lease->flight_ms * 1000);

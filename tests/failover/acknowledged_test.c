@@ -414,6 +414,20 @@ static bool is_kept_out(lk_mutex_t *m)
 }
 
 /* The master is cut off and goes on: what it grants does not count, and what is held there is lost before V. */
+/* The master set it, so it is not "nothing was done"; the words say who is missing. */
+static void a_lease_that_replicas_do_not_know_is_in_doubt(struct world *w)
+{
+    struct failover *f = failover_begin(w, NULL);
+    lk_mutex_t *m = world_mutex(w, client_with(w, f, OPTIONS "&wait_replicas=1"), "orders", NULL);
+    assert_lk(0, lk_mutex_lockfor(m, PATIENT_MS));
+    stop_replicas(f);
+    assert_lk(EIO, lk_mutex_extend(m, 12000));
+    assert_says("wait_replicas");
+    continue_replicas(f);
+    eventually(lk_mutex_extend(m, 12000) == 0, PATIENT_MS);
+    assert_lk(0, lk_mutex_unlock(m));
+}
+
 static void an_isolated_master_holds_nothing(struct world *w)
 {
     struct failover *f = failover_begin(w, NULL);
@@ -507,7 +521,8 @@ static void a_run_begins_when_replicas_know(struct world *w)
 int main(void)
 {
     return world_run(a_grant_is_at_the_replicas, a_crowd_is_let_in_one_by_one, nothing_is_granted_without_them,
-                     many_are_told_in_time, more_than_there_are, a_dead_owner_is_told_again, what_is_taken_away_is_asked_for_again, a_hand_over_is_confirmed,
-                     a_wait_comes_back_confirmed, renewals_are_acknowledged, an_isolated_master_holds_nothing,
-                     a_run_begins_when_replicas_know, a_close_ends_what_is_under_way);
+                     many_are_told_in_time, more_than_there_are, a_dead_owner_is_told_again,
+                     what_is_taken_away_is_asked_for_again, a_hand_over_is_confirmed, a_wait_comes_back_confirmed,
+                     renewals_are_acknowledged, a_lease_that_replicas_do_not_know_is_in_doubt,
+                     an_isolated_master_holds_nothing, a_run_begins_when_replicas_know, a_close_ends_what_is_under_way);
 }
