@@ -6,6 +6,8 @@
 -- to confirm that it woke, or be heard of. A signal whose waiter is not goes to the next; whoever asks then does it. The
 -- note is made only while others wait: nobody else has a claim on that signal.
 --
+-- Record and notes outlast every silence of a waiter: they end no earlier than `waiting`, and nobody shortens them.
+--
 -- both  the keys of the condition and of its mutex, by their names; mine, as `record` has it
 
 -- Who waits for long rests, see queue.lua, but while a signal is under way: then who asks is told of a lease that is too
@@ -23,6 +25,13 @@ end
 -- Do those who wait do so with this mutex?
 local function is_ours(both)
     return is_same(redis.call('GET', both.record) or '', both.mine)
+end
+
+-- One that waits is heard of: the record says with which mutex, and lasts as the queue does, and so do the notes.
+local function keep_record(both, liveness_ms)
+    local lasts_ms = LASTS * math.floor(liveness_ms)
+    redis.call('SET', both.record, both.mine, 'PX', math.max(lasts_ms, redis.call('PTTL', both.record)))
+    redis.call('PEXPIRE', both.moved, lasts_ms, 'GT')
 end
 
 -- With the last who waits go the notes.
@@ -72,10 +81,11 @@ local function move(both, ids, signs, now)
     lengthen_or_drop(both.seen, lasts_ms, last == 0)
     redis.call('ZADD', both.queue, unpack(places))
     lengthen_or_drop(both.queue, lasts_ms, last == 0)
-    if redis.call('EXISTS', both.waiting) == 1 then
+    local rest_ms = redis.call('PTTL', both.waiting)
+    if rest_ms ~= -2 then -- who asks by then sees whether the signal arrived
         local alone = redis.call('EXISTS', both.moved) == 0
         redis.call('ZADD', both.moved, unpack(notes))
-        lengthen_or_drop(both.moved, lasts_ms, alone)
+        lengthen_or_drop(both.moved, math.max(lasts_ms, rest_ms), alone)
     else
         redis.call('DEL', both.record, both.moved, both.alive)
     end
@@ -174,6 +184,7 @@ end
 -- A moved waiter is heard of, and is to confirm in its own time.
 local function note_heard(both, id, now, liveness_ms)
     redis.call('ZADD', both.moved, 'XX', math.floor(now / 1000) + math.floor(liveness_ms), id)
+    redis.call('PEXPIRE', both.moved, LASTS * math.floor(liveness_ms), 'GT')
 end
 
 -- The mutex may be free: it goes to the first who waits for it.

@@ -30,7 +30,7 @@ local function begin()
         return answer(IMPOSSIBLE)
     end
     local number, place = enqueue(waiting, alive, id, 0, now, now_text, liveness_ms)
-    redis.call('SET', record, mine, 'PX', LASTS * math.floor(liveness_ms))
+    keep_record(both, liveness_ms)
     if robust then
         redis.call('DEL', mark)
     end
@@ -67,7 +67,7 @@ end
 
 if redis.call('ZSCORE', waiting, id) then
     local number = enqueue(waiting, alive, id, arrival, now, now_text, liveness_ms)
-    redis.call('SET', record, mine, 'PX', LASTS * math.floor(liveness_ms))
+    keep_record(both, liveness_ms)
     if pass_on(both, now) then
         hand_to_first(both, nil, now, now_text, robust, shared)
     end

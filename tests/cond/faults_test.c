@@ -4,7 +4,7 @@
  * is lost, and nobody believes in a mutex that it does not hold
  *
  * labels: threads memory
- * timeout: 120
+ * timeout: 180
  */
 #include "world.h"
 
@@ -334,6 +334,100 @@ static void a_closed_client_ends_waits(struct world *w)
     assert_string_equal("", world_owner(w, "jobs"));
 }
 
+/* --- notes that somebody still needs do not end ----------------------------------------------------------------------- */
+
+enum { SILENT_MS = 21500 }; /* longer than notes last that are made for a waiter which asks often */
+
+struct place {
+    lk_mutex_t *mutex;
+    lk_cond_t *cond;
+    int woken; /* atomic builtins */
+};
+
+static void open_place(struct world *w, struct place *place, const char *name, const char *options)
+{
+    lk_client_t *waiters = world_client(w, options);
+    *place = (struct place){ world_mutex(w, waiters, name, NULL), world_cond(w, waiters, name, NULL), 0 };
+}
+
+static int wait_at(void *arg)
+{
+    struct place *place = arg;
+    int rc = lk_mutex_lock(place->mutex);
+    if (rc == 0)
+        rc = lk_cond_wait(place->cond, place->mutex);
+    __atomic_store_n(&place->woken, rc == 0, __ATOMIC_RELEASE);
+    return rc != 0 ? rc : lk_mutex_unlock(place->mutex);
+}
+
+static void come_and_leave(struct place *place)
+{
+    assert_lk(0, lk_mutex_lock(place->mutex));
+    assert_lk(ETIMEDOUT, lk_cond_waitfor(place->cond, place->mutex, 100));
+    assert_lk(0, lk_mutex_unlock(place->mutex));
+}
+
+/* Waiters that ask often come, leave and are signalled beside one that asks seldom: all that it relies on outlasts it. */
+static void notes_outlast_the_waiter_that_asks_seldom(struct world *w)
+{
+    struct worker second;
+    struct place seldom;
+    pid_t first = fork_waiter(w, "");
+    await_waiters(w, 1);
+    open_place(w, &seldom, "jobs", "lease=60s&poll=60s");
+    worker_start(&second, wait_at, &seldom);
+    await_waiters(w, 2);
+    open_jobs(w, "", NULL);
+    struct place often = { jobs, some, 0 };
+    come_and_leave(&often);
+    int64_t record_ms = world_int(w, "PTTL latchkey:cond:{jobs}");
+    assert_between(record_ms - world_int(w, "PTTL latchkey:queue:cond:{jobs}"), -1000, 3600000);
+
+    assert_lk(0, lk_mutex_lock(jobs));
+    assert_lk(0, lk_cond_signal(some)); /* the first one is moved */
+    int64_t moved_ms = world_int(w, "PTTL latchkey:moved:cond:{jobs}");
+    assert_between(moved_ms - world_int(w, "PTTL latchkey:queue:cond:{jobs}"), -1000, 3600000);
+    assert_lk(0, lk_mutex_unlock(jobs));
+    assert_int_equal(0, world_wait(w, first));
+    assert_lk(0, lk_cond_signal(some));
+    assert_lk(0, worker_join(&second));
+}
+
+/*
+ * Two signals at once: one for a waiter that asks seldom, behind which another one came and left; and one whose waiter dies
+ * long after it was moved, as somebody holds the mutex all the time.
+ */
+static void signals_outlast_long_silences(struct world *w)
+{
+    struct worker second, slow;
+    struct place seldom, other;
+    pid_t dead = fork_waiter(w, "lease=5s");
+    await_waiters(w, 1);
+    open_place(w, &other, "jobs", "lease=5s");
+    worker_start(&second, wait_at, &other);
+    await_waiters(w, 2);
+    open_place(w, &seldom, "rare", "lease=60s&poll=60s");
+    worker_start(&slow, wait_at, &seldom);
+    eventually(world_condqueued(w, "rare") == 1, 10000);
+    open_jobs(w, "lease=5s", NULL);
+    struct place often = { world_mutex(w, client, "rare", NULL), world_cond(w, client, "rare", NULL), 0 };
+    assert_lk(0, lk_mutex_lock(jobs));
+    assert_lk(0, lk_cond_signal(some));
+    sleep_ms(8000); /* the one that asks seldom has asked for the second time, and will not for long */
+    come_and_leave(&often);
+    sleep_ms(10000);
+    assert_int_equal(1, world_condqueued(w, "jobs"));
+    world_kill(w, dead);
+    world_allow(w, "latchkey:*:{jobs}");
+    sleep_ms(SILENT_MS - 10000);
+    assert_lk(0, lk_cond_signal(often.cond));
+    eventually(__atomic_load_n(&seldom.woken, __ATOMIC_ACQUIRE) == 1, 5000);
+    assert_lk(0, lk_mutex_unlock(jobs));
+    eventually(__atomic_load_n(&other.woken, __ATOMIC_ACQUIRE) == 1, 15000);
+    assert_lk(0, worker_join(&slow));
+    assert_lk(0, worker_join(&second));
+}
+
 int main(void)
 {
     return world_run(a_signal_does_not_end_with_a_dead_waiter, a_signal_goes_on_from_a_waiter_that_stands_still,
@@ -341,5 +435,6 @@ int main(void)
                      a_cancelled_waiter_does_not_wait_for_a_server,
                      a_signal_goes_on_when_its_waiter_is_cancelled, connections_are_cut_all_the_time,
                      a_server_without_memory_wakes_all, a_lost_lease_is_told_at_once,
-                     what_is_still_given_back_is_told, a_waiter_is_told_of_a_dead_holder, a_closed_client_ends_waits);
+                     what_is_still_given_back_is_told, a_waiter_is_told_of_a_dead_holder, a_closed_client_ends_waits,
+                     notes_outlast_the_waiter_that_asks_seldom, signals_outlast_long_silences);
 }
