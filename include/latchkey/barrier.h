@@ -134,7 +134,8 @@ LK_API int lk_barrier_destroy(lk_barrier_t *b);
  *                        belongs to another process
  *             EINVAL     others wait for another number of parties; this one did not come
  *             ESTALE     the server lost its data while this one waited, or that it waited:
- *                        whether all came is not known
+ *                        whether all came is not known. A round that the server still
+ *                        knows breaks
  *             EIO        sent, answer lost: whether this one came, or all, is not known; if all
  *                        did not, the round will break
  *             ENOTCONN   the default client could not be opened; otherwise it goes on trying,

@@ -191,7 +191,7 @@ static int leave(struct meeting *meeting, enum lk__verdict *verdict, bool *repea
     struct lk__call call = { .node = lk__object_node(object),
                              .what = object->what,
                              .command = &release->command,
-                             .sent = { .id = release->id } };
+                             .sent = { .id = release->id, .nth = release->nth } };
     int rc = lk__call_run(&call);
     if (rc == 0 && !lk__answer_read(release->command.script, call.reply, &answer))
         rc = lk__call_garbled(object->what);
@@ -228,6 +228,18 @@ static int __attribute__((noinline)) give_up(struct meeting *meeting, int code)
     if (rc != EAGAIN && !(rc == ECANCELED && repeated && code == ETIMEDOUT))
         return rc;
     return code == ETIMEDOUT ? lk__await_outoftime(await) : code;
+}
+
+/* The server lost it, and perhaps nothing else: the others are told that it does not wait. */
+static int give_up_lost(struct meeting *meeting)
+{
+    enum lk__verdict verdict;
+    bool repeated;
+    if (leave(meeting, &verdict, &repeated) == 0)
+        drop_lease(meeting);
+    else
+        slip_away(meeting);
+    return lost(meeting);
 }
 
 /* --- coming to a round -------------------------------------------------------------------------------------------- */
@@ -281,6 +293,7 @@ static void enter_round(struct meeting *meeting, int64_t generation)
     struct lk__broadcast *broadcast = meeting->await.broadcast;
     lk__mu_lock(&broadcast->mu);
     meeting->generation = generation > 0 ? generation : -generation;
+    meeting->lease->release.nth = meeting->generation;
     if (generation < 0)
         let_go(broadcast, -generation + 1);
     else if (generation >= lk__barrier_of(&meeting->await.op)->present)
@@ -311,6 +324,8 @@ static int wait_for_others(struct meeting *meeting, int64_t came_us)
     int rc = lk__await_run(&meeting->await);
     if (rc == ETIMEDOUT || rc == ENOTCONN)
         return give_up(meeting, rc);
+    if (rc == ESTALE)
+        return give_up_lost(meeting);
     if (may_count(meeting, rc))
         slip_away(meeting);
     return rc;

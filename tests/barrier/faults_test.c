@@ -11,6 +11,7 @@
 #include "world.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { LEASE_MS = 600 };
@@ -124,6 +125,25 @@ static void a_deleted_round_is_not_made_again(struct world *w)
     end_round(&party);
 }
 
+/* A failover lost that one came: it is told, and the others, who would wait for it for ever, that the round is broken. */
+static void a_party_that_the_server_forgot_breaks_the_round(struct world *w)
+{
+    struct worker forgotten, other;
+    char party[80];
+    open_both(w, "lease=1s&poll=200ms", 3);
+    lk_barrier_t *third = world_barrier(w, client, "stage", 3, NULL);
+    begin_round(w, &forgotten);
+    snprintf(party, sizeof party, "%s", world_str(w, "EVAL %s 1 latchkey:parties:{stage}",
+                                                  "return redis.call('ZRANGE', KEYS[1], 0, 0)[1]"));
+    worker_start(&other, meet, mine);
+    eventually(arrived(w) == 2, 5000);
+    assert_int_equal(1, world_int(w, "ZREM latchkey:parties:{stage} %s", party));
+    assert_int_equal(ESTALE, worker_join(&forgotten));
+    assert_int_equal(ECANCELED, worker_join(&other));
+    assert_lk(ECANCELED, meet(third));
+    assert_lk(0, lk_barrier_reset(third));
+}
+
 /* The server is killed, and has its data when it is back before the lease is over. */
 static void a_round_outlives_the_server(void)
 {
@@ -220,7 +240,8 @@ static void signals_come_in_storms(struct world *w)
 int main(void)
 {
     int failed = plain_run(a_round_outlives_the_server);
-    return failed + world_run(a_party_that_stands_still_breaks_the_round, a_deleted_round_is_not_made_again,
+    return failed + world_run(a_party_that_stands_still_breaks_the_round,
+                              a_party_that_the_server_forgot_breaks_the_round, a_deleted_round_is_not_made_again,
                               connections_end_all_the_time, forged_wakeups_change_nothing, the_child_of_a_party_is_none,
                               a_client_is_closed_without_a_server, signals_come_in_storms);
 }
