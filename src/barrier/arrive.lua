@@ -17,10 +17,15 @@
 --           OVERTAKEN LATE
 -- resend:   harmless: the idempotency record answers
 local done = idempotent_answer(once, id, nth)
-if done then
-    if done == IDEMPOTENT_OVERTAKEN then
-        return answer(OVERTAKEN)
-    end
+if done == IDEMPOTENT_OVERTAKEN then
+    return answer(OVERTAKEN)
+elseif done == 'gone' then
+    return answer(GONE)
+elseif done == 'busy' then
+    return answer(BUSY)
+elseif done and string.match(done, '^present') then
+    return answer(PRESENT, tonumber(string.match(done, '%d+')))
+elseif done then
     return answer(DONE, tonumber(done))
 end
 local known = redis.call('HMGET', state, 'parties', 'generation', 'broken')
@@ -32,17 +37,20 @@ if not generation then
         'broken', '')
     lengthen_or_drop(state, ROUND_LASTS_MS, true)
 elseif known[3] ~= '' or bury(state, parties, channel, now) then
+    idempotent_record(once, id, nth, 'gone', now)
     return answer(GONE)
 end
 redis.call('PEXPIRE', state, ROUND_LASTS_MS)
 local waiting = redis.call('ZCARD', parties)
 if known[1] and tonumber(known[1]) ~= wanted then
     if waiting > 0 then
+        idempotent_record(once, id, nth, 'present' .. known[1], now)
         return answer(PRESENT, tonumber(known[1]))
     end
     redis.call('HSET', state, 'parties', wanted)
 end
 if waiting + 1 < wanted and try then
+    idempotent_record(once, id, nth, 'busy', now)
     return answer(BUSY)
 end
 

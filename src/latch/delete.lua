@@ -9,10 +9,11 @@
 -- resend:   harmless: the idempotency record answers
 local done = idempotent_answer(once, id, nth)
 if done then
-    return answer(done == IDEMPOTENT_OVERTAKEN and OVERTAKEN or DONE)
+    return answer(done == IDEMPOTENT_OVERTAKEN and OVERTAKEN or done == 'absent' and ABSENT or DONE)
 end
 local left = number_in(count)
 if not left and not is_open(mark) then
+    idempotent_record(once, id, nth, 'absent', now)
     return answer(ABSENT)
 end
 

@@ -11,16 +11,20 @@
 --           ABSENT                      an anonymous one, and it is over
 -- resend:   harmless: the idempotency record answers
 local done = idempotent_answer(once, id, nth)
-if done then
-    return answer(done == IDEMPOTENT_OVERTAKEN and OVERTAKEN or DONE)
+if done == '1' then
+    return answer(DONE)
+elseif done then
+    return answer(done == 'present' and PRESENT or done == 'absent' and ABSENT or OVERTAKEN)
 end
 local present = number_in(count)
 if present and not replace then
+    idempotent_record(once, id, nth, 'present', now)
     return answer(PRESENT)
 end
 
 local lasts_ms = anonymous and redis.call('PTTL', mark) or ttl_ms
 if anonymous and lasts_ms <= 0 then
+    idempotent_record(once, id, nth, 'absent', now)
     return answer(ABSENT)
 end
 

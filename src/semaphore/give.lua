@@ -41,9 +41,10 @@ if given == nil then
     pass_on(name, claims, queue, seen, n, now, channel, shared, deaf)
     return answer(DONE)
 elseif done then
-    return answer(done == '1' and DONE or done == '-3' and IMPOSSIBLE or OVERTAKEN)
+    return answer(done == '1' and DONE or done == '-3' and IMPOSSIBLE or done == 'absent' and ABSENT or OVERTAKEN)
 end
 if anonymous and not value then
+    idempotent_record(once, id, nth, 'absent', now)
     return answer(ABSENT)
 end
 local sum = (value or initial) + n

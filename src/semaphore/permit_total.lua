@@ -19,11 +19,14 @@ local all = number_in(total)
 local done = idempotent_answer(once, id, nth)
 if done == '1' then
     return answer(DONE)
+elseif done == 'absent' then
+    return answer(ABSENT)
 elseif done and tonumber(done) <= present_result(0) then
     return answer(PRESENT, present_total(done))
 elseif done then
     return answer(done == '-3' and IMPOSSIBLE or done == '-4' and NEGATIVE or OVERTAKEN)
 elseif anonymous and not all then
+    idempotent_record(once, id, nth, 'absent', now)
     return answer(ABSENT)
 elseif set and all or compare and (all or initial) ~= expected then
     idempotent_record(once, id, nth, present_result(all or initial), now)

@@ -17,10 +17,13 @@ if done == '1' then
     return answer(DONE)
 elseif done == IDEMPOTENT_OVERTAKEN then
     return answer(OVERTAKEN)
+elseif done == 'absent' then
+    return answer(ABSENT)
 elseif done then
     return answer(PRESENT, present_total(done))
 end
 if anonymous and not value then
+    idempotent_record(once, id, nth, 'absent', now)
     return answer(ABSENT)
 end
 local all = value and total_in(total, value) or initial

@@ -14,6 +14,8 @@ if done == '1' then
     return answer(DONE)
 elseif done == IDEMPOTENT_OVERTAKEN then
     return answer(OVERTAKEN)
+elseif done == 'absent' then
+    return answer(ABSENT)
 elseif done then
     return answer(PRESENT, present_total(done))
 end
@@ -24,6 +26,7 @@ if value then
     return answer(PRESENT, all)
 end
 if anonymous then
+    idempotent_record(once, id, nth, 'absent', now)
     return answer(ABSENT)
 end
 set_number(name, claims, total, n) -- recorded or not, there is a number from now on

@@ -93,6 +93,32 @@ static void a_late_copy_of_an_earlier_countdown_counts_once(struct world *w)
     assert_lk(0, lk_latch_delete(gate));
 }
 
+/* A request that was refused is over: a copy that comes when it would be allowed is refused as well. */
+static void a_refused_request_does_not_count_later(struct world *w)
+{
+    open_gate(w, PATIENT);
+    arm(PROXY_PARK_REQUEST);
+    assert_lk(ENOENT, lk_latch_countdown(gate));
+    assert_lk(0, lk_latch_trysetcount(same, 2));
+    proxy_release(p);
+    sleep_ms(50);
+    assert_int_equal(2, world_int(w, "GET gate"));
+    arm(PROXY_PARK_REQUEST);
+    assert_lk(EEXIST, lk_latch_trysetcount(gate, 5));
+    assert_lk(0, lk_latch_countdownby(same, 2));
+    proxy_release(p);
+    sleep_ms(50);
+    assert_false(world_exists(w, "gate"));
+    assert_lk(0, lk_latch_delete(same));
+    arm(PROXY_PARK_REQUEST);
+    assert_lk(ENOENT, lk_latch_delete(gate));
+    assert_lk(0, lk_latch_trysetcount(same, 2));
+    proxy_release(p);
+    sleep_ms(50);
+    assert_int_equal(2, world_int(w, "GET gate"));
+    assert_lk(0, lk_latch_delete(same));
+}
+
 /* No answer in time: the caller is told so, and the library goes on until it counted, once. */
 static void an_unanswered_countdown_is_eio_and_counts_once(struct world *w)
 {
@@ -187,6 +213,7 @@ static void close_ends_a_wait_for_an_answer(struct world *w)
 int main(void)
 {
     return world_run(a_cut_request_counts_once, a_late_copy_of_an_earlier_countdown_counts_once,
+                     a_refused_request_does_not_count_later,
                      an_unanswered_countdown_is_eio_and_counts_once, a_wait_survives_every_fault,
                      without_a_server_a_timed_wait_ends, close_ends_a_wait_for_an_answer);
 }
