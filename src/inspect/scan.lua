@@ -139,7 +139,7 @@ local function add_once(name)
         token = tonumber(token or '')
         add(ONCE, name, { state = EXCLUSIVE, holders = 1, holder = holder, token = token, held = since(token),
                           left = redis.call('PTTL', ours('run', name)) })
-    else
+    elseif redis.call('HEXISTS', ours('done', name), 'result') == 1 then -- it was not reset
         add(ONCE, name, { state = COMPLETE, token = tonumber(redis.call('HGET', ours('done', name), 'token') or '') })
     end
 end

@@ -14,6 +14,7 @@ if redis.call('HGET', done, 'id') ~= id then
     end
     redis.call('PEXPIRE', run, math.max(redis.call('PTTL', run), 1)) -- first: then a server out of memory allows the rest
     local _, token = runner_in(redis.call('GET', run))
+    redis.call('DEL', done) -- what a reset left has an end
     redis.call('HSET', done, 'result', result, 'id', id, 'token', token)
 end
 if running then

@@ -7,5 +7,6 @@
 if redis.call('HEXISTS', done, 'result') == 0 then
     return answer(ABSENT)
 end
-redis.call('DEL', done)
+redis.call('HDEL', done, 'result')
+redis.call('PEXPIRE', done, '60000') -- copies of the end of that run are still told that it completed
 return answer(DONE)

@@ -227,6 +227,7 @@ static void what_is_not_ours_is_left_out(struct world *w)
     world_redis(w, "HSET session:1 user 7");
     world_redis(w, "HSET session:2 285475da-9152-4c83-822a-67ee2f116a79:1 1 and 2");
     world_redis(w, "HSET session:3 cafe:1 1");
+    world_redis(w, "HSET latchkey:done:{session:4} id 1 token 2"); /* which was reset */
     world_redis(w, "SET hits 17");
     world_redis(w, "SET latchkey:rw:{x} a-string");
     world_redis(w, "ZADD latchkey:unknown:{x} 9000000000000 a:1:1:r");

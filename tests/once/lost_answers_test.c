@@ -69,6 +69,32 @@ static void a_cut_request_counts_once(struct world *w)
     }
 }
 
+static int run_it(void *once)
+{
+    int rc = lk_once_begin(once, 2000);
+    return rc != 0 ? rc : lk_once_end(once, "completed");
+}
+
+/* It completed, and that is forgotten before the answer is asked for again: it had completed. */
+static void an_end_that_was_reset_is_no_loss(struct world *w)
+{
+    struct worker runner;
+    open_both(w);
+    mine = world_once(w, proxy_client(p, "lease=20s&command_timeout=5s&retry_max=50ms"), "migrated", NULL);
+    proxy_refuse(p, true);
+    proxy_once(p, PROXY_CUT_REPLY, 1, "completed");
+    worker_start(&runner, run_it, mine);
+    eventually(world_int(w, "HEXISTS latchkey:done:{migrated} result") == 1, 5000);
+    assert_lk(0, lk_once_reset(theirs));
+    proxy_refuse(p, false);
+    assert_lk(0, worker_join(&runner));
+    assert_between(world_int(w, "PTTL latchkey:done:{migrated}"), 1, 60000);
+    assert_lk(0, lk_once_begin(theirs, 2000));
+    assert_lk(0, lk_once_end(theirs, "again"));
+    assert_int_equal(-1, world_int(w, "PTTL latchkey:done:{migrated}"));
+    assert_result("again");
+}
+
 /* Without an answer the outcome is unknown; the library goes on, and in the end it is done. */
 static void an_end_without_an_answer_is_repeated(struct world *w)
 {
@@ -145,7 +171,7 @@ static void who_waits_outlives_the_server(struct world *w)
 
 int main(void)
 {
-    return world_run(a_cut_request_counts_once, an_end_without_an_answer_is_repeated,
+    return world_run(a_cut_request_counts_once, an_end_that_was_reset_is_no_loss, an_end_without_an_answer_is_repeated,
                      a_beginning_without_an_answer_is_given_back, a_lost_message_costs_one_poll,
                      who_waits_outlives_the_server);
 }
