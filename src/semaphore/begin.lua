@@ -9,6 +9,7 @@
 -- resend:   harmless: the same user; one that comes late ends by itself
 if number_in(name) then
     lengthen(name, lease_ms)
+    lengthen(claims, lease_ms)
     lengthen(total, lease_ms)
 else
     redis.call('SET', name, string.format('%.0f', initial), 'PX', lease_ms)

@@ -95,8 +95,11 @@ local function hand_out(name, claims, queue, seen, asker, free, now, deaf)
         local ends = math.floor(now / 1000) + its_claim_ms + sign % 1
         if redis.call('ZADD', claims, 'NX', ends, id) == 1 then -- 0: the waiter has them already
             do_or_undo(function()
-                local lasts_ms = redis.call('PTTL', name) -- of an anonymous one; it has no claims for weeks
-                redis.call('PEXPIRE', claims, lasts_ms > 0 and math.max(lasts_ms, 2 * its_claim_ms) or CLAIMS_MS)
+                local lasts_ms = redis.call('PTTL', name) -- of an anonymous one; its users lengthen both
+                if lasts_ms > 0 then
+                    lasts_ms = math.max(lasts_ms, 2 * its_claim_ms, redis.call('PTTL', claims))
+                end
+                redis.call('PEXPIRE', claims, lasts_ms > 0 and lasts_ms or CLAIMS_MS)
                 redis.call('DECRBY', name, n)
             end, function()
                 redis.call('ZREM', claims, id)

@@ -523,7 +523,7 @@ static const struct row rows[] = {
     { &lk__lua_semaphore_keep,
       GIVES,
       "SET x 5 PX 50000;SET latchkey:total:sem:{x} 5 PX 50000;" USER("sem", A),
-      { "x", "latchkey:total:sem:{x}", "latchkey:users:sem:{x}" },
+      { "x", "latchkey:claims:{x}", "latchkey:total:sem:{x}", "latchkey:users:sem:{x}" },
       { A, LATER_US, "60000", "1" } },
     { &lk__lua_semaphore_end,
       GIVES,

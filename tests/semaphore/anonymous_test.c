@@ -248,6 +248,34 @@ static void claims_have_an_end(struct world *w)
     world_redis(w, "FLUSHALL");
 }
 
+static int wait_for_all(struct world *w, void *taken)
+{
+    lk_sem_t *s = open_pool(w, 0, "pool");
+    world_ready(w);
+    gate_pass(taken);
+    return wait_here(s);
+}
+
+/* A waiter died with a grant, and nobody asks for long: what it was granted comes back all the same. */
+static void a_claim_lasts_as_the_semaphore_does(struct world *w)
+{
+    struct gate *taken = world_shared(w, sizeof *taken);
+    pid_t child = world_fork(w, wait_for_all, taken);
+    lk_sem_t *s = open_pool(w, 0, "pool");
+    assert_lk(0, lk_sem_acquire(s, 3, 0));
+    gate_open(taken);
+    eventually(world_semqueued(w, "pool") == 1, 3000);
+    world_stop(child);
+    assert_lk(0, lk_sem_release(s, 3));
+    assert_int_equal(1, world_int(w, "ZCARD latchkey:claims:{pool}"));
+    world_kill(w, child);
+    sleep_ms(7000); /* more than two claims, and more than a lease */
+    assert_lk(0, lk_sem_trywait(s));
+    assert_lk(0, lk_sem_post(s));
+    world_close(w, client);
+    world_redis(w, "FLUSHALL");
+}
+
 static void mistakes_are_refused(struct world *w)
 {
     static const lk_semattr_t plain = { .size = sizeof plain }, odd = { .size = sizeof odd, .anonymous = 2 };
@@ -268,5 +296,5 @@ int main(void)
 {
     return world_run(nothing_is_left, it_goes_with_its_last_user, a_killed_user_leaves_nothing, what_is_gone_stays_gone,
                      who_is_cut_off_is_told, who_waits_is_told, what_is_over_can_be_given_back, many_begin_at_once,
-                     claims_have_an_end, mistakes_are_refused);
+                     claims_have_an_end, a_claim_lasts_as_the_semaphore_does, mistakes_are_refused);
 }
