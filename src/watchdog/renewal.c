@@ -47,12 +47,19 @@ struct batch {
     struct lk__items items;
 };
 
+/* Its request may pass another time: it goes once more, and a caller that waits for it waits on as long as it may. */
+static void send_again(struct lk__lease *lease, int64_t again_us)
+{
+    assert(lk__mu_held(&lease->dog->mu));
+    if (lk__lease_isheld(lease) && !lease->ownerless)
+        lease->renew_us = again_us;
+}
+
 static void renewal_failed(struct lk__watchdog *dog, struct lk__lease *lease, int result, int64_t again_us)
 {
     assert(lk__mu_held(&dog->mu));
     lk__lease_answer(dog, lease, lease->requested, result);
-    if (lk__lease_isheld(lease) && !lease->ownerless)
-        lease->renew_us = again_us;
+    send_again(lease, again_us);
 }
 
 /* May the lease be asked for now? Else it is not renewed any more, or later. */
@@ -171,7 +178,7 @@ static void not_sent(struct lk__watchdog *dog, struct lk__lease *lease, int code
     lease->unsent = code == ENOTCONN;
     dog->unsent |= lease->unsent;
     bool comes_up = lease->unsent && dog->node->cluster == NULL;
-    renewal_failed(dog, lease, code, comes_up ? LK__NEVER : lk__window_retryat(dog, now_us));
+    send_again(lease, comes_up ? LK__NEVER : lk__window_retryat(dog, now_us));
 }
 
 static void send_renewals(struct lk__watchdog *dog, struct batch *batch, int64_t now_us)
@@ -435,7 +442,7 @@ static void renewed(struct lk__watchdog *dog, const struct lk__inflight *infligh
     int64_t until_us = request->sent_us + lease_ms * 1000 - lk__guard_us(lease_ms, dog->options->clock_skew_ms);
 
     if (verdict == LK__LATE) { /* the server's clock moved; it is known again now */
-        renewal_failed(dog, lease, EIO, now_us);
+        send_again(lease, now_us);
         return;
     }
     if (!lk__lease_goodat(dog, lease, now_us)) {
@@ -488,12 +495,14 @@ static void not_renewed(struct lk__watchdog *dog, const struct lk__inflight *inf
     const struct lk__request *request = &inflight->request;
     int state = atomic_load(&request->state);
     if (state == LK__UNSENT) {
-        renewal_failed(dog, lease, ENOTCONN, now_us);
+        if (now_us >= lease->duplicates_until_us)
+            lease->requested = lease->answered; /* nothing was */
+        send_again(lease, now_us);
     } else if (state == LK__CUT || state == LK__GARBLED) {
         int64_t until_us = request->sent_us + 2 * dog->options->command_timeout_ms * 1000;
         lk__lease_duplicatesuntil(lease, now_us, until_us, lease->flight_ms);
         if (state == LK__CUT)
-            renewal_failed(dog, lease, EIO, now_us);
+            send_again(lease, now_us);
         else
             renewal_failed(dog, lease, EPROTO, lk__window_retryat(dog, now_us));
     } else if (inflight->unknown && !inflight->as_text) {
