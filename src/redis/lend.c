@@ -102,10 +102,10 @@ static unsigned read_once(struct lk__conn *conn, struct lk__parker *parker, int6
         if (poll_as_reader(&reading, until_us))
             lk__parker_interrupted(parker);
         signals = lk__parker_pollwith(parker, -1); /* what it reads for itself needs no waking */
-        if (polled[1].revents != 0)
-            lk__eventfd_clear(conn->wake_fd);
         lk__mu_lock(&conn->mu);
         lk__conn_endpoll(conn, &reading.polling);
+        if (polled[1].revents != 0) /* and it is still the reader: else that is for the next one */
+            lk__eventfd_clear(conn->wake_fd);
     }
     return signals | lk__parker_pollwith(parker, -1);
 }
