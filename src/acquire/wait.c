@@ -369,7 +369,8 @@ static int await_connection(struct lk__attempt *attempt, int64_t until_us)
     int rc;
     pthread_cleanup_push(ended, attempt);
     /* A wait that began long ago hears of each attempt; nobody is told of failures from before it came. */
-    rc = lk__node_awaitopen(node, &attempt->waiter->parker, failures, until_us, attempt->waiter->cancel_state);
+    rc = lk__node_awaitopen(node, LK__LANE_COMMANDS, &attempt->waiter->request, failures, until_us,
+                            attempt->waiter->cancel_state);
     pthread_cleanup_pop(0);
     attempt->waiter->request.asking &= rc == 0;
     return rc;

@@ -14,12 +14,25 @@ static int down_reason(const struct lk__conn *conn)
     return conn->last_error == ENOMEM ? ENOTCONN : conn->last_error;
 }
 
-/* Cancelled while it was parked: conn->mu is not held. */
-static void expect_no_more(void *arg)
+/* It waits no more, whether it is admitted or not. */
+static void expect_no_more(struct lk__expecting *me)
+{
+    assert(lk__mu_held(&me->conn->mu));
+    lk__list_remove(&me->link);
+    if (me->admitted) {
+        me->conn->admitted--;
+        me->conn->admitted_bytes -= me->request->size;
+    }
+    me->admitted = false;
+}
+
+/* Cancelled while it was parked: conn->mu is not held. The room that was kept for it is somebody else's. */
+static void cancelled(void *arg)
 {
     struct lk__expecting *me = arg;
     lk__mu_lock(&me->conn->mu);
-    lk__list_remove(&me->link);
+    expect_no_more(me);
+    lk__conn_tellofroom(me->conn);
     lk__mu_unlock(&me->conn->mu);
 }
 
@@ -29,8 +42,8 @@ static unsigned sleep_until(struct lk__expecting *me, int64_t until_us, int canc
     assert(lk__mu_held(&me->conn->mu));
     unsigned signals;
     lk__mu_unlock(&me->conn->mu);
-    pthread_cleanup_push(expect_no_more, me);
-    signals = lk__parker_parkopen(me->parker, until_us, cancel_state);
+    pthread_cleanup_push(cancelled, me);
+    signals = lk__parker_parkopen(me->request->parker, until_us, cancel_state);
     pthread_cleanup_pop(0);
     lk__mu_lock(&me->conn->mu);
     return signals;
@@ -41,7 +54,7 @@ static unsigned make_room(struct lk__expecting *me, int64_t until_us)
 {
     assert(lk__mu_held(&me->conn->mu));
     struct lk__conn *conn = me->conn;
-    struct lk__request leader = { .parker = me->parker };
+    struct lk__request leader = { .parker = me->request->parker };
     uint64_t term = lk__conn_beginterm(conn, &leader);
     unsigned signals = lk__conn_leadonce(conn, &leader, until_us);
     if (conn->term == term)
@@ -55,6 +68,9 @@ static unsigned await_room(struct lk__expecting *me, struct lk__leaderlook *look
     assert(lk__mu_held(&me->conn->mu));
     struct lk__conn *conn = me->conn;
     int64_t look_us = lk__now_us() + lk__conn_lookevery(conn);
+    lk__conn_tellofroom(conn); /* it came up just now, or those who were told of some left without a request */
+    if (me->admitted)
+        return 0;
     if (conn->leader == NULL)
         return make_room(me, until_us);
     if (lk__conn_standsstill(conn, look)) {
@@ -64,19 +80,20 @@ static unsigned await_room(struct lk__expecting *me, struct lk__leaderlook *look
     return sleep_until(me, look_us < until_us ? look_us : until_us, cancel_state);
 }
 
-int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us,
+int lk__conn_awaitopen(struct lk__conn *conn, struct lk__request *request, unsigned failures, int64_t until_us,
                        int cancel_state)
 {
-    struct lk__expecting me = { .parker = parker, .conn = conn };
+    struct lk__expecting me = { .request = request, .conn = conn };
+    struct lk__parker *parker = request->parker;
     struct lk__leaderlook look = { 0 };
     unsigned signals = 0;
     int rc;
     lk__mu_lock(&conn->mu);
-    lk__list_append(&conn->expecting, &me.link);
+    lk__list_append(request->admitted ? conn->expecting.next : &conn->expecting, &me.link); /* whose turn it was is first */
     for (;;) {
         if (conn->closed)
             rc = ECANCELED;
-        else if (conn->stream != NULL && !conn->full)
+        else if (conn->stream != NULL && (me.admitted || !conn->full))
             rc = 0;
         else if (conn->stream == NULL && conn->failures != failures && conn->last_error != 0)
             rc = down_reason(conn);
@@ -94,7 +111,10 @@ int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigne
         }
         break;
     }
-    lk__list_remove(&me.link);
+    expect_no_more(&me);
+    request->admitted = rc == 0;
+    if (rc != 0)
+        lk__conn_tellofroom(conn);
     lk__mu_unlock(&conn->mu);
     if (signals & LK__WOKEN && rc != EINTR)
         lk__parker_signal(parker, LK__WOKEN); /* not ours to swallow */
@@ -103,5 +123,6 @@ int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigne
 
 int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us)
 {
-    return lk__conn_awaitopen(conn, parker, failures, until_us, PTHREAD_CANCEL_DISABLE);
+    struct lk__request none = { .parker = parker };
+    return lk__conn_awaitopen(conn, &none, failures, until_us, PTHREAD_CANCEL_DISABLE);
 }

@@ -84,8 +84,8 @@ static int send_it(struct lk__ongoing *call)
             return unreachable(call, ENOTCONN);
         int rc = send_once(call, now_us);
         if (rc == ENOTCONN)
-            rc = lk__node_awaitup(call->at, call->lane, call->request.parker, lk__node_failures(call->at, call->lane),
-                                  call->hard_us);
+            rc = lk__node_awaitopen(call->at, call->lane, &call->request, lk__node_failures(call->at, call->lane),
+                                    call->hard_us, PTHREAD_CANCEL_DISABLE);
         else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
         if (rc != 0 && rc != EINTR && !(rc == ENOTCONN && may_come_back(call)))

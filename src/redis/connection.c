@@ -76,9 +76,17 @@ void lk__conn_tellexpecting(struct lk__conn *conn)
 {
     assert(lk__mu_held(&conn->mu));
     for (struct lk__link *l = lk__list_first(&conn->expecting); l != NULL; l = lk__list_next(&conn->expecting, l))
-        lk__parker_signal(LK__CONTAINER(l, struct lk__expecting, link)->parker, LK__NUDGED);
+        lk__parker_signal(LK__CONTAINER(l, struct lk__expecting, link)->request->parker, LK__NUDGED);
     if (conn->owner_wake_fd >= 0)
         lk__eventfd_set(conn->owner_wake_fd);
+}
+
+sem_t *lk__conn_tellfirst(struct lk__conn *conn)
+{
+    assert(lk__mu_held(&conn->mu));
+    struct lk__link *first = lk__list_first(&conn->expecting);
+    return first == NULL ? NULL
+                         : lk__parker_note(LK__CONTAINER(first, struct lk__expecting, link)->request->parker, LK__NUDGED);
 }
 
 /* Nothing will be answered any more; who was not sent whole was not carried out. */
@@ -212,8 +220,11 @@ void lk__conn_up(struct lk__conn *conn, struct lk__stream *stream, const struct 
         atomic_store(&conn->serves, false);
         memcpy(conn->missing, info->missing, sizeof conn->missing);
         atomic_fetch_add(&conn->connects, 1);
+        conn->full = !lk__list_empty(&conn->expecting); /* until all who wait are admitted, by the first of them */
     }
-    lk__conn_tellexpecting(conn);
+    lk__parker_wake(lk__conn_tellfirst(conn)); /* under conn->mu: this is rare */
+    if (conn->owner_wake_fd >= 0)
+        lk__eventfd_set(conn->owner_wake_fd);
     lk__mu_unlock(&conn->mu);
 }
 
@@ -261,11 +272,21 @@ int64_t lk__conn_ended(struct lk__conn *conn)
     return ended_us;
 }
 
+/* Why it is full. A server that answers is not to blame. */
+static const char *full_reason(const struct lk__conn *conn)
+{
+    assert(lk__mu_held(&conn->mu));
+    int64_t half_us = conn->server->options.command_timeout_ms * 500;
+    if (conn->unanswered < conn->end && lk__now_us() - lk__conn_pendingat(conn, conn->unanswered)->sent_us > half_us)
+        return "the server does not read what it is sent";
+    return "this process sends more than the connection takes";
+}
+
 int lk__conn_lasterror(struct lk__conn *conn, char *errmsg, size_t size)
 {
     lk__mu_lock(&conn->mu);
     int last_error = conn->last_error;
-    snprintf(errmsg, size, "%s", conn->full ? "the server does not read what it is sent" : conn->errmsg);
+    snprintf(errmsg, size, "%s", conn->full ? full_reason(conn) : conn->errmsg);
     lk__mu_unlock(&conn->mu);
     return last_error;
 }

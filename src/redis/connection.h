@@ -84,6 +84,7 @@ struct lk__request {
     _Atomic int state;         /* enum lk__request_state; leaves INFLIGHT under the connection's mu */
     bool waiting;              /* under mu: a thread is parked on it and could lead */
     bool urgent;               /* it may take what is kept for renewals */
+    bool admitted;             /* it waited for room, or was sent before: it passes those who wait for their turn */
     bool acknowledged;         /* under mu: enough replicas have what it wrote */
     bool asking;               /* an ASK sent it here: it goes with ASKING before it */
     uint64_t place;            /* under mu: which one it has among the pending */
@@ -143,7 +144,9 @@ struct lk__conn {
     uint64_t term;                    /* under mu: a new number for each leader; who has an old one leads no more */
     uint64_t moves;                   /* under mu: how often a leader came back from its poll */
     struct lk__leaderlook look;       /* under mu: an owner's, at its reader, or that of lk__conn_awaitbriefly() */
-    bool full;                        /* under mu: somebody found no room, and is told when there is some */
+    bool full;                        /* under mu: somebody waits for room, and others do not pass */
+    unsigned admitted;                /* under mu: threads that were told of room and did not come yet ... */
+    size_t admitted_bytes;            /* under mu: ... and what they will send */
     bool closed;                      /* under mu: for good */
     int64_t ended_us;                 /* under mu: when a stream last ended; 0: never */
     unsigned failures;                /* under mu: attempts that failed since it was last up */
@@ -230,8 +233,8 @@ void lk__conn_abandon(struct lk__conn *conn, struct lk__request *request);
  * read, or the time is up and the last one had failed · ECANCELED closed · EINTR woken · ETIMEDOUT.
  */
 int lk__conn_awaitup(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us);
-/* Likewise, and a cancellation point with that state while it sleeps. */
-int lk__conn_awaitopen(struct lk__conn *conn, struct lk__parker *parker, unsigned failures, int64_t until_us,
+/* Likewise with room for that request, whose turn it is then; a cancellation point with that state while it sleeps. */
+int lk__conn_awaitopen(struct lk__conn *conn, struct lk__request *request, unsigned failures, int64_t until_us,
                        int cancel_state);
 unsigned lk__conn_failures(struct lk__conn *conn);
 int64_t lk__conn_ended(struct lk__conn *conn); /* when it was last up and ended; 0: never */

@@ -11,9 +11,10 @@
 
 /* A thread that waits for the connection. */
 struct lk__expecting {
-    struct lk__link link; /* under conn->mu: in conn->expecting */
-    struct lk__parker *parker;
+    struct lk__link link; /* under conn->mu: in conn->expecting, until it is admitted */
+    struct lk__request *request;
     struct lk__conn *conn;
+    bool admitted; /* under conn->mu: room is kept for its request */
 };
 
 /* --- requests that are pending: a ring ------------------------------------------------------------------- */
@@ -74,6 +75,7 @@ static inline void lk__conn_setclock(struct lk__conn *conn, int64_t before_us, i
 
 /* Tell those who wait for the connection, and the thread that owns it, to look again. */
 void lk__conn_tellexpecting(struct lk__conn *conn);
+sem_t *lk__conn_tellfirst(struct lk__conn *conn); /* the first of those who wait; what it has to be woken by, or NULL */
 void lk__conn_wantlocked(struct lk__conn *conn); /* have the connector bring it up */
 /* `stream` is of no use any more; have another one made. `cut` is what becomes of requests that were sent. */
 void lk__conn_replacestream(struct lk__conn *conn, struct lk__stream *stream, enum lk__request_state cut,
@@ -105,7 +107,11 @@ int64_t lk__conn_deadat(const struct lk__conn *conn); /* when the oldest request
 void lk__conn_endifdead(struct lk__conn *conn, int64_t now_us);
 /* What was appended goes out now, or with what the leader writes when it has read. */
 void lk__conn_flush(struct lk__conn *conn);
-void lk__conn_tellofroom(struct lk__conn *conn); /* those who found none, if there is some */
+/*
+ * The lock is left and taken again: of those who wait for room, as many are told as there is room for, in the order in
+ * which they came.
+ */
+void lk__conn_tellofroom(struct lk__conn *conn);
 
 /* --- stalled.c -------------------------------------------------------------------------------------------- */
 
@@ -142,8 +148,8 @@ uint64_t lk__conn_beginterm(struct lk__conn *conn, struct lk__request *request);
 /* The lock is left and taken again: read once, as the leader that `request` is. The signals that came. */
 unsigned lk__conn_leadonce(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
 /*
- * Give the role to the oldest request whose thread waits, or to one that waits for room. What that has to be woken by
- * when conn->mu was left, or NULL.
+ * Give the role to the oldest request whose thread waits, or have the first that waits for room take it. What that has to
+ * be woken by when conn->mu was left, or NULL.
  */
 sem_t *lk__conn_promote(struct lk__conn *conn);
 

@@ -221,13 +221,13 @@ static inline int lk__node_lasterror(struct lk__node *node, enum lk__lane lane, 
     return lk__conn_lasterror(&node->lanes[lane], errmsg, size);
 }
 
-/* The same of the lane for commands. */
-
-static inline int lk__node_awaitopen(struct lk__node *node, struct lk__parker *parker, unsigned failures,
-                                     int64_t until_us, int cancel_state)
+static inline int lk__node_awaitopen(struct lk__node *node, enum lk__lane lane, struct lk__request *request,
+                                     unsigned failures, int64_t until_us, int cancel_state)
 {
-    return lk__conn_awaitopen(&node->lanes[LK__LANE_COMMANDS], parker, failures, until_us, cancel_state);
+    return lk__conn_awaitopen(&node->lanes[lane], request, failures, until_us, cancel_state);
 }
+
+/* The same of the lane for commands. */
 
 /* Who answers there, or did. */
 static inline void lk__node_peer(struct lk__node *node, struct lk__peerinfo *peer)

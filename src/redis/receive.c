@@ -309,8 +309,8 @@ static struct lk__request *first_waiting(const struct lk__conn *conn)
 }
 
 /*
- * Give the role to the oldest request whose thread waits, or to one that waits for room. What that has to be woken by
- * when conn->mu was left, or NULL.
+ * Give the role to the oldest request whose thread waits, or have the first that waits for room take it. What that has to
+ * be woken by when conn->mu was left, or NULL.
  */
 sem_t *lk__conn_promote(struct lk__conn *conn)
 {
@@ -320,9 +320,7 @@ sem_t *lk__conn_promote(struct lk__conn *conn)
     conn->look.since_us = 0;
     if (conn->leader != NULL)
         return lk__parker_note(conn->leader->parker, LK__NUDGED);
-    if (conn->full)
-        lk__conn_tellexpecting(conn);
-    return NULL;
+    return lk__conn_tellfirst(conn);
 }
 
 /* Under conn->mu, left and taken again: read once, as the leader that `request` is. The signals that came. */

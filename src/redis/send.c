@@ -7,7 +7,8 @@
  *
  * What was sent is remembered in a ring that was made with the connection, and waits for the socket in a buffer of
  * fixed size: sending needs no memory. A caller that finds either full waits until the server took something, as if
- * the connection were down; a quarter of both is the renewals' alone.
+ * the connection were down; a quarter of both is the renewals' alone. Those who wait so are admitted in the order in which
+ * they came, as many as there is room for, and nobody who comes later passes them.
  */
 #include "redis/connection_inside.h"
 
@@ -346,11 +347,14 @@ void lk__conn_flush(struct lk__conn *conn)
         lk__eventfd_set(conn->wake_fd); /* so does this one, when it polls again */
 }
 
-enum { WAITS_MOST = 4 }; /* that are pending, with the ECHOs between them */
+enum {
+    WAITS_MOST = 4, /* that are pending, with the ECHOs between them */
+    TOLD_MOST = 16  /* of room, between two times that the lock is left */
+};
 static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
 
-/* With a stream: is there room for a command of `size` bytes? */
-static bool has_room(const struct lk__conn *conn, size_t size, bool urgent)
+/* With a stream: is there room for so many commands of `size` bytes together? */
+static bool has_room(const struct lk__conn *conn, unsigned count, size_t size, bool urgent)
 {
     assert(lk__mu_held(&conn->mu));
     size_t bytes = LK__OUT_BYTES - LK__ECHO_LENGTH, limit = conn->capacity - 1; /* an ECHO always goes */
@@ -362,17 +366,55 @@ static bool has_room(const struct lk__conn *conn, size_t size, bool urgent)
         bytes -= LK__OUT_BYTES / 4;
         limit -= conn->capacity / 4;
     }
-    return conn->end - conn->oldest < limit && lk__stream_waiting(conn->stream) + size <= bytes;
+    return conn->end - conn->oldest + count <= limit && lk__stream_waiting(conn->stream) + size <= bytes;
 }
 
-/* Tell those who found none, if there is some. */
-void lk__conn_tellofroom(struct lk__conn *conn)
+/* May a command of `size` bytes be appended? Not before those who wait, and not in the room of those who were admitted. */
+static bool may_send(const struct lk__conn *conn, const struct lk__request *request, size_t size)
 {
     assert(lk__mu_held(&conn->mu));
-    if (!conn->full || conn->stream == NULL || !has_room(conn, LK__COMMAND_MAX, false))
-        return;
-    conn->full = false;
-    lk__conn_tellexpecting(conn);
+    if (request->urgent || request->admitted)
+        return has_room(conn, 1, size, request->urgent);
+    return !conn->full && has_room(conn, conn->admitted + 1, conn->admitted_bytes + size, false);
+}
+
+/* The first of those who wait, if there is room for its request, too; NULL: there is none, or nobody waits any more. */
+static struct lk__expecting *admit_next(struct lk__conn *conn)
+{
+    assert(lk__mu_held(&conn->mu));
+    struct lk__link *first = conn->full && conn->stream != NULL ? lk__list_first(&conn->expecting) : NULL;
+    if (first == NULL)
+        return NULL;
+    struct lk__expecting *next = LK__CONTAINER(first, struct lk__expecting, link);
+    if (!has_room(conn, conn->admitted + 1, conn->admitted_bytes + next->request->size, false))
+        return NULL;
+    lk__list_remove(first);
+    next->admitted = true;
+    conn->admitted++;
+    conn->admitted_bytes += next->request->size;
+    return next;
+}
+
+void lk__conn_tellofroom(struct lk__conn *conn)
+{
+    sem_t *told[TOLD_MOST];
+    struct lk__expecting *next;
+    int count;
+    do {
+        for (count = 0; count < TOLD_MOST && (next = admit_next(conn)) != NULL; count++)
+            told[count] = lk__parker_note(next->request->parker, LK__NUDGED);
+        if (count > 0) {
+            lk__mu_unlock(&conn->mu);
+            for (int i = 0; i < count; i++)
+                lk__parker_wake(told[i]);
+            lk__mu_lock(&conn->mu);
+        }
+    } while (count == TOLD_MOST);
+    if (conn->full && lk__list_empty(&conn->expecting)) {
+        conn->full = false;
+        if (conn->owner_wake_fd >= 0)
+            lk__eventfd_set(conn->owner_wake_fd);
+    }
 }
 
 /* What comes next is taken by a server that the slot does not belong to yet. Should it find no room, this is in vain. */
@@ -450,12 +492,13 @@ append_call(struct lk__conn *conn, struct lk__request *request, const struct lk_
     }
     if (sent->epoch != 0 && sent->epoch != conn->epoch)
         return ESTALE;
-    if (request->asking && has_room(conn, wire.size + sizeof asking, request->urgent))
+    if (request->asking && may_send(conn, request, wire.size + sizeof asking))
         append_asking(conn, request->sent_us);
-    if (!has_room(conn, wire.size, request->urgent)) {
+    if (!may_send(conn, request, wire.size)) {
         conn->full = true;
         return ENOTCONN;
     }
+    request->admitted = true; /* should it have to be sent again, as text say, others still wait for their first turn */
     append_request(conn, request, &wire, number);
     return 0;
 }

@@ -8,24 +8,48 @@
 #include "client/client.h"
 #include "world.h"
 
+#include <dlfcn.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { THREADS = 24, CAPACITY = 8, STOPPED_MS = 300, LIMIT_MS = 100 };
+enum { THREADS = 24, CROWD = 400, CAPACITY = 8, STOPPED_MS = 300, LIMIT_MS = 100 };
 
 static lk_client_t *client;
-static lk_mutex_t *mutexes[THREADS];
+static lk_mutex_t *mutexes[CROWD];
+static atomic_int wakes;
+static int (*post_of_c)(sem_t *);
+
+__attribute__((constructor)) static void find_post(void)
+{
+    void *found = dlsym(RTLD_NEXT, "sem_post");
+    memcpy(&post_of_c, &found, sizeof post_of_c);
+}
+
+/* In front of the C library's: so often a thread was woken. */
+int sem_post(sem_t *sem)
+{
+    atomic_fetch_add(&wakes, 1);
+    return post_of_c(sem);
+}
 
 /* With few places, one of them for an ECHO and two for renewals. */
-static void open_all(struct world *w)
+static void open_some(struct world *w, int count)
 {
     client = world_client(w, "lease=15s&command_timeout=4s");
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < count; i++) {
         char name[16];
         snprintf(name, sizeof name, "m%d", i);
         mutexes[i] = world_mutex(w, client, name, NULL);
     }
     assert_int_equal(client->node.lanes[LK__LANE_COMMANDS].oldest, client->node.lanes[LK__LANE_COMMANDS].end);
     client->node.lanes[LK__LANE_COMMANDS].capacity = CAPACITY;
+}
+
+static void open_all(struct world *w)
+{
+    open_some(w, THREADS);
 }
 
 static bool is_crowded(void)
@@ -48,6 +72,33 @@ static void all_get_their_turn(struct world *w)
     world_cont_server(w);
     for (int i = 0; i < THREADS; i++)
         assert_lk(0, worker_join(&workers[i]));
+}
+
+static int count_waiting(void)
+{
+    struct lk__conn *conn = &client->node.lanes[LK__LANE_COMMANDS];
+    int count = 0;
+    lk__mu_lock(&conn->mu);
+    for (struct lk__link *l = lk__list_first(&conn->expecting); l != NULL; l = lk__list_next(&conn->expecting, l))
+        count++;
+    lk__mu_unlock(&conn->mu);
+    return count;
+}
+
+/* A thread is woken for its own turn and its own answers, not each time that others have theirs. */
+static void nobody_is_woken_for_nothing(struct world *w)
+{
+    static struct worker workers[CROWD];
+    open_some(w, CROWD);
+    world_stop_server(w);
+    for (int i = 0; i < CROWD; i++)
+        worker_start(&workers[i], lock_and_unlock, mutexes[i]);
+    eventually(count_waiting() > CROWD - CAPACITY, 3000);
+    atomic_store(&wakes, 0);
+    world_cont_server(w);
+    for (int i = 0; i < CROWD; i++)
+        assert_lk(0, worker_join(&workers[i]));
+    assert_in_range(atomic_load(&wakes), 1, 10 * CROWD); /* two calls, each may be sent twice */
 }
 
 static int try_in_vain(void *arg)
@@ -128,5 +179,6 @@ static void a_renewal_has_room(struct world *w)
 
 int main(void)
 {
-    return world_run(all_get_their_turn, who_finds_no_room_in_time_did_nothing, a_renewal_has_room);
+    return world_run(all_get_their_turn, nobody_is_woken_for_nothing,
+                     who_finds_no_room_in_time_did_nothing, a_renewal_has_room);
 }
