@@ -45,8 +45,8 @@ struct lk__step lk__fsm_giveup(struct lk__acquirefsm_state *a)
 /* A thread or process that stood still past hard_us gets one more command timeout, so that it leaves the queue. */
 static void allow_for_sleep(struct lk__acquirefsm_state *a, int64_t now_us)
 {
-    int64_t over_us = lk__later(lk__fsm_earlier(a->hard_us, a->due_us), a->set.command_us);
-    if (a->phase == LK__WAITING && now_us >= a->hard_us && now_us >= over_us)
+    int64_t due_us = a->phase == LK__WAITING ? lk__fsm_earlier(a->hard_us, a->due_us) : a->hard_us;
+    if (now_us >= a->hard_us && now_us >= lk__later(due_us, a->set.command_us))
         a->hard_us = lk__later(now_us, a->set.command_us);
 }
 

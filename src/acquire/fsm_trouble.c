@@ -98,9 +98,13 @@ struct lk__step lk__acquirefsm_connected(struct lk__acquirefsm *machine, int64_t
         a->next_us = now_us;
         return lk__fsm_proceed(a, now_us);
     }
-    a->last_error = code == ETIMEDOUT ? ENOTCONN : code;
+    if (code == ETIMEDOUT && now_us >= lk__later(a->hard_us, a->set.command_us))
+        return lk__fsm_proceed(a, now_us); /* the process was stopped, and gets more time */
+    bool may_come = code == ETIMEDOUT && a->last_error == 0 && now_us < a->hard_us; /* no attempt has failed yet */
+    if (!may_come)
+        a->last_error = code == ETIMEDOUT ? ENOTCONN : code;
     bool known = !a->listed && !lk__fsm_hasduplicates(a);
-    if (known && (a->last_error != ENOTCONN || now_us >= a->limit_us))
+    if (known && !may_come && (a->last_error != ENOTCONN || now_us >= a->limit_us))
         return lk__fsm_end(a, a->last_error);
     return lk__acquirefsm_unsent(machine, now_us);
 }

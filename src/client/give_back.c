@@ -60,8 +60,9 @@ static bool send_release(lk_client_t *client, struct leaving *leaving, struct lk
 static bool await_answer(struct leaving *leaving, int64_t until_us)
 {
     struct lk__request *request = &leaving->request;
-    while (atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us)
+    do
         lk__node_await(leaving->at, LK__LANE_COMMANDS, request, until_us);
+    while (atomic_load(&request->state) == LK__INFLIGHT && lk__now_us() < until_us);
     bool answered = atomic_load(&request->state) == LK__ANSWERED;
     lk__node_abandon(leaving->at, LK__LANE_COMMANDS, request);
     return answered;

@@ -59,10 +59,17 @@ static bool may_come_back(const struct lk__ongoing *call)
 {
     struct lk__node *node = call->at;
     int64_t now_us = lk__now_us(), timeout_us = node->server.options.command_timeout_ms * 1000;
-    if (now_us >= call->hard_us)
-        return false;
     return now_us < lk__node_ended(node, call->lane) + timeout_us ||
            node != lk__node_for(node, &call->command, false);
+}
+
+/* Is its time over? A process that was stopped or suspended for a command timeout past that gets one more. */
+static bool is_over(struct lk__ongoing *call)
+{
+    int64_t now_us = lk__now_us(), timeout_us = call->told->node->server.options.command_timeout_ms * 1000;
+    if (now_us >= lk__later(call->hard_us, timeout_us))
+        call->hard_us = now_us + timeout_us;
+    return now_us >= call->hard_us;
 }
 
 static int send_once(struct lk__ongoing *call, int64_t now_us)
@@ -79,16 +86,15 @@ static int send_once(struct lk__ongoing *call, int64_t now_us)
 static int send_it(struct lk__ongoing *call)
 {
     for (;;) {
-        int64_t now_us = lk__now_us();
-        if (now_us >= call->hard_us)
+        if (is_over(call))
             return unreachable(call, ENOTCONN);
-        int rc = send_once(call, now_us);
+        int rc = send_once(call, lk__now_us());
         if (rc == ENOTCONN)
             rc = lk__node_awaitopen(call->at, call->lane, &call->request, lk__node_failures(call->at, call->lane),
                                     call->hard_us, PTHREAD_CANCEL_DISABLE);
         else if (rc == 0 || (rc == ENOMEM && !call->unsure))
             return rc;
-        if (rc != 0 && rc != EINTR && !(rc == ENOTCONN && may_come_back(call)))
+        if (rc != 0 && rc != EINTR && rc != ETIMEDOUT && !(rc == ENOTCONN && may_come_back(call)))
             return unreachable(call, rc);
     }
 }
@@ -186,8 +192,9 @@ static int run(struct lk__ongoing *call)
         int rc = sent ? 0 : send_it(call);
         if (rc != 0)
             return rc;
-        while (atomic_load(&call->request.state) == LK__INFLIGHT && lk__now_us() < call->hard_us)
+        do
             lk__node_await(call->at, call->lane, &call->request, call->hard_us);
+        while (atomic_load(&call->request.state) == LK__INFLIGHT && !is_over(call));
         int state = atomic_load(&call->request.state);
         if (state == LK__ANSWERED) {
             call->garbled = 0;
@@ -199,7 +206,7 @@ static int run(struct lk__ongoing *call)
         call->unsure |= state != LK__UNSENT;
         call->garbled = state == LK__GARBLED ? call->garbled + 1 : 0;
         if (state == LK__INFLIGHT || call->garbled == LK__GARBLED_MAX || (call->unsure && call->told->only_once) ||
-            lk__now_us() >= call->hard_us)
+            is_over(call))
             return unreachable(call, ENOTCONN);
     }
 }
@@ -219,6 +226,8 @@ void lk__call_begin(struct lk__ongoing *call, struct lk__call *told)
         told->reply = lk__replybuf_reply(&told->own);
     lk__parker_init(&call->parker);
     lk__request_init(&call->request, &call->parker, told->reply);
+    if (told->only_once)
+        lk__node_endifclosed(lk__node_for(node, &call->command, false), call->lane);
     call->sent = now_us < call->hard_us && send_once(call, now_us) == 0;
 }
 
@@ -227,7 +236,7 @@ bool lk__call_await(struct lk__ongoing *call, int64_t until_us)
     if (!call->sent)
         return true;
     lk__node_await(call->at, call->lane, &call->request, until_us);
-    return atomic_load(&call->request.state) != LK__INFLIGHT || lk__now_us() >= call->hard_us;
+    return atomic_load(&call->request.state) != LK__INFLIGHT || is_over(call);
 }
 
 bool lk__call_isunsent(const struct lk__ongoing *call)

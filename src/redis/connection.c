@@ -195,6 +195,14 @@ void lk__conn_rest(struct lk__conn *conn)
     lk__mu_unlock(&conn->mu);
 }
 
+void lk__conn_endifclosed(struct lk__conn *conn)
+{
+    lk__mu_lock(&conn->mu);
+    if (conn->stream != NULL && conn->oldest == conn->end && lk__stream_readable(conn->stream)) /* nobody asked for that */
+        lk__conn_replacestream(conn, conn->stream, LK__CUT, "the server closed the connection");
+    lk__mu_unlock(&conn->mu);
+}
+
 void lk__conn_retire(struct lk__conn *conn, const char *why)
 {
     lk__conn_rest(conn);

@@ -115,7 +115,8 @@ enum { LK__DOUBT_BYTES = 256 };
 /* What a follower saw when it last looked at its leader, or an owner at its reader. */
 struct lk__leaderlook {
     uint64_t moves;
-    int64_t since_us; /* so long there was something to do, and it was not done; 0: never looked */
+    int64_t since_us;  /* so long there was something to do, and it was not done; 0: never looked */
+    int64_t looked_us; /* when it last looked */
 };
 
 /*
@@ -141,8 +142,9 @@ struct lk__conn {
     struct lk__request *leader;       /* under mu: who reads, or is about to; NULL: nobody */
     bool leading;                     /* under mu: the leader is at it */
     bool dispatching;                 /* under mu: the leader gives out replies and will flush */
+    int64_t flushed_us;               /* under mu: when one last did: what waited for that has no answer sooner */
     uint64_t term;                    /* under mu: a new number for each leader; who has an old one leads no more */
-    uint64_t moves;                   /* under mu: how often a leader came back from its poll */
+    uint64_t moves;                   /* under mu: how often a leader came back from its poll, or had an answer to give */
     struct lk__leaderlook look;       /* under mu: an owner's, at its reader, or that of lk__conn_awaitbriefly() */
     bool full;                        /* under mu: somebody waits for room, and others do not pass */
     unsigned admitted;                /* under mu: threads that were told of room and did not come yet ... */
@@ -215,7 +217,7 @@ static inline void lk__conn_serves(struct lk__conn *conn)
 
 /*
  * Wait until `request` is in flight no longer, its parker gets LK__WOKEN, or `until_us`; reads for all meanwhile
- * if nobody else does. The caller looks itself at what happened. True: woken.
+ * if nobody else does. What lies in the socket by then is read first. The caller looks itself at what happened. True: woken.
  */
 bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us);
 /*
@@ -267,6 +269,7 @@ void lk__conn_look(struct lk__conn *conn, struct lk__request *request);
 /* Likewise if it goes to a server of another epoch than that. */
 void lk__conn_leave(struct lk__conn *conn, unsigned epoch, const char *why);
 void lk__conn_rest(struct lk__conn *conn); /* an idle stream ends */
+void lk__conn_endifclosed(struct lk__conn *conn); /* likewise if the server ended it: what is sent then is unknown */
 /* It is of no use at present: the same, and who waits for one is told so. */
 void lk__conn_retire(struct lk__conn *conn, const char *why);
 /*

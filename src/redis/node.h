@@ -165,6 +165,11 @@ static inline int lk__node_send(struct lk__node *node, enum lk__lane lane, struc
     return lk__conn_send(&node->lanes[lane], request, command, sent, eval);
 }
 
+static inline void lk__node_endifclosed(struct lk__node *node, enum lk__lane lane)
+{
+    lk__conn_endifclosed(&node->lanes[lane]);
+}
+
 static inline void lk__node_abandon(struct lk__node *node, enum lk__lane lane, struct lk__request *request)
 {
     lk__conn_abandon(&node->lanes[lane], request);

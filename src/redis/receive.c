@@ -143,6 +143,7 @@ static int take_reply(struct lk__conn *conn, struct lk__stream *stream, sem_t **
 {
     assert(lk__mu_held(&conn->mu));
     struct lk__reply *reply = stream->filling;
+    conn->moves++;
     if (conn->stream != stream || conn->unanswered == conn->end)
         return EPROTO; /* an answer that nobody asked for */
     const struct lk__pending *pending = lk__conn_pendingat(conn, conn->unanswered);
@@ -203,6 +204,8 @@ static void receive(struct lk__conn *conn, struct lk__stream *stream)
     if (conn->term != term)
         return;
     conn->dispatching = false;
+    if (lk__stream_pending(stream))
+        conn->flushed_us = lk__now_us();
     if (rc == EIO)
         lk__conn_replacestream(conn, stream, LK__CUT, lk__stream_why(stream, NULL));
     else if (rc == ENOMEM)
@@ -392,10 +395,28 @@ static bool await(struct lk__conn *conn, struct lk__request *request, struct lk_
     return woken;
 }
 
+/* Nobody handed out yet what the server sent, and the answer may be in it. */
+static bool is_unread(struct lk__conn *conn, const struct lk__request *request)
+{
+    if (atomic_load(&request->state) != LK__INFLIGHT)
+        return false;
+    lk__mu_lock(&conn->mu);
+    bool unread = conn->stream != NULL && (conn->dispatching || lk__stream_readable(conn->stream));
+    lk__mu_unlock(&conn->mu);
+    return unread;
+}
+
+/* A thread that the time wakes may be faster than the leader, where the process stood still. */
 bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
     struct lk__leaderlook look = { 0 };
-    return await(conn, request, &look, until_us);
+    bool woken = await(conn, request, &look, until_us);
+    if (woken || atomic_load(&request->state) != LK__INFLIGHT)
+        return woken;
+    int64_t now_us = lk__now_us(), last_us = now_us + conn->server->options.command_timeout_ms * 1000;
+    for (; !woken && now_us < last_us && is_unread(conn, request); now_us = lk__now_us())
+        woken = await(conn, request, &look, now_us + lk__conn_lookevery(conn));
+    return woken;
 }
 
 bool lk__conn_awaitbriefly(struct lk__conn *conn, struct lk__request *request, int64_t until_us)

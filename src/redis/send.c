@@ -318,7 +318,8 @@ int64_t lk__conn_deadat(const struct lk__conn *conn)
     assert(lk__mu_held(&conn->mu));
     if (conn->unanswered == conn->end)
         return LK__NEVER;
-    return lk__conn_pendingat(conn, conn->unanswered)->sent_us + conn->server->options.command_timeout_ms * 1000;
+    int64_t sent_us = lk__conn_pendingat(conn, conn->unanswered)->sent_us;
+    return (sent_us > conn->flushed_us ? sent_us : conn->flushed_us) + conn->server->options.command_timeout_ms * 1000;
 }
 
 /*

@@ -17,17 +17,21 @@ int64_t lk__conn_lookevery(const struct lk__conn *conn)
 
 /*
  * Does the leader stand still? With a stream that could be read for two looks; a parser is given twice that, as its
- * stream ends with it.
+ * stream ends with it. A look that comes late counts for nothing: where this thread did not run in time, because the process
+ * was stopped or has too many threads, the leader may not have run either.
  */
 bool lk__conn_standsstill(const struct lk__conn *conn, struct lk__leaderlook *look)
 {
     assert(lk__mu_held(&conn->mu));
-    int64_t now_us = lk__now_us(), patience_us = (conn->dispatching ? 4 : 2) * lk__conn_lookevery(conn);
-    bool idle = look->since_us != 0 && look->moves == conn->moves && conn->stream != NULL &&
+    int64_t now_us = lk__now_us(), every_us = lk__conn_lookevery(conn);
+    bool late = now_us - look->looked_us > 2 * every_us;
+    bool idle = look->since_us != 0 && !late && look->moves == conn->moves && conn->stream != NULL &&
                 (conn->dispatching || lk__stream_readable(conn->stream));
+    look->looked_us = now_us;
     if (idle)
-        return now_us - look->since_us >= patience_us;
-    *look = (struct lk__leaderlook){ conn->moves, now_us };
+        return now_us - look->since_us >= (conn->dispatching ? 4 : 2) * every_us;
+    look->moves = conn->moves;
+    look->since_us = now_us;
     return false;
 }
 

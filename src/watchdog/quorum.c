@@ -209,7 +209,7 @@ int lk__quorum_renew(struct lk__lease *whole, int64_t lease_ms, int64_t until_us
         ask_parts(dog, &call, lease_ms);
         whole->lease_ms = whole->wanted_ms = (int)lease_ms;
         while ((renewed = count_renewed(&call, &open)) < majority && renewed + open >= majority && !dog->stopping &&
-               lk__cond_wait(&dog->renewed, &dog->mu, until_us) != ETIMEDOUT)
+               lk__lease_awaitrenewed(dog, &until_us))
             ;
         bool good = lk__lease_goodat(dog, whole, lk__now_us());
         rc = renewed >= majority ? 0 : !good ? ESTALE : dog->stopping ? ECANCELED : EIO;

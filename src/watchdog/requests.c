@@ -108,8 +108,7 @@ int lk__lease_renew(struct lk__lease *lease, int64_t lease_ms, int64_t until_us)
         lease->renew_us = 0;
         lk__lease_schedule(dog, lease);
         lk__watchdog_wake(dog);
-        while ((int)(lease->answered - mine) < 0 && !dog->stopping &&
-               lk__cond_wait(&dog->renewed, &dog->mu, until_us) != ETIMEDOUT)
+        while ((int)(lease->answered - mine) < 0 && !dog->stopping && lk__lease_awaitrenewed(dog, &until_us))
             ;
         if ((int)(lease->answered - mine) >= 0)
             rc = lease->result;

@@ -148,6 +148,22 @@ void lk__renewal_over(struct lk__watchdog *dog, const struct lk__inflight *infli
 /* Not under dog->mu: the references of a request to its leases. */
 void lk__renewal_drop(struct lk__lease *lease);
 
+/*
+ * The lock is left and taken again: wait for the end of a renewal. False: the time is over. A thread that finds that late,
+ * because the process was stopped say, waits for a command timeout more: the watchdog's thread is as late.
+ */
+static inline bool lk__lease_awaitrenewed(struct lk__watchdog *dog, int64_t *until_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    if (lk__cond_wait(&dog->renewed, &dog->mu, *until_us) != ETIMEDOUT)
+        return true;
+    int64_t now_us = lk__now_us(), timeout_us = dog->options->command_timeout_ms * 1000;
+    if (now_us < lk__later(*until_us, timeout_us / 8))
+        return false;
+    *until_us = now_us + timeout_us;
+    return true;
+}
+
 void lk__losses_add(struct lk__watchdog *dog, struct lk__lease *lease);
 /* Leaves dog->mu and takes it again. `last`: do not wait for the end of the second. */
 void lk__losses_log(struct lk__watchdog *dog, int64_t now_us, bool last);

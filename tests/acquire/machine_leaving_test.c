@@ -131,7 +131,7 @@ static void a_try_without_a_server_says_so(void)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct play play = begin_try();
         RUN(&play, { 0, STARTS, TO_ASK }, { 0, IS_DOWN, TO_CONNECT(COMMAND) });
-        play.step = lk__acquirefsm_connected(&play.machine, local_us(9), table[i].connect_code);
+        play.step = lk__acquirefsm_connected(&play.machine, local_us(COMMAND), table[i].connect_code);
         assert_int_equal(play.step.act, LK__FINISHED);
         assert_int_equal(result_of(&play)->code, table[i].code);
         assert_false(result_of(&play)->unknown);

@@ -33,6 +33,7 @@ static void an_answer_ends_the_pauses(void)
     assert_int_equal(result_of(&play)->arrival, 11); /* it brings its place along */
 }
 
+/* And for an answer's time more where no attempt to connect has failed. */
 static void a_wait_without_a_connection_lasts_until_the_limit(void)
 {
     struct play play = begin_limited(500), never_sent = begin_limited(500);
@@ -40,7 +41,8 @@ static void a_wait_without_a_connection_lasts_until_the_limit(void)
         { 70, CONNECTS(ENOTCONN), TO_CONNECT(500) }, { 500, CONNECTS(ETIMEDOUT), TO_END(ENOTCONN) });
     assert_false(result_of(&play)->unknown);
     RUN(&never_sent, { 0, STARTS, TO_ASK }, { 0, SENDS, TO_AWAIT(900) }, { 1, IS_CUT_UNSENT, TO_ASK },
-        { 1, IS_DOWN, TO_CONNECT(500) }, { 500, CONNECTS(ETIMEDOUT), TO_END(ENOTCONN) });
+        { 1, IS_DOWN, TO_CONNECT(500) }, { 500, CONNECTS(ETIMEDOUT), TO_CONNECT(900) },
+        { 900, CONNECTS(ETIMEDOUT), TO_END(ENOTCONN) });
     assert_false(result_of(&never_sent)->unknown);
 }
 
