@@ -151,6 +151,22 @@ void lk__outbox_serve(struct lk__watchdog *dog, int64_t now_us)
     }
 }
 
+/*
+ * It was answered, and by the server's clock a copy of what it undoes may still come. By ours none can, unless that clock
+ * went back: it is sent again, and nobody waits for it any more.
+ */
+static int64_t past_copies(struct lk__watchdog *dog, struct lk__outboxentry *entry, struct lk__date date, int64_t now_us)
+{
+    assert(lk__mu_held(&dog->mu));
+    int64_t left_us = lk__until_left(&entry->past, date, now_us), here_us = entry->past.here_us - now_us;
+    if (here_us <= 0 && !entry->unawaited) {
+        entry->unawaited = true;
+        dog->outbox.pending--;
+        pthread_cond_broadcast(&dog->outbox.answered);
+    }
+    return now_us + (here_us > 0 && here_us < left_us ? here_us : left_us) + 1000;
+}
+
 /* When to send the entry again; LK__NEVER: its answer counts. */
 static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)
 {
@@ -172,7 +188,7 @@ static int64_t again_at(struct lk__watchdog *dog, const struct lk__inflight *inf
         return lk__window_retryat(dog, now_us);
     if (lk__until_isover(&entry->past, date, now_us))
         return LK__NEVER;
-    return now_us + lk__until_left(&entry->past, date, now_us) + 1000;
+    return past_copies(dog, entry, date, now_us);
 }
 
 void lk__outbox_over(struct lk__watchdog *dog, const struct lk__inflight *inflight, int64_t now_us)

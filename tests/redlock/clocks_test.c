@@ -2,7 +2,7 @@
 /*
  * clocks_test.c - the clock of a minority of the servers jumps: they forget too soon, or too late, and nobody notices
  *
- * seconds: 20
+ * seconds: 26
  */
 #include "news.h"
 #include "quorum.h"
@@ -94,6 +94,29 @@ static void a_minority_may_jump(struct world *w)
     close_either_way(w, client);
 }
 
+/* What got no answer while the clock was ahead is past by our clock long before it is by that one, which went back. */
+static void a_close_does_not_wait_for_a_clock_that_went_back(struct world *w)
+{
+    struct quorum *q = begin(w);
+    lk_client_t *client = quorum_client(q, "lease=3600ms&command_timeout=1100ms");
+    lk_redlock_t *r = quorum_redlock(w, client, "jobs", &no_wait);
+    quorum_lockall(q, r, "jobs");
+    jump(q, HOUR_MS);
+    for (int i = 0; i < 5; i++) { /* the client learns how late it is there */
+        assert_lk(0, lk_redlock_unlock(r));
+        assert_lk(0, lk_redlock_lockfor(r, 10000));
+    }
+    assert_lk(0, lk_redlock_unlock(r));
+    quorum_stop(q, 0);
+    assert_lk(0, lk_redlock_lockfor(r, 10000));
+    quorum_cont(q, 0);
+    jump(q, -HOUR_MS);
+    assert_lk(0, lk_redlock_unlock(r));
+    eventually(quorum_having(q, "jobs") == 0, 10000);
+    sleep_ms(4000); /* a lease: nothing of it is under way any more */
+    world_close(w, client);
+}
+
 /*
  * A machine starts its server, and then sets its clock. By that the server has run for an hour, and it has forgotten what it
  * granted. With another one that never had it, it would be a majority for a client that has not met it before.
@@ -123,7 +146,8 @@ static void no_server_is_old_by_its_own_clock_alone(struct world *w)
             assert_lk(ESTALE, lk_redlock_remaining(r, &left_ms));
     eventually(lk_redlock_trylock(free) == 0, 2000); /* the others are as old for a client that has just come */
     assert_lk(0, lk_redlock_unlock(free));
-    (void)lk_redlock_unlock(other);
+    while (lk_redlock_unlock(other) == 0) /* once for each time that it was locked */
+        ;
     (void)lk_redlock_unlock(r);
     eventually(quorum_having(q, "jobs") == 0, 10000);
     close_either_way(w, rival);
@@ -132,7 +156,8 @@ static void no_server_is_old_by_its_own_clock_alone(struct world *w)
 
 int main(void)
 {
-    return world_run(a_minority_may_jump, no_server_is_old_by_its_own_clock_alone);
+    return world_run(a_minority_may_jump, a_close_does_not_wait_for_a_clock_that_went_back,
+                     no_server_is_old_by_its_own_clock_alone);
 }
 
 #else /* built with a sanitizer, which a preloaded library would have to be, too */
