@@ -406,14 +406,17 @@ static bool is_unread(struct lk__conn *conn, const struct lk__request *request)
     return unread;
 }
 
-/* A thread that the time wakes may be faster than the leader, where the process stood still. */
+/*
+ * A thread that the time wakes may be faster than the leader, where the process stood still. What lies there is waited for
+ * half a command timeout more: after a whole one the caller would take it for such a process again.
+ */
 bool lk__conn_await(struct lk__conn *conn, struct lk__request *request, int64_t until_us)
 {
     struct lk__leaderlook look = { 0 };
     bool woken = await(conn, request, &look, until_us);
     if (woken || atomic_load(&request->state) != LK__INFLIGHT)
         return woken;
-    int64_t now_us = lk__now_us(), last_us = now_us + conn->server->options.command_timeout_ms * 1000;
+    int64_t now_us = lk__now_us(), last_us = now_us + conn->server->options.command_timeout_ms * 500;
     for (; !woken && now_us < last_us && is_unread(conn, request); now_us = lk__now_us())
         woken = await(conn, request, &look, now_us + lk__conn_lookevery(conn));
     return woken;
