@@ -6,8 +6,8 @@
  * what was done unseen is taken back.
  *
  * labels: memory
- * seconds: 138
- * timeout: 240
+ * seconds: 180
+ * timeout: 360
  */
 #include "process.h"
 #include "rig.h"

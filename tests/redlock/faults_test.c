@@ -227,6 +227,8 @@ static void a_call_after_all_connections_ended_is_answered(struct world *w)
         kill_connections(q);
         assert_lk(0, lk_redlock_check(r));
         kill_connections(q);
+        assert_lk(0, lk_redlock_extend(r, 10000));
+        kill_connections(q);
         assert_lk(0, lk_redlock_info(r, &info));
         kill_connections(q);
         assert_lk(0, lk_redlock_unlock(r));
