@@ -147,7 +147,7 @@ LK_API int lk_cond_destroy(lk_cond_t *c);
  *                        back; lk_mutex_check() says which
  * Threads     any; blocks only the caller; not for signal handlers; signals do not end the
  *             wait. A cancellation point while it waits: cleanup handlers run with m held,
- *             as after ETIMEDOUT, if a server serves it within a command timeout or two;
+ *             as after ETIMEDOUT, if a server answers within a command timeout;
  *             else without, as after ENOTCONN. lk_mutex_check() says which
  * Round trips 1; then one a poll ceiling (URL: poll), and 1 when it is woken
  */

@@ -124,7 +124,8 @@ static void unwind(struct lk__acquire *acquire)
     struct asking *asking = LK__CONTAINER(acquire, struct asking, acquire);
     struct condwait *wait = asking->wait;
     settle_old(asking, ECANCELED);
-    (void)take_again(wait, wait->lock.object->client->options->command_timeout_ms);
+    if (!lk__acquirefsm_result(&acquire->waiter.machine)->unknown) /* else no server answered for a command timeout */
+        (void)take_again(wait, wait->lock.object->client->options->command_timeout_ms);
     lk__condpair_unref(wait->pair);
     lk__op_leave(&wait->op, ECANCELED);
     lk__op_leave(&wait->lock, ECANCELED);
