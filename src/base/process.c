@@ -151,13 +151,17 @@ static bool find_key(pthread_key_t *key)
 
 /*
  * A program may unload a plugin that has the library in it while its threads live on: their end must not call what
- * is no longer there. At the end of a process this comes after all other destructors.
+ * is no longer there. At the end of a process this comes after all other destructors; other threads may be in the library
+ * then, so what is kept for them stays.
  */
 __attribute__((destructor(101))) static void unloaded(void)
 {
     unsigned place = atomic_exchange(&key_place, 0);
-    if (place != 0)
-        pthread_key_delete(place - 1);
+    if (place == 0)
+        return;
+    struct lk__thread *self = pthread_getspecific(place - 1);
+    pthread_key_delete(place - 1);
+    lk__free(self);
 }
 
 uintptr_t lk__process(void)

@@ -33,6 +33,8 @@ struct sink {
     void *arg;
 };
 
+static struct sink first; /* the first place: it goes with the library when that is unloaded */
+static atomic_bool first_taken;
 static _Atomic(struct sink *) newest; /* NULL: none was ever added */
 static atomic_uint_least64_t handles; /* given out so far */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -172,6 +174,12 @@ static struct sink *free_place(void)
     return NULL;
 }
 
+/* Another one; NULL when out of memory. */
+static struct sink *new_place(void)
+{
+    return atomic_exchange(&first_taken, true) ? lk__alloc(sizeof(struct sink)) : &first;
+}
+
 static void fill(struct sink *sink, lk_log_t log, int level, void *arg, uint64_t handle)
 {
     sink->log = log;
@@ -184,7 +192,7 @@ static void fill(struct sink *sink, lk_log_t log, int level, void *arg, uint64_t
 int lk__sinks_add(lk_log_t log, int level, void *arg, uint64_t *handle)
 {
     pthread_once(&once, watch_forks);
-    struct sink *sink = free_place(), *fresh = sink == NULL ? lk__alloc(sizeof *fresh) : NULL;
+    struct sink *sink = free_place(), *fresh = sink == NULL ? new_place() : NULL;
     if (sink == NULL && fresh == NULL)
         return ENOMEM;
     uint64_t mine = atomic_fetch_add(&handles, 1) + 1;

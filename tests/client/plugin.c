@@ -8,6 +8,7 @@ int plugin_use(const char *url);
 int plugin_vote(const char *url);
 int plugin_open(const char *url);
 int plugin_close(void);
+int plugin_round(const char *url);
 
 static lk_client_t *kept;
 
@@ -111,4 +112,25 @@ int plugin_open(const char *url)
 int plugin_close(void)
 {
     return lk_client_close(kept);
+}
+
+static void ignore(void *arg, int level, const char *text)
+{
+    (void)arg;
+    (void)level;
+    (void)text;
+}
+
+/* Uses the library, and leaves nothing. */
+int plugin_round(const char *url)
+{
+    uint64_t handle;
+    int rc = lk_addlog(ignore, LK_LOG_WARNING, NULL, &handle);
+    if (rc != 0)
+        return rc;
+    rc = plugin_use(url);
+    lk_inspect_close(walk);
+    walk = NULL;
+    int removed = lk_removelog(handle);
+    return rc != 0 ? rc : removed;
 }
