@@ -91,6 +91,7 @@ static void append(struct lk__events *events, struct lk__news *news)
         atomic_fetch_add(&events->news_count, 1);
     }
     lk__list_append(&events->news, &news->link);
+    news->number = ++events->numbers;
     news->untold = events->audience_count;
 }
 
@@ -205,18 +206,20 @@ void lk__events_join(struct lk__events *events, struct lk__audience *audience)
 unsigned long long lk__events_leave(struct lk__events *events, struct lk__audience *audience)
 {
     assert(lk__mu_held(&events->mu));
+    uint64_t last = events->numbers;
     unsigned long long losses = 0;
     lk_event_t event;
     struct lk__news *over;
-    while (lk__audience_tell(events, audience, &event, &over)) {
+    events->audience_count--; /* so what comes from now on is not for it */
+    while (audience->next != &events->news && news_of(audience->next)->number <= last) {
+        lk__audience_tell(events, audience, &event, &over);
         losses += event.type == LK_EVENT_LOST ? event.count : 0;
         lk__mu_unlock(&events->mu);
         lk__news_drop(over);
         lk__mu_lock(&events->mu);
     }
     lk__list_remove(&audience->link);
-    events->audience_count--;
-    return losses;
+    return losses + audience->missed;
 }
 
 /* So many losses whose news were dropped: nothing else is known of them. */

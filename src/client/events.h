@@ -29,8 +29,9 @@ struct lk__events {
     struct lk__mu mu;            /* innermost but for a parker's: taken under dog->mu */
     struct lk__link news;      /* under mu, as all of this: what somebody was not told yet, oldest first */
     atomic_uint news_count;    /* written under mu */
+    uint64_t numbers;          /* given to news so far */
     struct lk__link audiences; /* those that are next in turn first */
-    unsigned audience_count;
+    unsigned audience_count;   /* without those that are leaving */
     uint64_t handles;     /* handed out so far */
     uint64_t running;     /* handle of the listener that is being called; 0: none */
     pthread_cond_t some;  /* with mu: something for a listener, or stop */

@@ -468,6 +468,45 @@ static void losses_reach_those_who_stay(struct world *w)
     eventually(count(&users[0].heard) == ROUNDS * LOSSES, 5000);
 }
 
+static void hear_slowly(const lk_event_t *event, void *arg)
+{
+    (void)event;
+    note(&((struct user *)arg)->heard);
+    sleep_ms(1);
+}
+
+/* News without end, and never more than so many that were not told. False: nobody stopped it. */
+static int raise_storm(int index, void *arg)
+{
+    enum { UNTOLD = 200000, LASTS_MS = 5000 };
+    struct lk__events *events = &client->events;
+    int64_t until_ms = now_ms() + LASTS_MS;
+    (void)index;
+    while (!gate_is_open(arg) && now_ms() < until_ms)
+        for (int i = 0; i < 10000 && atomic_load(&events->news_count) < UNTOLD; i++)
+            lk__events_ofobject(events, LK_EVENT_LOST, LK_KIND_MUTEX, "orders", 0);
+    return now_ms() < until_ms ? 0 : -1;
+}
+
+static int raise_storms(void *arg)
+{
+    return run_threads(8, raise_storm, arg);
+}
+
+/* It is told no more, so it need not wait until nothing happens. */
+static void a_listener_goes_while_there_are_news(struct world *w)
+{
+    struct gate calm = { 0 };
+    struct worker storm;
+    open_client(w);
+    add(&users[0], hear_slowly);
+    worker_start(&storm, raise_storms, &calm);
+    eventually(atomic_load(&client->events.news_count) > 1000, 5000);
+    assert_lk(0, lk_client_removelistener(client, users[0].handle));
+    gate_open(&calm);
+    assert_int_equal(0, worker_join(&storm));
+}
+
 int main(void)
 {
     return world_run(everybody_hears_of_everything, events_count_from_joining_to_leaving, a_listener_may_end_its_thread,
@@ -475,5 +514,5 @@ int main(void)
                      a_listener_removes_itself, a_listener_removes_another, a_listener_adds_another,
                      a_listener_removes_itself_while_its_client_closes, mistakes_are_told, a_queue_outlives_its_client,
                      a_close_leaves_the_number_of_losses, queues_are_closed_while_their_client_closes,
-                     losses_reach_those_who_stay);
+                     losses_reach_those_who_stay, a_listener_goes_while_there_are_news);
 }
