@@ -114,6 +114,10 @@ local function lend_out(permits, queue, seen, asker, total, now, anonymous)
     local round = { queue = queue, seen = seen, now = now, turn_ms = TURN_MS, free = free_permits(permits, total, now) }
     function round.take(id, its_claim_ms)
         local permit, n = permit_of(id)
+        if n > total and id ~= asker then
+            tell(id, 'F ' .. id) -- its ask says that it never gets them, and it blocks nobody
+            return false
+        end
         local enough = set_aside(round, id, n, asker)
         if not enough or id == asker then
             return enough

@@ -87,6 +87,7 @@ elseif live then -- the message or reply with the grant got lost, or this is a l
     return answer(GRANTED, token, told)
 elseif n > all and all > 0 then
     leave(queue, seen, id)
+    lend_out(permits, queue, seen, nil, all, now, anonymous) -- it may have been told to go on
     return answer(IMPOSSIBLE)
 elseif try then
     local free, _, blocked = lend_out(permits, queue, seen, nil, all, now, anonymous)

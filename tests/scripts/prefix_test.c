@@ -593,6 +593,17 @@ static const struct row rows[] = {
       ":1;" QUEUED("permits", C ":1", B ":1"),
       { PERMITS },
       { A ":1", "1" } },
+    { &lk__lua_semaphore_permit_release,
+      GIVES,
+      "SET latchkey:total:{x} 2;" LENT "ZADD latchkey:permits:{x} " LATER_MS " " A
+      ":1;" QUEUED("permits", B ":3", B ":1"),
+      { PERMITS },
+      { A ":1", "0", NO_FLAGS, "1" } },
+    { &lk__lua_semaphore_permit_take,
+      GIVES, /* more than there are in all, and others waited behind */
+      "SET latchkey:total:{x} 2;" LENT QUEUED("permits", A ":3", B ":1"),
+      { PERMITS },
+      { PERMIT("3", "0", NO_FLAGS) } },
     { &lk__lua_semaphore_permit_release_hold,
       GIVES,
       "SET latchkey:total:{x} 2;ZADD latchkey:permits:{x} " LATER_MS " " A ":2 " LATER_MS " " A

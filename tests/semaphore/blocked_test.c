@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * blocked_test.c - the log names the waiter that blocks all others
+ * blocked_test.c - the log names the waiter that blocks all others; one that wants more than there are blocks nobody
  *
  * labels: threads
- * seconds: 14
+ * seconds: 17
  */
 #include "log.h"
 #include "world.h"
@@ -56,7 +56,45 @@ static void the_wide_ask_is_named(struct world *w)
     }
 }
 
+static int want_all(void *arg)
+{
+    return lk_sem_acquire(arg, 4, 20000);
+}
+
+static int want_one(void *arg)
+{
+    int rc = lk_sem_acquire(arg, 1, 20000);
+    return rc != 0 ? rc : lk_sem_release(arg, 1);
+}
+
+/* The first one wants more than there are from now on: it is told, and the next one served, long before they ask. */
+static void one_that_wants_too_many_blocks_nobody(struct world *w)
+{
+    enum { AT_ONCE_MS = 5000 };
+    static const lk_semattr_t leased = { .size = sizeof leased, .leased = 1 };
+    struct worker wide, narrow;
+    world_allow(w, "latchkey:*:{pool}");
+    lk_sem_t *pool = world_sem(w, world_client(w, ""), "pool", 4, &leased);
+    lk_sem_t *other = world_sem(w, world_client(w, "poll=20s"), "pool", 4, &leased);
+    lk_sem_t *third = world_sem(w, world_client(w, "poll=20s"), "pool", 4, &leased);
+    assert_lk(0, lk_sem_acquire(pool, 3, 0));
+    worker_start(&wide, want_all, other);
+    eventually(world_semqueued(w, "pool") == 1, 3000);
+    sleep_ms(1000); /* it listens: else it would be passed */
+    worker_start(&narrow, want_one, third);
+    eventually(world_semqueued(w, "pool") == 2, 3000);
+    sleep_ms(1000); /* both listen, and ask no more */
+    assert_lk(0, lk_sem_addpermits(pool, -1));
+    int64_t began_ms = now_ms();
+    assert_lk(0, lk_sem_release(pool, 2));
+    assert_lk(0, worker_join(&narrow));
+    assert_int_equal(EINVAL, worker_join(&wide));
+    assert_between(now_ms() - began_ms, 0, AT_ONCE_MS);
+    assert_lk(0, lk_sem_release(pool, 1));
+    assert_lk(0, lk_sem_delete(pool));
+}
+
 int main(void)
 {
-    return world_run(the_wide_ask_is_named);
+    return world_run(the_wide_ask_is_named, one_that_wants_too_many_blocks_nobody);
 }
