@@ -382,6 +382,14 @@ local function call_resting(queue, seen, now, told)
     redis.pcall('ZREM', seen, 'resting') -- last: a script that ends before has the next one do it all
 end
 
+-- Nobody gets the object any more. Those near the front are told to ask, from this place on, and each of them that learns it
+-- and leaves tells the next one.
+local function call_off(queue, from)
+    for _, id in ipairs(redis.call('ZRANGE', queue, from, CALLED_MAX - 1)) do
+        tell(id, 'F ' .. id)
+    end
+end
+
 -- Hand a free object to the first waiter that listens, and return it; nil when there is none. The asker
 -- needs no message: its reply tells it. A client that does not listen is tried once, however many of its
 -- threads wait. A waiter that is passed over keeps its place.

@@ -84,6 +84,7 @@ end
 local left = redis.call('PTTL', mutex)
 if left == -2 and robust and redis.call('GET', mark) == 'unrecoverable' then
     leave(queue, seen, id)
+    call_off(queue, CALLED_MAX - 1)
     return answer(UNRECOVERABLE)
 end
 local place = redis.call('ZSCORE', queue, id)

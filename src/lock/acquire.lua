@@ -57,6 +57,7 @@ end
 
 if dead then
     leave(queue, seen, id)
+    call_off(queue, CALLED_MAX - 1)
     return answer(UNRECOVERABLE)
 elseif open and left == -2 then
     return take()

@@ -93,9 +93,7 @@ end
 
 local handed = redis.call('EXISTS', mutex) == 1
 if not handed and mine == 1 and robust and unrepaired then
-    for _, waiter in ipairs(redis.call('ZRANGE', queue, 0, 99)) do
-        tell(waiter, 'F ' .. waiter) -- each waiter asks, and is told that the mutex is not recoverable
-    end
+    call_off(queue, 0)
 elseif not handed and not (robust and redis.call('GET', mark) == 'unrecoverable') then
     handed = hand_on()
 end

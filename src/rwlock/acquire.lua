@@ -92,6 +92,7 @@ if open then
     return held(grant(lock, id, lease_ms, now))
 elseif dead then
     leave(queue, seen, id)
+    call_off(queue, CALLED_MAX - 1)
     return answer(UNRECOVERABLE)
 elseif mine then -- the message or reply with the grant got lost, and its token with it: issue another
     end_turn(seen, now, SHARED_TURN_MS, liveness_ms)

@@ -49,9 +49,7 @@ local lock = { holders = holders, token = token, queue = queue, seen = seen, mar
     robust = robust, shared = shared, prefer = readers_first and 'r' or writers_first and 'w' or 'rw' }
 leave(queue, seen, id)
 if unrecoverable then
-    for _, waiter in ipairs(redis.call('ZRANGE', queue, 0, 99)) do
-        tell(waiter, 'F ' .. waiter) -- each waiter asks, and is told that the lock is not recoverable
-    end
+    call_off(queue, 0)
 elseif not (robust and redis.call('GET', mark) == 'unrecoverable') then
     let_in(lock, nil, now, deaf)
 end

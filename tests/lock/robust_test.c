@@ -99,6 +99,29 @@ static void given_back_unrepaired_it_is_refused_to_all(struct world *w)
     assert_lk(0, lk_mutex_unlock(orders));
 }
 
+/* All who wait, and by themselves would ask late: those that the release tells tell the others. */
+static void a_crowd_is_refused_at_once(struct world *w)
+{
+    enum { CROWD = 150, AT_ONCE_MS = 4000 };
+    struct worker crowd[CROWD];
+    lk_mutexattr_t fair = robust;
+    fair.fair = 1;
+    leave_it_dead(w);
+    open_orders(w);
+    lk_mutex_t *same_name = world_mutex(w, world_client(w, "lease=60s&poll=20s"), "orders", &fair);
+    assert_lk(EOWNERDEAD, lk_mutex_lock(orders));
+    for (int i = 0; i < CROWD; i++)
+        worker_start(&crowd[i], lock_mutex, same_name);
+    eventually(world_queued(w, "orders") == CROWD, 10000);
+    eventually(world_listening(w, "mutex:{orders}"), 10000);
+    assert_lk(0, lk_mutex_unlock(orders));
+    int64_t began_ms = now_ms();
+    for (int i = 0; i < CROWD; i++)
+        assert_int_equal(ENOTRECOVERABLE, worker_join(&crowd[i]));
+    assert_between(now_ms() - began_ms, 0, AT_ONCE_MS);
+    assert_lk(0, lk_mutex_forceunlock(orders));
+}
+
 /* Being unrecoverable does not lapse: nobody repaired anything meanwhile. */
 static void unrecoverable_has_no_end(struct world *w)
 {
@@ -202,7 +225,7 @@ static void there_is_nothing_to_repair(struct world *w)
 int main(void)
 {
     return world_run(after_a_dead_holder_it_says_so_until_repaired, trying_and_waiting_tell_as_well,
-                     given_back_unrepaired_it_is_refused_to_all, unrecoverable_has_no_end,
+                     given_back_unrepaired_it_is_refused_to_all, a_crowd_is_refused_at_once, unrecoverable_has_no_end,
                      a_repairer_that_dies_is_told_too, a_lost_hold_counts_as_dead,
                      who_was_not_told_leaves_it_to_the_next, taken_away_by_who_does_not_know_it_is_told, there_is_nothing_to_repair);
 }

@@ -116,6 +116,27 @@ static void given_back_unrepaired_it_is_refused_to_all(struct world *w)
     assert_lk(0, lk_rwlock_unlock(config));
 }
 
+/* All who wait, and by themselves would ask late: those that the release tells tell the others. */
+static void a_crowd_is_refused_at_once(struct world *w)
+{
+    enum { CROWD = 150, AT_ONCE_MS = 4000 };
+    struct worker crowd[CROWD];
+    open_both(w);
+    same_name = world_rwlock(w, world_client(w, "lease=60s&poll=20s"), "config", &robust);
+    leave_it_half_written();
+    assert_lk(EOWNERDEAD, lk_rwlock_wrlock(config));
+    for (int i = 0; i < CROWD; i++)
+        worker_start(&crowd[i], write_lock, same_name);
+    eventually(world_rwqueued(w, "config") == CROWD, 10000);
+    eventually(world_listening(w, "rw:{config}"), 10000);
+    assert_lk(0, lk_rwlock_unlock(config));
+    int64_t began_ms = now_ms();
+    for (int i = 0; i < CROWD; i++)
+        assert_int_equal(ENOTRECOVERABLE, worker_join(&crowd[i]));
+    assert_between(now_ms() - began_ms, 0, AT_ONCE_MS);
+    assert_lk(0, lk_rwlock_forceunlock(config));
+}
+
 /* Who goes on reading without repair leaves it to the next writer; repaired before, it is in order. */
 static void a_downgrade_keeps_what_is_known(struct world *w)
 {
@@ -215,7 +236,7 @@ static void who_was_not_told_leaves_it_to_the_next(struct world *w)
 int main(void)
 {
     return world_run(readers_are_told_until_a_writer_repaired_it, a_reader_that_died_is_not_worth_a_word,
-                     waiters_are_told, given_back_unrepaired_it_is_refused_to_all, a_downgrade_keeps_what_is_known,
+                     waiters_are_told, given_back_unrepaired_it_is_refused_to_all, a_crowd_is_refused_at_once, a_downgrade_keeps_what_is_known,
                      an_unknown_downgrade_is_no_repair, who_was_robbed_counts_as_dead,
                      robbed_by_who_does_not_know_it_counts_as_dead, who_was_not_told_leaves_it_to_the_next);
 }
