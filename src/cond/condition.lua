@@ -123,9 +123,10 @@ local function wake_latest(both, now)
     return true
 end
 
--- Move the first waiter that was heard of lately; where none was, the first: if it is not heard of, the signal goes on.
+-- Move the first waiter that was heard of lately, and whose client listens, if it ever did. Where there is none, move the
+-- first: if it is not heard of, the signal goes on.
 local function wake_one(both, now)
-    local at, size, first, sign = 0, 4, nil, nil
+    local at, size, first, sign, absent = 0, 4, nil, nil, {}
     while true do
         local batch, signs = next_batch(both, both.waiting, both.alive, at, size, now)
         if not batch then
@@ -133,10 +134,13 @@ local function wake_one(both, now)
         end
         for i, id in ipairs(batch) do
             local ends = tonumber(signs[i])
-            local liveness_ms = terms_of(ends)
-            if now / 1000 <= ends - liveness_ms / 2 then
-                move(both, { id }, { signs[i] }, now)
-                return true
+            local liveness_ms, client = terms_of(ends), client_of(id)
+            if now / 1000 <= ends - liveness_ms / 2 and not absent[client] then
+                absent[client] = not (is_unheard(ends) or tell(id, 'P'))
+                if not absent[client] then
+                    move(both, { id }, { signs[i] }, now)
+                    return true
+                end
             end
             first, sign = first or id, sign or signs[i]
         end

@@ -11,6 +11,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+enum { DEAD_THREADS = 8 };
+
 static lk_client_t *client;
 static lk_mutex_t *jobs;
 static lk_cond_t *some;
@@ -64,10 +66,46 @@ static void a_signal_does_not_end_with_a_dead_waiter(struct world *w)
     await_waiters(w, 2);
     world_kill(w, dead);
     world_allow(w, "latchkey:*:cond:{jobs}"); /* passed over, its place is there until it ends */
+    world_allow(w, "latchkey:cond:{jobs}");
     assert_lk(0, lk_cond_signal(some));
     int64_t began_ms = now_ms();
     assert_lk(0, worker_join(&waiter));
     assert_between(now_ms() - began_ms, 0, 20000);
+}
+
+static int crowd_in_child(struct world *w, void *arg)
+{
+    struct worker crowd[DEAD_THREADS];
+    (void)arg;
+    open_jobs(w, "", NULL);
+    for (int i = 0; i < DEAD_THREADS; i++)
+        worker_start(&crowd[i], wait_once, NULL);
+    world_ready(w);
+    for (int i = 0; i < DEAD_THREADS; i++)
+        worker_join(&crowd[i]);
+    return 0;
+}
+
+/* Nobody listens for a process that was killed, however many of its threads waited. */
+static void a_signal_passes_all_threads_of_the_dead(struct world *w)
+{
+    enum { AT_ONCE_MS = 4000 }; /* one that was moved, and is not heard of, takes 5 s */
+    struct worker waiter;
+    pid_t dead = world_fork(w, crowd_in_child, NULL);
+    await_waiters(w, DEAD_THREADS);
+    eventually(world_listening(w, "cond:{jobs}"), 5000);
+    open_jobs(w, "", NULL);
+    worker_start(&waiter, wait_once, NULL);
+    await_waiters(w, DEAD_THREADS + 1);
+    eventually(world_listening(w, "cond:{jobs}"), 5000);
+    world_kill(w, dead);
+    eventually(world_elements(w, "PUBSUB CHANNELS latchkey:client:*") == 1, 5000);
+    world_allow(w, "latchkey:*:cond:{jobs}");
+    world_allow(w, "latchkey:cond:{jobs}");
+    int64_t began_ms = now_ms();
+    assert_lk(0, lk_cond_signal(some));
+    assert_lk(0, worker_join(&waiter));
+    assert_between(now_ms() - began_ms, 0, AT_ONCE_MS);
 }
 
 /* One that stands still takes in what it is told, and does not confirm. */
@@ -430,7 +468,8 @@ static void signals_outlast_long_silences(struct world *w)
 
 int main(void)
 {
-    return world_run(a_signal_does_not_end_with_a_dead_waiter, a_signal_goes_on_from_a_waiter_that_stands_still,
+    return world_run(a_signal_does_not_end_with_a_dead_waiter, a_signal_passes_all_threads_of_the_dead,
+                     a_signal_goes_on_from_a_waiter_that_stands_still,
                      a_signal_goes_on_when_its_waiter_times_out, a_cancelled_waiter_holds_the_mutex,
                      a_cancelled_waiter_does_not_wait_for_a_server,
                      a_signal_goes_on_when_its_waiter_is_cancelled, connections_are_cut_all_the_time,
