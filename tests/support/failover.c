@@ -422,6 +422,11 @@ const char *failover_listurl(struct failover *f, const char *options)
     return url_of(f, 0, FAILOVER_NODES, "", USER, tail);
 }
 
+int failover_serverport(struct failover *f, int node)
+{
+    return f->processes[node].port;
+}
+
 int failover_port(struct failover *f, int sentinel)
 {
     return f->processes[FAILOVER_NODES + sentinel].port;

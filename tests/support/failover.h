@@ -34,6 +34,7 @@ const char *failover_url(struct failover *f, const char *options);
 const char *failover_listurl(struct failover *f, const char *options);
 const char *failover_bareurl(struct failover *f, const char *options); /* as failover_url(), without passwords */
 int failover_port(struct failover *f, int sentinel);
+int failover_serverport(struct failover *f, int node); /* the one for TLS, if there is TLS */
 const char *failover_urlwith(const char *url, int port); /* one more address, which comes first */
 lk_client_t *failover_client(struct failover *f, const char *options);
 
