@@ -39,7 +39,7 @@ void lk__lease_recheck(struct lk__lease *lease, int64_t now_us)
     enum { SPREAD_US = 100000 }; /* all clients do so at one time */
     int64_t due_us = now_us + (int64_t)lk__random_below(SPREAD_US);
     assert(lk__mu_held(&lease->dog->mu));
-    lease->recheck = lease->fixed && lease->renew_us == LK__NEVER;
+    lease->recheck |= lease->fixed && lease->renew_us == LK__NEVER && !lease->inflight;
     if (due_us < lease->renew_us)
         lease->renew_us = due_us;
 }
