@@ -133,7 +133,7 @@ int cycle_take(struct worker_thread *worker, struct cycle *cycle)
     int code = 0;
     if (record == NULL)
         return ENOMEM;
-    record->limit_ms = cycle->limit_ms;
+    record->limit_ms = cycle->any ? 0 : cycle->limit_ms; /* any of them is a try of each */
     if (cycle->any)
         code = shell_takeany(worker->shells, &cycle->object);
     else if (is_semaphore(cycle->object) || kind_of(cycle->object) == ONCE)
