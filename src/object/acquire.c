@@ -303,7 +303,7 @@ static int run_once(struct lk__acquire *acquire)
     return conclude(acquire, wait_for_it(acquire));
 }
 
-/* It ended with that code. A grant that somebody took away before replicas had it is none: ask again, if there is time. */
+/* Ask again, if there is time, where somebody took the grant away before replicas had it. */
 static int go_on(struct lk__acquire *acquire, int rc)
 {
     int64_t timeout_us = acquire->op->object->client->options->command_timeout_ms * 1000;

@@ -99,7 +99,7 @@ static bool fits(struct batch *batch, const struct lk__lease *lease, int64_t lea
     return true;
 }
 
-/* What the server has of a lease that is not renewed. */
+/* The time that a fixed lease has left at the server. */
 static int64_t left_there(const struct lk__lease *lease, int64_t now_us)
 {
     int64_t guard_us = lk__guard_us(lease->lease_ms, lease->dog->options->clock_skew_ms);
@@ -382,7 +382,7 @@ static bool has_moved(struct lk__watchdog *dog, const struct lk__lease *lease)
     return epoch != 0 && lease->epoch != 0 && epoch != lease->epoch;
 }
 
-/* What was given back is so once more. */
+/* The new server is told of each release that the watchdog remembers. */
 static void release_again(struct lk__watchdog *dog, int64_t now_us)
 {
     assert(lk__mu_held(&dog->mu));
