@@ -3,7 +3,8 @@
  * mu.c - mutexes that know their place in the library's lock order, and the condition variables with them
  *
  * What a thread holds is an array by rank, as no two of one rank nest. A thread that waits for a condition still counts
- * as the holder: nothing else runs on it, and when it is cancelled there its cleanup handler finds the mutex held. The
+ * as the holder: nothing else runs on it, and when it is cancelled there its cleanup handler finds the mutex held. It
+ * counts as the holder from before it has the mutex until after: a signal handler never finds fewer than there are. The
  * child of a fork has the forking thread's array, as it has the mutexes: both say what that thread held.
  *
  * Condition variables know no CLOCK_BOOTTIME, so a sleep is cut into slices of a second on CLOCK_MONOTONIC and the
@@ -66,15 +67,16 @@ void lk__mu_lock(struct lk__mu *mu)
 {
     assert(!lk__mu_held(mu));
     assert(is_next(mu->rank)); /* else the lock order is inverted */
-    pthread_mutex_lock(&mu->native);
     held[mu->rank] = mu;
+    pthread_mutex_lock(&mu->native);
 }
 
 void lk__mu_unlock(struct lk__mu *mu)
 {
     assert(lk__mu_held(mu));
-    held[mu->rank] = NULL;
+    unsigned rank = mu->rank; /* another thread may destroy it next */
     pthread_mutex_unlock(&mu->native);
+    held[rank] = NULL;
 }
 
 #endif

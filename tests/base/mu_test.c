@@ -4,7 +4,8 @@
  *
  * labels: threads memory
  */
-#include "assert_lk.h"
+#include "world.h"
+
 #include "base/base.h"
 
 #include <signal.h>
@@ -184,6 +185,38 @@ static void a_wait_ends_with_the_mutex_held(void)
     lk__mu_unlock(&hub);
 }
 
+static volatile sig_atomic_t seen_held;
+
+static void look_at_mutexes(int number)
+{
+    (void)number;
+    seen_held = !lk__mu_holdsnone();
+}
+
+static int take_and_leave(void *mu)
+{
+    lk__mu_lock(mu);
+    lk__mu_unlock(mu);
+    return 0;
+}
+
+/* It may run when the mutex is taken already, and the call that takes it has not returned. */
+static void a_signal_handler_finds_a_mutex_that_its_thread_takes(void)
+{
+    struct worker worker;
+    struct sigaction before, action = { .sa_handler = look_at_mutexes };
+    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+    seen_held = 0;
+    lk__mu_lock(&hub);
+    worker_start(&worker, take_and_leave, &hub);
+    threads_rest();
+    assert_int_equal(pthread_kill(worker.thread, SIGUSR1), 0);
+    lk__mu_unlock(&hub);
+    assert_int_equal(worker_join(&worker), 0);
+    assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+    assert_true(seen_held);
+}
+
 static void unlock_hub(void *arg)
 {
     *(bool *)arg = lk__mu_held(&hub);
@@ -233,6 +266,7 @@ int main(void)
 {
     return plain_run_between(make, unmake, an_inverted_order_is_noticed, other_mistakes_are_noticed,
                              a_mutex_is_held_by_the_thread_that_took_it, a_wait_ends_with_the_mutex_held,
+                             a_signal_handler_finds_a_mutex_that_its_thread_takes,
                              a_thread_that_is_cancelled_in_a_wait_holds_the_mutex,
                              the_child_of_a_fork_holds_what_its_thread_held);
 }
