@@ -136,7 +136,7 @@ static void forks_in_the_middle_of_locks_disturb_nobody(struct world *w)
 
 struct crowd {
     lk_client_t *client;
-    int turns; /* atomic */
+    int turns, inside; /* atomic */
 };
 
 static int is_a_code_of_the_closed(int rc)
@@ -153,7 +153,8 @@ static int lock_until_closed(int index, void *arg)
     snprintf(name, sizeof name, "jobs-%d", index % 4);
     int rc = lk_redlock_init(&r, crowd->client, name, &brief);
     if (rc != 0)
-        return rc == ECANCELED ? 0 : rc; /* it came too late */
+        return rc;
+    __atomic_add_fetch(&crowd->inside, 1, __ATOMIC_SEQ_CST); /* nobody names the client any more */
     while (rc == 0 || rc == EBUSY || rc == ENOTCONN) {
         rc = index % 2 ? lk_redlock_trylock(&r) : lk_redlock_lockfor(&r, WITHIN_MS);
         if (rc == 0)
@@ -177,6 +178,7 @@ static void a_close_ends_all_who_are_inside(struct world *w)
         struct worker worker;
         assert_lk(0, open_patiently(&crowd.client, quorum_url(q, "lease=8s&command_timeout=2500ms")));
         worker_start(&worker, lock_all_until_closed, &crowd);
+        eventually(__atomic_load_n(&crowd.inside, __ATOMIC_SEQ_CST) == INSIDE, WITHIN_MS);
         eventually(__atomic_load_n(&crowd.turns, __ATOMIC_SEQ_CST) > 20, WITHIN_MS);
         int rc = lk_client_close(crowd.client);
         assert_true(rc == 0 || rc == EIO);
