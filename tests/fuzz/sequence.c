@@ -14,6 +14,8 @@
 enum { GRANTS = 64, STEPS_AFTER = 64, EPOCHS = 8 };
 enum { SENDS_IN_A_ROW = 8 }; /* an ask and a release, each by digest and as text, each once more after a cut */
 
+enum waking { EARLY, IN_TIME, LATE };
+
 struct world {
     struct input input;
     struct lk__acquirefsm_settings set;
@@ -26,6 +28,7 @@ struct world {
     unsigned answered_epoch;  /* and of the one that answered the last ask */
     int64_t deadline_us;      /* of the last ask, on our clock */
     bool flying, leaving;     /* a request is under way; the last one is a release */
+    bool on_way_out;          /* it will not be held */
     int sends;                /* since time last moved or news came */
     bool may_have_us;         /* by what was answered */
     int64_t copies[EPOCHS];   /* on our clock: deadline of an ask of that epoch that may still take effect; 0: none */
@@ -80,13 +83,21 @@ static int64_t between(struct input *input, int64_t least, int64_t most)
     return least + (int64_t)(take_number(input, 3) % (uint64_t)(most - least + 1));
 }
 
+/*
+ * A call that stood still, from when it was to wake, for as long as a command timeout, and finds its time over, has one
+ * command timeout more. It was to wake from a wait when it said so; the way out, and whatever is under way, last until the
+ * end of its time.
+ */
 static void advance(struct world *w, int64_t us)
 {
+    int64_t due_us = w->hard_us;
+    if (w->step.act == LK__PARK && lk__acquirefsm_phase(&w->machine) == LK__WAITING && w->step.until_us < due_us)
+        due_us = w->step.until_us;
     if (us > 0)
         w->sends = 0;
     w->now_us += us;
-    if (lk__acquirefsm_phase(&w->machine) == LK__WAITING && w->now_us >= lk__later(w->hard_us, w->set.command_us))
-        w->hard_us = w->now_us + w->set.command_us; /* it slept through all of it, and may still leave */
+    if (w->now_us >= w->hard_us && w->now_us >= lk__later(due_us, w->set.command_us))
+        w->hard_us = w->now_us + w->set.command_us;
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------- */
@@ -377,11 +388,15 @@ static bool news(struct world *w, uint8_t what)
     return true;
 }
 
-/* Sleep until then, or less if somebody wakes us. */
-static void sleep_until(struct world *w, int64_t until_us, bool early)
+/* Sleep until then, or less if somebody wakes us, or longer if we stand still. */
+static void sleep_until(struct world *w, int64_t until_us, enum waking waking)
 {
     int64_t us = any_time_us(&w->input), most = until_us > w->now_us ? until_us - w->now_us : 0;
-    advance(w, early && us < most ? us : most == LK__NEVER - w->now_us ? us : most);
+    if (until_us != LK__NEVER && waking == LATE)
+        us += most;
+    else if (until_us != LK__NEVER && (waking == IN_TIME || us > most))
+        us = most;
+    advance(w, us);
     w->step = lk__acquirefsm_tick(&w->machine, w->now_us);
 }
 
@@ -403,14 +418,14 @@ static void go_on(struct world *w)
         else if (what < 0xd0)
             cut(w);
         else
-            sleep_until(w, w->step.until_us, what < 0xe0);
+            sleep_until(w, w->step.until_us, what < 0xe0 ? EARLY : what < 0xe8 ? IN_TIME : LATE);
         return;
     case LK__CONNECT:
         advance(w, any_time_us(&w->input));
         come_up(w);
         return;
     default:
-        sleep_until(w, w->step.until_us, what >= 0xc0);
+        sleep_until(w, w->step.until_us, what < 0xc0 ? IN_TIME : what < 0xe0 ? EARLY : LATE);
     }
 }
 
@@ -480,8 +495,19 @@ static void check_end(const struct world *w)
         check_not_held(w);
 }
 
-static void check_step(const struct world *w)
+/* A way out takes a command timeout at most, and no longer than the call may. */
+static void note_phase(struct world *w)
 {
+    int64_t hard_us = w->now_us + w->set.command_us;
+    bool begins = !w->on_way_out && lk__acquirefsm_phase(&w->machine) == LK__LEAVING;
+    w->on_way_out |= begins;
+    if (begins && w->hard_us > hard_us)
+        w->hard_us = hard_us;
+}
+
+static void check_step(struct world *w)
+{
+    note_phase(w);
     require(w->step.act == LK__FINISHED || w->now_us < w->hard_us);
     bool waits = w->step.act == LK__AWAIT || w->step.act == LK__PARK || w->step.act == LK__CONNECT;
     require(!waits || w->step.until_us > w->now_us);
@@ -530,7 +556,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
             if (w->step.act == LK__ASK || w->step.act == LK__LEAVE)
                 send_it(w, w->step.act == LK__LEAVE);
             else
-                sleep_until(w, w->step.until_us, false);
+                sleep_until(w, w->step.until_us, IN_TIME);
         }
     }
     if (w->flying && !w->leaving && lk__acquirefsm_result(&w->machine)->code != 0) /* an ask that nobody answered */
