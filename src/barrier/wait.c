@@ -44,7 +44,11 @@ static int look(const struct lk__op *op, union lk__seen *seen)
     const struct lk__barrier_look_args args = { .channel = lk__barrier_block(op->object)->leave.channel };
     const struct lk__command command = lk__object_command(op->object, &lk__lua_barrier_look, &args);
     struct lk__barrier_look_reply reply;
-    struct lk__call call = { .node = lk__object_node(op->object), .what = op->object->what, .command = &command };
+    struct lk__replybuf buf;
+    struct lk__call call = { .node = lk__object_node(op->object),
+                             .what = op->object->what,
+                             .command = &command,
+                             .reply = lk__replybuf_reply(&buf) };
     int rc = lk__call_run(&call);
     if (rc == 0 && !lk__barrier_look_read(call.reply, &reply))
         rc = lk__call_garbled(op->object->what);
@@ -188,10 +192,12 @@ static int leave(struct meeting *meeting, enum lk__verdict *verdict, bool *repea
     const struct lk__outboxentry *release = &meeting->lease->release;
     struct lk__object *object = meeting->await.op.object;
     struct lk__answer answer = { .verdict = LK__GONE };
+    struct lk__replybuf buf;
     struct lk__call call = { .node = lk__object_node(object),
                              .what = object->what,
                              .command = &release->command,
-                             .sent = { .id = release->id, .nth = release->nth } };
+                             .sent = { .id = release->id, .nth = release->nth },
+                             .reply = lk__replybuf_reply(&buf) };
     int rc = lk__call_run(&call);
     if (rc == 0 && !lk__answer_read(release->command.script, call.reply, &answer))
         rc = lk__call_garbled(object->what);

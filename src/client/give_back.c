@@ -72,13 +72,15 @@ static bool await_answer(struct leaving *leaving, int64_t until_us)
 static bool release_by_steps(lk_client_t *client, struct leaving *leaving, int64_t until_us)
 {
     const struct lk__outboxentry *release = &leaving->lease->release;
+    struct lk__replybuf buf;
     struct lk__call call = { .node = &client->node,
                              .what = "close",
                              .command = &release->command,
                              .sent = lk__outboxentry_sent(release),
                              .end_us = until_us,
                              .by_steps = true,
-                             .marked_until_us = leaving->marked_until_us };
+                             .marked_until_us = leaving->marked_until_us,
+                             .reply = lk__replybuf_reply(&buf) };
     leaving->said =
         lk__call_run(&call) == 0 && lk__answer_read(release->command.script, call.reply, &leaving->answer);
     leaving->request.epoch = call.sent.epoch;

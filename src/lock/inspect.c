@@ -35,7 +35,11 @@ static int read_info(const struct lk__op *op, lk_mutexinfo_t *info)
 {
     const struct lk__command command = lk__object_command(op->object, &lk__lua_lock_info, NULL);
     struct lk__lock_info_reply reply;
-    struct lk__call call = { .node = lk__object_node(op->object), .what = op->object->what, .command = &command };
+    struct lk__replybuf buf;
+    struct lk__call call = { .node = lk__object_node(op->object),
+                             .what = op->object->what,
+                             .command = &command,
+                             .reply = lk__replybuf_reply(&buf) };
     int rc = lk__call_run(&call);
     if (rc == 0 && !lk__lock_info_read(call.reply, &reply))
         rc = lk__call_garbled(op->object->what);

@@ -119,9 +119,12 @@ is_known_to(const struct lk__part *other, const struct lk__part *held, lk_owner_
     if (rc != 0 || lk__op_enter(&op, other->handle, other->kind) != 0)
         return false;
     const struct lk__command command = lk__object_command(op.object, op.object->kind->check_script, NULL);
-    struct lk__call call = {
-        .node = lk__object_node(op.object), .what = op.object->what, .command = &command, .sent = { .id = id }
-    };
+    struct lk__replybuf buf;
+    struct lk__call call = { .node = lk__object_node(op.object),
+                             .what = op.object->what,
+                             .command = &command,
+                             .sent = { .id = id },
+                             .reply = lk__replybuf_reply(&buf) };
     rc = lk__call_run(&call);
     bool known = rc == 0 && lk__answer_read(command.script, call.reply, &answer) && answer.verdict == LK__TAKEN;
     lk__op_leave(&op, rc);
@@ -225,19 +228,18 @@ static int __attribute__((noinline)) tell_dead(const struct lk__taking *taking)
 
 static int take(struct lk__multi *multi, const struct lk__how *how, bool only_try)
 {
-    struct lk__failure before = { .unlogged = false };
     struct lk__taking taking = { .multi = multi, .how = how };
     if (multi->count == 0)
         return lk__fail(EINVAL, "a set of locks without members");
-    lk__failure_keep(&before);
     int rc = lk__try_prepare(&taking);
     if (rc != 0)
         return rc;
+    lk__failure_keep(taking.before);
     rc = take_all(&taking, only_try);
     if (rc != 0) {
         rc = give_up(&taking, rc);
     } else {
-        lk__failure_restore(&before);
+        lk__failure_restore(taking.before);
         rc = tell_dead(&taking);
     }
     lk__try_end(&taking);

@@ -49,7 +49,8 @@ struct lk__tried;
 struct lk__taking {
     struct lk__multi *multi;
     const struct lk__how *how;
-    struct lk__tried *tried; /* one for each part */
+    struct lk__tried *tried;    /* one for each part */
+    struct lk__failure *before; /* the words of the failure before this call, which stay if all are held */
     bool held[LK_MULTI_MAX], died[LK_MULTI_MAX];
     bool unsettled;     /* what was given back may still be there, or what was asked for without an answer, and ... */
     int64_t settled_us; /* ... no longer than that */

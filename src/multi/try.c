@@ -24,12 +24,17 @@ struct lk__tried {
 int lk__try_prepare(struct lk__taking *taking)
 {
     taking->tried = lk__alloc(taking->multi->count * sizeof *taking->tried);
-    return taking->tried != NULL ? 0 : lk__fail(ENOMEM, "out of memory for %u locks at once", taking->multi->count);
+    taking->before = lk__alloc(sizeof *taking->before);
+    if (taking->tried != NULL && taking->before != NULL)
+        return 0;
+    lk__try_end(taking);
+    return lk__fail(ENOMEM, "out of memory for %u locks at once", taking->multi->count);
 }
 
 void lk__try_end(struct lk__taking *taking)
 {
     lk__free(taking->tried);
+    lk__free(taking->before);
 }
 
 int lk__part_lock(const struct lk__part *part, const struct lk__how *how, bool only_try)

@@ -268,6 +268,7 @@ static void unwind(struct lk__waiter *waiter)
     if (lk__acquirefsm_result(&waiter->machine)->unknown)
         lk__acquire_takeback(acquire);
     end(acquire, false);
+    lk__free(acquire->text);
     acquire->unwind(acquire);
 }
 
@@ -322,14 +323,18 @@ static int run(struct lk__acquire *acquire)
     return go_on(acquire, run_once(acquire));
 }
 
-/* The first acquire of the object, or the first in half an hour. */
+/* The first acquire of the object, or the first in half an hour. The stack may be too small for the text. */
 static int run_looking(struct lk__acquire *acquire)
 {
-    struct lk__settingstext text;
-    struct lk__settingsmark mark = lk__settings_mark(acquire->op->object, &text);
+    struct lk__object *object = acquire->op->object;
+    acquire->text = lk__alloc(sizeof *acquire->text);
+    if (acquire->text == NULL)
+        return lk__fail(ENOMEM, "%s: out of memory for its settings", object->what);
+    struct lk__settingsmark mark = lk__settings_mark(object, acquire->text);
     acquire->settings = &mark;
     int rc = run(acquire);
-    lk__settings_note(acquire->op->object, lk__acquirefsm_result(&acquire->waiter.machine));
+    lk__settings_note(object, lk__acquirefsm_result(&acquire->waiter.machine));
+    lk__free(acquire->text);
     return rc;
 }
 
@@ -411,6 +416,7 @@ void lk__release_begin(struct lk__releasing *releasing, struct lk__object *objec
         .sent = release == &lease->release ? lk__lease_sent(lease) : lk__outboxentry_sent(release),
         .by_steps = true,
         .marked_until_us = object->traits.robust ? marked_until_us : 0,
+        .reply = lk__replybuf_reply(&releasing->answer),
     };
     lk__call_begin(&releasing->ongoing, &releasing->call);
 }

@@ -76,6 +76,7 @@ struct lk__acquire {
     struct lk__qnode qnode; /* in `queue`; without a parker: not there */
     bool awaits_redisson;   /* a message of Redisson's wakes the waiter */
     struct lk__settingsmark *settings; /* NULL: not to be looked at */
+    struct lk__settingstext *text;     /* what that points into, if it is to be freed */
     int64_t confirmed_us;              /* when what replicas acknowledged was sent; 0: they were not asked */
     bool unconfirmed;                  /* granted, but too few replicas acknowledged it */
     bool contended;
@@ -142,6 +143,7 @@ struct lk__releasing {
     bool ended;     /* here, by this release; else the lease was lost before */
     struct lk__call call;
     struct lk__ongoing ongoing;
+    struct lk__replybuf answer;
 };
 
 /* lk__object_releaseby() in two parts, of one thread, as lk__call_begin() has them. */

@@ -94,20 +94,21 @@ static struct lk__sent sent_of(const struct lk__acquire *acquire)
  * A script that the server does not know is sent again with its text, and on the lane for grants that would be behind a
  * WAIT. So the first time it is sent where no replica is waited for, whatever becomes of that.
  */
-static void make_known(const struct confirm *confirm, struct lk__call call)
+static void make_known(const struct confirm *confirm, struct lk__call *call)
 {
     lk_client_t *client = confirm->object->client;
     atomic_ullong *known = &client->confirms[confirm->object->kind->number];
-    struct lk__node *at = lk__node_for(call.node, call.command, false);
+    struct lk__node *at = lk__node_for(call->node, call->command, false);
     unsigned long long number =
         (unsigned long long)lk__node_number(at) << 48 | (lk__node_connects(at, LK__LANE_GRANTS) + 1);
     enum lk__verdict verdict;
     if (confirm->acquire->hold == NULL || atomic_load(known) == number)
         return;
-    call.confirms = false;
-    if (send_it(confirm, &call, &verdict) == 0)
+    call->confirms = false;
+    if (send_it(confirm, call, &verdict) == 0)
         atomic_store(known, number);
-    if (call.repeated)
+    call->confirms = true;
+    if (call->repeated)
         lk__lease_expectduplicates(confirm->acquire->hold->lease, confirm->acquire->asked_ms);
 }
 
@@ -119,11 +120,12 @@ static int ask_replicas(const struct confirm *confirm)
     struct lk__call call = { .node = lk__object_node(confirm->object),
                              .what = confirm->object->what,
                              .command = &command,
+                             .reply = lk__replybuf_reply(&acquire->waiter.answer),
                              .sent = sent_of(acquire),
                              .end_us = confirm->end_us - timeout_us(acquire) / 8,
                              .confirms = true };
     enum lk__verdict verdict = LK__GONE;
-    make_known(confirm, call);
+    make_known(confirm, &call);
     int rc = send_it(confirm, &call, &verdict);
     int64_t lasts_us =
         acquire->asked_ms * 1000 - lk__guard_us(acquire->asked_ms, confirm->object->client->options->clock_skew_ms);
@@ -145,6 +147,7 @@ static int give_back(const struct confirm *confirm)
     struct lk__call call = { .node = lk__object_node(confirm->object),
                              .what = confirm->object->what,
                              .command = &release->command,
+                             .reply = lk__replybuf_reply(&confirm->acquire->waiter.answer),
                              .sent = lk__outboxentry_sent(release),
                              .end_us = confirm->end_us };
     int rc = lk__call_run(&call);
@@ -178,6 +181,9 @@ static int undo(const struct confirm *confirm, int code)
 int lk__acquire_confirm(struct lk__acquire *acquire, int code)
 {
     const struct confirm confirm = { acquire, acquire->op->object, ends_by(acquire) };
+    struct lk__waiter *waiter = &acquire->waiter;
+    if (waiter->at != NULL) /* an ask may be under way where a message granted; its answer's place serves what follows */
+        lk__node_abandon(waiter->at, LK__LANE_COMMANDS, &waiter->request);
     int rc = ask_replicas(&confirm);
     if (rc == 0)
         return code;

@@ -15,9 +15,12 @@ int lk__late(const struct lk__object *object)
 int lk__force(struct lk__object *object, const struct lk__command *command, enum lk__verdict *verdict)
 {
     struct lk__answer answer = { .verdict = LK__LATE };
-    struct lk__call call = {
-        .node = lk__object_node(object), .what = object->what, .command = command, .only_once = true
-    };
+    struct lk__replybuf buf;
+    struct lk__call call = { .node = lk__object_node(object),
+                             .what = object->what,
+                             .command = command,
+                             .only_once = true,
+                             .reply = lk__replybuf_reply(&buf) };
     int rc = lk__call_run(&call);
     if (rc == 0 && !lk__answer_read(command->script, call.reply, &answer))
         rc = lk__call_garbled(object->what);
@@ -28,9 +31,11 @@ int lk__force(struct lk__object *object, const struct lk__command *command, enum
 static int send_update(struct lk__object *object, struct lk__hold *hold, const struct lk__command *command,
                        struct lk__answer *answer)
 {
+    struct lk__replybuf buf;
     struct lk__call call = { .node = lk__object_node(object),
                              .what = object->what,
                              .command = command,
+                             .reply = lk__replybuf_reply(&buf),
                              .sent = { .id = hold->lease->id,
                                        .lease_ms = lk__lease_begincall(hold->lease),
                                        .flags = hold->owner_died ? LK__SENT_UNREPAIRED : 0 } };

@@ -103,12 +103,14 @@ static int make_entry(struct request *request)
 static int call(struct request *request, struct lk__answer *answer)
 {
     struct lk__outboxentry *entry = request->entry;
+    struct lk__replybuf buf;
     struct lk__call call = { .node = lk__object_node(request->object),
                              .what = request->object->what,
                              .command = &request->once->command,
                              .sent = { .id = entry->id, .nth = entry->nth },
                              .lasts_us = request->once->lasting ? LASTING_US : 0,
-                             .end_us = request->end_us };
+                             .end_us = request->end_us,
+                             .reply = lk__replybuf_reply(&buf) };
     int rc = lk__call_run(&call);
     entry->until = (struct lk__until){ { call.sent.deadline_us, call.sent.epoch }, call.sent.deadline_here_us };
     entry->dating = LK__DEADLINE;

@@ -194,10 +194,11 @@ int lk__op_giveback(const struct lk__op *op, struct lk__hold *hold)
 
 /* --- unlocking ---------------------------------------------------------------------------------------------------- */
 
-static int begin_unlock(struct lk__unlocking *unlocking, struct lk__handle handle, const struct lk__kind *kind,
-                        lk_owner_t *owner)
+/* Up to the release, if there is to be one: then `release` is that hold, and the call goes on. Else it is over. */
+static int begin_unlock(struct lk__op *op, struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner,
+                        struct lk__hold **release)
 {
-    struct lk__op *op = &unlocking->op;
+    *release = NULL;
     int rc = lk__op_enterholder(op, handle, kind, owner);
     if (rc == ECANCELED && lk__handle_isinherited(handle))
         return lk__fail(EPERM, "%s: held by another process, not by this one", lk__handle_name(handle));
@@ -208,11 +209,8 @@ static int begin_unlock(struct lk__unlocking *unlocking, struct lk__handle handl
         rc = lk__fail(EPERM, "%s: not held by %s", op->object->what, lk__op_holder(op));
     else if ((int64_t)hold->holds + hold->reads > 1)
         rc = kind->unlock_inner(op, hold);
-    else if (kind->release != NULL)
-        rc = lk__op_giveback(op, hold);
     else {
-        lk__release_begin(&unlocking->releasing, op->object, hold, &hold->lease->release);
-        unlocking->begun = true;
+        *release = hold;
         return 0;
     }
     return lk__op_leave(op, rc);
@@ -221,8 +219,14 @@ static int begin_unlock(struct lk__unlocking *unlocking, struct lk__handle handl
 void lk__unlock_begin(struct lk__unlocking *unlocking, struct lk__handle handle, const struct lk__kind *kind,
                       lk_owner_t *owner)
 {
-    unlocking->begun = false;
-    unlocking->code = begin_unlock(unlocking, handle, kind, owner);
+    struct lk__op *op = &unlocking->op;
+    struct lk__hold *hold;
+    unlocking->code = begin_unlock(op, handle, kind, owner, &hold);
+    unlocking->begun = hold != NULL && kind->release == NULL;
+    if (unlocking->begun)
+        lk__release_begin(&unlocking->releasing, op->object, hold, &hold->lease->release);
+    else if (hold != NULL)
+        unlocking->code = lk__op_leave(op, lk__op_giveback(op, hold));
 }
 
 bool lk__unlock_await(struct lk__unlocking *unlocking, int64_t until_us)
@@ -248,7 +252,8 @@ int lk__unlock_end(struct lk__unlocking *unlocking)
 
 int lk__op_unlock(struct lk__handle handle, const struct lk__kind *kind, lk_owner_t *owner)
 {
-    struct lk__unlocking unlocking;
-    lk__unlock_begin(&unlocking, handle, kind, owner);
-    return lk__unlock_end(&unlocking);
+    struct lk__op op;
+    struct lk__hold *hold;
+    int rc = begin_unlock(&op, handle, kind, owner, &hold);
+    return hold != NULL ? lk__op_leave(&op, lk__op_giveback(&op, hold)) : rc;
 }

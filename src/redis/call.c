@@ -222,8 +222,6 @@ void lk__call_begin(struct lk__ongoing *call, struct lk__call *told)
                                   .hard_us = told->end_us };
     if (told->end_us == 0)
         call->hard_us = now_us + node->server.options.command_timeout_ms * 1000;
-    if (told->reply == NULL)
-        told->reply = lk__replybuf_reply(&told->own);
     lk__parker_init(&call->parker);
     lk__request_init(&call->request, &call->parker, told->reply);
     if (told->only_once)

@@ -20,14 +20,13 @@ struct lk__call {
     bool only_once;          /* a copy would do harm: after a lost connection it is not sent again */
     bool by_steps;           /* where some of its keys are elsewhere, what stands for its script is sent instead of it ... */
     int64_t marked_until_us; /* ... not 0: with the step for a mark, which does nothing after that */
-    struct lk__reply *reply; /* NULL, or where to put an answer with longer texts */
+    struct lk__reply *reply; /* where to put the answer */
     bool acknowledged;       /* told: enough of them did */
     bool repeated;           /* told: an earlier copy may have taken effect */
     bool stepped;            /* told: it went by steps */
     int64_t sent_us;         /* told: when the one was sent that is answered ... */
     unsigned epoch;          /* ... and the epoch of the server that answered */
     int64_t settled_us;      /* told: by then no copy takes effect any more, if its script takes a deadline; or 0 */
-    struct lk__replybuf own; /* the answer, unless that is put elsewhere */
 };
 
 /*

@@ -82,11 +82,13 @@ static int send_shrink(const struct lk__semcall *call, struct lk__hold *hold, in
                                          .keys = &block->keys,
                                          .args = &args };
     struct lk__semaphore_permit_release_reply told;
+    struct lk__replybuf buf;
     struct lk__call shrink = { .node = lk__object_node(&call->sem->object),
                                .what = call->what,
                                .command = &command,
                                .sent = { .id = hold->lease->id },
-                               .by_steps = true };
+                               .by_steps = true,
+                               .reply = lk__replybuf_reply(&buf) };
     int rc = lk__call_run(&shrink);
     if (rc == 0 && !lk__semaphore_permit_release_read(shrink.reply, &told))
         rc = lk__call_garbled(call->what);

@@ -93,13 +93,13 @@ static int release_by_id(const struct lk__semcall *call, const char *id)
                                          .keys = &block->keys,
                                          .args = &block->release };
     struct lk__semaphore_permit_release_reply told;
-    struct lk__call release = {
-        .node = lk__object_node(&call->sem->object),
-        .what = call->what,
-        .command = &command,
-        .sent = { .id = id },
-        .by_steps = true
-    };
+    struct lk__replybuf buf;
+    struct lk__call release = { .node = lk__object_node(&call->sem->object),
+                                .what = call->what,
+                                .command = &command,
+                                .sent = { .id = id },
+                                .by_steps = true,
+                                .reply = lk__replybuf_reply(&buf) };
     int rc = lk__call_run(&release);
     if (rc == 0 && !lk__semaphore_permit_release_read(release.reply, &told))
         rc = lk__call_garbled(call->what);

@@ -18,6 +18,7 @@
 #include <time.h>
 
 enum { STACK = 16384, REDLOCK_STACK = 32768, CALLS_MAX = 1000, WAIT_MS = 60, HELD_MS = 250, HELD = 40, WAITERS = 4, QUORUM = 3 };
+enum { CALLERS = 256 }; /* bytes of the stack that whoever calls has for itself */
 enum { ANY = -1 };
 
 /* --- calls on a small stack ---------------------------------------------------------------------------------------- */
@@ -45,7 +46,10 @@ static void check(const char *name, int line, int expected, int code)
 static void *run_it(void *arg)
 {
     void (*const *calls)(void) = arg;
+    char callers[CALLERS] = "";
+    __asm__ volatile("" ::"r"(callers) : "memory");
     (*calls)();
+    __asm__ volatile("" ::"r"(callers) : "memory");
     return NULL;
 }
 
@@ -714,6 +718,37 @@ static void unserved(void)
     CALL(ENOTCONN, lk_client_open, &a, url);
 }
 
+/* There is no replica that could acknowledge what is granted. */
+static void unacknowledged(void)
+{
+    static lk_semattr_t leased = LK_SEMATTR_INIT;
+    leased.leased = 1;
+    begin();
+    CALL(0, lk_mutex_init, &m, a, "orders", NULL);
+    CALL(0, lk_rwlock_init, &rw, a, "pages", NULL);
+    CALL(0, lk_sem_init, &s, a, "desks", 2, &leased);
+    CALL(0, lk_sem_init, &others_s, a, "gates", 2, NULL);
+    CALL(0, lk_once_init, &o, a, "setup", NULL);
+    CALL(0, lk_multi_init, &multi);
+    CALL(0, lk_multi_addmutex, &multi, &m);
+    CALL(0, lk_multi_addread, &multi, &rw);
+    CALL(ENOTCONN, lk_mutex_lockfor, &m, WAIT_MS);
+    CALL(ENOTCONN, lk_mutex_trylock, &m);
+    CALL(ENOTCONN, lk_rwlock_wrlockfor, &rw, WAIT_MS);
+    CALL(ENOTCONN, lk_rwlock_rdlockfor, &rw, WAIT_MS);
+    CALL(ENOTCONN, lk_sem_waitfor, &s, WAIT_MS);
+    CALL(ENOTCONN, lk_sem_waitfor, &others_s, WAIT_MS);
+    CALL(ENOTCONN, lk_once_begin, &o, WAIT_MS);
+    CALL(ANY, lk_multi_lockfor, &multi, WAIT_MS);
+    CALL(0, lk_multi_destroy, &multi);
+    CALL(0, lk_once_destroy, &o);
+    CALL(0, lk_sem_destroy, &others_s);
+    CALL(0, lk_sem_destroy, &s);
+    CALL(0, lk_rwlock_destroy, &rw);
+    CALL(0, lk_mutex_destroy, &m);
+    end();
+}
+
 static void end_all(void)
 {
     CALL(0, lk_mutex_destroy, &m);
@@ -838,6 +873,12 @@ static void failures_at_a_server_that_stands_still_fit(struct world *w)
     on_a_small_stack(end_all);
 }
 
+static void failures_without_replicas_fit(struct world *w)
+{
+    begin_world(w, "lease=30s&connect_timeout=20s&command_timeout=400ms&wait_replicas=1");
+    on_a_small_stack(unacknowledged);
+}
+
 static void redlocks_fit(struct world *w)
 {
     begin_world(w, "lease=30s");
@@ -874,5 +915,5 @@ int main(void)
 {
     return world_run(mutexes_fit, rwlocks_fit, semaphores_fit, latches_fit, barriers_fit, conditions_fit, done_once_fit,
                      sets_fit, calls_of_a_client_fit, closed_with_holds_fit, failures_without_a_server_fit,
-                     failures_at_a_server_that_stands_still_fit, redlocks_fit, no_call_is_missing);
+                     failures_at_a_server_that_stands_still_fit, failures_without_replicas_fit, redlocks_fit, no_call_is_missing);
 }
