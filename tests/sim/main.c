@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * main.c - run a program in a simulated world: see README.md
+ */
+#include "sim.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HANGS_AFTER_S 20
+
+static void make_world(char path[64])
+{
+    int fd = memfd_create("world", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, (off_t)WORLD_BYTES) != 0 ||
+        mmap(WORLD_AT, WORLD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, 0) != WORLD_AT) {
+        perror("sim: no memory for a world");
+        exit(125);
+    }
+    snprintf(path, 64, "/proc/%d/fd/%d", (int)getpid(), fd);
+}
+
+static void plan_faults(void)
+{
+    const struct settings *set = &world->set;
+    uint64_t span_ns = set->faults_until_ns - set->faults_from_ns;
+    for (uint32_t i = 0; i < set->faults && i < sizeof world->fault / sizeof *world->fault; i++) {
+        struct fault *fault = &world->fault[i];
+        fault->kind = (uint8_t)sim_drawbelow(FAULTS, FAULT_KINDS);
+        fault->at_ns = set->faults_from_ns + sim_drawbelow(FAULTS, span_ns);
+        fault->length_ns = sim_drawabout(FAULTS, NS_PER_S);
+        fault->lot = sim_draw(FAULTS);
+        if (!fault->left_out)
+            sim_event(BEGIN_FAULT, fault->at_ns, i, 0);
+    }
+}
+
+static void begin_world(uint64_t seed)
+{
+    struct settings *set = &world->set;
+    static const uint32_t stays[] = { 1, 4, 16, 64, 256 };
+    static const uint64_t delays_ns[] = { 20 * NS_PER_US, 100 * NS_PER_US, 500 * NS_PER_US, 3 * NS_PER_MS };
+    world->launcher = getpid();
+    world->next_ns = NEVER;
+    world->now_ns = 1000 * NS_PER_S;
+    world->lowest_priority = 1ULL << 62;
+    sim_begin_randomness(seed);
+    set->seed = seed;
+    set->limit_ns = world->now_ns + 4 * 3600 * NS_PER_S;
+    set->schedule = (uint8_t)(sim_drawbelow(TURNS, 2) == 0 ? PRIORITIES : WALK);
+    set->stay = stays[sim_drawbelow(TURNS, 5)];
+    set->delay_ns = delays_ns[sim_drawbelow(NETWORK, 4)];
+    set->delay_min_ns = 10 * NS_PER_US;
+    set->short_reads = 32;
+    world->change_at = sim_drawabout(TURNS, 20000);
+}
+
+static void use_cpu(int cpu)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
+static pid_t start(char **argv, const char *path, const char *library)
+{
+    pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setenv("SIM_WORLD", path, 1);
+    setenv("LD_PRELOAD", library, 1);
+    setenv("MALLOC_CONF", "narenas:1,background_thread:false", 1);
+    execvp(argv[0], argv);
+    perror(argv[0]);
+    syscall(SYS_exit_group, 127);
+    return 0;
+}
+
+static void wait_for_first(pid_t pid)
+{
+    for (int status; __atomic_load_n(&world->procs[1].attached, __ATOMIC_ACQUIRE) == 0;
+         syscall(SYS_nanosleep, &(struct timespec){ 0, 100000 }, NULL))
+        if (waitpid(pid, &status, WNOHANG) == pid) {
+            fprintf(stderr, "sim: %s ended before it began\n", "the program");
+            exit(WIFEXITED(status) ? WEXITSTATUS(status) : 125);
+        }
+}
+
+/* Does the process that has the turn still live? */
+static bool is_alive(uint32_t proc)
+{
+    char path[40], text[256] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)world->procs[proc].pid);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    const char *state = length > 0 ? strrchr(text, ')') : NULL;
+    return state != NULL && state[2] != 'Z' && state[2] != 'X';
+}
+
+static void describe(FILE *out)
+{
+    for (uint32_t i = 1; i <= world->thread_count; i++) {
+        const struct thread *thread = &world->threads[i];
+        static const char *const states[] = { "free", "ready", "waits in", "runs", "ended" };
+        if (thread->state == FREE || thread->state == ENDED)
+            continue;
+        fprintf(out, "  %s.%u t%u%s %s", world->procs[thread->proc].name, thread->proc, i,
+                "", states[thread->state]);
+        if (thread->state == BLOCKED)
+            fprintf(out, " %s", thread->call);
+        if (thread->state == BLOCKED && thread->deadline_ns != NEVER)
+            fprintf(out, " until %.3f", (double)thread->deadline_ns / 1e9);
+        if (world->procs[thread->proc].pauses > 0)
+            fprintf(out, ", which stands still");
+        fprintf(out, "\n");
+    }
+}
+
+static void watch(void)
+{
+    uint64_t steps = 0;
+    int still = 0;
+    struct timespec look = { 0, 200000000 };
+    while (__atomic_load_n(&world->over_futex, __ATOMIC_ACQUIRE) == 0) {
+        syscall(SYS_futex, &world->over_futex, FUTEX_WAIT, 0, &look, NULL, 0);
+        uint32_t current = world->current, proc = world->threads[current].proc;
+        still = world->steps == steps ? still + 1 : 0;
+        steps = world->steps;
+        if (world->over || still < 2)
+            continue;
+        if (!is_alive(proc) && world->current == current && world->procs[proc].state == LIVES) {
+            snprintf(world->why, sizeof world->why, "%s.%u died without a word, with its turn", world->procs[proc].name, proc);
+            break;
+        }
+        if (still > HANGS_AFTER_S * 5) {
+            snprintf(world->why, sizeof world->why, "%s.%u t%u has its turn and makes no call", world->procs[proc].name, proc,
+                     current);
+            break;
+        }
+    }
+}
+
+static void end_all(void)
+{
+    for (uint32_t i = 1; i <= world->proc_count; i++)
+        if (world->procs[i].state == LIVES || i != 1)
+            kill(world->procs[i].pid, SIGKILL);
+}
+
+static const struct option options[] = { { "seed", required_argument, NULL, 's' },  { "trace", required_argument, NULL, 't' },
+                                         { "faults", required_argument, NULL, 'f' }, { "drift", required_argument, NULL, 'd' },
+                                         { "cpu", required_argument, NULL, 'c' },   { "verbose", no_argument, NULL, 'v' },
+                                         { "delay-us", required_argument, NULL, 'D' }, { "stay", required_argument, NULL, 'S' },
+                                         { NULL, 0, NULL, 0 } };
+
+int main(int argc, char **argv)
+{
+    char path[64], library[4096];
+    uint64_t seed = 1;
+    bool verbose = false;
+    const char *trace = NULL;
+    int cpu = -1, faults = 0, drift = 0, delay_us = -1, stay = 0, status = 0;
+    for (int option; (option = getopt_long(argc, argv, "+s:t:f:d:c:v", options, NULL)) != -1;)
+        switch (option) {
+        case 's': seed = strtoull(optarg, NULL, 10); break;
+        case 't': trace = optarg; break;
+        case 'f': faults = atoi(optarg); break;
+        case 'd': drift = atoi(optarg); break;
+        case 'c': cpu = atoi(optarg); break;
+        case 'D': delay_us = atoi(optarg); break;
+        case 'S': stay = atoi(optarg); break;
+        case 'v': verbose = true; break;
+        default: return 2;
+        }
+    if (optind == argc)
+        return 2;
+    ssize_t length = readlink("/proc/self/exe", library, sizeof library - 16);
+    library[length > 0 ? length : 0] = 0;
+    strcpy(strrchr(library, '/') + 1, "libsim.so");
+    if ((personality(0xffffffff) & ADDR_NO_RANDOMIZE) == 0 && personality(ADDR_NO_RANDOMIZE) != -1)
+        execv("/proc/self/exe", argv);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (cpu >= 0)
+        use_cpu(cpu);
+    make_world(path);
+    begin_world(seed);
+    if (delay_us >= 0)
+        world->set.delay_ns = (uint64_t)delay_us * NS_PER_US;
+    if (stay > 0)
+        world->set.stay = (uint32_t)stay;
+    world->set.drift_ppb = (int64_t)drift;
+    world->set.trace = trace != NULL;
+    world->set.faults = (uint32_t)faults;
+    world->set.faults_from_ns = world->now_ns + 2 * NS_PER_S;
+    world->set.faults_until_ns = world->now_ns + 60 * NS_PER_S;
+    plan_faults();
+    if (trace != NULL) {
+        unlink(trace);
+        setenv("SIM_TRACE", trace, 1);
+    }
+    pid_t pid = start(argv + optind, path, library);
+    wait_for_first(pid);
+    sim_choose_and_go();
+    watch();
+    if (world->why[0] == 0)
+        waitpid(pid, &status, 0);
+    if (world->why[0] != 0) {
+        fprintf(stderr, "sim: seed %" PRIu64 ", at %.6f s: %s\n", seed, (double)world->now_ns / 1e9, world->why);
+        describe(stderr);
+        if (getenv("SIM_WAIT") != NULL)
+            getchar();
+        kill(pid, SIGKILL);
+    }
+    end_all();
+    if (verbose)
+        fprintf(stderr, "sim: seed %" PRIu64 ": %.3f s, %" PRIu64 " steps, %" PRIu64 " switches, diary %016" PRIx64 "\n", seed,
+                (double)(world->now_ns - 1000 * NS_PER_S) / 1e9, world->steps, world->switches, world->hash);
+    if (world->why[0] != 0)
+        return 70;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
