@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,11 +12,8 @@ void diary_write(const char *format, ...)
 {
     static int fd = -1;
     char line[512];
-    const char *path = getenv("SIM_TRACE");
-    if (path == NULL)
-        return;
     if (fd < 0) {
-        int low = (int)sim_kernel(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        int low = (int)sim_kernel(SYS_openat, AT_FDCWD, world->diary, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
         fd = (int)sim_kernel(SYS_fcntl, low, F_DUPFD_CLOEXEC, 900); /* in nobody's way */
         sim_kernel(SYS_close, low);
     }

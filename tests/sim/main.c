@@ -5,6 +5,7 @@
 #include "sim.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -30,7 +31,15 @@ static void make_world(char path[64])
         perror("sim: no memory for a world");
         exit(125);
     }
-    snprintf(path, 64, "/proc/%d/fd/%d", (int)getpid(), fd);
+    char number[32]; /* slashes make it as long as any other */
+    int length = snprintf(number, sizeof number, "%d/fd/%d", (int)getpid(), fd);
+    snprintf(path, 64, "/proc%.*s%s", 20 - length, "////////////////////", number);
+}
+
+static void begin_diary(const char *path)
+{
+    unlink(path);
+    snprintf(world->diary, sizeof world->diary, "%s%s%s", path[0] != '/' ? getcwd(NULL, 0) : "", path[0] != '/' ? "/" : "", path);
 }
 
 static void plan_faults(void)
@@ -76,6 +85,35 @@ static void use_cpu(int cpu)
     sched_setaffinity(0, sizeof one, &one);
 }
 
+extern char **environ;
+
+/*
+ * What processes see of their environment is the same everywhere, as a server's memory depends on its size: a folder of
+ * their own, and what is meant for the tests.
+ */
+static void begin_environment(const char *folder)
+{
+    char **before = environ;
+    static const char *const kept[] = { "LATCHKEY_", "SOAK_", "SIM_", "CMOCKA_" };
+    clearenv();
+    setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+    setenv("HOME", "/", 1);
+    setenv("LC_ALL", "C", 1);
+    setenv("TMPDIR", folder, 1);
+    for (char **one = before; one != NULL && *one != NULL; one++)
+        for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+            if (strncmp(*one, kept[i], strlen(kept[i])) == 0)
+                putenv(*one);
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
+{
+    (void)info;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
 static pid_t start(char **argv, const char *path, const char *library)
 {
     pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -84,7 +122,6 @@ static pid_t start(char **argv, const char *path, const char *library)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setenv("SIM_WORLD", path, 1);
     setenv("LD_PRELOAD", library, 1);
-    setenv("MALLOC_CONF", "narenas:1,background_thread:false", 1);
     execvp(argv[0], argv);
     perror(argv[0]);
     syscall(SYS_exit_group, 127);
@@ -173,11 +210,12 @@ static const struct option options[] = { { "seed", required_argument, NULL, 's' 
 
 int main(int argc, char **argv)
 {
-    char path[64], library[4096];
-    uint64_t seed = 1;
+    char path[64], library[4096], folder[] = "/tmp/lk-sim-XXXXXX";
+    const char *said = getenv("LATCHKEY_SIM_SEED");
+    uint64_t seed = said != NULL ? strtoull(said, NULL, 10) : 1;
     bool verbose = false;
     const char *trace = NULL;
-    int cpu = -1, faults = 0, drift = 0, delay_us = -1, stay = 0, status = 0;
+    int cpu = sched_getcpu(), faults = 0, drift = 0, delay_us = -1, stay = 0, status = 0;
     for (int option; (option = getopt_long(argc, argv, "+s:t:f:d:c:v", options, NULL)) != -1;)
         switch (option) {
         case 's': seed = strtoull(optarg, NULL, 10); break;
@@ -212,10 +250,13 @@ int main(int argc, char **argv)
     world->set.faults_from_ns = world->now_ns + 2 * NS_PER_S;
     world->set.faults_until_ns = world->now_ns + 60 * NS_PER_S;
     plan_faults();
-    if (trace != NULL) {
-        unlink(trace);
-        setenv("SIM_TRACE", trace, 1);
+    if (trace != NULL)
+        begin_diary(trace);
+    if (mkdtemp(folder) == NULL) {
+        perror("sim: no folder");
+        return 125;
     }
+    begin_environment(folder);
     pid_t pid = start(argv + optind, path, library);
     wait_for_first(pid);
     sim_choose_and_go();
@@ -230,6 +271,7 @@ int main(int argc, char **argv)
         kill(pid, SIGKILL);
     }
     end_all();
+    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     if (verbose)
         fprintf(stderr, "sim: seed %" PRIu64 ": %.3f s, %" PRIu64 " steps, %" PRIu64 " switches, diary %016" PRIx64 "\n", seed,
                 (double)(world->now_ns - 1000 * NS_PER_S) / 1e9, world->steps, world->switches, world->hash);

@@ -196,6 +196,7 @@ struct world {
     bool over; /* somebody said why */
     uint32_t over_futex;
     char why[512];
+    char diary[256]; /* a file; none: "" */
     uint64_t random[STREAMS][4];
     uint64_t lowest_priority, change_at;
 
