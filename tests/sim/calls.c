@@ -214,7 +214,7 @@ int pause(void)
 
 /* --- others -------------------------------------------------------------------------------------------------------- */
 
-/* Who sleeps so wants to be no point of cancellation. */
+/* What a program asks the kernel for that has put itself in front of libc. */
 long syscall(long number, ...)
 {
     long arg[6];
@@ -223,9 +223,18 @@ long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         arg[i] = va_arg(args, long);
     va_end(args);
+    struct file *file = number == SYS_recvfrom ? sim_file((int)arg[0]) : NULL;
+    if (file != NULL) {
+        sim_point("recv", (uint64_t)arg[0]);
+        return sim_receive(file, (void *)arg[1], (size_t)arg[2], (int)arg[3]);
+    }
+    if (number == SYS_clock_gettime)
+        return clock_gettime((clockid_t)arg[0], (struct timespec *)arg[1]);
+    if (number == SYS_getrandom)
+        return getrandom((void *)arg[0], (size_t)arg[1], (unsigned)arg[2]);
     if (number != SYS_nanosleep || !sim_on())
         return sim_kernel(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
-    sim_point("sleep", 0);
+    sim_point("sleep", 0); /* and no point of cancellation */
     sim_block("sleep", sim_after((const struct timespec *)arg[0]), false);
     return 0;
 }

@@ -111,27 +111,29 @@ static void go_on_after_exec(uint32_t proc)
         }
 }
 
-static uint32_t forked; /* the child's process, chosen by its parent */
+/* The allocator's own handlers run between these: the child's must not be taken for the parent's. */
+static uint32_t forking;
 
 static void before_fork(void)
 {
-    if (sim_on())
-        forked = 0;
+    forking = sim_me;
+    sim_me = 0;
 }
 
 static void in_parent(void)
 {
-    forked = 0;
+    sim_me = forking;
 }
 
 static void in_child(void)
 {
-    if (!sim_on())
+    if (forking == 0)
         return;
-    uint32_t parent = sim_proc(), number = new_proc(sim_kernelpid(), 0);
+    uint32_t parent = world->threads[forking].proc, number = new_proc(sim_kernelpid(), 0);
     struct proc *proc = &world->procs[number];
     proc->parent = parent;
     proc->offset_ns = world->procs[parent].offset_ns;
+    proc->rate_ppb = world->procs[parent].rate_ppb;
     for (int fd = 0; fd < FDS_MAX; fd++)
         if ((proc->fds[fd] = world->procs[parent].fds[fd]) != 0)
             world->files[proc->fds[fd]].refs++;
