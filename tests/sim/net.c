@@ -71,9 +71,22 @@ static uint64_t delay_ns(void)
     return world->set.delay_min_ns + (world->set.delay_ns > 0 ? sim_drawabout(NETWORK, world->set.delay_ns) : 0);
 }
 
+static struct segment *first_on_the_way(struct file *file)
+{
+    struct segment *segment = file->way_first;
+    file->way_first = segment->next;
+    if (file->way_first == NULL)
+        file->way_last = &file->way_first;
+    file->way_bytes -= segment->length;
+    return segment;
+}
+
+/* The end of a connection within a machine is there at once, behind all that was sent. */
 static void send_segment(struct file *to, struct segment *segment)
 {
-    if (to->is_pair) {
+    if (to->is_pair || (!to->is_tcp && segment->kind != BYTES)) {
+        while (to->way_first != NULL)
+            take_in(to, first_on_the_way(to));
         take_in(to, segment);
         return;
     }
@@ -97,11 +110,7 @@ void sim_deliver(uint32_t number, uint32_t generation)
         sim_event(DELIVERY, file->held_until_ns, number, generation);
         return;
     }
-    struct segment *segment = file->way_first;
-    file->way_first = segment->next;
-    if (file->way_first == NULL)
-        file->way_last = &file->way_first;
-    file->way_bytes -= segment->length;
+    struct segment *segment = first_on_the_way(file);
     if (world->set.trace)
         diary_write("   %u bytes arrive at %s.%u, file %u%s", segment->length, world->procs[file->proc].name, file->proc,
                     number, segment->kind == END ? ", the end" : segment->kind == RESET ? ", a reset" : "");
@@ -485,7 +494,7 @@ ssize_t sim_send(struct file *file, const void *bytes, size_t length, int flags)
             errno = take_error(file);
             return -1;
         }
-        if (file->broken || file->no_more_out || file->state == FAILED || (file->peer == 0 && file->is_pair))
+        if (file->broken || file->no_more_out || file->state == FAILED || (file->peer == 0 && !file->is_tcp))
             return broken_pipe(flags);
         if (file->peer == 0)
             return send_to_nobody(file, length);
@@ -558,7 +567,7 @@ void sim_closesocket(struct file *file)
     if (file->state == LISTENING)
         end_backlog(file);
     if (file->peer != 0) {
-        bool resets = file->in_first != NULL || file->linger_resets;
+        bool resets = file->in_first != NULL || file->linger_resets || (!file->is_tcp && file->way_first != NULL);
         peer->peer = 0;
         if (!file->no_more_out || resets)
             send_segment(peer, new_segment(resets ? RESET : END, NULL, 0));
