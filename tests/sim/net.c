@@ -121,45 +121,103 @@ void sim_deliver(uint32_t number, uint32_t generation)
 
 static bool read_address(const struct sockaddr *address, socklen_t length, char text[ADDRESS_MAX])
 {
-    if (address->sa_family == AF_UNIX) {
-        const struct sockaddr_un *un = (const void *)address;
+    const struct sockaddr_in *in = (const void *)address;
+    const struct sockaddr_in6 *in6 = (const void *)address;
+    const struct sockaddr_un *un = (const void *)address;
+    char host[INET6_ADDRSTRLEN];
+    switch (address->sa_family) {
+    case AF_UNIX:
         snprintf(text, ADDRESS_MAX, "%.*s", (int)(length - offsetof(struct sockaddr_un, sun_path)), un->sun_path);
         return true;
-    }
-    if (address->sa_family != AF_INET)
+    case AF_INET:
+        snprintf(text, ADDRESS_MAX, "%s:%d", inet_ntop(AF_INET, &in->sin_addr, host, sizeof host), ntohs(in->sin_port));
+        return true;
+    case AF_INET6:
+        snprintf(text, ADDRESS_MAX, "[%s]:%d", inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host),
+                 ntohs(in6->sin6_port));
+        return true;
+    default:
         return false;
-    snprintf(text, ADDRESS_MAX, ":%d", ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port));
-    return true;
+    }
+}
+
+static int port_of(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    return colon != NULL ? atoi(colon + 1) : 0;
+}
+
+static socklen_t write_in(const struct file *file, const char *text, struct sockaddr_in6 *address)
+{
+    struct sockaddr_in *in = (void *)address;
+    char host[ADDRESS_MAX];
+    snprintf(host, sizeof host, "%.*s", (int)strcspn(text, file->is_six ? "]" : ":"), text);
+    in->sin_family = file->is_six ? AF_INET6 : AF_INET;
+    in->sin_port = htons((uint16_t)port_of(text)); /* both have it there */
+    if (text[0] != 0 && file->is_six)
+        inet_pton(AF_INET6, host + 1, &address->sin6_addr);
+    else if (text[0] != 0)
+        inet_pton(AF_INET, host, &in->sin_addr);
+    return file->is_six ? sizeof *address : sizeof *in;
 }
 
 static int write_address(const struct file *file, const char *text, struct sockaddr *address, socklen_t *length)
 {
-    struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in6 in = { 0 };
     struct sockaddr_un un = { .sun_family = AF_UNIX };
     if (address == NULL || length == NULL)
         return 0;
-    const void *from = &un;
     socklen_t is = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (text[0] != 0 ? strlen(text) + 1 : 0));
-    if (file->is_tcp) {
-        in.sin_port = htons((uint16_t)(text[0] == ':' ? atoi(text + 1) : 0));
-        from = &in;
-        is = sizeof in;
-    } else {
+    if (file->is_tcp)
+        is = write_in(file, text, &in);
+    else
         snprintf(un.sun_path, sizeof un.sun_path, "%s", text);
-    }
-    memcpy(address, from, is < *length ? is : *length);
+    memcpy(address, file->is_tcp ? (const void *)&in : &un, is < *length ? is : *length);
     *length = is;
     return 0;
+}
+
+static bool is_any(const char *address)
+{
+    return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
+}
+
+/* Does one stand for the other, too? */
+static bool covers(const char *any, const char *address)
+{
+    return is_any(any) && (any[0] == '[') == (address[0] == '[') && port_of(any) == port_of(address);
 }
 
 static struct file *find_listener(const char *address)
 {
     for (uint32_t i = 1; i <= world->file_count; i++) {
         struct file *file = &world->files[i];
-        if (file->type == SOCKET && file->state == LISTENING && strcmp(file->address, address) == 0)
+        if (file->type == SOCKET && file->state == LISTENING &&
+            (strcmp(file->address, address) == 0 || (file->is_tcp && covers(file->address, address))))
             return file;
     }
     return NULL;
+}
+
+static bool is_taken(const struct file *me, const char *address)
+{
+    for (uint32_t i = 1; i <= world->file_count; i++) {
+        const struct file *file = &world->files[i];
+        if (file != me && file->type == SOCKET && file->state == LISTENING &&
+            (strcmp(file->address, address) == 0 || covers(file->address, address) || covers(address, file->address)))
+            return true;
+    }
+    return false;
+}
+
+static void take_some_port(struct file *file, const char *host)
+{
+    snprintf(file->address, sizeof file->address, "%s:%u", host, 40000 + world->next_port++ % 20000);
+}
+
+static void take_some_address(struct file *file)
+{
+    take_some_port(file, file->is_six ? "[::1]" : "127.0.0.1");
 }
 
 /* --- to come into being -------------------------------------------------------------------------------------------------- */
@@ -174,12 +232,9 @@ int socket(int domain, int type, int protocol)
     if (!sim_on() || (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6) || (type & 0xf) == SOCK_DGRAM)
         return (int)sim_kernel(SYS_socket, domain, type, protocol);
     sim_point("socket", 0);
-    if (domain == AF_INET6) {
-        errno = EAFNOSUPPORT;
-        return -1;
-    }
     uint32_t number = sim_newfile(SOCKET);
-    world->files[number].is_tcp = domain == AF_INET;
+    world->files[number].is_tcp = domain != AF_UNIX;
+    world->files[number].is_six = domain == AF_INET6;
     return sim_open(number, open_flags(type));
 }
 
@@ -231,9 +286,12 @@ int bind(int fd, const struct sockaddr *address, socklen_t length)
         errno = EAFNOSUPPORT;
         return -1;
     }
-    if (file->is_tcp && strcmp(text, ":0") == 0)
-        snprintf(text, sizeof text, ":%u", 40000 + world->next_port++ % 20000);
-    if (find_listener(text) != NULL && file->is_tcp) {
+    if (file->is_tcp && port_of(text) == 0) {
+        *strrchr(text, ':') = 0;
+        take_some_port(file, text);
+        return 0;
+    }
+    if (file->is_tcp && is_taken(file, text)) {
         errno = EADDRINUSE;
         return -1;
     }
@@ -252,12 +310,12 @@ int listen(int fd, int backlog)
     if (file == NULL)
         return (int)sim_kernel(SYS_listen, fd, backlog);
     sim_point("listen", 0);
-    if (find_listener(file->address) != NULL && find_listener(file->address) != file && file->is_tcp) {
+    if (file->is_tcp && is_taken(file, file->address)) {
         errno = EADDRINUSE;
         return -1;
     }
     if (file->address[0] == 0)
-        snprintf(file->address, sizeof file->address, ":%u", 40000 + world->next_port++ % 20000);
+        take_some_address(file);
     file->state = LISTENING;
     file->backlog_max = (uint32_t)(backlog < 0 ? 0 : backlog) + 1;
     return 0;
@@ -273,7 +331,8 @@ static bool queue_connection(struct file *listener, uint32_t client)
     file->refs = 1;
     file->proc = listener->proc;
     file->is_tcp = listener->is_tcp;
-    memcpy(file->address, listener->address, sizeof file->address);
+    file->is_six = listener->is_six;
+    memcpy(file->address, world->files[client].peer_address, sizeof file->address);
     memcpy(file->peer_address, world->files[client].address, sizeof file->peer_address);
     join(client, number);
     if (listener->backlog_last != 0)
@@ -353,7 +412,7 @@ int connect(int fd, const struct sockaddr *address, socklen_t length)
     if (!file->is_tcp)
         return connect_here(file);
     if (file->address[0] == 0)
-        snprintf(file->address, sizeof file->address, ":%u", 40000 + world->next_port++ % 20000);
+        take_some_address(file);
     file->state = CONNECTING;
     sim_event(CONNECTION, world->now_ns + 2 * delay_ns(), sim_number(file), file->generation);
     if (file->nonblocking) {

@@ -131,7 +131,7 @@ struct file {
     uint8_t type, state;
     bool nonblocking, packets, linger_resets;
     bool eof, broken, no_more_in, no_more_out;
-    bool is_tcp, is_pair, is_deaf; /* deaf: the other end is gone, and this one will learn it */
+    bool is_tcp, is_six, is_pair, is_deaf; /* deaf: the other end is gone, and this one will learn it */
     uint32_t refs, waits, generation, proc;
     uint32_t watchers; /* items of epolls that watch it */
     int error;
@@ -143,7 +143,7 @@ struct file {
     uint64_t held_until_ns; /* nothing arrives before */
     uint32_t backlog_first, backlog_last, backlog_count, backlog_max, backlog_next;
     uint64_t receive_ns, send_ns; /* limits of blocking calls; 0: none */
-    char address[ADDRESS_MAX], peer_address[ADDRESS_MAX]; /* a path, or ":PORT" */
+    char address[ADDRESS_MAX], peer_address[ADDRESS_MAX]; /* a path, or "HOST:PORT" */
     uint64_t count;                                       /* of an eventfd; of a timerfd: times it ran out */
     bool semaphore;
     uint64_t due_ns, interval_ns; /* of a timerfd */
