@@ -206,6 +206,7 @@ static const struct option options[] = { { "seed", required_argument, NULL, 's' 
                                          { "faults", required_argument, NULL, 'f' }, { "drift", required_argument, NULL, 'd' },
                                          { "cpu", required_argument, NULL, 'c' },   { "verbose", no_argument, NULL, 'v' },
                                          { "delay-us", required_argument, NULL, 'D' }, { "stay", required_argument, NULL, 'S' },
+                                         { "far", no_argument, NULL, 'F' },
                                          { NULL, 0, NULL, 0 } };
 
 int main(int argc, char **argv)
@@ -213,7 +214,7 @@ int main(int argc, char **argv)
     char path[64], library[4096], folder[] = "/tmp/lk-sim-XXXXXX";
     const char *said = getenv("LATCHKEY_SIM_SEED");
     uint64_t seed = said != NULL ? strtoull(said, NULL, 10) : 1;
-    bool verbose = false;
+    bool verbose = false, far = false;
     const char *trace = NULL;
     int cpu = sched_getcpu(), faults = 0, drift = 0, delay_us = -1, stay = 0, status = 0;
     for (int option; (option = getopt_long(argc, argv, "+s:t:f:d:c:v", options, NULL)) != -1;)
@@ -225,6 +226,7 @@ int main(int argc, char **argv)
         case 'c': cpu = atoi(optarg); break;
         case 'D': delay_us = atoi(optarg); break;
         case 'S': stay = atoi(optarg); break;
+        case 'F': far = true; break;
         case 'v': verbose = true; break;
         default: return 2;
         }
@@ -244,6 +246,7 @@ int main(int argc, char **argv)
         world->set.delay_ns = (uint64_t)delay_us * NS_PER_US;
     if (stay > 0)
         world->set.stay = (uint32_t)stay;
+    world->set.far = far;
     world->set.drift_ppb = (int64_t)drift;
     world->set.trace = trace != NULL;
     world->set.faults = (uint32_t)faults;

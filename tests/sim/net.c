@@ -81,10 +81,10 @@ static struct segment *first_on_the_way(struct file *file)
     return segment;
 }
 
-/* The end of a connection within a machine is there at once, behind all that was sent. */
+/* Within a machine the end of a connection is there at once, behind all that was sent. */
 static void send_segment(struct file *to, struct segment *segment)
 {
-    if (to->is_pair || (!to->is_tcp && segment->kind != BYTES)) {
+    if (to->is_pair || (!world->set.far && segment->kind != BYTES)) {
         while (to->way_first != NULL)
             take_in(to, first_on_the_way(to));
         take_in(to, segment);
@@ -626,7 +626,7 @@ void sim_closesocket(struct file *file)
     if (file->state == LISTENING)
         end_backlog(file);
     if (file->peer != 0) {
-        bool resets = file->in_first != NULL || file->linger_resets || (!file->is_tcp && file->way_first != NULL);
+        bool resets = file->in_first != NULL || file->linger_resets || (!world->set.far && file->way_first != NULL);
         peer->peer = 0;
         if (!file->no_more_out || resets)
             send_segment(peer, new_segment(resets ? RESET : END, NULL, 0));
