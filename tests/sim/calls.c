@@ -245,10 +245,15 @@ int setenv(const char *name, const char *value, int replace)
     char both[4096];
     const char *mine = getenv("LD_PRELOAD");
     if (sim_is_on && strcmp(name, "LD_PRELOAD") == 0 && mine != NULL && strstr(value, "libsim.so") == NULL) {
-        snprintf(both, sizeof both, "%.*s:%s", (int)strcspn(mine, ":"), mine, value);
+        snprintf(both, sizeof both, "%.*s%s%s", (int)strcspn(mine, ":"), mine, value[0] != 0 ? ":" : "", value);
         value = both;
     }
     return REAL(setenv)(name, value, replace);
+}
+
+int unsetenv(const char *name)
+{
+    return sim_is_on && strcmp(name, "LD_PRELOAD") == 0 ? setenv(name, "", 1) : REAL(unsetenv)(name);
 }
 
 /* The clock that tests set for their servers, as tests/faults/server_clock.c reads it. */

@@ -53,7 +53,7 @@ static uint32_t child_that_tells(pid_t pid, int options, bool *any)
     *any = false;
     for (uint32_t i = 1; i <= world->proc_count; i++)
         if (is_child(i, pid)) {
-            *any = true;
+            *any |= world->procs[i].state == LIVES || (options & WEXITED) != 0;
             if ((world->procs[i].state == IS_OVER && (options & WEXITED) != 0) ||
                 (world->procs[i].tells_stop && (options & WSTOPPED) != 0))
                 return i;
