@@ -8,6 +8,7 @@
 #include "world.h"
 
 #include <malloc.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,7 +215,7 @@ static int set_or_close(int index, void *arg)
     static int here;
     int rounds_here = __atomic_add_fetch(&here, 1, __ATOMIC_SEQ_CST);
     for (int other = rounds_here % 2; other != 0 && __atomic_load_n(&here, __ATOMIC_SEQ_CST) == rounds_here;)
-        continue;
+        sched_yield();
     if (index == 1)
         return lk_client_close(arg);
     int rc = lk_client_setdefault(arg);

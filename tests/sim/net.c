@@ -464,7 +464,7 @@ int accept(int fd, struct sockaddr *address, socklen_t *length)
 static size_t take_bytes(struct file *file, char *bytes, size_t length, bool peeks)
 {
     size_t taken = 0;
-    if (world->set.short_reads != 0 && length > 1 && !file->is_pair && !peeks &&
+    if (world->set.far && world->set.short_reads != 0 && length > 1 && !file->is_pair && !peeks &&
         sim_drawbelow(NETWORK, world->set.short_reads) == 0)
         length = 1 + sim_drawbelow(NETWORK, length < 64 ? length : 64);
     for (struct segment *segment = file->in_first; segment != NULL && taken < length; segment = file->in_first) {

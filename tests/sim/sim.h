@@ -175,7 +175,7 @@ struct settings {
     uint32_t stay;          /* points between two choices, on average */
     uint64_t delay_ns;      /* of the network, on average */
     uint64_t delay_min_ns;
-    bool far;               /* the end of a connection takes its time, as bytes do */
+    bool far;               /* ends of connections take their time as bytes do, and these come in parts */
     uint32_t short_reads;   /* one call in so many; 0: none */
     int64_t drift_ppb;      /* clocks are wrong by up to that */
     uint64_t limit_ns;      /* the world ends */

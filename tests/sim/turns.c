@@ -325,6 +325,8 @@ static bool may_run(const struct thread *thread)
 static uint32_t walk(uint32_t able)
 {
     uint32_t lot = (uint32_t)sim_drawbelow(TURNS, able);
+    if (able == world->ready_count)
+        return world->ready[lot];
     for (uint32_t i = 0;; i++)
         if (may_run(&world->threads[world->ready[i]]) && lot-- == 0)
             return world->ready[i];
@@ -342,9 +344,19 @@ static uint32_t highest(void)
     return best;
 }
 
+static bool stands_one_still(void)
+{
+    for (uint32_t i = 1; i <= world->proc_count; i++)
+        if (world->procs[i].state == LIVES && world->procs[i].pauses > 0)
+            return true;
+    return false;
+}
+
 static uint32_t count_able(void)
 {
     uint32_t able = 0;
+    if (world->ready_count > world->proc_count && !stands_one_still())
+        return world->ready_count;
     for (uint32_t i = 0; i < world->ready_count; i++)
         able += may_run(&world->threads[world->ready[i]]);
     return able;
