@@ -205,7 +205,7 @@ int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t 
 
 int system(const char *line)
 {
-    char *argv[] = { "sh", "-c", (char *)(uintptr_t)line, NULL };
+    char shell[] = "sh", option[] = "-c", *argv[] = { shell, option, (char *)(uintptr_t)line, NULL };
     pid_t pid;
     int status;
     if (!sim_on() || line == NULL)
