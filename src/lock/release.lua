@@ -25,7 +25,9 @@ local kept = not short and keep_until_us > now and redis.call('HEXISTS', mutex, 
 if kept then
     mine = 1
     redis.call('PEXPIRE', mutex, math.ceil((keep_until_us - now) / 1000)) -- held by no owner, and not free before then
-    redis.call('HSET', mutex, id, '0') -- so a late renewal or ask leaves it alone
+    if redis.call('HEXISTS', mutex, id) == 1 then -- else its end came meanwhile, and HSET would make it anew, without one
+        redis.call('HSET', mutex, id, '0') -- so a late renewal or ask leaves it alone
+    end
 elseif not mine then
     mine = redis.call('HDEL', mutex, id)
 end

@@ -11,7 +11,9 @@ if keep_until_us > now then
     mine = redis.call('HEXISTS', mutex, id)
     if mine == 1 then
         redis.call('PEXPIRE', mutex, math.ceil((keep_until_us - now) / 1000)) -- as release.lua has it
-        redis.call('HSET', mutex, id, '0')
+        if redis.call('HEXISTS', mutex, id) == 1 then
+            redis.call('HSET', mutex, id, '0')
+        end
     end
 else
     mine = redis.call('HDEL', mutex, id)

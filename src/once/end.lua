@@ -12,8 +12,8 @@ if redis.call('HGET', done, 'id') ~= id then
     if not running or redis.call('HEXISTS', done, 'result') == 1 then
         return answer(GONE)
     end
-    redis.call('PEXPIRE', run, math.max(redis.call('PTTL', run), 1)) -- first: then a server out of memory allows the rest
     local _, token = runner_in(redis.call('GET', run))
+    redis.call('PEXPIRE', run, math.max(redis.call('PTTL', run), 1)) -- first: then a server out of memory allows the rest
     redis.call('DEL', done) -- what a reset left has an end
     redis.call('HSET', done, 'result', result, 'id', id, 'token', token)
 end

@@ -194,10 +194,10 @@ def same(options):
     good = True
     for seed in range(options.first, options.first + options.seeds):
         first, second = run(seed, options, 0), run(seed, options, 1 % (os.cpu_count() or 1))
-        if first.diary is None or first.diary != second.diary:
-            print(f"seed {seed}: two diaries, {first.diary} and {second.diary}\n{first.text}\n{second.text}")
+        if first.failed() or first.diary is None or first.diary != second.diary:
+            print(f"seed {seed}: diaries {first.diary} and {second.diary}, {first.what()}\n{first.text}\n{second.text}")
             good = False
-    print("the diaries are the same" if good else "there are diaries that differ")
+    print("each seed passed, and wrote the same diary twice" if good else "a seed failed, or wrote two diaries")
     return good
 
 
