@@ -105,6 +105,10 @@ int lk__conn_awaitopen(struct lk__conn *conn, struct lk__request *request, unsig
             signals = await_room(&me, &look, until_us, cancel_state);
             continue;
         } else {
+            if (me.admitted) { /* the connection ended first: the next one is to tell this thread, before the others */
+                expect_no_more(&me);
+                lk__list_append(conn->expecting.next, &me.link);
+            }
             lk__conn_wantlocked(conn);
             signals = sleep_until(&me, until_us, cancel_state);
             continue;
