@@ -234,7 +234,7 @@ int pause(void)
 
 /* --- others -------------------------------------------------------------------------------------------------------- */
 
-/* What a program asks the kernel for that has put itself in front of libc. */
+/* A program that stands in front of libc itself asks the kernel directly. */
 long syscall(long number, ...)
 {
     long arg[6];
@@ -259,7 +259,7 @@ long syscall(long number, ...)
     return 0;
 }
 
-/* Who wants another library first gets it, behind this one. */
+/* A test may preload a library of its own: it comes behind this one. */
 int setenv(const char *name, const char *value, int replace)
 {
     char both[4096];

@@ -238,7 +238,7 @@ void sim_enterfile(struct file *file)
     sim_self()->waits = number;
 }
 
-/* What a wait ended with. */
+/* A wait that a signal ended is EINTR, one whose time is over EAGAIN. */
 static bool after_wait(bool in_time)
 {
     pthread_testcancel();

@@ -52,8 +52,7 @@ static void plan_faults(void)
         fault->at_ns = set->faults_from_ns + sim_drawbelow(FAULTS, span_ns);
         fault->length_ns = sim_drawabout(FAULTS, NS_PER_S);
         fault->lot = sim_draw(FAULTS);
-        if (!fault->left_out)
-            sim_event(BEGIN_FAULT, fault->at_ns, i, 0);
+        sim_event(BEGIN_FAULT, fault->at_ns, i, 0);
     }
 }
 
@@ -88,8 +87,8 @@ static void use_cpu(int cpu)
 extern char **environ;
 
 /*
- * What processes see of their environment is the same everywhere, as a server's memory depends on its size: a folder of
- * their own, and what is meant for the tests.
+ * Each run has the same environment, because a server's use of memory depends on its size: a folder of its own, and the
+ * variables that are meant for tests.
  */
 static void begin_environment(const char *folder)
 {

@@ -263,7 +263,7 @@ int socketpair(int domain, int type, int protocol, int pair[2])
     return pair[1] < 0 ? -1 : 0;
 }
 
-/* What children are to write to as their output is the kernel's. */
+/* A pipe that a child may inherit as its output stays the kernel's. */
 int pipe2(int pair[2], int flags)
 {
     if (!sim_on() || (flags & O_CLOEXEC) == 0)
@@ -531,7 +531,7 @@ static ssize_t broken_pipe(int flags)
     return -1;
 }
 
-/* Whoever is there no more answers what still comes with a reset. */
+/* The other end is gone: bytes that still come to it are answered with a reset. */
 static ssize_t send_to_nobody(struct file *file, size_t length)
 {
     if (!file->is_deaf) {
@@ -619,7 +619,7 @@ static void end_backlog(struct file *file)
     file->backlog_first = 0;
 }
 
-/* Nobody has it any more. What was sent before arrives before the other end hears of the end. */
+/* The last descriptor is closed. Bytes that were sent before arrive first, then the other end hears of the end. */
 void sim_closesocket(struct file *file)
 {
     struct file *peer = &world->files[file->peer];

@@ -78,7 +78,7 @@ static uint32_t wait_for_child(pid_t pid, int options, int *error)
     }
 }
 
-/* What the kernel says, where it knows the process as a child of this one. */
+/* The kernel's status, if the process is a child of this one for the kernel, too. */
 static int reap(uint32_t child)
 {
     int status = 0;

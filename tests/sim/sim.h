@@ -73,7 +73,6 @@ struct thread {
     uint64_t signals;
     uint64_t priority;
     uint32_t ready_at; /* in the list of those that are ready */
-    uint32_t joiner_count;
     uint64_t pthread; /* its handle */
     bool detached;
 };
@@ -161,7 +160,6 @@ struct fault {
     uint64_t at_ns, length_ns;
     uint64_t lot; /* whom it meets */
     uint32_t target;
-    bool left_out;
 };
 
 /* --- the world ------------------------------------------------------------------------------------------------------------ */
@@ -180,7 +178,6 @@ struct settings {
     int64_t drift_ppb;      /* clocks are wrong by up to that */
     uint64_t limit_ns;      /* the world ends */
     uint8_t schedule;
-    uint64_t cpu;           /* that all run on; and one: 0: as the system likes */
     bool trace;
 };
 

@@ -186,7 +186,7 @@ static void give_turn(struct thread *to)
     futex(&to->turn, FUTEX_WAKE, 1, NULL);
 }
 
-/* What is left of an ended thread in the kernel and in libc does not run beside anybody else. */
+/* The kernel and libc still work on an ended thread: nobody else runs until they are through. */
 static void wait_for_ended(void)
 {
     uint32_t tid = world->ended_tid, pid = world->ended_pid;
