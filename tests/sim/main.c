@@ -113,6 +113,13 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
     return remove(path);
 }
 
+static char run_folder[] = "/tmp/lk-sim-XXXXXX";
+
+static void remove_folder(void)
+{
+    nftw(run_folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 static pid_t start(char **argv, const char *path, const char *library)
 {
     pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -208,9 +215,17 @@ static const struct option options[] = { { "seed", required_argument, NULL, 's' 
                                          { "far", no_argument, NULL, 'F' },
                                          { NULL, 0, NULL, 0 } };
 
+static int say_usage(void)
+{
+    fprintf(stderr, "Usage: sim [--seed N] [--trace FILE] [--far] [--faults N] [--drift PPB] [--delay-us N] [--stay POINTS]\n"
+                    "           [--cpu N] [--verbose] PROGRAM [ARGUMENTS]\n"
+                    "Runs a program in a simulated world: see tests/sim/README.md\n");
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
-    char path[64], library[4096], folder[] = "/tmp/lk-sim-XXXXXX";
+    char path[64], library[4096];
     const char *said = getenv("LATCHKEY_SIM_SEED");
     uint64_t seed = said != NULL ? strtoull(said, NULL, 10) : 1;
     bool verbose = false, far = false;
@@ -227,10 +242,10 @@ int main(int argc, char **argv)
         case 'S': stay = atoi(optarg); break;
         case 'F': far = true; break;
         case 'v': verbose = true; break;
-        default: return 2;
+        default: return say_usage();
         }
     if (optind == argc)
-        return 2;
+        return say_usage();
     ssize_t length = readlink("/proc/self/exe", library, sizeof library - 16);
     library[length > 0 ? length : 0] = 0;
     strcpy(strrchr(library, '/') + 1, "libsim.so");
@@ -254,11 +269,12 @@ int main(int argc, char **argv)
     plan_faults();
     if (trace != NULL)
         begin_diary(trace);
-    if (mkdtemp(folder) == NULL) {
+    if (mkdtemp(run_folder) == NULL) {
         perror("sim: no folder");
         return 125;
     }
-    begin_environment(folder);
+    atexit(remove_folder);
+    begin_environment(run_folder);
     pid_t pid = start(argv + optind, path, library);
     wait_for_first(pid);
     sim_choose_and_go();
@@ -273,7 +289,6 @@ int main(int argc, char **argv)
         kill(pid, SIGKILL);
     }
     end_all();
-    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     if (verbose)
         fprintf(stderr, "sim: seed %" PRIu64 ": %.3f s, %" PRIu64 " steps, %" PRIu64 " switches, diary %016" PRIx64 "\n", seed,
                 (double)(world->now_ns - 1000 * NS_PER_S) / 1e9, world->steps, world->switches, world->hash);
