@@ -1,74 +1,124 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults.c - what is done to the world at times that the seed chose, whatever the program does to itself
+ * faults.c - what is done to the world from outside while there is a storm
+ *
+ * Faults aim: a process pauses between two of its calls, and a connection breaks as something is sent on it. The first
+ * process, which drives, is spared. Each fault has a number, so that a search can leave it out.
  */
-#include "sim.h"
 #include "diary.h"
+#include "sim.h"
 
-static const char *const names[FAULT_KINDS] = { "pause", "cut", "hold", "slow" };
+#define DRIVER 1
 
-/* The lot decides among all that there are when the fault begins. */
-static uint32_t some_proc(uint64_t lot)
+bool sim_fault(const char *what)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 1; i <= world->proc_count; i++)
-        count += world->procs[i].state == LIVES;
-    for (uint32_t i = 1, left = count > 0 ? (uint32_t)(lot % count) : 0; i <= world->proc_count; i++)
-        if (world->procs[i].state == LIVES && left-- == 0)
-            return i;
-    return 0;
+    uint32_t number = world->fault_count++;
+    bool happens = number >= FAULTS_MAX || !world->left_out[number];
+    if (world->set.trace)
+        diary_write("--- fault %u: %s%s", number, what, happens ? "" : ", left out");
+    return happens;
 }
 
-static bool may_be_cut(const struct file *file)
+uint64_t sim_drawtrouble(enum trouble trouble)
 {
-    return file->type == SOCKET && file->state == CONNECTED && file->peer != 0 && !file->is_pair && file->refs > 0;
+    return world->set.every[trouble] > 0 ? 1 + sim_drawabout(FAULTS, world->set.every[trouble]) : NEVER;
 }
 
-static uint32_t some_connection(uint64_t lot)
+void sim_storm(bool on)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 1; i <= world->file_count; i++)
-        count += may_be_cut(&world->files[i]);
-    for (uint32_t i = 1, left = count > 0 ? (uint32_t)(lot % count) : 0; i <= world->file_count; i++)
-        if (may_be_cut(&world->files[i]) && left-- == 0)
-            return i;
-    return 0;
-}
-
-void sim_beginfault(uint32_t number)
-{
-    struct fault *fault = &world->fault[number];
-    fault->target = fault->kind == PAUSE ? some_proc(fault->lot) : some_connection(fault->lot);
-    if (fault->target == 0)
+    if (!sim_on())
         return;
-    if (world->set.trace)
-        diary_write("--- %s of %u begins, for %.3f ms", names[fault->kind], fault->target, (double)fault->length_ns / 1e6);
-    struct file *file = &world->files[fault->target];
-    switch ((enum fault_kind)fault->kind) {
-    case PAUSE:
-        world->procs[fault->target].pauses++;
-        sim_event(END_FAULT, world->now_ns + fault->length_ns, number, 0);
-        break;
-    case CUT:
-        sim_cut(file);
-        break;
-    case HOLD:
-        file->held_until_ns = world->now_ns + fault->length_ns;
-        break;
-    case SLOW:
-        file->last_arrival_ns = world->now_ns + fault->length_ns / 16;
-        break;
-    case FAULT_KINDS:
-        break;
-    }
+    sim_point(on ? "storm" : "calm", 0);
+    world->is_storm = on;
+    for (enum trouble trouble = 0; trouble < TROUBLES; trouble++)
+        world->until[trouble] = sim_drawtrouble(trouble);
 }
 
-void sim_endfault(uint32_t number)
+/* Short ones are as likely as long ones: their logarithms are evenly distributed, from a tenth of a millisecond on. */
+static uint64_t draw_length(void)
 {
-    const struct fault *fault = &world->fault[number];
-    struct proc *proc = &world->procs[fault->target];
-    if (proc->pauses > 0)
-        proc->pauses--;
-    if (world->set.trace)
-        diary_write("--- %s of %u ends", names[fault->kind], fault->target);
+    uint64_t ns = NS_PER_MS / 10;
+    while (ns < world->set.longest_ns && sim_drawbelow(FAULTS, 4) != 0)
+        ns *= 2;
+    return ns + sim_drawbelow(FAULTS, ns);
+}
+
+static bool is_due(enum trouble trouble)
+{
+    if (--world->until[trouble] != 0)
+        return false;
+    world->until[trouble] = sim_drawtrouble(trouble);
+    return true;
+}
+
+void sim_pausehere(void)
+{
+    if (!is_due(PAUSE))
+        return;
+    uint64_t length_ns = draw_length();
+    if (sim_proc() == DRIVER || !sim_fault("pause"))
+        return;
+    world->procs[sim_proc()].pauses++;
+    sim_event(END_PAUSE, world->now_ns + length_ns, sim_proc(), 0);
+}
+
+/* It is silent, or deaf, or both; its connections stay. */
+static void isolate(struct proc *proc, uint64_t length_ns)
+{
+    uint64_t way = sim_drawbelow(FAULTS, 3);
+    if (way != 0)
+        proc->in_held_until_ns = world->now_ns + length_ns;
+    if (way != 1)
+        proc->out_held_until_ns = world->now_ns + length_ns;
+}
+
+void sim_trouble(struct file *file)
+{
+    bool cut = is_due(CUT), hold = is_due(HOLD), alone = is_due(ISOLATE);
+    if (!cut && !hold && !alone)
+        return;
+    struct file *peer = &world->files[file->peer];
+    uint64_t length_ns = draw_length();
+    if (file->is_pair || file->proc == DRIVER || peer->proc == DRIVER)
+        return;
+    if (hold && sim_fault("hold what is sent"))
+        peer->held_until_ns = world->now_ns + length_ns;
+    if (alone && sim_fault("isolate"))
+        isolate(&world->procs[sim_proc()], length_ns);
+    if (cut && sim_fault("cut"))
+        sim_cut(file);
+}
+
+/* --- clocks of machines ------------------------------------------------------------------------------------------------- */
+
+void sim_clocks(int64_t ppb)
+{
+    world->drift_ppb = ppb;
+}
+
+/* A machine's clock follows from the seed and its name, so that a program that starts again finds it as it was. */
+void sim_beginmachine(uint64_t name)
+{
+    struct proc *proc = &world->procs[sim_proc()];
+    uint64_t lot = world->set.seed * 0x9e3779b97f4a7c15ULL;
+    uint32_t number = 0;
+    if (world->drift_ppb == 0)
+        return;
+    while (number < world->machine_count && world->machines[number] != name)
+        number++;
+    if (number == MACHINES_MAX)
+        sim_fail("more than %d machines", MACHINES_MAX);
+    if (number == world->machine_count)
+        world->machines[world->machine_count++] = name;
+    lot = (lot ^ (number + 1)) * 0xbf58476d1ce4e5b9ULL;
+    lot = (lot ^ lot >> 29) * 0x94d049bb133111ebULL;
+    lot ^= lot >> 32;
+    proc->rate_ppb = (int64_t)(lot % (2 * (uint64_t)world->drift_ppb + 1)) - world->drift_ppb;
+    proc->offset_ns = (int64_t)((lot >> 8) % (1000 * NS_PER_S));
+}
+
+void sim_machine(uint64_t name)
+{
+    if (sim_on())
+        sim_beginmachine(name);
 }

@@ -42,17 +42,25 @@ static void begin_diary(const char *path)
     snprintf(world->diary, sizeof world->diary, "%s%s%s", path[0] != '/' ? getcwd(NULL, 0) : "", path[0] != '/' ? "/" : "", path);
 }
 
-static void plan_faults(void)
+/* Each seed has troubles of its own, and some that never come. */
+static void draw_troubles(struct settings *set)
 {
-    const struct settings *set = &world->set;
-    uint64_t span_ns = set->faults_until_ns - set->faults_from_ns;
-    for (uint32_t i = 0; i < set->faults && i < sizeof world->fault / sizeof *world->fault; i++) {
-        struct fault *fault = &world->fault[i];
-        fault->kind = (uint8_t)sim_drawbelow(FAULTS, FAULT_KINDS);
-        fault->at_ns = set->faults_from_ns + sim_drawbelow(FAULTS, span_ns);
-        fault->length_ns = sim_drawabout(FAULTS, NS_PER_S);
-        fault->lot = sim_draw(FAULTS);
-        sim_event(BEGIN_FAULT, fault->at_ns, i, 0);
+    static const uint32_t every[TROUBLES][4] = {
+        [PAUSE] = { 0, 1000, 5000, 30000 }, [CUT] = { 0, 100, 500, 3000 }, [HOLD] = { 0, 50, 300, 2000 }, [ISOLATE] = { 0, 300, 1000, 5000 }
+    };
+    static const uint64_t longest_ms[] = { 5, 50, 500, 5000 };
+    for (enum trouble trouble = 0; trouble < TROUBLES; trouble++)
+        set->every[trouble] = every[trouble][sim_drawbelow(FAULTS, 4)];
+    set->longest_ns = longest_ms[sim_drawbelow(FAULTS, 4)] * NS_PER_MS;
+}
+
+/* "3,7": faults that do not happen. */
+static void leave_out(const char *numbers)
+{
+    for (char *end; numbers != NULL && *numbers != 0; numbers = *end == ',' ? end + 1 : "") {
+        unsigned long number = strtoul(numbers, &end, 10);
+        if (number < FAULTS_MAX)
+            world->left_out[number] = true;
     }
 }
 
@@ -63,7 +71,7 @@ static void begin_world(uint64_t seed)
     static const uint64_t delays_ns[] = { 20 * NS_PER_US, 100 * NS_PER_US, 500 * NS_PER_US, 3 * NS_PER_MS };
     world->launcher = getpid();
     world->next_ns = NEVER;
-    world->now_ns = 1000 * NS_PER_S;
+    world->now_ns = BEGIN_NS;
     world->lowest_priority = 1ULL << 62;
     sim_begin_randomness(seed);
     set->seed = seed;
@@ -73,6 +81,7 @@ static void begin_world(uint64_t seed)
     set->delay_ns = delays_ns[sim_drawbelow(NETWORK, 4)];
     set->delay_min_ns = 10 * NS_PER_US;
     set->short_reads = 32;
+    draw_troubles(set);
     world->change_at = sim_drawabout(TURNS, 20000);
 }
 
@@ -209,7 +218,6 @@ static void end_all(void)
 }
 
 static const struct option options[] = { { "seed", required_argument, NULL, 's' },  { "trace", required_argument, NULL, 't' },
-                                         { "faults", required_argument, NULL, 'f' }, { "drift", required_argument, NULL, 'd' },
                                          { "cpu", required_argument, NULL, 'c' },   { "verbose", no_argument, NULL, 'v' },
                                          { "delay-us", required_argument, NULL, 'D' }, { "stay", required_argument, NULL, 'S' },
                                          { "far", no_argument, NULL, 'F' },
@@ -217,7 +225,7 @@ static const struct option options[] = { { "seed", required_argument, NULL, 's' 
 
 static int say_usage(void)
 {
-    fprintf(stderr, "Usage: sim [--seed N] [--trace FILE] [--far] [--faults N] [--drift PPB] [--delay-us N] [--stay POINTS]\n"
+    fprintf(stderr, "Usage: sim [--seed N] [--trace FILE] [--far] [--delay-us N] [--stay POINTS]\n"
                     "           [--cpu N] [--verbose] PROGRAM [ARGUMENTS]\n"
                     "Runs a program in a simulated world: see tests/sim/README.md\n");
     return 2;
@@ -230,13 +238,11 @@ int main(int argc, char **argv)
     uint64_t seed = said != NULL ? strtoull(said, NULL, 10) : 1;
     bool verbose = false, far = false;
     const char *trace = NULL;
-    int cpu = sched_getcpu(), faults = 0, drift = 0, delay_us = -1, stay = 0, status = 0;
-    for (int option; (option = getopt_long(argc, argv, "+s:t:f:d:c:v", options, NULL)) != -1;)
+    int cpu = sched_getcpu(), delay_us = -1, stay = 0, status = 0;
+    for (int option; (option = getopt_long(argc, argv, "+s:t:c:v", options, NULL)) != -1;)
         switch (option) {
         case 's': seed = strtoull(optarg, NULL, 10); break;
         case 't': trace = optarg; break;
-        case 'f': faults = atoi(optarg); break;
-        case 'd': drift = atoi(optarg); break;
         case 'c': cpu = atoi(optarg); break;
         case 'D': delay_us = atoi(optarg); break;
         case 'S': stay = atoi(optarg); break;
@@ -261,12 +267,8 @@ int main(int argc, char **argv)
     if (stay > 0)
         world->set.stay = (uint32_t)stay;
     world->set.far = far;
-    world->set.drift_ppb = (int64_t)drift;
     world->set.trace = trace != NULL;
-    world->set.faults = (uint32_t)faults;
-    world->set.faults_from_ns = world->now_ns + 2 * NS_PER_S;
-    world->set.faults_until_ns = world->now_ns + 60 * NS_PER_S;
-    plan_faults();
+    leave_out(getenv("SIM_WITHOUT"));
     if (trace != NULL)
         begin_diary(trace);
     if (mkdtemp(run_folder) == NULL) {
@@ -290,8 +292,8 @@ int main(int argc, char **argv)
     }
     end_all();
     if (verbose)
-        fprintf(stderr, "sim: seed %" PRIu64 ": %.3f s, %" PRIu64 " steps, %" PRIu64 " switches, diary %016" PRIx64 "\n", seed,
-                (double)(world->now_ns - 1000 * NS_PER_S) / 1e9, world->steps, world->switches, world->hash);
+        fprintf(stderr, "sim: seed %" PRIu64 ": %.3f s, %" PRIu64 " steps, %" PRIu64 " switches, %u faults, diary %016" PRIx64 "\n", seed,
+                (double)(world->now_ns - BEGIN_NS) / 1e9, world->steps, world->switches, world->fault_count, world->hash);
     if (world->why[0] != 0)
         return 70;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

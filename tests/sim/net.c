@@ -101,13 +101,25 @@ static void send_segment(struct file *to, struct segment *segment)
     sim_event(DELIVERY, at_ns, sim_number(to), to->generation);
 }
 
+static uint64_t held_until(const struct file *file)
+{
+    uint64_t until_ns = file->held_until_ns, in_ns = world->procs[file->proc].in_held_until_ns;
+    uint64_t out_ns = file->peer != 0 ? world->procs[world->files[file->peer].proc].out_held_until_ns : 0;
+    if (file->is_pair)
+        return 0;
+    if (until_ns < in_ns)
+        until_ns = in_ns;
+    return until_ns < out_ns ? out_ns : until_ns;
+}
+
 void sim_deliver(uint32_t number, uint32_t generation)
 {
     struct file *file = &world->files[number];
     if (file->generation != generation || file->way_first == NULL)
         return;
-    if (file->held_until_ns > world->now_ns) {
-        sim_event(DELIVERY, file->held_until_ns, number, generation);
+    uint64_t held_until_ns = held_until(file);
+    if (held_until_ns > world->now_ns) {
+        sim_event(DELIVERY, held_until_ns, number, generation);
         return;
     }
     struct segment *segment = first_on_the_way(file);
@@ -562,6 +574,8 @@ ssize_t sim_send(struct file *file, const void *bytes, size_t length, int flags)
         if (used < FULL) {
             size_t part = length < 2 * FULL - used || file->packets ? length : 2 * FULL - used;
             send_segment(peer, new_segment(BYTES, bytes, part));
+            if (__builtin_expect(world->is_storm, 0))
+                sim_trouble(file);
             return (ssize_t)part;
         }
         if (file->nonblocking || (flags & MSG_DONTWAIT) != 0) {

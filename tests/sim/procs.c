@@ -63,10 +63,6 @@ static uint32_t new_proc(pid_t pid, pid_t parent)
     proc->state = LIVES;
     proc->pid = pid;
     proc->parent = find_proc(parent);
-    if (world->set.drift_ppb != 0) {
-        proc->rate_ppb = (int64_t)sim_drawbelow(IDENTITIES, 2 * (uint64_t)world->set.drift_ppb) - world->set.drift_ppb;
-        proc->offset_ns = (int64_t)sim_drawbelow(IDENTITIES, 1000 * NS_PER_S);
-    }
     read_name(proc->name);
     return number;
 }
@@ -294,6 +290,19 @@ void __assert_fail(const char *what, const char *file, unsigned line, const char
     abort();
 }
 
+/* What it was called with: the same program on the same folder runs on the same machine. */
+static uint64_t name_of_command(void)
+{
+    char bytes[4096];
+    uint64_t name = 0;
+    int fd = (int)sim_kernel(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
+    long length = fd >= 0 ? sim_kernel(SYS_read, fd, bytes, sizeof bytes) : 0;
+    for (long i = 0; i < length; i++)
+        name = name * 31 + (unsigned char)bytes[i];
+    sim_kernel(SYS_close, fd);
+    return name;
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     const char *path = getenv("SIM_WORLD");
@@ -316,5 +325,6 @@ __attribute__((constructor)) static void begin(void)
         go_on_after_exec(known);
     else
         enter(new_proc(sim_kernelpid(), (pid_t)sim_kernel(SYS_getppid)));
+    sim_beginmachine(name_of_command());
 }
 

@@ -6,6 +6,7 @@ code than 0 has failed; its rule is the first line of its output that names one.
 """
 import argparse
 import concurrent.futures as futures
+import glob
 import os
 import re
 import signal
@@ -14,12 +15,12 @@ import sys
 import time
 
 RULES = re.compile(r"^(I\d+ .*|sim: seed \d+, at .*|.*Assertion .* failed.*|\[  FAILED  \].*|.*hangs)$", re.M)
-VIRTUAL = re.compile(r"^sim: seed \d+: ([\d.]+) s, (\d+) steps, .* diary ([0-9a-f]+)$", re.M)
+VIRTUAL = re.compile(r"^sim: seed \d+: ([\d.]+) s, (\d+) steps, .* (\d+) faults, diary ([0-9a-f]+)$", re.M)
 GRANTS = re.compile(r"^ +(\d+) grants", re.M)
 FAULTS = re.compile(r" operations, (\d+) faults", re.M)
 LONGEST_S = 300  # of one run, in real time
 
-# How often each is drawn. {seed}: the number of the run.
+# How often each is drawn; those of workloads/ as often as the soak. {seed}: the number of the run.
 WORKLOADS = {
     "soak": (10, ["soak/soak", "--seed", "{seed}", "--seconds", "20"]),
     "sentinels": (3, ["soak/soak", "--sentinels", "--seed", "{seed}", "--seconds", "25"]),
@@ -35,9 +36,9 @@ class Run:
         self.seed, self.command, self.code, self.text = seed, command, code, text
         virtual = VIRTUAL.search(text)
         self.virtual_s = float(virtual.group(1)) if virtual else 0.0
-        self.diary = virtual.group(3) if virtual else None
+        self.diary = virtual.group(4) if virtual else None
         self.grants = sum(int(n) for n in GRANTS.findall(text))
-        self.faults = int((FAULTS.findall(text) or [0])[-1])
+        self.faults = int((FAULTS.findall(text) or [0])[-1]) or int(virtual.group(3) if virtual else 0)
 
     def failed(self):
         return self.code not in (0, 77)
@@ -49,6 +50,12 @@ class Run:
     def what(self):
         found = RULES.search(self.text)
         return found.group(1) if found else f"it ended with code {self.code}"
+
+
+def add_workloads(build):
+    for path in sorted(glob.glob(os.path.join(build, "tests/sim/workload_*"))):
+        name = os.path.basename(path)
+        WORKLOADS[name.removeprefix("workload_")] = (10, ["sim/" + name])
 
 
 def workload_of(seed, wanted):
@@ -212,11 +219,14 @@ def main():
     parser.add_argument("--seeds", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--workload", choices=sorted(WORKLOADS))
+    parser.add_argument("--workload")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
     parser.add_argument("--same", action="store_true")
     parser.add_argument("program", nargs="*")
     options = parser.parse_args()
+    add_workloads(options.build)
+    if options.workload and options.workload not in WORKLOADS:
+        parser.error(f"there is no workload {options.workload}, but {', '.join(WORKLOADS)}")
     options.again = f" --workload {options.workload}" if options.workload else ""
     if options.program:
         options.again = " -- " + " ".join(options.program)

@@ -30,6 +30,7 @@
 #define ADDRESS_MAX 112
 
 #define NEVER UINT64_MAX
+#define BEGIN_NS (1000 * NS_PER_S) /* what true time says when a world begins */
 #define NS_PER_US 1000ULL
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S 1000000000ULL
@@ -43,7 +44,7 @@ uint64_t sim_drawabout(enum stream stream, uint64_t mean); /* exponentially dist
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
 
-enum event_kind { DEADLINE, DELIVERY, CONNECTION, TIMER, ALARM, BEGIN_FAULT, END_FAULT };
+enum event_kind { DEADLINE, DELIVERY, CONNECTION, TIMER, ALARM, END_PAUSE };
 
 struct event {
     uint64_t at_ns, number; /* in order of time, then of their making */
@@ -95,7 +96,8 @@ struct proc {
     bool reaped, stopped, tells_stop;
     bool dies_with_parent;
     uint32_t pauses; /* reasons why it stands still */
-    int64_t offset_ns, rate_ppb;
+    int64_t offset_ns, rate_ppb;             /* of its clocks; CLOCK_REALTIME has no offset */
+    uint64_t in_held_until_ns, out_held_until_ns; /* nothing arrives at it, or from it, before */
     uint64_t signals;
     uint64_t alarm_ns, alarm_interval_ns; /* 0: none */
     uint32_t alarm_generation;
@@ -153,14 +155,11 @@ struct file {
 
 /* --- faults ------------------------------------------------------------------------------------------------------------- */
 
-enum fault_kind { PAUSE, CUT, HOLD, SLOW, FAULT_KINDS };
+/* Of the process that has the turn; the others of the connection, or the machine, that sends just now. */
+enum trouble { PAUSE, CUT, HOLD, ISOLATE, TROUBLES };
 
-struct fault {
-    uint8_t kind;
-    uint64_t at_ns, length_ns;
-    uint64_t lot; /* whom it meets */
-    uint32_t target;
-};
+#define FAULTS_MAX 4096 /* that can be left out */
+#define MACHINES_MAX 64
 
 /* --- the world ------------------------------------------------------------------------------------------------------------ */
 
@@ -168,14 +167,13 @@ enum schedule { WALK, PRIORITIES };
 
 struct settings {
     uint64_t seed;
-    uint64_t faults_from_ns, faults_until_ns;
-    uint32_t faults;
+    uint32_t every[TROUBLES]; /* one in so many points, or of messages sent, on average; 0: never */
+    uint64_t longest_ns;      /* of a fault */
     uint32_t stay;          /* points between two choices, on average */
     uint64_t delay_ns;      /* of the network, on average */
     uint64_t delay_min_ns;
     bool far;               /* ends of connections take their time as bytes do, and these come in parts */
     uint32_t short_reads;   /* one call in so many; 0: none */
-    int64_t drift_ppb;      /* clocks are wrong by up to that */
     uint64_t limit_ns;      /* the world ends */
     uint8_t schedule;
     bool trace;
@@ -215,7 +213,13 @@ struct world {
     struct item items[ITEMS_MAX];
     uint32_t buckets[BUCKETS];
     uint32_t next_port;
-    struct fault fault[4096];
+    bool is_storm;
+    uint64_t until[TROUBLES];  /* so many more, then it happens */
+    uint32_t fault_count;
+    bool left_out[FAULTS_MAX]; /* faults that do not happen */
+    int64_t drift_ppb;         /* clocks of machines are wrong by up to that */
+    uint64_t machines[MACHINES_MAX];
+    uint32_t machine_count;
     void *free_memory[24];
     size_t memory_used;
     char memory[];
@@ -296,8 +300,10 @@ void sim_free(void *memory, size_t size);
 /* --- procs.c, signals.c, calls.c, faults.c ------------------------------------------------------------------------------- */
 
 void sim_endproc(uint32_t proc, int status); /* it is gone, or will be when it has given its turn */
-void sim_endfault(uint32_t fault);
-void sim_beginfault(uint32_t fault);
+void sim_pausehere(void); /* points, and messages sent, while there is a storm */
+void sim_trouble(struct file *file);
+uint64_t sim_drawtrouble(enum trouble trouble); /* until the next one */
+void sim_beginmachine(uint64_t name);
 void sim_takesignals(void);
 void sim_alarmdue(uint32_t proc, uint32_t generation);
 int64_t sim_servershift_us(void); /* of CLOCK_REALTIME, as a test says */
@@ -307,6 +313,13 @@ uint32_t sim_procof(pid_t pid); /* what a pid means here; 0: none of this world 
 void sim_beginshift(void);
 void sim_beginthreads(void);
 void sim_watchend(void);
+
+/* --- what a program in the world may ask for: workloads/workload.h ------------------------------------------------------- */
+
+void sim_storm(bool on);
+bool sim_fault(const char *what);
+void sim_clocks(int64_t ppb);
+void sim_machine(uint64_t name);
 
 #define REAL(name) ((__typeof__(&name))sim_real(#name))
 

@@ -121,11 +121,8 @@ static void happen(const struct event *event)
     case ALARM:
         sim_alarmdue(event->what, event->detail);
         break;
-    case BEGIN_FAULT:
-        sim_beginfault(event->what);
-        break;
-    case END_FAULT:
-        sim_endfault(event->what);
+    case END_PAUSE:
+        world->procs[event->what].pauses--;
         break;
     }
 }
@@ -454,6 +451,8 @@ void sim_point(const char *call, uint64_t detail)
     diary_point(call, detail);
     if (world->now_ns >= world->next_ns)
         let_happen_what_is_due();
+    if (__builtin_expect(world->is_storm, 0))
+        sim_pausehere();
     if (is_to_choose()) {
         stay_ready();
         choose_and_go();
@@ -556,26 +555,38 @@ bool sim_wakeone(const void *address)
 
 #define EPOCH_S 1798000000ULL /* what CLOCK_REALTIME says when the world begins, less what the others say */
 
-static uint64_t drifted(const struct proc *proc, uint64_t true_ns)
+/* All clocks were right when the world began. */
+static int64_t wrong_by(const struct proc *proc, uint64_t true_ns)
 {
-    return true_ns + (uint64_t)proc->offset_ns + (uint64_t)((__int128)true_ns * proc->rate_ppb / 1000000000);
+    return (int64_t)((__int128)((int64_t)true_ns - (int64_t)BEGIN_NS) * proc->rate_ppb / 1000000000);
+}
+
+static bool is_of_the_day(int clock)
+{
+    return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
 }
 
 uint64_t sim_clock(int clock, uint64_t true_ns)
 {
-    uint64_t ns = drifted(&world->procs[sim_proc()], true_ns);
-    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI)
-        ns += EPOCH_S * NS_PER_S + (uint64_t)sim_servershift_us() * NS_PER_US;
-    return ns;
+    const struct proc *proc = &world->procs[sim_proc()];
+    if (clock == CLOCK_TAI) /* which no program of ours uses: the true time, for who judges */
+        return true_ns;
+    uint64_t ns = true_ns + (uint64_t)wrong_by(proc, true_ns);
+    if (is_of_the_day(clock))
+        return ns + EPOCH_S * NS_PER_S + (uint64_t)sim_servershift_us() * NS_PER_US;
+    return ns + (uint64_t)proc->offset_ns;
 }
 
 uint64_t sim_clockback(int clock, uint64_t ns)
 {
     const struct proc *proc = &world->procs[sim_proc()];
-    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI)
+    if (is_of_the_day(clock))
         ns = ns > EPOCH_S * NS_PER_S ? ns - EPOCH_S * NS_PER_S : 0;
-    __int128 since = (__int128)ns - proc->offset_ns;
-    return since <= 0 ? 0 : (uint64_t)(since * 1000000000 / (1000000000 + proc->rate_ppb)) + 1;
+    else
+        ns = ns > (uint64_t)proc->offset_ns ? ns - (uint64_t)proc->offset_ns : 0;
+    if (clock == CLOCK_TAI || proc->rate_ppb == 0 || ns <= BEGIN_NS)
+        return ns;
+    return BEGIN_NS + (uint64_t)((__int128)(ns - BEGIN_NS) * 1000000000 / (1000000000 + proc->rate_ppb)) + 1;
 }
 
 uint64_t sim_deadline(int clock, const struct timespec *time)
