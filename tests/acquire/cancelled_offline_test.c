@@ -5,6 +5,7 @@
  * This program has a getaddrinfo() of its own, which the library calls, too. It knows one name.
  *
  * labels: threads
+ * simulated: yes
  */
 #include "proxy.h"
 

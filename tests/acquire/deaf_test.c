@@ -3,6 +3,7 @@
  * deaf_test.c - a waiter that does not listen is told once that something is free, and the next one has it
  *
  * labels: threads
+ * simulated: yes
  */
 #include "subject.h"
 

@@ -5,6 +5,7 @@
  *
  * Its connections stand, so the server counts it among the listeners.
  *
+ * simulated: yes
  * seconds: 23
  */
 #include "subject.h"

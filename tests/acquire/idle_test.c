@@ -3,6 +3,7 @@
  * idle_test.c - who waits for long sends little: no pings beside its questions, unless a message did not come
  *
  * labels: threads
+ * simulated: yes
  * seconds: 8
  */
 #include "proxy.h"

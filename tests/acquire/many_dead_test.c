@@ -3,6 +3,8 @@
  * many_dead_test.c - thousands of waiters died in front of a live one: no script evicts them all, and it has its turn at once
  *
  * Who is told to ask goes on where the script left off, long before its poll. When nobody lives all go at once.
+ *
+ * simulated: yes
  */
 #include "subject.h"
 

@@ -4,6 +4,7 @@
  * message that gets lost
  *
  * labels: threads
+ * simulated: yes
  * seconds: 45
  */
 #include "proxy.h"

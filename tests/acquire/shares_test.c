@@ -3,6 +3,7 @@
  * shares_test.c - eight clients that hear no message share one object evenly, whatever it is; and beside others, or with
  * other settings than the rest, each has its turn
  *
+ * simulated: yes
  * seconds: 90
  * processors: 2
  */

@@ -5,6 +5,7 @@
  * One mutex alone: where many things are waited for, who began to rest long before the last of them may ask again by itself.
  *
  * labels: threads
+ * simulated: yes
  * seconds: 12
  */
 #include "rest.h"

@@ -4,6 +4,7 @@
  * because it has only just come, from far away
  *
  * labels: threads
+ * simulated: yes
  * seconds: 15
  * processors: 2
  */

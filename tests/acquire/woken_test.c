@@ -4,6 +4,7 @@
  * back
  *
  * labels: threads
+ * simulated: yes
  * seconds: 35
  */
 #include "rest.h"

@@ -5,6 +5,7 @@
  * One of them stands still in a signal handler at the moment that matters, so nothing is left to the scheduler.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 10
  */
 #include "proxy.h"

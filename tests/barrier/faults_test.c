@@ -5,6 +5,7 @@
  * What every outage and every robbery does to a round: tests/support/outage.c, robbery.c.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 10
  */
 #include "process.h"

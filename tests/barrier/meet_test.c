@@ -3,6 +3,7 @@
  * meet_test.c - parties of all threads and processes meet, round after round; what breaks a round, and what ends that
  *
  * labels: threads memory noise
+ * simulated: yes
  * seconds: 36
  */
 #include "log.h"

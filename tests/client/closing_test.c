@@ -3,6 +3,7 @@
  * closing_test.c - objects are made, used and destroyed while their client is being closed
  *
  * labels: memory threads
+ * simulated: yes
  * processors: 2
  */
 #include "world.h"

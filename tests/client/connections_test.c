@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * connections_test.c - a process has two connections while nobody in it waits: one for commands, one for renewals
+ *
+ * simulated: yes
  */
 #include "subject.h"
 

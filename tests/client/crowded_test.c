@@ -4,6 +4,7 @@
  * as it takes or for nothing
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "client/client.h"
 #include "world.h"

@@ -3,6 +3,7 @@
  * error_left_test.c - a refusal tells how long the lease lasts that was in the way
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "subject.h"
 

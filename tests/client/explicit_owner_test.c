@@ -3,6 +3,7 @@
  * explicit_owner_test.c - an owner that is no thread: made, used from anywhere, freed
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * extremes_test.c - times at the ends of their range: refused, or as long as they say
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

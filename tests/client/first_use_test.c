@@ -6,6 +6,7 @@
  * out of descriptors together, or fill the server.
  *
  * labels: memory threads
+ * simulated: yes
  */
 #include "descriptors.h"
 #include "world.h"

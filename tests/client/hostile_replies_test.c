@@ -3,6 +3,7 @@
  * hostile_replies_test.c - answers that make no sense are refused and cost neither memory nor a hold
  *
  * labels: memory
+ * simulated: yes
  * seconds: 16
  */
 #include "fake_server.h"

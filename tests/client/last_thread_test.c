@@ -4,6 +4,8 @@
  *
  * POSIX ends a process by exit(0) when its last thread ended; a program whose main() calls pthread_exit() relies
  * on that. Threads of the library are none of the program's.
+ *
+ * simulated: yes
  */
 #include "world.h"
 

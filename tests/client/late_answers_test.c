@@ -3,6 +3,7 @@
  * late_answers_test.c - what comes after its caller gave up belongs to nobody else, and takes nothing
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "proxy.h"
 

@@ -6,6 +6,7 @@
  * time; a clock that jumps each time is an answer as well.
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "fake_server.h"
 

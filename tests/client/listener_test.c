@@ -3,6 +3,7 @@
  * listener_test.c - several listeners and queues of one client: each hears of everything, and goes when it wants to
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "client/client.h"
 #include "world.h"

@@ -3,6 +3,7 @@
  * log_test.c - whatever a log does, leases are renewed, waits end at their limits, and clients close
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 18
  */
 #include "log.h"

@@ -3,6 +3,7 @@
  * long_waits_test.c - waits and holds that last longer than warn_wait and warn_hold are told once each
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 30
  */
 #include "client/client.h"

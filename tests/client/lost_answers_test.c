@@ -3,6 +3,7 @@
  * lost_answers_test.c - requests and answers get lost, late or doubled on the way, and still happen once
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 10
  */
 #include "proxy.h"

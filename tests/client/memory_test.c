@@ -3,6 +3,7 @@
  * memory_test.c - what an object takes, what something held takes beyond that, and how often a pair asks for memory
  *
  * labels: memory
+ * simulated: yes
  * support: failing
  */
 #include "failing/failing.h"

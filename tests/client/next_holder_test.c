@@ -6,6 +6,7 @@
  * ended; programs keep both in memory that the next holder frees. The first thread is then still inside its call.
  *
  * labels: memory threads
+ * simulated: yes
  * seconds: 6
  * processors: 4
  */

@@ -5,6 +5,8 @@
  * What the library registered with the system, a destructor of thread-specific data and a fork handler, must not be
  * called when its code is gone, and what the library keeps for the thread that unloads it goes with it.
  * (liblatchkey.so stays in memory once it is loaded.)
+ *
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * provider_test.c - the program says who the client is, for each connection, and anew when that is refused
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "log.h"
 #include "world.h"

@@ -4,6 +4,7 @@
  * handshake succeeds is no success
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 8
  */
 #include "fake_server.h"

@@ -3,6 +3,7 @@
  * refused_test.c - what a server refused was not done, unless an earlier copy was; and that stays known
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "proxy.h"
 

@@ -3,6 +3,7 @@
  * settles_test.c - a call without an answer says by when nothing of it is left, and keeps to that
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 36
  */
 #include "fake_server.h"

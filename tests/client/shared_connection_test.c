@@ -5,6 +5,7 @@
  * processors: 2
  *
  * labels: threads memory noise
+ * simulated: yes
  * seconds: 16
  */
 #include "proxy.h"

@@ -5,6 +5,7 @@
  * One of the threads that wait reads the answers for all. It may be this one.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 10
  * processors: 10
  */

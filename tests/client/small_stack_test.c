@@ -6,6 +6,7 @@
  * A call that the library exports and that is not made here fails the test. tls/client_small_stack is the same over TLS,
  * which needs more of the stack.
  *
+ * simulated: yes
  * seconds: 12
  */
 #include "quorum.h"

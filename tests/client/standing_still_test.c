@@ -6,6 +6,7 @@
  * handler may run and last: where it polls for all, in the middle of the answers, or where it waits for its turn.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 7
  */
 #include "world.h"

@@ -3,6 +3,7 @@
  * unloaded_test.c - F63: a plugin that uses the library is unloaded and leaves its threads behind
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

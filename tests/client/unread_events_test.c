@@ -3,6 +3,7 @@
  * unread_events_test.c - events that nobody fetches take no more memory from a number on, and no loss is kept quiet
  *
  * labels: threads memory
+ * simulated: yes
  * timeout: 240
  * seconds: 10
  */

@@ -5,6 +5,7 @@
  * A slot that moves, or whose replica is promoted, is then by another clock. Of more than clock_skew the log warns, and
  * strict=yes refuses.
  *
+ * simulated: yes
  * seconds: 10
  */
 #include "cluster.h"

@@ -5,6 +5,7 @@
  * Nobody calls meanwhile. The first attempts fail, and it takes others to come back.
  *
  * labels: threads
+ * simulated: yes
  * seconds: 16
  */
 #include "cluster.h"

@@ -5,6 +5,7 @@
  * One server has all slots, and an address of this machine after another, which it tells to whoever asks for the map.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 60
  * timeout: 240
  */

@@ -3,6 +3,7 @@
  * messages_test.c - waiters of a cluster hear that they were granted, each at the node of its slot, also after a move
  *
  * labels: threads
+ * simulated: yes
  * seconds: 40
  * timeout: 240
  */

@@ -7,6 +7,7 @@
  * hold alone can be given back; who waits is served later.
  *
  * labels: threads
+ * simulated: yes
  * seconds: 45
  * processors: 2
  * timeout: 240

@@ -3,6 +3,7 @@
  * moving_test.c - slots go from node to node in a loop, under clients that take and give back what is in them
  *
  * labels: threads
+ * simulated: yes
  * seconds: 30
  * timeout: 240
  * processors: 4

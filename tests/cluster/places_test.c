@@ -3,6 +3,7 @@
  * places_test.c - where nodes of a cluster say that they are: names, addresses, nothing; and what says so wrongly
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 30
  * timeout: 240
  */

@@ -3,6 +3,7 @@
  * promoted_test.c - masters of a cluster that end, stand still, or come back with nothing
  *
  * labels: threads
+ * simulated: yes
  * seconds: 30
  * timeout: 240
  */

@@ -3,6 +3,7 @@
  * requests_test.c - objects of a cluster: each is where its slot is, and follows it
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 25
  */
 #include "cluster.h"

@@ -3,6 +3,7 @@
  * tls_test.c - F43: in a cluster each node has to show who it is, and one that cannot is the only one not served
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 25
  * timeout: 240
  */

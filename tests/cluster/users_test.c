@@ -3,6 +3,7 @@
  * users_test.c - who a client is at all nodes of a cluster: passwords that are wrong or change, rights that are missing
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 25
  * timeout: 240
  */

@@ -4,6 +4,7 @@
  * is lost, and nobody believes in a mutex that it does not hold
  *
  * labels: threads memory
+ * simulated: yes
  * timeout: 180
  */
 #include "world.h"

@@ -3,6 +3,7 @@
  * flat_test.c - what a signal and a broadcast send does not grow with who waits, and no script moves more than 100
  *
  * labels: threads
+ * simulated: yes
  * seconds: 10
  */
 #include "world.h"

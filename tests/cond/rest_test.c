@@ -3,6 +3,7 @@
  * rest_test.c - who waits for a condition for long rests: it sends next to nothing, and comes when it is signalled
  *
  * labels: threads
+ * simulated: yes
  * seconds: 35
  */
 #include "rest.h"

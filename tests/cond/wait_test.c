@@ -3,6 +3,7 @@
  * wait_test.c - waiting for a condition: a signal wakes one, a broadcast all; each comes back with the mutex
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "world.h"
 

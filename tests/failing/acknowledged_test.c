@@ -3,6 +3,7 @@
  * acknowledged_test.c - every allocation and every system call fails while replicas acknowledge what is taken
  *
  * labels: memory
+ * simulated: yes
  * seconds: 15
  * processors: 10
  * support: failing

@@ -5,6 +5,7 @@
  * The other party is none of this process, whose calls all fail together: what it does at the server is done by hand.
  *
  * labels: memory
+ * simulated: yes
  * seconds: 46
  * processors: 2
  * support: failing

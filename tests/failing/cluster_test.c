@@ -3,6 +3,7 @@
  * cluster_test.c - every allocation and every system call fails while a cluster is found, used, and asked anew
  *
  * labels: memory
+ * simulated: yes
  * seconds: 60
  * timeout: 300
  * processors: 2

@@ -4,6 +4,7 @@
  * afterwards, or not, as the code says, and nothing stays behind
  *
  * labels: memory
+ * simulated: yes
  * seconds: 67
  * timeout: 240
  * support: failing

@@ -4,6 +4,7 @@
  * forgotten the scripts meanwhile
  *
  * labels: memory
+ * simulated: yes
  * seconds: 12
  * support: failing
  */

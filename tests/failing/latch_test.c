@@ -3,6 +3,7 @@
  * latch_test.c - every allocation and every system call on the way of a latch fails: counted once or not at all
  *
  * labels: memory
+ * simulated: yes
  * seconds: 25
  * processors: 2
  * support: failing

@@ -3,6 +3,7 @@
  * latch_wait_test.c - every allocation and every system call fails while a latch is waited for
  *
  * labels: memory
+ * simulated: yes
  * seconds: 38
  * support: failing
  */

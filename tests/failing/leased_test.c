@@ -4,6 +4,7 @@
  * all of them come back
  *
  * labels: memory
+ * simulated: yes
  * seconds: 65
  * support: failing
  */

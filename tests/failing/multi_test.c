@@ -4,6 +4,7 @@
  * none, and none stays when the call says so
  *
  * labels: memory
+ * simulated: yes
  * seconds: 15
  * support: failing
  */

@@ -4,6 +4,7 @@
  * caller, never lost, nothing left
  *
  * labels: memory
+ * simulated: yes
  * seconds: 33
  * processors: 2
  * support: failing

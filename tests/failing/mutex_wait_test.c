@@ -4,6 +4,7 @@
  * time, and a grant is taken or goes on to the next one
  *
  * labels: memory
+ * simulated: yes
  * seconds: 52
  * support: failing
  */

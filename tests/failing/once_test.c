@@ -3,6 +3,7 @@
  * once_test.c - every allocation and every system call fails while something is done once: it completes once or not at all
  *
  * labels: memory
+ * simulated: yes
  * seconds: 39
  * processors: 2
  * support: failing

@@ -4,6 +4,7 @@
  * all, and at none of the servers anything is left
  *
  * labels: memory
+ * simulated: yes
  * seconds: 22
  * timeout: 600
  * processors: 2

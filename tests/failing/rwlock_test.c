@@ -3,6 +3,7 @@
  * rwlock_test.c - every allocation and every system call on the way of a read-write lock fails
  *
  * labels: memory
+ * simulated: yes
  * seconds: 61
  * processors: 2
  * support: failing

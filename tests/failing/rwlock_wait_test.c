@@ -3,6 +3,7 @@
  * rwlock_wait_test.c - every allocation and every system call fails while a read-write lock is waited for
  *
  * labels: memory
+ * simulated: yes
  * seconds: 33
  * support: failing
  */

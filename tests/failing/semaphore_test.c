@@ -4,6 +4,7 @@
  * its caller knowing, none is lost, and none is given back twice
  *
  * labels: memory
+ * simulated: yes
  * seconds: 48
  * support: failing
  */

@@ -3,6 +3,7 @@
  * sentinels_test.c - every allocation and every system call fails while Sentinels are asked where the master is
  *
  * labels: memory
+ * simulated: yes
  * seconds: 15
  * processors: 2
  * support: failing

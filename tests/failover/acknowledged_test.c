@@ -3,6 +3,7 @@
  * acknowledged_test.c - F31, F32 with wait_replicas: what replicas have not got is not held
  *
  * labels: threads
+ * simulated: yes
  * seconds: 46
  */
 #include "base/base.h"

@@ -5,6 +5,7 @@
  * Leases end by the server's clock, and dates of two clocks are never compared. Up to clock_skew a difference is covered;
  * of more than that the log warns when a client is opened, and strict=yes refuses.
  *
+ * simulated: yes
  * seconds: 16
  */
 #include "failover.h"

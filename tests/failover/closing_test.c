@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * closing_test.c - a Sentinel that answers and closes is asked later and later
+ *
+ * simulated: yes
  */
 #include "failover.h"
 #include "subject.h"

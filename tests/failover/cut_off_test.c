@@ -5,6 +5,7 @@
  * Nothing ends the connections to it: it stands still, or only the others do not reach it any more.
  *
  * labels: threads
+ * simulated: yes
  * seconds: 14
  */
 #include "failover.h"

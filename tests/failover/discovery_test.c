@@ -3,6 +3,7 @@
  * discovery_test.c - the master is found wherever it is named, and with words where it is not
  *
  * labels: memory
+ * simulated: yes
  * seconds: 10
  */
 #include "failover.h"

@@ -3,6 +3,7 @@
  * given_back_test.c - the next master never heard of a release, and is told it again
  *
  * labels: threads
+ * simulated: yes
  * seconds: 6
  */
 #include "failover.h"

@@ -3,6 +3,7 @@
  * killed_test.c - F31: the master dies, and the Sentinels make a replica the next one
  *
  * labels: threads
+ * simulated: yes
  * seconds: 12
  */
 #include "failover.h"

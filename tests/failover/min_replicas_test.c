@@ -6,6 +6,7 @@
  * other one.
  *
  * labels: threads
+ * simulated: yes
  * seconds: 28
  */
 #include "failover.h"

@@ -3,6 +3,7 @@
  * provider_test.c - the program says who the client is, to Sentinels and to the master, also in a program that forks
  *
  * labels: memory
+ * simulated: yes
  * seconds: 8
  */
 #include "failover.h"

@@ -3,6 +3,7 @@
  * rotation_test.c - the Sentinels' password is changed under a client that runs, and it finds the new one in its file
  *
  * labels: memory
+ * simulated: yes
  * seconds: 10
  */
 #include "failover.h"

@@ -5,6 +5,7 @@
  * One server by itself is enough for that: whoever gives clock_skew means it.
  *
  * labels: memory
+ * simulated: yes
  */
 #include "subject.h"
 

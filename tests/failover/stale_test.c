@@ -2,6 +2,7 @@
 /*
  * stale_test.c - a Sentinel that is cut off from the others names a master that was, or none, and leads nobody away
  *
+ * simulated: yes
  * seconds: 8
  */
 #include "failover.h"

@@ -4,6 +4,7 @@
  * answer never comes; the request still takes effect once, and what nobody knows of ends
  *
  * labels: memory
+ * simulated: yes
  * seconds: 54
  * timeout: 180
  */

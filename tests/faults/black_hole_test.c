@@ -3,6 +3,7 @@
  * black_hole_test.c - F05: connections stay and nothing comes through, either way, for a while
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 20
  */
 #include "rig.h"

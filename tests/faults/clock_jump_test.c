@@ -5,6 +5,7 @@
  * Leases end by that clock on the server, so forward all are over at once; back they would last for an hour,
  * but renewals set a relative time and repair that.
  *
+ * simulated: yes
  * seconds: 12
  */
 #include "news.h"

@@ -5,6 +5,7 @@
  * The program's clock_gettime() is this file's: it adds what a test wants to each clock.
  *
  * labels: memory
+ * simulated: yes
  * seconds: 32
  */
 #include "news.h"

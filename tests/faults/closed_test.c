@@ -3,6 +3,7 @@
  * closed_test.c - F63, F64: a client is closed under its holders and waiters; mistakes have codes
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "subject.h"
 

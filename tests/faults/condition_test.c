@@ -4,6 +4,7 @@
  * of the mutex, and while somebody signals. One signal wakes one waiter that is alive, and nobody waits on for ever
  *
  * labels: threads
+ * simulated: yes
  * seconds: 30
  * timeout: 120
  */

@@ -3,6 +3,7 @@
  * connect_unanswered_test.c - F02: nobody answers a SYN; and its sibling, a connect succeeds and that is all
  *
  * labels: memory
+ * simulated: yes
  * seconds: 33
  */
 #include "blackout.h"

@@ -3,6 +3,7 @@
  * connection_refused_test.c - F01: the port is closed; connections are reset, and refused
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 16
  */
 #include "blackout.h"

@@ -6,6 +6,7 @@
  * holders try on until their leases end. A user that is deleted: user_deleted_test.c.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 11
  * processors: 2
  */

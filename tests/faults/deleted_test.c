@@ -5,6 +5,7 @@
  * What they do to all keys at once: flushed_test.c.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 21
  */
 #include "robbery.h"

@@ -3,6 +3,7 @@
  * dribble_test.c - F06: answers come byte by byte, or many at once; only the time of the whole one counts
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 23
  */
 #include "rig.h"

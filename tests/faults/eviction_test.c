@@ -5,6 +5,7 @@
  * That such a server is warned of, or refused with strict=yes, is proved by lock/no_server_test.c.
  *
  * labels: memory
+ * simulated: yes
  * seconds: 10
  */
 #include "robbery.h"

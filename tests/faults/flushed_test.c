@@ -5,6 +5,7 @@
  * What they do to one key: deleted_test.c.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 16
  */
 #include "robbery.h"

@@ -6,6 +6,7 @@
  * what was done unseen is taken back.
  *
  * labels: memory
+ * simulated: yes
  * seconds: 180
  * timeout: 360
  */

@@ -3,6 +3,7 @@
  * holder_killed_test.c - F50: a process is killed while it holds or waits
  *
  * labels: memory
+ * simulated: yes
  * seconds: 22
  */
 #include "subject.h"

@@ -3,6 +3,7 @@
  * holder_stopped_test.c - F51: a process stands still for longer than its lease, and goes on
  *
  * labels: memory
+ * simulated: yes
  * seconds: 20
  */
 #include "subject.h"

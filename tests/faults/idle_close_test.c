@@ -4,6 +4,7 @@
  * the request is written, F09 CLIENT KILL, F11 the server closes what is idle
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 15
  */
 #include "rig.h"

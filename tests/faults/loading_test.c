@@ -5,6 +5,7 @@
  * It answers SUBSCRIBE meanwhile, which proves nothing: waiters have to ask again.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 11
  * processors: 2
  */

@@ -3,6 +3,7 @@
  * master_down_test.c - F28: the server became a replica that may not answer while its master is away
  *
  * labels: memory
+ * simulated: yes
  * seconds: 11
  * processors: 2
  */

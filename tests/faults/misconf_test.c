@@ -3,6 +3,7 @@
  * misconf_test.c - F23: the server could not save its data, and refuses all writes with MISCONF
  *
  * labels: memory
+ * simulated: yes
  * seconds: 11
  * processors: 2
  */

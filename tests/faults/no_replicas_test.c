@@ -3,6 +3,7 @@
  * no_replicas_test.c - F27: too few replicas follow, and the server refuses all writes with NOREPLICAS
  *
  * labels: memory
+ * simulated: yes
  * seconds: 11
  * processors: 2
  */

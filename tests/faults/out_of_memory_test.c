@@ -3,6 +3,7 @@
  * out_of_memory_test.c - F24: a full server takes on nothing new, and still does all that frees or renews
  *
  * labels: memory
+ * simulated: yes
  * seconds: 13
  */
 #include "news.h"

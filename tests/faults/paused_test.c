@@ -3,6 +3,7 @@
  * paused_test.c - F37: CLIENT PAUSE WRITE holds every script back, while the server answers all else
  *
  * labels: memory
+ * simulated: yes
  * seconds: 11
  * processors: 2
  */

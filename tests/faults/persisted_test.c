@@ -3,6 +3,7 @@
  * persisted_test.c - F34a: somebody takes the end off the key of a hold: the next renewal puts it back
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "news.h"
 #include "robbery.h"

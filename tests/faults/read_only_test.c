@@ -5,6 +5,7 @@
  * The library drops its connection then, and a new one is refused as that of a replica.
  *
  * labels: memory
+ * simulated: yes
  * seconds: 11
  * processors: 2
  */

@@ -7,6 +7,7 @@
  * was acknowledged, and is lost then: not so here.
  *
  * labels: memory
+ * simulated: yes
  */
 #include "news.h"
 #include "subject.h"

@@ -5,6 +5,7 @@
  * Connections stay, so who waits hears of it with its next poll.
  *
  * labels: memory
+ * simulated: yes
  * seconds: 11
  * processors: 2
  */

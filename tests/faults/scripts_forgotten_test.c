@@ -3,6 +3,7 @@
  * scripts_forgotten_test.c - F20: the server forgets the scripts, at any time: nobody notices
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 14
  */
 #include "news.h"

@@ -6,6 +6,7 @@
  * out when the server goes on: its caller is told EIO, and the library undoes what came too late.
  *
  * labels: memory
+ * simulated: yes
  * seconds: 11
  * processors: 2
  */

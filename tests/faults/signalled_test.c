@@ -3,6 +3,7 @@
  * signalled_test.c - F57, F58: a signal each millisecond; peers that closed
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 22
  */
 #include "process.h"

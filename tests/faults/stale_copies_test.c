@@ -6,6 +6,7 @@
  * connection ended, it asked again, and the first request comes after all).
  *
  * labels: memory
+ * simulated: yes
  * seconds: 28
  */
 #include "rig.h"

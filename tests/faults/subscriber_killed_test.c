@@ -4,6 +4,7 @@
  * message of it vanishes; waiters hear of what became free all the same
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "rig.h"
 

@@ -3,6 +3,7 @@
  * thread_ended_test.c - F52, F53: a thread ends while it holds; its number is given to another thread
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "news.h"
 #include "subject.h"

@@ -6,6 +6,7 @@
  * world_end() looks for.
  *
  * labels: threads
+ * simulated: yes
  */
 #include "quorum.h"
 #include "subject.h"

@@ -3,6 +3,7 @@
  * too_many_clients_test.c - F12: the server lets nobody in; who is inside goes on
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 18
  */
 #include "blackout.h"

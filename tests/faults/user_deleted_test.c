@@ -3,6 +3,7 @@
  * user_deleted_test.c - F38b: the user of the clients is deleted, and their connections end
  *
  * labels: memory
+ * simulated: yes
  * seconds: 11
  * processors: 2
  */

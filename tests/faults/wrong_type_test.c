@@ -3,6 +3,7 @@
  * wrong_type_test.c - F34b: the key of an object becomes something else, which is nobody's to touch
  *
  * labels: memory
+ * simulated: yes
  */
 #include "news.h"
 #include "robbery.h"

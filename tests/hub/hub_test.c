@@ -4,6 +4,7 @@
  * goes to the ear that asked
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "fake_server.h"
 #include "hub/hub.h"

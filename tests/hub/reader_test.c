@@ -6,6 +6,7 @@
  * Clients ask seldom here: what is told late was told by no message.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 10
  */
 #include "still.h"

@@ -7,6 +7,7 @@
  * that is in no cluster knows sharded messages, too: they reach whoever subscribed to them, and nobody else.
  *
  * labels: threads
+ * simulated: yes
  */
 #include "client/client.h"
 #include "hub/hub.h"

@@ -4,6 +4,7 @@
  * from the beginning to the end is found
  *
  * labels: threads
+ * simulated: yes
  * seconds: 20
  */
 #include "cluster.h"

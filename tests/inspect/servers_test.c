@@ -3,6 +3,7 @@
  * servers_test.c - a walk goes through every master of a cluster, every server of a quorum, and the master of Sentinels
  *
  * labels: threads
+ * simulated: yes
  * seconds: 20
  */
 #include "cluster.h"

@@ -3,6 +3,7 @@
  * walk_test.c - a walk finds what the library keeps on a server, of every kind, and nothing of anybody else's
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "rights.h"
 #include "world.h"

@@ -4,6 +4,7 @@
  * to say and no more, at nobody's expense, and whatever befalls the server or the rights
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 15
  * timeout: 240
  */

@@ -3,6 +3,7 @@
  * anonymous_test.c - an anonymous latch leaves nothing at the server, however its users end
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 20
  */
 #include "proxy.h"

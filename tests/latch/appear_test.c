@@ -3,6 +3,7 @@
  * appear_test.c - who waits with `appear` may come before the count is set, and is not let through by another one
  *
  * labels: threads memory noise
+ * simulated: yes
  * seconds: 6
  */
 #include "world.h"

@@ -3,6 +3,7 @@
  * barrier_test.c - latches, one for each round, let nobody through early, and nobody waits for ever
  *
  * labels: threads
+ * simulated: yes
  */
 #include "world.h"
 

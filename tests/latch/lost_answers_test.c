@@ -3,6 +3,7 @@
  * lost_answers_test.c - requests and answers get lost, late or doubled on the way, and count once
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 8
  */
 #include "proxy.h"

@@ -3,6 +3,7 @@
  * redisson_test.c - an RCountDownLatch of the same name is the same latch; Java is played by the commands it sends
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * wait_test.c - everybody wakes at zero, by a message or by polling; nobody before, nobody late
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "world.h"
 

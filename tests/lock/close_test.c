@@ -3,6 +3,7 @@
  * close_test.c - closing a client releases what it holds, ends its waits and leaves nothing
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "proxy.h"
 

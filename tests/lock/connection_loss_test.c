@@ -3,6 +3,7 @@
  * connection_loss_test.c - scripts flushed and connections killed in the middle are not noticed
  *
  * labels: threads memory
+ * simulated: yes
  * processors: 2
  */
 #include "world.h"

@@ -3,6 +3,7 @@
  * events_test.c - whoever listens hears what happens to holds, once, and delays nobody
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 30
  */
 #include "proxy.h"

@@ -3,6 +3,7 @@
  * fair_test.c - a fair mutex goes to its waiters in the order in which they came, whatever their process
  *
  * labels: threads memory noise
+ * simulated: yes
  * seconds: 8
  */
 #include "world.h"

@@ -3,6 +3,7 @@
  * fixed_destroyed_test.c - a fixed hold keeps a name taken for a time, and no object for it
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "news.h"
 #include "proxy.h"

@@ -3,6 +3,7 @@
  * fork_test.c - after a fork parent and child are two: the child owns nothing of what the parent holds
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * holder_death_test.c - a holder that dies, hangs or forgets loses the mutex with its lease, not before
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

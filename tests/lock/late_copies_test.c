@@ -3,6 +3,7 @@
  * late_copies_test.c - copies of an ask come late, when its hold is already renewed otherwise, or lost
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "proxy.h"
 

@@ -3,6 +3,7 @@
  * late_renewal_test.c - what a renewal means when its answer is late, lost, or about somebody else's hold
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 20
  */
 #include "lock/scripts.h"

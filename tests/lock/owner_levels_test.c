@@ -3,6 +3,7 @@
  * owner_levels_test.c - levels, types and leases of a mutex that an explicit owner holds
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -6,6 +6,7 @@
  * answers ENOTCONN; what the owner sends meanwhile must not ask for that lease either.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 10
  */
 #include "client/client.h"

@@ -3,6 +3,7 @@
  * redisson_test.c - processes that run Redisson and this library exclude and wake each other
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * robust_test.c - a robust mutex tells that its holder died, until somebody repaired what it guards
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "proxy.h"
 

@@ -3,6 +3,7 @@
  * stalled_server_test.c - a server that stops answering delays calls by what was promised, and no more
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

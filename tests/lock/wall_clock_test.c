@@ -5,6 +5,7 @@
  * This program's clock_gettime() takes the place of the C library's, so the wall clock is what a test says.
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * watchdog_test.c - a held mutex is renewed until it is unlocked
  *
  * labels: threads memory noise
+ * simulated: yes
  * seconds: 15
  */
 #include "world.h"

@@ -4,6 +4,7 @@
  * clients that are closed, processes that fork, threads that are cancelled
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "proxy.h"
 #include "world.h"

@@ -3,6 +3,7 @@
  * together_test.c - all of a set or none: what is free, held by others, by the caller, and for how long
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "proxy.h"
 #include "world.h"

@@ -4,6 +4,7 @@
  * those that are lost, not answered for, or unrepaired
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "proxy.h"
 #include "world.h"

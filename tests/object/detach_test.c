@@ -3,6 +3,7 @@
  * detach_test.c - a hold that nobody renews keeps no object alive: it ends at the server, and nobody is told
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 16
  */
 #include "news.h"

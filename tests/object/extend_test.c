@@ -4,6 +4,7 @@
  * true counts
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 25
  */
 #include "proxy.h"

@@ -3,6 +3,7 @@
  * settings_test.c - who uses a name with other settings than others is told, and let in all the same; strict ones are not
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "object/handle.h"
 #include "proxy.h"

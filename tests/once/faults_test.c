@@ -5,6 +5,7 @@
  * What every outage and every robbery does to a run: tests/support/outage.c, robbery.c.
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "process.h"
 #include "world.h"

@@ -3,6 +3,7 @@
  * interrupted_test.c - a thread that waits is cancelled, its client closed, its process forked; a waiter keeps the object
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

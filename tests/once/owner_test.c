@@ -3,6 +3,7 @@
  * owner_test.c - the run of an explicit owner: begun by one thread, ended by another, and no thread takes it along
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * run_test.c - one runs it, the others wait for that; what each call answers in each state
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * runner_death_test.c - a runner that dies, hangs or is robbed loses the run with its lease; at most one completes
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

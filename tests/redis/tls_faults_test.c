@@ -3,6 +3,7 @@
  * tls_faults_test.c - a bad network under TLS: it ends in the middle of a record, stands still, or brings a byte at a time
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 15
  */
 #include "proxy.h"

@@ -2,6 +2,7 @@
 /*
  * clocks_test.c - the clock of a minority of the servers jumps: they forget too soon, or too late, and nobody notices
  *
+ * simulated: yes
  * seconds: 26
  */
 #include "news.h"

@@ -4,6 +4,7 @@
  * and without a majority nothing is granted
  *
  * labels: threads
+ * simulated: yes
  * seconds: 20
  */
 #include "news.h"

@@ -8,6 +8,7 @@
  * try succeeds at once. LATCHKEY_HISTORY_SECONDS has each last for so long; --full means a minute.
  *
  * labels: threads
+ * simulated: yes
  * seconds: 20
  * timeout: 300
  */

@@ -3,6 +3,7 @@
  * locking_test.c - a redlock is a mutex at each of three servers, and is held when two of them say so
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "news.h"
 #include "quorum.h"

@@ -6,6 +6,7 @@
  * One of the three servers is the world's own, behind a proxy.
  *
  * labels: threads
+ * simulated: yes
  */
 #include "proxy.h"
 #include "quorum.h"

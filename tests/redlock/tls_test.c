@@ -3,6 +3,7 @@
  * tls_test.c - a quorum over TLS: each server has to show who it is, and one that cannot is one that is away
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 9
  */
 #include "certificates.h"

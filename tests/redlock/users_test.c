@@ -4,6 +4,7 @@
  * that there is no majority, calls say so, and why
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 10
  */
 #include "news.h"

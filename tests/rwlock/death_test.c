@@ -3,6 +3,7 @@
  * death_test.c - holders and waiters that die, hang or forget: each lease ends for itself, no place blocks
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 24
  */
 #include "world.h"

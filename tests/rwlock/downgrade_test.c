@@ -3,6 +3,7 @@
  * downgrade_test.c - from writing to reading: nobody writes in between, and readers that wait come in
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

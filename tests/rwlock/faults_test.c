@@ -3,6 +3,7 @@
  * faults_test.c - scripts flushed, connections killed, a server without memory, a key of another type
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 22
  */
 #include "world.h"

@@ -3,6 +3,7 @@
  * order_test.c - who comes in when there is room: in order of arrival, or whom the attribute prefers
  *
  * labels: threads memory noise
+ * simulated: yes
  */
 #include "world.h"
 

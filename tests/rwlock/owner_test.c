@@ -3,6 +3,7 @@
  * owner_test.c - a read-write lock that explicit owners hold
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * phase_test.c - phase-fair order: all readers that wait, and one writer, take turns
  *
  * labels: threads memory noise
+ * simulated: yes
  * timeout: 240
  */
 #include "proxy.h"

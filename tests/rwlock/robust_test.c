@@ -3,6 +3,7 @@
  * robust_test.c - after a writer that died everybody is told, until another writer repaired what it left
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "proxy.h"
 

@@ -3,6 +3,7 @@
  * static_test.c - read-write locks at file scope, also in a child of fork, and what an operator sees of them
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -5,6 +5,7 @@
  * A user with too few rights must hear of it when the client is opened, not when half a lock was made.
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 10
  * timeout: 240
  */

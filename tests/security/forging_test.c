@@ -5,6 +5,7 @@
  * docs/security.md says what a forger can do. These are its limits.
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * anonymous_test.c - an anonymous semaphore leaves nothing at the server, however its users end
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 29
  */
 #include "world.h"

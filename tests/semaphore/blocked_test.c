@@ -3,6 +3,7 @@
  * blocked_test.c - the log names the waiter that blocks all others; one that wants more than there are blocks nobody
  *
  * labels: threads
+ * simulated: yes
  * seconds: 17
  */
 #include "log.h"

@@ -3,6 +3,7 @@
  * by_id_test.c - permits with ids are asked about and extended by their ids, by who took them and by others
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 17
  */
 #include "news.h"

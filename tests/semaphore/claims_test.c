@@ -3,6 +3,7 @@
  * claims_test.c - a permit granted to a waiter that died, stopped or gave up before it knew comes back
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 8
  */
 #include "proxy.h"

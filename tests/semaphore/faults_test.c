@@ -3,6 +3,7 @@
  * faults_test.c - the server forgets scripts, ends connections, is full, goes away
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

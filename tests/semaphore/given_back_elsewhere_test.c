@@ -3,6 +3,7 @@
  * given_back_elsewhere_test.c - permits with ids that another client gives back: who took them is done with them
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "client/client.h"
 #include "log.h"

@@ -3,6 +3,7 @@
  * interrupt_test.c - a signal handler ends the wait for an interruptible semaphore, and no other
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 6
  */
 #include "world.h"

@@ -3,6 +3,7 @@
  * leased_test.c - permits with leases: whose they are, how they come back, how many there are
  *
  * labels: threads memory noise
+ * simulated: yes
  * seconds: 16
  */
 #include "world.h"

@@ -3,6 +3,7 @@
  * once_test.c - requests and answers get lost, late or doubled on the way, and the number stays exact
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 43
  */
 #include "proxy.h"

@@ -3,6 +3,7 @@
  * record_test.c - the idempotency record stays small, and whose entry must stay keeps it
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "semaphore/semaphore.h"
 #include "world.h"

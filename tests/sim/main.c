@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HANGS_AFTER_S 20
+#define HANGS_AFTER_S 60
 
 static void make_world(char path[64])
 {
@@ -186,12 +186,24 @@ static void describe(FILE *out)
     }
 }
 
+static volatile sig_atomic_t is_told_to_end;
+
+static void end_early(int signal)
+{
+    (void)signal;
+    is_told_to_end = true;
+}
+
 static void watch(void)
 {
     uint64_t steps = 0;
     int still = 0;
     struct timespec look = { 0, 200000000 };
     while (__atomic_load_n(&world->over_futex, __ATOMIC_ACQUIRE) == 0) {
+        if (is_told_to_end) {
+            snprintf(world->why, sizeof world->why, "told to end");
+            break;
+        }
         syscall(SYS_futex, &world->over_futex, FUTEX_WAIT, 0, &look, NULL, 0);
         uint32_t current = world->current, proc = world->threads[current].proc;
         still = world->steps == steps ? still + 1 : 0;
@@ -278,6 +290,8 @@ int main(int argc, char **argv)
     atexit(remove_folder);
     begin_environment(run_folder);
     pid_t pid = start(argv + optind, path, library);
+    signal(SIGTERM, end_early);
+    signal(SIGINT, end_early);
     wait_for_first(pid);
     sim_choose_and_go();
     watch();

@@ -25,8 +25,9 @@ WORKLOADS = {
     "soak": (10, ["soak/soak", "--seed", "{seed}", "--seconds", "20"]),
     "sentinels": (3, ["soak/soak", "--sentinels", "--seed", "{seed}", "--seconds", "25"]),
     "cluster": (3, ["soak/soak", "--cluster", "--seed", "{seed}", "--seconds", "25"]),
-    "quorum": (2, ["redlock_history_test"]),
+    "scenarios": (10, []),
 }
+SCENARIOS = []
 
 
 class Run:
@@ -53,15 +54,21 @@ class Run:
 
 
 def add_workloads(build):
+    """Those of workloads/, and the tests that are simulated, of which a seed takes one."""
+    SCENARIOS.extend(open(os.path.join(build, "tests/sim/scenarios"), encoding="utf-8").read().split())
     for path in sorted(glob.glob(os.path.join(build, "tests/sim/workload_*"))):
         name = os.path.basename(path)
         WORKLOADS[name.removeprefix("workload_")] = (10, ["sim/" + name])
 
 
+def lot_of(seed, limit):
+    return (seed * 2654435761 >> 7) % limit
+
+
 def workload_of(seed, wanted):
     if wanted:
         return wanted
-    lot = (seed * 2654435761 >> 7) % sum(weight for weight, _ in WORKLOADS.values())
+    lot = lot_of(seed, sum(weight for weight, _ in WORKLOADS.values()))
     for name, (weight, _) in WORKLOADS.items():
         if lot < weight:
             return name
@@ -69,9 +76,15 @@ def workload_of(seed, wanted):
     raise AssertionError
 
 
+def is_scenario(seed, options):
+    return not options.program and workload_of(seed, options.workload) == "scenarios"
+
+
 def command_of(seed, options):
     if options.program:
         program = options.program
+    elif is_scenario(seed, options):
+        program = [SCENARIOS[lot_of(seed * 31 + 7, len(SCENARIOS))]]
     else:
         program = WORKLOADS[workload_of(seed, options.workload)][1]
     tests = os.path.join(options.build, "tests")
@@ -82,7 +95,7 @@ def command_of(seed, options):
 def run(seed, options, cpu, more=(), without=""):
     """Run a seed on one processor."""
     sim = os.path.join(options.build, "tests/sim/sim")
-    far = [] if options.program else ["--far"]  # tests assume one machine, workloads do not
+    far = [] if options.program or is_scenario(seed, options) else ["--far"]  # tests assume one machine
     command = [os.path.abspath(sim), "--verbose", "--seed", str(seed), "--cpu", str(cpu), *far, *more,
                *command_of(seed, options)]
     environment = dict(os.environ)

@@ -3,6 +3,7 @@
  * any_test.c - taking whichever stripe is free
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "world.h"
 

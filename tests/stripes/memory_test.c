@@ -3,6 +3,7 @@
  * memory_test.c - a stripe that nobody uses costs little, and one that is destroyed gives back what it had
  *
  * labels: memory
+ * simulated: yes
  * support: failing
  */
 #include "failing/failing.h"

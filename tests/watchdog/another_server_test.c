@@ -5,6 +5,7 @@
  * A third of these leases is 20 s, in which nothing would be renewed. A loss that is told within a few seconds was asked for.
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "news.h"
 #include "subject.h"

@@ -3,6 +3,7 @@
  * many_losses_test.c - what is lost at one moment, however much, costs nobody else anything
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "client/client.h"
 #include "lock/scripts.h"

@@ -3,6 +3,7 @@
  * no_connection_test.c - the watchdog cannot have a connection of its own: the callers' carries its renewals
  *
  * labels: threads memory
+ * simulated: yes
  */
 #include "client/client.h"
 #include "news.h"

@@ -3,6 +3,7 @@
  * together_test.c - many holds are renewed by few requests, and what is wrong with one of them harms no other
  *
  * labels: threads memory
+ * simulated: yes
  * seconds: 30
  */
 #include "client/client.h"
